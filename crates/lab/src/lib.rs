@@ -1,0 +1,1 @@
+//! Scenarios, runs, metrics and tables of Narrows.

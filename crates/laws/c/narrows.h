@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The vocabulary that laws, detectors, slow starts and hosts share. docs/contract.md shows it in
+ * use. A multipath connection is a table of paths (MPTCP: subflows). A detector gives each path a
+ * coupling mask, a law reads the paths in the mask of the path at hand, a slow start says what a
+ * joining path may begin with.
+ *
+ * Units: windows in packets of the path's MSS; times in microseconds (srtt in 1/8 us, as Linux);
+ * rates in bytes per second.
+ *
+ * Concurrency: the events of one path come one after another; those of its siblings may run on
+ * other CPUs at the same time and nobody locks the connection. A path writes only its own line,
+ * one word at a time (NR_WRITE), and reads its siblings' words (NR_READ), which may be an event
+ * old. Three words are shared writers': struct nr_conn's masks and tick, and a line's debit; they
+ * change by compare-and-swap only.
+ */
+#ifndef NARROWS_H
+#define NARROWS_H
+
+#include "nr_port.h"
+
+#define NR_VERSION 1	     /* layout of nr_conn, nr_path and nr_private */
+#define NR_MAX_PATHS 8	     /* paths in a connection; every loop's bound */
+#define NR_IDLE_US 1000000u  /* a path silent for longer (and for 2 srtt) counts as idle */
+#define NR_INIT_CWND 10u     /* RFC 6928 */
+#define NR_SSTHRESH_MAX 0x7fffffffu /* "infinite": slow start until the first loss */
+#define NR_CWND_MAX (1u << 30)
+
+/* Masks: 8 paths x 8 bits in one word, byte i is the mask of path i, bit j stands for path j. */
+#define NR_MASKS_SHARED 0xffffffffffffffffull
+#define NR_MASKS_DISJOINT 0x8040201008040201ull
+
+enum nr_state {
+	NR_FREE = 0, /* no path in this slot */
+	NR_JOINING,  /* handshake done, nothing acknowledged yet */
+	NR_ACTIVE,   /* carries data: the only state that counts in a law's sums */
+	NR_IDLE,     /* nothing to send; siblings also see it by the age of seen_ms */
+	NR_BACKUP,   /* kept for failure */
+	NR_FAILED,   /* timeouts in a row without an acknowledgement */
+};
+
+enum nr_kind {
+	NR_JOINED = 1, /* the path exists; the law sets its first window */
+	NR_ACKED,      /* an acknowledgement, also inside recovery */
+	NR_RECOVERY,   /* loss found by acknowledgements: reduce once */
+	NR_RECOVERED,  /* recovery is over: the window is ssthresh */
+	NR_TIMEOUT,    /* the retransmission timer fired */
+	NR_UNDO,       /* the last reduction was spurious */
+	NR_ECN,	       /* congestion was marked: reduce once, no loss */
+	NR_RESTART,    /* data again after idle; ev->cwnd is the host's restart window */
+	NR_LEFT,       /* the path is gone; its slot becomes free */
+};
+
+enum nr_flag {
+	NR_F_CWND_LIMITED = 1 << 0, /* the window, not the application, held the sender back */
+	NR_F_APP_LIMITED = 1 << 1,  /* the rate sample was limited by the application */
+	NR_F_IN_RECOVERY = 1 << 2,  /* the host runs loss recovery: no window growth */
+	NR_F_ROUND_START = 1 << 3,  /* the sample's packet was sent after the last round began */
+	NR_F_RETRANS = 1 << 4,	    /* the sample's packet had been retransmitted */
+	NR_F_OWD = 1 << 5,	    /* owd_us is valid */
+	NR_F_DWELL = 1 << 6,	    /* dwell_us is valid */
+};
+
+enum nr_advice {
+	NR_ADVICE_NONE = 0,
+	NR_ADVICE_BACKUP, /* the law asks the host to stop scheduling data on this path */
+	NR_ADVICE_CLOSE,  /* the law asks the host to close this path */
+};
+
+/* One event of one path. The host fills all of it before each call; what it lacks is 0. */
+struct nr_event {
+	nr_u64 now_us;		/* host's monotonic clock */
+	nr_u64 sent_us;		/* when the sample's packet was sent */
+	nr_u64 rate;		/* delivery rate of the sample, bytes/s */
+	nr_u32 kind;		/* enum nr_kind */
+	nr_u32 flags;		/* enum nr_flag */
+	nr_u32 state;		/* enum nr_state of this path in the host's view */
+	nr_u32 delivered;	/* packets newly acknowledged, selectively or not */
+	nr_u32 lost;		/* packets newly marked lost */
+	nr_u32 marked;		/* packets newly reported with ECN CE */
+	nr_u32 rtt_us;		/* round-trip time of the sample */
+	nr_s32 owd_us;		/* relative one-way delay of the sample */
+	nr_u32 dwell_us;	/* how long the sample waited in a delayed acknowledgement */
+	nr_u32 inflight;	/* packets in flight after this event */
+	nr_u32 sample_inflight; /* packets in flight when the sample's packet was sent */
+	nr_u32 sample_delivered;/* packets delivered since it was sent */
+	nr_u32 sample_lost;	/* packets lost since it was sent */
+	nr_u32 cwnd;		/* the host's window now; outside recovery the law adopts it */
+	nr_u32 srtt8_us;	/* smoothed RTT, 1/8 us */
+	nr_u32 mss;		/* payload bytes of a full packet */
+};
+
+/* A path's published line. Written by the path itself, but for debit; read by its siblings. */
+struct nr_path {
+	nr_u32 state;	    /* enum nr_state */
+	nr_u32 cwnd;	    /* packets, whole; in recovery already the window after it */
+	nr_u32 ssthresh;    /* packets */
+	nr_u32 srtt8_us;    /* 1/8 us, 0 before the first sample */
+	nr_u32 mss;	    /* bytes */
+	nr_u32 inflight;    /* packets */
+	nr_u32 seen_ms;	    /* time of the last event, wraps */
+	nr_u32 debit;	    /* packets siblings took from cwnd, not yet applied by this path */
+	nr_u64 pacing_rate; /* bytes/s, 0: the host paces by its own rule */
+	nr_u64 bw;	    /* model laws: bottleneck bandwidth estimate, bytes/s */
+	nr_u32 advice;	    /* enum nr_advice */
+	nr_u32 generation;  /* of the slot: grows at every join */
+	nr_u32 word[2];	    /* the law's own published words; meaning in the law's header */
+} __attribute__((aligned(64)));
+NR_STATIC_ASSERT(sizeof(struct nr_path) == 64, "a published line is one cache line");
+
+/* What the paths of a connection share. */
+struct nr_conn {
+	nr_u64 masks;	/* 8 masks of 8 bits */
+	nr_u64 tick;	/* number of the last decision interval that some path has claimed */
+	nr_u32 version; /* NR_VERSION */
+	nr_u32 law;	/* enum nr_law: a join with another law is refused by the host */
+	struct nr_path path[NR_MAX_PATHS];
+};
+
+/* The coupling mask of path i: the paths it must share one flow's part with, itself included. */
+NR_INLINE nr_u32 nr_mask(const struct nr_conn *c, nr_u32 i)
+{
+	return (nr_u32)(NR_READ(c->masks) >> (8 * (i & 7))) & 0xff;
+}

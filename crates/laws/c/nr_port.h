@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the compiler must give: fixed-width integers, single-word shared accesses and
+ * compare-and-swap. The only header that names a builtin; everything else is freestanding C11.
+ */
+#ifndef NR_PORT_H
+#define NR_PORT_H
+
+typedef unsigned char nr_u8;
+typedef unsigned int nr_u32;
+typedef unsigned long long nr_u64;
+typedef int nr_s32;
+typedef long long nr_s64;
+
+#define NR_INLINE static inline __attribute__((always_inline, unused))
+#define NR_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NR_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
+
+/* Published words: one load, one store, never torn, never invented, no ordering. */
+#define NR_READ(x) (*(const volatile __typeof__(x) *)&(x))
+#define NR_WRITE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+
+/* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
+#define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)
+
+#endif
