@@ -19,10 +19,10 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 1	     /* layout of nr_conn, nr_path and nr_private */
-#define NR_MAX_PATHS 8	     /* paths in a connection; every loop's bound */
-#define NR_IDLE_US 1000000u  /* a path silent for longer (and for 2 srtt) counts as idle */
-#define NR_INIT_CWND 10u     /* RFC 6928 */
+#define NR_VERSION 1		    /* layout of nr_conn, nr_path and nr_private */
+#define NR_MAX_PATHS 8		    /* paths in a connection; every loop's bound */
+#define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) counts as idle */
+#define NR_INIT_CWND 10u	    /* RFC 6928 */
 #define NR_SSTHRESH_MAX 0x7fffffffu /* "infinite": slow start until the first loss */
 #define NR_CWND_MAX (1u << 30)
 
@@ -69,25 +69,25 @@ enum nr_advice {
 
 /* One event of one path. The host fills all of it before each call; what it lacks is 0. */
 struct nr_event {
-	nr_u64 now_us;		/* host's monotonic clock */
-	nr_u64 sent_us;		/* when the sample's packet was sent */
-	nr_u64 rate;		/* delivery rate of the sample, bytes/s */
-	nr_u32 kind;		/* enum nr_kind */
-	nr_u32 flags;		/* enum nr_flag */
-	nr_u32 state;		/* enum nr_state of this path in the host's view */
-	nr_u32 delivered;	/* packets newly acknowledged, selectively or not */
-	nr_u32 lost;		/* packets newly marked lost */
-	nr_u32 marked;		/* packets newly reported with ECN CE */
-	nr_u32 rtt_us;		/* round-trip time of the sample */
-	nr_s32 owd_us;		/* relative one-way delay of the sample */
-	nr_u32 dwell_us;	/* how long the sample waited in a delayed acknowledgement */
-	nr_u32 inflight;	/* packets in flight after this event */
-	nr_u32 sample_inflight; /* packets in flight when the sample's packet was sent */
-	nr_u32 sample_delivered;/* packets delivered since it was sent */
-	nr_u32 sample_lost;	/* packets lost since it was sent */
-	nr_u32 cwnd;		/* the host's window now; outside recovery the law adopts it */
-	nr_u32 srtt8_us;	/* smoothed RTT, 1/8 us */
-	nr_u32 mss;		/* payload bytes of a full packet */
+	nr_u64 now_us;		 /* host's monotonic clock */
+	nr_u64 sent_us;		 /* when the sample's packet was sent */
+	nr_u64 rate;		 /* delivery rate of the sample, bytes/s */
+	nr_u32 kind;		 /* enum nr_kind */
+	nr_u32 flags;		 /* enum nr_flag */
+	nr_u32 state;		 /* enum nr_state of this path in the host's view */
+	nr_u32 delivered;	 /* packets newly acknowledged, selectively or not */
+	nr_u32 lost;		 /* packets newly marked lost */
+	nr_u32 marked;		 /* packets newly reported with ECN CE */
+	nr_u32 rtt_us;		 /* round-trip time of the sample */
+	nr_s32 owd_us;		 /* relative one-way delay of the sample */
+	nr_u32 dwell_us;	 /* how long the sample waited in a delayed acknowledgement */
+	nr_u32 inflight;	 /* packets in flight after this event */
+	nr_u32 sample_inflight;	 /* packets in flight when the sample's packet was sent */
+	nr_u32 sample_delivered; /* packets delivered since it was sent */
+	nr_u32 sample_lost;	 /* packets lost since it was sent */
+	nr_u32 cwnd;		 /* the host's window now; outside recovery the law adopts it */
+	nr_u32 srtt8_us;	 /* smoothed RTT, 1/8 us */
+	nr_u32 mss;		 /* payload bytes of a full packet */
 };
 
 /* A path's published line. Written by the path itself, but for debit; read by its siblings. */
@@ -108,6 +108,17 @@ struct nr_path {
 } __attribute__((aligned(64)));
 NR_STATIC_ASSERT(sizeof(struct nr_path) == 64, "a published line is one cache line");
 
+/*
+ * What a path tells a detector of one interval. Double-buffered: interval k stands in record k & 1,
+ * its stamp is written last and is k + 1 (0: never written). The path that claims tick k reads
+ * records of interval k - 2: every path with an event in k - 1 has published it by then, and nobody
+ * overwrites it before interval k is over. A stamp that does not fit means no sample.
+ */
+struct nr_record {
+	nr_u32 stamp;
+	nr_u32 word[7]; /* the detector's own; meaning in the detector's header */
+};
+
 /* What the paths of a connection share. */
 struct nr_conn {
 	nr_u64 masks;	/* 8 masks of 8 bits */
@@ -115,6 +126,16 @@ struct nr_conn {
 	nr_u32 version; /* NR_VERSION */
 	nr_u32 law;	/* enum nr_law: a join with another law is refused by the host */
 	struct nr_path path[NR_MAX_PATHS];
+	struct nr_record record[NR_MAX_PATHS][2];
+};
+
+/*
+ * Detectors that compare histories, not summaries, work on a connection with a ring per path
+ * (1 kB). Only hosts that run such a detector allocate it, and pass &long_conn->conn.
+ */
+struct nr_conn_history {
+	struct nr_conn conn;
+	nr_u32 ring[NR_MAX_PATHS][256];
 };
 
 /* The coupling mask of path i: the paths it must share one flow's part with, itself included. */
@@ -122,3 +143,5 @@ NR_INLINE nr_u32 nr_mask(const struct nr_conn *c, nr_u32 i)
 {
 	return (nr_u32)(NR_READ(c->masks) >> (8 * (i & 7))) & 0xff;
 }
+
+#endif
