@@ -1,0 +1,45 @@
+# Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.PHONY: help setup setup-kernel build run test test-kernel test-long bench lint check-c clean
+
+SEEDS ?= 12
+OUT ?= out/first-light
+
+help: ## what can be typed here
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## install what building and running need (apt, with sudo where not root)
+	@scripts/setup
+
+setup-kernel:
+	@scripts/setup kernel
+
+build: setup
+	cargo build --release --locked
+
+run: build ## the first table: what coupling costs and gains, on three networks
+	target/release/narrows compare sbd/nsb-2 sbd/sb-2 phone/wifi-lte \
+	  --cc reno,cubic,lia,olia,balia --seeds $(SEEDS) --out $(OUT)
+
+test: setup ## unit, property and scenario tests
+	cargo test --locked
+
+test-kernel: setup setup-kernel ## the laws in this machine's kernel (root and BTF, else it skips with a word)
+	cargo test --locked -p narrows-kernel -- --nocapture
+
+test-long: setup ## statistics: many seeds, minutes to an hour
+	cargo test --locked --release -- --ignored
+
+bench: setup ## ns per acknowledgement, packet-hops per second
+	cargo bench --locked -p narrows-laws
+	cargo bench --locked -p narrows-net
+	cargo bench --locked -p narrows-sim
+	@if scripts/setup kernel; then cargo bench --locked -p narrows-kernel; fi
+
+lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan
+	scripts/lint
+
+clean:
+	cargo clean
+	rm -rf out
