@@ -1,1 +1,13 @@
-//! (being written)
+//! Packet simulator of Narrows: TCP and MPTCP end points and traffic sources over
+//! [`narrows_net`], under the control of [`narrows_laws`], in virtual time.
+//!
+//! A run is a function of configuration and seed: integer nanoseconds, seeded generators, no wall
+//! clock.
+
+mod config;
+mod stats;
+
+pub use config::{
+    ConnId, ConnectionConfig, PathConfig, Scheduler, SizeDist, Source, UdpConfig, UdpId,
+};
+pub use stats::{ConnectionStats, PathStats, UdpStats};

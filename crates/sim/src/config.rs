@@ -1,0 +1,125 @@
+//! What a simulation is told about its connections and flows.
+
+use narrows_laws::Control;
+use narrows_net::{Nanos, RouteId};
+
+/// A connection: plain TCP over one path, or MPTCP over one to eight.
+#[derive(Clone, Debug)]
+pub struct ConnectionConfig {
+    /// Name, for messages and results.
+    pub name: String,
+    /// MPTCP (RFC 8684) if set, plain TCP (one path) otherwise.
+    pub multipath: bool,
+    /// The paths. The first carries the connection's handshake, the others join (fullmesh).
+    pub paths: Vec<PathConfig>,
+    /// Congestion control: law, detector and slow start.
+    pub control: Control,
+    /// Which subflow sends the next segment; without meaning for plain TCP.
+    pub scheduler: Scheduler,
+    /// What the sending application writes.
+    pub source: Source,
+    /// When the application writes: `[start, stop)` in order, not overlapping. The first start
+    /// opens the connection. What was not sent at a stop waits for the next start.
+    pub active: Vec<(Nanos, Nanos)>,
+    /// Bytes written but not acknowledged (MPTCP: at the data level) that the sender holds at most.
+    pub send_buffer: u64,
+    /// Bytes the receiver holds at most; MPTCP: shared by all subflows (RFC 8684, section 3.3.1).
+    pub recv_buffer: u64,
+}
+
+/// One path of a connection.
+#[derive(Clone, Debug)]
+pub struct PathConfig {
+    /// Name, for messages and results.
+    pub name: String,
+    /// Route of data, sender to receiver. Its MTU fixes the MSS: MTU - 52 (TCP) or - 76 (MPTCP).
+    pub forward: RouteId,
+    /// Route of acknowledgements, receiver to sender.
+    pub reverse: RouteId,
+}
+
+/// The rule that gives each new segment to a subflow with room in its congestion window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduler {
+    /// The subflow with the lowest smoothed RTT.
+    #[default]
+    MinRtt,
+    /// Each subflow in turn.
+    RoundRobin,
+}
+
+/// What an application sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source {
+    /// Always more to send.
+    Greedy,
+    /// So many bytes, once.
+    File {
+        /// Size of the file, bytes.
+        bytes: u64,
+    },
+    /// Writes with exponential gaps (a Poisson process).
+    Rate {
+        /// Mean writes per second.
+        mean_pps: f64,
+        /// Bytes per write.
+        size: SizeDist,
+    },
+    /// Bursts of evenly spaced writes; Pareto bursts and exponential silences.
+    OnOff {
+        /// Writes per second during a burst.
+        pps: f64,
+        /// Bytes per write.
+        size: SizeDist,
+        /// Mean length of a burst, seconds.
+        on_mean_s: f64,
+        /// Shape of the burst's Pareto distribution, above 1.
+        on_shape: f64,
+        /// Mean length of a silence, seconds.
+        off_mean_s: f64,
+    },
+}
+
+/// Distribution of sizes: payload bytes of a TCP write, wire bytes of a UDP packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SizeDist {
+    /// Always the same.
+    Constant(u32),
+    /// Exponential, cut off at both ends.
+    Exponential {
+        /// Mean before the cut, bytes.
+        mean: f64,
+        /// Smallest, bytes.
+        min: u32,
+        /// Largest, bytes.
+        max: u32,
+    },
+    /// Uniform over both ends and all between.
+    Uniform {
+        /// Smallest, bytes.
+        min: u32,
+        /// Largest, bytes.
+        max: u32,
+    },
+}
+
+/// A flow of UDP packets, one way and without any control.
+#[derive(Clone, Debug)]
+pub struct UdpConfig {
+    /// Name, for messages and results.
+    pub name: String,
+    /// The route of the packets.
+    pub route: RouteId,
+    /// [`Source::Rate`] or [`Source::OnOff`]: each write is a packet. The others have no rate.
+    pub source: Source,
+    /// When the application sends: `[start, stop)` in order, not overlapping.
+    pub active: Vec<(Nanos, Nanos)>,
+}
+
+/// A connection of one [`Sim`](crate::Sim).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId(pub u32);
+
+/// A UDP flow of one [`Sim`](crate::Sim).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UdpId(pub u32);
