@@ -1,1 +1,70 @@
-//! (being written)
+//! The network model: links with a rate or a recorded trace, a queue, loss and delay; routes are
+//! lists of links.
+//!
+//! The model does no input or output and owns no clock. The caller says when a packet enters
+//! ([`Network::enqueue`]), asks when something next happens ([`Network::next_time`]) and lets it
+//! happen ([`Network::advance`]). A simulator jumps from one such time to the next; an emulator
+//! sleeps until it. Packets move at their exact model times also if the caller comes late, so a
+//! busy emulator loses no rate.
+//!
+//! What one link does to a packet, in this order:
+//!
+//! 1. A packet larger than the link's MTU is dropped.
+//! 2. It is lost at random with the link's loss probability.
+//! 3. It waits in a droptail queue until its transmission starts, or is dropped if the queue is
+//!    full. As in Linux (and ns-2, ns-3), a packet has left the queue once its transmission has
+//!    started: the packet on the wire does not count against the limit.
+//! 4. It is transmitted: at a constant rate, or by the delivery opportunities of a [`Trace`].
+//! 5. It propagates: the delay, plus a uniform jitter that never changes the order.
+//!
+//! Times are integer nanoseconds and every link draws from its own random stream, so a run is a
+//! function of its seed and of what the caller does.
+//!
+//! ```
+//! use narrows_net::{Limit, LinkConfig, Network, Rate};
+//!
+//! let mut network = Network::new(1);
+//! let link = network
+//!     .add_link(LinkConfig {
+//!         name: "dsl".into(),
+//!         rate: Rate::Constant(12_000_000),
+//!         delay: 10_000_000,
+//!         limit: Limit::Packets(50),
+//!         ..LinkConfig::default()
+//!     })
+//!     .unwrap();
+//! let route = network.add_route(&[link]).unwrap();
+//!
+//! network.enqueue(0, route, 1500, "hello");
+//! // 1500 bytes take 1 ms at 12 Mbit/s and arrive 10 ms later.
+//! assert_eq!(network.next_time(), Some(11_000_000));
+//! let delivery = network.advance(11_000_000).unwrap();
+//! assert_eq!((delivery.time, delivery.payload), (11_000_000, "hello"));
+//! ```
+
+mod config;
+mod error;
+mod histogram;
+mod link;
+mod network;
+mod queue;
+mod rate;
+pub mod rng;
+mod schedule;
+mod trace;
+
+pub use config::{Limit, LinkConfig, Rate};
+pub use error::{ConfigError, TraceError, TraceFault};
+pub use histogram::Histogram;
+pub use link::Counters;
+pub use network::{Delivery, LinkId, Network, RouteId};
+pub use trace::Trace;
+
+/// A time or duration in nanoseconds. Time 0 is the start of the run.
+pub type Nanos = u64;
+
+/// Nanoseconds in a second.
+pub const SECOND: Nanos = 1_000_000_000;
+
+/// Nanoseconds in a millisecond.
+pub const MILLISECOND: Nanos = 1_000_000;

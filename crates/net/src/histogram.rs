@@ -1,0 +1,132 @@
+//! A log-linear histogram: quantiles of any spread of values with bounded relative error.
+
+/// log2 of the number of buckets per factor of two.
+const PRECISION: u32 = 5;
+
+/// Values below this have a bucket each.
+const LINEAR: u64 = 1 << (PRECISION + 1);
+
+/// Counts values of any size in buckets whose width is at most 1/32 of their lower end.
+///
+/// Count, mean and maximum are exact; quantiles are off by at most 1/32 of their value. Memory
+/// grows with the logarithm of the largest value (7 kB at one second in ns).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: Vec<u64>,
+    count: u64,
+    sum: u128,
+    max: u64,
+}
+
+/// The bucket of a value: 0..64 map to themselves, above that each octave has 32 buckets.
+fn bucket(value: u64) -> usize {
+    if value < LINEAR {
+        return value as usize;
+    }
+    let shift = value.ilog2() - PRECISION;
+    // The value's leading 6 bits are in 32..64; each octave starts 32 buckets further.
+    ((shift << PRECISION) as u64 + (value >> shift)) as usize
+}
+
+/// The largest value of a bucket.
+fn upper_end(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    if bucket < LINEAR {
+        return bucket;
+    }
+    let shift = (bucket >> PRECISION) - 1;
+    let leading = bucket - (shift << PRECISION);
+    (leading << shift) + ((1 << shift) - 1)
+}
+
+impl Histogram {
+    /// Counts one value.
+    pub fn record(&mut self, value: u64) {
+        let bucket = bucket(value);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Number of values counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean, rounded down; 0 if nothing was counted.
+    pub fn mean(&self) -> u64 {
+        if self.count == 0 { 0 } else { (self.sum / u128::from(self.count)) as u64 }
+    }
+
+    /// The largest value; 0 if nothing was counted.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The value that a fraction `q` of all values does not exceed, e.g. 0.95 for the 95th
+    /// percentile (nearest rank); too large by at most 1/32. 0 if nothing was counted.
+    pub fn quantile(&self, q: f64) -> u64 {
+        let rank = (libm::ceil(q * self.count as f64) as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        for (bucket, count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return upper_end(bucket).min(self.max);
+            }
+        }
+        0
+    }
+
+    /// Forgets all values but keeps the memory.
+    pub fn clear(&mut self) {
+        self.buckets.fill(0);
+        self.count = 0;
+        self.sum = 0;
+        self.max = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn buckets_tile_all_integers() {
+        for b in 0..bucket(u64::MAX) {
+            assert_eq!(bucket(upper_end(b)), b);
+            assert_eq!(bucket(upper_end(b) + 1), b + 1);
+        }
+        assert_eq!(upper_end(bucket(u64::MAX)), u64::MAX);
+    }
+
+    #[test]
+    fn an_empty_histogram_says_zero() {
+        let empty = Histogram::default();
+        assert_eq!((empty.mean(), empty.quantile(0.5), empty.max()), (0, 0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_those_of_the_sorted_values_within_a_32nd(
+            mut values in prop::collection::vec((0_u32..63).prop_flat_map(|b| 0..(1_u64 << b) + 1), 1..200),
+            q in 0.0..=1.0,
+        ) {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&v| histogram.record(v));
+            values.sort_unstable();
+            let rank = (libm::ceil(q * values.len() as f64) as usize).max(1);
+            let exact = values[rank - 1];
+            let told = histogram.quantile(q);
+            prop_assert!(told >= exact && told - exact <= exact / 32, "{told} for {exact}");
+            prop_assert_eq!(histogram.max(), *values.last().unwrap());
+            let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
+            prop_assert_eq!(u128::from(histogram.mean()), sum / values.len() as u128);
+        }
+    }
+}

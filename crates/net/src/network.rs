@@ -1,0 +1,215 @@
+//! The network: links, routes over them and the packets that travel.
+
+use slab::Slab;
+
+use crate::link::Link;
+use crate::schedule::Schedule;
+use crate::{ConfigError, Counters, LinkConfig, Nanos, rng};
+
+/// A link of one [`Network`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+/// A route of one [`Network`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteId(pub u32);
+
+/// A packet that has reached the end of its route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// When it arrived; never later than the `now` of [`Network::advance`].
+    pub time: Nanos,
+    /// The route it took.
+    pub route: RouteId,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// What the sender gave to [`Network::enqueue`].
+    pub payload: P,
+}
+
+/// Marks the end of a route in [`Network::hops`].
+const END: u32 = u32::MAX;
+
+/// Links and routes, and the packets on them, each with a payload of type `P`.
+#[derive(Clone, Debug)]
+pub struct Network<P> {
+    seed: u64,
+    links: Vec<Link>,
+    configs: Vec<LinkConfig>,
+    /// The link numbers of all routes one after another, each route closed by [`END`].
+    hops: Vec<u32>,
+    /// Where each route starts in `hops`.
+    routes: Vec<u32>,
+    packets: Slab<(RouteId, P)>,
+    schedule: Schedule,
+}
+
+impl<P> Network<P> {
+    /// An empty network. All its randomness (loss, jitter) comes from the seed; each link has its
+    /// own stream (see [`rng::LINK_STREAMS`]).
+    pub fn new(seed: u64) -> Self {
+        Network {
+            seed,
+            links: Vec::new(),
+            configs: Vec::new(),
+            hops: Vec::new(),
+            routes: Vec::new(),
+            packets: Slab::new(),
+            schedule: Schedule::default(),
+        }
+    }
+
+    /// Adds a link.
+    ///
+    /// # Errors
+    /// If a field of the configuration is out of range.
+    pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
+        config.validate()?;
+        let number = self.links.len() as u32;
+        let stream = rng::stream(self.seed, rng::LINK_STREAMS + u64::from(number));
+        self.links.push(Link::new(&config, stream));
+        self.configs.push(config);
+        Ok(LinkId(number))
+    }
+
+    /// Adds a route: the links a packet crosses, in order. A link may occur more than once.
+    ///
+    /// # Errors
+    /// If the route is empty or names a link that does not exist.
+    pub fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, ConfigError> {
+        if links.is_empty() {
+            return Err(ConfigError::EmptyRoute);
+        }
+        if let Some(unknown) = links.iter().find(|link| link.0 as usize >= self.links.len()) {
+            return Err(ConfigError::UnknownLink(unknown.0));
+        }
+        let number = self.routes.len() as u32;
+        self.routes.push(self.hops.len() as u32);
+        self.hops.extend(links.iter().map(|link| link.0));
+        self.hops.push(END);
+        Ok(RouteId(number))
+    }
+
+    /// The links of a route.
+    pub fn route(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
+        let start = self.routes[route.0 as usize] as usize;
+        self.hops[start..].iter().take_while(|&&hop| hop != END).map(|&hop| LinkId(hop))
+    }
+
+    /// The path MTU of a route: the smallest of its links' MTUs.
+    pub fn route_mtu(&self, route: RouteId) -> u32 {
+        self.route(route).map(|link| self.config(link).mtu).fold(u32::MAX, u32::min)
+    }
+
+    /// All links, in the order they were added.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> + use<P> {
+        (0..self.links.len() as u32).map(LinkId)
+    }
+
+    /// The configuration of a link.
+    pub fn config(&self, link: LinkId) -> &LinkConfig {
+        &self.configs[link.0 as usize]
+    }
+
+    /// A packet of `size` bytes on the wire enters its route at `now`. If its first link drops it,
+    /// the payload is dropped too.
+    ///
+    /// Everything before `now` must have happened, or the packet would overtake what is still
+    /// underway: first call [`Network::advance`] until it returns `None`, or be at the time of the
+    /// last delivery.
+    pub fn enqueue(&mut self, now: Nanos, route: RouteId, size: u32, payload: P) {
+        debug_assert!(
+            self.next_time().is_none_or(|time| time >= now),
+            "enqueue at {now} ns before the arrivals up to then"
+        );
+        let hop = self.routes[route.0 as usize];
+        let packet = self.packets.insert((route, payload)) as u32;
+        if !self.enter(now, hop, size, packet) {
+            self.packets.remove(packet as usize);
+        }
+    }
+
+    /// The time of the next arrival at the end of any link, if packets are underway.
+    pub fn next_time(&self) -> Option<Nanos> {
+        self.schedule.first().map(|(time, _)| time)
+    }
+
+    /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
+    /// that reaches the end of its route; call again until there is none.
+    pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
+        while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
+            let link = &mut self.links[number as usize];
+            let entry = link.leave()?;
+            self.schedule.replace_first(link.next_arrival());
+            debug_assert!(link.is_conserved());
+
+            let hop = entry.hop + 1;
+            if self.hops[hop as usize] == END {
+                let (route, payload) = self.packets.remove(entry.packet as usize);
+                return Some(Delivery { time, route, size: entry.size, payload });
+            }
+            if !self.enter(time, hop, entry.size, entry.packet) {
+                self.packets.remove(entry.packet as usize);
+            }
+        }
+        None
+    }
+
+    /// A packet enters the link at position `hop` of `hops`. False if the link dropped it.
+    fn enter(&mut self, now: Nanos, hop: u32, size: u32, packet: u32) -> bool {
+        let number = self.hops[hop as usize];
+        let link = &mut self.links[number as usize];
+        let was_empty = link.packets() == 0;
+        let accepted = link.enter(now, size, packet, hop);
+        if accepted && was_empty {
+            if let Some(arrival) = link.next_arrival() {
+                self.schedule.insert(arrival, number);
+            }
+        }
+        debug_assert!(link.is_conserved());
+        accepted
+    }
+
+    /// What a link has done since the start or the last reset.
+    pub fn counters(&self, link: LinkId) -> &Counters {
+        self.links[link.0 as usize].counters()
+    }
+
+    /// Sets all counters of all links to zero, as at the end of a warm-up. Packets on a link stay
+    /// there and count as sent when they reach its end.
+    pub fn reset_counters(&mut self) {
+        self.links.iter_mut().for_each(Link::reset_counters);
+    }
+
+    /// Packets that wait in a link's queue at `now`, without the one in transmission.
+    pub fn queue_packets(&mut self, link: LinkId, now: Nanos) -> usize {
+        self.links[link.0 as usize].queue(now).0
+    }
+
+    /// Bytes that wait in a link's queue at `now`, without the packet in transmission.
+    pub fn queue_bytes(&mut self, link: LinkId, now: Nanos) -> u64 {
+        self.links[link.0 as usize].queue(now).1
+    }
+
+    /// How long a packet that entered the link at `now` would wait until its transmission starts.
+    pub fn queue_delay(&mut self, link: LinkId, now: Nanos) -> Nanos {
+        self.links[link.0 as usize].queue_delay(now)
+    }
+
+    /// Packets on a link: waiting, in transmission or propagating.
+    pub fn packets_on(&self, link: LinkId) -> usize {
+        self.links[link.0 as usize].packets()
+    }
+
+    /// Packets in the whole network.
+    pub fn packets(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Checks that no link has lost or invented a packet: what came was sent, was dropped, or is
+    /// still there; and that every packet is on exactly one link.
+    pub fn is_conserved(&self) -> bool {
+        self.links.iter().all(Link::is_conserved)
+            && self.links.iter().map(Link::packets).sum::<usize>() == self.packets.len()
+    }
+}

@@ -1,0 +1,88 @@
+//! The packets on a link: those that wait in its droptail queue and, before them, those that are in
+//! transmission or propagate.
+
+use std::collections::VecDeque;
+
+use crate::{Limit, Nanos};
+
+/// A packet on a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Start of its transmission; it waits in the queue until then.
+    pub start: Nanos,
+    /// Its arrival at the far end.
+    pub arrival: Nanos,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// Key in the network's pool.
+    pub packet: u32,
+    /// Position on its route, see `Network::hops`.
+    pub hop: u32,
+}
+
+/// First in, first out. Starts and arrivals never decrease from front to back, so the waiting
+/// packets are a suffix, and its beginning moves only back: counting it costs O(1) per packet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fifo {
+    entries: VecDeque<Entry>,
+    /// How many entries were seen to have started.
+    started: usize,
+    /// Bytes of the others.
+    waiting_bytes: u64,
+}
+
+impl Fifo {
+    pub fn push(&mut self, entry: Entry) {
+        self.waiting_bytes += u64::from(entry.size);
+        self.entries.push_back(entry);
+    }
+
+    /// Takes the front, which has started since it has arrived.
+    pub fn pop(&mut self) -> Option<Entry> {
+        let entry = self.entries.pop_front()?;
+        match self.started.checked_sub(1) {
+            Some(started) => self.started = started,
+            None => self.waiting_bytes -= u64::from(entry.size),
+        }
+        Some(entry)
+    }
+
+    pub fn front(&self) -> Option<&Entry> {
+        self.entries.front()
+    }
+
+    /// All packets on the link.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Notices which transmissions have started by `now`.
+    pub fn settle(&mut self, now: Nanos) {
+        while let Some(entry) = self.entries.get(self.started).filter(|e| e.start <= now) {
+            self.waiting_bytes -= u64::from(entry.size);
+            self.started += 1;
+        }
+    }
+
+    /// Packets that wait, as of the last [`Fifo::settle`].
+    pub fn waiting_packets(&self) -> usize {
+        self.entries.len() - self.started
+    }
+
+    /// Bytes that wait, as of the last [`Fifo::settle`].
+    pub fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    /// Whether a packet of `size` bytes that would wait for `wait` may join the queue, as of the
+    /// last [`Fifo::settle`]. One that does not have to wait never meets the limit.
+    pub fn admits(&self, limit: Limit, size: u32, wait: Nanos) -> bool {
+        wait == 0
+            || match limit {
+                Limit::Unlimited => true,
+                Limit::Packets(packets) => self.waiting_packets() < packets as usize,
+                Limit::Bytes(bytes) => self.waiting_bytes + u64::from(size) <= bytes,
+                Limit::Time(time) => wait <= time,
+            }
+    }
+}

@@ -1,0 +1,134 @@
+//! Recorded traces of delivery opportunities, in Mahimahi's format.
+
+use crate::{MILLISECOND, Nanos, TraceError, TraceFault};
+
+/// A recorded sequence of delivery opportunities.
+///
+/// The format is that of Mahimahi's `mm-link` (Netravali et al., USENIX ATC 2015): one line per
+/// opportunity, its time in whole milliseconds since the start, not decreasing. At each the link
+/// carries up to [`Trace::OPPORTUNITY`] bytes. The trace repeats at its end; its period is the last
+/// timestamp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    name: String,
+    /// Times of the opportunities in ms; never empty, the last is above 0.
+    times: Vec<u32>,
+}
+
+impl Trace {
+    /// Bytes that one opportunity carries: Mahimahi's `PACKET_SIZE`, an MTU of 1500 and the 4 bytes
+    /// of the TUN header.
+    pub const OPPORTUNITY: u32 = 1504;
+
+    /// Reads a trace. `name` is used in error messages only.
+    ///
+    /// # Errors
+    /// The first line that is not a timestamp in order, or a trace without a period; see
+    /// [`TraceFault`].
+    pub fn parse(text: &[u8], name: &str) -> Result<Trace, TraceError> {
+        let error = |line, fault| TraceError { name: name.to_owned(), line, fault };
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        if text.is_empty() {
+            return Err(error(1, TraceFault::Empty));
+        }
+        let mut times = Vec::new();
+        let mut last = 0;
+        for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let time = parse_time(line.trim_ascii()).map_err(|fault| error(index + 1, fault))?;
+            if time < last {
+                return Err(error(index + 1, TraceFault::Unordered));
+            }
+            times.push(time);
+            last = time;
+        }
+        if last == 0 {
+            return Err(error(times.len(), TraceFault::ZeroPeriod));
+        }
+        Ok(Trace { name: name.to_owned(), times })
+    }
+
+    /// The name given to [`Trace::parse`].
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of opportunities in one period.
+    pub fn opportunities(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Time after which the trace repeats.
+    pub fn period(&self) -> Nanos {
+        self.time(self.times.len() - 1)
+    }
+
+    /// Mean rate in bit/s if every opportunity is filled.
+    pub fn mean_rate(&self) -> u64 {
+        let bits = self.times.len() as u128 * u128::from(Self::OPPORTUNITY) * 8;
+        (bits * u128::from(crate::SECOND) / u128::from(self.period())) as u64
+    }
+
+    /// Time of opportunity `index` since the start of a period.
+    pub(crate) fn time(&self, index: usize) -> Nanos {
+        u64::from(self.times[index]) * MILLISECOND
+    }
+
+    /// The first opportunity later than `offset` since the start of a period, if there is one.
+    pub(crate) fn after(&self, offset: Nanos) -> usize {
+        self.times.partition_point(|&ms| u64::from(ms) * MILLISECOND <= offset)
+    }
+}
+
+/// Reads one line.
+fn parse_time(line: &[u8]) -> Result<u32, TraceFault> {
+    let (negative, digits) = match line.strip_prefix(b"-") {
+        Some(digits) => (true, digits),
+        None => (false, line),
+    };
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(TraceFault::NotNumeric);
+    }
+    if negative {
+        return Err(TraceFault::Negative);
+    }
+    // Only digits, hence ASCII, and the only way to fail is to overflow.
+    let digits = std::str::from_utf8(digits).map_err(|_| TraceFault::NotNumeric)?;
+    digits.parse().map_err(|_| TraceFault::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> (usize, TraceFault) {
+        let error = Trace::parse(text.as_bytes(), "lte.down").unwrap_err();
+        (error.line, error.fault)
+    }
+
+    #[test]
+    fn a_trace_is_a_list_of_milliseconds() {
+        let trace = Trace::parse(b"0\n0\n5\r\n10\n", "lte").unwrap();
+        assert_eq!(trace.opportunities(), 4);
+        assert_eq!(trace.period(), 10 * MILLISECOND);
+        // 4 opportunities of 1504 bytes in 10 ms.
+        assert_eq!(trace.mean_rate(), 4 * 1504 * 8 * 100);
+        assert_eq!(Trace::parse(b"0\n0\n5\n10", "lte").unwrap(), trace);
+    }
+
+    #[test]
+    fn a_broken_trace_is_refused_with_its_line() {
+        assert_eq!(fault(""), (1, TraceFault::Empty));
+        assert_eq!(fault("\n"), (1, TraceFault::Empty));
+        assert_eq!(fault("1\n\n2\n"), (2, TraceFault::NotNumeric));
+        assert_eq!(fault("1\n2.5\n"), (2, TraceFault::NotNumeric));
+        assert_eq!(fault("1\nx\n"), (2, TraceFault::NotNumeric));
+        assert_eq!(fault("1\n+2\n"), (2, TraceFault::NotNumeric));
+        assert_eq!(fault("-\n"), (1, TraceFault::NotNumeric));
+        assert_eq!(fault("-1\n"), (1, TraceFault::Negative));
+        assert_eq!(fault("4294967296\n"), (1, TraceFault::TooLarge));
+        assert_eq!(fault("1\n3\n2\n"), (3, TraceFault::Unordered));
+        assert_eq!(fault("0\n0\n"), (2, TraceFault::ZeroPeriod));
+        let gzip = Trace::parse(b"\x1f\x8b\x08\x00", "lte.gz").unwrap_err();
+        assert_eq!(gzip.to_string(), "lte.gz:1: not a whole number of milliseconds");
+    }
+}
