@@ -29,6 +29,29 @@
 /* Masks: 8 paths x 8 bits in one word, byte i is the mask of path i, bit j stands for path j. */
 #define NR_MASKS_SHARED 0xffffffffffffffffull
 #define NR_MASKS_DISJOINT 0x8040201008040201ull
+#define NR_MASKS_COLUMN 0x0101010101010101ull /* bit 0 of every row; << j is the column of path j */
+
+/* Credit: fractions of a packet a window has earned and not yet grown by, in 2^-40 packet. */
+#define NR_CREDIT_BITS 40
+#define NR_ONE (1ull << NR_CREDIT_BITS)
+
+/* A control is a law, a detector and a slow start. The numbers are stable: hosts store them. */
+enum nr_law {
+	NR_RENO = 0,
+	NR_CUBIC,
+	NR_LIA,
+	NR_OLIA,
+	NR_BALIA,
+};
+
+enum nr_detector {
+	NR_SHARED = 0,
+	NR_DISJOINT,
+};
+
+enum nr_start {
+	NR_STANDARD = 0,
+};
 
 enum nr_state {
 	NR_FREE = 0, /* no path in this slot */
@@ -99,7 +122,7 @@ struct nr_path {
 	nr_u32 mss;	    /* bytes */
 	nr_u32 inflight;    /* packets */
 	nr_u32 seen_ms;	    /* time of the last event, wraps */
-	nr_u32 debit;	    /* packets siblings took from cwnd, not yet applied by this path */
+	nr_u32 debit;	    /* packets siblings took from cwnd, not yet applied; see shared.h */
 	nr_u64 pacing_rate; /* bytes/s, 0: the host paces by its own rule */
 	nr_u64 bw;	    /* model laws: bottleneck bandwidth estimate, bytes/s */
 	nr_u32 advice;	    /* enum nr_advice */

@@ -13,12 +13,28 @@ typedef int nr_s32;
 typedef long long nr_s64;
 
 #define NR_INLINE static inline __attribute__((always_inline, unused))
+
+/*
+ * The dearest functions, each called from one or two places. A host may define it first: BPF makes
+ * them global functions, which its verifier checks once instead of at every call.
+ */
+#ifndef NR_NOINLINE
+#define NR_NOINLINE static inline __attribute__((unused))
+#endif
+
 #define NR_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NR_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
 
 /* Published words: one load, one store, never torn, never invented, no ordering. */
 #define NR_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define NR_WRITE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+
+/* Keeps the load before it ahead of the load after it. */
+#ifdef __BPF__
+#define NR_READ_BARRIER() __asm__ volatile("" ::: "memory")
+#else
+#define NR_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
 
 /* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
 #define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)

@@ -1,1 +1,39 @@
-//! (being written)
+//! Congestion control for connections of several paths: laws, bottleneck detectors, slow starts.
+//!
+//! The algorithms are C headers in `c/`, written once and compiled here for this machine, and by
+//! the kernel's host for BPF. This crate wraps them for Rust: a [`Conn`] holds what the paths of a
+//! connection share, a [`Private`] what each keeps for itself, and every [`Event`] of a path is
+//! answered by an [`Output`]. A host's duties are told in `docs/contract.md`.
+//!
+//! ```
+//! use narrows_laws::{Conn, Control, Event, EventKind, Private, State, flag};
+//!
+//! let mut conn = Conn::new("olia".parse()?);
+//! let mut path = Private::default();
+//! let joined = Event { kind: EventKind::Joined as u32, mss: 1448, ..Event::default() };
+//! assert_eq!(conn.event(0, &mut path, &joined).cwnd, 10);
+//!
+//! let ack = Event {
+//!     kind: EventKind::Acked as u32,
+//!     flags: flag::CWND_LIMITED,
+//!     state: State::Active as u32,
+//!     now_us: 20_000,
+//!     delivered: 2,
+//!     cwnd: 10,
+//!     srtt8_us: 8 * 20_000,
+//!     mss: 1448,
+//!     ..Event::default()
+//! };
+//! assert_eq!(conn.event(0, &mut path, &ack).cwnd, 12); // slow start
+//! # Ok::<(), narrows_laws::catalogue::Unknown>(())
+//! ```
+
+pub mod catalogue;
+mod conn;
+mod control;
+pub mod raw;
+pub mod replay;
+
+pub use conn::{Advice, Conn, Output, Private};
+pub use control::{Control, Detector, Law, SlowStart};
+pub use raw::{Event, EventKind, MAX_PATHS, Path, State, flag};

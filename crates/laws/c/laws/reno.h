@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reno: what every coupled law is when it is alone.
+ *
+ * Source: RFC 5681 section 3.1 (equation 3 and 4), appropriate byte counting of RFC 3465 by
+ * packets. RFC 6582 (once per window of data) is kept by the host, which enters recovery once.
+ *
+ *   each acknowledged packet:  w += 1/w
+ *   loss:                      ssthresh = max(w/2, 2)
+ *
+ * Units: packets; the credit is in 2^-40 packet.
+ * Valid: w = 1 .. 2^20 exactly as Linux's integer counter (w grows by one after w acknowledged
+ * packets); above, within 2^-40 packet per packet.
+ * Departures: half of the window, not of FlightSize, as in Linux; growth only where the window held
+ * the sender back (RFC 7661 has the reason) keeps the two close.
+ */
+#ifndef NARROWS_LAW_RENO_H
+#define NARROWS_LAW_RENO_H
+
+#include "../narrows.h"
+
+/*
+ * 1/w, rounded up: w credits make a packet and w - 1 do not as long as w (w - 1) < 2^40. What is
+ * left after the packet is rounding, less than w, and nr_grow drops it.
+ */
+NR_INLINE nr_u64 nr_reno_credit(nr_u32 cwnd)
+{
+	return (NR_ONE + cwnd - 1) / cwnd;
+}
+
+NR_INLINE nr_u32 nr_reno_ssthresh(nr_u32 cwnd)
+{
+	return cwnd < 4 ? 2 : cwnd / 2;
+}
+
+#endif

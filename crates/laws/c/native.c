@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The laws as functions of the platform's ABI, for the Rust side; see src/raw.rs. */
+#include "nr.h"
+#include <stddef.h>
+
+void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector);
+void narrows_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c, nr_u32 i,
+		   struct nr_private *p, const struct nr_event *ev);
+nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep);
+int narrows_tick_claim(struct nr_conn *c, nr_u64 number);
+int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks);
+nr_u32 narrows_layout(nr_u32 which);
+
+void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
+{
+	*c = (struct nr_conn){0};
+	nr_conn_init(c, law, detector);
+}
+
+/* One compiled copy for each law, as in a kernel that runs only one. */
+void narrows_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c, nr_u32 i,
+		   struct nr_private *p, const struct nr_event *ev)
+{
+	nr_on_event(law, detector, start, c, i, p, ev);
+}
+
+nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep)
+{
+	return nr_debit_take(c, donor, want, keep);
+}
+
+int narrows_tick_claim(struct nr_conn *c, nr_u64 number)
+{
+	return nr_tick_claim(c, number);
+}
+
+int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
+{
+	return nr_masks_store(c, seen, masks);
+}
+
+/* Sizes and offsets, for the test that src/raw.rs describes the same memory. */
+nr_u32 narrows_layout(nr_u32 which)
+{
+	static const nr_u32 layout[] = {
+		sizeof(struct nr_event),
+		offsetof(struct nr_event, kind),
+		offsetof(struct nr_event, owd_us),
+		offsetof(struct nr_event, cwnd),
+		offsetof(struct nr_event, mss),
+		sizeof(struct nr_path),
+		offsetof(struct nr_path, debit),
+		offsetof(struct nr_path, bw),
+		offsetof(struct nr_path, word),
+		sizeof(struct nr_conn),
+		offsetof(struct nr_conn, law),
+		offsetof(struct nr_conn, path),
+		offsetof(struct nr_conn, record),
+		sizeof(struct nr_private),
+	};
+
+	return which < sizeof(layout) / sizeof(layout[0]) ? layout[which] : 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The one header a host includes. An event goes to the detector, which may change masks, and then
+ * to the law, which reads them. law, detector and start are constants in most hosts, and then only
+ * that control is compiled in.
+ *
+ * The answer stands in the path's published line: cwnd, ssthresh, pacing_rate, advice.
+ */
+#ifndef NARROWS_NR_H
+#define NARROWS_NR_H
+
+#include "window.h"
+#include "detect/shared.h"
+#include "detect/disjoint.h"
+
+/* An empty connection, before its first path joins. Its memory is all zero. */
+NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
+{
+	c->masks = detector == NR_DISJOINT ? NR_MASKS_DISJOINT : NR_MASKS_SHARED;
+	c->version = NR_VERSION;
+	c->law = law;
+}
+
+NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, nr_u32 i, const struct nr_event *ev)
+{
+	if (ev->kind != NR_JOINED)
+		return;
+	if (detector == NR_DISJOINT)
+		nr_disjoint_join(c, i);
+	else
+		nr_shared_join(c, i);
+}
+
+NR_INLINE void nr_on_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c, nr_u32 i,
+			   struct nr_private *p, const struct nr_event *ev)
+{
+	nr_detect(detector, c, i & 7, ev);
+	nr_window_event(law, start, c, i & 7, p, ev);
+}
+
+#endif

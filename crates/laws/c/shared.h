@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The three words of a connection that several paths write: a line's debit, the tick, the masks.
+ * All change by compare-and-swap and nothing waits: a try that keeps failing gives up, and its
+ * caller does without until the next event. tests/loom.rs checks the same steps in every
+ * interleaving.
+ */
+#ifndef NARROWS_SHARED_H
+#define NARROWS_SHARED_H
+
+#include "narrows.h"
+
+#define NR_TRIES 8 /* each failed try is another path's success; there are 7 others */
+
+/*
+ * The debit word: packets taken in the low half, number of settlements in the high half. Without
+ * the number a taker could read cwnd, sleep over a settlement, and then find the same amount again
+ * that it saw before, put there by another taker (ABA), and take from the same packets twice.
+ */
+#define NR_DEBIT_PACKETS 0xffffu
+
+/*
+ * Take up to `want` packets from a donor's window and leave it at least `keep`. Returns what was
+ * taken; the donor applies it at its next event.
+ *
+ * The debit is read before cwnd, and the donor writes cwnd before it settles: if a settlement falls
+ * between the two reads and the swap, the swap fails.
+ */
+NR_INLINE nr_u32 nr_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep)
+{
+	struct nr_path *line = &c->path[donor & 7];
+
+	for (nr_u32 try = 0; try < NR_TRIES; try++) {
+		nr_u32 seen = NR_READ(line->debit), taken = seen & NR_DEBIT_PACKETS;
+		nr_u32 cwnd;
+
+		NR_READ_BARRIER();
+		cwnd = NR_READ(line->cwnd);
+		if (cwnd <= taken + keep)
+			return 0;
+		if (want > cwnd - taken - keep)
+			want = cwnd - taken - keep;
+		if (want > NR_DEBIT_PACKETS - taken)
+			want = NR_DEBIT_PACKETS - taken;
+		if (!want)
+			return 0;
+		if (NR_CAS(&line->debit, seen, seen + want) == seen)
+			return want;
+	}
+	return 0;
+}
+
+/*
+ * The donor settles what was taken from it; `cwnd` is its window, the result what is left of it.
+ *
+ * The smaller window is published first: between the two steps a taker sees the packets missing
+ * twice and takes less, never the same ones again. A window that fell after the taker had read it
+ * (a loss at that moment) may not cover the debit: then one packet stays and the rest is forgiven.
+ */
+NR_INLINE nr_u32 nr_debit_apply(struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
+{
+	struct nr_path *line = &c->path[i & 7];
+	nr_u32 seen = NR_READ(line->debit), taken = seen & NR_DEBIT_PACKETS, left;
+
+	if (!taken)
+		return cwnd;
+	left = cwnd > taken ? cwnd - taken : 1;
+	NR_WRITE(line->cwnd, left);
+	for (nr_u32 try = 0; try < NR_TRIES; try++) {
+		/* Packets taken meanwhile stay in the word, for the next event. */
+		nr_u32 now = NR_CAS(&line->debit, seen, (seen - taken) + NR_DEBIT_PACKETS + 1);
+
+		if (now == seen)
+			return left;
+		seen = now;
+	}
+	NR_WRITE(line->cwnd, cwnd);
+	return cwnd;
+}
+
+/*
+ * Claim decision interval `number` for the connection. Exactly one path gets 1; a path that comes
+ * late, or with an older number, gets 0.
+ */
+NR_INLINE int nr_tick_claim(struct nr_conn *c, nr_u64 number)
+{
+	nr_u64 last = NR_READ(c->tick);
+
+	return number > last && NR_CAS(&c->tick, last, number) == last;
+}
+
+/*
+ * Store all masks of a decision at once. `seen` are the masks the decision started from: if a path
+ * joined since, the decision does not know it and is dropped (0); the next interval decides.
+ */
+NR_INLINE int nr_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
+{
+	return NR_CAS(&c->masks, seen, masks) == seen;
+}
+
+/*
+ * A joining path takes over slot i: its row becomes `row`, and so, as coupling is mutual, its
+ * column; nothing is left of the slot's last path.
+ */
+NR_INLINE void nr_masks_join(struct nr_conn *c, nr_u32 i, nr_u32 row)
+{
+	nr_u64 keep = ~(0xffull << (8 * (i & 7)) | NR_MASKS_COLUMN << (i & 7));
+	nr_u64 set = (nr_u64)(row & 0xff) << (8 * (i & 7));
+
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		set |= (nr_u64)(row >> j & 1) << (8 * j + (i & 7));
+	for (nr_u32 try = 0; try < NR_TRIES; try++) {
+		nr_u64 seen = NR_READ(c->masks);
+
+		if (nr_masks_store(c, seen, (seen & keep) | set))
+			return;
+	}
+}
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What all window laws share: the events of a path, and how credit becomes window. A law gives the
+ * growth per acknowledged packet, the threshold after a loss, and what it must remember.
+ */
+#ifndef NARROWS_WINDOW_H
+#define NARROWS_WINDOW_H
+
+#include "shared.h"
+#include "flows.h"
+#include "laws/reno.h"
+#include "start/standard.h"
+
+#define NR_GROW_STEPS 4		/* packets a single event grows by with the rate worked out anew */
+#define NR_ACKED_MAX (1u << 20) /* packets of one event that count: credit * this fits in 63 bits */
+
+/* What a path keeps for itself. All zero before the join. */
+struct nr_private {
+	nr_s64 credit;	       /* Q40 packets, in (-1, 1) between events */
+	nr_u32 cwnd;	       /* packets */
+	nr_u32 ssthresh;       /* packets */
+	nr_u32 prior_cwnd;     /* before the last reduction; 0: nothing to undo */
+	nr_u32 prior_ssthresh; /* likewise */
+	nr_u32 reduced;	       /* a reduction was made and its recovery is not over */
+	nr_u32 skip;	       /* packets whose acknowledgement does not grow the window */
+};
+
+/* Growth per acknowledged packet at the present window, Q40 packets. */
+NR_INLINE nr_s64 nr_credit(nr_u32 law, const struct nr_conn *c, nr_u32 i,
+			   const struct nr_private *p)
+{
+	(void)c;
+	(void)i;
+	switch (law) {
+	default:
+		return (nr_s64)nr_reno_credit(p->cwnd);
+	}
+}
+
+/* The window after a loss, packets. */
+NR_INLINE nr_u32 nr_ssthresh(nr_u32 law, const struct nr_conn *c, nr_u32 i,
+			     const struct nr_private *p)
+{
+	(void)c;
+	(void)i;
+	switch (law) {
+	default:
+		return nr_reno_ssthresh(p->cwnd);
+	}
+}
+
+/* Publish a new window: the law's next credit, and the siblings', are worked out from it. */
+NR_INLINE void nr_set_cwnd(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 cwnd)
+{
+	if (cwnd < 1)
+		cwnd = 1;
+	if (cwnd > NR_CWND_MAX)
+		cwnd = NR_CWND_MAX;
+	p->cwnd = cwnd;
+	NR_WRITE(c->path[i & 7].cwnd, cwnd);
+}
+
+NR_INLINE void nr_set_ssthresh(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 ssthresh)
+{
+	p->ssthresh = ssthresh;
+	NR_WRITE(c->path[i & 7].ssthresh, ssthresh);
+}
+
+/*
+ * Congestion avoidance over `acked` packets. The rate holds between two whole packets of window, so
+ * a stretch acknowledgement is worth the same packets one by one: go to the crossing, grow, work
+ * out the rate anew. After NR_GROW_STEPS crossings the rest goes at the last rate.
+ */
+NR_INLINE void nr_grow(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 acked)
+{
+	nr_s64 one = (nr_s64)NR_ONE, rate = 0;
+
+	for (nr_u32 step = 0; acked && step < NR_GROW_STEPS; step++) {
+		nr_u64 per, room;
+
+		rate = nr_credit(law, c, i, p);
+		per = (nr_u64)(rate < 0 ? -rate : rate);
+		room = (nr_u64)(rate < 0 ? one + p->credit : one - p->credit);
+		if (per * acked < room) {
+			p->credit += rate * acked;
+			return;
+		}
+		room = (room + per - 1) / per;
+		acked -= (nr_u32)room;
+		p->credit += rate * (nr_s64)room;
+		if (rate < 0) {
+			p->credit += one;
+			nr_set_cwnd(c, i, p, p->cwnd - (p->cwnd > 1));
+		} else {
+			p->credit -= one;
+			/* Less than w * 2^-40 is the rounding of the w credits. */
+			if (p->credit < p->cwnd)
+				p->credit = 0;
+			nr_set_cwnd(c, i, p, p->cwnd + 1);
+		}
+	}
+	p->credit += rate * acked;
+	if (p->credit >= one) {
+		nr_set_cwnd(c, i, p, p->cwnd + (nr_u32)(p->credit >> NR_CREDIT_BITS));
+		p->credit &= one - 1;
+	} else if (p->credit <= -one) {
+		nr_u32 fall = (nr_u32)(-p->credit >> NR_CREDIT_BITS);
+
+		nr_set_cwnd(c, i, p, p->cwnd > fall ? p->cwnd - fall : 1);
+		p->credit = -(-p->credit & (one - 1));
+	}
+}
+
+/* Slow start: a packet for each acknowledged one, up to ssthresh; returns the packets left over. */
+NR_INLINE nr_u32 nr_slow_start(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 acked)
+{
+	nr_u32 grow = p->ssthresh - p->cwnd;
+
+	if (grow > acked)
+		grow = acked;
+	nr_set_cwnd(c, i, p, p->cwnd + grow);
+	return acked - grow;
+}
+
+/* One reduction for each loss event, however many packets it took and though the timer follows. */
+NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p)
+{
+	if (p->reduced)
+		return;
+	p->reduced = 1;
+	p->prior_cwnd = p->cwnd;
+	p->prior_ssthresh = p->ssthresh;
+	nr_set_ssthresh(c, i, p, nr_ssthresh(law, c, i, p));
+	p->credit = 0;
+}
+
+NR_INLINE nr_u32 nr_initial(nr_u32 start)
+{
+	switch (start) {
+	default:
+		return nr_standard_initial();
+	}
+}
+
+NR_INLINE void nr_joined(nr_u32 start, struct nr_conn *c, nr_u32 i,
+			 struct nr_private *p)
+{
+	struct nr_path *line = &c->path[i & 7];
+
+	*p = (struct nr_private){0};
+	NR_WRITE(line->pacing_rate, 0);
+	NR_WRITE(line->bw, 0);
+	NR_WRITE(line->advice, NR_ADVICE_NONE);
+	NR_WRITE(line->word[0], 0);
+	NR_WRITE(line->word[1], 0);
+	NR_WRITE(line->generation, line->generation + 1);
+	nr_set_ssthresh(c, i, p, NR_SSTHRESH_MAX);
+	nr_set_cwnd(c, i, p, nr_initial(start));
+}
+
+NR_INLINE void nr_acked(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p,
+			const struct nr_event *ev)
+{
+	nr_u32 acked = ev->delivered < NR_ACKED_MAX ? ev->delivered : NR_ACKED_MAX;
+
+	if (ev->flags & NR_F_IN_RECOVERY)
+		return;
+	if (acked)
+		p->reduced = 0;
+	if (p->skip) {
+		nr_u32 skip = p->skip < acked ? p->skip : acked;
+
+		p->skip -= skip;
+		acked -= skip;
+	}
+	if (!(ev->flags & NR_F_CWND_LIMITED))
+		return;
+	if (p->cwnd < p->ssthresh)
+		acked = nr_slow_start(c, i, p, acked);
+	if (acked)
+		nr_grow(law, c, i, p, acked);
+}
+
+/*
+ * The host's window is the truth outside recovery: it may have clamped what the law asked for.
+ * Then what siblings took from it goes off, and while more is in flight than is left, packets that
+ * come in make no room for growth (LISA: ACKs to ignore).
+ */
+NR_INLINE void nr_adopt(struct nr_conn *c, nr_u32 i, struct nr_private *p,
+			const struct nr_event *ev)
+{
+	nr_u32 before, inflight = ev->inflight + ev->delivered;
+
+	if (ev->kind == NR_ACKED && !(ev->flags & NR_F_IN_RECOVERY) && ev->cwnd &&
+	    ev->cwnd != p->cwnd) {
+		if (ev->cwnd < p->cwnd)
+			p->credit = 0;
+		nr_set_cwnd(c, i, p, ev->cwnd);
+	}
+	before = p->cwnd;
+	p->cwnd = nr_debit_apply(c, i, p->cwnd);
+	if (p->cwnd < before && inflight > p->cwnd)
+		p->skip = inflight - p->cwnd;
+}
+
+/* What siblings may know of the path as soon as the event is in. */
+NR_INLINE void nr_publish(struct nr_path *line, const struct nr_event *ev)
+{
+	if (ev->srtt8_us)
+		NR_WRITE(line->srtt8_us, ev->srtt8_us);
+	if (ev->mss)
+		NR_WRITE(line->mss, ev->mss);
+	NR_WRITE(line->inflight, ev->inflight);
+	NR_WRITE(line->seen_ms, (nr_u32)(ev->now_us / 1000));
+	NR_WRITE(line->state, ev->state);
+}
+
+NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i,
+			       struct nr_private *p, const struct nr_event *ev)
+{
+	struct nr_path *line = &c->path[i & 7];
+	nr_u32 restart;
+
+	if (ev->kind == NR_JOINED) {
+		NR_WRITE(line->srtt8_us, 0);
+		nr_debit_apply(c, i, 1); /* taken from the slot's last path */
+		nr_joined(start, c, i, p);
+	}
+	if (ev->kind == NR_LEFT) {
+		NR_WRITE(line->state, NR_FREE);
+		NR_WRITE(line->cwnd, 0);
+		return;
+	}
+	nr_publish(line, ev);
+	nr_adopt(c, i, p, ev);
+	switch (ev->kind) {
+	case NR_ACKED:
+		nr_acked(law, c, i, p, ev);
+		break;
+	case NR_RECOVERY:
+	case NR_ECN:
+		nr_reduce(law, c, i, p);
+		nr_set_cwnd(c, i, p, p->ssthresh < p->cwnd ? p->ssthresh : p->cwnd);
+		break;
+	case NR_RECOVERED:
+		p->reduced = 0;
+		break;
+	case NR_TIMEOUT:
+		nr_reduce(law, c, i, p);
+		nr_set_cwnd(c, i, p, 1);
+		break;
+	case NR_UNDO:
+		if (p->prior_cwnd) {
+			nr_set_cwnd(c, i, p,
+				    p->prior_cwnd > p->cwnd ? p->prior_cwnd : p->cwnd);
+			nr_set_ssthresh(c, i, p,
+					p->prior_ssthresh > p->ssthresh ? p->prior_ssthresh
+									: p->ssthresh);
+			p->prior_cwnd = 0;
+			p->reduced = 0;
+		}
+		break;
+	case NR_RESTART:
+		/* RFC 2861: ssthresh remembers three quarters of the window idleness takes. */
+		restart = ev->cwnd ? ev->cwnd : NR_INIT_CWND;
+		if (restart < p->cwnd) {
+			nr_u32 memory = p->cwnd - p->cwnd / 4;
+
+			if (p->ssthresh < memory)
+				nr_set_ssthresh(c, i, p, memory);
+			nr_set_cwnd(c, i, p, restart);
+			p->credit = 0;
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+#endif

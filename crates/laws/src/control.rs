@@ -1,0 +1,105 @@
+//! What a connection is controlled by: a law, a detector, a slow start.
+
+use crate::catalogue;
+use std::fmt;
+use std::str::FromStr;
+
+/// How much the paths of one mask may take together. The numbers are those of `enum nr_law`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Law {
+    /// RFC 5681, uncoupled.
+    Reno = 0,
+    /// RFC 9438, uncoupled.
+    Cubic,
+    /// RFC 6356.
+    Lia,
+    /// draft-khalili-mptcp-congestion-control-05.
+    Olia,
+    /// draft-walid-mptcp-congestion-control-04.
+    Balia,
+}
+
+/// Which paths meet in one bottleneck. The numbers are those of `enum nr_detector`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Detector {
+    /// All of them, always.
+    Shared = 0,
+    /// None, ever: each path is on its own.
+    Disjoint,
+}
+
+/// What a joining path may begin with. The numbers are those of `enum nr_start`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SlowStart {
+    /// The initial window of RFC 6928.
+    Standard = 0,
+}
+
+/// A congestion control, written `LAW[+DETECTOR]`: `olia`, `lia+disjoint`, `reno`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Control {
+    /// The law.
+    pub law: Law,
+    /// The detector.
+    pub detector: Detector,
+    /// The slow start.
+    pub start: SlowStart,
+}
+
+impl Control {
+    /// Reno on each path, uncoupled.
+    pub const RENO: Control = Control::of(Law::Reno);
+    /// CUBIC on each path, uncoupled.
+    pub const CUBIC: Control = Control::of(Law::Cubic);
+    /// LIA over all paths.
+    pub const LIA: Control = Control::of(Law::Lia);
+    /// OLIA over all paths.
+    pub const OLIA: Control = Control::of(Law::Olia);
+    /// Balia over all paths.
+    pub const BALIA: Control = Control::of(Law::Balia);
+
+    /// `law` with its own detector (full masks if it couples) and the standard slow start.
+    pub const fn of(law: Law) -> Control {
+        let detector = if law.couples() { Detector::Shared } else { Detector::Disjoint };
+        Control { law, detector, start: SlowStart::Standard }
+    }
+
+    /// Does the law own window and pacing rate at all times (a model law, as BBR), so that the host
+    /// runs no recovery of its own?
+    pub const fn is_model(self) -> bool {
+        match self.law {
+            Law::Reno | Law::Cubic | Law::Lia | Law::Olia | Law::Balia => false,
+        }
+    }
+}
+
+impl Law {
+    /// Does the law read the sibling paths in its mask?
+    pub const fn couples(self) -> bool {
+        match self {
+            Law::Reno | Law::Cubic => false,
+            Law::Lia | Law::Olia | Law::Balia => true,
+        }
+    }
+}
+
+impl FromStr for Control {
+    type Err = catalogue::Unknown;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        catalogue::control(name)
+    }
+}
+
+impl fmt::Display for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(catalogue::law(self.law).name)?;
+        if self.detector != Control::of(self.law).detector {
+            write!(f, "+{}", catalogue::detector(self.detector).name)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! The C side as it is: the structs of `c/narrows.h` and the functions of `c/native.c`.
+//!
+//! Hosts use [`crate::Conn`]. This layer is for those that share one connection between threads,
+//! as the kernel does, and for tests of exactly that.
+
+use std::fmt;
+
+/// Paths in a connection (`NR_MAX_PATHS`).
+pub const MAX_PATHS: usize = 8;
+
+/// "Infinite" slow start threshold, packets (`NR_SSTHRESH_MAX`).
+pub const SSTHRESH_MAX: u32 = 0x7fff_ffff;
+
+/// Window growth credit of one packet (`NR_ONE`): credits are in 2^-40 packet.
+pub const ONE_PACKET: i64 = 1 << 40;
+
+/// What happened to a path (`enum nr_kind`).
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The path exists; the law sets its first window.
+    Joined = 1,
+    /// An acknowledgement, also inside recovery.
+    Acked,
+    /// Loss found by acknowledgements: reduce once.
+    Recovery,
+    /// Recovery is over.
+    Recovered,
+    /// The retransmission timer fired.
+    Timeout,
+    /// The last reduction was spurious.
+    Undo,
+    /// Congestion was marked: reduce once, no loss.
+    Ecn,
+    /// Data again after idle; `cwnd` is the host's restart window.
+    Restart,
+    /// The path is gone; its slot becomes free.
+    Left,
+}
+
+/// State of a path (`enum nr_state`).
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No path in this slot.
+    Free = 0,
+    /// Handshake done, nothing acknowledged yet.
+    Joining,
+    /// Carries data: the only state that counts in a law's sums.
+    Active,
+    /// Nothing to send.
+    Idle,
+    /// Kept for failure.
+    Backup,
+    /// Timeouts in a row without an acknowledgement.
+    Failed,
+}
+
+/// Flags of an event (`enum nr_flag`).
+pub mod flag {
+    /// The window, not the application, held the sender back.
+    pub const CWND_LIMITED: u32 = 1 << 0;
+    /// The rate sample was limited by the application.
+    pub const APP_LIMITED: u32 = 1 << 1;
+    /// The host runs loss recovery: no window growth.
+    pub const IN_RECOVERY: u32 = 1 << 2;
+    /// The sample's packet was sent after the last round began.
+    pub const ROUND_START: u32 = 1 << 3;
+    /// The sample's packet had been retransmitted.
+    pub const RETRANS: u32 = 1 << 4;
+    /// `owd_us` is valid.
+    pub const OWD: u32 = 1 << 5;
+    /// `dwell_us` is valid.
+    pub const DWELL: u32 = 1 << 6;
+}
+
+/// One event of one path (`struct nr_event`). The host fills all of it; what it lacks is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Host's monotonic clock, µs.
+    pub now_us: u64,
+    /// When the sample's packet was sent, µs.
+    pub sent_us: u64,
+    /// Delivery rate of the sample, bytes/s.
+    pub rate: u64,
+    /// What happened: an [`EventKind`].
+    pub kind: u32,
+    /// Bits of [`flag`].
+    pub flags: u32,
+    /// [`State`] of this path in the host's view.
+    pub state: u32,
+    /// Packets newly acknowledged, selectively or not.
+    pub delivered: u32,
+    /// Packets newly marked lost.
+    pub lost: u32,
+    /// Packets newly reported with ECN CE.
+    pub marked: u32,
+    /// Round-trip time of the sample, µs.
+    pub rtt_us: u32,
+    /// Relative one-way delay of the sample, µs.
+    pub owd_us: i32,
+    /// How long the sample waited in a delayed acknowledgement, µs.
+    pub dwell_us: u32,
+    /// Packets in flight after this event.
+    pub inflight: u32,
+    /// Packets in flight when the sample's packet was sent.
+    pub sample_inflight: u32,
+    /// Packets delivered since it was sent.
+    pub sample_delivered: u32,
+    /// Packets lost since it was sent.
+    pub sample_lost: u32,
+    /// The host's window now, packets; outside recovery the law adopts it.
+    pub cwnd: u32,
+    /// Smoothed RTT, 1/8 µs.
+    pub srtt8_us: u32,
+    /// Payload bytes of a full packet.
+    pub mss: u32,
+}
+
+/// A path's published line (`struct nr_path`).
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// [`State`] of the path.
+    pub state: u32,
+    /// Window, packets; in recovery already the window after it.
+    pub cwnd: u32,
+    /// Slow start threshold, packets.
+    pub ssthresh: u32,
+    /// Smoothed RTT, 1/8 µs; 0 before the first sample.
+    pub srtt8_us: u32,
+    /// Payload bytes of a full packet.
+    pub mss: u32,
+    /// Packets in flight.
+    pub inflight: u32,
+    /// Time of the last event, ms, wraps.
+    pub seen_ms: u32,
+    /// Packets siblings took from the window and the path has not settled (low 16 bits).
+    pub debit: u32,
+    /// Pacing rate, bytes/s; 0: the host paces by its own rule.
+    pub pacing_rate: u64,
+    /// Model laws: bottleneck bandwidth estimate, bytes/s.
+    pub bw: u64,
+    /// What the law asks of the host (`enum nr_advice`).
+    pub advice: u32,
+    /// Number of joins this slot has seen.
+    pub generation: u32,
+    /// The law's own published words.
+    pub word: [u32; 2],
+}
+
+/// What a path tells a detector of one interval (`struct nr_record`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// Number of the interval + 1; 0: never written.
+    pub stamp: u32,
+    /// The detector's own words.
+    pub word: [u32; 7],
+}
+
+/// What the paths of a connection share (`struct nr_conn`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Conn {
+    /// 8 coupling masks of 8 bits; byte i is the mask of path i.
+    pub masks: u64,
+    /// Last decision interval that some path has claimed.
+    pub tick: u64,
+    /// Layout version (`NR_VERSION`).
+    pub version: u32,
+    /// The law's number.
+    pub law: u32,
+    /// The published lines.
+    pub path: [Path; MAX_PATHS],
+    /// The detectors' double-buffered records.
+    pub record: [[Record; 2]; MAX_PATHS],
+}
+
+impl Conn {
+    /// An empty connection for `law` and `detector`, by number.
+    pub fn new(law: u32, detector: u32) -> Self {
+        let mut conn = std::mem::MaybeUninit::uninit();
+        // SAFETY: narrows_conn_init writes every field of the struct it is given.
+        unsafe {
+            narrows_conn_init(conn.as_mut_ptr(), law, detector);
+            conn.assume_init()
+        }
+    }
+}
+
+/// What a path keeps for itself (`struct nr_private`): opaque to hosts, zero before the join.
+#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Private([u64; PRIVATE_WORDS]);
+
+/// Size of [`Private`] in 64-bit words.
+pub const PRIVATE_WORDS: usize = 4;
+
+impl Private {
+    /// Credit towards the next packet of window, in 2^-40 packet.
+    pub fn credit(&self) -> i64 {
+        self.0[0] as i64
+    }
+}
+
+impl fmt::Debug for Private {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Private").field("credit", &self.credit()).finish_non_exhaustive()
+    }
+}
+
+unsafe extern "C" {
+    /// Makes an empty connection of the memory at `conn`.
+    pub fn narrows_conn_init(conn: *mut Conn, law: u32, detector: u32);
+
+    /// One event of path `i`. The events of one path must come one after another; those of
+    /// siblings may run on other threads at the same time. The answer stands in `conn.path[i]`.
+    pub fn narrows_event(
+        law: u32,
+        detector: u32,
+        start: u32,
+        conn: *mut Conn,
+        i: u32,
+        private: *mut Private,
+        event: *const Event,
+    );
+
+    /// Takes up to `want` packets from the window of path `donor` and leaves it at least `keep`;
+    /// returns the packets taken. From any thread.
+    pub fn narrows_debit_take(conn: *mut Conn, donor: u32, want: u32, keep: u32) -> u32;
+
+    /// Claims decision interval `number`; 1 for exactly one caller. From any thread.
+    pub fn narrows_tick_claim(conn: *mut Conn, number: u64) -> i32;
+
+    /// Replaces all masks if they still are `seen`; 1 on success. From any thread.
+    pub fn narrows_masks_store(conn: *mut Conn, seen: u64, masks: u64) -> i32;
+
+    #[cfg(test)]
+    fn narrows_layout(which: u32) -> u32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn rust_and_c_see_the_same_memory() {
+        let here = [
+            size_of::<Event>(),
+            offset_of!(Event, kind),
+            offset_of!(Event, owd_us),
+            offset_of!(Event, cwnd),
+            offset_of!(Event, mss),
+            size_of::<Path>(),
+            offset_of!(Path, debit),
+            offset_of!(Path, bw),
+            offset_of!(Path, word),
+            size_of::<Conn>(),
+            offset_of!(Conn, law),
+            offset_of!(Conn, path),
+            offset_of!(Conn, record),
+            size_of::<Private>(),
+        ];
+        for (which, here) in here.into_iter().enumerate() {
+            // SAFETY: a pure function of its argument.
+            let there = unsafe { narrows_layout(which as u32) };
+            assert_eq!(here, there as usize, "item {which} of narrows_layout");
+        }
+    }
+}
