@@ -120,7 +120,7 @@ pub struct Event {
 
 /// A path's published line (`struct nr_path`).
 #[repr(C, align(64))]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// [`State`] of the path.
     pub state: u32,
