@@ -103,3 +103,67 @@ impl LinkConfig {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LinkId, Network};
+
+    /// What the network says about a link with one field set wrong.
+    fn refusal(set: impl FnOnce(&mut LinkConfig)) -> String {
+        let mut config = LinkConfig { name: "lte".into(), ..LinkConfig::default() };
+        set(&mut config);
+        Network::<()>::new(1).add_link(config).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_link_out_of_range_is_refused_by_name() {
+        assert!(refusal(|c| c.rate = Rate::Constant(0)).starts_with("link 'lte': a rate of 0"));
+        refusal(|c| c.rate = Rate::Constant(MAX_RATE + 1));
+        assert!(refusal(|c| c.delay = MAX_DELAY + 1).contains("a delay of"));
+        assert!(refusal(|c| c.jitter = MAX_DELAY + 1).contains("a jitter of"));
+        for loss in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            assert!(refusal(|c| c.loss = loss).contains("not a probability"));
+        }
+        for limit in [Limit::Packets(0), Limit::Bytes(0), Limit::Time(0)] {
+            assert!(refusal(|c| c.limit = limit).contains("limit of 0"));
+        }
+        assert!(refusal(|c| c.mtu = 0).contains("an MTU of 0"));
+        refusal(|c| c.mtu = MAX_MTU + 1);
+    }
+
+    #[test]
+    fn the_ends_of_the_ranges_are_allowed_and_do_not_overflow() {
+        let slow = Rate::Constant(1);
+        let fast = Rate::Constant(MAX_RATE);
+        for (rate, loss) in [(slow, 0.0), (fast, 1.0)] {
+            let mut network = Network::new(1);
+            let link = network
+                .add_link(LinkConfig {
+                    rate,
+                    loss,
+                    delay: MAX_DELAY,
+                    jitter: MAX_DELAY,
+                    mtu: MAX_MTU,
+                    ..LinkConfig::default()
+                })
+                .unwrap();
+            let route = network.add_route(&[link]).unwrap();
+            for _ in 0..10 {
+                network.enqueue(0, route, MAX_MTU, ());
+            }
+            while network.advance(Nanos::MAX).is_some() {}
+            assert!(network.is_conserved());
+        }
+    }
+
+    #[test]
+    fn a_route_needs_links_that_exist() {
+        let mut network = Network::<()>::new(1);
+        assert_eq!(network.add_route(&[]), Err(ConfigError::EmptyRoute));
+        let link = network.add_link(LinkConfig::default()).unwrap();
+        assert_eq!(network.add_route(&[link, LinkId(1)]), Err(ConfigError::UnknownLink(1)));
+        let route = network.add_route(&[link, link]).unwrap();
+        assert!(network.route(route).eq([link, link]));
+    }
+}

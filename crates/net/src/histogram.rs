@@ -80,14 +80,6 @@ impl Histogram {
         }
         0
     }
-
-    /// Forgets all values but keeps the memory.
-    pub fn clear(&mut self) {
-        self.buckets.fill(0);
-        self.count = 0;
-        self.sum = 0;
-        self.max = 0;
-    }
 }
 
 #[cfg(test)]

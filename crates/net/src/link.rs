@@ -128,9 +128,7 @@ impl Link {
     }
 
     pub fn reset_counters(&mut self) {
-        let mut queue_delay = std::mem::take(&mut self.counters.queue_delay);
-        queue_delay.clear();
-        self.counters = Counters { queue_delay, ..Counters::default() };
+        self.counters = Counters::default();
         self.carried_over = self.fifo.len() as u64;
     }
 
