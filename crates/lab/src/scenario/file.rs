@@ -1,0 +1,218 @@
+//! A scenario as its TOML file writes it. `scenarios/README.md` describes every field for users.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use crate::units::{BitRate, Bytes, PacketRate, Packets, Queue, Share, Time};
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    pub name: String,
+    pub title: String,
+    pub source: String,
+    pub warmup: Time,
+    pub duration: Time,
+    #[serde(default = "default_jitter")]
+    pub jitter: Packets,
+    pub test: Option<String>,
+    pub generator: Option<Generator>,
+    #[serde(default)]
+    pub links: IndexMap<String, Link>,
+    #[serde(default)]
+    pub routes: IndexMap<String, Route>,
+    #[serde(default)]
+    pub flows: IndexMap<String, Flow>,
+    pub background: Option<Background>,
+    #[serde(default)]
+    pub rivals: IndexMap<String, String>,
+    #[serde(default)]
+    pub phases: Vec<Phase>,
+    #[serde(default)]
+    pub paper: Vec<Paper>,
+}
+
+/// Three packet times: enough to break the phase effects of deterministic timing.
+fn default_jitter() -> Packets {
+    Packets(3.0)
+}
+
+/// A topology that is made rather than listed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Generator {
+    /// Links `bottleneck1..n` and routes `path1..n`, one over each.
+    Disjoint(Bottlenecks),
+    /// One link `bottleneck1` and routes `path1..n`, all over it.
+    Dumbbell(Bottlenecks),
+}
+
+/// What the links and routes of a [`Generator`] have in common.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bottlenecks {
+    pub paths: usize,
+    pub rate: BitRate,
+    pub delay: Time,
+    pub queue: Queue,
+    pub rtt: Time,
+}
+
+/// A link; with a generator, what is given here replaces what it made.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub rate: Option<BitRate>,
+    pub trace: Option<String>,
+    pub delay: Option<Time>,
+    pub jitter: Option<Time>,
+    pub loss: Option<Share>,
+    pub queue: Option<Queue>,
+    pub mtu: Option<Bytes>,
+}
+
+/// A way from one host to another and back.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub links: Option<Vec<String>>,
+    #[serde(default)]
+    pub back: Vec<String>,
+    pub rtt: Option<Time>,
+}
+
+/// A connection or flow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    pub kind: Kind,
+    pub routes: Vec<String>,
+    pub cc: Option<String>,
+    #[serde(default)]
+    pub source: Source,
+    pub start: Option<Time>,
+    pub active: Option<Vec<(Time, Time)>>,
+    pub send_buffer: Option<Bytes>,
+    pub recv_buffer: Option<Bytes>,
+    pub scheduler: Option<Scheduler>,
+}
+
+/// What carries a flow.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Tcp,
+    Mptcp,
+    Udp,
+}
+
+/// The scheduler of an MPTCP connection.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    MinRtt,
+    RoundRobin,
+}
+
+/// What an application sends.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    #[default]
+    Greedy,
+    File(FileSource),
+    Rate(RateSource),
+    OnOff(OnOffSource),
+}
+
+/// A file of a given size.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSource {
+    pub size: Bytes,
+}
+
+/// Writes with exponential gaps.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateSource {
+    pub mean: PacketRate,
+    pub size: Size,
+}
+
+/// Pareto bursts of evenly spaced writes, exponential silences.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnOffSource {
+    pub rate: PacketRate,
+    pub size: Size,
+    pub on: Time,
+    pub shape: f64,
+    pub off: Time,
+}
+
+/// A distribution of sizes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    Constant(Bytes),
+    Uniform([Bytes; 2]),
+    Exponential(ExponentialSize),
+}
+
+/// Exponential, cut off at both ends.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExponentialSize {
+    pub mean: Bytes,
+    pub min: Bytes,
+    pub max: Bytes,
+}
+
+/// The traffic of others on some links; `background.rs` makes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Background {
+    pub links: Vec<String>,
+    pub offered: Share,
+    pub greedy: usize,
+    pub rtt: [Time; 2],
+    pub size: Size,
+    pub tcp_rate: PacketRate,
+    pub udp_rate: [PacketRate; 2],
+    pub udp_period: [Time; 2],
+    pub udp_shape: f64,
+}
+
+/// From `start` on, the paths of the connection under test meet in these groups.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    pub start: Time,
+    pub groups: Vec<Vec<String>>,
+}
+
+/// A published value of `ratio_to_tcp`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    pub cc: Vec<String>,
+    pub ratio_to_tcp: f64,
+    #[serde(default)]
+    pub bound: Bound,
+    pub place: String,
+}
+
+/// How a published value is meant.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    #[default]
+    /// About this.
+    About,
+    /// Less than this.
+    Below,
+    /// More than this.
+    Above,
+}

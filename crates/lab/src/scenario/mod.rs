@@ -1,0 +1,196 @@
+//! Scenarios: what runs over which network, and what is right there.
+//!
+//! [`file`](self) types mirror the TOML; [`Scenario`] is what they resolve to: links, flows with
+//! their paths, all in the simulator's units, checked.
+
+mod background;
+mod file;
+mod generate;
+mod load;
+mod resolve;
+mod shipped;
+
+use narrows_laws::Control;
+use narrows_net::{LinkConfig, Nanos, Rate};
+use narrows_sim::{Scheduler, Source};
+
+pub use file::Bound;
+pub use load::{Edits, Sweep, load};
+pub use shipped::{Shipped, shipped};
+
+/// A scenario, ready to run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Short name, as results show it.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Where the numbers come from.
+    pub source: String,
+    /// Time from the start that no metric counts.
+    pub warmup: Nanos,
+    /// Time after the warm-up that is analysed.
+    pub duration: Nanos,
+    /// The links that flows share.
+    pub links: Vec<Link>,
+    /// All flows; those of the background last.
+    pub flows: Vec<Flow>,
+    /// Index of the connection under test: the one whose law `--cc` replaces.
+    pub test: Option<usize>,
+    /// The designated rival at each true bottleneck.
+    pub rivals: Vec<Rival>,
+    /// The right groups in each phase, ordered by start.
+    pub phases: Vec<Phase>,
+    /// Published values.
+    pub paper: Vec<Published>,
+}
+
+/// A link that flows share.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// As the network takes it.
+    pub config: LinkConfig,
+}
+
+impl Link {
+    /// Mean rate in bit/s.
+    pub fn mean_rate(&self) -> u64 {
+        match &self.config.rate {
+            Rate::Constant(rate) => *rate,
+            Rate::Trace(trace) => trace.mean_rate(),
+            // A shared link always has a rate; resolve.rs asks for it.
+            Rate::Infinite => u64::MAX,
+        }
+    }
+}
+
+/// What carries a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// TCP over one path.
+    Tcp,
+    /// Multipath TCP.
+    Mptcp,
+    /// UDP, one way.
+    Udp,
+}
+
+impl FlowKind {
+    /// As results show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FlowKind::Tcp => "tcp",
+            FlowKind::Mptcp => "mptcp",
+            FlowKind::Udp => "udp",
+        }
+    }
+}
+
+/// A connection or flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Name, unique in the scenario.
+    pub name: String,
+    /// Made by the background's rule rather than listed.
+    pub background: bool,
+    /// What carries it.
+    pub kind: FlowKind,
+    /// Its paths; one unless [`FlowKind::Mptcp`].
+    pub paths: Vec<FlowPath>,
+    /// What its application sends.
+    pub source: Source,
+    /// When its application sends: `[start, stop)`.
+    pub active: Vec<(Nanos, Nanos)>,
+    /// Congestion control; `None` for UDP.
+    pub control: Option<Control>,
+    /// Scheduler over the paths.
+    pub scheduler: Scheduler,
+    /// Send buffer, bytes.
+    pub send_buffer: u64,
+    /// Receive buffer, bytes.
+    pub recv_buffer: u64,
+}
+
+/// A path of a flow: its own access link, shared links, and a way back.
+#[derive(Clone, Debug)]
+pub struct FlowPath {
+    /// Name of the route.
+    pub name: String,
+    /// Shared links from the sender to the receiver, as indices into [`Scenario::links`].
+    pub links: Vec<usize>,
+    /// Shared links of the acknowledgements' way.
+    pub back: Vec<usize>,
+    /// Base RTT: propagation only.
+    pub rtt: Nanos,
+    /// Delay of the sender's access link, which has no other limit.
+    pub access_delay: Nanos,
+    /// Jitter of the sender's access link.
+    pub access_jitter: Nanos,
+    /// Delay of the way back, besides that of its shared links.
+    pub return_delay: Nanos,
+}
+
+/// The designated rival at a true bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rival {
+    /// Index of the link.
+    pub link: usize,
+    /// Index of the rival's flow.
+    pub flow: usize,
+}
+
+/// From `start` on, the paths of the connection under test meet in these groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Start of the phase.
+    pub start: Nanos,
+    /// Groups of indices into the connection's paths.
+    pub groups: Vec<Vec<usize>>,
+}
+
+/// A published value of `ratio_to_tcp`, shown beside ours.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// The controls it holds for.
+    pub controls: Vec<Control>,
+    /// The value.
+    pub ratio_to_tcp: f64,
+    /// How it is meant.
+    pub bound: Bound,
+    /// Table, figure or sentence it stands in.
+    pub place: String,
+}
+
+impl Scenario {
+    /// When the run ends.
+    pub fn end(&self) -> Nanos {
+        self.warmup + self.duration
+    }
+
+    /// The published value for `control`.
+    pub fn published(&self, control: Control) -> Option<&Published> {
+        self.paper.iter().find(|paper| paper.controls.contains(&control))
+    }
+
+    /// The rivals that `flow` meets on its path `path`, or on any of its paths.
+    pub fn rivals_of(&self, flow: &Flow, path: Option<usize>) -> impl Iterator<Item = &Rival> {
+        let paths = match path {
+            Some(index) => &flow.paths[index..=index],
+            None => &flow.paths[..],
+        };
+        self.rivals.iter().filter(|rival| paths.iter().any(|p| p.links.contains(&rival.link)))
+    }
+}
+
+/// A mistake in a scenario: the field, as the keys that lead to it, and what is wrong.
+#[derive(Debug)]
+struct Fault {
+    field: Vec<String>,
+    message: String,
+}
+
+impl Fault {
+    fn new<const N: usize>(field: [&str; N], message: impl Into<String>) -> Fault {
+        Fault { field: field.map(String::from).to_vec(), message: message.into() }
+    }
+}

@@ -1,0 +1,455 @@
+//! From the file's words to a [`Scenario`]: names become indices, defaults are filled in, and what
+//! makes no sense is refused with the field it stands in.
+
+use std::sync::Arc;
+
+use narrows_laws::{Control, MAX_PATHS};
+use narrows_net::{LinkConfig, Nanos, Rate, SECOND, Trace};
+use narrows_sim::{Scheduler, SizeDist, Source};
+
+use super::file::{self, File, Kind};
+use super::{Fault, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival, Scenario};
+use super::{background, generate};
+use crate::units::show_time;
+
+/// Finds the trace that a link names.
+pub type FindTrace<'a> = &'a dyn Fn(&str) -> Result<Arc<Trace>, String>;
+
+/// Resolves and checks `file`.
+pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault> {
+    if file.duration.0 == 0 {
+        return Err(Fault::new(["duration"], "expected a time above 0 s"));
+    }
+    generate::expand(&mut file)?;
+    let end = file.warmup.0 + file.duration.0;
+    let links = links(&file, find_trace)?;
+    let mut flows = flows(&file, &links, end)?;
+    if let Some(background) = &file.background {
+        let made = background::flows(background, &links, file.jitter.0, end)?;
+        flows.extend(made);
+    }
+    if flows.is_empty() {
+        return Err(Fault::new(["flows"], "expected at least one flow"));
+    }
+    let test = test(&file, &flows)?;
+    let rivals = rivals(&file, &links, &flows)?;
+    let phases = phases(&file, test.map(|index| &flows[index]))?;
+    let paper = published(&file)?;
+    unused(&file, &flows, &links)?;
+    Ok(Scenario {
+        name: file.name,
+        title: file.title,
+        source: file.source,
+        warmup: file.warmup.0,
+        duration: file.duration.0,
+        links,
+        flows,
+        test,
+        rivals,
+        phases,
+        paper,
+    })
+}
+
+fn links(file: &File, find_trace: FindTrace) -> Result<Vec<Link>, Fault> {
+    let link = |(name, link): (&String, &file::Link)| {
+        let fault = |field, message: String| Fault::new(["links", name, field], message);
+        let rate = match (&link.rate, &link.trace) {
+            (Some(rate), None) => Rate::Constant(rate.0),
+            (None, Some(trace)) => {
+                Rate::Trace(find_trace(trace).map_err(|message| fault("trace", message))?)
+            }
+            (None, None) => {
+                return Err(Fault::new(["links", name], "expected a rate or a trace"));
+            }
+            (Some(_), Some(_)) => {
+                return Err(fault("trace", "a link has a rate or a trace, not both".into()));
+            }
+        };
+        let mut config = LinkConfig {
+            name: name.clone(),
+            rate,
+            delay: link.delay.map_or(0, |delay| delay.0),
+            jitter: link.jitter.map_or(0, |jitter| jitter.0),
+            loss: link.loss.map_or(0.0, |loss| loss.0),
+            limit: link.queue.map(|queue| queue.0).unwrap_or_default(),
+            ..LinkConfig::default()
+        };
+        if let Some(mtu) = link.mtu {
+            if !(576..=65_535).contains(&mtu.0) {
+                return Err(fault("mtu", format!("expected 576 B to 65535 B, found {} B", mtu.0)));
+            }
+            config.mtu = mtu.0 as u32;
+        }
+        config.validate().map_err(|error| Fault::new(["links", name], error.to_string()))?;
+        Ok(Link { config })
+    };
+    file.links.iter().map(link).collect()
+}
+
+/// A path of a flow over `links`, with the access and return delays that bring its base RTT to
+/// `rtt`: what the shared links do not delay is split evenly between the sender's access link and
+/// the way back.
+pub fn path(
+    name: &str,
+    over: Vec<usize>,
+    back: Vec<usize>,
+    rtt: Nanos,
+    links: &[Link],
+    jitter_packets: f64,
+) -> Result<FlowPath, String> {
+    let delay = |over: &[usize]| over.iter().map(|&link| links[link].config.delay).sum::<Nanos>();
+    let (forward, backward) = (delay(&over), delay(&back));
+    let Some(rest) = rtt.checked_sub(forward + backward) else {
+        return Err(format!(
+            "the links of the route alone delay by {}, more than the RTT of {}",
+            show_time(forward + backward),
+            show_time(rtt)
+        ));
+    };
+    let half = (rtt / 2).saturating_sub(forward).min(rest);
+    let slowest = over.iter().map(|&link| links[link].mean_rate()).min().unwrap_or(u64::MAX);
+    let packet_bits = f64::from(LinkConfig::default().mtu) * 8.0;
+    let packet_time = packet_bits * SECOND as f64 / slowest as f64;
+    Ok(FlowPath {
+        name: name.to_owned(),
+        links: over,
+        back,
+        rtt,
+        access_delay: half,
+        access_jitter: (jitter_packets * packet_time).round() as Nanos,
+        return_delay: rest - half,
+    })
+}
+
+impl Flow {
+    /// A flow with the default buffers, silent as long as `active` is empty.
+    pub(super) fn new(
+        name: String,
+        kind: FlowKind,
+        paths: Vec<FlowPath>,
+        source: Source,
+        links: &[Link],
+    ) -> Flow {
+        let buffer = default_buffer(&paths, links);
+        Flow {
+            name,
+            background: false,
+            kind,
+            paths,
+            source,
+            active: Vec::new(),
+            control: None,
+            scheduler: Scheduler::MinRtt,
+            send_buffer: buffer,
+            recv_buffer: buffer,
+        }
+    }
+}
+
+/// 2 x sum of the paths' rates x largest RTT (RFC 6182, section 5.3), where a path's rate is that
+/// of its slowest link and its largest RTT is the base RTT with all its queues full.
+fn default_buffer(paths: &[FlowPath], links: &[Link]) -> u64 {
+    let rate = |path: &FlowPath| path.links.iter().map(|&link| links[link].mean_rate()).min();
+    let queues = |path: &FlowPath| -> Nanos {
+        let shared = path.links.iter().chain(&path.back);
+        shared.map(|&link| links[link].full_queue()).sum()
+    };
+    let rates: u64 = paths.iter().filter_map(rate).sum();
+    let rtt = paths.iter().map(|path| path.rtt + path.access_jitter + queues(path)).max();
+    let bytes = 2 * u128::from(rates) * u128::from(rtt.unwrap_or(0)) / u128::from(8 * SECOND);
+    (bytes as u64).max(64 * 1024)
+}
+
+impl Link {
+    /// How long a full queue takes to drain; an unlimited one counts as 1 s.
+    fn full_queue(&self) -> Nanos {
+        use narrows_net::Limit;
+        let bytes = match self.config.limit {
+            Limit::Unlimited => return SECOND,
+            Limit::Time(time) => return time,
+            Limit::Packets(packets) => u64::from(packets) * u64::from(self.config.mtu),
+            Limit::Bytes(bytes) => bytes,
+        };
+        (u128::from(bytes * 8) * u128::from(SECOND) / u128::from(self.mean_rate())) as Nanos
+    }
+}
+
+fn flows(file: &File, links: &[Link], end: Nanos) -> Result<Vec<Flow>, Fault> {
+    file.flows.iter().map(|(name, flow)| one_flow(file, name, flow, links, end)).collect()
+}
+
+fn one_flow(
+    file: &File,
+    name: &str,
+    flow: &file::Flow,
+    links: &[Link],
+    end: Nanos,
+) -> Result<Flow, Fault> {
+    let fault = |field: &str, message: String| Fault::new(["flows", name, field], message);
+    let kind = match flow.kind {
+        Kind::Tcp => FlowKind::Tcp,
+        Kind::Mptcp => FlowKind::Mptcp,
+        Kind::Udp => FlowKind::Udp,
+    };
+    let most = if kind == FlowKind::Mptcp { MAX_PATHS } else { 1 };
+    if !(1..=most).contains(&flow.routes.len()) {
+        let count = if most == 1 { "one route".into() } else { format!("1 to {most} routes") };
+        let message = format!("expected {count} for {}, found {}", kind.name(), flow.routes.len());
+        return Err(fault("routes", message));
+    }
+    let mut paths: Vec<FlowPath> = Vec::new();
+    for (index, route_name) in flow.routes.iter().enumerate() {
+        let place = |message| Fault::new(["flows", name, "routes", &index.to_string()], message);
+        if paths.iter().any(|path| path.name == *route_name) {
+            return Err(place(format!("route \"{route_name}\" is named twice")));
+        }
+        let Some(route) = file.routes.get(route_name) else {
+            return Err(place(format!("unknown route \"{route_name}\"")));
+        };
+        paths.push(route_path(file, route_name, route, links)?);
+    }
+    let source = source(&flow.source).map_err(|message| fault("source", message))?;
+    let mut resolved = Flow::new(name.to_owned(), kind, paths, source, links);
+
+    resolved.active = match (&flow.active, flow.start) {
+        (Some(_), Some(_)) => {
+            return Err(fault("active", "a flow has a start or active periods, not both".into()));
+        }
+        (Some(periods), None) => periods.iter().map(|period| (period.0.0, period.1.0)).collect(),
+        (None, start) => vec![(start.map_or(0, |start| start.0), end)],
+    };
+    let field = if flow.active.is_some() { "active" } else { "start" };
+    let mut last = 0;
+    for &(start, stop) in &resolved.active {
+        if start < last || stop <= start || start >= end {
+            let message = format!("expected periods in order before the end at {}", show_time(end));
+            return Err(fault(field, message));
+        }
+        last = stop;
+    }
+    if resolved.active.is_empty() {
+        return Err(fault(field, "expected at least one period".into()));
+    }
+
+    match (kind, &flow.cc) {
+        (FlowKind::Udp, Some(_)) => {
+            return Err(fault("cc", "udp has no congestion control".into()));
+        }
+        (FlowKind::Udp, None) => {
+            if matches!(source, Source::Greedy | Source::File { .. }) {
+                return Err(fault(
+                    "source",
+                    "udp needs a source with a rate: rate or onoff".into(),
+                ));
+            }
+        }
+        (_, Some(cc)) => {
+            let control: Result<Control, _> = cc.parse();
+            resolved.control = Some(control.map_err(|error| fault("cc", error.to_string()))?);
+        }
+        (_, None) => return Err(Fault::new(["flows", name], "missing field \"cc\"")),
+    }
+    if kind == FlowKind::Udp && (flow.send_buffer.is_some() || flow.recv_buffer.is_some()) {
+        return Err(Fault::new(["flows", name], "udp has no buffers here"));
+    }
+    match (kind, flow.scheduler) {
+        (_, None) | (FlowKind::Mptcp, Some(file::Scheduler::MinRtt)) => {}
+        (FlowKind::Mptcp, Some(file::Scheduler::RoundRobin)) => {
+            resolved.scheduler = Scheduler::RoundRobin;
+        }
+        _ => return Err(fault("scheduler", "only mptcp has a scheduler".into())),
+    }
+    for (field, given, buffer) in [
+        ("send_buffer", flow.send_buffer, &mut resolved.send_buffer),
+        ("recv_buffer", flow.recv_buffer, &mut resolved.recv_buffer),
+    ] {
+        if let Some(bytes) = given {
+            if bytes.0 < 3000 {
+                return Err(fault(field, format!("{} B cannot hold two packets", bytes.0)));
+            }
+            *buffer = bytes.0;
+        }
+    }
+    Ok(resolved)
+}
+
+/// The path that a listed route gives a flow.
+fn route_path(
+    file: &File,
+    name: &str,
+    route: &file::Route,
+    links: &[Link],
+) -> Result<FlowPath, Fault> {
+    let indices = |field: &str, names: &[String]| -> Result<Vec<usize>, Fault> {
+        let index = |(position, link): (usize, &String)| {
+            links.iter().position(|known| known.config.name == *link).ok_or_else(|| {
+                Fault::new(
+                    ["routes", name, field, &position.to_string()],
+                    format!("unknown link \"{link}\""),
+                )
+            })
+        };
+        names.iter().enumerate().map(index).collect()
+    };
+    let Some(over) = &route.links else {
+        return Err(Fault::new(["routes", name], "missing field \"links\""));
+    };
+    if over.is_empty() {
+        return Err(Fault::new(["routes", name, "links"], "expected at least one link"));
+    }
+    let Some(rtt) = route.rtt else {
+        return Err(Fault::new(["routes", name], "missing field \"rtt\""));
+    };
+    let (over, back) = (indices("links", over)?, indices("back", &route.back)?);
+    path(name, over, back, rtt.0, links, file.jitter.0)
+        .map_err(|message| Fault::new(["routes", name, "rtt"], message))
+}
+
+/// A distribution of sizes in the simulator's form.
+pub fn size_dist(size: &file::Size) -> Result<SizeDist, String> {
+    let whole = |bytes: crate::units::Bytes| match bytes.0 {
+        0 => Err("a packet of 0 B is no packet".to_owned()),
+        bytes if bytes > 65_535 => Err(format!("a packet of {bytes} B is absurd")),
+        bytes => Ok(bytes as u32),
+    };
+    let ordered = |min: u32, max: u32| {
+        if min > max { Err(format!("{min} B to {max} B is no range")) } else { Ok((min, max)) }
+    };
+    Ok(match size {
+        file::Size::Constant(bytes) => SizeDist::Constant(whole(*bytes)?),
+        file::Size::Uniform([min, max]) => {
+            let (min, max) = ordered(whole(*min)?, whole(*max)?)?;
+            SizeDist::Uniform { min, max }
+        }
+        file::Size::Exponential(size) => {
+            let (min, max) = ordered(whole(size.min)?, whole(size.max)?)?;
+            SizeDist::Exponential { mean: f64::from(whole(size.mean)?), min, max }
+        }
+    })
+}
+
+fn source(source: &file::Source) -> Result<Source, String> {
+    Ok(match source {
+        file::Source::Greedy => Source::Greedy,
+        file::Source::File(file) if file.size.0 == 0 => return Err("a file of 0 B".into()),
+        file::Source::File(file) => Source::File { bytes: file.size.0 },
+        file::Source::Rate(rate) => {
+            Source::Rate { mean_pps: rate.mean.0, size: size_dist(&rate.size)? }
+        }
+        file::Source::OnOff(on_off) => {
+            if on_off.shape.is_nan() || on_off.shape <= 1.0 {
+                return Err(format!("a Pareto shape of {} has no mean; above 1", on_off.shape));
+            }
+            if on_off.on.0 == 0 || on_off.off.0 == 0 {
+                return Err("on and off need a mean above 0 s".into());
+            }
+            Source::OnOff {
+                pps: on_off.rate.0,
+                size: size_dist(&on_off.size)?,
+                on_mean_s: on_off.on.0 as f64 / SECOND as f64,
+                on_shape: on_off.shape,
+                off_mean_s: on_off.off.0 as f64 / SECOND as f64,
+            }
+        }
+    })
+}
+
+fn test(file: &File, flows: &[Flow]) -> Result<Option<usize>, Fault> {
+    let Some(name) = &file.test else { return Ok(None) };
+    let index = flows.iter().position(|flow| flow.name == *name && !flow.background);
+    match index {
+        Some(index) if flows[index].kind != FlowKind::Udp => Ok(Some(index)),
+        Some(_) => Err(Fault::new(["test"], "expected a tcp or mptcp flow")),
+        None => Err(Fault::new(["test"], format!("unknown flow \"{name}\""))),
+    }
+}
+
+fn rivals(file: &File, links: &[Link], flows: &[Flow]) -> Result<Vec<Rival>, Fault> {
+    let rival = |(link_name, flow_name): (&String, &String)| {
+        let fault = |message: String| Fault::new(["rivals", link_name], message);
+        let link = links.iter().position(|link| link.config.name == *link_name);
+        let link = link.ok_or_else(|| fault(format!("unknown link \"{link_name}\"")))?;
+        let flow = flows.iter().position(|flow| flow.name == *flow_name);
+        let flow = flow.ok_or_else(|| fault(format!("unknown flow \"{flow_name}\"")))?;
+        if flows[flow].kind != FlowKind::Tcp {
+            return Err(fault(format!("expected a tcp flow; \"{flow_name}\" is none")));
+        }
+        if !flows[flow].paths[0].links.contains(&link) {
+            return Err(fault(format!("\"{flow_name}\" does not cross this link")));
+        }
+        Ok(Rival { link, flow })
+    };
+    file.rivals.iter().map(rival).collect()
+}
+
+fn phases(file: &File, test: Option<&Flow>) -> Result<Vec<Phase>, Fault> {
+    let mut phases: Vec<Phase> = Vec::new();
+    for (index, phase) in file.phases.iter().enumerate() {
+        let place = index.to_string();
+        let fault = |field: &str, message: String| Fault::new(["phases", &place, field], message);
+        let Some(test) = test else {
+            return Err(fault("groups", "phases need a flow under test".into()));
+        };
+        let in_order = match phases.last() {
+            None => phase.start.0 == 0,
+            Some(last) => phase.start.0 > last.start,
+        };
+        if !in_order {
+            return Err(fault("start", "expected phases in order, the first at \"0 s\"".into()));
+        }
+        let mut left: Vec<&str> = test.paths.iter().map(|path| path.name.as_str()).collect();
+        let mut groups = Vec::new();
+        for group in &phase.groups {
+            let mut members = Vec::new();
+            for name in group {
+                let Some(position) = left.iter().position(|path| path == name) else {
+                    let of = &test.name;
+                    let message = format!("\"{name}\" is no path of \"{of}\" or stands twice");
+                    return Err(fault("groups", message));
+                };
+                left.remove(position);
+                members.extend(test.paths.iter().position(|path| path.name == *name));
+            }
+            groups.push(members);
+        }
+        if !left.is_empty() {
+            return Err(fault("groups", format!("in no group: {}", left.join(", "))));
+        }
+        phases.push(Phase { start: phase.start.0, groups });
+    }
+    Ok(phases)
+}
+
+fn published(file: &File) -> Result<Vec<Published>, Fault> {
+    let one = |(index, paper): (usize, &file::Paper)| {
+        let fault = |message: String| Fault::new(["paper", &index.to_string(), "cc"], message);
+        let controls = paper.cc.iter().map(|name| name.parse::<Control>());
+        let controls = controls.collect::<Result<_, _>>().map_err(|e| fault(e.to_string()))?;
+        Ok(Published {
+            controls,
+            ratio_to_tcp: paper.ratio_to_tcp,
+            bound: paper.bound,
+            place: paper.place.clone(),
+        })
+    };
+    file.paper.iter().enumerate().map(one).collect()
+}
+
+/// Refuses links and routes that nothing uses: most likely a mistyped name.
+fn unused(file: &File, flows: &[Flow], links: &[Link]) -> Result<(), Fault> {
+    let mut paths = flows.iter().flat_map(|flow| &flow.paths);
+    for name in file.routes.keys() {
+        if !file.flows.values().any(|flow| flow.routes.contains(name)) {
+            return Err(Fault::new(["routes", name], "no flow uses this route"));
+        }
+    }
+    for (index, link) in links.iter().enumerate() {
+        let used = |path: &FlowPath| path.links.contains(&index) || path.back.contains(&index);
+        if !paths.clone().any(used) {
+            return Err(Fault::new(["links", &link.config.name], "no flow uses this link"));
+        }
+    }
+    debug_assert!(paths.all(|path| path.access_delay <= path.rtt));
+    Ok(())
+}

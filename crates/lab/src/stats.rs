@@ -1,0 +1,125 @@
+//! Statistics of runs: mean with confidence interval, quantiles, fairness.
+
+use serde::Serialize;
+
+/// What is told about a metric over the seeds of one setting.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Half the width of the mean's 95 % confidence interval (Student's t); 0 with one value.
+    pub ci95: f64,
+    /// Median.
+    pub median: f64,
+    /// Lower quartile.
+    pub q1: f64,
+    /// Upper quartile.
+    pub q3: f64,
+}
+
+impl Spread {
+    /// The spread of `values`; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        if values.is_empty() {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Some(Spread {
+            mean: round(mean(values)),
+            ci95: round(ci95(values)),
+            median: round(quantile(&sorted, 0.5)),
+            q1: round(quantile(&sorted, 0.25)),
+            q3: round(quantile(&sorted, 0.75)),
+        })
+    }
+}
+
+/// Rounds to 6 decimals, the precision of every result file.
+pub fn round(value: f64) -> f64 {
+    libm::round(value * 1e6) / 1e6
+}
+
+/// The mean; 0 without values.
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// Half the width of the 95 % confidence interval of the mean, for values from independent seeds.
+fn ci95(values: &[f64]) -> f64 {
+    let n = values.len();
+    if n < 2 {
+        return 0.0;
+    }
+    let mean = mean(values);
+    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1) as f64;
+    student_t_975(n - 1) * libm::sqrt(variance / n as f64)
+}
+
+/// The 97.5 % quantile of Student's t with `df` degrees of freedom, good to 1e-3.
+fn student_t_975(df: usize) -> f64 {
+    const TABLE: [f64; 10] =
+        [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281];
+    if let Some(t) = TABLE.get(df - 1) {
+        return *t;
+    }
+    // Expansion about the normal quantile z (Abramowitz and Stegun, 26.7.5), two terms.
+    let (z, n) = (1.959964_f64, df as f64);
+    let z3 = z * z * z;
+    let z5 = z3 * z * z;
+    z + (z3 + z) / (4.0 * n) + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
+}
+
+/// Quantile `p` of ascending values: type 7 of Hyndman and Fan (1996), the rule of R and NumPy.
+/// 0 without values.
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+    let position = p * last as f64;
+    let below = libm::floor(position) as usize;
+    let above = (below + 1).min(last);
+    sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
+}
+
+/// Jain's index (Jain, Chiu, Hawe 1984): (sum x)^2 / (n sum x^2). 1 if all have the same, 1/n if
+/// one has all; 1 without values or with nothing to share.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_mean_is_students() {
+        // Mean 3, standard deviation sqrt(2.5), 4 degrees of freedom: 2.7764 * sqrt(2.5 / 5).
+        let spread = Spread::of(&[5.0, 1.0, 4.0, 2.0, 3.0]).unwrap();
+        assert_eq!((spread.mean, spread.median, spread.q1, spread.q3), (3.0, 3.0, 2.0, 4.0));
+        assert!((spread.ci95 - 1.9632).abs() < 1e-4, "{}", spread.ci95);
+        assert_eq!(Spread::of(&[7.0]).unwrap().ci95, 0.0);
+        assert_eq!(Spread::of(&[]), None);
+        // From tables of the t distribution.
+        for (df, t) in [(11, 2.2010), (19, 2.0930), (29, 2.0452), (60, 2.0003), (1000, 1.9623)] {
+            assert!((student_t_975(df) - t).abs() < 1e-3, "df {df}: {}", student_t_975(df));
+        }
+    }
+
+    #[test]
+    fn quantiles_lie_between_neighbours() {
+        let values = [1.0, 2.0, 4.0, 8.0];
+        assert_eq!(quantile(&values, 0.0), 1.0);
+        assert_eq!(quantile(&values, 0.25), 1.75);
+        assert_eq!(quantile(&values, 0.5), 3.0);
+        assert_eq!(quantile(&values, 1.0), 8.0);
+        assert_eq!(quantile(&[3.0], 0.95), 3.0);
+    }
+
+    #[test]
+    fn jain_is_one_for_equal_shares() {
+        assert_eq!(jain(&[2.0, 2.0, 2.0]), 1.0);
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
+        assert_eq!(jain(&[0.0, 0.0]), 1.0);
+    }
+}
