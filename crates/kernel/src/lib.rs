@@ -1,1 +1,49 @@
-//! (being written)
+//! Narrows in the stock Linux kernel.
+//!
+//! The laws' C headers are compiled for BPF and loaded through the kernel's verifier; a control is
+//! chosen by constants at load, so the verifier prunes and the JIT compiles that control alone.
+//!
+//! What is here: [`replay`], which runs recorded events through a control inside the kernel, away
+//! from any socket. The tests compare every outcome with native code's, bit by bit, and bound what
+//! the verifier must walk; the bench tells the cost of an acknowledgement.
+//!
+//! The congestion control itself (`struct tcp_congestion_ops` by BPF struct_ops), its pinning and
+//! the reading of its state belong beside it: an object in `src/bpf`, a module here.
+//!
+//! Building needs clang (Debian: clang-19) and the headers of libelf and zlib (libelf-dev,
+//! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].
+
+pub mod replay;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Why BPF cannot be used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// Loading needs CAP_BPF and more.
+    #[error("loading BPF programs needs root")]
+    NotRoot,
+    /// libbpf relocates against the kernel's types, and so will the congestion control.
+    #[error("this kernel has no BTF (/sys/kernel/btf/vmlinux)")]
+    NoBtf,
+    /// Needs Linux 5.17 for loops that the verifier walks once (bpf_loop).
+    #[error("this kernel has no BPF programs of type syscall with loops (Linux 5.17)")]
+    TooOld,
+}
+
+/// Can BPF programs be loaded by this process in this kernel?
+pub fn available() -> Result<(), Unavailable> {
+    // The owner of /proc/self is the effective user.
+    if !std::fs::metadata("/proc/self").is_ok_and(|this| this.uid() == 0) {
+        return Err(Unavailable::NotRoot);
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(Unavailable::NoBtf);
+    }
+    let loops = libbpf_rs::libbpf_sys::BPF_FUNC_loop;
+    match libbpf_rs::ProgramType::Syscall.is_helper_supported(loops) {
+        Ok(true) => Ok(()),
+        _ => Err(Unavailable::TooOld),
+    }
+}

@@ -1,0 +1,65 @@
+//! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, exit};
+
+/// Tried in this order where `CLANG` names none. Debian 12's unversioned clang (14) is not tested.
+const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
+
+const OBJECTS: [&str; 1] = ["replay"];
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=CLANG");
+    println!("cargo::rerun-if-changed=src/bpf");
+    let laws = variable("DEP_NARROWS_LAWS_INCLUDE");
+    println!("cargo::rerun-if-changed={laws}");
+
+    let Some(clang) = clang() else {
+        fail(
+            "no clang found (package clang-19): it compiles the laws for the kernel; CLANG=... names one",
+        )
+    };
+    for name in OBJECTS {
+        let source = Path::new("src/bpf").join(format!("{name}.bpf.c"));
+        let object = PathBuf::from(variable("OUT_DIR")).join(format!("{name}.bpf.o"));
+        let status = Command::new(&clang)
+            .args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g"])
+            // The kernel fixes the parameters of programs, a constant law leaves some unused.
+            .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+            .arg(format!("-I{laws}"))
+            // libbpf's own headers, of the version that loads the object.
+            .args(["-isystem", &variable("DEP_BPF_INCLUDE")])
+            // <linux/bpf.h> wants <asm/types.h>, which -target bpf does not look for.
+            .arg(format!("-idirafter/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")))
+            .arg("-c")
+            .arg(&source)
+            .arg("-o")
+            .arg(&object)
+            .status();
+        match status {
+            Ok(status) if status.success() => {}
+            Ok(_) => fail(&format!("{clang} did not compile {}", source.display())),
+            Err(error) => fail(&format!("{clang}: {error}")),
+        }
+    }
+}
+
+fn clang() -> Option<String> {
+    if let Ok(named) = env::var("CLANG") {
+        return Some(named);
+    }
+    let runs = |name: &&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    CLANGS.iter().copied().find(runs).map(str::to_owned)
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| fail(&format!("{name} is not set")))
+}
+
+fn fail(reason: &str) -> ! {
+    println!("cargo::error={reason}");
+    exit(1)
+}

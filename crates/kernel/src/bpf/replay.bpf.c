@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Recorded events through a law inside the kernel: what the verifier and the JIT made of it must
+ * decide as the native compiler's code does, bit by bit. Programs of type syscall: they run when
+ * user space asks, and touch no socket.
+ *
+ * struct replay and struct run have twins in ../replay.rs.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "nr.h"
+
+#define STEPS 1024 /* events of one run */
+
+/* The control. Constant at load, so that the verifier prunes the laws that are not asked for. */
+const volatile struct {
+	nr_u32 law;
+	nr_u32 detector;
+	nr_u32 start;
+} control SEC(".rodata.control");
+
+/* One event of one path. */
+struct step {
+	struct nr_event event;
+	nr_u32 path;
+	nr_u32 reserved;
+};
+
+/* All that an event may have changed, but for other paths' debits. */
+struct outcome {
+	nr_u64 masks;
+	struct nr_private private;
+	struct nr_path path;
+};
+
+/* The connection, its paths' private states, and what is replayed on them. */
+struct replay {
+	struct nr_conn conn;
+	struct nr_private private[NR_MAX_PATHS];
+	struct step step[STEPS];
+	struct outcome outcome[STEPS];
+} replay;
+
+struct run {
+	nr_u64 elapsed_ns; /* out: from before the first event to after the last */
+	nr_u64 steps;	   /* in: events to replay */
+};
+
+/* Runs step n, which is below STEPS, and returns its path. */
+static __always_inline nr_u32 run_step(nr_u32 n)
+{
+	struct step *step = &replay.step[n];
+	nr_u32 i = step->path & (NR_MAX_PATHS - 1);
+
+	nr_on_event(control.law, control.detector, control.start, &replay.conn, i,
+		    &replay.private[i], &step->event);
+	return i;
+}
+
+static long record(nr_u32 n, void *unused)
+{
+	nr_u32 i;
+
+	if (n >= STEPS)
+		return 1;
+	i = run_step(n);
+	replay.outcome[n].masks = replay.conn.masks;
+	replay.outcome[n].private = replay.private[i];
+	replay.outcome[n].path = replay.conn.path[i];
+	return 0;
+}
+
+static long time(nr_u32 n, void *unused)
+{
+	if (n >= STEPS)
+		return 1;
+	run_step(n);
+	return 0;
+}
+
+/* Prepares the connection for its first event; user space has zeroed the memory. */
+SEC("syscall")
+int nr_reset(void *unused)
+{
+	nr_conn_init(&replay.conn, control.law, control.detector);
+	return 0;
+}
+
+/* Every event and what it changed. */
+SEC("syscall")
+int nr_replay(struct run *run)
+{
+	bpf_loop(run->steps, record, NULL, 0);
+	return 0;
+}
+
+/* The same events, timed. */
+SEC("syscall")
+int nr_time(struct run *run)
+{
+	nr_u64 began = bpf_ktime_get_ns();
+
+	bpf_loop(run->steps, time, NULL, 0);
+	run->elapsed_ns = bpf_ktime_get_ns() - began;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

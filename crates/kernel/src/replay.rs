@@ -1,0 +1,181 @@
+//! Recorded events through a control inside the kernel, as a BPF program of type syscall.
+//!
+//! The BPF side is `src/bpf/replay.bpf.c`. Everything it works on is one variable there, so that
+//! what goes in and comes out is one map value, [`Memory`].
+
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, Program, ProgramInput};
+use narrows_laws::raw::Conn;
+use narrows_laws::{Control, Event, MAX_PATHS, Path, Private};
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Events of one run of the BPF program (`STEPS`).
+pub const STEPS: usize = 1024;
+
+/// ELF wants more alignment than a byte array promises.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+
+static OBJECT: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o")));
+
+/// What failed between libbpf, the verifier and us. The verifier's own log goes to stderr.
+#[derive(Debug, thiserror::Error)]
+#[error("{control} in the kernel: {doing}: {source}")]
+pub struct Error {
+    control: Control,
+    doing: &'static str,
+    source: libbpf_rs::Error,
+}
+
+/// All that an event may have changed, but for debits in other paths' lines (`struct outcome`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The coupling masks: byte i is the mask of path i.
+    pub masks: u64,
+    /// The path's private state.
+    pub private: Private,
+    /// The path's published line.
+    pub path: Path,
+}
+
+/// `struct step`.
+#[repr(C)]
+struct Step {
+    event: Event,
+    path: u32,
+    reserved: u32,
+}
+
+/// `replay`, the one variable of the BPF side: integers only, so any bytes are valid.
+#[repr(C)]
+struct Memory {
+    conn: Conn,
+    private: [Private; MAX_PATHS],
+    step: [Step; STEPS],
+    outcome: [Outcome; STEPS],
+}
+
+/// A control loaded in the kernel, and a connection that runs it.
+pub struct Replay {
+    control: Control,
+    object: Object,
+    memory: Box<Memory>,
+}
+
+impl Replay {
+    /// Loads `control` through the verifier; the connection has no paths yet.
+    pub fn load(control: Control) -> Result<Replay, Error> {
+        let failed = |doing| move |source| Error { control, doing, source };
+        let mut object = ObjectBuilder::default()
+            .name("narrows")
+            .and_then(|builder| builder.open_memory(&OBJECT.0))
+            .map_err(failed("open"))?;
+        let switches = [control.law as u32, control.detector as u32, control.start as u32];
+        let switches: Vec<u8> = switches.into_iter().flat_map(u32::to_ne_bytes).collect();
+        object
+            .maps_mut()
+            .find(|map| ends_with(map.name(), ".rodata.control"))
+            .expect("the object has its switches")
+            .set_initial_value(&switches)
+            .map_err(failed("choose"))?;
+        let object = object.load().map_err(failed("load"))?;
+        let mut replay = Replay { control, object, memory: zeroed() };
+        replay.reset()?;
+        Ok(replay)
+    }
+
+    /// Each program of the object with the instructions the verifier walked through in it.
+    pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
+        let mut all = Vec::new();
+        for program in self.object.progs() {
+            let id = Program::id_from_fd(program.as_fd()).map_err(self.failed("inspect"))?;
+            let info = ProgInfoIter::default().find(|info| info.id == id).expect("it is loaded");
+            all.push((program.name().to_string_lossy().into_owned(), info.verified_insns));
+        }
+        Ok(all)
+    }
+
+    /// Starts over with a connection that has no paths.
+    pub fn reset(&mut self) -> Result<(), Error> {
+        self.memory = zeroed();
+        self.execute("nr_reset", 0)?;
+        Ok(())
+    }
+
+    /// Runs the events, each of the path it stands with, and tells what each of them changed.
+    /// Goes on from where the last call left the connection.
+    pub fn run(&mut self, events: &[(usize, Event)]) -> Result<Vec<Outcome>, Error> {
+        let mut outcomes = Vec::with_capacity(events.len());
+        for batch in events.chunks(STEPS) {
+            self.load_steps(batch);
+            self.execute("nr_replay", batch.len())?;
+            outcomes.extend_from_slice(&self.memory.outcome[..batch.len()]);
+        }
+        Ok(outcomes)
+    }
+
+    /// Runs at most [`STEPS`] events and tells how long they took together, by the kernel's clock
+    /// around them. The loop that reads them is in it, writing down outcomes is not.
+    pub fn time(&mut self, events: &[(usize, Event)]) -> Result<Duration, Error> {
+        assert!(events.len() <= STEPS, "{} events of at most {STEPS}", events.len());
+        self.load_steps(events);
+        self.execute("nr_time", events.len())
+    }
+
+    fn load_steps(&mut self, events: &[(usize, Event)]) {
+        for (step, &(path, event)) in self.memory.step.iter_mut().zip(events) {
+            assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
+            step.event = event;
+            step.path = path as u32;
+        }
+    }
+
+    /// Runs a program over the first `steps` steps of `self.memory`.
+    fn execute(&mut self, program: &'static str, steps: usize) -> Result<Duration, Error> {
+        let failed = |source| Error { control: self.control, doing: program, source };
+        let map = self.object.maps().find(|map| ends_with(map.name(), ".bss"));
+        let map = map.expect("the object has its memory");
+        let program = self.object.progs_mut().find(|found| found.name() == program);
+        let program = program.expect("the object has the program");
+
+        let zero = 0u32.to_ne_bytes();
+        map.update(&zero, bytes(&mut self.memory), MapFlags::ANY).map_err(failed)?;
+        // struct run: elapsed_ns, steps.
+        let mut run = [0, steps as u64].map(u64::to_ne_bytes).concat();
+        let input = ProgramInput { context_in: Some(&mut run), ..ProgramInput::default() };
+        program.test_run(input).map_err(failed)?;
+        map.lookup_into(&zero, bytes(&mut self.memory), MapFlags::ANY).map_err(failed)?;
+        Ok(Duration::from_nanos(u64::from_ne_bytes(run[..8].try_into().unwrap())))
+    }
+
+    fn failed(&self, doing: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
+        let control = self.control;
+        move |source| Error { control, doing, source }
+    }
+}
+
+/// Internal maps are called by their section, some with the object's name before it.
+fn ends_with(name: &OsStr, section: &str) -> bool {
+    name.as_encoded_bytes().ends_with(section.as_bytes())
+}
+
+fn zeroed() -> Box<Memory> {
+    let mut memory = Box::<Memory>::new_uninit();
+    // SAFETY: Memory is made of integers, for which zero is a value.
+    unsafe {
+        memory.as_mut_ptr().write_bytes(0, 1);
+        memory.assume_init()
+    }
+}
+
+fn bytes(memory: &mut Memory) -> &mut [u8] {
+    let size = size_of::<Memory>();
+    // SAFETY: the bytes are those of the struct, exclusively borrowed with it. They are all
+    // initialised, padding too: it was zeroed and only fields are assigned. Any bytes are valid
+    // values of its integers.
+    unsafe { std::slice::from_raw_parts_mut((memory as *mut Memory).cast(), size) }
+}
