@@ -5,9 +5,19 @@
 //! clock.
 
 mod config;
+mod event;
+mod mptcp;
+mod packet;
+mod ranges;
+mod sim;
+mod source;
 mod stats;
+mod tcp;
+mod udp;
 
 pub use config::{
     ConnId, ConnectionConfig, PathConfig, Scheduler, SizeDist, Source, UdpConfig, UdpId,
 };
+pub use packet::Packet;
+pub use sim::Sim;
 pub use stats::{ConnectionStats, PathStats, UdpStats};

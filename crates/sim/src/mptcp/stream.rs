@@ -1,0 +1,109 @@
+//! The sending end of a connection: the bytes the application wrote, in data sequence.
+
+use std::collections::VecDeque;
+
+/// Written and not yet acknowledged bytes, and the peer's window.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// Bytes the application has written; `u64::MAX` if it never runs out.
+    written: u64,
+    next: u64,
+    una: u64,
+    /// End of the peer's window.
+    edge: u64,
+    buffer: u64,
+    /// Data of a subflow whose timer expired, to go out on others (RFC 8684, section 3.3.6).
+    reinject: VecDeque<Chunk>,
+}
+
+/// Some bytes in data sequence, and the subflow they were first sent on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub dsn: u64,
+    pub len: u32,
+    pub first_path: usize,
+}
+
+impl Stream {
+    pub fn new(buffer: u64) -> Self {
+        Stream { written: 0, next: 0, una: 0, edge: 0, buffer, reinject: VecDeque::new() }
+    }
+
+    /// The application writes up to byte `total`, or without end. The buffer holds back what does
+    /// not fit.
+    pub fn write_up_to(&mut self, total: u64) {
+        self.written = total;
+    }
+
+    /// The application stops: what has not been sent is withdrawn.
+    pub fn stop(&mut self) {
+        self.written = self.next;
+    }
+
+    /// The application writes `bytes` if they fit; a message that does not is given up, as by a
+    /// source that cannot wait.
+    pub fn write(&mut self, bytes: u64) {
+        if self.written + bytes - self.una <= self.buffer {
+            self.written += bytes;
+        }
+    }
+
+    /// All that was written has been sent.
+    pub fn is_drained(&self) -> bool {
+        self.next == self.written
+    }
+
+    /// The peer has all below `una`, in order, and takes up to `edge`.
+    pub fn acknowledge(&mut self, una: u64, edge: u64) {
+        self.una = self.una.max(una);
+        self.edge = self.edge.max(edge);
+    }
+
+    /// Bytes of the next new segment: a full one of `mss` bytes, or the last that was written.
+    /// Shorter ones are not cut because of the window or the buffer (RFC 1122, section 4.2.3.4)
+    /// unless nothing else is underway (`idle`) that would open them.
+    pub fn next_len(&self, mss: u32, idle: bool) -> u32 {
+        let limit = self.edge.min(self.una.saturating_add(self.buffer));
+        let unsent = self.written - self.next;
+        let len = unsent.min(limit.saturating_sub(self.next)).min(mss.into()) as u32;
+        if len == mss || u64::from(len) == unsent || idle { len } else { 0 }
+    }
+
+    /// Data waits, and nothing but the peer's window holds it back.
+    pub fn is_blocked(&self) -> bool {
+        self.next < self.written && self.next >= self.edge
+    }
+
+    /// Takes the next `len` new bytes; returns their data sequence number.
+    pub fn take(&mut self, len: u32) -> u64 {
+        let dsn = self.next;
+        self.next += u64::from(len);
+        dsn
+    }
+
+    /// Hands data to the other subflows.
+    pub fn reinject(&mut self, chunk: Chunk) {
+        self.reinject.push_back(chunk);
+    }
+
+    /// The next data to send on another subflow. Drops what has arrived meanwhile.
+    pub fn next_reinjection(&mut self) -> Option<Chunk> {
+        while let Some(&chunk) = self.reinject.front() {
+            if chunk.dsn + u64::from(chunk.len) > self.una {
+                return Some(chunk);
+            }
+            self.reinject.pop_front();
+        }
+        None
+    }
+
+    /// Takes the first `len` bytes of the next reinjection, as its new subflow's MSS allows.
+    pub fn take_reinjection(&mut self, len: u32) {
+        let chunk = self.reinject.front_mut().expect("a reinjection waits");
+        chunk.dsn += u64::from(len);
+        chunk.len -= len;
+        if chunk.len == 0 {
+            self.reinject.pop_front();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What travels in the network: segments of TCP and MPTCP, and UDP packets, as small values.
+
+use narrows_net::{Nanos, Network, RouteId};
+
+/// SACK blocks that fit beside the timestamp option (RFC 2018, section 3).
+pub(crate) const MAX_SACK_BLOCKS: usize = 3;
+
+/// IPv4 and TCP header with the timestamp option, bytes.
+pub(crate) const TCP_HEADER: u32 = 52;
+/// The same with a DSS option that maps data: data ACK of 4 bytes, data sequence number of 8
+/// (RFC 8684, section 3.3).
+pub(crate) const MPTCP_HEADER: u32 = 76;
+/// A DSS option with a data ACK of 8 bytes only.
+const DSS_ACK: u32 = 12;
+/// IPv4 and TCP header with the options of a SYN: MSS, SACK permitted, timestamp, window scale.
+const SYN_HEADER: u32 = 60;
+
+/// A packet in the network. Opaque outside of this crate.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Number of the connection or the UDP flow.
+    pub(crate) flow: u32,
+    /// Path of the connection.
+    pub(crate) path: u8,
+    pub(crate) body: Body,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    Syn {
+        sent: Nanos,
+    },
+    SynAck {
+        /// When the SYN it answers was sent.
+        echo: Nanos,
+        /// End of the receive window, data sequence.
+        edge: u64,
+    },
+    /// Third packet of a handshake.
+    Third,
+    /// Fourth packet of a join, to the sender (RFC 8684, section 3.2).
+    Fourth,
+    Data(Segment),
+    Ack(Ack),
+    Udp {
+        size: u32,
+    },
+}
+
+/// A data segment. Byte sequence numbers count from 0 and do not wrap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// First byte in the subflow's sequence.
+    pub seq: u64,
+    /// First byte in the connection's sequence; of plain TCP the same.
+    pub dsn: u64,
+    /// Bytes of payload; 0 is a window probe.
+    pub len: u32,
+    /// Timestamp (RFC 7323).
+    pub sent: Nanos,
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ack {
+    /// Next byte expected on the subflow.
+    pub ack: u64,
+    /// Next byte expected on the connection.
+    pub data_ack: u64,
+    /// End of the receive window, data sequence.
+    pub edge: u64,
+    /// Timestamp echo (RFC 7323).
+    pub echo: Nanos,
+    /// SACK blocks as offsets from `ack`, the newest first; an empty block ends the list.
+    pub sack: [(u32, u32); MAX_SACK_BLOCKS],
+}
+
+impl Ack {
+    /// The SACK blocks in byte sequence numbers, the newest first.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
+        let base = self.ack;
+        self.sack
+            .into_iter()
+            .take_while(|&(start, end)| start != end)
+            .map(move |(start, end)| (base + u64::from(start), base + u64::from(end)))
+    }
+}
+
+impl Body {
+    /// Bytes on the wire.
+    pub fn size(&self, multipath: bool) -> u32 {
+        let mp = |bytes: u32| if multipath { bytes } else { 0 };
+        match self {
+            // MP_JOIN's options, RFC 8684, section 3.2; MP_CAPABLE's are of similar size.
+            Body::Syn { .. } => SYN_HEADER + mp(12),
+            Body::SynAck { .. } => SYN_HEADER + mp(16),
+            Body::Third => TCP_HEADER + mp(24),
+            Body::Fourth => TCP_HEADER,
+            Body::Data(segment) if segment.len == 0 => TCP_HEADER + mp(DSS_ACK),
+            Body::Data(segment) => segment.len + if multipath { MPTCP_HEADER } else { TCP_HEADER },
+            Body::Ack(ack) => {
+                let blocks = ack.blocks().count() as u32;
+                TCP_HEADER + mp(DSS_ACK) + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+            }
+            Body::Udp { size } => *size,
+        }
+    }
+}
+
+/// The network as one flow sees it at one moment.
+pub(crate) struct Wire<'a> {
+    pub now: Nanos,
+    pub flow: u32,
+    /// Headers of MPTCP instead of TCP.
+    pub multipath: bool,
+    pub network: &'a mut Network<Packet>,
+}
+
+impl Wire<'_> {
+    /// Sends a packet.
+    pub fn send(&mut self, route: RouteId, path: usize, body: Body) {
+        let size = body.size(self.multipath);
+        let packet = Packet { flow: self.flow, path: path as u8, body };
+        self.network.enqueue(self.now, route, size, packet);
+    }
+}

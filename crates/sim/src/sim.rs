@@ -1,0 +1,229 @@
+//! The event loop: packets that arrive and timers that expire, in the order of time.
+
+use narrows_laws::MAX_PATHS;
+use narrows_net::{
+    ConfigError, Delivery, Histogram, LinkConfig, LinkId, Nanos, Network, RouteId, rng,
+};
+
+use crate::event::{Target, Timers};
+use crate::mptcp::connection::{Connection, PathSetup};
+use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER, Wire};
+use crate::source::Generator;
+use crate::stats::{ConnectionStats, UdpStats};
+use crate::tcp::NEVER;
+use crate::udp::Udp;
+use crate::{ConnId, ConnectionConfig, Source, UdpConfig, UdpId};
+
+/// A simulation: a network, the connections and flows over it, and the time.
+#[derive(Debug)]
+pub struct Sim {
+    seed: u64,
+    now: Nanos,
+    network: Network<Packet>,
+    connections: Vec<Connection>,
+    /// For each path of each connection the earliest entry in `timers`: a deadline that moves
+    /// away leaves its entry, which sets the next when its time comes.
+    armed: Vec<[Nanos; MAX_PATHS]>,
+    udp: Vec<Udp>,
+    timers: Timers,
+}
+
+impl Sim {
+    /// An empty simulation at time 0. All randomness comes from the seed.
+    pub fn new(seed: u64) -> Sim {
+        Sim {
+            seed,
+            now: 0,
+            network: Network::new(seed),
+            connections: Vec::new(),
+            armed: Vec::new(),
+            udp: Vec::new(),
+            timers: Timers::default(),
+        }
+    }
+
+    /// Adds a link.
+    ///
+    /// # Errors
+    /// As [`Network::add_link`].
+    pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
+        self.network.add_link(config)
+    }
+
+    /// Adds a route.
+    ///
+    /// # Errors
+    /// As [`Network::add_route`].
+    pub fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, ConfigError> {
+        self.network.add_route(links)
+    }
+
+    /// Adds a connection.
+    ///
+    /// # Panics
+    /// If it has no path, more than eight, or several without being multipath; if the MTU of a
+    /// route has no room for headers; if an interval starts in the past.
+    pub fn add_connection(&mut self, config: ConnectionConfig) -> ConnId {
+        let name = &config.name;
+        let most = if config.multipath { MAX_PATHS } else { 1 };
+        assert!((1..=most).contains(&config.paths.len()), "{name}: 1 to {most} paths");
+        let header = if config.multipath { MPTCP_HEADER } else { TCP_HEADER };
+        let setup = |path: &crate::PathConfig| {
+            let mtu = self.network.route_mtu(path.forward);
+            assert!(mtu > header, "{name}: an MTU of {mtu} has no room for data");
+            PathSetup { forward: path.forward, reverse: path.reverse, mss: mtu - header }
+        };
+        let paths: Vec<PathSetup> = config.paths.iter().map(setup).collect();
+        let number = self.connections.len() as u32;
+        let generator = self.generator(config.source, &config.active, 2 * u64::from(number));
+        let connection = Connection::new(&config, &paths, generator);
+        self.timers.set(connection.first_start(), Target::Source(number));
+        self.connections.push(connection);
+        self.armed.push([NEVER; MAX_PATHS]);
+        ConnId(number)
+    }
+
+    /// Adds a UDP flow.
+    ///
+    /// # Panics
+    /// If its source has no rate (greedy, file); if an interval starts in the past.
+    pub fn add_udp(&mut self, config: UdpConfig) -> UdpId {
+        let paced = matches!(config.source, Source::Rate { .. } | Source::OnOff { .. });
+        assert!(paced, "{}: UDP needs a source with a rate", config.name);
+        let number = self.udp.len() as u32;
+        let generator = self.generator(config.source, &config.active, 2 * u64::from(number) + 1);
+        let udp = Udp::new(config.route, generator);
+        self.timers.set(udp.first_start(), Target::Udp(number));
+        self.udp.push(udp);
+        UdpId(number)
+    }
+
+    fn generator(&self, source: Source, active: &[(Nanos, Nanos)], stream: u64) -> Generator {
+        let past = active.first().is_some_and(|&(start, _)| start < self.now);
+        assert!(!past, "an interval of activity starts in the past");
+        Generator::new(source, active.to_vec(), rng::stream(self.seed, stream))
+    }
+
+    /// Lets everything happen up to and including time `t`.
+    pub fn run_until(&mut self, t: Nanos) {
+        loop {
+            let timer = self.timers.first();
+            if let Some(delivery) = self.network.advance(timer.min(t)) {
+                self.now = delivery.time;
+                self.deliver(&delivery);
+            } else if timer <= t {
+                self.now = timer;
+                self.expire();
+            } else {
+                break;
+            }
+        }
+        self.now = self.now.max(t);
+    }
+
+    fn deliver(&mut self, delivery: &Delivery<Packet>) {
+        let Packet { flow, path, body } = &delivery.payload;
+        if let Body::Udp { .. } = body {
+            self.udp[*flow as usize].on_packet(delivery.size);
+            return;
+        }
+        self.with_connection(*flow, |connection, wire| {
+            connection.on_packet(usize::from(*path), body, wire);
+        });
+    }
+
+    fn expire(&mut self) {
+        let Some((time, target)) = self.timers.pop() else { return };
+        match target {
+            Target::Subflow(flow, path) => {
+                let armed = &mut self.armed[flow as usize][usize::from(path)];
+                if *armed != time {
+                    return;
+                }
+                *armed = NEVER;
+                self.with_connection(flow, |connection, wire| {
+                    if connection.deadline(path.into()) <= time {
+                        connection.on_timer(path.into(), wire);
+                    }
+                });
+            }
+            Target::Source(flow) => {
+                let next = self.with_connection(flow, Connection::on_source);
+                self.timers.set(next, target);
+            }
+            Target::Udp(flow) => {
+                let network = &mut self.network;
+                let mut wire = Wire { now: self.now, flow, multipath: false, network };
+                let next = self.udp[flow as usize].on_source(&mut wire);
+                self.timers.set(next, target);
+            }
+        }
+    }
+
+    /// Lets a connection act, then sees to its timers.
+    fn with_connection<R>(
+        &mut self,
+        flow: u32,
+        act: impl FnOnce(&mut Connection, &mut Wire) -> R,
+    ) -> R {
+        let connection = &mut self.connections[flow as usize];
+        let multipath = connection.is_multipath();
+        let mut wire = Wire { now: self.now, flow, multipath, network: &mut self.network };
+        let result = act(connection, &mut wire);
+        for (path, armed) in self.armed[flow as usize][..connection.paths()].iter_mut().enumerate()
+        {
+            let deadline = connection.deadline(path);
+            if deadline < *armed {
+                *armed = deadline;
+                self.timers.set(deadline, Target::Subflow(flow, path as u8));
+            }
+        }
+        result
+    }
+
+    /// The receiving application stops reading, or takes it up again (it reads from the start).
+    pub fn set_reading(&mut self, connection: ConnId, reading: bool) {
+        self.with_connection(connection.0, |c, wire| c.set_reading(reading, wire));
+    }
+
+    /// The time up to which everything has happened.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// State and counters of a connection.
+    pub fn connection(&self, connection: ConnId) -> ConnectionStats {
+        self.connections[connection.0 as usize].stats()
+    }
+
+    /// Counters of a UDP flow.
+    pub fn udp(&self, flow: UdpId) -> UdpStats {
+        self.udp[flow.0 as usize].stats
+    }
+
+    /// The smoothed RTT of a path after each of its samples, ns, since the start or the last
+    /// [`Sim::reset_srtt`].
+    pub fn srtt(&self, connection: ConnId, path: usize) -> &Histogram {
+        self.connections[connection.0 as usize].srtt(path)
+    }
+
+    /// Forgets the smoothed RTTs of all paths, as at the end of a warm-up.
+    pub fn reset_srtt(&mut self) {
+        self.connections.iter_mut().for_each(Connection::reset_srtt);
+    }
+
+    /// The network: links, routes and their counters.
+    pub fn network(&self) -> &Network<Packet> {
+        &self.network
+    }
+
+    /// Sets the counters of all links to 0, as at the end of a warm-up.
+    pub fn reset_link_counters(&mut self) {
+        self.network.reset_counters();
+    }
+
+    /// How long a packet that arrives now would wait in a link's queue.
+    pub fn queue_delay(&mut self, link: LinkId) -> Nanos {
+        self.network.queue_delay(link, self.now)
+    }
+}

@@ -1,0 +1,195 @@
+//! What applications write, and when.
+
+use narrows_net::rng::{self, Xoshiro256PlusPlus};
+use narrows_net::{Nanos, SECOND};
+
+use crate::tcp::NEVER;
+use crate::{SizeDist, Source};
+
+/// What the application does at its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// An interval of activity begins.
+    Start,
+    /// It ends.
+    Stop,
+    /// A message of so many bytes.
+    Bytes(u32),
+    /// A burst ends or begins.
+    Nothing,
+}
+
+/// The application of one flow.
+#[derive(Debug)]
+pub(crate) struct Generator {
+    source: Source,
+    active: Vec<(Nanos, Nanos)>,
+    /// Number of the present or next interval of activity.
+    interval: usize,
+    running: bool,
+    /// End of the burst; on/off sources only. Between bursts: in the past.
+    burst_end: Nanos,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Generator {
+    pub fn new(source: Source, active: Vec<(Nanos, Nanos)>, rng: Xoshiro256PlusPlus) -> Self {
+        Generator { source, active, interval: 0, running: false, burst_end: 0, rng }
+    }
+
+    /// When to wake it first.
+    pub fn first_start(&self) -> Nanos {
+        self.active.first().map_or(NEVER, |&(start, _)| start)
+    }
+
+    /// Its time has come: what it writes, and when to wake it next.
+    pub fn wake(&mut self, now: Nanos) -> (Write, Nanos) {
+        let Some(&(_, stop)) = self.active.get(self.interval) else {
+            return (Write::Nothing, NEVER);
+        };
+        if !self.running {
+            self.running = true;
+            let next = self.first_after_start(now);
+            return (Write::Start, next.min(stop));
+        }
+        if now >= stop {
+            self.running = false;
+            self.interval += 1;
+            let next = self.active.get(self.interval).map_or(NEVER, |&(start, _)| start);
+            return (Write::Stop, next.max(now));
+        }
+        let (write, next) = self.next_write(now);
+        (write, next.min(stop))
+    }
+
+    fn first_after_start(&mut self, now: Nanos) -> Nanos {
+        match self.source {
+            Source::Greedy | Source::File { .. } => NEVER,
+            Source::Rate { mean_pps, .. } => now + self.exponential(1.0 / mean_pps),
+            Source::OnOff { on_mean_s, off_mean_s, .. } => {
+                // In a burst or not as likely as later on, so that the mean rate holds from the
+                // start.
+                let in_burst =
+                    rng::uniform_f64(&mut self.rng) * (on_mean_s + off_mean_s) < on_mean_s;
+                self.burst_end = now;
+                if in_burst { now } else { now + self.exponential(off_mean_s) }
+            }
+        }
+    }
+
+    fn next_write(&mut self, now: Nanos) -> (Write, Nanos) {
+        match self.source {
+            Source::Greedy | Source::File { .. } => (Write::Nothing, NEVER),
+            Source::Rate { mean_pps, size } => {
+                let bytes = self.size(size);
+                (Write::Bytes(bytes), now + self.exponential(1.0 / mean_pps))
+            }
+            Source::OnOff { pps, size, on_mean_s, on_shape, off_mean_s } => {
+                if now >= self.burst_end {
+                    self.burst_end = now + self.pareto(on_mean_s, on_shape);
+                }
+                let bytes = self.size(size);
+                let mut next = now + seconds(1.0 / pps);
+                if next >= self.burst_end {
+                    next = self.burst_end + self.exponential(off_mean_s);
+                }
+                (Write::Bytes(bytes), next)
+            }
+        }
+    }
+
+    fn exponential(&mut self, mean_s: f64) -> Nanos {
+        seconds(-mean_s * libm::log(self.unit()))
+    }
+
+    /// Pareto distribution of a given mean: scale (shape - 1) / shape times the mean.
+    fn pareto(&mut self, mean_s: f64, shape: f64) -> Nanos {
+        seconds(mean_s * (shape - 1.0) / shape * libm::pow(self.unit(), -1.0 / shape))
+    }
+
+    fn size(&mut self, size: SizeDist) -> u32 {
+        match size {
+            SizeDist::Constant(bytes) => bytes,
+            SizeDist::Exponential { mean, min, max } => {
+                (-mean * libm::log(self.unit())).clamp(min.into(), max.into()) as u32
+            }
+            SizeDist::Uniform { min, max } => {
+                min + rng::below(&mut self.rng, u64::from(max - min) + 1) as u32
+            }
+        }
+    }
+
+    /// A uniform number in (0, 1]: its logarithm is finite.
+    fn unit(&mut self) -> f64 {
+        1.0 - rng::uniform_f64(&mut self.rng)
+    }
+}
+
+fn seconds(s: f64) -> Nanos {
+    // A Pareto variate may be huge: a century is as good as never.
+    (s * SECOND as f64).min(3e18) as Nanos
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECONDS: u64 = 2_000;
+
+    /// (messages, bytes) of a source over `SECONDS` seconds.
+    fn offered(source: Source, seed: u64) -> (f64, f64) {
+        let active = vec![(0, SECONDS * SECOND)];
+        let mut generator = Generator::new(source, active, rng::stream(seed, 0));
+        let (mut now, mut messages, mut bytes) = (generator.first_start(), 0.0, 0.0);
+        while now != NEVER {
+            let (write, next) = generator.wake(now);
+            assert!(next >= now);
+            now = next;
+            if let Write::Bytes(n) = write {
+                messages += 1.0;
+                bytes += f64::from(n);
+            }
+        }
+        (messages, bytes)
+    }
+
+    #[test]
+    fn a_rate_source_offers_its_mean_rate_and_size() {
+        let size = SizeDist::Exponential { mean: 1000.0, min: 1, max: 100_000 };
+        let (messages, bytes) = offered(Source::Rate { mean_pps: 100.0, size }, 1);
+        let expected = 100.0 * SECONDS as f64;
+        assert!((messages / expected - 1.0).abs() < 0.01, "{messages}");
+        assert!((bytes / messages / 1000.0 - 1.0).abs() < 0.01, "{}", bytes / messages);
+    }
+
+    #[test]
+    fn an_on_off_source_is_on_for_its_share_of_time() {
+        let size = SizeDist::Uniform { min: 500, max: 1500 };
+        let source =
+            Source::OnOff { pps: 100.0, size, on_mean_s: 0.5, on_shape: 2.5, off_mean_s: 1.5 };
+        let mean = (0..10).map(|seed| offered(source, seed).0).sum::<f64>() / 10.0;
+        let expected = 100.0 * SECONDS as f64 / 4.0;
+        // A burst's last gap is cut off: half a message more per burst of 50 on average.
+        assert!((mean / expected - 1.0).abs() < 0.03, "{mean} of {expected}");
+    }
+
+    #[test]
+    fn intervals_start_and_stop_the_source() {
+        let size = SizeDist::Constant(1);
+        let active = vec![(SECOND, 2 * SECOND), (5 * SECOND, 6 * SECOND)];
+        let source = Source::Rate { mean_pps: 50.0, size };
+        let mut generator = Generator::new(source, active, rng::stream(3, 0));
+        let mut now = generator.first_start();
+        let mut marks = vec![];
+        while now != NEVER {
+            let (write, next) = generator.wake(now);
+            match write {
+                Write::Bytes(_) => assert!(matches!(now / SECOND, 1 | 5)),
+                write => marks.push((now / SECOND, write)),
+            }
+            now = next;
+        }
+        let expected = [(1, Write::Start), (2, Write::Stop), (5, Write::Start), (6, Write::Stop)];
+        assert_eq!(marks, expected);
+    }
+}

@@ -1,0 +1,13 @@
+//! TCP as Linux does it: one direction of data, a sender and a receiver per subflow.
+
+pub(crate) mod delack;
+pub(crate) mod limited;
+pub(crate) mod prr;
+pub(crate) mod rack;
+pub(crate) mod receiver;
+pub(crate) mod rto;
+pub(crate) mod scoreboard;
+pub(crate) mod sender;
+
+/// A deadline that is not set.
+pub(crate) const NEVER: narrows_net::Nanos = narrows_net::Nanos::MAX;

@@ -1,0 +1,159 @@
+//! The receiving end of a subflow: what has arrived, what to acknowledge and when.
+
+use std::collections::VecDeque;
+
+use narrows_net::Nanos;
+
+use super::delack::DelayedAck;
+use crate::mptcp::reassembly::Reassembly;
+use crate::packet::{Ack, MAX_SACK_BLOCKS, Segment};
+use crate::ranges::Ranges;
+
+/// The receiver of one subflow.
+#[derive(Debug, Default)]
+pub(crate) struct Receiver {
+    /// Next byte expected.
+    next: u64,
+    /// `next` at the last acknowledgement sent.
+    acked: u64,
+    out_of_order: Ranges,
+    /// The ranges that last received a segment, the newest first.
+    blocks: VecDeque<(u64, u64)>,
+    /// Mappings to data sequence of what waits out of order, in the order of `seq`. Only kept
+    /// for MPTCP: plain TCP's are the identity.
+    held: VecDeque<Segment>,
+    /// TS.Recent of RFC 7323.
+    echo: Nanos,
+    pub delack: DelayedAck,
+}
+
+impl Receiver {
+    /// Takes a segment and hands what is in order to the connection. True if an acknowledgement
+    /// is due at once.
+    pub fn on_segment(
+        &mut self,
+        segment: &Segment,
+        now: Nanos,
+        multipath: bool,
+        data: &mut Reassembly,
+    ) -> bool {
+        let Segment { seq, dsn, len, sent } = *segment;
+        let end = seq + u64::from(len);
+        // RFC 7323, section 4.3: the echo is of the segment that the next ACK acknowledges first,
+        // so that the sender's sample contains the delay of the acknowledgement.
+        if seq <= self.acked {
+            self.echo = sent;
+        }
+        // A probe, or all of it has arrived before.
+        if end <= self.next {
+            return true;
+        }
+        if seq > self.next {
+            self.hold(segment, multipath);
+            return true;
+        }
+        debug_assert_eq!(seq, self.next, "segments are sent again in their first limits");
+        self.next = end;
+        data.insert(dsn, len);
+        if self.out_of_order.is_empty() {
+            return self.delack.on_segment(len, self.next - self.acked, now);
+        }
+        self.fill(multipath, data);
+        // RFC 5681, section 4.2: at once when a gap is filled, in part or in whole.
+        true
+    }
+
+    /// Stores a segment beyond a gap.
+    fn hold(&mut self, segment: &Segment, multipath: bool) {
+        let (range, new) =
+            self.out_of_order.insert(segment.seq, segment.seq + u64::from(segment.len));
+        if multipath && new > 0 {
+            let place = match self.held.back() {
+                Some(last) if last.seq > segment.seq => {
+                    self.held.partition_point(|s| s.seq < segment.seq)
+                }
+                _ => self.held.len(),
+            };
+            self.held.insert(place, *segment);
+        }
+        // RFC 2018, section 4: the first block is the one with the newest segment.
+        self.blocks.retain(|b| b.1 < range.0 || b.0 > range.1);
+        self.blocks.truncate(MAX_SACK_BLOCKS - 1);
+        self.blocks.push_front(range);
+    }
+
+    /// A gap was filled: hands on what follows it.
+    fn fill(&mut self, multipath: bool, data: &mut Reassembly) {
+        let from = self.next;
+        self.next = self.out_of_order.advance(from);
+        if multipath {
+            while let Some(segment) = self.held.front().filter(|s| s.seq < self.next) {
+                data.insert(segment.dsn, segment.len);
+                self.held.pop_front();
+            }
+        } else if self.next > from {
+            data.insert_range(from, self.next);
+        }
+        let next = self.next;
+        self.blocks.retain(|b| b.1 > next);
+    }
+
+    /// The acknowledgement to send now.
+    pub fn acknowledge(&mut self, data: &mut Reassembly) -> Ack {
+        self.acked = self.next;
+        self.delack.sent();
+        let mut sack = [(0, 0); MAX_SACK_BLOCKS];
+        for (place, block) in sack.iter_mut().zip(&self.blocks) {
+            *place = ((block.0 - self.next) as u32, (block.1 - self.next) as u32);
+        }
+        Ack { ack: self.next, data_ack: data.next(), edge: data.advertise(), echo: self.echo, sack }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn arrive(receiver: &mut Receiver, data: &mut Reassembly, number: u64) -> Option<Ack> {
+        let seq = number * u64::from(MSS);
+        let segment = Segment { seq, dsn: seq, len: MSS, sent: number };
+        receiver.on_segment(&segment, 0, false, data).then(|| receiver.acknowledge(data))
+    }
+
+    fn blocks(ack: &Ack) -> Vec<(u64, u64)> {
+        ack.blocks().map(|(s, e)| (s / u64::from(MSS), e / u64::from(MSS))).collect()
+    }
+
+    #[test]
+    fn three_sack_blocks_the_newest_first() {
+        let mut receiver = Receiver::default();
+        let mut data = Reassembly::new(1 << 20);
+        arrive(&mut receiver, &mut data, 0);
+        let mut last = Ack::default();
+        for number in [2, 4, 6, 8] {
+            last = arrive(&mut receiver, &mut data, number).expect("disorder is told at once");
+        }
+        assert_eq!(last.ack, u64::from(MSS));
+        assert_eq!(blocks(&last), [(8, 9), (6, 7), (4, 5)]);
+        // A segment between two ranges merges them, and the merged range comes first.
+        let ack = arrive(&mut receiver, &mut data, 5).unwrap();
+        assert_eq!(blocks(&ack), [(4, 7), (8, 9)]);
+        // The first gap is filled: the rest stays.
+        let ack = arrive(&mut receiver, &mut data, 1).unwrap();
+        assert_eq!(ack.ack, 3 * u64::from(MSS));
+        assert_eq!(blocks(&ack), [(4, 7), (8, 9)]);
+        assert_eq!(data.next(), 3 * u64::from(MSS));
+    }
+
+    #[test]
+    fn a_duplicate_is_acknowledged_at_once_and_delivered_once() {
+        let mut receiver = Receiver::default();
+        let mut data = Reassembly::new(1 << 20);
+        for number in [0, 1, 1, 3, 3, 2] {
+            assert!(arrive(&mut receiver, &mut data, number).is_some());
+        }
+        assert_eq!(data.next(), 4 * u64::from(MSS));
+    }
+}

@@ -1,0 +1,469 @@
+//! The segments in flight: what was acknowledged, selectively acknowledged, lost and sent again.
+//!
+//! Segments lie in a queue in the order of their bytes. A second order, that of their last
+//! transmission, runs through them as a linked list (Linux: tcp_tsorted_anchor): RACK walks it
+//! from the oldest and stops early. No acknowledgement scans the whole queue.
+
+use std::collections::VecDeque;
+
+use narrows_net::Nanos;
+
+use super::rack::Rack;
+use crate::packet::MAX_SACK_BLOCKS;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// Sent again since it was last marked lost.
+const RETRANS: u8 = 4;
+const EVER_RETRANS: u8 = 8;
+/// Its data has been handed to another subflow.
+const REINJECTED: u8 = 16;
+
+/// End of the list.
+const NIL: u32 = u32::MAX;
+
+/// A segment in flight.
+#[derive(Debug)]
+struct Segment {
+    seq: u64,
+    dsn: u64,
+    sent: Nanos,
+    len: u32,
+    prev: u32,
+    next: u32,
+    flags: u8,
+}
+
+impl Segment {
+    fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+}
+
+/// What an acknowledgement newly told.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    /// Segments newly acknowledged, cumulatively or selectively.
+    pub packets: u32,
+    /// Their payload bytes.
+    pub bytes: u64,
+    /// The cumulative ACK advanced.
+    pub una_advanced: bool,
+    /// Some of the cumulatively acknowledged segments had been sent again.
+    pub retrans_acked: bool,
+    /// First and last time of transmission of the never retransmitted segments that were
+    /// cumulatively acknowledged, and of those that were selectively.
+    pub acked_sent: Option<(Nanos, Nanos)>,
+    pub sacked_sent: Option<(Nanos, Nanos)>,
+}
+
+/// The bytes of a segment that is to be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resend {
+    pub seq: u64,
+    pub dsn: u64,
+    pub len: u32,
+}
+
+/// The segments in flight of one subflow.
+#[derive(Debug)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    /// Number of the first segment of the queue; numbers wrap.
+    base: u32,
+    una: u64,
+    nxt: u64,
+    sacked_out: u32,
+    lost_out: u32,
+    retrans_out: u32,
+    /// Ends of the list by time of transmission: outstanding segments, neither SACKed nor lost.
+    oldest: u32,
+    newest: u32,
+    /// No segment below this number waits for its retransmission.
+    hint: u32,
+    /// End of the highest SACKed segment (Linux: fack).
+    highest_sacked: u64,
+    /// SACK blocks of the last acknowledgement: their insides need no second look.
+    seen: [(u64, u64); MAX_SACK_BLOCKS],
+}
+
+impl Default for Scoreboard {
+    fn default() -> Self {
+        Scoreboard {
+            segments: VecDeque::new(),
+            base: 0,
+            una: 0,
+            nxt: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            oldest: NIL,
+            newest: NIL,
+            hint: 0,
+            highest_sacked: 0,
+            seen: [(0, 0); MAX_SACK_BLOCKS],
+        }
+    }
+}
+
+impl Scoreboard {
+    /// First unacknowledged byte.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next byte to send.
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    pub fn packets_out(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    pub fn sacked_out(&self) -> u32 {
+        self.sacked_out
+    }
+
+    pub fn lost_out(&self) -> u32 {
+        self.lost_out
+    }
+
+    /// Segments believed to be in the network. RFC 6675's pipe, as Linux counts it.
+    pub fn in_flight(&self) -> u32 {
+        self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
+    }
+
+    /// A lost segment waits to be sent again.
+    pub fn must_retransmit(&self) -> bool {
+        self.lost_out > self.retrans_out
+    }
+
+    /// Last transmission of the first segment.
+    pub fn head_sent(&self) -> Option<Nanos> {
+        self.segments.front().map(|s| s.sent)
+    }
+
+    /// A new segment of `len` bytes, `dsn` its first byte's data sequence, leaves.
+    pub fn send_new(&mut self, dsn: u64, len: u32, now: Nanos) -> Resend {
+        let number = self.number(self.segments.len());
+        let seq = self.nxt;
+        self.segments.push_back(Segment {
+            seq,
+            dsn,
+            sent: now,
+            len,
+            prev: NIL,
+            next: NIL,
+            flags: 0,
+        });
+        self.nxt += u64::from(len);
+        self.link(number);
+        Resend { seq, dsn, len }
+    }
+
+    /// The lowest lost segment that was not yet sent again leaves again.
+    pub fn retransmit_next(&mut self, now: Nanos) -> Option<Resend> {
+        if !self.must_retransmit() {
+            return None;
+        }
+        let first = (self.index(self.hint)..self.segments.len())
+            .find(|&i| self.segments[i].flags & (LOST | RETRANS) == LOST);
+        let index = first.expect("a lost segment waits");
+        self.hint = self.number(index);
+        Some(self.retransmit(index, now))
+    }
+
+    fn retransmit(&mut self, index: usize, now: Nanos) -> Resend {
+        let number = self.number(index);
+        let segment = &mut self.segments[index];
+        segment.flags |= RETRANS | EVER_RETRANS;
+        segment.sent = now;
+        let resend = Resend { seq: segment.seq, dsn: segment.dsn, len: segment.len };
+        self.retrans_out += 1;
+        self.link(number);
+        resend
+    }
+
+    /// Takes an acknowledgement up to `ack` with its SACK blocks; tells RACK of each segment that
+    /// arrived.
+    pub fn acknowledge(
+        &mut self,
+        ack: u64,
+        blocks: impl Iterator<Item = (u64, u64)>,
+        now: Nanos,
+        min_rtt: Nanos,
+        rack: &mut Rack,
+    ) -> Delivered {
+        let mut told = Delivered::default();
+        let prior_highest = self.highest_sacked;
+        self.sack(ack, blocks, now, min_rtt, rack, &mut told);
+        if ack <= self.una {
+            return told;
+        }
+        debug_assert!(ack <= self.nxt, "acknowledges what was not sent");
+        told.una_advanced = true;
+        while let Some(segment) = self.segments.front() {
+            if segment.end() > ack {
+                break;
+            }
+            let (flags, sent, end, len) = (segment.flags, segment.sent, segment.end(), segment.len);
+            if flags & RETRANS != 0 {
+                self.retrans_out -= 1;
+            }
+            if flags & LOST != 0 {
+                self.lost_out -= 1;
+            }
+            if flags & EVER_RETRANS != 0 {
+                told.retrans_acked = true;
+            }
+            if flags & SACKED != 0 {
+                self.sacked_out -= 1;
+            } else {
+                told.packets += 1;
+                told.bytes += u64::from(len);
+                rack.delivered(sent, end, flags & EVER_RETRANS != 0, now, min_rtt);
+                if flags & EVER_RETRANS == 0 {
+                    let first = told.acked_sent.map_or(sent, |(first, _)| first);
+                    told.acked_sent = Some((first, sent));
+                    if end <= prior_highest {
+                        rack.reordered();
+                    }
+                }
+                self.unlink(self.base);
+            }
+            if self.hint == self.base {
+                self.hint = self.hint.wrapping_add(1);
+            }
+            self.base = self.base.wrapping_add(1);
+            self.segments.pop_front();
+        }
+        self.una = ack;
+        told
+    }
+
+    /// Marks what SACK blocks newly cover. RFC 2018, section 5.
+    fn sack(
+        &mut self,
+        ack: u64,
+        blocks: impl Iterator<Item = (u64, u64)>,
+        now: Nanos,
+        min_rtt: Nanos,
+        rack: &mut Rack,
+        told: &mut Delivered,
+    ) {
+        let mut list = [(0, 0); MAX_SACK_BLOCKS];
+        let mut count = 0;
+        for block in blocks {
+            list[count] = block;
+            count += 1;
+        }
+        if count == 0 {
+            return;
+        }
+        let seen = std::mem::replace(&mut self.seen, list);
+        let prior_highest = self.highest_sacked;
+        for &(start, end) in &list[..count] {
+            let mut from = start.max(ack).max(self.una);
+            while from < end {
+                // Blocks of the last acknowledgement inside of this one are known already.
+                if let Some(known) = seen.iter().find(|b| b.0 <= from && from < b.1) {
+                    from = known.1;
+                    continue;
+                }
+                let to = seen.iter().map(|b| b.0).filter(|&s| s > from).min().unwrap_or(end);
+                let to = to.min(end);
+                self.sack_range(from, to, prior_highest, now, min_rtt, rack, told);
+                from = to;
+            }
+            self.highest_sacked = self.highest_sacked.max(end);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn sack_range(
+        &mut self,
+        from: u64,
+        to: u64,
+        prior_highest: u64,
+        now: Nanos,
+        min_rtt: Nanos,
+        rack: &mut Rack,
+        told: &mut Delivered,
+    ) {
+        let first = self.segments.partition_point(|s| s.seq < from);
+        for index in first..self.segments.len() {
+            let segment = &mut self.segments[index];
+            if segment.end() > to {
+                break;
+            }
+            let flags = segment.flags;
+            if flags & SACKED != 0 {
+                continue;
+            }
+            segment.flags = (flags | SACKED) & !(LOST | RETRANS);
+            let (sent, end) = (segment.sent, segment.end());
+            told.packets += 1;
+            told.bytes += u64::from(segment.len);
+            self.sacked_out += 1;
+            if flags & LOST != 0 {
+                self.lost_out -= 1;
+            }
+            if flags & RETRANS != 0 {
+                self.retrans_out -= 1;
+            }
+            rack.delivered(sent, end, flags & EVER_RETRANS != 0, now, min_rtt);
+            if flags & EVER_RETRANS == 0 {
+                let (first, last) = told.sacked_sent.unwrap_or((sent, sent));
+                told.sacked_sent = Some((first.min(sent), last.max(sent)));
+                if end <= prior_highest {
+                    rack.reordered();
+                }
+            }
+            self.unlink(self.number(index));
+        }
+    }
+
+    /// Marks lost what RACK has waited for long enough: sent before the newest delivered segment
+    /// by more than its time allows (RFC 8985, section 6.2, step 5). Returns how many were marked,
+    /// and how long the last of the others still has to wait.
+    pub fn detect_loss(&mut self, rack: &Rack, reo_wnd: Nanos, now: Nanos) -> (u32, Option<Nanos>) {
+        let mut lost = 0;
+        let mut wait = None;
+        let mut number = self.oldest;
+        while number != NIL {
+            let index = self.index(number);
+            let segment = &self.segments[index];
+            if !rack.sent_before(segment.sent, segment.end()) {
+                break;
+            }
+            let next = segment.next;
+            match rack.remaining(segment.sent, reo_wnd, now) {
+                0 => {
+                    self.mark_lost(index);
+                    lost += 1;
+                }
+                remaining => wait = wait.max(Some(remaining)),
+            }
+            number = next;
+        }
+        (lost, wait)
+    }
+
+    /// The retransmission timer expired: the first segment is lost, and so is each that has been
+    /// out for longer than RACK's round trip (Linux: tcp_timeout_mark_lost()).
+    pub fn mark_timeout(&mut self, rack: &Rack, now: Nanos) -> u32 {
+        let before = self.lost_out - self.retrans_out;
+        for index in 0..self.segments.len() {
+            let segment = &self.segments[index];
+            let waits = segment.flags & SACKED != 0
+                || segment.flags & (LOST | RETRANS) == LOST
+                || (index > 0 && rack.remaining(segment.sent, 0, now) > 0);
+            if !waits {
+                self.mark_lost(index);
+            }
+        }
+        self.hint = self.base;
+        self.lost_out - self.retrans_out - before
+    }
+
+    /// Marks a segment lost, or its retransmission if it was lost already.
+    fn mark_lost(&mut self, index: usize) {
+        let number = self.number(index);
+        let segment = &mut self.segments[index];
+        if segment.flags & LOST == 0 {
+            self.lost_out += 1;
+        } else {
+            debug_assert!(segment.flags & RETRANS != 0);
+            self.retrans_out -= 1;
+        }
+        segment.flags = (segment.flags | LOST) & !RETRANS;
+        self.unlink(number);
+        if index < self.index(self.hint) {
+            self.hint = number;
+        }
+    }
+
+    /// The data of the segments that have not arrived, each segment's once.
+    pub fn reinject(&mut self, mut each: impl FnMut(u64, u32)) {
+        for segment in &mut self.segments {
+            if segment.flags & (SACKED | REINJECTED) == 0 {
+                segment.flags |= REINJECTED;
+                each(segment.dsn, segment.len);
+            }
+        }
+    }
+
+    fn index(&self, number: u32) -> usize {
+        number.wrapping_sub(self.base) as usize
+    }
+
+    fn number(&self, index: usize) -> u32 {
+        self.base.wrapping_add(index as u32)
+    }
+
+    fn link(&mut self, number: u32) {
+        let index = self.index(number);
+        let last = self.newest;
+        self.segments[index].prev = last;
+        self.segments[index].next = NIL;
+        match last {
+            NIL => self.oldest = number,
+            last => {
+                let index = self.index(last);
+                self.segments[index].next = number;
+            }
+        }
+        self.newest = number;
+    }
+
+    /// Takes a segment out of the order of transmission, if it is in it.
+    fn unlink(&mut self, number: u32) {
+        let index = self.index(number);
+        let Segment { prev, next, .. } = self.segments[index];
+        if prev == NIL && self.oldest != number {
+            return;
+        }
+        match prev {
+            NIL => self.oldest = next,
+            prev => {
+                let index = self.index(prev);
+                self.segments[index].next = next;
+            }
+        }
+        match next {
+            NIL => self.newest = prev,
+            next => {
+                let index = self.index(next);
+                self.segments[index].prev = prev;
+            }
+        }
+        let segment = &mut self.segments[index];
+        (segment.prev, segment.next) = (NIL, NIL);
+    }
+
+    /// Counters against a full count, and the order of transmission.
+    #[cfg(debug_assertions)]
+    pub fn check(&self) {
+        let count = |mask: u8| self.segments.iter().filter(|s| s.flags & mask != 0).count() as u32;
+        assert_eq!(self.sacked_out, count(SACKED));
+        assert_eq!(self.lost_out, count(LOST));
+        assert_eq!(self.retrans_out, count(RETRANS));
+        let mut seq = self.una;
+        for s in &self.segments {
+            assert_eq!(s.seq, seq, "segments follow each other");
+            assert!(s.flags & SACKED == 0 || s.flags & (LOST | RETRANS) == 0);
+            assert!(s.flags & RETRANS == 0 || s.flags & LOST != 0);
+            seq = s.end();
+        }
+        assert_eq!(seq, self.nxt);
+        let (mut number, mut sent, mut linked) = (self.oldest, 0, 0);
+        while number != NIL {
+            let s = &self.segments[self.index(number)];
+            assert!(s.sent >= sent, "in the order of transmission");
+            (number, sent, linked) = (s.next, s.sent, linked + 1);
+        }
+        assert_eq!(linked, self.in_flight());
+    }
+}

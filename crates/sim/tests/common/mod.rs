@@ -1,0 +1,92 @@
+//! Small networks and connections for the tests.
+#![allow(dead_code)] // each test file uses a part
+
+use narrows_laws::Control;
+use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND};
+use narrows_sim::{ConnectionConfig, PathConfig, Scheduler, Sim, Source};
+
+pub const MS: Nanos = MILLISECOND;
+pub const S: Nanos = SECOND;
+pub const MBIT: u64 = 1_000_000;
+
+/// A link with an endless queue that loses nothing.
+pub fn link(name: &str, rate: Rate, delay: Nanos) -> LinkConfig {
+    LinkConfig { name: name.into(), rate, delay, limit: Limit::Unlimited, ..LinkConfig::default() }
+}
+
+pub fn add(sim: &mut Sim, config: LinkConfig) -> LinkId {
+    sim.add_link(config).expect("a valid link")
+}
+
+pub fn route(sim: &mut Sim, links: &[LinkId]) -> RouteId {
+    sim.add_route(links).expect("a valid route")
+}
+
+pub fn path(sim: &mut Sim, forward: &[LinkId], reverse: &[LinkId]) -> PathConfig {
+    PathConfig { name: "path".into(), forward: route(sim, forward), reverse: route(sim, reverse) }
+}
+
+pub fn control(name: &str) -> Control {
+    name.parse().expect("a known control")
+}
+
+/// A greedy connection that starts at once: TCP Reno with one path, MPTCP with more.
+pub fn greedy(paths: Vec<PathConfig>) -> ConnectionConfig {
+    ConnectionConfig {
+        name: "greedy".into(),
+        multipath: paths.len() > 1,
+        paths,
+        control: control("reno"),
+        scheduler: Scheduler::MinRtt,
+        source: Source::Greedy,
+        active: vec![(0, Nanos::MAX)],
+        send_buffer: 64 << 20,
+        recv_buffer: 64 << 20,
+    }
+}
+
+/// A file of so many bytes over the paths.
+pub fn file(bytes: u64, paths: Vec<PathConfig>) -> ConnectionConfig {
+    ConnectionConfig { source: Source::File { bytes }, ..greedy(paths) }
+}
+
+/// A dumbbell: `senders` access links of 1 Gbit/s, a droptail bottleneck, and a way back.
+pub struct Dumbbell {
+    pub access: Vec<LinkId>,
+    pub bottleneck: LinkId,
+    pub back: LinkId,
+}
+
+impl Dumbbell {
+    /// `jitter` is per packet, at the access links.
+    pub fn new(
+        sim: &mut Sim,
+        senders: usize,
+        bits: u64,
+        rtt: Nanos,
+        packets: u32,
+        jitter: Nanos,
+    ) -> Dumbbell {
+        let access = (0..senders)
+            .map(|n| {
+                let access = link(&format!("access {n}"), Rate::Constant(1000 * MBIT), 0);
+                add(sim, LinkConfig { jitter, ..access })
+            })
+            .collect();
+        let bottleneck = link("bottleneck", Rate::Constant(bits), rtt / 2);
+        let bottleneck = add(sim, LinkConfig { limit: Limit::Packets(packets), ..bottleneck });
+        let back = add(sim, link("back", Rate::Constant(1000 * MBIT), rtt / 2));
+        Dumbbell { access, bottleneck, back }
+    }
+
+    pub fn path(&self, sim: &mut Sim, sender: usize) -> PathConfig {
+        path(sim, &[self.access[sender], self.bottleneck], &[self.back])
+    }
+}
+
+/// Jain's index of fairness.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
