@@ -1,4 +1,4 @@
-//! How many packet-hops per second the network model does: `cargo bench -p narrows-net`.
+//! How many packet-hops per second the network model does: `cargo bench -p narrows-net [-- NAME]`.
 //!
 //! A fixed number of packets circulates: each one delivered is sent again at once, as a window of
 //! ACK-clocked traffic would. A packet-hop is one packet crossing one link.
@@ -68,7 +68,10 @@ fn main() {
         mesh("mesh of 100 links", 100, 10),
         mesh("mesh of 10,000 links", 10_000, 10),
     ];
-    for Case { name, mut network, routes, window } in cases {
+    // Cargo itself passes `--bench`.
+    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
+    for case in cases.into_iter().filter(|case| case.name.contains(&filter)) {
+        let Case { name, mut network, routes, window } = case;
         for &route in routes.iter().cycle().take(routes.len() * window as usize) {
             network.enqueue(0, route, 1500, Payload::default());
         }

@@ -54,6 +54,7 @@ mod tests {
         assert_eq!(first(7, 3), first(7, 3));
         assert_ne!(first(7, 3), first(7, 4));
         assert_ne!(first(7, 3), first(8, 3));
+        assert_ne!(first(7, 0), first(8, 0));
         assert_ne!(first(0, 1), first(1, 0));
     }
 
