@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which paths of a mask a law reads. */
+/* What a coupled law sees of the paths in a mask: who counts, and one reading of their windows. */
 #ifndef NARROWS_FLOWS_H
 #define NARROWS_FLOWS_H
 
 #include "narrows.h"
+#include "nr_fx.h"
 
 /* Clocks of two CPUs, or an event that ran while this one read: a sibling may be "ahead". */
 #define NR_AHEAD_MS 1000u
@@ -17,7 +18,7 @@ NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 {
 	nr_u32 srtt8 = NR_READ(line->srtt8_us), limit = NR_IDLE_US / 1000;
 
-	if (NR_READ(line->state) != NR_ACTIVE || !srtt8 || !NR_READ(line->cwnd))
+	if (NR_READ(line->state) != NR_ACTIVE || !srtt8)
 		return 0;
 	if (srtt8 / 4000 > limit)
 		limit = srtt8 / 4000;
@@ -26,11 +27,12 @@ NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 
 /*
  * The paths in the mask of path i that count, as bits. The path at hand always does; before its
- * first RTT sample it is alone, as no law can weigh it.
+ * first RTT sample no law can weigh it, and it is alone.
  */
-NR_INLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i, nr_u32 now_ms)
+NR_INLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
 {
-	nr_u32 mask = nr_mask(c, i), set = 1u << (i & 7);
+	nr_u32 mask = nr_mask(c, i), now_ms = NR_READ(c->path[i & 7].seen_ms);
+	nr_u32 set = 1u << (i & 7);
 
 	if (!NR_READ(c->path[i & 7].srtt8_us))
 		return set;
@@ -53,6 +55,27 @@ NR_INLINE int nr_has_sibling(const struct nr_conn *c, nr_u32 i)
 			return 1;
 	}
 	return 0;
+}
+
+/*
+ * One reading of the paths in `set`: every word once, so that a law works on one state even while
+ * siblings change theirs. Slots outside the set hold zeros, which no sum or maximum notices.
+ */
+struct nr_flows {
+	nr_u32 cwnd[NR_MAX_PATHS];	 /* packets, w */
+	nr_u32 srtt8[NR_MAX_PATHS];	 /* 1/8 us, rtt */
+	struct nr_fx rate[NR_MAX_PATHS]; /* packets per 1/8 us, x = w / rtt */
+};
+
+NR_INLINE void nr_read_flows(const struct nr_conn *c, nr_u32 set, struct nr_flows *f)
+{
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		const struct nr_path *line = &c->path[j];
+
+		f->cwnd[j] = set >> j & 1 ? NR_READ(line->cwnd) : 0;
+		f->srtt8[j] = set >> j & 1 ? NR_READ(line->srtt8_us) : 0;
+		f->rate[j] = nr_fx_div(nr_fx(f->cwnd[j]), nr_fx(f->srtt8[j]));
+	}
 }
 
 #endif

@@ -21,7 +21,25 @@ void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
 void narrows_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c, nr_u32 i,
 		   struct nr_private *p, const struct nr_event *ev)
 {
-	nr_on_event(law, detector, start, c, i, p, ev);
+	switch (law) {
+	case NR_RENO:
+		nr_on_event(NR_RENO, detector, start, c, i, p, ev);
+		break;
+	case NR_CUBIC:
+		nr_on_event(NR_CUBIC, detector, start, c, i, p, ev);
+		break;
+	case NR_LIA:
+		nr_on_event(NR_LIA, detector, start, c, i, p, ev);
+		break;
+	case NR_OLIA:
+		nr_on_event(NR_OLIA, detector, start, c, i, p, ev);
+		break;
+	case NR_BALIA:
+		nr_on_event(NR_BALIA, detector, start, c, i, p, ev);
+		break;
+	default:
+		break;
+	}
 }
 
 nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep)
@@ -43,20 +61,13 @@ int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 nr_u32 narrows_layout(nr_u32 which)
 {
 	static const nr_u32 layout[] = {
-		sizeof(struct nr_event),
-		offsetof(struct nr_event, kind),
-		offsetof(struct nr_event, owd_us),
-		offsetof(struct nr_event, cwnd),
-		offsetof(struct nr_event, mss),
-		sizeof(struct nr_path),
-		offsetof(struct nr_path, debit),
-		offsetof(struct nr_path, bw),
-		offsetof(struct nr_path, word),
-		sizeof(struct nr_conn),
-		offsetof(struct nr_conn, law),
-		offsetof(struct nr_conn, path),
-		offsetof(struct nr_conn, record),
-		sizeof(struct nr_private),
+	    sizeof(struct nr_event),	       offsetof(struct nr_event, kind),
+	    offsetof(struct nr_event, owd_us), offsetof(struct nr_event, cwnd),
+	    offsetof(struct nr_event, mss),    sizeof(struct nr_path),
+	    offsetof(struct nr_path, debit),   offsetof(struct nr_path, bw),
+	    offsetof(struct nr_path, word),    sizeof(struct nr_conn),
+	    offsetof(struct nr_conn, law),     offsetof(struct nr_conn, path),
+	    offsetof(struct nr_conn, record),  sizeof(struct nr_private),
 	};
 
 	return which < sizeof(layout) / sizeof(layout[0]) ? layout[which] : 0;

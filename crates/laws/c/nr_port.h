@@ -36,6 +36,9 @@ typedef long long nr_s64;
 #define NR_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
+/* Leading zeros; x is not 0. */
+#define NR_CLZ64(x) __builtin_clzll(x)
+
 /* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
 #define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)
 

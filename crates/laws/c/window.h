@@ -9,10 +9,15 @@
 #include "shared.h"
 #include "flows.h"
 #include "laws/reno.h"
+#include "laws/cubic.h"
+#include "laws/lia.h"
+#include "laws/olia.h"
+#include "laws/balia.h"
 #include "start/standard.h"
 
 #define NR_GROW_STEPS 4		/* packets a single event grows by with the rate worked out anew */
-#define NR_ACKED_MAX (1u << 20) /* packets of one event that count: credit * this fits in 63 bits */
+#define NR_ACKED_MAX (1u << 20) /* packets of one event that count: credit * this fits in 63 bits  \
+				 */
 
 /* What a path keeps for itself. All zero before the join. */
 struct nr_private {
@@ -23,17 +28,37 @@ struct nr_private {
 	nr_u32 prior_ssthresh; /* likewise */
 	nr_u32 reduced;	       /* a reduction was made and its recovery is not over */
 	nr_u32 skip;	       /* packets whose acknowledgement does not grow the window */
+	union {
+		struct nr_cubic cubic;
+		struct nr_olia olia;
+	};
 };
 
-/* Growth per acknowledged packet at the present window, Q40 packets. */
+/*
+ * Growth per acknowledged packet at the present window, Q40 packets; *n is lowered where the law
+ * knows that it holds for fewer packets than that. A coupled law alone in its mask is Reno.
+ */
 NR_INLINE nr_s64 nr_credit(nr_u32 law, const struct nr_conn *c, nr_u32 i,
-			   const struct nr_private *p)
+			   const struct nr_private *p, nr_u64 now_us, nr_u32 *n)
 {
-	(void)c;
-	(void)i;
-	switch (law) {
-	default:
+	nr_u32 set;
+
+	if (law == NR_CUBIC)
+		return (nr_s64)nr_cubic_credit(&p->cubic, p->cwnd,
+					       p->cwnd * NR_CUBIC_ONE + ((nr_u64)p->credit >> 8),
+					       now_us, c->path[i & 7].srtt8_us / 8, n);
+	if (law == NR_RENO)
 		return (nr_s64)nr_reno_credit(p->cwnd);
+	set = nr_coupled(c, i);
+	if (set == 1u << (i & 7))
+		return (nr_s64)nr_reno_credit(p->cwnd);
+	switch (law) {
+	case NR_LIA:
+		return (nr_s64)nr_lia_credit(c, i, set);
+	case NR_OLIA:
+		return nr_olia_credit(c, i, set);
+	default:
+		return (nr_s64)nr_balia_credit(c, i, set);
 	}
 }
 
@@ -41,9 +66,13 @@ NR_INLINE nr_s64 nr_credit(nr_u32 law, const struct nr_conn *c, nr_u32 i,
 NR_INLINE nr_u32 nr_ssthresh(nr_u32 law, const struct nr_conn *c, nr_u32 i,
 			     const struct nr_private *p)
 {
-	(void)c;
-	(void)i;
 	switch (law) {
+	case NR_CUBIC:
+		return nr_cubic_ssthresh(p->cwnd);
+	case NR_OLIA:
+		return nr_olia_ssthresh(c, i, p->cwnd);
+	case NR_BALIA:
+		return nr_balia_ssthresh(c, i, nr_coupled(c, i));
 	default:
 		return nr_reno_ssthresh(p->cwnd);
 	}
@@ -66,40 +95,11 @@ NR_INLINE void nr_set_ssthresh(struct nr_conn *c, nr_u32 i, struct nr_private *p
 	NR_WRITE(c->path[i & 7].ssthresh, ssthresh);
 }
 
-/*
- * Congestion avoidance over `acked` packets. The rate holds between two whole packets of window, so
- * a stretch acknowledgement is worth the same packets one by one: go to the crossing, grow, work
- * out the rate anew. After NR_GROW_STEPS crossings the rest goes at the last rate.
- */
-NR_INLINE void nr_grow(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 acked)
+/* Turn whole packets of credit into window. */
+NR_INLINE void nr_settle(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
-	nr_s64 one = (nr_s64)NR_ONE, rate = 0;
+	nr_s64 one = (nr_s64)NR_ONE;
 
-	for (nr_u32 step = 0; acked && step < NR_GROW_STEPS; step++) {
-		nr_u64 per, room;
-
-		rate = nr_credit(law, c, i, p);
-		per = (nr_u64)(rate < 0 ? -rate : rate);
-		room = (nr_u64)(rate < 0 ? one + p->credit : one - p->credit);
-		if (per * acked < room) {
-			p->credit += rate * acked;
-			return;
-		}
-		room = (room + per - 1) / per;
-		acked -= (nr_u32)room;
-		p->credit += rate * (nr_s64)room;
-		if (rate < 0) {
-			p->credit += one;
-			nr_set_cwnd(c, i, p, p->cwnd - (p->cwnd > 1));
-		} else {
-			p->credit -= one;
-			/* Less than w * 2^-40 is the rounding of the w credits. */
-			if (p->credit < p->cwnd)
-				p->credit = 0;
-			nr_set_cwnd(c, i, p, p->cwnd + 1);
-		}
-	}
-	p->credit += rate * acked;
 	if (p->credit >= one) {
 		nr_set_cwnd(c, i, p, p->cwnd + (nr_u32)(p->credit >> NR_CREDIT_BITS));
 		p->credit &= one - 1;
@@ -108,6 +108,44 @@ NR_INLINE void nr_grow(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_privat
 
 		nr_set_cwnd(c, i, p, p->cwnd > fall ? p->cwnd - fall : 1);
 		p->credit = -(-p->credit & (one - 1));
+	}
+}
+
+/*
+ * Congestion avoidance over `acked` packets. The credit of a packet holds between two whole packets
+ * of window, so that a stretch acknowledgement is worth the same packets one by one: go to the
+ * crossing, grow, work the credit out anew. After NR_GROW_STEPS steps the rest goes at the last.
+ */
+NR_INLINE void nr_grow(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u64 now_us,
+		       nr_u32 acked)
+{
+	nr_s64 one = (nr_s64)NR_ONE, credit = 0;
+
+	if (law == NR_CUBIC)
+		nr_cubic_begin(&p->cubic, p->cwnd, now_us);
+	for (nr_u32 step = 0; acked && step < NR_GROW_STEPS; step++) {
+		nr_u32 n = acked, cwnd = p->cwnd;
+		nr_u64 per, room;
+
+		credit = nr_credit(law, c, i, p, now_us, &n);
+		per = (nr_u64)(credit < 0 ? -credit : credit);
+		room = (nr_u64)(credit < 0 ? one + p->credit : one - p->credit);
+		if (per * n > room)
+			n = (nr_u32)((room + per - 1) / per);
+		p->credit += credit * n;
+		acked -= n;
+		if (law == NR_CUBIC)
+			nr_cubic_grown(&p->cubic, cwnd, n);
+		nr_settle(c, i, p);
+		/* Reno: w credits of 1/w, rounded up, make one packet; the rest is rounding. */
+		if (law != NR_CUBIC && p->cwnd > cwnd && p->credit < cwnd)
+			p->credit = 0;
+	}
+	if (acked) {
+		if (law == NR_CUBIC)
+			nr_cubic_grown(&p->cubic, p->cwnd, acked);
+		p->credit += credit * acked;
+		nr_settle(c, i, p);
 	}
 }
 
@@ -123,7 +161,7 @@ NR_INLINE nr_u32 nr_slow_start(struct nr_conn *c, nr_u32 i, struct nr_private *p
 }
 
 /* One reduction for each loss event, however many packets it took and though the timer follows. */
-NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p)
+NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p, int timeout)
 {
 	if (p->reduced)
 		return;
@@ -132,6 +170,43 @@ NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priv
 	p->prior_ssthresh = p->ssthresh;
 	nr_set_ssthresh(c, i, p, nr_ssthresh(law, c, i, p));
 	p->credit = 0;
+	if (law == NR_OLIA)
+		nr_olia_lost(&p->olia, &c->path[i & 7]);
+	if (law == NR_CUBIC)
+		nr_cubic_lost(&p->cubic, p->cwnd, timeout);
+}
+
+/* The reduction was for nothing: back to what was before it, where that was more (RFC 4015). */
+NR_INLINE void nr_undo(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p)
+{
+	if (!p->prior_cwnd)
+		return;
+	if (p->cwnd < p->prior_cwnd)
+		nr_set_cwnd(c, i, p, p->prior_cwnd);
+	if (p->ssthresh < p->prior_ssthresh)
+		nr_set_ssthresh(c, i, p, p->prior_ssthresh);
+	if (law == NR_OLIA)
+		nr_olia_undo(&p->olia, &c->path[i & 7]);
+	if (law == NR_CUBIC)
+		p->cubic.now = p->cubic.prior;
+	p->prior_cwnd = 0;
+	p->reduced = 0;
+}
+
+/* RFC 2861: ssthresh remembers three quarters of the window that idleness takes. */
+NR_INLINE void nr_restart(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p,
+			  nr_u32 cwnd)
+{
+	nr_u32 memory = p->cwnd - p->cwnd / 4;
+
+	if (cwnd >= p->cwnd)
+		return;
+	if (p->ssthresh < memory)
+		nr_set_ssthresh(c, i, p, memory);
+	nr_set_cwnd(c, i, p, cwnd);
+	p->credit = 0;
+	if (law == NR_CUBIC)
+		p->cubic.now.running = 0;
 }
 
 NR_INLINE nr_u32 nr_initial(nr_u32 start)
@@ -142,8 +217,7 @@ NR_INLINE nr_u32 nr_initial(nr_u32 start)
 	}
 }
 
-NR_INLINE void nr_joined(nr_u32 start, struct nr_conn *c, nr_u32 i,
-			 struct nr_private *p)
+NR_INLINE void nr_joined(nr_u32 start, struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
 	struct nr_path *line = &c->path[i & 7];
 
@@ -163,6 +237,10 @@ NR_INLINE void nr_acked(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priva
 {
 	nr_u32 acked = ev->delivered < NR_ACKED_MAX ? ev->delivered : NR_ACKED_MAX;
 
+	if (law == NR_OLIA)
+		nr_olia_acked(&p->olia, &c->path[i & 7], ev->delivered);
+	if (law == NR_CUBIC)
+		nr_cubic_acked(&p->cubic, ev->now_us, !!(ev->flags & NR_F_CWND_LIMITED));
 	if (ev->flags & NR_F_IN_RECOVERY)
 		return;
 	if (acked)
@@ -178,7 +256,7 @@ NR_INLINE void nr_acked(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priva
 	if (p->cwnd < p->ssthresh)
 		acked = nr_slow_start(c, i, p, acked);
 	if (acked)
-		nr_grow(law, c, i, p, acked);
+		nr_grow(law, c, i, p, ev->now_us, acked);
 }
 
 /*
@@ -219,7 +297,6 @@ NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u
 			       struct nr_private *p, const struct nr_event *ev)
 {
 	struct nr_path *line = &c->path[i & 7];
-	nr_u32 restart;
 
 	if (ev->kind == NR_JOINED) {
 		NR_WRITE(line->srtt8_us, 0);
@@ -239,38 +316,21 @@ NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u
 		break;
 	case NR_RECOVERY:
 	case NR_ECN:
-		nr_reduce(law, c, i, p);
+		nr_reduce(law, c, i, p, 0);
 		nr_set_cwnd(c, i, p, p->ssthresh < p->cwnd ? p->ssthresh : p->cwnd);
 		break;
 	case NR_RECOVERED:
 		p->reduced = 0;
 		break;
 	case NR_TIMEOUT:
-		nr_reduce(law, c, i, p);
+		nr_reduce(law, c, i, p, 1);
 		nr_set_cwnd(c, i, p, 1);
 		break;
 	case NR_UNDO:
-		if (p->prior_cwnd) {
-			nr_set_cwnd(c, i, p,
-				    p->prior_cwnd > p->cwnd ? p->prior_cwnd : p->cwnd);
-			nr_set_ssthresh(c, i, p,
-					p->prior_ssthresh > p->ssthresh ? p->prior_ssthresh
-									: p->ssthresh);
-			p->prior_cwnd = 0;
-			p->reduced = 0;
-		}
+		nr_undo(law, c, i, p);
 		break;
 	case NR_RESTART:
-		/* RFC 2861: ssthresh remembers three quarters of the window idleness takes. */
-		restart = ev->cwnd ? ev->cwnd : NR_INIT_CWND;
-		if (restart < p->cwnd) {
-			nr_u32 memory = p->cwnd - p->cwnd / 4;
-
-			if (p->ssthresh < memory)
-				nr_set_ssthresh(c, i, p, memory);
-			nr_set_cwnd(c, i, p, restart);
-			p->credit = 0;
-		}
+		nr_restart(law, c, i, p, ev->cwnd ? ev->cwnd : NR_INIT_CWND);
 		break;
 	default:
 		break;

@@ -181,8 +181,8 @@ pub struct Conn {
 impl Conn {
     /// An empty connection for `law` and `detector`, by number.
     pub fn new(law: u32, detector: u32) -> Self {
-        let mut conn = std::mem::MaybeUninit::uninit();
-        // SAFETY: narrows_conn_init writes every field of the struct it is given.
+        let mut conn = std::mem::MaybeUninit::zeroed();
+        // SAFETY: every field is an integer, so zeroes are a value; narrows_conn_init wants them.
         unsafe {
             narrows_conn_init(conn.as_mut_ptr(), law, detector);
             conn.assume_init()
@@ -196,7 +196,7 @@ impl Conn {
 pub struct Private([u64; PRIVATE_WORDS]);
 
 /// Size of [`Private`] in 64-bit words.
-pub const PRIVATE_WORDS: usize = 4;
+pub const PRIVATE_WORDS: usize = 15;
 
 impl Private {
     /// Credit towards the next packet of window, in 2^-40 packet.
@@ -212,7 +212,7 @@ impl fmt::Debug for Private {
 }
 
 unsafe extern "C" {
-    /// Makes an empty connection of the memory at `conn`.
+    /// Makes an empty connection of the zeroed memory at `conn`.
     pub fn narrows_conn_init(conn: *mut Conn, law: u32, detector: u32);
 
     /// One event of path `i`. The events of one path must come one after another; those of

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CUBIC: the window is a cubic of the time since the last loss, flat around the window of that
+ * loss, and never below what Reno would have reached.
+ *
+ * Source: RFC 9438, sections 4.1 to 4.9 named below.
+ *
+ *   W_cubic(t) = C (t - K)^3 + W_max,  K = cbrt((W_max - cwnd_epoch) / C)               (4.2)
+ *   target = W_cubic(t + rtt), in [w, 1.5 w]
+ *   W_est += a / w each acknowledged packet, a = 3 (1 - b) / (1 + b), 1 once W_est is at the
+ *     window of the last loss                                                           (4.3)
+ *   each acknowledged packet:  w += (target - w) / w,  or w = W_est if W_cubic(t) < W_est
+ *   loss: ssthresh = max(b w, 2);  W_max = w, or w (1 + b) / 2 if w < W_max              (4.6, 4.7)
+ *   C = 0.4 packets/s^3, b = 0.7
+ *
+ * Units: windows in packets, W_max and W_est in 2^-32 packet; t and K in us.
+ * Valid: w 1 .. 2^24, t up to 2^32 us.
+ * Departures: b times the window, not the flight size, as in Linux; W_est above w is approached by
+ * at most a packet each packet, and never lowers w; standard slow start instead of HyStart++.
+ */
+#ifndef NARROWS_LAW_CUBIC_H
+#define NARROWS_LAW_CUBIC_H
+
+#include "../narrows.h"
+#include "../nr_fx.h"
+
+#define NR_CUBIC_ONE (1ull << 32)
+#define NR_CUBIC_ALPHA (NR_CUBIC_ONE * 9 / 17) /* 3 (1 - 0.7) / (1 + 0.7) */
+
+struct nr_cubic_epoch {
+	nr_u64
+	    start_us; /* begin of this congestion avoidance, later by what the application idled */
+	nr_u64 w_max; /* 2^-32 packet; 0: none, the epoch begins at its plateau */
+	nr_u64 w_est; /* 2^-32 packet */
+	nr_u32 k_us;
+	nr_u32 w_prior; /* window of the last loss, packets */
+	nr_u32 running;
+};
+
+struct nr_cubic {
+	struct nr_cubic_epoch now;
+	struct nr_cubic_epoch prior; /* before the last loss, should that be undone (4.9) */
+	nr_u64 last_us;		     /* last acknowledgement */
+};
+
+/* K = cbrt((W_max - cwnd) / C) in us: cbrt(packets * 2.5e18). */
+NR_NOINLINE nr_u32 nr_cubic_k(nr_u64 below)
+{
+	struct nr_fx per_c = {0x8ac72304u, 30 - 32}; /* 2.5e18, and 2^-32 for `below` */
+
+	return (nr_u32)nr_fx_fixed(nr_fx_cbrt(nr_fx_mul(nr_fx(below), per_c)), 0);
+}
+
+/* Congestion avoidance begins, or goes on. */
+NR_INLINE void nr_cubic_begin(struct nr_cubic *cubic, nr_u32 cwnd, nr_u64 now_us)
+{
+	struct nr_cubic_epoch *e = &cubic->now;
+	nr_u64 w = cwnd * NR_CUBIC_ONE;
+
+	if (e->running)
+		return;
+	e->running = 1;
+	e->start_us = now_us;
+	e->w_est = w;
+	e->k_us = 0;
+	if (e->w_max > w)
+		e->k_us = nr_cubic_k(e->w_max - w);
+	else
+		e->w_max = w;
+}
+
+/* W_cubic(t), 2^-32 packet. */
+NR_NOINLINE nr_u64 nr_cubic_window(nr_u64 w_max, nr_u64 k_us, nr_u64 t_us)
+{
+	struct nr_fx d = nr_fx(t_us > k_us ? t_us - k_us : k_us - t_us);
+	struct nr_fx c = {0xec1e4a7du, -93}; /* 0.4 packets/s^3 in packets/us^3 */
+	nr_u64 rise = nr_fx_fixed(nr_fx_mul(nr_fx_mul(d, d), nr_fx_mul(d, c)), 32);
+	nr_u64 most = NR_CWND_MAX * NR_CUBIC_ONE;
+
+	if (t_us < k_us)
+		return w_max > rise ? w_max - rise : 0;
+	return w_max + rise < most ? w_max + rise : most;
+}
+
+/* Of the next n packets, after how many is W_est, which each raises by `per`, still within bound?
+ */
+NR_INLINE nr_u32 nr_cubic_within(nr_u64 w_est, nr_u64 per, nr_u64 bound, nr_u32 n)
+{
+	if (w_est + per * n <= bound)
+		return n;
+	return bound > w_est ? (nr_u32)((bound - w_est) / per) : 0;
+}
+
+NR_INLINE nr_u64 nr_cubic_est_credit(const struct nr_cubic_epoch *e, nr_u32 cwnd)
+{
+	return (e->w_est < e->w_prior * NR_CUBIC_ONE ? NR_CUBIC_ALPHA : NR_CUBIC_ONE) / cwnd;
+}
+
+/*
+ * Growth per packet, and for how many of the next *n packets it is that. `window` is cwnd with its
+ * fraction, 2^-32 packet.
+ */
+NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u64 window,
+				 nr_u64 now_us, nr_u32 rtt_us, nr_u32 *n)
+{
+	const struct nr_cubic_epoch *e = &cubic->now;
+	nr_u64 per = nr_cubic_est_credit(e, cwnd), w = cwnd * NR_CUBIC_ONE;
+	nr_u64 t = now_us - e->start_us, plateau = e->w_prior * NR_CUBIC_ONE, gap;
+	nr_u32 within;
+
+	if (e->w_est < plateau) { /* a changes there */
+		within = nr_cubic_within(e->w_est, per, plateau - 1, *n);
+		*n = within < *n ? within + 1 : *n;
+	}
+	within = nr_cubic_within(e->w_est, per, nr_cubic_window(e->w_max, e->k_us, t), *n);
+	if (within) {
+		nr_u64 target = nr_cubic_window(e->w_max, e->k_us, t + rtt_us);
+
+		*n = within;
+		if (target <= w)
+			return 0;
+		gap = target - w < w / 2 ? target - w : w / 2;
+		return gap >> 55 ? gap / cwnd << 8 : (gap << 8) / cwnd;
+	}
+	/* Reno-friendly: up to W_est, and then with it. */
+	within = nr_cubic_within(e->w_est, per, window, *n);
+	if (within) {
+		*n = within;
+		return 0;
+	}
+	gap = e->w_est + per - window;
+	if (gap != per)
+		*n = 1;
+	return (gap < NR_CUBIC_ONE ? gap : NR_CUBIC_ONE) << 8;
+}
+
+/* n packets were acknowledged at window cwnd, in congestion avoidance. */
+NR_INLINE void nr_cubic_grown(struct nr_cubic *cubic, nr_u32 cwnd, nr_u32 n)
+{
+	cubic->now.w_est += nr_cubic_est_credit(&cubic->now, cwnd) * n;
+	if (cubic->now.w_est > NR_CWND_MAX * NR_CUBIC_ONE)
+		cubic->now.w_est = NR_CWND_MAX * NR_CUBIC_ONE;
+}
+
+/* Each acknowledgement. The clock stands while the application, not cwnd, is the limit (5.8). */
+NR_INLINE void nr_cubic_acked(struct nr_cubic *cubic, nr_u64 now_us, int limited)
+{
+	if (!limited && now_us > cubic->last_us)
+		cubic->now.start_us += now_us - cubic->last_us;
+	cubic->last_us = now_us;
+}
+
+/* A loss, or a timeout, after which the next epoch begins at its plateau (4.8). */
+NR_INLINE void nr_cubic_lost(struct nr_cubic *cubic, nr_u32 cwnd, int timeout)
+{
+	struct nr_cubic_epoch *e = &cubic->now;
+	nr_u64 w = cwnd * NR_CUBIC_ONE;
+
+	cubic->prior = *e;
+	e->w_max = timeout ? 0 : w < e->w_max ? w / 20 * 17 : w;
+	e->w_prior = cwnd;
+	e->running = 0;
+}
+
+NR_INLINE nr_u32 nr_cubic_ssthresh(nr_u32 cwnd)
+{
+	nr_u32 ssthresh = (nr_u32)(cwnd * 7ull / 10);
+
+	return ssthresh < 2 ? 2 : ssthresh;
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * LIA, linked increases: what a connection takes on all its paths together is what one TCP would
+ * take on the best of them.
+ *
+ * Source: RFC 6356 section 3 and 4; fast recovery counts with ssthresh (section 3), which is what
+ * a path publishes as its window there.
+ *
+ *   alpha = w_total * max_k (w_k / rtt_k^2) / (sum_k w_k / rtt_k)^2
+ *   each packet acknowledged on path i:  w_i += min(alpha / w_total, 1 / w_i)
+ *   loss on path i:                      as Reno
+ *
+ * w_total cancels: alpha / w_total = max_k (w_k / rtt_k^2) / (sum_k w_k / rtt_k)^2.
+ *
+ * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
+ * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; relative error below 2^-27, or 2^-40 packet.
+ * Departures: packets, not bytes (paths with unequal MSS are taken by their packets, as in Linux);
+ * alpha is worked out anew for each packet of growth, where the RFC allows once per window.
+ */
+#ifndef NARROWS_LAW_LIA_H
+#define NARROWS_LAW_LIA_H
+
+#include "../flows.h"
+#include "reno.h"
+
+NR_NOINLINE nr_u64 nr_lia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
+{
+	nr_u64 alone, linked;
+	struct nr_fx best = nr_fx(0), total;
+	struct nr_flows f;
+
+	nr_read_flows(c, set, &f);
+	alone = nr_reno_credit(f.cwnd[i & 7]);
+	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++) {
+		struct nr_fx x = nr_fx_div(f.rate[k], nr_fx(f.srtt8[k]));
+
+		if (nr_fx_less(best, x))
+			best = x;
+	}
+	total = nr_fx_sum(f.rate);
+	linked = nr_fx_fixed(nr_fx_div(best, nr_fx_mul(total, total)), NR_CREDIT_BITS);
+	return linked < alone ? linked : alone;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * OLIA, opportunistic linked increases: Pareto-optimal resource pooling, kept from flapping by a
+ * term that moves window from the paths with the largest one to those that could carry more.
+ *
+ * Source: draft-khalili-mptcp-congestion-control-05, section 2 and 3; Khalili et al., CoNEXT 2012.
+ *
+ *   l_k = max(packets delivered between the last two losses, packets delivered since the last)
+ *   B = argmax_k l_k / rtt_k^2,  M = argmax_k w_k,  C = B \ M,  R = all
+ *   alpha_i = 1 / (|R| |C|) in C,  -1 / (|R| |M|) in M if C is not empty,  else 0
+ *   each packet acknowledged on path i:
+ *     w_i += (w_i / rtt_i^2) / (sum_k w_k / rtt_k)^2 + alpha_i / w_i
+ *   loss on path i: as Reno, at least 1 packet (2 with a single path)
+ *
+ * Published: word[0] is l, packets.
+ * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
+ * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; each term's relative error below 2^-27, or 2^-40 packet.
+ * Departures: packets, not bytes. The draft prints B as argmax l^2 / rtt, but derives it from the
+ * rate sqrt(2 l) / rtt; the paper and the authors' Linux code have l / rtt^2, and so have we.
+ */
+#ifndef NARROWS_LAW_OLIA_H
+#define NARROWS_LAW_OLIA_H
+
+#include "../flows.h"
+#include "reno.h"
+
+struct nr_olia {
+	nr_u32 l1;	 /* packets delivered between the last two losses */
+	nr_u32 l2;	 /* packets delivered since the last loss */
+	nr_u32 prior_l1; /* l1 before the last loss, should that be undone */
+};
+
+NR_INLINE void nr_olia_publish(const struct nr_olia *o, struct nr_path *line)
+{
+	NR_WRITE(line->word[0], o->l1 > o->l2 ? o->l1 : o->l2);
+}
+
+/* Each acknowledgement, also in recovery. */
+NR_INLINE void nr_olia_acked(struct nr_olia *o, struct nr_path *line, nr_u32 delivered)
+{
+	o->l2 = o->l2 + delivered < o->l2 ? ~0u : o->l2 + delivered;
+	nr_olia_publish(o, line);
+}
+
+/* Each loss event: once, however many packets it took. */
+NR_INLINE void nr_olia_lost(struct nr_olia *o, struct nr_path *line)
+{
+	o->prior_l1 = o->l1;
+	o->l1 = o->l2;
+	o->l2 = 0;
+	nr_olia_publish(o, line);
+}
+
+NR_INLINE void nr_olia_undo(struct nr_olia *o, struct nr_path *line)
+{
+	nr_u32 since = o->l2;
+
+	o->l2 = o->l1;
+	o->l1 = o->prior_l1;
+	nr_olia_acked(o, line, since);
+}
+
+/* l * rtt^2, exact in 96 bits: ties must be ties. */
+struct nr_olia_product {
+	nr_u64 high; /* * 2^32 */
+	nr_u32 low;
+};
+
+NR_INLINE struct nr_olia_product nr_olia_product(nr_u32 l, nr_u32 rtt)
+{
+	nr_u64 square = (nr_u64)rtt * rtt, low = (nr_u64)(nr_u32)square * l;
+
+	return (struct nr_olia_product){(square >> 32) * l + (low >> 32), (nr_u32)low};
+}
+
+/* 1, 0, -1 as l_a / rtt_a^2 is more than, equal to or less than l_b / rtt_b^2. */
+NR_INLINE nr_s32 nr_olia_compare(nr_u32 l_a, nr_u32 rtt_a, nr_u32 l_b, nr_u32 rtt_b)
+{
+	struct nr_olia_product a = nr_olia_product(l_a, rtt_b), b = nr_olia_product(l_b, rtt_a);
+
+	if (a.high != b.high)
+		return a.high > b.high ? 1 : -1;
+	return a.low > b.low ? 1 : a.low < b.low ? -1 : 0;
+}
+
+NR_INLINE nr_u32 nr_olia_size(nr_u32 set)
+{
+	nr_u32 size = 0;
+
+	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++)
+		size += set >> k & 1;
+	return size;
+}
+
+NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
+{
+	nr_u32 best = 0, best_l = 0, best_rtt = 0, largest = 0, largest_w = 0, collected;
+	struct nr_fx own, total;
+	struct nr_flows f;
+	nr_u64 share;
+	nr_s64 credit;
+
+	nr_read_flows(c, set, &f);
+	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++) {
+		nr_u32 l, bit = 1u << k;
+		nr_s32 order;
+
+		if (!(set & bit))
+			continue;
+		if (f.cwnd[k] > largest_w) {
+			largest_w = f.cwnd[k];
+			largest = 0;
+		}
+		if (f.cwnd[k] == largest_w)
+			largest |= bit;
+		l = NR_READ(c->path[k].word[0]);
+		order = best ? nr_olia_compare(l, f.srtt8[k], best_l, best_rtt) : 1;
+		if (order > 0) {
+			best_l = l;
+			best_rtt = f.srtt8[k];
+			best = 0;
+		}
+		if (order >= 0)
+			best |= bit;
+	}
+	collected = best & ~largest;
+
+	own = nr_fx_div(f.rate[i & 7], nr_fx(f.srtt8[i & 7]));
+	total = nr_fx_sum(f.rate);
+	credit = (nr_s64)nr_fx_fixed(nr_fx_div(own, nr_fx_mul(total, total)), NR_CREDIT_BITS);
+	if (!collected)
+		return credit;
+	share = NR_ONE / nr_olia_size(set) / f.cwnd[i & 7];
+	if (collected >> i & 1)
+		credit += (nr_s64)(share / nr_olia_size(collected));
+	else if (largest >> i & 1)
+		credit -= (nr_s64)(share / nr_olia_size(largest));
+	return credit;
+}
+
+/* The loss halves as Reno's; with siblings the floor is 1 packet (section 3). */
+NR_INLINE nr_u32 nr_olia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
+{
+	if (!nr_has_sibling(c, i))
+		return nr_reno_ssthresh(cwnd);
+	return cwnd < 2 ? 1 : cwnd / 2;
+}
+
+#endif
