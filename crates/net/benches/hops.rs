@@ -14,7 +14,11 @@ use narrows_net::{
 /// About the size of a simulated TCP segment.
 type Payload = [u64; 8];
 
-const HOPS: u64 = 8_000_000;
+/// Each case is measured this often and the best is told: others may use the machine too.
+const ROUNDS: usize = 5;
+
+/// Packet-hops per round.
+const HOPS: u64 = 2_000_000;
 
 /// A network, its routes and how many packets circulate on each.
 struct Case {
@@ -77,18 +81,21 @@ fn main() {
         }
         let sent =
             |network: &Network<_>| network.links().map(|l| network.counters(l).sent).sum::<u64>();
-        let (start, begin) = (Instant::now(), sent(&network));
-        while sent(&network) - begin < HOPS {
-            for _ in 0..HOPS / 8 {
-                let Some(now) = network.next_time() else { break };
-                if let Some(delivery) = network.advance(now) {
-                    let Delivery { time, route, size, payload } = delivery;
-                    network.enqueue(time, route, size, payload);
+        let mut best: f64 = 0.0;
+        for _ in 0..ROUNDS {
+            let (start, begin) = (Instant::now(), sent(&network));
+            while sent(&network) - begin < HOPS {
+                for _ in 0..HOPS / 8 {
+                    let Some(now) = network.next_time() else { break };
+                    if let Some(delivery) = network.advance(now) {
+                        let Delivery { time, route, size, payload } = delivery;
+                        network.enqueue(time, route, size, payload);
+                    }
                 }
             }
+            let hops = (sent(&network) - begin) as f64;
+            best = best.max(hops / start.elapsed().as_secs_f64() / 1e6);
         }
-        let hops = (sent(&network) - begin) as f64;
-        let rate = hops / start.elapsed().as_secs_f64() / 1e6;
-        println!("{name:<24} {rate:6.1} million packet-hops/s");
+        println!("{name:<24} {best:6.1} million packet-hops/s");
     }
 }

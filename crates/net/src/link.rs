@@ -113,14 +113,14 @@ impl Link {
     }
 
     /// Packets and bytes that wait in the queue at `now`.
-    pub fn queue(&mut self, now: Nanos) -> (usize, u64) {
-        self.fifo.settle(now);
-        (self.fifo.waiting_packets(), self.fifo.waiting_bytes())
+    pub fn queue(&self, now: Nanos) -> (usize, u64) {
+        self.fifo.waiting(now)
     }
 
     /// How long a packet that entered at `now` would wait.
-    pub fn queue_delay(&mut self, now: Nanos) -> Nanos {
-        self.server.start(now) - now
+    pub fn queue_delay(&self, now: Nanos) -> Nanos {
+        // A copy, as a trace loses the opportunities up to the time it is asked for.
+        self.server.clone().start(now) - now
     }
 
     pub fn counters(&self) -> &Counters {

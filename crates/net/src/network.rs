@@ -6,11 +6,11 @@ use crate::link::Link;
 use crate::schedule::Schedule;
 use crate::{ConfigError, Counters, LinkConfig, Nanos, rng};
 
-/// A link of one [`Network`].
+/// A link of one [`Network`]; means nothing to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
-/// A route of one [`Network`].
+/// A route of one [`Network`]; means nothing to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteId(pub u32);
 
@@ -139,7 +139,7 @@ impl<P> Network<P> {
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
         while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
-            let entry = link.leave()?;
+            let entry = link.leave().expect("a scheduled link has a packet");
             self.schedule.replace_first(link.next_arrival());
             debug_assert!(link.is_conserved());
 
@@ -182,17 +182,17 @@ impl<P> Network<P> {
     }
 
     /// Packets that wait in a link's queue at `now`, without the one in transmission.
-    pub fn queue_packets(&mut self, link: LinkId, now: Nanos) -> usize {
+    pub fn queue_packets(&self, link: LinkId, now: Nanos) -> usize {
         self.links[link.0 as usize].queue(now).0
     }
 
     /// Bytes that wait in a link's queue at `now`, without the packet in transmission.
-    pub fn queue_bytes(&mut self, link: LinkId, now: Nanos) -> u64 {
+    pub fn queue_bytes(&self, link: LinkId, now: Nanos) -> u64 {
         self.links[link.0 as usize].queue(now).1
     }
 
     /// How long a packet that entered the link at `now` would wait until its transmission starts.
-    pub fn queue_delay(&mut self, link: LinkId, now: Nanos) -> Nanos {
+    pub fn queue_delay(&self, link: LinkId, now: Nanos) -> Nanos {
         self.links[link.0 as usize].queue_delay(now)
     }
 

@@ -64,14 +64,12 @@ impl Fifo {
         }
     }
 
-    /// Packets that wait, as of the last [`Fifo::settle`].
-    pub fn waiting_packets(&self) -> usize {
-        self.entries.len() - self.started
-    }
-
-    /// Bytes that wait, as of the last [`Fifo::settle`].
-    pub fn waiting_bytes(&self) -> u64 {
-        self.waiting_bytes
+    /// Packets and bytes that wait at `now`. Unlike [`Fifo::settle`] it remembers nothing, so an
+    /// observer may ask for any time.
+    pub fn waiting(&self, now: Nanos) -> (usize, u64) {
+        let started = self.entries.partition_point(|entry| entry.start <= now);
+        let waiting = self.entries.range(started..);
+        (waiting.len(), waiting.map(|entry| u64::from(entry.size)).sum())
     }
 
     /// Whether a packet of `size` bytes that would wait for `wait` may join the queue, as of the
@@ -80,7 +78,7 @@ impl Fifo {
         wait == 0
             || match limit {
                 Limit::Unlimited => true,
-                Limit::Packets(packets) => self.waiting_packets() < packets as usize,
+                Limit::Packets(packets) => self.entries.len() - self.started < packets as usize,
                 Limit::Bytes(bytes) => self.waiting_bytes + u64::from(size) <= bytes,
                 Limit::Time(time) => wait <= time,
             }
