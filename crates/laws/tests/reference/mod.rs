@@ -1,0 +1,127 @@
+//! The laws in floating point, written from their sources and not from the C.
+#![allow(dead_code)] // each test file uses its part
+
+/// A path as the formulas see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Window, packets.
+    pub w: u32,
+    /// Smoothed round-trip time, 1/8 µs.
+    pub rtt8: u32,
+    /// OLIA's l: packets between losses.
+    pub l: u32,
+}
+
+impl Flow {
+    fn w(&self) -> f64 {
+        f64::from(self.w)
+    }
+
+    fn rtt(&self) -> f64 {
+        f64::from(self.rtt8) / 8e6
+    }
+
+    fn x(&self) -> f64 {
+        self.w() / self.rtt()
+    }
+}
+
+/// RFC 5681, equation 3: packets per acknowledged packet.
+pub fn reno(w: u32) -> f64 {
+    1.0 / f64::from(w)
+}
+
+/// RFC 6356, section 3 and 4: min(alpha / w_total, 1 / w_i) per acknowledged packet.
+pub fn lia(flows: &[Flow], i: usize) -> f64 {
+    let total: f64 = flows.iter().map(Flow::w).sum();
+    let rates: f64 = flows.iter().map(Flow::x).sum();
+    let best = flows.iter().map(|k| k.w() / (k.rtt() * k.rtt())).fold(0.0, f64::max);
+    let alpha = total * best / (rates * rates);
+    (alpha / total).min(reno(flows[i].w))
+}
+
+/// draft-khalili-05, equation 1: its two terms.
+pub fn olia(flows: &[Flow], i: usize) -> (f64, f64) {
+    let own = flows[i];
+    let rates: f64 = flows.iter().map(Flow::x).sum();
+    let first = own.w() / (own.rtt() * own.rtt()) / (rates * rates);
+    // Ties must be ties: l_p / rtt_p^2 as exact fractions, by cross-multiplication.
+    let quality = |a: &Flow, b: &Flow| {
+        let (ra, rb) = (u128::from(a.rtt8), u128::from(b.rtt8));
+        (u128::from(a.l) * rb * rb).cmp(&(u128::from(b.l) * ra * ra))
+    };
+    let best = |k: &Flow| flows.iter().all(|other| quality(k, other).is_ge());
+    let largest = |k: &Flow| flows.iter().all(|other| k.w >= other.w);
+    let collected = |k: &Flow| best(k) && !largest(k);
+    let count = |of: &dyn Fn(&Flow) -> bool| flows.iter().filter(|k| of(k)).count() as f64;
+    let alpha = if count(&collected) == 0.0 {
+        0.0
+    } else if collected(&own) {
+        1.0 / flows.len() as f64 / count(&collected)
+    } else if largest(&own) {
+        -1.0 / flows.len() as f64 / count(&largest)
+    } else {
+        0.0
+    };
+    (first, alpha / own.w())
+}
+
+fn balia_alpha(flows: &[Flow], i: usize) -> f64 {
+    flows.iter().map(Flow::x).fold(0.0, f64::max) / flows[i].x()
+}
+
+/// draft-walid-04, section 2: increase per acknowledged packet.
+pub fn balia(flows: &[Flow], i: usize) -> f64 {
+    let alpha = balia_alpha(flows, i);
+    let rates: f64 = flows.iter().map(Flow::x).sum();
+    flows[i].x() / (flows[i].rtt() * rates * rates) * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
+}
+
+/// draft-walid-04, section 2: packets taken off at a loss.
+pub fn balia_decrease(flows: &[Flow], i: usize) -> f64 {
+    flows[i].w() / 2.0 * balia_alpha(flows, i).min(1.5)
+}
+
+/// RFC 9438: CUBIC's window in congestion avoidance, after one loss at `w_max` and no other.
+pub struct Cubic {
+    /// Window, packets, with its fraction.
+    pub w: f64,
+    w_max: f64,
+    w_est: f64,
+    w_prior: f64,
+    k: f64,
+}
+
+impl Cubic {
+    const C: f64 = 0.4;
+    const BETA: f64 = 0.7;
+
+    /// Congestion avoidance begins at `w`, with the plateau at `w_max` (0: at `w`) and the window
+    /// of the last loss `w_prior`.
+    pub fn new(w: f64, w_max: f64, w_prior: f64) -> Cubic {
+        let w_max = if w_max > w { w_max } else { w };
+        let k = libm::cbrt((w_max - w) / Cubic::C);
+        Cubic { w, w_max, w_est: w, w_prior, k }
+    }
+
+    /// Section 4.2, equation 1.
+    pub fn cubic(&self, t: f64) -> f64 {
+        Cubic::C * libm::pow(t - self.k, 3.0) + self.w_max
+    }
+
+    /// A packet is acknowledged `t` seconds into congestion avoidance.
+    pub fn acked(&mut self, t: f64, rtt: f64) {
+        let alpha = if self.w_est < self.w_prior {
+            3.0 * (1.0 - Cubic::BETA) / (1.0 + Cubic::BETA)
+        } else {
+            1.0
+        };
+        self.w_est += alpha / self.w;
+        if self.cubic(t) < self.w_est {
+            self.w = self.w.max(self.w_est); // section 4.3
+        } else {
+            let target = self.cubic(t + rtt).clamp(self.w, 1.5 * self.w);
+            self.w += (target - self.w) / self.w; // sections 4.4 and 4.5
+        }
+    }
+}
