@@ -90,7 +90,8 @@ impl Link {
         let slot = self.server.serve(now, size);
         let jitter = if self.jitter > 0 { rng::below(&mut self.rng, self.jitter + 1) } else { 0 };
         self.last_arrival = self.last_arrival.max(slot.end.saturating_add(self.delay + jitter));
-        self.fifo.push(Entry { start: slot.start, arrival: self.last_arrival, size, packet, hop });
+        self.fifo
+            .push(now, Entry { start: slot.start, arrival: self.last_arrival, size, packet, hop });
         true
     }
 

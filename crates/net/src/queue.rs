@@ -32,8 +32,15 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    pub fn push(&mut self, entry: Entry) {
-        self.waiting_bytes += u64::from(entry.size);
+    /// Appends a packet that enters at `now`, the time of the last [`Fifo::settle`].
+    pub fn push(&mut self, now: Nanos, entry: Entry) {
+        if entry.start > now {
+            self.waiting_bytes += u64::from(entry.size);
+        } else {
+            // So nobody waits before it either. Not to look at it again in `settle` saves a link
+            // that is often idle a cache miss per packet.
+            self.started += 1;
+        }
         self.entries.push_back(entry);
     }
 
