@@ -71,11 +71,8 @@ impl Host {
         }
         self.set_cwnd(path, 2);
         self.tell(path, EventKind::Recovery);
-        let recovering = Event {
-            delivered: l,
-            flags: flag::IN_RECOVERY,
-            ..self.event(path, EventKind::Acked)
-        };
+        let recovering =
+            Event { delivered: l, flags: flag::IN_RECOVERY, ..self.event(path, EventKind::Acked) };
         self.send(path, &recovering);
         self.tell(path, EventKind::Recovered);
         self.set_cwnd(path, cwnd);
