@@ -223,7 +223,7 @@ impl Sim {
     }
 
     /// How long a packet that arrives now would wait in a link's queue.
-    pub fn queue_delay(&mut self, link: LinkId) -> Nanos {
+    pub fn queue_delay(&self, link: LinkId) -> Nanos {
         self.network.queue_delay(link, self.now)
     }
 }

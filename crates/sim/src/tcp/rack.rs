@@ -80,3 +80,117 @@ impl Rack {
         (min_rtt / 4).min(srtt)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::scoreboard::Scoreboard;
+
+    const MS: Nanos = 1_000_000;
+    const MSS: u64 = 1000;
+    const RTT: Nanos = 100 * MS;
+
+    /// A sender without a window: sends `n` segments 1 ms apart, takes SACKs, asks RACK.
+    struct Bench {
+        board: Scoreboard,
+        rack: Rack,
+        recovering: bool,
+    }
+
+    impl Bench {
+        fn send(segments: u64) -> Bench {
+            let mut board = Scoreboard::default();
+            for n in 0..segments {
+                board.send_new(n * MSS, MSS as u32, n * MS);
+            }
+            Bench { board, rack: Rack::default(), recovering: false }
+        }
+
+        /// SACK of segments `from..to`, cumulative ACK up to segment `ack`; returns what RACK
+        /// finds lost and how long it waits.
+        fn ack(&mut self, ack: u64, from: u64, to: u64, now: Nanos) -> (u32, Option<Nanos>) {
+            let block = (from < to).then_some((from * MSS, to * MSS)).into_iter();
+            self.board.acknowledge(ack * MSS, block, now, RTT, &mut self.rack);
+            self.look(now)
+        }
+
+        fn look(&mut self, now: Nanos) -> (u32, Option<Nanos>) {
+            let sacked = self.board.sacked_out();
+            let reo_wnd = self.rack.reo_wnd(self.recovering, sacked, RTT, RTT);
+            let found = self.board.detect_loss(&self.rack, reo_wnd, now);
+            self.board.check();
+            self.recovering |= found.0 > 0;
+            found
+        }
+    }
+
+    /// Segment 0 is lost. The first SACKs could be reordering: it waits a quarter of the RTT; the
+    /// third makes loss likely.
+    #[test]
+    fn three_sacks_make_a_gap_lost_at_once() {
+        let mut bench = Bench::send(5);
+        // Segment 1 took 100 ms, segment 0 was sent 1 ms before it: 25 - 1 ms are left.
+        assert_eq!(bench.ack(0, 1, 2, RTT + MS), (0, Some(24 * MS)));
+        assert_eq!(bench.ack(0, 1, 3, RTT + 2 * MS), (0, Some(23 * MS)));
+        assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
+        assert_eq!(bench.board.in_flight(), 1);
+    }
+
+    /// Too few segments for three SACKs: the reordering timer finds the loss.
+    #[test]
+    fn a_loss_near_the_tail_waits_for_the_reordering_window() {
+        let mut bench = Bench::send(2);
+        let (_, wait) = bench.ack(0, 1, 2, RTT + MS);
+        let due = RTT + MS + wait.expect("the timer runs");
+        assert_eq!(bench.look(due - 1).0, 0);
+        assert_eq!(bench.look(due), (1, None));
+    }
+
+    /// Segment 0 overtaken by three others and then delivered: from there on RACK waits a quarter
+    /// of the RTT also after three SACKs, and a segment that is only late is not lost.
+    #[test]
+    fn reordering_once_seen_widens_the_window() {
+        let mut bench = Bench::send(10);
+        bench.ack(0, 1, 3, RTT + 2 * MS);
+        bench.ack(3, 0, 0, RTT + 2 * MS);
+        assert!(bench.rack.reordering_seen());
+        // Segment 3 is late; 4..9 arrive. It is due 25 ms after the time of its successors.
+        let (lost, wait) = bench.ack(3, 4, 9, RTT + 8 * MS);
+        assert_eq!((lost, wait), (0, Some(20 * MS)));
+        bench.ack(9, 0, 0, RTT + 20 * MS);
+        assert_eq!((bench.look(RTT + 60 * MS).0, bench.board.lost_out()), (0, 0));
+    }
+
+    /// A gap sent again and lost again: what was sent after the retransmission arrives, so it is
+    /// lost too, without a timeout.
+    #[test]
+    fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+        let mut bench = Bench::send(4);
+        assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
+        let again = RTT + 4 * MS;
+        let resend = bench.board.retransmit_next(again).expect("it waits");
+        assert_eq!((resend.seq, bench.board.in_flight()), (0, 1));
+        assert!(bench.board.retransmit_next(again).is_none());
+        bench.board.send_new(4 * MSS, MSS as u32, again + MS);
+        bench.look(again + MS);
+        assert_eq!(bench.board.in_flight(), 2);
+        assert_eq!(bench.ack(0, 1, 5, again + MS + RTT), (1, None));
+        assert_eq!((bench.board.lost_out(), bench.board.in_flight()), (1, 0));
+        assert_eq!(bench.board.retransmit_next(again + 2 * RTT).map(|r| r.seq), Some(0));
+        // It arrives at last.
+        bench.ack(5, 0, 0, again + 3 * RTT);
+        assert_eq!((bench.board.packets_out(), bench.board.in_flight()), (0, 0));
+    }
+
+    /// The acknowledgement of a retransmission comes within less than the smallest RTT: it must
+    /// be of the original, and says nothing about when the retransmission arrived.
+    #[test]
+    fn an_ack_too_early_for_the_retransmission_does_not_advance_rack() {
+        let mut bench = Bench::send(6);
+        assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
+        bench.board.retransmit_next(RTT + 4 * MS);
+        bench.rack.take_advanced();
+        bench.board.acknowledge(4 * MSS, [].into_iter(), RTT + 10 * MS, RTT, &mut bench.rack);
+        assert!(!bench.rack.take_advanced());
+    }
+}

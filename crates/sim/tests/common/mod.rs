@@ -2,7 +2,9 @@
 #![allow(dead_code)] // each test file uses a part
 
 use narrows_laws::Control;
-use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND};
+use std::sync::Arc;
+
+use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
 use narrows_sim::{ConnectionConfig, PathConfig, Scheduler, Sim, Source};
 
 pub const MS: Nanos = MILLISECOND;
@@ -89,4 +91,14 @@ pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     sum * sum / (shares.len() as f64 * squares)
+}
+
+/// A link of 12 Mbit/s that stands still in the given intervals (ms), out of a period of a minute:
+/// what arrives then waits, or is dropped beyond `packets`.
+pub fn with_outages(name: &str, outages: &[(u64, u64)], packets: u32) -> LinkConfig {
+    let up = |ms: &u64| !outages.iter().any(|&(from, to)| (from..to).contains(ms));
+    let lines: Vec<String> = (1..=60_000).filter(up).map(|ms| ms.to_string()).collect();
+    let trace = Trace::parse(lines.join("\n").as_bytes(), name).expect("a valid trace");
+    let rate = Rate::Trace(Arc::new(trace));
+    LinkConfig { limit: Limit::Packets(packets), ..link(name, rate, 10 * MS) }
 }
