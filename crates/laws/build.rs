@@ -2,6 +2,7 @@
 
 fn main() {
     let headers = std::path::Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("c");
+    println!("cargo::rustc-check-cfg=cfg(loom)"); // tests/loom.rs
     println!("cargo::rerun-if-changed=c");
     println!("cargo::metadata=include={}", headers.display());
 

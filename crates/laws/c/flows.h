@@ -62,9 +62,10 @@ NR_INLINE int nr_has_sibling(const struct nr_conn *c, nr_u32 i)
  * siblings change theirs. Slots outside the set hold zeros, which no sum or maximum notices.
  */
 struct nr_flows {
-	nr_u32 cwnd[NR_MAX_PATHS];	 /* packets, w */
-	nr_u32 srtt8[NR_MAX_PATHS];	 /* 1/8 us, rtt */
-	struct nr_fx rate[NR_MAX_PATHS]; /* packets per 1/8 us, x = w / rtt */
+	nr_u32 cwnd[NR_MAX_PATHS];	    /* packets, w */
+	nr_u32 srtt8[NR_MAX_PATHS];	    /* 1/8 us, rtt */
+	struct nr_fx inverse[NR_MAX_PATHS]; /* 1 / rtt: the only division a path costs */
+	struct nr_fx rate[NR_MAX_PATHS];    /* packets per 1/8 us, x = w / rtt */
 };
 
 NR_INLINE void nr_read_flows(const struct nr_conn *c, nr_u32 set, struct nr_flows *f)
@@ -74,7 +75,8 @@ NR_INLINE void nr_read_flows(const struct nr_conn *c, nr_u32 set, struct nr_flow
 
 		f->cwnd[j] = set >> j & 1 ? NR_READ(line->cwnd) : 0;
 		f->srtt8[j] = set >> j & 1 ? NR_READ(line->srtt8_us) : 0;
-		f->rate[j] = nr_fx_div(nr_fx(f->cwnd[j]), nr_fx(f->srtt8[j]));
+		f->inverse[j] = nr_fx_div(nr_fx(1), nr_fx(f->srtt8[j]));
+		f->rate[j] = nr_fx_mul(nr_fx(f->cwnd[j]), f->inverse[j]);
 	}
 }
 

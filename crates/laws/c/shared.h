@@ -79,19 +79,26 @@ NR_INLINE nr_u32 nr_debit_apply(struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
 }
 
 /*
- * Claim decision interval `number` for the connection. Exactly one path gets 1; a path that comes
- * late, or with an older number, gets 0.
+ * Claim decision interval `number` for the connection: of all paths that try, one gets 1. A path
+ * that comes late, or with an older number than another, gets 0.
  */
 NR_INLINE int nr_tick_claim(struct nr_conn *c, nr_u64 number)
 {
-	nr_u64 last = NR_READ(c->tick);
+	for (nr_u32 try = 0; try < NR_TRIES; try++) {
+		nr_u64 last = NR_READ(c->tick);
 
-	return number > last && NR_CAS(&c->tick, last, number) == last;
+		if (number <= last)
+			return 0;
+		if (NR_CAS(&c->tick, last, number) == last)
+			return 1;
+	}
+	return 0;
 }
 
 /*
- * Store all masks of a decision at once. `seen` are the masks the decision started from: if a path
- * joined since, the decision does not know it and is dropped (0); the next interval decides.
+ * Store all masks of a decision at once. `seen` are the masks the decision started from: if a join
+ * changed them since, the decision does not know that path and is dropped (0); the next interval
+ * decides. (A join that left them as they were goes unnoticed, for one interval.)
  */
 NR_INLINE int nr_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 {

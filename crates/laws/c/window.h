@@ -15,9 +15,10 @@
 #include "laws/balia.h"
 #include "start/standard.h"
 
-#define NR_GROW_STEPS 4		/* packets a single event grows by with the rate worked out anew */
-#define NR_ACKED_MAX (1u << 20) /* packets of one event that count: credit * this fits in 63 bits  \
-				 */
+#define NR_GROW_STEPS 4 /* packets a single event grows by with the rate worked out anew */
+#define NR_ACKED_MAX                                                                               \
+	(1u << 20) /* packets of one event that count: credit * this fits in 63 bits               \
+		    */
 
 /* What a path keeps for itself. All zero before the join. */
 struct nr_private {

@@ -52,7 +52,8 @@ fn average(
         if number >= warmup {
             let total: f64 = w.iter().sum();
             mean.total += total / rounds as f64;
-            mean.largest_share += w.iter().fold(0.0, |a, b| f64::max(a, *b)) / total / rounds as f64;
+            mean.largest_share +=
+                w.iter().fold(0.0, |a, b| f64::max(a, *b)) / total / rounds as f64;
             mean.squares += w.iter().map(|w| w * w).sum::<f64>() / rounds as f64;
         }
         for path in 0..n {

@@ -32,7 +32,7 @@ NR_NOINLINE nr_u64 nr_lia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	nr_read_flows(c, set, &f);
 	alone = nr_reno_credit(f.cwnd[i & 7]);
 	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++) {
-		struct nr_fx x = nr_fx_div(f.rate[k], nr_fx(f.srtt8[k]));
+		struct nr_fx x = nr_fx_mul(f.rate[k], f.inverse[k]);
 
 		if (nr_fx_less(best, x))
 			best = x;

@@ -125,7 +125,7 @@ NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	}
 	collected = best & ~largest;
 
-	own = nr_fx_div(f.rate[i & 7], nr_fx(f.srtt8[i & 7]));
+	own = nr_fx_mul(f.rate[i & 7], f.inverse[i & 7]);
 	total = nr_fx_sum(f.rate);
 	credit = (nr_s64)nr_fx_fixed(nr_fx_div(own, nr_fx_mul(total, total)), NR_CREDIT_BITS);
 	if (!collected)

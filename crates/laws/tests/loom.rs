@@ -1,0 +1,177 @@
+//! The protocol of `c/shared.h` in every interleaving and every reordering that its memory order
+//! allows. The functions here take the same steps as the C of the same name; change both.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p narrows-laws --test loom --release`
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
+use loom::thread;
+
+const TRIES: usize = 8;
+const PACKETS: u32 = 0xffff;
+
+/// A donor's line.
+struct Line {
+    cwnd: AtomicU32,
+    debit: AtomicU32,
+}
+
+impl Line {
+    fn new(cwnd: u32) -> Arc<Line> {
+        Arc::new(Line { cwnd: AtomicU32::new(cwnd), debit: AtomicU32::new(0) })
+    }
+
+    /// `nr_debit_take`
+    fn take(&self, want: u32, keep: u32) -> u32 {
+        for _ in 0..TRIES {
+            let seen = self.debit.load(Relaxed);
+            let taken = seen & PACKETS;
+            fence(Acquire);
+            let cwnd = self.cwnd.load(Relaxed);
+            if cwnd <= taken + keep {
+                return 0;
+            }
+            let want = want.min(cwnd - taken - keep).min(PACKETS - taken);
+            if self.debit.compare_exchange(seen, seen + want, SeqCst, SeqCst).is_ok() {
+                return want;
+            }
+        }
+        0
+    }
+
+    /// `nr_debit_apply`
+    fn apply(&self, cwnd: u32) -> u32 {
+        let mut seen = self.debit.load(Relaxed);
+        let taken = seen & PACKETS;
+        if taken == 0 {
+            return cwnd;
+        }
+        let left = if cwnd > taken { cwnd - taken } else { 1 };
+        self.cwnd.store(left, Relaxed);
+        for _ in 0..TRIES {
+            match self.debit.compare_exchange(seen, seen - taken + PACKETS + 1, SeqCst, SeqCst) {
+                Ok(_) => return left,
+                Err(now) => seen = now,
+            }
+        }
+        self.cwnd.store(cwnd, Relaxed);
+        cwnd
+    }
+}
+
+#[test]
+fn nothing_is_taken_twice_and_nothing_is_lost() {
+    loom::model(|| {
+        // Only one of two takers may have the packets above 3, whatever the donor does meanwhile.
+        let line = Line::new(8);
+        let takers: Vec<_> = [5, 5]
+            .into_iter()
+            .map(|want| {
+                let line = line.clone();
+                thread::spawn(move || line.take(want, 3))
+            })
+            .collect();
+        let mut cwnd = 8;
+        for _ in 0..2 {
+            cwnd = line.apply(cwnd);
+        }
+        let taken: u32 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
+        cwnd = line.apply(cwnd);
+        assert_eq!(cwnd + taken, 8);
+        assert!(cwnd >= 3);
+    });
+}
+
+#[test]
+fn a_settlement_between_a_takers_read_and_its_swap_does_not_deceive_it() {
+    // ABA: the second taker puts the same amount back that the first one saw before the settlement.
+    loom::model(|| {
+        let line = Line::new(13);
+        assert_eq!(line.take(5, 3), 5);
+        let slow = {
+            let line = line.clone();
+            thread::spawn(move || line.take(5, 3))
+        };
+        let cwnd = line.apply(13);
+        let fast = line.take(5, 3);
+        let slow = slow.join().unwrap();
+        let cwnd = line.apply(cwnd);
+        assert_eq!(cwnd + slow + fast + 5, 13);
+        assert!(cwnd >= 3);
+    });
+}
+
+/// `nr_tick_claim`
+fn claim(tick: &AtomicU64, number: u64) -> bool {
+    for _ in 0..TRIES {
+        let last = tick.load(Relaxed);
+        if number <= last {
+            return false;
+        }
+        if tick.compare_exchange(last, number, SeqCst, SeqCst).is_ok() {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn an_interval_has_one_owner_also_while_an_older_one_is_claimed() {
+    loom::model(|| {
+        let tick = Arc::new(AtomicU64::new(0));
+        let claims: Vec<_> = [1, 2]
+            .into_iter()
+            .map(|number| {
+                let tick = tick.clone();
+                thread::spawn(move || u32::from(claim(&tick, number)))
+            })
+            .collect();
+        let second = u32::from(claim(&tick, 2));
+        let claims: Vec<u32> = claims.into_iter().map(|claim| claim.join().unwrap()).collect();
+        assert!(claims[0] <= 1);
+        assert_eq!(claims[1] + second, 1);
+    });
+}
+
+/// `nr_masks_store`
+fn store(masks: &AtomicU64, seen: u64, new: u64) -> bool {
+    masks.compare_exchange(seen, new, SeqCst, SeqCst).is_ok()
+}
+
+/// `nr_masks_join`, of two paths with masks of two bits: row 0 in bits 0 and 1, row 1 in 2 and 3.
+fn join(masks: &AtomicU64, row: u64) {
+    for _ in 0..TRIES {
+        let seen = masks.load(Relaxed);
+        // Path 1 joins: its row, and its column in row 0.
+        if store(masks, seen, (seen & 0b0001) | row << 2 | (row & 1) << 1) {
+            return;
+        }
+    }
+    panic!("a join gave up against one decision");
+}
+
+#[test]
+fn a_decision_does_not_undo_a_join() {
+    const COUPLED: u64 = 0b1111;
+    const APART: u64 = 0b1001;
+    loom::model(|| {
+        let masks = Arc::new(AtomicU64::new(APART));
+        let decision = {
+            let masks = masks.clone();
+            thread::spawn(move || {
+                let seen = masks.load(Relaxed);
+                // What it finds: the two former paths were apart, and still are.
+                store(&masks, seen, seen & APART)
+            })
+        };
+        join(&masks, 0b11);
+        let joined_first = masks.load(Relaxed);
+        decision.join().unwrap();
+        let last = masks.load(Relaxed);
+        assert_eq!(joined_first, COUPLED);
+        // Dropped, or started from the join and decided anew; never from masks before it.
+        assert!(last == COUPLED || last == APART);
+    });
+}

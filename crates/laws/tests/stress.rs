@@ -1,0 +1,168 @@
+//! Siblings on real threads, as the kernel runs them: nobody locks the connection.
+
+use narrows_laws::raw::{self, Conn, MAX_PATHS, Private};
+use narrows_laws::{Control, Event, EventKind, State, flag};
+use std::cell::UnsafeCell;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+/// A connection that threads share as CPUs do: through the C side's single-word accesses.
+struct Shared(UnsafeCell<Conn>);
+
+// SAFETY: all accesses go through the C functions, which use single-word volatile accesses and
+// compare-and-swap on what they share, or come after the threads have been joined.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn new(control: Control) -> Shared {
+        Shared(UnsafeCell::new(Conn::new(control.law as u32, control.detector as u32)))
+    }
+
+    fn event(&self, control: Control, path: usize, private: &mut Private, event: &Event) {
+        let Control { law, detector, start } = control;
+        // SAFETY: each thread has a path and its private state for itself.
+        unsafe {
+            raw::narrows_event(
+                law as u32,
+                detector as u32,
+                start as u32,
+                self.0.get(),
+                path as u32,
+                private,
+                event,
+            );
+        }
+    }
+
+    /// The published window of the caller's own path.
+    fn cwnd(&self, path: usize) -> u32 {
+        // SAFETY: written by this thread only.
+        unsafe { (&raw const (*self.0.get()).path[path].cwnd).read_volatile() }
+    }
+
+    fn claim(&self, number: u64) -> bool {
+        // SAFETY: a compare-and-swap on the tick.
+        unsafe { raw::narrows_tick_claim(self.0.get(), number) == 1 }
+    }
+
+    fn take(&self, donor: usize, want: u32, keep: u32) -> u32 {
+        // SAFETY: a compare-and-swap on the donor's line.
+        unsafe { raw::narrows_debit_take(self.0.get(), donor as u32, want, keep) }
+    }
+}
+
+const CONTROLS: [Control; 5] =
+    [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA];
+const EVENTS: u64 = 200_000;
+
+fn event(kind: EventKind, now_us: u64, cwnd: u32) -> Event {
+    Event {
+        kind: kind as u32,
+        now_us,
+        cwnd,
+        state: State::Active as u32,
+        flags: flag::CWND_LIMITED,
+        srtt8_us: 160_000,
+        mss: 1448,
+        ..Event::default()
+    }
+}
+
+#[test]
+fn what_siblings_take_is_what_the_donor_gives() {
+    // Path 0 is in slow start, a packet for each one acknowledged; three siblings take from it.
+    let control = Control::LIA;
+    let conn = Shared::new(control);
+    let mut private = Private::default();
+    conn.event(control, 0, &mut private, &event(EventKind::Joined, 0, 0));
+    let barrier = Barrier::new(4);
+    let taken = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for sibling in 1..4u64 {
+            let (conn, barrier, taken) = (&conn, &barrier, &taken);
+            scope.spawn(move || {
+                barrier.wait();
+                for number in 0..EVENTS {
+                    let want = 1 + (number * sibling % 10) as u32;
+                    taken.fetch_add(u64::from(conn.take(0, want, 3)), Ordering::Relaxed);
+                }
+            });
+        }
+        barrier.wait();
+        for number in 0..EVENTS {
+            let ack = event(EventKind::Acked, number, conn.cwnd(0));
+            conn.event(control, 0, &mut private, &Event { delivered: 1, ..ack });
+            assert!(conn.cwnd(0) >= 1);
+        }
+    });
+    // One more event settles what was taken last.
+    let last = event(EventKind::Acked, EVENTS, conn.cwnd(0));
+    conn.event(control, 0, &mut private, &last);
+    let left = u64::from(conn.cwnd(0));
+    assert_eq!(left + taken.into_inner(), 10 + EVENTS);
+    assert!(left >= 3, "the takers left what they had to: {left}");
+}
+
+#[test]
+fn every_law_runs_on_all_paths_at_once() {
+    for control in CONTROLS {
+        let conn = Shared::new(control);
+        let barrier = Barrier::new(MAX_PATHS);
+        thread::scope(|scope| {
+            for path in 0..MAX_PATHS {
+                let (conn, barrier) = (&conn, &barrier);
+                scope.spawn(move || {
+                    let mut private = Private::default();
+                    barrier.wait();
+                    conn.event(control, path, &mut private, &event(EventKind::Joined, 0, 0));
+                    for number in 1..20_000u64 {
+                        let kind = match (number + path as u64 * 17) % 200 {
+                            0 => EventKind::Recovery,
+                            1 => EventKind::Recovered,
+                            77 if path % 2 == 0 => EventKind::Timeout,
+                            78 if path == 3 => EventKind::Left,
+                            79 if path == 3 => EventKind::Joined,
+                            _ => EventKind::Acked,
+                        };
+                        let before = conn.cwnd(path);
+                        let one = Event { delivered: 2, ..event(kind, number * 100, before) };
+                        conn.event(control, path, &mut private, &one);
+                        let after = conn.cwnd(path);
+                        assert!(after >= 1 || kind == EventKind::Left, "{control}: {after}");
+                        // Nothing a sibling does moves this path's window but its own events.
+                        if kind == EventKind::Acked {
+                            assert!(after <= before + 2 && after + 1 >= before, "{control}");
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn each_decision_interval_has_one_owner() {
+    const INTERVALS: usize = 50_000;
+    let conn = Shared::new(Control::OLIA);
+    let owners: Vec<AtomicU32> = (0..INTERVALS).map(|_| AtomicU32::new(0)).collect();
+    let (barrier, current) = (Barrier::new(4), AtomicU64::new(1));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                barrier.wait();
+                loop {
+                    let number = current.load(Ordering::Relaxed);
+                    if number >= INTERVALS as u64 {
+                        break;
+                    }
+                    if conn.claim(number) {
+                        owners[number as usize].fetch_add(1, Ordering::Relaxed);
+                        current.store(number + 1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert!(owners.iter().skip(1).all(|owner| owner.load(Ordering::Relaxed) == 1));
+}
