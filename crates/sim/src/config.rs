@@ -49,6 +49,9 @@ pub enum Scheduler {
 }
 
 /// What an application sends.
+///
+/// A TCP write is sent at once if the window has room (no Nagle), and joins what waits otherwise;
+/// one that does not fit into the send buffer is given up, as by a source that cannot wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source {
     /// Always more to send.
@@ -65,7 +68,7 @@ pub enum Source {
         /// Bytes per write.
         size: SizeDist,
     },
-    /// Bursts of evenly spaced writes; Pareto bursts and exponential silences.
+    /// Bursts of evenly spaced writes, of Pareto length; exponential silences between.
     OnOff {
         /// Writes per second during a burst.
         pps: f64,

@@ -33,7 +33,11 @@ fn wire() -> impl Strategy<Value = Wire> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// Over one to four lossy paths with small queues and buffers a file arrives, each byte once.
     /// (The connection's end counts what is new and in order; the subflows' segments must cover the

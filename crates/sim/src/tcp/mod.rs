@@ -1,10 +1,12 @@
 //! TCP as Linux does it: one direction of data, a sender and a receiver per subflow.
 
 pub(crate) mod delack;
+mod handshake;
 pub(crate) mod limited;
 pub(crate) mod prr;
 pub(crate) mod rack;
 pub(crate) mod receiver;
+mod recovery;
 pub(crate) mod rto;
 pub(crate) mod scoreboard;
 pub(crate) mod sender;

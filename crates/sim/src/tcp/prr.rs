@@ -85,7 +85,9 @@ mod tests {
         prr.sent();
         assert_eq!(prr.window(1, 10, 3, false), 4);
         prr.sent();
-        // Never beyond ssthresh.
+        // Never beyond ssthresh, but for the first retransmission.
         assert_eq!(prr.window(8, 10, 8, true), 10);
+        prr.begin(20);
+        assert_eq!(prr.window(1, 10, 10, false), 11);
     }
 }

@@ -147,6 +147,21 @@ mod tests {
         assert_eq!(data.next(), 3 * u64::from(MSS));
     }
 
+    /// RFC 7323, section 4.3: a delayed ACK echoes the first segment it acknowledges; a
+    /// segment behind a gap echoes nothing new.
+    #[test]
+    fn the_echo_is_of_the_first_segment_acknowledged() {
+        let mut receiver = Receiver::default();
+        let mut data = Reassembly::new(1 << 20);
+        for number in 0..16 {
+            let ack = arrive(&mut receiver, &mut data, number).expect("quick");
+            assert_eq!(ack.echo, number);
+        }
+        assert!(arrive(&mut receiver, &mut data, 16).is_none());
+        assert_eq!(arrive(&mut receiver, &mut data, 17).unwrap().echo, 16);
+        assert_eq!(arrive(&mut receiver, &mut data, 19).unwrap().echo, 16);
+    }
+
     #[test]
     fn a_duplicate_is_acknowledged_at_once_and_delivered_once() {
         let mut receiver = Receiver::default();

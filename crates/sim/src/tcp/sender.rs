@@ -1,41 +1,21 @@
-//! The sending end of a subflow: windows, loss recovery and timers, as Linux's tcp_input.c and
-//! tcp_output.c; the congestion control law answers each event.
+//! The sending end of a subflow: what it sends and what acknowledgements do to it, as Linux's
+//! tcp_output.c and tcp_ack(). The congestion control law answers each event.
 
 use narrows_laws::{Conn, Event, EventKind, Output, Private, State, flag};
 use narrows_net::{Histogram, Nanos, RouteId};
 
 use super::NEVER;
+use super::handshake::Handshake;
 use super::limited::WindowUse;
 use super::prr::Prr;
 use super::rack::Rack;
+use super::recovery::Phase;
 use super::rto::RttEstimator;
 use super::scoreboard::{Delivered, Resend, Scoreboard};
 use crate::packet::{Ack, Body, Segment, Wire};
 
 /// Timeouts in a row after which a path counts as failed: Linux MPTCP's stale_loss_cnt.
 const FAILED_AFTER: u32 = 4;
-
-/// The handshake, as the sender (who opens) sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handshake {
-    Closed,
-    SynSent,
-    /// The third packet of a join left; the fourth is awaited.
-    ThirdSent,
-    Established,
-}
-
-/// What loss recovery is doing: Linux's icsk_ca_state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Open,
-    /// Something was SACKed, nothing is lost yet.
-    Disorder,
-    /// Fast recovery, up to `high_seq`.
-    Recovery,
-    /// After a timeout, up to `high_seq`.
-    Loss,
-}
 
 /// Counters of a sender.
 #[derive(Clone, Debug, Default)]
@@ -51,29 +31,31 @@ pub(crate) struct Counters {
 /// The sender of one subflow.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    path: usize,
-    forward: RouteId,
-    mss: u32,
-    joins: bool,
-    handshake: Handshake,
-    phase: Phase,
-    cwnd: u32,
-    ssthresh: u32,
+    pub(super) path: usize,
+    pub(super) forward: RouteId,
+    pub(super) mss: u32,
+    pub(super) joins: bool,
+    pub(super) handshake: Handshake,
+    pub(super) phase: Phase,
+    pub(super) cwnd: u32,
+    pub(super) ssthresh: u32,
     /// Recovery ends when this byte is acknowledged.
-    high_seq: u64,
-    board: Scoreboard,
-    rack: Rack,
-    prr: Prr,
-    rtt: RttEstimator,
-    window_use: WindowUse,
-    private: Private,
-    rto_at: Nanos,
+    pub(super) high_seq: u64,
+    pub(super) board: Scoreboard,
+    pub(super) rack: Rack,
+    pub(super) prr: Prr,
+    pub(super) rtt: RttEstimator,
+    pub(super) window_use: WindowUse,
+    pub(super) private: Private,
+    pub(super) rto_at: Nanos,
     /// RACK's reordering timer.
-    reo_at: Nanos,
+    pub(super) reo_at: Nanos,
     /// Expiries of the retransmission timer since the cumulative ACK last advanced.
-    timeouts_in_row: u32,
+    pub(super) timeouts_in_row: u32,
+    /// Packets marked lost that the law has not been told of.
+    pub(super) untold_lost: u32,
     /// Sent something since the use of the window was last looked at.
-    sent_since: bool,
+    pub(super) sent_since: bool,
     pub counters: Counters,
 }
 
@@ -98,6 +80,7 @@ impl Sender {
             rto_at: NEVER,
             reo_at: NEVER,
             timeouts_in_row: 0,
+            untold_lost: 0,
             sent_since: false,
             counters: Counters::default(),
         }
@@ -150,60 +133,6 @@ impl Sender {
         self.rto_at.min(self.reo_at)
     }
 
-    // ---- Handshake -------------------------------------------------------------------------
-
-    /// Begins the handshake.
-    pub fn open(&mut self, wire: &mut Wire) {
-        self.handshake = Handshake::SynSent;
-        self.send_handshake(wire);
-    }
-
-    fn send_handshake(&mut self, wire: &mut Wire) {
-        let body = match self.handshake {
-            Handshake::SynSent => Body::Syn { sent: wire.now },
-            _ => Body::Third,
-        };
-        wire.send(self.forward, self.path, body);
-        self.rto_at = wire.now + self.rtt.rto();
-    }
-
-    /// The SYN/ACK arrived. True if the subflow is established: a join still waits for the fourth
-    /// packet (RFC 8684, section 3.2).
-    pub fn on_syn_ack(&mut self, echo: Nanos, wire: &mut Wire, law: &mut Conn) -> bool {
-        match self.handshake {
-            Handshake::SynSent => {}
-            Handshake::ThirdSent => {
-                self.send_handshake(wire);
-                return false;
-            }
-            Handshake::Closed | Handshake::Established => return false,
-        }
-        // The timestamp tells which SYN was answered (RFC 7323, section 3.3).
-        let rtt = wire.now - echo;
-        self.rtt.sample(rtt, 0, 0);
-        self.rtt.sample_min(rtt);
-        self.rtt.reset_backoff();
-        self.handshake = Handshake::ThirdSent;
-        self.send_handshake(wire);
-        !self.joins && self.establish(wire.now, law)
-    }
-
-    /// The fourth packet of a join arrived. True if that establishes the subflow.
-    pub fn on_fourth(&mut self, now: Nanos, law: &mut Conn) -> bool {
-        self.handshake == Handshake::ThirdSent && self.establish(now, law)
-    }
-
-    fn establish(&mut self, now: Nanos, law: &mut Conn) -> bool {
-        self.handshake = Handshake::Established;
-        self.rto_at = NEVER;
-        self.rtt.reset_backoff();
-        let out = self.tell(law, EventKind::Joined, State::Joining, now, Event::default());
-        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
-        true
-    }
-
-    // ---- Sending ---------------------------------------------------------------------------
-
     /// Sends a new segment.
     pub fn send_new(&mut self, dsn: u64, len: u32, wire: &mut Wire) {
         let idle = self.board.packets_out() == 0;
@@ -215,7 +144,7 @@ impl Sender {
     }
 
     /// Sends again what is lost, as far as the window allows.
-    pub fn retransmit_lost(&mut self, wire: &mut Wire) {
+    pub(super) fn retransmit_lost(&mut self, wire: &mut Wire) {
         while self.board.in_flight() < self.cwnd {
             let Some(segment) = self.board.retransmit_next(wire.now) else { break };
             if segment.seq == self.board.una() {
@@ -254,8 +183,6 @@ impl Sender {
         }
     }
 
-    // ---- Acknowledgements ------------------------------------------------------------------
-
     /// Takes an acknowledgement, in the order of Linux's tcp_ack(): what arrived, the RTT, what is
     /// lost, the window. `more`: the connection has more to send than this subflow has.
     pub fn on_ack(&mut self, ack: &Ack, more: bool, wire: &mut Wire, law: &mut Conn) {
@@ -269,9 +196,7 @@ impl Sender {
         let sample = self.sample_rtt(&told, ack.echo, now);
         self.rearm_rto(&told, now);
 
-        let retransmissions_lost = self.recover(&told, now, law);
-        let lost = retransmissions_lost.marked;
-
+        let lost = self.recover(&told, now, law);
         let in_recovery = self.phase == Phase::Recovery;
         if told.packets > 0 {
             let mut flags = 0;
@@ -298,7 +223,6 @@ impl Sender {
                     sent_us: sent / 1000,
                     rtt_us: (rtt / 1000) as u32,
                     delivered: told.packets,
-                    lost,
                     ..Event::default()
                 },
             );
@@ -349,125 +273,8 @@ impl Sender {
         }
     }
 
-    /// Loss recovery, as Linux's tcp_fastretrans_alert(). Returns what was found lost.
-    fn recover(&mut self, told: &Delivered, now: Nanos, law: &mut Conn) -> Lost {
-        if self.phase == Phase::Open && self.board.sacked_out() == 0 && told.sacked_sent.is_none() {
-            return Lost::default();
-        }
-        if self.board.una() >= self.high_seq {
-            match self.phase {
-                Phase::Recovery => {
-                    self.phase = Phase::Open;
-                    self.check();
-                    let out =
-                        self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
-                    (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
-                }
-                Phase::Loss => self.phase = Phase::Open,
-                Phase::Open | Phase::Disorder => {}
-            }
-        }
-        let lost = self.detect_loss(now);
-        let enter = match self.phase {
-            Phase::Open | Phase::Disorder => self.board.lost_out() > 0,
-            // A retransmission is lost too: the congestion of a new round trip.
-            Phase::Loss => lost.retransmissions > 0,
-            Phase::Recovery => false,
-        };
-        if enter {
-            self.enter_recovery(now, lost, law);
-        } else if matches!(self.phase, Phase::Open | Phase::Disorder) {
-            let disorder = self.board.sacked_out() > 0;
-            self.phase = if disorder { Phase::Disorder } else { Phase::Open };
-        }
-        lost
-    }
-
-    /// Lets RACK look, if something arrived since its last look, and sets its timer.
-    fn detect_loss(&mut self, now: Nanos) -> Lost {
-        if !self.rack.take_advanced() {
-            return Lost::default();
-        }
-        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let reo_wnd = self.rack.reo_wnd(
-            recovering,
-            self.board.sacked_out(),
-            self.rtt.min_rtt(),
-            self.rtt.srtt(),
-        );
-        let before = self.board.lost_out();
-        let (marked, wait) = self.board.detect_loss(&self.rack, reo_wnd, now);
-        self.reo_at = wait.map_or(NEVER, |wait| now + wait);
-        Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
-    }
-
-    fn enter_recovery(&mut self, now: Nanos, lost: Lost, law: &mut Conn) {
-        self.high_seq = self.board.nxt();
-        self.prr.begin(self.cwnd);
-        self.phase = Phase::Recovery;
-        self.check();
-        let event = Event { lost: lost.marked, ..Event::default() };
-        self.ssthresh = self.tell(law, EventKind::Recovery, State::Active, now, event).ssthresh;
-    }
-
-    // ---- Timers ----------------------------------------------------------------------------
-
-    /// Lets expire what is due. True if the retransmission timer of data was.
-    pub fn on_timer(&mut self, wire: &mut Wire, law: &mut Conn) -> bool {
-        if self.reo_at <= wire.now {
-            self.on_reordering_timer(wire, law);
-        }
-        if self.rto_at > wire.now {
-            return false;
-        }
-        self.rtt.back_off();
-        if !self.is_established() {
-            self.send_handshake(wire);
-            return false;
-        }
-        self.on_timeout(wire, law);
-        true
-    }
-
-    /// RFC 8985, section 6.3: the reordering window has passed without the segment.
-    fn on_reordering_timer(&mut self, wire: &mut Wire, law: &mut Conn) {
-        self.reo_at = NEVER;
-        self.rack.look_again();
-        let lost = self.detect_loss(wire.now);
-        if lost.marked == 0 {
-            return;
-        }
-        if self.phase != Phase::Recovery {
-            self.enter_recovery(wire.now, lost, law);
-            let in_flight = self.board.in_flight();
-            self.cwnd = self.prr.window(1, self.ssthresh, in_flight, false);
-        }
-        self.retransmit_lost(wire);
-    }
-
-    /// RFC 6298, section 5.4 to 5.6, and RFC 5681, section 3.1, as Linux's tcp_enter_loss().
-    fn on_timeout(&mut self, wire: &mut Wire, law: &mut Conn) {
-        self.counters.timeouts += 1;
-        self.timeouts_in_row += 1;
-        let lost = self.board.mark_timeout(&self.rack, wire.now);
-        self.reo_at = NEVER;
-        self.phase = Phase::Loss;
-        self.high_seq = self.board.nxt();
-        self.check();
-        let state = if self.has_failed() { State::Failed } else { State::Active };
-        let event = Event { lost, ..Event::default() };
-        // The law reduces its threshold at the first timeout of an episode only.
-        self.ssthresh = self.tell(law, EventKind::Timeout, state, wire.now, event).ssthresh;
-        // Loss window: one packet more than what is not yet given up.
-        self.cwnd = self.board.in_flight() + 1;
-        self.retransmit_lost(wire);
-        self.rto_at = wire.now + self.rtt.rto();
-    }
-
-    // ---- Law -------------------------------------------------------------------------------
-
     /// Tells the law what happened; the event's common fields are filled here.
-    fn tell(
+    pub(super) fn tell(
         &mut self,
         law: &mut Conn,
         kind: EventKind,
@@ -479,6 +286,7 @@ impl Sender {
             kind: kind as u32,
             state: state as u32,
             now_us: now / 1000,
+            lost: std::mem::take(&mut self.untold_lost),
             inflight: self.board.in_flight(),
             cwnd: self.cwnd,
             srtt8_us: self.rtt.srtt8_us() as u32,
@@ -493,17 +301,8 @@ impl Sender {
         self.board.reinject(each);
     }
 
-    fn check(&self) {
+    pub(super) fn check(&self) {
         #[cfg(debug_assertions)]
         self.board.check();
     }
-}
-
-/// What a look of RACK found.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lost {
-    /// Segments marked lost, first time or again.
-    marked: u32,
-    /// Those that had been sent again already.
-    retransmissions: u32,
 }

@@ -1,0 +1,70 @@
+//! The handshake of a subflow, as the sender (who opens) sees it: three packets, four for a join.
+
+use narrows_laws::{Conn, Event, EventKind, State};
+use narrows_net::Nanos;
+
+use super::NEVER;
+use super::sender::Sender;
+use crate::packet::{Body, Wire};
+
+/// How far the handshake is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handshake {
+    Closed,
+    SynSent,
+    /// The third packet of a join left; the fourth is awaited.
+    ThirdSent,
+    Established,
+}
+
+impl Sender {
+    /// Begins the handshake.
+    pub fn open(&mut self, wire: &mut Wire) {
+        self.handshake = Handshake::SynSent;
+        self.send_handshake(wire);
+    }
+
+    pub(super) fn send_handshake(&mut self, wire: &mut Wire) {
+        let body = match self.handshake {
+            Handshake::SynSent => Body::Syn { sent: wire.now },
+            _ => Body::Third,
+        };
+        wire.send(self.forward, self.path, body);
+        self.rto_at = wire.now + self.rtt.rto();
+    }
+
+    /// The SYN/ACK arrived. True if the subflow is established: a join still waits for the fourth
+    /// packet (RFC 8684, section 3.2).
+    pub fn on_syn_ack(&mut self, echo: Nanos, wire: &mut Wire, law: &mut Conn) -> bool {
+        match self.handshake {
+            Handshake::SynSent => {}
+            Handshake::ThirdSent => {
+                self.send_handshake(wire);
+                return false;
+            }
+            Handshake::Closed | Handshake::Established => return false,
+        }
+        // The timestamp tells which SYN was answered (RFC 7323, section 3.3).
+        let rtt = wire.now - echo;
+        self.rtt.sample(rtt, 0, 0);
+        self.rtt.sample_min(rtt);
+        self.rtt.reset_backoff();
+        self.handshake = Handshake::ThirdSent;
+        self.send_handshake(wire);
+        !self.joins && self.establish(wire.now, law)
+    }
+
+    /// The fourth packet of a join arrived. True if that establishes the subflow.
+    pub fn on_fourth(&mut self, now: Nanos, law: &mut Conn) -> bool {
+        self.handshake == Handshake::ThirdSent && self.establish(now, law)
+    }
+
+    fn establish(&mut self, now: Nanos, law: &mut Conn) -> bool {
+        self.handshake = Handshake::Established;
+        self.rto_at = NEVER;
+        self.rtt.reset_backoff();
+        let out = self.tell(law, EventKind::Joined, State::Joining, now, Event::default());
+        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        true
+    }
+}
