@@ -1,12 +1,32 @@
 //! Scenarios, runs, metrics and tables of Narrows.
+//!
+//! A [`Scenario`] is [`load`]ed from TOML, [`run`] gives a [`Summary`] and a series, [`compare`]
+//! runs many and [`rows`] tells them as means with intervals. A simulated result is a function of
+//! scenario and seed: the same bytes on any machine and with any number of jobs.
 
+mod answer;
+mod compare;
+mod describe;
 mod error;
+mod output;
+mod run;
 mod scenario;
+pub mod series;
 pub mod stats;
+mod summary;
+mod table;
 pub mod units;
 
+pub use answer::answer;
+pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
+pub use describe::describe;
 pub use error::Error;
+pub use narrows_laws::{Control, catalogue};
+pub use output::Output;
+pub use run::{Detail, Run, run};
 pub use scenario::{
     Bound, Edits, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival, Scenario, Shipped,
     Sweep, load, shipped,
 };
+pub use summary::{ConnectionSummary, Fairness, LinkSummary, PathSummary, Summary};
+pub use table::{LEGEND, table};

@@ -3,7 +3,7 @@
 //!
 //! For each link, of the load asked for (a share of the link's rate) one half is offered by
 //! rate-limited TCP and one half by on/off UDP, each by as many flows as come nearest to it and at
-//! least one; then come the greedy TCP flows. Where a parameter has a range, the k-th of n flows
+//! least one; then come the link's greedy TCP flows. Where a parameter has a range, the k-th of n flows
 //! takes the point (k - 1/2)/n of the way from its low to its high end.
 
 use narrows_laws::Control;
@@ -52,8 +52,11 @@ pub fn flows(
     if background.udp_shape.is_nan() || background.udp_shape <= 1.0 {
         return Err(fault("udp_shape", "expected a Pareto shape above 1 (else no mean)".into()));
     }
-    if background.greedy > 1000 {
-        return Err(fault("greedy", format!("{} greedy flows are absurd", background.greedy)));
+    if background.greedy.len() != background.links.len() {
+        return Err(fault("greedy", "expected one number of flows for each link".into()));
+    }
+    if let Some(absurd) = background.greedy.iter().find(|&&count| count > 1000) {
+        return Err(fault("greedy", format!("{absurd} greedy flows are absurd")));
     }
 
     let mut flows = Vec::new();
@@ -80,7 +83,9 @@ pub fn flows(
             return Err(fault("offered", format!("{} flows are absurd", limited + on_off)));
         }
 
-        let total = limited + on_off + background.greedy;
+        let greedy = background.greedy[position];
+        let total = limited + on_off + greedy;
+        let first = flows.len();
         let mut add = |label: &str, kind, k: usize, n: usize, source| -> Result<(), Fault> {
             let [low, high] = background.rtt.map(|rtt| rtt.0 as f64);
             let rtt = spread(low, high, k, n) as Nanos;
@@ -88,7 +93,7 @@ pub fn flows(
             let path = path("path", vec![index], vec![], rtt, links, jitter_packets)
                 .map_err(|message| fault("rtt", message))?;
             // Starts spread over the first second.
-            let start = narrows_net::SECOND * (flows.len() % total) as u64 / total as u64;
+            let start = narrows_net::SECOND * (flows.len() - first) as u64 / total as u64;
             let mut flow = Flow::new(name, kind, vec![path], source, links);
             flow.background = true;
             flow.active = vec![(start.min(end), end)];
@@ -113,8 +118,8 @@ pub fn flows(
             };
             add("udp", FlowKind::Udp, k, on_off, source)?;
         }
-        for k in 0..background.greedy {
-            add("greedy", FlowKind::Tcp, k, background.greedy, Source::Greedy)?;
+        for k in 0..greedy {
+            add("greedy", FlowKind::Tcp, k, greedy, Source::Greedy)?;
         }
     }
     Ok(flows)

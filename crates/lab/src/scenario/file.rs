@@ -176,7 +176,7 @@ pub struct ExponentialSize {
 pub struct Background {
     pub links: Vec<String>,
     pub offered: Share,
-    pub greedy: usize,
+    pub greedy: Vec<usize>,
     pub rtt: [Time; 2],
     pub size: Size,
     pub tcp_rate: PacketRate,

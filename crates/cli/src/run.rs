@@ -1,0 +1,127 @@
+//! `narrows run`.
+
+use std::fmt::Write;
+
+use narrows_lab::{Error, Output, Run, describe, load, run as run_scenario, series};
+
+use crate::args::{RunArgs, Series, control};
+use crate::{print, stop};
+
+/// Runs one scenario once.
+pub fn run(args: &RunArgs) -> Result<(), Error> {
+    let scenario = load(&args.scenario, &args.edit.edits()?)?;
+    let control = args.cc.as_deref().map(control).transpose()?;
+    if control.is_some() && scenario.test.is_none() {
+        let message = "no flow of this scenario is under test; expected a field test = \"FLOW\"";
+        return Err(Error::input("--cc", message));
+    }
+    if args.dry_run {
+        return print(&describe(&scenario));
+    }
+    let output = args.out.as_deref().map(Output::new).transpose()?;
+    let stop = stop::on_signal()?;
+    let result = run_scenario(&scenario, control, args.seed, output.is_some(), &stop)?;
+    let json = json(&result.summary);
+    let mut text = if args.json { json.clone() } else { tell(&result) };
+    if let Some(output) = output {
+        output.write("summary.json", |to| to.write_all(json.as_bytes()))?;
+        let name = match args.series {
+            Series::Csv => {
+                output.write("series.csv", |to| series::write_csv(&result.series, to))?;
+                "series.csv"
+            }
+            #[cfg(feature = "parquet")]
+            Series::Parquet => {
+                let mut bytes = Vec::new();
+                let written = series::write_parquet(&result.series, &mut bytes);
+                output.write("series.parquet", |to| written.and_then(|()| to.write_all(&bytes)))?;
+                "series.parquet"
+            }
+        };
+        if !args.json {
+            let folder = output.target().display();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "\nfiles: {folder}/summary.json, {folder}/{name}");
+        }
+        output.commit()?;
+    }
+    print(&text)
+}
+
+/// A value as JSON for files and people.
+pub fn json(value: &impl serde::Serialize) -> String {
+    // Only maps with keys other than strings fail, and results have none.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+/// The summary for people: the listed connections, then the links.
+fn tell(run: &Run) -> String {
+    let summary = &run.summary;
+    let mut text = format!(
+        "{} under {}, seed {}, {} s analysed\n\n",
+        summary.scenario,
+        summary.cc.as_deref().unwrap_or("-"),
+        summary.seed,
+        summary.duration_s
+    );
+    let optional = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
+    let _ = writeln!(
+        text,
+        "{:14} {:6} {:8} {:>7} {:>7} {:>6} {:>6} {:>8} {:>8}",
+        "connection", "kind", "cc", "Mbit/s", "ratio", "retx", "cwnd", "srtt ms", "p95 ms"
+    );
+    let listed = |name: &str| !name.starts_with("bg-");
+    for connection in summary.connections.iter().filter(|c| listed(&c.name)) {
+        let _ = writeln!(
+            text,
+            "{:14} {:6} {:8} {:7.2} {:>7} {:6}",
+            connection.name,
+            connection.kind,
+            connection.cc.as_deref().unwrap_or("-"),
+            connection.goodput_mbps,
+            optional(connection.ratio_to_tcp),
+            connection.retransmits
+        );
+        for path in &connection.paths {
+            let _ = writeln!(
+                text,
+                "  {:28} {:7.2} {:>7} {:6} {:6.1} {:8.1} {:8.1}",
+                path.name,
+                path.goodput_mbps,
+                optional(path.ratio_to_tcp),
+                path.retransmits,
+                path.mean_cwnd_packets,
+                path.mean_srtt_ms,
+                path.p95_srtt_ms
+            );
+        }
+    }
+    let background: Vec<f64> = summary
+        .connections
+        .iter()
+        .filter(|c| !listed(&c.name))
+        .map(|c| c.goodput_mbps)
+        .collect();
+    if !background.is_empty() {
+        let total: f64 = background.iter().sum();
+        let _ = writeln!(text, "{} background flows {total:17.2}", background.len());
+    }
+    let _ = writeln!(
+        text,
+        "\n{:14} {:>6} {:>7} {:>9} {:>9}",
+        "link", "used", "drops", "queue ms", "p95 ms"
+    );
+    for link in &summary.links {
+        let _ = writeln!(
+            text,
+            "{:14} {:5.1}% {:7} {:9.1} {:9.1}",
+            link.name,
+            link.utilization * 100.0,
+            link.drops,
+            link.mean_queue_ms,
+            link.p95_queue_ms
+        );
+    }
+    let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
+    text
+}

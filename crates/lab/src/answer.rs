@@ -1,0 +1,144 @@
+//! The answer of a comparison in three sentences, computed from its rows: what coupling costs
+//! where bottlenecks are apart, what it gains where they are shared, and what follows.
+
+use narrows_laws::{Control, Detector};
+
+use crate::compare::{Case, Row};
+use crate::scenario::Scenario;
+
+/// Where the paths of the connection under test meet, by the scenario's right groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Each path has a bottleneck of its own, at all times.
+    Apart,
+    /// All share one, at all times.
+    Shared,
+}
+
+fn layout(scenario: &Scenario) -> Option<Layout> {
+    let paths = scenario.flows.get(scenario.test?)?.paths.len();
+    let all = |groups: usize| scenario.phases.iter().all(|phase| phase.groups.len() == groups);
+    match () {
+        () if paths < 2 || scenario.phases.is_empty() => None,
+        () if all(paths) => Some(Layout::Apart),
+        () if all(1) => Some(Layout::Shared),
+        () => None,
+    }
+}
+
+fn coupled(control: Control) -> bool {
+    control.law.couples() && control.detector == Detector::Shared
+}
+
+/// Mean ratios of a kind of control over the scenarios of a layout.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    low: f64,
+    mean: f64,
+    high: f64,
+}
+
+impl std::fmt::Display for Range {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (low, high) = (format!("{:.2}", self.low), format!("{:.2}", self.high));
+        if low == high { f.write_str(&low) } else { write!(f, "{low} to {high}") }
+    }
+}
+
+/// How far from 1 a ratio is still about 1: the width the paper's "close to 1" is read with.
+const CLOSE: f64 = 0.2;
+
+/// Three sentences, or what is missing to say them.
+pub fn answer(cases: &[Case], rows: &[Row]) -> String {
+    let range = |at: Layout, is_coupled: bool| -> Option<Range> {
+        let of = rows.iter().filter(|row| {
+            layout(&cases[row.case].scenario) == Some(at) && coupled(row.control) == is_coupled
+        });
+        let ratios: Vec<f64> =
+            of.filter_map(|row| row.ratio_to_tcp).map(|ratio| ratio.mean).collect();
+        (!ratios.is_empty()).then(|| Range {
+            low: ratios.iter().copied().fold(f64::INFINITY, f64::min),
+            mean: crate::stats::mean(&ratios),
+            high: ratios.iter().copied().fold(0.0, f64::max),
+        })
+    };
+    let names = |at: Layout| {
+        let of = cases.iter().filter(|case| layout(&case.scenario) == Some(at));
+        let mut names: Vec<&str> = of.map(|case| case.scenario.name.as_str()).collect();
+        names.dedup();
+        names.join(", ")
+    };
+
+    let mut sentences = Vec::new();
+    let (mut costs, mut needed) = (None, None);
+    let (apart_c, apart_u) = (range(Layout::Apart, true), range(Layout::Apart, false));
+    if let (Some(coupled), Some(uncoupled)) = (apart_c, apart_u) {
+        let loss = 100.0 * (1.0 - coupled.mean / uncoupled.mean);
+        costs = Some(loss >= 10.0);
+        let verdict = if loss >= 10.0 {
+            format!("there coupling gives away {loss:.0} %")
+        } else {
+            format!("there coupling costs little or nothing ({loss:.0} %)")
+        };
+        sentences.push(format!(
+            "Where every path has a bottleneck of its own ({}), the coupled laws get {coupled} times \
+             what TCP gets beside them, the uncoupled {uncoupled}: {verdict}.",
+            names(Layout::Apart)
+        ));
+    }
+    let (shared_c, shared_u) = (range(Layout::Shared, true), range(Layout::Shared, false));
+    if let (Some(coupled), Some(uncoupled)) = (shared_c, shared_u) {
+        needed = Some(uncoupled.mean > 1.0 + CLOSE && coupled.mean < uncoupled.mean);
+        let verdict = if (1.0 - CLOSE..=1.0 + CLOSE).contains(&coupled.mean) {
+            "so coupling shares fairly"
+        } else if coupled.mean < uncoupled.mean {
+            "so coupling is nearer to TCP's part, but not at it"
+        } else {
+            "so coupling does not help here"
+        };
+        sentences.push(format!(
+            "Where the paths share one bottleneck ({}), the uncoupled laws take {uncoupled} times \
+             TCP's part and the coupled {coupled}: {verdict}.",
+            names(Layout::Shared)
+        ));
+    }
+    match (costs, needed) {
+        (Some(true), Some(true)) => sentences.push(
+            "Neither is right on both networks, and a sender cannot choose in advance: which paths \
+             meet in one bottleneck has to be detected."
+                .into(),
+        ),
+        (Some(_), Some(_)) => sentences.push(
+            "In this table one way of control is good enough on both kinds of network, so it makes \
+             no case for detecting bottlenecks."
+                .into(),
+        ),
+        _ => sentences.push(
+            "To weigh what coupling costs against what it protects, compare coupled and uncoupled \
+             laws on both sbd/nsb-2 and sbd/sb-2."
+                .into(),
+        ),
+    }
+    sentences.iter().map(|sentence| wrap(sentence, 100)).collect()
+}
+
+/// Breaks a text into lines of at most `width` characters, each ended.
+fn wrap(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut line = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if line > 0 && line + 1 + length > width {
+            lines.push('\n');
+            line = 0;
+        }
+        if line > 0 {
+            lines.push(' ');
+            line += 1;
+        }
+        lines.push_str(word);
+        line += length;
+    }
+    lines.push('\n');
+    lines
+}

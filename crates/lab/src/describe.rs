@@ -1,0 +1,90 @@
+//! A scenario told to people before anything runs: `--dry-run`.
+
+use std::fmt::Write;
+
+use narrows_net::{Rate, SECOND};
+use narrows_sim::Source;
+
+use crate::scenario::{Flow, Link, Scenario};
+use crate::units::{show_bytes, show_limit, show_rate, show_time};
+
+/// Links, flows, rivals and the estimated size of a run.
+pub fn describe(scenario: &Scenario) -> String {
+    let mut text = format!("{}: {}\n", scenario.name, scenario.title);
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "source: {}", scenario.source);
+    let (warmup, duration) = (show_time(scenario.warmup), show_time(scenario.duration));
+    let _ = writeln!(text, "{duration} analysed after {warmup} of warm-up\n\nlinks");
+    for link in &scenario.links {
+        let _ = writeln!(text, "  {}", describe_link(link));
+    }
+    text.push_str("\nflows\n");
+    for (index, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| !flow.background) {
+        let mut line = describe_flow(scenario, flow);
+        if scenario.test == Some(index) {
+            line.push_str(" (under test)");
+        }
+        for rival in scenario.rivals.iter().filter(|rival| rival.flow == index) {
+            let _ = write!(line, " (rival on {})", scenario.links[rival.link].config.name);
+        }
+        let _ = writeln!(text, "  {line}");
+    }
+    let background = scenario.flows.iter().filter(|flow| flow.background).count();
+    if background > 0 {
+        let _ = writeln!(text, "  and {background} background flows");
+    }
+    let _ = writeln!(
+        text,
+        "\nabout {:.1} million transmissions per run (all links busy, data and acknowledgements)",
+        transmissions(scenario) / 1e6
+    );
+    text
+}
+
+fn describe_link(link: &Link) -> String {
+    let config = &link.config;
+    let mut text = match &config.rate {
+        Rate::Trace(trace) => {
+            let (rate, period) = (show_rate(trace.mean_rate()), show_time(trace.period()));
+            format!("{}: trace {}, {rate} on average over {period}", config.name, trace.name())
+        }
+        _ => format!("{}: {}", config.name, show_rate(link.mean_rate())),
+    };
+    let _ = write!(text, ", delay {}", show_time(config.delay));
+    if config.jitter > 0 {
+        let _ = write!(text, ", jitter {}", show_time(config.jitter));
+    }
+    if config.loss > 0.0 {
+        let _ = write!(text, ", loss {} %", config.loss * 100.0);
+    }
+    let _ = write!(text, ", droptail {}, MTU {}", show_limit(config.limit), config.mtu);
+    text
+}
+
+fn describe_flow(scenario: &Scenario, flow: &Flow) -> String {
+    let mut text = format!("{}: {}", flow.name, flow.kind.name());
+    if let Some(control) = flow.control {
+        let _ = write!(text, " {control}");
+    }
+    let source = match flow.source {
+        Source::Greedy => "greedy".into(),
+        Source::File { bytes } => format!("a file of {}", show_bytes(bytes)),
+        Source::Rate { mean_pps, .. } => format!("{mean_pps} packets/s"),
+        Source::OnOff { pps, .. } => format!("{pps} packets/s on and off"),
+    };
+    let paths = flow.paths.iter().map(|path| {
+        let links = path.links.iter().map(|&link| scenario.links[link].config.name.as_str());
+        let links = links.collect::<Vec<_>>().join(" > ");
+        format!("{} (RTT {}, {links})", path.name, show_time(path.rtt))
+    });
+    let _ = write!(text, ", {source}, over {}", paths.collect::<Vec<_>>().join(", "));
+    text
+}
+
+/// Transmissions of a run in which every shared link is busy with full packets: each packet
+/// crosses an access link besides, and is answered by an acknowledgement.
+fn transmissions(scenario: &Scenario) -> f64 {
+    let seconds = scenario.end() as f64 / SECOND as f64;
+    let packets = |link: &Link| link.mean_rate() as f64 * seconds / (1500.0 * 8.0);
+    3.0 * scenario.links.iter().map(packets).sum::<f64>()
+}

@@ -1,0 +1,148 @@
+//! Result folders: everything is written beside and renamed into place at the end, so that an
+//! error or Ctrl-C leaves no half-written file.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::Error;
+
+/// Files on their way into a folder. Dropped before [`Output::commit`], it leaves nothing.
+#[derive(Debug)]
+pub struct Output {
+    target: PathBuf,
+    /// Folders that had to be made, outermost first; removed again if nothing comes into them.
+    made: Vec<PathBuf>,
+    staging: Option<TempDir>,
+}
+
+impl Output {
+    /// Prepares `target`, so that a folder that cannot be written is told before a long run.
+    ///
+    /// # Errors
+    /// The folder cannot be made or written.
+    pub fn new(target: &Path) -> Result<Output, Error> {
+        let missing = target.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
+        let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        made.reverse();
+        let mut output = Output { target: target.to_owned(), made, staging: None };
+        fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
+        let staging = tempfile::Builder::new().prefix(".narrows-").tempdir_in(target);
+        output.staging = Some(staging.map_err(Error::io(target, "write in this folder"))?);
+        Ok(output)
+    }
+
+    /// The folder the files go to.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Writes a file, `name` relative to the folder.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<(), Error> {
+        let Some(staging) = &self.staging else { return Ok(()) };
+        let path = staging.path().join(name);
+        let told = self.target.join(name);
+        let attempt = || {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
+            write(&mut file)?;
+            file.flush()
+        };
+        attempt().map_err(Error::io(&told, "write"))
+    }
+
+    /// Moves all files into place; files of the same names are replaced, others stay.
+    ///
+    /// # Errors
+    /// A file cannot be moved.
+    pub fn commit(mut self) -> Result<(), Error> {
+        if let Some(staging) = self.staging.take() {
+            move_files(staging.path(), &self.target)?;
+            self.made.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.staging = None;
+        // Only empty folders can be removed, so nothing of anyone else is lost.
+        for folder in self.made.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+fn move_files(from: &Path, to: &Path) -> Result<(), Error> {
+    for entry in fs::read_dir(from).map_err(Error::io(from, "read"))? {
+        let entry = entry.map_err(Error::io(from, "read"))?;
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir_all(&target).map_err(Error::io(&target, "make this folder"))?;
+            move_files(&entry.path(), &target)?;
+        } else {
+            fs::rename(entry.path(), &target).map_err(Error::io(&target, "write"))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<_> =
+            entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_appear_all_at_once_or_not_at_all() {
+        let home = tempfile::tempdir().unwrap();
+        let target = home.path().join("a/b");
+        let output = Output::new(&target).unwrap();
+        output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
+        assert!(!target.join("runs").exists());
+        drop(output);
+        assert!(files(home.path()).is_empty(), "an abandoned output leaves nothing");
+
+        let output = Output::new(&target).unwrap();
+        output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
+        output.commit().unwrap();
+        assert_eq!(files(&target), ["runs"]);
+
+        // A later run replaces its own files and leaves the others alone.
+        let output = Output::new(&target).unwrap();
+        output.write("runs/one.json", |to| to.write_all(b"2")).unwrap();
+        output.write("runs/two.json", |to| to.write_all(b"2")).unwrap();
+        output.commit().unwrap();
+        assert_eq!(files(&target.join("runs")), ["one.json", "two.json"]);
+        assert_eq!(fs::read(target.join("runs/one.json")).unwrap(), b"2");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_told_at_once() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Output::new(&file.join("out")).unwrap_err().to_string();
+        assert!(error.contains("file/out: cannot make this folder"), "{error}");
+        assert_eq!(files(home.path()), ["file"]);
+    }
+}

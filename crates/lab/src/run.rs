@@ -1,0 +1,382 @@
+//! One run of a scenario on the simulator.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use narrows_laws::Control;
+use narrows_net::{ConfigError, LinkConfig, LinkId, Nanos, Rate, RouteId, SECOND};
+use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim, UdpConfig, UdpId};
+
+use crate::Error;
+use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
+use crate::series::{INTERVAL, Sample};
+use crate::stats::{jain, mean, quantile, round};
+use crate::summary::{ConnectionSummary, Fairness, LinkSummary, PathSummary, Summary};
+
+/// No packet is too large for an access link: the shared links limit the MTU.
+const ACCESS_MTU: u32 = 65_535;
+
+/// A run and its results.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What `summary.json` holds.
+    pub summary: Summary,
+    /// What tables show besides.
+    pub detail: Detail,
+    /// Samples of the listed connections, if asked for.
+    pub series: Vec<Sample>,
+}
+
+/// Metrics of the connection under test that tables show besides those of the summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Detail {
+    /// Queueing delay in ms: mean over the packets, mean over the bottlenecks it crosses.
+    pub mean_queue_ms: f64,
+    /// The same, median over the packets.
+    pub p50_queue_ms: f64,
+    /// The same, 95 % quantile.
+    pub p95_queue_ms: f64,
+    /// Smoothed RTT in ms, median over the samples of all paths.
+    pub p50_rtt_ms: f64,
+    /// Smoothed RTT in ms, 95 % quantile over the samples of all paths.
+    pub p95_rtt_ms: f64,
+}
+
+/// The simulator's handle of a flow.
+enum Handle {
+    Connection(ConnId),
+    Udp(UdpId),
+}
+
+/// Counters of a flow and its paths at one time.
+#[derive(Clone, Debug, Default)]
+struct Mark {
+    delivered: u64,
+    retransmits: u64,
+    paths: Vec<(u64, u64)>,
+}
+
+/// The samples of a path in the analysed time.
+#[derive(Clone, Debug, Default)]
+struct PathSamples {
+    cwnd: Vec<f64>,
+    srtt_ms: Vec<f64>,
+}
+
+/// Runs `scenario` with `seed`; `control` replaces the law of the connection under test. Samples
+/// for a series are kept if `series` is set.
+///
+/// # Errors
+/// [`Error::Interrupted`] once `stop` is set, or what the network says to an impossible link.
+pub fn run(
+    scenario: &Scenario,
+    control: Option<Control>,
+    seed: u64,
+    series: bool,
+    stop: &AtomicBool,
+) -> Result<Run, Error> {
+    let control_of = |index: usize| match control {
+        Some(control) if scenario.test == Some(index) => Some(control),
+        _ => scenario.flows[index].control,
+    };
+    let mut build = Build::new(scenario, seed)?;
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        build.flow(flow, control_of(index))?;
+    }
+    let Build { mut sim, links, handles, .. } = build;
+
+    let mut rows = Vec::new();
+    let mut samples: Vec<Vec<PathSamples>> =
+        scenario.flows.iter().map(|flow| vec![PathSamples::default(); flow.paths.len()]).collect();
+    let mut last: Vec<Mark> = handles.iter().map(|handle| mark(&sim, handle)).collect();
+    let mut begin = last.clone();
+    let mut now = 0;
+    while now < scenario.end() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        if now == scenario.warmup {
+            begin = handles.iter().map(|handle| mark(&sim, handle)).collect();
+            sim.reset_link_counters();
+        }
+        let next = (now + INTERVAL).min(scenario.end());
+        // The analysis begins exactly at the end of the warm-up.
+        let next = if now < scenario.warmup { next.min(scenario.warmup) } else { next };
+        sim.run_until(next);
+        let elapsed = next - now;
+        now = next;
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let Handle::Connection(id) = handles[index] else { continue };
+            if flow.background {
+                continue;
+            }
+            let stats = sim.connection(id);
+            for (path, state) in stats.paths.iter().enumerate() {
+                if now > scenario.warmup {
+                    samples[index][path].cwnd.push(f64::from(state.cwnd));
+                    samples[index][path].srtt_ms.push(ms(state.srtt));
+                }
+                if series {
+                    let shared = &flow.paths[path].links;
+                    let queue = shared.iter().map(|&link| sim.queue_delay(links[link])).sum();
+                    let before = last[index].paths.get(path).map_or(0, |counted| counted.0);
+                    rows.push(Sample {
+                        time_s: seconds(now),
+                        connection: flow.name.clone(),
+                        path: flow.paths[path].name.clone(),
+                        cwnd_packets: state.cwnd,
+                        ssthresh_packets: (state.ssthresh < SSTHRESH_MAX).then_some(state.ssthresh),
+                        srtt_ms: round(ms(state.srtt)),
+                        inflight_packets: state.inflight,
+                        goodput_mbps: round(mbps(state.delivered_bytes - before, elapsed)),
+                        queue_ms: round(ms(queue)),
+                    });
+                }
+            }
+            last[index] = mark(&sim, &handles[index]);
+        }
+    }
+
+    let end: Vec<Mark> = handles.iter().map(|handle| mark(&sim, handle)).collect();
+    let goodput: Vec<f64> = begin
+        .iter()
+        .zip(&end)
+        .map(|(begin, end)| mbps(end.delivered - begin.delivered, scenario.duration))
+        .collect();
+    let path_goodput = |flow: usize, path: usize| {
+        mbps(end[flow].paths[path].0 - begin[flow].paths[path].0, scenario.duration)
+    };
+
+    let connections = scenario.flows.iter().enumerate().map(|(index, flow)| {
+        let multipath = flow.kind == FlowKind::Mptcp || scenario.test == Some(index);
+        let ratio = |own: f64, path: Option<usize>| {
+            let rivals: Vec<f64> =
+                scenario.rivals_of(flow, path).map(|rival| goodput[rival.flow]).collect();
+            let sum: f64 = rivals.iter().sum();
+            (multipath && sum > 0.0).then(|| round(own / sum))
+        };
+        let paths = match handles[index] {
+            Handle::Udp(_) => Vec::new(),
+            Handle::Connection(_) => (0..flow.paths.len())
+                .map(|path| {
+                    let taken = &samples[index][path];
+                    let mut srtt = taken.srtt_ms.clone();
+                    srtt.sort_by(f64::total_cmp);
+                    PathSummary {
+                        name: flow.paths[path].name.clone(),
+                        goodput_mbps: round(path_goodput(index, path)),
+                        ratio_to_tcp: ratio(path_goodput(index, path), Some(path)),
+                        retransmits: end[index].paths[path].1 - begin[index].paths[path].1,
+                        mean_cwnd_packets: round(mean(&taken.cwnd)),
+                        mean_srtt_ms: round(mean(&taken.srtt_ms)),
+                        p95_srtt_ms: round(quantile(&srtt, 0.95)),
+                    }
+                })
+                .collect(),
+        };
+        let completed = match handles[index] {
+            Handle::Connection(id) => sim.connection(id).completed,
+            Handle::Udp(_) => None,
+        };
+        let start = flow.active.first().map_or(0, |period| period.0);
+        ConnectionSummary {
+            name: flow.name.clone(),
+            kind: flow.kind.name(),
+            cc: control_of(index).map(|control| control.to_string()),
+            goodput_mbps: round(goodput[index]),
+            completion_s: completed.map(|time| round(seconds(time.saturating_sub(start)))),
+            retransmits: end[index].retransmits - begin[index].retransmits,
+            ratio_to_tcp: ratio(goodput[index], None),
+            paths,
+        }
+    });
+    let summary = Summary {
+        scenario: scenario.name.clone(),
+        cc: scenario.test.and_then(control_of).map(|control| control.to_string()),
+        host: "sim",
+        seed,
+        duration_s: round(seconds(scenario.duration)),
+        connections: connections.collect(),
+        links: scenario.links.iter().zip(&links).map(|(link, id)| {
+            let counters = sim.network().counters(*id);
+            let capacity = link.mean_rate() as f64 * seconds(scenario.duration);
+            LinkSummary {
+                name: link.config.name.clone(),
+                utilization: round(counters.bytes_sent as f64 * 8.0 / capacity),
+                drops: counters.dropped(),
+                mean_queue_ms: round(ms(counters.queue_delay.mean())),
+                p95_queue_ms: round(ms(counters.queue_delay.quantile(0.95))),
+            }
+        }).collect(),
+        fairness: Fairness { jain: round(fairness(scenario, &goodput, &path_goodput)) },
+    };
+    let detail = scenario.test.map(|test| detail(scenario, &sim, &links, test, &samples[test]));
+    Ok(Run { summary, detail: detail.unwrap_or_default(), series: rows })
+}
+
+/// "Infinite", as the laws publish it.
+const SSTHRESH_MAX: u32 = 0x7fff_ffff;
+
+fn seconds(time: Nanos) -> f64 {
+    time as f64 / SECOND as f64
+}
+
+fn ms(time: Nanos) -> f64 {
+    time as f64 / 1e6
+}
+
+fn mbps(bytes: u64, time: Nanos) -> f64 {
+    bytes as f64 * 8.0 * 1e3 / time as f64
+}
+
+fn mark(sim: &Sim, handle: &Handle) -> Mark {
+    match *handle {
+        Handle::Udp(id) => Mark { delivered: sim.udp(id).received_bytes, ..Mark::default() },
+        Handle::Connection(id) => {
+            let stats = sim.connection(id);
+            let paths = stats.paths.iter().map(|path| (path.delivered_bytes, path.retransmits));
+            Mark {
+                delivered: stats.delivered_bytes,
+                retransmits: stats.retransmits,
+                paths: paths.collect(),
+            }
+        }
+    }
+}
+
+/// Jain's index, see [`Fairness`].
+fn fairness(
+    scenario: &Scenario,
+    goodput: &[f64],
+    path_goodput: &dyn Fn(usize, usize) -> f64,
+) -> f64 {
+    let mut shares = Vec::new();
+    if let Some(test) = scenario.test {
+        for rival in scenario.rivals_of(&scenario.flows[test], None) {
+            let through = scenario.flows[test].paths.iter().enumerate();
+            let through = through.filter(|(_, path)| path.links.contains(&rival.link));
+            shares.push(through.map(|(path, _)| path_goodput(test, path)).sum());
+            shares.push(goodput[rival.flow]);
+        }
+    }
+    if shares.is_empty() {
+        let listed = scenario.flows.iter().zip(goodput);
+        let listed = listed.filter(|(flow, _)| !flow.background && flow.kind != FlowKind::Udp);
+        shares.extend(listed.map(|(_, goodput)| *goodput));
+    }
+    jain(&shares)
+}
+
+fn detail(
+    scenario: &Scenario,
+    sim: &Sim,
+    links: &[LinkId],
+    test: usize,
+    samples: &[PathSamples],
+) -> Detail {
+    let flow = &scenario.flows[test];
+    // Without rivals nobody says which links are the bottlenecks: all that the connection crosses.
+    let mut crossed: Vec<usize> = scenario.rivals_of(flow, None).map(|rival| rival.link).collect();
+    if crossed.is_empty() {
+        crossed = flow.paths.iter().flat_map(|path| path.links.clone()).collect();
+        crossed.sort_unstable();
+        crossed.dedup();
+    }
+    let over = |get: &dyn Fn(&narrows_net::Histogram) -> Nanos| {
+        let counters = crossed.iter().map(|&link| sim.network().counters(links[link]));
+        round(mean(&counters.map(|counters| ms(get(&counters.queue_delay))).collect::<Vec<_>>()))
+    };
+    let mut srtt: Vec<f64> = samples.iter().flat_map(|path| path.srtt_ms.clone()).collect();
+    srtt.sort_by(f64::total_cmp);
+    Detail {
+        mean_queue_ms: over(&|delay| delay.mean()),
+        p50_queue_ms: over(&|delay| delay.quantile(0.5)),
+        p95_queue_ms: over(&|delay| delay.quantile(0.95)),
+        p50_rtt_ms: round(quantile(&srtt, 0.5)),
+        p95_rtt_ms: round(quantile(&srtt, 0.95)),
+    }
+}
+
+/// A simulation being put together.
+struct Build {
+    sim: Sim,
+    /// The scenario's links in the simulator.
+    links: Vec<LinkId>,
+    handles: Vec<Handle>,
+    name: String,
+}
+
+impl Build {
+    fn new(scenario: &Scenario, seed: u64) -> Result<Build, Error> {
+        let mut sim = Sim::new(seed);
+        let add = |link: &crate::scenario::Link| sim.add_link(link.config.clone());
+        let links = scenario.links.iter().map(add).collect::<Result<_, ConfigError>>();
+        let links = links.map_err(|error| Error::input(&scenario.name, error))?;
+        Ok(Build { sim, links, handles: Vec::new(), name: scenario.name.clone() })
+    }
+
+    fn flow(&mut self, flow: &Flow, control: Option<Control>) -> Result<(), Error> {
+        let scenario = self.name.clone();
+        self.add(flow, control).map_err(|error| Error::input(scenario, error))
+    }
+
+    fn add(&mut self, flow: &Flow, control: Option<Control>) -> Result<(), ConfigError> {
+        let handle = match (flow.kind, control) {
+            (FlowKind::Udp, _) | (_, None) => {
+                let route = self.forward(&flow.paths[0])?;
+                Handle::Udp(self.sim.add_udp(UdpConfig {
+                    name: flow.name.clone(),
+                    route,
+                    source: flow.source,
+                    active: flow.active.clone(),
+                }))
+            }
+            (kind, Some(control)) => {
+                let mut paths = Vec::new();
+                for path in &flow.paths {
+                    paths.push(PathConfig {
+                        name: path.name.clone(),
+                        forward: self.forward(path)?,
+                        reverse: self.reverse(path)?,
+                    });
+                }
+                Handle::Connection(self.sim.add_connection(ConnectionConfig {
+                    name: flow.name.clone(),
+                    multipath: kind == FlowKind::Mptcp,
+                    paths,
+                    control,
+                    scheduler: flow.scheduler,
+                    source: flow.source,
+                    active: flow.active.clone(),
+                    send_buffer: flow.send_buffer,
+                    recv_buffer: flow.recv_buffer,
+                }))
+            }
+        };
+        self.handles.push(handle);
+        Ok(())
+    }
+
+    /// A link of one flow alone, without limits of its own.
+    fn own_link(&mut self, name: &str, delay: Nanos, jitter: Nanos) -> Result<LinkId, ConfigError> {
+        self.sim.add_link(LinkConfig {
+            name: name.to_owned(),
+            rate: Rate::Infinite,
+            delay,
+            jitter,
+            mtu: ACCESS_MTU,
+            ..LinkConfig::default()
+        })
+    }
+
+    fn forward(&mut self, path: &FlowPath) -> Result<RouteId, ConfigError> {
+        let mut route = vec![self.own_link("access", path.access_delay, path.access_jitter)?];
+        route.extend(path.links.iter().map(|&link| self.links[link]));
+        self.sim.add_route(&route)
+    }
+
+    fn reverse(&mut self, path: &FlowPath) -> Result<RouteId, ConfigError> {
+        let mut route: Vec<LinkId> = path.back.iter().map(|&link| self.links[link]).collect();
+        route.push(self.own_link("return", path.return_delay, 0)?);
+        self.sim.add_route(&route)
+    }
+}

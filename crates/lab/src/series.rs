@@ -1,0 +1,109 @@
+//! Time series of a run: one row per path every 100 ms, as CSV or Parquet.
+
+use std::io::Write;
+
+use narrows_net::{MILLISECOND, Nanos};
+use serde::Serialize;
+
+/// Time between samples.
+pub const INTERVAL: Nanos = 100 * MILLISECOND;
+
+/// The state of a path at a time. The names carry the units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// Time since the start of the run.
+    pub time_s: f64,
+    /// Name of the connection.
+    pub connection: String,
+    /// Name of the path.
+    pub path: String,
+    /// Congestion window.
+    pub cwnd_packets: u32,
+    /// Slow start threshold; none before the first loss.
+    pub ssthresh_packets: Option<u32>,
+    /// Smoothed RTT.
+    pub srtt_ms: f64,
+    /// Packets in flight.
+    pub inflight_packets: u32,
+    /// Payload acknowledged on this path since the last sample.
+    pub goodput_mbps: f64,
+    /// Queueing delay a packet would meet now on the shared links of the path.
+    pub queue_ms: f64,
+}
+
+/// Writes the samples as CSV, with a line of names.
+pub fn write_csv(samples: &[Sample], to: impl Write) -> std::io::Result<()> {
+    let mut writer = csv::Writer::from_writer(to);
+    for sample in samples {
+        writer.serialize(sample)?;
+    }
+    writer.flush()
+}
+
+/// Writes the samples as Parquet: one row group, columns as in the CSV.
+#[cfg(feature = "parquet")]
+pub fn write_parquet(samples: &[Sample], to: impl Write + Send) -> std::io::Result<()> {
+    use std::sync::Arc;
+
+    use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type};
+    use parquet::errors::Result;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+    use parquet::schema::parser::parse_message_type;
+
+    const SCHEMA: &str = "message series {
+        required double time_s;
+        required binary connection (UTF8);
+        required binary path (UTF8);
+        required int32 cwnd_packets;
+        optional int32 ssthresh_packets;
+        required double srtt_ms;
+        required int32 inflight_packets;
+        required double goodput_mbps;
+        required double queue_ms;
+    }";
+
+    fn column<T: DataType, W: Write + Send>(
+        group: &mut SerializedRowGroupWriter<W>,
+        values: Vec<T::T>,
+        defined: Option<Vec<i16>>,
+    ) -> Result<()> {
+        // The columns come in the order of the schema, and so do the calls below.
+        if let Some(mut column) = group.next_column()? {
+            column.typed::<T>().write_batch(&values, defined.as_deref(), None)?;
+            column.close()?;
+        }
+        Ok(())
+    }
+
+    let text = |get: fn(&Sample) -> &str| -> Vec<ByteArray> {
+        samples.iter().map(|sample| ByteArray::from(get(sample))).collect()
+    };
+    let number = |get: fn(&Sample) -> f64| -> Vec<f64> { samples.iter().map(get).collect() };
+    let count = |get: fn(&Sample) -> u32| -> Vec<i32> {
+        samples.iter().map(|sample| get(sample).try_into().unwrap_or(i32::MAX)).collect()
+    };
+    let ssthresh = samples.iter().filter_map(|sample| sample.ssthresh_packets);
+    let ssthresh = ssthresh.map(|packets| packets.try_into().unwrap_or(i32::MAX)).collect();
+    let defined = samples.iter().map(|s| i16::from(s.ssthresh_packets.is_some())).collect();
+
+    let write = || -> Result<()> {
+        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        // The default names the version of the library, which is not ours to put in a result.
+        let properties = WriterProperties::builder().set_created_by("narrows".into()).build();
+        let mut file = SerializedFileWriter::new(to, schema, Arc::new(properties))?;
+        let mut group = file.next_row_group()?;
+        column::<DoubleType, _>(&mut group, number(|s| s.time_s), None)?;
+        column::<ByteArrayType, _>(&mut group, text(|s| &s.connection), None)?;
+        column::<ByteArrayType, _>(&mut group, text(|s| &s.path), None)?;
+        column::<Int32Type, _>(&mut group, count(|s| s.cwnd_packets), None)?;
+        column::<Int32Type, _>(&mut group, ssthresh, Some(defined))?;
+        column::<DoubleType, _>(&mut group, number(|s| s.srtt_ms), None)?;
+        column::<Int32Type, _>(&mut group, count(|s| s.inflight_packets), None)?;
+        column::<DoubleType, _>(&mut group, number(|s| s.goodput_mbps), None)?;
+        column::<DoubleType, _>(&mut group, number(|s| s.queue_ms), None)?;
+        group.close()?;
+        file.close().map(|_| ())
+    };
+    write().map_err(std::io::Error::other)
+}

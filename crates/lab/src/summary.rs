@@ -1,0 +1,91 @@
+//! The result of a run, as `summary.json` holds it. No timing, host name or version is in it: the
+//! same scenario and seed give the same bytes anywhere.
+
+use serde::Serialize;
+
+/// The result of one run. All values are over the analysed time, after the warm-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Congestion control of the connection under test.
+    pub cc: Option<String>,
+    /// What ran it: `sim`.
+    pub host: &'static str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Analysed time, seconds.
+    pub duration_s: f64,
+    /// All connections and flows, in the order of the scenario.
+    pub connections: Vec<ConnectionSummary>,
+    /// The scenario's links.
+    pub links: Vec<LinkSummary>,
+    /// How fairly the bottlenecks were shared.
+    pub fairness: Fairness,
+}
+
+/// One connection or flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ConnectionSummary {
+    /// Name in the scenario.
+    pub name: String,
+    /// `tcp`, `mptcp` or `udp`.
+    pub kind: &'static str,
+    /// Congestion control; none for UDP.
+    pub cc: Option<String>,
+    /// Payload handed to the receiving application in order, Mbit/s; for UDP what arrived, with
+    /// headers.
+    pub goodput_mbps: f64,
+    /// From the start of the flow until the file was there, seconds.
+    pub completion_s: Option<f64>,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Goodput over the sum of the goodputs of the designated rivals at the true bottlenecks it
+    /// crosses; for multipath connections and the connection under test.
+    pub ratio_to_tcp: Option<f64>,
+    /// Per path; empty for UDP.
+    pub paths: Vec<PathSummary>,
+}
+
+/// One path of a connection.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathSummary {
+    /// Name of the route.
+    pub name: String,
+    /// Payload acknowledged on this path, Mbit/s.
+    pub goodput_mbps: f64,
+    /// Goodput over that of the rivals on this path.
+    pub ratio_to_tcp: Option<f64>,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Congestion window, packets: mean of the samples.
+    pub mean_cwnd_packets: f64,
+    /// Smoothed RTT, ms: mean of the samples.
+    pub mean_srtt_ms: f64,
+    /// Smoothed RTT, ms: 95 % quantile of the samples.
+    pub p95_srtt_ms: f64,
+}
+
+/// One link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkSummary {
+    /// Name in the scenario.
+    pub name: String,
+    /// Bits sent over what the link could have sent (a trace: at its mean rate).
+    pub utilization: f64,
+    /// Packets dropped, for any reason.
+    pub drops: u64,
+    /// Queueing delay of the packets, ms: mean.
+    pub mean_queue_ms: f64,
+    /// Queueing delay of the packets, ms: 95 % quantile.
+    pub p95_queue_ms: f64,
+}
+
+/// How fairly the bottlenecks were shared.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Fairness {
+    /// Jain's index over, at each true bottleneck, the goodputs of the connection under test and
+    /// of the rival there: 1 if each shares its bottleneck equally with TCP. Without rivals: over
+    /// the goodputs of all listed connections.
+    pub jain: f64,
+}
