@@ -7,8 +7,8 @@ use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Private, State, f
 use std::hint::black_box;
 use std::time::Instant;
 
-const ACKS: u32 = 400_000;
-const ROUNDS: usize = 9;
+const ACKS: u32 = 20_000;
+const ROUNDS: usize = 200;
 
 /// One run over paths in congestion avoidance at 1000 packets, an ACK for 2 packets on each in turn.
 fn run(control: Control, paths: usize) -> f64 {

@@ -43,10 +43,13 @@ NR_INLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
 }
 
 /* Is there another established path in the mask of path i, carrying data or not? */
-NR_INLINE int nr_has_sibling(const struct nr_conn *c, nr_u32 i)
+NR_NOINLINE int nr_has_sibling(const struct nr_conn *c, nr_u32 i)
 {
-	nr_u32 mask = nr_mask(c, i);
+	nr_u32 mask;
 
+	if (!c)
+		return 0;
+	mask = nr_mask(c, i);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 state = NR_READ(c->path[j].state);
 
@@ -68,8 +71,10 @@ struct nr_flows {
 	struct nr_fx rate[NR_MAX_PATHS];    /* packets per 1/8 us, x = w / rtt */
 };
 
-NR_INLINE void nr_read_flows(const struct nr_conn *c, nr_u32 set, struct nr_flows *f)
+NR_NOINLINE int nr_read_flows(const struct nr_conn *c, nr_u32 set, struct nr_flows *f)
 {
+	if (!c || !f)
+		return 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		const struct nr_path *line = &c->path[j];
 
@@ -78,6 +83,7 @@ NR_INLINE void nr_read_flows(const struct nr_conn *c, nr_u32 set, struct nr_flow
 		f->inverse[j] = nr_fx_div(nr_fx(1), nr_fx(f->srtt8[j]));
 		f->rate[j] = nr_fx_mul(nr_fx(f->cwnd[j]), f->inverse[j]);
 	}
+	return 1;
 }
 
 #endif

@@ -23,38 +23,35 @@ struct nr_fx {
 
 NR_INLINE struct nr_fx nr_fx(nr_u64 x)
 {
-	nr_s32 shift;
+	nr_u32 zeros;
 
 	if (!x)
 		return (struct nr_fx){0, NR_FX_ZERO};
-	shift = 32 - (nr_s32)NR_CLZ64(x);
-	if (shift >= 0)
-		return (struct nr_fx){(nr_u32)(x >> shift), shift};
-	return (struct nr_fx){(nr_u32)x << -shift, shift};
+	zeros = (nr_u32)NR_CLZ64(x);
+	return (struct nr_fx){(nr_u32)(x << zeros >> 32), 32 - (nr_s32)zeros};
 }
 
 NR_INLINE struct nr_fx nr_fx_mul(struct nr_fx a, struct nr_fx b)
 {
 	nr_u64 m = (nr_u64)a.m * b.m;
+	nr_u32 shift = 31 + (nr_u32)(m >> 63);
 
 	if (!m)
 		return nr_fx(0);
-	if (m >> 63)
-		return (struct nr_fx){(nr_u32)(m >> 32), a.e + b.e + 32};
-	return (struct nr_fx){(nr_u32)(m >> 31), a.e + b.e + 31};
+	return (struct nr_fx){(nr_u32)(m >> shift), a.e + b.e + (nr_s32)shift};
 }
 
 /* a / b; b is not zero. */
 NR_INLINE struct nr_fx nr_fx_div(struct nr_fx a, struct nr_fx b)
 {
 	nr_u64 m;
+	nr_u32 shift;
 
 	if (!a.m || !b.m)
 		return nr_fx(0);
 	m = ((nr_u64)a.m << 32) / b.m;
-	if (m >> 32)
-		return (struct nr_fx){(nr_u32)(m >> 1), a.e - b.e - 31};
-	return (struct nr_fx){(nr_u32)m, a.e - b.e - 32};
+	shift = (nr_u32)(m >> 32);
+	return (struct nr_fx){(nr_u32)(m >> shift), a.e - b.e - 32 + (nr_s32)shift};
 }
 
 /* a * 2^n */
@@ -65,7 +62,7 @@ NR_INLINE struct nr_fx nr_fx_shift(struct nr_fx a, nr_s32 n)
 
 NR_INLINE int nr_fx_less(struct nr_fx a, struct nr_fx b)
 {
-	return a.e < b.e || (a.e == b.e && a.m < b.m);
+	return a.e * (1ll << 32) + a.m < b.e * (1ll << 32) + b.m;
 }
 
 /* A term's mantissa on the scale of exponent e, with 24 more bits; 8 of them fit in 59 bits. */
@@ -113,7 +110,7 @@ NR_INLINE nr_u64 nr_fx_fixed(struct nr_fx a, nr_s32 bits)
  * Cube root, by Newton's method from the exponent alone: a = f * 2^(3q) with f in [1/2, 4), first
  * guess 5/4 * 2^q, at most 58 % off; six steps bring that below 2^-30.
  */
-NR_NOINLINE struct nr_fx nr_fx_cbrt(struct nr_fx a)
+NR_INLINE struct nr_fx nr_fx_cbrt(struct nr_fx a)
 {
 	nr_s32 q = (nr_s32)((nr_u32)(a.e + 32 + 3 * 1024) / 3) - 1024; /* unsigned: BPF */
 	struct nr_fx x = {5u << 29, q - 31};

@@ -15,8 +15,9 @@ typedef long long nr_s64;
 #define NR_INLINE static inline __attribute__((always_inline, unused))
 
 /*
- * The dearest functions, each called from one or two places. A host may define it first: BPF makes
- * them global functions, which its verifier checks once instead of at every call.
+ * The dearest functions. A host may define it first: BPF makes them global functions, whose results
+ * its verifier takes as unknown, so that it checks them once and not on every way through their
+ * callers. Such a function returns a scalar and tests its pointers for null, as the verifier asks.
  */
 #ifndef NR_NOINLINE
 #define NR_NOINLINE static inline __attribute__((unused))

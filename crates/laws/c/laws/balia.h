@@ -37,7 +37,8 @@ NR_NOINLINE nr_u64 nr_balia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 	struct nr_fx x, max, total, up, down;
 	struct nr_flows f;
 
-	nr_read_flows(c, set, &f);
+	if (!nr_read_flows(c, set, &f))
+		return 0;
 	x = f.rate[i & 7];
 	max = nr_balia_max(&f);
 	total = nr_fx_sum(f.rate);
@@ -53,7 +54,8 @@ NR_NOINLINE nr_u32 nr_balia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 s
 	struct nr_fx alpha, most = {3u << 30, -31}; /* 1.5 */
 	struct nr_flows f;
 
-	nr_read_flows(c, set, &f);
+	if (!nr_read_flows(c, set, &f))
+		return 0;
 	cwnd = f.cwnd[i & 7];
 	alpha = nr_fx_div(nr_balia_max(&f), f.rate[i & 7]);
 	if (nr_fx_less(most, alpha))

@@ -29,7 +29,8 @@ NR_NOINLINE nr_u64 nr_lia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	struct nr_fx best = nr_fx(0), total;
 	struct nr_flows f;
 
-	nr_read_flows(c, set, &f);
+	if (!nr_read_flows(c, set, &f))
+		return 0;
 	alone = nr_reno_credit(f.cwnd[i & 7]);
 	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++) {
 		struct nr_fx x = nr_fx_mul(f.rate[k], f.inverse[k]);

@@ -92,38 +92,51 @@ NR_INLINE nr_u32 nr_olia_size(nr_u32 set)
 	return size;
 }
 
-NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
+/* B in the low byte, M in the next. */
+NR_NOINLINE nr_u32 nr_olia_sets(const struct nr_conn *c, const struct nr_flows *f, nr_u32 set)
 {
-	nr_u32 best = 0, best_l = 0, best_rtt = 0, largest = 0, largest_w = 0, collected;
-	struct nr_fx own, total;
-	struct nr_flows f;
-	nr_u64 share;
-	nr_s64 credit;
+	nr_u32 best = 0, best_l = 0, best_rtt = 1, largest = 0, largest_w = 0;
 
-	nr_read_flows(c, set, &f);
+	if (!c || !f)
+		return 0;
 	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++) {
 		nr_u32 l, bit = 1u << k;
 		nr_s32 order;
 
 		if (!(set & bit))
 			continue;
-		if (f.cwnd[k] > largest_w) {
-			largest_w = f.cwnd[k];
+		if (f->cwnd[k] > largest_w) {
+			largest_w = f->cwnd[k];
 			largest = 0;
 		}
-		if (f.cwnd[k] == largest_w)
+		if (f->cwnd[k] == largest_w)
 			largest |= bit;
 		l = NR_READ(c->path[k].word[0]);
-		order = best ? nr_olia_compare(l, f.srtt8[k], best_l, best_rtt) : 1;
+		order = nr_olia_compare(l, f->srtt8[k], best_l, best_rtt);
 		if (order > 0) {
 			best_l = l;
-			best_rtt = f.srtt8[k];
+			best_rtt = f->srtt8[k];
 			best = 0;
 		}
 		if (order >= 0)
 			best |= bit;
 	}
-	collected = best & ~largest;
+	return best | largest << 8;
+}
+
+NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
+{
+	nr_u32 sets, largest, collected;
+	struct nr_fx own, total;
+	struct nr_flows f;
+	nr_u64 share;
+	nr_s64 credit;
+
+	if (!nr_read_flows(c, set, &f))
+		return 0;
+	sets = nr_olia_sets(c, &f, set);
+	largest = sets >> 8;
+	collected = sets & ~largest & 0xff;
 
 	own = nr_fx_mul(f.rate[i & 7], f.inverse[i & 7]);
 	total = nr_fx_sum(f.rate);
