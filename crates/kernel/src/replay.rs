@@ -108,7 +108,7 @@ impl Replay {
 
     /// Runs the events, each of the path it stands with, and tells what each of them changed.
     /// Goes on from where the last call left the connection.
-    pub fn run(&mut self, events: &[(usize, Event)]) -> Result<Vec<Outcome>, Error> {
+    pub fn run(&mut self, events: &[(u32, Event)]) -> Result<Vec<Outcome>, Error> {
         let mut outcomes = Vec::with_capacity(events.len());
         for batch in events.chunks(STEPS) {
             self.load_steps(batch);
@@ -120,17 +120,17 @@ impl Replay {
 
     /// Runs at most [`STEPS`] events and tells how long they took together, by the kernel's clock
     /// around them. The loop that reads them is in it, writing down outcomes is not.
-    pub fn time(&mut self, events: &[(usize, Event)]) -> Result<Duration, Error> {
+    pub fn time(&mut self, events: &[(u32, Event)]) -> Result<Duration, Error> {
         assert!(events.len() <= STEPS, "{} events of at most {STEPS}", events.len());
         self.load_steps(events);
         self.execute("nr_time", events.len())
     }
 
-    fn load_steps(&mut self, events: &[(usize, Event)]) {
+    fn load_steps(&mut self, events: &[(u32, Event)]) {
         for (step, &(path, event)) in self.memory.step.iter_mut().zip(events) {
-            assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
+            assert!((path as usize) < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
             step.event = event;
-            step.path = path as u32;
+            step.path = path;
         }
     }
 

@@ -8,6 +8,8 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+
+#define NR_NOINLINE __attribute__((noinline))
 #include "nr.h"
 
 #define STEPS 1024 /* events of one run */
