@@ -107,3 +107,72 @@ impl Stream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    #[test]
+    fn segments_are_full_unless_the_data_ends() {
+        let mut stream = Stream::new(2500);
+        stream.acknowledge(0, 10_000);
+        stream.write_up_to(u64::MAX);
+        stream.take(MSS);
+        assert_eq!(stream.next_len(MSS, false), MSS);
+        stream.take(MSS);
+        // The buffer has 500 bytes left: they wait for more room, unless none would come.
+        assert_eq!((stream.next_len(MSS, false), stream.next_len(MSS, true)), (0, 500));
+        stream.acknowledge(1000, 10_000);
+        assert_eq!(stream.next_len(MSS, false), MSS);
+        stream.stop();
+        assert_eq!((stream.next_len(MSS, true), stream.is_drained()), (0, true));
+        stream.write_up_to(2300);
+        assert_eq!(stream.next_len(MSS, false), 300);
+    }
+
+    #[test]
+    fn the_window_holds_back_and_blocks() {
+        let mut stream = Stream::new(1 << 20);
+        stream.acknowledge(0, 2000);
+        stream.write_up_to(5000);
+        stream.take(MSS);
+        assert!(!stream.is_blocked());
+        stream.take(MSS);
+        assert_eq!((stream.next_len(MSS, true), stream.is_blocked()), (0, true));
+        stream.acknowledge(2000, 4000);
+        assert_eq!((stream.next_len(MSS, false), stream.is_blocked()), (MSS, false));
+    }
+
+    #[test]
+    fn a_message_that_does_not_fit_is_given_up() {
+        let mut stream = Stream::new(2500);
+        stream.acknowledge(0, 10_000);
+        for _ in 0..3 {
+            stream.write(1000);
+        }
+        stream.take(MSS);
+        stream.take(MSS);
+        assert!(stream.is_drained());
+    }
+
+    #[test]
+    fn what_arrived_meanwhile_is_not_reinjected() {
+        let mut stream = Stream::new(1 << 20);
+        stream.acknowledge(0, 10_000);
+        stream.write_up_to(10_000);
+        stream.take(MSS);
+        stream.take(MSS);
+        for dsn in [0, 1000] {
+            stream.reinject(Chunk { dsn, len: MSS, first_path: 1 });
+        }
+        stream.acknowledge(1000, 10_000);
+        assert_eq!(stream.next_reinjection().map(|chunk| chunk.dsn), Some(1000));
+        // A path with a smaller MSS takes it in two.
+        stream.take_reinjection(600);
+        assert_eq!(stream.next_reinjection().map(|c| (c.dsn, c.len)), Some((1600, 400)));
+        stream.take_reinjection(400);
+        assert!(stream.next_reinjection().is_none());
+    }
+}

@@ -10,6 +10,8 @@ mod recovery;
 pub(crate) mod rto;
 pub(crate) mod scoreboard;
 pub(crate) mod sender;
+#[cfg(test)]
+mod tests;
 
 /// A deadline that is not set.
 pub(crate) const NEVER: narrows_net::Nanos = narrows_net::Nanos::MAX;

@@ -144,6 +144,11 @@ mod tests {
         assert_eq!(rtt.srtt(), 150 * MS);
         // mdev 0 -> 400 ms: the variance term takes the largest deviation at once.
         assert!(rtt.rto() > 520 * MS, "{}", rtt.rto());
+        // Later round trips forget it, a quarter each.
+        for round in 100..200 {
+            rtt.sample(100 * MS, round + 1, round + 1);
+        }
+        assert!((300 * MS..302 * MS).contains(&rtt.rto()), "{}", rtt.rto());
     }
 
     #[test]

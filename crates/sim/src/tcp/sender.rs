@@ -235,6 +235,9 @@ impl Sender {
             }
         }
         self.retransmit_lost(wire);
+        if self.phase != Phase::Open {
+            self.check();
+        }
     }
 
     /// Growth is for windows that were the limit; and while segments wait behind a gap, only if

@@ -1,0 +1,192 @@
+//! A sender against acknowledgements written by hand.
+
+use narrows_laws::{Conn, State};
+use narrows_net::{LinkConfig, Nanos, Network, RouteId};
+
+use super::sender::Sender;
+use crate::packet::{Ack, Packet, Wire};
+
+const MS: Nanos = 1_000_000;
+const MSS: u32 = 1000;
+const RTT: Nanos = 100 * MS;
+
+/// A greedy sender whose packets go nowhere.
+struct Bench {
+    sender: Sender,
+    law: Conn,
+    network: Network<Packet>,
+    now: Nanos,
+    next: u64,
+}
+
+impl Bench {
+    /// After the handshake, the first window of 10 packets has left.
+    fn established() -> Bench {
+        let mut network = Network::new(1);
+        let link = network.add_link(LinkConfig::default()).expect("a valid link");
+        let route = network.add_route(&[link]).expect("a valid route");
+        assert_eq!(route, RouteId(0));
+        let mut bench = Bench {
+            sender: Sender::new(0, route, MSS, false),
+            law: Conn::new("reno".parse().expect("a known control")),
+            network,
+            now: 0,
+            next: 0,
+        };
+        bench.act(|sender, wire, _| sender.open(wire));
+        bench.now = RTT;
+        bench.act(|sender, wire, law| assert!(sender.on_syn_ack(0, wire, law)));
+        assert_eq!(bench.push(), 10);
+        bench
+    }
+
+    fn act<R>(&mut self, act: impl FnOnce(&mut Sender, &mut Wire, &mut Conn) -> R) -> R {
+        while self.network.advance(self.now).is_some() {}
+        let network = &mut self.network;
+        let mut wire = Wire { now: self.now, flow: 0, multipath: false, network };
+        act(&mut self.sender, &mut wire, &mut self.law)
+    }
+
+    /// Sends new data as far as the window allows; returns how many packets left, old or new,
+    /// since the last call.
+    fn push(&mut self) -> u64 {
+        while self.sender.has_room() {
+            let dsn = self.next;
+            self.next += u64::from(MSS);
+            self.act(|sender, wire, _| sender.send_new(dsn, MSS, wire));
+        }
+        self.sender.note_window_use();
+        std::mem::take(&mut self.sender.counters.sent_packets)
+    }
+
+    /// An acknowledgement up to packet `ack` with a SACK of packets `from..to`, 1 ms after the
+    /// last; returns how many packets leave.
+    fn ack(&mut self, ack: u64, from: u64, to: u64) -> u64 {
+        self.now += MS;
+        let bytes = |packets: u64| packets * u64::from(MSS);
+        let mut told = Ack { ack: bytes(ack), echo: self.now - RTT, ..Ack::default() };
+        if from < to {
+            told.sack[0] = (bytes(from - ack) as u32, bytes(to - ack) as u32);
+        }
+        self.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        self.push()
+    }
+
+    fn timeout(&mut self) -> u64 {
+        self.now = self.sender.deadline();
+        assert!(self.act(|sender, wire, law| sender.on_timer(wire, law)));
+        self.push()
+    }
+}
+
+/// Of ten packets the first is lost. Two SACKs release new packets, the third the retransmission;
+/// then PRR lets one leave for every two that arrive, down to ssthresh = 5. The law publishes the
+/// window after recovery from its beginning.
+#[test]
+fn recovery_from_one_loss() {
+    let mut bench = Bench::established();
+    bench.now += RTT;
+    let sent = [2, 3, 4, 5, 6, 7, 8, 9, 10].map(|to| {
+        let sent = bench.ack(0, 1, to);
+        if to >= 4 {
+            assert_eq!((bench.law.path(0).cwnd, bench.sender.ssthresh()), (5, 5));
+            // The timer starts with the retransmission, and anew while older packets arrive.
+            assert_eq!(bench.sender.deadline(), bench.now + bench.sender.rto());
+        }
+        sent
+    });
+    // 10 in flight; the limited transmits of RFC 3042 keep it there until the third SACK.
+    assert_eq!(sent, [1, 1, 1, 0, 1, 0, 1, 0, 0]);
+    assert_eq!(bench.sender.counters.retransmits, 1);
+    bench.now += RTT;
+    // The retransmission arrived, with all before it and the two that were sent meanwhile.
+    let sent = bench.ack(12, 0, 0);
+    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (5, 5));
+    assert_eq!(sent, 5 - 2, "the two that left in recovery are still out");
+    assert_eq!(bench.sender.in_flight(), 5);
+}
+
+/// The last but one packet is lost and the application has no more: one SACK is no proof, so the
+/// reordering timer, a quarter of the RTT, sends it again long before the retransmission timer.
+#[test]
+fn the_reordering_timer_repairs_a_tail() {
+    let mut bench = Bench::established();
+    bench.now += RTT;
+    let bytes = |packets: u64| packets * u64::from(MSS);
+    let told =
+        Ack { ack: bytes(8), echo: RTT, sack: [(MSS, 2 * MSS), (0, 0), (0, 0)], ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, false, wire, law));
+    assert_eq!((bench.sender.in_flight(), bench.sender.deadline()), (1, bench.now + RTT / 4));
+    bench.now = bench.sender.deadline();
+    assert!(!bench.act(|sender, wire, law| sender.on_timer(wire, law)));
+    let counters = &bench.sender.counters;
+    assert_eq!((counters.retransmits, counters.timeouts), (1, 0));
+    assert_eq!(bench.sender.in_flight(), 1);
+}
+
+/// All is lost: the timer sends the first packet alone, with a window of one. When it is lost too,
+/// the timer doubles and ssthresh stays.
+#[test]
+fn two_timeouts_of_one_episode_reduce_once() {
+    let mut bench = Bench::established();
+    assert_eq!(bench.sender.deadline() - bench.now, RTT + 200 * MS);
+    assert_eq!(bench.timeout(), 1);
+    assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
+    assert_eq!(bench.sender.deadline() - bench.now, 2 * (RTT + 200 * MS));
+    assert_eq!(bench.timeout(), 1);
+    assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
+    assert_eq!(bench.sender.in_flight(), 1);
+    // It arrives: slow start, two more of the lost packets. The timestamp gives a sample of the
+    // RTT although the packet was sent three times, and that ends the backoff.
+    bench.now += RTT;
+    assert_eq!(bench.ack(1, 0, 0), 2);
+    assert_eq!(bench.sender.deadline() - bench.now, RTT + 200 * MS);
+    assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (2, 2));
+}
+
+/// After a timeout a retransmission is lost again, and what was sent after it arrives: that is
+/// congestion of a later round trip, and recovery begins with a new reduction.
+#[test]
+fn a_retransmission_lost_after_a_timeout_begins_recovery() {
+    let mut bench = Bench::established();
+    bench.timeout();
+    for acked in [1, 3, 7] {
+        bench.now += RTT;
+        bench.ack(acked, 0, 0);
+    }
+    let before = bench.sender.ssthresh();
+    assert_eq!((bench.sender.cwnd(), before), (5, 5));
+    // Packets 7, 8 and 9 are out for the second time, and two new ones. 7 is lost again.
+    assert_eq!(bench.sender.in_flight(), 5);
+    bench.now += RTT;
+    let retransmits = bench.sender.counters.retransmits;
+    assert_eq!(bench.ack(7, 8, 12), 2, "packet 7 leaves for the third time, with a new one");
+    assert_eq!(bench.sender.counters.retransmits, retransmits + 1);
+    assert_eq!((bench.sender.ssthresh(), bench.sender.in_flight()), (2, 2));
+}
+
+/// What the law knows of the path: active while it carries data, failed after four timeouts in a
+/// row, active again with the first acknowledgement, idle when there is nothing more to send.
+#[test]
+fn the_law_is_told_the_state_of_the_path() {
+    let mut bench = Bench::established();
+    let state = |bench: &Bench| bench.law.path(0).state;
+    assert_eq!(state(&bench), State::Joining as u32);
+    bench.now += RTT;
+    bench.ack(1, 0, 0);
+    assert_eq!(state(&bench), State::Active as u32);
+    for _ in 0..3 {
+        bench.timeout();
+        assert_eq!(state(&bench), State::Active as u32);
+    }
+    bench.timeout();
+    assert_eq!(state(&bench), State::Failed as u32);
+    bench.now += RTT;
+    bench.ack(2, 0, 0);
+    bench.timeout();
+    assert_eq!(state(&bench), State::Active as u32);
+    let all = Ack { ack: bench.next, echo: bench.now, ..Ack::default() };
+    bench.now += RTT;
+    bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
+    assert_eq!(state(&bench), State::Idle as u32);
+}
