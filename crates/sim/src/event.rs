@@ -18,29 +18,27 @@ pub(crate) enum Target {
     Udp(u32),
 }
 
-/// Times in order; at the same time in the order they were set.
+/// Times in order; those at the same time in the order of their targets.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(Nanos, u64, Target)>>,
-    set: u64,
+    heap: BinaryHeap<Reverse<(Nanos, Target)>>,
 }
 
 impl Timers {
     /// Wakes `target` at `time`, unless that is never.
     pub fn set(&mut self, time: Nanos, target: Target) {
         if time != NEVER {
-            self.heap.push(Reverse((time, self.set, target)));
-            self.set += 1;
+            self.heap.push(Reverse((time, target)));
         }
     }
 
     /// The first time, [`NEVER`] if there is none.
     pub fn first(&self) -> Nanos {
-        self.heap.peek().map_or(NEVER, |Reverse((time, ..))| *time)
+        self.heap.peek().map_or(NEVER, |Reverse((time, _))| *time)
     }
 
     /// Takes the first.
     pub fn pop(&mut self) -> Option<(Nanos, Target)> {
-        self.heap.pop().map(|Reverse((time, _, target))| (time, target))
+        self.heap.pop().map(|Reverse(first)| first)
     }
 }

@@ -152,6 +152,16 @@ mod tests {
     }
 
     #[test]
+    fn a_falling_rtt_is_no_variance() {
+        let mut rtt = RttEstimator::default();
+        for round in 0..50 {
+            rtt.sample(1_000 * MS, round + 1, round + 1);
+        }
+        rtt.sample(200 * MS, 60, 60);
+        assert_eq!((rtt.srtt(), rtt.rto()), (900 * MS, 1_100 * MS));
+    }
+
+    #[test]
     fn each_expiry_doubles_the_timeout_up_to_two_minutes() {
         let mut rtt = RttEstimator::default();
         rtt.sample(50 * MS, 0, 0);
