@@ -158,7 +158,8 @@ mod tests {
             rtt.sample(1_000 * MS, round + 1, round + 1);
         }
         rtt.sample(200 * MS, 60, 60);
-        assert_eq!((rtt.srtt(), rtt.rto()), (900 * MS, 1_100 * MS));
+        assert_eq!(rtt.srtt(), 900 * MS);
+        assert!((1_100 * MS..1_101 * MS).contains(&rtt.rto()), "{}", rtt.rto());
     }
 
     #[test]
