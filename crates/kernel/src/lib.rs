@@ -15,6 +15,7 @@
 
 pub mod replay;
 
+use libbpf_rs::ProgramType;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -27,9 +28,9 @@ pub enum Unavailable {
     /// libbpf relocates against the kernel's types, and so will the congestion control.
     #[error("this kernel has no BTF (/sys/kernel/btf/vmlinux)")]
     NoBtf,
-    /// Needs Linux 5.17 for loops that the verifier walks once (bpf_loop).
-    #[error("this kernel has no BPF programs of type syscall with loops (Linux 5.17)")]
-    TooOld,
+    /// The programs need type syscall (Linux 5.14) and loops that the verifier walks once (5.17).
+    #[error("this kernel refuses BPF: no CAP_BPF here, locked down, or older than Linux 5.17")]
+    Refused,
 }
 
 /// Can BPF programs be loaded by this process in this kernel?
@@ -41,9 +42,11 @@ pub fn available() -> Result<(), Unavailable> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(Unavailable::NoBtf);
     }
+    // A refusal looks as a missing type does, and would pass for a helper that is there.
     let loops = libbpf_rs::libbpf_sys::BPF_FUNC_loop;
-    match libbpf_rs::ProgramType::Syscall.is_helper_supported(loops) {
-        Ok(true) => Ok(()),
-        _ => Err(Unavailable::TooOld),
+    let syscall = ProgramType::Syscall;
+    match (syscall.is_supported(), syscall.is_helper_supported(loops)) {
+        (Ok(true), Ok(true)) => Ok(()),
+        _ => Err(Unavailable::Refused),
     }
 }

@@ -1,7 +1,7 @@
 //! Recorded events through a control inside the kernel, as a BPF program of type syscall.
 //!
 //! The BPF side is `src/bpf/replay.bpf.c`. Everything it works on is one variable there, so that
-//! what goes in and comes out is one map value, [`Memory`].
+//! what goes in and comes out is one map value.
 
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, Program, ProgramInput};
@@ -107,7 +107,8 @@ impl Replay {
     }
 
     /// Runs the events, each of the path it stands with, and tells what each of them changed.
-    /// Goes on from where the last call left the connection.
+    /// Goes on from where the last call left the connection. Panics at a path of [`MAX_PATHS`] or
+    /// above.
     pub fn run(&mut self, events: &[(u32, Event)]) -> Result<Vec<Outcome>, Error> {
         let mut outcomes = Vec::with_capacity(events.len());
         for batch in events.chunks(STEPS) {
