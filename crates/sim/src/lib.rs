@@ -3,6 +3,56 @@
 //!
 //! A run is a function of configuration and seed: integer nanoseconds, seeded generators, no wall
 //! clock.
+//!
+//! ```
+//! use narrows_net::{Limit, LinkConfig, MILLISECOND, Nanos, Rate, SECOND};
+//! use narrows_sim::{ConnectionConfig, PathConfig, Scheduler, Sim, Source};
+//!
+//! // Two paths of 10 Mbit/s, each with a way back.
+//! let mut sim = Sim::new(1);
+//! let mut paths = vec![];
+//! for name in ["wifi", "lte"] {
+//!     let mut link = |rate| {
+//!         sim.add_link(LinkConfig {
+//!             name: name.into(),
+//!             rate,
+//!             delay: 10 * MILLISECOND,
+//!             limit: Limit::Packets(50),
+//!             ..LinkConfig::default()
+//!         })
+//!     };
+//!     let (there, back) = (link(Rate::Constant(10_000_000))?, link(Rate::Infinite)?);
+//!     paths.push(PathConfig {
+//!         name: name.into(),
+//!         forward: sim.add_route(&[there])?,
+//!         reverse: sim.add_route(&[back])?,
+//!     });
+//! }
+//! let connection = sim.add_connection(ConnectionConfig {
+//!     name: "download".into(),
+//!     multipath: true,
+//!     paths,
+//!     control: "olia".parse()?,
+//!     scheduler: Scheduler::MinRtt,
+//!     source: Source::File { bytes: 5_000_000 },
+//!     active: vec![(0, Nanos::MAX)],
+//!     send_buffer: 1 << 20,
+//!     recv_buffer: 1 << 20,
+//! });
+//! sim.run_until(10 * SECOND);
+//! // 5 MB at 20 Mbit/s, less the headers: 2.1 s, and some more for slow start.
+//! let completed = sim.connection(connection).completed.expect("the file arrived");
+//! assert!(completed > 2 * SECOND && completed < 3 * SECOND);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | where to look | |
+//! |---|---|
+//! | `sim`, `event` | the loop: packets that arrive, timers that expire |
+//! | `tcp` | a subflow: sender, receiver, and a file for each mechanism |
+//! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
+//! | `source`, `udp` | what applications write |
+//! | `packet` | what travels, and its size on the wire |
 
 mod config;
 mod event;
