@@ -15,7 +15,7 @@
 #include "laws/balia.h"
 #include "start/standard.h"
 
-#define NR_GROW_STEPS 4 /* packets a single event grows by with the rate worked out anew */
+#define NR_GROW_STEPS 5 /* times an event works its credit out anew: CUBIC's regions need 5 */
 #define NR_ACKED_MAX                                                                               \
 	(1u << 20) /* packets of one event that count: credit * this fits in 63 bits               \
 		    */
@@ -218,16 +218,34 @@ NR_INLINE nr_u32 nr_initial(nr_u32 start)
 	}
 }
 
-NR_INLINE void nr_joined(nr_u32 start, struct nr_conn *c, nr_u32 i, struct nr_private *p)
+/*
+ * Nothing of a path stays behind when it leaves, or comes: not in a sum, not as a detector's
+ * sample. Its debit is settled, as the packets are in another window already.
+ */
+NR_INLINE void nr_clear(struct nr_conn *c, nr_u32 i)
 {
 	struct nr_path *line = &c->path[i & 7];
 
-	*p = (struct nr_private){0};
+	NR_WRITE(line->state, NR_FREE);
+	NR_WRITE(line->srtt8_us, 0);
+	NR_WRITE(line->inflight, 0);
 	NR_WRITE(line->pacing_rate, 0);
 	NR_WRITE(line->bw, 0);
 	NR_WRITE(line->advice, NR_ADVICE_NONE);
 	NR_WRITE(line->word[0], 0);
 	NR_WRITE(line->word[1], 0);
+	NR_WRITE(c->record[i & 7][0].stamp, 0);
+	NR_WRITE(c->record[i & 7][1].stamp, 0);
+	nr_debit_apply(c, i, 1);
+	NR_WRITE(line->cwnd, 0);
+}
+
+NR_INLINE void nr_joined(nr_u32 start, struct nr_conn *c, nr_u32 i, struct nr_private *p)
+{
+	struct nr_path *line = &c->path[i & 7];
+
+	nr_clear(c, i);
+	*p = (struct nr_private){0};
 	NR_WRITE(line->generation, line->generation + 1);
 	nr_set_ssthresh(c, i, p, NR_SSTHRESH_MAX);
 	nr_set_cwnd(c, i, p, nr_initial(start));
@@ -297,19 +315,13 @@ NR_INLINE void nr_publish(struct nr_path *line, const struct nr_event *ev)
 NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i,
 			       struct nr_private *p, const struct nr_event *ev)
 {
-	struct nr_path *line = &c->path[i & 7];
-
-	if (ev->kind == NR_JOINED) {
-		NR_WRITE(line->srtt8_us, 0);
-		nr_debit_apply(c, i, 1); /* taken from the slot's last path */
-		nr_joined(start, c, i, p);
-	}
 	if (ev->kind == NR_LEFT) {
-		NR_WRITE(line->state, NR_FREE);
-		NR_WRITE(line->cwnd, 0);
+		nr_clear(c, i);
 		return;
 	}
-	nr_publish(line, ev);
+	if (ev->kind == NR_JOINED)
+		nr_joined(start, c, i, p);
+	nr_publish(&c->path[i & 7], ev);
 	nr_adopt(c, i, p, ev);
 	switch (ev->kind) {
 	case NR_ACKED:

@@ -171,6 +171,31 @@ fn growth_is_at_most_half_the_window_per_round_trip() {
 }
 
 #[test]
+fn a_stretch_acknowledgement_is_its_packets_in_every_region() {
+    // Short paths are Reno-friendly, with a = 9/17 and then 1; long ones cubic; those between go
+    // from one region into the other.
+    for rtt_us in (1..80).map(|ms| 1_000 * ms).chain([150_000, 300_000]) {
+        for w in [40, 100, 333] {
+            let mut stretch = after_loss_at(w, rtt_us);
+            let mut single = stretch.clone();
+            for round in 0..100 {
+                let stretches = single.conn.path(0).cwnd.div_ceil(7);
+                for part in 0..stretches {
+                    for _ in 0..7 {
+                        single.ack(0, 1);
+                    }
+                    stretch.ack(0, 7);
+                    let same = stretch.window(0) == single.window(0);
+                    assert!(same, "{rtt_us} us, from {w}: round {round}, part {part}");
+                    single.now_us += u64::from(rtt_us / stretches);
+                    stretch.now_us = single.now_us;
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn in_recovery_it_only_keeps_its_clock() {
     let mut host = after_loss_at(100, 100_000);
     let event = Event {

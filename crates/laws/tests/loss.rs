@@ -176,6 +176,28 @@ fn undo_brings_back_what_the_reduction_took() {
 }
 
 #[test]
+fn undo_counts_on_as_if_nothing_was_lost() {
+    // OLIA: 30 packets since the last loss, 500 before it; then a spurious one, and 40 more packets.
+    let mut host = Host::new(Control::OLIA);
+    host.avoiding(0, 100, 160_000, 500);
+    host.tell(0, EventKind::Recovery);
+    host.tell(0, EventKind::Recovered);
+    host.ack(0, 30);
+    let mut calm = host.clone();
+    calm.ack(0, 40);
+    host.tell(0, EventKind::Recovery);
+    let recovering =
+        Event { delivered: 40, flags: flag::IN_RECOVERY, ..host.event(0, EventKind::Acked) };
+    host.send(0, &recovering);
+    host.tell(0, EventKind::Undo);
+    for host in [&mut calm, &mut host] {
+        assert_eq!(host.conn.path(0).word[0], 500);
+        host.tell(0, EventKind::Recovery);
+        assert_eq!(host.conn.path(0).word[0], 70, "30 and 40 are one run without loss");
+    }
+}
+
+#[test]
 fn undo_returns_to_the_first_slow_start() {
     let mut host = Host::new(Control::RENO);
     host.tell(0, EventKind::Joined);
@@ -236,7 +258,8 @@ fn a_new_path_in_an_old_slot_knows_nothing_of_the_last() {
         host.avoiding_at(0, 100);
         host.ack(0, 50);
         host.tell(0, EventKind::Left);
-        assert_eq!(host.conn.path(0).state, State::Free as u32);
+        let line = host.conn.path(0);
+        assert_eq!((line.state, line.cwnd, line.srtt8_us, line.word), (0, 0, 0, [0, 0]));
         let joined = host.tell(0, EventKind::Joined);
         assert_eq!((joined.cwnd, joined.ssthresh), (10, SSTHRESH_MAX), "{control}");
         let line = host.conn.path(0);
