@@ -8,13 +8,17 @@ use narrows_lab::{Control, Edits, Error};
 
 /// Multipath congestion control: scenarios run, compared and told in tables.
 #[derive(Debug, Parser)]
-#[command(name = "narrows", version, after_help = "\
+#[command(
+    name = "narrows",
+    version,
+    after_help = "\
 Examples:
   narrows list                                         what there is
   narrows run sbd/nsb-2 --cc lia                       one run: two paths, two bottlenecks
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia --seeds 10
 
-`narrows COMMAND --help` has examples for each command.")]
+`narrows COMMAND --help` has examples for each command."
+)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -167,9 +171,8 @@ impl EditArgs {
             return Err(Error::input("--on", message));
         }
         let pair = |option: &str, form: &str, text: &String| {
-            let pair = text.split_once('=').filter(|(name, value)| {
-                !name.is_empty() && !value.is_empty()
-            });
+            let pair =
+                text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
             let message = format!("expected {form}, found \"{text}\"");
             pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .ok_or_else(|| Error::input(option, message))
@@ -187,5 +190,7 @@ impl EditArgs {
 /// # Errors
 /// There is none of that name.
 pub fn control(name: &str) -> Result<Control, Error> {
-    name.trim().parse().map_err(|error: narrows_lab::catalogue::Unknown| Error::input("--cc", error))
+    name.trim()
+        .parse()
+        .map_err(|error: narrows_lab::catalogue::Unknown| Error::input("--cc", error))
 }

@@ -114,8 +114,11 @@ fn progress(runs: u64) -> ProgressBar {
 fn write_run(output: &Output, case: &Case, run: &Finished) -> Result<(), Error> {
     let mut folder = format!("runs/{}", run.summary.scenario);
     if let Some(point) = &case.set {
-        let value: String =
-            point.value.chars().map(|c| if c.is_alphanumeric() || c == '.' { c } else { '_' }).collect();
+        let value: String = point
+            .value
+            .chars()
+            .map(|c| if c.is_alphanumeric() || c == '.' { c } else { '_' })
+            .collect();
         let _ = write!(folder, "/{}={value}", point.field);
     }
     let stem = format!("{folder}/{}/seed-{}", run.control, run.summary.seed);

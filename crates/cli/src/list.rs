@@ -23,7 +23,8 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
         }
     };
     if shows(What::Laws) {
-        let entries = catalogue::LAWS.map(|law| [law.name, law.about, law.source].map(String::from));
+        let entries =
+            catalogue::LAWS.map(|law| [law.name, law.about, law.source].map(String::from));
         section("laws", &entries);
     }
     if shows(What::Detectors) {

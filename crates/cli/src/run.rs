@@ -96,12 +96,8 @@ fn tell(run: &Run) -> String {
             );
         }
     }
-    let background: Vec<f64> = summary
-        .connections
-        .iter()
-        .filter(|c| !listed(&c.name))
-        .map(|c| c.goodput_mbps)
-        .collect();
+    let background: Vec<f64> =
+        summary.connections.iter().filter(|c| !listed(&c.name)).map(|c| c.goodput_mbps).collect();
     if !background.is_empty() {
         let total: f64 = background.iter().sum();
         let _ = writeln!(text, "{} background flows {total:17.2}", background.len());

@@ -181,8 +181,7 @@ pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
         let (field, value) = point.map(|point| (point.field, point.value)).unwrap_or_default();
         let seeds = row.seeds.to_string();
         let mut record = vec![row.scenario.clone(), field, value, row.cc.clone(), seeds];
-        for spread in
-            [row.goodput_mbps, row.ratio_to_tcp, row.jain, row.retransmits, row.queue_ms]
+        for spread in [row.goodput_mbps, row.ratio_to_tcp, row.jain, row.retransmits, row.queue_ms]
         {
             match spread {
                 Some(Spread { mean, ci95, median, q1, q3 }) => {

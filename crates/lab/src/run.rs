@@ -196,17 +196,22 @@ pub fn run(
         seed,
         duration_s: round(seconds(scenario.duration)),
         connections: connections.collect(),
-        links: scenario.links.iter().zip(&links).map(|(link, id)| {
-            let counters = sim.network().counters(*id);
-            let capacity = link.mean_rate() as f64 * seconds(scenario.duration);
-            LinkSummary {
-                name: link.config.name.clone(),
-                utilization: round(counters.bytes_sent as f64 * 8.0 / capacity),
-                drops: counters.dropped(),
-                mean_queue_ms: round(ms(counters.queue_delay.mean())),
-                p95_queue_ms: round(ms(counters.queue_delay.quantile(0.95))),
-            }
-        }).collect(),
+        links: scenario
+            .links
+            .iter()
+            .zip(&links)
+            .map(|(link, id)| {
+                let counters = sim.network().counters(*id);
+                let capacity = link.mean_rate() as f64 * seconds(scenario.duration);
+                LinkSummary {
+                    name: link.config.name.clone(),
+                    utilization: round(counters.bytes_sent as f64 * 8.0 / capacity),
+                    drops: counters.dropped(),
+                    mean_queue_ms: round(ms(counters.queue_delay.mean())),
+                    p95_queue_ms: round(ms(counters.queue_delay.quantile(0.95))),
+                }
+            })
+            .collect(),
         fairness: Fairness { jain: round(fairness(scenario, &goodput, &path_goodput)) },
     };
     let detail = scenario.test.map(|test| detail(scenario, &sim, &links, test, &samples[test]));

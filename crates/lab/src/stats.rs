@@ -63,11 +63,13 @@ fn student_t_975(df: usize) -> f64 {
     if let Some(t) = TABLE.get(df - 1) {
         return *t;
     }
-    // Expansion about the normal quantile z (Abramowitz and Stegun, 26.7.5), two terms.
+    // Expansion about the normal quantile z (Abramowitz and Stegun, 26.7.5), three terms.
     let (z, n) = (1.959964_f64, df as f64);
     let z3 = z * z * z;
-    let z5 = z3 * z * z;
-    z + (z3 + z) / (4.0 * n) + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
+    let (z5, z7) = (z3 * z * z, z3 * z3 * z);
+    z + (z3 + z) / (4.0 * n)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * n * n * n)
 }
 
 /// Quantile `p` of ascending values: type 7 of Hyndman and Fan (1996), the rule of R and NumPy.

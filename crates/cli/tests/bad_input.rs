@@ -1,0 +1,256 @@
+//! Bad input: each mistake is told in one line that names the place, with exit code 2, and leaves
+//! no file behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn narrows(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).output().unwrap()
+}
+
+/// Runs the command, which must fail as bad input does; returns the line it says.
+fn refused(args: &[&str]) -> String {
+    let output = narrows(args);
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?} says more than one line:\n{line}");
+    assert!(output.stdout.is_empty(), "{args:?} prints to standard output");
+    line.trim_end().strip_prefix("narrows: ").expect("the line begins with the program").to_owned()
+}
+
+/// A small scenario, valid as it is.
+const SMALL: &str = r#"name = "small"
+title = "One link"
+source = "test"
+warmup = "0 s"
+duration = "1 s"
+test = "a"
+
+[links.wire]
+rate = "10 Mbit/s"
+queue = "20 packets"
+
+[routes.way]
+links = ["wire"]
+rtt = "20 ms"
+
+[flows]
+a = { kind = "tcp", routes = ["way"], cc = "reno" }
+"#;
+
+/// The small scenario with `from` replaced by `to`, run; returns the line without the folder.
+fn broken(from: &str, to: &str) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("s.toml");
+    assert!(SMALL.contains(from), "{from}");
+    fs::write(&file, SMALL.replacen(from, to, 1)).unwrap();
+    let line = refused(&["run", file.to_str().unwrap()]);
+    line.replace(&format!("{}/", home.path().display()), "")
+}
+
+#[test]
+fn the_small_scenario_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("s.toml");
+    fs::write(&file, SMALL).unwrap();
+    let output = narrows(&["run", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn unknown_names_are_told_with_the_known_ones() {
+    assert_eq!(
+        refused(&["run", "sbd/nsb-2", "--cc", "oliaa"]),
+        "--cc: unknown law 'oliaa' (did you mean 'olia'?); there is: reno, cubic, lia, olia, balia"
+    );
+    assert_eq!(
+        refused(&["compare", "sbd/nsb-2", "--cc", "reno,olia+magic"]),
+        "--cc: unknown detector 'magic'; there is: shared, disjoint"
+    );
+    assert_eq!(
+        refused(&["run", "sbd/nsb-2", "--on", "mars"]),
+        "--on: unknown host \"mars\"; there is: sim"
+    );
+    assert_eq!(
+        broken("cc = \"reno\"", "cc = \"renoo\""),
+        "s.toml:17: flows.a.cc: unknown law 'renoo' (did you mean 'reno'?); there is: reno, cubic, \
+         lia, olia, balia"
+    );
+    assert_eq!(
+        broken("kind = \"tcp\"", "kind = \"sctp\""),
+        "s.toml:17: flows.a.kind: unknown variant `sctp`, expected one of `tcp`, `mptcp`, `udp`"
+    );
+}
+
+#[test]
+fn unknown_fields_and_units_are_told_with_their_line() {
+    let line = broken("queue = ", "queu = ");
+    assert!(
+        line.starts_with("s.toml:10: links.wire.queu: unknown field `queu`, expected"),
+        "{line}"
+    );
+    assert_eq!(
+        broken("10 Mbit/s", "10 Mb"),
+        "s.toml:9: links.wire.rate: expected a rate such as \"20 Mbit/s\" in one of bit/s, kbit/s, \
+         Mbit/s, Gbit/s, Tbit/s; found unit \"Mb\" in \"10 Mb\""
+    );
+    assert_eq!(
+        broken("\"20 ms\"", "20"),
+        "s.toml:14: routes.way.rtt: invalid type: integer `20`, expected a time such as \"20 ms\""
+    );
+    let line = broken("queue = \"20 packets\"", "queue = \"20 packets");
+    assert!(line.starts_with("s.toml:10: "), "{line}");
+}
+
+#[test]
+fn negative_and_absurd_numbers_are_refused() {
+    for (from, to, told) in [
+        ("\"20 ms\"", "\"-20 ms\"", "s.toml:14: routes.way.rtt: expected a time such as"),
+        ("\"10 Mbit/s\"", "\"0 Mbit/s\"", "s.toml:9: links.wire.rate: expected a rate"),
+        ("\"10 Mbit/s\"", "\"-1 Mbit/s\"", "s.toml:9: links.wire.rate: expected a rate"),
+        ("\"20 packets\"", "\"0 packets\"", "s.toml:10: links.wire.queue: expected a queue"),
+        ("\"20 packets\"", "\"1e99 packets\"", "s.toml:10: links.wire.queue: expected a queue"),
+        ("duration = \"1 s\"", "duration = \"0 s\"", "s.toml:5: duration: expected a time above"),
+        ("duration = \"1 s\"", "duration = \"999999 min\"", "s.toml:5: duration: expected a time"),
+        ("rtt = \"20 ms\"", "rtt = \"300 min\"", "small: link 'access': a delay"),
+        ("queue = ", "loss = \"150 %\"\nqueue = ", "s.toml:10: links.wire.loss: expected a share"),
+        ("queue = ", "mtu = \"20 B\"\nqueue = ", "s.toml:10: links.wire.mtu: expected 576 B"),
+        ("queue = ", "delay = \"30 ms\"\nqueue = ", "s.toml:15: routes.way.rtt: the links"),
+        ("cc = \"reno\"", "cc = \"reno\", recv_buffer = \"1 B\"", "s.toml:17: flows.a.recv_buffer"),
+        ("cc = \"reno\"", "cc = \"reno\", start = \"2 s\"", "s.toml:17: flows.a.start: expected"),
+    ] {
+        let line = broken(from, to);
+        assert!(line.starts_with(told), "{line}");
+    }
+    assert!(refused(&["run", "sbd/nsb-2", "--seed", "-1"]).starts_with("command line: "));
+    assert!(
+        refused(&["compare", "sbd/nsb-2", "--cc", "lia", "--seeds", "0"]).contains("'--seeds <K>'")
+    );
+    assert!(
+        refused(&["compare", "sbd/nsb-2", "--cc", "lia", "--jobs", "99999"])
+            .contains("at most 1024")
+    );
+}
+
+#[test]
+fn links_routes_and_flows_must_exist_and_be_used() {
+    for (from, to, told) in [
+        ("links = [\"wire\"]", "links = [\"wir\"]", "s.toml:13: routes.way.links.0: unknown link"),
+        ("routes = [\"way\"]", "routes = [\"wy\"]", "s.toml:17: flows.a.routes.0: unknown route"),
+        ("test = \"a\"", "test = \"b\"", "s.toml:6: test: unknown flow \"b\""),
+        (
+            "[routes.way]",
+            "[links.spare]\nrate = \"1 Mbit/s\"\n[routes.way]",
+            "s.toml:12: links.spare: no flow",
+        ),
+        ("[flows]", "[rivals]\nwire = \"b\"\n[flows]", "s.toml:17: rivals.wire: unknown flow"),
+        (
+            "[flows]",
+            "[[phases]]\nstart = \"0 s\"\ngroups = [[\"x\"]]\n[flows]",
+            "s.toml:18: phases.0.groups: \"x\" is no path",
+        ),
+    ] {
+        let line = broken(from, to);
+        assert!(line.starts_with(told), "{line}");
+    }
+}
+
+#[test]
+fn changes_on_the_command_line_are_told_by_their_option() {
+    let set = |change: &str| refused(&["run", "sbd/nsb-2", "--set", change]);
+    assert!(set("links.bottleneck1.rat=1 Mbit/s").contains("unknown field `rat`, expected"));
+    assert_eq!(
+        set("links.bottleneck9.rate=1 Mbit/s"),
+        "--set links.bottleneck9.rate=1 Mbit/s: no flow uses this link"
+    );
+    assert!(set("generator.disjoint.rate=fast").starts_with(
+        "--set generator.disjoint.rate=fast: expected a rate such as \"20 Mbit/s\", found \"fast\""
+    ));
+    assert_eq!(
+        set("generator.disjoint.paths=9"),
+        "--set generator.disjoint.paths=9: expected 1 to 8 paths, found 9"
+    );
+    assert_eq!(set("duration"), "--set: expected FIELD=VALUE, found \"duration\"");
+    assert!(set("phases.7.start=0 s").contains("expected an index below 1, found 7"));
+    let sweep = |range: &str| refused(&["compare", "sbd/nsb-2", "--cc", "lia", "--sweep", range]);
+    assert!(sweep("duration=1 s").starts_with("--sweep: expected FIELD=A..B:N"));
+    assert!(sweep("duration=1..5 s:1").contains("N in 2..=1000"));
+    assert!(sweep("nonsense=1..5 s:2").starts_with("--set nonsense=1 s: unknown field `nonsense`"));
+}
+
+#[test]
+fn traces_are_checked_to_the_line() {
+    let home = tempfile::tempdir().unwrap();
+    let trace = |name: &str, content: &[u8]| {
+        let file = home.path().join(name);
+        fs::write(&file, content).unwrap();
+        let option = format!("lte={}", file.display());
+        let line = refused(&["run", "phone/wifi-lte", "--trace", &option]);
+        line.rsplit_once(": ")
+            .map(|(place, fault)| (place.rsplit_once('/').unwrap().1.to_owned(), fault.to_owned()))
+    };
+    let told = |place: &str, fault: &str| Some((place.to_owned(), fault.to_owned()));
+    assert_eq!(trace("empty", b""), told("empty:1", "the trace is empty"));
+    assert_eq!(trace("order", b"5\n3\n"), told("order:2", "timestamps must not decrease"));
+    assert_eq!(
+        trace("binary", b"1\n\xff\xfe\n"),
+        told("binary:2", "not a whole number of milliseconds")
+    );
+    let line = trace("broken.gz", b"\x1f\x8b\x08\x00garbage").unwrap();
+    assert!(
+        line.0.starts_with("broken.gz: broken gzip") || line.0.starts_with("broken.gz"),
+        "{line:?}"
+    );
+
+    let line = refused(&["run", "phone/wifi-lte", "--trace", "lte=/nowhere/at.all"]);
+    assert!(line.contains("cannot read /nowhere/at.all"), "{line}");
+    let line = refused(&["run", "phone/wifi-lte", "--trace", "umts=x"]);
+    assert_eq!(line, "--trace umts=x: the scenario lists no link \"umts\"");
+}
+
+#[test]
+fn missing_files_are_told() {
+    let line = refused(&["run", "no/such.toml"]);
+    assert!(line.starts_with("no/such.toml: cannot read: "), "{line}");
+    let line = refused(&["run", "no-such"]);
+    assert!(line.starts_with("no-such: no such file and no shipped scenario"), "{line}");
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("binary.toml");
+    fs::write(&file, b"\xff\xfe").unwrap();
+    assert!(refused(&["run", file.to_str().unwrap()]).contains("not a text file"));
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_written_is_told_before_the_run() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    let under = file.join("out");
+    for command in
+        [vec!["run", "sbd/nsb-2", "--out"], vec!["compare", "sbd/nsb-2", "--cc", "lia", "--out"]]
+    {
+        let mut args = command;
+        args.push(under.to_str().unwrap());
+        let line = refused(&args);
+        assert!(line.contains("cannot make this folder"), "{line}");
+    }
+    assert_eq!(entries(home.path()), ["file"]);
+    assert_eq!(fs::read(&file).unwrap(), b"mine");
+}
+
+#[test]
+fn mistakes_of_the_command_line_are_one_line_too() {
+    assert!(refused(&["run"]).starts_with("command line: "));
+    assert!(refused(&["fly"]).contains("unrecognized subcommand 'fly'"));
+    assert!(refused(&["run", "sbd/nsb-2", "--fast"]).contains("unexpected argument '--fast'"));
+    assert!(refused(&["list", "birds"]).contains("invalid value 'birds'"));
+    assert!(refused(&["compare", "sbd/nsb-2"]).contains("--cc"));
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,197 @@
+//! What the commands print and write.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Runs the command, which must succeed quietly; returns its standard output.
+fn narrows(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {told}");
+    assert_eq!(told, "", "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A short run of a shipped scenario.
+const SHORT: [&str; 4] = ["--set", "warmup=1 s", "--set", "duration=2 s"];
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn list_shows_all_there_is() {
+    let all = narrows(&["list"]);
+    for name in
+        ["laws", "balia", "detectors", "disjoint", "scenarios", "sbd/sb-5", "phone/wifi-lte"]
+    {
+        assert!(all.contains(name), "{name}");
+    }
+    let laws = narrows(&["list", "laws"]);
+    assert!(laws.contains("RFC 9438") && !laws.contains("sbd/"));
+}
+
+#[test]
+fn help_has_examples_and_completions_are_made() {
+    for command in ["run", "compare", "completions"] {
+        assert!(narrows(&[command, "--help"]).contains("Example"), "{command}");
+    }
+    assert!(narrows(&["--help"]).contains("Examples:"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(narrows(&["completions", shell]).contains("narrows"), "{shell}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_links_flows_and_size() {
+    let text = narrows(&["run", "sbd/nsb-2", "--dry-run"]);
+    assert!(text.contains("bottleneck2: 20 Mbit/s, delay 5 ms, droptail 35 packets, MTU 1500"));
+    assert!(text.contains("mptcp: mptcp olia, greedy, over path1 (RTT 20 ms, bottleneck1), path2"));
+    assert!(text.contains("tcp2: tcp reno, greedy, over path2 (RTT 20 ms, bottleneck2) (rival on"));
+    assert!(text.contains("background flows"));
+    assert!(text.contains("million transmissions"));
+}
+
+#[test]
+fn a_summary_has_exactly_the_documented_fields() {
+    let mut args = vec!["run", "sbd/nsb-2", "--cc", "lia", "--seed", "3", "--json"];
+    args.extend(SHORT);
+    let summary: Value = serde_json::from_str(&narrows(&args)).unwrap();
+    assert_eq!(
+        keys(&summary),
+        ["cc", "connections", "duration_s", "fairness", "host", "links", "scenario", "seed"]
+    );
+    assert_eq!(summary["scenario"], "sbd/nsb-2");
+    assert_eq!(summary["cc"], "lia");
+    assert_eq!(summary["host"], "sim");
+    assert_eq!(summary["seed"], 3);
+    assert_eq!(summary["duration_s"], 2.0);
+    let mptcp = &summary["connections"][0];
+    assert_eq!(
+        keys(mptcp),
+        [
+            "cc",
+            "completion_s",
+            "goodput_mbps",
+            "kind",
+            "name",
+            "paths",
+            "ratio_to_tcp",
+            "retransmits"
+        ]
+    );
+    assert_eq!(
+        keys(&mptcp["paths"][0]),
+        [
+            "goodput_mbps",
+            "mean_cwnd_packets",
+            "mean_srtt_ms",
+            "name",
+            "p95_srtt_ms",
+            "ratio_to_tcp",
+            "retransmits"
+        ]
+    );
+    assert_eq!(
+        keys(&summary["links"][0]),
+        ["drops", "mean_queue_ms", "name", "p95_queue_ms", "utilization"]
+    );
+    assert_eq!(keys(&summary["fairness"]), ["jain"]);
+
+    // The ratio is over the sum of the rivals: tcp1 on one bottleneck, tcp2 on the other.
+    let goodput = |index: usize| summary["connections"][index]["goodput_mbps"].as_f64().unwrap();
+    let ratio = mptcp["ratio_to_tcp"].as_f64().unwrap();
+    assert!((ratio - goodput(0) / (goodput(1) + goodput(2))).abs() < 1e-5, "{ratio}");
+    let path = mptcp["paths"][1]["ratio_to_tcp"].as_f64().unwrap();
+    let own = mptcp["paths"][1]["goodput_mbps"].as_f64().unwrap();
+    assert!((path - own / goodput(2)).abs() < 1e-5, "{path}");
+    // A rival has no ratio to itself.
+    assert!(summary["connections"][1]["ratio_to_tcp"].is_null());
+}
+
+#[test]
+fn a_run_writes_its_summary_and_a_series_with_units() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let mut args = vec!["run", "sbd/sb-2", "--json", "--out", out.to_str().unwrap()];
+    args.extend(SHORT);
+    let shown = narrows(&args);
+    assert_eq!(fs::read_to_string(out.join("summary.json")).unwrap(), shown);
+    let series = fs::read_to_string(out.join("series.csv")).unwrap();
+    let mut lines = series.lines();
+    assert_eq!(
+        lines.next(),
+        Some(
+            "time_s,connection,path,cwnd_packets,ssthresh_packets,srtt_ms,inflight_packets,\
+             goodput_mbps,queue_ms"
+        )
+    );
+    // Three paths (two of the multipath connection, one of the rival), 3 s, ten samples a second.
+    assert_eq!(lines.count(), 3 * 30);
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 2, "no temporary files are left");
+}
+
+#[test]
+fn a_comparison_answers_first_and_gives_rows() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let base = ["compare", "sbd/nsb-2", "sbd/sb-2", "--cc", "reno,lia", "--seeds", "2"];
+    let with = |more: &[&str]| narrows(&[&base[..], &SHORT, more].concat());
+
+    let text = with(&["--out", out.to_str().unwrap()]);
+    assert!(text.starts_with("Where every path has a bottleneck of its own (sbd/nsb-2), the"));
+    assert!(text.lines().all(|line| line.chars().count() <= 100 || line.contains("narrows ")));
+    assert!(text.contains("sbd/sb-2: Two paths through one shared bottleneck; 2 runs each"));
+    assert_eq!(text.split("\nNext:\n").nth(1).unwrap().lines().count(), 3);
+    for file in ["report.txt", "rows.csv", "rows.json", "runs/sbd/sb-2/lia/seed-2.json"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    assert!(out.join("runs/sbd/nsb-2/reno/seed-1.csv").is_file());
+
+    let json = with(&["--json"]);
+    assert_eq!(fs::read_to_string(out.join("rows.json")).unwrap(), json);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(keys(&json), ["rows"]);
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(
+        keys(&rows[0]),
+        [
+            "cc",
+            "goodput_mbps",
+            "jain",
+            "queue_ms",
+            "ratio_to_tcp",
+            "retransmits",
+            "scenario",
+            "seeds"
+        ]
+    );
+    assert_eq!(keys(&rows[0]["ratio_to_tcp"]), ["ci95", "mean", "median", "q1", "q3"]);
+    assert_eq!((&rows[1]["scenario"], &rows[1]["cc"]), (&"sbd/nsb-2".into(), &"lia".into()));
+    assert_eq!(rows[1]["seeds"], 2);
+
+    let csv = with(&["--csv"]);
+    assert!(csv.starts_with("scenario,set_field,set_value,cc,seeds,goodput_mbps_mean,"));
+    assert_eq!(csv.lines().count(), 5);
+
+    // The number of threads changes nothing.
+    assert_eq!(with(&["--csv", "--jobs", "1"]), with(&["--csv", "--jobs", "3"]));
+}
+
+#[test]
+fn a_sweep_runs_each_value_of_a_field() {
+    let mut args = vec!["compare", "sbd/nsb-2", "--cc", "reno", "--seeds", "1", "--json"];
+    args.extend(["--sweep", "links.bottleneck1.rate=5..20 Mbit/s:4"]);
+    args.extend(SHORT);
+    let json: Value = serde_json::from_str(&narrows(&args)).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let values: Vec<&str> = rows.iter().map(|row| row["set"]["value"].as_str().unwrap()).collect();
+    assert_eq!(values, ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s", "20 Mbit/s"]);
+    let goodput = |row: &Value| row["goodput_mbps"]["mean"].as_f64().unwrap();
+    assert!(goodput(&rows[0]) < goodput(&rows[3]), "a faster link carries more");
+}

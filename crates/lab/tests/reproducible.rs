@@ -1,0 +1,57 @@
+//! The same scenario and seed give the same bytes: on any machine (a committed hash) and with any
+//! number of threads.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use narrows_lab::{Case, Control, Edits, Plan, Scenario, compare, load, run, series};
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of the summary and the series of seed 7. Any change of laws, network, simulator or
+/// metrics that changes a single bit of a result changes it; if the change is meant, put here what
+/// the test prints and say in the commit why results differ.
+const GOLDEN: &str = "577f804263a34651494f81ac1334668cb575dbeaa23a694d6c77419e43a8db81";
+
+fn golden() -> Scenario {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.toml");
+    load(file.to_str().unwrap(), &Edits::default()).unwrap()
+}
+
+/// The result files of a run.
+fn bytes(scenario: &Scenario, control: Option<Control>, seed: u64) -> Vec<u8> {
+    let run = run(scenario, control, seed, true, &AtomicBool::new(false)).unwrap();
+    let mut bytes = serde_json::to_vec_pretty(&run.summary).unwrap();
+    series::write_csv(&run.series, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_run_gives_the_bytes_it_gave_when_it_was_committed() {
+    let bytes = bytes(&golden(), None, 7);
+    let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hash, GOLDEN, "results differ from the committed ones, see the note at GOLDEN");
+}
+
+#[test]
+fn seed_and_law_change_a_run_and_nothing_else_does() {
+    let scenario = golden();
+    let first = bytes(&scenario, None, 1);
+    assert_eq!(first, bytes(&scenario, None, 1));
+    assert_eq!(first, bytes(&scenario, Some(Control::OLIA), 1));
+    assert_ne!(first, bytes(&scenario, None, 2));
+    assert_ne!(first, bytes(&scenario, Some(Control::LIA), 1));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let cases = [Case { scenario: golden(), set: None }];
+    let controls = [Control::RENO, Control::LIA];
+    let with = |jobs| {
+        let plan = Plan { cases: &cases, controls: &controls, seeds: 4, jobs, series: true };
+        let finished = compare(plan, &AtomicBool::new(false), &|| ()).unwrap();
+        finished.into_iter().map(|run| (run.control, run.summary, run.series)).collect::<Vec<_>>()
+    };
+    let one = with(1);
+    assert_eq!(one.len(), 8);
+    assert!(one == with(3), "three threads give other results than one");
+}

@@ -1,0 +1,103 @@
+//! The shipped scenarios are what their sources say.
+
+use narrows_lab::{Bound, Control, Edits, FlowKind, Scenario, load, shipped};
+use narrows_net::{Limit, MILLISECOND, SECOND};
+use narrows_sim::Source;
+
+fn scenario(name: &str) -> Scenario {
+    load(name, &Edits::default()).unwrap()
+}
+
+#[test]
+fn every_shipped_scenario_loads_and_names_its_source() {
+    let all = shipped();
+    assert_eq!(all.len(), 9);
+    for one in all {
+        let loaded = scenario(one.name);
+        assert_eq!(loaded.name, one.name);
+        assert!(!loaded.source.is_empty() && !loaded.title.is_empty());
+        assert!(loaded.test.is_some() && !loaded.rivals.is_empty() && !loaded.phases.is_empty());
+    }
+}
+
+/// MPTCP-SBD, Section IV-A: 20 Mbit/s, 20 ms, droptail of 35 packets, 120 s.
+#[test]
+fn the_sbd_networks_are_those_of_the_paper() {
+    for n in 2..=5 {
+        for (kind, bottlenecks) in [("nsb", n), ("sb", 1)] {
+            let scenario = scenario(&format!("sbd/{kind}-{n}"));
+            assert_eq!(scenario.duration, 120 * SECOND);
+            assert_eq!(scenario.links.len(), bottlenecks);
+            for link in &scenario.links {
+                assert_eq!(link.mean_rate(), 20_000_000);
+                assert_eq!(link.config.limit, Limit::Packets(35));
+            }
+            let test = &scenario.flows[scenario.test.unwrap()];
+            assert_eq!((test.kind, test.paths.len()), (FlowKind::Mptcp, n));
+            assert!(test.paths.iter().all(|path| path.rtt == 20 * MILLISECOND));
+            assert_eq!(scenario.rivals.len(), bottlenecks);
+            for rival in &scenario.rivals {
+                let flow = &scenario.flows[rival.flow];
+                assert_eq!((flow.control, flow.source), (Some(Control::RENO), Source::Greedy));
+                assert_eq!(flow.paths[0].rtt, 20 * MILLISECOND);
+            }
+            let groups = &scenario.phases[0].groups;
+            assert_eq!(groups.len(), bottlenecks, "NSB: a group per path, SB: one");
+        }
+    }
+    let published = scenario("sbd/nsb-2");
+    let published = published.published(Control::BALIA).unwrap();
+    assert_eq!((published.ratio_to_tcp, published.bound), (0.6, Bound::About));
+}
+
+/// The stated rule: rate-limited TCP and on/off UDP each offer a quarter of each link.
+#[test]
+fn the_background_offers_half_of_each_link() {
+    let scenario = scenario("sbd/nsb-3");
+    for link in 0..3 {
+        let (mut tcp, mut udp) = (0.0, 0.0);
+        let crosses = |links: &[usize]| links == [link];
+        for flow in scenario.flows.iter().filter(|f| f.background && crosses(&f.paths[0].links)) {
+            let rtt = flow.paths[0].rtt;
+            assert!((20 * MILLISECOND..=80 * MILLISECOND).contains(&rtt), "{rtt}");
+            // Sizes have a mean of 1000 B.
+            match flow.source {
+                Source::Rate { mean_pps, .. } => tcp += mean_pps * 8000.0,
+                Source::OnOff { pps, on_mean_s, off_mean_s, .. } => {
+                    assert!((50.0..=150.0).contains(&pps) && (1.0..=5.0).contains(&on_mean_s));
+                    udp += pps * 8000.0 * on_mean_s / (on_mean_s + off_mean_s);
+                }
+                _ => assert_eq!(flow.source, Source::Greedy),
+            }
+        }
+        assert!((tcp - 5e6).abs() < 0.6e6, "{tcp}");
+        assert!((udp - 5e6).abs() < 0.4e6, "{udp}");
+    }
+}
+
+#[test]
+fn the_default_buffer_is_twice_the_rates_times_the_largest_rtt() {
+    let scenario = scenario("sbd/nsb-2");
+    let test = &scenario.flows[scenario.test.unwrap()];
+    // 2 x 40 Mbit/s x (20 ms + 1.8 ms of jitter + 35 packets of 0.6 ms in the queue).
+    let bytes = 2.0 * 40e6 / 8.0 * (0.020 + 0.0018 + 0.021);
+    assert_eq!(test.recv_buffer, bytes as u64);
+    assert_eq!(test.send_buffer, test.recv_buffer);
+}
+
+#[test]
+fn a_recorded_trace_replaces_the_shipped_one() {
+    use std::io::Write;
+    let file = std::env::temp_dir().join(format!("narrows-trace-{}.gz", std::process::id()));
+    let out = std::fs::File::create(&file).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+    gzip.write_all(b"1\n2\n3\n4\n").unwrap();
+    gzip.finish().unwrap();
+    let edits = Edits { traces: vec![("lte".into(), file.clone())], ..Edits::default() };
+    let loaded = load("phone/wifi-lte", &edits);
+    std::fs::remove_file(file).unwrap();
+    // One packet of 1504 bytes each millisecond.
+    let loaded = loaded.unwrap();
+    let lte = loaded.links.iter().find(|link| link.config.name == "lte").unwrap();
+    assert_eq!(lte.mean_rate(), 12_032_000);
+}
