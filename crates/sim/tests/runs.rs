@@ -48,6 +48,7 @@ proptest! {
         bytes in 1u64..2_000_000,
         buffer in 20_000u64..200_000,
         round_robin in any::<bool>(),
+        always_mptcp in any::<bool>(),
         law in prop::sample::select(vec!["reno", "cubic", "lia", "olia", "balia"]),
         seed in any::<u64>(),
     ) {
@@ -63,6 +64,7 @@ proptest! {
             paths.push(path(&mut sim, &[forward], &[back]));
         }
         let mut config = file(bytes, paths);
+        config.multipath |= always_mptcp;
         config.control = control(law);
         config.send_buffer = buffer;
         config.recv_buffer = buffer;
