@@ -30,7 +30,10 @@ typedef long long nr_s64;
 #define NR_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define NR_WRITE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 
-/* Keeps the load before it ahead of the load after it. */
+/*
+ * Keeps the load before it ahead of the load after it. BPF has no such instruction: there it holds
+ * the compiler only, which is enough on x86.
+ */
 #ifdef __BPF__
 #define NR_READ_BARRIER() __asm__ volatile("" ::: "memory")
 #else

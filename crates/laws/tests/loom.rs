@@ -87,12 +87,13 @@ fn nothing_is_taken_twice_and_nothing_is_lost() {
 #[test]
 fn a_settlement_between_a_takers_read_and_its_swap_does_not_deceive_it() {
     // ABA: the second taker puts the same amount back that the first one saw before the settlement.
+    // And the window is never seen before a settlement with the debit after it.
     loom::model(|| {
         let line = Line::new(13);
         assert_eq!(line.take(5, 3), 5);
         let slow = {
             let line = line.clone();
-            thread::spawn(move || line.take(5, 3))
+            thread::spawn(move || line.take(10, 3))
         };
         let cwnd = line.apply(13);
         let fast = line.take(5, 3);
