@@ -28,6 +28,14 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         }
     }
     let cases = cases(args)?;
+    for (index, case) in cases.iter().enumerate() {
+        let same =
+            |other: &Case| other.scenario.name == case.scenario.name && other.set == case.set;
+        if cases[..index].iter().any(same) {
+            let message = "two scenarios of this name; their results would be one";
+            return Err(Error::input(&case.scenario.name, message));
+        }
+    }
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let stop = stop::on_signal()?;
 

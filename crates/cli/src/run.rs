@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use narrows_lab::{Error, Output, Run, describe, load, run as run_scenario, series};
+use narrows_lab::{Error, Output, Run, Scenario, describe, load, run as run_scenario, series};
 
 use crate::args::{RunArgs, Series, control};
 use crate::{print, stop};
@@ -22,7 +22,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let stop = stop::on_signal()?;
     let result = run_scenario(&scenario, control, args.seed, output.is_some(), &stop)?;
     let json = json(&result.summary);
-    let mut text = if args.json { json.clone() } else { tell(&result) };
+    let mut text = if args.json { json.clone() } else { tell(&scenario, &result) };
     if let Some(output) = output {
         output.write("summary.json", |to| to.write_all(json.as_bytes()))?;
         let name = match args.series {
@@ -55,7 +55,7 @@ pub fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// The summary for people: the listed connections, then the links.
-fn tell(run: &Run) -> String {
+fn tell(scenario: &Scenario, run: &Run) -> String {
     let summary = &run.summary;
     let mut text = format!(
         "{} under {}, seed {}, {} s analysed\n\n",
@@ -70,8 +70,12 @@ fn tell(run: &Run) -> String {
         "{:14} {:6} {:8} {:>7} {:>7} {:>6} {:>6} {:>8} {:>8}",
         "connection", "kind", "cc", "Mbit/s", "ratio", "retx", "cwnd", "srtt ms", "p95 ms"
     );
-    let listed = |name: &str| !name.starts_with("bg-");
-    for connection in summary.connections.iter().filter(|c| listed(&c.name)) {
+    let mut background = Vec::new();
+    for (flow, connection) in scenario.flows.iter().zip(&summary.connections) {
+        if flow.background {
+            background.push(connection.goodput_mbps);
+            continue;
+        }
         let _ = writeln!(
             text,
             "{:14} {:6} {:8} {:7.2} {:>7} {:6}",
@@ -96,8 +100,6 @@ fn tell(run: &Run) -> String {
             );
         }
     }
-    let background: Vec<f64> =
-        summary.connections.iter().filter(|c| !listed(&c.name)).map(|c| c.goodput_mbps).collect();
     if !background.is_empty() {
         let total: f64 = background.iter().sum();
         let _ = writeln!(text, "{} background flows {total:17.2}", background.len());

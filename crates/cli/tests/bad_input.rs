@@ -113,7 +113,7 @@ fn negative_and_absurd_numbers_are_refused() {
         ("\"20 packets\"", "\"1e99 packets\"", "s.toml:10: links.wire.queue: expected a queue"),
         ("duration = \"1 s\"", "duration = \"0 s\"", "s.toml:5: duration: expected a time above"),
         ("duration = \"1 s\"", "duration = \"999999 min\"", "s.toml:5: duration: expected a time"),
-        ("rtt = \"20 ms\"", "rtt = \"300 min\"", "small: link 'access': a delay"),
+        ("rtt = \"20 ms\"", "rtt = \"300 min\"", "s.toml:14: routes.way.rtt: an RTT"),
         ("queue = ", "loss = \"150 %\"\nqueue = ", "s.toml:10: links.wire.loss: expected a share"),
         ("queue = ", "mtu = \"20 B\"\nqueue = ", "s.toml:10: links.wire.mtu: expected 576 B"),
         ("queue = ", "delay = \"30 ms\"\nqueue = ", "s.toml:15: routes.way.rtt: the links"),
@@ -138,6 +138,7 @@ fn links_routes_and_flows_must_exist_and_be_used() {
     for (from, to, told) in [
         ("links = [\"wire\"]", "links = [\"wir\"]", "s.toml:13: routes.way.links.0: unknown link"),
         ("routes = [\"way\"]", "routes = [\"wy\"]", "s.toml:17: flows.a.routes.0: unknown route"),
+        ("name = \"small\"", "name = \"../small\"", "s.toml:1: name: expected letters"),
         ("test = \"a\"", "test = \"b\"", "s.toml:6: test: unknown flow \"b\""),
         (
             "[routes.way]",
@@ -246,6 +247,10 @@ fn mistakes_of_the_command_line_are_one_line_too() {
     assert!(refused(&["run", "sbd/nsb-2", "--fast"]).contains("unexpected argument '--fast'"));
     assert!(refused(&["list", "birds"]).contains("invalid value 'birds'"));
     assert!(refused(&["compare", "sbd/nsb-2"]).contains("--cc"));
+    assert_eq!(
+        refused(&["compare", "sbd/nsb-2", "sbd/nsb-2", "--cc", "lia"]),
+        "sbd/nsb-2: two scenarios of this name; their results would be one"
+    );
 }
 
 fn entries(folder: &Path) -> Vec<String> {

@@ -142,3 +142,60 @@ fn wrap(text: &str, width: usize) -> String {
     lines.push('\n');
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Detail;
+    use crate::stats::Spread;
+    use crate::{Edits, load};
+
+    /// The answer to a comparison of sbd/nsb-2 and sbd/sb-2 in which these were the ratios of LIA
+    /// and Reno on the first and on the second.
+    fn answer_to(nsb: [f64; 2], sb: [f64; 2]) -> String {
+        let case = |name| Case { scenario: load(name, &Edits::default()).unwrap(), set: None };
+        let cases = [case("sbd/nsb-2"), case("sbd/sb-2")];
+        let row = |case: usize, control: Control, ratio: f64| Row {
+            scenario: cases[case].scenario.name.clone(),
+            set: None,
+            cc: control.to_string(),
+            seeds: 1,
+            goodput_mbps: None,
+            ratio_to_tcp: Spread::of(&[ratio]),
+            jain: None,
+            retransmits: None,
+            queue_ms: None,
+            detail: Detail::default(),
+            control,
+            case,
+        };
+        let rows = [
+            row(0, Control::LIA, nsb[0]),
+            row(0, Control::RENO, nsb[1]),
+            row(1, Control::LIA, sb[0]),
+            row(1, Control::RENO, sb[1]),
+        ];
+        answer(&cases, &rows).replace('\n', " ")
+    }
+
+    #[test]
+    fn the_papers_figure_makes_the_case_for_detection() {
+        let told = answer_to([0.6, 1.0], [1.0, 2.0]);
+        assert!(told.contains("the coupled laws get 0.60 times"), "{told}");
+        assert!(told.contains("the uncoupled 1.00: there coupling gives away 40 %."), "{told}");
+        assert!(told.contains("uncoupled laws take 2.00 times TCP's part"), "{told}");
+        assert!(told.contains("so coupling shares fairly."), "{told}");
+        assert!(told.ends_with("has to be detected. "), "{told}");
+    }
+
+    #[test]
+    fn a_table_that_says_otherwise_is_told_as_it_is() {
+        let told = answer_to([0.98, 1.0], [1.0, 2.0]);
+        assert!(told.contains("coupling costs little or nothing (2 %)"), "{told}");
+        assert!(told.contains("it makes no case for detecting bottlenecks"), "{told}");
+        let told = answer_to([0.6, 1.0], [1.5, 2.0]);
+        assert!(told.contains("nearer to TCP's part, but not at it"), "{told}");
+        let told = answer_to([0.6, 1.0], [1.1, 1.1]);
+        assert!(told.contains("makes no case for detecting"), "{told}");
+    }
+}

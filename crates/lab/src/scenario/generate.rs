@@ -1,7 +1,7 @@
 //! Generators: topologies that are made rather than listed.
 
 use super::Fault;
-use super::file::{Bottlenecks, File, Generator, Link, Route};
+use super::file::{Bottlenecks, File, Generator};
 
 /// Most paths of a connection (the laws' table of paths).
 const MAX_PATHS: usize = narrows_laws::MAX_PATHS;
@@ -22,7 +22,7 @@ pub fn expand(file: &mut File) -> Result<(), Fault> {
     }
     let Bottlenecks { rate, delay, queue, rtt, .. } = common;
     for n in 1..=bottlenecks {
-        let link = file.links.entry(format!("bottleneck{n}")).or_insert_with(Link::default);
+        let link = file.links.entry(format!("bottleneck{n}")).or_default();
         if link.trace.is_none() {
             link.rate.get_or_insert(rate);
         }
@@ -30,7 +30,7 @@ pub fn expand(file: &mut File) -> Result<(), Fault> {
         link.queue.get_or_insert(queue);
     }
     for n in 1..=common.paths {
-        let route = file.routes.entry(format!("path{n}")).or_insert_with(Route::default);
+        let route = file.routes.entry(format!("path{n}")).or_default();
         route.links.get_or_insert_with(|| vec![format!("bottleneck{}", n.min(bottlenecks))]);
         route.rtt.get_or_insert(rtt);
     }

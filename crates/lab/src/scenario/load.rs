@@ -157,10 +157,7 @@ fn set(table: &mut toml::Table, field: &str, value: Value) -> Result<(), String>
     for key in parents {
         at = step(at, key)?;
     }
-    match at {
-        Value::Array(_) => *step(at, last)? = value,
-        _ => *step(at, last)? = value,
-    }
+    *step(at, last)? = value;
     if let Value::Table(changed) = root {
         *table = changed;
     }

@@ -17,6 +17,10 @@ pub type FindTrace<'a> = &'a dyn Fn(&str) -> Result<Arc<Trace>, String>;
 
 /// Resolves and checks `file`.
 pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault> {
+    if !is_name(&file.name) {
+        let message = "expected letters, digits, '-', '_' and '.', in parts separated by '/'";
+        return Err(Fault::new(["name"], format!("{message}; found \"{}\"", file.name)));
+    }
     if file.duration.0 == 0 {
         return Err(Fault::new(["duration"], "expected a time above 0 s"));
     }
@@ -49,6 +53,13 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
         phases,
         paper,
     })
+}
+
+/// Results are put in a folder of the scenario's name, which must not lead out of theirs.
+fn is_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.split('/')
+        .all(|part| !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed))
 }
 
 fn links(file: &File, find_trace: FindTrace) -> Result<Vec<Link>, Fault> {
@@ -87,6 +98,9 @@ fn links(file: &File, find_trace: FindTrace) -> Result<Vec<Link>, Fault> {
     file.links.iter().map(link).collect()
 }
 
+/// Longest base RTT: a minute. More is taken for a mistake in units.
+const MAX_RTT: Nanos = 60 * SECOND;
+
 /// A path of a flow over `links`, with the access and return delays that bring its base RTT to
 /// `rtt`: what the shared links do not delay is split evenly between the sender's access link and
 /// the way back.
@@ -107,6 +121,9 @@ pub fn path(
             show_time(rtt)
         ));
     };
+    if rtt > MAX_RTT {
+        return Err(format!("an RTT of {} is absurdly long", show_time(rtt)));
+    }
     let half = (rtt / 2).saturating_sub(forward).min(rest);
     let slowest = over.iter().map(|&link| links[link].mean_rate()).min().unwrap_or(u64::MAX);
     let packet_bits = f64::from(LinkConfig::default().mtu) * 8.0;

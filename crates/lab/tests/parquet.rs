@@ -1,0 +1,49 @@
+//! A series as Parquet holds what the CSV holds.
+#![cfg(feature = "parquet")]
+
+use narrows_lab::series::{Sample, write_parquet};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+
+#[test]
+fn samples_come_back_from_parquet() {
+    let sample = |time_s, ssthresh_packets| Sample {
+        time_s,
+        connection: "mptcp".into(),
+        path: "path1".into(),
+        cwnd_packets: 10,
+        ssthresh_packets,
+        srtt_ms: 20.5,
+        inflight_packets: 9,
+        goodput_mbps: 1.25,
+        queue_ms: 3.0,
+    };
+    let mut bytes = Vec::new();
+    write_parquet(&[sample(0.1, None), sample(0.2, Some(7))], &mut bytes).unwrap();
+
+    let mut file = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut file, &bytes).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 2);
+    let names: Vec<&String> = rows[0].get_column_iter().map(|(name, _)| name).collect();
+    assert_eq!(
+        names,
+        [
+            "time_s",
+            "connection",
+            "path",
+            "cwnd_packets",
+            "ssthresh_packets",
+            "srtt_ms",
+            "inflight_packets",
+            "goodput_mbps",
+            "queue_ms"
+        ]
+    );
+    assert_eq!(rows[1].get_double(0).unwrap(), 0.2);
+    assert_eq!(rows[1].get_string(1).unwrap(), "mptcp");
+    assert!(rows[0].get_int(4).is_err(), "no ssthresh before the first loss");
+    assert_eq!(rows[1].get_int(4).unwrap(), 7);
+    assert_eq!(rows[1].get_double(8).unwrap(), 3.0);
+}
