@@ -123,6 +123,24 @@ fn a_file_survives_the_blackout_of_a_path() {
     assert!(stats.reinjections > 0 && stats.paths[0].timeouts > 3, "{stats:?}");
 }
 
+/// Both paths stand still from 1 s on. The timer of the first, which is quicker, expires first, so
+/// its data waits first for the other path; that never comes back. What the other one holds must
+/// not wait behind it: the first comes back after a second and carries all.
+#[test]
+fn a_dead_path_does_not_hold_up_what_others_reinject() {
+    let mut sim = Sim::new(1);
+    let back = add(&mut sim, link("back", Rate::Infinite, 10 * MS));
+    let comes_back = add(&mut sim, with_outages("comes back", &[(1_000, 2_000)], 100));
+    let dies = with_outages("dies", &[(1_000, 59_999)], 100);
+    let dies = add(&mut sim, LinkConfig { delay: 100 * MS, ..dies });
+    let paths = [comes_back, dies].map(|there| path(&mut sim, &[there], &[back]));
+    let bytes = 3_000_000;
+    let connection = sim.add_connection(file(bytes, paths.to_vec()));
+    sim.run_until(20 * S);
+    let stats = sim.connection(connection);
+    assert!(stats.completed.is_some_and(|t| t < 8 * S), "{stats:#?}");
+}
+
 /// One path stands still from 3 s to 10 s. The connection goes on over the other, and takes the
 /// path up again when it comes back.
 #[test]

@@ -166,11 +166,18 @@ impl Connection {
     }
 
     fn push_reinjection(&mut self, wire: &mut Wire) -> bool {
-        let Some(chunk) = self.stream.next_reinjection() else { return false };
-        let Some(path) = self.pick(Some(chunk.first_path)) else { return false };
+        // The lowest byte that another subflow has room for: the receiver waits for it.
+        let mut first: Option<(Chunk, usize, usize)> = None;
+        for from in 0..self.subflows.len() {
+            let Some(chunk) = self.stream.next_reinjection(from) else { continue };
+            if first.is_none_or(|(lowest, ..)| chunk.dsn < lowest.dsn) {
+                first = self.pick(Some(from)).map(|path| (chunk, from, path)).or(first);
+            }
+        }
+        let Some((chunk, from, path)) = first else { return false };
         let sender = &mut self.subflows[path].sender;
         let len = chunk.len.min(sender.mss());
-        self.stream.take_reinjection(len);
+        self.stream.take_reinjection(from, len);
         sender.send_new(chunk.dsn, len, wire);
         self.reinjections += 1;
         true
@@ -252,9 +259,7 @@ impl Connection {
             return;
         }
         let stream = &mut self.stream;
-        self.subflows[path]
-            .sender
-            .reinject(|dsn, len| stream.reinject(Chunk { dsn, len, first_path: path }));
+        self.subflows[path].sender.reinject(|dsn, len| stream.reinject(path, Chunk { dsn, len }));
     }
 
     /// The application's time has come. Returns when it comes again.

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use narrows_laws::MAX_PATHS;
+
 /// Written and not yet acknowledged bytes, and the peer's window.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -12,21 +14,21 @@ pub(crate) struct Stream {
     /// End of the peer's window.
     edge: u64,
     buffer: u64,
-    /// Data of a subflow whose timer expired, to go out on others (RFC 8684, section 3.3.6).
-    reinject: VecDeque<Chunk>,
+    /// For each subflow whose timer expired its data, to go out on others (RFC 8684, section
+    /// 3.3.6). Apart, so that what only a dead path could take does not hold up the rest.
+    reinject: [VecDeque<Chunk>; MAX_PATHS],
 }
 
-/// Some bytes in data sequence, and the subflow they were first sent on.
+/// Some bytes in data sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     pub dsn: u64,
     pub len: u32,
-    pub first_path: usize,
 }
 
 impl Stream {
     pub fn new(buffer: u64) -> Self {
-        Stream { written: 0, next: 0, una: 0, edge: 0, buffer, reinject: VecDeque::new() }
+        Stream { written: 0, next: 0, una: 0, edge: 0, buffer, reinject: Default::default() }
     }
 
     /// The application writes up to byte `total`, or without end. The buffer holds back what does
@@ -81,29 +83,30 @@ impl Stream {
         dsn
     }
 
-    /// Hands data to the other subflows.
-    pub fn reinject(&mut self, chunk: Chunk) {
-        self.reinject.push_back(chunk);
+    /// Hands data of a path to the other subflows.
+    pub fn reinject(&mut self, path: usize, chunk: Chunk) {
+        self.reinject[path].push_back(chunk);
     }
 
-    /// The next data to send on another subflow. Drops what has arrived meanwhile.
-    pub fn next_reinjection(&mut self) -> Option<Chunk> {
-        while let Some(&chunk) = self.reinject.front() {
+    /// The next data of a path to send on another. Drops what has arrived meanwhile.
+    pub fn next_reinjection(&mut self, path: usize) -> Option<Chunk> {
+        let queue = &mut self.reinject[path];
+        while let Some(&chunk) = queue.front() {
             if chunk.dsn + u64::from(chunk.len) > self.una {
                 return Some(chunk);
             }
-            self.reinject.pop_front();
+            queue.pop_front();
         }
         None
     }
 
-    /// Takes the first `len` bytes of the next reinjection, as its new subflow's MSS allows.
-    pub fn take_reinjection(&mut self, len: u32) {
-        let chunk = self.reinject.front_mut().expect("a reinjection waits");
+    /// Takes the first `len` bytes of a path's next reinjection, as its new subflow's MSS allows.
+    pub fn take_reinjection(&mut self, path: usize, len: u32) {
+        let chunk = self.reinject[path].front_mut().expect("a reinjection waits");
         chunk.dsn += u64::from(len);
         chunk.len -= len;
         if chunk.len == 0 {
-            self.reinject.pop_front();
+            self.reinject[path].pop_front();
         }
     }
 }
@@ -165,14 +168,14 @@ mod tests {
         stream.take(MSS);
         stream.take(MSS);
         for dsn in [0, 1000] {
-            stream.reinject(Chunk { dsn, len: MSS, first_path: 1 });
+            stream.reinject(1, Chunk { dsn, len: MSS });
         }
         stream.acknowledge(1000, 10_000);
-        assert_eq!(stream.next_reinjection().map(|chunk| chunk.dsn), Some(1000));
+        assert_eq!(stream.next_reinjection(1).map(|chunk| chunk.dsn), Some(1000));
         // A path with a smaller MSS takes it in two.
-        stream.take_reinjection(600);
-        assert_eq!(stream.next_reinjection().map(|c| (c.dsn, c.len)), Some((1600, 400)));
-        stream.take_reinjection(400);
-        assert!(stream.next_reinjection().is_none());
+        stream.take_reinjection(1, 600);
+        assert_eq!(stream.next_reinjection(1).map(|c| (c.dsn, c.len)), Some((1600, 400)));
+        stream.take_reinjection(1, 400);
+        assert!(stream.next_reinjection(1).is_none());
     }
 }

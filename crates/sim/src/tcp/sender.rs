@@ -299,7 +299,7 @@ impl Sender {
         law.event(self.path, &mut self.private, &event)
     }
 
-    /// Hands the data that has not arrived to `each`, to be sent on other subflows.
+    /// Hands the data that has not arrived in order to `each`, to be sent on other subflows.
     pub fn reinject(&mut self, each: impl FnMut(u64, u32)) {
         self.board.reinject(each);
     }

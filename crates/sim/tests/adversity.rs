@@ -1,0 +1,153 @@
+//! Bad networks: whatever they do, a file arrives, whole and once, and the network empties.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use narrows_net::{Limit, LinkConfig, Nanos, Rate, Trace};
+use narrows_sim::{ConnectionConfig, PathConfig, Scheduler, Sim};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// One direction of a path: its loss is spread over the hops.
+#[derive(Clone, Debug)]
+struct Way {
+    hops: usize,
+    bits: u64,
+    delay: Nanos,
+    jitter: Nanos,
+    loss: f64,
+    packets: u32,
+    mtu: u32,
+}
+
+fn any_way() -> impl Strategy<Value = Way> {
+    (
+        1_usize..4,
+        select(vec![10_000, 100_000, MBIT, 10 * MBIT, 1000 * MBIT, 100_000 * MBIT]),
+        (5_000_u64..1_000_000, select(vec![1, 10, 100, 1000])),
+        0_u64..3,
+        prop_oneof![Just(0.0), 0.0..0.3],
+        1_u32..40,
+        select(vec![576, 1280, 1500, 9000]),
+    )
+        .prop_map(|(hops, bits, (delay, scale), jitters, loss, packets, mtu)| {
+            let delay = delay * scale;
+            Way { hops, bits, delay, jitter: jitters * delay / 2, loss, packets, mtu }
+        })
+}
+
+fn build(sim: &mut Sim, way: &Way, mtu: u32) -> narrows_net::RouteId {
+    let hops = way.hops as u64;
+    let links: Vec<_> = (0..hops)
+        .map(|hop| {
+            let config = LinkConfig {
+                jitter: way.jitter / hops,
+                loss: way.loss / hops as f64,
+                limit: Limit::Packets(way.packets),
+                // Only one hop is narrow.
+                mtu: if hop == 0 { mtu } else { 9000 },
+                ..link("hop", Rate::Constant(way.bits), way.delay / hops)
+            };
+            add(sim, config)
+        })
+        .collect();
+    route(sim, &links)
+}
+
+/// The file arrives within the time, each byte once.
+fn arrives(sim: &mut Sim, config: ConnectionConfig, bytes: u64, within: Nanos) {
+    let paths = config.paths.len();
+    let connection = sim.add_connection(config);
+    let mut time = S;
+    while sim.connection(connection).completed.is_none() && time < within {
+        time = (time * 2).min(within);
+        sim.run_until(time);
+        assert!(sim.network().is_conserved());
+    }
+    let stats = sim.connection(connection);
+    if stats.established.is_none() {
+        // The first path died with the SYN; there is no connection to speak of.
+        return;
+    }
+    assert!(stats.completed.is_some(), "stuck: {stats:#?}");
+    assert_eq!(stats.delivered_bytes, bytes);
+    let acked: u64 = stats.paths.iter().map(|p| p.delivered_bytes).sum();
+    assert!(paths > 1 || acked <= bytes, "{acked} bytes acknowledged of {bytes}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// One to eight paths of any rate, delay, loss, jitter, queue and MTU.
+    #[test]
+    fn a_file_arrives_over_any_paths(
+        ways in prop::collection::vec((any_way(), any_way()), 1..9),
+        bytes in 1_u64..400_000,
+        seed in any::<u64>(),
+        law in select(vec!["reno", "cubic", "lia", "olia", "balia"]),
+        scheduler in select(vec![Scheduler::MinRtt, Scheduler::RoundRobin]),
+        buffer in 20_000_u64..1_000_000,
+    ) {
+        let mut sim = Sim::new(seed);
+        let paths: Vec<PathConfig> = ways
+            .iter()
+            .map(|(there, back)| PathConfig {
+                name: "path".into(),
+                forward: build(&mut sim, there, there.mtu),
+                reverse: build(&mut sim, back, 1500),
+            })
+            .collect();
+        let config = ConnectionConfig {
+            control: control(law),
+            scheduler,
+            recv_buffer: buffer,
+            send_buffer: buffer,
+            ..file(bytes, paths)
+        };
+        arrives(&mut sim, config, bytes, 8 * 3600 * S);
+    }
+
+    /// Paths stand still for a while or for ever; the last one always comes back.
+    #[test]
+    fn a_file_arrives_while_one_path_lives(
+        outages in prop::collection::vec((50_u64..3_000, prop::option::of(10_u64..3_000)), 1..5),
+        survivor in (50_u64..3_000, 10_u64..3_000),
+        delays in prop::collection::vec(1_u64..200, 5),
+        first in any::<prop::sample::Index>(),
+        packets in 1_u32..100,
+        loss in prop_oneof![Just(0.0), 0.0..0.1],
+        seed in any::<u64>(),
+    ) {
+        let mut sim = Sim::new(seed);
+        let mut all: Vec<(u64, Option<u64>)> = outages;
+        let at = first.index(all.len() + 1);
+        all.insert(at, (survivor.0, Some(survivor.1)));
+        let paths: Vec<PathConfig> = all
+            .iter()
+            .zip(&delays)
+            .map(|(&(from, length), &delay)| {
+                // 3 Mbit/s; for ever is 49 days.
+                let mut lines: Vec<u64> = (1..from / 4 + 1).map(|n| 4 * n).collect();
+                match length {
+                    Some(length) => lines.extend((from + length..60_000).step_by(4)),
+                    None => lines.push(4_000_000_000),
+                }
+                let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
+                let trace = Trace::parse(lines.join("\n").as_bytes(), "radio").unwrap();
+                let rate = Rate::Trace(Arc::new(trace));
+                let forward = LinkConfig { loss, limit: Limit::Packets(packets), ..link("radio", rate, delay * MS) };
+                let forward = add(&mut sim, forward);
+                let back = add(&mut sim, link("back", Rate::Infinite, delay * MS));
+                path(&mut sim, &[forward], &[back])
+            })
+            .collect();
+        let bytes = 1_000_000;
+        arrives(&mut sim, file(bytes, paths), bytes, 1000 * S);
+    }
+}
