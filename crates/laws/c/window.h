@@ -162,8 +162,9 @@ NR_INLINE nr_u32 nr_slow_start(struct nr_conn *c, nr_u32 i, struct nr_private *p
 }
 
 /* One reduction for each loss event, however many packets it took and though the timer follows. */
-NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p, int timeout)
+NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
+	p->skip = 0; /* what was in flight is lost, or drained by recovery */
 	if (p->reduced)
 		return;
 	p->reduced = 1;
@@ -174,7 +175,7 @@ NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priv
 	if (law == NR_OLIA)
 		nr_olia_lost(&p->olia, &c->path[i & 7]);
 	if (law == NR_CUBIC)
-		nr_cubic_lost(&p->cubic, p->cwnd, timeout);
+		nr_cubic_lost(&p->cubic, p->cwnd);
 }
 
 /* The reduction was for nothing: back to what was before it, where that was more (RFC 4015). */
@@ -317,10 +318,13 @@ NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u
 {
 	if (ev->kind == NR_LEFT) {
 		nr_clear(c, i);
+		*p = (struct nr_private){0};
 		return;
 	}
 	if (ev->kind == NR_JOINED)
 		nr_joined(start, c, i, p);
+	if (!p->cwnd) /* no path here: Linux calls some hooks before init and after release */
+		return;
 	nr_publish(&c->path[i & 7], ev);
 	nr_adopt(c, i, p, ev);
 	switch (ev->kind) {
@@ -329,14 +333,17 @@ NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u
 		break;
 	case NR_RECOVERY:
 	case NR_ECN:
-		nr_reduce(law, c, i, p, 0);
+		nr_reduce(law, c, i, p);
 		nr_set_cwnd(c, i, p, p->ssthresh < p->cwnd ? p->ssthresh : p->cwnd);
 		break;
 	case NR_RECOVERED:
 		p->reduced = 0;
+		p->skip = 0;
 		break;
 	case NR_TIMEOUT:
-		nr_reduce(law, c, i, p, 1);
+		nr_reduce(law, c, i, p);
+		if (law == NR_CUBIC)
+			nr_cubic_timeout(&p->cubic);
 		nr_set_cwnd(c, i, p, 1);
 		break;
 	case NR_UNDO:

@@ -118,6 +118,35 @@ fn after_a_timeout_the_epoch_begins_at_its_plateau() {
 }
 
 #[test]
+fn after_a_timeout_in_recovery_as_well() {
+    // The timer fires after RACK has found the loss: one reduction, but the epoch is a timeout's.
+    let mut host = Host::new(Control::CUBIC);
+    host.avoiding(0, 1_000, 800_000, 0);
+    host.tell(0, EventKind::Recovery);
+    assert_eq!(host.tell(0, EventKind::Timeout).ssthresh, 700);
+    host.ack(0, 699);
+    assert_eq!(host.conn.path(0).cwnd, 700);
+    follow(&mut host, &mut Cubic::new(700.0, 0.0, 1_000.0), 10.0);
+}
+
+#[test]
+fn a_window_below_reno_s_catches_up_with_it_and_not_beyond() {
+    // Reno-friendly growth from 70 to 90, then the host lowers the window to 75 and a stretch
+    // acknowledgement of 60 packets comes: 15 lead back to W_est, the others earn 9/17 packet.
+    let mut host = after_loss_at(100, 1_000);
+    while host.conn.path(0).cwnd < 90 {
+        host.ack(0, 1);
+    }
+    host.set_cwnd(0, 75);
+    assert_eq!(host.ack(0, 2).cwnd, 77);
+    let after = host.ack(0, 58).cwnd;
+    assert!((85..=91).contains(&after), "{after}");
+    host.ack(0, 60);
+    let after = host.ack(0, 60).cwnd;
+    assert!((90..=93).contains(&after), "{after}");
+}
+
+#[test]
 fn the_clock_stands_while_the_application_is_the_limit() {
     let mut busy = after_loss_at(1_000, 100_000);
     busy.ack(0, 1);

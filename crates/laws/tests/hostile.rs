@@ -2,7 +2,7 @@
 //! undefined (`--features ubsan` makes the C trap on what is).
 
 use narrows_laws::raw::ONE_PACKET;
-use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Private};
+use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Private, State, flag};
 use proptest::prelude::*;
 
 /// Small numbers, huge ones, and all between.
@@ -59,6 +59,44 @@ proptest! {
                     prop_assert!(output.ssthresh >= 1, "{control}: {output:?}");
                     prop_assert!(private[path].credit().abs() < ONE_PACKET, "{control}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn events_of_a_slot_without_a_path_are_nothing() {
+    // Linux calls some hooks of a socket before its control's init, and some after its release.
+    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+        let mut conn = Conn::new(control);
+        let mut private = [Private::default(); 2];
+        let event = |kind: u32, cwnd| Event {
+            kind,
+            cwnd,
+            state: State::Active as u32,
+            flags: flag::CWND_LIMITED,
+            delivered: 2,
+            srtt8_us: 160_000,
+            ..Event::default()
+        };
+        conn.event(1, &mut private[1], &event(EventKind::Joined as u32, 0));
+        conn.event(1, &mut private[1], &event(EventKind::Timeout as u32, 10));
+        let alone = *conn.path(0);
+        for kind in EventKind::Acked as u32..=EventKind::Left as u32 + 1 {
+            for cwnd in [0, 10] {
+                assert_eq!(conn.event(0, &mut private[0], &event(kind, cwnd)).cwnd, 0, "{control}");
+                assert_eq!(*conn.path(0), alone, "{control}, kind {kind} before the join");
+            }
+        }
+        conn.event(0, &mut private[0], &event(EventKind::Joined as u32, 0));
+        conn.event(0, &mut private[0], &event(EventKind::Timeout as u32, 10));
+        conn.event(0, &mut private[0], &event(EventKind::Left as u32, 1));
+        let gone = *conn.path(0);
+        assert_eq!((gone.state, gone.cwnd), (State::Free as u32, 0));
+        for kind in EventKind::Acked as u32..=EventKind::Left as u32 + 1 {
+            for cwnd in [0, 1, 10] {
+                conn.event(0, &mut private[0], &event(kind, cwnd));
+                assert_eq!(*conn.path(0), gone, "{control}, kind {kind} after it left");
             }
         }
     }

@@ -53,6 +53,15 @@ fn balia_decreases_right_after_a_join() {
 }
 
 #[test]
+fn balia_halves_a_path_that_has_no_rtt_sample_yet() {
+    let mut host = Host::new(Control::BALIA);
+    host.avoiding_at(1, 100);
+    host.srtt8_us[0] = 0;
+    host.tell(0, EventKind::Joined);
+    assert_eq!(host.tell(0, EventKind::Timeout).ssthresh, 5);
+}
+
+#[test]
 fn balia_decreases_by_the_rates_at_the_loss() {
     // The kernel kept the decrease of the last growth: the window had moved on since.
     let mut host = Host::new(Control::BALIA);

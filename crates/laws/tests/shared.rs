@@ -96,6 +96,34 @@ fn what_is_in_flight_beyond_the_smaller_window_makes_no_room() {
 }
 
 #[test]
+fn a_loss_empties_what_was_in_flight_beyond_the_window() {
+    // After it, every packet that comes back counts again.
+    let mut paths = Paths::new(40);
+    paths.take(10, 3);
+    assert_eq!(paths.ack(4), 30);
+    assert_eq!(paths.event(0, EventKind::Timeout, 30, 0, 0), 1);
+    assert_eq!(paths.event(0, EventKind::Acked, 1, 1, 0), 2);
+    // In recovery more is in flight than its window as a matter of course.
+    let mut paths = Paths::new(40);
+    paths.event(0, EventKind::Recovery, 40, 0, 40);
+    paths.take(5, 3);
+    let recovering = Event {
+        kind: EventKind::Acked as u32,
+        flags: flag::IN_RECOVERY,
+        state: State::Active as u32,
+        delivered: 1,
+        inflight: 38,
+        ..Event::default()
+    };
+    // SAFETY: exclusive pointers.
+    unsafe {
+        raw::narrows_event(2, 0, 0, &mut paths.conn, 0, &mut paths.private[0], &recovering);
+    }
+    assert_eq!(paths.event(0, EventKind::Recovered, 15, 0, 15), 15);
+    assert_eq!(paths.event(0, EventKind::Acked, 15, 5, 10), 20, "back to ssthresh");
+}
+
+#[test]
 fn a_donor_that_loses_at_that_moment_keeps_a_packet() {
     let mut paths = Paths::new(20);
     assert_eq!(paths.take(17, 3), 17);

@@ -58,6 +58,8 @@ NR_NOINLINE nr_u32 nr_balia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 s
 		return 0;
 	cwnd = f.cwnd[i & 7];
 	alpha = nr_fx_div(nr_balia_max(&f), f.rate[i & 7]);
+	if (!alpha.m) /* no RTT sample yet, no rate: the path is weighed alone */
+		alpha = nr_fx(1);
 	if (nr_fx_less(most, alpha))
 		alpha = most;
 	/* Rounded up, as Reno's w - w/2 for odd w. */

@@ -129,9 +129,13 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 		return 0;
 	}
 	gap = e->w_est + per - window;
+	if (gap > NR_CUBIC_ONE) { /* far below: all n packets together no further than W_est */
+		gap = (gap + per * (*n - 1)) / *n;
+		return (gap < NR_CUBIC_ONE ? gap : NR_CUBIC_ONE) << 8;
+	}
 	if (gap != per)
 		*n = 1;
-	return (gap < NR_CUBIC_ONE ? gap : NR_CUBIC_ONE) << 8;
+	return gap << 8;
 }
 
 /* n packets were acknowledged at window cwnd, in congestion avoidance. */
@@ -150,16 +154,23 @@ NR_INLINE void nr_cubic_acked(struct nr_cubic *cubic, nr_u64 now_us, int limited
 	cubic->last_us = now_us;
 }
 
-/* A loss, or a timeout, after which the next epoch begins at its plateau (4.8). */
-NR_INLINE void nr_cubic_lost(struct nr_cubic *cubic, nr_u32 cwnd, int timeout)
+/* A loss at window cwnd. */
+NR_INLINE void nr_cubic_lost(struct nr_cubic *cubic, nr_u32 cwnd)
 {
 	struct nr_cubic_epoch *e = &cubic->now;
 	nr_u64 w = cwnd * NR_CUBIC_ONE;
 
 	cubic->prior = *e;
-	e->w_max = timeout ? 0 : w < e->w_max ? w / 20 * 17 : w;
+	e->w_max = w < e->w_max ? w / 20 * 17 : w;
 	e->w_prior = cwnd;
 	e->running = 0;
+}
+
+/* The timer, after that or in a recovery that had begun: the next epoch begins at its plateau
+ * (4.8). */
+NR_INLINE void nr_cubic_timeout(struct nr_cubic *cubic)
+{
+	cubic->now.w_max = 0;
 }
 
 NR_INLINE nr_u32 nr_cubic_ssthresh(nr_u32 cwnd)
