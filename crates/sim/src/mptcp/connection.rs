@@ -178,7 +178,7 @@ impl Connection {
         let sender = &mut self.subflows[path].sender;
         let len = chunk.len.min(sender.mss());
         self.stream.take_reinjection(from, len);
-        sender.send_new(chunk.dsn, len, wire);
+        sender.send_new(chunk.dsn, len, wire, &mut self.law);
         self.reinjections += 1;
         true
     }
@@ -194,7 +194,7 @@ impl Connection {
             return false;
         }
         let dsn = self.stream.take(len);
-        self.subflows[path].sender.send_new(dsn, len, wire);
+        self.subflows[path].sender.send_new(dsn, len, wire, &mut self.law);
         self.last = path;
         true
     }

@@ -1,5 +1,11 @@
 //! Was the congestion window the limit? As Linux's tcp_cwnd_validate() and tcp_is_cwnd_limited():
-//! a window that the application does not fill must not grow (RFC 7661 has the problem).
+//! a window that the application does not fill must not grow (RFC 7661 has the problem); and one
+//! that was not used at all must shrink.
+
+use narrows_net::Nanos;
+
+/// RFC 6928, section 2: also the window that idleness leaves.
+const INITIAL_WINDOW: u32 = 10;
 
 /// How much of the congestion window has been used.
 #[derive(Debug, Default)]
@@ -28,9 +34,23 @@ impl WindowUse {
     }
 }
 
+/// The window to start again with after an idle time: half of it for each timeout that has passed,
+/// but not less than the initial window (RFC 2861, section 3.1; Linux: tcp_cwnd_restart()).
+pub(crate) fn after_idle(cwnd: u32, idle: Nanos, rto: Nanos) -> u32 {
+    let timeouts = (idle.saturating_sub(1) / rto).min(31);
+    (cwnd >> timeouts).max(cwnd.min(INITIAL_WINDOW))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn idleness_halves_the_window_with_each_timeout() {
+        let windows = [200, 201, 401, 601, 801, u64::MAX].map(|idle| after_idle(100, idle, 200));
+        assert_eq!(windows, [100, 50, 25, 12, 10, 10]);
+        assert_eq!(after_idle(4, 10_000, 200), 4);
+    }
 
     #[test]
     fn slow_start_grows_to_twice_what_the_application_uses_and_then_stays() {

@@ -6,7 +6,7 @@ use narrows_net::{Histogram, Nanos, RouteId};
 
 use super::NEVER;
 use super::handshake::Handshake;
-use super::limited::WindowUse;
+use super::limited::{self, WindowUse};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::recovery::Phase;
@@ -56,6 +56,8 @@ pub(crate) struct Sender {
     pub(super) untold_lost: u32,
     /// Sent something since the use of the window was last looked at.
     pub(super) sent_since: bool,
+    /// When data last left.
+    last_sent: Nanos,
     pub counters: Counters,
 }
 
@@ -82,6 +84,7 @@ impl Sender {
             timeouts_in_row: 0,
             untold_lost: 0,
             sent_since: false,
+            last_sent: 0,
             counters: Counters::default(),
         }
     }
@@ -134,12 +137,25 @@ impl Sender {
     }
 
     /// Sends a new segment.
-    pub fn send_new(&mut self, dsn: u64, len: u32, wire: &mut Wire) {
+    pub fn send_new(&mut self, dsn: u64, len: u32, wire: &mut Wire, law: &mut Conn) {
         let idle = self.board.packets_out() == 0;
+        if idle {
+            self.restart(wire.now, law);
+        }
         let segment = self.board.send_new(dsn, len, wire.now);
         self.transmit(segment, wire);
         if idle {
             self.rto_at = wire.now + self.rtt.rto();
+        }
+    }
+
+    /// Data again after idleness: the old window says little about the path of today.
+    fn restart(&mut self, now: Nanos, law: &mut Conn) {
+        let cwnd = limited::after_idle(self.cwnd, now - self.last_sent, self.rtt.rto());
+        if cwnd < self.cwnd {
+            self.cwnd = cwnd;
+            let out = self.tell(law, EventKind::Restart, State::Active, now, Event::default());
+            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }
 
@@ -161,6 +177,7 @@ impl Sender {
         wire.send(self.forward, self.path, body);
         self.counters.sent_packets += 1;
         self.sent_since = true;
+        self.last_sent = wire.now;
         if self.phase == Phase::Recovery {
             self.prr.sent();
         }

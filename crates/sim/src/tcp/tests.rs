@@ -53,7 +53,7 @@ impl Bench {
         while self.sender.has_room() {
             let dsn = self.next;
             self.next += u64::from(MSS);
-            self.act(|sender, wire, _| sender.send_new(dsn, MSS, wire));
+            self.act(|sender, wire, law| sender.send_new(dsn, MSS, wire, law));
         }
         self.sender.note_window_use();
         std::mem::take(&mut self.sender.counters.sent_packets)
@@ -189,4 +189,25 @@ fn the_law_is_told_the_state_of_the_path() {
     bench.now += RTT;
     bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
     assert_eq!(state(&bench), State::Idle as u32);
+}
+
+/// After a pause of a second, three timeouts of 300 ms and a bit, a window of 80 is down to the
+/// initial one, and the law knows (RFC 2861).
+#[test]
+fn a_window_that_was_not_used_shrinks() {
+    let mut bench = Bench::established();
+    for acked in [10, 30] {
+        bench.now += RTT;
+        bench.ack(acked, 0, 0);
+    }
+    assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (40, 40));
+    bench.now += RTT;
+    let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
+    bench.sender.note_window_use();
+    assert_eq!(bench.sender.cwnd(), 80);
+    bench.now += 10 * RTT;
+    bench.push();
+    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (10, 10));
+    assert_eq!(bench.sender.in_flight(), 10);
 }
