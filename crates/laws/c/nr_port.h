@@ -31,11 +31,15 @@ typedef long long nr_s64;
 #define NR_WRITE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 
 /*
- * Keeps the load before it ahead of the load after it. BPF has no such instruction: there it holds
- * the compiler only, which is enough on x86.
+ * Keeps the load before it ahead of the load after it. BPF has no fence, but its atomics that
+ * return a value are full barriers on every machine.
  */
 #ifdef __BPF__
-#define NR_READ_BARRIER() __asm__ volatile("" ::: "memory")
+#define NR_READ_BARRIER()                                                                          \
+	do {                                                                                       \
+		nr_u32 nr_fence = 0;                                                               \
+		(void)__sync_lock_test_and_set(&nr_fence, 1);                                      \
+	} while (0)
 #else
 #define NR_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
