@@ -279,8 +279,24 @@ NR_INLINE void nr_acked(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priva
 		nr_grow(law, c, i, p, ev->now_us, acked);
 }
 
+/* Does this event carry the host's own window, one that recovery or restart has not yet moved? */
+NR_INLINE int nr_tells_cwnd(const struct nr_private *p, const struct nr_event *ev)
+{
+	switch (ev->kind) {
+	case NR_ACKED:
+		return ev->cwnd && !(ev->flags & NR_F_IN_RECOVERY);
+	case NR_RECOVERY:
+	case NR_ECN:
+	case NR_TIMEOUT:
+		return ev->cwnd && !p->reduced;
+	default:
+		return 0;
+	}
+}
+
 /*
- * The host's window is the truth outside recovery: it may have clamped what the law asked for.
+ * The host's window is the truth outside recovery: it may have clamped what the law asked for, and
+ * a reduction starts from it.
  * Then what siblings took from it goes off, and while more is in flight than is left, packets that
  * come in make no room for growth (LISA: ACKs to ignore).
  */
@@ -289,8 +305,7 @@ NR_INLINE void nr_adopt(struct nr_conn *c, nr_u32 i, struct nr_private *p,
 {
 	nr_u32 before, inflight = ev->inflight + ev->delivered;
 
-	if (ev->kind == NR_ACKED && !(ev->flags & NR_F_IN_RECOVERY) && ev->cwnd &&
-	    ev->cwnd != p->cwnd) {
+	if (nr_tells_cwnd(p, ev) && ev->cwnd != p->cwnd) {
 		if (ev->cwnd < p->cwnd)
 			p->credit = 0;
 		nr_set_cwnd(c, i, p, ev->cwnd);

@@ -261,6 +261,20 @@ fn the_hosts_window_is_the_truth_outside_recovery() {
 }
 
 #[test]
+fn a_reduction_starts_from_the_hosts_window() {
+    for kind in [EventKind::Recovery, EventKind::Ecn, EventKind::Timeout] {
+        let mut host = Host::new(Control::RENO);
+        host.avoiding_at(0, 100);
+        let clamped = Event { cwnd: 60, ..host.event(0, kind) };
+        assert_eq!(host.send(0, &clamped).ssthresh, 30, "{kind:?}");
+        // In recovery the host's window is on its way, and says nothing.
+        let moving = Event { cwnd: 45, ..host.event(0, EventKind::Timeout) };
+        assert_eq!(host.send(0, &moving).ssthresh, 30, "{kind:?}");
+        assert_eq!(host.tell(0, EventKind::Undo).cwnd, 60, "{kind:?}");
+    }
+}
+
+#[test]
 fn a_new_path_in_an_old_slot_knows_nothing_of_the_last() {
     for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
         let mut host = Host::new(control);
