@@ -147,6 +147,15 @@ fn a_window_below_reno_s_catches_up_with_it_and_not_beyond() {
 }
 
 #[test]
+fn reno_s_window_counts_every_packet_of_a_stretch() {
+    // 2000 packets at once, more than the credit is worked out anew for: w grows to 84, W_est too.
+    let mut host = after_loss_at(100, 1_000);
+    let after = host.ack(0, 2_000).cwnd;
+    assert!((80..=90).contains(&after), "{after}");
+    assert!(host.ack(0, 300).cwnd > after);
+}
+
+#[test]
 fn the_clock_stands_while_the_application_is_the_limit() {
     let mut busy = after_loss_at(1_000, 100_000);
     busy.ack(0, 1);

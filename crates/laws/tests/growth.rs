@@ -378,6 +378,45 @@ fn a_silent_sibling_does_not_throttle() {
 }
 
 #[test]
+fn silence_is_two_round_trips_and_at_least_a_second() {
+    for control in COUPLED {
+        let mut host = equal(control, 2, 100);
+        for path in 0..2 {
+            host.avoiding(path, 100, 8 * 1_000_000, 0);
+        }
+        let coupled = host.credit(0);
+        host.now_us += 1_900_000;
+        assert_eq!(host.credit(0), coupled, "{control}: 1.9 of 1 s");
+        host.now_us += 200_000;
+        assert!(host.credit(0) > 1.0 / 101.0, "{control}: 2.1 of 1 s");
+    }
+}
+
+#[test]
+fn a_siblings_clock_may_be_ahead() {
+    // It ran on another CPU while this event waited.
+    for control in COUPLED {
+        let mut host = equal(control, 2, 100);
+        let coupled = host.credit(0);
+        host.now_us += 50_000;
+        host.set_cwnd(1, 100);
+        host.now_us -= 50_000;
+        assert_eq!(host.credit(0), coupled, "{control}");
+    }
+}
+
+#[test]
+fn before_its_first_rtt_sample_a_path_is_alone() {
+    for control in COUPLED {
+        let mut host = equal(control, 1, 100);
+        host.avoiding(1, 100, 0, 0);
+        assert_eq!(host.conn.path(1).srtt8_us, 0);
+        assert!((host.credit(1) * 100.0 - 1.0).abs() < 1e-9, "{control}: as Reno");
+        assert!((host.credit(0) * 100.0 - 1.0).abs() < 1e-9, "{control}: its sibling as well");
+    }
+}
+
+#[test]
 fn only_active_siblings_count() {
     for control in COUPLED {
         for state in [State::Joining, State::Idle, State::Backup, State::Failed] {
@@ -409,6 +448,18 @@ fn a_sibling_in_recovery_counts_with_the_window_after_it() {
         let in_recovery = host.credit(0);
         host.tell(1, EventKind::Recovered);
         assert_eq!(host.credit(0), in_recovery, "{control}");
+    }
+}
+
+#[test]
+fn more_than_a_million_packets_of_one_event_do_not_count() {
+    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+        let mut host = equal(control, 2, 2);
+        let mut bounded = host.clone();
+        host.ack(0, u32::MAX);
+        bounded.ack(0, 1 << 20);
+        assert!(bounded.conn.path(0).cwnd > 1_000, "{control}");
+        assert_eq!(host.window(0), bounded.window(0), "{control}");
     }
 }
 

@@ -217,6 +217,26 @@ fn undo_returns_to_the_first_slow_start() {
 }
 
 #[test]
+fn after_an_undo_the_next_loss_counts() {
+    let mut host = Host::new(Control::RENO);
+    host.avoiding_at(0, 100);
+    host.tell(0, EventKind::Recovery);
+    host.tell(0, EventKind::Undo);
+    assert_eq!(host.tell(0, EventKind::Recovery).ssthresh, 50);
+}
+
+#[test]
+fn a_loss_never_raises_a_window() {
+    // ssthresh has a floor of 2 packets, which may be above the window.
+    for kind in [EventKind::Recovery, EventKind::Ecn] {
+        let mut host = Host::new(Control::RENO);
+        host.avoiding_at(0, 1);
+        let output = host.tell(0, kind);
+        assert_eq!((output.cwnd, output.ssthresh), (1, 2), "{kind:?}");
+    }
+}
+
+#[test]
 fn undo_does_not_shrink_a_window_that_has_outgrown_it() {
     let mut host = Host::new(Control::RENO);
     host.avoiding_at(0, 100);
@@ -230,9 +250,11 @@ fn undo_does_not_shrink_a_window_that_has_outgrown_it() {
 fn after_idleness_the_window_restarts_and_ssthresh_remembers() {
     let mut host = Host::new(Control::RENO);
     host.avoiding_at(0, 100);
+    host.ack(0, 99);
     let restart = Event { cwnd: 10, ..host.event(0, EventKind::Restart) };
     let output = host.send(0, &restart);
     assert_eq!((output.cwnd, output.ssthresh), (10, 75));
+    assert_eq!(host.private[0].credit(), 0, "the fraction was that of the larger window");
     // A window below the restart window stays.
     host.set_cwnd(0, 4);
     let restart = Event { cwnd: 10, ..host.event(0, EventKind::Restart) };

@@ -78,6 +78,8 @@ fn takers_see_what_others_took_before() {
     assert_eq!(paths.take(10, 3), 7, "no more than leaves the donor 3");
     assert_eq!(paths.take(10, 3), 0);
     assert_eq!(paths.event(0, EventKind::Acked, 20, 0, 0), 3);
+    let mut paths = Paths::new(2);
+    assert_eq!(paths.take(10, 3), 0, "a donor with less than it must keep gives nothing");
 }
 
 #[test]
@@ -149,6 +151,16 @@ fn a_slots_next_path_owes_nothing() {
     assert_eq!(paths.take(10, 3), 0, "nothing to take from a free slot");
     assert_eq!(paths.event(0, EventKind::Joined, 0, 0, 0), 10);
     assert_eq!(paths.event(0, EventKind::Acked, 10, 0, 0), 10);
+}
+
+#[test]
+fn a_slots_next_path_has_no_samples() {
+    for kind in [EventKind::Left, EventKind::Joined] {
+        let mut paths = Paths::new(40);
+        paths.conn.record[0].iter_mut().for_each(|record| record.stamp = 7);
+        paths.event(0, kind, 0, 0, 0);
+        assert!(paths.conn.record[0].iter().all(|record| record.stamp == 0), "{kind:?}");
+    }
 }
 
 #[test]
