@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-kernel build run test test-kernel test-long bench lint check-c clean
 
-SEEDS ?= 12
+SEEDS ?= 80
 OUT ?= out/first-light
 
 help: ## what can be typed here
