@@ -106,6 +106,20 @@ pub enum SizeDist {
     },
 }
 
+impl SizeDist {
+    /// The mean, bytes, of what is drawn: after the cut.
+    pub fn mean(self) -> f64 {
+        match self {
+            SizeDist::Constant(bytes) => f64::from(bytes),
+            SizeDist::Uniform { min, max } => (f64::from(min) + f64::from(max)) / 2.0,
+            SizeDist::Exponential { mean, min, max } => {
+                let beyond = |size: u32| mean * libm::exp(-f64::from(size) / mean);
+                f64::from(min) + beyond(min) - beyond(max)
+            }
+        }
+    }
+}
+
 /// A flow of UDP packets, one way and without any control.
 #[derive(Clone, Debug)]
 pub struct UdpConfig {

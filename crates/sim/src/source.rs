@@ -173,6 +173,20 @@ mod tests {
         assert!((bytes / messages / 1000.0 - 1.0).abs() < 0.01, "{}", bytes / messages);
     }
 
+    /// Sizes of packets: an exponential one is cut at the MTU, and its mean is less for it.
+    #[test]
+    fn sizes_have_their_mean_after_the_cut() {
+        for size in [
+            SizeDist::Constant(700),
+            SizeDist::Uniform { min: 528, max: 1472 },
+            SizeDist::Exponential { mean: 1000.0, min: 100, max: 1500 },
+        ] {
+            let (messages, bytes) = offered(Source::Rate { mean_pps: 100.0, size }, 2);
+            let told = size.mean();
+            assert!((bytes / messages / told - 1.0).abs() < 0.01, "{size:?}: {told}");
+        }
+    }
+
     #[test]
     fn an_on_off_source_is_on_for_its_share_of_time() {
         let size = SizeDist::Uniform { min: 500, max: 1500 };

@@ -8,7 +8,7 @@
 
 use narrows_laws::Control;
 use narrows_net::Nanos;
-use narrows_sim::{SizeDist, Source};
+use narrows_sim::Source;
 
 use super::file::Background;
 use super::resolve::{path, size_dist};
@@ -17,15 +17,6 @@ use super::{Fault, Flow, FlowKind, Link};
 /// The point of the k-th (from 0) of n flows on the way from `low` to `high`.
 fn spread(low: f64, high: f64, k: usize, n: usize) -> f64 {
     low + (high - low) * (k as f64 + 0.5) / n as f64
-}
-
-/// Mean size, bytes.
-fn mean_size(size: SizeDist) -> f64 {
-    match size {
-        SizeDist::Constant(bytes) => f64::from(bytes),
-        SizeDist::Uniform { min, max } => (f64::from(min) + f64::from(max)) / 2.0,
-        SizeDist::Exponential { mean, .. } => mean,
-    }
 }
 
 /// The background flows of all links in `background`.
@@ -74,7 +65,7 @@ pub fn flows(
             if half == 0.0 {
                 0
             } else {
-                ((half / (pps * mean_size(size) * 8.0)).round() as usize).max(1)
+                ((half / (pps * size.mean() * 8.0)).round() as usize).max(1)
             }
         };
         let udp_mean = (background.udp_rate[0].0 + background.udp_rate[1].0) / 2.0;
