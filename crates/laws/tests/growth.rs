@@ -4,7 +4,7 @@
 mod common;
 mod reference;
 
-use common::{Host, Random};
+use common::{Host, Random, every_law};
 use narrows_laws::raw::ONE_PACKET;
 use narrows_laws::{Control, Detector, Event, EventKind, State, flag};
 use reference::Flow;
@@ -279,7 +279,7 @@ fn paths_with_masks_of_one_are_reno_to_the_bit() {
 #[test]
 fn a_stretch_acknowledgement_grows_as_its_packets_one_by_one() {
     let mut random = Random(3);
-    for control in COUPLED.into_iter().chain([Control::RENO, Control::CUBIC]) {
+    for control in every_law() {
         for case in 0..400 {
             let mut host = Host::new(control);
             let n = 1 + random.below(4) as usize;
@@ -347,7 +347,7 @@ fn slow_start_hands_its_leftover_packets_to_congestion_avoidance() {
 
 #[test]
 fn a_window_that_does_not_hold_the_sender_back_does_not_grow() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let mut host = equal(control, 2, 10);
         let before = host.window(0);
         let event = Event { delivered: 1_000, ..host.event(0, EventKind::Acked) };
@@ -389,6 +389,18 @@ fn silence_is_two_round_trips_and_at_least_a_second() {
         assert_eq!(host.credit(0), coupled, "{control}: 1.9 of 1 s");
         host.now_us += 200_000;
         assert!(host.credit(0) > 1.0 / 101.0, "{control}: 2.1 of 1 s");
+    }
+}
+
+#[test]
+fn any_event_breaks_the_silence() {
+    for control in COUPLED {
+        let mut host = equal(control, 2, 100);
+        host.now_us += 900_000;
+        host.tell(1, EventKind::Recovered);
+        let coupled = host.credit(0);
+        host.now_us += 900_000;
+        assert_eq!(host.credit(0), coupled, "{control}");
     }
 }
 
@@ -453,7 +465,7 @@ fn a_sibling_in_recovery_counts_with_the_window_after_it() {
 
 #[test]
 fn more_than_a_million_packets_of_one_event_do_not_count() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let mut host = equal(control, 2, 2);
         let mut bounded = host.clone();
         host.ack(0, u32::MAX);
@@ -465,7 +477,7 @@ fn more_than_a_million_packets_of_one_event_do_not_count() {
 
 #[test]
 fn nothing_overflows_at_the_largest_window() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let mut host = equal(control, 2, 1 << 30);
         for _ in 0..100 {
             host.now_us += 1_000_000_000;

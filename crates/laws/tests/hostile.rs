@@ -1,8 +1,11 @@
 //! Whatever a host sends, in whatever order, windows keep within their bounds and nothing is
 //! undefined (`--features ubsan` makes the C trap on what is).
 
+mod common;
+
+use common::every_law;
 use narrows_laws::raw::ONE_PACKET;
-use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Private, State, flag};
+use narrows_laws::{Conn, Event, EventKind, MAX_PATHS, Private, State, flag};
 use proptest::prelude::*;
 
 /// Small numbers, huge ones, and all between.
@@ -42,7 +45,7 @@ proptest! {
     fn any_events(
         events in prop::collection::vec((0..MAX_PATHS, any_event()), 1..200),
     ) {
-        for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+        for control in every_law() {
             let mut conn = Conn::new(control);
             let mut private = [Private::default(); MAX_PATHS];
             let mut joined = [false; MAX_PATHS];
@@ -67,7 +70,7 @@ proptest! {
 #[test]
 fn events_of_a_slot_without_a_path_are_nothing() {
     // Linux calls some hooks of a socket before its control's init, and some after its release.
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let mut conn = Conn::new(control);
         let mut private = [Private::default(); 2];
         let event = |kind: u32, cwnd| Event {

@@ -3,7 +3,7 @@
 mod common;
 mod reference;
 
-use common::Host;
+use common::{Host, every_law};
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_laws::{Control, Event, EventKind, State, flag};
 use reference::Flow;
@@ -76,7 +76,7 @@ fn balia_decreases_by_the_rates_at_the_loss() {
 fn floors_of_ssthresh() {
     let one = [(2, 20_000)];
     let two = [(2, 20_000), (2, 20_000)];
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         assert_eq!(after_loss(control, &one), 2, "{control} alone");
     }
     for control in [Control::OLIA, Control::BALIA] {
@@ -113,7 +113,7 @@ fn with_floor_one_a_small_path_stays_out_of_slow_start() {
 
 #[test]
 fn one_reduction_for_each_loss_event() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let mut host = Host::new(control);
         host.avoiding_at(0, 100);
         let reduced = host.tell(0, EventKind::Recovery);
@@ -151,7 +151,7 @@ fn recovery_ends_at_the_reduced_window() {
 
 #[test]
 fn growth_is_forgotten_at_a_reduction() {
-    for control in [Control::RENO, Control::LIA, Control::OLIA, Control::BALIA, Control::CUBIC] {
+    for control in every_law() {
         let mut host = Host::new(control);
         host.avoiding_at(0, 100);
         host.avoiding_at(1, 100);
@@ -164,7 +164,7 @@ fn growth_is_forgotten_at_a_reduction() {
 
 #[test]
 fn undo_brings_back_what_the_reduction_took() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         for kind in [EventKind::Recovery, EventKind::Timeout] {
             let mut host = Host::new(control);
             host.avoiding_at(0, 100);
@@ -263,7 +263,7 @@ fn after_idleness_the_window_restarts_and_ssthresh_remembers() {
 
 #[test]
 fn ecn_reduces_as_a_loss_does() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let mut lost = Host::new(control);
         lost.avoiding_at(0, 100);
         let mut marked = lost.clone();
@@ -298,7 +298,7 @@ fn a_reduction_starts_from_the_hosts_window() {
 
 #[test]
 fn a_new_path_in_an_old_slot_knows_nothing_of_the_last() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let mut host = Host::new(control);
         host.avoiding_at(0, 100);
         host.ack(0, 50);

@@ -1,5 +1,8 @@
 //! No law may depend on which slot a path sits in: the kernel hands slots out as paths come.
 
+mod common;
+
+use common::{every_coupled_law, every_law};
 use narrows_laws::replay::trace;
 use narrows_laws::{Conn, Control, Event, MAX_PATHS, Output, Private};
 
@@ -25,7 +28,7 @@ impl Seated {
 #[test]
 fn windows_are_the_same_in_any_slot_to_the_bit() {
     let seatings = [[7, 6, 5, 4, 3, 2, 1, 0], [3, 0, 6, 1, 7, 4, 2, 5], [5, 7, 1, 2, 0, 3, 4, 6]];
-    for control in [Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_coupled_law() {
         for paths in [2, 3, 5, 8] {
             for seed in 0..4 {
                 let mut here = Seated::new(control, [0, 1, 2, 3, 4, 5, 6, 7]);
@@ -44,7 +47,7 @@ fn windows_are_the_same_in_any_slot_to_the_bit() {
 
 #[test]
 fn the_same_events_give_the_same_windows() {
-    for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in every_law() {
         let slots = [0, 1, 2, 3, 4, 5, 6, 7];
         let mut first = Seated::new(control, slots);
         let mut answers = Vec::new();

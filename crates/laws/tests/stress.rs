@@ -1,5 +1,8 @@
 //! Siblings on real threads, as the kernel runs them: nobody locks the connection.
 
+mod common;
+
+use common::every_law;
 use narrows_laws::raw::{self, Conn, MAX_PATHS, Private};
 use narrows_laws::{Control, Event, EventKind, State, flag};
 use std::cell::UnsafeCell;
@@ -52,8 +55,6 @@ impl Shared {
     }
 }
 
-const CONTROLS: [Control; 5] =
-    [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA];
 const EVENTS: u64 = 200_000;
 
 fn event(kind: EventKind, now_us: u64, cwnd: u32) -> Event {
@@ -106,7 +107,7 @@ fn what_siblings_take_is_what_the_donor_gives() {
 
 #[test]
 fn every_law_runs_on_all_paths_at_once() {
-    for control in CONTROLS {
+    for control in every_law() {
         let conn = Shared::new(control);
         let barrier = Barrier::new(MAX_PATHS);
         thread::scope(|scope| {

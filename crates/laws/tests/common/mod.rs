@@ -1,8 +1,19 @@
 //! A connection whose paths can be put into any state by the events a host would send.
 #![allow(dead_code)] // each test file uses its part
 
+use narrows_laws::catalogue::LAWS;
 use narrows_laws::raw::{MAX_PATHS, ONE_PACKET};
 use narrows_laws::{Conn, Control, Event, EventKind, Output, Private, State, flag};
+
+/// Every law, with its own detector.
+pub fn every_law() -> impl Iterator<Item = Control> {
+    LAWS.iter().map(|law| Control::of(law.item))
+}
+
+/// Every law that reads its siblings.
+pub fn every_coupled_law() -> impl Iterator<Item = Control> {
+    every_law().filter(|control| control.law.couples())
+}
 
 /// A connection and its host's view of each path.
 #[derive(Clone)]
