@@ -27,7 +27,17 @@ fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
     let pid = libc::pid_t::try_from(child.id()).unwrap();
     // SAFETY: kill() takes numbers only; the process is our child and not yet waited for.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
-    let status = child.wait().unwrap();
+    let patience = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > patience {
+            child.kill().unwrap();
+            panic!("the command goes on after Ctrl-C");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
     let mut told = String::new();
     child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert_eq!(status.code(), Some(130), "{told}");
