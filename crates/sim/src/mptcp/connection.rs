@@ -105,6 +105,7 @@ impl Connection {
                 let more = !self.stream.is_drained();
                 self.subflows[path].sender.on_ack(ack, more, wire, &mut self.law);
                 self.push(wire);
+                self.subflows[path].sender.note_idle(wire.now, &mut self.law);
             }
             Body::Syn { sent } => {
                 let body = Body::SynAck { echo: *sent, edge: self.data.advertise() };

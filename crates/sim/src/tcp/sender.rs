@@ -257,6 +257,16 @@ impl Sender {
         }
     }
 
+    /// To be called when what an acknowledgement lets leave has left. If the scheduler gave this
+    /// subflow nothing, its window is a stale one that must not count among its siblings'.
+    pub fn note_idle(&mut self, now: Nanos, law: &mut Conn) {
+        let active = law.path(self.path).state == State::Active as u32;
+        if active && self.board.packets_out() == 0 {
+            let out = self.tell(law, EventKind::Acked, State::Idle, now, Event::default());
+            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        }
+    }
+
     /// Growth is for windows that were the limit; and while segments wait behind a gap, only if
     /// the cumulative ACK advances, or if reordering is known to happen (Linux:
     /// tcp_may_raise_cwnd()).

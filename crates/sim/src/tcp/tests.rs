@@ -191,6 +191,21 @@ fn the_law_is_told_the_state_of_the_path() {
     assert_eq!(state(&bench), State::Idle as u32);
 }
 
+/// The connection has more to send, but its scheduler prefers another path: idle as well, and the
+/// window stays.
+#[test]
+fn a_path_that_is_given_nothing_is_idle() {
+    let mut bench = Bench::established();
+    bench.now += RTT;
+    let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&all, true, wire, law));
+    assert_eq!(bench.law.path(0).state, State::Active as u32);
+    let cwnd = bench.sender.cwnd();
+    bench.act(|sender, wire, law| sender.note_idle(wire.now, law));
+    assert_eq!(bench.law.path(0).state, State::Idle as u32);
+    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (cwnd, cwnd));
+}
+
 /// After a pause of a second, three timeouts of 300 ms and a bit, a window of 80 is down to the
 /// initial one, and the law knows (RFC 2861).
 #[test]
