@@ -141,6 +141,24 @@ fn a_dead_path_does_not_hold_up_what_others_reinject() {
     assert!(stats.completed.is_some_and(|t| t < 8 * S), "{stats:#?}");
 }
 
+/// One path dies, and what it held goes out on the other. Later the other stands still for a
+/// second: nobody else could take its data, and it sends it again by itself, not twice.
+#[test]
+fn a_path_does_not_reinject_its_own_data() {
+    let mut sim = Sim::new(1);
+    let back = add(&mut sim, link("back", Rate::Infinite, 10 * MS));
+    let pauses = add(&mut sim, with_outages("pauses", &[(4_000, 5_000)], 30));
+    let dies = add(&mut sim, with_outages("dies", &[(500, 59_999)], 30));
+    let paths = [pauses, dies].map(|there| path(&mut sim, &[there], &[back]));
+    let connection = sim.add_connection(greedy(paths.to_vec()));
+    sim.run_until(4 * S);
+    let before = sim.connection(connection);
+    sim.run_until(20 * S);
+    let after = sim.connection(connection);
+    assert!(before.reinjections > 0 && after.paths[0].timeouts > before.paths[0].timeouts);
+    assert_eq!(after.reinjections, before.reinjections);
+}
+
 /// One path stands still from 3 s to 10 s. The connection goes on over the other, and takes the
 /// path up again when it comes back.
 #[test]

@@ -69,6 +69,9 @@ mod tests {
         assert!(delack.on_segment(FULL, 2 * u64::from(FULL), 200));
         delack.sent();
         assert_eq!(delack.deadline(), NEVER);
+        // More than a full segment is enough, as Linux counts.
+        assert!(!delack.on_segment(FULL, FULL.into(), 300));
+        assert!(delack.on_segment(1, u64::from(FULL) + 1, 400));
     }
 
     #[test]

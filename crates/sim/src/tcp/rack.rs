@@ -146,6 +146,24 @@ mod tests {
         assert_eq!(bench.look(due), (1, None));
     }
 
+    /// In recovery loss is likely, so one SACK is enough for a later gap.
+    #[test]
+    fn in_recovery_a_gap_is_lost_at_once() {
+        let mut bench = Bench::send(5);
+        bench.recovering = true;
+        assert_eq!(bench.ack(0, 1, 2, RTT + MS), (1, None));
+    }
+
+    /// A timeout takes what has been out for a round trip, not what left a moment ago.
+    #[test]
+    fn a_timeout_spares_what_was_just_sent() {
+        let mut bench = Bench::send(3);
+        bench.ack(1, 0, 0, RTT);
+        bench.board.send_new(3 * MSS, MSS as u32, 3 * RTT - 10 * MS);
+        assert_eq!(bench.board.mark_timeout(&bench.rack, 3 * RTT), 2);
+        assert_eq!(bench.board.in_flight(), 1);
+    }
+
     /// Segment 0 overtaken by three others and then delivered: from there on RACK waits a quarter
     /// of the RTT also after three SACKs, and a segment that is only late is not lost.
     #[test]

@@ -124,6 +124,40 @@ fn the_reordering_timer_repairs_a_tail() {
     assert_eq!(bench.sender.in_flight(), 1);
 }
 
+/// Packets 0 to 6 of ten are lost, and 1 again when it is sent again. The acknowledgement that tells
+/// so advances, but it is not safe: two arrived, two leave, and not one more (RFC 9937).
+#[test]
+fn an_ack_that_tells_of_more_loss_does_not_slow_start() {
+    let mut bench = Bench::established();
+    bench.now += RTT;
+    assert_eq!(bench.ack(0, 7, 10), 3);
+    bench.now += RTT;
+    assert_eq!(bench.ack(1, 2, 3), 2);
+    assert_eq!(bench.sender.in_flight(), 2);
+}
+
+/// The timer of an old packet expires while newer ones, sent less than a round trip ago, are in
+/// the network: they stay there, and the window has room for one more.
+#[test]
+fn a_timeout_counts_what_was_just_sent_as_in_flight() {
+    let mut bench = Bench::established();
+    bench.now += RTT;
+    let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
+    let send_two = |bench: &mut Bench| {
+        for _ in 0..2 {
+            bench.act(|sender, wire, law| sender.send_new(0, MSS, wire, law));
+        }
+    };
+    send_two(&mut bench);
+    bench.now = bench.sender.deadline() - RTT / 2;
+    send_two(&mut bench);
+    bench.now = bench.sender.deadline();
+    assert!(bench.act(|sender, wire, law| sender.on_timer(wire, law)));
+    assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (3, 3));
+    assert_eq!(bench.sender.counters.retransmits, 1);
+}
+
 /// All is lost: the timer sends the first packet alone, with a window of one. When it is lost too,
 /// the timer doubles and ssthresh stays.
 #[test]
