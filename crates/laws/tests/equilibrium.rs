@@ -7,13 +7,15 @@
 //! Real windows move. Balance over a round trip, with S the total and losses independent, equal
 //! RTTs:
 //!
-//!   OLIA   sum_i w_i (w_i / S^2)  = p/2 sum w_i^2   =>  S = sqrt(2/p) however windows move
+//!   Reno   w (1 / w) = 1           = p/2 w^2         =>  mean w^2 = 2/p, a mean w of 1.31 / sqrt(p)
+//!   OLIA   sum_i w_i (w_i / S^2)   = p/2 sum w_i^2   =>  mean S^2 = 2/p as well, however the total
+//!                                                        is divided (to first order in its swing)
 //!   LIA    sum_i w_i (max w / S^2) = max w / S = p/2 sum w_i^2
 //!
 //! OLIA's epsilon cancels over the paths. But LIA weighs *the largest* window, and independent
-//! losses make that larger than the mean, by more than they raise the mean square: LIA takes 8 %
-//! more than one Reno with 2 paths and 27 % with 8. Balia, whose slower paths weigh the fastest
-//! rate, takes 4 % to 18 % more. This lies in the formulas, which the test shows by running them in
+//! losses make max w / S larger than the 1/N of equal windows, by more than they raise
+//! sum w^2 / S^2: LIA takes 8 % more than one Reno with 2 paths and 27 % with 8. Balia, whose
+//! slower paths weigh the fastest rate, takes 4 % to 18 % more. This lies in the formulas, which the test shows by running them in
 //! floating point as well.
 
 mod common;
