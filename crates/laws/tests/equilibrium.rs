@@ -15,8 +15,8 @@
 //! OLIA's epsilon cancels over the paths. But LIA weighs *the largest* window, and independent
 //! losses make max w / S larger than the 1/N of equal windows, by more than they raise
 //! sum w^2 / S^2: LIA takes 8 % more than one Reno with 2 paths and 27 % with 8. Balia, whose
-//! slower paths weigh the fastest rate, takes 4 % to 18 % more. This lies in the formulas, which the test shows by running them in
-//! floating point as well.
+//! slower paths weigh the fastest rate, takes 4 % to 18 % more. This lies in the formulas, which
+//! the tests show by running them in floating point as well.
 
 mod common;
 
