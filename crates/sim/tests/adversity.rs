@@ -111,6 +111,11 @@ proptest! {
             ..file(bytes, paths)
         };
         arrives(&mut sim, config, bytes, 8 * 3600 * S);
+        // What was sent twice is acknowledged too, and then nobody sends any more.
+        sim.run_until(24 * 3600 * S);
+        let stats = sim.connection(narrows_sim::ConnId(0));
+        prop_assert!(stats.paths.iter().all(|p| p.inflight == 0), "{:#?}", stats);
+        prop_assert_eq!(sim.network().packets(), 0);
     }
 
     /// Paths stand still for a while or for ever; the last one always comes back.
