@@ -16,7 +16,8 @@
  * Units: windows in packets, W_max and W_est in 2^-32 packet; t and K in us.
  * Valid: w 1 .. 2^24, t up to 2^32 us.
  * Departures: b times the window, not the flight size, as in Linux; W_est above w is approached by
- * at most a packet each packet, and never lowers w; standard slow start instead of HyStart++.
+ * at most a packet each packet, and never lowers w; a restart after idleness begins a new epoch
+ * towards the old W_max; standard slow start instead of HyStart++.
  */
 #ifndef NARROWS_LAW_CUBIC_H
 #define NARROWS_LAW_CUBIC_H
