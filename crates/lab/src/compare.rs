@@ -185,7 +185,9 @@ pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
         {
             match spread {
                 Some(Spread { mean, ci95, median, q1, q3 }) => {
-                    record.extend([mean, ci95, median, q1, q3].map(|value| value.to_string()));
+                    let parts = [Some(mean), ci95, Some(median), Some(q1), Some(q3)];
+                    let text = |value: f64| value.to_string();
+                    record.extend(parts.map(|part| part.map_or_else(String::new, text)));
                 }
                 None => record.extend(PARTS.map(|_| String::new())),
             }

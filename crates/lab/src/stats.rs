@@ -7,8 +7,8 @@ use serde::Serialize;
 pub struct Spread {
     /// Mean.
     pub mean: f64,
-    /// Half the width of the mean's 95 % confidence interval (Student's t); 0 with one value.
-    pub ci95: f64,
+    /// Half the width of the mean's 95 % confidence interval (Student's t); none with one value.
+    pub ci95: Option<f64>,
     /// Median.
     pub median: f64,
     /// Lower quartile.
@@ -27,7 +27,7 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         Some(Spread {
             mean: round(mean(values)),
-            ci95: round(ci95(values)),
+            ci95: ci95(values).map(round),
             median: round(quantile(&sorted, 0.5)),
             q1: round(quantile(&sorted, 0.25)),
             q3: round(quantile(&sorted, 0.75)),
@@ -46,14 +46,14 @@ pub fn mean(values: &[f64]) -> f64 {
 }
 
 /// Half the width of the 95 % confidence interval of the mean, for values from independent seeds.
-fn ci95(values: &[f64]) -> f64 {
+fn ci95(values: &[f64]) -> Option<f64> {
     let n = values.len();
     if n < 2 {
-        return 0.0;
+        return None;
     }
     let mean = mean(values);
     let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1) as f64;
-    student_t_975(n - 1) * libm::sqrt(variance / n as f64)
+    Some(student_t_975(n - 1) * libm::sqrt(variance / n as f64))
 }
 
 /// The 97.5 % quantile of Student's t with `df` degrees of freedom, good to 1e-3.
@@ -99,8 +99,8 @@ mod tests {
         // Mean 3, standard deviation sqrt(2.5), 4 degrees of freedom: 2.7764 * sqrt(2.5 / 5).
         let spread = Spread::of(&[5.0, 1.0, 4.0, 2.0, 3.0]).unwrap();
         assert_eq!((spread.mean, spread.median, spread.q1, spread.q3), (3.0, 3.0, 2.0, 4.0));
-        assert!((spread.ci95 - 1.9632).abs() < 1e-4, "{}", spread.ci95);
-        assert_eq!(Spread::of(&[7.0]).unwrap().ci95, 0.0);
+        assert!((spread.ci95.unwrap() - 1.9632).abs() < 1e-4, "{spread:?}");
+        assert_eq!(Spread::of(&[7.0]).unwrap().ci95, None);
         assert_eq!(Spread::of(&[]), None);
         // From tables of the t distribution.
         for (df, t) in [(11, 2.2010), (19, 2.0930), (29, 2.0452), (60, 2.0003), (1000, 1.9623)] {

@@ -66,7 +66,10 @@ fn one(case: &Case, rows: &[Row]) -> String {
 /// `0.62 ±0.03`.
 fn interval(spread: Option<Spread>, decimals: usize) -> String {
     match spread {
-        Some(s) => format!("{:.decimals$} ±{:.decimals$}", s.mean, s.ci95),
+        Some(Spread { mean, ci95: Some(half), .. }) => {
+            format!("{mean:.decimals$} ±{half:.decimals$}")
+        }
+        Some(Spread { mean, .. }) => format!("{mean:.decimals$}"),
         None => "-".into(),
     }
 }

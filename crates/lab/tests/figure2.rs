@@ -31,11 +31,13 @@ fn nsb_2_uncoupled_is_close_to_1() {
     within("sbd/nsb-2", &[Control::RENO, Control::CUBIC], 0.9, 1.1);
 }
 
-/// Figure 2(a): coupled control gets 0.6 of TCP's part in the paper.
+/// Figure 2(a): coupled control is far below TCP's part. Half of it is the fluid value for two
+/// equal paths; losses in bursts and delayed ACKs take some of that. The paper's 0.6 was measured on
+/// a kernel that grew a whole packet after each recovery; docs/measuring.md has the comparison.
 #[test]
 #[ignore = "long: statistics"]
 fn nsb_2_coupled_is_far_below_1() {
-    within("sbd/nsb-2", &COUPLED, 0.45, 0.75);
+    within("sbd/nsb-2", &COUPLED, 0.33, 0.6);
 }
 
 /// Figure 2(b): coupled control is fair to TCP, with two paths and with five.

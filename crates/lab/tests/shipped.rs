@@ -1,6 +1,8 @@
 //! The shipped scenarios are what their sources say.
 
-use narrows_lab::{Bound, Control, Edits, FlowKind, Scenario, load, shipped};
+use std::sync::atomic::AtomicBool;
+
+use narrows_lab::{Bound, Control, Edits, FlowKind, Scenario, load, run, shipped};
 use narrows_net::{Limit, MILLISECOND, SECOND};
 use narrows_sim::Source;
 
@@ -100,4 +102,29 @@ fn a_recorded_trace_replaces_the_shipped_one() {
     let loaded = loaded.unwrap();
     let lte = loaded.links.iter().find(|link| link.config.name == "lte").unwrap();
     assert_eq!(lte.mean_rate(), 12_032_000);
+}
+
+/// The two recorded downlinks: an operator's LTE while driving, and while standing.
+#[test]
+fn the_phone_runs_over_recorded_lte_links() {
+    let Some(data) = std::env::var_os("NARROWS_TEST_DATA") else {
+        println!("skipped: NARROWS_TEST_DATA names no folder with recorded traces");
+        return;
+    };
+    let folder = std::path::Path::new(&data).join("traces");
+    for (name, kbits) in
+        [("ATT-LTE-driving-2016.down.gz", 4572), ("Verizon-LTE-short.down.gz", 5040)]
+    {
+        let edits = Edits {
+            set: vec![("duration".into(), "5 s".into()), ("warmup".into(), "3 s".into())],
+            traces: vec![("lte".into(), folder.join(name))],
+        };
+        let scenario = load("phone/wifi-lte", &edits).unwrap();
+        let lte = scenario.links.iter().position(|link| link.config.name == "lte").unwrap();
+        // 12,032 bits per opportunity, over the last timestamp.
+        assert_eq!(scenario.links[lte].mean_rate() / 1000, kbits);
+        let run = run(&scenario, None, 1, false, &AtomicBool::new(false)).unwrap();
+        let test = &run.summary.connections[scenario.test.unwrap()];
+        assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{name}: {test:?}");
+    }
 }
