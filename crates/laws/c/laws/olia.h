@@ -15,8 +15,8 @@
  * Published: word[0] is l, packets.
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
  * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; each term's relative error below 2^-27, or 2^-40 packet.
- * Departures: packets, not bytes. B is by l / rtt^2, the square of the rate sqrt(2 l) / rtt that the
- * paper derives it from, as in the authors' Linux code.
+ * Departures: packets, not bytes. B is by l / rtt^2, the square of the rate sqrt(2 l) / rtt that
+ * the paper derives it from, as in the authors' Linux code.
  */
 #ifndef NARROWS_LAW_OLIA_H
 #define NARROWS_LAW_OLIA_H
