@@ -22,8 +22,9 @@ run: build ## the first table: what coupling costs and gains, on three networks
 	target/release/narrows compare sbd/nsb-2 sbd/sb-2 phone/wifi-lte \
 	  --cc reno,cubic,lia,olia,balia --seeds $(SEEDS) --out $(OUT)
 
-test: setup ## unit, property and scenario tests
+test: setup ## unit, property and scenario tests, and the shared words of a connection in every interleaving
 	cargo test --locked
+	RUSTFLAGS="--cfg loom" cargo test --locked --release --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel (root and BTF, else it skips with a word)
 	cargo test --locked -p narrows-kernel -- --nocapture
