@@ -37,7 +37,7 @@ fn one(case: &Case, rows: &[Row]) -> String {
     const NAMES: [&str; 9] =
         ["cc", "ratio", "median", "paper", "goodput", "Jain", "queue", "RTT", "retx"];
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    table.load_preset(presets::NOTHING);
     table.set_header(NAMES);
     for row in rows {
         let detail = &row.detail;
