@@ -70,15 +70,15 @@ pub fn answer(cases: &[Case], rows: &[Row]) -> String {
     };
 
     let mut sentences = Vec::new();
-    let (mut costs, mut needed) = (None, None);
+    let mut costs = None;
     let (apart_c, apart_u) = (range(Layout::Apart, true), range(Layout::Apart, false));
     if let (Some(coupled), Some(uncoupled)) = (apart_c, apart_u) {
         let loss = 100.0 * (1.0 - coupled.mean / uncoupled.mean);
         costs = Some(loss >= 10.0);
-        let verdict = if loss >= 10.0 {
-            format!("there coupling gives away {loss:.0} %")
-        } else {
-            format!("there coupling costs little or nothing ({loss:.0} %)")
+        let verdict = match loss {
+            10.0.. => format!("there coupling gives away {loss:.0} %"),
+            0.5.. => format!("there coupling costs little ({loss:.0} %)"),
+            _ => "there coupling costs nothing".into(),
         };
         sentences.push(format!(
             "Where every path has a bottleneck of its own ({}), the coupled laws get {coupled} times \
@@ -88,10 +88,9 @@ pub fn answer(cases: &[Case], rows: &[Row]) -> String {
     }
     let (shared_c, shared_u) = (range(Layout::Shared, true), range(Layout::Shared, false));
     if let (Some(coupled), Some(uncoupled)) = (shared_c, shared_u) {
-        needed = Some(uncoupled.mean > 1.0 + CLOSE && coupled.mean < uncoupled.mean);
         let verdict = if (1.0 - CLOSE..=1.0 + CLOSE).contains(&coupled.mean) {
             "so coupling shares fairly"
-        } else if coupled.mean < uncoupled.mean {
+        } else if (coupled.mean - 1.0).abs() < (uncoupled.mean - 1.0).abs() {
             "so coupling is nearer to TCP's part, but not at it"
         } else {
             "so coupling does not help here"
@@ -102,23 +101,30 @@ pub fn answer(cases: &[Case], rows: &[Row]) -> String {
             names(Layout::Shared)
         ));
     }
-    match (costs, needed) {
-        (Some(true), Some(true)) => sentences.push(
+    let polite = |range: Range| range.mean <= 1.0 + CLOSE;
+    let verdict = match (costs, shared_c, shared_u) {
+        (Some(_), Some(_), Some(uncoupled)) if polite(uncoupled) => {
+            "In this table uncoupled control is good enough on both kinds of network, so it makes no \
+             case for detecting bottlenecks."
+        }
+        (Some(false), Some(coupled), Some(_)) if polite(coupled) => {
+            "In this table coupled control is good enough on both kinds of network, so it makes no \
+             case for detecting bottlenecks."
+        }
+        (Some(true), Some(coupled), Some(uncoupled)) if coupled.mean < uncoupled.mean => {
             "Neither is right on both networks, and a sender cannot choose in advance: which paths \
              meet in one bottleneck has to be detected."
-                .into(),
-        ),
-        (Some(_), Some(_)) => sentences.push(
-            "In this table one way of control is good enough on both kinds of network, so it makes \
-             no case for detecting bottlenecks."
-                .into(),
-        ),
-        _ => sentences.push(
+        }
+        (Some(_), Some(_), Some(_)) => {
+            "In this table neither leaves TCP its part of a shared bottleneck, so it makes no case \
+             for detecting bottlenecks."
+        }
+        _ => {
             "To weigh what coupling costs against what it protects, compare coupled and uncoupled \
              laws on both sbd/nsb-2 and sbd/sb-2."
-                .into(),
-        ),
-    }
+        }
+    };
+    sentences.push(verdict.into());
     sentences.iter().map(|sentence| wrap(sentence, 100)).collect()
 }
 
@@ -191,11 +197,23 @@ mod tests {
     #[test]
     fn a_table_that_says_otherwise_is_told_as_it_is() {
         let told = answer_to([0.98, 1.0], [1.0, 2.0]);
-        assert!(told.contains("coupling costs little or nothing (2 %)"), "{told}");
-        assert!(told.contains("it makes no case for detecting bottlenecks"), "{told}");
+        assert!(told.contains("coupling costs little (2 %)"), "{told}");
+        assert!(told.contains("coupled control is good enough on both"), "{told}");
+        assert!(answer_to([1.1, 1.0], [1.0, 2.0]).contains("coupling costs nothing"));
         let told = answer_to([0.6, 1.0], [1.5, 2.0]);
         assert!(told.contains("nearer to TCP's part, but not at it"), "{told}");
         let told = answer_to([0.6, 1.0], [1.1, 1.1]);
-        assert!(told.contains("makes no case for detecting"), "{told}");
+        assert!(told.contains("uncoupled control is good enough on both"), "{told}");
+        // Far below TCP's part is no nearer to it than a little above.
+        let told = answer_to([0.6, 1.0], [0.3, 1.3]);
+        assert!(told.contains("so coupling does not help here"), "{told}");
+    }
+
+    #[test]
+    fn control_that_starves_tcp_is_never_called_good_enough() {
+        for (nsb, sb) in [([0.6, 1.0], [2.0, 2.0]), ([1.0, 1.0], [1.5, 2.0])] {
+            let told = answer_to(nsb, sb);
+            assert!(told.contains("neither leaves TCP its part"), "{told}");
+        }
     }
 }
