@@ -107,10 +107,10 @@ quantity!(
     |text, what| parse(text, PACKETS, what, 1e9)
 );
 quantity!(
-    /// A rate of packets or writes, 1/s; never 0.
+    /// A rate of packets or writes, 1/s; at least one in 1000 s.
     PacketRate(f64), "a packet rate such as \"150 packets/s\"",
-    |text, what| match parse(text, PACKET_RATE, what, 1e9)? {
-        0.0 => Err(format!("expected {what} above 0, found \"{text}\"")),
+    |text, what| match parse(text, PACKET_RATE, what, 1e7)? {
+        rate if rate < 1e-3 => Err(format!("expected {what}, at least 0.001, found \"{text}\"")),
         rate => Ok(rate),
     }
 );
@@ -220,6 +220,9 @@ mod tests {
         assert!(time("soon").ends_with("found \"soon\""));
         assert!(time("inf s").starts_with("expected a time"));
         assert!("0 Mbit/s".parse::<BitRate>().unwrap_err().contains("above 0"));
+        assert!("1e9 packets/s".parse::<PacketRate>().is_err());
+        assert!("20000000 packets/s".parse::<PacketRate>().unwrap_err().contains("absurdly"));
+        assert!("0.0001 packets/s".parse::<PacketRate>().unwrap_err().contains("at least 0.001"));
         assert!("120 %".parse::<Share>().unwrap_err().contains("more than 100 %"));
         assert!("0 packets".parse::<Queue>().unwrap_err().contains("above 0"));
         assert!("1.5 packets".parse::<Queue>().unwrap_err().contains("part of a packet"));

@@ -11,7 +11,8 @@ use narrows_net::Nanos;
 use narrows_sim::Source;
 
 use super::file::Background;
-use super::resolve::{path, size_dist};
+use super::resolve::path;
+use super::source::{MIN_PERIOD, check_shape, size_dist};
 use super::{Fault, Flow, FlowKind, Link};
 
 /// The point of the k-th (from 0) of n flows on the way from `low` to `high`.
@@ -37,12 +38,10 @@ pub fn flows(
             return Err(fault(field, "the low end of the range is above the high end".into()));
         }
     }
-    if background.udp_period[0].0 == 0 {
-        return Err(fault("udp_period", "expected a mean above 0 s".into()));
+    if background.udp_period[0].0 < MIN_PERIOD {
+        return Err(fault("udp_period", "expected a mean of at least 1 ms".into()));
     }
-    if background.udp_shape.is_nan() || background.udp_shape <= 1.0 {
-        return Err(fault("udp_shape", "expected a Pareto shape above 1 (else no mean)".into()));
-    }
+    check_shape(background.udp_shape).map_err(|message| fault("udp_shape", message))?;
     if background.greedy.len() != background.links.len() {
         return Err(fault("greedy", "expected one number of flows for each link".into()));
     }

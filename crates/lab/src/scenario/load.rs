@@ -10,7 +10,7 @@ use toml::Value;
 
 use super::file::File;
 use super::resolve::resolve;
-use super::{Fault, Scenario, shipped};
+use super::{Fault, Scenario, generate, shipped};
 use crate::Error;
 
 /// What the command line changes in a scenario.
@@ -121,12 +121,22 @@ fn edit(text: &str, edits: &Edits) -> Result<File, Error> {
     for (link, path) in &edits.traces {
         let at =
             |message: String| Error::input(format!("--trace {link}={}", path.display()), message);
-        let links = table.get_mut("links").and_then(Value::as_table_mut);
-        let Some(Value::Table(link)) = links.and_then(|links| links.get_mut(link)) else {
-            return Err(at(format!("the scenario lists no link \"{link}\"")));
-        };
-        link.remove("rate");
-        link.insert("trace".into(), Value::String(path.display().to_string()));
+        // Links that a generator makes are as good as listed ones.
+        let mut file = check(&table).map_err(at)?;
+        generate::expand(&mut file).map_err(|fault| at(fault.message))?;
+        if !file.links.contains_key(link) {
+            return Err(at(format!("the scenario has no link \"{link}\"")));
+        }
+        let mut links = Value::Table(std::mem::take(&mut table));
+        if let Value::Table(link) =
+            step(step(&mut links, "links").map_err(at)?, link).map_err(at)?
+        {
+            link.remove("rate");
+            link.insert("trace".into(), Value::String(path.display().to_string()));
+        }
+        if let Value::Table(changed) = links {
+            table = changed;
+        }
         check(&table).map_err(at)?;
     }
     check(&table).map_err(|message| Error::input("scenario", message))
@@ -233,17 +243,28 @@ fn find_trace(origin: &Origin, trace: &str, edits: &Edits) -> Result<Arc<Trace>,
 
 fn read_trace(path: &Path) -> Result<Arc<Trace>, String> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
-    parse_trace(bytes, &name)
+    let bytes = std::fs::File::open(path).and_then(|file| bounded(file, MAX_TRACE));
+    parse_trace(bytes.map_err(|error| format!("cannot read {name}: {error}"))?, &name)
+}
+
+/// Largest trace, unpacked: hours of a gigabit link. What is beyond would fill the memory.
+const MAX_TRACE: u64 = 256 << 20;
+
+/// Reads all there is, which must be at most `limit` bytes.
+fn bounded(from: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if from.take(limit + 1).read_to_end(&mut bytes)? as u64 > limit {
+        let message = format!("more than {limit} bytes are absurdly long for a trace");
+        return Err(std::io::Error::other(message));
+    }
+    Ok(bytes)
 }
 
 /// Parses a trace, plain or compressed by gzip.
 fn parse_trace(bytes: Vec<u8>, name: &str) -> Result<Arc<Trace>, String> {
     let text = if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut text = Vec::new();
-        let mut decoder = flate2::read::MultiGzDecoder::new(&bytes[..]);
-        decoder.read_to_end(&mut text).map_err(|error| format!("{name}: broken gzip: {error}"))?;
-        text
+        bounded(flate2::read::MultiGzDecoder::new(&bytes[..]), MAX_TRACE)
+            .map_err(|error| format!("{name}: cannot unpack: {error}"))?
     } else {
         bytes
     };
@@ -285,9 +306,17 @@ impl std::str::FromStr for Sweep {
         if !low_unit.is_empty() && low_unit != unit {
             return Err(format!("one unit for both ends, please; found \"{text}\""));
         }
+        if low == high {
+            return Err(format!("A and B are the same; found \"{text}\""));
+        }
         let step = (high - low) / (count - 1) as f64;
-        // Whole numbers stay whole if the steps are.
-        let decimals = if a.max(b) == 0 && step.fract() == 0.0 { 0 } else { a.max(b).max(3) };
+        // Whole numbers stay whole if the steps are; else a step keeps four digits.
+        let decimals = if a.max(b) == 0 && step.fract() == 0.0 {
+            0
+        } else {
+            let digits = 3.0 - libm::floor(libm::log10(step.abs()));
+            a.max(b).max(digits.clamp(3.0, 12.0) as usize)
+        };
         let value = |i: usize| {
             let value = format!("{:.decimals$}", low + step * i as f64);
             let value = if decimals > 0 {
@@ -298,5 +327,32 @@ impl std::str::FromStr for Sweep {
             if unit.is_empty() { value } else { format!("{value} {unit}") }
         };
         Ok(Sweep { field: field.to_owned(), values: (0..count).map(value).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(sweep: &str) -> Vec<String> {
+        sweep.parse::<Sweep>().unwrap().values
+    }
+
+    #[test]
+    fn a_sweep_is_evenly_spaced_however_small_its_steps() {
+        assert_eq!(values("a=5..20 Mbit/s:4"), ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s", "20 Mbit/s"]);
+        assert_eq!(values("a=0..5:4"), ["0", "1.667", "3.333", "5"]);
+        assert_eq!(
+            values("a=0..0.001 %:5"),
+            ["0 %", "0.00025 %", "0.0005 %", "0.00075 %", "0.001 %"]
+        );
+        assert!("a=5..5 s:3".parse::<Sweep>().unwrap_err().starts_with("A and B are the same"));
+    }
+
+    #[test]
+    fn what_never_ends_is_not_read_to_its_end() {
+        assert_eq!(bounded(&b"12"[..], 2).unwrap(), b"12");
+        let error = bounded(std::io::repeat(b'1'), 2).unwrap_err().to_string();
+        assert_eq!(error, "more than 2 bytes are absurdly long for a trace");
     }
 }

@@ -9,6 +9,7 @@ mod generate;
 mod load;
 mod resolve;
 mod shipped;
+mod source;
 
 use narrows_laws::Control;
 use narrows_net::{LinkConfig, Nanos, Rate};

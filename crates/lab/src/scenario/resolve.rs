@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use narrows_laws::{Control, MAX_PATHS};
 use narrows_net::{LinkConfig, Nanos, Rate, SECOND, Trace};
-use narrows_sim::{Scheduler, SizeDist, Source};
+use narrows_sim::{Scheduler, Source};
 
 use super::file::{self, File, Kind};
 use super::{Fault, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival, Scenario};
-use super::{background, generate};
+use super::{background, generate, source};
 use crate::units::show_time;
 
 /// Finds the trace that a link names.
@@ -32,12 +32,19 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
         let made = background::flows(background, &links, file.jitter.0, end)?;
         flows.extend(made);
     }
+    for path in flows.iter().flat_map(|flow| &flow.paths) {
+        if path.access_jitter > MAX_JITTER {
+            let jitter = show_time(path.access_jitter);
+            let message = format!("{jitter} on \"{}\", at its rate, is absurdly long", path.name);
+            return Err(Fault::new(["jitter"], message));
+        }
+    }
     if flows.is_empty() {
         return Err(Fault::new(["flows"], "expected at least one flow"));
     }
     let test = test(&file, &flows)?;
-    let rivals = rivals(&file, &links, &flows)?;
-    let phases = phases(&file, test.map(|index| &flows[index]))?;
+    let rivals = rivals(&file, &links, &flows, test)?;
+    let phases = phases(&file, test.map(|index| &flows[index]), end)?;
     let paper = published(&file)?;
     unused(&file, &flows, &links)?;
     Ok(Scenario {
@@ -68,7 +75,12 @@ fn links(file: &File, find_trace: FindTrace) -> Result<Vec<Link>, Fault> {
         let rate = match (&link.rate, &link.trace) {
             (Some(rate), None) => Rate::Constant(rate.0),
             (None, Some(trace)) => {
-                Rate::Trace(find_trace(trace).map_err(|message| fault("trace", message))?)
+                let trace = find_trace(trace).map_err(|message| fault("trace", message))?;
+                if trace.mean_rate() == 0 {
+                    let message = format!("{}: less than 1 bit/s on average", trace.name());
+                    return Err(fault("trace", message));
+                }
+                Rate::Trace(trace)
             }
             (None, None) => {
                 return Err(Fault::new(["links", name], "expected a rate or a trace"));
@@ -100,6 +112,9 @@ fn links(file: &File, find_trace: FindTrace) -> Result<Vec<Link>, Fault> {
 
 /// Longest base RTT: a minute. More is taken for a mistake in units.
 const MAX_RTT: Nanos = 60 * SECOND;
+
+/// Longest jitter of a sender: an hour, as the network allows.
+const MAX_JITTER: Nanos = 3600 * SECOND;
 
 /// A path of a flow over `links`, with the access and return delays that bring its base RTT to
 /// `rtt`: what the shared links do not delay is split evenly between the sender's access link and
@@ -170,13 +185,17 @@ fn default_buffer(paths: &[FlowPath], links: &[Link]) -> u64 {
     let rate = |path: &FlowPath| path.links.iter().map(|&link| links[link].mean_rate()).min();
     let queues = |path: &FlowPath| -> Nanos {
         let shared = path.links.iter().chain(&path.back);
-        shared.map(|&link| links[link].full_queue()).sum()
+        shared.map(|&link| links[link].full_queue()).fold(0, Nanos::saturating_add)
     };
     let rates: u64 = paths.iter().filter_map(rate).sum();
-    let rtt = paths.iter().map(|path| path.rtt + path.access_jitter + queues(path)).max();
+    let base = |path: &FlowPath| path.rtt.saturating_add(path.access_jitter);
+    let rtt = paths.iter().map(|path| base(path).saturating_add(queues(path))).max();
     let bytes = 2 * u128::from(rates) * u128::from(rtt.unwrap_or(0)) / u128::from(8 * SECOND);
-    (bytes as u64).max(64 * 1024)
+    bytes.clamp(64 * 1024, MAX_BUFFER) as u64
 }
+
+/// Largest default buffer, bytes; it keeps slow links with huge queues in 64 bits.
+const MAX_BUFFER: u128 = 1_000_000_000_000_000;
 
 impl Link {
     /// How long a full queue takes to drain; an unlimited one counts as 1 s.
@@ -188,7 +207,8 @@ impl Link {
             Limit::Packets(packets) => u64::from(packets) * u64::from(self.config.mtu),
             Limit::Bytes(bytes) => bytes,
         };
-        (u128::from(bytes * 8) * u128::from(SECOND) / u128::from(self.mean_rate())) as Nanos
+        let time = u128::from(bytes * 8) * u128::from(SECOND) / u128::from(self.mean_rate());
+        Nanos::try_from(time).unwrap_or(Nanos::MAX)
     }
 }
 
@@ -226,7 +246,7 @@ fn one_flow(
         };
         paths.push(route_path(file, route_name, route, links)?);
     }
-    let source = source(&flow.source).map_err(|message| fault("source", message))?;
+    let source = source::source(&flow.source).map_err(|message| fault("source", message))?;
     let mut resolved = Flow::new(name.to_owned(), kind, paths, source, links);
 
     resolved.active = match (&flow.active, flow.start) {
@@ -323,55 +343,6 @@ fn route_path(
         .map_err(|message| Fault::new(["routes", name, "rtt"], message))
 }
 
-/// A distribution of sizes in the simulator's form.
-pub fn size_dist(size: &file::Size) -> Result<SizeDist, String> {
-    let whole = |bytes: crate::units::Bytes| match bytes.0 {
-        0 => Err("a packet of 0 B is no packet".to_owned()),
-        bytes if bytes > 65_535 => Err(format!("a packet of {bytes} B is absurd")),
-        bytes => Ok(bytes as u32),
-    };
-    let ordered = |min: u32, max: u32| {
-        if min > max { Err(format!("{min} B to {max} B is no range")) } else { Ok((min, max)) }
-    };
-    Ok(match size {
-        file::Size::Constant(bytes) => SizeDist::Constant(whole(*bytes)?),
-        file::Size::Uniform([min, max]) => {
-            let (min, max) = ordered(whole(*min)?, whole(*max)?)?;
-            SizeDist::Uniform { min, max }
-        }
-        file::Size::Exponential(size) => {
-            let (min, max) = ordered(whole(size.min)?, whole(size.max)?)?;
-            SizeDist::Exponential { mean: f64::from(whole(size.mean)?), min, max }
-        }
-    })
-}
-
-fn source(source: &file::Source) -> Result<Source, String> {
-    Ok(match source {
-        file::Source::Greedy => Source::Greedy,
-        file::Source::File(file) if file.size.0 == 0 => return Err("a file of 0 B".into()),
-        file::Source::File(file) => Source::File { bytes: file.size.0 },
-        file::Source::Rate(rate) => {
-            Source::Rate { mean_pps: rate.mean.0, size: size_dist(&rate.size)? }
-        }
-        file::Source::OnOff(on_off) => {
-            if on_off.shape.is_nan() || on_off.shape <= 1.0 {
-                return Err(format!("a Pareto shape of {} has no mean; above 1", on_off.shape));
-            }
-            if on_off.on.0 == 0 || on_off.off.0 == 0 {
-                return Err("on and off need a mean above 0 s".into());
-            }
-            Source::OnOff {
-                pps: on_off.rate.0,
-                size: size_dist(&on_off.size)?,
-                on_mean_s: on_off.on.0 as f64 / SECOND as f64,
-                on_shape: on_off.shape,
-                off_mean_s: on_off.off.0 as f64 / SECOND as f64,
-            }
-        }
-    })
-}
-
 fn test(file: &File, flows: &[Flow]) -> Result<Option<usize>, Fault> {
     let Some(name) = &file.test else { return Ok(None) };
     let index = flows.iter().position(|flow| flow.name == *name && !flow.background);
@@ -382,7 +353,12 @@ fn test(file: &File, flows: &[Flow]) -> Result<Option<usize>, Fault> {
     }
 }
 
-fn rivals(file: &File, links: &[Link], flows: &[Flow]) -> Result<Vec<Rival>, Fault> {
+fn rivals(
+    file: &File,
+    links: &[Link],
+    flows: &[Flow],
+    test: Option<usize>,
+) -> Result<Vec<Rival>, Fault> {
     let rival = |(link_name, flow_name): (&String, &String)| {
         let fault = |message: String| Fault::new(["rivals", link_name], message);
         let link = links.iter().position(|link| link.config.name == *link_name);
@@ -392,6 +368,9 @@ fn rivals(file: &File, links: &[Link], flows: &[Flow]) -> Result<Vec<Rival>, Fau
         if flows[flow].kind != FlowKind::Tcp {
             return Err(fault(format!("expected a tcp flow; \"{flow_name}\" is none")));
         }
+        if test == Some(flow) {
+            return Err(fault(format!("\"{flow_name}\" is under test, so no rival of itself")));
+        }
         if !flows[flow].paths[0].links.contains(&link) {
             return Err(fault(format!("\"{flow_name}\" does not cross this link")));
         }
@@ -400,7 +379,7 @@ fn rivals(file: &File, links: &[Link], flows: &[Flow]) -> Result<Vec<Rival>, Fau
     file.rivals.iter().map(rival).collect()
 }
 
-fn phases(file: &File, test: Option<&Flow>) -> Result<Vec<Phase>, Fault> {
+fn phases(file: &File, test: Option<&Flow>, end: Nanos) -> Result<Vec<Phase>, Fault> {
     let mut phases: Vec<Phase> = Vec::new();
     for (index, phase) in file.phases.iter().enumerate() {
         let place = index.to_string();
@@ -415,6 +394,10 @@ fn phases(file: &File, test: Option<&Flow>) -> Result<Vec<Phase>, Fault> {
         if !in_order {
             return Err(fault("start", "expected phases in order, the first at \"0 s\"".into()));
         }
+        if phase.start.0 >= end {
+            let message = format!("expected a start before the end at {}", show_time(end));
+            return Err(fault("start", message));
+        }
         let mut left: Vec<&str> = test.paths.iter().map(|path| path.name.as_str()).collect();
         let mut groups = Vec::new();
         for group in &phase.groups {
@@ -427,6 +410,9 @@ fn phases(file: &File, test: Option<&Flow>) -> Result<Vec<Phase>, Fault> {
                 };
                 left.remove(position);
                 members.extend(test.paths.iter().position(|path| path.name == *name));
+            }
+            if members.is_empty() {
+                return Err(fault("groups", "a group without paths is no group".into()));
             }
             groups.push(members);
         }
@@ -443,6 +429,11 @@ fn published(file: &File) -> Result<Vec<Published>, Fault> {
         let fault = |message: String| Fault::new(["paper", &index.to_string(), "cc"], message);
         let controls = paper.cc.iter().map(|name| name.parse::<Control>());
         let controls = controls.collect::<Result<_, _>>().map_err(|e| fault(e.to_string()))?;
+        if !paper.ratio_to_tcp.is_finite() || paper.ratio_to_tcp < 0.0 {
+            let place = ["paper", &index.to_string(), "ratio_to_tcp"].map(String::from).to_vec();
+            let message = format!("expected a ratio such as 0.6, found {}", paper.ratio_to_tcp);
+            return Err(Fault { field: place, message });
+        }
         Ok(Published {
             controls,
             ratio_to_tcp: paper.ratio_to_tcp,

@@ -1,0 +1,67 @@
+//! What applications send: from the file's words to the simulator's.
+
+use narrows_net::{MILLISECOND, Nanos, SECOND};
+use narrows_sim::{SizeDist, Source};
+
+use super::file;
+use crate::units::Bytes;
+
+/// A distribution of sizes in the simulator's form.
+pub fn size_dist(size: &file::Size) -> Result<SizeDist, String> {
+    let whole = |bytes: Bytes| match bytes.0 {
+        0 => Err("a packet of 0 B is no packet".to_owned()),
+        bytes if bytes > 65_535 => Err(format!("a packet of {bytes} B is absurd")),
+        bytes => Ok(bytes as u32),
+    };
+    let ordered = |min: u32, max: u32| {
+        if min > max { Err(format!("{min} B to {max} B is no range")) } else { Ok((min, max)) }
+    };
+    Ok(match size {
+        file::Size::Constant(bytes) => SizeDist::Constant(whole(*bytes)?),
+        file::Size::Uniform([min, max]) => {
+            let (min, max) = ordered(whole(*min)?, whole(*max)?)?;
+            SizeDist::Uniform { min, max }
+        }
+        file::Size::Exponential(size) => {
+            let (min, max) = ordered(whole(size.min)?, whole(size.max)?)?;
+            SizeDist::Exponential { mean: f64::from(whole(size.mean)?), min, max }
+        }
+    })
+}
+
+/// Shortest mean burst or silence: less is not worth simulating packet by packet.
+pub const MIN_PERIOD: Nanos = MILLISECOND;
+
+/// Refuses a Pareto shape that has no mean or is no number.
+pub fn check_shape(shape: f64) -> Result<(), String> {
+    if shape.is_finite() && shape > 1.0 {
+        Ok(())
+    } else {
+        Err(format!("expected a finite Pareto shape above 1 (else no mean), found {shape}"))
+    }
+}
+
+/// What an application sends, in the simulator's form.
+pub fn source(source: &file::Source) -> Result<Source, String> {
+    Ok(match source {
+        file::Source::Greedy => Source::Greedy,
+        file::Source::File(file) if file.size.0 == 0 => return Err("a file of 0 B".into()),
+        file::Source::File(file) => Source::File { bytes: file.size.0 },
+        file::Source::Rate(rate) => {
+            Source::Rate { mean_pps: rate.mean.0, size: size_dist(&rate.size)? }
+        }
+        file::Source::OnOff(on_off) => {
+            check_shape(on_off.shape)?;
+            if on_off.on.0 < MIN_PERIOD || on_off.off.0 < MIN_PERIOD {
+                return Err("on and off need a mean of at least 1 ms".into());
+            }
+            Source::OnOff {
+                pps: on_off.rate.0,
+                size: size_dist(&on_off.size)?,
+                on_mean_s: on_off.on.0 as f64 / SECOND as f64,
+                on_shape: on_off.shape,
+                off_mean_s: on_off.off.0 as f64 / SECOND as f64,
+            }
+        }
+    })
+}
