@@ -83,7 +83,7 @@ fn describe_flow(scenario: &Scenario, flow: &Flow) -> String {
 
 /// Transmissions of a run in which every shared link is busy with full packets: each packet
 /// crosses an access link besides, and is answered by an acknowledgement.
-fn transmissions(scenario: &Scenario) -> f64 {
+pub fn transmissions(scenario: &Scenario) -> f64 {
     let seconds = scenario.end() as f64 / SECOND as f64;
     let packets = |link: &Link| link.mean_rate() as f64 * seconds / (1500.0 * 8.0);
     3.0 * scenario.links.iter().map(packets).sum::<f64>()

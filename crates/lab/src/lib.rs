@@ -19,7 +19,7 @@ pub mod units;
 
 pub use answer::answer;
 pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
-pub use describe::describe;
+pub use describe::{describe, transmissions};
 pub use error::Error;
 pub use narrows_laws::{Control, catalogue};
 pub use output::Output;

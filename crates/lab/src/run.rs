@@ -90,10 +90,8 @@ pub fn run(
     let mut last: Vec<Mark> = handles.iter().map(|handle| mark(&sim, handle)).collect();
     let mut begin = last.clone();
     let mut now = 0;
+    let slice = slice(scenario);
     while now < scenario.end() {
-        if stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
         if now == scenario.warmup {
             begin = handles.iter().map(|handle| mark(&sim, handle)).collect();
             sim.reset_link_counters();
@@ -101,7 +99,12 @@ pub fn run(
         let next = (now + INTERVAL).min(scenario.end());
         // The analysis begins exactly at the end of the warm-up.
         let next = if now < scenario.warmup { next.min(scenario.warmup) } else { next };
-        sim.run_until(next);
+        while sim.now() < next {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            sim.run_until((sim.now() + slice).min(next));
+        }
         let elapsed = next - now;
         now = next;
         for (index, flow) in scenario.flows.iter().enumerate() {
@@ -111,7 +114,8 @@ pub fn run(
             }
             let stats = sim.connection(id);
             for (path, state) in stats.paths.iter().enumerate() {
-                if now > scenario.warmup {
+                // Before its first measurement a path has no RTT and no window to speak of.
+                if now > scenario.warmup && state.srtt > 0 {
                     samples[index][path].cwnd.push(f64::from(state.cwnd));
                     samples[index][path].srtt_ms.push(ms(state.srtt));
                 }
@@ -216,6 +220,15 @@ pub fn run(
     };
     let detail = scenario.test.map(|test| detail(scenario, &sim, &links, test, &samples[test]));
     Ok(Run { summary, detail: detail.unwrap_or_default(), series: rows })
+}
+
+/// Simulated time between two looks at `stop`: that of a sample, or less if links are so fast that
+/// it would be more than a million packets.
+fn slice(scenario: &Scenario) -> Nanos {
+    const BITS: u128 = 8 * 1500 * 1_000_000;
+    let rate: u128 = scenario.links.iter().map(|link| u128::from(link.mean_rate())).sum();
+    let bits = rate * u128::from(INTERVAL) / u128::from(SECOND);
+    (u128::from(INTERVAL) / (1 + bits / BITS)).max(1) as Nanos
 }
 
 /// "Infinite", as the laws publish it.
@@ -383,5 +396,22 @@ impl Build {
         let mut route: Vec<LinkId> = path.back.iter().map(|&link| self.links[link]).collect();
         route.push(self.own_link("return", path.return_delay, 0)?);
         self.sim.add_route(&route)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edits, load};
+
+    #[test]
+    fn fast_links_are_interrupted_as_soon_as_slow_ones() {
+        let with = |rate: &str| {
+            let set = vec![("links.wifi.rate".into(), rate.into())];
+            slice(&load("phone/wifi-lte", &Edits { set, ..Edits::default() }).unwrap())
+        };
+        assert_eq!(with("30 Mbit/s"), INTERVAL);
+        // 16.7 million packets in 100 ms.
+        assert_eq!(with("2 Tbit/s"), INTERVAL / 17);
     }
 }
