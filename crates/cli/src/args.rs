@@ -102,7 +102,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Show links, flows and the size of the run, and run nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "out"])]
     pub dry_run: bool,
 }
 

@@ -5,18 +5,21 @@ use std::fmt::Write;
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
     Case, Error, Finished, LEGEND, Output, Plan, Point, Row, Sweep, answer, compare as run_all,
-    load, rows, series, table, write_csv,
+    load, rows, series, table, transmissions, write_csv,
 };
 
 use crate::args::{CompareArgs, control};
 use crate::run::json;
-use crate::{print, stop};
+use crate::{print, stop, tell_if_long};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
 struct Rows<'a> {
     rows: &'a [Row],
 }
+
+/// Most runs of a comparison: their summaries are kept until the end, about 10 kB each.
+const MAX_RUNS: u64 = 200_000;
 
 /// Runs all and shows the table.
 pub fn compare(args: &CompareArgs) -> Result<(), Error> {
@@ -36,10 +39,15 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             return Err(Error::input(&case.scenario.name, message));
         }
     }
+    let runs = cases.len() as u64 * controls.len() as u64 * args.seeds;
+    if runs > MAX_RUNS {
+        let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
+        return Err(Error::input("compare", message));
+    }
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let stop = stop::on_signal()?;
-
-    let runs = cases.len() as u64 * controls.len() as u64 * args.seeds;
+    let of_case = cases.iter().map(|case| transmissions(&case.scenario)).sum::<f64>();
+    tell_if_long(of_case * (runs / cases.len() as u64) as f64);
     let bar = progress(runs);
     let plan = Plan {
         cases: &cases,
@@ -140,7 +148,7 @@ fn write_run(output: &Output, case: &Case, run: &Finished) -> Result<(), Error> 
 /// Three commands to go on with.
 fn next_steps(args: &CompareArgs) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
-    let (scenario, cc) = (&args.scenarios[0], &args.cc[args.cc.len() - 1]);
+    let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
     format!(
         "\nNext:\n  \
          {narrows} run {scenario} --cc {cc} --out out/one    # one run and its series\n  \

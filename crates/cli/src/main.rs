@@ -43,7 +43,9 @@ fn exit(result: Result<(), Error>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if standard error is closed too.
-            let _ = writeln!(std::io::stderr(), "narrows: {error}");
+            // A name that the user gave may hold line ends.
+            let line = error.to_string().replace(['\n', '\r'], " ");
+            let _ = writeln!(std::io::stderr(), "narrows: {line}");
             ExitCode::from(error.exit_code())
         }
     }
@@ -51,10 +53,28 @@ fn exit(result: Result<(), Error>) -> ExitCode {
 
 /// A mistake in the command line as one line.
 fn one_line(error: &clap::Error) -> Error {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let message = "expected run, compare, list or completions; `narrows --help` has examples";
+        return Error::input("command line", message);
+    }
     let text = error.to_string();
     let told = text.lines().map(str::trim).take_while(|line| !line.is_empty());
     let told = told.collect::<Vec<_>>().join(" ");
     Error::input("command line", told.trim_start_matches("error: "))
+}
+
+/// Transmissions that take an hour of one core or so.
+const LONG: f64 = 1e10;
+
+/// Says before a long wait that it will be one, and why.
+fn tell_if_long(transmissions: f64) {
+    if transmissions > LONG {
+        let millions = transmissions / 1e6;
+        let _ = writeln!(
+            std::io::stderr(),
+            "narrows: up to {millions:.0} million transmissions ahead, which may take hours or more"
+        );
+    }
 }
 
 /// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no

@@ -2,25 +2,31 @@
 
 use std::fmt::Write;
 
-use narrows_lab::{Error, Output, Run, Scenario, describe, load, run as run_scenario, series};
+use narrows_lab::{
+    Error, Output, Run, Scenario, describe, load, run as run_scenario, series, transmissions,
+};
 
 use crate::args::{RunArgs, Series, control};
-use crate::{print, stop};
+use crate::{print, stop, tell_if_long};
 
 /// Runs one scenario once.
 pub fn run(args: &RunArgs) -> Result<(), Error> {
-    let scenario = load(&args.scenario, &args.edit.edits()?)?;
-    let control = args.cc.as_deref().map(control).transpose()?;
-    if control.is_some() && scenario.test.is_none() {
-        let message = "no flow of this scenario is under test; expected a field test = \"FLOW\"";
-        return Err(Error::input("--cc", message));
+    let mut scenario = load(&args.scenario, &args.edit.edits()?)?;
+    if let Some(name) = &args.cc {
+        let Some(test) = scenario.test else {
+            let message =
+                "no flow of this scenario is under test; expected a field test = \"FLOW\"";
+            return Err(Error::input("--cc", message));
+        };
+        scenario.flows[test].control = Some(control(name)?);
     }
     if args.dry_run {
         return print(&describe(&scenario));
     }
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let stop = stop::on_signal()?;
-    let result = run_scenario(&scenario, control, args.seed, output.is_some(), &stop)?;
+    tell_if_long(transmissions(&scenario));
+    let result = run_scenario(&scenario, None, args.seed, output.is_some(), &stop)?;
     let json = json(&result.summary);
     let mut text = if args.json { json.clone() } else { tell(&scenario, &result) };
     if let Some(output) = output {

@@ -12,7 +12,22 @@ use narrows_lab::Error;
 pub fn on_signal() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
+    let nohup = hang_up_is_ignored();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Error::input("Ctrl-C handler", error))?;
+    if nohup {
+        // SAFETY: no handler of ours is given, only the wish to ignore the signal.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    }
     Ok(stop)
+}
+
+/// Does `nohup` ask us to outlive the terminal? ctrlc's handler would take its place.
+fn hang_up_is_ignored() -> bool {
+    // SAFETY: all zeros are a valid sigaction, and without a new one the call only fills it.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        let told = libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut now);
+        told == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
 }

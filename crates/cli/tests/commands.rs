@@ -54,6 +54,30 @@ fn a_dry_run_shows_links_flows_and_size() {
     assert!(text.contains("tcp2: tcp reno, greedy, over path2 (RTT 20 ms, bottleneck2) (rival on"));
     assert!(text.contains("background flows"));
     assert!(text.contains("million transmissions"));
+    let text = narrows(&["run", "sbd/nsb-2", "--cc", "balia", "--dry-run"]);
+    assert!(text.contains("mptcp: mptcp balia, "), "{text}");
+}
+
+#[test]
+fn a_link_that_a_generator_makes_replays_a_trace() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("steady");
+    fs::write(&file, "1\n2\n").unwrap();
+    let option = format!("bottleneck2={}", file.display());
+    let text = narrows(&["run", "sbd/nsb-2", "--trace", &option, "--dry-run"]);
+    assert!(text.contains("bottleneck1: 20 Mbit/s"), "{text}");
+    assert!(text.contains("steady, 12.032 Mbit/s on average over 2 ms"), "{text}");
+}
+
+#[test]
+fn a_connection_that_begins_late_has_no_rtt_before() {
+    let late = ["run", "phone/wifi-lte", "--json", "--set", "flows.mptcp.start=2.5 s"];
+    let summary: Value = serde_json::from_str(&narrows(&[&late[..], &SHORT].concat())).unwrap();
+    for (path, rtt) in [(0, 20.0), (1, 60.0)] {
+        let path = &summary["connections"][0]["paths"][path];
+        assert!(path["mean_srtt_ms"].as_f64().unwrap() >= rtt, "{path}");
+        assert!(path["mean_cwnd_packets"].as_f64().unwrap() >= 1.0, "{path}");
+    }
 }
 
 #[test]

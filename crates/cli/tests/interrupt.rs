@@ -11,12 +11,8 @@ fn narrows(args: &[&str]) -> Command {
     command
 }
 
-#[test]
-fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
-    let home = tempfile::tempdir().unwrap();
-    let out = home.path().join("results/here");
-    let args = ["compare", "sbd/nsb-5", "--cc", "lia", "--seeds", "100000", "--out"];
-    let mut child = narrows(&args).arg(&out).spawn().unwrap();
+/// Waits until a comparison with this output folder is in its runs.
+fn wait_for_runs(out: &std::path::Path) {
     // The folder is there once the runs are about to begin.
     let patience = Instant::now() + Duration::from_secs(60);
     while !out.exists() {
@@ -24,9 +20,39 @@ fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(500));
+}
+
+fn signal(child: &std::process::Child, signal: i32) {
     let pid = libc::pid_t::try_from(child.id()).unwrap();
     // SAFETY: kill() takes numbers only; the process is our child and not yet waited for.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
+#[test]
+fn nohup_outlives_the_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let mut command = Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_narrows")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let args = ["compare", "sbd/nsb-5", "--cc", "lia", "--seeds", "100000", "--out"];
+    let mut child = command.args(args).arg(&out).spawn().unwrap();
+    wait_for_runs(&out);
+    signal(&child, libc::SIGHUP);
+    std::thread::sleep(Duration::from_millis(500));
+    let status = child.try_wait().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(status, None, "a hang-up ended the command");
+}
+
+#[test]
+fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("results/here");
+    let args = ["compare", "sbd/nsb-5", "--cc", "lia", "--seeds", "100000", "--out"];
+    let mut child = narrows(&args).arg(&out).spawn().unwrap();
+    wait_for_runs(&out);
+    signal(&child, libc::SIGINT);
     let patience = Instant::now() + Duration::from_secs(60);
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -41,7 +67,9 @@ fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
     let mut told = String::new();
     child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert_eq!(status.code(), Some(130), "{told}");
-    assert_eq!(told, "narrows: interrupted, nothing was written\n");
+    let told: Vec<&str> = told.lines().collect();
+    assert!(told[0].contains("million transmissions ahead, which may take hours"), "{told:?}");
+    assert_eq!(told[1..], ["narrows: interrupted, nothing was written"]);
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "something was left behind");
 }
 
