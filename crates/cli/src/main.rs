@@ -64,7 +64,7 @@ fn one_line(error: &clap::Error) -> Error {
 }
 
 /// Transmissions that take an hour of one core or so.
-const LONG: f64 = 1e10;
+const LONG: f64 = 4e10;
 
 /// Says before a long wait that it will be one, and why.
 fn tell_if_long(transmissions: f64) {

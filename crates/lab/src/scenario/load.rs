@@ -51,7 +51,7 @@ pub fn load(name: &str, edits: &Edits) -> Result<Scenario, Error> {
     let file =
         if edits.set.is_empty() && edits.traces.is_empty() { file } else { edit(&text, edits)? };
     let find_trace = |trace: &str| find_trace(&origin, trace, edits);
-    resolve(file, &find_trace).map_err(|fault| match set(&fault) {
+    let mut scenario = resolve(file, &find_trace).map_err(|fault| match set(&fault) {
         Some((field, value)) => Error::input(format!("--set {field}={value}"), fault.message),
         None => {
             let field = fault.field.join(".");
@@ -61,7 +61,12 @@ pub fn load(name: &str, edits: &Edits) -> Result<Scenario, Error> {
             };
             Error::input(place, format!("{field}: {}", fault.message))
         }
-    })
+    })?;
+    // What was published holds for the scenario as it stands in its file.
+    if !edits.set.is_empty() || !edits.traces.is_empty() {
+        scenario.paper.clear();
+    }
+    Ok(scenario)
 }
 
 impl Fault {
@@ -347,6 +352,15 @@ mod tests {
             ["0 %", "0.00025 %", "0.0005 %", "0.00075 %", "0.001 %"]
         );
         assert!("a=5..5 s:3".parse::<Sweep>().unwrap_err().starts_with("A and B are the same"));
+    }
+
+    #[test]
+    fn published_values_do_not_stand_beside_a_changed_network() {
+        let paper = |set: Vec<(String, String)>| {
+            load("sbd/nsb-2", &Edits { set, ..Edits::default() }).unwrap().paper.len()
+        };
+        assert_eq!(paper(vec![]), 2);
+        assert_eq!(paper(vec![("links.bottleneck1.rate".into(), "5 Mbit/s".into())]), 0);
     }
 
     #[test]
