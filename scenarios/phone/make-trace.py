@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Makes lte.trace, a short LTE downlink in Mahimahi's format (one line per packet of 1504 bytes:
 its millisecond). Not a recording: a stated rule, so that the repository owns a trace.
 
