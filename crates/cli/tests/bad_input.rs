@@ -161,18 +161,6 @@ fn sources_that_never_come_to_a_packet_are_refused() {
     }
 }
 
-/// Two ends of what is allowed: a default buffer that would not fit 64 bits.
-#[test]
-fn a_huge_queue_on_a_slow_link_runs() {
-    let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("s.toml");
-    fs::write(&file, SMALL).unwrap();
-    let slow = ["--set", "links.wire.rate=100 bit/s"];
-    let huge = ["--set", "links.wire.queue=4294967295 packets"];
-    let output = narrows(&[&["run", file.to_str().unwrap()], &slow[..], &huge].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
 #[test]
 fn links_routes_and_flows_must_exist_and_be_used() {
     for (from, to, told) in [

@@ -87,6 +87,17 @@ fn the_default_buffer_is_twice_the_rates_times_the_largest_rtt() {
     assert_eq!(test.send_buffer, test.recv_buffer);
 }
 
+/// A queue that would take 16,000 years to drain counts as the longest time there is.
+#[test]
+fn the_default_buffer_of_a_huge_queue_on_a_slow_link_does_not_wrap() {
+    let set = [("rate", "100 bit/s"), ("queue", "4294967295 packets")];
+    let set = set.map(|(field, value)| (format!("links.wifi.{field}"), value.into())).to_vec();
+    let scenario = load("phone/wifi-lte", &Edits { set, ..Edits::default() }).unwrap();
+    let rival = scenario.flows.iter().find(|flow| flow.name == "tcp-wifi").unwrap();
+    // 2 x 100 bit/s x 2^64 ns.
+    assert_eq!(rival.recv_buffer, 461_168_601_842);
+}
+
 #[test]
 fn a_recorded_trace_replaces_the_shipped_one() {
     use std::io::Write;
