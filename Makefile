@@ -18,7 +18,7 @@ setup-kernel:
 build: setup
 	cargo build --release --locked
 
-run: build ## the first table: what coupling costs and gains, on three networks
+run: build ## the first table: what coupling costs and gains, on three networks (SEEDS=80 OUT=out/first-light)
 	target/release/narrows compare sbd/nsb-2 sbd/sb-2 phone/wifi-lte \
 	  --cc reno,cubic,lia,olia,balia --seeds $(SEEDS) --out $(OUT)
 
