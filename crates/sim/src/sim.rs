@@ -1,9 +1,7 @@
 //! The event loop: packets that arrive and timers that expire, in the order of time.
 
 use narrows_laws::MAX_PATHS;
-use narrows_net::{
-    ConfigError, Delivery, Histogram, LinkConfig, LinkId, Nanos, Network, RouteId, rng,
-};
+use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, RouteId, rng};
 
 use crate::event::{Target, Timers};
 use crate::mptcp::connection::{Connection, PathSetup};
@@ -199,17 +197,6 @@ impl Sim {
     /// Counters of a UDP flow.
     pub fn udp(&self, flow: UdpId) -> UdpStats {
         self.udp[flow.0 as usize].stats
-    }
-
-    /// The smoothed RTT of a path after each of its samples, ns, since the start or the last
-    /// [`Sim::reset_srtt`].
-    pub fn srtt(&self, connection: ConnId, path: usize) -> &Histogram {
-        self.connections[connection.0 as usize].srtt(path)
-    }
-
-    /// Forgets the smoothed RTTs of all paths, as at the end of a warm-up.
-    pub fn reset_srtt(&mut self) {
-        self.connections.iter_mut().for_each(Connection::reset_srtt);
     }
 
     /// The network: links, routes and their counters.

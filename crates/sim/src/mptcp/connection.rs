@@ -1,7 +1,7 @@
 //! A connection: both ends, their subflows, and the law that couples them.
 
 use narrows_laws::Conn;
-use narrows_net::{Histogram, Nanos, RouteId};
+use narrows_net::{Nanos, RouteId};
 
 use super::reassembly::Reassembly;
 use super::scheduler;
@@ -301,17 +301,6 @@ impl Connection {
                     self.acknowledge(path, wire);
                 }
             }
-        }
-    }
-
-    /// srtt samples of a path since the last [`Self::reset_srtt`].
-    pub fn srtt(&self, path: usize) -> &Histogram {
-        &self.subflows[path].sender.counters.srtt
-    }
-
-    pub fn reset_srtt(&mut self) {
-        for subflow in &mut self.subflows {
-            subflow.sender.counters.srtt = Histogram::default();
         }
     }
 

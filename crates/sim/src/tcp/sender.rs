@@ -2,7 +2,7 @@
 //! tcp_output.c and tcp_ack(). The congestion control law answers each event.
 
 use narrows_laws::{Conn, Event, EventKind, Output, Private, State, flag};
-use narrows_net::{Histogram, Nanos, RouteId};
+use narrows_net::{Nanos, RouteId};
 
 use super::NEVER;
 use super::handshake::Handshake;
@@ -24,8 +24,6 @@ pub(crate) struct Counters {
     pub sent_packets: u64,
     pub retransmits: u64,
     pub timeouts: u64,
-    /// srtt after each sample, ns.
-    pub srtt: Histogram,
 }
 
 /// The sender of one subflow.
@@ -285,7 +283,6 @@ impl Sender {
         self.rtt.sample_min(now - last);
         self.rtt.sample(now - first, self.board.una(), self.board.nxt());
         self.rtt.reset_backoff();
-        self.counters.srtt.record(self.rtt.srtt());
         Some((last, now - last))
     }
 
