@@ -57,6 +57,14 @@ pub(crate) struct Delivered {
     pub sacked_sent: Option<(Nanos, Nanos)>,
 }
 
+/// When segments arrived, and before what.
+struct Arrival {
+    now: Nanos,
+    min_rtt: Nanos,
+    /// End of the highest segment SACKed before this acknowledgement.
+    prior_highest: u64,
+}
+
 /// The bytes of a segment that is to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resend {
@@ -197,8 +205,8 @@ impl Scoreboard {
         rack: &mut Rack,
     ) -> Delivered {
         let mut told = Delivered::default();
-        let prior_highest = self.highest_sacked;
-        self.sack(ack, blocks, now, min_rtt, rack, &mut told);
+        let arrival = Arrival { now, min_rtt, prior_highest: self.highest_sacked };
+        self.sack(ack, blocks, &arrival, rack, &mut told);
         if ack <= self.una {
             return told;
         }
@@ -208,30 +216,18 @@ impl Scoreboard {
             if segment.end() > ack {
                 break;
             }
-            let (flags, sent, end, len) = (segment.flags, segment.sent, segment.end(), segment.len);
-            if flags & RETRANS != 0 {
-                self.retrans_out -= 1;
-            }
-            if flags & LOST != 0 {
-                self.lost_out -= 1;
-            }
+            let (flags, sent) = (segment.flags, segment.sent);
             if flags & EVER_RETRANS != 0 {
                 told.retrans_acked = true;
             }
             if flags & SACKED != 0 {
                 self.sacked_out -= 1;
             } else {
-                told.packets += 1;
-                told.bytes += u64::from(len);
-                rack.delivered(sent, end, flags & EVER_RETRANS != 0, now, min_rtt);
                 if flags & EVER_RETRANS == 0 {
                     let first = told.acked_sent.map_or(sent, |(first, _)| first);
                     told.acked_sent = Some((first, sent));
-                    if end <= prior_highest {
-                        rack.reordered();
-                    }
                 }
-                self.unlink(self.base);
+                self.arrived(0, &arrival, rack, &mut told);
             }
             if self.hint == self.base {
                 self.hint = self.hint.wrapping_add(1);
@@ -248,8 +244,7 @@ impl Scoreboard {
         &mut self,
         ack: u64,
         blocks: impl Iterator<Item = (u64, u64)>,
-        now: Nanos,
-        min_rtt: Nanos,
+        arrival: &Arrival,
         rack: &mut Rack,
         told: &mut Delivered,
     ) {
@@ -263,7 +258,6 @@ impl Scoreboard {
             return;
         }
         let seen = std::mem::replace(&mut self.seen, list);
-        let prior_highest = self.highest_sacked;
         for &(start, end) in &list[..count] {
             let mut from = start.max(ack).max(self.una);
             while from < end {
@@ -274,21 +268,18 @@ impl Scoreboard {
                 }
                 let to = seen.iter().map(|b| b.0).filter(|&s| s > from).min().unwrap_or(end);
                 let to = to.min(end);
-                self.sack_range(from, to, prior_highest, now, min_rtt, rack, told);
+                self.sack_range(from, to, arrival, rack, told);
                 from = to;
             }
             self.highest_sacked = self.highest_sacked.max(end);
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn sack_range(
         &mut self,
         from: u64,
         to: u64,
-        prior_highest: u64,
-        now: Nanos,
-        min_rtt: Nanos,
+        arrival: &Arrival,
         rack: &mut Rack,
         told: &mut Delivered,
     ) {
@@ -298,31 +289,39 @@ impl Scoreboard {
             if segment.end() > to {
                 break;
             }
-            let flags = segment.flags;
-            if flags & SACKED != 0 {
+            if segment.flags & SACKED != 0 {
                 continue;
             }
-            segment.flags = (flags | SACKED) & !(LOST | RETRANS);
-            let (sent, end) = (segment.sent, segment.end());
-            told.packets += 1;
-            told.bytes += u64::from(segment.len);
+            segment.flags |= SACKED;
             self.sacked_out += 1;
-            if flags & LOST != 0 {
-                self.lost_out -= 1;
-            }
-            if flags & RETRANS != 0 {
-                self.retrans_out -= 1;
-            }
-            rack.delivered(sent, end, flags & EVER_RETRANS != 0, now, min_rtt);
-            if flags & EVER_RETRANS == 0 {
+            if segment.flags & EVER_RETRANS == 0 {
+                let sent = segment.sent;
                 let (first, last) = told.sacked_sent.unwrap_or((sent, sent));
                 told.sacked_sent = Some((first.min(sent), last.max(sent)));
-                if end <= prior_highest {
-                    rack.reordered();
-                }
             }
-            self.unlink(self.number(index));
+            self.arrived(index, arrival, rack, told);
         }
+    }
+
+    /// A segment has arrived, by whichever acknowledgement that is told: it is outstanding no more.
+    fn arrived(&mut self, index: usize, arrival: &Arrival, rack: &mut Rack, told: &mut Delivered) {
+        let segment = &mut self.segments[index];
+        let (flags, sent, end) = (segment.flags, segment.sent, segment.end());
+        segment.flags &= !(LOST | RETRANS);
+        told.packets += 1;
+        told.bytes += u64::from(segment.len);
+        if flags & LOST != 0 {
+            self.lost_out -= 1;
+        }
+        if flags & RETRANS != 0 {
+            self.retrans_out -= 1;
+        }
+        let sent_again = flags & EVER_RETRANS != 0;
+        rack.delivered(sent, end, sent_again, arrival.now, arrival.min_rtt);
+        if !sent_again && end <= arrival.prior_highest {
+            rack.reordered();
+        }
+        self.unlink(self.number(index));
     }
 
     /// Marks lost what RACK has waited for long enough: sent before the newest delivered segment
