@@ -29,9 +29,8 @@
 /* Masks: 8 paths x 8 bits in one word, byte i is the mask of path i, bit j stands for path j. */
 #define NR_MASKS_SHARED 0xffffffffffffffffull
 #define NR_MASKS_DISJOINT 0x8040201008040201ull
-#define NR_MASKS_COLUMN                                                                            \
-	0x0101010101010101ull /* bit 0 of every row; << j is the column of path j                  \
-			       */
+/* Bit 0 of every row; shifted left by j it is the column of path j. */
+#define NR_MASKS_COLUMN 0x0101010101010101ull
 
 /* Credit: fractions of a packet a window has earned and not yet grown by, in 2^-40 packet. */
 #define NR_CREDIT_BITS 40

@@ -15,10 +15,10 @@
 #include "laws/balia.h"
 #include "start/standard.h"
 
-#define NR_GROW_STEPS 5 /* times an event works its credit out anew: CUBIC's regions need 5 */
-#define NR_ACKED_MAX                                                                               \
-	(1u << 20) /* packets of one event that count: credit * this fits in 63 bits               \
-		    */
+/* Times an event works its credit out anew: CUBIC's regions need 5. */
+#define NR_GROW_STEPS 5
+/* Packets of one event that count: credit * this fits in 63 bits. */
+#define NR_ACKED_MAX (1u << 20)
 
 /* What a path keeps for itself. All zero before the join. */
 struct nr_private {

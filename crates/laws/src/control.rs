@@ -66,14 +66,6 @@ impl Control {
         let detector = if law.couples() { Detector::Shared } else { Detector::Disjoint };
         Control { law, detector, start: SlowStart::Standard }
     }
-
-    /// Does the law own window and pacing rate at all times (a model law, as BBR), so that the host
-    /// runs no recovery of its own?
-    pub const fn is_model(self) -> bool {
-        match self.law {
-            Law::Reno | Law::Cubic | Law::Lia | Law::Olia | Law::Balia => false,
-        }
-    }
 }
 
 impl Law {

@@ -29,8 +29,8 @@
 #define NR_CUBIC_ALPHA (NR_CUBIC_ONE * 9 / 17) /* 3 (1 - 0.7) / (1 + 0.7) */
 
 struct nr_cubic_epoch {
-	nr_u64
-	    start_us; /* begin of this congestion avoidance, later by what the application idled */
+	/* Begin of this congestion avoidance, later by what the application idled. */
+	nr_u64 start_us;
 	nr_u64 w_max; /* 2^-32 packet; 0: none, the epoch begins at its plateau */
 	nr_u64 w_est; /* 2^-32 packet */
 	nr_u32 k_us;
@@ -83,8 +83,7 @@ NR_NOINLINE nr_u64 nr_cubic_window(nr_u64 w_max, nr_u64 k_us, nr_u64 t_us)
 	return w_max + rise < most ? w_max + rise : most;
 }
 
-/* Of the next n packets, after how many is W_est, which each raises by `per`, still within bound?
- */
+/* How many of the next n packets, each raising W_est by `per`, leave it within bound? */
 NR_INLINE nr_u32 nr_cubic_within(nr_u64 w_est, nr_u64 per, nr_u64 bound, nr_u32 n)
 {
 	if (w_est + per * n <= bound)
@@ -167,8 +166,7 @@ NR_INLINE void nr_cubic_lost(struct nr_cubic *cubic, nr_u32 cwnd)
 	e->running = 0;
 }
 
-/* The timer, after that or in a recovery that had begun: the next epoch begins at its plateau
- * (4.8). */
+/* The timer, after that or in a recovery that had begun: the next epoch is at its plateau (4.8). */
 NR_INLINE void nr_cubic_timeout(struct nr_cubic *cubic)
 {
 	cubic->now.w_max = 0;
