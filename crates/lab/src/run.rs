@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_laws::Control;
+use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{ConfigError, LinkConfig, LinkId, Nanos, Rate, RouteId, SECOND};
 use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim, UdpConfig, UdpId};
 
@@ -230,9 +231,6 @@ fn slice(scenario: &Scenario) -> Nanos {
     let bits = rate * u128::from(INTERVAL) / u128::from(SECOND);
     (u128::from(INTERVAL) / (1 + bits / BITS)).max(1) as Nanos
 }
-
-/// "Infinite", as the laws publish it.
-const SSTHRESH_MAX: u32 = 0x7fff_ffff;
 
 fn seconds(time: Nanos) -> f64 {
     time as f64 / SECOND as f64

@@ -52,11 +52,8 @@ pub fn flows(
     let mut flows = Vec::new();
     for (position, name) in background.links.iter().enumerate() {
         let Some(index) = links.iter().position(|link| link.config.name == *name) else {
-            let place = ["background", "links", &position.to_string()].map(String::from);
-            return Err(Fault {
-                field: place.to_vec(),
-                message: format!("unknown link \"{name}\""),
-            });
+            let place = ["background", "links", &position.to_string()];
+            return Err(Fault::new(place, format!("unknown link \"{name}\"")));
         };
         // Half of the load for each of the two kinds; an on/off flow is on half of the time.
         let half = background.offered.0 / 2.0 * links[index].mean_rate() as f64;

@@ -1,10 +1,9 @@
 //! Generators: topologies that are made rather than listed.
 
+use narrows_laws::MAX_PATHS;
+
 use super::Fault;
 use super::file::{Bottlenecks, File, Generator};
-
-/// Most paths of a connection (the laws' table of paths).
-const MAX_PATHS: usize = narrows_laws::MAX_PATHS;
 
 /// Adds the generator's links and routes to those of `file`. What the file says about a link or
 /// route of the same name goes before what the generator makes.

@@ -426,13 +426,14 @@ fn phases(file: &File, test: Option<&Flow>, end: Nanos) -> Result<Vec<Phase>, Fa
 
 fn published(file: &File) -> Result<Vec<Published>, Fault> {
     let one = |(index, paper): (usize, &file::Paper)| {
-        let fault = |message: String| Fault::new(["paper", &index.to_string(), "cc"], message);
+        let place = index.to_string();
+        let fault = |field: &str, message: String| Fault::new(["paper", &place, field], message);
         let controls = paper.cc.iter().map(|name| name.parse::<Control>());
-        let controls = controls.collect::<Result<_, _>>().map_err(|e| fault(e.to_string()))?;
+        let controls =
+            controls.collect::<Result<_, _>>().map_err(|e| fault("cc", e.to_string()))?;
         if !paper.ratio_to_tcp.is_finite() || paper.ratio_to_tcp < 0.0 {
-            let place = ["paper", &index.to_string(), "ratio_to_tcp"].map(String::from).to_vec();
             let message = format!("expected a ratio such as 0.6, found {}", paper.ratio_to_tcp);
-            return Err(Fault { field: place, message });
+            return Err(fault("ratio_to_tcp", message));
         }
         Ok(Published {
             controls,
