@@ -7,9 +7,8 @@
 
 use std::time::Instant;
 
-use narrows_laws::Control;
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, SECOND};
-use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Scheduler, Sim, Source};
+use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim};
 
 /// Runs of each case; the quickest is told, as the others were disturbed.
 const ROUNDS: u32 = 5;
@@ -70,14 +69,11 @@ fn dumbbell(case: &Case) -> (Sim, Vec<ConnId>) {
             };
             sim.add_connection(ConnectionConfig {
                 name: format!("flow {n}"),
-                multipath: false,
                 paths: vec![path],
-                control: "reno".parse::<Control>().expect("a known control"),
-                scheduler: Scheduler::MinRtt,
-                source: Source::Greedy,
                 active: vec![(n * 10 * MILLISECOND, Nanos::MAX)],
                 send_buffer: 16 << 20,
                 recv_buffer: 16 << 20,
+                ..ConnectionConfig::default()
             })
         })
         .collect();

@@ -27,6 +27,24 @@ pub struct ConnectionConfig {
     pub recv_buffer: u64,
 }
 
+impl Default for ConnectionConfig {
+    /// A greedy plain TCP under Reno, active all the time, whose buffers are no limit. It has no
+    /// path yet.
+    fn default() -> Self {
+        ConnectionConfig {
+            name: String::new(),
+            multipath: false,
+            paths: Vec::new(),
+            control: Control::RENO,
+            scheduler: Scheduler::default(),
+            source: Source::Greedy,
+            active: vec![(0, Nanos::MAX)],
+            send_buffer: 1 << 40,
+            recv_buffer: 1 << 40,
+        }
+    }
+}
+
 /// One path of a connection.
 #[derive(Clone, Debug)]
 pub struct PathConfig {

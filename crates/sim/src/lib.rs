@@ -5,8 +5,8 @@
 //! clock.
 //!
 //! ```
-//! use narrows_net::{Limit, LinkConfig, MILLISECOND, Nanos, Rate, SECOND};
-//! use narrows_sim::{ConnectionConfig, PathConfig, Scheduler, Sim, Source};
+//! use narrows_net::{Limit, LinkConfig, MILLISECOND, Rate, SECOND};
+//! use narrows_sim::{ConnectionConfig, PathConfig, Sim, Source};
 //!
 //! // Two paths of 10 Mbit/s, each with a way back.
 //! let mut sim = Sim::new(1);
@@ -33,11 +33,10 @@
 //!     multipath: true,
 //!     paths,
 //!     control: "olia".parse()?,
-//!     scheduler: Scheduler::MinRtt,
 //!     source: Source::File { bytes: 5_000_000 },
-//!     active: vec![(0, Nanos::MAX)],
 //!     send_buffer: 1 << 20,
 //!     recv_buffer: 1 << 20,
+//!     ..ConnectionConfig::default()
 //! });
 //! sim.run_until(10 * SECOND);
 //! // 5 MB at 20 Mbit/s, less the headers: 2.1 s, and some more for slow start.

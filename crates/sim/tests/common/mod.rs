@@ -5,7 +5,7 @@ use narrows_laws::Control;
 use std::sync::Arc;
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
-use narrows_sim::{ConnectionConfig, PathConfig, Scheduler, Sim, Source};
+use narrows_sim::{ConnectionConfig, PathConfig, Sim, Source};
 
 pub const MS: Nanos = MILLISECOND;
 pub const S: Nanos = SECOND;
@@ -39,11 +39,9 @@ pub fn greedy(paths: Vec<PathConfig>) -> ConnectionConfig {
         multipath: paths.len() > 1,
         paths,
         control: control("reno"),
-        scheduler: Scheduler::MinRtt,
-        source: Source::Greedy,
-        active: vec![(0, Nanos::MAX)],
         send_buffer: 64 << 20,
         recv_buffer: 64 << 20,
+        ..ConnectionConfig::default()
     }
 }
 
