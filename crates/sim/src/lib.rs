@@ -52,6 +52,7 @@
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `source`, `udp` | what applications write |
 //! | `packet` | what travels, and its size on the wire |
+//! | [`topology`] | fat trees: links, shortest paths, who sends to whom |
 
 mod config;
 mod event;
@@ -62,6 +63,7 @@ mod sim;
 mod source;
 mod stats;
 mod tcp;
+pub mod topology;
 mod udp;
 
 pub use config::{
