@@ -4,14 +4,20 @@ use narrows_net::{Nanos, Network, RouteId};
 
 /// SACK blocks that fit beside the timestamp option (RFC 2018, section 3).
 pub(crate) const MAX_SACK_BLOCKS: usize = 3;
+/// SACK blocks that fit beside timestamp and DSS option: MPTCP's come first, as in Linux's
+/// tcp_established_options().
+const MPTCP_SACK_BLOCKS: usize = 1;
 
 /// IPv4 and TCP header with the timestamp option, bytes.
 pub(crate) const TCP_HEADER: u32 = 52;
 /// The same with a DSS option that maps data: data ACK of 4 bytes, data sequence number of 8
-/// (RFC 8684, section 3.3).
+/// (RFC 8684, section 3.3). The first segment's MP_CAPABLE with data length is as long.
 pub(crate) const MPTCP_HEADER: u32 = 76;
-/// A DSS option with a data ACK of 8 bytes only.
+/// A DSS option with a data ACK only, of 8 bytes: Linux answers in the length of the other end's
+/// data sequence numbers.
 const DSS_ACK: u32 = 12;
+/// The same from the end that gets no data: a data ACK of 4 bytes.
+const DSS_SHORT_ACK: u32 = 8;
 /// IPv4 and TCP header with the options of a SYN: MSS, SACK permitted, timestamp, window scale.
 const SYN_HEADER: u32 = 60;
 
@@ -39,7 +45,12 @@ pub(crate) enum Body {
     /// Third packet of a handshake.
     Third,
     /// Fourth packet of a join, to the sender (RFC 8684, section 3.2).
-    Fourth,
+    Fourth {
+        /// Next byte expected on the connection.
+        data_ack: u64,
+        /// End of the receive window, data sequence.
+        edge: u64,
+    },
     Data(Segment),
     Ack(Ack),
     Udp {
@@ -76,6 +87,11 @@ pub(crate) struct Ack {
 }
 
 impl Ack {
+    /// Drops the SACK blocks that MPTCP's options leave no room for.
+    pub fn leave_room_for_dss(&mut self) {
+        self.sack[MPTCP_SACK_BLOCKS..].fill((0, 0));
+    }
+
     /// The SACK blocks in byte sequence numbers, the newest first.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
         let base = self.ack;
@@ -87,16 +103,17 @@ impl Ack {
 }
 
 impl Body {
-    /// Bytes on the wire.
-    pub fn size(&self, multipath: bool) -> u32 {
+    /// Bytes on the wire, on the first subflow of a connection or one that `joins`. Lengths of
+    /// MP_CAPABLE and MP_JOIN: RFC 8684, sections 3.1 and 3.2.
+    pub fn size(&self, multipath: bool, joins: bool) -> u32 {
         let mp = |bytes: u32| if multipath { bytes } else { 0 };
+        let handshake = |capable, join| mp(if joins { join } else { capable });
         match self {
-            // MP_JOIN's options, RFC 8684, section 3.2; MP_CAPABLE's are of similar size.
-            Body::Syn { .. } => SYN_HEADER + mp(12),
-            Body::SynAck { .. } => SYN_HEADER + mp(16),
-            Body::Third => TCP_HEADER + mp(24),
-            Body::Fourth => TCP_HEADER,
-            Body::Data(segment) if segment.len == 0 => TCP_HEADER + mp(DSS_ACK),
+            Body::Syn { .. } => SYN_HEADER + handshake(4, 12),
+            Body::SynAck { .. } => SYN_HEADER + handshake(12, 16),
+            Body::Third => TCP_HEADER + handshake(20, 24),
+            Body::Fourth { .. } => TCP_HEADER + mp(DSS_ACK),
+            Body::Data(segment) if segment.len == 0 => TCP_HEADER + mp(DSS_SHORT_ACK),
             Body::Data(segment) => segment.len + if multipath { MPTCP_HEADER } else { TCP_HEADER },
             Body::Ack(ack) => {
                 let blocks = ack.blocks().count() as u32;
@@ -119,8 +136,25 @@ pub(crate) struct Wire<'a> {
 impl Wire<'_> {
     /// Sends a packet.
     pub fn send(&mut self, route: RouteId, path: usize, body: Body) {
-        let size = body.size(self.multipath);
+        let size = body.size(self.multipath, path > 0);
         let packet = Packet { flow: self.flow, path: path as u8, body };
         self.network.enqueue(self.now, route, size, packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP header has room for 40 bytes of options (RFC 9293, section 3.1), so a subflow of MPTCP
+    /// tells of one SACK block where TCP tells of three.
+    #[test]
+    fn the_options_fit_into_a_header() {
+        let sack = [(1, 2), (3, 4), (5, 6)];
+        let mut ack = Ack { sack, ..Ack::default() };
+        assert_eq!(Body::Ack(ack).size(false, false), 40 + 12 + 28);
+        ack.leave_room_for_dss();
+        assert_eq!(ack.blocks().collect::<Vec<_>>(), [(1, 2)]);
+        assert_eq!(Body::Ack(ack).size(true, false), 40 + 12 + 12 + 12);
     }
 }

@@ -120,10 +120,13 @@ impl Connection {
             Body::Third => {
                 // RFC 8684, section 3.2: only a join's is answered.
                 if path > 0 {
-                    wire.send(self.subflows[path].reverse, path, Body::Fourth);
+                    let (data_ack, edge) = (self.data.next(), self.data.advertise());
+                    let body = Body::Fourth { data_ack, edge };
+                    wire.send(self.subflows[path].reverse, path, body);
                 }
             }
-            Body::Fourth => {
+            Body::Fourth { data_ack, edge } => {
+                self.stream.acknowledge(*data_ack, *edge);
                 if self.subflows[path].sender.on_fourth(wire.now, &mut self.law) {
                     self.on_established(path, wire);
                 }
@@ -134,7 +137,10 @@ impl Connection {
 
     fn acknowledge(&mut self, path: usize, wire: &mut Wire) {
         let subflow = &mut self.subflows[path];
-        let ack = subflow.receiver.acknowledge(&mut self.data);
+        let mut ack = subflow.receiver.acknowledge(&mut self.data);
+        if self.multipath {
+            ack.leave_room_for_dss();
+        }
         wire.send(subflow.reverse, path, Body::Ack(ack));
     }
 
