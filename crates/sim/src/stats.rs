@@ -38,6 +38,9 @@ pub struct PathStats {
     pub srtt: Nanos,
     /// Packets in flight.
     pub inflight: u32,
+    /// Newest sample of the delivery rate, payload bytes/s, as Linux's tcpi_delivery_rate: one that
+    /// the application limited only if it is higher. 0 before the first.
+    pub delivery_rate: u64,
     /// Data segments sent, retransmissions included.
     pub sent_packets: u64,
 }

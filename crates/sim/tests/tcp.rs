@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use narrows_net::{LinkConfig, LinkId, Rate};
-use narrows_sim::{ConnId, Sim};
+use narrows_sim::{ConnId, ConnectionConfig, Sim, SizeDist, Source};
 
 const MSS: u64 = 1448;
 
@@ -160,10 +160,43 @@ fn the_persist_timer_survives_a_lost_window_update() {
     assert_eq!(sim.connection(connection).delivered_bytes, 300 * MSS);
 }
 
+/// The rate that acknowledgements tell is the link's, less the headers, whether the queue is long or
+/// short; and an application that pauses for most of the time does not make it less.
+#[test]
+fn the_delivery_rate_is_the_link_s() {
+    let link_rate = 12e6 / 8.0 * MSS as f64 / 1500.0;
+    for source in [
+        Source::Greedy,
+        Source::File { bytes: 600 * MSS },
+        Source::OnOff {
+            pps: 100.0,
+            size: SizeDist::Constant(20 * MSS as u32),
+            on_mean_s: 0.5,
+            on_shape: 1.5,
+            off_mean_s: 5.0,
+        },
+    ] {
+        let mut sim = Sim::new(1);
+        let limit = narrows_net::Limit::Packets(40);
+        let forward = LinkConfig { limit, ..link("forward", Rate::Constant(12 * MBIT), 20 * MS) };
+        let (forward, back) = (add(&mut sim, forward), link("back", Rate::Infinite, 20 * MS));
+        let back = add(&mut sim, back);
+        let path = path(&mut sim, &[forward], &[back]);
+        let connection = sim.add_connection(ConnectionConfig { source, ..greedy(vec![path]) });
+        for second in [10, 20, 30] {
+            sim.run_until(second * S);
+            let rate = sim.connection(connection).paths[0].delivery_rate as f64;
+            assert!(
+                (0.97..1.03).contains(&(rate / link_rate)),
+                "{source:?}: {rate} of {link_rate}"
+            );
+        }
+    }
+}
+
 /// A source of 100 small messages per second never fills its window, so the window stays small.
 #[test]
 fn an_application_limited_window_does_not_grow() {
-    use narrows_sim::{SizeDist, Source};
     let mut sim = Sim::new(1);
     let [forward, back] = [(); 2].map(|()| link("ideal", Rate::Infinite, 50 * MS));
     let (forward, back) = (add(&mut sim, forward), add(&mut sim, back));

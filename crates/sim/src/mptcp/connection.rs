@@ -166,8 +166,9 @@ impl Connection {
     /// Sends what may be sent: first what another subflow failed to deliver, then new data.
     fn push(&mut self, wire: &mut Wire) {
         while self.push_reinjection(wire) || self.push_new(wire) {}
+        let unsent = self.stream.unsent();
         for subflow in &mut self.subflows {
-            subflow.sender.note_window_use();
+            subflow.sender.note_window_use(unsent);
         }
         self.set_probe_timer(wire.now);
     }
@@ -319,6 +320,7 @@ impl Connection {
             ssthresh: sender.ssthresh(),
             srtt: sender.srtt(),
             inflight: sender.in_flight(),
+            delivery_rate: sender.delivery_rate,
             sent_packets: sender.counters.sent_packets,
         };
         let paths: Vec<PathStats> = self.subflows.iter().map(path).collect();

@@ -55,6 +55,11 @@ impl Stream {
         self.next == self.written
     }
 
+    /// Bytes that the application has written, as far as the buffer let it, and that wait.
+    pub fn unsent(&self) -> u64 {
+        self.written.min(self.una.saturating_add(self.buffer)).saturating_sub(self.next)
+    }
+
     /// The peer has all below `una`, in order, and takes up to `edge`.
     pub fn acknowledge(&mut self, una: u64, edge: u64) {
         self.una = self.una.max(una);

@@ -5,6 +5,7 @@ mod handshake;
 pub(crate) mod limited;
 pub(crate) mod prr;
 pub(crate) mod rack;
+pub(crate) mod rate_sample;
 pub(crate) mod receiver;
 mod recovery;
 pub(crate) mod rto;

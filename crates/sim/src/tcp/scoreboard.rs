@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use narrows_net::Nanos;
 
 use super::rack::Rack;
+use super::rate_sample::{Newest, RateSampler, Stamp};
 use crate::packet::MAX_SACK_BLOCKS;
 
 const SACKED: u8 = 1;
@@ -31,6 +32,7 @@ struct Segment {
     len: u32,
     prev: u32,
     next: u32,
+    stamp: Stamp,
     flags: u8,
 }
 
@@ -55,6 +57,8 @@ pub(crate) struct Delivered {
     /// cumulatively acknowledged, and of those that were selectively.
     pub acked_sent: Option<(Nanos, Nanos)>,
     pub sacked_sent: Option<(Nanos, Nanos)>,
+    /// The one of all of them that was sent last.
+    pub newest: Option<Newest>,
 }
 
 /// When segments arrived, and before what.
@@ -93,6 +97,7 @@ pub(crate) struct Scoreboard {
     highest_sacked: u64,
     /// SACK blocks of the last acknowledgement: their insides need no second look.
     seen: [(u64, u64); MAX_SACK_BLOCKS],
+    pub rate: RateSampler,
 }
 
 impl Default for Scoreboard {
@@ -110,6 +115,7 @@ impl Default for Scoreboard {
             hint: 0,
             highest_sacked: 0,
             seen: [(0, 0); MAX_SACK_BLOCKS],
+            rate: RateSampler::default(),
         }
     }
 }
@@ -157,6 +163,7 @@ impl Scoreboard {
     pub fn send_new(&mut self, dsn: u64, len: u32, now: Nanos) -> Resend {
         let number = self.number(self.segments.len());
         let seq = self.nxt;
+        let stamp = self.rate.sent(now, self.in_flight() + 1, self.segments.is_empty());
         self.segments.push_back(Segment {
             seq,
             dsn,
@@ -164,6 +171,7 @@ impl Scoreboard {
             len,
             prev: NIL,
             next: NIL,
+            stamp,
             flags: 0,
         });
         self.nxt += u64::from(len);
@@ -185,9 +193,11 @@ impl Scoreboard {
 
     fn retransmit(&mut self, index: usize, now: Nanos) -> Resend {
         let number = self.number(index);
+        let stamp = self.rate.sent(now, self.in_flight() + 1, false);
         let segment = &mut self.segments[index];
         segment.flags |= RETRANS | EVER_RETRANS;
         segment.sent = now;
+        segment.stamp = stamp;
         let resend = Resend { seq: segment.seq, dsn: segment.dsn, len: segment.len };
         self.retrans_out += 1;
         self.link(number);
@@ -308,6 +318,7 @@ impl Scoreboard {
         let segment = &mut self.segments[index];
         let (flags, sent, end) = (segment.flags, segment.sent, segment.end());
         segment.flags &= !(LOST | RETRANS);
+        self.rate.arrived(&mut told.newest, &segment.stamp, sent, end);
         told.packets += 1;
         told.bytes += u64::from(segment.len);
         if flags & LOST != 0 {
@@ -378,6 +389,7 @@ impl Scoreboard {
             self.retrans_out -= 1;
         }
         segment.flags = (segment.flags | LOST) & !RETRANS;
+        self.rate.lost(1);
         self.unlink(number);
         if index < self.index(self.hint) {
             self.hint = number;

@@ -56,6 +56,9 @@ pub(crate) struct Sender {
     pub(super) sent_since: bool,
     /// When data last left.
     last_sent: Nanos,
+    /// Newest sample of the delivery rate, bytes/s; one that the application limited only if it
+    /// is higher.
+    pub delivery_rate: u64,
     pub counters: Counters,
 }
 
@@ -83,6 +86,7 @@ impl Sender {
             untold_lost: 0,
             sent_since: false,
             last_sent: 0,
+            delivery_rate: 0,
             counters: Counters::default(),
         }
     }
@@ -188,9 +192,13 @@ impl Sender {
         wire.send(self.forward, self.path, body);
     }
 
-    /// To be called when all that may leave has left: was the window the limit?
-    pub fn note_window_use(&mut self) {
+    /// To be called when all that may leave has left, and `unsent` bytes wait: was the window the
+    /// limit, or the application?
+    pub fn note_window_use(&mut self, unsent: u64) {
         let full = self.board.in_flight() >= self.cwnd;
+        if !full && unsent < self.mss.into() && !self.board.must_retransmit() {
+            self.board.rate.app_limited(self.board.in_flight());
+        }
         if full || self.sent_since {
             let (una, nxt) = (self.board.una(), self.board.nxt());
             self.window_use.validate(full, self.board.packets_out(), una, nxt);
@@ -228,19 +236,15 @@ impl Sender {
                 _ => State::Active,
             };
             let (sent, rtt) = sample.unwrap_or_default();
-            let out = self.tell(
-                law,
-                EventKind::Acked,
-                state,
-                now,
-                Event {
-                    flags,
-                    sent_us: sent / 1000,
-                    rtt_us: (rtt / 1000) as u32,
-                    delivered: told.packets,
-                    ..Event::default()
-                },
-            );
+            let mut event = Event {
+                flags,
+                sent_us: sent / 1000,
+                rtt_us: (rtt / 1000) as u32,
+                delivered: told.packets,
+                ..Event::default()
+            };
+            self.sample_rate(&told, now, &mut event);
+            let out = self.tell(law, EventKind::Acked, state, now, event);
             if in_recovery {
                 let safe = told.una_advanced && lost == 0;
                 let in_flight = self.board.in_flight();
@@ -284,6 +288,25 @@ impl Sender {
         self.rtt.sample(now - first, self.board.una(), self.board.nxt());
         self.rtt.reset_backoff();
         Some((last, now - last))
+    }
+
+    /// Puts the rate sample of what arrived into the event.
+    fn sample_rate(&mut self, told: &Delivered, now: Nanos, event: &mut Event) {
+        let Some(newest) = &told.newest else { return };
+        let sample = self.board.rate.sample(newest, now, self.rtt.min_rtt());
+        event.rate = sample.rate(self.mss);
+        if event.rate > if sample.app_limited { self.delivery_rate } else { 0 } {
+            self.delivery_rate = event.rate;
+        }
+        event.sample_delivered = sample.delivered;
+        event.sample_lost = sample.lost;
+        event.sample_inflight = sample.inflight;
+        if sample.app_limited {
+            event.flags |= flag::APP_LIMITED;
+        }
+        if sample.round_start {
+            event.flags |= flag::ROUND_START;
+        }
     }
 
     /// RFC 6298, sections 5.2 and 5.3.

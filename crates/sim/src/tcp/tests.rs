@@ -55,7 +55,7 @@ impl Bench {
             self.next += u64::from(MSS);
             self.act(|sender, wire, law| sender.send_new(dsn, MSS, wire, law));
         }
-        self.sender.note_window_use();
+        self.sender.note_window_use(u64::MAX);
         std::mem::take(&mut self.sender.counters.sent_packets)
     }
 
@@ -253,7 +253,7 @@ fn a_window_that_was_not_used_shrinks() {
     bench.now += RTT;
     let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
     bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
-    bench.sender.note_window_use();
+    bench.sender.note_window_use(u64::MAX);
     assert_eq!(bench.sender.cwnd(), 80);
     bench.now += 10 * RTT;
     bench.push();
