@@ -1,0 +1,183 @@
+//! How fast whole simulations run: `cargo bench -p narrows-sim [-- NAME]`.
+//!
+//! A packet-hop is one packet, data or ACK, that crosses one link. Between tools the number of data
+//! packets delivered per second of wall time compares better. Every run has a process of its own,
+//! so that its peak memory can be told; the quickest of several counts, as the others were
+//! disturbed. Where ns-2 is installed, it runs the dumbbells in turn with us.
+
+mod connections;
+mod dumbbell;
+mod fat_tree;
+mod memory;
+mod ns2;
+
+use std::process::Command;
+use std::time::Instant;
+
+use narrows_net::{LinkConfig, LinkId, Nanos};
+use narrows_sim::{ConnId, Sim};
+
+/// A simulation ready to run.
+struct Built {
+    sim: Sim,
+    connections: Vec<ConnId>,
+    /// Payload bytes of a full packet.
+    mss: u64,
+    until: Nanos,
+}
+
+struct Case {
+    name: &'static str,
+    rounds: usize,
+    build: fn() -> Built,
+    /// The same dumbbell for ns-2.
+    ns2: Option<&'static dumbbell::Dumbbell>,
+}
+
+const fn tree(name: &'static str, rounds: usize, build: fn() -> Built) -> Case {
+    Case { name, rounds, build, ns2: None }
+}
+
+const CASES: [Case; 6] = [
+    Case { name: "A", rounds: 5, build: || dumbbell::build(&dumbbell::A), ns2: Some(&dumbbell::A) },
+    Case { name: "B", rounds: 5, build: || dumbbell::build(&dumbbell::B), ns2: Some(&dumbbell::B) },
+    tree("k=4", 5, || fat_tree::build(4, 200)),
+    tree("k=8", 3, || fat_tree::build(8, 200)),
+    tree("k=16", 3, || fat_tree::build(16, 50)),
+    tree("connections", 3, connections::build),
+];
+
+/// What a run was worth.
+#[derive(Clone, Copy)]
+struct Outcome {
+    wall_s: f64,
+    hops: u64,
+    packets: u64,
+    /// Largest resident memory of the process, bytes; 0 if the system does not tell.
+    peak: u64,
+    /// Jain's index over the connections' goodputs.
+    jain: f64,
+}
+
+impl Outcome {
+    fn packets_per_s(&self) -> f64 {
+        self.packets as f64 / self.wall_s
+    }
+
+    fn ns_per_hop(&self) -> f64 {
+        self.wall_s * 1e9 / self.hops as f64
+    }
+}
+
+fn add(sim: &mut Sim, config: LinkConfig) -> LinkId {
+    sim.add_link(config).expect("a valid link")
+}
+
+/// Runs a case in this process.
+fn run(case: &Case) -> Outcome {
+    let Built { mut sim, connections, mss, until } = (case.build)();
+    let start = Instant::now();
+    sim.run_until(until);
+    let wall_s = start.elapsed().as_secs_f64();
+    let network = sim.network();
+    let hops = network.links().map(|link| network.counters(link).sent).sum();
+    // What the subflows delivered, as the other tools count.
+    let bytes = connections
+        .iter()
+        .map(|&id| sim.connection(id).paths.iter().map(|path| path.delivered_bytes).sum::<u64>());
+    let (sum, squares) = bytes.fold((0, 0.0), |(sum, squares), bytes| {
+        (sum + bytes, squares + (bytes as f64) * (bytes as f64))
+    });
+    let jain = (sum as f64) * (sum as f64) / (connections.len() as f64 * squares);
+    Outcome { wall_s, hops, packets: sum / mss, peak: memory::peak(), jain }
+}
+
+/// Marks the process that runs one case; its name follows.
+const ALONE: &str = "--alone";
+
+/// Runs this program again for one case or measurement and returns the numbers it prints.
+fn alone(name: &str) -> Vec<f64> {
+    let program = std::env::current_exe().expect("this program has a path");
+    let output = Command::new(program).args([ALONE, name]).output().expect("it runs again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    text.split_whitespace().map(|number| number.parse().expect("a number")).collect()
+}
+
+fn run_alone(case: &Case) -> Outcome {
+    match alone(case.name)[..] {
+        [wall_s, hops, packets, peak, jain] => {
+            let [hops, packets, peak] = [hops, packets, peak].map(|number| number as u64);
+            Outcome { wall_s, hops, packets, peak, jain }
+        }
+        _ => unreachable!("main prints five numbers"),
+    }
+}
+
+/// The part of the program that [`alone`] starts.
+fn main_alone(name: &str) {
+    if let Some(subflows) = name.strip_prefix(connections::IDLE) {
+        println!("{}", connections::idle_bytes(subflows.parse().expect("a number")));
+        return;
+    }
+    let case = CASES.iter().find(|case| case.name == name).expect("a case");
+    let Outcome { wall_s, hops, packets, peak, jain } = run(case);
+    println!("{wall_s} {hops} {packets} {peak} {jain}");
+}
+
+/// Runs all rounds of a case, in turn with ns-2's, and prints the line of the quickest. Returns its
+/// cost of a packet-hop, ns.
+fn measure(case: &Case) -> f64 {
+    let mut ratios = Vec::new();
+    let rounds = (0..case.rounds).map(|_| {
+        let ours = run_alone(case);
+        let theirs = case.ns2.and_then(ns2::packets_per_s);
+        ratios.extend(theirs.map(|theirs| ours.packets_per_s() / theirs));
+        ours
+    });
+    let best = rounds.min_by(|a, b| a.wall_s.total_cmp(&b.wall_s)).expect("there are rounds");
+    ratios.sort_by(f64::total_cmp);
+    let ratio = ratios.get(ratios.len() / 2).map_or("-".into(), |ratio| format!("{ratio:.1}"));
+    println!(
+        "{:12} {:8.3} {:10.2} {:14.3} {:8.0} {:8} {:6.3}",
+        case.name,
+        best.wall_s,
+        best.hops as f64 / best.wall_s / 1e6,
+        best.packets_per_s() / 1e6,
+        best.peak as f64 / 1e6,
+        ratio,
+        best.jain,
+    );
+    best.ns_per_hop()
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [mark, name] = &arguments[..] {
+        if mark == ALONE {
+            return main_alone(name);
+        }
+    }
+    // Cargo itself passes `--bench`.
+    let only = arguments.iter().find(|argument| !argument.starts_with('-'));
+    let wanted = |name: &str| only.is_none_or(|only| only == name);
+    println!(
+        "{:12} {:>8} {:>10} {:>14} {:>8} {:8} {:>6}",
+        "", "wall s", "M hops/s", "M delivered/s", "peak MB", "x ns-2", "Jain"
+    );
+    let (mut small, mut large) = (None, None);
+    for case in CASES.iter().filter(|case| wanted(case.name)) {
+        let cost = Some(measure(case));
+        match case.name {
+            "k=4" => small = cost,
+            "k=16" => large = cost,
+            _ => {}
+        }
+    }
+    if let (Some(small), Some(large)) = (small, large) {
+        println!("cost of a packet-hop, k=16 over k=4: {:.2}", large / small);
+    }
+    if wanted("memory") {
+        connections::print_memory();
+    }
+}
