@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use narrows_net::{Rate, SECOND};
+use narrows_net::{Loss, Rate, SECOND};
 use narrows_sim::Source;
 
 use crate::scenario::{Flow, Link, Scenario};
@@ -54,8 +54,8 @@ fn describe_link(link: &Link) -> String {
     if config.jitter > 0 {
         let _ = write!(text, ", jitter {}", show_time(config.jitter));
     }
-    if config.loss > 0.0 {
-        let _ = write!(text, ", loss {} %", config.loss * 100.0);
+    if config.loss != Loss::None {
+        let _ = write!(text, ", loss {} %", config.loss.mean() * 100.0);
     }
     let _ = write!(text, ", droptail {}, MTU {}", show_limit(config.limit), config.mtu);
     text

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use narrows_net::rng::{below, stream};
 use narrows_net::{
-    Delivery, Limit, LinkConfig, LinkId, MILLISECOND, Network, Rate, RouteId, Trace,
+    Delivery, Header, Limit, LinkConfig, LinkId, MILLISECOND, Network, Rate, RouteId, Trace,
 };
 
 /// About the size of a simulated TCP segment.
@@ -77,7 +77,12 @@ fn main() {
     for case in cases.into_iter().filter(|case| case.name.contains(&filter)) {
         let Case { name, mut network, routes, window } = case;
         for &route in routes.iter().cycle().take(routes.len() * window as usize) {
-            network.enqueue(0, route, 1500, Payload::default());
+            network.enqueue(
+                0,
+                route,
+                Header { size: 1500, ..Header::default() },
+                Payload::default(),
+            );
         }
         let sent =
             |network: &Network<_>| network.links().map(|l| network.counters(l).sent).sum::<u64>();
@@ -88,8 +93,9 @@ fn main() {
                 for _ in 0..HOPS / 8 {
                     let Some(now) = network.next_time() else { break };
                     if let Some(delivery) = network.advance(now) {
-                        let Delivery { time, route, size, payload } = delivery;
-                        network.enqueue(time, route, size, payload);
+                        let Delivery { time, route, size, payload, .. } = delivery;
+                        let header = Header { size, ..Header::default() };
+                        network.enqueue(time, route, header, payload);
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ConfigError, Nanos, SECOND, Trace};
+use crate::{ConfigError, Loss, Nanos, SECOND, Trace};
 
 /// Largest delay or jitter of a link: one hour. More is taken for a mistake in units.
 const MAX_DELAY: Nanos = 3600 * SECOND;
@@ -51,8 +51,8 @@ pub struct LinkConfig {
     /// Largest additional delay of a packet; each packet draws uniformly from 0 to this. Order is
     /// kept: a packet never arrives before its predecessor.
     pub jitter: Nanos,
-    /// Probability that a packet is lost at the entry of the link, in 0..=1.
-    pub loss: f64,
+    /// Random loss at the entry of the link.
+    pub loss: Loss,
     /// Limit of the queue.
     pub limit: Limit,
     /// Largest packet in bytes on the wire.
@@ -66,7 +66,7 @@ impl Default for LinkConfig {
             rate: Rate::default(),
             delay: 0,
             jitter: 0,
-            loss: 0.0,
+            loss: Loss::None,
             limit: Limit::default(),
             mtu: 1500,
         }
@@ -91,8 +91,9 @@ impl LinkConfig {
             }
         }
         // Written so that NaN fails too.
-        if !(0.0..=1.0).contains(&self.loss) {
-            return Err(ConfigError::Loss { link: link(), loss: self.loss });
+        let wrong = self.loss.probabilities().into_iter().find(|p| !(0.0..=1.0).contains(p));
+        if let Some(loss) = wrong {
+            return Err(ConfigError::Loss { link: link(), loss });
         }
         if matches!(self.limit, Limit::Packets(0) | Limit::Bytes(0) | Limit::Time(0)) {
             return Err(ConfigError::ZeroLimit { link: link() });
@@ -107,7 +108,7 @@ impl LinkConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LinkId, Network};
+    use crate::{GilbertElliott, Header, LinkId, Network};
 
     /// What the network says about a link with one field set wrong.
     fn refusal(set: impl FnOnce(&mut LinkConfig)) -> String {
@@ -123,7 +124,10 @@ mod tests {
         assert!(refusal(|c| c.delay = MAX_DELAY + 1).contains("a delay of"));
         assert!(refusal(|c| c.jitter = MAX_DELAY + 1).contains("a jitter of"));
         for loss in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-            assert!(refusal(|c| c.loss = loss).contains("not a probability"));
+            assert!(refusal(|c| c.loss = Loss::Random(loss)).contains("not a probability"));
+            let burst = GilbertElliott { bad_to_good: loss, ..GilbertElliott::default() };
+            let burst = Loss::GilbertElliott(burst);
+            assert!(refusal(|c| c.loss = burst).contains("not a probability"));
         }
         for limit in [Limit::Packets(0), Limit::Bytes(0), Limit::Time(0)] {
             assert!(refusal(|c| c.limit = limit).contains("limit of 0"));
@@ -136,7 +140,7 @@ mod tests {
     fn the_ends_of_the_ranges_are_allowed_and_do_not_overflow() {
         let slow = Rate::Constant(1);
         let fast = Rate::Constant(MAX_RATE);
-        for (rate, loss) in [(slow, 0.0), (fast, 1.0)] {
+        for (rate, loss) in [(slow, Loss::None), (fast, Loss::Random(1.0))] {
             let mut network = Network::new(1);
             let link = network
                 .add_link(LinkConfig {
@@ -150,7 +154,8 @@ mod tests {
                 .unwrap();
             let route = network.add_route(&[link]).unwrap();
             for _ in 0..10 {
-                network.enqueue(0, route, MAX_MTU, ());
+                let header = Header { size: MAX_MTU, ..Header::default() };
+                network.enqueue(0, route, header, ());
             }
             while network.advance(Nanos::MAX).is_some() {}
             assert!(network.is_conserved());

@@ -10,18 +10,18 @@
 //! What one link does to a packet, in this order:
 //!
 //! 1. A packet larger than the link's MTU is dropped.
-//! 2. It is lost at random with the link's loss probability.
+//! 2. It is lost at random, alone or in bursts ([`Loss`]).
 //! 3. It waits in a droptail queue until its transmission starts, or is dropped if the queue is
 //!    full. As in Linux (and ns-2, ns-3), a packet has left the queue once its transmission has
 //!    started: the packet on the wire does not count against the limit.
 //! 4. It is transmitted: at a constant rate, or by the delivery opportunities of a [`Trace`].
 //! 5. It propagates: the delay, plus a uniform jitter that never changes the order.
 //!
-//! Times are integer nanoseconds and every link draws from its own random stream, so a run is a
-//! function of its seed and of what the caller does.
+//! Times are integer nanoseconds and every link draws from random streams of its own, one per
+//! purpose, so a run is a function of its seed and of what the caller does.
 //!
 //! ```
-//! use narrows_net::{Limit, LinkConfig, Network, Rate};
+//! use narrows_net::{Header, Limit, LinkConfig, Network, Rate};
 //!
 //! let mut network = Network::new(1);
 //! let link = network
@@ -35,7 +35,7 @@
 //!     .unwrap();
 //! let route = network.add_route(&[link]).unwrap();
 //!
-//! network.enqueue(0, route, 1500, "hello");
+//! network.enqueue(0, route, Header { size: 1500, ..Header::default() }, "hello");
 //! // 1500 bytes take 1 ms at 12 Mbit/s and arrive 10 ms later.
 //! assert_eq!(network.next_time(), Some(11_000_000));
 //! let delivery = network.advance(11_000_000).unwrap();
@@ -46,7 +46,9 @@ mod config;
 mod error;
 mod histogram;
 mod link;
+mod loss;
 mod network;
+mod packet;
 mod queue;
 mod rate;
 pub mod rng;
@@ -57,7 +59,9 @@ pub use config::{Limit, LinkConfig, Rate};
 pub use error::{ConfigError, TraceError, TraceFault};
 pub use histogram::Histogram;
 pub use link::Counters;
-pub use network::{Delivery, LinkId, Network, RouteId};
+pub use loss::{GilbertElliott, Loss};
+pub use network::{Delivery, LinkId, Network, RouteId, Seen};
+pub use packet::{Ecn, Header};
 pub use trace::Trace;
 
 /// A time or duration in nanoseconds. Time 0 is the start of the run.

@@ -2,9 +2,12 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::loss::Losses;
+use crate::packet::Packet;
 use crate::queue::{Entry, Fifo};
 use crate::rate::Server;
-use crate::{Histogram, Limit, LinkConfig, Nanos, rng};
+use crate::rng::{self, Purpose};
+use crate::{Histogram, Limit, LinkConfig, Loss, Nanos};
 
 /// What a link has done since the start or the last [`crate::Network::reset_counters`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,42 +44,60 @@ pub(crate) struct Link {
     limit: Limit,
     mtu: u32,
     delay: Nanos,
-    jitter: Nanos,
-    loss: f64,
     /// Arrival of the last packet that was accepted.
     last_arrival: Nanos,
-    rng: Xoshiro256PlusPlus,
+    losses: Option<Box<Losses>>,
+    jitter: Option<Box<Jitter>>,
+    /// Whether an observer wants to know what arrives at the far end.
+    pub watched: bool,
     counters: Counters,
     /// Packets that were on the link when the counters were reset.
     carried_over: u64,
 }
 
+/// Additional delay of a packet, uniform.
+#[derive(Clone, Debug)]
+struct Jitter {
+    max: Nanos,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Jitter {
+    fn draw(&mut self) -> Nanos {
+        rng::below(&mut self.rng, self.max + 1)
+    }
+}
+
 impl Link {
-    /// A link from a valid configuration.
-    pub fn new(config: &LinkConfig, rng: Xoshiro256PlusPlus) -> Link {
+    /// Link `number` of a network with this seed, from a valid configuration.
+    pub fn new(config: &LinkConfig, seed: u64, number: u32) -> Link {
+        let stream = |purpose| rng::link_stream(seed, number, purpose);
+        let losses = || Box::new(Losses::new(config.loss, stream(Purpose::Loss)));
+        let jitter = || Box::new(Jitter { max: config.jitter, rng: stream(Purpose::Jitter) });
         Link {
             server: Server::new(&config.rate),
             fifo: Fifo::default(),
             limit: config.limit,
             mtu: config.mtu,
             delay: config.delay,
-            jitter: config.jitter,
-            loss: config.loss,
             last_arrival: 0,
-            rng,
+            losses: (config.loss != Loss::None).then(losses),
+            jitter: (config.jitter > 0).then(jitter),
+            watched: false,
             counters: Counters::default(),
             carried_over: 0,
         }
     }
 
     /// A packet enters at `now`. False if it was dropped.
-    pub fn enter(&mut self, now: Nanos, size: u32, packet: u32, hop: u32) -> bool {
+    pub fn enter(&mut self, now: Nanos, packet: Packet) -> bool {
+        let size = packet.size;
         self.counters.arrived += 1;
         if size > self.mtu {
             self.counters.dropped_mtu += 1;
             return false;
         }
-        if self.loss > 0.0 && rng::uniform_f64(&mut self.rng) < self.loss {
+        if self.losses.as_mut().is_some_and(|losses| losses.next()) {
             self.counters.dropped_random += 1;
             return false;
         }
@@ -88,10 +109,9 @@ impl Link {
         }
         self.counters.queue_delay.record(wait);
         let slot = self.server.serve(now, size);
-        let jitter = if self.jitter > 0 { rng::below(&mut self.rng, self.jitter + 1) } else { 0 };
+        let jitter = self.jitter.as_mut().map_or(0, |jitter| jitter.draw());
         self.last_arrival = self.last_arrival.max(slot.end.saturating_add(self.delay + jitter));
-        self.fifo
-            .push(now, Entry { start: slot.start, arrival: self.last_arrival, size, packet, hop });
+        self.fifo.push(now, Entry { start: slot.start, arrival: self.last_arrival, packet });
         true
     }
 
@@ -99,7 +119,7 @@ impl Link {
     pub fn leave(&mut self) -> Option<Entry> {
         let entry = self.fifo.pop()?;
         self.counters.sent += 1;
-        self.counters.bytes_sent += u64::from(entry.size);
+        self.counters.bytes_sent += u64::from(entry.packet.size);
         Some(entry)
     }
 

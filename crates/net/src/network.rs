@@ -3,8 +3,9 @@
 use slab::Slab;
 
 use crate::link::Link;
+use crate::packet::Packet;
 use crate::schedule::Schedule;
-use crate::{ConfigError, Counters, LinkConfig, Nanos, rng};
+use crate::{ConfigError, Counters, Header, LinkConfig, Nanos};
 
 /// A link of one [`Network`]; means nothing to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,8 +24,33 @@ pub struct Delivery<P> {
     pub route: RouteId,
     /// Bytes on the wire.
     pub size: u32,
+    /// Whether it is marked: congestion experienced ([`crate::Ecn::Ce`]).
+    pub ce: bool,
     /// What the sender gave to [`Network::enqueue`].
     pub payload: P,
+}
+
+/// A packet that has reached the far end of a watched link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen<P> {
+    /// When it arrived there.
+    pub time: Nanos,
+    /// The watched link.
+    pub link: LinkId,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// Whether it is marked: congestion experienced ([`crate::Ecn::Ce`]).
+    pub ce: bool,
+    /// A copy of what the sender gave to [`Network::enqueue`].
+    pub payload: P,
+}
+
+/// What was seen on watched links.
+#[derive(Clone, Debug)]
+struct Watch<P> {
+    /// Only who watches needs payloads that can be copied.
+    copy: fn(&P) -> P,
+    seen: Vec<Seen<P>>,
 }
 
 /// Marks the end of a route in [`Network::hops`].
@@ -42,11 +68,12 @@ pub struct Network<P> {
     routes: Vec<u32>,
     packets: Slab<(RouteId, P)>,
     schedule: Schedule,
+    watch: Option<Box<Watch<P>>>,
 }
 
 impl<P> Network<P> {
-    /// An empty network. All its randomness (loss, jitter) comes from the seed; each link has its
-    /// own stream (see [`rng::LINK_STREAMS`]).
+    /// An empty network. All its randomness comes from the seed; each link has streams of its own
+    /// (see [`crate::rng::LINK_STREAMS`]).
     pub fn new(seed: u64) -> Self {
         Network {
             seed,
@@ -56,6 +83,7 @@ impl<P> Network<P> {
             routes: Vec::new(),
             packets: Slab::new(),
             schedule: Schedule::default(),
+            watch: None,
         }
     }
 
@@ -66,8 +94,7 @@ impl<P> Network<P> {
     pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
         config.validate()?;
         let number = self.links.len() as u32;
-        let stream = rng::stream(self.seed, rng::LINK_STREAMS + u64::from(number));
-        self.links.push(Link::new(&config, stream));
+        self.links.push(Link::new(&config, self.seed, number));
         self.configs.push(config);
         Ok(LinkId(number))
     }
@@ -87,6 +114,7 @@ impl<P> Network<P> {
         self.routes.push(self.hops.len() as u32);
         self.hops.extend(links.iter().map(|link| link.0));
         self.hops.push(END);
+        assert!(self.hops.len() < Packet::MAX_HOPS as usize, "more hops than a packet can count");
         Ok(RouteId(number))
     }
 
@@ -111,22 +139,19 @@ impl<P> Network<P> {
         &self.configs[link.0 as usize]
     }
 
-    /// A packet of `size` bytes on the wire enters its route at `now`. If its first link drops it,
-    /// the payload is dropped too.
+    /// A packet enters its route at `now`. If its first link drops it, the payload is dropped too.
     ///
     /// Everything before `now` must have happened, or the packet would overtake what is still
     /// underway: first call [`Network::advance`] until it returns `None`, or be at the time of the
     /// last delivery.
-    pub fn enqueue(&mut self, now: Nanos, route: RouteId, size: u32, payload: P) {
+    pub fn enqueue(&mut self, now: Nanos, route: RouteId, header: Header, payload: P) {
         debug_assert!(
             self.next_time().is_none_or(|time| time >= now),
             "enqueue at {now} ns before the arrivals up to then"
         );
         let hop = self.routes[route.0 as usize];
-        let packet = self.packets.insert((route, payload)) as u32;
-        if !self.enter(now, hop, size, packet) {
-            self.packets.remove(packet as usize);
-        }
+        let key = self.packets.insert((route, payload)) as u32;
+        self.enter(now, Packet::new(header, key, hop));
     }
 
     /// The time of the next arrival at the end of any link, if packets are underway.
@@ -143,31 +168,60 @@ impl<P> Network<P> {
             self.schedule.replace_first(link.next_arrival());
             debug_assert!(link.is_conserved());
 
-            let hop = entry.hop + 1;
-            if self.hops[hop as usize] == END {
-                let (route, payload) = self.packets.remove(entry.packet as usize);
-                return Some(Delivery { time, route, size: entry.size, payload });
+            let mut packet = entry.packet;
+            if link.watched {
+                self.see(time, number, packet);
             }
-            if !self.enter(time, hop, entry.size, entry.packet) {
-                self.packets.remove(entry.packet as usize);
+            packet.step();
+            if self.hops[packet.hop() as usize] == END {
+                let (route, payload) = self.packets.remove(packet.key as usize);
+                let (size, ce) = (packet.size, packet.ce());
+                return Some(Delivery { time, route, size, ce, payload });
             }
+            self.enter(time, packet);
         }
         None
     }
 
-    /// A packet enters the link at position `hop` of `hops`. False if the link dropped it.
-    fn enter(&mut self, now: Nanos, hop: u32, size: u32, packet: u32) -> bool {
-        let number = self.hops[hop as usize];
+    /// A packet enters the link it stands before.
+    fn enter(&mut self, now: Nanos, packet: Packet) {
+        let number = self.hops[packet.hop() as usize];
         let link = &mut self.links[number as usize];
         let was_empty = link.packets() == 0;
-        let accepted = link.enter(now, size, packet, hop);
+        let accepted = link.enter(now, packet);
         if accepted && was_empty {
             if let Some(arrival) = link.next_arrival() {
                 self.schedule.insert(arrival, number);
             }
         }
         debug_assert!(link.is_conserved());
-        accepted
+        if !accepted {
+            self.packets.remove(packet.key as usize);
+        }
+    }
+
+    /// From now on every packet that reaches the far end of the link is kept for
+    /// [`Network::drain_seen`].
+    pub fn watch(&mut self, link: LinkId)
+    where
+        P: Clone,
+    {
+        self.links[link.0 as usize].watched = true;
+        self.watch.get_or_insert_with(|| Box::new(Watch { copy: P::clone, seen: Vec::new() }));
+    }
+
+    /// What reached the far end of watched links since the last call, in order of time. Whoever
+    /// watches should ask often: it is kept in memory until then.
+    pub fn drain_seen(&mut self) -> impl Iterator<Item = Seen<P>> + '_ {
+        self.watch.iter_mut().flat_map(|watch| watch.seen.drain(..))
+    }
+
+    #[cold]
+    fn see(&mut self, time: Nanos, link: u32, packet: Packet) {
+        let Some(watch) = &mut self.watch else { return };
+        let payload = (watch.copy)(&self.packets[packet.key as usize].1);
+        let (size, ce) = (packet.size, packet.ce());
+        watch.seen.push(Seen { time, link: LinkId(link), size, ce, payload });
     }
 
     /// What a link has done since the start or the last reset.

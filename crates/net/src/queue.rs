@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::packet::Packet;
 use crate::{Limit, Nanos};
 
 /// A packet on a link.
@@ -12,12 +13,7 @@ pub(crate) struct Entry {
     pub start: Nanos,
     /// Its arrival at the far end.
     pub arrival: Nanos,
-    /// Bytes on the wire.
-    pub size: u32,
-    /// Key in the network's pool.
-    pub packet: u32,
-    /// Position on its route, see `Network::hops`.
-    pub hop: u32,
+    pub packet: Packet,
 }
 
 /// First in, first out. Starts and arrivals never decrease from front to back, so the waiting
@@ -35,7 +31,7 @@ impl Fifo {
     /// Appends a packet that enters at `now`, the time of the last [`Fifo::settle`].
     pub fn push(&mut self, now: Nanos, entry: Entry) {
         if entry.start > now {
-            self.waiting_bytes += u64::from(entry.size);
+            self.waiting_bytes += u64::from(entry.packet.size);
         } else {
             // So nobody waits before it either. Not to look at it again in `settle` saves a link
             // that is often idle a cache miss per packet.
@@ -49,7 +45,7 @@ impl Fifo {
         let entry = self.entries.pop_front()?;
         match self.started.checked_sub(1) {
             Some(started) => self.started = started,
-            None => self.waiting_bytes -= u64::from(entry.size),
+            None => self.waiting_bytes -= u64::from(entry.packet.size),
         }
         Some(entry)
     }
@@ -66,7 +62,7 @@ impl Fifo {
     /// Notices which transmissions have started by `now`.
     pub fn settle(&mut self, now: Nanos) {
         while let Some(entry) = self.entries.get(self.started).filter(|e| e.start <= now) {
-            self.waiting_bytes -= u64::from(entry.size);
+            self.waiting_bytes -= u64::from(entry.packet.size);
             self.started += 1;
         }
     }
@@ -76,7 +72,7 @@ impl Fifo {
     pub fn waiting(&self, now: Nanos) -> (usize, u64) {
         let started = self.entries.partition_point(|entry| entry.start <= now);
         let waiting = self.entries.range(started..);
-        (waiting.len(), waiting.map(|entry| u64::from(entry.size)).sum())
+        (waiting.len(), waiting.map(|entry| u64::from(entry.packet.size)).sum())
     }
 
     /// Whether a packet of `size` bytes that would wait for `wait` may join the queue, as of the

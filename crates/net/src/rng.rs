@@ -11,6 +11,18 @@ pub use rand_xoshiro::Xoshiro256PlusPlus;
 /// seed number theirs from 0.
 pub const LINK_STREAMS: u64 = 1 << 63;
 
+/// What a link draws random numbers for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    Loss,
+    Jitter,
+}
+
+/// The random stream of one link for one purpose.
+pub(crate) fn link_stream(seed: u64, link: u32, purpose: Purpose) -> Xoshiro256PlusPlus {
+    stream(seed, LINK_STREAMS | (purpose as u64) << 32 | u64::from(link))
+}
+
 /// The random stream `n` of a run with the given seed.
 ///
 /// Seed and number pass through SplitMix64, as its authors advise for seeding xoshiro, so that

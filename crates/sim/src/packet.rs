@@ -1,6 +1,6 @@
 //! What travels in the network: segments of TCP and MPTCP, and UDP packets, as small values.
 
-use narrows_net::{Nanos, Network, RouteId};
+use narrows_net::{Ecn, Header, Nanos, Network, RouteId};
 
 /// SACK blocks that fit beside the timestamp option (RFC 2018, section 3).
 pub(crate) const MAX_SACK_BLOCKS: usize = 3;
@@ -137,8 +137,12 @@ impl Wire<'_> {
     /// Sends a packet.
     pub fn send(&mut self, route: RouteId, path: usize, body: Body) {
         let size = body.size(self.multipath, path > 0);
+        // Eight paths and a bit: connections and UDP flows are numbered apart.
+        let udp = u32::from(matches!(body, Body::Udp { .. }));
+        let header =
+            Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn: Ecn::NotEct };
         let packet = Packet { flow: self.flow, path: path as u8, body };
-        self.network.enqueue(self.now, route, size, packet);
+        self.network.enqueue(self.now, route, header, packet);
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use narrows_net::{Limit, LinkConfig, Nanos, Rate, Trace};
+use narrows_net::{Limit, LinkConfig, Loss, Nanos, Rate, Trace};
 use narrows_sim::{ConnectionConfig, PathConfig, Scheduler, Sim};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -44,7 +44,7 @@ fn build(sim: &mut Sim, way: &Way, mtu: u32) -> narrows_net::RouteId {
         .map(|hop| {
             let config = LinkConfig {
                 jitter: way.jitter / hops,
-                loss: way.loss / hops as f64,
+                loss: Loss::Random(way.loss / hops as f64),
                 limit: Limit::Packets(way.packets),
                 // Only one hop is narrow.
                 mtu: if hop == 0 { mtu } else { 9000 },
@@ -146,7 +146,7 @@ proptest! {
                 let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
                 let trace = Trace::parse(lines.join("\n").as_bytes(), "radio").unwrap();
                 let rate = Rate::Trace(Arc::new(trace));
-                let forward = LinkConfig { loss, limit: Limit::Packets(packets), ..link("radio", rate, delay * MS) };
+                let forward = LinkConfig { loss: Loss::Random(loss), limit: Limit::Packets(packets), ..link("radio", rate, delay * MS) };
                 let forward = add(&mut sim, forward);
                 let back = add(&mut sim, link("back", Rate::Infinite, delay * MS));
                 path(&mut sim, &[forward], &[back])

@@ -12,14 +12,14 @@
 mod common;
 
 use common::*;
-use narrows_net::{LinkConfig, Rate};
+use narrows_net::{LinkConfig, Loss, Rate};
 use narrows_sim::Sim;
 
 /// Mean window, packets, times sqrt(p).
 fn constant(loss: f64, seconds: u64, seed: u64) -> f64 {
     let mut sim = Sim::new(seed);
     let lossy = link("lossy", Rate::Infinite, 50 * MS);
-    let forward = add(&mut sim, LinkConfig { loss, ..lossy });
+    let forward = add(&mut sim, LinkConfig { loss: Loss::Random(loss), ..lossy });
     let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
     let path = path(&mut sim, &[forward], &[back]);
     let connection = sim.add_connection(greedy(vec![path]));

@@ -5,7 +5,7 @@ mod common;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use common::*;
-use narrows_net::{Limit, LinkConfig, Rate};
+use narrows_net::{Limit, LinkConfig, Loss, Rate};
 use narrows_sim::{Scheduler, Sim, SizeDist, Source, UdpConfig};
 use proptest::prelude::*;
 
@@ -57,9 +57,9 @@ proptest! {
         for w in &wires {
             let config = link("path", Rate::Constant(w.mbit * MBIT), w.delay_ms * MS);
             let limit = Limit::Packets(w.packets);
-            let back = LinkConfig { loss: w.back_loss, ..config.clone() };
+            let back = LinkConfig { loss: Loss::Random(w.back_loss), ..config.clone() };
             let forward =
-                LinkConfig { loss: w.loss, limit, mtu: w.mtu, jitter: MS, ..config };
+                LinkConfig { loss: Loss::Random(w.loss), limit, mtu: w.mtu, jitter: MS, ..config };
             let (forward, back) = (add(&mut sim, forward), add(&mut sim, back));
             paths.push(path(&mut sim, &[forward], &[back]));
         }

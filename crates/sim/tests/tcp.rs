@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use narrows_net::{LinkConfig, LinkId, Rate};
+use narrows_net::{LinkConfig, LinkId, Loss, Rate};
 use narrows_sim::{ConnId, ConnectionConfig, Sim, SizeDist, Source};
 
 const MSS: u64 = 1448;
@@ -72,7 +72,8 @@ fn a_lost_syn_is_sent_again_after_one_second_and_backs_off() {
     let mut tries = [0; 5];
     for seed in 0..60 {
         let mut sim = Sim::new(seed);
-        let lossy = LinkConfig { loss: 0.3, ..link("lossy", Rate::Infinite, 50 * MS) };
+        let lossy =
+            LinkConfig { loss: Loss::Random(0.3), ..link("lossy", Rate::Infinite, 50 * MS) };
         let (connection, ..) = pair(&mut sim, lossy.clone(), lossy, Some(MSS));
         sim.run_until(20 * S);
         if let Some(established) = sim.connection(connection).established {

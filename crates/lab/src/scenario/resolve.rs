@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use narrows_laws::{Control, MAX_PATHS};
-use narrows_net::{LinkConfig, Nanos, Rate, SECOND, Trace};
+use narrows_net::{LinkConfig, Loss, Nanos, Rate, SECOND, Trace};
 use narrows_sim::{Scheduler, Source};
 
 use super::file::{self, File, Kind};
@@ -94,7 +94,7 @@ fn links(file: &File, find_trace: FindTrace) -> Result<Vec<Link>, Fault> {
             rate,
             delay: link.delay.map_or(0, |delay| delay.0),
             jitter: link.jitter.map_or(0, |jitter| jitter.0),
-            loss: link.loss.map_or(0.0, |loss| loss.0),
+            loss: link.loss.map_or(Loss::None, |loss| Loss::Random(loss.0)),
             limit: link.queue.map(|queue| queue.0).unwrap_or_default(),
             ..LinkConfig::default()
         };

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Network, Rate, RouteId, SECOND, Trace};
+use narrows_net::{
+    Limit, LinkConfig, LinkId, Loss, MILLISECOND, Network, Rate, RouteId, SECOND, Trace,
+};
 use proptest::prelude::*;
 
-use crate::{Send, one_link};
+use crate::{Send, one_link, sized};
 
 fn any_rate() -> impl Strategy<Value = Rate> {
     let trace = Arc::new(Trace::parse(b"0\n3\n3\n4\n9\n", "test").unwrap());
@@ -28,7 +30,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
 fn any_link() -> impl Strategy<Value = LinkConfig> {
     let delay = 0..10 * MILLISECOND;
     let jitter = prop_oneof![Just(0), 0..5 * MILLISECOND];
-    let loss = prop_oneof![Just(0.0), 0.0..=1.0];
+    let loss = prop_oneof![Just(Loss::None), (0.0..=1.0).prop_map(Loss::Random)];
     (any_rate(), delay, jitter, loss, any_limit(), 500_u32..3000).prop_map(
         |(rate, delay, jitter, loss, limit, mtu)| LinkConfig {
             name: "any".into(),
@@ -79,7 +81,7 @@ proptest! {
                 delivered += 1;
                 prop_assert!(network.is_conserved());
             }
-            network.enqueue(now, route, size, number);
+            network.enqueue(now, route, sized(size), number);
             if now >= reset_at && !reset {
                 reset = true;
                 network.reset_counters();
@@ -104,13 +106,13 @@ fn the_end_of_a_warm_up_forgets_counts_but_no_packets() {
         one_link(LinkConfig { rate: Rate::Constant(12_000_000), ..LinkConfig::default() });
     let link = LinkId(0);
     for _ in 0..3 {
-        network.enqueue(0, route, 1500, ());
+        network.enqueue(0, route, sized(1500), ());
     }
     assert!(network.advance(MILLISECOND).is_some());
     network.reset_counters();
     assert_eq!(network.counters(link), &Default::default());
     assert_eq!(network.packets_on(link), 2);
-    network.enqueue(MILLISECOND, route, 1500, ());
+    network.enqueue(MILLISECOND, route, sized(1500), ());
     while network.advance(SECOND).is_some() {}
     let counters = network.counters(link);
     // The two that were underway and the new one, which waited 2 ms behind them.
@@ -126,8 +128,8 @@ fn a_packet_larger_than_the_mtu_of_a_later_link_is_dropped_there() {
     let narrow = network.add_link(LinkConfig { mtu: 1400, ..LinkConfig::default() }).unwrap();
     let route = network.add_route(&[wide, narrow]).unwrap();
     assert_eq!(network.route_mtu(route), 1400);
-    network.enqueue(0, route, 1400, "fits");
-    network.enqueue(0, route, 1401, "does not");
+    network.enqueue(0, route, sized(1400), "fits");
+    network.enqueue(0, route, sized(1401), "does not");
     assert_eq!(network.advance(0).map(|d| d.payload), Some("fits"));
     assert_eq!(network.advance(SECOND), None);
     assert_eq!((network.counters(wide).sent, network.counters(wide).dropped_mtu), (2, 0));

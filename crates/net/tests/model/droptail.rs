@@ -5,7 +5,7 @@ use std::sync::Arc;
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, SECOND, Trace};
 use proptest::prelude::*;
 
-use crate::{one_link, run};
+use crate::{one_link, run, sized};
 
 const LINK: LinkId = LinkId(0);
 
@@ -18,7 +18,7 @@ fn link(limit: Limit) -> LinkConfig {
 fn a_burst_meets_a_queue_of_three_packets() {
     let (mut network, route) = one_link(link(Limit::Packets(3)));
     for _ in 0..6 {
-        network.enqueue(0, route, 1500, ());
+        network.enqueue(0, route, sized(1500), ());
     }
     // One is being transmitted, three wait, two found the queue full.
     assert_eq!(network.packets_on(LINK), 4);
@@ -28,13 +28,13 @@ fn a_burst_meets_a_queue_of_three_packets() {
     assert_eq!(network.counters(LINK).dropped_queue, 2);
 
     // A nanosecond before the next transmission starts there is still no room.
-    network.enqueue(MILLISECOND - 1, route, 1500, ());
+    network.enqueue(MILLISECOND - 1, route, sized(1500), ());
     assert_eq!(network.counters(LINK).dropped_queue, 3);
     // Then there is room for one.
     assert!(network.advance(MILLISECOND).is_some());
     assert_eq!(network.queue_packets(LINK, MILLISECOND), 2);
-    network.enqueue(MILLISECOND, route, 1500, ());
-    network.enqueue(MILLISECOND, route, 1500, ());
+    network.enqueue(MILLISECOND, route, sized(1500), ());
+    network.enqueue(MILLISECOND, route, sized(1500), ());
     assert_eq!(network.counters(LINK).dropped_queue, 4);
     assert_eq!(network.queue_packets(LINK, MILLISECOND), 3);
 }
@@ -43,7 +43,7 @@ fn a_burst_meets_a_queue_of_three_packets() {
 fn a_queue_of_bytes_has_room_for_a_small_packet_where_a_large_one_is_dropped() {
     let (mut network, route) = one_link(link(Limit::Bytes(3100)));
     for size in [1500, 1500, 1500, 101, 100, 1] {
-        network.enqueue(0, route, size, ());
+        network.enqueue(0, route, sized(size), ());
     }
     assert_eq!(network.queue_bytes(LINK, 0), 3100);
     assert_eq!(network.queue_packets(LINK, 0), 3);
@@ -54,24 +54,24 @@ fn a_queue_of_bytes_has_room_for_a_small_packet_where_a_large_one_is_dropped() {
 fn a_queue_of_milliseconds_drops_who_would_wait_longer() {
     let (mut network, route) = one_link(link(Limit::Time(2 * MILLISECOND)));
     for _ in 0..4 {
-        network.enqueue(0, route, 1500, ());
+        network.enqueue(0, route, sized(1500), ());
     }
     // They would wait 0, 1, 2 and 3 ms.
     assert_eq!(network.counters(LINK).dropped_queue, 1);
     assert_eq!(network.counters(LINK).queue_delay.max(), 2 * MILLISECOND);
     // Half a millisecond later one would wait 2.5 ms, another half later 2 ms.
-    network.enqueue(MILLISECOND / 2, route, 1500, ());
+    network.enqueue(MILLISECOND / 2, route, sized(1500), ());
     assert_eq!(network.counters(LINK).dropped_queue, 2);
     assert!(network.advance(MILLISECOND).is_some());
-    network.enqueue(MILLISECOND, route, 1500, ());
+    network.enqueue(MILLISECOND, route, sized(1500), ());
     assert_eq!(network.counters(LINK).dropped_queue, 2);
 }
 
 #[test]
 fn a_packet_that_does_not_wait_needs_no_room() {
     let (mut network, route) = one_link(link(Limit::Bytes(100)));
-    network.enqueue(0, route, 1500, ());
-    network.enqueue(0, route, 1500, ());
+    network.enqueue(0, route, sized(1500), ());
+    network.enqueue(0, route, sized(1500), ());
     assert_eq!(network.counters(LINK).dropped_queue, 1);
     assert!(network.advance(MILLISECOND).is_some());
 }
@@ -85,7 +85,7 @@ fn on_a_trace_a_packet_waits_for_its_first_opportunity() {
         ..LinkConfig::default()
     });
     for _ in 0..3 {
-        network.enqueue(0, route, 1000, ());
+        network.enqueue(0, route, sized(1000), ());
     }
     assert_eq!(network.counters(LINK).dropped_queue, 1);
     // The opportunity at 10 ms carries the first packet and starts the second.

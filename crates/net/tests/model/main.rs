@@ -7,11 +7,17 @@ mod mahimahi;
 mod rate;
 mod time;
 mod waiting;
+mod watch;
 
-use narrows_net::{Delivery, LinkConfig, Nanos, Network, RouteId};
+use narrows_net::{Delivery, Header, LinkConfig, Nanos, Network, RouteId};
 
 /// A packet to send: when, along which route, and its size in bytes.
 type Send = (Nanos, RouteId, u32);
+
+/// The header of a packet of this size, of no flow in particular.
+fn sized(size: u32) -> Header {
+    Header { size, ..Header::default() }
+}
 
 /// A network of one link and the route over it.
 fn one_link<P>(config: LinkConfig) -> (Network<P>, RouteId) {
@@ -27,7 +33,7 @@ fn run(network: &mut Network<usize>, sends: &[Send]) -> Vec<Delivery<usize>> {
     let mut deliveries = Vec::new();
     for (number, &(now, route, size)) in sends.iter().enumerate() {
         deliveries.extend(std::iter::from_fn(|| network.advance(now)));
-        network.enqueue(now, route, size, number);
+        network.enqueue(now, route, sized(size), number);
     }
     deliveries.extend(std::iter::from_fn(|| network.advance(Nanos::MAX)));
     deliveries

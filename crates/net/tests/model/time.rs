@@ -4,7 +4,7 @@ use narrows_net::{LinkConfig, MILLISECOND, Nanos, Network, Rate};
 use proptest::prelude::*;
 
 use crate::conservation::any_network;
-use crate::{one_link, run};
+use crate::{one_link, run, sized};
 
 #[test]
 fn a_packet_takes_transmission_and_propagation_on_each_link() {
@@ -90,7 +90,7 @@ proptest! {
             while let Some(next) = network.next_time().filter(|&next| next <= now) {
                 timely.extend(network.advance(next));
             }
-            network.enqueue(now, route, size, number);
+            network.enqueue(now, route, sized(size), number);
         }
         while let Some(next) = network.next_time() {
             timely.extend(network.advance(next));
