@@ -82,8 +82,9 @@ pub(crate) struct Ack {
     pub edge: u64,
     /// Timestamp echo (RFC 7323).
     pub echo: Nanos,
-    /// SACK blocks as offsets from `ack`, the newest first; an empty block ends the list.
-    pub sack: [(u32, u32); MAX_SACK_BLOCKS],
+    /// SACK blocks as offsets from `ack`, the newest first; an empty block ends the list. A first
+    /// block below `ack`, or inside the second, is a DSACK: that segment came twice (RFC 2883).
+    pub sack: [(i32, i32); MAX_SACK_BLOCKS],
 }
 
 impl Ack {
@@ -95,10 +96,9 @@ impl Ack {
     /// The SACK blocks in byte sequence numbers, the newest first.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
         let base = self.ack;
-        self.sack
-            .into_iter()
-            .take_while(|&(start, end)| start != end)
-            .map(move |(start, end)| (base + u64::from(start), base + u64::from(end)))
+        self.sack.into_iter().take_while(|&(start, end)| start != end).map(move |(start, end)| {
+            (base.wrapping_add_signed(start.into()), base.wrapping_add_signed(end.into()))
+        })
     }
 }
 

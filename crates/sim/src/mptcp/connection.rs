@@ -108,6 +108,7 @@ impl Connection {
                 self.subflows[path].sender.note_idle(wire.now, &mut self.law);
             }
             Body::Syn { sent } => {
+                self.subflows[path].receiver.delack.on_syn(wire.now);
                 let body = Body::SynAck { echo: *sent, edge: self.data.advertise() };
                 wire.send(self.subflows[path].reverse, path, body);
             }
@@ -118,6 +119,7 @@ impl Connection {
                 }
             }
             Body::Third => {
+                self.subflows[path].receiver.delack.on_third(wire.now);
                 // RFC 8684, section 3.2: only a join's is answered.
                 if path > 0 {
                     let (data_ack, edge) = (self.data.next(), self.data.advertise());
@@ -243,6 +245,7 @@ impl Connection {
     /// Lets expire what is due on a subflow.
     pub fn on_timer(&mut self, path: usize, wire: &mut Wire) {
         if self.subflows[path].receiver.delack.deadline() <= wire.now {
+            self.subflows[path].receiver.delack.expired();
             self.acknowledge(path, wire);
         }
         if path == 0 && self.probe_at <= wire.now {

@@ -1,13 +1,16 @@
-//! When to acknowledge: RFC 5681, section 4.2, as Linux's __tcp_ack_snd_check().
+//! When to acknowledge: RFC 5681, section 4.2, as Linux's __tcp_ack_snd_check(),
+//! tcp_event_data_recv() and tcp_send_delayed_ack().
 
 use narrows_net::Nanos;
 
-use super::NEVER;
+use super::{NEVER, rto};
 
-/// Linux's TCP_DELACK_MIN.
+/// Linux's TCP_DELACK_MIN and TCP_ATO_MIN.
 pub(crate) const DELAY: Nanos = 40_000_000;
-/// Acknowledgements sent at once after the handshake: Linux's TCP_MAX_QUICKACKS.
-const QUICK_ACKS: u32 = 16;
+/// Linux's TCP_DELACK_MAX.
+const DELAY_MAX: Nanos = 200_000_000;
+/// Acknowledgements sent at once in the beginning: Linux's TCP_MAX_QUICKACKS.
+pub(crate) const QUICK_ACKS: u32 = 16;
 /// Linux's TCP_MSS_DEFAULT, the first guess of the size of full segments.
 const FIRST_GUESS: u32 = 536;
 
@@ -19,35 +22,101 @@ pub(crate) struct DelayedAck {
     /// Largest segment seen, bytes.
     full_segment: u32,
     deadline: Nanos,
+    /// When data last arrived in order (Linux: lrcvtime); before the first data, when the SYN was
+    /// answered.
+    last: Nanos,
+    /// Expected time between segments (Linux: ato); 0 before the first data.
+    interval: Nanos,
+    /// Round trip of the handshake, 0 if unknown. A mere receiver takes no further sample.
+    rtt: Nanos,
 }
 
 impl Default for DelayedAck {
     fn default() -> Self {
-        DelayedAck { quick: QUICK_ACKS, full_segment: FIRST_GUESS, deadline: NEVER }
+        DelayedAck {
+            quick: 0,
+            full_segment: FIRST_GUESS,
+            deadline: NEVER,
+            last: 0,
+            interval: 0,
+            rtt: 0,
+        }
     }
 }
 
 impl DelayedAck {
+    /// The SYN was answered.
+    pub fn on_syn(&mut self, now: Nanos) {
+        self.last = now;
+    }
+
+    /// The answer to that came.
+    pub fn on_third(&mut self, now: Nanos) {
+        if self.interval == 0 {
+            self.rtt = now - self.last;
+        }
+    }
+
     /// A segment of `len` bytes arrived in order; `unacked` bytes wait with it. True if the
     /// acknowledgement is due now: at once in the beginning, at the latest with every second full
     /// segment (more than one full segment waits).
     pub fn on_segment(&mut self, len: u32, unacked: u64, now: Nanos) -> bool {
+        self.on_data(now);
         self.full_segment = self.full_segment.max(len);
         if self.quick > 0 || unacked > u64::from(self.full_segment) {
             return true;
         }
-        self.deadline = self.deadline.min(now + DELAY);
+        let longest = if self.rtt == 0 { DELAY_MAX } else { self.rtt.clamp(DELAY, DELAY_MAX) };
+        self.deadline = self.deadline.min(now + self.interval.min(longest));
         false
+    }
+
+    /// Data arrived in order: how far apart do segments come? After a gap longer than a timeout
+    /// the sender is in slow start again and needs each acknowledgement (RFC 5681, section 4.1).
+    pub fn on_data(&mut self, now: Nanos) {
+        let gap = now - self.last;
+        self.last = now;
+        if gap <= DELAY / 2 && self.interval > 0 {
+            self.interval = self.interval / 2 + DELAY / 2;
+        } else if self.interval == 0 {
+            self.enter_quick(QUICK_ACKS);
+        } else if gap < self.interval {
+            self.interval = (self.interval / 2 + gap).min(self.rto());
+        } else if gap > self.rto() {
+            self.quick = self.quick.max(QUICK_ACKS);
+        }
+    }
+
+    /// The next `acks` acknowledgements go out at once: the sender must hurry. Linux's
+    /// tcp_enter_quickack_mode().
+    pub fn enter_quick(&mut self, acks: u32) {
+        self.quick = self.quick.max(acks);
+        self.interval = DELAY;
     }
 
     /// An acknowledgement was sent.
     pub fn sent(&mut self) {
-        self.quick = self.quick.saturating_sub(1);
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.interval = DELAY;
+            }
+        }
         self.deadline = NEVER;
+    }
+
+    /// The deadline passed: segments come further apart than was thought (Linux's
+    /// tcp_delack_timer_handler()).
+    pub fn expired(&mut self) {
+        self.interval = (2 * self.interval).min(self.rto());
     }
 
     pub fn deadline(&self) -> Nanos {
         self.deadline
+    }
+
+    fn rto(&self) -> Nanos {
+        if self.rtt == 0 { rto::RTO_INITIAL } else { self.rtt + (2 * self.rtt).max(rto::RTO_MIN) }
     }
 }
 
@@ -56,29 +125,65 @@ mod tests {
     use super::*;
 
     const FULL: u32 = 1448;
+    const MS: Nanos = 1_000_000;
+
+    /// A connection of 100 ms, past its quick acknowledgements.
+    fn settled() -> DelayedAck {
+        let mut delack = DelayedAck::default();
+        delack.on_syn(0);
+        delack.on_third(100 * MS);
+        for _ in 0..16 {
+            assert!(delack.on_segment(FULL, FULL.into(), 100 * MS));
+            delack.sent();
+        }
+        delack
+    }
 
     #[test]
     fn sixteen_quick_acks_then_every_second_segment_or_40_ms() {
-        let mut delack = DelayedAck::default();
-        for n in 0..16 {
-            assert!(delack.on_segment(FULL, FULL.into(), n));
-            delack.sent();
-        }
-        assert!(!delack.on_segment(FULL, FULL.into(), 100));
-        assert_eq!(delack.deadline(), 100 + DELAY);
-        assert!(delack.on_segment(FULL, 2 * u64::from(FULL), 200));
+        let mut delack = settled();
+        let now = 101 * MS;
+        assert!(!delack.on_segment(FULL, FULL.into(), now));
+        assert_eq!(delack.deadline(), now + DELAY);
+        assert!(delack.on_segment(FULL, 2 * u64::from(FULL), now));
         delack.sent();
         assert_eq!(delack.deadline(), NEVER);
         // More than a full segment is enough, as Linux counts.
-        assert!(!delack.on_segment(FULL, FULL.into(), 300));
-        assert!(delack.on_segment(1, u64::from(FULL) + 1, 400));
+        assert!(!delack.on_segment(FULL, FULL.into(), now));
+        assert!(delack.on_segment(1, u64::from(FULL) + 1, now));
     }
 
     #[test]
     fn small_segments_wait_for_the_first_deadline() {
-        let mut delack = DelayedAck { quick: 0, ..DelayedAck::default() };
-        assert!(!delack.on_segment(100, 100, 0));
-        assert!(!delack.on_segment(100, 200, 1000));
-        assert_eq!(delack.deadline(), DELAY);
+        let mut delack = settled();
+        assert!(!delack.on_segment(100, 100, 101 * MS));
+        assert!(!delack.on_segment(100, 200, 102 * MS));
+        assert_eq!(delack.deadline(), 101 * MS + DELAY);
+    }
+
+    /// Segments come every 30 ms and acknowledgements wait a little longer for the second one;
+    /// one that waited in vain makes the next wait longer still, but not beyond the round trip.
+    #[test]
+    fn the_delay_adapts_to_the_gaps_between_segments() {
+        let mut delack = settled();
+        let wait = |delack: &mut DelayedAck, now| {
+            assert!(!delack.on_segment(100, 100, now));
+            let wait = delack.deadline() - now;
+            delack.sent();
+            wait
+        };
+        assert_eq!(wait(&mut delack, 130 * MS), 50 * MS);
+        assert_eq!(wait(&mut delack, 160 * MS), 55 * MS);
+        delack.expired();
+        assert_eq!(wait(&mut delack, 280 * MS), 100 * MS);
+        assert_eq!(wait(&mut delack, 281 * MS), 75 * MS);
+    }
+
+    /// The sender paused for longer than its timeout of 100 + 200 ms: it starts slowly again.
+    #[test]
+    fn after_a_long_gap_the_acknowledgements_are_quick_again() {
+        let mut delack = settled();
+        assert!(!delack.on_segment(FULL, FULL.into(), 400 * MS));
+        assert!(delack.on_segment(FULL, FULL.into(), 701 * MS));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use narrows_net::Nanos;
 
-use super::delack::DelayedAck;
+use super::delack::{DelayedAck, QUICK_ACKS};
 use crate::mptcp::reassembly::Reassembly;
 use crate::packet::{Ack, MAX_SACK_BLOCKS, Segment};
 use crate::ranges::Ranges;
@@ -22,6 +22,8 @@ pub(crate) struct Receiver {
     /// Mappings to data sequence of what waits out of order, in the order of `seq`. Only kept
     /// for MPTCP: plain TCP's are the identity.
     held: VecDeque<Segment>,
+    /// A segment that came twice, to be told with the next acknowledgement (RFC 2883).
+    duplicate: Option<(u64, u64)>,
     /// TS.Recent of RFC 7323.
     echo: Nanos,
     pub delack: DelayedAck,
@@ -41,11 +43,17 @@ impl Receiver {
         let end = seq + u64::from(len);
         // RFC 7323, section 4.3: the echo is of the segment that the next ACK acknowledges first,
         // so that the sender's sample contains the delay of the acknowledgement.
+        // It never goes back, though an older segment may come later.
         if seq <= self.acked {
-            self.echo = sent;
+            self.echo = self.echo.max(sent);
         }
-        // A probe, or all of it has arrived before.
+        // A window probe, or all of it has arrived before: something was sent again for nothing, or
+        // acknowledgements were lost. Linux's tcp_data_queue() hurries with its answers then.
         if end <= self.next {
+            if len > 0 {
+                self.duplicate = Some((seq, end));
+                self.delack.enter_quick(QUICK_ACKS);
+            }
             return true;
         }
         if seq > self.next {
@@ -58,6 +66,7 @@ impl Receiver {
         if self.out_of_order.is_empty() {
             return self.delack.on_segment(len, self.next - self.acked, now);
         }
+        self.delack.on_data(now);
         self.fill(multipath, data);
         // RFC 5681, section 4.2: at once when a gap is filled, in part or in whole.
         true
@@ -65,9 +74,11 @@ impl Receiver {
 
     /// Stores a segment beyond a gap.
     fn hold(&mut self, segment: &Segment, multipath: bool) {
-        let (range, new) =
-            self.out_of_order.insert(segment.seq, segment.seq + u64::from(segment.len));
-        if multipath && new > 0 {
+        let end = segment.seq + u64::from(segment.len);
+        let (range, new) = self.out_of_order.insert(segment.seq, end);
+        if new == 0 {
+            self.duplicate = Some((segment.seq, end));
+        } else if multipath {
             let place = match self.held.back() {
                 Some(last) if last.seq > segment.seq => {
                     self.held.partition_point(|s| s.seq < segment.seq)
@@ -102,11 +113,31 @@ impl Receiver {
     pub fn acknowledge(&mut self, data: &mut Reassembly) -> Ack {
         self.acked = self.next;
         self.delack.sent();
-        let mut sack = [(0, 0); MAX_SACK_BLOCKS];
-        for (place, block) in sack.iter_mut().zip(&self.blocks) {
-            *place = ((block.0 - self.next) as u32, (block.1 - self.next) as u32);
+        Ack {
+            ack: self.next,
+            data_ack: data.next(),
+            edge: data.advertise(),
+            echo: self.echo,
+            sack: self.sack(),
         }
-        Ack { ack: self.next, data_ack: data.next(), edge: data.advertise(), echo: self.echo, sack }
+    }
+
+    /// The SACK blocks: a duplicate first.
+    fn sack(&mut self) -> [(i32, i32); MAX_SACK_BLOCKS] {
+        let mut sack = [(0, 0); MAX_SACK_BLOCKS];
+        if self.blocks.is_empty() && self.duplicate.is_none() {
+            return sack;
+        }
+        let offset = |seq: u64| {
+            let offset = seq.wrapping_sub(self.next) as i64;
+            offset.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+        };
+        let blocks = self.duplicate.iter().chain(&self.blocks);
+        for (place, &(start, end)) in sack.iter_mut().zip(blocks) {
+            *place = (offset(start), offset(end));
+        }
+        self.duplicate = None;
+        sack
     }
 }
 
@@ -160,6 +191,24 @@ mod tests {
         assert!(arrive(&mut receiver, &mut data, 16).is_none());
         assert_eq!(arrive(&mut receiver, &mut data, 17).unwrap().echo, 16);
         assert_eq!(arrive(&mut receiver, &mut data, 19).unwrap().echo, 16);
+    }
+
+    /// RFC 2883, section 4: the duplicate is the first block, once; below the cumulative ACK it
+    /// stands alone, above it the block that contains it follows.
+    #[test]
+    fn a_duplicate_is_told_in_the_first_block() {
+        let mut receiver = Receiver::default();
+        let mut data = Reassembly::new(1 << 20);
+        let mut ack = |number| arrive(&mut receiver, &mut data, number).expect("at once");
+        ack(0);
+        assert_eq!(blocks(&ack(0)), [(0, 1)]);
+        assert_eq!(blocks(&ack(1)), []);
+        for number in [4, 5, 7] {
+            ack(number);
+        }
+        assert_eq!(blocks(&ack(4)), [(4, 5), (4, 6), (7, 8)]);
+        assert_eq!(blocks(&ack(0)), [(0, 1), (4, 6), (7, 8)]);
+        assert_eq!(blocks(&ack(8)), [(7, 9), (4, 6)]);
     }
 
     #[test]

@@ -9,9 +9,10 @@ const MS: Nanos = 1_000_000;
 pub(crate) const RTO_INITIAL: Nanos = 1_000 * MS;
 /// RFC 6298, section 2.5, allows a bound of 60 s or more; Linux has TCP_RTO_MAX.
 pub(crate) const RTO_MAX: Nanos = 120_000 * MS;
-/// Floor of the variance term (not of the timeout), us: Linux's TCP_RTO_MIN. RFC 6298, section
-/// 2.4, asks for a timeout of 1 s at least; Linux departs from it.
-const RTTVAR_MIN_US: u64 = 200_000;
+/// Floor of the variance term (not of the timeout): Linux's TCP_RTO_MIN. RFC 6298, section 2.4,
+/// asks for a timeout of 1 s at least; Linux departs from it.
+pub(crate) const RTO_MIN: Nanos = 200 * MS;
+const RTTVAR_MIN_US: u64 = RTO_MIN / US;
 
 /// Smoothed RTT and timeout of a subflow.
 #[derive(Debug)]

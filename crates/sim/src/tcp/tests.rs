@@ -66,7 +66,7 @@ impl Bench {
         let bytes = |packets: u64| packets * u64::from(MSS);
         let mut told = Ack { ack: bytes(ack), echo: self.now - RTT, ..Ack::default() };
         if from < to {
-            told.sack[0] = (bytes(from - ack) as u32, bytes(to - ack) as u32);
+            told.sack[0] = (bytes(from - ack) as i32, bytes(to - ack) as i32);
         }
         self.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
         self.push()
@@ -113,8 +113,12 @@ fn the_reordering_timer_repairs_a_tail() {
     let mut bench = Bench::established();
     bench.now += RTT;
     let bytes = |packets: u64| packets * u64::from(MSS);
-    let told =
-        Ack { ack: bytes(8), echo: RTT, sack: [(MSS, 2 * MSS), (0, 0), (0, 0)], ..Ack::default() };
+    let told = Ack {
+        ack: bytes(8),
+        echo: RTT,
+        sack: [(MSS as i32, 2 * MSS as i32), (0, 0), (0, 0)],
+        ..Ack::default()
+    };
     bench.act(|sender, wire, law| sender.on_ack(&told, false, wire, law));
     assert_eq!((bench.sender.in_flight(), bench.sender.deadline()), (1, bench.now + RTT / 4));
     bench.now = bench.sender.deadline();
