@@ -40,12 +40,20 @@ fn default_jitter() -> Packets {
 
 /// A topology that is made rather than listed.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Generator {
     /// Links `bottleneck1..n` and routes `path1..n`, one over each.
     Disjoint(Bottlenecks),
     /// One link `bottleneck1` and routes `path1..n`, all over it.
     Dumbbell(Bottlenecks),
+    /// Links `bottleneck1..n` and routes `path1..m`, each over all of them.
+    Series(Series),
+    /// Links `bottleneck1..n`, a route `long` over all and routes `cross1..n`, one over each.
+    ParkingLot(ParkingLot),
+    /// Links `client1..m` and `server1..n`, and a route `path1-1..m-n` over each pair.
+    Mesh(Mesh),
+    /// A fat tree, and a flow from each host to one other.
+    FatTree(FatTree),
 }
 
 /// What the links and routes of a [`Generator`] have in common.
@@ -57,6 +65,66 @@ pub struct Bottlenecks {
     pub delay: Time,
     pub queue: Queue,
     pub rtt: Time,
+}
+
+/// Bottlenecks in series.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    pub bottlenecks: usize,
+    pub paths: usize,
+    pub rate: BitRate,
+    pub delay: Time,
+    pub queue: Queue,
+    pub rtt: Time,
+}
+
+/// A long route over bottlenecks that have cross traffic of their own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParkingLot {
+    pub bottlenecks: usize,
+    pub rate: BitRate,
+    pub delay: Time,
+    pub queue: Queue,
+    pub rtt: Time,
+}
+
+/// A client with several providers and a server with several: each pair is a path.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mesh {
+    pub clients: usize,
+    pub servers: usize,
+    pub rate: BitRate,
+    pub delay: Time,
+    pub queue: Queue,
+    pub rtt: Time,
+}
+
+/// A fat tree of switches with `k` ports; `seed` draws the traffic and its ways.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FatTree {
+    pub k: u32,
+    pub rate: BitRate,
+    pub delay: Time,
+    pub queue: Queue,
+    pub mtu: Option<Bytes>,
+    pub cc: String,
+    pub subflows: usize,
+    pub routing: Routing,
+    pub seed: u64,
+}
+
+/// How a subflow gets one of the shortest paths.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Routing {
+    /// The switches' hash gives one, there and back.
+    Ecmp,
+    /// One at random, none twice before all are taken, and back by the same switches.
+    Random,
 }
 
 /// A link; with a generator, what is given here replaces what it made.
@@ -96,6 +164,23 @@ pub struct Flow {
     pub send_buffer: Option<Bytes>,
     pub recv_buffer: Option<Bytes>,
     pub scheduler: Option<Scheduler>,
+}
+
+impl Flow {
+    /// A flow of which nothing else is said.
+    pub fn new(kind: Kind, routes: Vec<String>) -> Flow {
+        Flow {
+            kind,
+            routes,
+            cc: None,
+            source: Source::default(),
+            start: None,
+            active: None,
+            send_buffer: None,
+            recv_buffer: None,
+            scheduler: None,
+        }
+    }
 }
 
 /// What carries a flow.

@@ -1,6 +1,7 @@
 //! From the file's words to a [`Scenario`]: names become indices, defaults are filled in, and what
 //! makes no sense is refused with the field it stands in.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use narrows_laws::{Control, MAX_PATHS};
@@ -24,6 +25,10 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
     if file.duration.0 == 0 {
         return Err(Fault::new(["duration"], "expected a time above 0 s"));
     }
+    let listed = Listed {
+        links: file.links.keys().cloned().collect(),
+        routes: file.routes.keys().cloned().collect(),
+    };
     generate::expand(&mut file)?;
     let end = file.warmup.0 + file.duration.0;
     let links = links(&file, find_trace)?;
@@ -46,7 +51,7 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
     let rivals = rivals(&file, &links, &flows, test)?;
     let phases = phases(&file, test.map(|index| &flows[index]), end)?;
     let paper = published(&file)?;
-    unused(&file, &flows, &links)?;
+    unused(&listed, &flows, &links)?;
     Ok(Scenario {
         name: file.name,
         title: file.title,
@@ -320,7 +325,7 @@ fn route_path(
 ) -> Result<FlowPath, Fault> {
     let indices = |field: &str, names: &[String]| -> Result<Vec<usize>, Fault> {
         let index = |(position, link): (usize, &String)| {
-            links.iter().position(|known| known.config.name == *link).ok_or_else(|| {
+            file.links.get_index_of(link).ok_or_else(|| {
                 Fault::new(
                     ["routes", name, field, &position.to_string()],
                     format!("unknown link \"{link}\""),
@@ -445,20 +450,26 @@ fn published(file: &File) -> Result<Vec<Published>, Fault> {
     file.paper.iter().enumerate().map(one).collect()
 }
 
-/// Refuses links and routes that nothing uses: most likely a mistyped name.
-fn unused(file: &File, flows: &[Flow], links: &[Link]) -> Result<(), Fault> {
-    let mut paths = flows.iter().flat_map(|flow| &flow.paths);
-    for name in file.routes.keys() {
-        if !file.flows.values().any(|flow| flow.routes.contains(name)) {
-            return Err(Fault::new(["routes", name], "no flow uses this route"));
-        }
+/// The names of links and routes that stand in the file, rather than being made.
+struct Listed {
+    links: Vec<String>,
+    routes: Vec<String>,
+}
+
+/// Refuses listed links and routes that nothing uses: most likely a mistyped name.
+fn unused(listed: &Listed, flows: &[Flow], links: &[Link]) -> Result<(), Fault> {
+    let paths = || flows.iter().flat_map(|flow| &flow.paths);
+    debug_assert!(paths().all(|path| path.access_delay <= path.rtt));
+    let routes: HashSet<&str> = paths().map(|path| path.name.as_str()).collect();
+    if let Some(name) = listed.routes.iter().find(|name| !routes.contains(name.as_str())) {
+        return Err(Fault::new(["routes", name], "no flow uses this route"));
     }
-    for (index, link) in links.iter().enumerate() {
-        let used = |path: &FlowPath| path.links.contains(&index) || path.back.contains(&index);
-        if !paths.clone().any(used) {
-            return Err(Fault::new(["links", &link.config.name], "no flow uses this link"));
-        }
+    let used: HashSet<&str> = paths()
+        .flat_map(|path| path.links.iter().chain(&path.back))
+        .map(|&link| links[link].config.name.as_str())
+        .collect();
+    if let Some(name) = listed.links.iter().find(|name| !used.contains(name.as_str())) {
+        return Err(Fault::new(["links", name], "no flow uses this link"));
     }
-    debug_assert!(paths.all(|path| path.access_delay <= path.rtt));
     Ok(())
 }
