@@ -1,7 +1,7 @@
 //! What a simulation is told about its connections and flows.
 
 use narrows_laws::Control;
-use narrows_net::{Nanos, RouteId};
+use narrows_net::{MILLISECOND, Nanos, RouteId};
 
 /// A connection: plain TCP over one path, or MPTCP over one to eight.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub struct ConnectionConfig {
     pub control: Control,
     /// Which subflow sends the next segment; without meaning for plain TCP.
     pub scheduler: Scheduler,
+    /// What the TCP of both ends does.
+    pub tcp: TcpConfig,
     /// What the sending application writes.
     pub source: Source,
     /// When the application writes: `[start, stop)` in order, not overlapping. The first start
@@ -37,6 +39,7 @@ impl Default for ConnectionConfig {
             paths: Vec::new(),
             control: Control::RENO,
             scheduler: Scheduler::default(),
+            tcp: TcpConfig::default(),
             source: Source::Greedy,
             active: vec![(0, Nanos::MAX)],
             send_buffer: 1 << 40,
@@ -54,6 +57,56 @@ pub struct PathConfig {
     pub forward: RouteId,
     /// Route of acknowledgements, receiver to sender.
     pub reverse: RouteId,
+}
+
+/// What a TCP end point does beyond what all do. The default is Linux's (without sch_fq), but that
+/// segments leave and are taken one by one, as the papers on congestion control assume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpConfig {
+    /// Window laws are paced, at 200 % of a window per round trip in slow start and 120 % after
+    /// (Linux's internal pacing, as with `SO_MAX_PACING_RATE` or sch_fq). Laws that give a rate
+    /// always are.
+    pub pacing: bool,
+    /// Segments that leave back to back at most, as one burst: TCP segmentation offload. 1: none.
+    /// 44 of 1448 bytes fill Linux's 64 kB.
+    ///
+    /// With pacing the burst is what Linux's tcp_tso_autosize() makes of the rate, a millisecond's
+    /// worth and two at least. Without, the sender waits until a burst's worth of window, or a
+    /// third of the window, has opened, as tcp_tso_should_defer(); but it looks again only when
+    /// an acknowledgement or a timer comes, not when the application writes, and does not know
+    /// how much that wrote.
+    pub tso: u32,
+    /// Resolution of timestamps, and so of the RTT that is measured by them.
+    pub timestamps: Timestamps,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        TcpConfig { pacing: false, tso: 1, timestamps: Timestamps::Ms }
+    }
+}
+
+/// Clock of the timestamps in segments (RFC 7323, section 5.4).
+///
+/// Linux takes the RTT from its own note of when a segment left, to the microsecond; only where
+/// all that an acknowledgement tells had been sent again it needs the timestamp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timestamps {
+    /// 1 ms: Linux's default.
+    #[default]
+    Ms,
+    /// 1 us: Linux's `features tcp_usec_ts` of a route.
+    Us,
+}
+
+impl Timestamps {
+    /// Length of a tick.
+    pub(crate) fn tick(self) -> Nanos {
+        match self {
+            Timestamps::Ms => MILLISECOND,
+            Timestamps::Us => MILLISECOND / 1000,
+        }
+    }
 }
 
 /// The rule that gives each new segment to a subflow with room in its congestion window.

@@ -67,7 +67,8 @@ pub mod topology;
 mod udp;
 
 pub use config::{
-    ConnId, ConnectionConfig, PathConfig, Scheduler, SizeDist, Source, UdpConfig, UdpId,
+    ConnId, ConnectionConfig, PathConfig, Scheduler, SizeDist, Source, TcpConfig, Timestamps,
+    UdpConfig, UdpId,
 };
 pub use packet::Packet;
 pub use sim::Sim;

@@ -58,7 +58,7 @@ impl Connection {
         generator: Generator,
     ) -> Self {
         let subflow = |(path, setup): (usize, &PathSetup)| Subflow {
-            sender: Sender::new(path, setup.forward, setup.mss, path > 0),
+            sender: Sender::new(path, setup.forward, setup.mss, path > 0, &config.tcp),
             receiver: Receiver::default(),
             reverse: setup.reverse,
         };

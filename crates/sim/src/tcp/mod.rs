@@ -3,6 +3,7 @@
 pub(crate) mod delack;
 mod handshake;
 pub(crate) mod limited;
+pub(crate) mod pacing;
 pub(crate) mod prr;
 pub(crate) mod rack;
 pub(crate) mod rate_sample;

@@ -96,6 +96,11 @@ impl Sender {
 
     /// Lets expire what is due. True if the retransmission timer of data was.
     pub fn on_timer(&mut self, wire: &mut Wire, law: &mut Conn) -> bool {
+        self.deferred = false;
+        if self.pace_at <= wire.now {
+            self.pace_at = NEVER;
+            self.retransmit_lost(wire);
+        }
         if self.reo_at <= wire.now {
             self.on_reordering_timer(wire, law);
         }

@@ -7,11 +7,13 @@ use narrows_net::{Nanos, RouteId};
 use super::NEVER;
 use super::handshake::Handshake;
 use super::limited::{self, WindowUse};
+use super::pacing::Pacer;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::recovery::Phase;
 use super::rto::RttEstimator;
 use super::scoreboard::{Delivered, Resend, Scoreboard};
+use crate::TcpConfig;
 use crate::packet::{Ack, Body, Segment, Wire};
 
 /// Timeouts in a row after which a path counts as failed: Linux MPTCP's stale_loss_cnt.
@@ -48,6 +50,14 @@ pub(crate) struct Sender {
     pub(super) rto_at: Nanos,
     /// RACK's reordering timer.
     pub(super) reo_at: Nanos,
+    /// Bursts and pacing, where there are any.
+    pub(super) pacer: Option<Box<Pacer>>,
+    /// When the next burst may leave, [`NEVER`] if it may now.
+    pub(super) pace_at: Nanos,
+    /// Waits until there is room for a burst.
+    pub(super) deferred: bool,
+    /// Tick of the timestamps.
+    tick: Nanos,
     /// Expiries of the retransmission timer since the cumulative ACK last advanced.
     pub(super) timeouts_in_row: u32,
     /// Packets marked lost that the law has not been told of.
@@ -55,7 +65,7 @@ pub(crate) struct Sender {
     /// Sent something since the use of the window was last looked at.
     pub(super) sent_since: bool,
     /// When data last left.
-    last_sent: Nanos,
+    pub(super) last_sent: Nanos,
     /// Newest sample of the delivery rate, bytes/s; one that the application limited only if it
     /// is higher.
     pub delivery_rate: u64,
@@ -63,7 +73,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(path: usize, forward: RouteId, mss: u32, joins: bool) -> Self {
+    pub fn new(path: usize, forward: RouteId, mss: u32, joins: bool, tcp: &TcpConfig) -> Self {
+        let bursts = tcp.pacing || tcp.tso > 1;
         Sender {
             path,
             forward,
@@ -82,6 +93,10 @@ impl Sender {
             private: Private::default(),
             rto_at: NEVER,
             reo_at: NEVER,
+            pacer: bursts.then(|| Box::new(Pacer::new(tcp.pacing, tcp.tso))),
+            pace_at: NEVER,
+            deferred: false,
+            tick: tcp.timestamps.tick(),
             timeouts_in_row: 0,
             untold_lost: 0,
             sent_since: false,
@@ -125,7 +140,11 @@ impl Sender {
 
     /// May a new segment go out? What was lost goes first.
     pub fn has_room(&self) -> bool {
-        self.is_established() && self.board.in_flight() < self.cwnd && !self.board.must_retransmit()
+        self.is_established()
+            && self.pace_at == NEVER
+            && !self.deferred
+            && self.board.in_flight() < self.cwnd
+            && !self.board.must_retransmit()
     }
 
     /// The path is usable as far as is known.
@@ -135,7 +154,7 @@ impl Sender {
 
     /// The next time a timer may expire.
     pub fn deadline(&self) -> Nanos {
-        self.rto_at.min(self.reo_at)
+        self.rto_at.min(self.reo_at).min(self.pace_at)
     }
 
     /// Sends a new segment.
@@ -163,7 +182,7 @@ impl Sender {
 
     /// Sends again what is lost, as far as the window allows.
     pub(super) fn retransmit_lost(&mut self, wire: &mut Wire) {
-        while self.board.in_flight() < self.cwnd {
+        while self.pace_at == NEVER && self.board.in_flight() < self.cwnd {
             let Some(segment) = self.board.retransmit_next(wire.now) else { break };
             if segment.seq == self.board.una() {
                 self.rto_at = wire.now + self.rtt.rto();
@@ -175,8 +194,9 @@ impl Sender {
 
     fn transmit(&mut self, segment: Resend, wire: &mut Wire) {
         let Resend { seq, dsn, len } = segment;
-        let body = Body::Data(Segment { seq, dsn, len, sent: wire.now });
+        let body = Body::Data(Segment { seq, dsn, len, sent: self.timestamp(wire.now) });
         wire.send(self.forward, self.path, body);
+        self.pace(len, wire.now);
         self.counters.sent_packets += 1;
         self.sent_since = true;
         self.last_sent = wire.now;
@@ -188,7 +208,8 @@ impl Sender {
     /// Asks for the window: an old byte, which the receiver must acknowledge (RFC 9293, section
     /// 3.8.6.1).
     pub fn probe_window(&self, wire: &mut Wire) {
-        let body = Body::Data(Segment { seq: 0, dsn: 0, len: 0, sent: wire.now });
+        let sent = self.timestamp(wire.now);
+        let body = Body::Data(Segment { seq: 0, dsn: 0, len: 0, sent });
         wire.send(self.forward, self.path, body);
     }
 
@@ -202,7 +223,9 @@ impl Sender {
         if full || self.sent_since {
             let (una, nxt) = (self.board.una(), self.board.nxt());
             self.window_use.validate(full, self.board.packets_out(), una, nxt);
-            self.sent_since = false;
+            if std::mem::take(&mut self.sent_since) {
+                self.end_burst(self.last_sent);
+            }
         }
     }
 
@@ -254,6 +277,7 @@ impl Sender {
             }
         }
         self.retransmit_lost(wire);
+        self.deferred = self.should_defer(now);
         if self.phase != Phase::Open {
             self.check();
         }
@@ -281,7 +305,11 @@ impl Sender {
     /// again, or of the timestamp. Returns the newest such segment's time and round trip.
     fn sample_rtt(&mut self, told: &Delivered, echo: Nanos, now: Nanos) -> Option<(Nanos, Nanos)> {
         let acked = told.acked_sent.filter(|_| !told.retrans_acked);
-        let by_time = told.una_advanced.then_some((echo, echo));
+        let by_time = told.una_advanced.then(|| {
+            // A tick at least: Linux's tcp_rtt_tsopt_us().
+            let rtt = (self.timestamp(now) - echo).max(self.tick);
+            (now.saturating_sub(rtt), now.saturating_sub(rtt))
+        });
         let (first, _) = acked.or(told.sacked_sent).or(by_time)?;
         let (_, last) = told.sacked_sent.or(acked).or(by_time)?;
         self.rtt.sample_min(now - last);
@@ -343,7 +371,17 @@ impl Sender {
             mss: self.mss,
             ..event
         };
-        law.event(self.path, &mut self.private, &event)
+        let out = law.event(self.path, &mut self.private, &event);
+        if out.pacing_rate > 0 {
+            let pacer = self.pacer.get_or_insert_with(|| Box::new(Pacer::new(false, 1)));
+            pacer.set_law_rate(out.pacing_rate);
+        }
+        out
+    }
+
+    /// The time as segments carry it.
+    pub(super) fn timestamp(&self, now: Nanos) -> Nanos {
+        now - now % self.tick
     }
 
     /// Hands the data that has not arrived in order to `each`, to be sent on other subflows.

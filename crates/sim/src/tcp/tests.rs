@@ -4,6 +4,7 @@ use narrows_laws::{Conn, State};
 use narrows_net::{LinkConfig, Nanos, Network, RouteId};
 
 use super::sender::Sender;
+use crate::TcpConfig;
 use crate::packet::{Ack, Packet, Wire};
 
 const MS: Nanos = 1_000_000;
@@ -27,7 +28,7 @@ impl Bench {
         let route = network.add_route(&[link]).expect("a valid route");
         assert_eq!(route, RouteId(0));
         let mut bench = Bench {
-            sender: Sender::new(0, route, MSS, false),
+            sender: Sender::new(0, route, MSS, false, &TcpConfig::default()),
             law: Conn::new("reno".parse().expect("a known control")),
             network,
             now: 0,
