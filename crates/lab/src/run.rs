@@ -382,6 +382,7 @@ impl Build {
                     active: flow.active.clone(),
                     send_buffer: flow.send_buffer,
                     recv_buffer: flow.recv_buffer,
+                    ..ConnectionConfig::default()
                 }))
             }
         };

@@ -59,7 +59,7 @@ impl Connection {
     ) -> Self {
         let subflow = |(path, setup): (usize, &PathSetup)| Subflow {
             sender: Sender::new(path, setup.forward, setup.mss, path > 0, &config.tcp),
-            receiver: Receiver::default(),
+            receiver: Receiver::new(config.tcp.gro),
             reverse: setup.reverse,
         };
         Connection {

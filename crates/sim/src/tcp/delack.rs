@@ -11,6 +11,8 @@ pub(crate) const DELAY: Nanos = 40_000_000;
 const DELAY_MAX: Nanos = 200_000_000;
 /// Acknowledgements sent at once in the beginning: Linux's TCP_MAX_QUICKACKS.
 pub(crate) const QUICK_ACKS: u32 = 16;
+/// Bytes that generic receive offload merges at most: Linux's GRO_LEGACY_MAX_SIZE.
+const GRO_MAX: u64 = 65_536;
 /// Linux's TCP_MSS_DEFAULT, the first guess of the size of full segments.
 const FIRST_GUESS: u32 = 536;
 
@@ -29,6 +31,10 @@ pub(crate) struct DelayedAck {
     interval: Nanos,
     /// Round trip of the handshake, 0 if unknown. A mere receiver takes no further sample.
     rtt: Nanos,
+    /// For how long segments are gathered; 0: not.
+    gro: Nanos,
+    /// The deadline is the end of that.
+    gathering: bool,
 }
 
 impl Default for DelayedAck {
@@ -40,11 +46,19 @@ impl Default for DelayedAck {
             last: 0,
             interval: 0,
             rtt: 0,
+            gro: 0,
+            gathering: false,
         }
     }
 }
 
 impl DelayedAck {
+    /// Segments that arrive within `gro` of one that is to be acknowledged at once are acknowledged
+    /// with it, as if the network card had handed them over together.
+    pub fn new(gro: Nanos) -> Self {
+        DelayedAck { gro, ..DelayedAck::default() }
+    }
+
     /// The SYN was answered.
     pub fn on_syn(&mut self, now: Nanos) {
         self.last = now;
@@ -64,7 +78,12 @@ impl DelayedAck {
         self.on_data(now);
         self.full_segment = self.full_segment.max(len);
         if self.quick > 0 || unacked > u64::from(self.full_segment) {
-            return true;
+            if self.gro == 0 || unacked >= GRO_MAX {
+                return true;
+            }
+            self.deadline = self.deadline.min(now + self.gro);
+            self.gathering = true;
+            return false;
         }
         let longest = if self.rtt == 0 { DELAY_MAX } else { self.rtt.clamp(DELAY, DELAY_MAX) };
         self.deadline = self.deadline.min(now + self.interval.min(longest));
@@ -103,12 +122,15 @@ impl DelayedAck {
             }
         }
         self.deadline = NEVER;
+        self.gathering = false;
     }
 
     /// The deadline passed: segments come further apart than was thought (Linux's
     /// tcp_delack_timer_handler()).
     pub fn expired(&mut self) {
-        self.interval = (2 * self.interval).min(self.rto());
+        if !self.gathering {
+            self.interval = (2 * self.interval).min(self.rto());
+        }
     }
 
     pub fn deadline(&self) -> Nanos {
@@ -185,5 +207,16 @@ mod tests {
         let mut delack = settled();
         assert!(!delack.on_segment(FULL, FULL.into(), 400 * MS));
         assert!(delack.on_segment(FULL, FULL.into(), 701 * MS));
+    }
+    /// Segments 10 us apart, gathered for 100 us: the second of each train makes the
+    /// acknowledgement due, which then covers ten more; and not more than 64 kB.
+    #[test]
+    fn gathered_segments_share_an_acknowledgement() {
+        let mut delack = DelayedAck { interval: DELAY, ..DelayedAck::new(100_000) };
+        for n in 1..=11 {
+            assert!(!delack.on_segment(FULL, n * u64::from(FULL), n * 10_000));
+        }
+        assert_eq!(delack.deadline(), 120_000);
+        assert!(delack.on_segment(FULL, 46 * u64::from(FULL), 110_000));
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// Bursts of up to `tso` segments, paced if `on` or if a law gives a rate.
     pub fn new(on: bool, tso: u32) -> Self {
-        Pacer { on, tso, law_rate: 0, sent: 0, left: 0, rate: 0, late: 0, next: 0 }
+        Pacer { on, tso: tso.max(1), law_rate: 0, sent: 0, left: 0, rate: 0, late: 0, next: 0 }
     }
 
     /// A model law's rate, bytes/s.

@@ -30,6 +30,11 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// `gro`: for how long arriving segments are gathered.
+    pub fn new(gro: Nanos) -> Self {
+        Receiver { delack: DelayedAck::new(gro), ..Receiver::default() }
+    }
+
     /// Takes a segment and hands what is in order to the connection. True if an acknowledgement
     /// is due at once.
     pub fn on_segment(

@@ -4,8 +4,8 @@ use narrows_laws::{Conn, State};
 use narrows_net::{LinkConfig, Nanos, Network, RouteId};
 
 use super::sender::Sender;
-use crate::TcpConfig;
 use crate::packet::{Ack, Packet, Wire};
+use crate::{TcpConfig, Timestamps};
 
 const MS: Nanos = 1_000_000;
 const MSS: u32 = 1000;
@@ -23,12 +23,16 @@ struct Bench {
 impl Bench {
     /// After the handshake, the first window of 10 packets has left.
     fn established() -> Bench {
+        Bench::with(&TcpConfig::default())
+    }
+
+    fn with(tcp: &TcpConfig) -> Bench {
         let mut network = Network::new(1);
         let link = network.add_link(LinkConfig::default()).expect("a valid link");
         let route = network.add_route(&[link]).expect("a valid route");
         assert_eq!(route, RouteId(0));
         let mut bench = Bench {
-            sender: Sender::new(0, route, MSS, false, &TcpConfig::default()),
+            sender: Sender::new(0, route, MSS, false, tcp),
             law: Conn::new("reno".parse().expect("a known control")),
             network,
             now: 0,
@@ -264,4 +268,21 @@ fn a_window_that_was_not_used_shrinks() {
     bench.push();
     assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (10, 10));
     assert_eq!(bench.sender.in_flight(), 10);
+}
+
+/// The first packet is sent again at a full millisecond and acknowledged 100.7 ms later. Only the
+/// timestamp says which copy that was: 100 ms, or 100 ms and 700 us.
+#[test]
+fn after_a_retransmission_the_rtt_is_as_fine_as_the_timestamps() {
+    let srtt = |timestamps| {
+        let mut bench = Bench::with(&TcpConfig { timestamps, ..TcpConfig::default() });
+        bench.timeout();
+        let sent = bench.sender.timestamp(bench.now);
+        bench.now += RTT + 700_000;
+        let told = Ack { ack: MSS.into(), echo: sent, ..Ack::default() };
+        bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        bench.sender.srtt()
+    };
+    assert_eq!(srtt(Timestamps::Ms), RTT);
+    assert_eq!(srtt(Timestamps::Us), RTT + 700_000 / 8);
 }
