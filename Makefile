@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run test test-kernel test-long bench lint check-c clean
+.PHONY: help setup setup-kernel build run test test-kernel test-long fidelity bench lint check-c clean
 
 SEEDS ?= 80
 OUT ?= out/first-light
@@ -31,6 +31,9 @@ test-kernel: setup setup-kernel ## the laws in this machine's kernel (root and B
 
 test-long: setup ## statistics: many seeds, minutes to an hour
 	cargo test --locked --release -- --ignored
+
+fidelity: setup ## the figures of docs/fidelity.md: theory, ns-2 and ns-3 beside the simulator
+	scripts/fidelity
 
 bench: setup ## ns per acknowledgement, packet-hops per second
 	cargo bench --locked -p narrows-laws

@@ -1,13 +1,11 @@
 //! Many runs: every scenario under every congestion control with every seed, on all cores.
 
-use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use narrows_laws::Control;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::journal::Journal;
 use crate::run::{Detail, run};
 use crate::scenario::Scenario;
 use crate::series::Sample;
@@ -68,12 +66,11 @@ pub struct Row {
 }
 
 /// A finished run of a comparison.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Finished {
     /// Index of the case.
     pub case: usize,
     /// The congestion control.
-    #[serde(with = "as_text")]
     pub control: Control,
     /// The run's summary.
     pub summary: Summary,
@@ -81,21 +78,6 @@ pub struct Finished {
     pub detail: Detail,
     /// The series of the first seed, if asked for.
     pub series: Vec<Sample>,
-}
-
-/// A control as its name.
-mod as_text {
-    use narrows_laws::Control;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(control: &Control, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(control)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Control, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
 }
 
 /// How a comparison runs.
@@ -113,16 +95,13 @@ pub struct Plan<'a> {
     pub series: bool,
 }
 
-/// Runs the plan, except what `journal` has kept of it, where each run that finishes is kept too;
-/// `done` is called after each run, on any thread. The order of the result is that of cases,
-/// controls and seeds, whatever the number of threads and whatever was kept.
+/// Runs the plan; `done` is called after each run, on any thread. The order of the result is that
+/// of cases, controls and seeds, whatever the number of threads.
 ///
 /// # Errors
-/// A case without a connection under test, [`Error::Interrupted`], an impossible network, or a
-/// fault of the program in one of the runs. Runs that were under way then are finished and kept.
+/// A case without a connection under test, [`Error::Interrupted`], or an impossible network.
 pub fn compare(
     plan: Plan,
-    journal: Option<&Journal>,
     stop: &AtomicBool,
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<Finished>, Error> {
@@ -136,21 +115,12 @@ pub fn compare(
             tasks.extend((1..=plan.seeds).map(|seed| (case, control, seed)));
         }
     }
-    let earlier = journal.map_or(&[][..], Journal::earlier).iter();
-    let earlier: HashMap<_, &Finished> =
-        earlier.map(|run| ((run.case, run.control.to_string(), run.summary.seed), run)).collect();
     let task = |&(case, control, seed): &(usize, Control, u64)| {
-        if let Some(&run) = earlier.get(&(case, control.to_string(), seed)) {
-            done();
-            return Ok(run.clone());
-        }
         let scenario: &Scenario = &plan.cases[case].scenario;
         let series = plan.series && seed == 1;
         let Run { summary, detail, series } = run(scenario, Some(control), seed, series, stop)?;
-        let finished = Finished { case, control, summary, detail, series };
-        journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
         done();
-        Ok(finished)
+        Ok(Finished { case, control, summary, detail, series })
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.jobs).build();
     let pool = pool.map_err(|error| Error::input("--jobs", error))?;

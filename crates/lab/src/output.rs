@@ -15,7 +15,6 @@ pub struct Output {
     target: PathBuf,
     /// Folders that had to be made, outermost first; removed again if nothing comes into them.
     made: Vec<PathBuf>,
-    /// Made with the first file, so that a process killed before leaves nothing.
     staging: Option<TempDir>,
 }
 
@@ -28,9 +27,10 @@ impl Output {
         let missing = target.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         made.reverse();
-        let output = Output { target: target.to_owned(), made, staging: None };
+        let mut output = Output { target: target.to_owned(), made, staging: None };
         fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
-        staging(target)?.close().map_err(Error::io(target, "write in this folder"))?;
+        let staging = tempfile::Builder::new().prefix(".narrows-").tempdir_in(target);
+        output.staging = Some(staging.map_err(Error::io(target, "write in this folder"))?);
         Ok(output)
     }
 
@@ -44,14 +44,11 @@ impl Output {
     /// # Errors
     /// The file cannot be written.
     pub fn write(
-        &mut self,
+        &self,
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), Error> {
-        let staging = match &mut self.staging {
-            Some(staging) => staging,
-            none => none.insert(staging(&self.target)?),
-        };
+        let Some(staging) = &self.staging else { return Ok(()) };
         let path = staging.path().join(name);
         let told = self.target.join(name);
         let attempt = || {
@@ -88,12 +85,6 @@ impl Drop for Output {
     }
 }
 
-/// A folder beside the files' places, on the same disk.
-fn staging(target: &Path) -> Result<TempDir, Error> {
-    let staging = tempfile::Builder::new().prefix(".narrows-").tempdir_in(target);
-    staging.map_err(Error::io(target, "write in this folder"))
-}
-
 fn move_files(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(from).map_err(Error::io(from, "read"))? {
         let entry = entry.map_err(Error::io(from, "read"))?;
@@ -125,19 +116,19 @@ mod tests {
     fn files_appear_all_at_once_or_not_at_all() {
         let home = tempfile::tempdir().unwrap();
         let target = home.path().join("a/b");
-        let mut output = Output::new(&target).unwrap();
+        let output = Output::new(&target).unwrap();
         output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
         assert!(!target.join("runs").exists());
         drop(output);
         assert!(files(home.path()).is_empty(), "an abandoned output leaves nothing");
 
-        let mut output = Output::new(&target).unwrap();
+        let output = Output::new(&target).unwrap();
         output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
         output.commit().unwrap();
         assert_eq!(files(&target), ["runs"]);
 
         // A later run replaces its own files and leaves the others alone.
-        let mut output = Output::new(&target).unwrap();
+        let output = Output::new(&target).unwrap();
         output.write("runs/one.json", |to| to.write_all(b"2")).unwrap();
         output.write("runs/two.json", |to| to.write_all(b"2")).unwrap();
         output.commit().unwrap();

@@ -14,7 +14,6 @@ mod source;
 use narrows_laws::Control;
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::{Scheduler, Source};
-use serde::{Deserialize, Serialize};
 
 pub use file::Bound;
 pub use load::{Edits, Sweep, load};
@@ -67,8 +66,7 @@ impl Link {
 }
 
 /// What carries a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowKind {
     /// TCP over one path.
     Tcp,

@@ -1,11 +1,15 @@
 //! Small networks and connections for the tests.
 #![allow(dead_code)] // each test file uses a part
 
+mod figure;
+
 use narrows_laws::Control;
 use std::sync::Arc;
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
-use narrows_sim::{ConnectionConfig, PathConfig, Sim, Source};
+use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim, Source};
+
+pub use figure::{figure, within};
 
 pub const MS: Nanos = MILLISECOND;
 pub const S: Nanos = SECOND;
@@ -82,6 +86,19 @@ impl Dumbbell {
     pub fn path(&self, sim: &mut Sim, sender: usize) -> PathConfig {
         path(sim, &[self.access[sender], self.bottleneck], &[self.back])
     }
+}
+
+/// Mbit/s of payload of each connection between two times; link counters cover the same time.
+pub fn goodput(sim: &mut Sim, connections: &[ConnId], from: Nanos, to: Nanos) -> Vec<f64> {
+    sim.run_until(from);
+    sim.reset_link_counters();
+    let bytes = |sim: &Sim| -> Vec<u64> {
+        connections.iter().map(|&c| sim.connection(c).delivered_bytes).collect()
+    };
+    let before = bytes(sim);
+    sim.run_until(to);
+    let seconds = (to - from) as f64 / 1e9;
+    bytes(sim).iter().zip(before).map(|(&b, a)| (b - a) as f64 * 8.0 / 1e6 / seconds).collect()
 }
 
 /// Jain's index of fairness.

@@ -9,9 +9,7 @@
 //! recovery the window does not grow, which takes some percent at the higher losses. We assert
 //! 1.2247 within 10 %.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use narrows_net::{LinkConfig, Loss, Rate};
 use narrows_sim::Sim;
 
@@ -33,8 +31,8 @@ fn constant(loss: f64, seconds: u64, seed: u64) -> f64 {
 fn follows_mathis(seconds: u64) {
     for loss in [0.0003, 0.001, 0.003] {
         let mean = (0..4).map(|seed| constant(loss, seconds, seed)).sum::<f64>() / 4.0;
-        println!("loss {:.2} %: {mean:.3} / sqrt(p)", loss * 100.0);
-        assert!((mean / 1.5_f64.sqrt() - 1.0).abs() < 0.1, "{mean} at {loss}");
+        let what = format!("mean window x sqrt(p), loss {:.2} %", loss * 100.0);
+        figure("2", &what, mean, 1.5_f64.sqrt(), within(10.0, 1.5_f64.sqrt()));
     }
 }
 
