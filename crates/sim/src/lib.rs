@@ -52,8 +52,10 @@
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `source`, `udp` | what applications write |
 //! | `packet` | what travels, and its size on the wire |
+//! | `capture` | who wants to see it travel |
 //! | [`topology`] | fat trees: links, shortest paths, who sends to whom |
 
+pub mod capture;
 mod config;
 mod event;
 mod mptcp;
@@ -70,6 +72,6 @@ pub use config::{
     ConnId, ConnectionConfig, PathConfig, Scheduler, SizeDist, Source, TcpConfig, Timestamps,
     UdpConfig, UdpId,
 };
-pub use packet::Packet;
+pub use packet::{Ack, Body, Packet, Segment};
 pub use sim::Sim;
 pub use stats::{ConnectionStats, PathStats, UdpStats};

@@ -2,6 +2,9 @@
 
 use narrows_net::{Ecn, Header, Nanos, Network, RouteId};
 
+use crate::capture::{Flow, Recorder};
+use crate::{ConnId, UdpId};
+
 /// SACK blocks that fit beside the timestamp option (RFC 2018, section 3).
 pub(crate) const MAX_SACK_BLOCKS: usize = 3;
 /// SACK blocks that fit beside timestamp and DSS option: MPTCP's come first, as in Linux's
@@ -21,21 +24,27 @@ const DSS_SHORT_ACK: u32 = 8;
 /// IPv4 and TCP header with the options of a SYN: MSS, SACK permitted, timestamp, window scale.
 const SYN_HEADER: u32 = 60;
 
-/// A packet in the network. Opaque outside of this crate.
+/// A packet in the network. Opaque outside of this crate; captures tell what is in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// Number of the connection or the UDP flow.
     pub(crate) flow: u32,
     /// Path of the connection.
     pub(crate) path: u8,
+    /// IPv4's identification, given by the recorder if there is one.
+    pub(crate) id: u16,
     pub(crate) body: Body,
 }
 
+/// What a packet carries.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Body {
+pub enum Body {
+    /// First packet of a handshake.
     Syn {
+        /// When it was sent.
         sent: Nanos,
     },
+    /// Second packet of a handshake, to the sender.
     SynAck {
         /// When the SYN it answers was sent.
         echo: Nanos,
@@ -51,16 +60,30 @@ pub(crate) enum Body {
         /// End of the receive window, data sequence.
         edge: u64,
     },
+    /// A data segment, or a window probe.
     Data(Segment),
+    /// An acknowledgement, to the sender.
     Ack(Ack),
+    /// UDP.
     Udp {
+        /// Bytes on the wire.
         size: u32,
     },
 }
 
+impl Packet {
+    /// The flow it belongs to.
+    pub(crate) fn flow(&self) -> Flow {
+        match self.body {
+            Body::Udp { .. } => Flow::Udp(UdpId(self.flow)),
+            _ => Flow::Connection(ConnId(self.flow)),
+        }
+    }
+}
+
 /// A data segment. Byte sequence numbers count from 0 and do not wrap.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
+pub struct Segment {
     /// First byte in the subflow's sequence.
     pub seq: u64,
     /// First byte in the connection's sequence; of plain TCP the same.
@@ -73,7 +96,7 @@ pub(crate) struct Segment {
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ack {
+pub struct Ack {
     /// Next byte expected on the subflow.
     pub ack: u64,
     /// Next byte expected on the connection.
@@ -89,7 +112,7 @@ pub(crate) struct Ack {
 
 impl Ack {
     /// Drops the SACK blocks that MPTCP's options leave no room for.
-    pub fn leave_room_for_dss(&mut self) {
+    pub(crate) fn leave_room_for_dss(&mut self) {
         self.sack[MPTCP_SACK_BLOCKS..].fill((0, 0));
     }
 
@@ -103,9 +126,14 @@ impl Ack {
 }
 
 impl Body {
+    /// Does the data's sender send it, or the receiver?
+    pub(crate) fn is_forward(&self) -> bool {
+        !matches!(self, Body::SynAck { .. } | Body::Fourth { .. } | Body::Ack(_))
+    }
+
     /// Bytes on the wire, on the first subflow of a connection or one that `joins`. Lengths of
     /// MP_CAPABLE and MP_JOIN: RFC 8684, sections 3.1 and 3.2.
-    pub fn size(&self, multipath: bool, joins: bool) -> u32 {
+    pub(crate) fn size(&self, multipath: bool, joins: bool) -> u32 {
         let mp = |bytes: u32| if multipath { bytes } else { 0 };
         let handshake = |capable, join| mp(if joins { join } else { capable });
         match self {
@@ -131,6 +159,7 @@ pub(crate) struct Wire<'a> {
     /// Headers of MPTCP instead of TCP.
     pub multipath: bool,
     pub network: &'a mut Network<Packet>,
+    pub recorder: Option<&'a mut Recorder>,
 }
 
 impl Wire<'_> {
@@ -141,7 +170,10 @@ impl Wire<'_> {
         let udp = u32::from(matches!(body, Body::Udp { .. }));
         let header =
             Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn: Ecn::NotEct };
-        let packet = Packet { flow: self.flow, path: path as u8, body };
+        let mut packet = Packet { flow: self.flow, path: path as u8, id: 0, body };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_send(self.now, header, &mut packet);
+        }
         self.network.enqueue(self.now, route, header, packet);
     }
 }

@@ -3,6 +3,7 @@
 use narrows_laws::MAX_PATHS;
 use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, RouteId, rng};
 
+use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
 use crate::mptcp::connection::{Connection, PathSetup};
 use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER, Wire};
@@ -24,6 +25,7 @@ pub struct Sim {
     armed: Vec<[Nanos; MAX_PATHS]>,
     udp: Vec<Udp>,
     timers: Timers,
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Sim {
@@ -37,6 +39,7 @@ impl Sim {
             armed: Vec::new(),
             udp: Vec::new(),
             timers: Timers::default(),
+            recorder: None,
         }
     }
 
@@ -106,7 +109,11 @@ impl Sim {
     pub fn run_until(&mut self, t: Nanos) {
         loop {
             let timer = self.timers.first();
-            if let Some(delivery) = self.network.advance(timer.min(t)) {
+            let delivery = self.network.advance(timer.min(t));
+            if let Some(recorder) = &mut self.recorder {
+                self.network.drain_seen().for_each(|seen| recorder.on_link(&seen));
+            }
+            if let Some(delivery) = delivery {
                 self.now = delivery.time;
                 self.deliver(&delivery);
             } else if timer <= t {
@@ -120,7 +127,10 @@ impl Sim {
     }
 
     fn deliver(&mut self, delivery: &Delivery<Packet>) {
-        let Packet { flow, path, body } = &delivery.payload;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_delivery(delivery);
+        }
+        let Packet { flow, path, body, .. } = &delivery.payload;
         if let Body::Udp { .. } = body {
             self.udp[*flow as usize].on_packet(delivery.size);
             return;
@@ -151,7 +161,8 @@ impl Sim {
             }
             Target::Udp(flow) => {
                 let network = &mut self.network;
-                let mut wire = Wire { now: self.now, flow, multipath: false, network };
+                let recorder = self.recorder.as_deref_mut();
+                let mut wire = Wire { now: self.now, flow, multipath: false, network, recorder };
                 let next = self.udp[flow as usize].on_source(&mut wire);
                 self.timers.set(next, target);
             }
@@ -166,7 +177,9 @@ impl Sim {
     ) -> R {
         let connection = &mut self.connections[flow as usize];
         let multipath = connection.is_multipath();
-        let mut wire = Wire { now: self.now, flow, multipath, network: &mut self.network };
+        let recorder = self.recorder.as_deref_mut();
+        let mut wire =
+            Wire { now: self.now, flow, multipath, network: &mut self.network, recorder };
         let result = act(connection, &mut wire);
         for (path, armed) in self.armed[flow as usize][..connection.paths()].iter_mut().enumerate()
         {
@@ -182,6 +195,21 @@ impl Sim {
     /// The receiving application stops reading, or takes it up again (it reads from the start).
     pub fn set_reading(&mut self, connection: ConnId, reading: bool) {
         self.with_connection(connection.0, |c, wire| c.set_reading(reading, wire));
+    }
+
+    /// From now on packets that pass `point` are kept for [`Sim::drain_captured`]. For full headers
+    /// call it before time begins.
+    pub fn capture(&mut self, point: Point) {
+        if let Point::Link(link) = point {
+            self.network.watch(link);
+        }
+        self.recorder.get_or_insert_default().add(point);
+    }
+
+    /// The packets that passed the points of [`Sim::capture`] since the last call, at each point in
+    /// order. They are kept in memory until then.
+    pub fn drain_captured(&mut self) -> impl Iterator<Item = Captured> + '_ {
+        self.recorder.iter_mut().flat_map(|recorder| recorder.drain())
     }
 
     /// The time up to which everything has happened.

@@ -208,8 +208,8 @@ impl Sender {
     /// Asks for the window: an old byte, which the receiver must acknowledge (RFC 9293, section
     /// 3.8.6.1).
     pub fn probe_window(&self, wire: &mut Wire) {
-        let sent = self.timestamp(wire.now);
-        let body = Body::Data(Segment { seq: 0, dsn: 0, len: 0, sent });
+        let (seq, sent) = (self.board.una(), self.timestamp(wire.now));
+        let body = Body::Data(Segment { seq, dsn: 0, len: 0, sent });
         wire.send(self.forward, self.path, body);
     }
 

@@ -48,7 +48,7 @@ impl Bench {
     fn act<R>(&mut self, act: impl FnOnce(&mut Sender, &mut Wire, &mut Conn) -> R) -> R {
         while self.network.advance(self.now).is_some() {}
         let network = &mut self.network;
-        let mut wire = Wire { now: self.now, flow: 0, multipath: false, network };
+        let mut wire = Wire { now: self.now, flow: 0, multipath: false, network, recorder: None };
         act(&mut self.sender, &mut wire, &mut self.law)
     }
 
