@@ -30,6 +30,10 @@ pub struct PathStats {
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Tail loss probes sent (RFC 8985, section 7).
+    pub probes: u64,
+    /// Reductions of the window that turned out to be for nothing and were undone.
+    pub undos: u64,
     /// Congestion window, packets; 0 before the handshake is done.
     pub cwnd: u32,
     /// Slow start threshold, packets.

@@ -105,7 +105,7 @@ impl Connection {
                 let more = !self.stream.is_drained();
                 self.subflows[path].sender.on_ack(ack, more, wire, &mut self.law);
                 self.push(wire);
-                self.subflows[path].sender.note_idle(wire.now, &mut self.law);
+                self.subflows[path].sender.note_sent(wire, &mut self.law);
             }
             Body::Syn { sent } => {
                 self.subflows[path].receiver.delack.on_syn(wire.now);
@@ -170,7 +170,7 @@ impl Connection {
         while self.push_reinjection(wire) || self.push_new(wire) {}
         let unsent = self.stream.unsent();
         for subflow in &mut self.subflows {
-            subflow.sender.note_window_use(unsent);
+            subflow.sender.note_window_use(unsent, wire.now);
         }
         self.set_probe_timer(wire.now);
     }
@@ -257,10 +257,21 @@ impl Connection {
         if self.subflows[path].sender.deadline() > wire.now {
             return;
         }
+        if self.subflows[path].sender.probe_due(wire.now) {
+            self.probe(path, wire);
+        }
         if self.subflows[path].sender.on_timer(wire, &mut self.law) {
             self.reinject(path);
         }
         self.push(wire);
+    }
+
+    /// Sends a subflow's tail loss probe: new data if there is some (RFC 8985, section 7.3).
+    fn probe(&mut self, path: usize, wire: &mut Wire) {
+        let sender = &mut self.subflows[path].sender;
+        let len = self.stream.next_len(sender.mss(), true);
+        let new = (len > 0).then(|| (self.stream.take(len), len));
+        sender.send_probe(new, wire, &mut self.law);
     }
 
     /// The timer of a subflow expired: its data may be lost for long, so others send it too.
@@ -319,6 +330,8 @@ impl Connection {
             delivered_bytes: sender.counters.delivered_bytes,
             retransmits: sender.counters.retransmits,
             timeouts: sender.counters.timeouts,
+            probes: sender.counters.probes,
+            undos: sender.counters.undos,
             cwnd: sender.cwnd(),
             ssthresh: sender.ssthresh(),
             srtt: sender.srtt(),

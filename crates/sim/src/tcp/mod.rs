@@ -14,6 +14,8 @@ pub(crate) mod scoreboard;
 pub(crate) mod sender;
 #[cfg(test)]
 mod tests;
+mod tlp;
+mod undo;
 
 /// A deadline that is not set.
 pub(crate) const NEVER: narrows_net::Nanos = narrows_net::Nanos::MAX;

@@ -5,6 +5,8 @@ use narrows_net::Nanos;
 
 /// SACKed segments that make loss likely without regard to time: RFC 8985's DupThresh.
 const DUP_THRESH: u32 = 3;
+/// Recoveries for which a larger reordering window lasts: Linux's TCP_RACK_RECOVERY_THRESH.
+const PERSIST: u8 = 16;
 
 /// The newest delivered segment and what is known of reordering.
 #[derive(Debug, Default)]
@@ -15,6 +17,12 @@ pub(crate) struct Rack {
     end: u64,
     /// RACK.rtt: its round trip.
     rtt: Nanos,
+    /// Reordering window in quarters of the smallest RTT (RACK.reo_wnd_mult), above 1.
+    more_steps: u8,
+    /// Recoveries until it is 1 again (RACK.reo_wnd_persist).
+    persist: u8,
+    /// No second step until this byte is acknowledged (RACK.dsack_round).
+    round_end: u64,
     reordering_seen: bool,
     /// Some segment has been delivered since the last look.
     advanced: bool,
@@ -51,6 +59,23 @@ impl Rack {
         self.reordering_seen
     }
 
+    /// A segment was sent again for nothing: wait longer, by one step per round trip. Step 4.
+    pub fn on_duplicate(&mut self, una: u64, nxt: u64) {
+        if una >= self.round_end {
+            self.round_end = nxt;
+            self.more_steps = self.more_steps.saturating_add(1);
+            self.persist = PERSIST;
+        }
+    }
+
+    /// A recovery is over that was not for nothing. Step 4.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.more_steps = 0;
+        }
+    }
+
     /// Has a segment been delivered since the last call?
     pub fn take_advanced(&mut self) -> bool {
         std::mem::take(&mut self.advanced)
@@ -72,12 +97,12 @@ impl Rack {
     }
 
     /// The reordering window. Step 4: none while no reordering has been seen and loss is likely;
-    /// a quarter of the smallest RTT otherwise, the smoothed RTT at most.
+    /// otherwise steps of a quarter of the smallest RTT, the smoothed RTT at most.
     pub fn reo_wnd(&self, recovering: bool, sacked_out: u32, min_rtt: Nanos, srtt: Nanos) -> Nanos {
         if !self.reordering_seen && (recovering || sacked_out >= DUP_THRESH) {
             return 0;
         }
-        (min_rtt / 4).min(srtt)
+        (min_rtt / 4 * (1 + Nanos::from(self.more_steps))).min(srtt)
     }
 }
 

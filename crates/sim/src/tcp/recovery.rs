@@ -21,6 +21,15 @@ pub(super) enum Phase {
     Loss,
 }
 
+/// What an acknowledgement means for recovery.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    /// Packets marked lost, first time or again.
+    pub lost: u32,
+    /// What is lost waits: it may have been late.
+    pub hold: bool,
+}
+
 /// What a look of RACK found.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
@@ -31,24 +40,41 @@ struct Lost {
 }
 
 impl Sender {
-    /// An acknowledgement came: ends recovery, looks for loss, begins recovery. Returns how many
-    /// packets were marked lost, first time or again.
-    pub(super) fn recover(&mut self, told: &Delivered, now: Nanos, law: &mut Conn) -> u32 {
-        if self.phase == Phase::Open && self.board.sacked_out() == 0 && told.sacked_sent.is_none() {
-            return 0;
+    /// An acknowledgement that echoes `echo` came: ends recovery, or undoes it, looks for loss,
+    /// begins recovery. `more`: the connection has more to send.
+    pub(super) fn recover(
+        &mut self,
+        told: &Delivered,
+        echo: Nanos,
+        more: bool,
+        now: Nanos,
+        law: &mut Conn,
+    ) -> Recovery {
+        let nothing_new = told.sacked_sent.is_none() && told.duplicate.is_none();
+        if self.phase == Phase::Open && self.board.sacked_out() == 0 && nothing_new {
+            return Recovery::default();
         }
-        if self.board.una() >= self.high_seq {
-            match self.phase {
-                Phase::Recovery => {
-                    self.phase = Phase::Open;
-                    self.check();
-                    let out =
-                        self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
-                    (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        if self.phase == Phase::Recovery && self.board.una() >= self.high_seq {
+            self.leave_recovery(echo, now, law);
+        }
+        let mut hold = false;
+        match self.phase {
+            Phase::Recovery if told.una_advanced && self.undo.was_late(echo) => {
+                // Something was late, and there may be retransmissions of what is late too. They
+                // go out no more; and when none is left in the network, the reduction is undone.
+                // Linux's tcp_try_undo_partial().
+                if self.board.retrans_out() > 0 {
+                    return Recovery { lost: 0, hold: true };
                 }
-                Phase::Loss => self.phase = Phase::Open,
-                Phase::Open | Phase::Disorder => {}
+                self.undo_reduction(true, now, law);
+                self.phase = Phase::Open;
             }
+            Phase::Loss => hold = self.on_ack_in_loss(told, echo, more, now, law),
+            _ if self.undo.all_needless() => {
+                self.undo_reduction(false, now, law);
+                self.phase = Phase::Open;
+            }
+            _ => {}
         }
         let lost = self.detect_loss(now);
         let enter = match self.phase {
@@ -63,7 +89,73 @@ impl Sender {
             let disorder = self.board.sacked_out() > 0;
             self.phase = if disorder { Phase::Disorder } else { Phase::Open };
         }
-        lost.marked
+        Recovery { lost: lost.marked, hold: hold && !enter }
+    }
+
+    /// All that was out when recovery began has arrived. Linux's tcp_try_undo_recovery().
+    fn leave_recovery(&mut self, echo: Nanos, now: Nanos, law: &mut Conn) {
+        self.phase = Phase::Open;
+        self.check();
+        if self.may_undo(echo) {
+            self.undo_reduction(false, now, law);
+            return;
+        }
+        self.rack.recovered();
+        let out = self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
+        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+    }
+
+    /// After a timeout: was it spurious? By timestamp and DSACK, and by F-RTO with SACK (RFC 5682,
+    /// section 3.1), as Linux's tcp_process_loss(). True if new data is to be tried before what is
+    /// lost.
+    fn on_ack_in_loss(
+        &mut self,
+        told: &Delivered,
+        echo: Nanos,
+        more: bool,
+        now: Nanos,
+        law: &mut Conn,
+    ) -> bool {
+        // Step 3.b: something that was sent once, before the timeout, has arrived.
+        let original = self.frto.is_some_and(|since| told.sent_before(since));
+        if original || (told.una_advanced && self.may_undo(echo)) {
+            self.undo_reduction(true, now, law);
+            self.timeouts_in_row = 0;
+            self.phase = Phase::Open;
+            return false;
+        }
+        let recovered = self.board.una() >= self.high_seq;
+        if self.frto.is_some() {
+            let told_nothing = told.packets == 0 && told.duplicate.is_none();
+            if self.board.nxt() > self.high_seq {
+                // Step 3.a: the new data arrived behind a gap.
+                if told.sacked_sent.is_some() || told_nothing {
+                    self.frto = None;
+                }
+            } else if told.una_advanced && !recovered {
+                // Step 2.b: the first acknowledgement; the answer to new data will tell.
+                self.new_first = more;
+                if more {
+                    return true;
+                }
+                self.frto = None;
+            }
+        }
+        if recovered {
+            self.phase = Phase::Open;
+            self.rack.recovered();
+        }
+        false
+    }
+
+    /// New data had its turn, for F-RTO. If there was none that might be sent, the timeout counts
+    /// as real.
+    pub(super) fn end_new_first(&mut self, wire: &mut Wire) {
+        self.new_first = false;
+        if self.board.nxt() == self.high_seq {
+            self.frto = None;
+            self.retransmit_lost(wire);
+        }
     }
 
     /// Lets RACK look, if something arrived since its last look, and sets its timer.
@@ -89,6 +181,8 @@ impl Sender {
         self.high_seq = self.board.nxt();
         self.prr.begin(self.cwnd);
         self.phase = Phase::Recovery;
+        self.begin_undo();
+        self.tlp.give_up();
         self.check();
         let out = self.tell(law, EventKind::Recovery, State::Active, now, Event::default());
         self.ssthresh = out.ssthresh;
@@ -135,8 +229,16 @@ impl Sender {
     /// RFC 6298, section 5.4 to 5.6, and RFC 5681, section 3.1, as Linux's tcp_enter_loss().
     fn on_timeout(&mut self, wire: &mut Wire, law: &mut Conn) {
         self.counters.timeouts += 1;
+        let new = matches!(self.phase, Phase::Open | Phase::Disorder);
+        let again = self.timeouts_in_row > 0;
         self.timeouts_in_row += 1;
         self.untold_lost += self.board.mark_timeout(&self.rack, wire.now);
+        if new || self.board.una() >= self.high_seq || (self.phase == Phase::Loss && !again) {
+            self.begin_undo();
+        }
+        // RFC 5682, section 2.1: not during recovery, unless from a timeout.
+        self.frto = (new || again).then_some(wire.now);
+        self.tlp.give_up();
         self.reo_at = NEVER;
         self.phase = Phase::Loss;
         self.high_seq = self.board.nxt();

@@ -59,6 +59,24 @@ pub(crate) struct Delivered {
     pub sacked_sent: Option<(Nanos, Nanos)>,
     /// The one of all of them that was sent last.
     pub newest: Option<Newest>,
+    /// A segment came twice.
+    pub duplicate: Option<Duplicate>,
+}
+
+impl Delivered {
+    /// Something sent before `time`, once, is newly known to have arrived.
+    pub fn sent_before(&self, time: Nanos) -> bool {
+        let before = |sent: Option<(Nanos, Nanos)>| sent.is_some_and(|(first, _)| first < time);
+        before(self.acked_sent) || before(self.sacked_sent)
+    }
+}
+
+/// A segment that came twice: the first block of an acknowledgement said so (RFC 2883).
+#[derive(Debug)]
+pub(crate) struct Duplicate {
+    pub end: u64,
+    /// It had been sent again, or is acknowledged so that nobody knows.
+    pub resent: bool,
 }
 
 /// When segments arrived, and before what.
@@ -144,6 +162,17 @@ impl Scoreboard {
         self.lost_out
     }
 
+    /// Retransmissions believed to be in the network.
+    pub fn retrans_out(&self) -> u32 {
+        self.retrans_out
+    }
+
+    /// A retransmission may be unacknowledged (Linux: tcp_any_retrans_done()).
+    pub fn any_resent(&self) -> bool {
+        let head = self.segments.front();
+        self.retrans_out > 0 || head.is_some_and(|s| s.flags & EVER_RETRANS != 0)
+    }
+
     /// Segments believed to be in the network. RFC 6675's pipe, as Linux counts it.
     pub fn in_flight(&self) -> u32 {
         self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
@@ -189,6 +218,18 @@ impl Scoreboard {
         let index = first.expect("a lost segment waits");
         self.hint = self.number(index);
         Some(self.retransmit(index, now))
+    }
+
+    /// The last segment leaves again, though it does not count as lost.
+    pub fn resend_last(&mut self, now: Nanos) -> Resend {
+        let index = self.segments.len() - 1;
+        let number = self.number(index);
+        self.unlink(number);
+        self.link(number);
+        let segment = &mut self.segments[index];
+        segment.flags |= EVER_RETRANS;
+        segment.sent = now;
+        Resend { seq: segment.seq, dsn: segment.dsn, len: segment.len }
     }
 
     fn retransmit(&mut self, index: usize, now: Nanos) -> Resend {
@@ -267,6 +308,17 @@ impl Scoreboard {
         if count == 0 {
             return;
         }
+        let (first, second) = (list[0], list[1]);
+        let inside = count > 1 && second.0 <= first.0 && first.1 <= second.1;
+        if first.0 < ack || inside {
+            told.duplicate = Some(self.duplicate(first));
+            list.rotate_left(1);
+            count -= 1;
+            list[count..].fill((0, 0));
+            if count == 0 {
+                return;
+            }
+        }
         let seen = std::mem::replace(&mut self.seen, list);
         for &(start, end) in &list[..count] {
             let mut from = start.max(ack).max(self.una);
@@ -283,6 +335,12 @@ impl Scoreboard {
             }
             self.highest_sacked = self.highest_sacked.max(end);
         }
+    }
+
+    fn duplicate(&self, (start, end): (u64, u64)) -> Duplicate {
+        let segment = self.segments.get(self.segments.partition_point(|s| s.seq < start));
+        let resent = end <= self.una || segment.is_some_and(|s| s.flags & EVER_RETRANS != 0);
+        Duplicate { end, resent }
     }
 
     fn sack_range(
@@ -376,6 +434,23 @@ impl Scoreboard {
         }
         self.hint = self.base;
         self.lost_out - self.retrans_out - before
+    }
+
+    /// What counts as lost was only late: it is in the network. Segments that were sent again are
+    /// there once (Linux counts both).
+    pub fn unmark_lost(&mut self) {
+        for segment in &mut self.segments {
+            segment.flags &= !(LOST | RETRANS);
+            (segment.prev, segment.next) = (NIL, NIL);
+        }
+        (self.lost_out, self.retrans_out) = (0, 0);
+        (self.oldest, self.newest) = (NIL, NIL);
+        let mut outstanding: Vec<usize> =
+            (0..self.segments.len()).filter(|&i| self.segments[i].flags & SACKED == 0).collect();
+        outstanding.sort_by_key(|&index| self.segments[index].sent);
+        for index in outstanding {
+            self.link(self.number(index));
+        }
     }
 
     /// Marks a segment lost, or its retransmission if it was lost already.

@@ -13,6 +13,8 @@ use super::rack::Rack;
 use super::recovery::Phase;
 use super::rto::RttEstimator;
 use super::scoreboard::{Delivered, Resend, Scoreboard};
+use super::tlp::Probe;
+use super::undo::Undo;
 use crate::TcpConfig;
 use crate::packet::{Ack, Body, Segment, Wire};
 
@@ -26,6 +28,10 @@ pub(crate) struct Counters {
     pub sent_packets: u64,
     pub retransmits: u64,
     pub timeouts: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+    /// Reductions that were undone.
+    pub undos: u64,
 }
 
 /// The sender of one subflow.
@@ -43,6 +49,12 @@ pub(crate) struct Sender {
     pub(super) high_seq: u64,
     pub(super) board: Scoreboard,
     pub(super) rack: Rack,
+    pub(super) tlp: Probe,
+    pub(super) undo: Undo,
+    /// F-RTO runs since this time (RFC 5682).
+    pub(super) frto: Option<Nanos>,
+    /// New data goes before what is lost, for F-RTO.
+    pub(super) new_first: bool,
     pub(super) prr: Prr,
     pub(super) rtt: RttEstimator,
     pub(super) window_use: WindowUse,
@@ -87,6 +99,10 @@ impl Sender {
             high_seq: 0,
             board: Scoreboard::default(),
             rack: Rack::default(),
+            tlp: Probe::default(),
+            undo: Undo::default(),
+            frto: None,
+            new_first: false,
             prr: Prr::default(),
             rtt: RttEstimator::default(),
             window_use: WindowUse::default(),
@@ -144,7 +160,7 @@ impl Sender {
             && self.pace_at == NEVER
             && !self.deferred
             && self.board.in_flight() < self.cwnd
-            && !self.board.must_retransmit()
+            && (!self.board.must_retransmit() || self.new_first)
     }
 
     /// The path is usable as far as is known.
@@ -154,7 +170,7 @@ impl Sender {
 
     /// The next time a timer may expire.
     pub fn deadline(&self) -> Nanos {
-        self.rto_at.min(self.reo_at).min(self.pace_at)
+        self.rto_at.min(self.reo_at).min(self.tlp.at).min(self.pace_at)
     }
 
     /// Sends a new segment.
@@ -188,11 +204,12 @@ impl Sender {
                 self.rto_at = wire.now + self.rtt.rto();
             }
             self.counters.retransmits += 1;
+            self.undo.retransmitted(self.timestamp(wire.now));
             self.transmit(segment, wire);
         }
     }
 
-    fn transmit(&mut self, segment: Resend, wire: &mut Wire) {
+    pub(super) fn transmit(&mut self, segment: Resend, wire: &mut Wire) {
         let Resend { seq, dsn, len } = segment;
         let body = Body::Data(Segment { seq, dsn, len, sent: self.timestamp(wire.now) });
         wire.send(self.forward, self.path, body);
@@ -215,10 +232,13 @@ impl Sender {
 
     /// To be called when all that may leave has left, and `unsent` bytes wait: was the window the
     /// limit, or the application?
-    pub fn note_window_use(&mut self, unsent: u64) {
+    pub fn note_window_use(&mut self, unsent: u64, now: Nanos) {
         let full = self.board.in_flight() >= self.cwnd;
         if !full && unsent < self.mss.into() && !self.board.must_retransmit() {
             self.board.rate.app_limited(self.board.in_flight());
+        }
+        if self.sent_since {
+            self.schedule_probe(now);
         }
         if full || self.sent_since {
             let (una, nxt) = (self.board.una(), self.board.nxt());
@@ -240,9 +260,14 @@ impl Sender {
             self.timeouts_in_row = 0;
         }
         let sample = self.sample_rtt(&told, ack.echo, now);
-        self.rearm_rto(&told, now);
-
-        let lost = self.recover(&told, now, law);
+        if let Some(duplicate) = &told.duplicate {
+            self.on_duplicate(duplicate);
+        }
+        if self.tlp.is_out() {
+            self.on_probe_ack(ack.ack, &told, now, law);
+        }
+        let recovery = self.recover(&told, ack.echo, more, now, law);
+        self.rearm_timers(&told, now);
         let in_recovery = self.phase == Phase::Recovery;
         if told.packets > 0 {
             let mut flags = 0;
@@ -269,14 +294,16 @@ impl Sender {
             self.sample_rate(&told, now, &mut event);
             let out = self.tell(law, EventKind::Acked, state, now, event);
             if in_recovery {
-                let safe = told.una_advanced && lost == 0;
+                let safe = told.una_advanced && recovery.lost == 0;
                 let in_flight = self.board.in_flight();
                 self.cwnd = self.prr.window(told.packets, self.ssthresh, in_flight, safe);
             } else {
                 (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
             }
         }
-        self.retransmit_lost(wire);
+        if !recovery.hold {
+            self.retransmit_lost(wire);
+        }
         self.deferred = self.should_defer(now);
         if self.phase != Phase::Open {
             self.check();
@@ -285,10 +312,13 @@ impl Sender {
 
     /// To be called when what an acknowledgement lets leave has left. If the scheduler gave this
     /// subflow nothing, its window is a stale one that must not count among its siblings'.
-    pub fn note_idle(&mut self, now: Nanos, law: &mut Conn) {
+    pub fn note_sent(&mut self, wire: &mut Wire, law: &mut Conn) {
+        if self.new_first {
+            self.end_new_first(wire);
+        }
         let active = law.path(self.path).state == State::Active as u32;
         if active && self.board.packets_out() == 0 {
-            let out = self.tell(law, EventKind::Acked, State::Idle, now, Event::default());
+            let out = self.tell(law, EventKind::Acked, State::Idle, wire.now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }
@@ -338,9 +368,9 @@ impl Sender {
     }
 
     /// RFC 6298, sections 5.2 and 5.3.
-    fn rearm_rto(&mut self, told: &Delivered, now: Nanos) {
+    fn rearm_timers(&mut self, told: &Delivered, now: Nanos) {
         let Some(head_sent) = self.board.head_sent() else {
-            (self.rto_at, self.reo_at) = (NEVER, NEVER);
+            (self.rto_at, self.reo_at, self.tlp.at) = (NEVER, NEVER, NEVER);
             return;
         };
         // Linux also starts it anew when a SACK tells of data older than the head's last
@@ -348,6 +378,9 @@ impl Sender {
         let older = told.sacked_sent.is_some_and(|(first, _)| first < head_sent);
         if told.una_advanced || older {
             self.rto_at = now + self.rtt.rto();
+            self.schedule_probe(now);
+        } else if self.phase != Phase::Open {
+            self.tlp.at = NEVER;
         }
     }
 

@@ -60,7 +60,7 @@ impl Bench {
             self.next += u64::from(MSS);
             self.act(|sender, wire, law| sender.send_new(dsn, MSS, wire, law));
         }
-        self.sender.note_window_use(u64::MAX);
+        self.sender.note_window_use(u64::MAX, self.now);
         std::mem::take(&mut self.sender.counters.sent_packets)
     }
 
@@ -77,7 +77,20 @@ impl Bench {
         self.push()
     }
 
+    /// Lets the tail loss probe go out, if that comes first: new data.
+    fn probe(&mut self) {
+        if self.sender.probe_due(self.sender.deadline()) {
+            self.now = self.sender.deadline();
+            let dsn = self.next;
+            self.next += u64::from(MSS);
+            self.act(|sender, wire, law| sender.send_probe(Some((dsn, MSS)), wire, law));
+            assert_eq!(self.push(), 1);
+        }
+    }
+
+    /// Lets the retransmission timer expire; returns how many packets leave.
     fn timeout(&mut self) -> u64 {
+        self.probe();
         self.now = self.sender.deadline();
         assert!(self.act(|sender, wire, law| sender.on_timer(wire, law)));
         self.push()
@@ -167,11 +180,13 @@ fn a_timeout_counts_what_was_just_sent_as_in_flight() {
     assert_eq!(bench.sender.counters.retransmits, 1);
 }
 
-/// All is lost: the timer sends the first packet alone, with a window of one. When it is lost too,
-/// the timer doubles and ssthresh stays.
+/// All is lost, the tail loss probe too: the timer sends the first packet alone, with a window of
+/// one. When it is lost too, the timer doubles and ssthresh stays.
 #[test]
 fn two_timeouts_of_one_episode_reduce_once() {
     let mut bench = Bench::established();
+    assert_eq!(bench.sender.deadline() - bench.now, 2 * RTT + 2 * MS);
+    bench.probe();
     assert_eq!(bench.sender.deadline() - bench.now, RTT + 200 * MS);
     assert_eq!(bench.timeout(), 1);
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
@@ -179,12 +194,55 @@ fn two_timeouts_of_one_episode_reduce_once() {
     assert_eq!(bench.timeout(), 1);
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
     assert_eq!(bench.sender.in_flight(), 1);
-    // It arrives: slow start, two more of the lost packets. The timestamp gives a sample of the
-    // RTT although the packet was sent three times, and that ends the backoff.
+    // It arrives: slow start, two more packets. The timestamp gives a sample of the RTT although
+    // the packet was sent three times, and that ends the backoff.
     bench.now += RTT;
     assert_eq!(bench.ack(1, 0, 0), 2);
     assert_eq!(bench.sender.deadline() - bench.now, RTT + 200 * MS);
     assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (2, 2));
+}
+
+/// F-RTO (RFC 5682, section 3.1): the acknowledgement of the retransmission releases new data. It
+/// arrives behind a gap, so the timeout was real, and the lost packets follow in slow start.
+#[test]
+fn new_data_behind_a_gap_tells_that_a_timeout_was_real() {
+    let mut bench = Bench::established();
+    bench.timeout();
+    bench.now += RTT;
+    let again = bench.sender.counters.retransmits;
+    assert_eq!(bench.ack(1, 0, 0), 2);
+    assert_eq!(bench.sender.counters.retransmits, again, "new data first");
+    bench.now += RTT;
+    assert_eq!(bench.ack(1, 11, 13), 2);
+    assert_eq!(bench.sender.counters.retransmits, again + 2);
+    assert_eq!((bench.sender.ssthresh(), bench.sender.counters.undos), (5, 0));
+}
+
+/// The acknowledgements of a window were lost, and its first packet too. The retransmission fills
+/// the gap, and what had been sent once is acknowledged with it: not all was lost, and F-RTO gives
+/// the window back, though the timestamp is the retransmission's.
+#[test]
+fn what_was_sent_once_tells_that_a_timeout_was_spurious() {
+    let mut bench = Bench::established();
+    bench.timeout();
+    assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
+    bench.now += RTT;
+    bench.ack(11, 0, 0);
+    assert_eq!((bench.sender.counters.undos, bench.sender.counters.retransmits), (1, 1));
+    assert!(bench.sender.cwnd() >= 10 && bench.sender.ssthresh() > 1000);
+}
+
+/// F-RTO wants new data, but there is none: the lost packets go at once.
+#[test]
+fn without_new_data_f_rto_gives_way() {
+    let mut bench = Bench::established();
+    bench.timeout();
+    bench.now += RTT;
+    let told = Ack { ack: MSS.into(), echo: bench.now, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    assert_eq!(bench.sender.in_flight(), 0);
+    bench.act(|sender, wire, law| sender.note_sent(wire, law));
+    assert_eq!((bench.sender.in_flight(), bench.sender.counters.retransmits), (2, 3));
 }
 
 /// After a timeout a retransmission is lost again, and what was sent after it arrives: that is
@@ -193,17 +251,20 @@ fn two_timeouts_of_one_episode_reduce_once() {
 fn a_retransmission_lost_after_a_timeout_begins_recovery() {
     let mut bench = Bench::established();
     bench.timeout();
+    // Packet 10 was the probe. Packets 11 and 12 are new, the others are sent again.
+    bench.now += RTT;
+    bench.ack(1, 0, 0);
     for acked in [1, 3, 7] {
         bench.now += RTT;
-        bench.ack(acked, 0, 0);
+        bench.ack(acked, 11, 13);
     }
     let before = bench.sender.ssthresh();
     assert_eq!((bench.sender.cwnd(), before), (5, 5));
-    // Packets 7, 8 and 9 are out for the second time, and two new ones. 7 is lost again.
+    // Packets 7 to 10 are out for the second time, and a new one. 7 is lost again.
     assert_eq!(bench.sender.in_flight(), 5);
     bench.now += RTT;
     let retransmits = bench.sender.counters.retransmits;
-    assert_eq!(bench.ack(7, 8, 12), 2, "packet 7 leaves for the third time, with a new one");
+    assert_eq!(bench.ack(7, 8, 14), 2, "packet 7 leaves for the third time, with a new one");
     assert_eq!(bench.sender.counters.retransmits, retransmits + 1);
     assert_eq!((bench.sender.ssthresh(), bench.sender.in_flight()), (2, 2));
 }
@@ -244,7 +305,7 @@ fn a_path_that_is_given_nothing_is_idle() {
     bench.act(|sender, wire, law| sender.on_ack(&all, true, wire, law));
     assert_eq!(bench.law.path(0).state, State::Active as u32);
     let cwnd = bench.sender.cwnd();
-    bench.act(|sender, wire, law| sender.note_idle(wire.now, law));
+    bench.act(|sender, wire, law| sender.note_sent(wire, law));
     assert_eq!(bench.law.path(0).state, State::Idle as u32);
     assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (cwnd, cwnd));
 }
@@ -262,7 +323,7 @@ fn a_window_that_was_not_used_shrinks() {
     bench.now += RTT;
     let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
     bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
-    bench.sender.note_window_use(u64::MAX);
+    bench.sender.note_window_use(u64::MAX, bench.now);
     assert_eq!(bench.sender.cwnd(), 80);
     bench.now += 10 * RTT;
     bench.push();

@@ -1,0 +1,109 @@
+//! Tail loss probe, RFC 8985, section 7: when nothing has come back for about two round trips, a
+//! segment goes out so that the receiver's answer tells of losses at the end of a flight, long
+//! before the retransmission timer would. As Linux's tcp_schedule_loss_probe(),
+//! tcp_send_loss_probe() and tcp_process_tlp_ack().
+
+use narrows_laws::{Conn, Event, EventKind, State};
+use narrows_net::Nanos;
+
+use super::NEVER;
+use super::recovery::Phase;
+use super::rto::RTO_MIN;
+use super::scoreboard::Delivered;
+use super::sender::Sender;
+use crate::packet::Wire;
+
+/// Added to two round trips: Linux's TCP_TIMEOUT_MIN_US.
+const TIMEOUT_MIN: Nanos = 2_000_000;
+
+/// The probe of a subflow.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// When the next one is due.
+    pub at: Nanos,
+    /// End of what was sent when the last one left (Linux: tlp_high_seq); 0: none is out.
+    end: u64,
+    /// It was an old segment, sent again.
+    resent: bool,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Probe { at: NEVER, end: 0, resent: false }
+    }
+}
+
+impl Probe {
+    /// A probe is out.
+    pub fn is_out(&self) -> bool {
+        self.end > 0
+    }
+
+    /// A retransmission is out as a probe.
+    pub fn is_resent(&self) -> bool {
+        self.is_out() && self.resent
+    }
+
+    /// The segment that ends at `end` is out as a probe again.
+    pub fn is_of(&self, end: u64) -> bool {
+        self.is_resent() && self.end == end
+    }
+
+    /// Recovery begins: its acknowledgements tell more than a probe's.
+    pub fn give_up(&mut self) {
+        *self = Probe::default();
+    }
+}
+
+impl Sender {
+    /// Sets the probe's time. RFC 8985, section 7.2; but Linux adds the smallest timeout for the
+    /// delayed acknowledgement of a lone segment, and a moment otherwise.
+    pub(super) fn schedule_probe(&mut self, now: Nanos) {
+        let packets = self.board.packets_out();
+        self.tlp.at = NEVER;
+        if self.phase == Phase::Open && packets > 0 && !self.tlp.is_out() {
+            let allowance = if packets == 1 { RTO_MIN } else { TIMEOUT_MIN };
+            self.tlp.at = self.rto_at.min(now + 2 * self.rtt.srtt() + allowance);
+        }
+    }
+
+    /// Is it time for a probe?
+    pub fn probe_due(&self, now: Nanos) -> bool {
+        self.tlp.at <= now
+    }
+
+    /// Sends the probe, whatever the window: `new` data (data sequence number and length), or the
+    /// last segment again. RFC 8985, section 7.3.
+    pub fn send_probe(&mut self, new: Option<(u64, u32)>, wire: &mut Wire, law: &mut Conn) {
+        match new {
+            Some((dsn, len)) => self.send_new(dsn, len, wire, law),
+            None => {
+                let segment = self.board.resend_last(wire.now);
+                self.counters.retransmits += 1;
+                self.transmit(segment, wire);
+            }
+        }
+        self.counters.probes += 1;
+        self.tlp = Probe { at: NEVER, end: self.board.nxt(), resent: new.is_none() };
+        self.rto_at = wire.now + self.rtt.rto();
+    }
+
+    /// An acknowledgement came while a probe is out: did the probe repair a loss? Then nothing else
+    /// tells of it, and the window must come down. RFC 8985, section 7.4.
+    pub(super) fn on_probe_ack(&mut self, ack: u64, told: &Delivered, now: Nanos, law: &mut Conn) {
+        let end = self.tlp.end;
+        if ack < end {
+            return;
+        }
+        let twice = told.duplicate.as_ref().is_some_and(|duplicate| duplicate.end == end);
+        if !self.tlp.resent || twice || (!told.una_advanced && told.packets == 0) {
+            // All of it has arrived, the probe's original too.
+            self.tlp.end = 0;
+        } else if ack > end {
+            self.tlp.end = 0;
+            self.tell(law, EventKind::Recovery, State::Active, now, Event::default());
+            let out = self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
+            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        }
+    }
+}
