@@ -123,6 +123,7 @@ Examples:
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia,balia
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5
   narrows compare sbd/nsb-2 --cc lia --sweep links.bottleneck2.rate='5..20 Mbit/s:4'
+  narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
   narrows compare sbd/nsb-2 --cc lia,lia+disjoint --json | jq '.rows[].ratio_to_tcp.mean'")]
 pub struct CompareArgs {
     /// Shipped scenarios (`narrows list scenarios`) or TOML files
@@ -145,6 +146,9 @@ pub struct CompareArgs {
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Go on with an interrupted comparison of the same arguments, whose finished runs are in the folder
+    #[arg(long, requires = "out")]
+    pub resume: bool,
     /// Print the rows as JSON
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Error, Finished, LEGEND, Output, Plan, Point, Row, Sweep, answer, compare as run_all,
-    load, rows, series, table, transmissions, write_csv,
+    Case, Error, Finished, Journal, LEGEND, Output, Plan, Point, Row, Sweep, answer,
+    compare as run_all, load, rows, series, table, transmissions, write_csv,
 };
 
 use crate::args::{CompareArgs, control};
@@ -45,10 +45,6 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         return Err(Error::input("compare", message));
     }
     let output = args.out.as_deref().map(Output::new).transpose()?;
-    let stop = stop::on_signal()?;
-    let of_case = cases.iter().map(|case| transmissions(&case.scenario)).sum::<f64>();
-    tell_if_long(of_case * (runs / cases.len() as u64) as f64);
-    let bar = progress(runs);
     let plan = Plan {
         cases: &cases,
         controls: &controls,
@@ -56,9 +52,18 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         jobs: args.jobs,
         series: output.is_some(),
     };
-    let finished = run_all(plan, &stop, &|| bar.inc(1));
+    let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
+    let journal = output.as_ref().map(journal).transpose()?;
+    let stop = stop::on_signal()?;
+    let of_case = cases.iter().map(|case| transmissions(&case.scenario)).sum::<f64>();
+    tell_if_long(of_case * (runs / cases.len() as u64) as f64);
+    let bar = progress(runs);
+    let finished = run_all(plan, journal.as_ref(), &stop, &|| bar.inc(1));
     bar.finish_and_clear();
-    let finished = finished?;
+    let finished = finished.map_err(|error| match &journal {
+        Some(journal) => journal.interrupted(error, runs),
+        None => error,
+    })?;
     let rows = rows(&cases, &finished);
 
     let as_json = json(&Rows { rows: &rows });
@@ -72,12 +77,12 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     } else {
         report.clone()
     };
-    if let Some(output) = output {
+    if let Some(mut output) = output {
         output.write("report.txt", |to| to.write_all(report.as_bytes()))?;
         output.write("rows.json", |to| to.write_all(as_json.as_bytes()))?;
         output.write("rows.csv", |to| to.write_all(&as_csv))?;
         for run in &finished {
-            write_run(&output, &cases[run.case], run)?;
+            write_run(&mut output, &cases[run.case], run)?;
         }
         if !args.json && !args.csv {
             let folder = output.target().display();
@@ -89,6 +94,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             );
         }
         output.commit()?;
+        journal.map_or(Ok(()), Journal::remove)?;
     }
     if !args.json && !args.csv {
         text.push_str(&next_steps(args));
@@ -127,7 +133,7 @@ fn progress(runs: u64) -> ProgressBar {
     bar
 }
 
-fn write_run(output: &Output, case: &Case, run: &Finished) -> Result<(), Error> {
+fn write_run(output: &mut Output, case: &Case, run: &Finished) -> Result<(), Error> {
     let mut folder = format!("runs/{}", run.summary.scenario);
     if let Some(point) = &case.set {
         let value: String = point

@@ -1,6 +1,7 @@
 //! The command `narrows`: scenarios of multipath congestion control, run and compared.
 //!
-//! Exit codes: 0 done (also if a reader closes the pipe), 2 wrong input, 130 Ctrl-C.
+//! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, 2 wrong
+//! input, 130 Ctrl-C.
 
 mod args;
 mod compare;

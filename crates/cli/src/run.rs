@@ -29,7 +29,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let result = run_scenario(&scenario, None, args.seed, output.is_some(), &stop)?;
     let json = json(&result.summary);
     let mut text = if args.json { json.clone() } else { tell(&scenario, &result) };
-    if let Some(output) = output {
+    if let Some(mut output) = output {
         output.write("summary.json", |to| to.write_all(json.as_bytes()))?;
         let name = match args.series {
             Series::Csv => {
@@ -86,7 +86,7 @@ fn tell(scenario: &Scenario, run: &Run) -> String {
             text,
             "{:14} {:6} {:8} {:7.2} {:>7} {:6}",
             connection.name,
-            connection.kind,
+            connection.kind.name(),
             connection.cc.as_deref().unwrap_or("-"),
             connection.goodput_mbps,
             optional(connection.ratio_to_tcp),

@@ -1,11 +1,13 @@
 //! Many runs: every scenario under every congestion control with every seed, on all cores.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use narrows_laws::Control;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::journal::Journal;
 use crate::run::{Detail, run};
 use crate::scenario::Scenario;
 use crate::series::Sample;
@@ -66,11 +68,12 @@ pub struct Row {
 }
 
 /// A finished run of a comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
     /// Index of the case.
     pub case: usize,
     /// The congestion control.
+    #[serde(with = "as_text")]
     pub control: Control,
     /// The run's summary.
     pub summary: Summary,
@@ -78,6 +81,21 @@ pub struct Finished {
     pub detail: Detail,
     /// The series of the first seed, if asked for.
     pub series: Vec<Sample>,
+}
+
+/// A control as its name.
+mod as_text {
+    use narrows_laws::Control;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(control: &Control, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(control)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Control, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// How a comparison runs.
@@ -95,13 +113,16 @@ pub struct Plan<'a> {
     pub series: bool,
 }
 
-/// Runs the plan; `done` is called after each run, on any thread. The order of the result is that
-/// of cases, controls and seeds, whatever the number of threads.
+/// Runs the plan, except what `journal` has kept of it, where each run that finishes is kept too;
+/// `done` is called after each run, on any thread. The order of the result is that of cases,
+/// controls and seeds, whatever the number of threads and whatever was kept.
 ///
 /// # Errors
-/// A case without a connection under test, [`Error::Interrupted`], or an impossible network.
+/// A case without a connection under test, [`Error::Interrupted`], an impossible network, or a
+/// fault of the program in one of the runs. Runs that were under way then are finished and kept.
 pub fn compare(
     plan: Plan,
+    journal: Option<&Journal>,
     stop: &AtomicBool,
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<Finished>, Error> {
@@ -115,12 +136,21 @@ pub fn compare(
             tasks.extend((1..=plan.seeds).map(|seed| (case, control, seed)));
         }
     }
+    let earlier = journal.map_or(&[][..], Journal::earlier).iter();
+    let earlier: HashMap<_, &Finished> =
+        earlier.map(|run| ((run.case, run.control.to_string(), run.summary.seed), run)).collect();
     let task = |&(case, control, seed): &(usize, Control, u64)| {
+        if let Some(&run) = earlier.get(&(case, control.to_string(), seed)) {
+            done();
+            return Ok(run.clone());
+        }
         let scenario: &Scenario = &plan.cases[case].scenario;
         let series = plan.series && seed == 1;
         let Run { summary, detail, series } = run(scenario, Some(control), seed, series, stop)?;
+        let finished = Finished { case, control, summary, detail, series };
+        journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
         done();
-        Ok(Finished { case, control, summary, detail, series })
+        Ok(finished)
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.jobs).build();
     let pool = pool.map_err(|error| Error::input("--jobs", error))?;

@@ -25,9 +25,33 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The user interrupted the run; nothing was written.
-    #[error("interrupted, nothing was written")]
+    /// A run panicked, which is a fault of this program, or its time stood still.
+    #[error("{scenario} under {cc}, seed {seed}: {message}")]
+    Fault {
+        /// Name of the scenario.
+        scenario: String,
+        /// Congestion control of the connection under test, `-` without one.
+        cc: String,
+        /// Seed of the run.
+        seed: u64,
+        /// What the panic said and where in the source.
+        message: String,
+    },
+    /// The user interrupted the run.
+    #[error("interrupted, no results were written")]
     Interrupted,
+    /// A comparison ended early, but what had finished is kept.
+    #[error("{error}; {kept} of {runs} runs are kept in {file}, --resume goes on with the others")]
+    Kept {
+        /// What ended it.
+        error: Box<Error>,
+        /// Finished runs.
+        kept: usize,
+        /// All runs.
+        runs: u64,
+        /// The file they are kept in.
+        file: String,
+    },
 }
 
 impl Error {
@@ -49,6 +73,8 @@ impl Error {
             // 128 + SIGINT, as a shell shows a command that was ended by Ctrl-C.
             Error::Interrupted => 130,
             Error::Input { .. } | Error::Io { .. } => 2,
+            Error::Fault { .. } => 1,
+            Error::Kept { error, .. } => error.exit_code(),
         }
     }
 }

@@ -5,9 +5,11 @@
 //! scenario and seed: the same bytes on any machine and with any number of jobs.
 
 mod answer;
+mod caught;
 mod compare;
 mod describe;
 mod error;
+mod journal;
 mod output;
 mod run;
 mod scenario;
@@ -21,6 +23,7 @@ pub use answer::answer;
 pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
 pub use describe::{describe, transmissions};
 pub use error::Error;
+pub use journal::Journal;
 pub use narrows_laws::{Control, catalogue};
 pub use output::Output;
 pub use run::{Detail, Run, run};
@@ -28,5 +31,5 @@ pub use scenario::{
     Bound, Edits, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival, Scenario, Shipped,
     Sweep, load, shipped,
 };
-pub use summary::{ConnectionSummary, Fairness, LinkSummary, PathSummary, Summary};
+pub use summary::{ConnectionSummary, Fairness, Host, LinkSummary, PathSummary, Summary};
 pub use table::{LEGEND, table};

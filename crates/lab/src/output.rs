@@ -15,6 +15,7 @@ pub struct Output {
     target: PathBuf,
     /// Folders that had to be made, outermost first; removed again if nothing comes into them.
     made: Vec<PathBuf>,
+    /// Made with the first file, so that a process killed before leaves nothing.
     staging: Option<TempDir>,
 }
 
@@ -27,10 +28,9 @@ impl Output {
         let missing = target.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         made.reverse();
-        let mut output = Output { target: target.to_owned(), made, staging: None };
+        let output = Output { target: target.to_owned(), made, staging: None };
         fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
-        let staging = tempfile::Builder::new().prefix(".narrows-").tempdir_in(target);
-        output.staging = Some(staging.map_err(Error::io(target, "write in this folder"))?);
+        staging(target)?.close().map_err(Error::io(target, "write in this folder"))?;
         Ok(output)
     }
 
@@ -44,11 +44,14 @@ impl Output {
     /// # Errors
     /// The file cannot be written.
     pub fn write(
-        &self,
+        &mut self,
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), Error> {
-        let Some(staging) = &self.staging else { return Ok(()) };
+        let staging = match &mut self.staging {
+            Some(staging) => staging,
+            none => none.insert(staging(&self.target)?),
+        };
         let path = staging.path().join(name);
         let told = self.target.join(name);
         let attempt = || {
@@ -85,6 +88,12 @@ impl Drop for Output {
     }
 }
 
+/// A folder beside the files' places, on the same disk.
+fn staging(target: &Path) -> Result<TempDir, Error> {
+    let staging = tempfile::Builder::new().prefix(".narrows-").tempdir_in(target);
+    staging.map_err(Error::io(target, "write in this folder"))
+}
+
 fn move_files(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(from).map_err(Error::io(from, "read"))? {
         let entry = entry.map_err(Error::io(from, "read"))?;
@@ -116,19 +125,19 @@ mod tests {
     fn files_appear_all_at_once_or_not_at_all() {
         let home = tempfile::tempdir().unwrap();
         let target = home.path().join("a/b");
-        let output = Output::new(&target).unwrap();
+        let mut output = Output::new(&target).unwrap();
         output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
         assert!(!target.join("runs").exists());
         drop(output);
         assert!(files(home.path()).is_empty(), "an abandoned output leaves nothing");
 
-        let output = Output::new(&target).unwrap();
+        let mut output = Output::new(&target).unwrap();
         output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
         output.commit().unwrap();
         assert_eq!(files(&target), ["runs"]);
 
         // A later run replaces its own files and leaves the others alone.
-        let output = Output::new(&target).unwrap();
+        let mut output = Output::new(&target).unwrap();
         output.write("runs/one.json", |to| to.write_all(b"2")).unwrap();
         output.write("runs/two.json", |to| to.write_all(b"2")).unwrap();
         output.commit().unwrap();

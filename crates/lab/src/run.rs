@@ -6,12 +6,14 @@ use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{ConfigError, LinkConfig, LinkId, Nanos, Rate, RouteId, SECOND};
 use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim, UdpConfig, UdpId};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::caught::caught;
 use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 use crate::series::{INTERVAL, Sample};
 use crate::stats::{jain, mean, quantile, round};
-use crate::summary::{ConnectionSummary, Fairness, LinkSummary, PathSummary, Summary};
+use crate::summary::{ConnectionSummary, Fairness, Host, LinkSummary, PathSummary, Summary};
 
 /// No packet is too large for an access link: the shared links limit the MTU.
 const ACCESS_MTU: u32 = 65_535;
@@ -28,7 +30,7 @@ pub struct Run {
 }
 
 /// Metrics of the connection under test that tables show besides those of the summary.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
     /// Queueing delay in ms: mean over the packets, mean over the bottlenecks it crosses.
     pub mean_queue_ms: f64,
@@ -67,8 +69,23 @@ struct PathSamples {
 /// for a series are kept if `series` is set.
 ///
 /// # Errors
-/// [`Error::Interrupted`] once `stop` is set, or what the network says to an impossible link.
+/// [`Error::Interrupted`] once `stop` is set, what the network says to an impossible link, or
+/// [`Error::Fault`].
 pub fn run(
+    scenario: &Scenario,
+    control: Option<Control>,
+    seed: u64,
+    series: bool,
+    stop: &AtomicBool,
+) -> Result<Run, Error> {
+    caught(|| simulate(scenario, control, seed, series, stop)).unwrap_or_else(|message| {
+        let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
+        let cc = control.map_or("-".into(), |control| control.to_string());
+        Err(Error::Fault { scenario: scenario.name.clone(), cc, seed, message })
+    })
+}
+
+fn simulate(
     scenario: &Scenario,
     control: Option<Control>,
     seed: u64,
@@ -185,7 +202,7 @@ pub fn run(
         let start = flow.active.first().map_or(0, |period| period.0);
         ConnectionSummary {
             name: flow.name.clone(),
-            kind: flow.kind.name(),
+            kind: flow.kind,
             cc: control_of(index).map(|control| control.to_string()),
             goodput_mbps: round(goodput[index]),
             completion_s: completed.map(|time| round(seconds(time.saturating_sub(start)))),
@@ -197,7 +214,7 @@ pub fn run(
     let summary = Summary {
         scenario: scenario.name.clone(),
         cc: scenario.test.and_then(control_of).map(|control| control.to_string()),
-        host: "sim",
+        host: Host::Sim,
         seed,
         duration_s: round(seconds(scenario.duration)),
         connections: connections.collect(),

@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use narrows_net::{MILLISECOND, Nanos};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Time between samples.
 pub const INTERVAL: Nanos = 100 * MILLISECOND;
 
 /// The state of a path at a time. The names carry the units.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Time since the start of the run.
     pub time_s: f64,

@@ -1,17 +1,19 @@
 //! The result of a run, as `summary.json` holds it. No timing, host name or version is in it: the
 //! same scenario and seed give the same bytes anywhere.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::FlowKind;
 
 /// The result of one run. All values are over the analysed time, after the warm-up.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Name of the scenario.
     pub scenario: String,
     /// Congestion control of the connection under test.
     pub cc: Option<String>,
-    /// What ran it: `sim`.
-    pub host: &'static str,
+    /// What ran it.
+    pub host: Host,
     /// Seed of the run.
     pub seed: u64,
     /// Analysed time, seconds.
@@ -24,13 +26,21 @@ pub struct Summary {
     pub fairness: Fairness,
 }
 
+/// What ran a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// The packet simulator.
+    Sim,
+}
+
 /// One connection or flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionSummary {
     /// Name in the scenario.
     pub name: String,
-    /// `tcp`, `mptcp` or `udp`.
-    pub kind: &'static str,
+    /// What carries it.
+    pub kind: FlowKind,
     /// Congestion control; none for UDP.
     pub cc: Option<String>,
     /// Payload handed to the receiving application in order, Mbit/s; for UDP what arrived, with
@@ -48,7 +58,7 @@ pub struct ConnectionSummary {
 }
 
 /// One path of a connection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathSummary {
     /// Name of the route.
     pub name: String,
@@ -67,7 +77,7 @@ pub struct PathSummary {
 }
 
 /// One link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSummary {
     /// Name in the scenario.
     pub name: String,
@@ -82,7 +92,7 @@ pub struct LinkSummary {
 }
 
 /// How fairly the bottlenecks were shared.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
     /// Jain's index over, at each true bottleneck, the goodputs of the connection under test and
     /// of the rival there: 1 if each shares its bottleneck equally with TCP. Without rivals: over

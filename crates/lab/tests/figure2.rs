@@ -11,7 +11,7 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Control, f64)> {
     let scenario = load(scenario, &Edits::default()).unwrap();
     let cases = [Case { scenario, set: None }];
     let plan = Plan { cases: &cases, controls, seeds: 20, jobs: 0, series: false };
-    let finished = compare(plan, &AtomicBool::new(false), &|| ()).unwrap();
+    let finished = compare(plan, None, &AtomicBool::new(false), &|| ()).unwrap();
     let rows = rows(&cases, &finished);
     rows.iter().map(|row| (row.control, row.ratio_to_tcp.unwrap().mean)).collect()
 }

@@ -48,7 +48,7 @@ fn the_number_of_threads_changes_nothing() {
     let controls = [Control::RENO, Control::LIA];
     let with = |jobs| {
         let plan = Plan { cases: &cases, controls: &controls, seeds: 4, jobs, series: true };
-        let finished = compare(plan, &AtomicBool::new(false), &|| ()).unwrap();
+        let finished = compare(plan, None, &AtomicBool::new(false), &|| ()).unwrap();
         finished.into_iter().map(|run| (run.control, run.summary, run.series)).collect::<Vec<_>>()
     };
     let one = with(1);

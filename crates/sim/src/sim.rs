@@ -13,6 +13,10 @@ use crate::tcp::NEVER;
 use crate::udp::Udp;
 use crate::{ConnId, ConnectionConfig, Source, UdpConfig, UdpId};
 
+/// So many events at one time are an endless loop, and the run is ended. Ten thousand connections
+/// that each send a window of a thousand packets over a link of infinite rate need fewer.
+const STUCK: u32 = 1 << 24;
+
 /// A simulation: a network, the connections and flows over it, and the time.
 #[derive(Debug)]
 pub struct Sim {
@@ -106,8 +110,14 @@ impl Sim {
     }
 
     /// Lets everything happen up to and including time `t`.
+    ///
+    /// # Panics
+    /// If time stands still: 2^24 events happened at one and the same time, which only an endless loop
+    /// does, as of a connection over links that take no time at all.
     pub fn run_until(&mut self, t: Nanos) {
+        let mut at_once = 0;
         loop {
+            let before = self.now;
             let timer = self.timers.first();
             let delivery = self.network.advance(timer.min(t));
             if let Some(recorder) = &mut self.recorder {
@@ -122,6 +132,8 @@ impl Sim {
             } else {
                 break;
             }
+            at_once = if self.now == before { at_once + 1 } else { 0 };
+            assert!(at_once < STUCK, "time stands still at {} ns: {STUCK} events", self.now);
         }
         self.now = self.now.max(t);
     }

@@ -157,3 +157,19 @@ fn observation_changes_nothing() {
     };
     assert_eq!(run(10_000), run(1));
 }
+
+/// A connection over links that take no time at all would exchange data and acknowledgements at one
+/// instant for ever.
+#[test]
+#[should_panic(expected = "time stands still at 1000000000 ns")]
+fn a_run_whose_time_stands_still_ends() {
+    let mut sim = Sim::new(1);
+    let there = add(&mut sim, link("there", Rate::Infinite, 0));
+    let back = add(&mut sim, link("back", Rate::Infinite, 0));
+    let path = path(&mut sim, &[there], &[back]);
+    let mut config = greedy(vec![path]);
+    config.active = vec![(S, 2 * S)];
+    config.send_buffer = 30_000;
+    sim.add_connection(config);
+    sim.run_until(3 * S);
+}

@@ -14,6 +14,7 @@ mod source;
 use narrows_laws::Control;
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::{Scheduler, Source};
+use serde::{Deserialize, Serialize};
 
 pub use file::Bound;
 pub use load::{Edits, Sweep, load};
@@ -66,7 +67,8 @@ impl Link {
 }
 
 /// What carries a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FlowKind {
     /// TCP over one path.
     Tcp,
