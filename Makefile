@@ -1,10 +1,11 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run test test-kernel test-long fidelity bench lint check-c clean
+.PHONY: help setup setup-kernel build run test test-kernel test-long fuzz fidelity bench lint check-c clean
 
 SEEDS ?= 80
 OUT ?= out/first-light
+FUZZ ?= 60
 
 help: ## what can be typed here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +35,10 @@ test-long: setup ## statistics: many seeds, minutes to an hour
 
 fidelity: setup ## the figures of docs/fidelity.md: theory, ns-2 and ns-3 beside the simulator
 	scripts/fidelity
+
+fuzz: setup ## what reads files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
+	@scripts/setup fuzz
+	FUZZ=$(FUZZ) scripts/fuzz
 
 bench: setup ## ns per acknowledgement, packet-hops per second
 	cargo bench --locked -p narrows-laws

@@ -58,7 +58,7 @@ pub enum What {
     Scenarios,
 }
 
-/// Options that change a scenario.
+/// Options that change a scenario or how it is run.
 #[derive(Debug, clap::Args)]
 pub struct EditArgs {
     /// Change a field of the scenario, by its dotted name
@@ -70,6 +70,9 @@ pub struct EditArgs {
     /// What runs the scenario: sim
     #[arg(long = "on", value_name = "HOST", default_value = "sim")]
     pub on: String,
+    /// Run also what seems to need more memory than there is, or days
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Options of `run`.

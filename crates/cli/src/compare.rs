@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Error, Finished, Journal, LEGEND, Output, Plan, Point, Row, Sweep, answer,
-    compare as run_all, load, rows, series, table, transmissions, write_csv,
+    Case, Error, Estimate, Finished, Journal, LEGEND, Output, Plan, Point, Row, Sweep, answer,
+    compare as run_all, load, rows, series, table, write_csv,
 };
 
 use crate::args::{CompareArgs, control};
 use crate::run::json;
-use crate::{print, stop, tell_if_long};
+use crate::size::Size;
+use crate::{print, stop};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
@@ -44,6 +45,8 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
         return Err(Error::input("compare", message));
     }
+    let estimates = cases.iter().map(|case| Estimate::of(&case.scenario));
+    Size::of(estimates, runs / cases.len() as u64, args.jobs).check(args.edit.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let plan = Plan {
         cases: &cases,
@@ -55,8 +58,6 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
     let stop = stop::on_signal()?;
-    let of_case = cases.iter().map(|case| transmissions(&case.scenario)).sum::<f64>();
-    tell_if_long(of_case * (runs / cases.len() as u64) as f64);
     let bar = progress(runs);
     let finished = run_all(plan, journal.as_ref(), &stop, &|| bar.inc(1));
     bar.finish_and_clear();

@@ -7,6 +7,7 @@ mod args;
 mod compare;
 mod list;
 mod run;
+mod size;
 mod stop;
 
 use std::io::Write;
@@ -62,20 +63,6 @@ fn one_line(error: &clap::Error) -> Error {
     let told = text.lines().map(str::trim).take_while(|line| !line.is_empty());
     let told = told.collect::<Vec<_>>().join(" ");
     Error::input("command line", told.trim_start_matches("error: "))
-}
-
-/// Transmissions that take an hour of one core or so.
-const LONG: f64 = 4e10;
-
-/// Says before a long wait that it will be one, and why.
-fn tell_if_long(transmissions: f64) {
-    if transmissions > LONG {
-        let millions = transmissions / 1e6;
-        let _ = writeln!(
-            std::io::stderr(),
-            "narrows: up to {millions:.0} million transmissions ahead, which may take hours or more"
-        );
-    }
 }
 
 /// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no

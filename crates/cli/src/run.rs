@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use narrows_lab::{
-    Error, Output, Run, Scenario, describe, load, run as run_scenario, series, transmissions,
+    Error, Estimate, Output, Run, Scenario, describe, load, run as run_scenario, series,
 };
 
 use crate::args::{RunArgs, Series, control};
-use crate::{print, stop, tell_if_long};
+use crate::size::Size;
+use crate::{print, stop};
 
 /// Runs one scenario once.
 pub fn run(args: &RunArgs) -> Result<(), Error> {
@@ -23,9 +24,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     if args.dry_run {
         return print(&describe(&scenario));
     }
+    Size::of([Estimate::of(&scenario)].into_iter(), 1, 1).check(args.edit.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let stop = stop::on_signal()?;
-    tell_if_long(transmissions(&scenario));
     let result = run_scenario(&scenario, None, args.seed, output.is_some(), &stop)?;
     let json = json(&result.summary);
     let mut text = if args.json { json.clone() } else { tell(&scenario, &result) };

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use narrows_net::{Loss, Rate, SECOND};
+use narrows_net::{Loss, Rate};
 use narrows_sim::Source;
 
+use crate::estimate::{Estimate, HOPS_PER_SECOND};
 use crate::scenario::{Flow, Link, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
@@ -33,10 +34,15 @@ pub fn describe(scenario: &Scenario) -> String {
     if background > 0 {
         let _ = writeln!(text, "  and {background} background flows");
     }
+    let size = Estimate::of(scenario);
     let _ = writeln!(
         text,
-        "\nabout {:.1} million transmissions per run (all links busy, data and acknowledgements)",
-        transmissions(scenario) / 1e6
+        "\nat most about {:.1} million packet-hops (data and acknowledgements) and {} of memory\n\
+         about {:.1} s on one core, at {:.0} million packet-hops/s",
+        size.packet_hops / 1e6,
+        show_bytes(size.memory as u64),
+        size.seconds(),
+        HOPS_PER_SECOND / 1e6,
     );
     text
 }
@@ -79,12 +85,4 @@ fn describe_flow(scenario: &Scenario, flow: &Flow) -> String {
     });
     let _ = write!(text, ", {source}, over {}", paths.collect::<Vec<_>>().join(", "));
     text
-}
-
-/// Transmissions of a run in which every shared link is busy with full packets: each packet
-/// crosses an access link besides, and is answered by an acknowledgement.
-pub fn transmissions(scenario: &Scenario) -> f64 {
-    let seconds = scenario.end() as f64 / SECOND as f64;
-    let packets = |link: &Link| link.mean_rate() as f64 * seconds / (1500.0 * 8.0);
-    3.0 * scenario.links.iter().map(packets).sum::<f64>()
 }

@@ -57,9 +57,9 @@ pub enum Error {
 impl Error {
     /// Something wrong at `place`.
     pub fn input(place: impl Into<String>, message: impl ToString) -> Error {
-        // Messages of libraries may have several lines.
+        // Messages of libraries and names that a user gives may have several lines.
         let message = message.to_string().trim().replace('\n', "; ");
-        Error::Input { place: place.into(), message }
+        Error::Input { place: place.into().replace(['\n', '\r'], " "), message }
     }
 
     /// A failed action on a file; for use in `map_err`.

@@ -9,6 +9,7 @@ mod caught;
 mod compare;
 mod describe;
 mod error;
+mod estimate;
 mod journal;
 mod output;
 mod run;
@@ -21,15 +22,16 @@ pub mod units;
 
 pub use answer::answer;
 pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
-pub use describe::{describe, transmissions};
+pub use describe::describe;
 pub use error::Error;
+pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use journal::Journal;
 pub use narrows_laws::{Control, catalogue};
 pub use output::Output;
 pub use run::{Detail, Run, run};
 pub use scenario::{
     Bound, Edits, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival, Scenario, Shipped,
-    Sweep, load, shipped,
+    Sweep, load, parse, shipped,
 };
 pub use summary::{ConnectionSummary, Fairness, Host, LinkSummary, PathSummary, Summary};
 pub use table::{LEGEND, table};

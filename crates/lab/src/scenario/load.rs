@@ -28,6 +28,8 @@ enum Origin {
     Disk(PathBuf),
     /// Shipped, by name.
     Shipped(&'static str),
+    /// Text that is in no file.
+    Memory,
 }
 
 impl Origin {
@@ -35,6 +37,7 @@ impl Origin {
         match self {
             Origin::Disk(path) => path.display().to_string(),
             Origin::Shipped(name) => format!("{name}.toml"),
+            Origin::Memory => "scenario".into(),
         }
     }
 }
@@ -45,17 +48,29 @@ impl Origin {
 /// One line with file, line and field, or with the option that is wrong.
 pub fn load(name: &str, edits: &Edits) -> Result<Scenario, Error> {
     let (origin, text) = read(name)?;
+    build(&origin, &text, edits)
+}
+
+/// The scenario that `text` says, with the edits made. It is in no folder, so it names no trace.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(text: &str, edits: &Edits) -> Result<Scenario, Error> {
+    build(&Origin::Memory, text, edits)
+}
+
+fn build(origin: &Origin, text: &str, edits: &Edits) -> Result<Scenario, Error> {
     let place = origin.place();
-    let file = parse(&place, &text)?;
+    let file = read_file(&place, text)?;
     let set = |fault: &Fault| edits.set.iter().find(|(field, _)| fault.within(field));
     let file =
-        if edits.set.is_empty() && edits.traces.is_empty() { file } else { edit(&text, edits)? };
-    let find_trace = |trace: &str| find_trace(&origin, trace, edits);
+        if edits.set.is_empty() && edits.traces.is_empty() { file } else { edit(text, edits)? };
+    let find_trace = |trace: &str| find_trace(origin, trace, edits);
     let mut scenario = resolve(file, &find_trace).map_err(|fault| match set(&fault) {
         Some((field, value)) => Error::input(format!("--set {field}={value}"), fault.message),
         None => {
             let field = fault.field.join(".");
-            let place = match line(&text, &fault.field) {
+            let place = match line(text, &fault.field) {
                 Some(line) => format!("{place}:{line}"),
                 None => place.clone(),
             };
@@ -96,7 +111,7 @@ fn read(name: &str) -> Result<(Origin, String), Error> {
 }
 
 /// Reads the file as it is, so that its mistakes are told with their lines.
-fn parse(place: &str, text: &str) -> Result<File, Error> {
+fn read_file(place: &str, text: &str) -> Result<File, Error> {
     let at = |error: &toml::de::Error| match error.span() {
         Some(span) => format!("{place}:{}", 1 + newlines(&text[..span.start.min(text.len())])),
         None => place.to_owned(),
@@ -115,7 +130,7 @@ fn parse(place: &str, text: &str) -> Result<File, Error> {
 
 /// Reads the file's text with the edits made.
 fn edit(text: &str, edits: &Edits) -> Result<File, Error> {
-    // parse() has read this text before.
+    // read_file() has read this text before.
     let mut table: toml::Table =
         text.parse().map_err(|e: toml::de::Error| Error::input("scenario", e.message()))?;
     for (field, value) in &edits.set {
@@ -239,6 +254,9 @@ fn find_trace(origin: &Origin, trace: &str, edits: &Edits) -> Result<Arc<Trace>,
         Origin::Disk(path) if !given => {
             let path = path.parent().unwrap_or(Path::new("")).join(trace);
             return read_trace(&path);
+        }
+        Origin::Memory if !given => {
+            return Err(format!("no file \"{trace}\": the scenario is in no folder"));
         }
         _ => return read_trace(Path::new(trace)),
     };

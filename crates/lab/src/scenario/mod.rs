@@ -17,7 +17,7 @@ use narrows_sim::{Scheduler, Source};
 use serde::{Deserialize, Serialize};
 
 pub use file::Bound;
-pub use load::{Edits, Sweep, load};
+pub use load::{Edits, Sweep, load, parse};
 pub use shipped::{Shipped, shipped};
 
 /// A scenario, ready to run.
