@@ -63,6 +63,8 @@ pub struct PathConfig {
 /// segments leave and are taken one by one, as the papers on congestion control assume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpConfig {
+    /// Data is ECN-capable (RFC 3168), so that links may mark it instead of dropping it.
+    pub ecn: bool,
     /// Window laws are paced, at 200 % of a window per round trip in slow start and 120 % after
     /// (Linux's internal pacing, as with `SO_MAX_PACING_RATE` or sch_fq). Laws that give a rate
     /// always are.
@@ -89,7 +91,7 @@ pub struct TcpConfig {
 
 impl Default for TcpConfig {
     fn default() -> Self {
-        TcpConfig { pacing: false, tso: 1, gro: 0, timestamps: Timestamps::Ms }
+        TcpConfig { ecn: false, pacing: false, tso: 1, gro: 0, timestamps: Timestamps::Ms }
     }
 }
 

@@ -82,7 +82,7 @@ impl Packet {
 }
 
 /// A data segment. Byte sequence numbers count from 0 and do not wrap.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
     /// First byte in the subflow's sequence.
     pub seq: u64,
@@ -92,6 +92,10 @@ pub struct Segment {
     pub len: u32,
     /// Timestamp (RFC 7323).
     pub sent: Nanos,
+    /// ECN-capable, as IP says (RFC 3168).
+    pub ect: bool,
+    /// CWR: the sender has reduced its window.
+    pub cwr: bool,
 }
 
 /// An acknowledgement.
@@ -108,6 +112,8 @@ pub struct Ack {
     /// SACK blocks as offsets from `ack`, the newest first; an empty block ends the list. A first
     /// block below `ack`, or inside the second, is a DSACK: that segment came twice (RFC 2883).
     pub sack: [(i32, i32); MAX_SACK_BLOCKS],
+    /// ECE: data that arrived was marked (RFC 3168).
+    pub ece: bool,
 }
 
 impl Ack {
@@ -168,8 +174,12 @@ impl Wire<'_> {
         let size = body.size(self.multipath, path > 0);
         // Eight paths and a bit: connections and UDP flows are numbered apart.
         let udp = u32::from(matches!(body, Body::Udp { .. }));
-        let header =
-            Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn: Ecn::NotEct };
+        let ecn = if matches!(body, Body::Data(Segment { ect: true, .. })) {
+            Ecn::Ect
+        } else {
+            Ecn::NotEct
+        };
+        let header = Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn };
         let mut packet = Packet { flow: self.flow, path: path as u8, id: 0, body };
         if let Some(recorder) = &mut self.recorder {
             recorder.on_send(self.now, header, &mut packet);

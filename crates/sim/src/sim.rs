@@ -148,7 +148,7 @@ impl Sim {
             return;
         }
         self.with_connection(*flow, |connection, wire| {
-            connection.on_packet(usize::from(*path), body, wire);
+            connection.on_packet(usize::from(*path), body, delivery.ce, wire);
         });
     }
 

@@ -89,12 +89,13 @@ impl Connection {
         self.subflows.len()
     }
 
-    /// A packet of one of the two ends arrived at the other.
-    pub fn on_packet(&mut self, path: usize, body: &Body, wire: &mut Wire) {
+    /// A packet of one of the two ends arrived at the other, marked if `ce`.
+    pub fn on_packet(&mut self, path: usize, body: &Body, ce: bool, wire: &mut Wire) {
         match body {
             Body::Data(segment) => {
                 let Subflow { receiver, .. } = &mut self.subflows[path];
-                let due = receiver.on_segment(segment, wire.now, self.multipath, &mut self.data);
+                let due =
+                    receiver.on_segment(segment, ce, wire.now, self.multipath, &mut self.data);
                 if due || self.data.window_opened() {
                     self.acknowledge(path, wire);
                 }

@@ -1,6 +1,7 @@
 //! TCP as Linux does it: one direction of data, a sender and a receiver per subflow.
 
 pub(crate) mod delack;
+pub(crate) mod ecn;
 mod handshake;
 pub(crate) mod limited;
 pub(crate) mod pacing;

@@ -5,9 +5,14 @@ use std::collections::VecDeque;
 use narrows_net::Nanos;
 
 use super::delack::{DelayedAck, QUICK_ACKS};
+use super::ecn::EcnReceiver;
 use crate::mptcp::reassembly::Reassembly;
 use crate::packet::{Ack, MAX_SACK_BLOCKS, Segment};
 use crate::ranges::Ranges;
+
+/// Acknowledgements sent at once when a mark or the news of a reduction arrives: Linux's
+/// tcp_ecn_check_ce().
+const ECN_QUICK_ACKS: u32 = 2;
 
 /// The receiver of one subflow.
 #[derive(Debug, Default)]
@@ -26,6 +31,7 @@ pub(crate) struct Receiver {
     duplicate: Option<(u64, u64)>,
     /// TS.Recent of RFC 7323.
     echo: Nanos,
+    ecn: EcnReceiver,
     pub delack: DelayedAck,
 }
 
@@ -35,17 +41,21 @@ impl Receiver {
         Receiver { delack: DelayedAck::new(gro), ..Receiver::default() }
     }
 
-    /// Takes a segment and hands what is in order to the connection. True if an acknowledgement
-    /// is due at once.
+    /// Takes a segment, marked if `ce`, and hands what is in order to the connection. True if an
+    /// acknowledgement is due at once.
     pub fn on_segment(
         &mut self,
         segment: &Segment,
+        ce: bool,
         now: Nanos,
         multipath: bool,
         data: &mut Reassembly,
     ) -> bool {
-        let Segment { seq, dsn, len, sent } = *segment;
+        let Segment { seq, dsn, len, sent, cwr, .. } = *segment;
         let end = seq + u64::from(len);
+        if (ce || cwr) && self.ecn.on_segment(cwr, ce) {
+            self.delack.enter_quick(ECN_QUICK_ACKS);
+        }
         // RFC 7323, section 4.3: the echo is of the segment that the next ACK acknowledges first,
         // so that the sender's sample contains the delay of the acknowledgement.
         // It never goes back, though an older segment may come later.
@@ -124,6 +134,7 @@ impl Receiver {
             edge: data.advertise(),
             echo: self.echo,
             sack: self.sack(),
+            ece: self.ecn.echo,
         }
     }
 
@@ -154,8 +165,8 @@ mod tests {
 
     fn arrive(receiver: &mut Receiver, data: &mut Reassembly, number: u64) -> Option<Ack> {
         let seq = number * u64::from(MSS);
-        let segment = Segment { seq, dsn: seq, len: MSS, sent: number };
-        receiver.on_segment(&segment, 0, false, data).then(|| receiver.acknowledge(data))
+        let segment = Segment { seq, dsn: seq, len: MSS, sent: number, ..Segment::default() };
+        receiver.on_segment(&segment, false, 0, false, data).then(|| receiver.acknowledge(data))
     }
 
     fn blocks(ack: &Ack) -> Vec<(u64, u64)> {

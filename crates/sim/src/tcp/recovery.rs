@@ -15,6 +15,8 @@ pub(super) enum Phase {
     Open,
     /// Something was SACKed, nothing is lost yet.
     Disorder,
+    /// A mark was reported: the window comes down, nothing is lost.
+    Cwr,
     /// Fast recovery, up to `high_seq`.
     Recovery,
     /// After a timeout, up to `high_seq`.
@@ -78,7 +80,7 @@ impl Sender {
         }
         let lost = self.detect_loss(now);
         let enter = match self.phase {
-            Phase::Open | Phase::Disorder => self.board.lost_out() > 0,
+            Phase::Open | Phase::Disorder | Phase::Cwr => self.board.lost_out() > 0,
             // A retransmission is lost too: the congestion of a new round trip.
             Phase::Loss => lost.retransmissions > 0,
             Phase::Recovery => false,
@@ -178,10 +180,12 @@ impl Sender {
     }
 
     fn enter_recovery(&mut self, now: Nanos, law: &mut Conn) {
-        self.high_seq = self.board.nxt();
-        self.prr.begin(self.cwnd);
+        // A reduction that a mark began goes on: a window of data costs one, and there was reason.
+        if self.phase != Phase::Cwr {
+            self.begin_reduction();
+            self.begin_undo();
+        }
         self.phase = Phase::Recovery;
-        self.begin_undo();
         self.tlp.give_up();
         self.check();
         let out = self.tell(law, EventKind::Recovery, State::Active, now, Event::default());
@@ -241,6 +245,7 @@ impl Sender {
         self.tlp.give_up();
         self.reo_at = NEVER;
         self.phase = Phase::Loss;
+        self.ecn.reduced();
         self.high_seq = self.board.nxt();
         self.check();
         let state = if self.has_failed() { State::Failed } else { State::Active };

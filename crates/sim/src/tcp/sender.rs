@@ -5,6 +5,7 @@ use narrows_laws::{Conn, Event, EventKind, Output, Private, State, flag};
 use narrows_net::{Nanos, RouteId};
 
 use super::NEVER;
+use super::ecn::EcnSender;
 use super::handshake::Handshake;
 use super::limited::{self, WindowUse};
 use super::pacing::Pacer;
@@ -62,6 +63,7 @@ pub(crate) struct Sender {
     pub(super) rto_at: Nanos,
     /// RACK's reordering timer.
     pub(super) reo_at: Nanos,
+    pub(super) ecn: EcnSender,
     /// Bursts and pacing, where there are any.
     pub(super) pacer: Option<Box<Pacer>>,
     /// When the next burst may leave, [`NEVER`] if it may now.
@@ -74,6 +76,8 @@ pub(crate) struct Sender {
     pub(super) timeouts_in_row: u32,
     /// Packets marked lost that the law has not been told of.
     pub(super) untold_lost: u32,
+    /// Packets reported as marked, likewise.
+    pub(super) untold_marked: u32,
     /// Sent something since the use of the window was last looked at.
     pub(super) sent_since: bool,
     /// When data last left.
@@ -109,12 +113,14 @@ impl Sender {
             private: Private::default(),
             rto_at: NEVER,
             reo_at: NEVER,
+            ecn: EcnSender::new(tcp.ecn),
             pacer: bursts.then(|| Box::new(Pacer::new(tcp.pacing, tcp.tso))),
             pace_at: NEVER,
             deferred: false,
             tick: tcp.timestamps.tick(),
             timeouts_in_row: 0,
             untold_lost: 0,
+            untold_marked: 0,
             sent_since: false,
             last_sent: 0,
             delivery_rate: 0,
@@ -180,7 +186,7 @@ impl Sender {
             self.restart(wire.now, law);
         }
         let segment = self.board.send_new(dsn, len, wire.now);
-        self.transmit(segment, wire);
+        self.transmit(segment, true, wire);
         if idle {
             self.rto_at = wire.now + self.rtt.rto();
         }
@@ -205,19 +211,21 @@ impl Sender {
             }
             self.counters.retransmits += 1;
             self.undo.retransmitted(self.timestamp(wire.now));
-            self.transmit(segment, wire);
+            self.transmit(segment, false, wire);
         }
     }
 
-    pub(super) fn transmit(&mut self, segment: Resend, wire: &mut Wire) {
+    pub(super) fn transmit(&mut self, segment: Resend, new: bool, wire: &mut Wire) {
         let Resend { seq, dsn, len } = segment;
-        let body = Body::Data(Segment { seq, dsn, len, sent: self.timestamp(wire.now) });
-        wire.send(self.forward, self.path, body);
+        let sent = self.timestamp(wire.now);
+        let mut segment = Segment { seq, dsn, len, sent, ..Segment::default() };
+        self.ecn.label(&mut segment, new);
+        wire.send(self.forward, self.path, Body::Data(segment));
         self.pace(len, wire.now);
         self.counters.sent_packets += 1;
         self.sent_since = true;
         self.last_sent = wire.now;
-        if self.phase == Phase::Recovery {
+        if self.is_reducing() {
             self.prr.sent();
         }
     }
@@ -226,7 +234,7 @@ impl Sender {
     /// 3.8.6.1).
     pub fn probe_window(&self, wire: &mut Wire) {
         let (seq, sent) = (self.board.una(), self.timestamp(wire.now));
-        let body = Body::Data(Segment { seq, dsn: 0, len: 0, sent });
+        let body = Body::Data(Segment { seq, sent, ..Segment::default() });
         wire.send(self.forward, self.path, body);
     }
 
@@ -266,9 +274,13 @@ impl Sender {
         if self.tlp.is_out() {
             self.on_probe_ack(ack.ack, &told, now, law);
         }
+        self.leave_cwr(now, law);
         let recovery = self.recover(&told, ack.echo, more, now, law);
+        if ack.ece {
+            self.on_echo(&told, now, law);
+        }
         self.rearm_timers(&told, now);
-        let in_recovery = self.phase == Phase::Recovery;
+        let in_recovery = self.is_reducing();
         if told.packets > 0 {
             let mut flags = 0;
             if in_recovery {
@@ -318,8 +330,13 @@ impl Sender {
         }
         let active = law.path(self.path).state == State::Active as u32;
         if active && self.board.packets_out() == 0 {
-            let out = self.tell(law, EventKind::Acked, State::Idle, wire.now, Event::default());
-            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+            let reducing = self.is_reducing();
+            let flags = if reducing { flag::IN_RECOVERY } else { 0 };
+            let event = Event { flags, ..Event::default() };
+            let out = self.tell(law, EventKind::Acked, State::Idle, wire.now, event);
+            if !reducing {
+                (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+            }
         }
     }
 
@@ -398,6 +415,7 @@ impl Sender {
             state: state as u32,
             now_us: now / 1000,
             lost: std::mem::take(&mut self.untold_lost),
+            marked: std::mem::take(&mut self.untold_marked),
             inflight: self.board.in_flight(),
             cwnd: self.cwnd,
             srtt8_us: self.rtt.srtt8_us() as u32,

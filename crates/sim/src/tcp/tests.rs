@@ -347,3 +347,44 @@ fn after_a_retransmission_the_rtt_is_as_fine_as_the_timestamps() {
     assert_eq!(srtt(Timestamps::Ms), RTT);
     assert_eq!(srtt(Timestamps::Us), RTT + 700_000 / 8);
 }
+
+/// Ten packets arrive, each marked: one reduction for all of them, spread over the round trip, and
+/// one new packet says so. It ends when that has arrived; a mark after it is another reduction.
+#[test]
+fn marks_reduce_once_per_window() {
+    let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
+    bench.now += RTT;
+    let marked = |bench: &mut Bench, ack: u64, ece| {
+        bench.now += MS;
+        let told = Ack { ack: ack * u64::from(MSS), echo: bench.now - RTT, ece, ..Ack::default() };
+        bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        bench.push()
+    };
+    let sent: Vec<u64> = (1..=10).map(|ack| marked(&mut bench, ack, true)).collect();
+    assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (5, 5));
+    // Half of what arrives leaves, down to ssthresh, and then as much as arrives.
+    assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 0, 1]);
+    assert_eq!(bench.sender.in_flight(), 5);
+    // What was out when it began has arrived, but not yet the packet that told of it.
+    assert_eq!(marked(&mut bench, 11, false), 1);
+    assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (5, 5));
+    assert_eq!(bench.law.path(0).cwnd, 5);
+    marked(&mut bench, 12, true);
+    assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (2, 2));
+    assert_eq!(bench.sender.counters.retransmits, 0);
+}
+
+/// After a mark, in the same window, a loss: it is repaired, and the window was reduced already.
+#[test]
+fn a_loss_after_a_mark_reduces_no_further() {
+    let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
+    bench.now += 2 * RTT;
+    let told = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    bench.push();
+    for to in 3..=6 {
+        bench.ack(1, 2, to);
+    }
+    assert_eq!(bench.sender.counters.retransmits, 1);
+    assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (5, 5));
+}

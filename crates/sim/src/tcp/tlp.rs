@@ -80,7 +80,7 @@ impl Sender {
             None => {
                 let segment = self.board.resend_last(wire.now);
                 self.counters.retransmits += 1;
-                self.transmit(segment, wire);
+                self.transmit(segment, false, wire);
             }
         }
         self.counters.probes += 1;
