@@ -1,15 +1,11 @@
 //! Small networks and connections for the tests.
 #![allow(dead_code)] // each test file uses a part
 
-mod figure;
-
 use narrows_laws::Control;
 use std::sync::Arc;
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
 use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim, Source};
-
-pub use figure::{figure, within};
 
 pub const MS: Nanos = MILLISECOND;
 pub const S: Nanos = SECOND;

@@ -2,6 +2,7 @@
 //! round trips (RFC 9438, sections 4.2 and 5.1).
 
 use crate::common::*;
+use crate::figure::{figure, within};
 use narrows_net::{Limit, LinkConfig, Loss, Rate, rng};
 use narrows_sim::Sim;
 

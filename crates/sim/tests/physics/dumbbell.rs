@@ -1,6 +1,7 @@
 //! Reno flows over one droptail bottleneck.
 
 use crate::common::*;
+use crate::figure::{figure, within};
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::{ConnectionConfig, Sim};
 

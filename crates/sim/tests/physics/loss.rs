@@ -10,6 +10,7 @@
 //! 1.2247 within 10 %.
 
 use crate::common::*;
+use crate::figure::{figure, within};
 use narrows_net::{LinkConfig, Loss, Rate};
 use narrows_sim::Sim;
 

@@ -6,6 +6,7 @@ mod common;
 
 mod cubic;
 mod dumbbell;
+mod figure;
 mod loss;
 mod rtt;
 mod sharing;

@@ -1,6 +1,7 @@
 //! Two flows of different RTT on one link.
 
 use crate::common::*;
+use crate::figure::{figure, within};
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::Sim;
 

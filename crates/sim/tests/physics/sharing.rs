@@ -1,6 +1,7 @@
 //! What a multipath connection gets.
 
 use crate::common::*;
+use crate::figure::{figure, within};
 use narrows_sim::Sim;
 
 /// Share of a link of 20 Mbit/s, RTT 40 ms, that a connection of two subflows takes beside one
@@ -28,4 +29,49 @@ fn on_a_shared_link_uncoupled_takes_two_shares_of_three_and_coupled_one_of_two()
         let what = format!("2 x {law}: share of a link beside one TCP");
         figure("8", &what, share(law, 4), theory, within(10.0, theory));
     }
+}
+
+/// Mean goodput of a TCP connection and of an MPTCP connection of two subflows, five of each on one
+/// link of 100 Mbit/s, as in the phase-effects experiment: `jitter` at the senders' links.
+fn sharing(law: &str, jitter: Nanos, seed: u64) -> (f64, f64) {
+    let mut sim = Sim::new(seed);
+    let net = Dumbbell::new(&mut sim, 15, 100 * MBIT, 20 * MS, 166, jitter);
+    let mut connections = vec![];
+    for n in 0..10 {
+        let paths = if n < 5 { vec![n] } else { vec![n, n + 5] };
+        let paths = paths.into_iter().map(|sender| net.path(&mut sim, sender)).collect();
+        let mut config = greedy(paths);
+        config.control = control(if n < 5 { "reno" } else { law });
+        config.active = vec![(n as u64 * 10 * MS, u64::MAX)];
+        connections.push(sim.add_connection(config));
+    }
+    let bytes = |sim: &Sim, of: std::ops::Range<usize>| -> f64 {
+        connections[of].iter().map(|&c| sim.connection(c).delivered_bytes as f64).sum()
+    };
+    sim.run_until(10 * S);
+    let before = (bytes(&sim, 0..5), bytes(&sim, 5..10));
+    sim.run_until(60 * S);
+    let mbit = |now: f64, then: f64| (now - then) * 8.0 / 50e6 / 5.0;
+    (mbit(bytes(&sim, 0..5), before.0), mbit(bytes(&sim, 5..10), before.1))
+}
+
+/// What an MPTCP connection gets for each bit of a TCP connection, mean of some seeds.
+fn advantage(law: &str, jitter: Nanos) -> f64 {
+    let ratios = (1..=4).map(|seed| sharing(law, jitter, seed)).map(|(tcp, mptcp)| mptcp / tcp);
+    let mean = ratios.sum::<f64>() / 4.0;
+    println!("{law}, jitter {} us: MPTCP/TCP {mean:.2}", jitter / 1000);
+    mean
+}
+
+/// Phase effects: with exact timing a droptail queue drops by rhythm, not by share of the load,
+/// and coupling does nothing. A jitter of four packet times at the senders (480 us) is enough to
+/// bring back chance.
+#[test]
+fn with_jitter_uncoupled_takes_two_shares_and_coupled_about_one() {
+    let uncoupled = advantage("reno", 480_000);
+    figure("9", "phases: MPTCP/TCP, 2 x reno, jitter 480 us", uncoupled, 2.0, within(10.0, 2.0));
+    let coupled = advantage("lia", 480_000);
+    figure("9", "phases: MPTCP/TCP, 2 x lia, jitter 480 us", coupled, 1.0, within(25.0, 1.0));
+    let exact = advantage("lia", 0);
+    figure("9", "phases: MPTCP/TCP, 2 x lia, no jitter", exact, 2.0, coupled * 1.1..=2.2);
 }

@@ -1,6 +1,7 @@
 //! The first overshoot of slow start.
 
 use crate::common::*;
+use crate::figure::{figure, within};
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::Sim;
 
