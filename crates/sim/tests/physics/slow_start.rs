@@ -33,3 +33,29 @@ fn standard_slow_start_loses_a_whole_pipe() {
         figure("6", &what, overshoot("reno", queue), theory, within(5.0, theory));
     }
 }
+
+/// Longest queue, packets, before the link of 80 Mbit/s, RTT 60 ms (400 packets), while a file of
+/// five windows goes out: 10, 20, 40, 80, 160.
+fn longest_queue(pacing: bool) -> f64 {
+    let mut sim = Sim::new(1);
+    let forward = add(&mut sim, link("narrow", Rate::Constant(80 * MBIT), 30 * MS));
+    let back = add(&mut sim, link("back", Rate::Infinite, 30 * MS));
+    let path = path(&mut sim, &[forward], &[back]);
+    let mut config = file(310 * 1448, vec![path]);
+    config.tcp.pacing = pacing;
+    sim.add_connection(config);
+    sim.run_until(S);
+    sim.network().counters(forward).queue_delay.max() as f64 / 150_000.0
+}
+
+/// Acknowledgements come as fast as the link brought the packets, and each lets two out: of the
+/// last window of 160 the half waits. Paced at twice the window per round trip, 320 packets of the
+/// link's 400, nothing does but the first ten packets, which Linux never paces
+/// (tcp_update_skb_after_send()).
+#[test]
+fn pacing_keeps_the_queue_short() {
+    let unpaced = longest_queue(false);
+    figure("9", "slow start: longest queue, packets, not paced", unpaced, 80.0, 78.0..=82.0);
+    let paced = longest_queue(true);
+    figure("9", "slow start: longest queue, packets, paced", paced, 9.0, 8.0..=10.0);
+}

@@ -1,0 +1,313 @@
+//! Conservation and causality over random networks, flows and events: no packet comes from
+//! nowhere, arrives twice, early or changed; no queue holds more than its limit; no link
+//! transmits faster than its rate; and at every time all sums match, at each link and end to end.
+
+mod common;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use common::*;
+use narrows_net::{Ecn, GilbertElliott, Limit, LinkConfig, LinkId, Loss, Nanos, Rate, Trace};
+use narrows_sim::capture::{Captured, Flow, Point};
+use narrows_sim::topology::FatTree;
+use narrows_sim::{
+    ConnectionConfig, ConnectionStats, PathConfig, Scheduler, Sim, SizeDist, Source, TcpConfig,
+    UdpConfig,
+};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+fn any_loss() -> impl Strategy<Value = Loss> {
+    let bursts = (0.0..0.05, 0.05..1.0).prop_map(|(good_to_bad, bad_to_good)| {
+        Loss::GilbertElliott(GilbertElliott { good_to_bad, bad_to_good, ..Default::default() })
+    });
+    prop_oneof![6 => Just(Loss::None), 1 => (0.0..0.2).prop_map(Loss::Random), 1 => bursts]
+}
+
+fn any_link() -> impl Strategy<Value = LinkConfig> {
+    let trace = Arc::new(Trace::parse(b"0\n3\n3\n4\n9\n", "test").unwrap());
+    let rate = prop_oneof![
+        1 => Just(Rate::Infinite),
+        4 => (MBIT..200 * MBIT).prop_map(Rate::Constant),
+        1 => Just(Rate::Trace(trace)),
+    ];
+    let limit = prop_oneof![
+        Just(Limit::Unlimited),
+        (1_u32..100).prop_map(Limit::Packets),
+        (1_000_u64..100_000).prop_map(Limit::Bytes),
+        (MS..50 * MS).prop_map(Limit::Time),
+    ];
+    let jitter = prop_oneof![Just(0), 0..10 * MS];
+    let mtu = select(vec![576_u32, 1500, 1500, 9000]);
+    (rate, 2 * MS..50 * MS, jitter, any_loss(), limit, mtu).prop_map(
+        |(rate, delay, jitter, loss, limit, mtu)| LinkConfig {
+            name: "any".into(),
+            rate,
+            delay,
+            jitter,
+            loss,
+            limit,
+            mtu,
+        },
+    )
+}
+
+/// Links, and how routes are found: any sequence of links, which may cross one twice, or a random
+/// shortest path through a fat tree of 16 hosts.
+#[derive(Clone, Debug)]
+enum Topology {
+    Any(Vec<LinkConfig>),
+    FatTree(LinkConfig),
+}
+
+impl Topology {
+    fn build(&self, sim: &mut Sim) {
+        match self {
+            Topology::Any(links) => links.iter().for_each(|link| _ = add(sim, link.clone())),
+            Topology::FatTree(link) => {
+                (0..FatTree::new(4).unwrap().links()).for_each(|_| _ = add(sim, link.clone()));
+            }
+        }
+    }
+
+    /// A way there and one back.
+    fn path(&self, sim: &mut Sim, [there, back]: &[Vec<Index>; 2]) -> PathConfig {
+        let [forward, reverse] = match self {
+            Topology::Any(links) => [there, back].map(|way| {
+                way.iter().map(|i| LinkId(i.index(links.len()) as u32)).collect::<Vec<_>>()
+            }),
+            Topology::FatTree(_) => {
+                let tree = FatTree::new(4).unwrap();
+                let from = there[0].index(16) as u32;
+                let to = (from + 1 + back[0].index(15) as u32) % 16;
+                let index = there[0].index(tree.paths(from, to) as usize) as u32;
+                [(from, to), (to, from)].map(|(from, to)| {
+                    tree.path(from, to, index).into_iter().map(LinkId).collect::<Vec<_>>()
+                })
+            }
+        };
+        path(sim, &forward, &reverse)
+    }
+}
+
+fn any_topology() -> impl Strategy<Value = Topology> {
+    prop_oneof![
+        prop::collection::vec(any_link(), 1..8).prop_map(Topology::Any),
+        any_link().prop_map(Topology::FatTree),
+    ]
+}
+
+fn any_source() -> impl Strategy<Value = Source> {
+    let size = SizeDist::Exponential { mean: 700.0, min: 50, max: 3000 };
+    let on_off = Source::OnOff { pps: 500.0, size, on_mean_s: 0.2, on_shape: 1.5, off_mean_s: 0.2 };
+    prop_oneof![
+        3 => Just(Source::Greedy),
+        2 => (1_u64..1_000_000).prop_map(|bytes| Source::File { bytes }),
+        1 => Just(Source::Rate { mean_pps: 300.0, size }),
+        1 => Just(on_off),
+    ]
+}
+
+fn any_tcp() -> impl Strategy<Value = TcpConfig> {
+    (any::<bool>(), select(vec![1_u32, 1, 8, 44]), select(vec![0, 0, 50_000]), any::<bool>())
+        .prop_map(|(pacing, tso, gro, us)| TcpConfig {
+            pacing,
+            tso,
+            gro,
+            timestamps: if us { narrows_sim::Timestamps::Us } else { narrows_sim::Timestamps::Ms },
+        })
+}
+
+#[derive(Clone, Debug)]
+struct Connect {
+    ways: Vec<[Vec<Index>; 2]>,
+    law: &'static str,
+    scheduler: Scheduler,
+    source: Source,
+    tcp: TcpConfig,
+    start: Nanos,
+    stop: Nanos,
+    buffer: u64,
+}
+
+fn any_way() -> impl Strategy<Value = [Vec<Index>; 2]> {
+    prop::array::uniform2(prop::collection::vec(any::<Index>(), 1..4))
+}
+
+fn any_connection() -> impl Strategy<Value = Connect> {
+    (
+        prop::collection::vec(any_way(), 1..5),
+        select(vec!["reno", "cubic", "lia", "olia", "balia"]),
+        select(vec![Scheduler::MinRtt, Scheduler::RoundRobin]),
+        any_source(),
+        any_tcp(),
+        (0..S / 2, 0..4 * S),
+        10_000_u64..300_000,
+    )
+        .prop_map(|(ways, law, scheduler, source, tcp, (start, length), buffer)| Connect {
+            ways,
+            law,
+            scheduler,
+            source,
+            tcp,
+            start,
+            stop: start + length,
+            buffer,
+        })
+}
+
+/// What hosts sent, by flow, path, direction and identification, and links and hosts saw.
+#[derive(Default)]
+struct Ledger {
+    underway: HashMap<(Flow, usize, bool, u16), Captured>,
+    sent: u64,
+    received: u64,
+    /// Packets and bytes, by link.
+    crossed: HashMap<LinkId, (u64, u64)>,
+    time: Nanos,
+}
+
+impl Ledger {
+    fn enter(&mut self, packet: &Captured) {
+        assert!(packet.time >= self.time, "back in time: {packet:?}");
+        self.time = packet.time;
+        let key = (packet.flow, packet.path, packet.forward, packet.id);
+        let leaves = match packet.point {
+            Point::Link(link) => {
+                let (packets, bytes) = self.crossed.entry(link).or_default();
+                *packets += 1;
+                *bytes += u64::from(packet.size);
+                self.same(packet, self.underway.get(&key));
+                return;
+            }
+            Point::Sender(_) => packet.forward,
+            Point::Receiver(_) => !packet.forward,
+        };
+        if leaves {
+            self.sent += 1;
+            self.underway.insert(key, *packet);
+        } else {
+            self.received += 1;
+            let original = self.underway.remove(&key);
+            self.same(packet, original.as_ref());
+        }
+    }
+
+    /// The packet is one that was sent, before, and it has not changed on its way but for a mark.
+    fn same(&self, seen: &Captured, original: Option<&Captured>) {
+        let Some(original) = original else { panic!("from nowhere, or twice: {seen:?}") };
+        assert!(seen.time > original.time, "{seen:?} of {original:?}");
+        assert_eq!((seen.size, seen.echo), (original.size, original.echo));
+        assert_eq!(format!("{:?}", seen.body), format!("{:?}", original.body));
+        let marked = original.ecn == Ecn::Ect && seen.ecn == Ecn::Ce;
+        assert!(seen.ecn == original.ecn || marked, "{seen:?} of {original:?}");
+    }
+
+    /// What the links count is what was seen, and all sums match.
+    fn balance(&self, sim: &Sim) {
+        let network = sim.network();
+        assert!(network.is_conserved());
+        let mut dropped = 0;
+        for link in network.links() {
+            let counters = network.counters(link);
+            dropped += counters.dropped();
+            let crossed = self.crossed.get(&link).copied().unwrap_or_default();
+            assert_eq!(crossed, (counters.sent, counters.bytes_sent), "{link:?}");
+            let config = network.config(link);
+            if let Rate::Constant(bits) = config.rate {
+                // What has arrived left its queue at least a delay ago.
+                let most = bits as f64 / 8e9 * self.time.saturating_sub(config.delay) as f64;
+                assert!(counters.bytes_sent as f64 <= most + 1.0, "{link:?} is faster than it can");
+            }
+            let packets = network.queue_packets(link, sim.now());
+            let bytes = network.queue_bytes(link, sim.now());
+            match config.limit {
+                Limit::Packets(limit) => assert!(packets <= limit as usize, "{link:?}"),
+                Limit::Bytes(limit) => assert!(bytes <= limit, "{link:?}"),
+                Limit::Time(_) | Limit::Unlimited => {}
+            }
+        }
+        assert_eq!(self.sent, self.received + dropped + network.packets() as u64);
+    }
+}
+
+/// A connection delivers nothing that was not sent, and takes nothing back.
+fn goes_on(before: &ConnectionStats, after: &ConnectionStats, mss: u64) {
+    assert!(after.delivered_bytes >= before.delivered_bytes, "{before:?} {after:?}");
+    let segments: u64 = after.paths.iter().map(|path| path.sent_packets).sum();
+    assert!(after.delivered_bytes <= segments * mss, "{after:?}");
+    for (before, after) in before.paths.iter().zip(&after.paths) {
+        assert!(after.delivered_bytes >= before.delivered_bytes, "{before:?} {after:?}");
+        assert!(after.delivered_bytes <= after.sent_packets * mss, "{after:?}");
+        assert!(u64::from(after.inflight) <= after.sent_packets, "{after:?}");
+        assert!(after.retransmits <= after.sent_packets, "{after:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 150,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn nothing_comes_from_nowhere_and_all_sums_match(
+        topology in any_topology(),
+        connections in prop::collection::vec(any_connection(), 1..5),
+        udp in prop::collection::vec(any_way(), 0..3),
+        steps in prop::collection::vec(1..500 * MS, 5..12),
+        seed in any::<u64>(),
+    ) {
+        let mut sim = Sim::new(seed);
+        topology.build(&mut sim);
+        let mut flows = vec![];
+        let mut ids = vec![];
+        for connect in &connections {
+            let paths = connect.ways.iter().map(|ways| topology.path(&mut sim, ways)).collect();
+            let config = ConnectionConfig {
+                control: control(connect.law),
+                scheduler: connect.scheduler,
+                tcp: connect.tcp,
+                source: connect.source,
+                active: vec![(connect.start, connect.stop)],
+                send_buffer: connect.buffer,
+                recv_buffer: connect.buffer,
+                ..greedy(paths)
+            };
+            ids.push(sim.add_connection(config));
+            flows.push(Flow::Connection(*ids.last().unwrap()));
+        }
+        for way in &udp {
+            let route = topology.path(&mut sim, way).forward;
+            let source = Source::Rate { mean_pps: 200.0, size: SizeDist::Uniform { min: 40, max: 2000 } };
+            let config = UdpConfig { name: "udp".into(), route, source, active: vec![(0, S)] };
+            flows.push(Flow::Udp(sim.add_udp(config)));
+        }
+        let links: Vec<LinkId> = sim.network().links().collect();
+        let ends = flows.iter().flat_map(|&flow| [Point::Sender(flow), Point::Receiver(flow)]);
+        ends.chain(links.into_iter().map(Point::Link)).for_each(|point| sim.capture(point));
+
+        let mut ledger = Ledger::default();
+        let stats = |sim: &Sim| ids.iter().map(|&id| sim.connection(id)).collect::<Vec<_>>();
+        let mut before = stats(&sim);
+        for step in steps {
+            let now = sim.now() + step;
+            sim.run_until(now);
+            assert_eq!(sim.now(), now);
+            let captured: Vec<_> = sim.drain_captured().collect();
+            captured.iter().for_each(|packet| ledger.enter(packet));
+            ledger.balance(&sim);
+            let after = stats(&sim);
+            before.iter().zip(&after).for_each(|(before, after)| goes_on(before, after, 9000));
+            before = after;
+        }
+        for flow in flows {
+            if let Flow::Udp(id) = flow {
+                let counted = sim.udp(id);
+                prop_assert!(counted.received_packets <= counted.sent_packets);
+            }
+        }
+    }
+}
