@@ -13,7 +13,7 @@ use narrows_sim::capture::{Captured, Flow, Point};
 use narrows_sim::topology::FatTree;
 use narrows_sim::{
     ConnectionConfig, ConnectionStats, PathConfig, Scheduler, Sim, SizeDist, Source, TcpConfig,
-    UdpConfig,
+    Timestamps, UdpConfig,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -110,13 +110,11 @@ fn any_source() -> impl Strategy<Value = Source> {
 }
 
 fn any_tcp() -> impl Strategy<Value = TcpConfig> {
-    (any::<bool>(), select(vec![1_u32, 1, 8, 44]), select(vec![0, 0, 50_000]), any::<bool>())
-        .prop_map(|(pacing, tso, gro, us)| TcpConfig {
-            pacing,
-            tso,
-            gro,
-            timestamps: if us { narrows_sim::Timestamps::Us } else { narrows_sim::Timestamps::Ms },
-        })
+    let timestamps = select(vec![Timestamps::Us, Timestamps::Ms]);
+    let (tso, gro) = (select(vec![1_u32, 1, 8, 44]), select(vec![0, 0, 50_000]));
+    (any::<bool>(), any::<bool>(), tso, gro, timestamps).prop_map(
+        |(ecn, pacing, tso, gro, timestamps)| TcpConfig { ecn, pacing, tso, gro, timestamps },
+    )
 }
 
 #[derive(Clone, Debug)]
