@@ -366,11 +366,8 @@ impl Build {
             (kind, Some(control)) => {
                 let mut paths = Vec::new();
                 for path in &flow.paths {
-                    paths.push(PathConfig {
-                        name: path.name.clone(),
-                        forward: self.forward(path)?,
-                        reverse: self.reverse(path)?,
-                    });
+                    let (forward, reverse) = (self.forward(path)?, self.reverse(path)?);
+                    paths.push(PathConfig::new(path.name.clone(), forward, reverse));
                 }
                 Handle::Connection(self.sim.add_connection(ConnectionConfig {
                     name: flow.name.clone(),

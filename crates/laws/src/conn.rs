@@ -69,11 +69,16 @@ impl Conn {
             cwnd: line.cwnd,
             ssthresh: line.ssthresh,
             pacing_rate: line.pacing_rate,
-            advice: match line.advice {
-                1 => Advice::Backup,
-                2 => Advice::Close,
-                _ => Advice::None,
-            },
+            advice: self.advice(path),
+        }
+    }
+
+    /// What the law last asked about path `i`. Panics if `i` is not below [`MAX_PATHS`].
+    pub fn advice(&self, i: usize) -> Advice {
+        match self.raw.path[i].advice {
+            1 => Advice::Backup,
+            2 => Advice::Close,
+            _ => Advice::None,
         }
     }
 

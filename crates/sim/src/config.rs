@@ -10,8 +10,10 @@ pub struct ConnectionConfig {
     pub name: String,
     /// MPTCP (RFC 8684) if set, plain TCP (one path) otherwise.
     pub multipath: bool,
-    /// The paths. The first carries the connection's handshake, the others join (fullmesh).
+    /// The paths. The first carries the connection's handshake.
     pub paths: Vec<PathConfig>,
+    /// Which subflows join; without meaning for plain TCP.
+    pub path_manager: PathManager,
     /// Congestion control: law, detector and slow start.
     pub control: Control,
     /// Which subflow sends the next segment; without meaning for plain TCP.
@@ -37,6 +39,7 @@ impl Default for ConnectionConfig {
             name: String::new(),
             multipath: false,
             paths: Vec::new(),
+            path_manager: PathManager::default(),
             control: Control::RENO,
             scheduler: Scheduler::default(),
             tcp: TcpConfig::default(),
@@ -57,6 +60,19 @@ pub struct PathConfig {
     pub forward: RouteId,
     /// Route of acknowledgements, receiver to sender.
     pub reverse: RouteId,
+    /// Joins with the flag B: carries data only while no regular path can (RFC 8684, section
+    /// 3.3.8).
+    pub backup: bool,
+    /// A middlebox on this path removes the options of MPTCP: the connection falls back to TCP if
+    /// this is its first path (RFC 8684, section 3.7), and otherwise the join fails.
+    pub strips_mptcp: bool,
+}
+
+impl PathConfig {
+    /// A regular path without middleboxes.
+    pub fn new(name: impl Into<String>, forward: RouteId, reverse: RouteId) -> PathConfig {
+        PathConfig { name: name.into(), forward, reverse, backup: false, strips_mptcp: false }
+    }
 }
 
 /// What a TCP end point does beyond what all do. The default is Linux's (without sch_fq), but that
@@ -118,14 +134,31 @@ impl Timestamps {
     }
 }
 
-/// The rule that gives each new segment to a subflow with room in its congestion window.
+/// Which subflows a connection opens once it is fully established (Linux: after the first
+/// acknowledgement in data sequence).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathManager {
+    /// One on each path.
+    #[default]
+    Fullmesh,
+    /// So many (1 to 8) on the only path of the configuration, told apart by their ports.
+    Ndiffports(u8),
+}
+
+/// The rule that gives data to subflows. Each uses backup paths only while no regular path works,
+/// and none that makes no progress while others do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduler {
-    /// The subflow with the lowest smoothed RTT.
+    /// As Linux: up to 64 kB to the subflow that would be the first to have sent all it holds, as
+    /// far as its send buffer has room. What a subflow holds may wait for its window.
     #[default]
+    Linux,
+    /// Each segment to the subflow with the lowest smoothed RTT that has room in its window.
     MinRtt,
-    /// Each subflow in turn.
+    /// Each segment to the next subflow in turn that has room in its window.
     RoundRobin,
+    /// Each segment on every subflow, unless it was acknowledged before that had room.
+    Redundant,
 }
 
 /// What an application sends.

@@ -22,11 +22,8 @@
 //!         })
 //!     };
 //!     let (there, back) = (link(Rate::Constant(10_000_000))?, link(Rate::Infinite)?);
-//!     paths.push(PathConfig {
-//!         name: name.into(),
-//!         forward: sim.add_route(&[there])?,
-//!         reverse: sim.add_route(&[back])?,
-//!     });
+//!     let (forward, reverse) = (sim.add_route(&[there])?, sim.add_route(&[back])?);
+//!     paths.push(PathConfig::new(name, forward, reverse));
 //! }
 //! let connection = sim.add_connection(ConnectionConfig {
 //!     name: "download".into(),
@@ -69,9 +66,9 @@ pub mod topology;
 mod udp;
 
 pub use config::{
-    ConnId, ConnectionConfig, PathConfig, Scheduler, SizeDist, Source, TcpConfig, Timestamps,
-    UdpConfig, UdpId,
+    ConnId, ConnectionConfig, PathConfig, PathManager, Scheduler, SizeDist, Source, TcpConfig,
+    Timestamps, UdpConfig, UdpId,
 };
 pub use packet::{Ack, Body, Packet, Segment};
 pub use sim::Sim;
-pub use stats::{ConnectionStats, PathStats, UdpStats};
+pub use stats::{ConnectionStats, HeadOfLine, PathStats, UdpStats};

@@ -31,6 +31,8 @@ pub struct Packet {
     pub(crate) flow: u32,
     /// Path of the connection.
     pub(crate) path: u8,
+    /// How many paths were removed from that place before.
+    pub(crate) generation: u8,
     /// IPv4's identification, given by the recorder if there is one.
     pub(crate) id: u16,
     pub(crate) body: Body,
@@ -164,6 +166,8 @@ pub(crate) struct Wire<'a> {
     pub flow: u32,
     /// Headers of MPTCP instead of TCP.
     pub multipath: bool,
+    /// Generation of each path, a byte each.
+    pub generations: u64,
     pub network: &'a mut Network<Packet>,
     pub recorder: Option<&'a mut Recorder>,
 }
@@ -171,7 +175,9 @@ pub(crate) struct Wire<'a> {
 impl Wire<'_> {
     /// Sends a packet.
     pub fn send(&mut self, route: RouteId, path: usize, body: Body) {
-        let size = body.size(self.multipath, path > 0);
+        let generation = self.generations.to_le_bytes()[path];
+        // Only the first path of all does not join.
+        let size = body.size(self.multipath, path > 0 || generation > 0);
         // Eight paths and a bit: connections and UDP flows are numbered apart.
         let udp = u32::from(matches!(body, Body::Udp { .. }));
         let ecn = if matches!(body, Body::Data(Segment { ect: true, .. })) {
@@ -180,7 +186,7 @@ impl Wire<'_> {
             Ecn::NotEct
         };
         let header = Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn };
-        let mut packet = Packet { flow: self.flow, path: path as u8, id: 0, body };
+        let mut packet = Packet { flow: self.flow, path: path as u8, generation, id: 0, body };
         if let Some(recorder) = &mut self.recorder {
             recorder.on_send(self.now, header, &mut packet);
         }

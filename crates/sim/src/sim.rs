@@ -5,13 +5,14 @@ use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, Rou
 
 use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
-use crate::mptcp::connection::{Connection, PathSetup};
+use crate::mptcp::connection::Connection;
+use crate::mptcp::subflow::PathSetup;
 use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER, Wire};
 use crate::source::Generator;
 use crate::stats::{ConnectionStats, UdpStats};
 use crate::tcp::NEVER;
 use crate::udp::Udp;
-use crate::{ConnId, ConnectionConfig, Source, UdpConfig, UdpId};
+use crate::{ConnId, ConnectionConfig, PathConfig, PathManager, Source, UdpConfig, UdpId};
 
 /// So many events at one time are an endless loop, and the run is ended. Ten thousand connections
 /// that each send a window of a thousand packets over a link of infinite rate need fewer.
@@ -66,19 +67,21 @@ impl Sim {
     /// Adds a connection.
     ///
     /// # Panics
-    /// If it has no path, more than eight, or several without being multipath; if the MTU of a
-    /// route has no room for headers; if an interval starts in the past.
+    /// If it has no path, more than eight, or several without being multipath or with a path
+    /// manager that makes several of one; if the MTU of a route has no room for headers; if an
+    /// interval starts in the past.
     pub fn add_connection(&mut self, config: ConnectionConfig) -> ConnId {
-        let name = &config.name;
-        let most = if config.multipath { MAX_PATHS } else { 1 };
-        assert!((1..=most).contains(&config.paths.len()), "{name}: 1 to {most} paths");
-        let header = if config.multipath { MPTCP_HEADER } else { TCP_HEADER };
-        let setup = |path: &crate::PathConfig| {
-            let mtu = self.network.route_mtu(path.forward);
-            assert!(mtu > header, "{name}: an MTU of {mtu} has no room for data");
-            PathSetup { forward: path.forward, reverse: path.reverse, mss: mtu - header }
+        let (most, copies) = match config.path_manager {
+            _ if !config.multipath => (1, 1),
+            PathManager::Fullmesh => (MAX_PATHS, 1),
+            PathManager::Ndiffports(subflows) => (1, usize::from(subflows)),
         };
-        let paths: Vec<PathSetup> = config.paths.iter().map(setup).collect();
+        let name = &config.name;
+        assert!((1..=most).contains(&config.paths.len()), "{name}: 1 to {most} paths");
+        assert!((1..=MAX_PATHS).contains(&copies), "{name}: 1 to {MAX_PATHS} subflows");
+        let setup = |path: &PathConfig| self.path_setup(path, config.multipath);
+        let mut paths: Vec<PathSetup> = config.paths.iter().map(setup).collect();
+        paths.resize(paths.len() + copies - 1, paths[0]);
         let number = self.connections.len() as u32;
         let generator = self.generator(config.source, &config.active, 2 * u64::from(number));
         let connection = Connection::new(&config, &paths, generator);
@@ -86,6 +89,39 @@ impl Sim {
         self.connections.push(connection);
         self.armed.push([NEVER; MAX_PATHS]);
         ConnId(number)
+    }
+
+    fn path_setup(&self, path: &PathConfig, multipath: bool) -> PathSetup {
+        let PathConfig { name, forward, reverse, backup, strips_mptcp } = path;
+        let header = if multipath { MPTCP_HEADER } else { TCP_HEADER };
+        let mtu = self.network.route_mtu(*forward);
+        assert!(mtu > header, "{name}: an MTU of {mtu} has no room for data");
+        PathSetup {
+            forward: *forward,
+            reverse: *reverse,
+            mss: mtu - header,
+            backup: *backup,
+            strips_mptcp: *strips_mptcp,
+        }
+    }
+
+    /// The address of a path of a connection is lost at this moment: both ends drop its subflow,
+    /// if it has one, and the data outstanding goes out on others. A connection without any path
+    /// waits for a new one. (The peer would learn it from RM_ADDR, RFC 8684, section 3.4.2, half a
+    /// round trip later.) False if there is no such path.
+    pub fn remove_path(&mut self, connection: ConnId, path: usize) -> bool {
+        self.with_connection(connection.0, |c, wire| c.remove_path(path, wire))
+    }
+
+    /// A connection of MPTCP gets one more path, which joins as soon as it may. Returns its number
+    /// in [`ConnectionStats::paths`]: that of a path that was removed, if there is one. None if it
+    /// has eight paths already, or is plain TCP.
+    ///
+    /// # Panics
+    /// If the MTU of the route has no room for headers.
+    pub fn add_path(&mut self, connection: ConnId, path: &PathConfig) -> Option<usize> {
+        let setup = self.path_setup(path, true);
+        self.with_connection(connection.0, |c, wire| c.add_path(&setup, wire))
     }
 
     /// Adds a UDP flow.
@@ -142,13 +178,13 @@ impl Sim {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_delivery(delivery);
         }
-        let Packet { flow, path, body, .. } = &delivery.payload;
-        if let Body::Udp { .. } = body {
-            self.udp[*flow as usize].on_packet(delivery.size);
+        let packet = &delivery.payload;
+        if let Body::Udp { .. } = packet.body {
+            self.udp[packet.flow as usize].on_packet(delivery.size);
             return;
         }
-        self.with_connection(*flow, |connection, wire| {
-            connection.on_packet(usize::from(*path), body, delivery.ce, wire);
+        self.with_connection(packet.flow, |connection, wire| {
+            connection.on_packet(packet, delivery.ce, wire);
         });
     }
 
@@ -174,7 +210,8 @@ impl Sim {
             Target::Udp(flow) => {
                 let network = &mut self.network;
                 let recorder = self.recorder.as_deref_mut();
-                let mut wire = Wire { now: self.now, flow, multipath: false, network, recorder };
+                let (now, multipath, generations) = (self.now, false, 0);
+                let mut wire = Wire { now, flow, multipath, generations, network, recorder };
                 let next = self.udp[flow as usize].on_source(&mut wire);
                 self.timers.set(next, target);
             }
@@ -188,10 +225,14 @@ impl Sim {
         act: impl FnOnce(&mut Connection, &mut Wire) -> R,
     ) -> R {
         let connection = &mut self.connections[flow as usize];
-        let multipath = connection.is_multipath();
-        let recorder = self.recorder.as_deref_mut();
-        let mut wire =
-            Wire { now: self.now, flow, multipath, network: &mut self.network, recorder };
+        let mut wire = Wire {
+            now: self.now,
+            flow,
+            multipath: connection.is_multipath(),
+            generations: connection.generations(),
+            network: &mut self.network,
+            recorder: self.recorder.as_deref_mut(),
+        };
         let result = act(connection, &mut wire);
         for (path, armed) in self.armed[flow as usize][..connection.paths()].iter_mut().enumerate()
         {

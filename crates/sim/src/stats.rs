@@ -1,5 +1,6 @@
 //! What a simulation tells about its connections and flows. Counters count from the start.
 
+use narrows_laws::State;
 use narrows_net::Nanos;
 
 /// State and counters of a connection.
@@ -15,15 +16,43 @@ pub struct ConnectionStats {
     pub retransmits: u64,
     /// Expiries of the retransmission timer, over all paths.
     pub timeouts: u64,
-    /// Segments sent on another path than their first, after a timeout there.
+    /// Segments of data that had been given to a subflow before: the connection sent them again,
+    /// as one subflow failed or closed or made no progress.
     pub reinjections: u64,
-    /// Per path, in the order of the configuration.
+    /// The peer or a middlebox does not let MPTCP pass: this is plain TCP over the first path.
+    pub fallback: bool,
+    /// Subflows that were refused.
+    pub failed_joins: u32,
+    /// What order costs.
+    pub head_of_line: HeadOfLine,
+    /// Per path, in the order of the configuration; a path that is removed stays until another is
+    /// added in its place.
     pub paths: Vec<PathStats>,
 }
 
-/// State and counters of a path.
+/// How long data of MPTCP waits at the receiver for earlier data: from the arrival of a segment
+/// until it and all before it can be handed to the application. What several subflows brought
+/// counts the first time. Plain TCP's is not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadOfLine {
+    /// Segments handed on.
+    pub packets: u64,
+    /// Those that waited.
+    pub waited: u64,
+    /// Mean over all segments.
+    pub mean: Nanos,
+    /// 95th percentile over all segments; off by at most 1/32.
+    pub p95: Nanos,
+    /// The longest.
+    pub max: Nanos,
+}
+
+/// State of a path, and counters over all the paths that had this place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathStats {
+    /// What the law was last told; [`State::Free`] before the handshake is done and after the path
+    /// was removed.
+    pub state: State,
     /// Payload bytes newly acknowledged, cumulatively or selectively.
     pub delivered_bytes: u64,
     /// Segments sent again.

@@ -38,11 +38,8 @@ pub fn build() -> Built {
                     ..LinkConfig::default()
                 };
                 let access = add(&mut sim, access);
-                PathConfig {
-                    name: String::new(),
-                    forward: sim.add_route(&[access, bottleneck]).expect("a valid route"),
-                    reverse: sim.add_route(&[back]).expect("a valid route"),
-                }
+                let forward = sim.add_route(&[access, bottleneck]).expect("a valid route");
+                PathConfig::new("", forward, sim.add_route(&[back]).expect("a valid route"))
             };
             let paths = bottlenecks.map(path).into();
             sim.add_connection(ConnectionConfig {
@@ -69,7 +66,7 @@ pub fn idle_bytes(subflows: usize) -> u64 {
     let link = LinkConfig { delay: MILLISECOND, ..LinkConfig::default() };
     let link = add(&mut sim, link);
     let route = sim.add_route(&[link]).expect("a valid route");
-    let path = PathConfig { name: String::new(), forward: route, reverse: route };
+    let path = PathConfig::new("", route, route);
     let before = memory::now();
     for n in 0..CONNECTIONS {
         // One after another, so that packets in flight are few.

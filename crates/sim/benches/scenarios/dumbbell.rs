@@ -47,11 +47,8 @@ pub fn build(case: &Dumbbell) -> Built {
             let (out, deliver) = (access(jitter), access(0));
             let (back, home) = (access(0), access(0));
             let mut route = |links: [LinkId; 3]| sim.add_route(&links).expect("a valid route");
-            let path = PathConfig {
-                name: "path".into(),
-                forward: route([out, bottleneck[0], deliver]),
-                reverse: route([back, bottleneck[1], home]),
-            };
+            let forward = route([out, bottleneck[0], deliver]);
+            let path = PathConfig::new("path", forward, route([back, bottleneck[1], home]));
             sim.add_connection(ConnectionConfig {
                 name: format!("flow {n}"),
                 paths: vec![path],

@@ -49,11 +49,9 @@ pub fn build(k: u32, milliseconds: u64) -> Built {
                 let path: Vec<LinkId> = path.into_iter().map(|n| links[n as usize]).collect();
                 sim.add_route(&path).expect("a valid route")
             };
-            let paths = chosen.into_iter().map(|index| PathConfig {
-                name: String::new(),
-                forward: route(from, to, index),
-                reverse: route(to, from, index),
-            });
+            let paths = chosen
+                .into_iter()
+                .map(|index| PathConfig::new("", route(from, to, index), route(to, from, index)));
             let paths = paths.collect();
             sim.add_connection(ConnectionConfig {
                 name: format!("host {from}"),

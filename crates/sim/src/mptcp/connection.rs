@@ -1,54 +1,52 @@
 //! A connection: both ends, their subflows, and the law that couples them.
 
-use narrows_laws::Conn;
-use narrows_net::{Nanos, RouteId};
+use narrows_laws::{Conn, State};
+use narrows_net::Nanos;
 
 use super::reassembly::Reassembly;
-use super::scheduler;
-use super::stream::{Chunk, Stream};
-use crate::packet::{Body, Wire};
+use super::scheduler::Lane;
+use super::stream::Stream;
+use super::subflow::{PathSetup, Subflow};
+use crate::packet::{Body, Packet, Wire};
 use crate::source::{Generator, Write};
 use crate::stats::{ConnectionStats, PathStats};
 use crate::tcp::NEVER;
-use crate::tcp::receiver::Receiver;
-use crate::tcp::sender::Sender;
-use crate::{Scheduler, Source};
-
-/// A subflow: its sender at one end, its receiver at the other.
-#[derive(Debug)]
-struct Subflow {
-    sender: Sender,
-    receiver: Receiver,
-    reverse: RouteId,
-}
-
-/// What a new subflow is told.
-pub(crate) struct PathSetup {
-    pub forward: RouteId,
-    pub reverse: RouteId,
-    pub mss: u32,
-}
+use crate::{Scheduler, Source, TcpConfig};
 
 /// A connection, from application to application.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    multipath: bool,
-    scheduler: Scheduler,
+    pub(super) multipath: bool,
+    pub(super) fallback: bool,
+    pub(super) scheduler: Scheduler,
+    pub(super) tcp: TcpConfig,
     source: Source,
     generator: Generator,
-    law: Conn,
-    subflows: Vec<Subflow>,
-    stream: Stream,
+    pub(super) law: Conn,
+    /// By slot, which is also the law's.
+    pub(super) subflows: Vec<Subflow>,
+    /// What the scheduler sees of them; empty for plain TCP.
+    pub(super) lanes: Vec<Lane>,
+    /// The subflows that the scheduler may use, as bits.
+    pub(super) usable: u8,
+    /// Generation of each slot, a byte each.
+    pub(super) generations: u64,
+    pub(super) stream: Stream,
     data: Reassembly,
     /// The subflow that sent last.
-    last: usize,
-    opened: bool,
-    established: Option<Nanos>,
+    pub(super) last: usize,
+    pub(super) opened: bool,
+    pub(super) established: Option<Nanos>,
+    /// Data was acknowledged: subflows may join (RFC 8684, section 3.1).
+    pub(super) fully_established: bool,
     completed: Option<Nanos>,
-    reinjections: u64,
+    pub(super) reinjections: u64,
+    pub(super) failed_joins: u32,
     /// Persist timer: when to ask for the window.
-    probe_at: Nanos,
-    probes: u32,
+    pub(super) probe_at: Nanos,
+    pub(super) probes: u32,
+    /// Retransmission timer of the connection.
+    pub(super) rtx_at: Nanos,
 }
 
 impl Connection {
@@ -57,32 +55,42 @@ impl Connection {
         paths: &[PathSetup],
         generator: Generator,
     ) -> Self {
-        let subflow = |(path, setup): (usize, &PathSetup)| Subflow {
-            sender: Sender::new(path, setup.forward, setup.mss, path > 0, &config.tcp),
-            receiver: Receiver::new(config.tcp.gro),
-            reverse: setup.reverse,
-        };
+        let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &config.tcp);
         Connection {
             multipath: config.multipath,
+            fallback: false,
             scheduler: config.scheduler,
+            tcp: config.tcp,
             source: config.source,
             generator,
             law: Conn::new(config.control),
             subflows: paths.iter().enumerate().map(subflow).collect(),
+            lanes: vec![Lane::default(); if config.multipath { paths.len() } else { 0 }],
+            usable: 0,
+            generations: 0,
             stream: Stream::new(config.send_buffer),
             data: Reassembly::new(config.recv_buffer),
             last: 0,
             opened: false,
             established: None,
+            fully_established: false,
             completed: None,
             reinjections: 0,
+            failed_joins: 0,
             probe_at: NEVER,
             probes: 0,
+            rtx_at: NEVER,
         }
     }
 
+    /// The headers of its packets are those of MPTCP.
     pub fn is_multipath(&self) -> bool {
         self.multipath
+    }
+
+    /// Generation of each path, a byte each.
+    pub fn generations(&self) -> u64 {
+        self.generations
     }
 
     pub fn paths(&self) -> usize {
@@ -90,8 +98,13 @@ impl Connection {
     }
 
     /// A packet of one of the two ends arrived at the other, marked if `ce`.
-    pub fn on_packet(&mut self, path: usize, body: &Body, ce: bool, wire: &mut Wire) {
-        match body {
+    pub fn on_packet(&mut self, packet: &Packet, ce: bool, wire: &mut Wire) {
+        let path = usize::from(packet.path);
+        if self.subflows[path].generation != packet.generation {
+            // Of a subflow that is gone: the answer would be a reset.
+            return;
+        }
+        match &packet.body {
             Body::Data(segment) => {
                 let Subflow { receiver, .. } = &mut self.subflows[path];
                 let due =
@@ -102,18 +115,25 @@ impl Connection {
                 self.note_completion(wire.now);
             }
             Body::Ack(ack) => {
-                self.stream.acknowledge(ack.data_ack, ack.edge);
+                let progress = self.stream.acknowledge(ack.data_ack, ack.edge);
                 let more = !self.stream.is_drained();
                 self.subflows[path].sender.on_ack(ack, more, wire, &mut self.law);
-                self.push(wire);
+                if self.multipath {
+                    self.on_mptcp_ack(path, progress, wire);
+                }
+                self.push(path, wire);
                 self.subflows[path].sender.note_sent(wire, &mut self.law);
             }
             Body::Syn { sent } => {
                 self.subflows[path].receiver.delack.on_syn(wire.now);
+                self.pass_middlebox(path, wire);
                 let body = Body::SynAck { echo: *sent, edge: self.data.advertise() };
                 wire.send(self.subflows[path].reverse, path, body);
             }
             Body::SynAck { echo, edge } => {
+                if self.refuse_join(path) {
+                    return;
+                }
                 self.stream.acknowledge(0, *edge);
                 if self.subflows[path].sender.on_syn_ack(*echo, wire, &mut self.law) {
                     self.on_established(path, wire);
@@ -122,7 +142,7 @@ impl Connection {
             Body::Third => {
                 self.subflows[path].receiver.delack.on_third(wire.now);
                 // RFC 8684, section 3.2: only a join's is answered.
-                if path > 0 {
+                if self.subflows[path].sender.joins() {
                     let (data_ack, edge) = (self.data.next(), self.data.advertise());
                     let body = Body::Fourth { data_ack, edge };
                     wire.send(self.subflows[path].reverse, path, body);
@@ -155,92 +175,12 @@ impl Connection {
         }
     }
 
-    /// A subflow may carry data. After the first the others join (fullmesh).
-    fn on_established(&mut self, path: usize, wire: &mut Wire) {
-        if path == 0 {
-            self.established = Some(wire.now);
-            for subflow in &mut self.subflows[1..] {
-                subflow.sender.open(wire);
-            }
-        }
-        self.push(wire);
-    }
-
-    /// Sends what may be sent: first what another subflow failed to deliver, then new data.
-    fn push(&mut self, wire: &mut Wire) {
-        while self.push_reinjection(wire) || self.push_new(wire) {}
-        let unsent = self.stream.unsent();
-        for subflow in &mut self.subflows {
-            subflow.sender.note_window_use(unsent, wire.now);
-        }
-        self.set_probe_timer(wire.now);
-    }
-
-    fn push_reinjection(&mut self, wire: &mut Wire) -> bool {
-        // The lowest byte that another subflow has room for: the receiver waits for it.
-        let mut first: Option<(Chunk, usize, usize)> = None;
-        for from in 0..self.subflows.len() {
-            let Some(chunk) = self.stream.next_reinjection(from) else { continue };
-            if first.is_none_or(|(lowest, ..)| chunk.dsn < lowest.dsn) {
-                first = self.pick(Some(from)).map(|path| (chunk, from, path)).or(first);
-            }
-        }
-        let Some((chunk, from, path)) = first else { return false };
-        let sender = &mut self.subflows[path].sender;
-        let len = chunk.len.min(sender.mss());
-        self.stream.take_reinjection(from, len);
-        sender.send_new(chunk.dsn, len, wire, &mut self.law);
-        self.reinjections += 1;
-        true
-    }
-
-    fn push_new(&mut self, wire: &mut Wire) -> bool {
-        let Some(path) = self.pick(None) else { return false };
-        let mss = self.subflows[path].sender.mss();
-        let len = match self.stream.next_len(mss, false) {
-            0 if self.is_idle() => self.stream.next_len(mss, true),
-            len => len,
-        };
-        if len == 0 {
-            return false;
-        }
-        let dsn = self.stream.take(len);
-        self.subflows[path].sender.send_new(dsn, len, wire, &mut self.law);
-        self.last = path;
-        true
-    }
-
-    fn pick(&self, except: Option<usize>) -> Option<usize> {
-        let ready = self
-            .subflows
-            .iter()
-            .enumerate()
-            .filter(|(path, subflow)| Some(*path) != except && subflow.sender.has_room())
-            .map(|(path, subflow)| (path, subflow.sender.srtt()));
-        scheduler::pick(self.scheduler, self.last, ready)
-    }
-
-    /// Nothing is underway.
-    fn is_idle(&self) -> bool {
-        self.subflows.iter().all(|subflow| subflow.sender.packets_out() == 0)
-    }
-
-    /// RFC 9293, section 3.8.6.1: while the window is closed and nothing is underway that would
-    /// bring news of it, ask, at doubling intervals.
-    fn set_probe_timer(&mut self, now: Nanos) {
-        if !(self.stream.is_blocked() && self.is_idle() && self.established.is_some()) {
-            (self.probe_at, self.probes) = (NEVER, 0);
-        } else if self.probe_at == NEVER {
-            let rto = self.subflows[0].sender.rto() << self.probes.min(10);
-            self.probe_at = now + rto.min(crate::tcp::rto::RTO_MAX);
-        }
-    }
-
-    /// When the timers of a subflow next want attention; the persist timer runs with the first.
+    /// When the timers of a subflow next want attention; those of the connection run with the
+    /// first.
     pub fn deadline(&self, path: usize) -> Nanos {
         let Subflow { sender, receiver, .. } = &self.subflows[path];
         let own = sender.deadline().min(receiver.delack.deadline());
-        if path == 0 { own.min(self.probe_at) } else { own }
+        if path == 0 { own.min(self.probe_at).min(self.rtx_at) } else { own }
     }
 
     /// Lets expire what is due on a subflow.
@@ -249,40 +189,17 @@ impl Connection {
             self.subflows[path].receiver.delack.expired();
             self.acknowledge(path, wire);
         }
-        if path == 0 && self.probe_at <= wire.now {
-            self.subflows[0].sender.probe_window(wire);
-            self.probes += 1;
-            self.probe_at = NEVER;
-            self.set_probe_timer(wire.now);
+        if path == 0 {
+            self.on_connection_timer(wire);
         }
         if self.subflows[path].sender.deadline() > wire.now {
             return;
         }
         if self.subflows[path].sender.probe_due(wire.now) {
-            self.probe(path, wire);
+            self.probe_tail(path, wire);
         }
-        if self.subflows[path].sender.on_timer(wire, &mut self.law) {
-            self.reinject(path);
-        }
-        self.push(wire);
-    }
-
-    /// Sends a subflow's tail loss probe: new data if there is some (RFC 8985, section 7.3).
-    fn probe(&mut self, path: usize, wire: &mut Wire) {
-        let sender = &mut self.subflows[path].sender;
-        let len = self.stream.next_len(sender.mss(), true);
-        let new = (len > 0).then(|| (self.stream.take(len), len));
-        sender.send_probe(new, wire, &mut self.law);
-    }
-
-    /// The timer of a subflow expired: its data may be lost for long, so others send it too.
-    fn reinject(&mut self, path: usize) {
-        let others = |(i, s): (usize, &Subflow)| i != path && s.sender.is_established();
-        if !self.subflows.iter().enumerate().any(others) {
-            return;
-        }
-        let stream = &mut self.stream;
-        self.subflows[path].sender.reinject(|dsn, len| stream.reinject(path, Chunk { dsn, len }));
+        self.subflows[path].sender.on_timer(wire, &mut self.law);
+        self.push(path, wire);
     }
 
     /// The application's time has come. Returns when it comes again.
@@ -295,16 +212,14 @@ impl Connection {
                     Source::File { bytes } => self.stream.write_up_to(bytes),
                     Source::Rate { .. } | Source::OnOff { .. } => {}
                 }
-                if !self.opened {
-                    self.opened = true;
-                    self.subflows[0].sender.open(wire);
-                }
+                self.opened = true;
+                self.open_subflows(wire);
             }
             (Write::Stop, Source::Greedy | Source::File { .. }) => self.stream.stop(),
             (Write::Bytes(bytes), _) => self.stream.write(bytes.into()),
             (Write::Stop | Write::Nothing, _) => {}
         }
-        self.push(wire);
+        self.push(self.last, wire);
         next
     }
 
@@ -327,20 +242,24 @@ impl Connection {
     }
 
     pub fn stats(&self) -> ConnectionStats {
-        let path = |Subflow { sender, .. }: &Subflow| PathStats {
-            delivered_bytes: sender.counters.delivered_bytes,
-            retransmits: sender.counters.retransmits,
-            timeouts: sender.counters.timeouts,
-            probes: sender.counters.probes,
-            undos: sender.counters.undos,
-            cwnd: sender.cwnd(),
-            ssthresh: sender.ssthresh(),
-            srtt: sender.srtt(),
-            inflight: sender.in_flight(),
-            delivery_rate: sender.delivery_rate,
-            sent_packets: sender.counters.sent_packets,
+        let path = |path: usize| {
+            let sender = &self.subflows[path].sender;
+            PathStats {
+                state: self.state(path),
+                delivered_bytes: sender.counters.delivered_bytes,
+                retransmits: sender.counters.retransmits,
+                timeouts: sender.counters.timeouts,
+                probes: sender.counters.probes,
+                undos: sender.counters.undos,
+                cwnd: sender.cwnd(),
+                ssthresh: sender.ssthresh(),
+                srtt: sender.srtt(),
+                inflight: sender.in_flight(),
+                delivery_rate: sender.delivery_rate,
+                sent_packets: sender.counters.sent_packets,
+            }
         };
-        let paths: Vec<PathStats> = self.subflows.iter().map(path).collect();
+        let paths: Vec<PathStats> = (0..self.subflows.len()).map(path).collect();
         ConnectionStats {
             delivered_bytes: self.data.read(),
             established: self.established,
@@ -348,7 +267,24 @@ impl Connection {
             retransmits: paths.iter().map(|p| p.retransmits).sum(),
             timeouts: paths.iter().map(|p| p.timeouts).sum(),
             reinjections: self.reinjections,
+            fallback: self.fallback,
+            failed_joins: self.failed_joins,
+            head_of_line: self.data.head_of_line(),
             paths,
+        }
+    }
+
+    /// How the connection sees a path.
+    fn state(&self, path: usize) -> State {
+        let subflow = &self.subflows[path];
+        if !subflow.sender.is_established() {
+            State::Free
+        } else if self.multipath && self.usable & (1 << path) == 0 {
+            if subflow.stale { State::Failed } else { State::Backup }
+        } else if subflow.is_empty() {
+            State::Idle
+        } else {
+            State::Active
         }
     }
 }

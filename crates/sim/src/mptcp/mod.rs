@@ -2,6 +2,11 @@
 //! TCP is a connection of one subflow whose two sequences are the same.
 
 pub(crate) mod connection;
+mod head_of_line;
+mod paths;
 pub(crate) mod reassembly;
-pub(crate) mod scheduler;
-pub(crate) mod stream;
+mod retransmit;
+mod scheduler;
+mod send;
+mod stream;
+pub(crate) mod subflow;

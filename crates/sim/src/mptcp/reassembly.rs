@@ -1,6 +1,10 @@
 //! The receiving end of a connection: order over all subflows, and the shared receive window.
 
+use narrows_net::Nanos;
+
+use super::head_of_line::Waiting;
 use crate::ranges::Ranges;
+use crate::stats::HeadOfLine;
 
 /// What the receiving application has and what waits for it.
 #[derive(Debug)]
@@ -15,6 +19,7 @@ pub(crate) struct Reassembly {
     buffer: u64,
     /// Highest end of the window that has been told to the sender.
     advertised: u64,
+    waiting: Waiting,
 }
 
 impl Reassembly {
@@ -26,28 +31,47 @@ impl Reassembly {
             reading: true,
             buffer,
             advertised: buffer,
+            waiting: Waiting::default(),
         }
     }
 
-    /// Takes a segment that is in order on its subflow.
+    /// Takes a segment of plain TCP that is in order.
     pub fn insert(&mut self, dsn: u64, len: u32) {
         self.insert_range(dsn, dsn + u64::from(len));
     }
 
-    /// Takes bytes that are in order on their subflow; those that arrived before (on another
-    /// subflow) count once.
+    /// Takes a segment that is in order on its subflow now, and came at `arrived`; bytes that
+    /// arrived before (on another subflow) count once.
+    pub fn insert_mapped(&mut self, dsn: u64, len: u32, arrived: Nanos, now: Nanos) {
+        let end = dsn + u64::from(len);
+        if dsn > self.next {
+            debug_assert!(end <= self.advertised, "beyond the receive window");
+            let (_, new) = self.out_of_order.insert(dsn, end);
+            if new > 0 {
+                self.waiting.hold(dsn, arrived);
+            }
+        } else if end > self.next {
+            self.waiting.pass(arrived, now);
+            self.insert_range(dsn, end);
+            self.waiting.release(self.next, now);
+        }
+    }
+
+    /// Takes the bytes of plain TCP that follow.
     pub fn insert_range(&mut self, start: u64, end: u64) {
         debug_assert!(end <= self.advertised, "beyond the receive window");
-        if start > self.next {
-            self.out_of_order.insert(start, end);
-            return;
-        }
+        debug_assert!(start <= self.next, "plain TCP is in order here");
         if end > self.next {
             self.next = self.out_of_order.advance(end);
             if self.reading {
                 self.read = self.next;
             }
         }
+    }
+
+    /// How long segments of MPTCP have waited for earlier ones.
+    pub fn head_of_line(&self) -> HeadOfLine {
+        self.waiting.stats()
     }
 
     /// Next byte expected.
@@ -96,13 +120,13 @@ mod tests {
     #[test]
     fn one_gap_holds_back_all_that_arrived_on_other_paths() {
         let mut data = Reassembly::new(10_000);
-        data.insert(1000, 1000);
-        data.insert(2000, 1000);
+        data.insert_mapped(1000, 1000, 0, 0);
+        data.insert_mapped(2000, 1000, 0, 0);
         assert_eq!((data.next(), data.advertise()), (0, 10_000));
-        data.insert(0, 1000);
+        data.insert_mapped(0, 1000, 0, 0);
         assert_eq!((data.next(), data.advertise()), (3000, 13_000));
         // Sent again on another path: counted once.
-        data.insert(1000, 1000);
+        data.insert_mapped(1000, 1000, 0, 0);
         assert_eq!(data.next(), 3000);
     }
 

@@ -1,34 +1,24 @@
 //! The sending end of a connection: the bytes the application wrote, in data sequence.
 
-use std::collections::VecDeque;
-
-use narrows_laws::MAX_PATHS;
-
 /// Written and not yet acknowledged bytes, and the peer's window.
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// Bytes the application has written; `u64::MAX` if it never runs out.
     written: u64,
+    /// First byte that was never handed to a subflow (Linux: snd_nxt).
+    sent: u64,
+    /// Next byte to hand to a subflow (Linux: first_pending): below `sent` while the data of a
+    /// subflow that failed goes out on others.
     next: u64,
     una: u64,
     /// End of the peer's window.
     edge: u64,
     buffer: u64,
-    /// For each subflow whose timer expired its data, to go out on others (RFC 8684, section
-    /// 3.3.6). Apart, so that what only a dead path could take does not hold up the rest.
-    reinject: [VecDeque<Chunk>; MAX_PATHS],
-}
-
-/// Some bytes in data sequence.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chunk {
-    pub dsn: u64,
-    pub len: u32,
 }
 
 impl Stream {
     pub fn new(buffer: u64) -> Self {
-        Stream { written: 0, next: 0, una: 0, edge: 0, buffer, reinject: Default::default() }
+        Stream { written: 0, sent: 0, next: 0, una: 0, edge: 0, buffer }
     }
 
     /// The application writes up to byte `total`, or without end. The buffer holds back what does
@@ -39,7 +29,7 @@ impl Stream {
 
     /// The application stops: what has not been sent is withdrawn.
     pub fn stop(&mut self) {
-        self.written = self.next;
+        self.written = self.sent;
     }
 
     /// The application writes `bytes` if they fit; a message that does not is given up, as by a
@@ -50,9 +40,19 @@ impl Stream {
         }
     }
 
+    /// First byte the peer has not acknowledged in data sequence.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next byte to hand to a subflow.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
     /// All that was written has been sent.
     pub fn is_drained(&self) -> bool {
-        self.next == self.written
+        self.sent == self.written
     }
 
     /// Bytes that the application has written, as far as the buffer let it, and that wait.
@@ -60,59 +60,50 @@ impl Stream {
         self.written.min(self.una.saturating_add(self.buffer)).saturating_sub(self.next)
     }
 
-    /// The peer has all below `una`, in order, and takes up to `edge`.
-    pub fn acknowledge(&mut self, una: u64, edge: u64) {
-        self.una = self.una.max(una);
-        self.edge = self.edge.max(edge);
+    /// Something was sent that is not acknowledged in data sequence.
+    pub fn is_outstanding(&self) -> bool {
+        self.una < self.sent
     }
 
-    /// Bytes of the next new segment: a full one of `mss` bytes, or the last that was written.
-    /// Shorter ones are not cut because of the window or the buffer (RFC 1122, section 4.2.3.4)
-    /// unless nothing else is underway (`idle`) that would open them.
-    pub fn next_len(&self, mss: u32, idle: bool) -> u32 {
+    /// The peer has all below `una`, in order, and takes up to `edge`. True if that is news of
+    /// what it has.
+    pub fn acknowledge(&mut self, una: u64, edge: u64) -> bool {
+        self.edge = self.edge.max(edge);
+        if una <= self.una {
+            return false;
+        }
+        self.una = una;
+        self.next = self.next.max(una);
+        true
+    }
+
+    /// Bytes from `from` on that may go out, full segments of `mss` bytes up to `most` of them, or
+    /// the last that was written. Shorter ones are not cut because of the window or the buffer
+    /// (RFC 1122, section 4.2.3.4) unless nothing else is underway (`idle`) that would open them.
+    pub fn len_from(&self, from: u64, mss: u32, most: u32, idle: bool) -> u32 {
         let limit = self.edge.min(self.una.saturating_add(self.buffer));
-        let unsent = self.written - self.next;
-        let len = unsent.min(limit.saturating_sub(self.next)).min(mss.into()) as u32;
-        if len == mss || u64::from(len) == unsent || idle { len } else { 0 }
+        let unsent = self.written - from;
+        let len = unsent.min(limit.saturating_sub(from)).min(u64::from(mss) * u64::from(most));
+        let len = len as u32;
+        if u64::from(len) == unsent || idle { len } else { len - len % mss }
     }
 
     /// Data waits, and nothing but the peer's window holds it back.
     pub fn is_blocked(&self) -> bool {
-        self.next < self.written && self.next >= self.edge
+        self.sent < self.written && self.sent >= self.edge
     }
 
-    /// Takes the next `len` new bytes; returns their data sequence number.
-    pub fn take(&mut self, len: u32) -> u64 {
-        let dsn = self.next;
-        self.next += u64::from(len);
-        dsn
+    /// Hands the `len` bytes from `from` on to a subflow. True if they were sent before.
+    pub fn take(&mut self, from: u64, len: u32) -> bool {
+        self.next = from + u64::from(len);
+        let again = from < self.sent;
+        self.sent = self.sent.max(self.next);
+        again
     }
 
-    /// Hands data of a path to the other subflows.
-    pub fn reinject(&mut self, path: usize, chunk: Chunk) {
-        self.reinject[path].push_back(chunk);
-    }
-
-    /// The next data of a path to send on another. Drops what has arrived meanwhile.
-    pub fn next_reinjection(&mut self, path: usize) -> Option<Chunk> {
-        let queue = &mut self.reinject[path];
-        while let Some(&chunk) = queue.front() {
-            if chunk.dsn + u64::from(chunk.len) > self.una {
-                return Some(chunk);
-            }
-            queue.pop_front();
-        }
-        None
-    }
-
-    /// Takes the first `len` bytes of a path's next reinjection, as its new subflow's MSS allows.
-    pub fn take_reinjection(&mut self, path: usize, len: u32) {
-        let chunk = self.reinject[path].front_mut().expect("a reinjection waits");
-        chunk.dsn += u64::from(len);
-        chunk.len -= len;
-        if chunk.len == 0 {
-            self.reinject[path].pop_front();
-        }
+    /// Sends all again that is not acknowledged (Linux: __mptcp_retransmit_pending_data()).
+    pub fn rewind(&mut self) {
+        self.next = self.una;
     }
 }
 
@@ -122,22 +113,43 @@ mod tests {
 
     const MSS: u32 = 1000;
 
+    impl Stream {
+        fn next_len(&self, idle: bool) -> u32 {
+            self.len_from(self.next, MSS, 1, idle)
+        }
+
+        fn send(&mut self, len: u32) -> bool {
+            self.take(self.next, len)
+        }
+    }
+
     #[test]
     fn segments_are_full_unless_the_data_ends() {
         let mut stream = Stream::new(2500);
         stream.acknowledge(0, 10_000);
         stream.write_up_to(u64::MAX);
-        stream.take(MSS);
-        assert_eq!(stream.next_len(MSS, false), MSS);
-        stream.take(MSS);
+        stream.send(MSS);
+        assert_eq!(stream.next_len(false), MSS);
+        stream.send(MSS);
         // The buffer has 500 bytes left: they wait for more room, unless none would come.
-        assert_eq!((stream.next_len(MSS, false), stream.next_len(MSS, true)), (0, 500));
+        assert_eq!((stream.next_len(false), stream.next_len(true)), (0, 500));
         stream.acknowledge(1000, 10_000);
-        assert_eq!(stream.next_len(MSS, false), MSS);
+        assert_eq!(stream.next_len(false), MSS);
         stream.stop();
-        assert_eq!((stream.next_len(MSS, true), stream.is_drained()), (0, true));
+        assert_eq!((stream.next_len(true), stream.is_drained()), (0, true));
         stream.write_up_to(2300);
-        assert_eq!(stream.next_len(MSS, false), 300);
+        assert_eq!(stream.next_len(false), 300);
+    }
+
+    #[test]
+    fn a_burst_is_of_full_segments_too() {
+        let mut stream = Stream::new(5500);
+        stream.acknowledge(0, 10_000);
+        stream.write_up_to(u64::MAX);
+        assert_eq!(stream.len_from(0, MSS, 3, false), 3000);
+        assert_eq!(stream.len_from(0, MSS, 9, false), 5000);
+        stream.write_up_to(5200);
+        assert_eq!(stream.len_from(0, MSS, 9, false), 5200);
     }
 
     #[test]
@@ -145,12 +157,12 @@ mod tests {
         let mut stream = Stream::new(1 << 20);
         stream.acknowledge(0, 2000);
         stream.write_up_to(5000);
-        stream.take(MSS);
+        stream.send(MSS);
         assert!(!stream.is_blocked());
-        stream.take(MSS);
-        assert_eq!((stream.next_len(MSS, true), stream.is_blocked()), (0, true));
+        stream.send(MSS);
+        assert_eq!((stream.next_len(true), stream.is_blocked()), (0, true));
         stream.acknowledge(2000, 4000);
-        assert_eq!((stream.next_len(MSS, false), stream.is_blocked()), (MSS, false));
+        assert_eq!((stream.next_len(false), stream.is_blocked()), (MSS, false));
     }
 
     #[test]
@@ -160,27 +172,29 @@ mod tests {
         for _ in 0..3 {
             stream.write(1000);
         }
-        stream.take(MSS);
-        stream.take(MSS);
+        stream.send(MSS);
+        stream.send(MSS);
         assert!(stream.is_drained());
     }
 
+    /// What the peer acknowledges while the data goes out again is skipped, and behind it new data
+    /// follows.
     #[test]
-    fn what_arrived_meanwhile_is_not_reinjected() {
+    fn all_that_is_not_acknowledged_goes_out_again() {
         let mut stream = Stream::new(1 << 20);
         stream.acknowledge(0, 10_000);
         stream.write_up_to(10_000);
-        stream.take(MSS);
-        stream.take(MSS);
-        for dsn in [0, 1000] {
-            stream.reinject(1, Chunk { dsn, len: MSS });
+        for _ in 0..4 {
+            assert!(!stream.send(MSS));
         }
         stream.acknowledge(1000, 10_000);
-        assert_eq!(stream.next_reinjection(1).map(|chunk| chunk.dsn), Some(1000));
-        // A path with a smaller MSS takes it in two.
-        stream.take_reinjection(1, 600);
-        assert_eq!(stream.next_reinjection(1).map(|c| (c.dsn, c.len)), Some((1600, 400)));
-        stream.take_reinjection(1, 400);
-        assert!(stream.next_reinjection(1).is_none());
+        stream.rewind();
+        assert_eq!(stream.next(), 1000);
+        assert!(stream.send(MSS));
+        stream.acknowledge(3000, 12_000);
+        assert_eq!(stream.next(), 3000);
+        assert!(stream.send(MSS));
+        assert!(!stream.send(MSS));
+        assert!(!stream.is_drained());
     }
 }

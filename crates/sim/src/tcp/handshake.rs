@@ -18,8 +18,19 @@ pub(super) enum Handshake {
 }
 
 impl Sender {
-    /// Begins the handshake.
-    pub fn open(&mut self, wire: &mut Wire) {
+    /// Not opened yet.
+    pub fn is_closed(&self) -> bool {
+        self.handshake == Handshake::Closed
+    }
+
+    /// The handshake is or was that of a join.
+    pub fn joins(&self) -> bool {
+        self.joins
+    }
+
+    /// Begins the handshake of the connection, or of a subflow that joins it.
+    pub fn open(&mut self, joins: bool, wire: &mut Wire) {
+        self.joins = joins;
         self.handshake = Handshake::SynSent;
         self.send_handshake(wire);
     }

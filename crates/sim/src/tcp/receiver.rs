@@ -24,15 +24,24 @@ pub(crate) struct Receiver {
     out_of_order: Ranges,
     /// The ranges that last received a segment, the newest first.
     blocks: VecDeque<(u64, u64)>,
-    /// Mappings to data sequence of what waits out of order, in the order of `seq`. Only kept
-    /// for MPTCP: plain TCP's are the identity.
-    held: VecDeque<Segment>,
+    /// What waits out of order, in the order of `seq`. Only kept for MPTCP: of plain TCP the
+    /// mapping to data sequence is the identity.
+    held: VecDeque<Held>,
     /// A segment that came twice, to be told with the next acknowledgement (RFC 2883).
     duplicate: Option<(u64, u64)>,
     /// TS.Recent of RFC 7323.
     echo: Nanos,
     ecn: EcnReceiver,
     pub delack: DelayedAck,
+}
+
+/// A segment that waits behind a gap of its subflow.
+#[derive(Debug)]
+struct Held {
+    seq: u64,
+    dsn: u64,
+    len: u32,
+    arrived: Nanos,
 }
 
 impl Receiver {
@@ -72,23 +81,27 @@ impl Receiver {
             return true;
         }
         if seq > self.next {
-            self.hold(segment, multipath);
+            self.hold(segment, multipath, now);
             return true;
         }
         debug_assert_eq!(seq, self.next, "segments are sent again in their first limits");
         self.next = end;
-        data.insert(dsn, len);
+        if multipath {
+            data.insert_mapped(dsn, len, now, now);
+        } else {
+            data.insert(dsn, len);
+        }
         if self.out_of_order.is_empty() {
             return self.delack.on_segment(len, self.next - self.acked, now);
         }
         self.delack.on_data(now);
-        self.fill(multipath, data);
+        self.fill(multipath, now, data);
         // RFC 5681, section 4.2: at once when a gap is filled, in part or in whole.
         true
     }
 
     /// Stores a segment beyond a gap.
-    fn hold(&mut self, segment: &Segment, multipath: bool) {
+    fn hold(&mut self, segment: &Segment, multipath: bool, now: Nanos) {
         let end = segment.seq + u64::from(segment.len);
         let (range, new) = self.out_of_order.insert(segment.seq, end);
         if new == 0 {
@@ -100,7 +113,8 @@ impl Receiver {
                 }
                 _ => self.held.len(),
             };
-            self.held.insert(place, *segment);
+            let Segment { seq, dsn, len, .. } = *segment;
+            self.held.insert(place, Held { seq, dsn, len, arrived: now });
         }
         // RFC 2018, section 4: the first block is the one with the newest segment.
         self.blocks.retain(|b| b.1 < range.0 || b.0 > range.1);
@@ -109,12 +123,12 @@ impl Receiver {
     }
 
     /// A gap was filled: hands on what follows it.
-    fn fill(&mut self, multipath: bool, data: &mut Reassembly) {
+    fn fill(&mut self, multipath: bool, now: Nanos, data: &mut Reassembly) {
         let from = self.next;
         self.next = self.out_of_order.advance(from);
         if multipath {
             while let Some(segment) = self.held.front().filter(|s| s.seq < self.next) {
-                data.insert(segment.dsn, segment.len);
+                data.insert_mapped(segment.dsn, segment.len, segment.arrived, now);
                 self.held.pop_front();
             }
         } else if self.next > from {

@@ -248,9 +248,8 @@ impl Sender {
         self.ecn.reduced();
         self.high_seq = self.board.nxt();
         self.check();
-        let state = if self.has_failed() { State::Failed } else { State::Active };
         // The law reduces its threshold at the first timeout of an episode only.
-        let out = self.tell(law, EventKind::Timeout, state, wire.now, Event::default());
+        let out = self.tell(law, EventKind::Timeout, State::Active, wire.now, Event::default());
         self.ssthresh = out.ssthresh;
         // Loss window: one packet more than what is not yet given up.
         self.cwnd = self.board.in_flight() + 1;

@@ -17,8 +17,6 @@ const LOST: u8 = 2;
 /// Sent again since it was last marked lost.
 const RETRANS: u8 = 4;
 const EVER_RETRANS: u8 = 8;
-/// Its data has been handed to another subflow.
-const REINJECTED: u8 = 16;
 
 /// End of the list.
 const NIL: u32 = u32::MAX;
@@ -468,18 +466,6 @@ impl Scoreboard {
         self.unlink(number);
         if index < self.index(self.hint) {
             self.hint = number;
-        }
-    }
-
-    /// The data of the segments that are not cumulatively acknowledged, each segment's once. Also
-    /// of those that were SACKed: behind a gap of the subflow they do not count as received by the
-    /// connection, and this path may never fill the gap.
-    pub fn reinject(&mut self, mut each: impl FnMut(u64, u32)) {
-        for segment in &mut self.segments {
-            if segment.flags & REINJECTED == 0 {
-                segment.flags |= REINJECTED;
-                each(segment.dsn, segment.len);
-            }
         }
     }
 

@@ -17,10 +17,7 @@ use super::scoreboard::{Delivered, Resend, Scoreboard};
 use super::tlp::Probe;
 use super::undo::Undo;
 use crate::TcpConfig;
-use crate::packet::{Ack, Body, Segment, Wire};
-
-/// Timeouts in a row after which a path counts as failed: Linux MPTCP's stale_loss_cnt.
-const FAILED_AFTER: u32 = 4;
+use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER, Wire};
 
 /// Counters of a sender.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +61,10 @@ pub(crate) struct Sender {
     /// RACK's reordering timer.
     pub(super) reo_at: Nanos,
     pub(super) ecn: EcnSender,
+    /// Expiries of the retransmission timer since the cumulative ACK last advanced.
+    pub(super) timeouts_in_row: u32,
+    /// How the connection sees the path: in use ([`State::Active`]), kept for failure, or failed.
+    standing: State,
     /// Bursts and pacing, where there are any.
     pub(super) pacer: Option<Box<Pacer>>,
     /// When the next burst may leave, [`NEVER`] if it may now.
@@ -72,8 +73,6 @@ pub(crate) struct Sender {
     pub(super) deferred: bool,
     /// Tick of the timestamps.
     tick: Nanos,
-    /// Expiries of the retransmission timer since the cumulative ACK last advanced.
-    pub(super) timeouts_in_row: u32,
     /// Packets marked lost that the law has not been told of.
     pub(super) untold_lost: u32,
     /// Packets reported as marked, likewise.
@@ -89,13 +88,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(path: usize, forward: RouteId, mss: u32, joins: bool, tcp: &TcpConfig) -> Self {
+    pub fn new(path: usize, forward: RouteId, mss: u32, tcp: &TcpConfig) -> Self {
         let bursts = tcp.pacing || tcp.tso > 1;
         Sender {
             path,
             forward,
             mss,
-            joins,
+            joins: false,
             handshake: Handshake::Closed,
             phase: Phase::Open,
             cwnd: 0,
@@ -114,11 +113,12 @@ impl Sender {
             rto_at: NEVER,
             reo_at: NEVER,
             ecn: EcnSender::new(tcp.ecn),
+            timeouts_in_row: 0,
+            standing: State::Active,
             pacer: bursts.then(|| Box::new(Pacer::new(tcp.pacing, tcp.tso))),
             pace_at: NEVER,
             deferred: false,
             tick: tcp.timestamps.tick(),
-            timeouts_in_row: 0,
             untold_lost: 0,
             untold_marked: 0,
             sent_since: false,
@@ -126,6 +126,10 @@ impl Sender {
             delivery_rate: 0,
             counters: Counters::default(),
         }
+    }
+
+    pub fn route(&self) -> RouteId {
+        self.forward
     }
 
     pub fn mss(&self) -> u32 {
@@ -169,9 +173,25 @@ impl Sender {
             && (!self.board.must_retransmit() || self.new_first)
     }
 
-    /// The path is usable as far as is known.
-    pub fn has_failed(&self) -> bool {
-        self.timeouts_in_row >= FAILED_AFTER
+    /// Bytes sent and not cumulatively acknowledged.
+    pub fn outstanding(&self) -> u64 {
+        self.board.nxt() - self.board.una()
+    }
+
+    /// When the retransmission timer expires, or the tail loss probe for which Linux uses the same
+    /// timer.
+    pub fn rtx_at(&self) -> Nanos {
+        self.rto_at.min(self.tlp.at)
+    }
+
+    /// The rate Linux paces by, bytes/s (tcp_update_pacing_rate()): of a window in each round
+    /// trip, twice that in slow start and 1.2 times after it. 0 before the first round trip.
+    pub fn pacing_rate(&self) -> u64 {
+        let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
+        let window = self.cwnd.max(self.board.packets_out());
+        let bytes = u64::from(window) * u64::from(self.mss) * percent;
+        // Per cent of bytes over 1/8 us: 8 * 10^6 / 100.
+        bytes.saturating_mul(80_000).checked_div(self.rtt.srtt8_us()).unwrap_or(0)
     }
 
     /// The next time a timer may expire.
@@ -340,6 +360,34 @@ impl Sender {
         }
     }
 
+    /// The connection sees the path in another way: its siblings are told, as far as they count
+    /// it.
+    pub fn stand(&mut self, standing: State, now: Nanos, law: &mut Conn) {
+        if self.standing == standing {
+            return;
+        }
+        self.standing = standing;
+        let recovering = self.phase == Phase::Recovery;
+        let flags = if recovering { flag::IN_RECOVERY } else { 0 };
+        let event = Event { flags, ..Event::default() };
+        let out = self.tell(law, EventKind::Acked, State::Idle, now, event);
+        if !recovering {
+            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        }
+    }
+
+    /// The path is removed.
+    pub fn leave(&mut self, now: Nanos, law: &mut Conn) {
+        if self.is_established() {
+            self.tell(law, EventKind::Left, State::Free, now, Event::default());
+        }
+    }
+
+    /// The peer does not speak MPTCP: segments have room for more.
+    pub fn fall_back(&mut self) {
+        self.mss += MPTCP_HEADER - TCP_HEADER;
+    }
+
     /// Growth is for windows that were the limit; and while segments wait behind a gap, only if
     /// the cumulative ACK advances, or if reordering is known to happen (Linux:
     /// tcp_may_raise_cwnd()).
@@ -410,9 +458,10 @@ impl Sender {
         now: Nanos,
         event: Event,
     ) -> Output {
+        let in_use = self.standing == State::Active || kind == EventKind::Left;
         let event = Event {
             kind: kind as u32,
-            state: state as u32,
+            state: if in_use { state } else { self.standing } as u32,
             now_us: now / 1000,
             lost: std::mem::take(&mut self.untold_lost),
             marked: std::mem::take(&mut self.untold_marked),
@@ -433,11 +482,6 @@ impl Sender {
     /// The time as segments carry it.
     pub(super) fn timestamp(&self, now: Nanos) -> Nanos {
         now - now % self.tick
-    }
-
-    /// Hands the data that has not arrived in order to `each`, to be sent on other subflows.
-    pub fn reinject(&mut self, each: impl FnMut(u64, u32)) {
-        self.board.reinject(each);
     }
 
     pub(super) fn check(&self) {

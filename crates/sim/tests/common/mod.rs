@@ -5,7 +5,7 @@ use narrows_laws::Control;
 use std::sync::Arc;
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
-use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim, Source};
+use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Scheduler, Sim, Source};
 
 pub const MS: Nanos = MILLISECOND;
 pub const S: Nanos = SECOND;
@@ -25,7 +25,7 @@ pub fn route(sim: &mut Sim, links: &[LinkId]) -> RouteId {
 }
 
 pub fn path(sim: &mut Sim, forward: &[LinkId], reverse: &[LinkId]) -> PathConfig {
-    PathConfig { name: "path".into(), forward: route(sim, forward), reverse: route(sim, reverse) }
+    PathConfig::new("path", route(sim, forward), route(sim, reverse))
 }
 
 pub fn control(name: &str) -> Control {
@@ -113,3 +113,6 @@ pub fn with_outages(name: &str, outages: &[(u64, u64)], packets: u32) -> LinkCon
     let rate = Rate::Trace(Arc::new(trace));
     LinkConfig { limit: Limit::Packets(packets), ..link(name, rate, 10 * MS) }
 }
+
+pub const SCHEDULERS: [Scheduler; 4] =
+    [Scheduler::Linux, Scheduler::MinRtt, Scheduler::RoundRobin, Scheduler::Redundant];

@@ -1,0 +1,184 @@
+//! What a connection sends, and on which subflows.
+
+use narrows_net::Nanos;
+
+use super::connection::Connection;
+use super::scheduler::{self, BURST};
+use super::subflow::Chunk;
+use crate::Scheduler;
+use crate::packet::Wire;
+use crate::tcp::NEVER;
+use crate::tcp::rto::RTO_MAX;
+
+impl Connection {
+    /// Sends what may be sent, after something happened to the subflow `path`.
+    pub(super) fn push(&mut self, path: usize, wire: &mut Wire) {
+        if self.multipath {
+            self.drain(path, wire);
+            match self.scheduler {
+                Scheduler::Linux => while self.hand_over(wire) {},
+                Scheduler::MinRtt | Scheduler::RoundRobin => while self.push_segment(wire) {},
+                Scheduler::Redundant => self.push_redundant(wire),
+            }
+            if self.rtx_at == NEVER && self.stream.is_outstanding() {
+                self.restart_rtx_timer(wire.now);
+            }
+        } else {
+            self.push_tcp(path, wire);
+        }
+        self.set_probe_timer(wire.now);
+    }
+
+    /// Plain TCP: there is nothing to choose.
+    fn push_tcp(&mut self, path: usize, wire: &mut Wire) {
+        while self.subflows[path].sender.has_room() {
+            let from = self.stream.next();
+            let len = self.next_len(path, from, 1);
+            if len == 0 {
+                break;
+            }
+            self.stream.take(from, len);
+            self.subflows[path].sender.send_new(from, len, wire, &mut self.law);
+        }
+        self.subflows[path].sender.note_window_use(self.stream.unsent(), wire.now);
+    }
+
+    /// Sends of what a subflow was handed as much as its window allows.
+    pub(super) fn drain(&mut self, path: usize, wire: &mut Wire) {
+        let subflow = &mut self.subflows[path];
+        while let Some(chunk) = subflow.dequeue() {
+            subflow.sender.send_new(chunk.dsn, chunk.len, wire, &mut self.law);
+        }
+        self.settle(path, wire.now);
+    }
+
+    /// All that may leave on a subflow has left, as far as is known.
+    fn settle(&mut self, path: usize, now: Nanos) {
+        let subflow = &mut self.subflows[path];
+        subflow.sender.note_window_use(subflow.queued() + self.stream.unsent(), now);
+        self.lanes[path] = subflow.lane(self.scheduler);
+    }
+
+    /// Hands a burst to the subflow of the scheduler's choice, as Linux's __mptcp_push_pending().
+    fn hand_over(&mut self, wire: &mut Wire) -> bool {
+        let Some(path) = self.pick() else { return false };
+        let mss = self.subflows[path].sender.mss();
+        let from = self.stream.next();
+        let len = self.next_len(path, from, BURST.div_ceil(mss));
+        if len == 0 {
+            return false;
+        }
+        let again = self.stream.take(from, len);
+        self.count(again, len.div_ceil(mss));
+        let subflow = &mut self.subflows[path];
+        subflow.note_choice();
+        subflow.enqueue(from, len);
+        self.last = path;
+        self.drain(path, wire);
+        true
+    }
+
+    /// Sends a segment on the subflow of the scheduler's choice.
+    fn push_segment(&mut self, wire: &mut Wire) -> bool {
+        let Some(path) = self.pick() else { return false };
+        let from = self.stream.next();
+        let len = self.next_len(path, from, 1);
+        if len == 0 {
+            return false;
+        }
+        let again = self.stream.take(from, len);
+        self.count(again, 1);
+        self.send_segment(path, from, len, wire);
+        true
+    }
+
+    /// Sends on each subflow what it has not sent yet and the peer has not acknowledged.
+    fn push_redundant(&mut self, wire: &mut Wire) {
+        for path in 0..self.lanes.len() {
+            while self.usable & (1 << path) != 0 && self.lanes[path].has_room {
+                let from = self.subflows[path].cursor.max(self.stream.una());
+                let len = self.next_len(path, from, 1);
+                if len == 0 {
+                    break;
+                }
+                self.stream.take(from, len);
+                self.subflows[path].cursor = from + u64::from(len);
+                self.send_segment(path, from, len, wire);
+            }
+        }
+    }
+
+    fn send_segment(&mut self, path: usize, dsn: u64, len: u32, wire: &mut Wire) {
+        self.subflows[path].sender.send_new(dsn, len, wire, &mut self.law);
+        self.settle(path, wire.now);
+        self.last = path;
+    }
+
+    /// Sends the tail loss probe of a subflow: new data if it has some (RFC 8985, section 7.3), but
+    /// for MPTCP only what it was handed.
+    pub(super) fn probe_tail(&mut self, path: usize, wire: &mut Wire) {
+        let subflow = &mut self.subflows[path];
+        let new = if self.multipath {
+            subflow.take_front()
+        } else {
+            let from = self.stream.next();
+            let len = self.stream.len_from(from, subflow.sender.mss(), 1, true);
+            self.stream.take(from, len);
+            (len > 0).then_some(Chunk { dsn: from, len })
+        };
+        subflow.sender.send_probe(new.map(|Chunk { dsn, len }| (dsn, len)), wire, &mut self.law);
+    }
+
+    fn pick(&self) -> Option<usize> {
+        scheduler::pick(self.scheduler, self.last, self.usable, &self.lanes)
+    }
+
+    fn next_len(&self, path: usize, from: u64, most: u32) -> u32 {
+        let mss = self.subflows[path].sender.mss();
+        match self.stream.len_from(from, mss, most, false) {
+            0 if self.is_idle() => self.stream.len_from(from, mss, most, true),
+            len => len,
+        }
+    }
+
+    /// Segments were sent; `again` by the connection.
+    pub(super) fn count(&mut self, again: bool, segments: u32) {
+        if again {
+            self.reinjections += u64::from(segments);
+        }
+    }
+
+    /// Nothing is underway.
+    fn is_idle(&self) -> bool {
+        self.subflows.iter().all(|subflow| subflow.is_empty())
+    }
+
+    /// RFC 9293, section 3.8.6.1: while the window is closed and nothing is underway that would
+    /// bring news of it, ask, at doubling intervals.
+    fn set_probe_timer(&mut self, now: Nanos) {
+        if !(self.stream.is_blocked() && self.is_idle() && self.established.is_some()) {
+            (self.probe_at, self.probes) = (NEVER, 0);
+        } else if self.probe_at == NEVER {
+            let rto = self.probe_path().map_or(RTO_MAX, |path| self.subflows[path].sender.rto());
+            self.probe_at = now + (rto << self.probes.min(10)).min(RTO_MAX);
+        }
+    }
+
+    /// The persist timer expired.
+    pub(super) fn probe_window(&mut self, wire: &mut Wire) {
+        if let Some(path) = self.probe_path() {
+            self.subflows[path].sender.probe_window(wire);
+        }
+        self.probes += 1;
+        self.probe_at = NEVER;
+        self.set_probe_timer(wire.now);
+    }
+
+    /// Any path that works is good to ask on: one after the other, if there are several.
+    fn probe_path(&self) -> Option<usize> {
+        let works = |&path: &usize| self.subflows[path].is_active();
+        let paths = self.subflows.len();
+        let turn = self.probes as usize % paths;
+        (turn..paths).chain(0..turn).find(works)
+    }
+}

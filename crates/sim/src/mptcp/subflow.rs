@@ -1,0 +1,221 @@
+//! A subflow as the connection sees it: its two ends, what waits for its window, how it stands.
+
+use std::collections::VecDeque;
+
+use narrows_laws::Advice;
+use narrows_net::{Nanos, RouteId, SECOND};
+
+use super::scheduler::{BURST, Lane};
+use crate::tcp::NEVER;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::{Scheduler, TcpConfig};
+
+/// What a new subflow is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathSetup {
+    pub forward: RouteId,
+    pub reverse: RouteId,
+    pub mss: u32,
+    pub backup: bool,
+    pub strips_mptcp: bool,
+}
+
+/// Some bytes in data sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub dsn: u64,
+    pub len: u32,
+}
+
+/// A slot of the connection: a subflow, or none since its path was removed.
+#[derive(Debug)]
+pub(crate) struct Subflow {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub reverse: RouteId,
+    /// How many paths this slot had before. Their packets may still be in the network.
+    pub generation: u8,
+    pub present: bool,
+    /// To be used only if no regular subflow is usable (RFC 8684, section 3.3.8), as the peer was
+    /// told at the join.
+    pub backup: bool,
+    /// A middlebox removes the options of MPTCP.
+    pub strips_mptcp: bool,
+    /// What the law last asked about the path.
+    pub advice: Advice,
+    /// No acknowledgement came for long while others made progress (Linux: stale).
+    pub stale: bool,
+    /// Periods of the connection's retransmission timer without an acknowledgement.
+    stale_count: u8,
+    /// When the last acknowledgement came (Linux: rcv_tstamp), and that at the last look.
+    heard: Nanos,
+    stale_heard: Nanos,
+    /// Data handed to the subflow that has not left yet.
+    queue: VecDeque<Chunk>,
+    /// Bytes in `queue`.
+    queued: u64,
+    /// Mean of the pacing rate when data was handed over, bytes/s (Linux: avg_pacing_rate).
+    pace: u64,
+    /// Send buffer, bytes, as grown by the window.
+    buffer: u64,
+    /// Redundant scheduler: next byte for this subflow.
+    pub cursor: u64,
+}
+
+impl Subflow {
+    pub fn new(slot: usize, setup: &PathSetup, tcp: &TcpConfig) -> Self {
+        Subflow {
+            sender: Sender::new(slot, setup.forward, setup.mss, tcp),
+            receiver: Receiver::new(tcp.gro),
+            reverse: setup.reverse,
+            generation: 0,
+            present: true,
+            backup: setup.backup,
+            strips_mptcp: setup.strips_mptcp,
+            advice: Advice::None,
+            stale: false,
+            stale_count: 0,
+            heard: 0,
+            stale_heard: 0,
+            queue: VecDeque::new(),
+            queued: 0,
+            pace: 0,
+            buffer: 0,
+            cursor: 0,
+        }
+    }
+
+    /// Puts a new path into this slot. The counters go on.
+    pub fn replace(&mut self, slot: usize, setup: &PathSetup, tcp: &TcpConfig) {
+        let generation = self.generation;
+        let counters = std::mem::take(&mut self.sender.counters);
+        *self = Subflow { generation, ..Subflow::new(slot, setup, tcp) };
+        self.sender.counters = counters;
+    }
+
+    /// The path is gone: nothing but its counters stays.
+    pub fn clear(&mut self, slot: usize) {
+        let setup = PathSetup {
+            forward: self.sender.route(),
+            reverse: self.reverse,
+            mss: self.sender.mss(),
+            backup: false,
+            strips_mptcp: false,
+        };
+        self.replace(slot, &setup, &TcpConfig::default());
+        self.present = false;
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// May carry data as far as its own state goes.
+    pub fn is_active(&self) -> bool {
+        self.present && !self.stale && self.sender.is_established()
+    }
+
+    /// Nothing is underway or waits to be.
+    pub fn is_empty(&self) -> bool {
+        self.sender.packets_out() == 0 && self.queue.is_empty()
+    }
+
+    /// Hands data to the subflow.
+    pub fn enqueue(&mut self, dsn: u64, len: u32) {
+        self.queued += u64::from(len);
+        match self.queue.back_mut() {
+            Some(last) if last.dsn + u64::from(last.len) == dsn => last.len += len,
+            _ => self.queue.push_back(Chunk { dsn, len }),
+        }
+    }
+
+    /// The next segment of what was handed over, if the window has room for it.
+    pub fn dequeue(&mut self) -> Option<Chunk> {
+        if self.queue.is_empty() || !self.sender.has_room() {
+            return None;
+        }
+        self.take_front()
+    }
+
+    /// The next segment of what was handed over, whatever the window.
+    pub fn take_front(&mut self) -> Option<Chunk> {
+        let front = self.queue.front_mut()?;
+        let len = front.len.min(self.sender.mss());
+        let chunk = Chunk { dsn: front.dsn, len };
+        self.queued -= u64::from(len);
+        front.dsn += u64::from(len);
+        front.len -= len;
+        if front.len == 0 {
+            self.queue.pop_front();
+        }
+        Some(chunk)
+    }
+
+    /// An acknowledgement came. True if it ends staleness (Linux: mptcp_subflow_active()).
+    pub fn hear(&mut self, now: Nanos) -> bool {
+        self.heard = now;
+        std::mem::take(&mut self.stale)
+    }
+
+    /// A period of the connection's retransmission timer has passed with data outstanding: keeps
+    /// count of those without any acknowledgement (Linux: mptcp_pm_subflow_chk_stale()).
+    pub fn count_silence(&mut self) -> u8 {
+        if self.stale_count == 0 {
+            self.stale_heard = self.heard;
+            self.stale_count = 1;
+        } else if self.stale_heard == self.heard {
+            self.stale_count = self.stale_count.saturating_add(1);
+        } else {
+            self.stale_count = 0;
+        }
+        self.stale_count
+    }
+
+    pub fn stale_count(&self) -> u8 {
+        self.stale_count
+    }
+
+    /// Bytes handed over that have not left.
+    pub fn queued(&self) -> u64 {
+        self.queued
+    }
+
+    /// Bytes handed over and not acknowledged: Linux's sk_wmem_queued, but for its overhead.
+    fn held(&self) -> u64 {
+        self.sender.outstanding() + self.queued
+    }
+
+    /// The scheduler has chosen this subflow (the end of Linux's mptcp_subflow_get_send()).
+    pub fn note_choice(&mut self) {
+        let (held, burst) = (u128::from(self.held()), u128::from(BURST));
+        let sum = u128::from(self.pace) * held + u128::from(self.sender.pacing_rate()) * burst;
+        self.pace = (sum / (burst + held)) as u64;
+    }
+
+    /// What the scheduler and the connection's timer need to know.
+    pub fn lane(&mut self, scheduler: Scheduler) -> Lane {
+        let rtx_at = match self.sender.rtx_at() {
+            NEVER => 0,
+            _ if self.stale_count > 0 => 0,
+            at => at,
+        };
+        if scheduler != Scheduler::Linux {
+            let has_room = self.sender.has_room() && self.queue.is_empty();
+            return Lane { cost: self.sender.srtt(), has_room, rtx_at };
+        }
+        if self.pace == 0 {
+            self.pace = self.sender.pacing_rate();
+        }
+        self.buffer = self.buffer.max(send_buffer(self.sender.cwnd(), self.sender.mss()));
+        let held = self.held();
+        let cost = held.saturating_mul(SECOND) / self.pace.max(1);
+        Lane { cost, has_room: held < self.buffer, rtx_at }
+    }
+}
+
+/// Send buffer of a subflow with this window (Linux: tcp_sndbuf_expand()): two windows of packets
+/// as they lie in memory, 320 bytes each for headers and for the list of fragments, the sum a
+/// power of two, and 256 bytes that describe the packet. Linux has a bound, tcp_wmem; here the
+/// connection's send buffer bounds the sum of all subflows.
+fn send_buffer(cwnd: u32, mss: u32) -> u64 {
+    let packet = u64::from(mss + 640).next_power_of_two() + 256;
+    2 * u64::from(cwnd.max(10)) * packet
+}
