@@ -265,7 +265,7 @@ impl Sender {
         if !full && unsent < self.mss.into() && !self.board.must_retransmit() {
             self.board.rate.app_limited(self.board.in_flight());
         }
-        if self.sent_since {
+        if self.sent_since || self.tlp.stale {
             self.schedule_probe(now);
         }
         if full || self.sent_since {
@@ -443,10 +443,8 @@ impl Sender {
         let older = told.sacked_sent.is_some_and(|(first, _)| first < head_sent);
         if told.una_advanced || older {
             self.rto_at = now + self.rtt.rto();
-            self.schedule_probe(now);
-        } else if self.phase != Phase::Open {
-            self.tlp.at = NEVER;
         }
+        self.tlp.stale |= told.una_advanced || older || self.phase != Phase::Open;
     }
 
     /// Tells the law what happened; the event's common fields are filled here.

@@ -21,6 +21,8 @@ const TIMEOUT_MIN: Nanos = 2_000_000;
 pub(crate) struct Probe {
     /// When the next one is due.
     pub at: Nanos,
+    /// That must be set anew.
+    pub stale: bool,
     /// End of what was sent when the last one left (Linux: tlp_high_seq); 0: none is out.
     end: u64,
     /// It was an old segment, sent again.
@@ -29,7 +31,7 @@ pub(crate) struct Probe {
 
 impl Default for Probe {
     fn default() -> Self {
-        Probe { at: NEVER, end: 0, resent: false }
+        Probe { at: NEVER, stale: false, end: 0, resent: false }
     }
 }
 
@@ -60,7 +62,7 @@ impl Sender {
     /// delayed acknowledgement of a lone segment, and a moment otherwise.
     pub(super) fn schedule_probe(&mut self, now: Nanos) {
         let packets = self.board.packets_out();
-        self.tlp.at = NEVER;
+        (self.tlp.at, self.tlp.stale) = (NEVER, false);
         if self.phase == Phase::Open && packets > 0 && !self.tlp.is_out() {
             let allowance = if packets == 1 { RTO_MIN } else { TIMEOUT_MIN };
             self.tlp.at = self.rto_at.min(now + 2 * self.rtt.srtt() + allowance);
@@ -84,7 +86,7 @@ impl Sender {
             }
         }
         self.counters.probes += 1;
-        self.tlp = Probe { at: NEVER, end: self.board.nxt(), resent: new.is_none() };
+        self.tlp = Probe { end: self.board.nxt(), resent: new.is_none(), ..Probe::default() };
         self.rto_at = wire.now + self.rtt.rto();
     }
 
