@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ConfigError, Loss, Nanos, SECOND, Trace};
+use crate::{ConfigError, Discipline, Loss, Nanos, Policer, Reorder, SECOND, Trace, Wifi};
 
 /// Largest delay or jitter of a link: one hour. More is taken for a mistake in units.
 const MAX_DELAY: Nanos = 3600 * SECOND;
@@ -25,7 +25,7 @@ pub enum Rate {
     Trace(Arc<Trace>),
 }
 
-/// How much may wait in a link's droptail queue. The packet in transmission does not count.
+/// How much may wait in a link's queue. The packet in transmission does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// Everything may wait.
@@ -53,8 +53,19 @@ pub struct LinkConfig {
     pub jitter: Nanos,
     /// Random loss at the entry of the link.
     pub loss: Loss,
-    /// Limit of the queue.
+    /// Limit of the queue, whatever the discipline.
     pub limit: Limit,
+    /// The queue discipline.
+    pub discipline: Discipline,
+    /// Whether the discipline marks packets of ECN-capable flows ([`crate::Ecn`]) where it would
+    /// drop others; RFC 3168.
+    pub ecn: bool,
+    /// Drops at the entry what exceeds a rate.
+    pub policer: Option<Policer>,
+    /// Some packets propagate longer and are overtaken.
+    pub reorder: Option<Reorder>,
+    /// Access to the channel and aggregation as on Wi-Fi.
+    pub wifi: Option<Wifi>,
     /// Largest packet in bytes on the wire.
     pub mtu: u32,
 }
@@ -68,6 +79,11 @@ impl Default for LinkConfig {
             jitter: 0,
             loss: Loss::None,
             limit: Limit::default(),
+            discipline: Discipline::default(),
+            ecn: false,
+            policer: None,
+            reorder: None,
+            wifi: None,
             mtu: 1500,
         }
     }
@@ -101,7 +117,33 @@ impl LinkConfig {
         if self.mtu == 0 || self.mtu > MAX_MTU {
             return Err(ConfigError::Mtu { link: link(), mtu: self.mtu });
         }
-        Ok(())
+        match self.fault() {
+            Some(fault) => Err(ConfigError::Feature { link: link(), fault }),
+            None => Ok(()),
+        }
+    }
+
+    /// What is wrong with the features that only some links have, or with two of them together.
+    fn fault(&self) -> Option<&'static str> {
+        let plain = self.discipline == Discipline::DropTail;
+        let policer = |p: Policer| p.rate == 0 || p.rate > MAX_RATE || p.burst < self.mtu.into();
+        let reorder = |r: Reorder| !(0.0..=1.0).contains(&r.share) || r.delay > MAX_DELAY;
+        if plain && self.ecn {
+            Some("a droptail queue does not mark, ECN needs another discipline")
+        } else if !plain && matches!(self.rate, Rate::Infinite) {
+            Some("at an infinite rate there is no queue to manage")
+        } else if matches!((self.discipline, self.limit), (Discipline::FqCoDel(_), Limit::Time(_)))
+        {
+            Some("FQ-CoDel's limit is in packets or bytes, not in time")
+        } else if self.wifi.is_some() && !matches!(self.rate, Rate::Constant(_)) {
+            Some("Wi-Fi needs a constant rate, that of the radio")
+        } else if self.policer.is_some_and(policer) {
+            Some("a policer's rate must be in 1..=10^15 bit/s and its burst at least the MTU")
+        } else if self.reorder.is_some_and(reorder) {
+            Some("reordering needs a share in 0..=1 and a delay of at most one hour")
+        } else {
+            self.discipline.fault().or(self.wifi.and_then(|wifi| wifi.fault()))
+        }
     }
 }
 

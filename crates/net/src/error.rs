@@ -47,6 +47,14 @@ pub enum ConfigError {
         /// The value in bytes.
         mtu: u32,
     },
+    /// A feature that only some links have is out of range, or does not go with another.
+    #[error("link '{link}': {fault}")]
+    Feature {
+        /// Name of the link.
+        link: String,
+        /// What is wrong.
+        fault: &'static str,
+    },
     /// A route without a link.
     #[error("a route needs at least one link")]
     EmptyRoute,

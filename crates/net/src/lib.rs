@@ -11,11 +11,21 @@
 //!
 //! 1. A packet larger than the link's MTU is dropped.
 //! 2. It is lost at random, alone or in bursts ([`Loss`]).
-//! 3. It waits in a droptail queue until its transmission starts, or is dropped if the queue is
-//!    full. As in Linux (and ns-2, ns-3), a packet has left the queue once its transmission has
-//!    started: the packet on the wire does not count against the limit.
-//! 4. It is transmitted: at a constant rate, or by the delivery opportunities of a [`Trace`].
-//! 5. It propagates: the delay, plus a uniform jitter that never changes the order.
+//! 3. It is dropped if the link is down ([`Network::set_up`]).
+//! 4. It is dropped if it exceeds the rate of a [`Policer`].
+//! 5. A queue discipline ([`Discipline`]) that decides at the entry, RED or PIE, drops or marks it.
+//! 6. It waits in the queue until its transmission starts, or is dropped if the queue is full. As
+//!    in Linux (and ns-2, ns-3), a packet has left the queue once its transmission has started: the
+//!    packet on the wire does not count against the limit. CoDel and FQ-CoDel drop or mark when the
+//!    turn of a packet comes; FQ-CoDel also chooses whose turn it is.
+//! 7. It is transmitted: at a constant rate, by the delivery opportunities of a [`Trace`], or with
+//!    others in an aggregate as on [`Wifi`].
+//! 8. It propagates: the delay, plus a uniform jitter that never changes the order; some packets
+//!    take longer and are overtaken ([`Reorder`]).
+//!
+//! Rate and delay may change during the run and a link go down and up ([`Network::set_rate`],
+//! [`Network::set_delay`], [`Network::set_up`]). On a link that has none of the rarer features the
+//! whole way of a packet is known when it enters, and it costs what a plain link costs.
 //!
 //! Times are integer nanoseconds and every link draws from random streams of its own, one per
 //! purpose, so a run is a function of its seed and of what the caller does.
@@ -42,27 +52,42 @@
 //! assert_eq!((delivery.time, delivery.payload), (11_000_000, "hello"));
 //! ```
 
+mod aqm;
 mod config;
+mod discipline;
 mod error;
 mod histogram;
+mod line;
 mod link;
 mod loss;
+mod managed;
 mod network;
 mod packet;
+mod policer;
 mod queue;
 mod rate;
+mod reorder;
 pub mod rng;
 mod schedule;
 mod trace;
+mod wifi;
 
+pub use aqm::codel::CoDel;
+pub use aqm::fq_codel::FqCoDel;
+pub use aqm::pie::Pie;
+pub use aqm::red::{Red, Weight};
 pub use config::{Limit, LinkConfig, Rate};
+pub use discipline::Discipline;
 pub use error::{ConfigError, TraceError, TraceFault};
 pub use histogram::Histogram;
 pub use link::Counters;
 pub use loss::{GilbertElliott, Loss};
 pub use network::{Delivery, LinkId, Network, RouteId, Seen};
 pub use packet::{Ecn, Header};
+pub use policer::Policer;
+pub use reorder::Reorder;
 pub use trace::Trace;
+pub use wifi::Wifi;
 
 /// A time or duration in nanoseconds. Time 0 is the start of the run.
 pub type Nanos = u64;

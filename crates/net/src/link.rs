@@ -3,11 +3,12 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::loss::Losses;
+use crate::managed::Managed;
 use crate::packet::Packet;
 use crate::queue::{Entry, Fifo};
 use crate::rate::Server;
 use crate::rng::{self, Purpose};
-use crate::{Histogram, Limit, LinkConfig, Loss, Nanos};
+use crate::{Histogram, Limit, LinkConfig, Loss, Nanos, Rate};
 
 /// What a link has done since the start or the last [`crate::Network::reset_counters`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,37 +23,56 @@ pub struct Counters {
     pub dropped_random: u64,
     /// Packets dropped because they were larger than the MTU.
     pub dropped_mtu: u64,
+    /// Packets dropped by the queue discipline before the queue was full.
+    pub dropped_aqm: u64,
+    /// Packets dropped by the policer.
+    pub dropped_policer: u64,
+    /// Packets dropped because the link was down or went down while they waited.
+    pub dropped_down: u64,
+    /// Packets marked by the queue discipline instead of being dropped.
+    pub marked: u64,
     /// Bytes on the wire of the packets that reached the far end.
     pub bytes_sent: u64,
-    /// Queueing delay in ns: from the entry of a packet until its transmission starts. It is known,
-    /// and counted, at the entry; dropped packets do not count.
+    /// Queueing delay in ns: from the entry of a packet until its transmission starts. On a plain
+    /// link it is known, and counted, at the entry, and a change during the run does not correct
+    /// what was counted before the first one. Dropped packets do not count.
     pub queue_delay: Histogram,
 }
 
 impl Counters {
     /// Packets dropped for any reason.
     pub fn dropped(&self) -> u64 {
-        self.dropped_queue + self.dropped_random + self.dropped_mtu
+        let refused = self.dropped_queue + self.dropped_aqm + self.dropped_policer;
+        refused + self.dropped_random + self.dropped_mtu + self.dropped_down
     }
 }
 
 /// A link with its packets, state and counters together.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
-    server: Server,
-    fifo: Fifo,
-    limit: Limit,
-    mtu: u32,
-    delay: Nanos,
-    /// Arrival of the last packet that was accepted.
-    last_arrival: Nanos,
-    losses: Option<Box<Losses>>,
-    jitter: Option<Box<Jitter>>,
+    core: Core,
+    /// What only some links have.
+    managed: Option<Box<Managed>>,
     /// Whether an observer wants to know what arrives at the far end.
     pub watched: bool,
-    counters: Counters,
     /// Packets that were on the link when the counters were reset.
     carried_over: u64,
+}
+
+/// What every link has.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    pub server: Server,
+    /// All packets of a plain link; of a managed one those that no longer wait.
+    pub fifo: Fifo,
+    pub limit: Limit,
+    pub mtu: u32,
+    pub delay: Nanos,
+    /// Arrival of the last packet that was accepted and not delayed beyond the others.
+    pub last_arrival: Nanos,
+    losses: Option<Box<Losses>>,
+    jitter: Option<Box<Jitter>>,
+    pub counters: Counters,
 }
 
 /// Additional delay of a packet, uniform.
@@ -68,94 +88,166 @@ impl Jitter {
     }
 }
 
+impl Core {
+    /// When a packet arrives whose transmission ends at `end`, if it need not wait for others.
+    pub fn propagate(&mut self, end: Nanos) -> Nanos {
+        let jitter = self.jitter.as_mut().map_or(0, |jitter| jitter.draw());
+        end.saturating_add(self.delay + jitter)
+    }
+
+    /// A packet enters a plain link. False if it was dropped.
+    fn enter(&mut self, now: Nanos, packet: Packet) -> bool {
+        self.fifo.settle(now);
+        let wait = self.server.start(now) - now;
+        if !self.fifo.admits(self.limit, packet.size, wait) {
+            self.counters.dropped_queue += 1;
+            return false;
+        }
+        self.counters.queue_delay.record(wait);
+        let slot = self.server.serve(now, packet.size);
+        self.last_arrival = self.last_arrival.max(self.propagate(slot.end));
+        self.fifo.push(now, Entry { start: slot.start, arrival: self.last_arrival, packet });
+        true
+    }
+}
+
 impl Link {
     /// Link `number` of a network with this seed, from a valid configuration.
     pub fn new(config: &LinkConfig, seed: u64, number: u32) -> Link {
         let stream = |purpose| rng::link_stream(seed, number, purpose);
         let losses = || Box::new(Losses::new(config.loss, stream(Purpose::Loss)));
         let jitter = || Box::new(Jitter { max: config.jitter, rng: stream(Purpose::Jitter) });
+        let managed = || Box::new(Managed::new(config, seed, number));
         Link {
-            server: Server::new(&config.rate),
-            fifo: Fifo::default(),
-            limit: config.limit,
-            mtu: config.mtu,
-            delay: config.delay,
-            last_arrival: 0,
-            losses: (config.loss != Loss::None).then(losses),
-            jitter: (config.jitter > 0).then(jitter),
+            core: Core {
+                server: Server::new(&config.rate),
+                fifo: Fifo::default(),
+                limit: config.limit,
+                mtu: config.mtu,
+                delay: config.delay,
+                last_arrival: 0,
+                losses: (config.loss != Loss::None).then(losses),
+                jitter: (config.jitter > 0).then(jitter),
+                counters: Counters::default(),
+            },
+            managed: Managed::is_needed(config).then(managed),
             watched: false,
-            counters: Counters::default(),
             carried_over: 0,
         }
     }
 
     /// A packet enters at `now`. False if it was dropped.
     pub fn enter(&mut self, now: Nanos, packet: Packet) -> bool {
-        let size = packet.size;
-        self.counters.arrived += 1;
-        if size > self.mtu {
-            self.counters.dropped_mtu += 1;
+        let core = &mut self.core;
+        core.counters.arrived += 1;
+        if packet.size > core.mtu {
+            core.counters.dropped_mtu += 1;
             return false;
         }
-        if self.losses.as_mut().is_some_and(|losses| losses.next()) {
-            self.counters.dropped_random += 1;
+        if core.losses.as_mut().is_some_and(|losses| losses.next()) {
+            core.counters.dropped_random += 1;
             return false;
         }
-        self.fifo.settle(now);
-        let wait = self.server.start(now) - now;
-        if !self.fifo.admits(self.limit, size, wait) {
-            self.counters.dropped_queue += 1;
-            return false;
+        match &mut self.managed {
+            None => core.enter(now, packet),
+            Some(managed) => managed.enter(core, now, packet),
         }
-        self.counters.queue_delay.record(wait);
-        let slot = self.server.serve(now, size);
-        let jitter = self.jitter.as_mut().map_or(0, |jitter| jitter.draw());
-        self.last_arrival = self.last_arrival.max(slot.end.saturating_add(self.delay + jitter));
-        self.fifo.push(now, Entry { start: slot.start, arrival: self.last_arrival, packet });
-        true
     }
 
-    /// The first packet arrives at the far end.
-    pub fn leave(&mut self) -> Option<Entry> {
-        let entry = self.fifo.pop()?;
-        self.counters.sent += 1;
-        self.counters.bytes_sent += u64::from(entry.packet.size);
-        Some(entry)
+    /// The time of a new entry for the schedule, if one is needed after something entered or was
+    /// changed.
+    pub fn arm(&mut self, was_empty: bool) -> Option<Nanos> {
+        match &mut self.managed {
+            None if was_empty => self.core.fifo.front().map(|entry| entry.arrival),
+            None => None,
+            Some(managed) => managed.arm(&mut self.core),
+        }
     }
 
-    /// The next arrival at the far end.
-    pub fn next_arrival(&self) -> Option<Nanos> {
-        self.fifo.front().map(|entry| entry.arrival)
+    /// The schedule's entry for `time` has come up: the packet that arrives at the far end, if one
+    /// does, and the time of the entry that takes its place.
+    pub fn turn(&mut self, time: Nanos) -> (Option<Entry>, Option<Nanos>) {
+        let (entry, next) = match &mut self.managed {
+            None => (self.core.fifo.pop(), self.core.fifo.front().map(|entry| entry.arrival)),
+            Some(managed) => managed.turn(&mut self.core, time),
+        };
+        if let Some(entry) = &entry {
+            self.core.counters.sent += 1;
+            self.core.counters.bytes_sent += u64::from(entry.packet.size);
+        }
+        (entry, next)
+    }
+
+    /// The key of a packet that was dropped after it had been accepted, until there is none.
+    pub fn pop_lost(&mut self) -> Option<u32> {
+        self.managed.as_mut()?.lost.pop()
+    }
+
+    /// Changes the link at `now`. `number`, `seed` and `config` are as in [`Link::new`], the
+    /// configuration as it was before the change.
+    pub fn change(
+        &mut self,
+        now: Nanos,
+        change: Change,
+        config: &LinkConfig,
+        seed: u64,
+        number: u32,
+    ) {
+        let core = &mut self.core;
+        let managed = self.managed.get_or_insert_with(|| {
+            let mut managed = Box::new(Managed::new(config, seed, number));
+            managed.take_over(core, now, &config.rate);
+            managed
+        });
+        match change {
+            Change::Rate(rate) => managed.set_rate(core, now, rate),
+            Change::Delay(delay) => managed.set_delay(core, now, delay),
+            Change::Up(up) => managed.set_up(core, now, up),
+        }
     }
 
     /// All packets on the link.
     pub fn packets(&self) -> usize {
-        self.fifo.len()
+        self.core.fifo.len() + self.managed.as_ref().map_or(0, |managed| managed.queue().0)
     }
 
     /// Packets and bytes that wait in the queue at `now`.
     pub fn queue(&self, now: Nanos) -> (usize, u64) {
-        self.fifo.waiting(now)
+        match &self.managed {
+            None => self.core.fifo.waiting(now),
+            Some(managed) => managed.at(&self.core, now, |managed, _| managed.queue()),
+        }
     }
 
     /// How long a packet that entered at `now` would wait.
     pub fn queue_delay(&self, now: Nanos) -> Nanos {
-        // A copy, as a trace loses the opportunities up to the time it is asked for.
-        self.server.clone().start(now) - now
+        match &self.managed {
+            None => self.core.server.start_behind(now, 0) - now,
+            Some(managed) => managed.at(&self.core, now, |managed, core| managed.wait(core, now)),
+        }
     }
 
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.core.counters
     }
 
     pub fn reset_counters(&mut self) {
-        self.counters = Counters::default();
-        self.carried_over = self.fifo.len() as u64;
+        self.core.counters = Counters::default();
+        self.carried_over = self.packets() as u64;
     }
 
     /// Whether every packet that came was sent, was dropped, or is still on the link.
     pub fn is_conserved(&self) -> bool {
-        self.carried_over + self.counters.arrived
-            == self.counters.sent + self.counters.dropped() + self.fifo.len() as u64
+        let counters = &self.core.counters;
+        self.carried_over + counters.arrived
+            == counters.sent + counters.dropped() + self.packets() as u64
     }
+}
+
+/// A change of a link during the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change<'a> {
+    Rate(&'a Rate),
+    Delay(Nanos),
+    Up(bool),
 }

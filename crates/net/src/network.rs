@@ -2,10 +2,10 @@
 
 use slab::Slab;
 
-use crate::link::Link;
+use crate::link::{Change, Link};
 use crate::packet::Packet;
 use crate::schedule::Schedule;
-use crate::{ConfigError, Counters, Header, LinkConfig, Nanos};
+use crate::{ConfigError, Counters, Header, LinkConfig, Nanos, Rate};
 
 /// A link of one [`Network`]; means nothing to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,7 +134,7 @@ impl<P> Network<P> {
         (0..self.links.len() as u32).map(LinkId)
     }
 
-    /// The configuration of a link.
+    /// The configuration of a link, as of the last change.
     pub fn config(&self, link: LinkId) -> &LinkConfig {
         &self.configs[link.0 as usize]
     }
@@ -164,11 +164,14 @@ impl<P> Network<P> {
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
         while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
-            let entry = link.leave().expect("a scheduled link has a packet");
-            self.schedule.replace_first(link.next_arrival());
+            let (arrived, next) = link.turn(time);
+            self.schedule.replace_first(next);
             debug_assert!(link.is_conserved());
+            while let Some(key) = link.pop_lost() {
+                self.packets.remove(key as usize);
+            }
 
-            let mut packet = entry.packet;
+            let Some(mut packet) = arrived.map(|entry| entry.packet) else { continue };
             if link.watched {
                 self.see(time, number, packet);
             }
@@ -189,15 +192,71 @@ impl<P> Network<P> {
         let link = &mut self.links[number as usize];
         let was_empty = link.packets() == 0;
         let accepted = link.enter(now, packet);
-        if accepted && was_empty {
-            if let Some(arrival) = link.next_arrival() {
-                self.schedule.insert(arrival, number);
-            }
+        if let Some(time) = link.arm(was_empty) {
+            self.schedule.insert(time, number);
         }
         debug_assert!(link.is_conserved());
         if !accepted {
             self.packets.remove(packet.key as usize);
         }
+        while let Some(key) = link.pop_lost() {
+            self.packets.remove(key as usize);
+        }
+    }
+
+    /// From `now` on the link has this rate. The packet in transmission ends as it began; those
+    /// that wait are served anew. A trace is read at the time of the run, whenever it is set.
+    ///
+    /// Everything before `now` must have happened, see [`Network::enqueue`].
+    ///
+    /// # Errors
+    /// If the link could not be built with this rate; it is then unchanged.
+    pub fn set_rate(&mut self, now: Nanos, link: LinkId, rate: Rate) -> Result<(), ConfigError> {
+        let config = LinkConfig { rate, ..self.config(link).clone() };
+        config.validate()?;
+        self.change(now, link, Change::Rate(&config.rate));
+        self.configs[link.0 as usize] = config;
+        Ok(())
+    }
+
+    /// Packets whose transmission starts after `now` propagate with this delay. The order is kept:
+    /// where the delay shrinks, packets wait for those before them.
+    ///
+    /// Everything before `now` must have happened, see [`Network::enqueue`].
+    ///
+    /// # Errors
+    /// If the delay is out of range; the link is then unchanged.
+    pub fn set_delay(&mut self, now: Nanos, link: LinkId, delay: Nanos) -> Result<(), ConfigError> {
+        let config = LinkConfig { delay, ..self.config(link).clone() };
+        config.validate()?;
+        self.change(now, link, Change::Delay(delay));
+        self.configs[link.0 as usize] = config;
+        Ok(())
+    }
+
+    /// The link goes down or up again. When it goes down, the packets that wait are dropped, and
+    /// until it is up all that come ([`Counters::dropped_down`]); what is in transmission or
+    /// propagates arrives.
+    ///
+    /// Everything before `now` must have happened, see [`Network::enqueue`].
+    pub fn set_up(&mut self, now: Nanos, link: LinkId, up: bool) {
+        self.change(now, link, Change::Up(up));
+    }
+
+    fn change(&mut self, now: Nanos, LinkId(number): LinkId, change: Change) {
+        debug_assert!(
+            self.next_time().is_none_or(|time| time >= now),
+            "a change at {now} ns before the arrivals up to then"
+        );
+        let link = &mut self.links[number as usize];
+        link.change(now, change, &self.configs[number as usize], self.seed, number);
+        if let Some(time) = link.arm(false) {
+            self.schedule.insert(time, number);
+        }
+        while let Some(key) = link.pop_lost() {
+            self.packets.remove(key as usize);
+        }
+        debug_assert!(link.is_conserved());
     }
 
     /// From now on every packet that reaches the far end of the link is kept for

@@ -61,6 +61,15 @@ impl Packet {
         self.tag += 4;
     }
 
+    /// Marks the packet, if its endpoints understand that. False if not.
+    pub fn mark(&mut self) -> bool {
+        if self.tag & 3 == 0 {
+            return false;
+        }
+        self.tag = self.tag & !3 | 2;
+        true
+    }
+
     /// Whether the packet is marked.
     pub fn ce(&self) -> bool {
         self.tag & 3 == 2

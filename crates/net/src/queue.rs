@@ -40,6 +40,19 @@ impl Fifo {
         self.entries.push_back(entry);
     }
 
+    /// Puts a packet whose transmission has started before those that arrive later.
+    pub fn insert_started(&mut self, entry: Entry) {
+        let later = self.entries.iter().rev().take_while(|e| e.arrival > entry.arrival).count();
+        self.entries.insert(self.entries.len() - later, entry);
+        self.started += 1;
+    }
+
+    /// Takes out the packets that still wait, as of the last [`Fifo::settle`].
+    pub fn take_waiting(&mut self) -> VecDeque<Entry> {
+        self.waiting_bytes = 0;
+        self.entries.split_off(self.started)
+    }
+
     /// Takes the front, which has started since it has arrived.
     pub fn pop(&mut self) -> Option<Entry> {
         let entry = self.entries.pop_front()?;
@@ -48,6 +61,10 @@ impl Fifo {
             None => self.waiting_bytes -= u64::from(entry.packet.size),
         }
         Some(entry)
+    }
+
+    pub fn back(&self) -> Option<&Entry> {
+        self.entries.back()
     }
 
     pub fn front(&self) -> Option<&Entry> {

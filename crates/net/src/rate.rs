@@ -1,8 +1,8 @@
 //! When a packet is transmitted: the server behind a link's queue.
 //!
 //! Both servers are first come, first served and know their future, so the whole transmission of a
-//! packet is fixed when it enters the link. A queue that decides at dequeue (CoDel, FQ) would call
-//! [`Server::serve`] at that time instead.
+//! packet is fixed when it enters the link. A managed queue calls [`Server::serve`] when the
+//! transmission starts.
 
 use std::sync::Arc;
 
@@ -40,6 +40,46 @@ impl Server {
             Server::Infinite => now,
             Server::Constant(constant) => constant.start(now),
             Server::Trace(opportunities) => opportunities.start(now),
+        }
+    }
+
+    /// When the transmission of a packet would start that stands behind `bytes` others, of which the
+    /// first came at `now`.
+    pub fn start_behind(&self, now: Nanos, bytes: u64) -> Nanos {
+        match self {
+            Server::Infinite => now,
+            Server::Constant(constant) => constant.start_behind(now, bytes),
+            Server::Trace(opportunities) => opportunities.start_behind(now, bytes),
+        }
+    }
+
+    /// The end of the last transmission, or some time past.
+    pub fn busy_until(&self) -> Nanos {
+        match self {
+            Server::Infinite => 0,
+            Server::Constant(constant) => constant.free_at(),
+            Server::Trace(opportunities) => opportunities.current,
+        }
+    }
+
+    /// Somebody else, or something else, keeps the link busy until then.
+    pub fn seize(&mut self, until: Nanos) {
+        if let Server::Constant(constant) = self {
+            (constant.busy_until, constant.fraction) = (until, 0);
+        }
+    }
+
+    /// Bytes that the link transmits in this time, in the mean.
+    pub fn bytes_in(&self, time: Nanos) -> u64 {
+        (self.mean_rate() * time as f64 / (8 * SECOND) as f64) as u64
+    }
+
+    /// bit/s, in the mean.
+    pub fn mean_rate(&self) -> f64 {
+        match self {
+            Server::Infinite => f64::INFINITY,
+            Server::Constant(constant) => constant.rate as f64,
+            Server::Trace(opportunities) => opportunities.trace.mean_rate() as f64,
         }
     }
 
@@ -86,6 +126,14 @@ impl Constant {
         self.busy_until = self.busy_until.saturating_add(work / self.rate);
         self.fraction = work % self.rate;
         Slot { start, end: self.free_at() }
+    }
+
+    fn start_behind(&self, now: Nanos, bytes: u64) -> Nanos {
+        let idle = now >= self.free_at();
+        let (since, fraction) = if idle { (now, 0) } else { (self.busy_until, self.fraction) };
+        let work = u128::from(bytes) * u128::from(8 * SECOND) + u128::from(fraction);
+        let time = work.div_ceil(u128::from(self.rate));
+        since.saturating_add(u64::try_from(time).unwrap_or(Nanos::MAX))
     }
 
     /// The end of the last transmission, rounded up.
@@ -138,6 +186,17 @@ impl Opportunities {
         }
         self.left -= need;
         Slot { start, end: self.current }
+    }
+
+    fn start_behind(&self, now: Nanos, bytes: u64) -> Nanos {
+        let mut copy = self.clone();
+        let mut rest = bytes;
+        while rest > 0 {
+            let size = rest.min(1 << 30);
+            copy.serve(now, size as u32);
+            rest -= size;
+        }
+        copy.start(now)
     }
 
     /// Makes the next opportunity the current one.

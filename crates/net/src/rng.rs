@@ -16,6 +16,9 @@ pub const LINK_STREAMS: u64 = 1 << 63;
 pub(crate) enum Purpose {
     Loss,
     Jitter,
+    Reorder,
+    Queue,
+    Access,
 }
 
 /// The random stream of one link for one purpose.

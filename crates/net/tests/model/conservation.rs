@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use narrows_net::{
-    Limit, LinkConfig, LinkId, Loss, MILLISECOND, Network, Rate, RouteId, SECOND, Trace,
+    CoDel, Discipline, Ecn, FqCoDel, GilbertElliott, Header, Limit, LinkConfig, LinkId, Loss,
+    MILLISECOND, Nanos, Network, Pie, Policer, Rate, Red, Reorder, RouteId, SECOND, Trace, Weight,
+    Wifi,
 };
 use proptest::prelude::*;
 
-use crate::{Send, one_link, sized};
+use crate::{one_link, sized};
 
 fn any_rate() -> impl Strategy<Value = Rate> {
     let trace = Arc::new(Trace::parse(b"0\n3\n3\n4\n9\n", "test").unwrap());
@@ -27,75 +29,210 @@ fn any_limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-fn any_link() -> impl Strategy<Value = LinkConfig> {
+fn any_loss() -> impl Strategy<Value = Loss> {
+    let bursts = (0.0..=1.0, 0.0..=1.0).prop_map(|(good_to_bad, bad_to_good)| {
+        let model = GilbertElliott { good_to_bad, bad_to_good, ..GilbertElliott::default() };
+        Loss::GilbertElliott(model)
+    });
+    prop_oneof![Just(Loss::None), (0.0..=1.0).prop_map(Loss::Random), bursts]
+}
+
+/// Parameters small enough to matter within 100 ms.
+fn any_discipline() -> impl Strategy<Value = Discipline> {
+    let codel = (1..MILLISECOND, 1..5 * MILLISECOND)
+        .prop_map(|(target, interval)| CoDel { target, interval });
+    let red = prop_oneof![
+        Just((Limit::Packets(1), Limit::Packets(3))),
+        Just((Limit::Bytes(1000), Limit::Bytes(3000))),
+        Just((Limit::Time(MILLISECOND), Limit::Time(3 * MILLISECOND))),
+    ];
+    let weight = prop_oneof![
+        (0.01..=1.0).prop_map(Weight::Fixed),
+        (1..SECOND).prop_map(Weight::TimeConstant),
+    ];
+    let red = (red, 0.0..=1.0, weight, any::<bool>())
+        .prop_map(|((min, max), max_p, weight, gentle)| Red { min, max, max_p, weight, gentle });
+    let pie = (1..MILLISECOND, 1000..MILLISECOND, 0..MILLISECOND)
+        .prop_map(|(target, update, burst)| Pie { target, update, burst, ..Pie::default() });
+    let fq_codel = (codel.clone(), 1_u32..8, 1_u32..3000)
+        .prop_map(|(codel, flows, quantum)| FqCoDel { codel, flows, quantum });
+    prop_oneof![
+        Just(Discipline::DropTail),
+        red.prop_map(Discipline::Red),
+        codel.prop_map(Discipline::CoDel),
+        fq_codel.prop_map(Discipline::FqCoDel),
+        pie.prop_map(Discipline::Pie),
+    ]
+}
+
+fn any_wifi() -> impl Strategy<Value = Wifi> {
+    (1_u32..10, 0..5 * MILLISECOND, 0..MILLISECOND, 0..2 * MILLISECOND).prop_map(
+        |(packets, time, overhead, contention)| Wifi { packets, time, overhead, contention },
+    )
+}
+
+/// Any link that can be built.
+pub fn any_link() -> impl Strategy<Value = LinkConfig> {
     let delay = 0..10 * MILLISECOND;
     let jitter = prop_oneof![Just(0), 0..5 * MILLISECOND];
-    let loss = prop_oneof![Just(Loss::None), (0.0..=1.0).prop_map(Loss::Random)];
-    (any_rate(), delay, jitter, loss, any_limit(), 500_u32..3000).prop_map(
-        |(rate, delay, jitter, loss, limit, mtu)| LinkConfig {
-            name: "any".into(),
-            rate,
-            delay,
-            jitter,
-            loss,
-            limit,
-            mtu,
+    let policer = (100_000_u64..100_000_000, 3000_u64..20_000)
+        .prop_map(|(rate, burst)| Policer { rate, burst });
+    let reorder =
+        (0.0..=1.0, 0..10 * MILLISECOND).prop_map(|(share, delay)| Reorder { share, delay });
+    let sometimes = 0.2;
+    (
+        (any_rate(), delay, jitter, any_loss(), any_limit(), 500_u32..3000),
+        (
+            any_discipline(),
+            any::<bool>(),
+            prop::option::weighted(sometimes, policer),
+            prop::option::weighted(sometimes, reorder),
+            prop::option::weighted(sometimes, any_wifi()),
+        ),
+    )
+        .prop_map(
+            |(
+                (rate, delay, jitter, loss, limit, mtu),
+                (discipline, ecn, policer, reorder, wifi),
+            )| {
+                let name = "any".into();
+                let mut config = LinkConfig {
+                    name,
+                    rate,
+                    delay,
+                    jitter,
+                    loss,
+                    limit,
+                    mtu,
+                    discipline,
+                    ecn,
+                    policer,
+                    reorder,
+                    wifi,
+                };
+                // What does not go together is refused; see the tests of the configuration.
+                if matches!(config.rate, Rate::Infinite) {
+                    config.discipline = Discipline::DropTail;
+                }
+                if !matches!(config.rate, Rate::Constant(_)) {
+                    config.wifi = None;
+                }
+                if let (Discipline::FqCoDel(_), Limit::Time(_)) = (config.discipline, config.limit)
+                {
+                    config.limit = Limit::Unlimited;
+                }
+                config.ecn &= config.discipline != Discipline::DropTail;
+                config
+            },
+        )
+}
+
+/// Something that happens to a network.
+#[derive(Clone, Debug)]
+pub enum Act {
+    Send(RouteId, Header),
+    /// Refused where the link does not work with the rate.
+    Rate(LinkId, Rate),
+    Delay(LinkId, Nanos),
+    Up(LinkId, bool),
+    Reset,
+}
+
+/// Acts in the order of their times.
+pub type Story = Vec<(Nanos, Act)>;
+
+/// A few links, routes over them that may cross a link twice, packets of all sizes, and changes.
+pub fn any_story() -> impl Strategy<Value = (Network<usize>, Story)> {
+    let links = prop::collection::vec(any_link(), 1..6);
+    let index = any::<prop::sample::Index>;
+    let routes = prop::collection::vec(prop::collection::vec(index(), 1..5), 1..5);
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect), Just(Ecn::Ce)];
+    let sends =
+        prop::collection::vec((0..SECOND / 10, index(), 1_u32..3000, 0_u32..5, ecn), 0..200);
+    let change = prop_oneof![
+        any_rate().prop_map(|rate| Act::Rate(LinkId(0), rate)),
+        (0..10 * MILLISECOND).prop_map(|delay| Act::Delay(LinkId(0), delay)),
+        any::<bool>().prop_map(|up| Act::Up(LinkId(0), up)),
+        Just(Act::Reset),
+    ];
+    let changes = prop::collection::vec((0..SECOND / 10, index(), change), 0..8);
+    (any::<u64>(), links, routes, sends, changes).prop_map(
+        |(seed, links, routes, sends, changes)| {
+            let mut network = Network::new(seed);
+            let count = links.len();
+            for link in links {
+                network.add_link(link).unwrap();
+            }
+            for route in &routes {
+                let links: Vec<_> = route.iter().map(|i| LinkId(i.index(count) as u32)).collect();
+                network.add_route(&links).unwrap();
+            }
+            let mut story: Story = sends
+                .into_iter()
+                .map(|(time, route, size, flow, ecn)| {
+                    let route = RouteId(route.index(routes.len()) as u32);
+                    (time, Act::Send(route, Header { size, flow, ecn }))
+                })
+                .collect();
+            story.extend(changes.into_iter().map(|(time, link, change)| {
+                let link = LinkId(link.index(count) as u32);
+                let change = match change {
+                    Act::Rate(_, rate) => Act::Rate(link, rate),
+                    Act::Delay(_, delay) => Act::Delay(link, delay),
+                    Act::Up(_, up) => Act::Up(link, up),
+                    other => other,
+                };
+                (time, change)
+            }));
+            story.sort_by_key(|&(time, _)| time);
+            (network, story)
         },
     )
 }
 
-/// A few links, routes over them that may cross a link twice, and packets of all sizes.
-pub fn any_network() -> impl Strategy<Value = (Network<usize>, Vec<Send>)> {
-    let links = prop::collection::vec(any_link(), 1..6);
-    let routes =
-        prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..5), 1..5);
-    let sends =
-        prop::collection::vec((0..SECOND / 10, any::<prop::sample::Index>(), 1_u32..3000), 0..200);
-    (any::<u64>(), links, routes, sends).prop_map(|(seed, links, routes, mut sends)| {
-        let mut network = Network::new(seed);
-        let count = links.len();
-        for link in links {
-            network.add_link(link).unwrap();
+/// Does what is to be done at `now`; packets carry their number in the story.
+pub fn act(network: &mut Network<usize>, now: Nanos, number: usize, act: &Act) {
+    match act {
+        Act::Send(route, header) => network.enqueue(now, *route, *header, number),
+        Act::Rate(link, rate) => {
+            let _ = network.set_rate(now, *link, rate.clone());
         }
-        for route in &routes {
-            let links: Vec<_> = route.iter().map(|i| LinkId(i.index(count) as u32)).collect();
-            network.add_route(&links).unwrap();
-        }
-        sends.sort_by_key(|&(time, ..)| time);
-        let route = |index: prop::sample::Index| RouteId(index.index(routes.len()) as u32);
-        let sends = sends.into_iter().map(|(time, i, size)| (time, route(i), size)).collect();
-        (network, sends)
-    })
+        Act::Delay(link, delay) => network.set_delay(now, *link, *delay).unwrap(),
+        Act::Up(link, up) => network.set_up(now, *link, *up),
+        Act::Reset => network.reset_counters(),
+    }
 }
 
 proptest! {
+    /// Debug builds check conservation on each link at every step besides.
     #[test]
-    fn every_packet_is_sent_dropped_or_still_there(
-        (mut network, sends) in any_network(),
-        reset_at in 0..SECOND / 10,
-    ) {
-        let mut delivered = 0;
-        let mut reset = false;
-        for (number, &(now, route, size)) in sends.iter().enumerate() {
-            while network.advance(now).is_some() {
-                delivered += 1;
-                prop_assert!(network.is_conserved());
+    fn every_packet_is_sent_dropped_or_still_there((mut network, story) in any_story()) {
+        let mut sent = vec![None; story.len()];
+        let mut delivered = vec![false; story.len()];
+        let mut last = 0;
+        for (number, (now, what)) in story.iter().enumerate() {
+            while let Some(delivery) = network.advance(*now) {
+                prop_assert!(delivery.time >= last && Some(delivery.time) >= sent[delivery.payload]);
+                last = delivery.time;
+                prop_assert!(!std::mem::replace(&mut delivered[delivery.payload], true));
             }
-            network.enqueue(now, route, sized(size), number);
-            if now >= reset_at && !reset {
-                reset = true;
-                network.reset_counters();
+            if let Act::Send(..) = what {
+                sent[number] = Some(*now);
             }
+            act(&mut network, *now, number, what);
             prop_assert!(network.is_conserved());
         }
-        while network.advance(u64::MAX).is_some() {
-            delivered += 1;
+        while let Some(delivery) = network.advance(u64::MAX) {
+            prop_assert!(delivery.time >= last && sent[delivery.payload].is_some());
+            last = delivery.time;
+            prop_assert!(!std::mem::replace(&mut delivered[delivery.payload], true));
         }
         prop_assert!(network.is_conserved());
-        prop_assert_eq!(network.packets(), 0);
-        if !reset {
+        prop_assert_eq!((network.packets(), network.next_time()), (0, None));
+        if !story.iter().any(|(_, act)| matches!(act, Act::Reset)) {
             let dropped: u64 = network.links().map(|l| network.counters(l).dropped()).sum();
-            prop_assert_eq!(delivered + dropped, sends.len() as u64);
+            let delivered = delivered.iter().filter(|&&d| d).count() as u64;
+            prop_assert_eq!(delivered + dropped, sent.iter().flatten().count() as u64);
         }
     }
 }

@@ -3,8 +3,8 @@
 use narrows_net::{LinkConfig, MILLISECOND, Nanos, Network, Rate};
 use proptest::prelude::*;
 
-use crate::conservation::any_network;
-use crate::{one_link, run, sized};
+use crate::conservation::{act, any_story};
+use crate::{one_link, run};
 
 #[test]
 fn a_packet_takes_transmission_and_propagation_on_each_link() {
@@ -79,18 +79,24 @@ proptest! {
     }
 
     #[test]
-    fn a_late_caller_gets_the_same_deliveries((network, sends) in any_network()) {
-        // Advances only when it has something to send.
-        let late = run(&mut network.clone(), &sends);
+    fn a_late_caller_gets_the_same_deliveries((network, story) in any_story()) {
+        // Advances only when it has something to do.
+        let mut late = Vec::new();
+        let mut sleepy = network.clone();
+        for (number, (now, what)) in story.iter().enumerate() {
+            late.extend(std::iter::from_fn(|| sleepy.advance(*now)));
+            act(&mut sleepy, *now, number, what);
+        }
+        late.extend(std::iter::from_fn(|| sleepy.advance(Nanos::MAX)));
 
         // Wakes up for every arrival at every link.
         let mut network = network;
         let mut timely = Vec::new();
-        for (number, &(now, route, size)) in sends.iter().enumerate() {
-            while let Some(next) = network.next_time().filter(|&next| next <= now) {
+        for (number, (now, what)) in story.iter().enumerate() {
+            while let Some(next) = network.next_time().filter(|next| next <= now) {
                 timely.extend(network.advance(next));
             }
-            network.enqueue(now, route, sized(size), number);
+            act(&mut network, *now, number, what);
         }
         while let Some(next) = network.next_time() {
             timely.extend(network.advance(next));

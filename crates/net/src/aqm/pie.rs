@@ -1,0 +1,139 @@
+//! PIE: proportional integral controller enhanced, RFC 8033.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::Verdict;
+use crate::{MILLISECOND, Nanos, SECOND, rng};
+
+/// Drop probability up to which a link that marks does so: RFC 8033, section 5.1.
+const MAX_MARK: f64 = 0.1;
+
+/// Proportional integral controller enhanced (RFC 8033): packets are dropped at the entry with a
+/// probability p that a controller adapts every [`Pie::update`] so that the queueing delay stays
+/// near the target.
+///
+/// The basic algorithm of section 4 with its auto-tuning (4.2) and burst allowance (4.4). Of the
+/// optional parts of section 5 only ECN: up to p = 0.1 packets are marked where the link marks
+/// ([`crate::LinkConfig::ecn`]), above that dropped. The delay is that of a packet which would come
+/// at the moment of the update; the model knows it without an estimate of the rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pie {
+    /// `QDELAY_REF`, the delay aimed at; RFC 8033: 15 ms.
+    pub target: Nanos,
+    /// `T_UPDATE`, time between updates of p; RFC 8033: 15 ms.
+    pub update: Nanos,
+    /// `MAX_BURST`, for which time after an idle one nothing is dropped; RFC 8033: 150 ms.
+    pub burst: Nanos,
+    /// Change of p per update and second of delay above the target; RFC 8033: 0.125.
+    pub alpha: f64,
+    /// Change of p per update and second by which the delay grew; RFC 8033: 1.25.
+    pub beta: f64,
+}
+
+impl Default for Pie {
+    fn default() -> Self {
+        Pie {
+            target: 15 * MILLISECOND,
+            update: 15 * MILLISECOND,
+            burst: 150 * MILLISECOND,
+            alpha: 0.125,
+            beta: 1.25,
+        }
+    }
+}
+
+impl Pie {
+    /// What is wrong, if anything.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        let gain = |x: f64| x > 0.0 && x.is_finite();
+        if self.target == 0 || self.update < MILLISECOND / 1000 {
+            Some("PIE's target must be above 0 and its update at least 1 us")
+        } else if !gain(self.alpha) || !gain(self.beta) {
+            Some("PIE's alpha and beta must be above 0")
+        } else {
+            None
+        }
+    }
+}
+
+/// PIE's state on one link.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    config: Pie,
+    /// Drop probability.
+    p: f64,
+    /// Delay at the last update, s.
+    delay: f64,
+    /// Time left in which nothing is dropped.
+    allowance: Nanos,
+    next_update: Nanos,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl State {
+    pub fn new(config: Pie, rng: Xoshiro256PlusPlus) -> State {
+        let (allowance, next_update) = (config.burst, config.update);
+        State { config, p: 0.0, delay: 0.0, allowance, next_update, rng }
+    }
+
+    /// Judges a packet that enters a queue in which `bytes` wait.
+    pub fn judge(&mut self, bytes: u64, mtu: u32) -> Verdict {
+        let calm = self.delay < self.target() / 2.0 && self.p < 0.2;
+        if self.allowance > 0 || calm || bytes <= 2 * u64::from(mtu) {
+            return Verdict::Pass;
+        }
+        if rng::uniform_f64(&mut self.rng) >= self.p {
+            Verdict::Pass
+        } else if self.p < MAX_MARK {
+            Verdict::Signal
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    fn target(&self) -> f64 {
+        self.config.target as f64 / SECOND as f64
+    }
+
+    /// Makes up for the updates due by `now`, with what a packet would have waited at each.
+    pub fn catch_up(&mut self, now: Nanos, mut wait_at: impl FnMut(Nanos) -> Nanos) {
+        while self.next_update <= now {
+            let wait = wait_at(self.next_update);
+            let rested = self.p == 0.0 && self.delay == 0.0 && self.allowance == self.config.burst;
+            if wait == 0 && rested {
+                // Nothing changes until a packet comes, and none has come up to now.
+                let missed = (now - self.next_update) / self.config.update + 1;
+                self.next_update += missed * self.config.update;
+                return;
+            }
+            self.update(wait as f64 / SECOND as f64);
+            self.next_update += self.config.update;
+        }
+    }
+
+    /// RFC 8033, sections 4.2 and 4.4.
+    fn update(&mut self, delay: f64) {
+        let Pie { alpha, beta, .. } = self.config;
+        let step = alpha * (delay - self.target()) + beta * (delay - self.delay);
+        let tuned = match self.p {
+            p if p < 0.000_001 => step / 2048.0,
+            p if p < 0.000_01 => step / 512.0,
+            p if p < 0.000_1 => step / 128.0,
+            p if p < 0.001 => step / 32.0,
+            p if p < 0.01 => step / 8.0,
+            p if p < 0.1 => step / 2.0,
+            _ => step,
+        };
+        self.p += tuned;
+        if delay == 0.0 && self.delay == 0.0 {
+            self.p *= 0.98;
+        }
+        self.p = self.p.clamp(0.0, 1.0);
+        self.allowance = self.allowance.saturating_sub(self.config.update);
+        let half = self.target() / 2.0;
+        if self.p == 0.0 && delay < half && self.delay < half {
+            self.allowance = self.config.burst;
+        }
+        self.delay = delay;
+    }
+}

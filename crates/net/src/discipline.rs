@@ -1,0 +1,142 @@
+//! The queue disciplines: in which order packets leave a queue, and which of them are dropped.
+
+use crate::aqm::codel::{self, CoDel};
+use crate::aqm::fq_codel::{self, FqCoDel};
+use crate::aqm::pie::{self, Pie};
+use crate::aqm::red::{self, Arrival, Red};
+use crate::aqm::{Signals, Verdict};
+use crate::line::{Line, Waiting};
+use crate::rng::Xoshiro256PlusPlus;
+use crate::{Limit, Nanos};
+
+/// Which packets a link's queue drops or marks, beside those that find it full, and in which order
+/// it sends. All but FQ-CoDel send in the order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Discipline {
+    /// None: a queue is full or not.
+    #[default]
+    DropTail,
+    /// Random early detection.
+    Red(Red),
+    /// Controlled delay.
+    CoDel(CoDel),
+    /// Fair queueing with controlled delay.
+    FqCoDel(FqCoDel),
+    /// Proportional integral controller enhanced.
+    Pie(Pie),
+}
+
+impl Discipline {
+    /// What is wrong with its parameters, if anything.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        match self {
+            Discipline::DropTail => None,
+            Discipline::Red(red) => red.fault(),
+            Discipline::CoDel(codel) => codel.fault(),
+            Discipline::FqCoDel(fq_codel) => fq_codel.fault(),
+            Discipline::Pie(pie) => pie.fault(),
+        }
+    }
+}
+
+/// Packets that wait, under one of the disciplines.
+#[derive(Clone, Debug)]
+pub(crate) enum Queue {
+    Line(Line, Manager),
+    Fair(fq_codel::State),
+}
+
+/// Who manages a single line of packets.
+#[derive(Clone, Debug)]
+pub(crate) enum Manager {
+    Nobody,
+    Red(red::State),
+    CoDel(CoDel, codel::State),
+    Pie(pie::State),
+}
+
+impl Queue {
+    pub fn new(discipline: Discipline, rng: Xoshiro256PlusPlus) -> Queue {
+        let manager = match discipline {
+            Discipline::DropTail => Manager::Nobody,
+            Discipline::Red(red) => Manager::Red(red::State::new(red, rng)),
+            Discipline::CoDel(codel) => Manager::CoDel(codel, codel::State::default()),
+            Discipline::FqCoDel(config) => {
+                return Queue::Fair(fq_codel::State::new(config, rng));
+            }
+            Discipline::Pie(pie) => Manager::Pie(pie::State::new(pie, rng)),
+        };
+        Queue::Line(Line::default(), manager)
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        match self {
+            Queue::Line(line, _) => line.len(),
+            Queue::Fair(fair) => fair.len(),
+        }
+    }
+
+    /// Bytes that wait.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Queue::Line(line, _) => line.bytes(),
+            Queue::Fair(fair) => fair.bytes(),
+        }
+    }
+
+    /// Judges a packet that enters. `arrival` is asked for only where it matters.
+    pub fn judge(&mut self, arrival: impl FnOnce(&Line) -> Arrival) -> Verdict {
+        match self {
+            Queue::Line(line, Manager::Red(red)) => red.judge(&arrival(line)),
+            Queue::Line(line, Manager::Pie(pie)) => pie.judge(line.bytes(), arrival(line).mtu),
+            _ => Verdict::Pass,
+        }
+    }
+
+    /// Whether a packet of `size` bytes that has to wait may join. A fair queue always lets it,
+    /// see [`Queue::shed`].
+    pub fn admits(&self, limit: Limit, size: u32, wait: impl FnOnce() -> Nanos) -> bool {
+        match (self, limit) {
+            (Queue::Fair(_), _) | (_, Limit::Unlimited) => true,
+            (_, Limit::Packets(packets)) => self.len() < packets as usize,
+            (_, Limit::Bytes(bytes)) => self.bytes() + u64::from(size) <= bytes,
+            (_, Limit::Time(time)) => wait() <= time,
+        }
+    }
+
+    pub fn push(&mut self, waiting: Waiting) {
+        match self {
+            Queue::Line(line, _) => line.push(waiting),
+            Queue::Fair(fair) => fair.push(waiting),
+        }
+    }
+
+    /// Takes a packet that is beyond the limit.
+    pub fn shed(&mut self, limit: Limit) -> Option<Waiting> {
+        match self {
+            Queue::Line(..) => None,
+            Queue::Fair(fair) => fair.shed(limit),
+        }
+    }
+
+    /// Takes all packets.
+    pub fn clear(&mut self) -> Vec<Waiting> {
+        match self {
+            Queue::Line(line, _) => std::iter::from_fn(|| line.pop()).collect(),
+            Queue::Fair(fair) => fair.clear(),
+        }
+    }
+
+    /// Takes the packet to be transmitted at `now`; `mtu` is the largest. `None` only if nobody
+    /// waits.
+    pub fn pop(&mut self, now: Nanos, mtu: u32, signals: &mut Signals) -> Option<Waiting> {
+        match self {
+            Queue::Line(line, Manager::CoDel(config, codel)) => {
+                codel.pop(config, now, mtu, line, signals)
+            }
+            Queue::Line(line, _) => line.pop(),
+            Queue::Fair(fair) => fair.pop(now, mtu, signals),
+        }
+    }
+}
