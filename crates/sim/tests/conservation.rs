@@ -49,6 +49,7 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
             loss,
             limit,
             mtu,
+            ..LinkConfig::default()
         },
     )
 }
