@@ -32,6 +32,7 @@ impl Sender {
     pub fn open(&mut self, joins: bool, wire: &mut Wire) {
         self.joins = joins;
         self.handshake = Handshake::SynSent;
+        self.last_sent = wire.now;
         self.send_handshake(wire);
     }
 
@@ -58,7 +59,11 @@ impl Sender {
         // The timestamp tells which SYN was answered (RFC 7323, section 3.3).
         let rtt = wire.now - echo;
         self.rtt.sample(rtt, 0, 0);
-        self.rtt.sample_min(rtt);
+        self.rtt.sample_min(rtt, wire.now);
+        // RFC 6298, section 5.7, and RFC 5681, section 3.1, ask for a small window after a lost SYN;
+        // Linux only if two were sent again, and not if the first has arrived (tcp_init_transfer(),
+        // tcp_try_undo_spurious_syn()).
+        self.syn_lost = self.rtt.expiries() > 1 && echo != self.last_sent;
         self.rtt.reset_backoff();
         self.handshake = Handshake::ThirdSent;
         self.send_handshake(wire);
@@ -76,6 +81,9 @@ impl Sender {
         self.rtt.reset_backoff();
         let out = self.tell(law, EventKind::Joined, State::Joining, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        if self.syn_lost {
+            self.cwnd = 1;
+        }
         true
     }
 }

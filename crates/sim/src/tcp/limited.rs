@@ -1,6 +1,8 @@
 //! Was the congestion window the limit? As Linux's tcp_cwnd_validate() and tcp_is_cwnd_limited():
 //! a window that the application does not fill must not grow (RFC 7661 has the problem); and one
-//! that was not used at all must shrink.
+//! that was not used at all must shrink. One that is used in part stays: in Linux, too,
+//! tcp_cwnd_application_limited() has nothing to do where acknowledgements come, as each of them
+//! lets tcp_cong_avoid() renew the time since when it counts.
 
 use narrows_net::Nanos;
 

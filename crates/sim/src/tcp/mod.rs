@@ -4,6 +4,7 @@ pub(crate) mod delack;
 pub(crate) mod ecn;
 mod handshake;
 pub(crate) mod limited;
+mod min_rtt;
 pub(crate) mod pacing;
 pub(crate) mod prr;
 pub(crate) mod rack;

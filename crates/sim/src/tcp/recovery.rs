@@ -241,7 +241,7 @@ impl Sender {
             self.begin_undo();
         }
         // RFC 5682, section 2.1: not during recovery, unless from a timeout.
-        self.frto = (new || again).then_some(wire.now);
+        self.frto = (new || again || self.phase == Phase::Cwr).then_some(wire.now);
         self.tlp.give_up();
         self.reo_at = NEVER;
         self.phase = Phase::Loss;

@@ -2,6 +2,8 @@
 
 use narrows_net::Nanos;
 
+use super::min_rtt::MinRtt;
+
 const US: Nanos = 1_000;
 const MS: Nanos = 1_000_000;
 
@@ -27,8 +29,7 @@ pub(crate) struct RttEstimator {
     rttvar_us: u64,
     /// The round trip of `mdev_max4_us` ends when this byte is acknowledged.
     round_end: u64,
-    /// Smallest sample. Linux forgets it after 300 s.
-    min_rtt: Nanos,
+    min_rtt: MinRtt,
     backoff: u32,
 }
 
@@ -40,7 +41,7 @@ impl Default for RttEstimator {
             mdev_max4_us: 0,
             rttvar_us: 0,
             round_end: 0,
-            min_rtt: Nanos::MAX,
+            min_rtt: MinRtt::default(),
             backoff: 0,
         }
     }
@@ -82,13 +83,13 @@ impl RttEstimator {
     }
 
     /// Tells the smallest RTT what the newest of several acknowledged segments saw.
-    pub fn sample_min(&mut self, rtt: Nanos) {
-        self.min_rtt = self.min_rtt.min(rtt.max(1));
+    pub fn sample_min(&mut self, rtt: Nanos, now: Nanos) {
+        self.min_rtt.sample(rtt, now);
     }
 
-    /// Smallest RTT, `Nanos::MAX` before the first sample.
+    /// Smallest RTT of five minutes, `Nanos::MAX` before the first sample.
     pub fn min_rtt(&self) -> Nanos {
-        self.min_rtt
+        self.min_rtt.get()
     }
 
     /// Smoothed RTT in 1/8 us, 0 before the first sample.
@@ -113,6 +114,11 @@ impl RttEstimator {
     /// The timer expired. RFC 6298, section 5.5.
     pub fn back_off(&mut self) {
         self.backoff += 1;
+    }
+
+    /// Expiries since the last sample.
+    pub fn expiries(&self) -> u32 {
+        self.backoff
     }
 
     /// A sample of new data ends the backoff. RFC 6298, section 5.7.

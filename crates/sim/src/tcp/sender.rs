@@ -79,8 +79,10 @@ pub(crate) struct Sender {
     pub(super) untold_marked: u32,
     /// Sent something since the use of the window was last looked at.
     pub(super) sent_since: bool,
-    /// When data last left.
+    /// When data last left; before, the first SYN.
     pub(super) last_sent: Nanos,
+    /// The network lost the first SYNs.
+    pub(super) syn_lost: bool,
     /// Newest sample of the delivery rate, bytes/s; one that the application limited only if it
     /// is higher.
     pub delivery_rate: u64,
@@ -123,6 +125,7 @@ impl Sender {
             untold_marked: 0,
             sent_since: false,
             last_sent: 0,
+            syn_lost: false,
             delivery_rate: 0,
             counters: Counters::default(),
         }
@@ -407,7 +410,7 @@ impl Sender {
         });
         let (first, _) = acked.or(told.sacked_sent).or(by_time)?;
         let (_, last) = told.sacked_sent.or(acked).or(by_time)?;
-        self.rtt.sample_min(now - last);
+        self.rtt.sample_min(now - last, now);
         self.rtt.sample(now - first, self.board.una(), self.board.nxt());
         self.rtt.reset_backoff();
         Some((last, now - last))

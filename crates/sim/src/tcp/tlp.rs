@@ -63,7 +63,7 @@ impl Sender {
     pub(super) fn schedule_probe(&mut self, now: Nanos) {
         let packets = self.board.packets_out();
         (self.tlp.at, self.tlp.stale) = (NEVER, false);
-        if self.phase == Phase::Open && packets > 0 && !self.tlp.is_out() {
+        if matches!(self.phase, Phase::Open | Phase::Cwr) && packets > 0 && !self.tlp.is_out() {
             let allowance = if packets == 1 { RTO_MIN } else { TIMEOUT_MIN };
             self.tlp.at = self.rto_at.min(now + 2 * self.rtt.srtt() + allowance);
         }
@@ -103,6 +103,9 @@ impl Sender {
             self.tlp.end = 0;
         } else if ack > end {
             self.tlp.end = 0;
+            if self.is_reducing() {
+                return;
+            }
             self.tell(law, EventKind::Recovery, State::Active, now, Event::default());
             let out = self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
