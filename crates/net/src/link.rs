@@ -154,28 +154,47 @@ impl Link {
         }
     }
 
-    /// The time of a new entry for the schedule, if one is needed after something entered or was
-    /// changed.
-    pub fn arm(&mut self, was_empty: bool) -> Option<Nanos> {
-        match &mut self.managed {
-            None if was_empty => self.core.fifo.front().map(|entry| entry.arrival),
-            None => None,
-            Some(managed) => managed.arm(&mut self.core),
-        }
+    /// Whether all that will happen to the packets on it is known.
+    pub fn is_plain(&self) -> bool {
+        self.managed.is_none()
     }
 
-    /// The schedule's entry for `time` has come up: the packet that arrives at the far end, if one
-    /// does, and the time of the entry that takes its place.
-    pub fn turn(&mut self, time: Nanos) -> (Option<Entry>, Option<Nanos>) {
-        let (entry, next) = match &mut self.managed {
-            None => (self.core.fifo.pop(), self.core.fifo.front().map(|entry| entry.arrival)),
-            Some(managed) => managed.turn(&mut self.core, time),
-        };
-        if let Some(entry) = &entry {
-            self.core.counters.sent += 1;
-            self.core.counters.bytes_sent += u64::from(entry.packet.size);
-        }
-        (entry, next)
+    /// Whether nothing is on a plain link.
+    pub fn is_empty(&self) -> bool {
+        self.core.fifo.len() == 0
+    }
+
+    /// The arrival of the packet that entered a plain link last.
+    pub fn last_arrival(&self) -> Nanos {
+        self.core.last_arrival
+    }
+
+    /// The next arrival at the far end among the packets whose transmission is known.
+    pub fn next_arrival(&self) -> Option<Nanos> {
+        self.core.fifo.front().map(|entry| entry.arrival)
+    }
+
+    /// The first packet arrives at the far end of a plain link.
+    pub fn leave(&mut self) -> Option<Packet> {
+        let packet = self.core.fifo.pop()?.packet;
+        self.core.counters.sent += 1;
+        self.core.counters.bytes_sent += u64::from(packet.size);
+        Some(packet)
+    }
+
+    /// The schedule's entry for `time` has come up for a managed link: the packet that arrives at
+    /// the far end, if one does, and the time of the entry that takes its place.
+    pub fn turn(&mut self, time: Nanos) -> (Option<Packet>, Option<Nanos>) {
+        let Some(managed) = &mut self.managed else { return (None, None) };
+        let due = managed.is_due(&mut self.core, time);
+        let packet = if due { self.leave() } else { None };
+        (packet, self.arm())
+    }
+
+    /// The time of a new entry for the schedule, if a managed link needs one after something
+    /// entered, left or was changed.
+    pub fn arm(&mut self) -> Option<Nanos> {
+        self.managed.as_mut()?.arm(&mut self.core)
     }
 
     /// The key of a packet that was dropped after it had been accepted, until there is none.

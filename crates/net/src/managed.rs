@@ -273,18 +273,15 @@ impl Managed {
         Some(next)
     }
 
-    /// The schedule's entry for `time` has come up: what arrives then, and the entry that takes its
-    /// place. An entry that was overtaken by an earlier one is no longer of use.
-    pub fn turn(&mut self, core: &mut Core, time: Nanos) -> (Option<Entry>, Option<Nanos>) {
+    /// The schedule's entry for `time` has come up: whether a packet arrives then. An entry that was
+    /// overtaken by an earlier one is no longer of use.
+    pub fn is_due(&mut self, core: &mut Core, time: Nanos) -> bool {
         if time != self.armed {
-            return (None, None);
+            return false;
         }
+        self.armed = NEVER;
         self.catch_up(core, time);
-        let arrived = core.fifo.front().is_some_and(|entry| entry.arrival <= time);
-        let entry = if arrived { core.fifo.pop() } else { None };
-        let next = self.next_event(core);
-        self.armed = next.unwrap_or(NEVER);
-        (entry, next)
+        core.fifo.front().is_some_and(|entry| entry.arrival <= time)
     }
 
     /// The link has this rate from `now` on. What is in transmission ends as it began.

@@ -164,15 +164,20 @@ impl<P> Network<P> {
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
         while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
-            let (arrived, next) = link.turn(time);
-            self.schedule.replace_first(next);
-            debug_assert!(link.is_conserved());
-            while let Some(key) = link.pop_lost() {
-                self.packets.remove(key as usize);
-            }
-
-            let Some(mut packet) = arrived.map(|entry| entry.packet) else { continue };
-            if link.watched {
+            let watched = link.watched;
+            let arrived = if link.is_plain() {
+                let packet = link.leave();
+                self.schedule.replace_first(link.next_arrival());
+                debug_assert!(link.is_conserved());
+                packet
+            } else {
+                let (packet, next) = link.turn(time);
+                self.schedule.replace_first(next);
+                self.settle(number);
+                packet
+            };
+            let Some(mut packet) = arrived else { continue };
+            if watched {
                 self.see(time, number, packet);
             }
             packet.step();
@@ -190,18 +195,31 @@ impl<P> Network<P> {
     fn enter(&mut self, now: Nanos, packet: Packet) {
         let number = self.hops[packet.hop() as usize];
         let link = &mut self.links[number as usize];
-        let was_empty = link.packets() == 0;
+        let was_empty = link.is_empty();
         let accepted = link.enter(now, packet);
-        if let Some(time) = link.arm(was_empty) {
-            self.schedule.insert(time, number);
-        }
         debug_assert!(link.is_conserved());
         if !accepted {
             self.packets.remove(packet.key as usize);
         }
+        if !link.is_plain() {
+            self.settle(number);
+        } else if was_empty && accepted {
+            self.schedule.insert(link.last_arrival(), number);
+        }
+    }
+
+    /// After something happened to a managed link: forgets what it dropped, and looks at it again
+    /// when it has to.
+    #[inline(never)]
+    fn settle(&mut self, number: u32) {
+        let link = &mut self.links[number as usize];
+        if let Some(time) = link.arm() {
+            self.schedule.insert(time, number);
+        }
         while let Some(key) = link.pop_lost() {
             self.packets.remove(key as usize);
         }
+        debug_assert!(link.is_conserved());
     }
 
     /// From `now` on the link has this rate. The packet in transmission ends as it began; those
@@ -250,13 +268,7 @@ impl<P> Network<P> {
         );
         let link = &mut self.links[number as usize];
         link.change(now, change, &self.configs[number as usize], self.seed, number);
-        if let Some(time) = link.arm(false) {
-            self.schedule.insert(time, number);
-        }
-        while let Some(key) = link.pop_lost() {
-            self.packets.remove(key as usize);
-        }
-        debug_assert!(link.is_conserved());
+        self.settle(number);
     }
 
     /// From now on every packet that reaches the far end of the link is kept for
