@@ -48,9 +48,10 @@ pub struct Captured {
     /// Number among the packets of its host on this path, as IPv4's identification; the same
     /// wherever the packet is seen.
     pub id: u16,
-    /// When its host sent it: what TSval tells (RFC 7323).
+    /// When its host sent it: what TSval tells (RFC 7323), in ticks.
     pub sent: Nanos,
-    /// What TSecr tells: when the other end sent the packet that this one echoes. None in a SYN.
+    /// What TSecr tells, in ticks: when the other end sent the packet that this one echoes. None in
+    /// a SYN.
     pub echo: Option<Nanos>,
     /// What it carries.
     pub body: Body,
