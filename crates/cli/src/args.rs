@@ -83,6 +83,7 @@ Examples:
   narrows run sbd/sb-2 --cc balia --seed 7 --json      another law and seed, summary as JSON
   narrows run phone/wifi-lte --trace lte=lte.down.gz   a recorded trace
   narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
+  narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
   narrows run my/scenario.toml --dry-run               only say what would run")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
@@ -98,6 +99,15 @@ pub struct RunArgs {
     /// Write summary.json and a series every 100 ms into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write what hosts or links saw into this folder, as pcapng for Wireshark
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// Flows (both hosts) and links to capture [default: the connection under test]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pcap")]
+    pub capture: Vec<String>,
+    /// Bytes of a packet that a capture keeps; headers have 80 at most
+    #[arg(long, value_name = "N", default_value_t = narrows_lab::Capture::HEADERS, requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub snaplen: u32,
     /// Format of the series
     #[arg(long, value_enum, default_value_t = Series::Csv)]
     pub series: Series,
@@ -105,7 +115,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Show links, flows and the size of the run, and run nothing
-    #[arg(long, conflicts_with_all = ["json", "out"])]
+    #[arg(long, conflicts_with_all = ["json", "out", "pcap"])]
     pub dry_run: bool,
 }
 

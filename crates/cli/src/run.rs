@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use narrows_lab::{
-    Error, Estimate, Output, Run, Scenario, describe, load, run as run_scenario, series,
+    Capture, Error, Estimate, Output, Run, Scenario, describe, load, run as run_scenario, series,
 };
 
 use crate::args::{RunArgs, Series, control};
@@ -26,8 +26,12 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     }
     Size::of([Estimate::of(&scenario)].into_iter(), 1, 1).check(args.edit.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
+    let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
+    let open = |to| Capture::new(&scenario, args.seed, &args.capture, args.snaplen, to);
+    let mut capture = pcap.as_mut().map(open).transpose()?;
     let stop = stop::on_signal()?;
-    let result = run_scenario(&scenario, None, args.seed, output.is_some(), &stop)?;
+    let (series, seed) = (output.is_some(), args.seed);
+    let result = run_scenario(&scenario, None, seed, series, capture.as_mut(), &stop)?;
     let json = json(&result.summary);
     let mut text = if args.json { json.clone() } else { tell(&scenario, &result) };
     if let Some(mut output) = output {
@@ -51,6 +55,15 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
             let _ = writeln!(text, "\nfiles: {folder}/summary.json, {folder}/{name}");
         }
         output.commit()?;
+    }
+    if let (Some(pcap), Some(capture)) = (pcap, capture) {
+        if !args.json {
+            let folder = pcap.target().display();
+            let names: Vec<&str> = capture.names().collect();
+            let _ = writeln!(text, "\ncaptures in {folder}: {}", names.join(", "));
+        }
+        drop(capture);
+        pcap.commit()?;
     }
     print(&text)
 }

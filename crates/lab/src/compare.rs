@@ -146,7 +146,8 @@ pub fn compare(
         }
         let scenario: &Scenario = &plan.cases[case].scenario;
         let series = plan.series && seed == 1;
-        let Run { summary, detail, series } = run(scenario, Some(control), seed, series, stop)?;
+        let Run { summary, detail, series } =
+            run(scenario, Some(control), seed, series, None, stop)?;
         let finished = Finished { case, control, summary, detail, series };
         journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
         done();

@@ -5,6 +5,7 @@
 //! scenario and seed: the same bytes on any machine and with any number of jobs.
 
 mod answer;
+mod capture;
 mod caught;
 mod compare;
 mod describe;
@@ -21,6 +22,7 @@ mod table;
 pub mod units;
 
 pub use answer::answer;
+pub use capture::Capture;
 pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;

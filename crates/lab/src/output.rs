@@ -48,11 +48,7 @@ impl Output {
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), Error> {
-        let staging = match &mut self.staging {
-            Some(staging) => staging,
-            none => none.insert(staging(&self.target)?),
-        };
-        let path = staging.path().join(name);
+        let path = self.staging()?.join(name);
         let told = self.target.join(name);
         let attempt = || {
             if let Some(folder) = path.parent() {
@@ -63,6 +59,24 @@ impl Output {
             file.flush()
         };
         attempt().map_err(Error::io(&told, "write"))
+    }
+
+    /// Opens a new file, `name` in the folder, to be written during a run.
+    ///
+    /// # Errors
+    /// The file cannot be written, or there is one of this name in the output.
+    pub fn create(&mut self, name: &str) -> Result<std::io::BufWriter<fs::File>, Error> {
+        let file = fs::File::create_new(self.staging()?.join(name));
+        let file = file.map_err(Error::io(&self.target.join(name), "write"))?;
+        Ok(std::io::BufWriter::new(file))
+    }
+
+    fn staging(&mut self) -> Result<&Path, Error> {
+        let staging = match &mut self.staging {
+            Some(staging) => staging,
+            none => none.insert(staging(&self.target)?),
+        };
+        Ok(staging.path())
     }
 
     /// Moves all files into place; files of the same names are replaced, others stay.

@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{ConfigError, LinkConfig, LinkId, Nanos, Rate, RouteId, SECOND};
-use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Sim, UdpConfig, UdpId};
+use narrows_sim::capture::Flow as Handle;
+use narrows_sim::{ConnectionConfig, PathConfig, Sim, UdpConfig};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::caught::caught;
 use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 use crate::series::{INTERVAL, Sample};
 use crate::stats::{jain, mean, quantile, round};
 use crate::summary::{ConnectionSummary, Fairness, Host, LinkSummary, PathSummary, Summary};
+use crate::{Capture, Error};
 
 /// No packet is too large for an access link: the shared links limit the MTU.
 const ACCESS_MTU: u32 = 65_535;
@@ -44,12 +45,6 @@ pub struct Detail {
     pub p95_rtt_ms: f64,
 }
 
-/// The simulator's handle of a flow.
-enum Handle {
-    Connection(ConnId),
-    Udp(UdpId),
-}
-
 /// Counters of a flow and its paths at one time.
 #[derive(Clone, Debug, Default)]
 struct Mark {
@@ -66,19 +61,20 @@ struct PathSamples {
 }
 
 /// Runs `scenario` with `seed`; `control` replaces the law of the connection under test. Samples
-/// for a series are kept if `series` is set.
+/// for a series are kept if `series` is set; packets are written down if there is a `capture`.
 ///
 /// # Errors
-/// [`Error::Interrupted`] once `stop` is set, what the network says to an impossible link, or
-/// [`Error::Fault`].
+/// [`Error::Interrupted`] once `stop` is set, what the network says to an impossible link, a capture
+/// that cannot be written, or [`Error::Fault`].
 pub fn run(
     scenario: &Scenario,
     control: Option<Control>,
     seed: u64,
     series: bool,
+    capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
-    caught(|| simulate(scenario, control, seed, series, stop)).unwrap_or_else(|message| {
+    caught(|| simulate(scenario, control, seed, series, capture, stop)).unwrap_or_else(|message| {
         let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
         let cc = control.map_or("-".into(), |control| control.to_string());
         Err(Error::Fault { scenario: scenario.name.clone(), cc, seed, message })
@@ -90,6 +86,7 @@ fn simulate(
     control: Option<Control>,
     seed: u64,
     series: bool,
+    mut capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
     let control_of = |index: usize| match control {
@@ -101,6 +98,9 @@ fn simulate(
         build.flow(flow, control_of(index))?;
     }
     let Build { mut sim, links, handles, .. } = build;
+    if let Some(capture) = &mut capture {
+        capture.begin(&mut sim, &handles, &links);
+    }
 
     let mut rows = Vec::new();
     let mut samples: Vec<Vec<PathSamples>> =
@@ -122,6 +122,9 @@ fn simulate(
                 return Err(Error::Interrupted);
             }
             sim.run_until((sim.now() + slice).min(next));
+            if let Some(capture) = &mut capture {
+                capture.write(&mut sim)?;
+            }
         }
         let elapsed = next - now;
         now = next;
@@ -156,6 +159,10 @@ fn simulate(
             }
             last[index] = mark(&sim, &handles[index]);
         }
+    }
+
+    if let Some(capture) = capture {
+        capture.finish()?;
     }
 
     let end: Vec<Mark> = handles.iter().map(|handle| mark(&sim, handle)).collect();

@@ -19,7 +19,7 @@ fn golden() -> Scenario {
 
 /// The result files of a run.
 fn bytes(scenario: &Scenario, control: Option<Control>, seed: u64) -> Vec<u8> {
-    let run = run(scenario, control, seed, true, &AtomicBool::new(false)).unwrap();
+    let run = run(scenario, control, seed, true, None, &AtomicBool::new(false)).unwrap();
     let mut bytes = serde_json::to_vec_pretty(&run.summary).unwrap();
     series::write_csv(&run.series, &mut bytes).unwrap();
     bytes

@@ -134,7 +134,7 @@ fn the_phone_runs_over_recorded_lte_links() {
         let lte = scenario.links.iter().position(|link| link.config.name == "lte").unwrap();
         // 12,032 bits per opportunity, over the last timestamp.
         assert_eq!(scenario.links[lte].mean_rate() / 1000, kbits);
-        let run = run(&scenario, None, 1, false, &AtomicBool::new(false)).unwrap();
+        let run = run(&scenario, None, 1, false, None, &AtomicBool::new(false)).unwrap();
         let test = &run.summary.connections[scenario.test.unwrap()];
         assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{name}: {test:?}");
     }

@@ -126,7 +126,7 @@ pub enum Timestamps {
 
 impl Timestamps {
     /// Length of a tick.
-    pub(crate) fn tick(self) -> Nanos {
+    pub fn tick(self) -> Nanos {
         match self {
             Timestamps::Ms => MILLISECOND,
             Timestamps::Us => MILLISECOND / 1000,
