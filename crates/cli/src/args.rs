@@ -54,6 +54,8 @@ pub enum What {
     Laws,
     /// Detectors of shared bottlenecks.
     Detectors,
+    /// Slow starts.
+    Starts,
     /// Shipped scenarios.
     Scenarios,
 }

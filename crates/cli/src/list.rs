@@ -31,6 +31,10 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
         let entries = catalogue::DETECTORS.map(|d| [d.name, d.about, d.source].map(String::from));
         section("detectors (written LAW+DETECTOR)", &entries);
     }
+    if shows(What::Starts) {
+        let entries = catalogue::STARTS.map(|s| [s.name, s.about, s.source].map(String::from));
+        section("slow starts (written LAW+START)", &entries);
+    }
     if shows(What::Scenarios) {
         let mut entries = Vec::new();
         for shipped in shipped() {

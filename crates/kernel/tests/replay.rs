@@ -2,7 +2,7 @@
 //! at a bounded price.
 
 use narrows_kernel::replay::{Outcome, Replay};
-use narrows_laws::catalogue::{DETECTORS, LAWS};
+use narrows_laws::catalogue::{DETECTORS, LAWS, STARTS};
 use narrows_laws::replay::trace;
 use narrows_laws::{Conn, Control, Event, MAX_PATHS, Private};
 
@@ -12,12 +12,13 @@ const VERIFIED_INSNS_MAX: u32 = 200_000;
 const STEPS: usize = 20_000;
 const SEEDS: u64 = 4;
 
-/// Every law under every detector.
+/// Every law under every detector, and with every slow start.
 fn controls() -> impl Iterator<Item = Control> {
     LAWS.iter().flat_map(|law| {
-        DETECTORS
-            .iter()
-            .map(|detector| Control { detector: detector.item, ..Control::of(law.item) })
+        let own = Control::of(law.item);
+        let detectors = DETECTORS.iter().map(move |d| Control { detector: d.item, ..own });
+        let starts = STARTS.iter().map(move |s| Control { start: s.item, ..own });
+        detectors.chain(starts.filter(move |control| *control != own))
     })
 }
 

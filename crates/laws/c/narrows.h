@@ -19,7 +19,7 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 1		    /* layout of nr_conn, nr_path and nr_private */
+#define NR_VERSION 2		    /* layout of nr_conn, nr_path and nr_private */
 #define NR_MAX_PATHS 8		    /* paths in a connection; every loop's bound */
 #define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) counts as idle */
 #define NR_INIT_CWND 10u	    /* RFC 6928 */
@@ -52,6 +52,7 @@ enum nr_detector {
 
 enum nr_start {
 	NR_STANDARD = 0,
+	NR_HYSTARTPP,
 };
 
 enum nr_state {
@@ -83,6 +84,7 @@ enum nr_flag {
 	NR_F_RETRANS = 1 << 4,	    /* the sample's packet had been retransmitted */
 	NR_F_OWD = 1 << 5,	    /* owd_us is valid */
 	NR_F_DWELL = 1 << 6,	    /* dwell_us is valid */
+	NR_F_PACED = 1 << 7,	    /* the host paces what it sends */
 };
 
 enum nr_advice {

@@ -14,6 +14,8 @@
 #include "laws/olia.h"
 #include "laws/balia.h"
 #include "start/standard.h"
+#include "start/hystart.h"
+#include "start/hystartpp.h"
 
 /* Times an event works its credit out anew: CUBIC's regions need 5. */
 #define NR_GROW_STEPS 5
@@ -29,6 +31,10 @@ struct nr_private {
 	nr_u32 prior_ssthresh; /* likewise */
 	nr_u32 reduced;	       /* a reduction was made and its recovery is not over */
 	nr_u32 skip;	       /* packets whose acknowledgement does not grow the window */
+	union {
+		struct nr_hystart hystart; /* CUBIC's, unless another was asked for */
+		struct nr_hystartpp hystartpp;
+	};
 	union {
 		struct nr_cubic cubic;
 		struct nr_olia olia;
@@ -161,6 +167,28 @@ NR_INLINE nr_u32 nr_slow_start(struct nr_conn *c, nr_u32 i, struct nr_private *p
 	return acked - grow;
 }
 
+/* Is this the first slow start, which knows no ssthresh? */
+NR_INLINE int nr_first_slow_start(const struct nr_private *p)
+{
+	return p->ssthresh == NR_SSTHRESH_MAX;
+}
+
+/* Should slow start end here, before a loss? */
+NR_INLINE void nr_look_ahead(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i,
+			     struct nr_private *p, const struct nr_event *ev)
+{
+	int end = 0;
+
+	if (start == NR_HYSTARTPP) {
+		if (nr_first_slow_start(p))
+			end = nr_hystartpp_acked(&p->hystartpp, ev);
+	} else if (law == NR_CUBIC) {
+		end = nr_hystart_acked(&p->hystart, p->cwnd, p->cwnd < p->ssthresh, ev);
+	}
+	if (end)
+		nr_set_ssthresh(c, i, p, p->cwnd);
+}
+
 /* One reduction for each loss event, however many packets it took and though the timer follows. */
 NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
@@ -213,10 +241,8 @@ NR_INLINE void nr_restart(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_pri
 
 NR_INLINE nr_u32 nr_initial(nr_u32 start)
 {
-	switch (start) {
-	default:
-		return nr_standard_initial();
-	}
+	(void)start; /* all there are begin so */
+	return nr_standard_initial();
 }
 
 /*
@@ -252,8 +278,8 @@ NR_INLINE void nr_joined(nr_u32 start, struct nr_conn *c, nr_u32 i, struct nr_pr
 	nr_set_cwnd(c, i, p, nr_initial(start));
 }
 
-NR_INLINE void nr_acked(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_private *p,
-			const struct nr_event *ev)
+NR_INLINE void nr_acked(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i,
+			struct nr_private *p, const struct nr_event *ev)
 {
 	nr_u32 acked = ev->delivered < NR_ACKED_MAX ? ev->delivered : NR_ACKED_MAX;
 
@@ -265,6 +291,7 @@ NR_INLINE void nr_acked(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priva
 		return;
 	if (acked)
 		p->reduced = 0;
+	nr_look_ahead(law, start, c, i, p, ev);
 	if (p->skip) {
 		nr_u32 skip = p->skip < acked ? p->skip : acked;
 
@@ -273,6 +300,11 @@ NR_INLINE void nr_acked(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priva
 	}
 	if (!(ev->flags & NR_F_CWND_LIMITED))
 		return;
+	if (start == NR_HYSTARTPP && nr_first_slow_start(p)) {
+		p->credit += nr_hystartpp_credit(&p->hystartpp, acked, ev);
+		nr_settle(c, i, p);
+		return;
+	}
 	if (p->cwnd < p->ssthresh)
 		acked = nr_slow_start(c, i, p, acked);
 	if (acked)
@@ -344,7 +376,7 @@ NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u
 	nr_adopt(c, i, p, ev);
 	switch (ev->kind) {
 	case NR_ACKED:
-		nr_acked(law, c, i, p, ev);
+		nr_acked(law, start, c, i, p, ev);
 		break;
 	case NR_RECOVERY:
 	case NR_ECN:
@@ -359,6 +391,8 @@ NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u
 		nr_reduce(law, c, i, p);
 		if (law == NR_CUBIC)
 			nr_cubic_timeout(&p->cubic);
+		if (law == NR_CUBIC && start == NR_STANDARD) /* another path may be there now */
+			p->hystart = (struct nr_hystart){0};
 		nr_set_cwnd(c, i, p, 1);
 		break;
 	case NR_UNDO:

@@ -75,13 +75,22 @@ pub const DETECTORS: [Entry<Detector>; 2] = [
 ];
 
 /// The slow starts.
-pub const STARTS: [Entry<SlowStart>; 1] = [Entry {
-    item: SlowStart::Standard,
-    name: "standard",
-    code: "",
-    about: "initial window of 10 packets, doubled each round trip",
-    source: "RFC 5681, RFC 6928",
-}];
+pub const STARTS: [Entry<SlowStart>; 2] = [
+    Entry {
+        item: SlowStart::Standard,
+        name: "standard",
+        code: "",
+        about: "initial window of 10 packets, doubled each round trip; of cubic with Linux's HyStart",
+        source: "RFC 5681, RFC 6928",
+    },
+    Entry {
+        item: SlowStart::HystartPlusPlus,
+        name: "hystart++",
+        code: "h",
+        about: "a rising RTT slows slow start down, and ends it after five round trips",
+        source: "RFC 9406",
+    },
+];
 
 /// Other names under which controls are known, and what they are here.
 pub const ALIASES: [(&str, &str); 2] = [("uncoupled", "reno"), ("coupled", "lia")];
@@ -90,7 +99,7 @@ pub const ALIASES: [(&str, &str); 2] = [("uncoupled", "reno"), ("coupled", "lia"
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} '{name}'{hint}; there is: {known}", hint = hint(near))]
 pub struct Unknown {
-    /// `law` or `detector`.
+    /// `law`, or `detector or slow start`.
     pub kind: &'static str,
     /// The name that was asked for.
     pub name: String,
@@ -114,7 +123,12 @@ pub fn detector(detector: Detector) -> &'static Entry<Detector> {
     &DETECTORS[detector as usize]
 }
 
-/// All controls: every law with its default detector, then the others.
+/// The entry of a slow start.
+pub fn start(start: SlowStart) -> &'static Entry<SlowStart> {
+    &STARTS[start as usize]
+}
+
+/// All controls with the standard slow start: every law with its default detector, then the others.
 pub fn controls() -> impl Iterator<Item = Control> {
     let others = LAWS.iter().filter(|law| law.item.couples()).flat_map(|law| {
         DETECTORS
@@ -125,43 +139,53 @@ pub fn controls() -> impl Iterator<Item = Control> {
     defaults.chain(others.filter(|control| *control != Control::of(control.law)))
 }
 
-/// The control called `name`: `LAW`, `LAW+DETECTOR` or an alias.
+/// The control called `name`: `LAW[+DETECTOR][+START]`, where the law may be an alias.
 pub fn control(name: &str) -> Result<Control, Unknown> {
-    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+    // A slow start's name may itself end with plus signs, so it is not found by splitting.
+    let started = STARTS
+        .iter()
+        .find_map(|start| Some((name.strip_suffix(start.name)?.strip_suffix('+')?, start.item)));
+    let (name, start) = started.unwrap_or((name, SlowStart::Standard));
     let (law, detector) = match name.split_once('+') {
         Some((law, detector)) => (law, Some(detector)),
         None => (name, None),
     };
-    let mut control = Control::of(find("law", &LAWS, law)?);
+    let law = ALIASES.iter().find(|(alias, _)| *alias == law).map_or(law, |(_, law)| law);
+    let mut control = Control { start, ..Control::of(find("law", &LAWS, &[], law)?) };
     if let Some(detector) = detector {
-        control.detector = find("detector", &DETECTORS, detector)?;
+        let starts = STARTS.map(|start| start.name);
+        control.detector = find("detector or slow start", &DETECTORS, &starts, detector)?;
     }
     Ok(control)
 }
 
 /// The control's name in the kernel, which allows `[A-Za-z0-9_.]` and 15 characters: `nr_olia`,
-/// `nr_lia_dj`.
+/// `nr_lia_dj`, `nr_reno_h`.
 pub fn kernel_name(control: Control) -> String {
-    let law = law(control.law).code;
-    if control.detector == Control::of(control.law).detector {
-        format!("nr_{law}")
-    } else {
-        format!("nr_{law}_{}", detector(control.detector).code)
+    let mut name = format!("nr_{}", law(control.law).code);
+    if control.detector != Control::of(control.law).detector {
+        name = format!("{name}_{}", detector(control.detector).code);
     }
+    if control.start != SlowStart::Standard {
+        name = format!("{name}_{}", start(control.start).code);
+    }
+    name
 }
 
+/// The entry called `name`; `others` are names that may also be meant here.
 fn find<T: Copy>(
     kind: &'static str,
     entries: &'static [Entry<T>],
+    others: &[&'static str],
     name: &str,
 ) -> Result<T, Unknown> {
     if let Some(entry) = entries.iter().find(|entry| entry.name == name) {
         return Ok(entry.item);
     }
-    let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
-    let near = entries
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name).chain(others.to_vec()).collect();
+    let near = names
         .iter()
-        .map(|entry| (distance(&name.to_lowercase(), entry.name), entry.name))
+        .map(|known| (distance(&name.to_lowercase(), known), *known))
         .min()
         .filter(|(distance, near)| *distance <= near.len() / 2)
         .map(|(_, near)| near);
@@ -193,14 +217,23 @@ mod tests {
         for (number, entry) in LAWS.iter().enumerate() {
             assert_eq!(entry.item as usize, number);
         }
+        for (number, entry) in STARTS.iter().enumerate() {
+            assert_eq!(entry.item as usize, number);
+        }
         for (number, entry) in DETECTORS.iter().enumerate() {
             assert_eq!(entry.item as usize, number);
         }
     }
 
+    fn with_starts() -> impl Iterator<Item = Control> {
+        STARTS
+            .iter()
+            .flat_map(|start| controls().map(|control| Control { start: start.item, ..control }))
+    }
+
     #[test]
     fn every_control_has_a_name_that_leads_back_to_it() {
-        for one in controls() {
+        for one in with_starts() {
             assert_eq!(control(&one.to_string()), Ok(one));
         }
         assert_eq!(control("lia+shared"), Ok(Control::LIA));
@@ -211,7 +244,7 @@ mod tests {
 
     #[test]
     fn kernel_names_fit_and_differ() {
-        let mut names: Vec<String> = controls().map(kernel_name).collect();
+        let mut names: Vec<String> = with_starts().map(kernel_name).collect();
         for name in &names {
             assert!(name.len() <= 15, "{name}");
             assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.'));
@@ -228,6 +261,9 @@ mod tests {
         let start = "unknown law 'ollia' (did you mean 'olia'?); there is: reno, cubic, lia, olia";
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+xyz").unwrap_err().to_string();
-        assert!(error.starts_with("unknown detector 'xyz'; there is: shared, disjoint"), "{error}");
+        let start = "unknown detector or slow start 'xyz'; there is: shared, disjoint, standard";
+        assert!(error.starts_with(start), "{error}");
+        let error = control("olia+hystart").unwrap_err().to_string();
+        assert!(error.contains("did you mean 'hystart++'?"), "{error}");
     }
 }

@@ -34,11 +34,14 @@ pub enum Detector {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SlowStart {
-    /// The initial window of RFC 6928.
+    /// The initial window of RFC 6928, doubled each round trip; of CUBIC Linux's HyStart.
     Standard = 0,
+    /// RFC 9406.
+    HystartPlusPlus,
 }
 
-/// A congestion control, written `LAW[+DETECTOR]`: `olia`, `lia+disjoint`, `reno`.
+/// A congestion control, written `LAW[+DETECTOR][+START]`: `olia`, `lia+disjoint`,
+/// `reno+hystart++`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Control {
     /// The law.
@@ -91,6 +94,9 @@ impl fmt::Display for Control {
         f.write_str(catalogue::law(self.law).name)?;
         if self.detector != Control::of(self.law).detector {
             write!(f, "+{}", catalogue::detector(self.detector).name)?;
+        }
+        if self.start != SlowStart::Standard {
+            write!(f, "+{}", catalogue::start(self.start).name)?;
         }
         Ok(())
     }

@@ -72,6 +72,8 @@ pub mod flag {
     pub const OWD: u32 = 1 << 5;
     /// `dwell_us` is valid.
     pub const DWELL: u32 = 1 << 6;
+    /// The host paces what it sends.
+    pub const PACED: u32 = 1 << 7;
 }
 
 /// One event of one path (`struct nr_event`). The host fills all of it; what it lacks is 0.
@@ -196,7 +198,7 @@ impl Conn {
 pub struct Private([u64; PRIVATE_WORDS]);
 
 /// Size of [`Private`] in 64-bit words.
-pub const PRIVATE_WORDS: usize = 15;
+pub const PRIVATE_WORDS: usize = 18;
 
 impl Private {
     /// Credit towards the next packet of window, in 2^-40 packet.

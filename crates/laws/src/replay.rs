@@ -150,11 +150,13 @@ impl Host {
             _ => 16 + random.below(48),
         } as u32;
         let limited = if random.one_in(30) { 0 } else { flag::CWND_LIMITED };
+        let round = if random.one_in(12) { flag::ROUND_START } else { 0 };
+        let paced = if random.one_in(50) { flag::PACED } else { 0 };
         // A host may clamp the window by itself.
         let cwnd = if random.one_in(500) { self.cwnd.div_ceil(2) } else { self.cwnd };
         Event {
             delivered: delivered.min(self.cwnd.max(1)),
-            flags: limited | flag::ROUND_START,
+            flags: limited | round | paced,
             rtt_us: rtt_us as u32,
             sent_us: now_us.saturating_sub(rtt_us),
             rate: u64::from(self.cwnd) * u64::from(self.mss) * 1_000_000 / rtt_us,

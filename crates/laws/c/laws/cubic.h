@@ -17,7 +17,8 @@
  * Valid: w 1 .. 2^24, t up to 2^32 us.
  * Departures: b times the window, not the flight size, as in Linux; W_est above w is approached by
  * at most a packet each packet, and never lowers w; a restart after idleness begins a new epoch
- * towards the old W_max; standard slow start instead of HyStart++.
+ * towards the old W_max; slow start ends by HyStart as in Linux (start/hystart.h), by HyStart++
+ * (4.10) where that is asked for.
  */
 #ifndef NARROWS_LAW_CUBIC_H
 #define NARROWS_LAW_CUBIC_H

@@ -125,3 +125,107 @@ impl Cubic {
         }
     }
 }
+
+/// An RTT in microseconds, or infinity.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Rtt(f64);
+
+impl Rtt {
+    pub const INFINITE: Rtt = Rtt(f64::INFINITY);
+
+    pub fn us(us: u32) -> Rtt {
+        Rtt(f64::from(us))
+    }
+
+    /// As an event has it: 0 is no sample.
+    pub fn sample(self) -> u32 {
+        if self == Rtt::INFINITE { 0 } else { self.0 as u32 }
+    }
+}
+
+/// RFC 9406, section 4.2, line by line: the first slow start of a connection.
+pub struct HystartPlusPlus {
+    pub cwnd: f64,
+    pub ssthresh: Option<u32>,
+    /// Rounds of conservative slow start, the present one included, while in it.
+    pub css: Option<u32>,
+    /// Congestion avoidance has begun.
+    pub done: bool,
+    limit: u32,
+    last_round_min_rtt: Rtt,
+    current_round_min_rtt: Rtt,
+    css_baseline_min_rtt: Rtt,
+    rtt_sample_count: u32,
+}
+
+impl HystartPlusPlus {
+    const MIN_RTT_THRESH: f64 = 4_000.0;
+    const MAX_RTT_THRESH: f64 = 16_000.0;
+    const MIN_RTT_DIVISOR: f64 = 8.0;
+    const N_RTT_SAMPLE: u32 = 8;
+    const CSS_GROWTH_DIVISOR: f64 = 4.0;
+    const CSS_ROUNDS: u32 = 5;
+
+    pub fn new(paced: bool) -> HystartPlusPlus {
+        HystartPlusPlus {
+            cwnd: 10.0,
+            ssthresh: None,
+            css: None,
+            done: false,
+            limit: if paced { u32::MAX } else { 8 },
+            last_round_min_rtt: Rtt::INFINITE,
+            current_round_min_rtt: Rtt::INFINITE,
+            css_baseline_min_rtt: Rtt::INFINITE,
+            rtt_sample_count: 0,
+        }
+    }
+
+    pub fn new_round(&mut self) {
+        if let Some(rounds) = self.css {
+            if rounds == HystartPlusPlus::CSS_ROUNDS {
+                self.ssthresh = Some(self.cwnd as u32);
+                self.done = true;
+            }
+            self.css = Some(rounds + 1);
+        }
+        self.last_round_min_rtt = self.current_round_min_rtt;
+        self.current_round_min_rtt = Rtt::INFINITE;
+        self.rtt_sample_count = 0;
+    }
+
+    pub fn acked(&mut self, packets: u32, rtt: Rtt) {
+        if self.done {
+            return;
+        }
+        if rtt != Rtt::INFINITE {
+            self.sample(rtt);
+        }
+        let n = f64::from(packets.min(self.limit));
+        self.cwnd += if self.css.is_some() { n / HystartPlusPlus::CSS_GROWTH_DIVISOR } else { n };
+    }
+
+    fn sample(&mut self, rtt: Rtt) {
+        if rtt < self.current_round_min_rtt {
+            self.current_round_min_rtt = rtt;
+        }
+        self.rtt_sample_count += 1;
+        if self.rtt_sample_count < HystartPlusPlus::N_RTT_SAMPLE {
+            return;
+        }
+        if self.css.is_some() {
+            if self.current_round_min_rtt < self.css_baseline_min_rtt {
+                self.css_baseline_min_rtt = Rtt::INFINITE;
+                self.css = None;
+            }
+        } else if self.last_round_min_rtt != Rtt::INFINITE {
+            // Whole microseconds, as samples are.
+            let eighth = (self.last_round_min_rtt.0 / HystartPlusPlus::MIN_RTT_DIVISOR).floor();
+            let thresh =
+                eighth.clamp(HystartPlusPlus::MIN_RTT_THRESH, HystartPlusPlus::MAX_RTT_THRESH);
+            if self.current_round_min_rtt.0 >= self.last_round_min_rtt.0 + thresh {
+                self.css_baseline_min_rtt = self.current_round_min_rtt;
+                self.css = Some(1);
+            }
+        }
+    }
+}

@@ -66,6 +66,11 @@ impl Pacer {
         Pacer { on, tso: tso.max(1), law_rate: 0, sent: 0, left: 0, rate: 0, late: 0, next: 0 }
     }
 
+    /// Does time pass between bursts?
+    pub fn is_pacing(&self) -> bool {
+        self.on || self.law_rate > 0
+    }
+
     /// A model law's rate, bytes/s.
     pub fn set_law_rate(&mut self, rate: u64) {
         self.law_rate = rate;
@@ -97,7 +102,7 @@ impl Pacer {
     /// A segment of `len` bytes leaves. If with it the burst is complete, the time before which the
     /// next may not leave; where that has come, nothing. Linux: tcp_update_skb_after_send().
     pub fn sent(&mut self, len: u32, now: Nanos, window: &Window) -> Option<Nanos> {
-        if !self.on && self.law_rate == 0 {
+        if !self.is_pacing() {
             return None;
         }
         self.sent = self.sent.saturating_add(1);

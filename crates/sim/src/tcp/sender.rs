@@ -314,6 +314,9 @@ impl Sender {
             if told.retrans_acked {
                 flags |= flag::RETRANS;
             }
+            if self.pacer.as_ref().is_some_and(|pacer| pacer.is_pacing()) {
+                flags |= flag::PACED;
+            }
             let state = match self.board.packets_out() {
                 0 if !more => State::Idle,
                 _ => State::Active,
