@@ -1,0 +1,69 @@
+//! Slow start that looks ahead, HyStart and HyStart++, beside the standard one.
+
+mod common;
+
+use common::*;
+use narrows_net::{Limit, LinkConfig, Rate};
+use narrows_sim::{ConnectionConfig, Sim, TcpConfig};
+
+/// One flow for 3 s on a link of 100 Mbit/s, RTT 100 ms, that holds 833 packets on the way and twice
+/// as many in its queue. Returns what was dropped, the longest queue, and the packets delivered.
+fn long_path(name: &str, pacing: bool) -> (u64, u64, u64) {
+    let mut sim = Sim::new(1);
+    let limit = Limit::Packets(1666);
+    let bottleneck = link("bottleneck", Rate::Constant(100 * MBIT), 50 * MS);
+    let bottleneck = add(&mut sim, LinkConfig { limit, ..bottleneck });
+    let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
+    let path = path(&mut sim, &[bottleneck], &[back]);
+    let tcp = TcpConfig { pacing, ..TcpConfig::default() };
+    let config = ConnectionConfig { control: control(name), tcp, ..greedy(vec![path]) };
+    let connection = sim.add_connection(config);
+    let queue = |ms| {
+        sim.run_until(ms * MS);
+        sim.network().queue_packets(bottleneck, sim.now()) as u64
+    };
+    let peak = (0..3_000).map(queue).max().expect("there are some");
+    let delivered = sim.connection(connection).delivered_bytes / 1448;
+    (sim.network().counters(bottleneck).dropped_queue, peak, delivered)
+}
+
+/// Path and queue hold 2500 packets. Standard slow start learns of the first drop a full RTT later
+/// and by then has doubled its window once more: 2500 are lost. HyStart++ sees the standing queue of
+/// the window of 1280 when its window is 2560, too late to lose nothing, and from there on grows by
+/// a quarter: about 640 are lost. HyStart stops when acknowledgements have come in for half of an
+/// RTT: half of the path is full then, the window becomes 833 and some, and nothing is lost.
+#[test]
+fn a_long_path_is_not_overrun() {
+    for pacing in [false, true] {
+        let (lost, _, full) = long_path("reno", pacing);
+        assert!((2_400..2_600).contains(&lost), "{lost} lost");
+        for name in ["reno+hystart++", "cubic+hystart++"] {
+            let (lost, peak, delivered) = long_path(name, pacing);
+            assert!((500..850).contains(&lost) && peak == 1666, "{name}: {lost} lost");
+            assert!(delivered > full * 99 / 100, "{name}: {delivered} of {full}");
+        }
+        let (lost, peak, delivered) = long_path("cubic", pacing);
+        // A train is twice as long where it is paced.
+        let most = if pacing { 1400 } else { 450 };
+        assert!(lost == 0 && peak < most, "{lost} lost, {peak} in the queue");
+        assert!(delivered > full * 99 / 100, "{delivered} of {full}");
+    }
+}
+
+/// Packets come up to 3 ms late, at random, and the link is never full: less than an eighth of the
+/// RTT, so slow start goes on as the standard one, to 10 * 2^8 packets in eight round trips.
+#[test]
+fn jitter_does_not_end_slow_start() {
+    for name in ["reno", "reno+hystart++", "cubic"] {
+        let mut sim = Sim::new(1);
+        let forward = link("forward", Rate::Constant(10_000 * MBIT), 50 * MS);
+        let forward = add(&mut sim, LinkConfig { jitter: 3 * MS, ..forward });
+        let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
+        let path = path(&mut sim, &[forward], &[back]);
+        let config = ConnectionConfig { control: control(name), ..greedy(vec![path]) };
+        let connection = sim.add_connection(config);
+        sim.run_until(950 * MS);
+        let path = &sim.connection(connection).paths[0];
+        assert_eq!((path.cwnd, path.ssthresh), (2560, 0x7fff_ffff), "{name}");
+    }
+}
