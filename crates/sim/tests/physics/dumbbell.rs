@@ -53,7 +53,7 @@ fn a_hundred_flows_fill_1_gbit() {
 #[test]
 #[ignore = "long: statistics"]
 fn a_hundred_flows_share_1_gbit_fairly() {
-    let jain = scenario("B", 100, 1000, 10_000, 1664, [10, 60]);
+    let jain = scenario("B for 50 s", 100, 1000, 10_000, 1664, [10, 60]);
     figure("1", "B: Jain's index over 50 s", jain, 1.0, 0.99..=1.0);
 }
 
