@@ -1,7 +1,7 @@
 //! Reno flows over one droptail bottleneck.
 
 use crate::common::*;
-use crate::figure::{figure, within};
+use crate::figure::figure;
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::{ConnectionConfig, Sim};
 

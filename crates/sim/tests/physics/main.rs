@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod aqm;
 mod cubic;
 mod dumbbell;
 mod figure;

@@ -1,7 +1,7 @@
 //! Two flows of different RTT on one link.
 
 use crate::common::*;
-use crate::figure::{figure, within};
+use crate::figure::figure;
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::Sim;
 

@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use crate::figure::{figure, within};
-use narrows_net::{Limit, LinkConfig, Nanos, Rate};
-use narrows_sim::{PathConfig, Sim};
+use narrows_net::{Discipline, Limit, LinkConfig, Nanos, Rate, Red};
+use narrows_sim::{PathConfig, Scheduler, Sim, SizeDist, Source};
 
 /// Two links of their own, of 10 and 30 Mbit/s with RTTs of 40 and 20 ms and one bandwidth-delay
 /// product of droptail queue each: the connection gets both, whatever the law, as nobody else is
@@ -57,6 +57,58 @@ fn on_a_shared_link_uncoupled_takes_two_shares_of_three_and_coupled_one_of_two()
         let what = format!("2 x {law}: share of a link beside one TCP");
         figure("8", &what, share(law, 4), theory, within(10.0, theory));
     }
+}
+
+/// The same on a link where RED drops each packet with the same probability, ten flows there or
+/// fifteen: now as the laws have it, LIA a little more (see docs/measuring.md).
+#[test]
+fn on_a_link_with_red_the_shares_are_as_the_laws_have_them() {
+    for (law, theory) in [("reno", 2.0 / 3.0), ("lia", 0.5), ("olia", 0.5), ("balia", 0.5)] {
+        let mut sim = Sim::new(1);
+        let mut narrow = link("managed", Rate::Constant(100 * MBIT), 20 * MS);
+        let [min, max] = [20, 200].map(Limit::Packets);
+        narrow.discipline = Discipline::Red(Red { min, max, max_p: 0.02, ..Red::default() });
+        let narrow = add(&mut sim, narrow);
+        let back = add(&mut sim, link("back", Rate::Infinite, 20 * MS));
+        let connections: Vec<_> = (0..10)
+            .map(|n| {
+                let paths: Vec<PathConfig> =
+                    (0..1 + n % 2).map(|_| path(&mut sim, &[narrow], &[back])).collect();
+                let mut config = greedy(paths);
+                config.control = control(if n % 2 == 0 { "reno" } else { law });
+                config.active = vec![(n as u64 * 10 * MS, Nanos::MAX)];
+                sim.add_connection(config)
+            })
+            .collect();
+        let mbits = goodput(&mut sim, &connections, 10 * S, 130 * S);
+        let multipath: f64 = mbits.iter().skip(1).step_by(2).sum();
+        let share = multipath / mbits.iter().sum::<f64>();
+        let what = format!("2 x {law}, RED: share of a link beside as many TCP");
+        figure("8", &what, share, theory, within(5.0, theory));
+    }
+}
+
+/// Packets take turns on two paths of 10 and 50 ms, and come every 2 ms at random. One on the quick
+/// path waits for the packet before it, 40 ms less the gap between them: 38 ms in the mean. The
+/// others find all there.
+#[test]
+fn order_costs_what_the_slow_path_is_later() {
+    let mut sim = Sim::new(1);
+    let paths = [10, 50].map(|delay| {
+        let [there, back] =
+            [(); 2].map(|()| add(&mut sim, link("ideal", Rate::Infinite, delay * MS)));
+        path(&mut sim, &[there], &[back])
+    });
+    let mut config = greedy(paths.to_vec());
+    config.scheduler = Scheduler::RoundRobin;
+    config.source = Source::Rate { mean_pps: 500.0, size: SizeDist::Constant(1400) };
+    let connection = sim.add_connection(config);
+    sim.run_until(100 * S);
+    let order = sim.connection(connection).head_of_line;
+    let mean = order.mean as f64 / 1e6;
+    figure("9", "head of line: mean wait, ms", mean, 19.0, within(5.0, 19.0));
+    let waited = order.waited as f64 / order.packets as f64;
+    figure("9", "head of line: share of packets that wait", waited, 0.5, within(5.0, 0.5));
 }
 
 /// Mean goodput of a TCP connection and of an MPTCP connection of two subflows, five of each on one
