@@ -34,6 +34,23 @@ fn standard_slow_start_loses_a_whole_pipe() {
     }
 }
 
+/// HyStart (Ha and Rhee 2011, in Linux's CUBIC) sees within the round trip that the trains grow long
+/// and that the RTT rises, and leaves slow start in time.
+///
+/// HyStart++ (RFC 9406) compares the smallest RTTs of two round trips, and a train's first packets
+/// find no queue until the path is full all the time. In packet times: the train of 160 fills the
+/// queue to 160. At 200 the next begins, finds 120, and fills the queue at 280; from then on it
+/// loses each second packet. It ends at 520, and eight samples later the RTT is seen to have
+/// risen. Conservative slow start grows a quarter as fast until the loss is known, at 680: 248 and
+/// 152/4 packets are lost.
+#[test]
+fn hystart_leaves_in_time_and_hystart_plus_plus_half_way() {
+    let what = |law| format!("packets lost at the first overshoot: path 200, queue 200, {law}");
+    figure("6", &what("cubic"), overshoot("cubic", 200), 0.0, 0.0..=0.0);
+    let lost = overshoot("reno+hystart++", 200);
+    figure("6", &what("reno+hystart++"), lost, 286.0, within(5.0, 286.0));
+}
+
 /// Longest queue, packets, before the link of 80 Mbit/s, RTT 60 ms (400 packets), while a file of
 /// five windows goes out: 10, 20, 40, 80, 160.
 fn longest_queue(pacing: bool) -> f64 {
