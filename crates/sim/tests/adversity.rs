@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use narrows_net::{Limit, LinkConfig, Loss, Nanos, Rate, Trace};
+use narrows_net::{Limit, LinkConfig, Loss, Nanos, Rate, Reorder, Trace};
 use narrows_sim::{ConnectionConfig, PathConfig, Sim};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -20,6 +20,8 @@ struct Way {
     loss: f64,
     packets: u32,
     mtu: u32,
+    /// Packets of the first hop that are overtaken.
+    reorder: Option<Reorder>,
 }
 
 fn any_way() -> impl Strategy<Value = Way> {
@@ -31,10 +33,15 @@ fn any_way() -> impl Strategy<Value = Way> {
         prop_oneof![Just(0.0), 0.0..0.3],
         1_u32..40,
         select(vec![576, 1280, 1500, 9000]),
+        prop_oneof![Just(None), (0.0..0.5, 0.0..3.0).prop_map(Some)],
     )
-        .prop_map(|(hops, bits, (delay, scale), jitters, loss, packets, mtu)| {
+        .prop_map(|(hops, bits, (delay, scale), jitters, loss, packets, mtu, late)| {
             let delay = delay * scale;
-            Way { hops, bits, delay, jitter: jitters * delay / 2, loss, packets, mtu }
+            let reorder = late.map(|(share, by): (f64, f64)| Reorder {
+                share,
+                delay: (delay as f64 * by) as Nanos,
+            });
+            Way { hops, bits, delay, jitter: jitters * delay / 2, loss, packets, mtu, reorder }
         })
 }
 
@@ -48,6 +55,7 @@ fn build(sim: &mut Sim, way: &Way, mtu: u32) -> narrows_net::RouteId {
                 limit: Limit::Packets(way.packets),
                 // Only one hop is narrow.
                 mtu: if hop == 0 { mtu } else { 9000 },
+                reorder: way.reorder.filter(|_| hop == 0),
                 ..link("hop", Rate::Constant(way.bits), way.delay / hops)
             };
             add(sim, config)

@@ -72,6 +72,41 @@ mod tests {
         assert_eq!(in_flight, 9, "and one more at each acknowledgement: ssthresh");
     }
 
+    /// RFC 6937, section 3.1: of 20 packets in flight the first `lost` are lost. Two
+    /// acknowledgements release new data (limited transmit), so 22 are out when the third begins
+    /// recovery, and ssthresh is 11. Returns what is in flight after each acknowledgement, and what
+    /// then leaves.
+    fn rfc_6937(lost: u32) -> (Vec<u32>, Vec<u32>) {
+        let mut prr = Prr::default();
+        prr.begin(22);
+        let mut in_flight = 22 - lost - 3;
+        let (mut pipe, mut sent) = (vec![19, 19], vec![1, 1]);
+        for _ in 3..=20 - lost {
+            let due = prr.window(1, 11, in_flight, false) - in_flight;
+            (0..due).for_each(|_| prr.sent());
+            pipe.push(in_flight);
+            sent.push(due);
+            in_flight = in_flight + due - 1;
+        }
+        (pipe, sent)
+    }
+
+    /// One loss: what leaves is the RFC's row, acknowledgement by acknowledgement. (In its row
+    /// of the pipe the third 18 is one too many.)
+    #[test]
+    fn one_loss_is_the_trace_of_rfc_6937() {
+        let (pipe, sent) = rfc_6937(1);
+        assert_eq!(sent, [1, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1]);
+        assert_eq!(pipe[2..], [18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11, 10, 10]);
+    }
+
+    /// The first 15 are lost. Acknowledgements that do not advance are not safe, so one packet
+    /// leaves for each that arrives: the RFC's PRR-CRB.
+    #[test]
+    fn a_burst_of_losses_is_the_trace_of_rfc_6937() {
+        assert_eq!(rfc_6937(15), (vec![19, 19, 4, 4, 4], vec![1, 1, 1, 1, 1]));
+    }
+
     /// Most of the window is lost: in flight is below ssthresh, and the window grows back by slow
     /// start on safe ACKs, by packet conservation on those that tell of more loss.
     #[test]

@@ -109,7 +109,7 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::scoreboard::Scoreboard;
+    use crate::tcp::scoreboard::{Arrival, Scoreboard};
 
     const MS: Nanos = 1_000_000;
     const MSS: u64 = 1000;
@@ -135,7 +135,8 @@ mod tests {
         /// finds lost and how long it waits.
         fn ack(&mut self, ack: u64, from: u64, to: u64, now: Nanos) -> (u32, Option<Nanos>) {
             let block = (from < to).then_some((from * MSS, to * MSS)).into_iter();
-            self.board.acknowledge(ack * MSS, block, now, RTT, &mut self.rack);
+            let arrival = Arrival::new(now, RTT, Nanos::MAX);
+            self.board.acknowledge(ack * MSS, block, arrival, &mut self.rack);
             self.look(now)
         }
 
@@ -225,6 +226,48 @@ mod tests {
         assert_eq!((bench.board.packets_out(), bench.board.in_flight()), (0, 0));
     }
 
+    /// RFC 8985, section 3.4: P1, P2 and P3 are lost. The probe is P3 again; its SACK tells that P1
+    /// and P2 are lost; P1 is lost once more, which the SACK of P2 tells.
+    #[test]
+    fn the_example_of_rfc_8985() {
+        let mut bench = Bench::send(4);
+        assert_eq!(bench.ack(1, 0, 0, RTT), (0, None));
+        let probe = 3 * RTT;
+        assert_eq!(bench.board.resend_last(probe).seq, 3 * MSS);
+        bench.board.check();
+        let told = probe + RTT;
+        assert_eq!(bench.ack(1, 3, 4, told), (2, None));
+        let again: Vec<_> =
+            (1..3).map(|n| bench.board.retransmit_next(told + n).map(|r| r.seq)).collect();
+        assert_eq!(again, [Some(MSS), Some(2 * MSS)]);
+        assert_eq!(bench.ack(1, 2, 4, told + RTT + MS), (1, None));
+        assert_eq!(bench.board.retransmit_next(told + RTT + MS).map(|r| r.seq), Some(MSS));
+        assert_eq!(bench.ack(4, 0, 0, told + 3 * RTT), (0, None));
+        assert_eq!(bench.board.packets_out(), 0);
+    }
+
+    /// Section 6.2, step 4: each round trip with a needless retransmission adds a quarter of the
+    /// smallest RTT, up to the smoothed one; 16 recoveries without end that.
+    #[test]
+    fn the_window_grows_with_needless_retransmissions() {
+        let mut rack = Rack::default();
+        let window = |rack: &Rack| rack.reo_wnd(false, 0, RTT, 2 * RTT) / MS;
+        assert_eq!(window(&rack), 25);
+        rack.on_duplicate(0, 10);
+        rack.on_duplicate(5, 15);
+        assert_eq!(window(&rack), 50, "one step in a round trip");
+        rack.on_duplicate(10, 20);
+        assert_eq!(window(&rack), 75);
+        for round in 2..20 {
+            rack.on_duplicate(10 * round, 10 * round + 10);
+        }
+        assert_eq!(window(&rack), 200);
+        (0..15).for_each(|_| rack.recovered());
+        assert_eq!(window(&rack), 200);
+        rack.recovered();
+        assert_eq!(window(&rack), 25);
+    }
+
     /// The acknowledgement of a retransmission comes within less than the smallest RTT: it must
     /// be of the original, and says nothing about when the retransmission arrived.
     #[test]
@@ -233,7 +276,21 @@ mod tests {
         assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
         bench.board.retransmit_next(RTT + 4 * MS);
         bench.rack.take_advanced();
-        bench.board.acknowledge(4 * MSS, [].into_iter(), RTT + 10 * MS, RTT, &mut bench.rack);
+        let arrival = Arrival::new(RTT + 10 * MS, RTT, Nanos::MAX);
+        bench.board.acknowledge(4 * MSS, [].into_iter(), arrival, &mut bench.rack);
+        assert!(!bench.rack.take_advanced());
+    }
+
+    /// The same, late enough for the retransmission: but the acknowledgement echoes the timestamp
+    /// of the original.
+    #[test]
+    fn an_echo_of_the_original_does_not_advance_rack() {
+        let mut bench = Bench::send(6);
+        assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
+        bench.board.retransmit_next(RTT + 4 * MS);
+        bench.rack.take_advanced();
+        let arrival = Arrival::new(2 * RTT + 10 * MS, RTT, MS);
+        bench.board.acknowledge(4 * MSS, [].into_iter(), arrival, &mut bench.rack);
         assert!(!bench.rack.take_advanced());
     }
 }

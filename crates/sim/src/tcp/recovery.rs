@@ -65,6 +65,9 @@ impl Sender {
                 // Something was late, and there may be retransmissions of what is late too. They
                 // go out no more; and when none is left in the network, the reduction is undone.
                 // Linux's tcp_try_undo_partial().
+                if self.board.una() < self.board.highest_sacked() {
+                    self.rack.reordered();
+                }
                 if self.board.retrans_out() > 0 {
                     return Recovery { lost: 0, hold: true };
                 }

@@ -75,14 +75,25 @@ pub(crate) struct Duplicate {
     pub end: u64,
     /// It had been sent again, or is acknowledged so that nobody knows.
     pub resent: bool,
+    /// It waits behind a gap and had been sent again: the original came late.
+    pub late: bool,
 }
 
 /// When segments arrived, and before what.
-struct Arrival {
+pub(crate) struct Arrival {
     now: Nanos,
     min_rtt: Nanos,
+    /// What was sent then or later is not what the acknowledgement echoes.
+    after_echo: Nanos,
     /// End of the highest segment SACKed before this acknowledgement.
     prior_highest: u64,
+}
+
+impl Arrival {
+    /// An acknowledgement came whose echo is a timestamp from before `after_echo`.
+    pub fn new(now: Nanos, min_rtt: Nanos, after_echo: Nanos) -> Self {
+        Arrival { now, min_rtt, after_echo, prior_highest: 0 }
+    }
 }
 
 /// The bytes of a segment that is to be sent again.
@@ -160,6 +171,11 @@ impl Scoreboard {
         self.lost_out
     }
 
+    /// End of the highest SACKed segment.
+    pub fn highest_sacked(&self) -> u64 {
+        self.highest_sacked
+    }
+
     /// Retransmissions believed to be in the network.
     pub fn retrans_out(&self) -> u32 {
         self.retrans_out
@@ -224,9 +240,11 @@ impl Scoreboard {
         let number = self.number(index);
         self.unlink(number);
         self.link(number);
+        let stamp = self.rate.sent(now, self.in_flight(), false);
         let segment = &mut self.segments[index];
         segment.flags |= EVER_RETRANS;
         segment.sent = now;
+        segment.stamp = stamp;
         Resend { seq: segment.seq, dsn: segment.dsn, len: segment.len }
     }
 
@@ -249,12 +267,11 @@ impl Scoreboard {
         &mut self,
         ack: u64,
         blocks: impl Iterator<Item = (u64, u64)>,
-        now: Nanos,
-        min_rtt: Nanos,
+        arrival: Arrival,
         rack: &mut Rack,
     ) -> Delivered {
         let mut told = Delivered::default();
-        let arrival = Arrival { now, min_rtt, prior_highest: self.highest_sacked };
+        let arrival = Arrival { prior_highest: self.highest_sacked, ..arrival };
         self.sack(ack, blocks, &arrival, rack, &mut told);
         if ack <= self.una {
             return told;
@@ -337,8 +354,10 @@ impl Scoreboard {
 
     fn duplicate(&self, (start, end): (u64, u64)) -> Duplicate {
         let segment = self.segments.get(self.segments.partition_point(|s| s.seq < start));
-        let resent = end <= self.una || segment.is_some_and(|s| s.flags & EVER_RETRANS != 0);
-        Duplicate { end, resent }
+        let is = |flags| segment.is_some_and(|s| s.flags & flags == flags);
+        let resent = end <= self.una || is(EVER_RETRANS);
+        let late = is(SACKED | EVER_RETRANS) && end < self.highest_sacked;
+        Duplicate { end, resent, late }
     }
 
     fn sack_range(
@@ -384,7 +403,12 @@ impl Scoreboard {
             self.retrans_out -= 1;
         }
         let sent_again = flags & EVER_RETRANS != 0;
-        rack.delivered(sent, end, sent_again, arrival.now, arrival.min_rtt);
+        // RFC 8985, section 6.2, step 2: the echo tells that the original arrived. With a SACK it is
+        // of another segment. Linux: tcp_skb_spurious_retrans().
+        let original = sent_again && flags & SACKED == 0 && sent >= arrival.after_echo;
+        if !original {
+            rack.delivered(sent, end, sent_again, arrival.now, arrival.min_rtt);
+        }
         if !sent_again && end <= arrival.prior_highest {
             rack.reordered();
         }

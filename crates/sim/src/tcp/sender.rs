@@ -13,7 +13,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::recovery::Phase;
 use super::rto::RttEstimator;
-use super::scoreboard::{Delivered, Resend, Scoreboard};
+use super::scoreboard::{Arrival, Delivered, Resend, Scoreboard};
 use super::tlp::Probe;
 use super::undo::Undo;
 use crate::TcpConfig;
@@ -284,8 +284,8 @@ impl Sender {
     /// lost, the window. `more`: the connection has more to send than this subflow has.
     pub fn on_ack(&mut self, ack: &Ack, more: bool, wire: &mut Wire, law: &mut Conn) {
         let now = wire.now;
-        let min_rtt = self.rtt.min_rtt();
-        let told = self.board.acknowledge(ack.ack, ack.blocks(), now, min_rtt, &mut self.rack);
+        let arrival = Arrival::new(now, self.rtt.min_rtt(), ack.echo + self.tick);
+        let told = self.board.acknowledge(ack.ack, ack.blocks(), arrival, &mut self.rack);
         self.counters.delivered_bytes += told.bytes;
         if told.una_advanced {
             self.timeouts_in_row = 0;

@@ -85,6 +85,9 @@ impl Sender {
         if !self.undo.on_duplicate(duplicate, self.counters.retransmits) {
             return;
         }
+        if duplicate.late {
+            self.rack.reordered();
+        }
         // A probe that was not needed says nothing about reordering.
         if self.rack.reordering_seen() && !self.tlp.is_of(duplicate.end) {
             self.rack.on_duplicate(self.board.una(), self.board.nxt());
@@ -123,7 +126,7 @@ mod tests {
     #[test]
     fn all_that_was_sent_again_must_have_come_twice() {
         let mut undo = Undo::default();
-        let twice = |end| Duplicate { end, resent: true };
+        let twice = |end| Duplicate { end, resent: true, late: false };
         undo.begin(1000, 0, true);
         assert!(!undo.all_needless(), "nothing was sent again yet");
         undo.retransmitted(5);
@@ -143,9 +146,9 @@ mod tests {
         let mut undo = Undo::default();
         undo.begin(1000, 0, true);
         undo.retransmitted(5);
-        assert!(undo.on_duplicate(&Duplicate { end: 1000, resent: true }, 2));
-        assert!(undo.on_duplicate(&Duplicate { end: 3000, resent: false }, 2));
-        assert!(!undo.on_duplicate(&Duplicate { end: 2000, resent: true }, 2));
+        assert!(undo.on_duplicate(&Duplicate { end: 1000, resent: true, late: false }, 2));
+        assert!(undo.on_duplicate(&Duplicate { end: 3000, resent: false, late: false }, 2));
+        assert!(!undo.on_duplicate(&Duplicate { end: 2000, resent: true, late: false }, 2));
         assert!(!undo.all_needless());
     }
 
