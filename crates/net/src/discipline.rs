@@ -105,6 +105,15 @@ impl Queue {
         }
     }
 
+    /// The link asked for a packet and there was none.
+    pub fn rest(&mut self) {
+        match self {
+            Queue::Line(_, Manager::CoDel(_, codel)) => codel.rest(),
+            Queue::Line(..) => {}
+            Queue::Fair(fair) => fair.rest(),
+        }
+    }
+
     pub fn push(&mut self, waiting: Waiting) {
         match self {
             Queue::Line(line, _) => line.push(waiting),

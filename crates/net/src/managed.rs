@@ -81,8 +81,11 @@ impl Managed {
         self.armed = core.fifo.front().map_or(NEVER, |entry| entry.arrival);
         core.fifo.settle(now);
         let waiting = core.fifo.take_waiting();
-        let free = waiting.front().map_or(core.server.busy_until(), |entry| entry.start);
+        // The end of the transmission that has started last: not after the next would have started,
+        // and it took the delay at least to arrive.
+        let next = waiting.front().map_or(core.server.busy_until(), |entry| entry.start);
         core.last_arrival = core.fifo.back().map_or(0, |entry| entry.arrival);
+        let free = next.min(core.last_arrival.saturating_sub(core.delay));
         core.server = Server::new(rate);
         self.free_from = free;
         self.ready = now.max(free);
@@ -113,6 +116,9 @@ impl Managed {
         }
         if self.queue.len() == 0 {
             self.ready = now.max(self.free_from);
+            if core.server.busy_until() <= now {
+                self.queue.rest();
+            }
         }
         self.queue.push(Waiting { packet, entered: now });
         self.catch_up(core, now);

@@ -96,6 +96,12 @@ impl State {
         Some(head)
     }
 
+    /// The link asked for a packet and there was none.
+    pub fn rest(&mut self) {
+        self.first_above = None;
+        self.dropping = false;
+    }
+
     /// The head of the line, and whether it has waited too long for too long.
     fn take(
         &mut self,
@@ -105,8 +111,7 @@ impl State {
         line: &mut Line,
     ) -> Option<(Waiting, bool)> {
         let Some(head) = line.pop() else {
-            self.first_above = None;
-            self.dropping = false;
+            self.rest();
             return None;
         };
         // An MTU that waits is no standing queue.

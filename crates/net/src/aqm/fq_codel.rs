@@ -101,6 +101,15 @@ impl State {
         (((hash >> 32) * u64::from(self.config.flows)) >> 32) as u32
     }
 
+    /// The link asked for a packet and there was none: no queue is active any more.
+    pub fn rest(&mut self) {
+        for number in self.new.drain(..).chain(self.old.drain(..)) {
+            let queue = &mut self.queues[number as usize];
+            queue.active = false;
+            queue.codel.rest();
+        }
+    }
+
     /// A packet joins its flow's queue.
     pub fn push(&mut self, waiting: Waiting) {
         let number = self.classify(waiting.packet.flow);

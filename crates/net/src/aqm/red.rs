@@ -117,15 +117,15 @@ pub(crate) struct Arrival {
 pub(crate) struct State {
     config: Red,
     average: f64,
-    /// Packets let through since the last drop.
-    count: u32,
+    /// Packets let through since the last drop; where bytes count, in MTUs.
+    count: f64,
     last_arrival: Nanos,
     rng: Xoshiro256PlusPlus,
 }
 
 impl State {
     pub fn new(config: Red, rng: Xoshiro256PlusPlus) -> State {
-        State { config, average: 0.0, count: 0, last_arrival: 0, rng }
+        State { config, average: 0.0, count: 0.0, last_arrival: 0, rng }
     }
 
     /// Judges a packet that enters.
@@ -134,28 +134,30 @@ impl State {
         let (min, max) = (level(self.config.min), level(self.config.max));
         let max_p = self.config.max_p;
         if self.average < min {
-            self.count = 0;
+            self.count = 0.0;
             return Verdict::Pass;
         }
-        let mut p = if self.average < max {
+        let p = if self.average < max {
             max_p * (self.average - min) / (max - min)
         } else if self.config.gentle && self.average < 2.0 * max {
             max_p + (1.0 - max_p) * (self.average - max) / max
         } else {
-            self.count = 0;
+            self.count = 0.0;
             return Verdict::Drop;
         };
-        if let Limit::Bytes(_) = self.config.min {
-            p *= f64::from(arrival.size) / f64::from(arrival.mtu);
-        }
+        let share = match self.config.min {
+            Limit::Bytes(_) => f64::from(arrival.size) / f64::from(arrival.mtu),
+            _ => 1.0,
+        };
         // p / (1 - count p): the gap to the next drop is uniform in 1..=1/p (section 8 of the
         // paper).
-        let left = 1.0 - f64::from(self.count) * p;
-        if rng::uniform_f64(&mut self.rng) * left < p {
-            self.count = 0;
+        let left = 1.0 - self.count * p;
+        let chance = rng::uniform_f64(&mut self.rng);
+        if left <= p || chance * left < p * share {
+            self.count = 0.0;
             Verdict::Signal
         } else {
-            self.count += 1;
+            self.count += share;
             Verdict::Pass
         }
     }

@@ -38,7 +38,7 @@ fn any_loss() -> impl Strategy<Value = Loss> {
 }
 
 /// Parameters small enough to matter within 100 ms.
-fn any_discipline() -> impl Strategy<Value = Discipline> {
+pub fn any_discipline() -> impl Strategy<Value = Discipline> {
     let codel = (1..MILLISECOND, 1..5 * MILLISECOND)
         .prop_map(|(target, interval)| CoDel { target, interval });
     let red = prop_oneof![
@@ -221,6 +221,16 @@ proptest! {
             }
             act(&mut network, *now, number, what);
             prop_assert!(network.is_conserved());
+            for link in network.links() {
+                let packets = network.queue_packets(link, *now);
+                let bytes = network.queue_bytes(link, *now);
+                match network.config(link).limit {
+                    Limit::Packets(most) => prop_assert!(packets <= most as usize),
+                    Limit::Bytes(most) => prop_assert!(bytes <= most),
+                    // A change of the rate may have made the wait of those longer who are in.
+                    Limit::Time(_) | Limit::Unlimited => {}
+                }
+            }
         }
         while let Some(delivery) = network.advance(u64::MAX) {
             prop_assert!(delivery.time >= last && sent[delivery.payload].is_some());

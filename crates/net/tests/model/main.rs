@@ -1,7 +1,10 @@
 //! The network model against what theory, Mahimahi's rule and plain references say.
 
+mod aqm;
 mod conservation;
 mod droptail;
+mod features;
+mod late;
 mod loss;
 mod mahimahi;
 mod rate;
