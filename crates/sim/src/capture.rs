@@ -39,6 +39,10 @@ pub struct Captured {
     pub flow: Flow,
     /// Its path of the connection; 0 for UDP.
     pub path: usize,
+    /// How many subflows were removed from that place before.
+    pub generation: u8,
+    /// It has options of MPTCP. A middlebox may take them on the way; captures show them as sent.
+    pub multipath: bool,
     /// It travels from the flow's sender to its receiver, not back.
     pub forward: bool,
     /// Bytes on the wire, IPv4 header included.
@@ -57,8 +61,15 @@ pub struct Captured {
     pub body: Body,
 }
 
-/// Which end of which path of which flow sends.
-type End = (Flow, u8, bool);
+/// Which end of which subflow of which flow sends: place, generation, forward.
+type End = (Flow, u8, u8, bool);
+
+impl Captured {
+    /// It is of a subflow that joined, not of a connection's first.
+    pub fn joins(&self) -> bool {
+        self.path > 0 || self.generation > 0
+    }
+}
 
 /// What a packet's headers tell that the packet of the simulator does not.
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +77,10 @@ struct Stamp {
     sent: Nanos,
     echo: Option<Nanos>,
     ecn: Ecn,
+    multipath: bool,
 }
 
-/// A host's memory of one path.
+/// A host's memory of one subflow.
 #[derive(Debug, Default)]
 struct Sent {
     next_id: u16,
@@ -76,6 +88,10 @@ struct Sent {
     stamps: Vec<Stamp>,
     /// TS.Recent: the latest timestamp from the other end.
     recent: Option<Nanos>,
+}
+
+fn end(packet: &Packet, forward: bool) -> End {
+    (packet.flow(), packet.path, packet.generation, forward)
 }
 
 /// Takes down what passes the points.
@@ -92,9 +108,9 @@ impl Recorder {
     }
 
     /// A host sends a packet; gives it its identification.
-    pub fn on_send(&mut self, now: Nanos, header: Header, packet: &mut Packet) {
+    pub fn on_send(&mut self, now: Nanos, header: Header, multipath: bool, packet: &mut Packet) {
         let (flow, forward) = (packet.flow(), packet.body.is_forward());
-        let end = self.ends.entry((flow, packet.path, forward)).or_default();
+        let end = self.ends.entry(end(packet, forward)).or_default();
         packet.id = end.next_id;
         end.next_id = end.next_id.wrapping_add(1);
         let echo = match packet.body {
@@ -103,7 +119,7 @@ impl Recorder {
             Body::SynAck { echo, .. } => Some(echo),
             _ => end.recent,
         };
-        let stamp = Stamp { sent: now, echo, ecn: header.ecn };
+        let stamp = Stamp { sent: now, echo, ecn: header.ecn, multipath };
         match end.stamps.get_mut(usize::from(packet.id)) {
             Some(old) => *old = stamp,
             None => end.stamps.push(stamp),
@@ -117,7 +133,7 @@ impl Recorder {
         let packet = &delivery.payload;
         let (flow, forward) = (packet.flow(), packet.body.is_forward());
         let Some(Stamp { sent, .. }) = self.stamp(packet) else { return };
-        let end = self.ends.entry((flow, packet.path, !forward)).or_default();
+        let end = self.ends.entry(end(packet, !forward)).or_default();
         end.recent = end.recent.max(Some(sent));
         let host = if forward { Point::Receiver(flow) } else { Point::Sender(flow) };
         self.pass(delivery.time, host, delivery.size, delivery.ce, packet);
@@ -130,7 +146,7 @@ impl Recorder {
 
     /// None for a packet that left before the recorder came.
     fn stamp(&self, packet: &Packet) -> Option<Stamp> {
-        let end = self.ends.get(&(packet.flow(), packet.path, packet.body.is_forward()))?;
+        let end = self.ends.get(&end(packet, packet.body.is_forward()))?;
         end.stamps.get(usize::from(packet.id)).copied()
     }
 
@@ -138,12 +154,14 @@ impl Recorder {
         if !self.points.contains(&point) {
             return;
         }
-        let Some(Stamp { sent, echo, ecn }) = self.stamp(packet) else { return };
+        let Some(Stamp { sent, echo, ecn, multipath }) = self.stamp(packet) else { return };
         self.captured.push(Captured {
             time,
             point,
             flow: packet.flow(),
             path: packet.path.into(),
+            generation: packet.generation,
+            multipath,
             forward: packet.body.is_forward(),
             size,
             ecn: if ce { Ecn::Ce } else { ecn },

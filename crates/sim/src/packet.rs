@@ -188,7 +188,7 @@ impl Wire<'_> {
         let header = Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn };
         let mut packet = Packet { flow: self.flow, path: path as u8, generation, id: 0, body };
         if let Some(recorder) = &mut self.recorder {
-            recorder.on_send(self.now, header, &mut packet);
+            recorder.on_send(self.now, header, self.multipath, &mut packet);
         }
         self.network.enqueue(self.now, route, header, packet);
     }

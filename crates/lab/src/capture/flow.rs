@@ -1,12 +1,15 @@
 //! What the packets of one flow have in common: its addresses, its secrets, its TCP's constants.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use narrows_laws::MAX_PATHS;
 use narrows_net::Nanos;
 use narrows_sim::Timestamps;
+use narrows_sim::capture::Captured;
 
-use super::secrets::Secrets;
-use crate::scenario::{Flow, FlowKind, Scenario};
+use super::secrets::{Ports, Secrets};
+use crate::scenario::{Flow, Scenario};
 
 /// Index of the data's sender among the two ends.
 pub const FROM_SENDER: usize = 0;
@@ -27,14 +30,15 @@ const PLAIN_HEADERS: u32 = 40;
 pub struct Wiring {
     /// From 1, in the order of the scenario.
     number: u16,
-    pub multipath: bool,
     /// MSS option of each path.
-    pub mss: Vec<u16>,
+    mss: Vec<u16>,
     /// Length of a timestamp's tick.
     pub tick: Nanos,
     /// The receiver's window scale.
     scale: u8,
     pub secrets: Secrets,
+    /// The subflows that have been seen.
+    subflows: BTreeMap<(usize, u8), Ports>,
 }
 
 impl Wiring {
@@ -47,23 +51,42 @@ impl Wiring {
         let scale = |scale: &u8| flow.recv_buffer >> scale <= u16::MAX.into();
         Wiring {
             number,
-            multipath: flow.kind == FlowKind::Mptcp,
             mss: flow.paths.iter().map(mss).collect(),
             tick: Timestamps::default().tick(),
             scale: (0..MAX_SCALE).find(scale).unwrap_or(MAX_SCALE),
-            secrets: Secrets::new(seed, number.into(), flow.paths.len()),
+            secrets: Secrets::new(seed, number.into()),
+            subflows: BTreeMap::new(),
         }
     }
 
-    /// Address and port of an end of a path: 10.P.x.y:4000P of the sender, 10.(100+P).x.y:5001 of
-    /// the receiver, with P from 1 and x.y the flow's number.
-    pub fn address(&self, path: usize, end: usize) -> (Ipv4Addr, u16) {
+    /// The ends of a packet's subflow.
+    pub fn ports(&mut self, packet: &Captured) -> Ports {
+        let number = packet.path as u64 + MAX_PATHS as u64 * u64::from(packet.generation);
+        let place = (packet.path, packet.generation);
+        *self.subflows.entry(place).or_insert_with(|| self.secrets.ports(number))
+    }
+
+    /// Addresses and ports of a packet's two ends: 10.P.x.y of the sender, 10.(100+P).x.y of the
+    /// receiver, with P the number of the path from 1 and x.y that of the flow. The sender's port
+    /// is another for each subflow, from 40001; the receiver's is 5001.
+    pub fn addresses(&self, packet: &Captured) -> [(Ipv4Addr, u16); 2] {
         let [high, low] = self.number.to_be_bytes();
-        let path = path as u8 + 1;
-        match end {
-            FROM_SENDER => (Ipv4Addr::new(10, path, high, low), 40_000 + u16::from(path)),
-            _ => (Ipv4Addr::new(10, 100 + path, high, low), 5001),
-        }
+        let path = self.path(packet) as u8 + 1;
+        let subflow = packet.path as u16 + MAX_PATHS as u16 * u16::from(packet.generation);
+        [
+            (Ipv4Addr::new(10, path, high, low), 40_001 + subflow),
+            (Ipv4Addr::new(10, 100 + path, high, low), 5001),
+        ]
+    }
+
+    /// The path of the scenario that a packet takes: subflows beyond are on the last (ndiffports).
+    pub fn path(&self, packet: &Captured) -> usize {
+        packet.path.min(self.mss.len() - 1)
+    }
+
+    /// MSS option of a packet's path.
+    pub fn mss(&self, packet: &Captured) -> u16 {
+        self.mss[self.path(packet)]
     }
 
     /// A byte's data sequence number: MP_CAPABLE's SYN has the first (RFC 8684, section 3.3.1).

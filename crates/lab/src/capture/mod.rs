@@ -113,12 +113,14 @@ impl Capture {
     }
 
     fn write_one(&mut self, packet: &Captured) -> Result<(), Error> {
-        let headers = packet::headers(packet, &self.wirings[self.numbers[&packet.flow]]);
+        let wiring = &mut self.wirings[self.numbers[&packet.flow]];
+        let headers = packet::headers(packet, wiring);
+        let path = wiring.path(packet);
         let index = self.points.iter().position(|&point| point == packet.point);
         let (_, name, file) = &mut self.files[index.expect("a point that was asked for")];
         let (interface, outbound) = match packet.point {
-            Point::Sender(_) => (packet.path, Some(packet.forward)),
-            Point::Receiver(_) => (packet.path, Some(!packet.forward)),
+            Point::Sender(_) => (path, Some(packet.forward)),
+            Point::Receiver(_) => (path, Some(!packet.forward)),
             Point::Link(_) => (0, None),
         };
         let written = file.write(interface, packet.time, outbound, &headers, packet.size);

@@ -5,6 +5,7 @@ use narrows_sim::capture::Captured;
 use narrows_sim::{Ack, Body, Segment};
 
 use super::flow::{FROM_RECEIVER, FROM_SENDER, Wiring};
+use super::secrets::{Ports, Secrets};
 
 const NOP: u8 = 1;
 const MPTCP: u8 = 30;
@@ -22,38 +23,38 @@ const MAPPING: u8 = 0x04;
 const LONG_DSN: u8 = 0x08;
 
 /// The options of a packet.
-pub fn options(packet: &Captured, wiring: &Wiring) -> Vec<u8> {
+pub fn options(packet: &Captured, wiring: &Wiring, ports: &Ports) -> Vec<u8> {
     let mut options = Vec::with_capacity(40);
     match packet.body {
         Body::Syn { .. } | Body::SynAck { .. } => {
             options.extend([2, 4]);
-            options.extend(wiring.mss[packet.path].to_be_bytes());
+            options.extend(wiring.mss(packet).to_be_bytes());
             options.extend([4, 2]);
-            timestamps(&mut options, packet, wiring);
+            timestamps(&mut options, packet, wiring.tick, ports);
             options.extend([NOP, 3, 3, wiring.window_scale(packet.forward)]);
         }
         _ => {
             options.extend([NOP, NOP]);
-            timestamps(&mut options, packet, wiring);
+            timestamps(&mut options, packet, wiring.tick, ports);
         }
     }
     if let Body::Ack(ack) = &packet.body {
-        sack(&mut options, ack, wiring.secrets.ports[packet.path][FROM_SENDER].isn);
+        sack(&mut options, ack, ports[FROM_SENDER].isn);
     }
-    if wiring.multipath {
-        mptcp(&mut options, packet, wiring);
+    if packet.multipath {
+        mptcp(&mut options, packet, wiring, ports);
     }
     options
 }
 
 /// RFC 7323, section 3.2.
-fn timestamps(options: &mut Vec<u8>, packet: &Captured, wiring: &Wiring) {
-    let [sender, receiver] = wiring.secrets.ports[packet.path].map(|port| port.clock);
+fn timestamps(options: &mut Vec<u8>, packet: &Captured, tick: Nanos, ports: &Ports) {
+    let [sender, receiver] = ports.map(|port| port.clock);
     let (own, other) = if packet.forward { (sender, receiver) } else { (receiver, sender) };
-    let tick = |clock: u32, time: Nanos| clock.wrapping_add((time / wiring.tick) as u32);
+    let stamp = |clock: u32, time: Nanos| clock.wrapping_add((time / tick) as u32);
     options.extend([8, 10]);
-    options.extend(tick(own, packet.sent).to_be_bytes());
-    options.extend(packet.echo.map_or(0, |echo| tick(other, echo)).to_be_bytes());
+    options.extend(stamp(own, packet.sent).to_be_bytes());
+    options.extend(packet.echo.map_or(0, |echo| stamp(other, echo)).to_be_bytes());
 }
 
 /// RFC 2018, section 3.
@@ -73,11 +74,11 @@ pub fn sequence(isn: u32, byte: u64) -> u32 {
     isn.wrapping_add(1).wrapping_add(byte as u32)
 }
 
-fn mptcp(options: &mut Vec<u8>, packet: &Captured, wiring: &Wiring) {
-    let joins = packet.path > 0;
+fn mptcp(options: &mut Vec<u8>, packet: &Captured, wiring: &Wiring, ports: &Ports) {
+    let joins = packet.joins();
     match packet.body {
         Body::Syn { .. } | Body::SynAck { .. } | Body::Third if joins => {
-            join(options, packet, wiring);
+            join(options, packet, &wiring.secrets, ports);
         }
         Body::Syn { .. } => options.extend([MPTCP, 4, MP_CAPABLE | VERSION_1, HMAC_SHA256]),
         Body::SynAck { .. } => {
@@ -112,22 +113,22 @@ fn both_keys(options: &mut Vec<u8>, wiring: &Wiring) {
 }
 
 /// RFC 8684, section 3.2. The address ID is the path's number.
-fn join(options: &mut Vec<u8>, packet: &Captured, wiring: &Wiring) {
-    let (path, secrets) = (packet.path, &wiring.secrets);
+fn join(options: &mut Vec<u8>, packet: &Captured, secrets: &Secrets, ports: &Ports) {
+    let id = packet.path as u8;
     match packet.body {
         Body::Syn { .. } => {
-            options.extend([MPTCP, 12, MP_JOIN, path as u8]);
+            options.extend([MPTCP, 12, MP_JOIN, id]);
             options.extend(secrets.hosts[FROM_RECEIVER].token.to_be_bytes());
-            options.extend(secrets.nonce(path, FROM_SENDER).to_be_bytes());
+            options.extend(ports[FROM_SENDER].nonce.to_be_bytes());
         }
         Body::SynAck { .. } => {
-            options.extend([MPTCP, 16, MP_JOIN, path as u8]);
-            options.extend(&secrets.proof(path, FROM_RECEIVER)[..8]);
-            options.extend(secrets.nonce(path, FROM_RECEIVER).to_be_bytes());
+            options.extend([MPTCP, 16, MP_JOIN, id]);
+            options.extend(&secrets.proof(ports, FROM_RECEIVER)[..8]);
+            options.extend(ports[FROM_RECEIVER].nonce.to_be_bytes());
         }
         _ => {
             options.extend([MPTCP, 24, MP_JOIN, 0]);
-            options.extend(&secrets.proof(path, FROM_SENDER)[..20]);
+            options.extend(&secrets.proof(ports, FROM_SENDER)[..20]);
         }
     }
 }

@@ -5,18 +5,19 @@ use narrows_net::Ecn;
 use narrows_sim::Body;
 use narrows_sim::capture::Captured;
 
-use super::flow::{FROM_RECEIVER, FROM_SENDER, Wiring};
+use super::flow::Wiring;
 use super::options::{options, sequence};
+use super::secrets::Ports;
 
 /// Linux's default.
 const TIME_TO_LIVE: u8 = 64;
 
 /// The IPv4 header and what follows it, without the payload. The packet is as long on the wire as
 /// the simulator said.
-pub fn headers(packet: &Captured, wiring: &Wiring) -> Vec<u8> {
-    let (from, to) =
-        if packet.forward { (FROM_SENDER, FROM_RECEIVER) } else { (FROM_RECEIVER, FROM_SENDER) };
-    let (from, to) = (wiring.address(packet.path, from), wiring.address(packet.path, to));
+pub fn headers(packet: &Captured, wiring: &mut Wiring) -> Vec<u8> {
+    let ports = wiring.ports(packet);
+    let [sender, receiver] = wiring.addresses(packet);
+    let (from, to) = if packet.forward { (sender, receiver) } else { (receiver, sender) };
     let udp = matches!(packet.body, Body::Udp { .. });
     let length = packet.size - Ipv4Header::MIN_LEN as u32;
     let protocol = if udp { IpNumber::UDP } else { IpNumber::TCP };
@@ -37,7 +38,8 @@ pub fn headers(packet: &Captured, wiring: &Wiring) -> Vec<u8> {
         let header = UdpHeader::with_ipv4_checksum(from.1, to.1, &ip, payload);
         bytes.extend(header.expect("as long as the IPv4 header says").to_bytes());
     } else {
-        let mut header = tcp(packet, wiring, from.1, to.1);
+        let mut header = tcp(packet, wiring, &ports);
+        (header.source_port, header.destination_port) = (from.1, to.1);
         let payload = match packet.body {
             Body::Data(segment) => segment.len as usize,
             _ => 0,
@@ -55,8 +57,9 @@ fn zeros(length: usize) -> &'static [u8] {
     &ZEROS[..length]
 }
 
-fn tcp(packet: &Captured, wiring: &Wiring, from: u16, to: u16) -> TcpHeader {
-    let [sender, receiver] = wiring.secrets.ports[packet.path].map(|port| port.isn);
+/// All but ports and checksum.
+fn tcp(packet: &Captured, wiring: &Wiring, ports: &Ports) -> TcpHeader {
+    let [sender, receiver] = ports.map(|port| port.isn);
     // The receiver sends no data: its sequence number stays that after its SYN.
     let (seq, ack, window) = match packet.body {
         Body::Syn { .. } => (sender, None, wiring.send_window(true)),
@@ -83,10 +86,15 @@ fn tcp(packet: &Captured, wiring: &Wiring, from: u16, to: u16) -> TcpHeader {
         }
         Body::Udp { .. } => unreachable!("UDP has no TCP header"),
     };
-    let mut header = TcpHeader::new(from, to, seq, window);
+    let mut header = TcpHeader::new(0, 0, seq, window);
+    // RFC 3168, section 6.1.
+    header.ece = matches!(packet.body, Body::Ack(ack) if ack.ece);
+    header.cwr = matches!(packet.body, Body::Data(segment) if segment.cwr);
     header.syn = matches!(packet.body, Body::Syn { .. } | Body::SynAck { .. });
     header.ack = ack.is_some();
     header.acknowledgment_number = ack.unwrap_or_default();
-    header.set_options_raw(&options(packet, wiring)).expect("the simulator keeps to 40 bytes");
+    header
+        .set_options_raw(&options(packet, wiring, ports))
+        .expect("the simulator keeps to 40 bytes");
     header
 }

@@ -12,7 +12,7 @@ pub struct Port {
     /// What the timestamp clock shows at time 0.
     pub clock: u32,
     /// MP_JOIN's random number (RFC 8684, section 3.2).
-    nonce: u32,
+    pub nonce: u32,
 }
 
 /// One end of a connection.
@@ -26,45 +26,45 @@ pub struct Host {
     pub idsn: u64,
 }
 
-/// Both ends of a connection and of its subflows, the data's sender first.
+/// Both ends of one subflow, the data's sender first.
+pub type Ports = [Port; 2];
+
+/// Both ends of a connection, the data's sender first.
 #[derive(Clone, Debug)]
 pub struct Secrets {
+    seed: u64,
+    flow: u64,
     pub hosts: [Host; 2],
-    pub ports: Vec<[Port; 2]>,
 }
 
 impl Secrets {
-    pub fn new(seed: u64, flow: u64, paths: usize) -> Secrets {
-        let port = |path, end| {
-            let drawn = draw([seed, flow, path, end]);
-            Port { isn: word(&drawn, 0), clock: word(&drawn, 4), nonce: word(&drawn, 8) }
-        };
+    pub fn new(seed: u64, flow: u64) -> Secrets {
         let host = |end| {
             let key = long(&draw([seed, flow, u64::MAX, end]), 0);
             let hash: [u8; 32] = Sha256::digest(key.to_be_bytes()).into();
             Host { key, token: word(&hash, 0), idsn: long(&hash, 24) }
         };
-        Secrets {
-            hosts: [host(0), host(1)],
-            ports: (0..paths as u64).map(|path| [port(path, 0), port(path, 1)]).collect(),
-        }
+        Secrets { seed, flow, hosts: [host(0), host(1)] }
     }
 
-    /// The random number that an end puts into its MP_JOIN.
-    pub fn nonce(&self, path: usize, end: usize) -> u32 {
-        self.ports[path][end].nonce
+    /// Both ends of a subflow, the `number`th of the connection.
+    pub fn ports(&self, number: u64) -> Ports {
+        [0, 1].map(|end| {
+            let drawn = draw([self.seed, self.flow, number, end]);
+            Port { isn: word(&drawn, 0), clock: word(&drawn, 4), nonce: word(&drawn, 8) }
+        })
     }
 
     /// The proof that an end knows both keys: the HMAC of both nonces under both keys, its own
     /// first (RFC 8684, section 3.2). The receiver's SYN/ACK shows 8 bytes of it, the sender's
     /// third packet 20.
-    pub fn proof(&self, path: usize, end: usize) -> [u8; 32] {
+    pub fn proof(&self, ports: &Ports, end: usize) -> [u8; 32] {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.hosts[end].key.to_be_bytes());
         key[8..].copy_from_slice(&self.hosts[1 - end].key.to_be_bytes());
         let mut hmac = Hmac::<Sha256>::new_from_slice(&key).expect("any length will do");
-        hmac.update(&self.nonce(path, end).to_be_bytes());
-        hmac.update(&self.nonce(path, 1 - end).to_be_bytes());
+        hmac.update(&ports[end].nonce.to_be_bytes());
+        hmac.update(&ports[1 - end].nonce.to_be_bytes());
         hmac.finalize().into_bytes().into()
     }
 }
