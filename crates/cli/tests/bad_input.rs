@@ -66,7 +66,7 @@ fn unknown_names_are_told_with_the_known_ones() {
     );
     assert_eq!(
         refused(&["compare", "sbd/nsb-2", "--cc", "reno,olia+magic"]),
-        "--cc: unknown detector 'magic'; there is: shared, disjoint"
+        "--cc: unknown detector or slow start 'magic'; there is: shared, disjoint, standard, hystart++"
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),

@@ -34,6 +34,8 @@ struct Segment {
     flags: u8,
 }
 
+const _: () = assert!(size_of::<Segment>() <= 64, "a segment fills one cache line at most");
+
 impl Segment {
     fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
