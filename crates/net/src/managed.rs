@@ -109,7 +109,8 @@ impl Managed {
             core.counters.dropped_aqm += 1;
             return false;
         }
-        let waits = self.queue.len() > 0 || self.wait(core, now) > 0;
+        let access = self.channel.as_mut().map_or(0, Channel::access);
+        let waits = self.queue.len() > 0 || access > 0 || self.wait(core, now) > 0;
         if waits && !self.queue.admits(core.limit, packet.size, || self.wait(core, now)) {
             core.counters.dropped_queue += 1;
             return false;

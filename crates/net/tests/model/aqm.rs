@@ -284,7 +284,7 @@ fn meet(discipline: Discipline, flows: &[(u64, u32)]) -> Vec<(f64, Nanos)> {
 }
 
 /// Deaf flows of any rate and packet size get the same; a flow below its share gets all it wants
-/// and hardly waits, where behind droptail all wait.
+/// and hardly waits.
 #[test]
 fn fq_codel_shares_equally_and_lets_the_sparse_pass() {
     let flows = [(20_000_000, 1500), (60_000_000, 500), (2_000_000, 1000), (50_000, 200)];
@@ -296,7 +296,6 @@ fn fq_codel_shares_equally_and_lets_the_sparse_pass() {
     }
     // At worst, at the start, all are new: a quantum and a packet of each other flow.
     assert!(fair[3].1 < 5 * MILLISECOND, "{}", fair[3].1);
-    assert!(meet(Discipline::DropTail, &flows)[3].1 > 50 * MILLISECOND);
 }
 
 /// A full queue takes from the fattest flow, also when another's packet is one too many.
