@@ -85,6 +85,22 @@ fn arrives(sim: &mut Sim, config: ConnectionConfig, bytes: u64, within: Nanos) {
     assert!(paths > 1 || acked <= bytes, "{acked} bytes acknowledged of {bytes}");
 }
 
+/// A radio link of 12 Mbit/s that stands still once.
+#[derive(Clone, Debug)]
+struct Radio {
+    delay: u64,
+    from: u64,
+    length: u64,
+    loss: f64,
+    packets: u32,
+}
+
+fn any_radio() -> impl Strategy<Value = Radio> {
+    (1_u64..200, 0_u64..4_000, 0_u64..3_000, prop_oneof![Just(0.0), 0.0..0.1], 1_u32..100).prop_map(
+        |(delay, from, length, loss, packets)| Radio { delay, from, length, loss, packets },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 200,
@@ -161,5 +177,77 @@ proptest! {
             .collect();
         let bytes = 1_000_000;
         arrives(&mut sim, file(bytes, paths), bytes, 1000 * S);
+    }
+
+    /// Paths are removed and added again at any time, stand still for a while, lose packets, are
+    /// backups or not, and their buffers are small: as soon as one works the file goes on.
+    #[test]
+    fn a_file_arrives_while_paths_come_and_go(
+        ways in prop::collection::vec((any_radio(), any::<bool>()), 2..5),
+        events in prop::collection::vec((0_u64..4_000, any::<prop::sample::Index>()), 0..12),
+        bytes in 1_u64..300_000,
+        scheduler in select(SCHEDULERS.to_vec()),
+        law in select(vec!["reno", "lia", "olia"]),
+        buffer in 20_000_u64..500_000,
+        seed in any::<u64>(),
+    ) {
+        let mut sim = Sim::new(seed);
+        let paths: Vec<PathConfig> = ways
+            .iter()
+            .map(|(radio, backup)| {
+                let outage = [(radio.from, radio.from + radio.length)];
+                let there = with_outages("radio", &outage, radio.packets);
+                let there =
+                    LinkConfig { delay: radio.delay * MS, loss: Loss::Random(radio.loss), ..there };
+                let back = link("back", Rate::Infinite, radio.delay * MS);
+                let (there, back) = (add(&mut sim, there), add(&mut sim, back));
+                PathConfig { backup: *backup, ..path(&mut sim, &[there], &[back]) }
+            })
+            .collect();
+        let config = ConnectionConfig {
+            control: control(law),
+            scheduler,
+            recv_buffer: buffer,
+            send_buffer: buffer,
+            ..file(bytes, paths.clone())
+        };
+        let connection = sim.add_connection(config);
+        let mut events: Vec<(u64, usize)> =
+            events.iter().map(|(time, path)| (*time, path.index(paths.len()))).collect();
+        events.sort_unstable();
+        // In each slot the path that is there.
+        let mut slots: Vec<Option<usize>> = (0..paths.len()).map(Some).collect();
+        for (time, which) in events {
+            sim.run_until(time * MS);
+            match slots.iter().position(|&path| path == Some(which)) {
+                Some(slot) => {
+                    prop_assert!(sim.remove_path(connection, slot));
+                    slots[slot] = None;
+                }
+                None => {
+                    let slot = sim.add_path(connection, &paths[which]).expect("there is room");
+                    prop_assert_eq!(slots[slot], None);
+                    slots[slot] = Some(which);
+                }
+            }
+            prop_assert!(sim.network().is_conserved());
+        }
+        if slots.iter().all(Option::is_none) {
+            sim.add_path(connection, &paths[0]).expect("there is room");
+        }
+        // Slow it may be, but never without progress for longer than a timeout may have grown.
+        let mut before = 0;
+        while sim.connection(connection).completed.is_none() {
+            sim.run_until(sim.now() + 60 * S);
+            let stats = sim.connection(connection);
+            prop_assert!(stats.delivered_bytes > before, "stuck: {:#?}", stats);
+            before = stats.delivered_bytes;
+        }
+        prop_assert_eq!(sim.connection(connection).delivered_bytes, bytes);
+        // What was sent twice is acknowledged too, and then nobody sends any more.
+        sim.run_until(sim.now() + 1000 * S);
+        let stats = sim.connection(connection);
+        prop_assert!(stats.paths.iter().all(|p| p.inflight == 0), "{:#?}", stats);
+        prop_assert_eq!(sim.network().packets(), 0);
     }
 }

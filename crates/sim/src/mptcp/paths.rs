@@ -106,6 +106,9 @@ impl Connection {
         }
         self.subflows[path].sender.leave(wire.now, &mut self.law);
         self.clear(path);
+        // Lost before it was fully established, a connection fails in Linux, and the application
+        // opens another; here the next path joins all the same.
+        self.fully_established |= self.established.is_some();
         if self.opened {
             self.open_subflows(wire);
         }

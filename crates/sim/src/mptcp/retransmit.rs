@@ -31,10 +31,7 @@ impl Connection {
             self.update_usable(wire.now);
         }
         if progress {
-            self.rtx_at = NEVER;
-            if self.stream.is_outstanding() {
-                self.restart_rtx_timer(wire.now);
-            }
+            self.restart_rtx_timer(wire.now);
         }
         self.heed_advice(path, wire);
     }
@@ -45,17 +42,18 @@ impl Connection {
             self.probe_window(wire);
         }
         if self.rtx_at <= wire.now {
-            self.rtx_at = NEVER;
-            if self.stream.is_outstanding() {
-                self.retransmit(wire);
-                self.restart_rtx_timer(wire.now);
-            }
+            self.retransmit(wire);
+            self.restart_rtx_timer(wire.now);
         }
     }
 
     /// The subflow whose timer expires last sets the interval: before, it may help itself
     /// (Linux: mptcp_subflow_get_send() and mptcp_reset_rtx_timer()).
     pub(super) fn restart_rtx_timer(&mut self, now: Nanos) {
+        if self.usable == 0 || !self.stream.is_pending() {
+            self.rtx_at = NEVER;
+            return;
+        }
         let last = self.lanes.iter().map(|lane| lane.rtx_at).max().unwrap_or(0);
         let interval = last.saturating_sub(now);
         self.rtx_at = now + if interval > 0 { interval } else { INTERVAL_MIN };

@@ -20,7 +20,7 @@ impl Connection {
                 Scheduler::MinRtt | Scheduler::RoundRobin => while self.push_segment(wire) {},
                 Scheduler::Redundant => self.push_redundant(wire),
             }
-            if self.rtx_at == NEVER && self.stream.is_outstanding() {
+            if self.rtx_at == NEVER {
                 self.restart_rtx_timer(wire.now);
             }
         } else {

@@ -60,9 +60,9 @@ impl Stream {
         self.written.min(self.una.saturating_add(self.buffer)).saturating_sub(self.next)
     }
 
-    /// Something was sent that is not acknowledged in data sequence.
-    pub fn is_outstanding(&self) -> bool {
-        self.una < self.sent
+    /// Not all that was written is acknowledged in data sequence.
+    pub fn is_pending(&self) -> bool {
+        self.una < self.written
     }
 
     /// The peer has all below `una`, in order, and takes up to `edge`. True if that is news of
