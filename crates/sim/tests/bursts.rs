@@ -84,3 +84,26 @@ fn a_receiver_that_gathers_acknowledges_in_stretches() {
     assert!((9.0..11.0).contains(&stretch), "{stretch} packets each");
     assert!((0.99..1.01).contains(&(gathered / packets)), "{gathered} instead of {packets}");
 }
+
+/// MPTCP over two paths of 20 Mbit/s, paced in bursts of up to 44 segments, by whichever scheduler:
+/// both are full.
+#[test]
+fn pacing_fills_all_paths_of_a_connection() {
+    use narrows_sim::Scheduler;
+    for scheduler in [Scheduler::Linux, Scheduler::MinRtt, Scheduler::RoundRobin] {
+        let mut sim = Sim::new(1);
+        let paths = [20 * MS, 60 * MS].map(|rtt| {
+            let limit = Limit::Packets(100);
+            let forward = link("forward", Rate::Constant(20 * MBIT), rtt / 2);
+            let forward = add(&mut sim, LinkConfig { limit, ..forward });
+            let back = add(&mut sim, link("back", Rate::Infinite, rtt / 2));
+            path(&mut sim, &[forward], &[back])
+        });
+        let tcp = TcpConfig { pacing: true, tso: 44, ..TcpConfig::default() };
+        let config = ConnectionConfig { tcp, scheduler, ..greedy(paths.to_vec()) };
+        let connection = sim.add_connection(config);
+        sim.run_until(20 * S);
+        let mbits = sim.connection(connection).delivered_bytes as f64 * 8.0 / 20e6;
+        assert!((36.0..40.0).contains(&mbits), "{scheduler:?}: {mbits} Mbit/s");
+    }
+}

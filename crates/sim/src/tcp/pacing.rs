@@ -60,6 +60,16 @@ pub(crate) struct Pacer {
     next: Nanos,
 }
 
+/// Bytes per second at which a host paces; the largest number before there is an RTT. Linux:
+/// tcp_update_pacing_rate().
+fn host_rate(window: &Window) -> u64 {
+    let slow_start = window.cwnd < window.ssthresh / 2;
+    let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+    let bytes = u64::from(window.mss) * u64::from(window.cwnd.max(window.packets_out));
+    let per_8us = 8_000_000 / 100 * percent;
+    bytes.saturating_mul(per_8us).checked_div(window.srtt8_us).unwrap_or(u64::MAX)
+}
+
 impl Pacer {
     /// Bursts of up to `tso` segments, paced if `on` or if a law gives a rate.
     pub fn new(on: bool, tso: u32) -> Self {
@@ -76,17 +86,12 @@ impl Pacer {
         self.law_rate = rate;
     }
 
-    /// Bytes per second; the largest number before there is an RTT. Linux:
-    /// tcp_update_pacing_rate().
+    /// Bytes per second; the largest number before there is an RTT.
     fn rate(&self, window: &Window) -> u64 {
-        if self.law_rate > 0 {
-            return self.law_rate;
+        match self.law_rate {
+            0 => host_rate(window),
+            rate => rate,
         }
-        let slow_start = window.cwnd < window.ssthresh / 2;
-        let percent = if slow_start { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-        let bytes = u64::from(window.mss) * u64::from(window.cwnd.max(window.packets_out));
-        let per_8us = 8_000_000 / 100 * percent;
-        bytes.saturating_mul(per_8us).checked_div(window.srtt8_us).unwrap_or(u64::MAX)
     }
 
     /// Segments of the next burst: a millisecond's worth, more on short paths. Linux:
@@ -123,7 +128,7 @@ impl Pacer {
         if self.left == 0 { self.wait(now) } else { None }
     }
 
-    /// Nothing more can leave now: the burst is complete as it is.
+    /// Time has passed: the burst is complete as it is.
     pub fn close(&mut self, now: Nanos) -> Option<Nanos> {
         self.left = 0;
         self.wait(now)
@@ -146,6 +151,15 @@ impl Sender {
         }
     }
 
+    /// The rate at which it is paced, or would be, bytes/s; 0 before the first RTT.
+    pub fn pacing_rate(&self) -> u64 {
+        let window = self.window();
+        match self.pacer.as_ref().map_or_else(|| host_rate(&window), |pacer| pacer.rate(&window)) {
+            u64::MAX => 0,
+            rate => rate,
+        }
+    }
+
     /// A segment of `len` bytes has left.
     pub(super) fn pace(&mut self, len: u32, now: Nanos) {
         if self.pacer.is_none() {
@@ -156,7 +170,8 @@ impl Sender {
         self.pace_at = until.unwrap_or(NEVER);
     }
 
-    /// All that may leave now has left, the last at `now`.
+    /// Something happens at `now`: what left before is a burst of its own. (Data that only the
+    /// application adds meanwhile may join it; the next burst then waits the longer.)
     pub(super) fn end_burst(&mut self, now: Nanos) {
         if let Some(pacer) = &mut self.pacer {
             self.pace_at = pacer.close(now).unwrap_or(NEVER);

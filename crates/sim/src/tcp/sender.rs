@@ -187,16 +187,6 @@ impl Sender {
         self.rto_at.min(self.tlp.at)
     }
 
-    /// The rate Linux paces by, bytes/s (tcp_update_pacing_rate()): of a window in each round
-    /// trip, twice that in slow start and 1.2 times after it. 0 before the first round trip.
-    pub fn pacing_rate(&self) -> u64 {
-        let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
-        let window = self.cwnd.max(self.board.packets_out());
-        let bytes = u64::from(window) * u64::from(self.mss) * percent;
-        // Per cent of bytes over 1/8 us: 8 * 10^6 / 100.
-        bytes.saturating_mul(80_000).checked_div(self.rtt.srtt8_us()).unwrap_or(0)
-    }
-
     /// The next time a timer may expire.
     pub fn deadline(&self) -> Nanos {
         self.rto_at.min(self.reo_at).min(self.tlp.at).min(self.pace_at)
@@ -274,9 +264,7 @@ impl Sender {
         if full || self.sent_since {
             let (una, nxt) = (self.board.una(), self.board.nxt());
             self.window_use.validate(full, self.board.packets_out(), una, nxt);
-            if std::mem::take(&mut self.sent_since) {
-                self.end_burst(self.last_sent);
-            }
+            self.sent_since = false;
         }
     }
 
@@ -284,6 +272,7 @@ impl Sender {
     /// lost, the window. `more`: the connection has more to send than this subflow has.
     pub fn on_ack(&mut self, ack: &Ack, more: bool, wire: &mut Wire, law: &mut Conn) {
         let now = wire.now;
+        self.end_burst(now);
         let arrival = Arrival::new(now, self.rtt.min_rtt(), ack.echo + self.tick);
         let told = self.board.acknowledge(ack.ack, ack.blocks(), arrival, &mut self.rack);
         self.counters.delivered_bytes += told.bytes;
