@@ -1,7 +1,7 @@
 //! The event loop: packets that arrive and timers that expire, in the order of time.
 
 use narrows_laws::MAX_PATHS;
-use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, RouteId, rng};
+use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, Rate, RouteId, rng};
 
 use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
@@ -168,10 +168,12 @@ impl Sim {
             } else {
                 break;
             }
+            debug_assert!(self.now >= before, "an event at {} ns, in the past", self.now);
             at_once = if self.now == before { at_once + 1 } else { 0 };
             assert!(at_once < STUCK, "time stands still at {} ns: {STUCK} events", self.now);
         }
         self.now = self.now.max(t);
+        debug_assert!(self.network.is_conserved(), "packets lost or made at {} ns", self.now);
     }
 
     fn deliver(&mut self, delivery: &Delivery<Packet>) {
@@ -283,6 +285,27 @@ impl Sim {
     /// The network: links, routes and their counters.
     pub fn network(&self) -> &Network<Packet> {
         &self.network
+    }
+
+    /// From now on a link has this rate, see [`Network::set_rate`].
+    ///
+    /// # Errors
+    /// If the link could not be built with it.
+    pub fn set_link_rate(&mut self, link: LinkId, rate: Rate) -> Result<(), ConfigError> {
+        self.network.set_rate(self.now, link, rate)
+    }
+
+    /// From now on a link has this delay, see [`Network::set_delay`].
+    ///
+    /// # Errors
+    /// If the link could not be built with it.
+    pub fn set_link_delay(&mut self, link: LinkId, delay: Nanos) -> Result<(), ConfigError> {
+        self.network.set_delay(self.now, link, delay)
+    }
+
+    /// A link goes down or up at this moment, see [`Network::set_up`].
+    pub fn set_link_up(&mut self, link: LinkId, up: bool) {
+        self.network.set_up(self.now, link, up);
     }
 
     /// Sets the counters of all links to 0, as at the end of a warm-up.

@@ -8,12 +8,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use common::*;
-use narrows_net::{Ecn, GilbertElliott, Limit, LinkConfig, LinkId, Loss, Nanos, Rate, Trace};
+use narrows_net::{
+    CoDel, Discipline, Ecn, FqCoDel, GilbertElliott, Limit, LinkConfig, LinkId, Loss, Nanos, Pie,
+    Policer, Rate, Red, Reorder, Trace, Wifi,
+};
 use narrows_sim::capture::{Captured, Flow, Point};
 use narrows_sim::topology::FatTree;
 use narrows_sim::{
-    ConnectionConfig, ConnectionStats, PathConfig, Scheduler, Sim, SizeDist, Source, TcpConfig,
-    Timestamps, UdpConfig,
+    ConnId, ConnectionConfig, ConnectionStats, PathConfig, Scheduler, Sim, SizeDist, Source,
+    TcpConfig, Timestamps, UdpConfig,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -23,6 +26,27 @@ fn any_loss() -> impl Strategy<Value = Loss> {
         Loss::GilbertElliott(GilbertElliott { good_to_bad, bad_to_good, ..Default::default() })
     });
     prop_oneof![6 => Just(Loss::None), 1 => (0.0..0.2).prop_map(Loss::Random), 1 => bursts]
+}
+
+fn any_discipline() -> impl Strategy<Value = Discipline> {
+    prop_oneof![
+        4 => Just(Discipline::DropTail),
+        1 => Just(Discipline::Red(Red::default())),
+        1 => Just(Discipline::CoDel(CoDel::default())),
+        1 => (1_u32..20).prop_map(|flows| Discipline::FqCoDel(FqCoDel { flows, ..Default::default() })),
+        1 => Just(Discipline::Pie(Pie::default())),
+    ]
+}
+
+/// What few links have.
+fn any_feature() -> impl Strategy<Value = (Option<Policer>, Option<Reorder>, Option<Wifi>)> {
+    let policer = (MBIT..50 * MBIT).prop_map(|rate| Policer { rate, burst: 30_000 });
+    let reorder = (0.0..0.1, MS..20 * MS).prop_map(|(share, delay)| Reorder { share, delay });
+    (
+        prop_oneof![4 => Just(None), 1 => policer.prop_map(Some)],
+        prop_oneof![4 => Just(None), 1 => reorder.prop_map(Some)],
+        prop_oneof![4 => Just(None), 1 => Just(Some(Wifi::default()))],
+    )
 }
 
 fn any_link() -> impl Strategy<Value = LinkConfig> {
@@ -40,16 +64,27 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
     ];
     let jitter = prop_oneof![Just(0), 0..10 * MS];
     let mtu = select(vec![576_u32, 1500, 1500, 9000]);
-    (rate, 2 * MS..50 * MS, jitter, any_loss(), limit, mtu).prop_map(
-        |(rate, delay, jitter, loss, limit, mtu)| LinkConfig {
-            name: "any".into(),
-            rate,
-            delay,
-            jitter,
-            loss,
-            limit,
-            mtu,
-            ..LinkConfig::default()
+    let queue = (limit, any_discipline(), any::<bool>());
+    (rate, 2 * MS..50 * MS, jitter, any_loss(), queue, any_feature(), mtu).prop_map(
+        |(rate, delay, jitter, loss, (limit, discipline, ecn), (policer, reorder, wifi), mtu)| {
+            let queues = !matches!(rate, Rate::Infinite);
+            let constant = matches!(rate, Rate::Constant(_));
+            let discipline = if queues { discipline } else { Discipline::DropTail };
+            let fair = matches!((discipline, limit), (Discipline::FqCoDel(_), Limit::Time(_)));
+            LinkConfig {
+                name: "any".into(),
+                rate,
+                delay,
+                jitter,
+                loss,
+                limit: if fair { Limit::Packets(50) } else { limit },
+                discipline,
+                ecn: ecn && discipline != Discipline::DropTail,
+                policer,
+                reorder,
+                wifi: wifi.filter(|_| constant),
+                mtu,
+            }
         },
     )
 }
@@ -137,8 +172,13 @@ fn any_way() -> impl Strategy<Value = [Vec<Index>; 2]> {
 fn any_connection() -> impl Strategy<Value = Connect> {
     (
         prop::collection::vec(any_way(), 1..5),
-        select(vec!["reno", "cubic", "lia", "olia", "balia"]),
-        select(vec![Scheduler::MinRtt, Scheduler::RoundRobin]),
+        select(vec!["reno", "cubic", "lia", "olia", "balia", "reno+hystart++"]),
+        select(vec![
+            Scheduler::Linux,
+            Scheduler::MinRtt,
+            Scheduler::RoundRobin,
+            Scheduler::Redundant,
+        ]),
         any_source(),
         any_tcp(),
         (0..S / 2, 0..4 * S),
@@ -156,6 +196,29 @@ fn any_connection() -> impl Strategy<Value = Connect> {
         })
 }
 
+/// What happens between two steps.
+#[derive(Clone, Debug)]
+enum Happens {
+    Nothing,
+    Rate(Index, u64),
+    Delay(Index, Nanos),
+    Up(Index, bool),
+    PathLost(Index, Index),
+    PathComes(Index, [Vec<Index>; 2]),
+}
+
+fn anything() -> impl Strategy<Value = Happens> {
+    let link = any::<Index>;
+    prop_oneof![
+        Just(Happens::Nothing),
+        (link(), MBIT..200 * MBIT).prop_map(|(link, rate)| Happens::Rate(link, rate)),
+        (link(), MS..100 * MS).prop_map(|(link, delay)| Happens::Delay(link, delay)),
+        (link(), any::<bool>()).prop_map(|(link, up)| Happens::Up(link, up)),
+        (link(), link()).prop_map(|(flow, path)| Happens::PathLost(flow, path)),
+        (link(), any_way()).prop_map(|(flow, way)| Happens::PathComes(flow, way)),
+    ]
+}
+
 /// What hosts sent, by flow, path, direction and identification, and links and hosts saw.
 #[derive(Default)]
 struct Ledger {
@@ -164,6 +227,8 @@ struct Ledger {
     received: u64,
     /// Packets and bytes, by link.
     crossed: HashMap<LinkId, (u64, u64)>,
+    /// The largest rate that a link has had, bit/s; none if it was not constant or nothing is sure.
+    fastest: HashMap<LinkId, u64>,
     time: Nanos,
 }
 
@@ -214,7 +279,7 @@ impl Ledger {
             let crossed = self.crossed.get(&link).copied().unwrap_or_default();
             assert_eq!(crossed, (counters.sent, counters.bytes_sent), "{link:?}");
             let config = network.config(link);
-            if let Rate::Constant(bits) = config.rate {
+            if let Some(&bits) = self.fastest.get(&link) {
                 // What has arrived left its queue at least a delay ago.
                 let most = bits as f64 / 8e9 * self.time.saturating_sub(config.delay) as f64;
                 assert!(counters.bytes_sent as f64 <= most + 1.0, "{link:?} is faster than it can");
@@ -228,6 +293,41 @@ impl Ledger {
             }
         }
         assert_eq!(self.sent, self.received + dropped + network.packets() as u64);
+    }
+}
+
+fn happen(
+    sim: &mut Sim,
+    topology: &Topology,
+    ids: &[ConnId],
+    links: &[LinkId],
+    ledger: &mut Ledger,
+    event: Happens,
+) {
+    match event {
+        Happens::Nothing => {}
+        Happens::Rate(link, bits) => {
+            let link = *link.get(links);
+            // A queue that waits at an infinite rate, or Wi-Fi at none, is refused.
+            if sim.set_link_rate(link, Rate::Constant(bits)).is_ok() {
+                ledger.fastest.entry(link).and_modify(|most| *most = bits.max(*most));
+            }
+        }
+        Happens::Delay(link, delay) => {
+            let link = *link.get(links);
+            sim.set_link_delay(link, delay).expect("a delay in range");
+            ledger.fastest.remove(&link);
+        }
+        Happens::Up(link, up) => sim.set_link_up(*link.get(links), up),
+        Happens::PathLost(flow, path) => {
+            let flow = *flow.get(ids);
+            let paths = sim.connection(flow).paths.len();
+            sim.remove_path(flow, path.index(paths));
+        }
+        Happens::PathComes(flow, way) => {
+            let path = topology.path(sim, &way);
+            sim.add_path(*flow.get(ids), &path);
+        }
     }
 }
 
@@ -256,7 +356,7 @@ proptest! {
         topology in any_topology(),
         connections in prop::collection::vec(any_connection(), 1..5),
         udp in prop::collection::vec(any_way(), 0..3),
-        steps in prop::collection::vec(1..500 * MS, 5..12),
+        steps in prop::collection::vec((1..500 * MS, anything()), 5..12),
         seed in any::<u64>(),
     ) {
         let mut sim = Sim::new(seed);
@@ -286,12 +386,18 @@ proptest! {
         }
         let links: Vec<LinkId> = sim.network().links().collect();
         let ends = flows.iter().flat_map(|&flow| [Point::Sender(flow), Point::Receiver(flow)]);
-        ends.chain(links.into_iter().map(Point::Link)).for_each(|point| sim.capture(point));
+        ends.chain(links.iter().copied().map(Point::Link)).for_each(|point| sim.capture(point));
 
         let mut ledger = Ledger::default();
+        for &link in &links {
+            if let Rate::Constant(bits) = sim.network().config(link).rate {
+                ledger.fastest.insert(link, bits);
+            }
+        }
         let stats = |sim: &Sim| ids.iter().map(|&id| sim.connection(id)).collect::<Vec<_>>();
         let mut before = stats(&sim);
-        for step in steps {
+        for (step, event) in steps {
+            happen(&mut sim, &topology, &ids, &links, &mut ledger, event);
             let now = sim.now() + step;
             sim.run_until(now);
             assert_eq!(sim.now(), now);
