@@ -347,7 +347,7 @@ fn goes_on(before: &ConnectionStats, after: &ConnectionStats, mss: u64) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 150,
+        cases: 100,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
