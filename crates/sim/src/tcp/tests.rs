@@ -395,3 +395,19 @@ fn a_loss_after_a_mark_reduces_no_further() {
     assert_eq!(bench.sender.counters.retransmits, 1);
     assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (5, 5));
 }
+
+/// Paced at twice the 11 kB that are out per 100 ms, a packet takes 4.5 ms; the first after an idle
+/// time half of that. The window lets one leave: the next acknowledgement finds the burst over, though it
+/// might have had two packets, and what it lets leave waits for its time.
+#[test]
+fn a_burst_that_the_window_cut_short_is_over() {
+    let mut bench = Bench::with(&TcpConfig { pacing: true, tso: 44, ..TcpConfig::default() });
+    bench.now += RTT;
+    assert_eq!(bench.ack(0, 1, 2), 1);
+    let due = bench.now + (5 * MS * 10 / 11) / 2;
+    assert_eq!(bench.ack(0, 1, 3), 0);
+    assert!(bench.sender.deadline().abs_diff(due) <= 1);
+    bench.now = bench.sender.deadline();
+    assert!(!bench.act(|sender, wire, law| sender.on_timer(wire, law)));
+    assert_eq!(bench.push(), 1);
+}
