@@ -241,6 +241,15 @@ mod tests {
         assert_eq!(blocks(&ack(8)), [(7, 9), (4, 6)]);
     }
 
+    /// RFC 7323, section 4.3: TS.Recent never goes back.
+    #[test]
+    fn an_old_segment_does_not_turn_the_echo_back() {
+        let mut receiver = Receiver::default();
+        let mut data = Reassembly::new(1 << 20);
+        let echoes = [0, 1, 0].map(|number| arrive(&mut receiver, &mut data, number).unwrap().echo);
+        assert_eq!(echoes, [0, 1, 1]);
+    }
+
     #[test]
     fn a_duplicate_is_acknowledged_at_once_and_delivered_once() {
         let mut receiver = Receiver::default();

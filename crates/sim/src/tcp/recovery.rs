@@ -69,6 +69,7 @@ impl Sender {
                     self.rack.reordered();
                 }
                 if self.board.retrans_out() > 0 {
+                    self.new_first = true;
                     return Recovery { lost: 0, hold: true };
                 }
                 self.undo_reduction(true, now, law);
@@ -153,11 +154,11 @@ impl Sender {
         false
     }
 
-    /// New data had its turn, for F-RTO. If there was none that might be sent, the timeout counts
-    /// as real.
+    /// New data had its turn. If F-RTO wanted it and there was none that might be sent, the timeout
+    /// counts as real.
     pub(super) fn end_new_first(&mut self, wire: &mut Wire) {
         self.new_first = false;
-        if self.board.nxt() == self.high_seq {
+        if self.phase == Phase::Loss && self.board.nxt() == self.high_seq {
             self.frto = None;
             self.retransmit_lost(wire);
         }

@@ -17,7 +17,7 @@ pub(crate) const RTO_MIN: Nanos = 200 * MS;
 const RTTVAR_MIN_US: u64 = RTO_MIN / US;
 
 /// Smoothed RTT and timeout of a subflow.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RttEstimator {
     /// In 1/8 us; 0 before the first sample.
     srtt8_us: u64,
@@ -31,20 +31,6 @@ pub(crate) struct RttEstimator {
     round_end: u64,
     min_rtt: MinRtt,
     backoff: u32,
-}
-
-impl Default for RttEstimator {
-    fn default() -> Self {
-        RttEstimator {
-            srtt8_us: 0,
-            mdev4_us: 0,
-            mdev_max4_us: 0,
-            rttvar_us: 0,
-            round_end: 0,
-            min_rtt: MinRtt::default(),
-            backoff: 0,
-        }
-    }
 }
 
 impl RttEstimator {

@@ -51,7 +51,7 @@ pub(crate) struct Sender {
     pub(super) undo: Undo,
     /// F-RTO runs since this time (RFC 5682).
     pub(super) frto: Option<Nanos>,
-    /// New data goes before what is lost, for F-RTO.
+    /// New data goes before what is lost: that may have been late.
     pub(super) new_first: bool,
     pub(super) prr: Prr,
     pub(super) rtt: RttEstimator,

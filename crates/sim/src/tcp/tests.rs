@@ -7,6 +7,8 @@ use super::sender::Sender;
 use crate::packet::{Ack, Packet, Wire};
 use crate::{TcpConfig, Timestamps};
 
+mod spurious;
+
 const MS: Nanos = 1_000_000;
 const MSS: u32 = 1000;
 const RTT: Nanos = 100 * MS;
@@ -27,22 +29,27 @@ impl Bench {
     }
 
     fn with(tcp: &TcpConfig) -> Bench {
-        let mut network = Network::new(1);
-        let link = network.add_link(LinkConfig::default()).expect("a valid link");
-        let route = network.add_route(&[link]).expect("a valid route");
-        assert_eq!(route, RouteId(0));
-        let mut bench = Bench {
-            sender: Sender::new(0, route, MSS, tcp),
-            law: Conn::new("reno".parse().expect("a known control")),
-            network,
-            now: 0,
-            next: 0,
-        };
+        let mut bench = Bench::closed(tcp);
         bench.act(|sender, wire, _| sender.open(false, wire));
         bench.now = RTT;
         bench.act(|sender, wire, law| assert!(sender.on_syn_ack(0, wire, law)));
         assert_eq!(bench.push(), 10);
         bench
+    }
+
+    /// Before the handshake.
+    fn closed(tcp: &TcpConfig) -> Bench {
+        let mut network = Network::new(1);
+        let link = network.add_link(LinkConfig::default()).expect("a valid link");
+        let route = network.add_route(&[link]).expect("a valid route");
+        assert_eq!(route, RouteId(0));
+        Bench {
+            sender: Sender::new(0, route, MSS, tcp),
+            law: Conn::new("reno".parse().expect("a known control")),
+            network,
+            now: 0,
+            next: 0,
+        }
     }
 
     fn act<R>(&mut self, act: impl FnOnce(&mut Sender, &mut Wire, &mut Conn) -> R) -> R {

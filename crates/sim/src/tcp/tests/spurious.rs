@@ -1,0 +1,187 @@
+//! Reductions that were for nothing, and those that were not.
+
+use super::*;
+
+impl Bench {
+    /// An acknowledgement with these SACK blocks that echoes `echo`; returns how many packets leave.
+    fn hear(&mut self, ack: u64, echo: Nanos, blocks: &[(u64, u64)]) -> u64 {
+        self.now += MS;
+        let offset = |packets: u64| (packets as i64 - ack as i64) as i32 * MSS as i32;
+        let mut told = Ack { ack: ack * u64::from(MSS), echo, ..Ack::default() };
+        for (place, &(from, to)) in told.sack.iter_mut().zip(blocks) {
+            *place = (offset(from), offset(to));
+        }
+        self.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        let sent = self.push();
+        self.act(|sender, wire, law| sender.note_sent(wire, law));
+        sent
+    }
+
+    /// Packets 10 to 29 are out, in slow start, since 200 ms.
+    fn twenty() -> Bench {
+        let mut bench = Bench::established();
+        bench.now = 2 * RTT - MS;
+        assert_eq!(bench.hear(10, RTT, &[]), 20);
+        bench
+    }
+
+    fn windows(&self) -> (u32, u32) {
+        (self.sender.cwnd(), self.sender.ssthresh())
+    }
+}
+
+const NEVER_REDUCED: u32 = 0x7fff_ffff;
+
+/// The first acknowledgement after a timeout echoes the timestamp of the original: it was late,
+/// and so is everything else. Nothing more is sent again.
+#[test]
+fn an_original_that_arrives_after_the_timeout_gives_the_window_back() {
+    let mut bench = Bench::established();
+    bench.timeout();
+    assert_eq!(bench.windows(), (1, 5));
+    bench.hear(1, RTT, &[]);
+    assert_eq!(bench.sender.counters.retransmits, 1);
+    assert!(bench.sender.cwnd() >= 10 && bench.sender.ssthresh() == NEVER_REDUCED);
+    assert!(bench.sender.in_flight() >= 10, "all is in the network");
+}
+
+/// F-RTO found the timeout real: what is acknowledged later, sent once, changes nothing.
+#[test]
+fn a_timeout_found_real_stays_real() {
+    let mut bench = Bench::established();
+    bench.timeout();
+    bench.now += RTT;
+    bench.ack(1, 0, 0);
+    bench.now += RTT;
+    bench.ack(1, 11, 13);
+    bench.now += RTT;
+    bench.ack(13, 0, 0);
+    assert_eq!((bench.sender.counters.undos, bench.sender.ssthresh()), (0, 5));
+}
+
+/// Packet 10 is overtaken by three others and sent again. The original arrives, with all before
+/// it, and ends recovery.
+#[test]
+fn an_original_that_ends_recovery_gives_the_window_back() {
+    let mut bench = Bench::twenty();
+    bench.now += RTT;
+    for to in [12, 13, 14] {
+        bench.hear(10, RTT, &[(11, to)]);
+    }
+    assert_eq!((bench.sender.ssthresh(), bench.sender.counters.retransmits), (10, 1));
+    let all = bench.next / u64::from(MSS);
+    bench.hear(all, 2 * RTT, &[]);
+    assert_eq!(bench.sender.counters.undos, 1);
+    assert!(bench.sender.cwnd() >= 20 && bench.sender.ssthresh() == NEVER_REDUCED);
+}
+
+/// The same, but the acknowledgement of the original is lost. The one of the retransmission ends
+/// recovery, and a DSACK after it tells that it was for nothing.
+#[test]
+fn a_dsack_after_recovery_gives_the_window_back() {
+    let mut bench = Bench::twenty();
+    bench.now += RTT;
+    for to in [12, 13, 14] {
+        bench.hear(10, RTT, &[(11, to)]);
+    }
+    let all = bench.next / u64::from(MSS);
+    bench.now += RTT;
+    bench.hear(all, bench.now - RTT / 2, &[]);
+    assert_eq!((bench.sender.ssthresh(), bench.sender.counters.undos), (10, 0));
+    bench.hear(all, bench.now, &[(10, 11)]);
+    assert_eq!((bench.windows(), bench.sender.counters.undos), ((20, NEVER_REDUCED), 1));
+}
+
+/// Packets 10 and 12 are overtaken, sent again, and come twice. The second's DSACK lies inside a
+/// SACK block: it counts, and shows that this path reorders.
+#[test]
+fn a_dsack_behind_a_gap_counts() {
+    let mut bench = Bench::twenty();
+    bench.now += RTT;
+    bench.hear(10, RTT, &[(11, 12), (13, 14)]);
+    bench.hear(10, RTT, &[(13, 16), (11, 12)]);
+    // What leaves from here on was sent after the retransmissions and has not arrived yet.
+    let all = bench.next / u64::from(MSS);
+    bench.hear(10, RTT, &[(13, 22), (11, 12)]);
+    assert_eq!((bench.sender.counters.retransmits, bench.sender.board.lost_out()), (2, 2));
+    bench.hear(10, RTT, &[(11, all)]);
+    bench.now += RTT;
+    assert!(!bench.sender.rack.reordering_seen());
+    bench.hear(10, RTT, &[(12, 13), (11, all)]);
+    assert!(bench.sender.rack.reordering_seen());
+    bench.hear(all, bench.now, &[]);
+    assert_eq!(bench.sender.counters.undos, 0);
+    bench.hear(all, bench.now, &[(10, 11)]);
+    assert_eq!(bench.sender.counters.undos, 1);
+}
+
+/// Packets 10 to 14 seem lost, and 10 and 11 have been sent again when the original of 10 arrives:
+/// so the others may be late too. New data leaves, but nothing is sent again, until it is known
+/// (Linux: tcp_try_undo_partial()).
+#[test]
+fn what_may_be_late_is_not_sent_again() {
+    let mut bench = Bench::twenty();
+    bench.now += RTT;
+    bench.hear(10, RTT, &[(15, 18)]);
+    bench.hear(10, RTT, &[(15, 22)]);
+    assert_eq!((bench.sender.counters.retransmits, bench.sender.board.lost_out()), (2, 5));
+    assert!(bench.hear(11, 2 * RTT, &[(15, 25)]) > 0);
+    assert_eq!((bench.sender.counters.retransmits, bench.sender.counters.undos), (2, 0));
+    // The original of 11 as well: no retransmission is out any more.
+    bench.hear(12, 2 * RTT, &[(15, 25)]);
+    assert_eq!((bench.sender.counters.undos, bench.sender.ssthresh()), (1, NEVER_REDUCED));
+}
+
+/// Packet 9, the last, is sent again as a probe.
+fn probed() -> Bench {
+    let mut bench = Bench::established();
+    bench.now += RTT;
+    let told = Ack { ack: 9 * u64::from(MSS), echo: RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, false, wire, law));
+    bench.sender.note_window_use(0, bench.now);
+    bench.now = bench.sender.deadline();
+    assert!(bench.sender.probe_due(bench.now));
+    bench.act(|sender, wire, law| sender.send_probe(None, wire, law));
+    bench
+}
+
+/// The probe repaired the loss and nothing else tells of it: the window is halved when something
+/// sent later is acknowledged.
+#[test]
+fn a_loss_that_a_probe_repaired_halves_the_window() {
+    let mut bench = probed();
+    bench.push();
+    let cwnd = bench.sender.cwnd();
+    bench.now += RTT;
+    bench.hear(11, bench.now - RTT, &[]);
+    assert_eq!(bench.sender.ssthresh(), cwnd / 2);
+}
+
+/// Both the last packet and the probe arrived.
+#[test]
+fn a_needless_probe_costs_no_window() {
+    let mut bench = probed();
+    bench.push();
+    bench.now += RTT;
+    bench.hear(10, bench.now - RTT, &[(9, 10)]);
+    bench.hear(11, bench.now - RTT, &[]);
+    assert_eq!(bench.sender.ssthresh(), NEVER_REDUCED);
+}
+
+/// Two SYNs are lost: the network is in trouble, and the first window is one packet; but not if
+/// the first SYN was only late.
+#[test]
+fn lost_syns_leave_a_window_of_one() {
+    for (echo, cwnd) in [(3000 * MS, 1), (0, 10)] {
+        let mut bench = Bench::closed(&TcpConfig::default());
+        bench.act(|sender, wire, _| sender.open(false, wire));
+        for ms in [1000, 3000] {
+            assert_eq!(bench.sender.deadline(), ms * MS);
+            bench.now = ms * MS;
+            bench.act(|sender, wire, law| sender.on_timer(wire, law));
+        }
+        bench.now += RTT;
+        bench.act(|sender, wire, law| assert!(sender.on_syn_ack(echo, wire, law)));
+        assert_eq!(bench.sender.cwnd(), cwnd);
+    }
+}
