@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run test test-kernel test-long fuzz fidelity bench lint check-c clean
+.PHONY: help setup setup-kernel build run test test-kernel test-capture test-long fuzz fidelity bench lint check-c clean
 
 SEEDS ?= 80
 OUT ?= out/first-light
@@ -29,6 +29,10 @@ test: setup ## unit, property and scenario tests, and the shared words of a conn
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel (root and BTF, else it skips with a word)
 	cargo test --locked -p narrows-kernel -- --nocapture
+
+test-capture: setup ## the captures as tshark reads them
+	@scripts/setup capture
+	cargo test --locked -p narrows-lab --test capture
 
 test-long: setup ## statistics: many seeds, minutes to an hour
 	cargo test --locked --release -- --ignored

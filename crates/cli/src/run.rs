@@ -27,9 +27,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     Size::of([Estimate::of(&scenario)].into_iter(), 1, 1).check(args.edit.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
+    let stop = stop::on_signal()?;
     let open = |to| Capture::new(&scenario, args.seed, &args.capture, args.snaplen, to);
     let mut capture = pcap.as_mut().map(open).transpose()?;
-    let stop = stop::on_signal()?;
     let (series, seed) = (output.is_some(), args.seed);
     let result = run_scenario(&scenario, None, seed, series, capture.as_mut(), &stop)?;
     let json = json(&result.summary);

@@ -305,3 +305,15 @@ fn entries(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+#[test]
+fn a_capture_of_what_is_not_there() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("pcap");
+    let there = folder.to_str().unwrap();
+    let line = refused(&["run", "sbd/sb-2", "--pcap", there, "--capture", "mptcp,bottleneck9"]);
+    assert_eq!(line, "--capture: no flow or link \"bottleneck9\"");
+    assert!(!folder.exists());
+    let line = refused(&["run", "sbd/sb-2", "--capture", "mptcp"]);
+    assert!(line.contains("--pcap <DIR>"), "{line}");
+}

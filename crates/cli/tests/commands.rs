@@ -219,3 +219,21 @@ fn a_sweep_runs_each_value_of_a_field() {
     let goodput = |row: &Value| row["goodput_mbps"]["mean"].as_f64().unwrap();
     assert!(goodput(&rows[0]) < goodput(&rows[3]), "a faster link carries more");
 }
+
+#[test]
+fn a_run_writes_captures() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("pcap");
+    let there = folder.to_str().unwrap();
+    let mut args = vec!["run", "phone/wifi-lte", "--pcap", there, "--capture", "tcp-lte,lte"];
+    args.extend(SHORT);
+    let text = narrows(&args);
+    let files = ["tcp-lte.sender.pcapng", "tcp-lte.receiver.pcapng", "lte.link.pcapng"];
+    assert!(text.contains(&format!("captures in {there}: {}", files.join(", "))), "{text}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), files.len());
+    for file in files {
+        // A section header block (draft-ietf-opsawg-pcapng, section 4.1), and then some packets.
+        let bytes = fs::read(folder.join(file)).unwrap();
+        assert!(bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && bytes.len() > 10_000, "{file}");
+    }
+}

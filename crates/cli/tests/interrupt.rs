@@ -148,3 +148,15 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
     }
 }
+
+#[test]
+fn ctrl_c_leaves_no_capture() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("pcap");
+    let mut child = narrows(&["run", "sbd/nsb-5", "--set", "duration=9000 s", "--pcap"]);
+    let mut child = child.arg(&out).spawn().unwrap();
+    wait_for_runs(&out);
+    signal(&child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!out.exists());
+}

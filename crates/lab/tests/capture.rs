@@ -73,6 +73,13 @@ impl Captured {
         Captured::new(kind, 1, 65_535)
     }
 
+    /// The same run without captures.
+    fn uncaptured(&self, seed: u64) -> Run {
+        let file = self.folder.path().join("scenario.toml");
+        let scenario = load(file.to_str().unwrap(), &Edits::default()).unwrap();
+        run(&scenario, None, seed, true, None, &AtomicBool::new(false)).unwrap()
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(format!("{name}.pcapng"))
     }
@@ -296,12 +303,15 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 #[test]
-fn a_seed_gives_the_same_bytes() {
+fn a_seed_gives_the_same_bytes_and_nobody_feels_watched() {
     let [one, again, other] = [1, 1, 2].map(|seed| Captured::new("mptcp", seed, Capture::HEADERS));
     for file in FILES {
         assert_eq!(one.bytes(file), again.bytes(file), "{file}");
         assert_ne!(one.bytes(file), other.bytes(file), "{file}");
     }
+    let alone = one.uncaptured(1);
+    assert_eq!(format!("{:?}", alone.series), format!("{:?}", one.run.series));
+    assert_eq!(format!("{:?}", alone.summary), format!("{:?}", one.run.summary));
 }
 
 /// By default only headers are kept, and the file says how long packets were.
