@@ -150,7 +150,7 @@ impl LinkConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GilbertElliott, Header, LinkId, Network};
+    use crate::{CoDel, FqCoDel, GilbertElliott, Header, LinkId, Network, Pie, Red, Weight};
 
     /// What the network says about a link with one field set wrong.
     fn refusal(set: impl FnOnce(&mut LinkConfig)) -> String {
@@ -176,6 +176,46 @@ mod tests {
         }
         assert!(refusal(|c| c.mtu = 0).contains("an MTU of 0"));
         refusal(|c| c.mtu = MAX_MTU + 1);
+    }
+
+    #[test]
+    fn features_out_of_range_or_at_odds_are_refused() {
+        let constant = |c: &mut LinkConfig| c.rate = Rate::Constant(1_000_000);
+        let discipline = |discipline| {
+            refusal(|c| {
+                constant(c);
+                c.discipline = discipline;
+            })
+        };
+        let red = |red| discipline(Discipline::Red(red));
+        let mixed = Red { min: Limit::Bytes(5), ..Red::default() };
+        assert!(red(mixed).contains("both thresholds"));
+        assert!(
+            red(Red { min: Limit::Packets(15), ..Red::default() }).contains("below its maximum")
+        );
+        assert!(red(Red { min: Limit::Packets(0), ..Red::default() }).contains("above 0"));
+        assert!(red(Red { max_p: 1.1, ..Red::default() }).contains("max_p"));
+        assert!(red(Red { weight: Weight::Fixed(0.0), ..Red::default() }).contains("weight"));
+        let codel = CoDel { target: 0, ..CoDel::default() };
+        assert!(discipline(Discipline::CoDel(codel)).contains("CoDel's target"));
+        let fair = FqCoDel { flows: 0, ..FqCoDel::default() };
+        assert!(discipline(Discipline::FqCoDel(fair)).contains("flows"));
+        let pie = Pie { alpha: f64::NAN, ..Pie::default() };
+        assert!(discipline(Discipline::Pie(pie)).contains("alpha"));
+
+        let fair = Discipline::FqCoDel(FqCoDel::default());
+        assert!(refusal(|c| c.discipline = fair).contains("infinite rate"));
+        let timed = |c: &mut LinkConfig| {
+            constant(c);
+            (c.discipline, c.limit) = (fair, Limit::Time(1));
+        };
+        assert!(refusal(timed).contains("not in time"));
+        assert!(refusal(|c| c.ecn = true).contains("does not mark"));
+        assert!(refusal(|c| c.wifi = Some(Wifi::default())).contains("Wi-Fi needs"));
+        let policer = Policer { rate: 1_000_000, burst: 1499 };
+        assert!(refusal(|c| c.policer = Some(policer)).contains("burst at least the MTU"));
+        let reorder = Reorder { share: f64::NAN, delay: 0 };
+        assert!(refusal(|c| c.reorder = Some(reorder)).contains("reordering needs"));
     }
 
     #[test]

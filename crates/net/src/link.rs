@@ -10,7 +10,9 @@ use crate::rate::Server;
 use crate::rng::{self, Purpose};
 use crate::{Histogram, Limit, LinkConfig, Loss, Nanos, Rate};
 
-/// What a link has done since the start or the last [`crate::Network::reset_counters`].
+/// What a link has done since the start or the last [`crate::Network::reset_counters`]. A queue that
+/// decides when a packet's turn comes (CoDel, FQ-CoDel) tells of its drops and marks when next
+/// something enters or leaves the link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets that came to the link.

@@ -11,7 +11,7 @@ pub use rand_xoshiro::Xoshiro256PlusPlus;
 /// seed number theirs from 0.
 pub const LINK_STREAMS: u64 = 1 << 63;
 
-/// What a link draws random numbers for.
+/// What a link draws random numbers for. The numbers of the streams follow from the order here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     Loss,

@@ -171,7 +171,7 @@ fn wi_fi_sends_what_waits_together() {
     assert_eq!(network.counters(LINK).queue_delay.max(), 2340 * US);
 }
 
-/// In a millisecond there is room for 6 packets of 120 us and not for 9.
+/// In 750 us there is room for 6 packets of 120 us.
 #[test]
 fn a_wi_fi_aggregate_is_limited_in_time() {
     let wifi = Wifi { time: 750 * US, ..wifi().wifi.unwrap() };
