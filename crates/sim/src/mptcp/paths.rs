@@ -59,7 +59,8 @@ impl Connection {
 
     /// The subflow is to be used only if no regular one is usable.
     pub(super) fn is_backup(&self, path: usize) -> bool {
-        self.subflows[path].backup || self.law.advice(path) == Advice::Backup
+        let Subflow { backup, advice, .. } = self.subflows[path];
+        backup || advice == Advice::Backup
     }
 
     /// Something changed in what may carry data: finds the subflows that the scheduler may use,
@@ -83,12 +84,8 @@ impl Connection {
         }
     }
 
-    /// Does what the law asks about a path after an event there.
-    pub(super) fn heed_advice(&mut self, path: usize, wire: &mut Wire) {
-        let advice = self.law.advice(path);
-        if advice == self.subflows[path].advice {
-            return;
-        }
+    /// Does what the law asks about a path. The last one that works is not closed.
+    pub(super) fn heed(&mut self, advice: Advice, path: usize, wire: &mut Wire) {
         self.subflows[path].advice = advice;
         let alone = self.subflows.iter().filter(|subflow| subflow.is_active()).count() < 2;
         if advice == Advice::Close && !alone {
@@ -150,5 +147,120 @@ impl Connection {
         if self.multipath {
             self.lanes[path] = Lane::default();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_net::{LinkConfig, MILLISECOND, Network, Rate, SECOND, rng};
+
+    use super::*;
+    use crate::source::Generator;
+    use crate::{ConnectionConfig, Source};
+
+    const DELAY: Nanos = 10 * MILLISECOND;
+
+    /// A greedy connection over two ideal paths and the network between its ends.
+    struct Bench {
+        connection: Connection,
+        network: Network<crate::Packet>,
+        now: Nanos,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let mut network = Network::new(1);
+            let config = LinkConfig { rate: Rate::Infinite, delay: DELAY, ..LinkConfig::default() };
+            let link = network.add_link(config).expect("a valid link");
+            let route = network.add_route(&[link]).expect("a valid route");
+            let setup = PathSetup {
+                forward: route,
+                reverse: route,
+                mss: 1000,
+                backup: false,
+                strips_mptcp: false,
+            };
+            let config = ConnectionConfig {
+                multipath: true,
+                send_buffer: 400_000,
+                ..ConnectionConfig::default()
+            };
+            let generator =
+                Generator::new(Source::Greedy, config.active.clone(), rng::stream(1, 0));
+            let connection = Connection::new(&config, &[setup; 2], generator);
+            let mut bench = Bench { connection, network, now: 0 };
+            bench.act(|connection, wire| connection.on_source(wire));
+            bench.run(SECOND / 2);
+            bench
+        }
+
+        fn act<R>(&mut self, act: impl FnOnce(&mut Connection, &mut Wire) -> R) -> R {
+            let mut wire = Wire {
+                now: self.now,
+                flow: 0,
+                multipath: true,
+                generations: self.connection.generations(),
+                network: &mut self.network,
+                recorder: None,
+            };
+            act(&mut self.connection, &mut wire)
+        }
+
+        fn run(&mut self, time: Nanos) {
+            let until = self.now + time;
+            while let Some(delivery) = self.network.advance(until) {
+                self.now = delivery.time;
+                self.act(|connection, wire| connection.on_packet(&delivery.payload, false, wire));
+            }
+            self.now = until;
+        }
+
+        fn sent(&self, path: usize) -> u64 {
+            self.connection.subflows[path].sender.counters.sent_packets
+        }
+    }
+
+    /// A law that asks for it parks a path: the scheduler may not use it, and the law's sums do not
+    /// count it. When the law changes its mind it is as before.
+    #[test]
+    fn a_law_parks_a_path_and_takes_it_up_again() {
+        let mut bench = Bench::new();
+        let seen = |bench: &Bench| (bench.connection.usable, bench.connection.law.path(1).state);
+        assert_eq!(seen(&bench), (0b11, State::Active as u32));
+        bench.act(|connection, wire| connection.heed(Advice::Backup, 1, wire));
+        assert_eq!(seen(&bench), (0b01, State::Backup as u32));
+        // The other one is lost: better this than none.
+        bench.act(|connection, wire| connection.remove_path(0, wire));
+        assert_eq!(bench.connection.usable, 0b10);
+        bench.act(|connection, wire| connection.heed(Advice::None, 1, wire));
+        bench.run(20 * DELAY);
+        assert_eq!(seen(&bench), (0b10, State::Active as u32));
+    }
+
+    /// A law may close a path, but not the last: the slot is free, its generation a new one.
+    #[test]
+    fn a_law_closes_a_path_but_not_the_last() {
+        let mut bench = Bench::new();
+        bench.act(|connection, wire| connection.heed(Advice::Close, 0, wire));
+        assert_eq!(bench.connection.law.path(0).state, State::Free as u32);
+        assert_eq!(bench.connection.generations(), 1);
+        bench.act(|connection, wire| connection.heed(Advice::Close, 1, wire));
+        assert_ne!(bench.connection.law.path(1).state, State::Free as u32);
+        let before = bench.sent(1);
+        bench.run(20 * DELAY);
+        assert!(bench.sent(1) > before);
+        // A new path in the slot is a new join to the law.
+        let setup = PathSetup {
+            forward: bench.connection.subflows[1].sender.route(),
+            reverse: bench.connection.subflows[1].reverse,
+            mss: 1000,
+            backup: false,
+            strips_mptcp: false,
+        };
+        let joins = bench.connection.law.path(0).generation;
+        assert_eq!(bench.act(|connection, wire| connection.add_path(&setup, wire)), Some(0));
+        bench.run(20 * DELAY);
+        assert_eq!(bench.connection.law.path(0).generation, joins + 1);
+        assert_eq!(bench.connection.law.path(0).state, State::Active as u32);
     }
 }

@@ -33,7 +33,10 @@ impl Connection {
         if progress {
             self.restart_rtx_timer(wire.now);
         }
-        self.heed_advice(path, wire);
+        let advice = self.law.advice(path);
+        if advice != self.subflows[path].advice {
+            self.heed(advice, path, wire);
+        }
     }
 
     /// The connection's timers.

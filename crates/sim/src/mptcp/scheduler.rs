@@ -37,8 +37,8 @@ pub(crate) fn pick(scheduler: Scheduler, last: usize, usable: u8, lanes: &[Lane]
         Scheduler::RoundRobin => {
             (last + 1..lanes.len()).find(ready).or_else(|| (0..=last).find(ready))
         }
-        // All of them send; one that has room is one to go on with.
-        Scheduler::Redundant => all.filter(ready).next(),
+        // Sends on all of them and chooses none.
+        Scheduler::Redundant => None,
     }
 }
 

@@ -121,10 +121,14 @@ impl Subflow {
     /// Hands data to the subflow.
     pub fn enqueue(&mut self, dsn: u64, len: u32) {
         self.queued += u64::from(len);
-        match self.queue.back_mut() {
-            Some(last) if last.dsn + u64::from(last.len) == dsn => last.len += len,
-            _ => self.queue.push_back(Chunk { dsn, len }),
+        if let Some(last) = self.queue.back_mut() {
+            let follows = last.dsn + u64::from(last.len) == dsn;
+            if let Some(sum) = last.len.checked_add(len).filter(|_| follows) {
+                last.len = sum;
+                return;
+            }
         }
+        self.queue.push_back(Chunk { dsn, len });
     }
 
     /// The next segment of what was handed over, if the window has room for it.
