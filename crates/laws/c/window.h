@@ -278,8 +278,8 @@ NR_INLINE void nr_joined(nr_u32 start, struct nr_conn *c, nr_u32 i, struct nr_pr
 	nr_set_cwnd(c, i, p, nr_initial(start));
 }
 
-NR_INLINE void nr_acked(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i,
-			struct nr_private *p, const struct nr_event *ev)
+NR_INLINE void nr_acked(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i, struct nr_private *p,
+			const struct nr_event *ev)
 {
 	nr_u32 acked = ev->delivered < NR_ACKED_MAX ? ev->delivered : NR_ACKED_MAX;
 

@@ -9,9 +9,9 @@
  * From 16 packets of window on, ssthresh = cwnd as soon as one of these holds in a round:
  *
  *   ACK train    acknowledgements no further apart than 2 ms have come for longer than
- *                (min_rtt + d) / 2 since the round began; d = min(1 ms, the time that four bursts
- *                of 64 kB take at the pacing rate, twice a window per RTT). Undivided where the host
- *                paces, as that alone stretches a window over half of the RTT
+ *                (min_rtt + d) / 2 since the round began, or undivided where the host paces, as
+ *                that alone stretches a window over half of the RTT; d is the time of four bursts
+ *                of 64 kB at the pacing rate, twice a window per RTT, and at most 1 ms
  *   delay        the smallest RTT of the round, once it has more than 8 samples, is above
  *                min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
  *
