@@ -159,6 +159,7 @@ fn where_losses_come_by_chance_reno_goes_with_the_rtt() {
 }
 
 #[test]
+#[ignore = "long: statistics"]
 fn where_losses_come_by_chance_cubic_goes_with_the_fourth_root_of_the_rtt() {
     let a = exponent("cubic", [100, 400], 4, 100, red(20, 400, 0.001), 200);
     figure("4", "CUBIC, RED: a in rate ~ RTT^-a", a, 0.25, 0.15..=0.35);

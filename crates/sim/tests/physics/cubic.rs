@@ -126,5 +126,5 @@ fn the_window_goes_with_the_three_quarters_power_of_rtt_over_loss() {
 #[test]
 #[ignore = "long: statistics"]
 fn the_window_goes_with_the_three_quarters_power_of_rtt_over_loss_at_low_loss() {
-    follows_the_law(&[(1e-4, 0.1), (1e-4, 0.4)], 1500.0);
+    follows_the_law(&[(1e-4, 0.1), (1e-4, 0.4)], 800.0);
 }

@@ -52,6 +52,7 @@ fn share(law: &str, seeds: u64) -> f64 {
 }
 
 #[test]
+#[ignore = "long: statistics"]
 fn on_a_shared_link_uncoupled_takes_two_shares_of_three_and_coupled_one_of_two() {
     for (law, theory) in [("reno", 2.0 / 3.0), ("lia", 0.5), ("olia", 0.5), ("balia", 0.5)] {
         let what = format!("2 x {law}: share of a link beside one TCP");
@@ -137,10 +138,8 @@ fn sharing(law: &str, jitter: Nanos, seed: u64) -> (f64, f64) {
 
 /// What an MPTCP connection gets for each bit of a TCP connection, mean of some seeds.
 fn advantage(law: &str, jitter: Nanos) -> f64 {
-    let ratios = (1..=4).map(|seed| sharing(law, jitter, seed)).map(|(tcp, mptcp)| mptcp / tcp);
-    let mean = ratios.sum::<f64>() / 4.0;
-    println!("{law}, jitter {} us: MPTCP/TCP {mean:.2}", jitter / 1000);
-    mean
+    let ratios = (1..=2).map(|seed| sharing(law, jitter, seed)).map(|(tcp, mptcp)| mptcp / tcp);
+    ratios.sum::<f64>() / 2.0
 }
 
 /// Phase effects: with exact timing a droptail queue drops by rhythm, not by share of the load,
