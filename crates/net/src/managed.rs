@@ -110,7 +110,8 @@ impl Managed {
             return false;
         }
         let access = self.channel.as_mut().map_or(0, Channel::access);
-        let waits = self.queue.len() > 0 || access > 0 || self.wait(core, now) > 0;
+        let mut idle = |since| self.queue.len() == 0 && core.server.start(since) <= now;
+        let waits = access > 0 || !idle(now.max(self.free_from));
         if waits && !self.queue.admits(core.limit, packet.size, || self.wait(core, now)) {
             core.counters.dropped_queue += 1;
             return false;
