@@ -86,7 +86,8 @@ Examples:
   narrows run phone/wifi-lte --trace lte=lte.down.gz   a recorded trace
   narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
   narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
-  narrows run my/scenario.toml --dry-run               only say what would run")]
+  narrows run phone/wifi-handover --cc lia             links and addresses that come and go
+  narrows run my/scenario.toml --dry-run               only say what would run, and how large it is")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,

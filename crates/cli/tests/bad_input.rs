@@ -317,3 +317,65 @@ fn a_capture_of_what_is_not_there() {
     let line = refused(&["run", "sbd/sb-2", "--capture", "mptcp"]);
     assert!(line.contains("--pcap <DIR>"), "{line}");
 }
+
+#[test]
+fn disciplines_options_and_events_that_make_no_sense_are_refused() {
+    let event = |fields: &str| broken("[flows]", &format!("[[events]]\n{fields}\n[flows]"));
+    for (fields, told) in [
+        ("at = \"2 s\"\nlink = \"wire\"\nup = true", "events.0.at: expected events"),
+        ("at = \"0 s\"\nlink = \"wir\"\nup = true", "events.0.link: unknown link"),
+        ("at = \"0 s\"\nlink = \"wire\"", "events.0: expected a link with up"),
+        ("at = \"0 s\"\nflow = \"a\"\nup = true", "events.0: expected a link with"),
+        ("at = \"0 s\"\nflow = \"a\"\nlose = \"way\"", "events.0.lose: only mptcp"),
+        ("at = \"0 s\"\nflow = \"a\"\non = false", "flows.a: switched off before"),
+        ("at = \"0 s\"\nflow = \"a\"\nup = 3", "events[0].up: invalid type"),
+    ] {
+        let line = event(fields);
+        assert!(line.starts_with("s.toml:") && line.contains(told), "{line}");
+    }
+    let link = |field: &str| broken("queue = ", &format!("{field}\nqueue = "));
+    for (field, told) in [
+        ("aqm = \"wred\"", "links.wire.aqm: unknown queue discipline \"wred\"; there"),
+        ("aqm = { red = {}, pie = {} }", "links.wire.aqm: expected one of red, codel"),
+        ("aqm = { red = { mn = 1 } }", "links.wire.aqm.red.mn: unknown field `mn`"),
+        ("aqm.red = { weight = 1, time_constant = \"1 s\" }", "links.wire.aqm: a weight"),
+        ("ecn = true", "links.wire: link 'wire': a droptail queue does not mark"),
+        ("loss = { good_to_bad = \"1 %\" }", "links.wire.loss: missing field"),
+        ("reorder = { share = \"1 %\" }", "links.wire.reorder: missing field `delay`"),
+        ("policer = { rate = \"1 Mbit/s\", burst = \"1 B\" }", "links.wire: link 'wire'"),
+    ] {
+        let line = link(field);
+        assert!(line.starts_with("s.toml:") && line.contains(told), "{line}");
+    }
+    let flow = |field: &str| broken("cc = \"reno\"", &format!("cc = \"reno\", {field}"));
+    for (field, told) in [
+        ("scheduler = \"linux\"", "flows.a.scheduler: only mptcp has a scheduler"),
+        ("backup = [\"way\"]", "flows.a.backup: only mptcp has a backup"),
+        ("path_manager = \"fullmsh\"", "flows.a.path_manager: expected \"fullmesh\" or"),
+        ("tcp.tso = \"0 packets\"", "flows.a.tcp.tso: expected a whole number of 1"),
+        ("tcp.gro = \"1 s\"", "flows.a.tcp.gro: expected at most 10 ms"),
+        ("tcp.timestamps = \"s\"", "flows.a.tcp.timestamps: unknown variant `s`"),
+    ] {
+        let line = flow(field);
+        assert!(line.starts_with("s.toml:") && line.contains(told), "{line}");
+    }
+}
+
+/// An unlimited queue at 100 Gbit/s behind buffers without end, and a week of it.
+#[test]
+fn what_is_out_of_reach_is_refused_before_it_starts() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("s.toml");
+    let text = SMALL.replace("10 Mbit/s", "100 Gbit/s").replace("20 packets", "unlimited");
+    let buffers = "cc = \"reno\", send_buffer = \"1000000 GB\", recv_buffer = \"1000000 GB\"";
+    fs::write(&file, text.replace("cc = \"reno\"", buffers)).unwrap();
+    let file = file.to_str().unwrap();
+    let line = refused(&["run", file, "--set", "duration=60 min"]);
+    // An hour of 100 Gbit/s in packets of 1500 B, each of which takes 200 B.
+    assert!(line.starts_with("memory: a run may take 6000.005 GB, and "), "{line}");
+    assert!(line.contains("--force runs it as it is"), "{line}");
+
+    let small = ["run", "phone/wifi-lte", "--set", "duration=9000 min", "--set"];
+    let line = refused(&[&small[..], &["links.wifi.rate=100 Gbit/s"]].concat());
+    assert!(line.starts_with("time: about ") && line.contains(" days ahead; --force"), "{line}");
+}

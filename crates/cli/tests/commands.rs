@@ -100,14 +100,18 @@ fn a_summary_has_exactly_the_documented_fields() {
         [
             "cc",
             "completion_s",
+            "fallback",
             "goodput_mbps",
+            "head_of_line",
             "kind",
             "name",
             "paths",
             "ratio_to_tcp",
+            "reinjections",
             "retransmits"
         ]
     );
+    assert_eq!(keys(&mptcp["head_of_line"]), ["max_ms", "mean_ms", "p95_ms"]);
     assert_eq!(
         keys(&mptcp["paths"][0]),
         [
@@ -122,7 +126,7 @@ fn a_summary_has_exactly_the_documented_fields() {
     );
     assert_eq!(
         keys(&summary["links"][0]),
-        ["drops", "mean_queue_ms", "name", "p95_queue_ms", "utilization"]
+        ["aqm_drops", "drops", "marks", "mean_queue_ms", "name", "p95_queue_ms", "utilization"]
     );
     assert_eq!(keys(&summary["fairness"]), ["jain"]);
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use narrows_net::{Loss, Rate};
+use narrows_net::{Discipline, Loss, Policer, Rate, Reorder};
 use narrows_sim::Source;
 
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
-use crate::scenario::{Flow, Link, Scenario};
+use crate::scenario::{Event, Flow, Happening, Link, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
 /// Links, flows, rivals and the estimated size of a run.
@@ -33,6 +33,12 @@ pub fn describe(scenario: &Scenario) -> String {
     let background = scenario.flows.iter().filter(|flow| flow.background).count();
     if background > 0 {
         let _ = writeln!(text, "  and {background} background flows");
+    }
+    if !scenario.events.is_empty() {
+        text.push_str("\nevents\n");
+    }
+    for event in &scenario.events {
+        let _ = writeln!(text, "  {}", describe_event(scenario, event));
     }
     let size = Estimate::of(scenario);
     let _ = writeln!(
@@ -63,8 +69,48 @@ fn describe_link(link: &Link) -> String {
     if config.loss != Loss::None {
         let _ = write!(text, ", loss {} %", config.loss.mean() * 100.0);
     }
-    let _ = write!(text, ", droptail {}, MTU {}", show_limit(config.limit), config.mtu);
+    if let Some(Reorder { share, delay }) = config.reorder {
+        let _ = write!(text, ", {} % reordered by {}", share * 100.0, show_time(delay));
+    }
+    if let Some(Policer { rate, burst }) = config.policer {
+        let _ = write!(text, ", policed to {} and {}", show_rate(rate), show_bytes(burst));
+    }
+    if config.wifi.is_some() {
+        text.push_str(", Wi-Fi");
+    }
+    let discipline = match config.discipline {
+        Discipline::DropTail => "droptail",
+        Discipline::Red(_) => "RED",
+        Discipline::CoDel(_) => "CoDel",
+        Discipline::FqCoDel(_) => "FQ-CoDel",
+        Discipline::Pie(_) => "PIE",
+    };
+    let ecn = if config.ecn { " with ECN" } else { "" };
+    let limit = show_limit(config.limit);
+    let _ = write!(text, ", {discipline} {limit}{ecn}, MTU {}", config.mtu);
     text
+}
+
+fn describe_event(scenario: &Scenario, event: &Event) -> String {
+    let link = |link: &usize| &scenario.links[*link].config.name;
+    let path = |flow: &usize, path: &usize| {
+        let flow = &scenario.flows[*flow];
+        format!("{} of {}", flow.paths[*path].name, flow.name)
+    };
+    let what = match &event.what {
+        Happening::LinkUp(of, true) => format!("link {} up", link(of)),
+        Happening::LinkUp(of, false) => format!("link {} down", link(of)),
+        Happening::LinkRate(of, Rate::Constant(rate)) => {
+            format!("link {}: {}", link(of), show_rate(*rate))
+        }
+        Happening::LinkRate(of, _) => format!("link {}: another rate", link(of)),
+        Happening::LinkDelay(of, delay) => {
+            format!("link {}: delay {}", link(of), show_time(*delay))
+        }
+        Happening::PathLost(flow, lost) => format!("path {} lost", path(flow, lost)),
+        Happening::PathAdded(flow, added) => format!("path {} added", path(flow, added)),
+    };
+    format!("at {}: {what}", show_time(event.at))
 }
 
 fn describe_flow(scenario: &Scenario, flow: &Flow) -> String {
@@ -81,7 +127,8 @@ fn describe_flow(scenario: &Scenario, flow: &Flow) -> String {
     let paths = flow.paths.iter().map(|path| {
         let links = path.links.iter().map(|&link| scenario.links[link].config.name.as_str());
         let links = links.collect::<Vec<_>>().join(" > ");
-        format!("{} (RTT {}, {links})", path.name, show_time(path.rtt))
+        let backup = if path.backup { ", backup" } else { "" };
+        format!("{} (RTT {}, {links}{backup})", path.name, show_time(path.rtt))
     });
     let _ = write!(text, ", {source}, over {}", paths.collect::<Vec<_>>().join(", "));
     text

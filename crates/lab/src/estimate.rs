@@ -38,7 +38,7 @@ impl Estimate {
             path.links.iter().for_each(|&link| load[link] += bits);
         }
         let share = |link: usize| {
-            let capacity = scenario.links[link].mean_rate() as f64 * seconds;
+            let capacity = scenario.capacity(link, 0);
             if load[link] > capacity { capacity / load[link] } else { 1.0 }
         };
         let mut packet_hops = 0.0;
@@ -135,5 +135,48 @@ fn queue_bits(link: &Link) -> f64 {
         Limit::Packets(packets) => f64::from(packets) * f64::from(link.config.mtu) * 8.0,
         Limit::Bytes(bytes) => bytes as f64 * 8.0,
         Limit::Time(time) => link.mean_rate() as f64 * time as f64 / SECOND as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edits, parse};
+
+    /// A link of 12 Mbit/s, which is a packet of 1500 B per ms, for 10 s; `flows` run over it.
+    fn of(queue: &str, flows: &str) -> Estimate {
+        let text = format!(
+            "name = \"n\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"0 s\"\nduration = \"10 s\"\n\
+             links.l = {{ rate = \"12 Mbit/s\", queue = \"{queue}\" }}\n\
+             routes.r = {{ links = [\"l\"], rtt = \"20 ms\" }}\n{flows}"
+        );
+        Estimate::of(&parse(&text, &Edits::default()).unwrap())
+    }
+
+    const GREEDY: &str = "flows.a = { kind = \"tcp\", routes = [\"r\"], cc = \"reno\" }\n";
+
+    #[test]
+    fn a_link_carries_what_it_can_whoever_sends() {
+        // Access and link for data, the way back for every second acknowledgement.
+        let one = of("20 packets", GREEDY);
+        assert_eq!(one.packet_hops.round(), 10_000.0 * 2.5);
+        let two = format!("{GREEDY}{}", GREEDY.replace("flows.a", "flows.b"));
+        assert_eq!(of("20 packets", &two).packet_hops.round(), 10_000.0 * 2.5);
+        let late = GREEDY.replace("\"reno\"", "\"reno\", start = \"5 s\"");
+        assert_eq!(of("20 packets", &late).packet_hops.round(), 5_000.0 * 2.5);
+        let file = GREEDY.replace("\"reno\"", "\"reno\", source.file.size = \"150 kB\"");
+        assert_eq!(of("20 packets", &file).packet_hops.round(), 100.0 * 2.5);
+    }
+
+    #[test]
+    fn memory_is_that_of_queues_and_windows() {
+        // 20 packets per RTT, 20 in the queue; then 2 s of what an unlimited queue lets in.
+        let idle = |packets: f64| {
+            PER_CONNECTION + PER_PATH + 10.0 * PER_PATH_SECOND + packets * PER_PACKET
+        };
+        assert_eq!(of("20 packets", GREEDY).memory, idle(40.0));
+        let buffers = "\"reno\", send_buffer = \"3 MB\", recv_buffer = \"3 MB\"";
+        let deep = of("unlimited", &GREEDY.replace("\"reno\"", buffers));
+        assert_eq!(deep.memory, idle(2000.0));
     }
 }

@@ -5,6 +5,7 @@
 //! scenario and seed: the same bytes on any machine and with any number of jobs.
 
 mod answer;
+mod build;
 mod capture;
 mod caught;
 mod compare;
@@ -32,8 +33,10 @@ pub use narrows_laws::{Control, catalogue};
 pub use output::Output;
 pub use run::{Detail, Run, run};
 pub use scenario::{
-    Bound, Edits, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival, Scenario, Shipped,
-    Sweep, load, parse, shipped,
+    Bound, Edits, Event, Flow, FlowKind, FlowPath, Happening, Link, Phase, Published, Rival,
+    Scenario, Shipped, Sweep, load, parse, shipped,
 };
-pub use summary::{ConnectionSummary, Fairness, Host, LinkSummary, PathSummary, Summary};
+pub use summary::{
+    ConnectionSummary, Fairness, HeadOfLineSummary, Host, LinkSummary, PathSummary, Summary,
+};
 pub use table::{LEGEND, table};

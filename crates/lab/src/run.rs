@@ -4,20 +4,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
-use narrows_net::{ConfigError, LinkConfig, LinkId, Nanos, Rate, RouteId, SECOND};
+use narrows_net::{ConfigError, LinkId, Nanos, SECOND};
 use narrows_sim::capture::Flow as Handle;
-use narrows_sim::{ConnectionConfig, PathConfig, Sim, UdpConfig};
+use narrows_sim::{PathConfig, Sim};
 use serde::{Deserialize, Serialize};
 
+use crate::build::Build;
 use crate::caught::caught;
-use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
+use crate::scenario::{FlowKind, Happening, Scenario};
 use crate::series::{INTERVAL, Sample};
 use crate::stats::{jain, mean, quantile, round};
-use crate::summary::{ConnectionSummary, Fairness, Host, LinkSummary, PathSummary, Summary};
+use crate::summary::{
+    ConnectionSummary, Fairness, HeadOfLineSummary, Host, LinkSummary, PathSummary, Summary,
+};
 use crate::{Capture, Error};
-
-/// No packet is too large for an access link: the shared links limit the MTU.
-const ACCESS_MTU: u32 = 65_535;
 
 /// A run and its results.
 #[derive(Clone, Debug)]
@@ -50,6 +50,7 @@ pub struct Detail {
 struct Mark {
     delivered: u64,
     retransmits: u64,
+    reinjections: u64,
     paths: Vec<(u64, u64)>,
 }
 
@@ -97,7 +98,8 @@ fn simulate(
     for (index, flow) in scenario.flows.iter().enumerate() {
         build.flow(flow, control_of(index))?;
     }
-    let Build { mut sim, links, handles, .. } = build;
+    let Build { mut sim, links, handles, paths, .. } = build;
+    let mut events = scenario.events.iter().peekable();
     if let Some(capture) = &mut capture {
         capture.begin(&mut sim, &handles, &links);
     }
@@ -117,15 +119,24 @@ fn simulate(
         let next = (now + INTERVAL).min(scenario.end());
         // The analysis begins exactly at the end of the warm-up.
         let next = if now < scenario.warmup { next.min(scenario.warmup) } else { next };
-        while sim.now() < next {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
+        let mut run_until = |sim: &mut Sim, time: Nanos| {
+            while sim.now() < time {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
+                sim.run_until((sim.now() + slice).min(time));
+                if let Some(capture) = &mut capture {
+                    capture.write(sim)?;
+                }
             }
-            sim.run_until((sim.now() + slice).min(next));
-            if let Some(capture) = &mut capture {
-                capture.write(&mut sim)?;
-            }
+            Ok(())
+        };
+        while let Some(event) = events.next_if(|event| event.at < next) {
+            run_until(&mut sim, event.at)?;
+            happen(&mut sim, &event.what, &links, &handles, &paths)
+                .map_err(|error| Error::input(&scenario.name, error))?;
         }
+        run_until(&mut sim, next)?;
         let elapsed = next - now;
         now = next;
         for (index, flow) in scenario.flows.iter().enumerate() {
@@ -202,16 +213,26 @@ fn simulate(
                 })
                 .collect(),
         };
-        let completed = match handles[index] {
-            Handle::Connection(id) => sim.connection(id).completed,
+        let state = match handles[index] {
+            Handle::Connection(id) => Some(sim.connection(id)),
             Handle::Udp(_) => None,
         };
+        let completed = state.as_ref().and_then(|state| state.completed);
+        let head_of_line = state.as_ref().filter(|_| flow.kind == FlowKind::Mptcp);
+        let head_of_line = head_of_line.map(|state| HeadOfLineSummary {
+            mean_ms: round(ms(state.head_of_line.mean)),
+            p95_ms: round(ms(state.head_of_line.p95)),
+            max_ms: round(ms(state.head_of_line.max)),
+        });
         let start = flow.active.first().map_or(0, |period| period.0);
         ConnectionSummary {
             name: flow.name.clone(),
             kind: flow.kind,
             cc: control_of(index).map(|control| control.to_string()),
             goodput_mbps: round(goodput[index]),
+            reinjections: end[index].reinjections - begin[index].reinjections,
+            fallback: state.as_ref().is_some_and(|state| state.fallback),
+            head_of_line,
             completion_s: completed.map(|time| round(seconds(time.saturating_sub(start)))),
             retransmits: end[index].retransmits - begin[index].retransmits,
             ratio_to_tcp: ratio(goodput[index], None),
@@ -229,13 +250,17 @@ fn simulate(
             .links
             .iter()
             .zip(&links)
-            .map(|(link, id)| {
+            .enumerate()
+            .map(|(index, (link, id))| {
                 let counters = sim.network().counters(*id);
-                let capacity = link.mean_rate() as f64 * seconds(scenario.duration);
+                // A link that is down all the time sends nothing of nothing.
+                let capacity = scenario.capacity(index, scenario.warmup).max(1.0);
                 LinkSummary {
                     name: link.config.name.clone(),
                     utilization: round(counters.bytes_sent as f64 * 8.0 / capacity),
                     drops: counters.dropped(),
+                    aqm_drops: counters.dropped_aqm,
+                    marks: counters.marked,
                     mean_queue_ms: round(ms(counters.queue_delay.mean())),
                     p95_queue_ms: round(ms(counters.queue_delay.quantile(0.95))),
                 }
@@ -245,6 +270,32 @@ fn simulate(
     };
     let detail = scenario.test.map(|test| detail(scenario, &sim, &links, test, &samples[test]));
     Ok(Run { summary, detail: detail.unwrap_or_default(), series: rows })
+}
+
+/// Lets something happen at this moment of the run.
+fn happen(
+    sim: &mut Sim,
+    what: &Happening,
+    links: &[LinkId],
+    handles: &[Handle],
+    paths: &[Vec<PathConfig>],
+) -> Result<(), ConfigError> {
+    match what {
+        Happening::LinkUp(link, up) => sim.set_link_up(links[*link], *up),
+        Happening::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone())?,
+        Happening::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay)?,
+        Happening::PathLost(flow, path) => {
+            if let Handle::Connection(id) = handles[*flow] {
+                sim.remove_path(id, *path);
+            }
+        }
+        Happening::PathAdded(flow, path) => {
+            if let Handle::Connection(id) = handles[*flow] {
+                sim.add_path(id, &paths[*flow][*path]);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Simulated time between two looks at `stop`: that of a sample, or less if links are so fast that
@@ -277,6 +328,7 @@ fn mark(sim: &Sim, handle: &Handle) -> Mark {
             Mark {
                 delivered: stats.delivered_bytes,
                 retransmits: stats.retransmits,
+                reinjections: stats.reinjections,
                 paths: paths.collect(),
             }
         }
@@ -333,89 +385,6 @@ fn detail(
         p95_queue_ms: over(&|delay| delay.quantile(0.95)),
         p50_rtt_ms: round(quantile(&srtt, 0.5)),
         p95_rtt_ms: round(quantile(&srtt, 0.95)),
-    }
-}
-
-/// A simulation being put together.
-struct Build {
-    sim: Sim,
-    /// The scenario's links in the simulator.
-    links: Vec<LinkId>,
-    handles: Vec<Handle>,
-    name: String,
-}
-
-impl Build {
-    fn new(scenario: &Scenario, seed: u64) -> Result<Build, Error> {
-        let mut sim = Sim::new(seed);
-        let add = |link: &crate::scenario::Link| sim.add_link(link.config.clone());
-        let links = scenario.links.iter().map(add).collect::<Result<_, ConfigError>>();
-        let links = links.map_err(|error| Error::input(&scenario.name, error))?;
-        Ok(Build { sim, links, handles: Vec::new(), name: scenario.name.clone() })
-    }
-
-    fn flow(&mut self, flow: &Flow, control: Option<Control>) -> Result<(), Error> {
-        let scenario = self.name.clone();
-        self.add(flow, control).map_err(|error| Error::input(scenario, error))
-    }
-
-    fn add(&mut self, flow: &Flow, control: Option<Control>) -> Result<(), ConfigError> {
-        let handle = match (flow.kind, control) {
-            (FlowKind::Udp, _) | (_, None) => {
-                let route = self.forward(&flow.paths[0])?;
-                Handle::Udp(self.sim.add_udp(UdpConfig {
-                    name: flow.name.clone(),
-                    route,
-                    source: flow.source,
-                    active: flow.active.clone(),
-                }))
-            }
-            (kind, Some(control)) => {
-                let mut paths = Vec::new();
-                for path in &flow.paths {
-                    let (forward, reverse) = (self.forward(path)?, self.reverse(path)?);
-                    paths.push(PathConfig::new(path.name.clone(), forward, reverse));
-                }
-                Handle::Connection(self.sim.add_connection(ConnectionConfig {
-                    name: flow.name.clone(),
-                    multipath: kind == FlowKind::Mptcp,
-                    paths,
-                    control,
-                    scheduler: flow.scheduler,
-                    source: flow.source,
-                    active: flow.active.clone(),
-                    send_buffer: flow.send_buffer,
-                    recv_buffer: flow.recv_buffer,
-                    ..ConnectionConfig::default()
-                }))
-            }
-        };
-        self.handles.push(handle);
-        Ok(())
-    }
-
-    /// A link of one flow alone, without limits of its own.
-    fn own_link(&mut self, name: &str, delay: Nanos, jitter: Nanos) -> Result<LinkId, ConfigError> {
-        self.sim.add_link(LinkConfig {
-            name: name.to_owned(),
-            rate: Rate::Infinite,
-            delay,
-            jitter,
-            mtu: ACCESS_MTU,
-            ..LinkConfig::default()
-        })
-    }
-
-    fn forward(&mut self, path: &FlowPath) -> Result<RouteId, ConfigError> {
-        let mut route = vec![self.own_link("access", path.access_delay, path.access_jitter)?];
-        route.extend(path.links.iter().map(|&link| self.links[link]));
-        self.sim.add_route(&route)
-    }
-
-    fn reverse(&mut self, path: &FlowPath) -> Result<RouteId, ConfigError> {
-        let mut route: Vec<LinkId> = path.back.iter().map(|&link| self.links[link]).collect();
-        route.push(self.own_link("return", path.return_delay, 0)?);
-        self.sim.add_route(&route)
     }
 }
 

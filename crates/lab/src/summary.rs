@@ -50,11 +50,29 @@ pub struct ConnectionSummary {
     pub completion_s: Option<f64>,
     /// Segments sent again.
     pub retransmits: u64,
+    /// Segments given to a second subflow, as the first failed, closed or made no progress.
+    pub reinjections: u64,
+    /// Whether MPTCP fell back to TCP, as something on the way removes its options.
+    pub fallback: bool,
+    /// How long data waits at the receiver for earlier data that comes on other paths, from the start
+    /// of the run; for multipath connections.
+    pub head_of_line: Option<HeadOfLineSummary>,
     /// Goodput over the sum of the goodputs of the designated rivals at the true bottlenecks it
     /// crosses; for multipath connections and the connection under test.
     pub ratio_to_tcp: Option<f64>,
     /// Per path; empty for UDP.
     pub paths: Vec<PathSummary>,
+}
+
+/// Waiting for earlier data, over all segments, those that did not wait included.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadOfLineSummary {
+    /// Mean, ms.
+    pub mean_ms: f64,
+    /// 95 % quantile, ms.
+    pub p95_ms: f64,
+    /// The longest, ms.
+    pub max_ms: f64,
 }
 
 /// One path of a connection.
@@ -81,10 +99,15 @@ pub struct PathSummary {
 pub struct LinkSummary {
     /// Name in the scenario.
     pub name: String,
-    /// Bits sent over what the link could have sent (a trace: at its mean rate).
+    /// Bits sent over what the link could have sent (a trace: at its mean rate; while it was down:
+    /// nothing).
     pub utilization: f64,
     /// Packets dropped, for any reason.
     pub drops: u64,
+    /// Those of them that the queue discipline dropped before the queue was full.
+    pub aqm_drops: u64,
+    /// Packets that it marked instead (ECN).
+    pub marks: u64,
     /// Queueing delay of the packets, ms: mean.
     pub mean_queue_ms: f64,
     /// Queueing delay of the packets, ms: 95 % quantile.

@@ -13,12 +13,26 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 9);
+    assert_eq!(all.len(), 12);
     for one in all {
         let loaded = scenario(one.name);
         assert_eq!(loaded.name, one.name);
         assert!(!loaded.source.is_empty() && !loaded.title.is_empty());
         assert!(loaded.test.is_some() && !loaded.rivals.is_empty() && !loaded.phases.is_empty());
+    }
+}
+
+/// Long enough for every event and every path's start.
+#[test]
+fn every_shipped_scenario_runs() {
+    for one in shipped() {
+        let set = vec![("warmup".into(), "1 s".into()), ("duration".into(), "3 s".into())];
+        // Its events come later.
+        let set = if one.name == "phone/wifi-handover" { vec![] } else { set };
+        let scenario = load(one.name, &Edits { set, ..Edits::default() }).unwrap();
+        let run = run(&scenario, None, 1, false, None, &AtomicBool::new(false)).unwrap();
+        let test = &run.summary.connections[scenario.test.unwrap()];
+        assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{}: {test:?}", one.name);
     }
 }
 

@@ -114,8 +114,8 @@ impl Sim {
     }
 
     /// A connection of MPTCP gets one more path, which joins as soon as it may. Returns its number
-    /// in [`ConnectionStats::paths`]: that of a path that was removed, if there is one. None if it
-    /// has eight paths already, or is plain TCP.
+    /// in [`ConnectionStats::paths`]: that of a path of the same route that was removed, or else of
+    /// any that was. None if it has eight paths already, or is plain TCP.
     ///
     /// # Panics
     /// If the MTU of the route has no room for headers.

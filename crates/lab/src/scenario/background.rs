@@ -11,7 +11,7 @@ use narrows_net::Nanos;
 use narrows_sim::Source;
 
 use super::file::Background;
-use super::resolve::path;
+use super::flow::path;
 use super::source::{MIN_PERIOD, check_shape, size_dist};
 use super::{Fault, Flow, FlowKind, Link};
 

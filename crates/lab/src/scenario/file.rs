@@ -3,6 +3,10 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
+use super::either::Either;
+use super::events::EventFile;
+use super::link::{Aqm, AqmName, Bursts, PolicerFile, ReorderFile, WifiFile};
+use super::tcp::TcpFile;
 use crate::units::{BitRate, Bytes, PacketRate, Packets, Queue, Share, Time};
 
 /// The whole file.
@@ -17,6 +21,7 @@ pub struct File {
     #[serde(default = "default_jitter")]
     pub jitter: Packets,
     pub test: Option<String>,
+    pub tcp: Option<TcpFile>,
     pub generator: Option<Generator>,
     #[serde(default)]
     pub links: IndexMap<String, Link>,
@@ -29,6 +34,8 @@ pub struct File {
     pub rivals: IndexMap<String, String>,
     #[serde(default)]
     pub phases: Vec<Phase>,
+    #[serde(default)]
+    pub events: Vec<EventFile>,
     #[serde(default)]
     pub paper: Vec<Paper>,
 }
@@ -135,8 +142,14 @@ pub struct Link {
     pub trace: Option<String>,
     pub delay: Option<Time>,
     pub jitter: Option<Time>,
-    pub loss: Option<Share>,
+    pub loss: Option<Either<Share, Bursts>>,
     pub queue: Option<Queue>,
+    pub aqm: Option<Either<AqmName, Aqm>>,
+    #[serde(default)]
+    pub ecn: bool,
+    pub policer: Option<PolicerFile>,
+    pub reorder: Option<ReorderFile>,
+    pub wifi: Option<WifiFile>,
     pub mtu: Option<Bytes>,
 }
 
@@ -148,6 +161,8 @@ pub struct Route {
     #[serde(default)]
     pub back: Vec<String>,
     pub rtt: Option<Time>,
+    #[serde(default)]
+    pub strips_mptcp: bool,
 }
 
 /// A connection or flow.
@@ -164,6 +179,10 @@ pub struct Flow {
     pub send_buffer: Option<Bytes>,
     pub recv_buffer: Option<Bytes>,
     pub scheduler: Option<Scheduler>,
+    pub path_manager: Option<Either<Fullmesh, Ndiffports>>,
+    #[serde(default)]
+    pub backup: Vec<String>,
+    pub tcp: Option<TcpFile>,
 }
 
 impl Flow {
@@ -179,6 +198,9 @@ impl Flow {
             send_buffer: None,
             recv_buffer: None,
             scheduler: None,
+            path_manager: None,
+            backup: Vec::new(),
+            tcp: None,
         }
     }
 }
@@ -192,12 +214,36 @@ pub enum Kind {
     Udp,
 }
 
+/// One subflow on each route.
+#[derive(Clone, Copy, Debug)]
+pub struct Fullmesh;
+
+impl std::str::FromStr for Fullmesh {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Fullmesh, String> {
+        match name {
+            "fullmesh" => Ok(Fullmesh),
+            _ => Err(format!("expected \"fullmesh\" or {{ ndiffports = N }}, found \"{name}\"")),
+        }
+    }
+}
+
+/// So many subflows on the only route.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ndiffports {
+    pub ndiffports: usize,
+}
+
 /// The scheduler of an MPTCP connection.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
+    Linux,
     MinRtt,
     RoundRobin,
+    Redundant,
 }
 
 /// What an application sends.

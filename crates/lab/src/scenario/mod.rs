@@ -4,16 +4,21 @@
 //! their paths, all in the simulator's units, checked.
 
 mod background;
+mod either;
+mod events;
 mod file;
+mod flow;
 mod generate;
+mod link;
 mod load;
 mod resolve;
 mod shipped;
 mod source;
+mod tcp;
 
 use narrows_laws::Control;
 use narrows_net::{LinkConfig, Nanos, Rate};
-use narrows_sim::{Scheduler, Source};
+use narrows_sim::{PathManager, Scheduler, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
 
 pub use file::Bound;
@@ -43,6 +48,8 @@ pub struct Scenario {
     pub rivals: Vec<Rival>,
     /// The right groups in each phase, ordered by start.
     pub phases: Vec<Phase>,
+    /// What changes during the run, in the order of time.
+    pub events: Vec<Event>,
     /// Published values.
     pub paper: Vec<Published>,
 }
@@ -108,6 +115,10 @@ pub struct Flow {
     pub control: Option<Control>,
     /// Scheduler over the paths.
     pub scheduler: Scheduler,
+    /// Which subflows it opens. With ndiffports all paths but the first are copies of it.
+    pub path_manager: PathManager,
+    /// What its end points do.
+    pub tcp: TcpConfig,
     /// Send buffer, bytes.
     pub send_buffer: u64,
     /// Receive buffer, bytes.
@@ -131,6 +142,34 @@ pub struct FlowPath {
     pub access_jitter: Nanos,
     /// Delay of the way back, besides that of its shared links.
     pub return_delay: Nanos,
+    /// Carries data only while no regular path can.
+    pub backup: bool,
+    /// A middlebox on the way removes the options of MPTCP.
+    pub strips_mptcp: bool,
+}
+
+/// What happens at a time of the run.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The time.
+    pub at: Nanos,
+    /// What happens.
+    pub what: Happening,
+}
+
+/// What can happen during a run. Links, flows and paths are named by their indices.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// A link goes up or down; what it holds when it goes down is lost.
+    LinkUp(usize, bool),
+    /// A link has this rate from now on.
+    LinkRate(usize, Rate),
+    /// A link has this delay from now on.
+    LinkDelay(usize, Nanos),
+    /// A flow loses the address of a path: the subflow is closed at both ends.
+    PathLost(usize, usize),
+    /// The address of a path is there again, and a subflow joins.
+    PathAdded(usize, usize),
 }
 
 /// The designated rival at a true bottleneck.

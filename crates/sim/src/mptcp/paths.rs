@@ -116,13 +116,15 @@ impl Connection {
         true
     }
 
-    /// A new path, in the first free place, that joins as soon as it may. Its place, or none if
+    /// A new path, in the place that a path of the same route left or else the first free one, that joins as soon as it may. Its place, or none if
     /// there is no room for it or the connection is plain TCP.
     pub fn add_path(&mut self, setup: &PathSetup, wire: &mut Wire) -> Option<usize> {
         if !self.multipath {
             return None;
         }
-        let free = self.subflows.iter().position(|subflow| !subflow.present);
+        let free = || self.subflows.iter().enumerate().filter(|(_, subflow)| !subflow.present);
+        let free = free().find(|(_, s)| s.sender.route() == setup.forward).or(free().next());
+        let free = free.map(|(path, _)| path);
         let path = free.unwrap_or(self.subflows.len());
         if path == MAX_PATHS {
             return None;

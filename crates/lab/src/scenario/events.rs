@@ -1,0 +1,172 @@
+//! What changes at a given time of a run: links, addresses, applications.
+
+use narrows_net::{Nanos, Rate, SECOND};
+use serde::Deserialize;
+
+use super::{Event, Fault, Flow, FlowKind, Happening, Link, PathManager, Scenario, file};
+use crate::units::{BitRate, Time, show_time};
+
+/// Longest delay of a link: an hour, as the network allows.
+const MAX_DELAY: Nanos = 3600 * SECOND;
+
+/// An event as the file writes it: of a link or of a flow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventFile {
+    at: Time,
+    link: Option<String>,
+    up: Option<bool>,
+    rate: Option<BitRate>,
+    delay: Option<Time>,
+    flow: Option<String>,
+    lose: Option<String>,
+    add: Option<String>,
+    on: Option<bool>,
+}
+
+/// The events of `file` in the order of time. Those that switch an application are put into the
+/// flows' times of activity.
+pub fn events(
+    file: &file::File,
+    links: &[Link],
+    flows: &mut [Flow],
+    end: Nanos,
+) -> Result<Vec<Event>, Fault> {
+    let mut events = Vec::new();
+    let mut last = 0;
+    for (index, event) in file.events.iter().enumerate() {
+        let place = index.to_string();
+        let fault = |field: &str, message: String| Fault::new(["events", &place, field], message);
+        let at = event.at.0;
+        if at < last || at >= end {
+            let message = format!("expected events in order before the end at {}", show_time(end));
+            return Err(fault("at", message));
+        }
+        last = at;
+        let of_link = [event.up.is_some(), event.rate.is_some(), event.delay.is_some()];
+        let of_flow = [event.lose.is_some(), event.add.is_some(), event.on.is_some()];
+        let whole = |message: &str| Fault::new(["events", &place], message);
+        let mut add = |what| events.push(Event { at, what });
+        match (&event.link, &event.flow) {
+            (Some(name), None) if of_link.contains(&true) && !of_flow.contains(&true) => {
+                let link = links.iter().position(|link| link.config.name == *name);
+                let link = link.ok_or_else(|| fault("link", format!("unknown link \"{name}\"")))?;
+                if let Some(up) = event.up {
+                    add(Happening::LinkUp(link, up));
+                }
+                if let Some(rate) = event.rate {
+                    add(Happening::LinkRate(link, Rate::Constant(rate.0)));
+                }
+                if let Some(delay) = event.delay {
+                    if delay.0 > MAX_DELAY {
+                        return Err(fault("delay", "more than an hour".into()));
+                    }
+                    add(Happening::LinkDelay(link, delay.0));
+                }
+            }
+            (None, Some(name)) if of_flow.contains(&true) && !of_link.contains(&true) => {
+                let flow = flows.iter().position(|flow| flow.name == *name && !flow.background);
+                let flow = flow.ok_or_else(|| fault("flow", format!("unknown flow \"{name}\"")))?;
+                if let Some(on) = event.on {
+                    switch(&mut flows[flow], at, on, end);
+                }
+                let path = |field: &str, route: &str| {
+                    let of = &flows[flow];
+                    if of.kind != FlowKind::Mptcp || of.path_manager != PathManager::Fullmesh {
+                        let message = "only mptcp with the path manager fullmesh has addresses";
+                        return Err(fault(field, message.into()));
+                    }
+                    let path = of.paths.iter().position(|path| path.name == route);
+                    path.ok_or_else(|| fault(field, format!("\"{route}\" is no path of {name}")))
+                };
+                if let Some(route) = &event.lose {
+                    add(Happening::PathLost(flow, path("lose", route)?));
+                }
+                if let Some(route) = &event.add {
+                    add(Happening::PathAdded(flow, path("add", route)?));
+                }
+            }
+            _ => {
+                return Err(whole(
+                    "expected a link with up, rate or delay, or a flow with lose, add or on",
+                ));
+            }
+        }
+    }
+    lost_and_added_in_turn(&events)?;
+    if let Some(flow) = flows.iter().find(|flow| flow.active.is_empty()) {
+        return Err(Fault::new(["flows", &flow.name], "switched off before it starts"));
+    }
+    Ok(events)
+}
+
+/// From `at` on the application of `flow` is switched on until the end, or off.
+fn switch(flow: &mut Flow, at: Nanos, on: bool, end: Nanos) {
+    flow.active.retain(|period| period.0 < at);
+    if let Some(last) = flow.active.last_mut() {
+        if on && last.1 >= at {
+            last.1 = end;
+            return;
+        }
+        last.1 = last.1.min(at);
+    }
+    if on {
+        flow.active.push((at, end));
+    }
+}
+
+/// A path that is there cannot come, and one that is lost cannot be lost.
+fn lost_and_added_in_turn(events: &[Event]) -> Result<(), Fault> {
+    let mut lost = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        let fault = |message: &str| Fault::new(["events", &index.to_string()], message);
+        match event.what {
+            Happening::PathLost(flow, path) if lost.contains(&(flow, path)) => {
+                return Err(fault("this path is lost already"));
+            }
+            Happening::PathLost(flow, path) => lost.push((flow, path)),
+            Happening::PathAdded(flow, path) => {
+                let before = lost.len();
+                lost.retain(|&of| of != (flow, path));
+                if lost.len() == before {
+                    return Err(fault(
+                        "this path is there already; lose it before, at 0 s or later",
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Scenario {
+    /// Bits that the link `link` can send from `from` until the end, with all that events change.
+    pub fn capacity(&self, link: usize, from: Nanos) -> f64 {
+        let mut rate = self.links[link].mean_rate() as f64;
+        let mut up = true;
+        let mut bits = 0.0;
+        let mut now = 0;
+        let end = self.end();
+        let mut pass = |until: Nanos, rate: f64| {
+            let seconds = until.saturating_sub(now.max(from)) as f64 / SECOND as f64;
+            bits += rate * seconds;
+            now = until;
+        };
+        for event in &self.events {
+            match &event.what {
+                Happening::LinkUp(of, to) if *of == link => {
+                    pass(event.at, if up { rate } else { 0.0 });
+                    up = *to;
+                }
+                Happening::LinkRate(of, Rate::Constant(to)) if *of == link => {
+                    pass(event.at, if up { rate } else { 0.0 });
+                    rate = *to as f64;
+                }
+                _ => {}
+            }
+        }
+        pass(end, if up { rate } else { 0.0 });
+        bits
+    }
+}

@@ -1,0 +1,305 @@
+//! Flows and their paths: from the file's words to what runs.
+
+use narrows_laws::{Control, MAX_PATHS};
+use narrows_net::{LinkConfig, Nanos, SECOND};
+use narrows_sim::{PathManager, Scheduler, Source, TcpConfig};
+
+use super::either::Either;
+use super::file::{self, File, Kind};
+use super::{Fault, Flow, FlowKind, FlowPath, Link, source, tcp};
+use crate::units::show_time;
+
+/// Longest base RTT: a minute. More is taken for a mistake in units.
+const MAX_RTT: Nanos = 60 * SECOND;
+
+/// A path of a flow over `links`, with the access and return delays that bring its base RTT to
+/// `rtt`: what the shared links do not delay is split evenly between the sender's access link and
+/// the way back.
+pub fn path(
+    name: &str,
+    over: Vec<usize>,
+    back: Vec<usize>,
+    rtt: Nanos,
+    links: &[Link],
+    jitter_packets: f64,
+) -> Result<FlowPath, String> {
+    let delay = |over: &[usize]| over.iter().map(|&link| links[link].config.delay).sum::<Nanos>();
+    let (forward, backward) = (delay(&over), delay(&back));
+    let Some(rest) = rtt.checked_sub(forward + backward) else {
+        return Err(format!(
+            "the links of the route alone delay by {}, more than the RTT of {}",
+            show_time(forward + backward),
+            show_time(rtt)
+        ));
+    };
+    if rtt > MAX_RTT {
+        return Err(format!("an RTT of {} is absurdly long", show_time(rtt)));
+    }
+    let half = (rtt / 2).saturating_sub(forward).min(rest);
+    let slowest = over.iter().map(|&link| links[link].mean_rate()).min().unwrap_or(u64::MAX);
+    let packet_bits = f64::from(LinkConfig::default().mtu) * 8.0;
+    let packet_time = packet_bits * SECOND as f64 / slowest as f64;
+    Ok(FlowPath {
+        name: name.to_owned(),
+        links: over,
+        back,
+        rtt,
+        access_delay: half,
+        access_jitter: (jitter_packets * packet_time).round() as Nanos,
+        return_delay: rest - half,
+        backup: false,
+        strips_mptcp: false,
+    })
+}
+
+impl Flow {
+    /// A flow with the default buffers, silent as long as `active` is empty.
+    pub(super) fn new(
+        name: String,
+        kind: FlowKind,
+        paths: Vec<FlowPath>,
+        source: Source,
+        links: &[Link],
+    ) -> Flow {
+        let buffer = default_buffer(&paths, links);
+        Flow {
+            name,
+            background: false,
+            kind,
+            paths,
+            source,
+            active: Vec::new(),
+            control: None,
+            scheduler: Scheduler::default(),
+            path_manager: PathManager::default(),
+            tcp: TcpConfig::default(),
+            send_buffer: buffer,
+            recv_buffer: buffer,
+        }
+    }
+}
+
+/// 2 x sum of the paths' rates x largest RTT (RFC 6182, section 5.3), where a path's rate is that
+/// of its slowest link and its largest RTT is the base RTT with all its queues full.
+fn default_buffer(paths: &[FlowPath], links: &[Link]) -> u64 {
+    let rate = |path: &FlowPath| path.links.iter().map(|&link| links[link].mean_rate()).min();
+    let queues = |path: &FlowPath| -> Nanos {
+        let shared = path.links.iter().chain(&path.back);
+        shared.map(|&link| links[link].full_queue()).fold(0, Nanos::saturating_add)
+    };
+    let rates: u64 = paths.iter().filter_map(rate).sum();
+    let base = |path: &FlowPath| path.rtt.saturating_add(path.access_jitter);
+    let rtt = paths.iter().map(|path| base(path).saturating_add(queues(path))).max();
+    let bytes = 2 * u128::from(rates) * u128::from(rtt.unwrap_or(0)) / u128::from(8 * SECOND);
+    bytes.clamp(64 * 1024, MAX_BUFFER) as u64
+}
+
+/// Largest default buffer, bytes; it keeps slow links with huge queues in 64 bits.
+const MAX_BUFFER: u128 = 1_000_000_000_000_000;
+
+impl Link {
+    /// How long a full queue takes to drain; an unlimited one counts as 1 s.
+    fn full_queue(&self) -> Nanos {
+        use narrows_net::Limit;
+        let bytes = match self.config.limit {
+            Limit::Unlimited => return SECOND,
+            Limit::Time(time) => return time,
+            Limit::Packets(packets) => u64::from(packets) * u64::from(self.config.mtu),
+            Limit::Bytes(bytes) => bytes,
+        };
+        let time = u128::from(bytes * 8) * u128::from(SECOND) / u128::from(self.mean_rate());
+        Nanos::try_from(time).unwrap_or(Nanos::MAX)
+    }
+}
+
+/// The listed flows of `file`; `tcp` is what their end points do if they do not say otherwise.
+pub fn flows(file: &File, links: &[Link], tcp: TcpConfig, end: Nanos) -> Result<Vec<Flow>, Fault> {
+    let one = |(name, flow): (&String, &file::Flow)| {
+        let mut resolved = one_flow(file, name, flow, links, end)?;
+        options(name, flow, tcp, &mut resolved)?;
+        Ok(resolved)
+    };
+    file.flows.iter().map(one).collect()
+}
+
+fn one_flow(
+    file: &File,
+    name: &str,
+    flow: &file::Flow,
+    links: &[Link],
+    end: Nanos,
+) -> Result<Flow, Fault> {
+    let fault = |field: &str, message: String| Fault::new(["flows", name, field], message);
+    let kind = match flow.kind {
+        Kind::Tcp => FlowKind::Tcp,
+        Kind::Mptcp => FlowKind::Mptcp,
+        Kind::Udp => FlowKind::Udp,
+    };
+    let most = if kind == FlowKind::Mptcp { MAX_PATHS } else { 1 };
+    if !(1..=most).contains(&flow.routes.len()) {
+        let count = if most == 1 { "one route".into() } else { format!("1 to {most} routes") };
+        let message = format!("expected {count} for {}, found {}", kind.name(), flow.routes.len());
+        return Err(fault("routes", message));
+    }
+    let mut paths: Vec<FlowPath> = Vec::new();
+    for (index, route_name) in flow.routes.iter().enumerate() {
+        let place = |message| Fault::new(["flows", name, "routes", &index.to_string()], message);
+        if paths.iter().any(|path| path.name == *route_name) {
+            return Err(place(format!("route \"{route_name}\" is named twice")));
+        }
+        let Some(route) = file.routes.get(route_name) else {
+            return Err(place(format!("unknown route \"{route_name}\"")));
+        };
+        paths.push(route_path(file, route_name, route, links)?);
+    }
+    let source = source::source(&flow.source).map_err(|message| fault("source", message))?;
+    let mut resolved = Flow::new(name.to_owned(), kind, paths, source, links);
+
+    resolved.active = match (&flow.active, flow.start) {
+        (Some(_), Some(_)) => {
+            return Err(fault("active", "a flow has a start or active periods, not both".into()));
+        }
+        (Some(periods), None) => periods.iter().map(|period| (period.0.0, period.1.0)).collect(),
+        (None, start) => vec![(start.map_or(0, |start| start.0), end)],
+    };
+    let field = if flow.active.is_some() { "active" } else { "start" };
+    let mut last = 0;
+    for &(start, stop) in &resolved.active {
+        if start < last || stop <= start || start >= end {
+            let message = format!("expected periods in order before the end at {}", show_time(end));
+            return Err(fault(field, message));
+        }
+        last = stop;
+    }
+    if resolved.active.is_empty() {
+        return Err(fault(field, "expected at least one period".into()));
+    }
+
+    match (kind, &flow.cc) {
+        (FlowKind::Udp, Some(_)) => {
+            return Err(fault("cc", "udp has no congestion control".into()));
+        }
+        (FlowKind::Udp, None) => {
+            if matches!(source, Source::Greedy | Source::File { .. }) {
+                return Err(fault(
+                    "source",
+                    "udp needs a source with a rate: rate or onoff".into(),
+                ));
+            }
+        }
+        (_, Some(cc)) => {
+            let control: Result<Control, _> = cc.parse();
+            resolved.control = Some(control.map_err(|error| fault("cc", error.to_string()))?);
+        }
+        (_, None) => return Err(Fault::new(["flows", name], "missing field \"cc\"")),
+    }
+    Ok(resolved)
+}
+
+/// What only some kinds of flows have: buffers, and what their end points do.
+fn options(
+    name: &str,
+    flow: &file::Flow,
+    tcp: TcpConfig,
+    resolved: &mut Flow,
+) -> Result<(), Fault> {
+    let fault = |field: &str, message: String| Fault::new(["flows", name, field], message);
+    if resolved.kind == FlowKind::Udp {
+        if flow.send_buffer.is_some() || flow.recv_buffer.is_some() {
+            return Err(Fault::new(["flows", name], "udp has no buffers here"));
+        }
+        if flow.tcp.is_some() {
+            return Err(fault("tcp", "udp has no options of tcp".into()));
+        }
+    }
+    resolved.tcp = tcp::config(&flow.tcp, tcp)
+        .map_err(|(field, message)| Fault::new(["flows", name, "tcp", field], message))?;
+    for (field, given, buffer) in [
+        ("send_buffer", flow.send_buffer, &mut resolved.send_buffer),
+        ("recv_buffer", flow.recv_buffer, &mut resolved.recv_buffer),
+    ] {
+        if let Some(bytes) = given {
+            if bytes.0 < 3000 {
+                return Err(fault(field, format!("{} B cannot hold two packets", bytes.0)));
+            }
+            *buffer = bytes.0;
+        }
+    }
+    let given = [
+        ("scheduler", flow.scheduler.is_some()),
+        ("path_manager", flow.path_manager.is_some()),
+        ("backup", !flow.backup.is_empty()),
+    ];
+    let given = given.into_iter().find(|(_, given)| *given && resolved.kind != FlowKind::Mptcp);
+    if let Some((field, _)) = given {
+        return Err(fault(field, format!("only mptcp has a {}", field.replace('_', " "))));
+    }
+    if let Some(scheduler) = flow.scheduler {
+        resolved.scheduler = match scheduler {
+            file::Scheduler::Linux => Scheduler::Linux,
+            file::Scheduler::MinRtt => Scheduler::MinRtt,
+            file::Scheduler::RoundRobin => Scheduler::RoundRobin,
+            file::Scheduler::Redundant => Scheduler::Redundant,
+        };
+    }
+    for (index, route) in flow.backup.iter().enumerate() {
+        let Some(path) = resolved.paths.iter_mut().find(|path| path.name == *route) else {
+            let place = ["flows", name, "backup", &index.to_string()];
+            return Err(Fault::new(place, format!("\"{route}\" is no path of this flow")));
+        };
+        path.backup = true;
+    }
+    if let Some(Either::Table(manager)) = &flow.path_manager {
+        ndiffports(manager.ndiffports, resolved).map_err(|told| fault("path_manager", told))?;
+    }
+    Ok(())
+}
+
+/// So many subflows on the flow's only route, each with results of its own.
+fn ndiffports(subflows: usize, flow: &mut Flow) -> Result<(), String> {
+    if flow.paths.len() != 1 {
+        return Err("ndiffports needs exactly one route".into());
+    }
+    if !(1..=MAX_PATHS).contains(&subflows) {
+        return Err(format!("expected 1 to {MAX_PATHS} subflows, found {subflows}"));
+    }
+    flow.path_manager = PathManager::Ndiffports(subflows as u8);
+    let path = flow.paths.remove(0);
+    flow.paths.extend(
+        (1..=subflows).map(|n| FlowPath { name: format!("{}-{n}", path.name), ..path.clone() }),
+    );
+    Ok(())
+}
+
+/// The path that a listed route gives a flow.
+fn route_path(
+    file: &File,
+    name: &str,
+    route: &file::Route,
+    links: &[Link],
+) -> Result<FlowPath, Fault> {
+    let indices = |field: &str, names: &[String]| -> Result<Vec<usize>, Fault> {
+        let index = |(position, link): (usize, &String)| {
+            file.links.get_index_of(link).ok_or_else(|| {
+                Fault::new(
+                    ["routes", name, field, &position.to_string()],
+                    format!("unknown link \"{link}\""),
+                )
+            })
+        };
+        names.iter().enumerate().map(index).collect()
+    };
+    let Some(over) = &route.links else {
+        return Err(Fault::new(["routes", name], "missing field \"links\""));
+    };
+    if over.is_empty() {
+        return Err(Fault::new(["routes", name, "links"], "expected at least one link"));
+    }
+    let Some(rtt) = route.rtt else {
+        return Err(Fault::new(["routes", name], "missing field \"rtt\""));
+    };
+    let (over, back) = (indices("links", over)?, indices("back", &route.back)?);
+    let path = path(name, over, back, rtt.0, links, file.jitter.0)
+        .map_err(|message| Fault::new(["routes", name, "rtt"], message))?;
+    Ok(FlowPath { strips_mptcp: route.strips_mptcp, ..path })
+}

@@ -1,0 +1,62 @@
+//! What TCP end points do beyond what all do: from the file's words to the simulator's.
+
+use narrows_net::{MILLISECOND, Nanos};
+use narrows_sim::{TcpConfig, Timestamps};
+use serde::Deserialize;
+
+use crate::units::{Packets, Time};
+
+/// Options of TCP, of one flow or of all.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpFile {
+    ecn: Option<bool>,
+    pacing: Option<bool>,
+    tso: Option<Packets>,
+    gro: Option<Time>,
+    timestamps: Option<Clock>,
+}
+
+/// Clock of the timestamps.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Clock {
+    Ms,
+    Us,
+}
+
+/// Longest burst, segments: 64 kB of the smallest.
+const MAX_TSO: f64 = 128.0;
+
+/// Longest time a receiver gathers segments.
+const MAX_GRO: Nanos = 10 * MILLISECOND;
+
+/// `default` with what `file` says, or the field at fault.
+pub fn config(
+    file: &Option<TcpFile>,
+    default: TcpConfig,
+) -> Result<TcpConfig, (&'static str, String)> {
+    let Some(file) = file else { return Ok(default) };
+    let mut tcp = default;
+    tcp.ecn = file.ecn.unwrap_or(tcp.ecn);
+    tcp.pacing = file.pacing.unwrap_or(tcp.pacing);
+    if let Some(Packets(packets)) = file.tso {
+        if packets.fract() != 0.0 || !(1.0..=MAX_TSO).contains(&packets) {
+            let message = format!("expected a whole number of 1 to {MAX_TSO} packets");
+            return Err(("tso", message));
+        }
+        tcp.tso = packets as u32;
+    }
+    if let Some(Time(time)) = file.gro {
+        if time > MAX_GRO {
+            return Err(("gro", "expected at most 10 ms".into()));
+        }
+        tcp.gro = time;
+    }
+    tcp.timestamps = match file.timestamps {
+        None => tcp.timestamps,
+        Some(Clock::Ms) => Timestamps::Ms,
+        Some(Clock::Us) => Timestamps::Us,
+    };
+    Ok(tcp)
+}
