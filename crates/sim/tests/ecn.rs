@@ -33,9 +33,9 @@ fn flow(discipline: Discipline, ecn: bool) -> (Counters, PathStats) {
 #[test]
 fn a_marked_flow_loses_nothing_and_goes_as_fast() {
     for discipline in [Discipline::Red(Red::default()), Discipline::CoDel(CoDel::default())] {
-        let (dropped, without) = flow(discipline.clone(), false);
+        let (dropped, without) = flow(discipline, false);
         assert!(dropped.marked == 0 && without.retransmits > 10, "{discipline:?}: {dropped:?}");
-        let (marked, with) = flow(discipline.clone(), true);
+        let (marked, with) = flow(discipline, true);
         assert!(marked.marked > 10, "{discipline:?}: {marked:?}");
         assert_eq!((with.retransmits, with.timeouts), (0, 0), "{discipline:?}");
         let ratio = with.delivered_bytes as f64 / without.delivered_bytes as f64;
