@@ -84,3 +84,23 @@ fn word(bytes: &[u8; 32], at: usize) -> u32 {
 fn long(bytes: &[u8; 32], at: usize) -> u64 {
     bytes[at..at + 8].iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A vector of Linux's net/mptcp/crypto_test.c: both keys, then both nonces, are ASCII digits.
+    #[test]
+    fn the_proof_is_linuxs() {
+        let word = |text: &str| u32::from_be_bytes(text.as_bytes().try_into().unwrap());
+        let key = u64::from_be_bytes(*b"0b0b0b0b");
+        let mut secrets = Secrets::new(1, 1);
+        let mut ports = secrets.ports(0);
+        (secrets.hosts[0].key, secrets.hosts[1].key) = (key, key);
+        (ports[0].nonce, ports[1].nonce) = (word("4869"), word("2054"));
+        let proof: String =
+            secrets.proof(&ports, 0).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(proof, "8385e24fb4235ac37556b6b886db106284a1da671699f46db1f235ec622dcafa");
+        assert_ne!(secrets.proof(&ports, 0), secrets.proof(&ports, 1), "the nonces change places");
+    }
+}
