@@ -12,7 +12,9 @@ use crate::source::Generator;
 use crate::stats::{ConnectionStats, UdpStats};
 use crate::tcp::NEVER;
 use crate::udp::Udp;
-use crate::{ConnId, ConnectionConfig, PathConfig, PathManager, Source, UdpConfig, UdpId};
+use crate::{
+    ConnId, ConnectionConfig, PathConfig, PathManager, Source, TcpConfig, UdpConfig, UdpId,
+};
 
 /// So many events at one time are an endless loop, and the run is ended. Ten thousand connections
 /// that each send a window of a thousand packets over a link of infinite rate need fewer.
@@ -270,6 +272,11 @@ impl Sim {
     /// The time up to which everything has happened.
     pub fn now(&self) -> Nanos {
         self.now
+    }
+
+    /// What the TCP of a connection's ends does, as configured.
+    pub fn tcp(&self, connection: ConnId) -> TcpConfig {
+        self.connections[connection.0 as usize].tcp()
     }
 
     /// State and counters of a connection.

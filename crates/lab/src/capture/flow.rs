@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use narrows_laws::MAX_PATHS;
-use narrows_net::Nanos;
-use narrows_sim::Timestamps;
+use narrows_sim::TcpConfig;
 use narrows_sim::capture::Captured;
 
 use super::secrets::{Ports, Secrets};
@@ -32,8 +31,8 @@ pub struct Wiring {
     number: u16,
     /// MSS option of each path.
     mss: Vec<u16>,
-    /// Length of a timestamp's tick.
-    pub tick: Nanos,
+    /// Of the connection's ends; UDP has none.
+    pub tcp: TcpConfig,
     /// The receiver's window scale.
     scale: u8,
     pub secrets: Secrets,
@@ -52,7 +51,7 @@ impl Wiring {
         Wiring {
             number,
             mss: flow.paths.iter().map(mss).collect(),
-            tick: Timestamps::default().tick(),
+            tcp: TcpConfig::default(),
             scale: (0..MAX_SCALE).find(scale).unwrap_or(MAX_SCALE),
             secrets: Secrets::new(seed, number.into()),
             subflows: BTreeMap::new(),

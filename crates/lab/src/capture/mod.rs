@@ -95,6 +95,11 @@ impl Capture {
     /// Begins: `flows` and `links` are the scenario's in the simulator.
     pub(crate) fn begin(&mut self, sim: &mut Sim, flows: &[Flow], links: &[LinkId]) {
         self.numbers = flows.iter().enumerate().map(|(index, &flow)| (flow, index)).collect();
+        for (&flow, wiring) in flows.iter().zip(&mut self.wirings) {
+            if let Flow::Connection(connection) = flow {
+                wiring.tcp = sim.tcp(connection);
+            }
+        }
         let point = |part| match part {
             Part::Sender(flow) => Point::Sender(flows[flow]),
             Part::Receiver(flow) => Point::Receiver(flows[flow]),

@@ -30,12 +30,12 @@ pub fn options(packet: &Captured, wiring: &Wiring, ports: &Ports) -> Vec<u8> {
             options.extend([2, 4]);
             options.extend(wiring.mss(packet).to_be_bytes());
             options.extend([4, 2]);
-            timestamps(&mut options, packet, wiring.tick, ports);
+            timestamps(&mut options, packet, wiring.tcp.timestamps.tick(), ports);
             options.extend([NOP, 3, 3, wiring.window_scale(packet.forward)]);
         }
         _ => {
             options.extend([NOP, NOP]);
-            timestamps(&mut options, packet, wiring.tick, ports);
+            timestamps(&mut options, packet, wiring.tcp.timestamps.tick(), ports);
         }
     }
     if let Body::Ack(ack) = &packet.body {

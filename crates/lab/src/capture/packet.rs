@@ -53,7 +53,7 @@ pub fn headers(packet: &Captured, wiring: &mut Wiring) -> Vec<u8> {
 }
 
 fn zeros(length: usize) -> &'static [u8] {
-    const ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+    static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
     &ZEROS[..length]
 }
 
@@ -87,9 +87,14 @@ fn tcp(packet: &Captured, wiring: &Wiring, ports: &Ports) -> TcpHeader {
         Body::Udp { .. } => unreachable!("UDP has no TCP header"),
     };
     let mut header = TcpHeader::new(0, 0, seq, window);
-    // RFC 3168, section 6.1.
-    header.ece = matches!(packet.body, Body::Ack(ack) if ack.ece);
-    header.cwr = matches!(packet.body, Body::Data(segment) if segment.cwr);
+    // RFC 3168, section 6.1: ends that understand ECN say so with ECE and CWR, and ECE.
+    (header.ece, header.cwr) = match packet.body {
+        Body::Syn { .. } => (wiring.tcp.ecn, wiring.tcp.ecn),
+        Body::SynAck { .. } => (wiring.tcp.ecn, false),
+        Body::Data(segment) => (false, segment.cwr),
+        Body::Ack(ack) => (ack.ece, false),
+        _ => (false, false),
+    };
     header.syn = matches!(packet.body, Body::Syn { .. } | Body::SynAck { .. });
     header.ack = ack.is_some();
     header.acknowledgment_number = ack.unwrap_or_default();

@@ -93,6 +93,10 @@ impl Connection {
         self.generations
     }
 
+    pub fn tcp(&self) -> TcpConfig {
+        self.tcp
+    }
+
     pub fn paths(&self) -> usize {
         self.subflows.len()
     }
