@@ -64,6 +64,7 @@ mod managed;
 mod network;
 mod packet;
 mod policer;
+mod prefetch;
 mod queue;
 mod rate;
 mod reorder;

@@ -1,10 +1,11 @@
-//! The order of events across the network: a heap of the links' next arrivals.
+//! The order of events across the network: a calendar of the links' next arrivals.
+//!
+//! Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set
+//! problem", CACM 1988. Time is cut into buckets of a power of two of nanoseconds, so that one has
+//! some [`FILL`] arrivals. Those of the present bucket are sorted; those of later ones wait in
+//! lists, those beyond the last bucket in one more.
 
 use crate::Nanos;
-
-/// Children per node. Four keys of 16 bytes share a cache line, and with half the levels of a
-/// binary heap there are half the cache misses in a large network.
-const ARITY: usize = 4;
 
 /// Time in the upper bits, link in the lower 32: one comparison orders both.
 type Key = u128;
@@ -13,81 +14,275 @@ fn key(time: Nanos, link: u32) -> Key {
     Key::from(time) << 32 | Key::from(link)
 }
 
+fn time(key: Key) -> Nanos {
+    (key >> 32) as Nanos
+}
+
+/// Buckets: 64 words of 64 bits say which have arrivals, and one word which of the words.
+const BUCKETS: u64 = 64 * 64;
+
+/// How many arrivals a bucket should have: few enough to sort.
+const FILL: u64 = 8;
+
+/// How many of the next arrivals should be known, so that one can prepare for them.
+const AHEAD: usize = 8;
+
+/// More than this many sorted arrivals are too many to keep sorted.
+const CROWDED: usize = 256;
+
+/// Arrivals between two looks at the width of the buckets.
+const REVIEW: u32 = 4096;
+
+/// End of a list.
+const NIL: u32 = u32::MAX;
+
+/// An arrival that waits for its bucket.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    time: Nanos,
+    link: u32,
+    /// The next in the list.
+    next: u32,
+}
+
 /// The next arrival of every link that has packets, earliest first; at equal times the link with
 /// the lower number first.
 ///
-/// A link has one entry however many packets it carries: its first packet's arrival never changes,
-/// so the entry changes only when the link becomes busy or its first packet has arrived.
-#[derive(Clone, Debug, Default)]
+/// A link has one entry however many packets it carries: its first packet's arrival rarely changes,
+/// so the entry changes when the link becomes busy or its first packet has arrived.
+#[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    /// Node i has the children 4i + 1 to 4i + 4, none of them earlier than itself.
-    heap: Vec<Key>,
+    /// All arrivals up to the end of the present bucket, the earliest at the end. Fewer than
+    /// [`AHEAD`] only if there are no others.
+    near: Vec<Key>,
+    /// log2 of the width of a bucket, ns.
+    shift: u32,
+    /// Number of the present bucket.
+    present: u64,
+    /// First of those that wait for each of the next buckets, by its number modulo [`BUCKETS`].
+    first: Vec<u32>,
+    /// Which of them have one, and which of these words are not 0.
+    occupied: [u64; 64],
+    words: u64,
+    /// First of those beyond the buckets, and the bucket of their earliest.
+    beyond: u32,
+    beyond_from: u64,
+    /// Those in lists, and the first of the places that are free.
+    waiting: Vec<Waiting>,
+    free: u32,
+    /// Arrivals until the next review, and the time of the last one.
+    review: u32,
+    reviewed: Nanos,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule {
+            near: Vec::new(),
+            shift: 10,
+            present: 0,
+            first: vec![NIL; BUCKETS as usize],
+            occupied: [0; 64],
+            words: 0,
+            beyond: NIL,
+            beyond_from: u64::MAX,
+            waiting: Vec::new(),
+            free: NIL,
+            review: REVIEW,
+            reviewed: 0,
+        }
+    }
 }
 
 impl Schedule {
     /// The earliest arrival and its link.
     pub fn first(&self) -> Option<(Nanos, u32)> {
-        self.heap.first().map(|&key| ((key >> 32) as Nanos, key as u32))
+        self.near.last().map(|&key| (time(key), key as u32))
+    }
+
+    /// The link of the arrival after the next `n`, if there are so many; `n` below [`AHEAD`].
+    pub fn ahead(&self, n: usize) -> Option<u32> {
+        let place = self.near.len().checked_sub(n + 1)?;
+        Some(self.near[place] as u32)
     }
 
     /// A link without packets has got one that arrives at `time`.
     pub fn insert(&mut self, time: Nanos, link: u32) {
-        let key = key(time, link);
-        let mut node = self.heap.len();
-        self.heap.push(key);
-        while node > 0 {
-            let parent = (node - 1) / ARITY;
-            if self.heap[parent] <= key {
-                break;
-            }
-            self.heap[node] = self.heap[parent];
-            node = parent;
+        if self.near.is_empty() {
+            // Nothing else is there: the calendar begins anew.
+            self.present = time >> self.shift;
         }
-        self.heap[node] = key;
+        self.put(time, link);
     }
 
     /// The first packet of the earliest link has arrived; `next` is that link's next arrival.
     pub fn replace_first(&mut self, next: Option<Nanos>) {
-        let Some(&first) = self.heap.first() else { return };
-        match next {
-            Some(time) => self.sink(key(time, first as u32)),
-            None => {
-                if let Some(last) = self.heap.pop().filter(|_| !self.heap.is_empty()) {
-                    self.sink(last);
-                }
-            }
+        let Some(first) = self.near.pop() else { return };
+        if let Some(next) = next {
+            self.put(next, first as u32);
+        }
+        self.review -= 1;
+        if self.review == 0 {
+            self.review(time(first));
+        }
+        if self.near.len() < AHEAD {
+            self.turn();
         }
     }
 
-    /// Puts a key where the root was and lets it sink to its place.
-    fn sink(&mut self, key: Key) {
-        let heap = self.heap.as_mut_slice();
-        let mut node = 0;
-        loop {
-            let begin = node * ARITY + 1;
-            let mut child = begin;
-            if let Some(&[a, b, c, d]) = heap.get(begin..begin + ARITY) {
-                // Without branches: which child is earliest cannot be predicted.
-                let (left, l) = if b < a { (b, 1) } else { (a, 0) };
-                let (right, r) = if d < c { (d, 3) } else { (c, 2) };
-                child += if right < left { r } else { l };
-            } else if begin < heap.len() {
-                for other in begin + 1..heap.len() {
-                    if heap[other] < heap[child] {
-                        child = other;
-                    }
-                }
-            } else {
-                break;
-            }
-            if key <= heap[child] {
-                break;
-            }
-            heap[node] = heap[child];
-            node = child;
+    fn put(&mut self, time: Nanos, link: u32) {
+        if time >> self.shift > self.present {
+            self.wait(time, link);
+            return;
         }
-        heap[node] = key;
+        let key = key(time, link);
+        let place = self.near.partition_point(|&other| other > key);
+        self.near.insert(place, key);
+        if self.near.len() > CROWDED {
+            self.spread();
+        }
     }
+
+    /// Puts an arrival into the list of its later bucket.
+    fn wait(&mut self, time: Nanos, link: u32) {
+        let bucket = time >> self.shift;
+        let first = if bucket - self.present < BUCKETS {
+            let slot = bucket % BUCKETS;
+            self.occupied[slot as usize / 64] |= 1 << (slot % 64);
+            self.words |= 1 << (slot / 64);
+            &mut self.first[slot as usize]
+        } else {
+            self.beyond_from = self.beyond_from.min(bucket);
+            &mut self.beyond
+        };
+        let waiting = Waiting { time, link, next: *first };
+        *first = self.free;
+        if let Some(place) = self.waiting.get_mut(self.free as usize) {
+            self.free = std::mem::replace(place, waiting).next;
+        } else {
+            *first = self.waiting.len() as u32;
+            self.waiting.push(waiting);
+        }
+    }
+
+    /// Takes the arrival at `place` out of its list.
+    fn free(&mut self, place: u32) -> Waiting {
+        let waiting = self.waiting[place as usize];
+        self.waiting[place as usize].next = std::mem::replace(&mut self.free, place);
+        waiting
+    }
+
+    /// Few are left: goes on to the next bucket that is not empty.
+    fn turn(&mut self) {
+        if self.words == 0 && self.beyond == NIL {
+            return;
+        }
+        let next =
+            |s: &Schedule| s.present + (s.next_slot() + BUCKETS - s.present % BUCKETS) % BUCKETS;
+        if self.words == 0 || next(self) >= self.beyond_from {
+            // Not before it must be: those that stay beyond are then seen once per turn of all.
+            self.present = self.beyond_from - 1;
+            self.reconsider();
+        }
+        self.present = next(self);
+        let left = self.near.len();
+        self.take(self.present % BUCKETS);
+        self.near[left..].sort_unstable_by(|a, b| b.cmp(a));
+        self.near.rotate_left(left);
+    }
+
+    /// Puts what was beyond the buckets into them as far as they reach now.
+    #[cold]
+    fn reconsider(&mut self) {
+        let mut place = std::mem::replace(&mut self.beyond, NIL);
+        self.beyond_from = u64::MAX;
+        while place != NIL {
+            let Waiting { time, link, next } = self.free(place);
+            self.wait(time, link);
+            place = next;
+        }
+    }
+
+    /// The next occupied slot after the present one, around the end.
+    fn next_slot(&self) -> u64 {
+        let after = (self.present + 1) % BUCKETS;
+        let (word, bit) = (after / 64, after % 64);
+        let rest = self.occupied[word as usize] >> bit;
+        if rest != 0 {
+            return after + u64::from(rest.trailing_zeros());
+        }
+        // The words behind this one, around to this one's lower bits.
+        let turned = self.words.rotate_right((word as u32 + 1) % 64);
+        let word = (word + 1 + u64::from(turned.trailing_zeros())) % 64;
+        word * 64 + u64::from(self.occupied[word as usize].trailing_zeros())
+    }
+
+    /// Moves those of a slot to `near`, in no order.
+    fn take(&mut self, slot: u64) {
+        let first = std::mem::replace(&mut self.first[slot as usize], NIL);
+        self.take_list(first);
+        let word = &mut self.occupied[slot as usize / 64];
+        *word &= !(1 << (slot % 64));
+        if *word == 0 {
+            self.words &= !(1 << (slot / 64));
+        }
+    }
+
+    fn take_list(&mut self, mut place: u32) {
+        while place != NIL {
+            let Waiting { time, link, next } = self.free(place);
+            self.near.push(key(time, link));
+            place = next;
+        }
+    }
+
+    /// Adapts the width of the buckets to the arrivals of late.
+    #[cold]
+    fn review(&mut self, now: Nanos) {
+        let shift = width(now - self.reviewed, REVIEW.into());
+        (self.review, self.reviewed) = (REVIEW, now);
+        if shift.abs_diff(self.shift) > 1 {
+            self.rebuild(shift);
+        }
+    }
+
+    /// Too many are sorted: makes the buckets narrower if that helps.
+    #[cold]
+    fn spread(&mut self) {
+        let (Some(&last), Some(&first)) = (self.near.first(), self.near.last()) else { return };
+        let shift = width(time(last) - time(first), self.near.len() as u64);
+        if shift < self.shift {
+            self.rebuild(shift);
+        }
+    }
+
+    /// Begins anew with other buckets.
+    fn rebuild(&mut self, shift: u32) {
+        let sorted = self.near.len();
+        while self.words != 0 {
+            self.take(self.next_slot());
+        }
+        let beyond = std::mem::replace(&mut self.beyond, NIL);
+        self.take_list(beyond);
+        self.beyond_from = u64::MAX;
+        self.shift = shift;
+        let all = std::mem::take(&mut self.near);
+        let Some(&first) = all[..sorted].last().or(all.iter().min()) else { return };
+        self.present = time(first) >> shift;
+        for key in all {
+            if time(key) >> shift > self.present {
+                self.wait(time(key), key as u32);
+            } else {
+                self.near.push(key);
+            }
+        }
+        self.near.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+/// log2 of the width of buckets that have [`FILL`] arrivals if there are `arrivals` in a `span`.
+fn width(span: Nanos, arrivals: u64) -> u32 {
+    (span.saturating_mul(FILL) / arrivals).max(1).ilog2()
 }
 
 #[cfg(test)]
@@ -96,33 +291,55 @@ mod tests {
 
     use super::*;
 
+    /// Runs each link's arrivals, at non-decreasing times, through a schedule.
+    fn check(mut arrivals: Vec<Vec<Nanos>>) {
+        let mut expected: Vec<(Nanos, u32)> = (0..)
+            .zip(&arrivals)
+            .flat_map(|(link, times)| times.iter().map(move |&time| (time, link)))
+            .collect();
+        expected.sort_unstable();
+
+        let mut schedule = Schedule::default();
+        for (link, times) in (0..).zip(&mut arrivals) {
+            schedule.insert(times.remove(0), link);
+        }
+        let mut seen = Vec::new();
+        while let Some((time, link)) = schedule.first() {
+            seen.push((time, link));
+            let times = &mut arrivals[link as usize];
+            schedule.replace_first((!times.is_empty()).then(|| times.remove(0)));
+        }
+        assert!(seen == expected);
+    }
+
     proptest! {
+        /// Gaps of all sizes: what is now may be nanoseconds apart and what comes years away.
         #[test]
         fn arrivals_come_in_the_order_of_time_and_link(
-            links in prop::collection::vec(prop::collection::vec(0_u64..50, 1..20), 1..100),
+            links in prop::collection::vec(
+                (0_u32..56, prop::collection::vec(any::<u64>(), 1..60)), 1..100),
+            same in any::<bool>(),
         ) {
-            // Each link has arrivals at non-decreasing times, given as gaps.
-            let mut arrivals: Vec<Vec<Nanos>> = links
-                .iter()
-                .map(|gaps| gaps.iter().scan(0, |t, gap| { *t += gap; Some(*t) }).collect())
-                .collect();
-            let mut expected: Vec<(Nanos, u32)> = (0..)
-                .zip(&arrivals)
-                .flat_map(|(link, times)| times.iter().map(move |&time| (time, link)))
-                .collect();
-            expected.sort_unstable();
-
-            let mut schedule = Schedule::default();
-            for (link, times) in (0..).zip(&mut arrivals) {
-                schedule.insert(times.remove(0), link);
-            }
-            let mut seen = Vec::new();
-            while let Some((time, link)) = schedule.first() {
-                seen.push((time, link));
-                let times = &mut arrivals[link as usize];
-                schedule.replace_first((!times.is_empty()).then(|| times.remove(0)));
-            }
-            prop_assert_eq!(seen, expected);
+            let scale = links[0].0;
+            let times = |(own, gaps): (u32, Vec<u64>)| {
+                let bits = if same { scale } else { own };
+                let sum = |t: &mut u64, gap: u64| { *t += gap >> (63 - bits); Some(*t) };
+                gaps.into_iter().scan(0, sum).collect()
+            };
+            check(links.into_iter().map(times).collect());
         }
+    }
+
+    /// A thousand links begin at once, are quiet for a second, and then have arrivals at every
+    /// pace: buckets that fit one time are too wide and too narrow for another.
+    #[test]
+    fn the_calendar_follows_the_pace() {
+        let times = |link: u64| {
+            let begin = (0..20).map(|n| n * (1 + link % 3));
+            let fast = (1..20).map(|n| 1_000_000_000 + n * (7 + link % 5));
+            let slow = (1..20).map(|n| 2_000_000_000 + n * (link % 11) * 1_000_000);
+            begin.chain(fast).chain(slow).collect()
+        };
+        check((0..1000).map(times).collect());
     }
 }
