@@ -96,6 +96,7 @@ impl Build {
             delay,
             jitter,
             mtu: ACCESS_MTU,
+            quantiles: false,
             ..LinkConfig::default()
         })
     }

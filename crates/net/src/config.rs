@@ -68,6 +68,9 @@ pub struct LinkConfig {
     pub wifi: Option<Wifi>,
     /// Largest packet in bytes on the wire.
     pub mtu: u32,
+    /// Keep the distribution of queueing delays, so that [`crate::Counters::queue_delay`] can tell
+    /// quantiles: some kB, and in a large network a cache miss per packet.
+    pub quantiles: bool,
 }
 
 impl Default for LinkConfig {
@@ -85,6 +88,7 @@ impl Default for LinkConfig {
             reorder: None,
             wifi: None,
             mtu: 1500,
+            quantiles: true,
         }
     }
 }

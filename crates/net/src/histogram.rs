@@ -10,9 +10,10 @@ const LINEAR: u64 = 1 << (PRECISION + 1);
 ///
 /// Count, mean and maximum are exact; quantiles are off by at most 1/32 of their value. Memory
 /// grows with the logarithm of the largest value (7 kB at one second in ns).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    buckets: Vec<u64>,
+    /// None if no quantile will be asked for.
+    buckets: Option<Vec<u64>>,
     count: u64,
     sum: u128,
     max: u64,
@@ -39,14 +40,35 @@ fn upper_end(bucket: usize) -> u64 {
     (leading << shift) + ((1 << shift) - 1)
 }
 
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { buckets: Some(Vec::new()), ..Histogram::without_quantiles() }
+    }
+}
+
 impl Histogram {
+    /// One that knows count, mean and maximum only, and takes no memory beyond its own size.
+    pub fn without_quantiles() -> Self {
+        Histogram { buckets: None, count: 0, sum: 0, max: 0 }
+    }
+
+    /// An empty one of the same kind.
+    pub(crate) fn emptied(&self) -> Self {
+        match self.buckets {
+            Some(_) => Histogram::default(),
+            None => Histogram::without_quantiles(),
+        }
+    }
+
     /// Counts one value.
     pub fn record(&mut self, value: u64) {
-        let bucket = bucket(value);
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
+        if let Some(buckets) = &mut self.buckets {
+            let bucket = bucket(value);
+            if bucket >= buckets.len() {
+                buckets.resize(bucket + 1, 0);
+            }
+            buckets[bucket] += 1;
         }
-        self.buckets[bucket] += 1;
         self.count += 1;
         self.sum += u128::from(value);
         self.max = self.max.max(value);
@@ -69,10 +91,14 @@ impl Histogram {
 
     /// The value that a fraction `q` of all values does not exceed, e.g. 0.95 for the 95th
     /// percentile (nearest rank); too large by at most 1/32. 0 if nothing was counted.
+    ///
+    /// # Panics
+    /// If it was made [without quantiles](Histogram::without_quantiles).
     pub fn quantile(&self, q: f64) -> u64 {
+        let buckets = self.buckets.as_ref().expect("quantiles were not asked for");
         let rank = (libm::ceil(q * self.count as f64) as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
-        for (bucket, count) in self.buckets.iter().enumerate() {
+        for (bucket, count) in buckets.iter().enumerate() {
             seen += count;
             if seen >= rank {
                 return upper_end(bucket).min(self.max);
@@ -101,6 +127,14 @@ mod tests {
     fn an_empty_histogram_says_zero() {
         let empty = Histogram::default();
         assert_eq!((empty.mean(), empty.quantile(0.5), empty.max()), (0, 0, 0));
+    }
+
+    #[test]
+    fn without_quantiles_the_rest_is_known() {
+        let mut histogram = Histogram::without_quantiles();
+        [1, 2, 6].into_iter().for_each(|value| histogram.record(value));
+        assert_eq!((histogram.count(), histogram.mean(), histogram.max()), (3, 3, 6));
+        assert_eq!(histogram.emptied(), Histogram::without_quantiles());
     }
 
     proptest! {

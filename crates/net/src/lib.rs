@@ -64,6 +64,7 @@ mod managed;
 mod network;
 mod packet;
 mod policer;
+mod pool;
 mod prefetch;
 mod queue;
 mod rate;

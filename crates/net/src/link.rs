@@ -1,5 +1,7 @@
 //! One link: what happens to a packet from its entry to its arrival at the far end.
 
+use std::mem::offset_of;
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::loss::Losses;
@@ -13,12 +15,20 @@ use crate::{Histogram, Limit, LinkConfig, Loss, Nanos, Rate};
 /// What a link has done since the start or the last [`crate::Network::reset_counters`]. A queue that
 /// decides when a packet's turn comes (CoDel, FQ-CoDel) tells of its drops and marks when next
 /// something enters or leaves the link.
+// In this order: what every packet changes lies side by side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Counters {
     /// Packets that came to the link.
     pub arrived: u64,
     /// Packets that reached its far end.
     pub sent: u64,
+    /// Bytes on the wire of the packets that reached the far end.
+    pub bytes_sent: u64,
+    /// Queueing delay in ns: from the entry of a packet until its transmission starts. On a plain
+    /// link it is known, and counted, at the entry, and a change during the run does not correct
+    /// what was counted before the first one. Dropped packets do not count.
+    pub queue_delay: Histogram,
     /// Packets dropped because the queue was full.
     pub dropped_queue: u64,
     /// Packets lost at random.
@@ -33,12 +43,6 @@ pub struct Counters {
     pub dropped_down: u64,
     /// Packets marked by the queue discipline instead of being dropped.
     pub marked: u64,
-    /// Bytes on the wire of the packets that reached the far end.
-    pub bytes_sent: u64,
-    /// Queueing delay in ns: from the entry of a packet until its transmission starts. On a plain
-    /// link it is known, and counted, at the entry, and a change during the run does not correct
-    /// what was counted before the first one. Dropped packets do not count.
-    pub queue_delay: Histogram,
 }
 
 impl Counters {
@@ -50,19 +54,23 @@ impl Counters {
 }
 
 /// A link with its packets, state and counters together.
+///
+/// What every packet needs comes first and begins with a cache line, see [`Link::HOT`].
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Link {
-    core: Core,
     /// What only some links have.
     managed: Option<Box<Managed>>,
     /// Whether an observer wants to know what arrives at the far end.
     pub watched: bool,
+    core: Core,
     /// Packets that were on the link when the counters were reset.
     carried_over: u64,
 }
 
 /// What every link has.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Core {
     pub server: Server,
     /// All packets of a plain link; of a managed one those that no longer wait.
@@ -114,12 +122,17 @@ impl Core {
 }
 
 impl Link {
+    /// Bytes at the beginning that packets need which are not dropped.
+    pub const HOT: usize = offset_of!(Link, core.counters.dropped_queue);
+
     /// Link `number` of a network with this seed, from a valid configuration.
     pub fn new(config: &LinkConfig, seed: u64, number: u32) -> Link {
         let stream = |purpose| rng::link_stream(seed, number, purpose);
         let losses = || Box::new(Losses::new(config.loss, stream(Purpose::Loss)));
         let jitter = || Box::new(Jitter { max: config.jitter, rng: stream(Purpose::Jitter) });
         let managed = || Box::new(Managed::new(config, seed, number));
+        let queue_delay =
+            if config.quantiles { Histogram::default() } else { Histogram::without_quantiles() };
         Link {
             core: Core {
                 server: Server::new(&config.rate),
@@ -130,7 +143,7 @@ impl Link {
                 last_arrival: 0,
                 losses: (config.loss != Loss::None).then(losses),
                 jitter: (config.jitter > 0).then(jitter),
-                counters: Counters::default(),
+                counters: Counters { queue_delay, ..Counters::default() },
             },
             managed: Managed::is_needed(config).then(managed),
             watched: false,
@@ -178,7 +191,7 @@ impl Link {
 
     /// The first packet arrives at the far end of a plain link.
     pub fn leave(&mut self) -> Option<Packet> {
-        let packet = self.core.fifo.pop()?.packet;
+        let packet = self.core.fifo.pop()?;
         self.core.counters.sent += 1;
         self.core.counters.bytes_sent += u64::from(packet.size);
         Some(packet)
@@ -227,6 +240,16 @@ impl Link {
         }
     }
 
+    /// The packet that arrives next, if it is known.
+    pub fn first(&self) -> Option<&Entry> {
+        self.core.fifo.front()
+    }
+
+    /// A packet will soon enter.
+    pub fn prepare(&self) {
+        self.core.fifo.prepare();
+    }
+
     /// All packets on the link.
     pub fn packets(&self) -> usize {
         self.core.fifo.len() + self.managed.as_ref().map_or(0, |managed| managed.queue().0)
@@ -253,7 +276,8 @@ impl Link {
     }
 
     pub fn reset_counters(&mut self) {
-        self.core.counters = Counters::default();
+        let queue_delay = self.core.counters.queue_delay.emptied();
+        self.core.counters = Counters { queue_delay, ..Counters::default() };
         self.carried_over = self.packets() as u64;
     }
 

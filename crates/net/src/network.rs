@@ -1,9 +1,10 @@
 //! The network: links, routes over them and the packets that travel.
 
-use slab::Slab;
-
 use crate::link::{Change, Link};
 use crate::packet::Packet;
+use crate::pool::Pool;
+use crate::prefetch::prefetch;
+use crate::queue::Entry;
 use crate::schedule::Schedule;
 use crate::{ConfigError, Counters, Header, LinkConfig, Nanos, Rate};
 
@@ -66,12 +67,15 @@ pub struct Network<P> {
     hops: Vec<u32>,
     /// Where each route starts in `hops`.
     routes: Vec<u32>,
-    packets: Slab<(RouteId, P)>,
+    packets: Pool<(RouteId, P)>,
     schedule: Schedule,
     watch: Option<Box<Watch<P>>>,
 }
 
 impl<P> Network<P> {
+    /// So many links stay in the near caches by themselves.
+    const NEAR: usize = 256;
+
     /// An empty network. All its randomness comes from the seed; each link has streams of its own
     /// (see [`crate::rng::LINK_STREAMS`]).
     pub fn new(seed: u64) -> Self {
@@ -81,7 +85,7 @@ impl<P> Network<P> {
             configs: Vec::new(),
             hops: Vec::new(),
             routes: Vec::new(),
-            packets: Slab::new(),
+            packets: Pool::new(),
             schedule: Schedule::default(),
             watch: None,
         }
@@ -150,7 +154,7 @@ impl<P> Network<P> {
             "enqueue at {now} ns before the arrivals up to then"
         );
         let hop = self.routes[route.0 as usize];
-        let key = self.packets.insert((route, payload)) as u32;
+        let key = self.packets.insert((route, payload));
         self.enter(now, Packet::new(header, key, hop));
     }
 
@@ -177,18 +181,51 @@ impl<P> Network<P> {
                 packet
             };
             let Some(mut packet) = arrived else { continue };
+            if self.links.len() > Self::NEAR {
+                self.prepare();
+            }
             if watched {
                 self.see(time, number, packet);
             }
             packet.step();
             if self.hops[packet.hop() as usize] == END {
-                let (route, payload) = self.packets.remove(packet.key as usize);
+                let (route, payload) = self.packets.remove(packet.key);
                 let (size, ce) = (packet.size, packet.ce());
                 return Some(Delivery { time, route, size, ce, payload });
             }
             self.enter(time, packet);
         }
         None
+    }
+
+    /// Begins to load what the next arrivals need: first the link, then its first packet, then the
+    /// link that this enters, and the end of the queue there; or the payload of one that has come
+    /// to the end of its route.
+    fn prepare(&self) {
+        let link = |number: u32| &self.links[number as usize];
+        let first = |n: usize| link(self.schedule.ahead(n)?).first();
+        if let Some(number) = self.schedule.ahead(11) {
+            prefetch(link(number), Link::HOT);
+        }
+        if let Some(entry) = first(8) {
+            // With the one behind it.
+            prefetch(entry, 2 * size_of::<Entry>());
+        }
+        if let Some(packet) = first(5).map(|entry| entry.packet) {
+            match self.hops[packet.hop() as usize + 1] {
+                END => {
+                    let place = self.packets.place(packet.key);
+                    prefetch(place, size_of_val(place));
+                }
+                number => prefetch(link(number), Link::HOT),
+            }
+        }
+        if let Some(packet) = first(2).map(|entry| entry.packet) {
+            match self.hops[packet.hop() as usize + 1] {
+                END => {}
+                number => link(number).prepare(),
+            }
+        }
     }
 
     /// A packet enters the link it stands before.
@@ -199,7 +236,7 @@ impl<P> Network<P> {
         let accepted = link.enter(now, packet);
         debug_assert!(link.is_conserved());
         if !accepted {
-            self.packets.remove(packet.key as usize);
+            self.packets.remove(packet.key);
         }
         if !link.is_plain() {
             self.settle(number);
@@ -217,7 +254,7 @@ impl<P> Network<P> {
             self.schedule.insert(time, number);
         }
         while let Some(key) = link.pop_lost() {
-            self.packets.remove(key as usize);
+            self.packets.remove(key);
         }
         debug_assert!(link.is_conserved());
     }
@@ -290,7 +327,8 @@ impl<P> Network<P> {
     #[cold]
     fn see(&mut self, time: Nanos, link: u32, packet: Packet) {
         let Some(watch) = &mut self.watch else { return };
-        let payload = (watch.copy)(&self.packets[packet.key as usize].1);
+        let Some((_, payload)) = self.packets.get(packet.key) else { return };
+        let payload = (watch.copy)(payload);
         let (size, ce) = (packet.size, packet.ce());
         watch.seen.push(Seen { time, link: LinkId(link), size, ce, payload });
     }

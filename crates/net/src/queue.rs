@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::Packet;
+use crate::prefetch::prefetch;
 use crate::{Limit, Nanos};
 
 /// A packet on a link.
@@ -23,6 +24,8 @@ pub(crate) struct Fifo {
     entries: VecDeque<Entry>,
     /// How many entries were seen to have started.
     started: usize,
+    /// Start of the first of the others, or of one before it: no need to look earlier.
+    look_at: Nanos,
     /// Bytes of the others.
     waiting_bytes: u64,
 }
@@ -31,6 +34,9 @@ impl Fifo {
     /// Appends a packet that enters at `now`, the time of the last [`Fifo::settle`].
     pub fn push(&mut self, now: Nanos, entry: Entry) {
         if entry.start > now {
+            if self.started == self.entries.len() {
+                self.look_at = entry.start;
+            }
             self.waiting_bytes += u64::from(entry.packet.size);
         } else {
             // So nobody waits before it either. Not to look at it again in `settle` saves a link
@@ -54,13 +60,16 @@ impl Fifo {
     }
 
     /// Takes the front, which has started since it has arrived.
-    pub fn pop(&mut self) -> Option<Entry> {
-        let entry = self.entries.pop_front()?;
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<Packet> {
+        // Not the whole entry: to copy what nobody asks for would wait for its memory.
+        let packet = self.entries.front()?.packet;
+        self.entries.pop_front();
         match self.started.checked_sub(1) {
             Some(started) => self.started = started,
-            None => self.waiting_bytes -= u64::from(entry.packet.size),
+            None => self.waiting_bytes -= u64::from(packet.size),
         }
-        Some(entry)
+        Some(packet)
     }
 
     pub fn back(&self) -> Option<&Entry> {
@@ -76,9 +85,23 @@ impl Fifo {
         self.entries.len()
     }
 
+    /// Begins to load what [`Fifo::settle`] will look at.
+    pub fn prepare(&self) {
+        if let Some(entry) = self.entries.get(self.started) {
+            prefetch(entry, size_of::<Entry>());
+        }
+    }
+
     /// Notices which transmissions have started by `now`.
     pub fn settle(&mut self, now: Nanos) {
-        while let Some(entry) = self.entries.get(self.started).filter(|e| e.start <= now) {
+        if now < self.look_at {
+            return;
+        }
+        while let Some(entry) = self.entries.get(self.started) {
+            if entry.start > now {
+                self.look_at = entry.start;
+                break;
+            }
             self.waiting_bytes -= u64::from(entry.packet.size);
             self.started += 1;
         }

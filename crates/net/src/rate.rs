@@ -22,7 +22,8 @@ pub(crate) struct Slot {
 pub(crate) enum Server {
     Infinite,
     Constant(Constant),
-    Trace(Opportunities),
+    /// Boxed, as it is large and rare.
+    Trace(Box<Opportunities>),
 }
 
 impl Server {
@@ -30,7 +31,7 @@ impl Server {
         match rate {
             Rate::Infinite => Server::Infinite,
             Rate::Constant(rate) => Server::Constant(Constant::new(*rate)),
-            Rate::Trace(trace) => Server::Trace(Opportunities::new(Arc::clone(trace))),
+            Rate::Trace(trace) => Server::Trace(Box::new(Opportunities::new(Arc::clone(trace)))),
         }
     }
 

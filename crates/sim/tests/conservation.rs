@@ -84,6 +84,7 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
                 reorder,
                 wifi: wifi.filter(|_| constant),
                 mtu,
+                quantiles: true,
             }
         },
     )

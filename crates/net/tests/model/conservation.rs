@@ -104,6 +104,7 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
                     loss,
                     limit,
                     mtu,
+                    quantiles: true,
                     discipline,
                     ecn,
                     policer,

@@ -23,6 +23,7 @@ pub fn build() -> Built {
             rate: Rate::Constant(BITS),
             delay: RTT / 2,
             limit: queue,
+            quantiles: false,
             ..LinkConfig::default()
         };
         let back = LinkConfig { limit: Limit::Unlimited, ..config.clone() };
@@ -35,6 +36,7 @@ pub fn build() -> Built {
                 let access = LinkConfig {
                     rate: Rate::Constant(1_000_000_000),
                     jitter: 12_000,
+                    quantiles: false,
                     ..LinkConfig::default()
                 };
                 let access = add(&mut sim, access);
@@ -63,7 +65,7 @@ pub const IDLE: &str = "idle-";
 /// Resident bytes of 10,000 connections that have sent 100 kB and are idle.
 pub fn idle_bytes(subflows: usize) -> u64 {
     let mut sim = Sim::new(1);
-    let link = LinkConfig { delay: MILLISECOND, ..LinkConfig::default() };
+    let link = LinkConfig { delay: MILLISECOND, quantiles: false, ..LinkConfig::default() };
     let link = add(&mut sim, link);
     let route = sim.add_route(&[link]).expect("a valid route");
     let path = PathConfig::new("", route, route);

@@ -30,7 +30,7 @@ pub const B: Dumbbell = Dumbbell {
 
 fn link(sim: &mut Sim, bits: u64, delay: Nanos, jitter: Nanos, limit: Limit) -> LinkId {
     let rate = Rate::Constant(bits);
-    add(sim, LinkConfig { rate, delay, jitter, limit, ..LinkConfig::default() })
+    add(sim, LinkConfig { rate, delay, jitter, limit, quantiles: false, ..LinkConfig::default() })
 }
 
 /// A network whose flows start 10 ms apart, RTT 20 ms.

@@ -35,6 +35,7 @@ pub fn build(k: u32, milliseconds: u64) -> Built {
                 jitter: if is_sender(link) { JITTER } else { 0 },
                 limit: Limit::Packets(QUEUE),
                 mtu: MTU,
+                quantiles: false,
                 ..LinkConfig::default()
             };
             add(&mut sim, config)
