@@ -95,7 +95,7 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
 #[derive(Clone, Debug)]
 enum Topology {
     Any(Vec<LinkConfig>),
-    FatTree(LinkConfig),
+    FatTree(Box<LinkConfig>),
 }
 
 impl Topology {
@@ -103,7 +103,7 @@ impl Topology {
         match self {
             Topology::Any(links) => links.iter().for_each(|link| _ = add(sim, link.clone())),
             Topology::FatTree(link) => {
-                (0..FatTree::new(4).unwrap().links()).for_each(|_| _ = add(sim, link.clone()));
+                (0..FatTree::new(4).unwrap().links()).for_each(|_| _ = add(sim, (**link).clone()));
             }
         }
     }
@@ -131,7 +131,7 @@ impl Topology {
 fn any_topology() -> impl Strategy<Value = Topology> {
     prop_oneof![
         prop::collection::vec(any_link(), 1..8).prop_map(Topology::Any),
-        any_link().prop_map(Topology::FatTree),
+        any_link().prop_map(|link| Topology::FatTree(Box::new(link))),
     ]
 }
 
