@@ -31,6 +31,8 @@ pub struct Wiring {
     number: u16,
     /// MSS option of each path.
     mss: Vec<u16>,
+    /// Which paths are joined as backup.
+    backup: Vec<bool>,
     /// Of the connection's ends; UDP has none.
     pub tcp: TcpConfig,
     /// The receiver's window scale.
@@ -51,6 +53,7 @@ impl Wiring {
         Wiring {
             number,
             mss: flow.paths.iter().map(mss).collect(),
+            backup: flow.paths.iter().map(|path| path.backup).collect(),
             tcp: TcpConfig::default(),
             scale: (0..MAX_SCALE).find(scale).unwrap_or(MAX_SCALE),
             secrets: Secrets::new(seed, number.into()),
@@ -81,6 +84,11 @@ impl Wiring {
     /// The path of the scenario that a packet takes: subflows beyond are on the last (ndiffports).
     pub fn path(&self, packet: &Captured) -> usize {
         packet.path.min(self.mss.len() - 1)
+    }
+
+    /// A packet's path is joined as backup.
+    pub fn is_backup(&self, packet: &Captured) -> bool {
+        self.backup[self.path(packet)]
     }
 
     /// MSS option of a packet's path.

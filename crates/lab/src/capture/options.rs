@@ -5,7 +5,7 @@ use narrows_sim::capture::Captured;
 use narrows_sim::{Ack, Body, Segment};
 
 use super::flow::{FROM_RECEIVER, FROM_SENDER, Wiring};
-use super::secrets::{Ports, Secrets};
+use super::secrets::Ports;
 
 const NOP: u8 = 1;
 const MPTCP: u8 = 30;
@@ -78,7 +78,7 @@ fn mptcp(options: &mut Vec<u8>, packet: &Captured, wiring: &Wiring, ports: &Port
     let joins = packet.joins();
     match packet.body {
         Body::Syn { .. } | Body::SynAck { .. } | Body::Third if joins => {
-            join(options, packet, &wiring.secrets, ports);
+            join(options, packet, wiring, ports);
         }
         Body::Syn { .. } => options.extend([MPTCP, 4, MP_CAPABLE | VERSION_1, HMAC_SHA256]),
         Body::SynAck { .. } => {
@@ -112,12 +112,14 @@ fn both_keys(options: &mut Vec<u8>, wiring: &Wiring) {
     }
 }
 
-/// RFC 8684, section 3.2. The address ID is the path's number.
-fn join(options: &mut Vec<u8>, packet: &Captured, secrets: &Secrets, ports: &Ports) {
-    let id = packet.path as u8;
+/// RFC 8684, section 3.2. The address ID is the path's number; the lowest bit
+/// of the flags is B, backup.
+fn join(options: &mut Vec<u8>, packet: &Captured, wiring: &Wiring, ports: &Ports) {
+    let (id, secrets) = (packet.path as u8, &wiring.secrets);
+    let backup = u8::from(wiring.is_backup(packet));
     match packet.body {
         Body::Syn { .. } => {
-            options.extend([MPTCP, 12, MP_JOIN, id]);
+            options.extend([MPTCP, 12, MP_JOIN | backup, id]);
             options.extend(secrets.hosts[FROM_RECEIVER].token.to_be_bytes());
             options.extend(ports[FROM_SENDER].nonce.to_be_bytes());
         }
