@@ -17,6 +17,8 @@ struct Link {
     loss_permille: u8,
     queue: u8,
     mtu: u16,
+    aqm: u8,
+    down_ms: Option<u8>,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -27,6 +29,9 @@ struct Flow {
     start_ms: u8,
     file: Option<u16>,
     buffer: Option<u16>,
+    scheduler: u8,
+    ecn: bool,
+    lose_ms: Option<u8>,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -36,6 +41,8 @@ struct Setup {
     seed: u64,
 }
 
+const DISCIPLINES: [&str; 5] = ["droptail", "red", "codel", "fq-codel", "pie"];
+const SCHEDULERS: [&str; 4] = ["linux", "min-rtt", "round-robin", "redundant"];
 const CONTROLS: [&str; 6] = ["reno", "cubic", "lia", "olia", "balia", "lia+disjoint"];
 
 fn toml(setup: &Setup) -> String {
@@ -44,14 +51,16 @@ fn toml(setup: &Setup) -> String {
     );
     // Writing to a string cannot fail.
     for (n, link) in setup.links.iter().enumerate() {
-        let Link { kbits, delay_us, jitter_us, loss_permille, queue, mtu } = link;
+        let Link { kbits, delay_us, jitter_us, loss_permille, queue, mtu, .. } = link;
+        let aqm = DISCIPLINES[usize::from(link.aqm) % DISCIPLINES.len()];
+        let ecn = aqm != "droptail";
         let (kbits, loss) = (1 + u32::from(*kbits), f64::from(*loss_permille) / 10.0);
         let (queue, mtu) = (1 + u32::from(*queue), 576 + u32::from(*mtu) % 9000);
         let _ = writeln!(
             text,
             "[links.l{n}]\nrate = \"{kbits} kbit/s\"\ndelay = \"{delay_us} us\"\n\
              jitter = \"{jitter_us} us\"\nloss = \"{loss} %\"\nqueue = \"{queue} packets\"\n\
-             mtu = \"{mtu} B\"\n[routes.r{n}]\nlinks = [\"l{n}\"]\nrtt = \"150 ms\"",
+             mtu = \"{mtu} B\"\naqm = \"{aqm}\"\necn = {ecn}\n[routes.r{n}]\nlinks = [\"l{n}\"]\nrtt = \"150 ms\"",
         );
     }
     for (n, flow) in setup.flows.iter().enumerate() {
@@ -67,6 +76,11 @@ fn toml(setup: &Setup) -> String {
             "[flows.f{n}]\nkind = \"{kind}\"\nroutes = [{routes}]\ncc = \"{cc}\"\n\
              start = \"{start} ms\"",
         );
+        let _ = writeln!(text, "tcp.ecn = {}", flow.ecn);
+        if kind == "mptcp" {
+            let scheduler = SCHEDULERS[usize::from(flow.scheduler) % SCHEDULERS.len()];
+            let _ = writeln!(text, "scheduler = \"{scheduler}\"");
+        }
         if let Some(bytes) = flow.file {
             let _ = writeln!(text, "source.file.size = \"{} B\"", 1 + u32::from(bytes));
         }
@@ -74,12 +88,28 @@ fn toml(setup: &Setup) -> String {
             let _ = writeln!(text, "recv_buffer = \"{} B\"", 3000 + u32::from(bytes));
         }
     }
+    // In the order of time.
+    let mut events = Vec::new();
+    for (n, link) in setup.links.iter().enumerate() {
+        if let Some(at) = link.down_ms.map(u32::from) {
+            events.push((at, format!("link = \"l{n}\"\nup = false")));
+            events.push((at + 50, format!("link = \"l{n}\"\nup = true")));
+        }
+    }
+    if let Some(at) = setup.flows[0].lose_ms.map(u32::from) {
+        events.push((at, "flow = \"f0\"\nlose = \"r0\"".into()));
+        events.push((at + 50, "flow = \"f0\"\nadd = \"r0\"".into()));
+    }
+    events.sort();
+    for (at, what) in events {
+        let _ = writeln!(text, "[[events]]\nat = \"{at} ms\"\n{what}");
+    }
     text
 }
 
 fuzz_target!(|setup: Setup| {
     let scenario = parse(&toml(&setup), &Edits::default()).expect("a valid scenario");
-    let result = run(&scenario, None, setup.seed, false, &AtomicBool::new(false));
+    let result = run(&scenario, None, setup.seed, false, None, &AtomicBool::new(false));
     let summary = result.unwrap_or_else(|error| panic!("{error}")).summary;
     let bytes: f64 = summary.connections.iter().map(|c| c.goodput_mbps * 0.3e6 / 8.0).sum();
     let bits = |link: &Link| (1.0 + f64::from(link.kbits)) * 350.0;
