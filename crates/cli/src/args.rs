@@ -91,7 +91,7 @@ Examples:
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
-    /// Congestion control of the connection under test: LAW[+DETECTOR][+START]
+    /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]`
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
     /// Seed of everything random
