@@ -63,6 +63,54 @@ fn a_dead_path_is_stale_after_a_second_and_comes_back() {
     assert!(carried(&mut sim, connection, 0, 20 * S) > 10.0);
 }
 
+/// A subflow whose SYNs nobody answers has a timer that backs off for minutes; the connection's does
+/// not wait for it (Linux: mptcp_subflow_get_send() looks at subflows that carry data).
+#[test]
+fn a_join_that_nobody_answers_does_not_slow_the_connection() {
+    let mut sim = Sim::new(1);
+    let dies = add(&mut sim, with_outages("dies", &[(4_000, 59_999)], 40));
+    let back = add(&mut sim, link("back", Rate::Infinite, 10 * MS));
+    let dies = path(&mut sim, &[dies], &[back]);
+    let (stays, _) = own_path(&mut sim, 10, 20 * MS, 40);
+    let (silent, nowhere) = own_path(&mut sim, 10, 20 * MS, 40);
+    sim.set_link_up(nowhere, false);
+    let connection = sim.add_connection(greedy(vec![dies, stays, silent]));
+    sim.run_until(5_500 * MS);
+    assert_eq!(states(&sim, connection), [State::Failed, State::Active, State::Free]);
+}
+
+/// The application stops reading, and one path dies; what it held goes out on the other. The news
+/// that the window is open again is lost. The sender asks for it, whatever the dead path still
+/// holds.
+#[test]
+fn a_closed_window_is_asked_for_though_a_path_is_dead() {
+    for scheduler in SCHEDULERS {
+        let mut sim = Sim::new(1);
+        let links = [(); 2].map(|()| {
+            let there = link("there", Rate::Constant(10 * MBIT), 10 * MS);
+            [there, link("back", Rate::Infinite, 10 * MS)].map(|config| add(&mut sim, config))
+        });
+        let paths = links.map(|[there, back]| path(&mut sim, &[there], &[back]));
+        let config = ConnectionConfig { recv_buffer: 500_000, scheduler, ..greedy(paths.to_vec()) };
+        let connection = sim.add_connection(config);
+        sim.run_until(S);
+        for link in links[0] {
+            sim.set_link_up(link, false);
+        }
+        sim.set_reading(connection, false);
+        sim.run_until(10 * S);
+        assert_eq!(states(&sim, connection)[0], State::Failed);
+        let before = sim.connection(connection).delivered_bytes;
+        sim.set_link_up(links[1][1], false);
+        sim.set_reading(connection, true);
+        sim.run_until(10 * S + MS);
+        sim.set_link_up(links[1][1], true);
+        sim.run_until(20 * S);
+        let bytes = sim.connection(connection).delivered_bytes - before;
+        assert!(bytes > 1_000_000, "{scheduler:?}: {bytes}");
+    }
+}
+
 /// The address of the first path is lost at 2 s, and comes back at 4 s, when it joins: the slot is
 /// the same, its window is a new one.
 #[test]
@@ -107,7 +155,7 @@ fn a_connection_without_paths_goes_on_with_a_new_one() {
     let before = sim.connection(connection).delivered_bytes;
     sim.run_until(5 * S);
     assert_eq!(sim.connection(connection).delivered_bytes, before);
-    assert_eq!(sim.add_path(connection, &second), Some(0));
+    assert_eq!(sim.add_path(connection, &second), Some(1), "the place it had");
     assert!(completed(&mut sim, connection, bytes, 20 * S) < 10 * S);
 }
 

@@ -116,8 +116,9 @@ impl Connection {
         true
     }
 
-    /// A new path, in the place that a path of the same route left or else the first free one, that joins as soon as it may. Its place, or none if
-    /// there is no room for it or the connection is plain TCP.
+    /// A new path, in the place that a path of the same route left or else the first free one, that
+    /// joins as soon as it may. Its place, or none if there is no room for it or the connection is
+    /// plain TCP.
     pub fn add_path(&mut self, setup: &PathSetup, wire: &mut Wire) -> Option<usize> {
         if !self.multipath {
             return None;

@@ -148,9 +148,9 @@ impl Connection {
         }
     }
 
-    /// Nothing is underway.
+    /// Nothing is underway that will be answered. What a stale subflow holds has gone out on others.
     fn is_idle(&self) -> bool {
-        self.subflows.iter().all(|subflow| subflow.is_empty())
+        self.subflows.iter().all(|subflow| subflow.stale || subflow.is_empty())
     }
 
     /// RFC 9293, section 3.8.6.1: while the window is closed and nothing is underway that would

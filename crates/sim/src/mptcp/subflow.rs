@@ -194,8 +194,12 @@ impl Subflow {
         self.pace = (sum / (burst + held)) as u64;
     }
 
-    /// What the scheduler and the connection's timer need to know.
+    /// What the scheduler and the connection's timer need to know. A subflow that may not carry data
+    /// yet, or none, has no part in either: its timer, that of a SYN, backs off for minutes.
     pub fn lane(&mut self, scheduler: Scheduler) -> Lane {
+        if !self.sender.is_established() {
+            return Lane::default();
+        }
         let rtx_at = match self.sender.rtx_at() {
             NEVER => 0,
             _ if self.stale_count > 0 => 0,
