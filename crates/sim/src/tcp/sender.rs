@@ -362,11 +362,11 @@ impl Sender {
             return;
         }
         self.standing = standing;
-        let recovering = self.phase == Phase::Recovery;
-        let flags = if recovering { flag::IN_RECOVERY } else { 0 };
+        let reducing = self.is_reducing();
+        let flags = if reducing { flag::IN_RECOVERY } else { 0 };
         let event = Event { flags, ..Event::default() };
         let out = self.tell(law, EventKind::Acked, State::Idle, now, event);
-        if !recovering {
+        if !reducing {
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }
