@@ -40,7 +40,8 @@ impl Connection {
             self.stream.take(from, len);
             self.subflows[path].sender.send_new(from, len, wire, &mut self.law);
         }
-        self.subflows[path].sender.note_window_use(self.stream.unsent(), wire.now);
+        let unsent = self.stream.written_from(self.stream.next());
+        self.subflows[path].sender.note_window_use(unsent, wire.now);
     }
 
     /// Sends of what a subflow was handed as much as its window allows.
@@ -55,7 +56,12 @@ impl Connection {
     /// All that may leave on a subflow has left, as far as is known.
     fn settle(&mut self, path: usize, now: Nanos) {
         let subflow = &mut self.subflows[path];
-        subflow.sender.note_window_use(subflow.queued() + self.stream.unsent(), now);
+        let next = match self.scheduler {
+            Scheduler::Redundant => subflow.cursor.max(self.stream.una()),
+            _ => self.stream.next(),
+        };
+        let unsent = subflow.queued() + self.stream.written_from(next);
+        subflow.sender.note_window_use(unsent, now);
         self.lanes[path] = subflow.lane(self.scheduler);
     }
 
@@ -68,10 +74,11 @@ impl Connection {
         if len == 0 {
             return false;
         }
+        let window = self.stream.window_left();
         let again = self.stream.take(from, len);
         self.count(again, len.div_ceil(mss));
         let subflow = &mut self.subflows[path];
-        subflow.note_choice();
+        subflow.note_choice(window.min(BURST.into()));
         subflow.enqueue(from, len);
         self.last = path;
         self.drain(path, wire);

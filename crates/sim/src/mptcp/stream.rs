@@ -55,9 +55,14 @@ impl Stream {
         self.sent == self.written
     }
 
-    /// Bytes that the application has written, as far as the buffer let it, and that wait.
-    pub fn unsent(&self) -> u64 {
-        self.written.min(self.una.saturating_add(self.buffer)).saturating_sub(self.next)
+    /// Bytes from `from` on that the application has written, as far as the buffer let it.
+    pub fn written_from(&self, from: u64) -> u64 {
+        self.written.min(self.una.saturating_add(self.buffer)).saturating_sub(from)
+    }
+
+    /// Bytes of the peer's window that were never sent.
+    pub fn window_left(&self) -> u64 {
+        self.edge.saturating_sub(self.sent)
     }
 
     /// Not all that was written is acknowledged in data sequence.

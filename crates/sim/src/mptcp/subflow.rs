@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use narrows_laws::Advice;
 use narrows_net::{Nanos, RouteId, SECOND};
 
-use super::scheduler::{BURST, Lane};
+use super::scheduler::Lane;
 use crate::tcp::NEVER;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
@@ -187,11 +187,14 @@ impl Subflow {
         self.sender.outstanding() + self.queued
     }
 
-    /// The scheduler has chosen this subflow (the end of Linux's mptcp_subflow_get_send()).
-    pub fn note_choice(&mut self) {
-        let (held, burst) = (u128::from(self.held()), u128::from(BURST));
-        let sum = u128::from(self.pace) * held + u128::from(self.sender.pacing_rate()) * burst;
-        self.pace = (sum / (burst + held)) as u64;
+    /// The scheduler has chosen this subflow for so many bytes of the window, if it has any (the end
+    /// of Linux's mptcp_subflow_get_send()).
+    pub fn note_choice(&mut self, burst: u64) {
+        if burst > 0 {
+            let (held, burst) = (u128::from(self.held()), u128::from(burst));
+            let sum = u128::from(self.pace) * held + u128::from(self.sender.pacing_rate()) * burst;
+            self.pace = (sum / (burst + held)) as u64;
+        }
     }
 
     /// What the scheduler and the connection's timer need to know. A subflow that may not carry data
