@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::{ConfigError, Discipline, Loss, Nanos, Policer, Reorder, SECOND, Trace, Wifi};
 
-/// Largest delay or jitter of a link: one hour. More is taken for a mistake in units.
-const MAX_DELAY: Nanos = 3600 * SECOND;
+/// Largest delay or jitter of a link, and time of its discipline: one hour. More is taken for a
+/// mistake in units.
+pub(crate) const MAX_DELAY: Nanos = 3600 * SECOND;
 
 /// Largest rate: 1 Pbit/s. More is taken for a mistake in units.
 const MAX_RATE: u64 = 1_000_000_000_000_000;
@@ -202,10 +203,14 @@ mod tests {
         assert!(red(Red { weight: Weight::Fixed(0.0), ..Red::default() }).contains("weight"));
         let codel = CoDel { target: 0, ..CoDel::default() };
         assert!(discipline(Discipline::CoDel(codel)).contains("CoDel's target"));
+        let codel = CoDel { interval: Nanos::MAX, ..CoDel::default() };
+        assert!(discipline(Discipline::CoDel(codel)).contains("one hour"));
         let fair = FqCoDel { flows: 0, ..FqCoDel::default() };
         assert!(discipline(Discipline::FqCoDel(fair)).contains("flows"));
         let pie = Pie { alpha: f64::NAN, ..Pie::default() };
         assert!(discipline(Discipline::Pie(pie)).contains("alpha"));
+        let pie = Pie { update: MAX_DELAY + 1, ..Pie::default() };
+        assert!(discipline(Discipline::Pie(pie)).contains("one hour"));
 
         let fair = Discipline::FqCoDel(FqCoDel::default());
         assert!(refusal(|c| c.discipline = fair).contains("infinite rate"));

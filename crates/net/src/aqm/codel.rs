@@ -1,6 +1,7 @@
 //! CoDel: controlled delay, RFC 8289.
 
 use super::Signals;
+use crate::config::MAX_DELAY;
 use crate::line::{Line, Waiting};
 use crate::{MILLISECOND, Nanos};
 
@@ -27,8 +28,9 @@ impl Default for CoDel {
 impl CoDel {
     /// What is wrong, if anything.
     pub(crate) fn fault(&self) -> Option<&'static str> {
-        (self.target == 0 || self.interval == 0)
-            .then_some("CoDel's target and interval must be above 0")
+        let wrong = |time| time == 0 || time > MAX_DELAY;
+        (wrong(self.target) || wrong(self.interval))
+            .then_some("CoDel's target and interval must be above 0 and at most one hour")
     }
 
     /// When the next drop after number `count` at time `last` is due: RFC 8289, section 5.6.

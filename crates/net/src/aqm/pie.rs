@@ -3,6 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Verdict;
+use crate::config::MAX_DELAY;
 use crate::{MILLISECOND, Nanos, SECOND, rng};
 
 /// Drop probability up to which a link that marks does so: RFC 8033, section 5.1.
@@ -48,6 +49,8 @@ impl Pie {
         let gain = |x: f64| x > 0.0 && x.is_finite();
         if self.target == 0 || self.update < MILLISECOND / 1000 {
             Some("PIE's target must be above 0 and its update at least 1 us")
+        } else if self.target.max(self.update).max(self.burst) > MAX_DELAY {
+            Some("PIE's times must be at most one hour")
         } else if !gain(self.alpha) || !gain(self.beta) {
             Some("PIE's alpha and beta must be above 0")
         } else {
