@@ -78,7 +78,7 @@ pub(crate) struct Core {
     pub limit: Limit,
     pub mtu: u32,
     pub delay: Nanos,
-    /// Arrival of the last packet that was accepted and not delayed beyond the others.
+    /// Arrival of the last packet whose transmission is known, without its detour.
     pub last_arrival: Nanos,
     losses: Option<Box<Losses>>,
     jitter: Option<Box<Jitter>>,

@@ -234,14 +234,9 @@ impl Managed {
         if waiting.entered != COUNTED {
             core.counters.queue_delay.record(at - waiting.entered);
         }
-        let arrival = core.propagate(end);
-        let arrival = match self.detour.as_mut().and_then(Detour::draw) {
-            Some(detour) => arrival.saturating_add(detour),
-            None => {
-                core.last_arrival = core.last_arrival.max(arrival);
-                core.last_arrival
-            }
-        };
+        core.last_arrival = core.last_arrival.max(core.propagate(end));
+        let detour = self.detour.as_mut().and_then(Detour::draw).unwrap_or(0);
+        let arrival = core.last_arrival.saturating_add(detour);
         core.fifo.insert_started(Entry { start: at, arrival, packet: waiting.packet });
     }
 

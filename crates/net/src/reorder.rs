@@ -5,7 +5,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::{Nanos, rng};
 
 /// A share of the packets propagates longer and is overtaken by what is sent meanwhile, as with
-/// two routes of different length behind a link. The others keep their order.
+/// two routes of different length behind a link. The others keep their order, and so do those that
+/// take the longer way among themselves.
 ///
 /// netem's `reorder` is the complement: there the share is sent without the delay of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]

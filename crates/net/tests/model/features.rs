@@ -150,6 +150,27 @@ fn a_share_of_the_packets_is_overtaken() {
     assert!(!arrived.is_sorted_by_key(|d| d.payload));
 }
 
+/// The detour adds to the time of the others: jitter, or a delay that shrinks, lets no packet
+/// overtake one before it that was not sent around.
+#[test]
+fn a_detour_is_never_the_shorter_way() {
+    // All take the detour, or it takes no time: then nothing is overtaken.
+    for (share, detour) in [(1.0, 5 * MILLISECOND), (0.5, 0)] {
+        let reorder = Some(Reorder { share, delay: detour });
+        let config = LinkConfig { reorder, jitter: 10 * MILLISECOND, ..link() };
+        let (mut network, route) = one_link(config);
+        let arrived = run(&mut network, &vec![(0, route, 1500); 1000]);
+        assert!(arrived.is_sorted_by_key(|d| d.payload));
+
+        let (mut network, _) =
+            four_packets(LinkConfig { reorder, delay: 20 * MILLISECOND, ..link() });
+        assert_eq!(arrivals(&mut network, MILLISECOND + 1), []);
+        network.set_delay(MILLISECOND + 1, LINK, 0).unwrap();
+        let added = if share == 1.0 { 5 } else { 0 };
+        assert_eq!(milliseconds(&mut network), [21, 22, 22, 22].map(|time| time + added));
+    }
+}
+
 /// Overhead 100 us, no contention, 1500 bytes in 120 us.
 fn wifi() -> LinkConfig {
     let wifi = Wifi { packets: 8, time: MILLISECOND, overhead: 100 * US, contention: 0 };
