@@ -121,11 +121,10 @@ impl Queue {
         }
     }
 
-    /// Takes a packet that is beyond the limit.
-    pub fn shed(&mut self, limit: Limit) -> Option<Waiting> {
-        match self {
-            Queue::Line(..) => None,
-            Queue::Fair(fair) => fair.shed(limit),
+    /// Drops what is beyond the limit after a packet was let in; appends the keys to `lost`.
+    pub fn shed(&mut self, limit: Limit, lost: &mut Vec<u32>) {
+        if let Queue::Fair(fair) = self {
+            fair.shed(limit, lost);
         }
     }
 

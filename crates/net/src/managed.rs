@@ -124,10 +124,9 @@ impl Managed {
         }
         self.queue.push(Waiting { packet, entered: now });
         self.catch_up(core, now);
-        while let Some(waiting) = self.queue.shed(core.limit) {
-            core.counters.dropped_queue += 1;
-            self.lost.push(waiting.packet.key);
-        }
+        let lost = self.lost.len();
+        self.queue.shed(core.limit, &mut self.lost);
+        core.counters.dropped_queue += (self.lost.len() - lost) as u64;
         true
     }
 

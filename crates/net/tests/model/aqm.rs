@@ -298,20 +298,28 @@ fn fq_codel_shares_equally_and_lets_the_sparse_pass() {
     assert!(fair[3].1 < 5 * MILLISECOND, "{}", fair[3].1);
 }
 
-/// A full queue takes from the fattest flow, also when another's packet is one too many.
+/// A full queue takes from the fattest flow, also when another's packet is one too many: half of
+/// its bytes from the head, but not more than 64 packets (RFC 8290, section 4.1).
 #[test]
-fn fq_codel_drops_from_the_fattest() {
-    let config = link(Discipline::FqCoDel(FqCoDel::default()));
-    let (mut network, route) = one_link(LinkConfig { limit: Limit::Packets(10), ..config });
-    for number in 0..12 {
-        network.enqueue(0, route, Header { flow: 1, ..sized(1500) }, number);
+fn fq_codel_drops_half_of_the_fattest() {
+    for (limit, dropped) in [(10, 5), (11, 6), (1000, 64)] {
+        let config = link(Discipline::FqCoDel(FqCoDel::default()));
+        let (mut network, route) = one_link(LinkConfig { limit: Limit::Packets(limit), ..config });
+        let limit = limit as usize;
+        // Number 0 is in transmission, the others fill the queue.
+        for number in 0..=limit {
+            network.enqueue(0, route, Header { flow: 1, ..sized(1500) }, number);
+        }
+        assert_eq!(network.counters(LINK).dropped_queue, 0);
+        network.enqueue(0, route, Header { flow: 2, ..sized(100) }, limit + 1);
+        assert_eq!(network.queue_packets(LINK, 0), limit + 1 - dropped);
+        assert_eq!(network.counters(LINK).dropped_queue, dropped as u64);
+        let arrived: Vec<_> =
+            std::iter::from_fn(|| network.advance(Nanos::MAX)).map(|d| d.payload).collect();
+        // The head of flow 1 had its turn for what its quantum lacked; then the new flow comes.
+        let head = dropped + 1;
+        assert_eq!(arrived[..4], [0, head, limit + 1, head + 1]);
     }
-    network.enqueue(0, route, Header { flow: 2, ..sized(1500) }, 100);
-    assert_eq!((network.queue_packets(LINK, 0), network.counters(LINK).dropped_queue), (10, 2));
-    let arrived: Vec<_> =
-        std::iter::from_fn(|| network.advance(SECOND)).map(|d| d.payload).collect();
-    // Number 0 was in transmission; 1 and 2 were at the head. The new flow comes first.
-    assert_eq!(arrived, [0, 3, 100, 4, 5, 6, 7, 8, 9, 10, 11]);
 }
 
 /// Poisson packets at 1.2 times the rate, deaf, for a minute: the share to be dropped is 1/6.
