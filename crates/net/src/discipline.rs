@@ -85,11 +85,17 @@ impl Queue {
         }
     }
 
-    /// Judges a packet that enters. `arrival` is asked for only where it matters.
-    pub fn judge(&mut self, arrival: impl FnOnce(&Line) -> Arrival) -> Verdict {
+    /// Judges a packet that enters. `arrival`, and how long it would `wait`, are asked for only
+    /// where they matter: on a trace the latter looks at every opportunity until then.
+    pub fn judge(
+        &mut self,
+        mtu: u32,
+        arrival: impl FnOnce(&Line) -> Arrival,
+        wait: impl FnOnce(&Line) -> Nanos,
+    ) -> Verdict {
         match self {
-            Queue::Line(line, Manager::Red(red)) => red.judge(&arrival(line)),
-            Queue::Line(line, Manager::Pie(pie)) => pie.judge(line.bytes(), arrival(line).mtu),
+            Queue::Line(line, Manager::Red(red)) => red.judge(&arrival(line), || wait(line)),
+            Queue::Line(line, Manager::Pie(pie)) => pie.judge(line.bytes(), mtu),
             _ => Verdict::Pass,
         }
     }

@@ -11,7 +11,7 @@
 use crate::aqm::red::Arrival;
 use crate::aqm::{Signals, Verdict};
 use crate::discipline::{Manager, Queue};
-use crate::line::Waiting;
+use crate::line::{Line, Waiting};
 use crate::link::Core;
 use crate::packet::Packet;
 use crate::policer::Bucket;
@@ -118,7 +118,7 @@ impl Managed {
         }
         if self.queue.len() == 0 {
             self.ready = now.max(self.free_from);
-            if core.server.busy_until() <= now {
+            if self.busy_until(core) <= now {
                 self.queue.rest();
             }
         }
@@ -133,19 +133,20 @@ impl Managed {
     /// Asks the discipline about a packet that enters, and marks it. False if it must be dropped.
     fn judge(&mut self, core: &mut Core, now: Nanos, packet: &mut Packet) -> bool {
         let (ready, free_from) = (self.ready, self.free_from);
-        let verdict = self.queue.judge(|line| {
+        let arrival = |line: &Line| Arrival {
+            now,
+            size: packet.size,
+            mtu: core.mtu,
+            rate: core.server.mean_rate(),
+            busy_until: core.server.busy_until().max(free_from),
+            packets: line.len(),
+            bytes: line.bytes(),
+        };
+        let wait = |line: &Line| {
             let since = if line.len() == 0 { now.max(free_from) } else { ready };
-            Arrival {
-                now,
-                size: packet.size,
-                mtu: core.mtu,
-                rate: core.server.mean_rate(),
-                busy_until: core.server.busy_until(),
-                packets: line.len(),
-                bytes: line.bytes(),
-                wait: core.server.start_behind(since, line.bytes()).saturating_sub(now),
-            }
-        });
+            core.server.start_behind(since, line.bytes()).saturating_sub(now)
+        };
+        let verdict = self.queue.judge(core.mtu, arrival, wait);
         match verdict {
             Verdict::Pass => true,
             Verdict::Drop => false,
@@ -154,6 +155,11 @@ impl Managed {
                 Signals { ecn: self.ecn, counters, lost: &mut self.lost }.mark(packet)
             }
         }
+    }
+
+    /// The end of the last transmission, or some time past.
+    fn busy_until(&self, core: &Core) -> Nanos {
+        core.server.busy_until().max(self.free_from)
     }
 
     /// Starts all transmissions due by `now`.
@@ -289,7 +295,7 @@ impl Managed {
     /// The link has this rate from `now` on. What is in transmission ends as it began.
     pub fn set_rate(&mut self, core: &mut Core, now: Nanos, rate: &Rate) {
         self.catch_up(core, now);
-        self.free_from = self.free_from.max(core.server.busy_until());
+        self.free_from = self.busy_until(core);
         self.ready = self.ready.max(now).max(self.free_from);
         core.server = Server::new(rate);
         self.catch_up(core, now);

@@ -106,10 +106,9 @@ pub(crate) struct Arrival {
     pub rate: f64,
     /// End of the last transmission.
     pub busy_until: Nanos,
-    /// Packets, bytes and time that wait.
+    /// Packets and bytes that wait.
     pub packets: usize,
     pub bytes: u64,
-    pub wait: Nanos,
 }
 
 /// RED's state on one link.
@@ -128,9 +127,9 @@ impl State {
         State { config, average: 0.0, count: 0.0, last_arrival: 0, rng }
     }
 
-    /// Judges a packet that enters.
-    pub fn judge(&mut self, arrival: &Arrival) -> Verdict {
-        self.measure(arrival);
+    /// Judges a packet that enters and would `wait` so long.
+    pub fn judge(&mut self, arrival: &Arrival, wait: impl FnOnce() -> Nanos) -> Verdict {
+        self.measure(arrival, wait);
         let (min, max) = (level(self.config.min), level(self.config.max));
         let max_p = self.config.max_p;
         if self.average < min {
@@ -162,7 +161,7 @@ impl State {
         }
     }
 
-    fn measure(&mut self, arrival: &Arrival) {
+    fn measure(&mut self, arrival: &Arrival, wait: impl FnOnce() -> Nanos) {
         let mtus_per_ns = arrival.rate / (8.0 * f64::from(arrival.mtu) * SECOND as f64);
         let weight = match self.config.weight {
             Weight::Fixed(weight) => weight,
@@ -170,7 +169,7 @@ impl State {
         };
         let queue = match self.config.min {
             Limit::Bytes(_) => arrival.bytes as f64,
-            Limit::Time(_) => arrival.wait as f64,
+            Limit::Time(_) => wait() as f64,
             _ => arrival.packets as f64,
         };
         // Small packets that a busy link could have sent since it is idle. A drop ends no idle

@@ -145,6 +145,29 @@ fn red_forgets_while_the_link_is_idle() {
     }
 }
 
+/// A link that is busy with what it sends at its former rate is not idle, however fast it is now.
+#[test]
+fn red_does_not_forget_in_a_transmission_that_a_new_rate_outlives() {
+    let red = Red {
+        min: Limit::Packets(3),
+        max: Limit::Packets(4),
+        weight: Weight::Fixed(0.1),
+        gentle: false,
+        ..Red::default()
+    };
+    let (mut network, route) = one_link(link(Discipline::Red(red)));
+    (0..1000).for_each(|_| network.enqueue(0, route, sized(1500), ()));
+    let queue = network.queue_packets(LINK, 0);
+    assert!(queue > 5, "{queue}");
+    // One packet is in transmission for a millisecond; the others are gone.
+    network.set_up(0, LINK, false);
+    network.set_up(0, LINK, true);
+    network.set_rate(0, LINK, Rate::Constant(12_000_000_000)).unwrap();
+    let before = network.counters(LINK).dropped_aqm;
+    network.enqueue(MILLISECOND - 1, route, sized(1500), ());
+    assert_eq!(network.counters(LINK).dropped_aqm, before + 1);
+}
+
 /// Time constant 100 ms at 1000 packets/s: w = 1 - exp(-1/100). After 100 packets the average of a
 /// queue that stays at 10 is 6.3.
 #[test]
