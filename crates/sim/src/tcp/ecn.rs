@@ -37,6 +37,11 @@ impl EcnSender {
     pub fn reduced(&mut self) {
         self.cwr = true;
     }
+
+    /// The reduction was undone: nobody is to hear of it. Linux: tcp_ecn_withdraw_cwr().
+    pub fn withdraw(&mut self) {
+        self.cwr = false;
+    }
 }
 
 /// The receiver's part.
@@ -47,15 +52,14 @@ pub(crate) struct EcnReceiver {
 }
 
 impl EcnReceiver {
-    /// A segment arrived, marked if `ce`. True if the sender should hear of it soon: the first mark,
-    /// or its window may be so small now that each acknowledgement counts.
+    /// A segment arrived, marked if `ce`. True if it is the first mark.
     pub fn on_segment(&mut self, cwr: bool, ce: bool) -> bool {
         if cwr {
             self.echo = false;
         }
         let first = ce && !self.echo;
         self.echo |= ce;
-        first || cwr
+        first
     }
 }
 
@@ -110,7 +114,7 @@ mod tests {
         let echoes = [(false, false), (false, true), (false, true), (false, false), (true, false)]
             .map(|(cwr, ce)| (receiver.on_segment(cwr, ce), receiver.echo));
         let quick = echoes.map(|(quick, _)| quick);
-        assert_eq!(quick, [false, true, false, false, true]);
+        assert_eq!(quick, [false, true, false, false, false]);
         assert_eq!(echoes.map(|(_, echo)| echo), [false, true, true, true, false]);
         // The segment that tells of the reduction is itself marked: that is another.
         receiver.on_segment(true, true);

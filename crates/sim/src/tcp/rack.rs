@@ -246,6 +246,18 @@ mod tests {
         assert_eq!(bench.board.packets_out(), 0);
     }
 
+    /// While a mark is answered a probe may be due though the last segment was SACKed: it is not
+    /// outstanding for that, and not lost if something sent later arrives.
+    #[test]
+    fn a_probe_of_a_sacked_segment_is_not_outstanding() {
+        let mut bench = Bench::send(3);
+        assert_eq!(bench.ack(0, 2, 3, RTT + 2 * MS), (0, Some(24 * MS)));
+        assert_eq!(bench.board.resend_last(2 * RTT).seq, 2 * MSS);
+        bench.board.check();
+        bench.board.send_new(3 * MSS, MSS as u32, 3 * RTT);
+        assert_eq!(bench.ack(0, 3, 4, 4 * RTT), (2, None));
+    }
+
     /// Section 6.2, step 4: each round trip with a needless retransmission adds a quarter of the
     /// smallest RTT, up to the smoothed one; 16 recoveries without end that.
     #[test]

@@ -10,8 +10,7 @@ use crate::mptcp::reassembly::Reassembly;
 use crate::packet::{Ack, MAX_SACK_BLOCKS, Segment};
 use crate::ranges::Ranges;
 
-/// Acknowledgements sent at once when a mark or the news of a reduction arrives: Linux's
-/// tcp_ecn_check_ce().
+/// Acknowledgements sent at once when the first mark arrives: Linux's tcp_ecn_check_ce().
 const ECN_QUICK_ACKS: u32 = 2;
 
 /// The receiver of one subflow.
@@ -92,7 +91,9 @@ impl Receiver {
             data.insert(dsn, len);
         }
         if self.out_of_order.is_empty() {
-            return self.delack.on_segment(len, self.next - self.acked, now);
+            // The window of a sender that has just reduced it may be so small that it waits for this
+            // acknowledgement (Linux: tcp_ecn_accept_cwr()).
+            return self.delack.on_segment(len, self.next - self.acked, now) || cwr;
         }
         self.delack.on_data(now);
         self.fill(multipath, now, data);
@@ -239,6 +240,25 @@ mod tests {
         assert_eq!(blocks(&ack(4)), [(4, 5), (4, 6), (7, 8)]);
         assert_eq!(blocks(&ack(0)), [(0, 1), (4, 6), (7, 8)]);
         assert_eq!(blocks(&ack(8)), [(7, 9), (4, 6)]);
+    }
+
+    /// Past the quick acknowledgements every second segment is acknowledged. The first mark brings
+    /// two at once, the news of the reduction one.
+    #[test]
+    fn marks_and_the_news_of_a_reduction_are_acknowledged_at_once() {
+        let mut receiver = Receiver::default();
+        let mut data = Reassembly::new(1 << 20);
+        let mut acked = |number: u64, ce, cwr| {
+            let seq = number * u64::from(MSS);
+            let segment = Segment { seq, dsn: seq, len: MSS, cwr, ..Segment::default() };
+            let due = receiver.on_segment(&segment, ce, 0, false, &mut data);
+            due && receiver.acknowledge(&mut data).ack > 0
+        };
+        (0..16).for_each(|number| assert!(acked(number, false, false)));
+        let marked = [16, 17, 18, 19].map(|number| acked(number, number == 16, false));
+        assert_eq!(marked, [true, true, false, true]);
+        let told = [20, 21, 22].map(|number| acked(number, false, number == 20));
+        assert_eq!(told, [true, false, true]);
     }
 
     /// RFC 7323, section 4.3: TS.Recent never goes back.

@@ -240,6 +240,10 @@ impl Sender {
         let new = matches!(self.phase, Phase::Open | Phase::Disorder);
         let again = self.timeouts_in_row > 0;
         self.timeouts_in_row += 1;
+        if self.is_reducing() && self.board.una() >= self.high_seq {
+            // The window that was reduced for a mark has arrived: this is another event.
+            self.tell(law, EventKind::Recovered, State::Active, wire.now, Event::default());
+        }
         self.untold_lost += self.board.mark_timeout(&self.rack, wire.now);
         if new || self.board.una() >= self.high_seq || (self.phase == Phase::Loss && !again) {
             self.begin_undo();

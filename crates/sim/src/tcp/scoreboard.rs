@@ -239,9 +239,12 @@ impl Scoreboard {
     /// The last segment leaves again, though it does not count as lost.
     pub fn resend_last(&mut self, now: Nanos) -> Resend {
         let index = self.segments.len() - 1;
-        let number = self.number(index);
-        self.unlink(number);
-        self.link(number);
+        // One that was SACKed is not outstanding (while a mark is answered there may be gaps).
+        if self.segments[index].flags & SACKED == 0 {
+            let number = self.number(index);
+            self.unlink(number);
+            self.link(number);
+        }
         let stamp = self.rate.sent(now, self.in_flight(), false);
         let segment = &mut self.segments[index];
         segment.flags |= EVER_RETRANS;

@@ -403,6 +403,23 @@ fn a_loss_after_a_mark_reduces_no_further() {
     assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (5, 5));
 }
 
+/// After a mark, and before anything sent later has arrived, the connection sets the path aside:
+/// the law still holds the window after the reduction, and it ends there.
+#[test]
+fn a_path_set_aside_during_a_reduction_is_reduced_in_full() {
+    let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
+    bench.now += 2 * RTT;
+    let told = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    bench.push();
+    assert!(bench.sender.cwnd() > 5, "on its way down");
+    bench.act(|sender, wire, law| sender.stand(State::Backup, wire.now, law));
+    assert_eq!(bench.law.path(0).cwnd, 5);
+    bench.ack(10, 0, 0);
+    bench.ack(11, 0, 0);
+    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (5, 5));
+}
+
 /// Paced at twice the 11 kB that are out per 100 ms, a packet takes 4.5 ms; the first after an idle
 /// time half of that. The window lets one leave: the next acknowledgement finds the burst over, though it
 /// might have had two packets, and what it lets leave waits for its time.

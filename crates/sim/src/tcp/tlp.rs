@@ -106,6 +106,7 @@ impl Sender {
             if self.is_reducing() {
                 return;
             }
+            self.ecn.reduced();
             self.tell(law, EventKind::Recovery, State::Active, now, Event::default());
             let out = self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);

@@ -43,6 +43,11 @@ impl Undo {
         }
     }
 
+    /// May what was reduced be given back?
+    pub fn is_possible(&self) -> bool {
+        self.marker != NONE
+    }
+
     /// There is nothing to undo, or there must not be.
     pub fn forget(&mut self) {
         self.marker = NONE;
@@ -104,14 +109,19 @@ impl Sender {
         self.undo.all_needless() || self.undo.was_late(echo)
     }
 
-    /// The reduction was for nothing: the window is as before. What counts as lost is in the
-    /// network after all if it was `late`. Linux's tcp_undo_cwnd_reduction().
+    /// The reduction was for nothing: the window is as before, unless a mark asked for a reduction
+    /// as well. What counts as lost is in the network after all if it was `late`. Linux's
+    /// tcp_undo_cwnd_reduction().
     pub(super) fn undo_reduction(&mut self, late: bool, now: Nanos, law: &mut Conn) {
         if late {
             self.board.unmark_lost();
         }
-        self.undo.forget();
         self.rack.look_again();
+        if !self.undo.is_possible() {
+            return;
+        }
+        self.undo.forget();
+        self.ecn.withdraw();
         self.counters.undos += 1;
         let out = self.tell(law, EventKind::Undo, State::Active, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);

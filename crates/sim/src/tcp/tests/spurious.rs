@@ -1,6 +1,7 @@
 //! Reductions that were for nothing, and those that were not.
 
 use super::*;
+use crate::tcp::ecn::EcnSender;
 
 impl Bench {
     /// An acknowledgement with these SACK blocks that echoes `echo`; returns how many packets leave.
@@ -157,6 +158,18 @@ fn a_loss_that_a_probe_repaired_halves_the_window() {
     assert_eq!(bench.sender.ssthresh(), cwnd / 2);
 }
 
+/// That reduction is one as any other: the receiver hears of it (RFC 3168, section 6.1.2).
+#[test]
+fn the_receiver_hears_of_a_loss_that_a_probe_repaired() {
+    let mut bench = probed();
+    bench.sender.ecn = EcnSender::new(true);
+    bench.push();
+    bench.now += RTT;
+    let told = Ack { ack: 11 * u64::from(MSS), echo: bench.now - RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    assert!(tells_of_a_reduction(&mut bench));
+}
+
 /// Both the last packet and the probe arrived.
 #[test]
 fn a_needless_probe_costs_no_window() {
@@ -166,6 +179,60 @@ fn a_needless_probe_costs_no_window() {
     bench.hear(10, bench.now - RTT, &[(9, 10)]);
     bench.hear(11, bench.now - RTT, &[]);
     assert_eq!(bench.sender.ssthresh(), NEVER_REDUCED);
+}
+
+/// Ten packets are out and a mark halves the window. Returns what can be sent with ECN.
+fn marked() -> Bench {
+    let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
+    bench.now += RTT;
+    let told = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    bench.push();
+    assert_eq!(bench.sender.ssthresh(), 5);
+    bench
+}
+
+/// Does the next new segment tell of a reduction?
+fn tells_of_a_reduction(bench: &mut Bench) -> bool {
+    let mut segment = crate::packet::Segment::default();
+    bench.sender.ecn.label(&mut segment, true);
+    segment.cwr
+}
+
+/// A timeout after a mark is spurious, but the mark was not: nothing counts as lost, and the window
+/// stays reduced (RFC 3168, section 6.1.2; Linux: prior_ssthresh is 0).
+#[test]
+fn a_mark_is_not_undone_with_a_timeout() {
+    let mut bench = marked();
+    bench.timeout();
+    bench.hear(3, RTT, &[]);
+    assert_eq!((bench.sender.board.lost_out(), bench.sender.counters.undos), (0, 0));
+    assert_eq!(bench.sender.ssthresh(), 5);
+    assert!(bench.sender.cwnd() <= 5);
+}
+
+/// All that was out at a mark arrives, and then everything else is lost: that is another event.
+#[test]
+fn a_timeout_in_the_window_after_a_mark_reduces_again() {
+    let mut bench = marked();
+    let high = bench.sender.high_seq;
+    assert!(high < bench.next, "something left since");
+    bench.now += RTT;
+    bench.ack(high / u64::from(MSS), 0, 0);
+    assert_eq!(bench.sender.ssthresh(), 5);
+    bench.timeout();
+    assert_eq!(bench.sender.ssthresh(), 2);
+}
+
+/// A window that was given back was not reduced, so nobody is to hear of it.
+#[test]
+fn an_undone_reduction_is_not_told() {
+    let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
+    bench.timeout();
+    let told = Ack { ack: MSS.into(), echo: RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    assert_eq!(bench.sender.counters.undos, 1);
+    assert!(!tells_of_a_reduction(&mut bench));
 }
 
 /// Two SYNs are lost: the network is in trouble, and the first window is one packet; but not if
