@@ -238,14 +238,20 @@ impl Sim {
             recorder: self.recorder.as_deref_mut(),
         };
         let result = act(connection, &mut wire);
-        for (path, armed) in self.armed[flow as usize][..connection.paths()].iter_mut().enumerate()
-        {
+        let armed = &mut self.armed[flow as usize];
+        for path in connection.take_touched() {
             let deadline = connection.deadline(path);
-            if deadline < *armed {
-                *armed = deadline;
+            if deadline < armed[path] {
+                armed[path] = deadline;
                 self.timers.set(deadline, Target::Subflow(flow, path as u8));
             }
         }
+        let own = connection.own_deadline();
+        if own < armed[0] {
+            armed[0] = own;
+            self.timers.set(own, Target::Subflow(flow, 0));
+        }
+        debug_assert!((0..connection.paths()).all(|path| armed[path] <= connection.deadline(path)));
         result
     }
 

@@ -47,7 +47,14 @@ pub(crate) struct Connection {
     pub(super) probes: u32,
     /// Retransmission timer of the connection.
     pub(super) rtx_at: Nanos,
+    /// The subflows whose timers may have changed, as bits: all of them, unless it is known that
+    /// they are fewer. To look at the timers of all after each packet would take a cache miss for
+    /// each.
+    pub(super) touched: u8,
 }
+
+/// All subflows, as bits.
+pub(super) const ALL: u8 = u8::MAX;
 
 impl Connection {
     pub fn new(
@@ -80,6 +87,7 @@ impl Connection {
             probe_at: NEVER,
             probes: 0,
             rtx_at: NEVER,
+            touched: ALL,
         }
     }
 
@@ -107,6 +115,9 @@ impl Connection {
         if self.subflows[path].generation != packet.generation {
             // Of a subflow that is gone: the answer would be a reset.
             return;
+        }
+        if matches!(packet.body, Body::Data(_) | Body::Ack(_)) {
+            self.touched = 1 << path;
         }
         match &packet.body {
             Body::Data(segment) => {
@@ -184,7 +195,18 @@ impl Connection {
     pub fn deadline(&self, path: usize) -> Nanos {
         let Subflow { sender, receiver, .. } = &self.subflows[path];
         let own = sender.deadline().min(receiver.delack.deadline());
-        if path == 0 { own.min(self.probe_at).min(self.rtx_at) } else { own }
+        if path == 0 { own.min(self.own_deadline()) } else { own }
+    }
+
+    /// When the timers of the connection itself next want attention.
+    pub fn own_deadline(&self) -> Nanos {
+        self.probe_at.min(self.rtx_at)
+    }
+
+    /// The subflows whose timers may have changed since the last call.
+    pub fn take_touched(&mut self) -> impl Iterator<Item = usize> + use<> {
+        let touched = std::mem::replace(&mut self.touched, ALL);
+        (0..self.subflows.len()).filter(move |path| touched & (1 << path) != 0)
     }
 
     /// Lets expire what is due on a subflow.

@@ -3,7 +3,7 @@
 use narrows_laws::{Advice, MAX_PATHS, State};
 use narrows_net::Nanos;
 
-use super::connection::Connection;
+use super::connection::{ALL, Connection};
 use super::scheduler::Lane;
 use super::subflow::{PathSetup, Subflow};
 use crate::packet::Wire;
@@ -12,6 +12,7 @@ impl Connection {
     /// Opens what may be opened now: the first path, and the others when the connection is fully
     /// established (Linux: mptcp_pm_fully_established()).
     pub(super) fn open_subflows(&mut self, wire: &mut Wire) {
+        self.touched = ALL;
         let waits = |subflow: &Subflow| subflow.present && subflow.sender.is_closed();
         if self.established.is_some() {
             if self.fully_established && self.multipath {
@@ -66,6 +67,7 @@ impl Connection {
     /// Something changed in what may carry data: finds the subflows that the scheduler may use,
     /// and tells the law how the others stand.
     pub(super) fn update_usable(&mut self, now: Nanos) {
+        self.touched = ALL;
         let (mut regular, mut backup) = (0, 0);
         for (path, _) in self.subflows.iter().enumerate().filter(|(_, s)| s.is_active()) {
             let kind = if self.is_backup(path) { &mut backup } else { &mut regular };

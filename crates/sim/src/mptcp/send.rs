@@ -63,6 +63,7 @@ impl Connection {
         let unsent = subflow.queued() + self.stream.written_from(next);
         subflow.sender.note_window_use(unsent, now);
         self.lanes[path] = subflow.lane(self.scheduler);
+        self.touched |= 1 << path;
     }
 
     /// Hands a burst to the subflow of the scheduler's choice, as Linux's __mptcp_push_pending().
