@@ -18,6 +18,11 @@ use narrows_lab::Error;
 
 use args::{Args, Command};
 
+/// It asks the system for huge pages: the state of a large network is spread over so much memory that
+/// finding the pages takes as long as loading from them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,

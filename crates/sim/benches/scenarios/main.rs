@@ -17,6 +17,10 @@ use std::time::Instant;
 use narrows_net::{LinkConfig, LinkId, Nanos};
 use narrows_sim::{ConnId, Sim};
 
+/// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A simulation ready to run.
 struct Built {
     sim: Sim,
