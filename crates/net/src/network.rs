@@ -73,8 +73,9 @@ pub struct Network<P> {
 }
 
 impl<P> Network<P> {
-    /// So many links stay in the near caches by themselves.
-    const NEAR: usize = 256;
+    /// So many links stay in the near caches by themselves: to look ahead would cost more than it
+    /// gains.
+    const NEAR: usize = 512;
 
     /// An empty network. All its randomness comes from the seed; each link has streams of its own
     /// (see [`crate::rng::LINK_STREAMS`]).

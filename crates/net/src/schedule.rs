@@ -135,9 +135,15 @@ impl Schedule {
             self.wait(time, link);
             return;
         }
+        // From the end: few are earlier, and those move up.
         let key = key(time, link);
-        let place = self.near.partition_point(|&other| other > key);
-        self.near.insert(place, key);
+        let mut place = self.near.len();
+        self.near.push(key);
+        while place > 0 && self.near[place - 1] < key {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = key;
         if self.near.len() > CROWDED {
             self.spread();
         }
