@@ -43,6 +43,8 @@ pub struct Captured {
     pub generation: u8,
     /// It has options of MPTCP. A middlebox may take them on the way; captures show them as sent.
     pub multipath: bool,
+    /// It is of a subflow that joined, not of the one that opened its connection.
+    pub joins: bool,
     /// It travels from the flow's sender to its receiver, not back.
     pub forward: bool,
     /// Bytes on the wire, IPv4 header included.
@@ -64,13 +66,6 @@ pub struct Captured {
 /// Which end of which subflow of which flow sends: place, generation, forward.
 type End = (Flow, u8, u8, bool);
 
-impl Captured {
-    /// It is of a subflow that joined, not of a connection's first.
-    pub fn joins(&self) -> bool {
-        self.path > 0 || self.generation > 0
-    }
-}
-
 /// What a packet's headers tell that the packet of the simulator does not.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
@@ -78,6 +73,7 @@ struct Stamp {
     echo: Option<Nanos>,
     ecn: Ecn,
     multipath: bool,
+    joins: bool,
 }
 
 /// A host's memory of one subflow.
@@ -107,8 +103,15 @@ impl Recorder {
         self.points.push(point);
     }
 
-    /// A host sends a packet; gives it its identification.
-    pub fn on_send(&mut self, now: Nanos, header: Header, multipath: bool, packet: &mut Packet) {
+    /// A host sends a packet, of MPTCP or not, of a subflow that joins or not; gives it its
+    /// identification.
+    pub fn on_send(
+        &mut self,
+        now: Nanos,
+        header: Header,
+        (multipath, joins): (bool, bool),
+        packet: &mut Packet,
+    ) {
         let (flow, forward) = (packet.flow(), packet.body.is_forward());
         let end = self.ends.entry(end(packet, forward)).or_default();
         packet.id = end.next_id;
@@ -119,7 +122,7 @@ impl Recorder {
             Body::SynAck { echo, .. } => Some(echo),
             _ => end.recent,
         };
-        let stamp = Stamp { sent: now, echo, ecn: header.ecn, multipath };
+        let stamp = Stamp { sent: now, echo, ecn: header.ecn, multipath, joins };
         match end.stamps.get_mut(usize::from(packet.id)) {
             Some(old) => *old = stamp,
             None => end.stamps.push(stamp),
@@ -154,7 +157,7 @@ impl Recorder {
         if !self.points.contains(&point) {
             return;
         }
-        let Some(Stamp { sent, echo, ecn, multipath }) = self.stamp(packet) else { return };
+        let Some(Stamp { sent, echo, ecn, multipath, joins }) = self.stamp(packet) else { return };
         self.captured.push(Captured {
             time,
             point,
@@ -162,6 +165,7 @@ impl Recorder {
             path: packet.path.into(),
             generation: packet.generation,
             multipath,
+            joins,
             forward: packet.body.is_forward(),
             size,
             ecn: if ce { Ecn::Ce } else { ecn },

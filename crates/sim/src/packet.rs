@@ -168,6 +168,8 @@ pub(crate) struct Wire<'a> {
     pub multipath: bool,
     /// Generation of each path, a byte each.
     pub generations: u64,
+    /// Path and generation of the subflow that opened the connection; the others join.
+    pub first: (u8, u8),
     pub network: &'a mut Network<Packet>,
     pub recorder: Option<&'a mut Recorder>,
 }
@@ -176,8 +178,8 @@ impl Wire<'_> {
     /// Sends a packet.
     pub fn send(&mut self, route: RouteId, path: usize, body: Body) {
         let generation = self.generations.to_le_bytes()[path];
-        // Only the first path of all does not join.
-        let size = body.size(self.multipath, path > 0 || generation > 0);
+        let joins = self.first != (path as u8, generation);
+        let size = body.size(self.multipath, joins);
         // Eight paths and a bit: connections and UDP flows are numbered apart.
         let udp = u32::from(matches!(body, Body::Udp { .. }));
         let ecn = if matches!(body, Body::Data(Segment { ect: true, .. })) {
@@ -188,7 +190,8 @@ impl Wire<'_> {
         let header = Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn };
         let mut packet = Packet { flow: self.flow, path: path as u8, generation, id: 0, body };
         if let Some(recorder) = &mut self.recorder {
-            recorder.on_send(self.now, header, self.multipath, &mut packet);
+            let kind = (self.multipath, joins);
+            recorder.on_send(self.now, header, kind, &mut packet);
         }
         self.network.enqueue(self.now, route, header, packet);
     }

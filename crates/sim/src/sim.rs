@@ -212,10 +212,15 @@ impl Sim {
                 self.timers.set(next, target);
             }
             Target::Udp(flow) => {
-                let network = &mut self.network;
-                let recorder = self.recorder.as_deref_mut();
-                let (now, multipath, generations) = (self.now, false, 0);
-                let mut wire = Wire { now, flow, multipath, generations, network, recorder };
+                let mut wire = Wire {
+                    now: self.now,
+                    flow,
+                    multipath: false,
+                    generations: 0,
+                    first: (0, 0),
+                    network: &mut self.network,
+                    recorder: self.recorder.as_deref_mut(),
+                };
                 let next = self.udp[flow as usize].on_source(&mut wire);
                 self.timers.set(next, target);
             }
@@ -234,6 +239,7 @@ impl Sim {
             flow,
             multipath: connection.is_multipath(),
             generations: connection.generations(),
+            first: connection.first(),
             network: &mut self.network,
             recorder: self.recorder.as_deref_mut(),
         };

@@ -159,6 +159,25 @@ fn a_connection_without_paths_goes_on_with_a_new_one() {
     assert!(completed(&mut sim, connection, bytes, 20 * S) < 10 * S);
 }
 
+/// The first path is lost before anything was answered: the second opens the connection, with the
+/// options of that, and is none that joins.
+#[test]
+fn the_second_path_opens_the_connection_if_the_first_is_lost_before() {
+    let mut sim = Sim::new(1);
+    let (first, _) = own_path(&mut sim, 10, 10 * MS, 40);
+    let (second, there) = own_path(&mut sim, 10, 10 * MS, 40);
+    let connection = sim.add_connection(file(3_000_000, vec![first.clone(), second]));
+    sim.run_until(5 * MS);
+    assert!(sim.remove_path(connection, 0));
+    sim.run_until(20 * MS);
+    // A SYN of 64 bytes with MP_CAPABLE; with MP_JOIN it would have 72.
+    let counters = sim.network().counters(there);
+    assert_eq!((counters.sent, counters.bytes_sent), (1, 64));
+    assert_eq!(sim.add_path(connection, &first), Some(0));
+    completed(&mut sim, connection, 3_000_000, 20 * S);
+    assert!(sim.connection(connection).paths.iter().all(|path| path.delivered_bytes > 0));
+}
+
 /// Eight paths are the most: the ninth has no place.
 #[test]
 fn a_connection_has_eight_paths_at_most() {

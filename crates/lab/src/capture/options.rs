@@ -75,7 +75,7 @@ pub fn sequence(isn: u32, byte: u64) -> u32 {
 }
 
 fn mptcp(options: &mut Vec<u8>, packet: &Captured, wiring: &Wiring, ports: &Ports) {
-    let joins = packet.joins();
+    let joins = packet.joins;
     match packet.body {
         Body::Syn { .. } | Body::SynAck { .. } | Body::Third if joins => {
             join(options, packet, wiring, ports);

@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     pub(super) usable: u8,
     /// Generation of each slot, a byte each.
     pub(super) generations: u64,
+    /// Path and generation of the subflow that opened it, or tries to.
+    pub(super) first: (u8, u8),
     pub(super) stream: Stream,
     data: Reassembly,
     /// The subflow that sent last.
@@ -75,6 +77,7 @@ impl Connection {
             lanes: vec![Lane::default(); if config.multipath { paths.len() } else { 0 }],
             usable: 0,
             generations: 0,
+            first: (0, 0),
             stream: Stream::new(config.send_buffer),
             data: Reassembly::new(config.recv_buffer),
             last: 0,
@@ -99,6 +102,11 @@ impl Connection {
     /// Generation of each path, a byte each.
     pub fn generations(&self) -> u64 {
         self.generations
+    }
+
+    /// Path and generation of the subflow that opened it, or tries to.
+    pub fn first(&self) -> (u8, u8) {
+        self.first
     }
 
     pub fn tcp(&self) -> TcpConfig {

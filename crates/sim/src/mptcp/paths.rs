@@ -21,8 +21,10 @@ impl Connection {
                 }
             }
         } else if !self.subflows.iter().any(|s| s.present && !s.sender.is_closed()) {
-            if let Some(first) = self.subflows.iter_mut().find(|s| waits(s)) {
-                first.sender.open(false, wire);
+            if let Some(path) = self.subflows.iter().position(waits) {
+                self.first = (path as u8, self.subflows[path].generation);
+                wire.first = self.first;
+                self.subflows[path].sender.open(false, wire);
             }
         }
     }
@@ -205,6 +207,7 @@ mod tests {
                 flow: 0,
                 multipath: true,
                 generations: self.connection.generations(),
+                first: self.connection.first(),
                 network: &mut self.network,
                 recorder: None,
             };

@@ -60,6 +60,7 @@ impl Bench {
             flow: 0,
             multipath: false,
             generations: 0,
+            first: (0, 0),
             network,
             recorder: None,
         };
