@@ -13,6 +13,10 @@ use crate::{MILLISECOND, Nanos, SECOND, rng};
 /// [`Wifi::overhead`] and all packets at the link's constant rate, which is that of the radio. All
 /// of them arrive when the aggregate ends, as receivers pass them on then.
 ///
+/// How long a packet would wait ([`crate::Network::queue_delay`], [`crate::Limit::Time`], RED's
+/// thresholds in time, PIE) is told by the rate alone, without overhead and contention; the counted
+/// queueing delays have all of it.
+///
 /// The default is 802.11n/ac, best effort, a channel without contenders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wifi {
