@@ -16,7 +16,8 @@ const MAX_MARK: f64 = 0.1;
 /// The basic algorithm of section 4 with its auto-tuning (4.2) and burst allowance (4.4). Of the
 /// optional parts of section 5 only ECN: up to p = 0.1 packets are marked where the link marks
 /// ([`crate::LinkConfig::ecn`]), above that dropped. The delay is that of a packet which would come
-/// at the moment of the update; the model knows it without an estimate of the rate.
+/// at the moment of the update; the model knows it without an estimate of the rate. The RFC's mean
+/// packet size, twice of which may always wait, is the MTU, as in Linux.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pie {
     /// `QDELAY_REF`, the delay aimed at; RFC 8033: 15 ms.
@@ -138,5 +139,122 @@ impl State {
             self.allowance = self.config.burst;
         }
         self.delay = delay;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: f64 = 0.001;
+
+    /// With this drop probability and this delay at the last update, no burst allowed.
+    fn state(p: f64, delay: f64) -> State {
+        let state = State::new(Pie::default(), rng::stream(1, 0));
+        State { p, delay, allowance: 0, ..state }
+    }
+
+    fn updated(p: f64, before: f64, delay: f64) -> State {
+        let mut state = state(p, before);
+        state.update(delay);
+        state
+    }
+
+    /// From 20 to 30 ms, the target being 15 ms: 0.125 * 15 ms + 1.25 * 10 ms, divided as in the
+    /// table of RFC 8033, section 4.2.
+    #[test]
+    fn the_step_is_smaller_where_p_is_small() {
+        let step = 0.125 * 0.015 + 1.25 * 0.010;
+        for (p, scale) in [
+            (0.0, 2048.0),
+            (0.000_000_9, 2048.0),
+            (0.000_001, 512.0),
+            (0.000_009, 512.0),
+            (0.000_01, 128.0),
+            (0.000_09, 128.0),
+            (0.000_1, 32.0),
+            (0.000_9, 32.0),
+            (0.001, 8.0),
+            (0.009, 8.0),
+            (0.01, 2.0),
+            (0.09, 2.0),
+            (0.1, 1.0),
+            (0.9, 1.0),
+        ] {
+            let change = updated(p, 20.0 * MS, 30.0 * MS).p - p;
+            assert!((change / (step / scale) - 1.0).abs() < 1e-6, "{change} at {p}");
+        }
+    }
+
+    #[test]
+    fn p_decays_without_a_queue_and_remains_a_probability() {
+        // 0.125 * -15 ms
+        let expected = (0.5 - 0.001_875) * 0.98;
+        assert!((updated(0.5, 0.0, 0.0).p - expected).abs() < 1e-12);
+        // One of the two delays is not 0.
+        assert!(updated(0.5, 1.0 * MS, 0.0).p > 0.495);
+        assert!(updated(0.5, 0.0, 1.0 * MS).p > 0.495);
+        assert_eq!(updated(0.000_000_5, 0.0, 0.0).p, 0.0);
+        assert_eq!(updated(0.99, 0.0, 1.0).p, 1.0);
+    }
+
+    /// RFC 8033, section 4.4.
+    #[test]
+    fn a_burst_is_allowed_again_after_congestion() {
+        let full = Pie::default().burst;
+        for (p, before, delay, allowance) in
+            [(0.0, 7.0, 7.0, full), (0.0, 7.0, 8.0, 0), (0.0, 8.0, 7.0, 0), (0.5, 7.0, 7.0, 0)]
+        {
+            let state = updated(p, before * MS, delay * MS);
+            assert_eq!(state.allowance, allowance, "{p} {before} {delay}");
+        }
+        // Else it runs out; the last update leaves nothing of a rest.
+        let mut state = state(0.5, 20.0 * MS);
+        state.allowance = 20 * MILLISECOND;
+        state.update(20.0 * MS);
+        assert_eq!(state.allowance, 5 * MILLISECOND);
+        state.update(20.0 * MS);
+        assert_eq!(state.allowance, 0);
+    }
+
+    /// RFC 8033, section 4.1 and, for the mark, 5.1.
+    #[test]
+    fn packets_pass_while_the_queue_is_short() {
+        // What may happen to a packet that comes upon so many bytes of MTUs of 1500.
+        let verdicts = |p: f64, delay: f64, bytes: u64| {
+            let mut state = state(p, delay * MS);
+            let mut seen = Vec::new();
+            for _ in 0..1000 {
+                let verdict = state.judge(bytes, 1500);
+                if !seen.contains(&verdict) && verdict != Verdict::Pass {
+                    seen.push(verdict);
+                }
+            }
+            seen
+        };
+        assert_eq!(verdicts(0.19, 7.0, 9000), []);
+        assert_eq!(verdicts(0.19, 8.0, 9000), [Verdict::Drop]);
+        assert_eq!(verdicts(0.21, 7.0, 9000), [Verdict::Drop]);
+        assert_eq!(verdicts(0.09, 8.0, 9000), [Verdict::Signal]);
+        assert_eq!(verdicts(0.1, 8.0, 9000), [Verdict::Drop]);
+        assert_eq!(verdicts(1.0, 20.0, 3000), []);
+        assert_eq!(verdicts(1.0, 20.0, 3001), [Verdict::Drop]);
+        let mut bursting = state(1.0, 20.0 * MS);
+        bursting.allowance = 1;
+        assert_eq!(bursting.judge(9000, 1500), Verdict::Pass);
+    }
+
+    /// Updates of an idle queue need not be made one by one.
+    #[test]
+    fn a_long_rest_ends_as_short_ones_do() {
+        let (mut once, mut often) = (state(0.3, 0.02), state(0.3, 0.02));
+        let idle = |_| 0;
+        once.catch_up(3600 * SECOND + 1, idle);
+        (0..=3600).for_each(|second| often.catch_up(second * SECOND + 1, idle));
+        assert_eq!((once.p, once.next_update), (0.0, often.next_update));
+        assert_eq!(once.next_update, 3600 * SECOND + 15 * MILLISECOND);
+        // Idle from the start, and an update due at the very moment.
+        once.catch_up(3600 * SECOND + 30 * MILLISECOND, idle);
+        assert_eq!(once.next_update, 3600 * SECOND + 45 * MILLISECOND);
     }
 }

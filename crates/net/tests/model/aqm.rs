@@ -409,6 +409,8 @@ fn marks_are_for_who_understands_them() {
     for discipline in [
         Discipline::Red(Red { max_p: 1.0, weight: Weight::Fixed(1.0), ..Red::default() }),
         Discipline::CoDel(CoDel::default()),
+        // Soon drops are due faster than packets come: but a packet is marked only once.
+        Discipline::CoDel(CoDel { target: 100_000, interval: 200_000 }),
         Discipline::FqCoDel(FqCoDel::default()),
         Discipline::Pie(Pie::default()),
     ] {
