@@ -143,6 +143,14 @@ fn negative_and_absurd_numbers_are_refused() {
     );
 }
 
+#[test]
+fn a_udp_packet_is_no_smaller_than_its_headers() {
+    let size = "{ uniform = [\"27 B\", \"1000 B\"] }";
+    let source = format!("{{ rate = {{ mean = \"10 packets/s\", size = {size} }} }}");
+    let flow = format!("[flows]\nb = {{ kind = \"udp\", routes = [\"way\"], source = {source} }}");
+    assert!(broken("[flows]", &flow).contains("flows.b.source: a udp packet has at least"));
+}
+
 /// Bursts that would take forever to draw, and a shape that is no shape.
 #[test]
 fn sources_that_never_come_to_a_packet_are_refused() {

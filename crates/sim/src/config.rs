@@ -220,6 +220,14 @@ pub enum SizeDist {
 }
 
 impl SizeDist {
+    /// The smallest that is drawn, bytes.
+    pub fn min(self) -> u32 {
+        match self {
+            SizeDist::Constant(bytes) => bytes,
+            SizeDist::Uniform { min, .. } | SizeDist::Exponential { min, .. } => min,
+        }
+    }
+
     /// The mean, bytes, of what is drawn: after the cut.
     pub fn mean(self) -> f64 {
         match self {

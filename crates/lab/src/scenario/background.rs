@@ -12,7 +12,7 @@ use narrows_sim::Source;
 
 use super::file::Background;
 use super::flow::path;
-use super::source::{MIN_PERIOD, check_shape, size_dist};
+use super::source::{MIN_PERIOD, check_shape, check_udp, size_dist};
 use super::{Fault, Flow, FlowKind, Link};
 
 /// The point of the k-th (from 0) of n flows on the way from `low` to `high`.
@@ -29,6 +29,7 @@ pub fn flows(
 ) -> Result<Vec<Flow>, Fault> {
     let fault = |field: &str, message: String| Fault::new(["background", field], message);
     let size = size_dist(&background.size).map_err(|message| fault("size", message))?;
+    check_udp(size).map_err(|message| fault("size", message))?;
     for (field, low, high) in [
         ("rtt", background.rtt[0].0 as f64, background.rtt[1].0 as f64),
         ("udp_rate", background.udp_rate[0].0, background.udp_rate[1].0),

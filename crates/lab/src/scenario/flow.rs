@@ -211,6 +211,9 @@ fn options(
         if flow.tcp.is_some() {
             return Err(fault("tcp", "udp has no options of tcp".into()));
         }
+        if let Source::Rate { size, .. } | Source::OnOff { size, .. } = resolved.source {
+            source::check_udp(size).map_err(|message| fault("source", message))?;
+        }
     }
     resolved.tcp = tcp::config(&flow.tcp, tcp)
         .map_err(|(field, message)| Fault::new(["flows", name, "tcp", field], message))?;

@@ -29,6 +29,18 @@ pub fn size_dist(size: &file::Size) -> Result<SizeDist, String> {
     })
 }
 
+/// A UDP packet's size is that on the wire: refuses one without room for the headers of IPv4 and UDP.
+pub fn check_udp(size: SizeDist) -> Result<(), String> {
+    const HEADERS: u32 = 28;
+    if size.min() < HEADERS {
+        return Err(format!(
+            "a udp packet has at least its headers' {HEADERS} B, found {} B",
+            size.min()
+        ));
+    }
+    Ok(())
+}
+
 /// Shortest mean burst or silence: less is not worth simulating packet by packet.
 pub const MIN_PERIOD: Nanos = MILLISECOND;
 
