@@ -388,7 +388,9 @@ NR_INLINE void nr_window_event(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u
 		p->skip = 0;
 		break;
 	case NR_TIMEOUT:
-		nr_reduce(law, c, i, p);
+		p->skip = 0;
+		if (!(ev->flags & NR_F_RETRANS)) /* again: RFC 5681, section 3.1, holds ssthresh */
+			nr_reduce(law, c, i, p);
 		if (law == NR_CUBIC)
 			nr_cubic_timeout(&p->cubic);
 		if (law == NR_CUBIC && start == NR_STANDARD) /* another path may be there now */

@@ -66,7 +66,7 @@ pub mod flag {
     pub const IN_RECOVERY: u32 = 1 << 2;
     /// The sample's packet was sent after the last round began.
     pub const ROUND_START: u32 = 1 << 3;
-    /// The sample's packet had been retransmitted.
+    /// The sample's packet had been sent again; with a timeout: by the timer.
     pub const RETRANS: u32 = 1 << 4;
     /// `owd_us` is valid.
     pub const OWD: u32 = 1 << 5;

@@ -131,6 +131,24 @@ fn one_reduction_for_each_loss_event() {
     }
 }
 
+/// RFC 5681, section 3.1: where the timer of a packet fires again ssthresh is held, though others have
+/// been delivered meanwhile. The next loss event reduces, and undo knows the first.
+#[test]
+fn a_packet_that_times_out_again_holds_ssthresh() {
+    for control in every_law() {
+        let mut host = Host::new(control);
+        host.avoiding_at(0, 100);
+        let reduced = host.tell(0, EventKind::Timeout).ssthresh;
+        host.ack(0, 2);
+        let again = Event { flags: flag::RETRANS, ..host.event(0, EventKind::Timeout) };
+        let again = host.send(0, &again);
+        assert_eq!((again.cwnd, again.ssthresh), (1, reduced), "{control}");
+        assert_eq!(host.clone().tell(0, EventKind::Undo).cwnd, 100, "{control}");
+        host.ack(0, 9);
+        assert!(host.tell(0, EventKind::Timeout).ssthresh < reduced, "{control}");
+    }
+}
+
 #[test]
 fn recovery_ends_at_the_reduced_window() {
     let mut host = Host::new(Control::RENO);

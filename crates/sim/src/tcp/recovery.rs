@@ -1,7 +1,7 @@
 //! Loss recovery of a subflow: when it begins and ends, as Linux's tcp_fastretrans_alert(), and
 //! its timers.
 
-use narrows_laws::{Conn, Event, EventKind, State};
+use narrows_laws::{Conn, Event, EventKind, State, flag};
 use narrows_net::Nanos;
 
 use super::NEVER;
@@ -250,14 +250,17 @@ impl Sender {
         }
         // RFC 5682, section 2.1: not during recovery, unless from a timeout.
         self.frto = (new || again || self.phase == Phase::Cwr).then_some(wire.now);
+        // The law reduces its threshold at the first timeout of a segment only, though something else
+        // may have arrived since.
+        let held = again && self.phase == Phase::Loss;
+        let event = Event { flags: if held { flag::RETRANS } else { 0 }, ..Event::default() };
         self.tlp.give_up();
         self.reo_at = NEVER;
         self.phase = Phase::Loss;
         self.ecn.reduced();
         self.high_seq = self.board.nxt();
         self.check();
-        // The law reduces its threshold at the first timeout of an episode only.
-        let out = self.tell(law, EventKind::Timeout, State::Active, wire.now, Event::default());
+        let out = self.tell(law, EventKind::Timeout, State::Active, wire.now, event);
         self.ssthresh = out.ssthresh;
         // Loss window: one packet more than what is not yet given up.
         self.cwnd = self.board.in_flight() + 1;

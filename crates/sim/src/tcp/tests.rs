@@ -217,6 +217,22 @@ fn two_timeouts_of_one_episode_reduce_once() {
     assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (2, 2));
 }
 
+/// In recovery the timer of the first packet fires twice. In between another arrives, one that was
+/// only late: ssthresh stays what recovery made of it (RFC 5681, section 3.1).
+#[test]
+fn a_packet_that_times_out_again_holds_ssthresh() {
+    let mut bench = Bench::established();
+    bench.now += RTT;
+    for to in [2, 3, 4] {
+        bench.ack(0, 1, to);
+    }
+    bench.timeout();
+    bench.ack(0, 1, 6);
+    bench.timeout();
+    assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
+    assert_eq!(bench.law.path(0).ssthresh, 5);
+}
+
 /// F-RTO (RFC 5682, section 3.1): the acknowledgement of the retransmission releases new data. It
 /// arrives behind a gap, so the timeout was real, and the lost packets follow in slow start.
 #[test]
