@@ -202,6 +202,21 @@ fn a_wi_fi_aggregate_is_limited_in_time() {
     assert_eq!(ends, [220, 1040, 1040, 1040, 1040, 1040, 1040, 1260]);
 }
 
+/// What an observer sees is as of the time asked for, whatever the link has made up for by then.
+#[test]
+fn an_observer_sees_what_is_due() {
+    for discipline in [Discipline::DropTail, Discipline::FqCoDel(FqCoDel::default())] {
+        let (mut network, _) = four_packets(LinkConfig { discipline, delay: SECOND, ..link() });
+        // A managed link from the start, or from here on.
+        network.set_up(0, LINK, true);
+        for (us, packets) in [(0, 3), (999, 3), (1000, 2), (1999, 2), (2000, 1), (3000, 0)] {
+            assert_eq!(network.queue_packets(LINK, us * US), packets, "at {us} us");
+            assert_eq!(network.queue_bytes(LINK, us * US), packets as u64 * 1500);
+            assert_eq!(network.queue_delay(LINK, us * US), 4 * MILLISECOND - us * US);
+        }
+    }
+}
+
 /// Access is uniform in 0..=contention, so a saturated link carries N packets per overhead, mean
 /// access and N transmissions.
 #[test]
