@@ -108,7 +108,8 @@ impl Histogram {
                 return upper_end(bucket).min(self.max);
             }
         }
-        0
+        // The rank is among what a full bucket did not count, or there is nothing.
+        self.max
     }
 }
 
