@@ -355,7 +355,8 @@ impl<P> Network<P> {
         self.links[link.0 as usize].queue(now).1
     }
 
-    /// How long a packet that entered the link at `now` would wait until its transmission starts.
+    /// How long a packet that entered the link at `now` would wait until its transmission starts;
+    /// behind all that wait, also where FQ-CoDel would let it pass some.
     pub fn queue_delay(&self, link: LinkId, now: Nanos) -> Nanos {
         self.links[link.0 as usize].queue_delay(now)
     }

@@ -12,7 +12,7 @@ use crate::{MILLISECOND, Nanos};
 /// As in Linux, a marked packet (see [`crate::LinkConfig::ecn`]) counts as a drop and is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDel {
-    /// Acceptable standing delay; RFC 8289, section 4.2: 5 ms.
+    /// Acceptable standing delay; RFC 8289, section 4.4: 5 ms.
     pub target: Nanos,
     /// Time in which to find the minimum delay, about the largest RTT; RFC 8289, section 4.3:
     /// 100 ms.
@@ -39,7 +39,7 @@ impl CoDel {
     }
 }
 
-/// CoDel's state of one queue (RFC 8289, section 5.3).
+/// CoDel's state of one queue (RFC 8289, section 5.2).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     /// When the delay will have been above target for an interval; `None` while it is below.

@@ -25,9 +25,10 @@ const BATCH: usize = 64;
 pub struct FqCoDel {
     /// Each queue's CoDel.
     pub codel: CoDel,
-    /// Number of queues; RFC 8290, section 5.2.4: 1024.
+    /// Number of queues, each of which takes 100 bytes also if unused; RFC 8290, section 5.2.5:
+    /// 1024.
     pub flows: u32,
-    /// Bytes a queue may send per round; RFC 8290, section 5.2.2: 1514, an MTU of Ethernet.
+    /// Bytes a queue may send per round; RFC 8290, section 5.2.4: 1514, an MTU of Ethernet.
     pub quantum: u32,
 }
 
@@ -194,5 +195,28 @@ impl State {
             queue.deficit -= i64::from(head.packet.size);
             return Some(head);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng;
+
+    /// 65,536 flows meet in 1024 queues as by chance, and others in each run.
+    #[test]
+    fn flows_spread_over_the_queues() {
+        let state = |seed| State::new(FqCoDel::default(), rng::stream(seed, 0));
+        let (one, other) = (state(1), state(2));
+        let mut counts = [0_u32; 1024];
+        let mut same = 0;
+        for flow in 0..65_536 {
+            let queue = one.classify(flow);
+            counts[queue as usize] += 1;
+            same += u32::from(other.classify(flow) == queue);
+        }
+        // Binomial with mean 64 and deviation 8 each.
+        assert!(counts.iter().all(|&count| count.abs_diff(64) < 40), "{counts:?}");
+        assert!(same.abs_diff(64) < 40, "{same}");
     }
 }
