@@ -47,6 +47,13 @@ impl Conn {
         self.control
     }
 
+    /// An event will come: tells `load` which memory it will need, as far as all laws need it and
+    /// the connection has `paths` paths.
+    pub fn foresee(&self, paths: usize, load: impl Fn(&[Path], usize)) {
+        let paths = &self.raw.path[..paths];
+        load(paths, size_of_val(paths));
+    }
+
     /// One event of `path`; `private` must be the one of that path. Panics if `path` is not below
     /// [`MAX_PATHS`].
     pub fn event(&mut self, path: usize, private: &mut Private, event: &Event) -> Output {

@@ -190,6 +190,9 @@ impl Link {
     }
 
     /// The first packet arrives at the far end of a plain link.
+    // A packet returned through memory would be read in other pieces than it was written in, and
+    // so wait until all that was written before has reached the cache.
+    #[inline(always)]
     pub fn leave(&mut self) -> Option<Packet> {
         let packet = self.core.fifo.pop()?;
         self.core.counters.sent += 1;

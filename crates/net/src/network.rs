@@ -57,6 +57,9 @@ struct Watch<P> {
 /// Marks the end of a route in [`Network::hops`].
 const END: u32 = u32::MAX;
 
+/// How many arrivals before a delivery [`Network::advance_foreseeing`] tells of it.
+pub const FORESEEN: [usize; 3] = [5, 3, 1];
+
 /// Links and routes, and the packets on them, each with a payload of type `P`.
 #[derive(Clone, Debug)]
 pub struct Network<P> {
@@ -167,6 +170,19 @@ impl<P> Network<P> {
     /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
     /// that reaches the end of its route; call again until there is none.
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
+        self.advance_foreseeing(now, |_, _| {})
+    }
+
+    /// As [`Network::advance`], and tells `foresee` of the packets that will probably be delivered
+    /// soon, so that their receivers can prepare for them: the payload, and how many arrivals come
+    /// before, once for each of [`FORESEEN`]. It is told of some packets only, and of none in a
+    /// small network, which stays in the near caches by itself.
+    #[inline]
+    pub fn advance_foreseeing(
+        &mut self,
+        now: Nanos,
+        mut foresee: impl FnMut(usize, &P),
+    ) -> Option<Delivery<P>> {
         while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
             let watched = link.watched;
@@ -183,7 +199,7 @@ impl<P> Network<P> {
             };
             let Some(mut packet) = arrived else { continue };
             if self.links.len() > Self::NEAR {
-                self.prepare();
+                self.prepare(&mut foresee);
             }
             if watched {
                 self.see(time, number, packet);
@@ -201,19 +217,24 @@ impl<P> Network<P> {
 
     /// Begins to load what the next arrivals need: first the link, then its first packet, then the
     /// link that this enters, and the end of the queue there; or the payload of one that has come
-    /// to the end of its route.
-    fn prepare(&self) {
+    /// to the end of its route, and what its receiver needs.
+    #[inline]
+    fn prepare(&self, foresee: &mut impl FnMut(usize, &P)) {
         let link = |number: u32| &self.links[number as usize];
         let first = |n: usize| link(self.schedule.ahead(n)?).first();
-        if let Some(number) = self.schedule.ahead(11) {
+        let next = |packet: &Packet| self.hops[packet.hop() as usize + 1];
+        if let Some(number) = self.schedule.ahead(16) {
             prefetch(link(number), Link::HOT);
         }
-        if let Some(entry) = first(8) {
+        if let Some(entry) = first(13) {
             // With the one behind it.
             prefetch(entry, 2 * size_of::<Entry>());
         }
-        if let Some(packet) = first(5).map(|entry| entry.packet) {
-            match self.hops[packet.hop() as usize + 1] {
+        if let Some(packet) = first(10).map(|entry| &entry.packet) {
+            prefetch(&self.hops[packet.hop() as usize + 1], size_of::<u32>());
+        }
+        if let Some(packet) = first(8).map(|entry| &entry.packet) {
+            match next(packet) {
                 END => {
                     let place = self.packets.place(packet.key);
                     prefetch(place, size_of_val(place));
@@ -221,10 +242,19 @@ impl<P> Network<P> {
                 number => prefetch(link(number), Link::HOT),
             }
         }
-        if let Some(packet) = first(2).map(|entry| entry.packet) {
-            match self.hops[packet.hop() as usize + 1] {
+        if let Some(packet) = first(2).map(|entry| &entry.packet) {
+            match next(packet) {
                 END => {}
                 number => link(number).prepare(),
+            }
+        }
+        for n in FORESEEN {
+            if let Some(packet) = first(n).map(|entry| &entry.packet) {
+                if next(packet) == END {
+                    if let Some((_, payload)) = self.packets.get(packet.key) {
+                        foresee(n, payload);
+                    }
+                }
             }
         }
     }

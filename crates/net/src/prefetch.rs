@@ -7,11 +7,11 @@ const LINE: usize = 64;
 /// Begins to load the first `bytes` bytes of a value. A hint: without it everything is the same, but
 /// slower.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T, bytes: usize) {
+pub fn prefetch<T: ?Sized>(value: &T, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for offset in (0..bytes).step_by(LINE).chain([bytes - 1]) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let address = std::ptr::from_ref(value).wrapping_byte_add(offset);
+        let address = std::ptr::from_ref(value).cast::<u8>().wrapping_add(offset);
         // SAFETY: a prefetch has no effect that could be seen and never faults, whatever the
         // address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };

@@ -25,7 +25,7 @@ const BUCKETS: u64 = 64 * 64;
 const FILL: u64 = 8;
 
 /// How many of the next arrivals should be known, so that one can prepare for them.
-const AHEAD: usize = 12;
+const AHEAD: usize = 17;
 
 /// More than this many sorted arrivals are too many to keep sorted.
 const CROWDED: usize = 256;

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use narrows_net::prefetch;
+
 /// Disjoint ranges `[start, end)` in order, none touching the next.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges(VecDeque<(u64, u64)>);
@@ -9,6 +11,14 @@ pub(crate) struct Ranges(VecDeque<(u64, u64)>);
 impl Ranges {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Bytes will arrive: begins to load the first range and the last.
+    pub fn foresee(&self) {
+        if let (Some(first), Some(last)) = (self.0.front(), self.0.back()) {
+            prefetch(first, size_of_val(first));
+            prefetch(last, size_of_val(last));
+        }
     }
 
     /// Adds `[start, end)`. Returns the range it is part of now, and how many bytes were new.

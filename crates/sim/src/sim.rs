@@ -157,7 +157,12 @@ impl Sim {
         loop {
             let before = self.now;
             let timer = self.timers.first();
-            let delivery = self.network.advance(timer.min(t));
+            let connections = &self.connections;
+            let delivery = self.network.advance_foreseeing(timer.min(t), |n, packet| {
+                if let Some(connection) = connections.get(packet.flow as usize) {
+                    connection.foresee(n, packet);
+                }
+            });
             if let Some(recorder) = &mut self.recorder {
                 self.network.drain_seen().for_each(|seen| recorder.on_link(&seen));
             }

@@ -1,7 +1,9 @@
 //! A connection: both ends, their subflows, and the law that couples them.
 
+use std::mem::offset_of;
+
 use narrows_laws::{Conn, State};
-use narrows_net::Nanos;
+use narrows_net::{FORESEEN, Nanos, prefetch};
 
 use super::reassembly::Reassembly;
 use super::scheduler::Lane;
@@ -14,45 +16,49 @@ use crate::tcp::NEVER;
 use crate::{Scheduler, Source, TcpConfig};
 
 /// A connection, from application to application.
+///
+/// In this order, so that each kind of packet finds what it needs side by side: what both do, then
+/// acknowledgements, then data, then what packets do not need. See [`Connection::foresee`].
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Connection {
     pub(super) multipath: bool,
-    pub(super) fallback: bool,
-    pub(super) scheduler: Scheduler,
-    pub(super) tcp: TcpConfig,
-    source: Source,
-    generator: Generator,
-    pub(super) law: Conn,
-    /// By slot, which is also the law's.
-    pub(super) subflows: Vec<Subflow>,
-    /// What the scheduler sees of them; empty for plain TCP.
-    pub(super) lanes: Vec<Lane>,
-    /// The subflows that the scheduler may use, as bits.
-    pub(super) usable: u8,
-    /// Generation of each slot, a byte each.
-    pub(super) generations: u64,
-    /// Path and generation of the subflow that opened it, or tries to.
-    pub(super) first: (u8, u8),
-    pub(super) stream: Stream,
-    data: Reassembly,
-    /// The subflow that sent last.
-    pub(super) last: usize,
-    pub(super) opened: bool,
-    pub(super) established: Option<Nanos>,
     /// Data was acknowledged: subflows may join (RFC 8684, section 3.1).
     pub(super) fully_established: bool,
-    completed: Option<Nanos>,
-    pub(super) reinjections: u64,
-    pub(super) failed_joins: u32,
-    /// Persist timer: when to ask for the window.
-    pub(super) probe_at: Nanos,
-    pub(super) probes: u32,
-    /// Retransmission timer of the connection.
-    pub(super) rtx_at: Nanos,
+    pub(super) scheduler: Scheduler,
+    /// The subflows that the scheduler may use, as bits.
+    pub(super) usable: u8,
     /// The subflows whose timers may have changed, as bits: all of them, unless it is known that
     /// they are fewer. To look at the timers of all after each packet would take a cache miss for
     /// each.
     pub(super) touched: u8,
+    /// Path and generation of the subflow that opened it, or tries to.
+    pub(super) first: (u8, u8),
+    /// Generation of each slot, a byte each.
+    pub(super) generations: u64,
+    /// By slot, which is also the law's.
+    pub(super) subflows: Vec<Subflow>,
+    /// What the scheduler sees of them; empty for plain TCP.
+    pub(super) lanes: Vec<Lane>,
+    pub(super) stream: Stream,
+    /// The subflow that sent last.
+    pub(super) last: usize,
+    /// Retransmission timer of the connection.
+    pub(super) rtx_at: Nanos,
+    /// Persist timer: when to ask for the window.
+    pub(super) probe_at: Nanos,
+    pub(super) established: Option<Nanos>,
+    pub(super) probes: u32,
+    pub(super) opened: bool,
+    pub(super) fallback: bool,
+    pub(super) failed_joins: u32,
+    pub(super) reinjections: u64,
+    pub(super) tcp: TcpConfig,
+    data: Reassembly,
+    completed: Option<Nanos>,
+    source: Source,
+    pub(super) law: Conn,
+    generator: Generator,
 }
 
 /// All subflows, as bits.
@@ -120,7 +126,7 @@ impl Connection {
     /// A packet of one of the two ends arrived at the other, marked if `ce`.
     pub fn on_packet(&mut self, packet: &Packet, ce: bool, wire: &mut Wire) {
         let path = usize::from(packet.path);
-        if self.subflows[path].generation != packet.generation {
+        if self.generations.to_le_bytes()[path] != packet.generation {
             // Of a subflow that is gone: the answer would be a reset.
             return;
         }
@@ -178,6 +184,44 @@ impl Connection {
                 }
             }
             Body::Udp { .. } => unreachable!("a UDP packet in a connection"),
+        }
+    }
+
+    /// A packet will arrive after `n` others, one of [`FORESEEN`]: begins to load what it needs.
+    /// Each step follows the pointers that the one before has loaded.
+    pub fn foresee(&self, n: usize, packet: &Packet) {
+        let is_ack = match packet.body {
+            Body::Ack(_) => true,
+            Body::Data(_) => false,
+            _ => return,
+        };
+        let [early, middle, _] = FORESEEN;
+        if n == early {
+            prefetch(self, offset_of!(Connection, stream));
+            if is_ack {
+                let bytes = offset_of!(Connection, tcp) - offset_of!(Connection, stream);
+                prefetch(&self.stream, bytes);
+                self.law.foresee(self.subflows.len(), prefetch);
+            } else {
+                let bytes = offset_of!(Connection, law) - offset_of!(Connection, data);
+                prefetch(&self.data, bytes);
+            }
+            return;
+        }
+        let Some(subflow) = self.subflows.get(usize::from(packet.path)) else { return };
+        match (n == middle, is_ack) {
+            (true, true) => {
+                if let Some(lane) = self.lanes.first() {
+                    prefetch(lane, size_of_val(&self.lanes[..]));
+                }
+                subflow.foresee_ack();
+            }
+            (true, false) => {
+                self.data.foresee();
+                subflow.foresee_data();
+            }
+            (false, true) => subflow.sender.foresee(),
+            (false, false) => subflow.receiver.foresee(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use narrows_net::{Histogram, Nanos};
+use narrows_net::{Histogram, Nanos, prefetch};
 
 use crate::stats::HeadOfLine;
 
@@ -21,6 +21,15 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// Data will arrive: begins to load the first that waits and where the next would be put.
+    pub fn foresee(&self) {
+        let segments = self.segments.as_slice();
+        if let (Some(first), Some(last)) = (segments.first(), segments.last()) {
+            prefetch(first, size_of_val(first));
+            prefetch(last, size_of_val(last));
+        }
+    }
+
     /// A segment is out of order.
     pub fn hold(&mut self, dsn: u64, arrived: Nanos) {
         self.segments.push(Reverse((dsn, arrived)));

@@ -35,6 +35,12 @@ impl Reassembly {
         }
     }
 
+    /// Data will arrive: begins to load what is out of order, if anything is.
+    pub fn foresee(&self) {
+        self.out_of_order.foresee();
+        self.waiting.foresee();
+    }
+
     /// Takes a segment of plain TCP that is in order.
     pub fn insert(&mut self, dsn: u64, len: u32) {
         self.insert_range(dsn, dsn + u64::from(len));

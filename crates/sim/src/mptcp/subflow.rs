@@ -1,9 +1,10 @@
 //! A subflow as the connection sees it: its two ends, what waits for its window, how it stands.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 use narrows_laws::Advice;
-use narrows_net::{Nanos, RouteId, SECOND};
+use narrows_net::{Nanos, RouteId, SECOND, prefetch};
 
 use super::scheduler::Lane;
 use crate::tcp::NEVER;
@@ -29,9 +30,12 @@ pub(crate) struct Chunk {
 }
 
 /// A slot of the connection: a subflow, or none since its path was removed.
+///
+/// In this order: what data needs, what both need, what acknowledgements need, so that a packet
+/// touches half of the cache lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Subflow {
-    pub sender: Sender,
     pub receiver: Receiver,
     pub reverse: RouteId,
     /// How many paths this slot had before. Their packets may still be in the network.
@@ -48,17 +52,18 @@ pub(crate) struct Subflow {
     pub stale: bool,
     /// Periods of the connection's retransmission timer without an acknowledgement.
     stale_count: u8,
-    /// When the last acknowledgement came (Linux: rcv_tstamp), and that at the last look.
-    heard: Nanos,
-    stale_heard: Nanos,
-    /// Data handed to the subflow that has not left yet.
-    queue: VecDeque<Chunk>,
-    /// Bytes in `queue`.
-    queued: u64,
     /// Mean of the pacing rate when data was handed over, bytes/s (Linux: avg_pacing_rate).
     pace: u64,
     /// Send buffer, bytes, as grown by the window.
     buffer: u64,
+    /// When the last acknowledgement came (Linux: rcv_tstamp), and that at the last look.
+    heard: Nanos,
+    stale_heard: Nanos,
+    pub sender: Sender,
+    /// Data handed to the subflow that has not left yet.
+    queue: VecDeque<Chunk>,
+    /// Bytes in `queue`.
+    queued: u64,
     /// Redundant scheduler: next byte for this subflow.
     pub cursor: u64,
 }
@@ -84,6 +89,16 @@ impl Subflow {
             buffer: 0,
             cursor: 0,
         }
+    }
+
+    /// Data will arrive: begins to load what it needs.
+    pub fn foresee_data(&self) {
+        prefetch(self, offset_of!(Subflow, advice));
+    }
+
+    /// An acknowledgement will arrive: begins to load what it needs.
+    pub fn foresee_ack(&self) {
+        prefetch(&self.advice, size_of::<Subflow>() - offset_of!(Subflow, advice));
     }
 
     /// Puts a new path into this slot. The counters go on.

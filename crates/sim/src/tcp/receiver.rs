@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use narrows_net::Nanos;
+use narrows_net::{Nanos, prefetch};
 
 use super::delack::{DelayedAck, QUICK_ACKS};
 use super::ecn::EcnReceiver;
@@ -47,6 +47,15 @@ impl Receiver {
     /// `gro`: for how long arriving segments are gathered.
     pub fn new(gro: Nanos) -> Self {
         Receiver { delack: DelayedAck::new(gro), ..Receiver::default() }
+    }
+
+    /// Data will arrive: begins to load what is out of order, if anything is.
+    pub fn foresee(&self) {
+        self.out_of_order.foresee();
+        if let (Some(held), Some(block)) = (self.held.back(), self.blocks.front()) {
+            prefetch(held, size_of_val(held));
+            prefetch(block, size_of_val(block));
+        }
     }
 
     /// Takes a segment, marked if `ce`, and hands what is in order to the connection. True if an

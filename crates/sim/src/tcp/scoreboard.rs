@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use narrows_net::Nanos;
+use narrows_net::{Nanos, prefetch};
 
 use super::rack::Rack;
 use super::rate_sample::{Newest, RateSampler, Stamp};
@@ -23,6 +23,7 @@ const NIL: u32 = u32::MAX;
 
 /// A segment in flight.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Segment {
     seq: u64,
     dsn: u64,
@@ -34,7 +35,7 @@ struct Segment {
     flags: u8,
 }
 
-const _: () = assert!(size_of::<Segment>() <= 64, "a segment fills one cache line at most");
+const _: () = assert!(size_of::<Segment>() == 64, "a segment fills one cache line");
 
 impl Segment {
     fn end(&self) -> u64 {
@@ -150,6 +151,14 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
+    /// An acknowledgement will come: begins to load the first segments and the last.
+    pub fn foresee(&self) {
+        if let (Some(first), Some(last)) = (self.segments.front(), self.segments.back()) {
+            prefetch(first, 2 * size_of_val(first));
+            prefetch(last, 2 * size_of_val(last));
+        }
+    }
+
     /// First unacknowledged byte.
     pub fn una(&self) -> u64 {
         self.una

@@ -131,6 +131,11 @@ impl Sender {
         }
     }
 
+    /// An acknowledgement will come: begins to load the segments it is likely to be about.
+    pub fn foresee(&self) {
+        self.board.foresee();
+    }
+
     pub fn route(&self) -> RouteId {
         self.forward
     }
