@@ -5,7 +5,9 @@ mod common;
 use common::*;
 use narrows_laws::State;
 use narrows_net::{Limit, LinkConfig, LinkId, Loss, Nanos, Rate};
-use narrows_sim::{ConnId, ConnectionConfig, PathConfig, PathManager, Scheduler, Sim};
+use narrows_sim::{
+    ConnId, ConnectionConfig, PathConfig, PathManager, Scheduler, Sim, SizeDist, Source,
+};
 
 /// A path over a link of its own: rate in Mbit/s, one-way delay, a queue of so many packets.
 fn own_path(sim: &mut Sim, mbit: u64, delay: Nanos, packets: u32) -> (PathConfig, LinkId) {
@@ -61,6 +63,71 @@ fn a_dead_path_is_stale_after_a_second_and_comes_back() {
     sim.run_until(16 * S);
     assert_eq!(states(&sim, connection), [State::Active, State::Active]);
     assert!(carried(&mut sim, connection, 0, 20 * S) > 10.0);
+}
+
+/// Who is silent is given up for one that does better. If both stand still neither is, and nobody
+/// sends what the other holds.
+#[test]
+fn of_two_silent_paths_none_is_given_up() {
+    let mut sim = Sim::new(1);
+    let back = add(&mut sim, link("back", Rate::Infinite, 10 * MS));
+    let paths = [(); 2].map(|()| {
+        let there = add(&mut sim, with_outages("radio", &[(3_000, 7_000)], 40));
+        path(&mut sim, &[there], &[back])
+    });
+    let connection = sim.add_connection(greedy(paths.to_vec()));
+    sim.run_until(6_900 * MS);
+    assert_eq!(states(&sim, connection), [State::Active, State::Active]);
+    assert_eq!(sim.connection(connection).reinjections, 0);
+}
+
+/// An application that writes little uses the quick path alone. That dies just before the last
+/// writes; the other, which has nothing to do, sends them when the timer of the connection expires,
+/// long before the path is given up.
+#[test]
+fn an_idle_subflow_sends_what_the_receiver_waits_for() {
+    let mut sim = Sim::new(1);
+    let (quick, dies) = own_path(&mut sim, 10, 10 * MS, 40);
+    let (slow, _) = own_path(&mut sim, 10, 30 * MS, 40);
+    let source = Source::Rate { mean_pps: 100.0, size: SizeDist::Constant(1000) };
+    let connection = sim.add_connection(ConnectionConfig {
+        source,
+        active: vec![(0, 5 * S)],
+        scheduler: Scheduler::MinRtt,
+        ..greedy(vec![quick, slow])
+    });
+    let mut delivered = |until| {
+        sim.run_until(until);
+        if until < 5 * S {
+            sim.set_link_up(dies, false);
+        }
+        (sim.connection(connection).delivered_bytes, states(&sim, connection)[0])
+    };
+    let [before, soon, late] = [4_900 * MS, 5_600 * MS, 60 * S].map(&mut delivered);
+    assert!(soon.0 > before.0 && soon.0 == late.0, "{before:?} {soon:?} {late:?}");
+    assert_eq!(soon.1, State::Active);
+}
+
+/// A backup sends what the receiver waits for only if nobody else gets on: not at the first expiry
+/// of the connection's timer, two round trips after the path fell silent, but at the second, 200 ms
+/// later (Linux: min_stale_count in mptcp_subflow_get_retrans()).
+#[test]
+fn a_backup_helps_out_at_the_second_expiry() {
+    let sent_by_backup = |outage: u64| {
+        let mut sim = Sim::new(1);
+        let there = add(&mut sim, with_outages("radio", &[(4_000, 4_000 + outage)], 40));
+        let back = add(&mut sim, link("back", Rate::Infinite, 10 * MS));
+        let regular = path(&mut sim, &[there], &[back]);
+        let (backup, _) = own_path(&mut sim, 10, 20 * MS, 40);
+        let backup = PathConfig { backup: true, ..backup };
+        let connection = sim.add_connection(greedy(vec![regular, backup]));
+        sim.run_until(6 * S);
+        let stats = sim.connection(connection);
+        assert_eq!(stats.paths[0].state, State::Active);
+        stats.paths[1].sent_packets
+    };
+    assert_eq!(sent_by_backup(250), 0);
+    assert!(sent_by_backup(700) > 10);
 }
 
 /// A subflow whose SYNs nobody answers has a timer that backs off for minutes; the connection's does
