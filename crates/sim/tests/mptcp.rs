@@ -65,6 +65,26 @@ fn a_dead_path_is_stale_after_a_second_and_comes_back() {
     assert!(carried(&mut sim, connection, 0, 20 * S) > 10.0);
 }
 
+/// Silence counts from the last acknowledgement: what was before does not make it shorter, or keep
+/// the path from being given up.
+#[test]
+fn short_silences_are_forgotten() {
+    let mut sim = Sim::new(1);
+    let pauses = [2_000, 2_600, 3_200, 3_800, 4_400].map(|ms| (ms, ms + 300));
+    let outages = [&pauses[..], &[(6_000, 20_000)]].concat();
+    let dies = add(&mut sim, with_outages("dies", &outages, 40));
+    let back = add(&mut sim, link("back", Rate::Infinite, 10 * MS));
+    let dies = path(&mut sim, &[dies], &[back]);
+    let (stays, _) = own_path(&mut sim, 10, 20 * MS, 40);
+    let connection = sim.add_connection(greedy(vec![dies, stays]));
+    for until in [2_500, 3_100, 3_700, 4_300, 5_000] {
+        sim.run_until(until * MS);
+        assert_eq!(states(&sim, connection)[0], State::Active);
+    }
+    sim.run_until(8 * S);
+    assert_eq!(states(&sim, connection)[0], State::Failed);
+}
+
 /// Who is silent is given up for one that does better. If both stand still neither is, and nobody
 /// sends what the other holds.
 #[test]
@@ -146,12 +166,12 @@ fn a_join_that_nobody_answers_does_not_slow_the_connection() {
     assert_eq!(states(&sim, connection), [State::Failed, State::Active, State::Free]);
 }
 
-/// The application stops reading, and one path dies; what it held goes out on the other. The news
-/// that the window is open again is lost. The sender asks for it, whatever the dead path still
-/// holds.
+/// The application stops reading, and one path dies; what it held goes out on the other. That the
+/// window is open again is told on every path; and if the news is lost the sender asks for it,
+/// whatever the dead path still holds.
 #[test]
 fn a_closed_window_is_asked_for_though_a_path_is_dead() {
-    for scheduler in SCHEDULERS {
+    for (scheduler, lost) in SCHEDULERS.into_iter().flat_map(|s| [(s, false), (s, true)]) {
         let mut sim = Sim::new(1);
         let links = [(); 2].map(|()| {
             let there = link("there", Rate::Constant(10 * MBIT), 10 * MS);
@@ -168,13 +188,13 @@ fn a_closed_window_is_asked_for_though_a_path_is_dead() {
         sim.run_until(10 * S);
         assert_eq!(states(&sim, connection)[0], State::Failed);
         let before = sim.connection(connection).delivered_bytes;
-        sim.set_link_up(links[1][1], false);
+        sim.set_link_up(links[1][1], !lost);
         sim.set_reading(connection, true);
         sim.run_until(10 * S + MS);
         sim.set_link_up(links[1][1], true);
-        sim.run_until(20 * S);
+        sim.run_until(if lost { 20 * S } else { 11 * S });
         let bytes = sim.connection(connection).delivered_bytes - before;
-        assert!(bytes > 1_000_000, "{scheduler:?}: {bytes}");
+        assert!(bytes > 1_000_000, "{scheduler:?}, {lost}: {bytes}");
     }
 }
 
@@ -245,6 +265,19 @@ fn the_second_path_opens_the_connection_if_the_first_is_lost_before() {
     assert!(sim.connection(connection).paths.iter().all(|path| path.delivered_bytes > 0));
 }
 
+/// The first path is lost when the connection is open, but nothing has been acknowledged: the other
+/// joins at once, as it would have soon.
+#[test]
+fn the_second_path_joins_though_the_first_is_lost_early() {
+    let mut sim = Sim::new(1);
+    let [first, second] = [(); 2].map(|()| own_path(&mut sim, 10, 10 * MS, 40).0);
+    let connection = sim.add_connection(file(1_000_000, vec![first, second]));
+    sim.run_until(30 * MS);
+    assert!(sim.connection(connection).established.is_some());
+    assert!(sim.remove_path(connection, 0));
+    assert!(completed(&mut sim, connection, 1_000_000, 10 * S) < 2 * S);
+}
+
 /// Eight paths are the most: the ninth has no place.
 #[test]
 fn a_connection_has_eight_paths_at_most() {
@@ -258,8 +291,9 @@ fn a_connection_has_eight_paths_at_most() {
     assert_eq!(states(&sim, connection).len(), 8);
     assert!(states(&sim, connection).iter().all(|&state| state != State::Free));
     assert_eq!(sim.add_path(connection, &only), None);
+    let (other, _) = own_path(&mut sim, 10, 10 * MS, 40);
     sim.remove_path(connection, 3);
-    assert_eq!(sim.add_path(connection, &only), Some(3));
+    assert_eq!(sim.add_path(connection, &other), Some(3), "any place that is free");
 }
 
 /// A backup carries nothing while the regular path works, everything while it does not (within
@@ -309,6 +343,10 @@ fn without_options_the_connection_is_plain_tcp() {
     // SYN with MP_CAPABLE of 4 bytes, the third packet, and full packets.
     assert_eq!(sent.bytes_sent, 2000 * 1500 + 64 + 52);
     assert_eq!(sim.add_path(connection, &second), None);
+    // Without its path it is at its end.
+    assert!(sim.remove_path(connection, 0));
+    sim.run_until(sim.now() + 10 * S);
+    assert_eq!(sim.network().counters(other).arrived, 0);
 }
 
 /// A middlebox on the second path takes the option of the join: both ends drop the subflow.
@@ -375,6 +413,26 @@ fn redundancy_sends_everything_twice() {
     assert!(on_paths.iter().all(|&share| share > 0.9 && share <= 1.0), "{on_paths:?}");
     // As quick as one path of 10 Mbit/s.
     assert!((4 * S..5 * S).contains(&time), "{time}");
+}
+
+/// What the quick path has brought the slow one need not send.
+#[test]
+fn redundancy_does_not_send_what_is_acknowledged() {
+    let mut sim = Sim::new(1);
+    let (slow, _) = own_path(&mut sim, 1, 30 * MS, 20);
+    let quick = link("quick", Rate::Constant(20 * MBIT), 10 * MS);
+    let quick = add(&mut sim, LinkConfig { loss: Loss::Random(0.01), ..quick });
+    let back = add(&mut sim, link("back", Rate::Infinite, 10 * MS));
+    let quick = path(&mut sim, &[quick], &[back]);
+    let bytes = 1424 * 2000;
+    let scheduler = Scheduler::Redundant;
+    let connection =
+        sim.add_connection(ConnectionConfig { scheduler, ..file(bytes, vec![quick, slow]) });
+    let time = completed(&mut sim, connection, bytes, 20 * S);
+    sim.run_until(time + 10 * S);
+    let stats = sim.connection(connection);
+    assert!((50..1000).contains(&stats.paths[1].sent_packets), "{stats:#?}");
+    assert_eq!(stats.head_of_line.packets, 2000);
 }
 
 /// Three subflows of one address pair and three TCP connections on one link: uncoupled they take

@@ -127,13 +127,16 @@ mod tests {
     fn one_gap_holds_back_all_that_arrived_on_other_paths() {
         let mut data = Reassembly::new(10_000);
         data.insert_mapped(1000, 1000, 0, 0);
-        data.insert_mapped(2000, 1000, 0, 0);
+        for _ in 0..2 {
+            data.insert_mapped(2000, 1000, 0, 0);
+        }
         assert_eq!((data.next(), data.advertise()), (0, 10_000));
         data.insert_mapped(0, 1000, 0, 0);
         assert_eq!((data.next(), data.advertise()), (3000, 13_000));
         // Sent again on another path: counted once.
         data.insert_mapped(1000, 1000, 0, 0);
         assert_eq!(data.next(), 3000);
+        assert_eq!(data.head_of_line().packets, 3);
     }
 
     #[test]
