@@ -301,7 +301,7 @@ impl Managed {
     pub fn set_rate(&mut self, core: &mut Core, now: Nanos, rate: &Rate) {
         self.catch_up(core, now);
         self.free_from = self.busy_until(core);
-        self.ready = self.ready.max(now).max(self.free_from);
+        self.ready = now.max(self.free_from);
         core.server = Server::new(rate);
         self.catch_up(core, now);
     }

@@ -253,6 +253,11 @@ mod tests {
         (0..=3600).for_each(|second| often.catch_up(second * SECOND + 1, idle));
         assert_eq!((once.p, once.next_update), (0.0, often.next_update));
         assert_eq!(once.next_update, 3600 * SECOND + 15 * MILLISECOND);
+        // Without an allowance there is still p to decay.
+        let config = Pie { burst: 0, ..Pie::default() };
+        let mut without = State { config, ..state(0.3, 0.0) };
+        without.catch_up(3600 * SECOND, idle);
+        assert_eq!(without.p, 0.0);
         // Idle from the start, and an update due at the very moment.
         once.catch_up(3600 * SECOND + 30 * MILLISECOND, idle);
         assert_eq!(once.next_update, 3600 * SECOND + 45 * MILLISECOND);

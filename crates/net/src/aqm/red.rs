@@ -183,3 +183,43 @@ impl State {
         self.average += weight * (queue - self.average);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a packet of this size makes of a queue that holds so many MTUs, and is its own average,
+    /// when `count` packets have passed.
+    fn judged(unit: fn(u32) -> Limit, count: f64, packets: u32, size: u32) -> (Verdict, f64) {
+        let (min, max, weight) = (unit(5), unit(15), Weight::Fixed(1.0));
+        let red = Red { min, max, weight, max_p: 0.02, ..Red::default() };
+        let mut state = State { count, ..State::new(red, rng::stream(1, 0)) };
+        let arrival = Arrival {
+            now: 0,
+            size,
+            mtu: 1500,
+            rate: 12e6,
+            busy_until: 0,
+            packets: packets as usize,
+            bytes: u64::from(packets) * 1500,
+        };
+        (state.judge(&arrival, || 0), state.count)
+    }
+
+    /// p is 0.01 at 10 packets, so the 100th is dropped for certain.
+    #[test]
+    fn the_count_goes_from_drop_to_drop_and_begins_anew_below_the_minimum() {
+        let judged = |count, packets| judged(Limit::Packets, count, packets, 1500);
+        assert_eq!(judged(7.0, 10), (Verdict::Pass, 8.0));
+        assert_eq!(judged(99.0, 10), (Verdict::Signal, 0.0));
+        assert_eq!(judged(7.0, 4), (Verdict::Pass, 0.0));
+        assert_eq!(judged(7.0, 30), (Verdict::Drop, 0.0));
+    }
+
+    #[test]
+    fn where_bytes_count_the_count_is_of_bytes() {
+        let judged = |count, size| judged(|n| Limit::Bytes(u64::from(n) * 1500), count, 10, size);
+        assert_eq!(judged(7.0, 750), (Verdict::Pass, 7.5));
+        assert_eq!(judged(99.5, 15), (Verdict::Signal, 0.0));
+    }
+}

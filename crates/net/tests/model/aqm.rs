@@ -117,6 +117,22 @@ fn red_in_bytes_drops_by_size() {
     assert_within(small / large, 0.5, 0.15);
 }
 
+/// Thresholds in time: a packet that would wait for the maximum is dropped, at any rate. The packet
+/// in transmission counts, as one waits for it too.
+#[test]
+fn red_in_time_drops_by_the_wait() {
+    let (min, max) = (Limit::Time(MILLISECOND), Limit::Time(10 * MILLISECOND));
+    let weight = Weight::Fixed(1.0);
+    let red = Red { min, max, max_p: 0.0, weight, gentle: false };
+    for (rate, packet) in [(12_000_000, MILLISECOND), (6_000_000, 2 * MILLISECOND)] {
+        let rate = Rate::Constant(rate);
+        let (mut network, route) = one_link(LinkConfig { rate, ..link(Discipline::Red(red)) });
+        (0..100).for_each(|_| network.enqueue(0, route, sized(1500), ()));
+        assert_eq!(network.queue_delay(LINK, 0), 10 * MILLISECOND);
+        assert_eq!(network.counters(LINK).dropped_aqm, 100 - 10 * MILLISECOND / packet);
+    }
+}
+
 /// The queue of a 100-fold overload drains; then a packet comes that finds the link idle for m
 /// packet times. The average has fallen by (1 - w)^m, and by the new sample.
 #[test]
@@ -257,6 +273,8 @@ fn codel_marks_where_it_would_drop() {
     assert_eq!(marks[0], drops[0]);
     assert_within(marks.len() as f64, drops.len() as f64, 0.05);
     assert_eq!(network.counters(LINK).dropped(), 0);
+    // Also a packet that is marked already is ECN-capable.
+    assert_eq!(deaf(Ecn::Ce).0.counters(LINK).dropped(), 0);
     // The deliveries carry the marks.
     let rest: Vec<Delivery<usize>> = std::iter::from_fn(|| network.advance(Nanos::MAX)).collect();
     let marked = network.counters(LINK).marked as usize - marks.len();

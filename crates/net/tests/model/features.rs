@@ -239,6 +239,11 @@ fn wi_fi_contends_for_the_channel() {
     }
     assert_eq!(network.counters(LINK).queue_delay.max(), access[9_999]);
 
+    // Whoever waits for the channel is in the queue, and has to fit there.
+    let (mut network, route) = one_link(LinkConfig { limit: Limit::Bytes(1000), ..config.clone() });
+    network.enqueue(0, route, sized(1500), ());
+    assert_eq!(network.counters(LINK).dropped_queue, 1);
+
     let (mut network, route) = one_link(config);
     (0..80_000).for_each(|_| network.enqueue(0, route, sized(1500), ()));
     let end = arrivals(&mut network, Nanos::MAX).last().map(|d| d.time as f64).unwrap();
@@ -262,6 +267,11 @@ fn what_waits_is_served_at_the_new_rate() {
     assert_eq!(network.queue_delay(LINK, MILLISECOND / 2), 8 * MILLISECOND + MILLISECOND / 2);
     assert_eq!(milliseconds(&mut network), [1, 3, 5, 7, 9]);
     assert!(matches!(network.config(LINK).rate, Rate::Constant(6_000_000)));
+
+    // Jitter, which is of the propagation, keeps nobody from starting.
+    let (mut network, _) = four_packets(LinkConfig { jitter: 20 * MILLISECOND, ..link() });
+    network.set_rate(MILLISECOND / 2, LINK, Rate::Constant(6_000_000)).unwrap();
+    assert_eq!(network.queue_delay(LINK, MILLISECOND / 2), 6 * MILLISECOND + MILLISECOND / 2);
 
     // At an infinite rate all of them follow the one in transmission at once.
     let (mut network, _) = four_packets(link());
@@ -304,6 +314,11 @@ fn a_new_delay_keeps_the_order() {
     assert_eq!(arrivals(&mut network, MILLISECOND + 1).len(), 1);
     network.set_delay(MILLISECOND + 1, LINK, 20 * MILLISECOND).unwrap();
     assert_eq!(milliseconds(&mut network), [2, 23, 24]);
+    // What started before the change, unnoticed so far, propagates as it was then.
+    let (mut network, _) = four_packets(LinkConfig { delay: 20 * MILLISECOND, ..link() });
+    network.set_up(0, LINK, true);
+    network.set_delay(2 * MILLISECOND + 1, LINK, 30 * MILLISECOND).unwrap();
+    assert_eq!(milliseconds(&mut network), [21, 22, 23, 34]);
 }
 
 #[test]

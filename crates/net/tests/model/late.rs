@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use narrows_net::{
-    CoDel, Delivery, Discipline, FqCoDel, Header, LinkConfig, LinkId, MILLISECOND, Nanos, Rate,
+    CoDel, Delivery, Discipline, Ecn, FqCoDel, Header, LinkConfig, LinkId, MILLISECOND, Nanos,
+    Rate, SECOND,
 };
 use proptest::prelude::*;
 
@@ -247,6 +248,31 @@ proptest! {
         let mut reference = PlainFqCoDel { config, ..PlainFqCoDel::default() };
         let expected = step(&mut reference, delay, &packets);
         prop_assert_eq!(network(Discipline::FqCoDel(config), delay, &packets), expected);
+    }
+
+    /// A link is looked at when something arrives at its far end, so the longer the delay the later
+    /// it decides: all else stays the same.
+    #[test]
+    fn a_longer_delay_changes_no_decision(
+        config in any_link(),
+        delay in 0..SECOND,
+        packets in prop::collection::vec((0..MILLISECOND, 1_u32..3000, 0_u32..4), 0..300),
+    ) {
+        let arrivals = |delay| {
+            let (mut network, route) = one_link(LinkConfig { delay, ..config.clone() });
+            let mut deliveries: Vec<Delivery<usize>> = Vec::new();
+            let mut now = 0;
+            for (number, &(gap, size, flow)) in packets.iter().enumerate() {
+                now += gap;
+                deliveries.extend(std::iter::from_fn(|| network.advance(now)));
+                let ecn = if number % 2 == 0 { Ecn::Ect } else { Ecn::NotEct };
+                network.enqueue(now, route, Header { size, flow, ecn }, number);
+            }
+            deliveries.extend(std::iter::from_fn(|| network.advance(Nanos::MAX)));
+            let told = deliveries.iter().map(|d| (d.payload, d.time - delay, d.ce)).collect::<Vec<_>>();
+            (told, network.counters(LINK).clone())
+        };
+        prop_assert_eq!(arrivals(0), arrivals(delay));
     }
 
     /// To go up, being up, changes nothing but makes a link decide late.
