@@ -179,8 +179,9 @@ proptest! {
         arrives(&mut sim, file(bytes, paths), bytes, 1000 * S);
     }
 
-    /// Paths are removed and added again at any time, stand still for a while, lose packets, are
-    /// backups or not, and their buffers are small: as soon as one works the file goes on.
+    /// Paths are removed and added again at any time, stand still for a while, lose packets and
+    /// acknowledgements, are backups or not, their buffers are small, and the application does not
+    /// always read: as soon as one works the file goes on.
     #[test]
     fn a_file_arrives_while_paths_come_and_go(
         ways in prop::collection::vec((any_radio(), any::<bool>()), 2..5),
@@ -199,7 +200,10 @@ proptest! {
                 let there = with_outages("radio", &outage, radio.packets);
                 let there =
                     LinkConfig { delay: radio.delay * MS, loss: Loss::Random(radio.loss), ..there };
-                let back = link("back", Rate::Infinite, radio.delay * MS);
+                let back = LinkConfig {
+                    loss: Loss::Random(radio.loss),
+                    ..link("back", Rate::Infinite, radio.delay * MS)
+                };
                 let (there, back) = (add(&mut sim, there), add(&mut sim, back));
                 PathConfig { backup: *backup, ..path(&mut sim, &[there], &[back]) }
             })
@@ -213,12 +217,18 @@ proptest! {
         };
         let connection = sim.add_connection(config);
         let mut events: Vec<(u64, usize)> =
-            events.iter().map(|(time, path)| (*time, path.index(paths.len()))).collect();
+            events.iter().map(|(time, path)| (*time, path.index(paths.len() + 1))).collect();
         events.sort_unstable();
+        let mut reading = true;
         // In each slot the path that is there.
         let mut slots: Vec<Option<usize>> = (0..paths.len()).map(Some).collect();
         for (time, which) in events {
             sim.run_until(time * MS);
+            if which == paths.len() {
+                reading = !reading;
+                sim.set_reading(connection, reading);
+                continue;
+            }
             match slots.iter().position(|&path| path == Some(which)) {
                 Some(slot) => {
                     prop_assert!(sim.remove_path(connection, slot));
@@ -232,6 +242,7 @@ proptest! {
             }
             prop_assert!(sim.network().is_conserved());
         }
+        sim.set_reading(connection, true);
         if slots.iter().all(Option::is_none) {
             sim.add_path(connection, &paths[0]).expect("there is room");
         }
