@@ -190,6 +190,16 @@ mod tests {
         assert_eq!(bench.board.in_flight(), 1);
     }
 
+    /// The first segment is what the timer is for, though it was sent again a moment ago.
+    #[test]
+    fn a_timeout_takes_the_first_segment_in_any_case() {
+        let mut bench = Bench::send(5);
+        assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
+        bench.board.retransmit_next(3 * RTT - 10 * MS);
+        assert_eq!(bench.board.mark_timeout(&bench.rack, 3 * RTT), 2);
+        assert_eq!(bench.board.in_flight(), 0);
+    }
+
     /// Segment 0 overtaken by three others and then delivered: from there on RACK waits a quarter
     /// of the RTT also after three SACKs, and a segment that is only late is not lost.
     #[test]

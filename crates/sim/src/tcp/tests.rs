@@ -3,6 +3,8 @@
 use narrows_laws::{Conn, State};
 use narrows_net::{LinkConfig, Nanos, Network, RouteId};
 
+use super::NEVER;
+use super::recovery::Phase;
 use super::sender::Sender;
 use crate::packet::{Ack, Packet, Wire};
 use crate::{TcpConfig, Timestamps};
@@ -161,6 +163,20 @@ fn the_reordering_timer_repairs_a_tail() {
     assert_eq!(bench.sender.in_flight(), 1);
 }
 
+/// A gap is seen: from here on RACK's timer and the retransmission timer watch, and no probe goes out
+/// (RFC 8985, section 7.2).
+#[test]
+fn no_probe_while_there_is_a_gap() {
+    let mut bench = Bench::established();
+    assert_ne!(bench.sender.tlp.at, NEVER);
+    bench.now += RTT;
+    let block = (9 * MSS as i32, 10 * MSS as i32);
+    let told = Ack { echo: RTT, sack: [block, (0, 0), (0, 0)], ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, false, wire, law));
+    bench.sender.note_window_use(0, bench.now);
+    assert_eq!(bench.sender.tlp.at, NEVER);
+}
+
 /// Packets 0 to 6 of ten are lost, and 1 again when it is sent again. The acknowledgement that tells
 /// so advances, but it is not safe: two arrived, two leave, and not one more (RFC 9937).
 #[test]
@@ -193,6 +209,13 @@ fn a_timeout_counts_what_was_just_sent_as_in_flight() {
     assert!(bench.act(|sender, wire, law| sender.on_timer(wire, law)));
     assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (3, 3));
     assert_eq!(bench.sender.counters.retransmits, 1);
+    // The answer to what the timer sent tells that the newer ones are lost too: the same event.
+    let ssthresh = bench.sender.ssthresh();
+    bench.now += RTT;
+    let first = bench.sender.board.una() / u64::from(MSS) + 1;
+    bench.ack(first, 0, 0);
+    assert_eq!(bench.sender.board.lost_out(), 3);
+    assert_eq!((bench.sender.ssthresh(), bench.sender.phase), (ssthresh, Phase::Loss));
 }
 
 /// All is lost, the tail loss probe too: the timer sends the first packet alone, with a window of
@@ -228,6 +251,9 @@ fn a_packet_that_times_out_again_holds_ssthresh() {
     }
     bench.timeout();
     bench.ack(0, 1, 6);
+    // F-RTO would take that for the answer to the timeout, and is not for recovery (RFC 5682,
+    // section 2.1).
+    assert_eq!(bench.sender.counters.undos, 0);
     bench.timeout();
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
     assert_eq!(bench.law.path(0).ssthresh, 5);
@@ -260,6 +286,18 @@ fn what_was_sent_once_tells_that_a_timeout_was_spurious() {
     bench.now += RTT;
     bench.ack(11, 0, 0);
     assert_eq!((bench.sender.counters.undos, bench.sender.counters.retransmits), (1, 1));
+    assert!(bench.sender.cwnd() >= 10 && bench.sender.ssthresh() > 1000);
+}
+
+/// The same after the timer has expired twice (RFC 5682, section 3.2).
+#[test]
+fn what_was_sent_once_tells_that_two_timeouts_were_spurious() {
+    let mut bench = Bench::established();
+    bench.timeout();
+    bench.timeout();
+    bench.now += RTT;
+    bench.ack(11, 0, 0);
+    assert_eq!(bench.sender.counters.undos, 1);
     assert!(bench.sender.cwnd() >= 10 && bench.sender.ssthresh() > 1000);
 }
 

@@ -76,6 +76,23 @@ fn an_original_that_ends_recovery_gives_the_window_back() {
     assert!(bench.sender.cwnd() >= 20 && bench.sender.ssthresh() == NEVER_REDUCED);
 }
 
+/// The same, but a mark was reported during recovery: there was congestion, and the window stays
+/// reduced.
+#[test]
+fn a_mark_in_recovery_prohibits_undo() {
+    let mut bench = Bench::twenty();
+    bench.now += RTT;
+    for to in [12, 13, 14] {
+        bench.hear(10, RTT, &[(11, to)]);
+    }
+    let sack = [(MSS as i32, 5 * MSS as i32), (0, 0), (0, 0)];
+    let told = Ack { ack: 10 * u64::from(MSS), echo: RTT, sack, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let all = bench.next / u64::from(MSS);
+    bench.hear(all, 2 * RTT, &[]);
+    assert_eq!((bench.sender.counters.undos, bench.sender.ssthresh()), (0, 10));
+}
+
 /// The same, but the acknowledgement of the original is lost. The one of the retransmission ends
 /// recovery, and a DSACK after it tells that it was for nothing.
 #[test]
@@ -233,6 +250,28 @@ fn an_undone_reduction_is_not_told() {
     bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
     assert_eq!(bench.sender.counters.undos, 1);
     assert!(!tells_of_a_reduction(&mut bench));
+}
+
+/// The same without DSACK: the second of them is answered by a mere duplicate (RFC 8985, section 7.4.2).
+#[test]
+fn a_duplicate_tells_that_a_probe_was_needless() {
+    let mut bench = probed();
+    bench.push();
+    bench.now += RTT;
+    bench.hear(10, bench.now - RTT, &[]);
+    bench.hear(10, bench.now - RTT, &[]);
+    bench.hear(11, bench.now - RTT, &[]);
+    assert_eq!(bench.sender.ssthresh(), NEVER_REDUCED);
+}
+
+/// A probe that came twice says nothing about reordering.
+#[test]
+fn a_needless_probe_does_not_make_rack_wait_longer() {
+    let mut bench = probed();
+    bench.sender.rack.reordered();
+    bench.now += RTT;
+    bench.hear(10, bench.now - RTT, &[(9, 10)]);
+    assert_eq!(bench.sender.rack.reo_wnd(false, 0, RTT, 2 * RTT), RTT / 4);
 }
 
 /// Two SYNs are lost: the network is in trouble, and the first window is one packet; but not if
