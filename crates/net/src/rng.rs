@@ -74,6 +74,18 @@ mod tests {
     }
 
     #[test]
+    fn a_link_has_a_stream_for_each_purpose() {
+        use Purpose::{Access, Jitter, Loss, Queue, Reorder};
+        let mut first: Vec<u64> = [Loss, Jitter, Reorder, Queue, Access]
+            .into_iter()
+            .flat_map(|purpose| (0..10).map(move |link| link_stream(1, link, purpose).next_u64()))
+            .collect();
+        first.sort_unstable();
+        first.dedup();
+        assert_eq!(first.len(), 50);
+    }
+
+    #[test]
     fn below_is_uniform_over_its_range() {
         let mut rng = stream(1, 0);
         let mut counts = [0_u32; 7];
