@@ -46,21 +46,14 @@ pub struct Seen<P> {
     pub payload: P,
 }
 
-/// What was seen on watched links.
-#[derive(Clone, Debug)]
-struct Watch<P> {
-    /// Only who watches needs payloads that can be copied.
-    copy: fn(&P) -> P,
-    seen: Vec<Seen<P>>,
-}
-
 /// Marks the end of a route in [`Network::hops`].
 const END: u32 = u32::MAX;
 
 /// How many arrivals before a delivery [`Network::advance_foreseeing`] tells of it.
 pub const FORESEEN: [usize; 3] = [5, 3, 1];
 
-/// Links and routes, and the packets on them, each with a payload of type `P`.
+/// Links and routes, and the packets on them, each with a payload of type `P`: a small value that is
+/// copied.
 #[derive(Clone, Debug)]
 pub struct Network<P> {
     seed: u64,
@@ -72,10 +65,11 @@ pub struct Network<P> {
     routes: Vec<u32>,
     packets: Pool<(RouteId, P)>,
     schedule: Schedule,
-    watch: Option<Box<Watch<P>>>,
+    /// What was seen on watched links.
+    seen: Vec<Seen<P>>,
 }
 
-impl<P> Network<P> {
+impl<P: Copy> Network<P> {
     /// So many links stay in the near caches by themselves: to look ahead would cost more than it
     /// gains.
     const NEAR: usize = 512;
@@ -91,7 +85,7 @@ impl<P> Network<P> {
             routes: Vec::new(),
             packets: Pool::new(),
             schedule: Schedule::default(),
-            watch: None,
+            seen: Vec::new(),
         }
     }
 
@@ -152,6 +146,7 @@ impl<P> Network<P> {
     /// Everything before `now` must have happened, or the packet would overtake what is still
     /// underway: first call [`Network::advance`] until it returns `None`, or be at the time of the
     /// last delivery.
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Nanos, route: RouteId, header: Header, payload: P) {
         debug_assert!(
             self.next_time().is_none_or(|time| time >= now),
@@ -206,7 +201,9 @@ impl<P> Network<P> {
             }
             packet.step();
             if self.hops[packet.hop() as usize] == END {
-                let (route, payload) = self.packets.remove(packet.key);
+                // Copied straight from its place: to take it out would copy it twice.
+                let &(route, payload) = self.packets.get(packet.key).expect("it is underway");
+                self.packets.remove(packet.key);
                 let (size, ce) = (packet.size, packet.ce());
                 return Some(Delivery { time, route, size, ce, payload });
             }
@@ -341,27 +338,21 @@ impl<P> Network<P> {
 
     /// From now on every packet that reaches the far end of the link is kept for
     /// [`Network::drain_seen`].
-    pub fn watch(&mut self, link: LinkId)
-    where
-        P: Clone,
-    {
+    pub fn watch(&mut self, link: LinkId) {
         self.links[link.0 as usize].watched = true;
-        self.watch.get_or_insert_with(|| Box::new(Watch { copy: P::clone, seen: Vec::new() }));
     }
 
     /// What reached the far end of watched links since the last call, in order of time. Whoever
     /// watches should ask often: it is kept in memory until then.
     pub fn drain_seen(&mut self) -> impl Iterator<Item = Seen<P>> + '_ {
-        self.watch.iter_mut().flat_map(|watch| watch.seen.drain(..))
+        self.seen.drain(..)
     }
 
     #[cold]
     fn see(&mut self, time: Nanos, link: u32, packet: Packet) {
-        let Some(watch) = &mut self.watch else { return };
-        let Some((_, payload)) = self.packets.get(packet.key) else { return };
-        let payload = (watch.copy)(payload);
+        let Some(&(_, payload)) = self.packets.get(packet.key) else { return };
         let (size, ce) = (packet.size, packet.ce());
-        watch.seen.push(Seen { time, link: LinkId(link), size, ce, payload });
+        self.seen.push(Seen { time, link: LinkId(link), size, ce, payload });
     }
 
     /// What a link has done since the start or the last reset.

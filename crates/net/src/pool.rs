@@ -23,14 +23,15 @@ impl<T> Pool<T> {
         self.places.len() as u32 - 1
     }
 
-    /// Takes a value out.
+    /// Frees a number.
     ///
     /// # Panics
-    /// If there is none of this number.
-    pub fn remove(&mut self, number: u32) -> T {
-        let value = self.places[number as usize].take().expect("a value of this number");
+    /// If it has no value.
+    pub fn remove(&mut self, number: u32) {
+        let value = &mut self.places[number as usize];
+        assert!(value.is_some(), "a value of this number");
+        *value = None;
         self.free.push(number);
-        value
     }
 
     /// The value of a number, if there is one.
@@ -57,7 +58,9 @@ mod tests {
     fn numbers_are_used_again_the_last_first() {
         let mut pool = Pool::new();
         let numbers = ["a", "b", "c"].map(|value| pool.insert(value));
-        assert_eq!((pool.remove(numbers[0]), pool.remove(numbers[2])), ("a", "c"));
+        assert_eq!((pool.get(numbers[0]), pool.get(numbers[2])), (Some(&"a"), Some(&"c")));
+        pool.remove(numbers[0]);
+        pool.remove(numbers[2]);
         assert_eq!((pool.len(), pool.get(numbers[0])), (1, None));
         assert_eq!([pool.insert("d"), pool.insert("e")], [numbers[2], numbers[0]]);
         assert_eq!((pool.get(numbers[2]), pool.get(numbers[1])), (Some(&"d"), Some(&"b")));

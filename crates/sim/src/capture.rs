@@ -103,17 +103,17 @@ impl Recorder {
         self.points.push(point);
     }
 
-    /// A host sends a packet, of MPTCP or not, of a subflow that joins or not; gives it its
-    /// identification.
+    /// A host sends a packet, of MPTCP or not, of a subflow that joins or not. Returns the
+    /// identification it gets.
     pub fn on_send(
         &mut self,
         now: Nanos,
         header: Header,
         (multipath, joins): (bool, bool),
-        packet: &mut Packet,
-    ) {
+        mut packet: Packet,
+    ) -> u16 {
         let (flow, forward) = (packet.flow(), packet.body.is_forward());
-        let end = self.ends.entry(end(packet, forward)).or_default();
+        let end = self.ends.entry(end(&packet, forward)).or_default();
         packet.id = end.next_id;
         end.next_id = end.next_id.wrapping_add(1);
         let echo = match packet.body {
@@ -128,7 +128,8 @@ impl Recorder {
             None => end.stamps.push(stamp),
         }
         let host = if forward { Point::Sender(flow) } else { Point::Receiver(flow) };
-        self.pass(now, host, header.size, false, packet);
+        self.pass(now, host, header.size, false, &packet);
+        packet.id
     }
 
     /// A host gets a packet.

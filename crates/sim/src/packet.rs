@@ -176,6 +176,8 @@ pub(crate) struct Wire<'a> {
 
 impl Wire<'_> {
     /// Sends a packet.
+    // Inlined, the parts of the packet go straight to their place in the network.
+    #[inline(always)]
     pub fn send(&mut self, route: RouteId, path: usize, body: Body) {
         let generation = self.generations.to_le_bytes()[path];
         let joins = self.first != (path as u8, generation);
@@ -191,7 +193,7 @@ impl Wire<'_> {
         let mut packet = Packet { flow: self.flow, path: path as u8, generation, id: 0, body };
         if let Some(recorder) = &mut self.recorder {
             let kind = (self.multipath, joins);
-            recorder.on_send(self.now, header, kind, &mut packet);
+            packet.id = recorder.on_send(self.now, header, kind, packet);
         }
         self.network.enqueue(self.now, route, header, packet);
     }

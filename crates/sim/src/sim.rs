@@ -166,9 +166,9 @@ impl Sim {
             if let Some(recorder) = &mut self.recorder {
                 self.network.drain_seen().for_each(|seen| recorder.on_link(&seen));
             }
-            if let Some(delivery) = delivery {
+            if let Some(delivery) = &delivery {
                 self.now = delivery.time;
-                self.deliver(&delivery);
+                self.deliver(delivery);
             } else if timer <= t {
                 self.now = timer;
                 self.expire();

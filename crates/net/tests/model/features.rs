@@ -20,11 +20,11 @@ fn link() -> LinkConfig {
 }
 
 /// What arrives until `now`.
-fn arrivals<P>(network: &mut Network<P>, now: Nanos) -> Vec<Delivery<P>> {
+fn arrivals<P: Copy>(network: &mut Network<P>, now: Nanos) -> Vec<Delivery<P>> {
     std::iter::from_fn(|| network.advance(now)).collect()
 }
 
-fn milliseconds<P>(network: &mut Network<P>) -> Vec<Nanos> {
+fn milliseconds<P: Copy>(network: &mut Network<P>) -> Vec<Nanos> {
     arrivals(network, Nanos::MAX).iter().map(|d| d.time / MILLISECOND).collect()
 }
 

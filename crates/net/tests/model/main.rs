@@ -23,7 +23,7 @@ fn sized(size: u32) -> Header {
 }
 
 /// A network of one link and the route over it.
-fn one_link<P>(config: LinkConfig) -> (Network<P>, RouteId) {
+fn one_link<P: Copy>(config: LinkConfig) -> (Network<P>, RouteId) {
     let mut network = Network::new(1);
     let link = network.add_link(config).unwrap();
     let route = network.add_route(&[link]).unwrap();
