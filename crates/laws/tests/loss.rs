@@ -280,6 +280,15 @@ fn after_idleness_the_window_restarts_and_ssthresh_remembers() {
 }
 
 #[test]
+fn idleness_does_not_lower_ssthresh() {
+    let mut host = Host::new(Control::RENO);
+    host.tell(0, EventKind::Joined);
+    host.ack(0, 30);
+    let restart = Event { cwnd: 10, ..host.event(0, EventKind::Restart) };
+    assert_eq!(host.send(0, &restart).ssthresh, SSTHRESH_MAX, "the first slow start goes on");
+}
+
+#[test]
 fn ecn_reduces_as_a_loss_does() {
     for control in every_law() {
         let mut lost = Host::new(control);

@@ -225,6 +225,23 @@ fn hystart_stops_after_a_train_of_half_the_rtt() {
     assert_eq!(train(0, Some(20)), None);
 }
 
+/// What the bursts may take: four of 65536 bytes at two windows of 13 MB in an RTT of 10 ms, 0.1 ms.
+#[test]
+fn hystart_allows_for_four_bursts() {
+    let stops = |more_us| {
+        let mut host = joined(Control::CUBIC);
+        host.srtt8_us[0] = 80_000;
+        host.set_cwnd(0, 13_107_200 / host.event(0, EventKind::Acked).mss);
+        ack(&mut host, 0, 10_000, true, flag::PACED);
+        for wait in [2_000, 2_000, 2_000, 2_000, 2_000, more_us] {
+            host.now_us += wait;
+            ack(&mut host, 0, 10_000, false, flag::PACED);
+        }
+        ssthresh(&host) != SSTHRESH_MAX
+    };
+    assert_eq!([99, 102].map(stops), [false, true]);
+}
+
 /// Below 16 packets a window is too small to tell; and after a timeout it begins anew.
 #[test]
 fn hystart_waits_for_16_packets_and_forgets_at_a_timeout() {
