@@ -9,7 +9,7 @@ const LINE: usize = 64;
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(value: &T, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    for offset in (0..bytes).step_by(LINE).chain([bytes - 1]) {
+    for offset in (0..bytes).step_by(LINE).chain(bytes.checked_sub(1)) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = std::ptr::from_ref(value).cast::<u8>().wrapping_add(offset);
         // SAFETY: a prefetch has no effect that could be seen and never faults, whatever the
