@@ -296,10 +296,11 @@ mod tests {
     }
 
     /// Two providers of the client, three of the server: six paths. The client's two links are
-    /// what limits it.
+    /// what limits it, and not a scheduler that waits for what a small window was handed.
     #[test]
     fn a_mesh_has_a_path_for_each_pair_of_providers() {
-        let rest = "flows.test.kind = 'mptcp'\nflows.test.cc = 'lia'\nflows.test.routes = \
+        let rest = "flows.test.kind = 'mptcp'\nflows.test.cc = 'lia'\n\
+                    flows.test.scheduler = 'min-rtt'\nflows.test.routes = \
                     ['path1-1', 'path1-2', 'path1-3', 'path2-1', 'path2-2', 'path2-3']";
         let made = scenario("mesh", "clients = 2, servers = 3, rtt = '20 ms'", rest).unwrap();
         assert_eq!(made.links.len(), 5);
