@@ -122,7 +122,7 @@ impl Connection {
         let subflow = &mut self.subflows[path];
         subflow.enqueue(una, len);
         let segments = len.div_ceil(subflow.sender.mss());
-        self.count(true, segments);
+        self.reinjections += u64::from(segments);
         self.drain(path, wire);
     }
 }

@@ -150,7 +150,7 @@ impl Connection {
     }
 
     /// Segments were sent; `again` by the connection.
-    pub(super) fn count(&mut self, again: bool, segments: u32) {
+    fn count(&mut self, again: bool, segments: u32) {
         if again {
             self.reinjections += u64::from(segments);
         }
