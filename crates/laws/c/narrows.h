@@ -19,7 +19,7 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 2		    /* layout of nr_conn, nr_path and nr_private */
+#define NR_VERSION 3		    /* layout of nr_conn, nr_path and nr_private */
 #define NR_MAX_PATHS 8		    /* paths in a connection; every loop's bound */
 #define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) counts as idle */
 #define NR_INIT_CWND 10u	    /* RFC 6928 */
@@ -112,8 +112,10 @@ struct nr_event {
 	nr_u32 sample_delivered; /* packets delivered since it was sent */
 	nr_u32 sample_lost;	 /* packets lost since it was sent */
 	nr_u32 cwnd;		 /* the host's window now; outside recovery the law adopts it */
+	nr_u32 ssthresh;	 /* the host's threshold now, likewise */
 	nr_u32 srtt8_us;	 /* smoothed RTT, 1/8 us */
 	nr_u32 mss;		 /* payload bytes of a full packet */
+	nr_u32 reserved;
 };
 
 /* A path's published line. Written by the path itself, but for debit; read by its siblings. */

@@ -98,6 +98,8 @@ NR_INLINE void nr_set_cwnd(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr
 
 NR_INLINE void nr_set_ssthresh(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 ssthresh)
 {
+	if (ssthresh > NR_SSTHRESH_MAX)
+		ssthresh = NR_SSTHRESH_MAX;
 	p->ssthresh = ssthresh;
 	NR_WRITE(c->path[i & 7].ssthresh, ssthresh);
 }
@@ -311,24 +313,27 @@ NR_INLINE void nr_acked(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i, s
 		nr_grow(law, c, i, p, ev->now_us, acked);
 }
 
-/* Does this event carry the host's own window, one that recovery or restart has not yet moved? */
-NR_INLINE int nr_tells_cwnd(const struct nr_private *p, const struct nr_event *ev)
+/* Are the windows in this event the host's own, which recovery or restart has not yet moved? */
+NR_INLINE int nr_tells_windows(const struct nr_private *p, const struct nr_event *ev)
 {
 	switch (ev->kind) {
+	case NR_JOINED:
+		return 1;
 	case NR_ACKED:
-		return ev->cwnd && !(ev->flags & NR_F_IN_RECOVERY);
+		return !(ev->flags & NR_F_IN_RECOVERY);
 	case NR_RECOVERY:
 	case NR_ECN:
 	case NR_TIMEOUT:
-		return ev->cwnd && !p->reduced;
+		return !p->reduced;
 	default:
 		return 0;
 	}
 }
 
 /*
- * The host's window is the truth outside recovery: it may have clamped what the law asked for, and
- * a reduction starts from it.
+ * The host's windows are the truth outside recovery: it may have an initial window of its own, the
+ * path may come from another law, it may have clamped what the law asked for, or have remembered a
+ * threshold while the application was slow (RFC 2861); and a reduction starts from them.
  * Then what siblings took from it goes off, and while more is in flight than is left, packets that
  * come in make no room for growth (LISA: ACKs to ignore).
  */
@@ -337,10 +342,13 @@ NR_INLINE void nr_adopt(struct nr_conn *c, nr_u32 i, struct nr_private *p,
 {
 	nr_u32 before, inflight = ev->inflight + ev->delivered;
 
-	if (nr_tells_cwnd(p, ev) && ev->cwnd != p->cwnd) {
-		if (ev->cwnd < p->cwnd)
+	if (nr_tells_windows(p, ev)) {
+		if (ev->cwnd && ev->cwnd < p->cwnd)
 			p->credit = 0;
-		nr_set_cwnd(c, i, p, ev->cwnd);
+		if (ev->cwnd && ev->cwnd != p->cwnd)
+			nr_set_cwnd(c, i, p, ev->cwnd);
+		if (ev->ssthresh && ev->ssthresh != p->ssthresh)
+			nr_set_ssthresh(c, i, p, ev->ssthresh);
 	}
 	before = p->cwnd;
 	p->cwnd = nr_debit_apply(c, i, p->cwnd);

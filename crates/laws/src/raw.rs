@@ -114,10 +114,14 @@ pub struct Event {
     pub sample_lost: u32,
     /// The host's window now, packets; outside recovery the law adopts it.
     pub cwnd: u32,
+    /// The host's slow start threshold now, packets; likewise. 0: not told.
+    pub ssthresh: u32,
     /// Smoothed RTT, 1/8 µs.
     pub srtt8_us: u32,
     /// Payload bytes of a full packet.
     pub mss: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// A path's published line (`struct nr_path`).

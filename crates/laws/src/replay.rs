@@ -154,6 +154,12 @@ impl Host {
         let paced = if random.one_in(50) { flag::PACED } else { 0 };
         // A host may clamp the window by itself.
         let cwnd = if random.one_in(500) { self.cwnd.div_ceil(2) } else { self.cwnd };
+        // And remember a threshold.
+        let ssthresh = match random.below(200) {
+            0 => self.ssthresh.max(self.cwnd - self.cwnd / 4),
+            1..=99 => self.ssthresh,
+            _ => 0,
+        };
         Event {
             delivered: delivered.min(self.cwnd.max(1)),
             flags: limited | round | paced,
@@ -161,6 +167,7 @@ impl Host {
             sent_us: now_us.saturating_sub(rtt_us),
             rate: u64::from(self.cwnd) * u64::from(self.mss) * 1_000_000 / rtt_us,
             cwnd,
+            ssthresh,
             ..self.event(now_us, EventKind::Acked, State::Active)
         }
     }

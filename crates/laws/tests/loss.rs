@@ -351,3 +351,28 @@ fn masks_follow_the_detector_at_every_join() {
         assert_eq!(disjoint.conn.mask(path), 1 << path);
     }
 }
+
+/// A path that comes from another law, or whose host has an initial window of its own, goes on with
+/// the host's windows; and so does one whose host remembered a threshold.
+#[test]
+fn the_hosts_windows_are_adopted_outside_recovery() {
+    for control in every_law() {
+        let mut host = Host::new(control);
+        let join = Event { cwnd: 40, ssthresh: 30, ..host.event(0, EventKind::Joined) };
+        let joined = host.send(0, &join);
+        assert_eq!((joined.cwnd, joined.ssthresh), (40, 30), "{control}");
+        let remembered = Event { cwnd: 20, ssthresh: 33, ..host.event(0, EventKind::Acked) };
+        let acked = host.send(0, &remembered);
+        assert_eq!((acked.cwnd, acked.ssthresh), (20, 33), "{control}");
+        let reduced = host.tell(0, EventKind::Recovery);
+        let late = Event {
+            cwnd: 20,
+            ssthresh: 99,
+            flags: flag::IN_RECOVERY,
+            ..host.event(0, EventKind::Acked)
+        };
+        assert_eq!(host.send(0, &late).ssthresh, reduced.ssthresh, "{control}");
+        let undone = host.tell(0, EventKind::Undo);
+        assert_eq!((undone.cwnd, undone.ssthresh), (20, 33), "{control}");
+    }
+}
