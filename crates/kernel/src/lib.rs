@@ -13,7 +13,12 @@
 //! Building needs clang (Debian: clang-19) and the headers of libelf and zlib (libelf-dev,
 //! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].
 
+pub mod diag;
+pub mod mptcp;
+mod netlink;
+pub mod netns;
 pub mod replay;
+pub mod routes;
 
 use libbpf_rs::ProgramType;
 use std::os::unix::fs::MetadataExt;

@@ -1,0 +1,232 @@
+//! MPTCP of the network namespace this thread is in: endpoints and limits of its path manager,
+//! sysctls, counters.
+
+use crate::netlink::{self, Wanted};
+use netlink_packet_core::{DecodeError, NlasIterator, parse_ip, parse_u8, parse_u16, parse_u32};
+use netlink_sys::protocols::NETLINK_GENERIC;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::{fs, io};
+
+// linux/genetlink.h
+const GENL_ID_CTRL: u16 = 16;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+/// `struct genlmsghdr`.
+const GENL_HEADER: usize = 4;
+
+// linux/mptcp.h
+const MPTCP_PM_CMD_GET_ADDR: u8 = 3;
+const MPTCP_PM_CMD_GET_LIMITS: u8 = 6;
+const MPTCP_PM_ATTR_ADDR: u16 = 1;
+const MPTCP_PM_ATTR_RCV_ADD_ADDRS: u16 = 2;
+const MPTCP_PM_ATTR_SUBFLOWS: u16 = 3;
+const MPTCP_PM_ADDR_ATTR_ID: u16 = 2;
+const MPTCP_PM_ADDR_ATTR_ADDR4: u16 = 3;
+const MPTCP_PM_ADDR_ATTR_ADDR6: u16 = 4;
+const MPTCP_PM_ADDR_ATTR_PORT: u16 = 5;
+const MPTCP_PM_ADDR_ATTR_FLAGS: u16 = 6;
+const MPTCP_PM_ADDR_ATTR_IF_IDX: u16 = 7;
+
+/// An address that the path manager may open subflows from, or announce (`ip mptcp endpoint`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its id; 0 is the address a connection began with.
+    pub id: u8,
+    /// The address.
+    pub address: IpAddr,
+    /// The port it is announced with; 0: the connection's.
+    pub port: u16,
+    /// Number of the interface subflows are bound to; 0: none.
+    pub interface: u32,
+    /// `MPTCP_PM_ADDR_FLAG_*`, see the methods.
+    pub flags: u32,
+}
+
+impl Endpoint {
+    /// The address is announced to the peer.
+    pub fn is_signal(&self) -> bool {
+        self.flags & 1 << 0 != 0
+    }
+
+    /// Subflows are opened from it.
+    pub fn is_subflow(&self) -> bool {
+        self.flags & 1 << 1 != 0
+    }
+
+    /// For the time that the others fail only.
+    pub fn is_backup(&self) -> bool {
+        self.flags & 1 << 2 != 0
+    }
+
+    /// Subflows are opened from it to every address of the peer.
+    pub fn is_fullmesh(&self) -> bool {
+        self.flags & 1 << 3 != 0
+    }
+
+    /// The kernel made it up for a subflow whose address is no endpoint.
+    pub fn is_implicit(&self) -> bool {
+        self.flags & 1 << 4 != 0
+    }
+}
+
+/// How much the path manager may do for one connection (`ip mptcp limits`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Subflows beside the first.
+    pub subflows: u32,
+    /// Announced addresses of the peer that are taken up.
+    pub add_addr_accepted: u32,
+}
+
+/// The endpoints of the in-kernel path manager.
+///
+/// # Errors
+/// No MPTCP in this kernel (not found), or not allowed.
+pub fn endpoints() -> io::Result<Vec<Endpoint>> {
+    let mut endpoints = Vec::new();
+    manager(MPTCP_PM_CMD_GET_ADDR, Wanted::All, |attributes| {
+        for attribute in NlasIterator::new(attributes) {
+            let attribute = attribute?;
+            if attribute.kind() == MPTCP_PM_ATTR_ADDR {
+                endpoints.extend(parse_endpoint(attribute.value())?);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(endpoints)
+}
+
+/// The limits of the in-kernel path manager.
+///
+/// # Errors
+/// No MPTCP in this kernel (not found), or not allowed.
+pub fn limits() -> io::Result<Limits> {
+    let mut limits = Limits::default();
+    manager(MPTCP_PM_CMD_GET_LIMITS, Wanted::One, |attributes| {
+        limits = parse_limits(attributes)?;
+        Ok(())
+    })?;
+    Ok(limits)
+}
+
+/// MPTCP's counters (`MPTcpExt` in /proc/net/netstat; `nstat -az 'MPTcp*'`). Empty: no MPTCP.
+///
+/// # Errors
+/// No /proc.
+pub fn counters() -> io::Result<BTreeMap<String, u64>> {
+    // /proc/net is that of the process' first thread.
+    Ok(parse_counters(&fs::read_to_string("/proc/thread-self/net/netstat")?))
+}
+
+/// A sysctl of this namespace by its path below /proc/sys, as `net/mptcp/enabled`.
+///
+/// # Errors
+/// This kernel does not have it, or does not show it.
+pub fn sysctl(path: &str) -> io::Result<String> {
+    Ok(fs::read_to_string(format!("/proc/sys/{path}"))?.trim_end().to_owned())
+}
+
+/// A question to the path manager.
+fn manager(
+    command: u8,
+    wanted: Wanted,
+    mut each: impl FnMut(&[u8]) -> Result<(), DecodeError>,
+) -> io::Result<()> {
+    let mut family = 0;
+    let mut request = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
+    request.extend(netlink::attribute(CTRL_ATTR_FAMILY_NAME, b"mptcp_pm\0"));
+    netlink::ask(NETLINK_GENERIC, GENL_ID_CTRL, Wanted::One, &request, |answer| {
+        for attribute in NlasIterator::new(skip_header(answer)?) {
+            let attribute = attribute?;
+            if attribute.kind() == CTRL_ATTR_FAMILY_ID {
+                family = parse_u16(attribute.value())?;
+            }
+        }
+        Ok(())
+    })?;
+    let request = [command, 1, 0, 0];
+    netlink::ask(NETLINK_GENERIC, family, wanted, &request, |answer| each(skip_header(answer)?))
+}
+
+fn skip_header(answer: &[u8]) -> Result<&[u8], DecodeError> {
+    answer.get(GENL_HEADER..).ok_or_else(|| DecodeError::from("a generic message without header"))
+}
+
+/// An endpoint of a family without an address is none.
+fn parse_endpoint(value: &[u8]) -> Result<Option<Endpoint>, DecodeError> {
+    let (mut id, mut address, mut port, mut interface, mut flags) = (0, None, 0, 0, 0);
+    for attribute in NlasIterator::new(value) {
+        let attribute = attribute?;
+        let value = attribute.value();
+        match attribute.kind() {
+            MPTCP_PM_ADDR_ATTR_ID => id = parse_u8(value)?,
+            MPTCP_PM_ADDR_ATTR_ADDR4 | MPTCP_PM_ADDR_ATTR_ADDR6 => address = Some(parse_ip(value)?),
+            MPTCP_PM_ADDR_ATTR_PORT => port = parse_u16(value)?,
+            MPTCP_PM_ADDR_ATTR_FLAGS => flags = parse_u32(value)?,
+            MPTCP_PM_ADDR_ATTR_IF_IDX => interface = parse_u32(value)?,
+            _ => {}
+        }
+    }
+    Ok(address.map(|address| Endpoint { id, address, port, interface, flags }))
+}
+
+fn parse_limits(attributes: &[u8]) -> Result<Limits, DecodeError> {
+    let mut limits = Limits::default();
+    for attribute in NlasIterator::new(attributes) {
+        let attribute = attribute?;
+        let value = attribute.value();
+        match attribute.kind() {
+            MPTCP_PM_ATTR_RCV_ADD_ADDRS => limits.add_addr_accepted = parse_u32(value)?,
+            MPTCP_PM_ATTR_SUBFLOWS => limits.subflows = parse_u32(value)?,
+            _ => {}
+        }
+    }
+    Ok(limits)
+}
+
+/// Two lines a group: names, then values.
+fn parse_counters(text: &str) -> BTreeMap<String, u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("MPTcpExt: "));
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
+        return BTreeMap::new();
+    };
+    let values = values.split(' ').map(|value| value.parse().unwrap_or(0));
+    names.split(' ').map(str::to_owned).zip(values).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::recorded::answer;
+
+    #[test]
+    fn an_endpoint_is_what_ip_mptcp_added() {
+        // ip mptcp endpoint add 10.77.2.1 dev v2 subflow
+        let answer = answer("endpoint");
+        let attributes = skip_header(&answer).unwrap();
+        let nested = NlasIterator::new(attributes).next().unwrap().unwrap();
+        let endpoint = parse_endpoint(nested.value()).unwrap().unwrap();
+        assert_eq!(endpoint.address, IpAddr::from([10, 77, 2, 1]));
+        assert_eq!((endpoint.id, endpoint.port, endpoint.interface), (1, 0, 3));
+        assert!(endpoint.is_subflow() && !endpoint.is_signal() && !endpoint.is_backup());
+    }
+
+    #[test]
+    fn limits_are_what_ip_mptcp_set() {
+        // ip mptcp limits set subflows 4 add_addr_accepted 4
+        let limits = parse_limits(skip_header(&answer("limits")).unwrap()).unwrap();
+        assert_eq!(limits, Limits { subflows: 4, add_addr_accepted: 4 });
+    }
+
+    #[test]
+    fn counters_are_read_by_their_names() {
+        let text = "TcpExt: SyncookiesSent SyncookiesRecv\nTcpExt: 5 6\n\
+                    MPTcpExt: MPCapableSYNRX MPJoinSynRx\nMPTcpExt: 3 7\nIpExt: InNoRoutes\nIpExt: 0\n";
+        let counters = parse_counters(text);
+        assert_eq!(counters.len(), 2);
+        assert_eq!(counters["MPJoinSynRx"], 7);
+        assert_eq!(parse_counters("TcpExt: a\nTcpExt: 1\n").len(), 0);
+    }
+}

@@ -1,0 +1,100 @@
+//! One question to the kernel by netlink, and its answers.
+
+use netlink_packet_core::{
+    DecodeError, DefaultNla, Emitable, NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkBuffer,
+};
+use netlink_sys::{Socket, SocketAddr};
+use std::io;
+
+const HEADER: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+
+/// What a question asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The one object that the body names.
+    One,
+    /// All there are.
+    All,
+}
+
+/// Asks in the network namespace of this thread and hands the body of each answer to `each`.
+///
+/// # Errors
+/// What the kernel answered, or an answer that `each` did not understand.
+pub(crate) fn ask(
+    protocol: isize,
+    kind: u16,
+    wanted: Wanted,
+    body: &[u8],
+    mut each: impl FnMut(&[u8]) -> Result<(), DecodeError>,
+) -> io::Result<()> {
+    let mut socket = Socket::new(protocol)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+
+    let mut request = vec![0; HEADER + body.len()];
+    let mut header = NetlinkBuffer::new(&mut request);
+    header.set_length((HEADER + body.len()) as u32);
+    header.set_message_type(kind);
+    header.set_flags(NLM_F_REQUEST | if wanted == Wanted::All { NLM_F_DUMP } else { 0 });
+    request[HEADER..].copy_from_slice(body);
+    socket.send(&request, 0)?;
+
+    // The kernel fills at most 32 kB at a time.
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let got = socket.recv(&mut &mut buffer[..], 0)?;
+        let mut rest = &buffer[..got];
+        while !rest.is_empty() {
+            let message = NetlinkBuffer::new_checked(rest).map_err(malformed)?;
+            let payload = message.payload();
+            match message.message_type() {
+                // Both begin with an error number, negative or 0.
+                NLMSG_ERROR | NLMSG_DONE => {
+                    let errno = payload.get(..4).map(|n| i32::from_ne_bytes(n.try_into().unwrap()));
+                    return match errno {
+                        Some(errno) if errno != 0 => Err(io::Error::from_raw_os_error(-errno)),
+                        _ => Ok(()),
+                    };
+                }
+                _ => each(payload).map_err(malformed)?,
+            }
+            if message.flags() & NLM_F_MULTIPART == 0 {
+                return Ok(());
+            }
+            rest = &rest[rest.len().min((message.length() as usize).next_multiple_of(4))..];
+        }
+    }
+}
+
+/// The bytes of a message or attribute.
+pub(crate) fn bytes(part: &impl Emitable) -> Vec<u8> {
+    let mut bytes = vec![0; part.buffer_len()];
+    part.emit(&mut bytes);
+    bytes
+}
+
+/// The bytes of an attribute that no library has a name for.
+pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    bytes(&DefaultNla::new(kind, value.to_vec()))
+}
+
+fn malformed(error: DecodeError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+#[cfg(test)]
+pub(crate) mod recorded {
+    /// An answer of a kernel, by its name in `tests/recorded/netlink.hex`.
+    pub(crate) fn answer(name: &str) -> Vec<u8> {
+        let all = include_str!("../tests/recorded/netlink.hex");
+        let hex = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let hex = hex.unwrap_or_else(|| panic!("no answer {name}"));
+        (0..hex.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+            .collect()
+    }
+}

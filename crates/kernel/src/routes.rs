@@ -1,0 +1,147 @@
+//! Interfaces, addresses and routes of the network namespace this thread is in, by rtnetlink.
+
+use crate::netlink::{self, Wanted};
+use netlink_packet_core::{NlasIterator, Parseable, parse_string};
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
+use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage,
+};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use std::io;
+use std::net::IpAddr;
+
+// linux/rtnetlink.h, linux/if_link.h
+const RTM_GETLINK: u16 = 18;
+const RTM_GETADDR: u16 = 22;
+const RTM_GETROUTE: u16 = 26;
+const IFLA_IFNAME: u16 = 3;
+/// `struct ifinfomsg`.
+const LINK_HEADER: usize = 16;
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Can it carry packets now, and to other hosts?
+    pub usable: bool,
+}
+
+/// An address of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub address: IpAddr,
+    /// Number of the interface it is on.
+    pub interface: u32,
+    /// Can it be used beyond its own link?
+    pub global: bool,
+}
+
+/// Where packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Number of the interface they leave by.
+    pub interface: u32,
+    /// The router they are handed to; none: the destination itself is on the link.
+    pub gateway: Option<IpAddr>,
+}
+
+/// All interfaces.
+///
+/// # Errors
+/// The kernel refused.
+pub fn interfaces() -> io::Result<Vec<Interface>> {
+    let mut interfaces = Vec::new();
+    let request = netlink::bytes(&LinkMessage::default());
+    netlink::ask(NETLINK_ROUTE, RTM_GETLINK, Wanted::All, &request, |answer| {
+        let header = LinkHeader::parse(answer)?;
+        let mut name = String::new();
+        for attribute in NlasIterator::new(&answer[LINK_HEADER..]) {
+            let attribute = attribute?;
+            if attribute.kind() == IFLA_IFNAME {
+                name = parse_string(attribute.value())?;
+                break;
+            }
+        }
+        let carries = header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp);
+        let usable = carries && !header.flags.contains(LinkFlags::Loopback);
+        interfaces.push(Interface { index: header.index, name, usable });
+        Ok(())
+    })?;
+    Ok(interfaces)
+}
+
+/// All addresses.
+///
+/// # Errors
+/// The kernel refused.
+pub fn addresses() -> io::Result<Vec<Address>> {
+    let mut addresses = Vec::new();
+    let request = netlink::bytes(&AddressMessage::default());
+    netlink::ask(NETLINK_ROUTE, RTM_GETADDR, Wanted::All, &request, |answer| {
+        let message = AddressMessage::parse(answer)?;
+        let (mut own, mut peer) = (None, None);
+        for attribute in message.attributes {
+            match attribute {
+                // Of a point-to-point link the other attribute is the peer's.
+                AddressAttribute::Local(address) => own = Some(address),
+                AddressAttribute::Address(address) => peer = Some(address),
+                _ => {}
+            }
+        }
+        let global = message.header.scope == AddressScope::Universe;
+        let interface = message.header.index;
+        addresses.extend(own.or(peer).map(|address| Address { address, interface, global }));
+        Ok(())
+    })?;
+    Ok(addresses)
+}
+
+/// The route that packets take from one of this host's addresses to another host, by policy rules
+/// and tables; of a socket that is bound to an interface its number must be given. None: no route.
+///
+/// # Errors
+/// The kernel refused.
+pub fn route(from: Option<IpAddr>, to: IpAddr, bound: u32) -> io::Result<Option<Route>> {
+    let bits = if to.is_ipv4() { 32 } else { 128 };
+    let mut message = RouteMessage::default();
+    message.header = RouteHeader {
+        address_family: if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 },
+        destination_prefix_length: bits,
+        source_prefix_length: if from.is_some() { bits } else { 0 },
+        // The route that was found. Without it a bound socket's destination without a route is taken
+        // to be on the link, and looks like a route.
+        flags: RouteFlags::FibMatch,
+        ..RouteHeader::default()
+    };
+    message.attributes.push(RouteAttribute::Destination(to.into()));
+    message.attributes.extend(from.map(|from| RouteAttribute::Source(from.into())));
+    if bound != 0 {
+        message.attributes.push(RouteAttribute::Oif(bound));
+    }
+    let mut found = None;
+    let request = netlink::bytes(&message);
+    let asked = netlink::ask(NETLINK_ROUTE, RTM_GETROUTE, Wanted::One, &request, |answer| {
+        let (mut interface, mut gateway) = (0, None);
+        for attribute in RouteMessage::parse(answer)?.attributes {
+            match attribute {
+                RouteAttribute::Oif(index) => interface = index,
+                RouteAttribute::Gateway(RouteAddress::Inet(to)) => gateway = Some(IpAddr::V4(to)),
+                RouteAttribute::Gateway(RouteAddress::Inet6(to)) => gateway = Some(IpAddr::V6(to)),
+                _ => {}
+            }
+        }
+        found = Some(Route { interface, gateway });
+        Ok(())
+    });
+    match asked.map_err(|error| (error.kind(), error)) {
+        Ok(()) => Ok(found),
+        Err((io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable, _)) => Ok(None),
+        Err((_, error)) => Err(error),
+    }
+}
