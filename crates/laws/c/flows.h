@@ -29,11 +29,14 @@ NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
  * The paths in the mask of path i that count, as bits. The path at hand always does; before its
  * first RTT sample no law can weigh it, and it is alone.
  */
-NR_INLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
+NR_NOINLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
 {
-	nr_u32 mask = nr_mask(c, i), now_ms = NR_READ(c->path[i & 7].seen_ms);
-	nr_u32 set = 1u << (i & 7);
+	nr_u32 set = 1u << (i & 7), mask, now_ms;
 
+	if (!c)
+		return set;
+	mask = nr_mask(c, i);
+	now_ms = NR_READ(c->path[i & 7].seen_ms);
 	if (!NR_READ(c->path[i & 7].srtt8_us))
 		return set;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
@@ -65,23 +68,33 @@ NR_NOINLINE int nr_has_sibling(const struct nr_conn *c, nr_u32 i)
  * siblings change theirs. Slots outside the set hold zeros, which no sum or maximum notices.
  */
 struct nr_flows {
-	nr_u32 cwnd[NR_MAX_PATHS];	    /* packets, w */
-	nr_u32 srtt8[NR_MAX_PATHS];	    /* 1/8 us, rtt */
-	struct nr_fx inverse[NR_MAX_PATHS]; /* 1 / rtt: the only division a path costs */
-	struct nr_fx rate[NR_MAX_PATHS];    /* packets per 1/8 us, x = w / rtt */
+	nr_u32 cwnd[NR_MAX_PATHS];	 /* packets, w */
+	nr_u32 srtt8[NR_MAX_PATHS];	 /* 1/8 us, rtt */
+	struct nr_fx rate[NR_MAX_PATHS]; /* packets per 1/8 us, x = w / rtt */
+	struct nr_fx best;		 /* the largest w / rtt^2 */
 };
+
+NR_INLINE struct nr_fx nr_inverse(nr_u32 rtt)
+{
+	return nr_fx_div(nr_fx(1), nr_fx(rtt));
+}
 
 NR_NOINLINE int nr_read_flows(const struct nr_conn *c, nr_u32 set, struct nr_flows *f)
 {
 	if (!c || !f)
 		return 0;
+	f->best = nr_fx(0);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		const struct nr_path *line = &c->path[j];
+		struct nr_fx inverse, x;
 
 		f->cwnd[j] = set >> j & 1 ? NR_READ(line->cwnd) : 0;
 		f->srtt8[j] = set >> j & 1 ? NR_READ(line->srtt8_us) : 0;
-		f->inverse[j] = nr_fx_div(nr_fx(1), nr_fx(f->srtt8[j]));
-		f->rate[j] = nr_fx_mul(nr_fx(f->cwnd[j]), f->inverse[j]);
+		inverse = nr_inverse(f->srtt8[j]); /* the only division a path costs */
+		f->rate[j] = nr_fx_mul(nr_fx(f->cwnd[j]), inverse);
+		x = nr_fx_mul(f->rate[j], inverse);
+		if (nr_fx_less(f->best, x))
+			f->best = x;
 	}
 	return 1;
 }

@@ -70,8 +70,8 @@ NR_INLINE nr_s64 nr_credit(nr_u32 law, const struct nr_conn *c, nr_u32 i,
 }
 
 /* The window after a loss, packets. */
-NR_INLINE nr_u32 nr_ssthresh(nr_u32 law, const struct nr_conn *c, nr_u32 i,
-			     const struct nr_private *p)
+NR_INLINE nr_u32 nr_reduced_ssthresh(nr_u32 law, const struct nr_conn *c, nr_u32 i,
+				     const struct nr_private *p)
 {
 	switch (law) {
 	case NR_CUBIC:
@@ -200,7 +200,7 @@ NR_INLINE void nr_reduce(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_priv
 	p->reduced = 1;
 	p->prior_cwnd = p->cwnd;
 	p->prior_ssthresh = p->ssthresh;
-	nr_set_ssthresh(c, i, p, nr_ssthresh(law, c, i, p));
+	nr_set_ssthresh(c, i, p, nr_reduced_ssthresh(law, c, i, p));
 	p->credit = 0;
 	if (law == NR_OLIA)
 		nr_olia_lost(&p->olia, &c->path[i & 7]);

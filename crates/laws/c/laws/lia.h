@@ -26,20 +26,14 @@
 NR_NOINLINE nr_u64 nr_lia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 {
 	nr_u64 alone, linked;
-	struct nr_fx best = nr_fx(0), total;
+	struct nr_fx total;
 	struct nr_flows f;
 
 	if (!nr_read_flows(c, set, &f))
 		return 0;
 	alone = nr_reno_credit(f.cwnd[i & 7]);
-	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++) {
-		struct nr_fx x = nr_fx_mul(f.rate[k], f.inverse[k]);
-
-		if (nr_fx_less(best, x))
-			best = x;
-	}
 	total = nr_fx_sum(f.rate);
-	linked = nr_fx_fixed(nr_fx_div(best, nr_fx_mul(total, total)), NR_CREDIT_BITS);
+	linked = nr_fx_fixed(nr_fx_div(f.best, nr_fx_mul(total, total)), NR_CREDIT_BITS);
 	return linked < alone ? linked : alone;
 }
 

@@ -138,7 +138,7 @@ NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	largest = sets >> 8;
 	collected = sets & ~largest & 0xff;
 
-	own = nr_fx_mul(f.rate[i & 7], f.inverse[i & 7]);
+	own = nr_fx_mul(f.rate[i & 7], nr_inverse(f.srtt8[i & 7]));
 	total = nr_fx_sum(f.rate);
 	credit = (nr_s64)nr_fx_fixed(nr_fx_div(own, nr_fx_mul(total, total)), NR_CREDIT_BITS);
 	if (!collected)

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A congestion control of stock Linux: from struct sock to the contract's events and back
+ * (docs/contract.md). No formula stands here. Compiled once for each law, NR_THIS_LAW; detector and
+ * slow start are chosen at load and what they do not need is pruned.
+ *
+ *   .init         JOINED: a slot of the connection's entry (state.h)
+ *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is silent
+ *   .cong_avoid   ACKED
+ *   .ssthresh     RECOVERY or ECN, also just before a TIMEOUT: the law reduces once
+ *   .set_state    TIMEOUT, RECOVERED
+ *   .undo_cwnd    UNDO
+ *   .cwnd_event   RESTART
+ *   .release      LEFT
+ *
+ * The stack runs recovery (PRR) towards ssthresh, and idle restart, by its own rules; the next
+ * ACKED tells the law what came of it.
+ *
+ * A socket without a slot runs careful: as one of eight equal paths that are coupled, so that what
+ * cannot be coupled takes too little, and never a full share unnoticed.
+ */
+#include "nr_kernel.h"
+
+#define NR_NOINLINE __attribute__((noinline))
+#include "state.h"
+
+#ifndef NR_THIS_LAW
+#define NR_THIS_LAW NR_OLIA
+#define NR_THIS_NAME "nr_olia"
+#define NR_THIS_DETECTOR NR_SHARED
+#endif
+
+/* Chosen by the loader; as they stand here for those who load without ours. */
+const volatile struct {
+	nr_u32 law;
+	nr_u32 detector;
+	nr_u32 start;
+} control SEC(".rodata.control") = {NR_THIS_LAW, NR_THIS_DETECTOR, NR_STANDARD};
+
+/* Growth of a careful path: LIA's, and OLIA's, for one of n equal paths is Reno's / n^2. */
+#define NR_CAREFUL_DIVISOR (NR_MAX_PATHS * NR_MAX_PATHS)
+#define NR_JOIN_TRIES 4
+#define NR_CLAIM_TRIES 8
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, NR_CONNS_MAX);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, nr_u64);
+	__type(value, struct nr_entry);
+} nr_conns SEC(".maps");
+
+/* Network namespace (inode number) -> the control that its plain TCP is handed to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, nr_u32);
+	__type(value, char[TCP_CA_NAME_MAX]);
+} nr_plain SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NR_COUNTERS);
+	__type(key, nr_u32);
+	__type(value, nr_u64);
+} nr_counters SEC(".maps");
+
+static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};
+
+enum nr_mode {
+	NR_MODE_NONE = 0,
+	NR_MODE_PATH,	 /* has a slot */
+	NR_MODE_CAREFUL, /* has none */
+};
+
+/* What a socket keeps for itself, in icsk_ca_priv. */
+struct nr_sock {
+	nr_u64 sk;  /* its own address: a child's copy of its listener's is not valid */
+	nr_u64 key; /* of its entry */
+	nr_u32 mode;
+	nr_u32 slot;
+	nr_u32 delivered; /* tp->delivered, as last told to the law; so are the next two */
+	nr_u32 lost;
+	nr_u32 marked;
+	nr_u32 rtt_us;	  /* sample not told yet */
+	nr_u32 round_end; /* a round ends when this is acknowledged */
+	nr_u32 reserved;
+};
+NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
+
+static __always_inline void count(nr_u32 which)
+{
+	nr_u64 *counter = bpf_map_lookup_elem(&nr_counters, &which);
+
+	if (counter)
+		__sync_fetch_and_add(counter, 1);
+}
+
+static __always_inline struct nr_sock *nr_sk(struct sock *sk)
+{
+	return (struct nr_sock *)tcp_sk(sk)->inet_conn.icsk_ca_priv;
+}
+
+/* Hooks also run before init and after release. */
+static __always_inline nr_u32 mode(struct sock *sk)
+{
+	return nr_sk(sk)->sk == (nr_u64)sk ? nr_sk(sk)->mode : NR_MODE_NONE;
+}
+
+/* The control as it stands in an entry's word. */
+static __always_inline nr_u64 control_word(void)
+{
+	return NR_WORD_VERSION(NR_VERSION) | NR_WORD_LAW(control.law) |
+	       NR_WORD_DETECTOR(control.detector) | NR_WORD_START(control.start);
+}
+
+/* What siblings may expect of a path that has nothing in flight and nothing to send. */
+static __always_inline nr_u32 idle_state(struct sock *sk)
+{
+	struct mptcp_subflow_context *subflow = subflow_ctx(sk);
+
+	return subflow && BPF_CORE_READ_BITFIELD_PROBED(subflow, backup) ? NR_BACKUP : NR_IDLE;
+}
+
+static __always_inline struct nr_event *fill(struct sock *sk, struct nr_entry *e, nr_u32 kind)
+{
+	struct nr_event *ev = &e->event[nr_sk(sk)->slot & (NR_MAX_PATHS - 1)];
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	*ev = (struct nr_event){
+	    .now_us = tp->tcp_mstamp,
+	    .kind = kind,
+	    .state = NR_ACTIVE,
+	    .inflight = tcp_packets_in_flight(tp),
+	    .cwnd = tp->snd_cwnd,
+	    .ssthresh = tp->snd_ssthresh,
+	    .srtt8_us = tp->srtt_us,
+	    .mss = tp->mss_cache,
+	};
+	return ev;
+}
+
+static __always_inline struct nr_event *fill_acked(struct sock *sk, struct nr_entry *e)
+{
+	struct nr_event *ev = fill(sk, e, NR_ACKED);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
+
+	if (!tp->packets_out && tp->write_seq == tp->snd_nxt)
+		ev->state = idle_state(sk);
+	if (sk->sk_pacing_status != SK_PACING_NONE)
+		ev->flags |= NR_F_PACED;
+	ev->delivered = tp->delivered - s->delivered;
+	ev->lost = tp->lost - s->lost;
+	ev->marked = tp->delivered_ce - s->marked;
+	ev->rtt_us = s->rtt_us;
+	s->delivered = tp->delivered;
+	s->lost = tp->lost;
+	s->marked = tp->delivered_ce;
+	s->rtt_us = 0;
+	return ev;
+}
+
+/* Has a window of data come in since the last yes? */
+static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
+{
+	struct nr_sock *s = nr_sk(sk);
+
+	if ((nr_s32)(ack - s->round_end) <= 0)
+		return false;
+	s->round_end = tcp_sk(sk)->snd_nxt;
+	return true;
+}
+
+static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
+{
+	return &e->conn.path[slot & (NR_MAX_PATHS - 1)];
+}
+
+/* What the law makes of the path's event. A function that the verifier checks once, for itself. */
+NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
+{
+	slot &= NR_MAX_PATHS - 1;
+	if (!e)
+		return 0;
+	nr_on_event(control.law, control.detector, control.start, &e->conn, slot, &e->private[slot],
+		    &e->event[slot]);
+	return 1;
+}
+
+/* The socket's entry; null: none, or somebody deleted it from outside. */
+static __always_inline struct nr_entry *entry(struct sock *sk)
+{
+	struct nr_sock *s = nr_sk(sk);
+	struct nr_entry *e;
+	nr_u64 key = s->key;
+
+	if (mode(sk) != NR_MODE_PATH)
+		return NULL;
+	e = bpf_map_lookup_elem(&nr_conns, &key);
+	if (!e || !(NR_READ(e->word) & 1ull << (s->slot & 7))) {
+		count(NR_CAREFUL_LOST);
+		s->mode = NR_MODE_CAREFUL;
+		return NULL;
+	}
+	return e;
+}
+
+/* Takes a slot of an open entry that is this connection's; a slot, or -1 and why in *reason. */
+static __always_inline int claim(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
+{
+	for (nr_u32 try = 0; try < NR_CLAIM_TRIES; try++) {
+		nr_u64 w = NR_READ(e->word), differs = w ^ mine;
+		nr_u32 slot = 0;
+
+		*reason = NR_CAREFUL_RACE;
+		if (w & (NR_WORD_CLOSED | NR_WORD_ALONE) || differs >> 32)
+			return -1;
+		*reason = NR_CAREFUL_VERSION;
+		if (differs & NR_WORD_VERSION(~0))
+			return -1;
+		*reason = NR_CAREFUL_LAW;
+		if (differs & ~NR_WORD_SLOTS)
+			return -1;
+		*reason = NR_CAREFUL_SLOTS;
+		for (nr_u32 i = NR_MAX_PATHS; i-- > 0;)
+			if (!(w >> i & 1))
+				slot = i;
+		if (w >> slot & 1)
+			return -1;
+		if (NR_CAS(&e->word, w, w | 1ull << slot) == w)
+			return slot;
+	}
+	*reason = NR_CAREFUL_RACE;
+	return -1;
+}
+
+/* Finds or makes the entry of `key` and takes a slot in it; null, and why in *reason. */
+static __always_inline struct nr_entry *take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot,
+						  nr_u32 *reason)
+{
+	for (nr_u32 try = 0; try < NR_JOIN_TRIES; try++) {
+		struct nr_entry *e = bpf_map_lookup_elem(&nr_conns, &key);
+		int taken;
+
+		if (e) {
+			taken = claim(e, mine, reason);
+			if (taken >= 0) {
+				*slot = taken;
+				return e;
+			}
+			if (*reason != NR_CAREFUL_RACE)
+				return NULL;
+			continue;
+		}
+		*reason = NR_CAREFUL_FULL;
+		if (bpf_map_update_elem(&nr_conns, &key, &nr_unborn, BPF_NOEXIST))
+			continue; /* no memory, or another CPU was quicker */
+		e = bpf_map_lookup_elem(&nr_conns, &key);
+		if (!e)
+			continue;
+		nr_conn_init(&e->conn, control.law, control.detector);
+		e->key = key;
+		*slot = 0;
+		if (NR_CAS(&e->word, NR_WORD_CLOSED, mine | 1) == NR_WORD_CLOSED)
+			return e;
+	}
+	return NULL;
+}
+
+static __always_inline void identify(struct sock *sk, struct nr_entry *e, nr_u32 slot)
+{
+	struct sock_common *c = &sk->__sk_common;
+	struct mptcp_subflow_context *subflow = subflow_ctx(sk);
+	struct nr_ident *ident = &e->ident[slot & (NR_MAX_PATHS - 1)];
+
+	e->netns = c->skc_net.net->ns.inum;
+	*ident = (struct nr_ident){
+	    .sport = c->skc_num,
+	    .dport = __builtin_bswap16(c->skc_dport),
+	    .family = c->skc_family,
+	};
+	if (c->skc_family == AF_INET) {
+		ident->saddr[0] = c->skc_rcv_saddr;
+		ident->daddr[0] = c->skc_daddr;
+	} else {
+		bpf_core_read(ident->saddr, sizeof(ident->saddr), &c->skc_v6_rcv_saddr);
+		bpf_core_read(ident->daddr, sizeof(ident->daddr), &c->skc_v6_daddr);
+	}
+	if (subflow) {
+		ident->local_id = BPF_CORE_READ_BITFIELD_PROBED(subflow, local_id);
+		ident->remote_id = BPF_CORE_READ(subflow, remote_id);
+	}
+}
+
+/*
+ * A slot for the socket, whose key is set: NR_JOINS, or why there is none. A function, and apart
+ * from join(), as BPF's stack is small.
+ */
+static __noinline nr_u32 enter(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
+	bool alone = s->key >> 32;
+	nr_u64 mine = control_word() | NR_WORD_TOKEN(s->key) | (alone ? NR_WORD_ALONE : 0);
+	nr_u32 slot = 0, reason = NR_CAREFUL_RACE;
+	struct nr_entry *e = take_slot(s->key, mine, &slot, &reason);
+
+	if (!e)
+		return reason;
+	identify(sk, e, slot);
+	s->slot = slot;
+	s->mode = NR_MODE_PATH;
+	s->delivered = tp->delivered;
+	s->lost = tp->lost;
+	s->marked = tp->delivered_ce;
+	s->round_end = tp->snd_nxt;
+	s->rtt_us = 0;
+	return NR_JOINS;
+}
+
+/* Enters, and the law begins with the socket's windows as they are. */
+static __always_inline nr_u32 join(struct sock *sk)
+{
+	nr_u32 result = enter(sk);
+	struct nr_entry *e;
+	struct nr_event *ev;
+
+	if (result != NR_JOINS)
+		return result;
+	e = entry(sk);
+	if (!e)
+		return NR_CAREFUL_LOST;
+	ev = fill(sk, e, NR_JOINED);
+	ev->now_us = bpf_ktime_get_ns() / 1000;
+	ev->state = NR_JOINING;
+	nr_tell(e, nr_sk(sk)->slot);
+	tcp_sk(sk)->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	return NR_JOINS;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_init, struct sock *sk)
+{
+	struct nr_sock *s = nr_sk(sk);
+	nr_u32 token = mptcp_token(sk);
+
+	s->sk = (nr_u64)sk;
+	s->key = token ? token : (nr_u64)sk;
+	s->mode = NR_MODE_CAREFUL;
+	s->round_end = tcp_sk(sk)->snd_nxt;
+	if (!token) {
+		nr_u32 netns = sk->__sk_common.skc_net.net->ns.inum;
+		char *plain = bpf_map_lookup_elem(&nr_plain, &netns);
+
+		if (subflow_ctx(sk))
+			count(NR_FALLBACKS);
+		if (plain) {
+			s->mode = NR_MODE_NONE;
+			count(NR_PLAIN);
+			bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, plain, TCP_CA_NAME_MAX);
+			return;
+		}
+		count(NR_ALONE);
+	}
+	count(join(sk));
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_release, struct sock *sk)
+{
+	struct nr_sock *s = nr_sk(sk);
+	struct nr_entry *e = entry(sk);
+	nr_u64 key = s->key, w;
+
+	s->sk = 0;
+	if (!e)
+		return;
+	fill(sk, e, NR_LEFT);
+	nr_tell(e, s->slot);
+	w = ~(1ull << (s->slot & 7));
+	w &= __sync_fetch_and_and(&e->word, w);
+	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w)
+		bpf_map_delete_elem(&nr_conns, &key);
+	count(NR_LEAVES);
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct nr_sock *s = nr_sk(sk);
+	struct nr_event *ev;
+	struct nr_entry *e;
+
+	if (sample->rtt_us > 0)
+		s->rtt_us = sample->rtt_us;
+	if (!tcp_in_cwnd_reduction(sk))
+		return;
+	e = entry(sk);
+	if (!e)
+		return;
+	ev = fill_acked(sk, e);
+	ev->flags |= NR_F_IN_RECOVERY;
+	nr_tell(e, s->slot);
+}
+
+static __always_inline void careful(struct sock *sk, nr_u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	nr_u32 divisor = control.detector == NR_DISJOINT ? 1 : NR_CAREFUL_DIVISOR;
+
+	if (!tcp_is_cwnd_limited(tp))
+		return;
+	if (tp->snd_cwnd < tp->snd_ssthresh)
+		acked = tcp_slow_start(tp, acked);
+	if (acked)
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd * divisor, acked);
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
+	struct nr_event *ev;
+	struct nr_entry *e;
+	nr_u32 ssthresh, cwnd;
+	bool round = round_over(sk, ack);
+
+	e = entry(sk);
+	if (!e) {
+		if (round && join(sk) == NR_JOINS)
+			count(NR_HEALED);
+		else
+			careful(sk, acked);
+		return;
+	}
+	ev = fill_acked(sk, e);
+	if (round)
+		ev->flags |= NR_F_ROUND_START;
+	if (tcp_is_cwnd_limited(tp))
+		ev->flags |= NR_F_CWND_LIMITED;
+	nr_tell(e, s->slot);
+	cwnd = line(e, s->slot)->cwnd;
+	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
+	ssthresh = line(e, s->slot)->ssthresh;
+	if (ssthresh != tp->snd_ssthresh)
+		tp->snd_ssthresh = ssthresh;
+}
+
+/* The way down begins; the stack goes it (PRR, or a window of one after a timeout). */
+SEC("struct_ops")
+__u32 BPF_PROG(nr_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_entry *e = entry(sk);
+	struct nr_event *ev;
+
+	if (!e)
+		return tcp_reno_ssthresh(sk);
+	ev = fill(sk, e, NR_RECOVERY);
+	ev->lost = tp->lost - nr_sk(sk)->lost;
+	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
+		ev->kind = NR_ECN;
+	nr_tell(e, nr_sk(sk)->slot);
+	return line(e, nr_sk(sk)->slot)->ssthresh;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
+{
+	bool timeout = new_state == TCP_CA_Loss;
+	struct nr_event *ev;
+	struct nr_entry *e;
+
+	if (!timeout && !(new_state <= TCP_CA_Disorder && tcp_in_cwnd_reduction(sk)))
+		return;
+	e = entry(sk);
+	if (!e)
+		return;
+	ev = fill(sk, e, timeout ? NR_TIMEOUT : NR_RECOVERED);
+	if (timeout && tcp_sk(sk)->inet_conn.icsk_retransmits) {
+		ev->flags |= NR_F_RETRANS;
+		ev->state = NR_FAILED;
+	}
+	nr_tell(e, nr_sk(sk)->slot);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
+{
+	struct nr_entry *e = entry(sk);
+	nr_u32 now = tcp_sk(sk)->snd_cwnd, cwnd;
+
+	if (!e)
+		return tcp_reno_undo_cwnd(sk);
+	fill(sk, e, NR_UNDO);
+	nr_tell(e, nr_sk(sk)->slot);
+	cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	return cwnd > now ? cwnd : now;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	struct nr_event *ev;
+	struct nr_entry *e;
+
+	if (event != CA_EVENT_CWND_RESTART)
+		return;
+	e = entry(sk);
+	if (!e)
+		return;
+	ev = fill(sk, e, NR_RESTART);
+	ev->now_us = bpf_ktime_get_ns() / 1000;
+	ev->cwnd = NR_INIT_CWND;
+	nr_tell(e, nr_sk(sk)->slot);
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops nr_ops = {
+    .init = (void *)nr_init,
+    .release = (void *)nr_release,
+    .pkts_acked = (void *)nr_pkts_acked,
+    .cong_avoid = (void *)nr_cong_avoid,
+    .ssthresh = (void *)nr_ssthresh,
+    .set_state = (void *)nr_set_state,
+    .undo_cwnd = (void *)nr_undo_cwnd,
+    .cwnd_event = (void *)nr_cwnd_event,
+    .flags = TCP_CONG_NON_RESTRICTED,
+    .name = NR_THIS_NAME,
+};
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

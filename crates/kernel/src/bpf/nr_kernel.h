@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What we use of the kernel's types: only these fields, found at load wherever the running kernel
+ * has them (CO-RE). All that differs between Linux 6.1 and later stands here:
+ *
+ *   local_id       8 bits in 6.1, 16 later: read as a bitfield, whose size is relocated
+ *   subflow_ctx()  a pointer to read by probe, as 6.1 has no bpf_rdonly_cast
+ *   links          a struct_ops link exists from 6.4; the objects do without, the loader asks for
+ * it
+ */
+#ifndef NR_KERNEL_H
+#define NR_KERNEL_H
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#define AF_INET 2
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+#define TCP_CA_NAME_MAX 16
+#define TCP_CONG_NON_RESTRICTED 1 /* also other namespaces may make it their default */
+#define SK_PACING_NONE 0
+#define TCP_ECN_OK 1
+
+/* include/uapi/linux/tcp.h */
+enum tcp_ca_state {
+	TCP_CA_Open = 0,
+	TCP_CA_Disorder = 1,
+	TCP_CA_CWR = 2,
+	TCP_CA_Recovery = 3,
+	TCP_CA_Loss = 4,
+};
+
+/* include/net/tcp.h */
+enum tcp_ca_event {
+	CA_EVENT_TX_START,
+	CA_EVENT_CWND_RESTART,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	__u8 bytes[16]; /* never accessed by name */
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u32 sk_pacing_status;
+};
+
+struct inet_connection_sock {
+	void *icsk_ulp_data;
+	__u8 icsk_ca_state : 5;
+	__u8 icsk_retransmits;
+	__u64 icsk_ca_priv[13];
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	__u32 mss_cache;
+	__u32 snd_cwnd;
+	__u32 snd_cwnd_clamp;
+	__u32 snd_ssthresh;
+	__u32 packets_out;
+	__u32 retrans_out;
+	__u32 lost_out;
+	__u32 sacked_out;
+	__u32 max_packets_out;
+	__u32 lost;
+	__u32 delivered;
+	__u32 delivered_ce;
+	__u32 snd_nxt;
+	__u32 write_seq;
+	__u32 srtt_us; /* 1/8 us */
+	__u64 tcp_mstamp;
+	__u8 is_cwnd_limited : 1;
+	__u8 ecn_flags;
+	bool is_mptcp;
+};
+
+struct mptcp_subflow_context {
+	__u32 token; /* the local one */
+	__u32 mp_capable : 1;
+	__u32 mp_join : 1;
+	__u32 backup : 1;
+	__u32 stale : 1;
+	__s16 local_id;
+	__u8 remote_id;
+};
+
+struct ack_sample {
+	__s32 rtt_us;
+};
+
+/* Members we leave out are null. */
+struct tcp_congestion_ops {
+	__u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
+	void (*set_state)(struct sock *sk, __u8 new_state);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event ev);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	__u32 (*undo_cwnd)(struct sock *sk);
+	char name[TCP_CA_NAME_MAX];
+	__u32 flags;
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+};
+
+#pragma clang attribute pop
+
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
+extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
+
+/* Every sock of a congestion control is a tcp_sock, and the verifier knows. */
+static __always_inline struct tcp_sock *tcp_sk(const struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+/* The MPTCP side of a socket, to be read by probe; null: plain TCP. */
+static __always_inline struct mptcp_subflow_context *subflow_ctx(const struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!bpf_core_field_exists(tp->is_mptcp) || !tp->is_mptcp)
+		return NULL;
+	return tp->inet_conn.icsk_ulp_data;
+}
+
+/*
+ * The local token of a subflow's connection; 0: plain TCP, also a socket that fell back to it,
+ * which on the client keeps is_mptcp. For init: there, and not before, both sides know.
+ */
+static __always_inline __u32 mptcp_token(const struct sock *sk)
+{
+	struct mptcp_subflow_context *subflow = subflow_ctx(sk);
+
+	if (!subflow || (!BPF_CORE_READ_BITFIELD_PROBED(subflow, mp_capable) &&
+			 !BPF_CORE_READ_BITFIELD_PROBED(subflow, mp_join)))
+		return 0;
+	return BPF_CORE_READ(subflow, token);
+}
+
+static __always_inline __u32 tcp_ca_state(const struct sock *sk)
+{
+	return BPF_CORE_READ_BITFIELD(&tcp_sk(sk)->inet_conn, icsk_ca_state);
+}
+
+/* Does the stack run its own way down to ssthresh (PRR)? */
+static __always_inline bool tcp_in_cwnd_reduction(const struct sock *sk)
+{
+	__u32 state = tcp_ca_state(sk);
+
+	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
+}
+
+static __always_inline __u32 tcp_packets_in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
+/* include/net/tcp.h: in slow start the window may grow to twice what was in flight. */
+static __always_inline bool tcp_is_cwnd_limited(const struct tcp_sock *tp)
+{
+	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
+		return true;
+	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The state of connections and paths that the controls share and user space reads; ../state.rs has
+ * the twins.
+ *
+ * A connection is an entry of the map nr_conns, keyed by its local MPTCP token (which is unique in
+ * the kernel, over all network namespaces), or by a socket's address where one path is all there
+ * is. A path is a slot of the entry.
+ *
+ * Entries come and go while other CPUs look them up, and the memory of a deleted entry may be
+ * another connection's a moment later. So all that decides who owns a slot stands in one word,
+ * nr_entry.word, which changes by compare-and-swap or fetch-and-and only:
+ *
+ *   made      by the one whose insertion succeeded, CLOSED and without token. It initialises the
+ *             connection and opens it by CAS to its token, its control and a bit for itself. Nobody
+ *             else ever opens an entry.
+ *   joined    w -> w | bit, by CAS from a word that is open, has the joiner's token and control,
+ * and lacks the bit. Success means: at that moment it was this connection's and alive, and with a
+ * bit set it stays so. The CAS fails if the memory has become another's. left      the bit is
+ * cleared; whoever finds no bit left tries CAS to CLOSED, and if that succeeds (nobody joined
+ * meanwhile) deletes the entry. One does, once.
+ *
+ * Who finds a CLOSED entry under its key looks again some times, then runs careful and tries again
+ * a round trip later.
+ */
+#ifndef NR_STATE_H
+#define NR_STATE_H
+
+#include "nr.h"
+
+#define NR_CONNS_MAX 65536 /* connections; memory is taken as they come, 4 kB each */
+
+/* struct nr_entry.word, from the low end: slots taken, flags, control, and the token on top. */
+#define NR_WORD_SLOTS 0xffull
+#define NR_WORD_CLOSED (1ull << 8) /* being made, or deleted */
+#define NR_WORD_ALONE (1ull << 9)  /* one path, no other may join */
+#define NR_WORD_VERSION(version) ((nr_u64)((version) & 63) << 10)
+#define NR_WORD_LAW(law) ((nr_u64)((law) & 63) << 16)
+#define NR_WORD_DETECTOR(detector) ((nr_u64)((detector) & 31) << 22)
+#define NR_WORD_START(start) ((nr_u64)((start) & 31) << 27)
+#define NR_WORD_TOKEN(token) ((nr_u64)(token) << 32)
+
+/* Who a path is, in the words of ss. Written once, by its join. */
+struct nr_ident {
+	nr_u32 saddr[4]; /* network order; IPv4 in the first word */
+	nr_u32 daddr[4]; /* likewise */
+	nr_u32 sport;	 /* host order */
+	nr_u32 dport;	 /* host order */
+	nr_u32 family;	 /* AF_INET or AF_INET6 */
+	nr_u8 local_id;	 /* MPTCP address ids */
+	nr_u8 remote_id;
+	nr_u8 reserved[2];
+};
+
+struct nr_entry {
+	nr_u64 word;
+	nr_u64 key;   /* its own key in the map */
+	nr_u32 netns; /* inode number of the network namespace */
+	nr_u32 reserved;
+	struct nr_ident ident[NR_MAX_PATHS];
+	struct nr_event event[NR_MAX_PATHS]; /* the last of each path; BPF's stack is too small */
+	struct nr_private private[NR_MAX_PATHS];
+	struct nr_conn conn;
+};
+
+/* Index into the map nr_counters. Each control has its own. */
+enum nr_counter {
+	NR_JOINS = 0,	    /* paths that got a slot at once */
+	NR_LEAVES,	    /* and gave it back */
+	NR_CAREFUL_LAW,	    /* ran careful: the connection was another control's */
+	NR_CAREFUL_VERSION, /* of another layout */
+	NR_CAREFUL_SLOTS,   /* had no slot left */
+	NR_CAREFUL_FULL,    /* the map, or the memory for it, was full */
+	NR_CAREFUL_RACE,    /* the entry was being made or deleted */
+	NR_CAREFUL_LOST,    /* the entry was deleted from outside */
+	NR_HEALED,	    /* ran careful, got a slot later */
+	NR_FALLBACKS,	    /* MPTCP was asked for and not agreed on */
+	NR_PLAIN,	    /* plain TCP and fallen-back sockets handed to another control */
+	NR_ALONE,	    /* plain TCP and fallen-back sockets that ran as one path */
+	NR_COUNTERS,
+};
+
+#endif
