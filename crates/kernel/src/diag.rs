@@ -218,7 +218,7 @@ fn addresses(id: &SocketId) -> (SocketAddr, SocketAddr) {
 }
 
 impl Socket {
-    fn parse(answer: &[u8]) -> Result<Socket, DecodeError> {
+    pub(crate) fn parse(answer: &[u8]) -> Result<Socket, DecodeError> {
         let header = InetResponseHeader::parse(answer)?;
         let (local, remote) = addresses(&header.socket_id);
         let mut socket = Socket {
@@ -285,7 +285,7 @@ impl Subflow {
 }
 
 impl Connection {
-    fn parse(answer: &[u8]) -> Result<Connection, DecodeError> {
+    pub(crate) fn parse(answer: &[u8]) -> Result<Connection, DecodeError> {
         let header = InetResponseHeader::parse(answer)?;
         let (local, remote) = addresses(&header.socket_id);
         // struct mptcp_info: eight bytes, of them six counters, then flags and token.

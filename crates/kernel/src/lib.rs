@@ -13,6 +13,7 @@
 //! Building needs clang (Debian: clang-19) and the headers of libelf and zlib (libelf-dev,
 //! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].
 
+pub mod check;
 pub mod diag;
 pub mod mptcp;
 mod netlink;
@@ -40,8 +41,7 @@ pub enum Unavailable {
 
 /// Can BPF programs be loaded by this process in this kernel?
 pub fn available() -> Result<(), Unavailable> {
-    // The owner of /proc/self is the effective user.
-    if !std::fs::metadata("/proc/self").is_ok_and(|this| this.uid() == 0) {
+    if !is_root() {
         return Err(Unavailable::NotRoot);
     }
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -54,4 +54,10 @@ pub fn available() -> Result<(), Unavailable> {
         (Ok(true), Ok(true)) => Ok(()),
         _ => Err(Unavailable::Refused),
     }
+}
+
+/// Is this process root?
+pub(crate) fn is_root() -> bool {
+    // The owner of /proc/self is the effective user.
+    std::fs::metadata("/proc/self").is_ok_and(|this| this.uid() == 0)
 }

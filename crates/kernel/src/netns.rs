@@ -76,6 +76,15 @@ impl Namespace {
             Err(panic) => std::panic::resume_unwind(panic),
         })
     }
+
+    /// The command, as it must be typed from outside to be done in this namespace.
+    pub fn command(&self, command: &str) -> String {
+        match (&self.path, self.name.strip_prefix("pid:")) {
+            (None, _) => command.into(),
+            (_, Some(pid)) => format!("nsenter -t {pid} -n {command}"),
+            _ => format!("ip netns exec {} {command}", self.name),
+        }
+    }
 }
 
 fn inum(path: &Path) -> io::Result<u32> {

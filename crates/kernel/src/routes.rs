@@ -17,6 +17,8 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const RTM_GETROUTE: u16 = 26;
 const IFLA_IFNAME: u16 = 3;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
 /// `struct ifinfomsg`.
 const LINK_HEADER: usize = 16;
 
@@ -29,6 +31,8 @@ pub struct Interface {
     pub name: String,
     /// Can it carry packets now, and to other hosts?
     pub usable: bool,
+    /// Is it a bridge, as containers and virtual machines get?
+    pub bridge: bool,
 }
 
 /// An address of this host.
@@ -60,17 +64,24 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
     let request = netlink::bytes(&LinkMessage::default());
     netlink::ask(NETLINK_ROUTE, RTM_GETLINK, Wanted::All, &request, |answer| {
         let header = LinkHeader::parse(answer)?;
-        let mut name = String::new();
+        let (mut name, mut bridge) = (String::new(), false);
         for attribute in NlasIterator::new(&answer[LINK_HEADER..]) {
             let attribute = attribute?;
-            if attribute.kind() == IFLA_IFNAME {
-                name = parse_string(attribute.value())?;
-                break;
+            match attribute.kind() {
+                IFLA_IFNAME => name = parse_string(attribute.value())?,
+                IFLA_LINKINFO => {
+                    for about in NlasIterator::new(attribute.value()) {
+                        let about = about?;
+                        bridge |= about.kind() == IFLA_INFO_KIND
+                            && parse_string(about.value())? == "bridge";
+                    }
+                }
+                _ => {}
             }
         }
         let carries = header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp);
         let usable = carries && !header.flags.contains(LinkFlags::Loopback);
-        interfaces.push(Interface { index: header.index, name, usable });
+        interfaces.push(Interface { index: header.index, name, usable, bridge });
         Ok(())
     })?;
     Ok(interfaces)
