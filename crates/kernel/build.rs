@@ -1,4 +1,4 @@
-//! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`.
+//! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`; the control once for each law.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,21 @@ use std::process::{Command, exit};
 /// Tried in this order where `CLANG` names none. Debian 12's unversioned clang (14) is not tested.
 const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
 
-const OBJECTS: [&str; 1] = ["replay"];
+const OBJECTS: [&str; 2] = ["replay", "choose"];
+
+/// The laws, and the detector that is each one's own (`Control::of`).
+const LAWS: [(&str, &str); 5] = [
+    ("reno", "DISJOINT"),
+    ("cubic", "DISJOINT"),
+    ("lia", "SHARED"),
+    ("olia", "SHARED"),
+    ("balia", "SHARED"),
+];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");
     println!("cargo::rerun-if-changed=src/bpf");
-    let laws = variable("DEP_NARROWS_LAWS_INCLUDE");
-    println!("cargo::rerun-if-changed={laws}");
+    println!("cargo::rerun-if-changed={}", variable("DEP_NARROWS_LAWS_INCLUDE"));
 
     let Some(clang) = clang() else {
         fail(
@@ -21,27 +29,50 @@ fn main() {
         )
     };
     for name in OBJECTS {
-        let source = Path::new("src/bpf").join(format!("{name}.bpf.c"));
-        let object = PathBuf::from(variable("OUT_DIR")).join(format!("{name}.bpf.o"));
-        let status = Command::new(&clang)
-            .args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g"])
-            // The kernel fixes the parameters of programs, a constant law leaves some unused.
-            .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
-            .arg(format!("-I{laws}"))
-            // libbpf's own headers, of the version that loads the object.
-            .args(["-isystem", &variable("DEP_BPF_INCLUDE")])
-            // <linux/bpf.h> wants <asm/types.h>, which -target bpf does not look for.
-            .arg(format!("-idirafter/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")))
-            .arg("-c")
-            .arg(&source)
-            .arg("-o")
-            .arg(&object)
-            .status();
-        match status {
-            Ok(status) if status.success() => {}
-            Ok(_) => fail(&format!("{clang} did not compile {}", source.display())),
-            Err(error) => fail(&format!("{clang}: {error}")),
-        }
+        compile(&clang, name, name, &[]);
+    }
+    for (law, detector) in LAWS {
+        let law_here = format!("-DNR_THIS_LAW=NR_{}", law.to_uppercase());
+        let name = format!("-DNR_THIS_NAME=\"nr_{law}\"");
+        let detector = format!("-DNR_THIS_DETECTOR=NR_{detector}");
+        compile(&clang, "control", law, &[law_here, name, detector]);
+    }
+}
+
+/// Compiles `source`.bpf.c to `object`.bpf.o.
+fn compile(clang: &str, source: &str, object: &str, defines: &[String]) {
+    let source = Path::new("src/bpf").join(format!("{source}.bpf.c"));
+    let object = PathBuf::from(variable("OUT_DIR")).join(format!("{object}.bpf.o"));
+    let status = Command::new(clang)
+        .args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g"])
+        // The kernel fixes the parameters of programs, a constant law leaves some unused.
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+        // BPF_PROG's own; which register a program's arguments come in.
+        .arg(format!("-D__TARGET_ARCH_{}", target_arch()))
+        .args(defines)
+        .arg(format!("-I{}", variable("DEP_NARROWS_LAWS_INCLUDE")))
+        // libbpf's own headers, of the version that loads the object.
+        .args(["-isystem", &variable("DEP_BPF_INCLUDE")])
+        // <linux/bpf.h> wants <asm/types.h>, which -target bpf does not look for.
+        .arg(format!("-idirafter/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")))
+        .arg("-c")
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(_) => fail(&format!("{clang} did not compile {}", source.display())),
+        Err(error) => fail(&format!("{clang}: {error}")),
+    }
+}
+
+/// As the kernel calls it.
+fn target_arch() -> String {
+    match variable("CARGO_CFG_TARGET_ARCH").as_str() {
+        "x86_64" => "x86".into(),
+        "aarch64" => "arm64".into(),
+        other => other.into(),
     }
 }
 

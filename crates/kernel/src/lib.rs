@@ -7,21 +7,33 @@
 //! from any socket. The tests compare every outcome with native code's, bit by bit, and bound what
 //! the verifier must walk; the bench tells the cost of an acknowledgement.
 //!
-//! The congestion control itself (`struct tcp_congestion_ops` by BPF struct_ops), its pinning and
-//! the reading of its state belong beside it: an object in `src/bpf`, a module here.
+//! [`control`] puts a control into the kernel, where sockets can ask for it by its name (`struct
+//! tcp_congestion_ops` by BPF struct_ops), and [`state`] reads what its connections share.
 //!
 //! Building needs clang (Debian: clang-19) and the headers of libelf and zlib (libelf-dev,
 //! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].
 
+pub mod assign;
 pub mod check;
+pub mod control;
 pub mod diag;
+mod error;
 pub mod mptcp;
 mod netlink;
 pub mod netns;
+pub mod pins;
+pub mod register;
 pub mod replay;
 pub mod routes;
+mod said;
+pub mod state;
 
-use libbpf_rs::ProgramType;
+pub use error::Error;
+
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{Object, Program, ProgramType};
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -60,4 +72,24 @@ pub fn available() -> Result<(), Unavailable> {
 pub(crate) fn is_root() -> bool {
     // The owner of /proc/self is the effective user.
     std::fs::metadata("/proc/self").is_ok_and(|this| this.uid() == 0)
+}
+
+/// ELF wants more alignment than a byte array promises.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+
+/// Internal maps are called by their section, some with the object's name before it.
+fn ends_with(name: &OsStr, section: &str) -> bool {
+    name.as_encoded_bytes().ends_with(section.as_bytes())
+}
+
+/// Each program of the object with the instructions the verifier walked through in it.
+fn verified_insns(object: &Object) -> Result<Vec<(String, u32)>, libbpf_rs::Error> {
+    let mut all = Vec::new();
+    for program in object.progs() {
+        let id = Program::id_from_fd(program.as_fd())?;
+        let info = ProgInfoIter::default().find(|info| info.id == id).expect("it is loaded");
+        all.push((program.name().to_string_lossy().into_owned(), info.verified_insns));
+    }
+    Ok(all)
 }

@@ -3,20 +3,14 @@
 //! The BPF side is `src/bpf/replay.bpf.c`. Everything it works on is one variable there, so that
 //! what goes in and comes out is one map value.
 
-use libbpf_rs::query::ProgInfoIter;
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, Program, ProgramInput};
+use crate::{Aligned, ends_with, verified_insns};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use narrows_laws::raw::Conn;
 use narrows_laws::{Control, Event, MAX_PATHS, Path, Private};
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Events of one run of the BPF program (`STEPS`).
 pub const STEPS: usize = 1024;
-
-/// ELF wants more alignment than a byte array promises.
-#[repr(C, align(8))]
-struct Aligned<T: ?Sized>(T);
 
 static OBJECT: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o")));
@@ -90,13 +84,7 @@ impl Replay {
 
     /// Each program of the object with the instructions the verifier walked through in it.
     pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
-        let mut all = Vec::new();
-        for program in self.object.progs() {
-            let id = Program::id_from_fd(program.as_fd()).map_err(self.failed("inspect"))?;
-            let info = ProgInfoIter::default().find(|info| info.id == id).expect("it is loaded");
-            all.push((program.name().to_string_lossy().into_owned(), info.verified_insns));
-        }
-        Ok(all)
+        verified_insns(&self.object).map_err(self.failed("inspect"))
     }
 
     /// Starts over with a connection that has no paths.
@@ -157,11 +145,6 @@ impl Replay {
         let control = self.control;
         move |source| Error { control, doing, source }
     }
-}
-
-/// Internal maps are called by their section, some with the object's name before it.
-fn ends_with(name: &OsStr, section: &str) -> bool {
-    name.as_encoded_bytes().ends_with(section.as_bytes())
 }
 
 fn zeroed() -> Box<Memory> {

@@ -1,0 +1,669 @@
+//! Where a loaded control is used: as a network namespace's default, or for a cgroup.
+//!
+//! What was there before is remembered in a map that is pinned beside the controls, so that it
+//! survives the command and goes with the BPF file system. It is written first and removed last:
+//! whatever a killed command left, undoing finds. What somebody else changed since is left alone.
+
+use crate::netns::Namespace;
+use crate::pins::{FOLDER, Pins, Undo, control_of, make_folder};
+use crate::register::available_controls;
+use crate::{Aligned, Error, diag, ends_with, said, state};
+use libbpf_rs::libbpf_sys::{BPF_F_NO_PREALLOC, bpf_map_create_opts};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, ObjectBuilder};
+use nix::libc;
+use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The pinned map of uses.
+pub(crate) const USES: &str = "uses";
+
+static CHOOSE: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/choose.bpf.o")));
+
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+/// `TCP_CA_NAME_MAX`.
+const NAME_MAX: usize = 16;
+const PLACE_MAX: usize = 1024;
+
+/// Where a control is to be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The network namespace of this process: normally the machine's.
+    Default,
+    /// A named network namespace.
+    Netns(String),
+    /// A folder of the cgroup2 file system.
+    Cgroup(PathBuf),
+}
+
+/// A use that is in force.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Use {
+    /// The control's name in the kernel.
+    pub name: String,
+    /// For MPTCP subflows only.
+    pub mptcp_only: bool,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// Where a control is used.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase", tag = "of")]
+pub enum Place {
+    /// The default of a network namespace.
+    Netns {
+        /// Its name, as it was given; `default` for the one of the process.
+        netns: String,
+        /// Its inode number.
+        inum: u32,
+        /// What was the default before.
+        before: String,
+    },
+    /// The sockets of a cgroup.
+    Cgroup {
+        /// The folder, as it was given.
+        cgroup: PathBuf,
+        /// Its id, which is its inode number.
+        id: u64,
+    },
+}
+
+/// What undoing a use came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// Nothing of ours was in use there.
+    Nothing,
+    /// The default is again what it was.
+    Restored {
+        /// The control that was in use.
+        name: String,
+        /// The default now.
+        now: String,
+    },
+    /// Somebody else had changed it since, and it was left as it is.
+    Changed {
+        /// The control that was in use.
+        name: String,
+        /// The default, as found.
+        now: String,
+    },
+    /// The choice for the cgroup is gone.
+    Detached {
+        /// The control that was in use.
+        name: String,
+    },
+}
+
+/// What unloading came to.
+#[derive(Clone, Debug, Default)]
+pub struct Unloaded {
+    /// Was it loaded?
+    pub loaded: bool,
+    /// The uses that were undone, by place.
+    pub uses: Vec<(String, Undone)>,
+    /// Namespaces that had it as default for another reason, mostly as they were made while it was
+    /// the machine's, and what they have now.
+    pub others: Vec<(String, String)>,
+    /// Sockets that run it until they close.
+    pub sockets: usize,
+}
+
+/// A target, found: the key of its record.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    kind: u64,
+    /// Cookie of the network namespace, never given twice, or id of the cgroup.
+    id: u64,
+}
+
+const KIND_NETNS: u64 = 1;
+const KIND_CGROUP: u64 = 2;
+
+/// What is remembered of a use: integers only, so any bytes are valid.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Record {
+    name: [u8; NAME_MAX],
+    before: [u8; NAME_MAX],
+    mptcp_only: u32,
+    inum: u32,
+    place: [u8; PLACE_MAX],
+}
+
+impl Target {
+    /// As a message names it.
+    pub fn place(&self) -> String {
+        match self {
+            Target::Default => "the default".into(),
+            Target::Netns(name) => format!("namespace {name}"),
+            Target::Cgroup(path) => format!("cgroup {}", path.display()),
+        }
+    }
+
+    fn namespace(&self) -> Result<Namespace, Error> {
+        match self {
+            Target::Netns(name) => Namespace::named(name)
+                .map_err(|error| Error::input(format!("--netns {name}"), error.to_string())),
+            _ => Namespace::current().map_err(Error::io(Path::new("/proc/self/ns/net"), "read")),
+        }
+    }
+}
+
+impl Pins {
+    /// Uses the loaded control `name` at `target`: for connections that begin from now on.
+    ///
+    /// # Errors
+    /// It is not loaded; there is no such target; the kernel refuses. Nothing is changed then.
+    pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<(), Error> {
+        if !available_controls()?.iter().any(|known| known == name) {
+            let control = control_of(name).map_or_else(|| name.into(), |c| c.to_string());
+            let message = format!("not loaded; first: narrows kernel load {control}");
+            return Err(Error::input(name, message));
+        }
+        let mut undo = Undo::default();
+        make_folder(Path::new(FOLDER), &mut undo)?;
+        let uses = Uses::open_or_make()?;
+        undo.push(|| drop(remove_if_empty()));
+        match target {
+            Target::Cgroup(path) => assign_cgroup(&uses, name, path, mptcp_only, &mut undo)?,
+            _ => assign_netns(&uses, name, target, mptcp_only, &mut undo)?,
+        }
+        undo.forget();
+        Ok(())
+    }
+
+    /// Undoes what [`Pins::assign`] did at `target`.
+    ///
+    /// # Errors
+    /// There is no such target; the kernel refuses.
+    pub fn unassign(&self, target: &Target) -> Result<Undone, Error> {
+        let key = match target {
+            Target::Cgroup(path) => Key { kind: KIND_CGROUP, id: cgroup(path)?.1 },
+            _ => Key { kind: KIND_NETNS, id: cookie(&target.namespace()?)? },
+        };
+        let Some(uses) = Uses::open()? else { return Ok(Undone::Nothing) };
+        let Some(record) = uses.get(key)? else { return Ok(Undone::Nothing) };
+        let namespace = if key.kind == KIND_NETNS { Some(target.namespace()?) } else { None };
+        let undone = uses.undo(key, &record, namespace.as_ref())?;
+        self.tidy()?;
+        Ok(undone)
+    }
+
+    /// Unloads a control and undoes its uses.
+    ///
+    /// # Errors
+    /// It was not loaded by narrows; the kernel refuses.
+    pub fn unassign_and_unload(&self, name: &str) -> Result<Unloaded, Error> {
+        let mut told = Unloaded {
+            loaded: crate::pins::loaded()?.iter().any(|held| held.name == name),
+            ..Unloaded::default()
+        };
+        if !told.loaded && available_controls()?.iter().any(|known| known == name) {
+            let message = "not loaded by narrows; bpftool struct_ops list shows its id, and \
+                           bpftool struct_ops unregister id ID removes it";
+            return Err(Error::input(name, message));
+        }
+        let namespaces = namespaces()?;
+        // What the namespaces that only inherited it are to have.
+        let before = former(name)?;
+        if let Some(uses) = Uses::open()? {
+            for (key, record) in uses.all()? {
+                if text(&record.name) != name {
+                    continue;
+                }
+                let namespace = namespaces.iter().find(|(cookie, _)| *cookie == key.id);
+                let namespace = namespace.map(|(_, namespace)| namespace);
+                let undone = uses.undo(key, &record, namespace)?;
+                told.uses.push((text(&record.place), undone));
+            }
+        }
+        for (_, namespace) in &namespaces {
+            if default_of(namespace)? == name {
+                set_default(namespace, &before)?;
+                told.others.push((namespace.name.clone(), before.clone()));
+            }
+        }
+        self.unload(name)?;
+        for (_, namespace) in &namespaces {
+            let sockets = inside(namespace, diag::sockets)?;
+            told.sockets += sockets.iter().filter(|socket| socket.control == name).count();
+        }
+        self.tidy()?;
+        Ok(told)
+    }
+}
+
+/// The uses in force.
+///
+/// # Errors
+/// The BPF file system cannot be read: only root may.
+pub fn uses() -> Result<Vec<Use>, Error> {
+    let Some(uses) = Uses::open()? else { return Ok(Vec::new()) };
+    let told = uses.all()?.into_iter().map(|(key, record)| Use {
+        name: text(&record.name),
+        mptcp_only: record.mptcp_only != 0,
+        place: if key.kind == KIND_CGROUP {
+            Place::Cgroup { cgroup: text(&record.place).into(), id: key.id }
+        } else {
+            let (netns, before) = (text(&record.place), text(&record.before));
+            Place::Netns { netns, inum: record.inum, before }
+        },
+    });
+    Ok(told.collect())
+}
+
+/// Namespaces whose default is `name` get its newest build: the kernel keeps the build that was
+/// registered when the default was set.
+pub(crate) fn renew(name: &str) -> Result<(), Error> {
+    for (_, namespace) in namespaces()? {
+        if default_of(&namespace)? == name {
+            set_default(&namespace, name)?;
+        }
+    }
+    Ok(())
+}
+
+fn assign_netns(
+    uses: &Uses,
+    name: &str,
+    target: &Target,
+    mptcp_only: bool,
+    undo: &mut Undo,
+) -> Result<(), Error> {
+    let namespace = target.namespace()?;
+    let key = Key { kind: KIND_NETNS, id: cookie(&namespace)? };
+    let now = default_of(&namespace)?;
+    let older = uses.get(key)?;
+    let before = match &older {
+        // Ours still: what was there before stays what it was.
+        Some(older) if text(&older.name) == now => text(&older.before),
+        _ => former(&now)?,
+    };
+    let place = match target {
+        Target::Netns(name) => name.as_str(),
+        _ => "default",
+    };
+    let record = Record {
+        name: padded(name),
+        before: padded(&before),
+        mptcp_only: mptcp_only.into(),
+        inum: namespace.inum,
+        place: place_of(place.as_bytes())?,
+    };
+    uses.set(key, &record)?;
+    undo.push(move || {
+        if let Ok(Some(uses)) = Uses::open() {
+            let _ = match &older {
+                Some(older) => uses.set(key, older),
+                None => uses.remove(key),
+            };
+        }
+    });
+    let plain = mptcp_only.then_some(before.as_str());
+    set_plain(namespace.inum, plain)?;
+    undo.push({
+        let inum = namespace.inum;
+        move || {
+            let older = older.filter(|older| older.mptcp_only != 0);
+            let plain = older.map(|older| text(&older.before));
+            let _ = set_plain(inum, plain.as_deref());
+        }
+    });
+    set_default(&namespace, name)
+}
+
+fn assign_cgroup(
+    uses: &Uses,
+    name: &str,
+    path: &Path,
+    mptcp_only: bool,
+    undo: &mut Undo,
+) -> Result<(), Error> {
+    let (folder, id) = cgroup(path)?;
+    let key = Key { kind: KIND_CGROUP, id };
+    let path = path.canonicalize().map_err(Error::io(path, "find"))?;
+    let pin = cgroup_pin(id);
+    let failed = |doing| Error::bpf(path.display().to_string(), doing);
+
+    let mut open = ObjectBuilder::default()
+        .name("narrows")
+        .and_then(|builder| builder.open_memory(&CHOOSE.0))
+        .map_err(failed("open the choice for"))?;
+    let choice = open.maps_mut().find(|map| ends_with(map.name(), ".rodata.choice"));
+    let mut value = padded(name).to_vec();
+    value.extend(u32::from(mptcp_only).to_ne_bytes());
+    choice
+        .expect("the object has its choice")
+        .set_initial_value(&value)
+        .map_err(failed("choose for"))?;
+    let (object, said) = said::listen(|| open.load());
+    let object = object.map_err(|source| match said.is_empty() {
+        true => failed("load the choice for")(source),
+        false => Error::Refused {
+            name: "nr_choose".into(),
+            last: said::last_lines(&said),
+            log: said::keep("nr_choose", &said),
+        },
+    })?;
+    let program = object.progs_mut().next().expect("the object has a program");
+
+    let older = uses.get(key)?;
+    let record = Record {
+        name: padded(name),
+        before: [0; NAME_MAX],
+        mptcp_only: mptcp_only.into(),
+        inum: 0,
+        place: place_of(path.as_os_str().as_bytes())?,
+    };
+    uses.set(key, &record)?;
+    undo.push(move || {
+        if let Ok(Some(uses)) = Uses::open() {
+            let _ = match &older {
+                Some(older) => uses.set(key, older),
+                None => uses.remove(key),
+            };
+        }
+    });
+    match Link::open(&pin) {
+        Ok(mut link) => link.update_prog(&program).map_err(failed("change the choice for")),
+        Err(_) => program
+            .attach_cgroup(folder.as_raw_fd())
+            .and_then(|mut link| link.pin(&pin))
+            .map_err(failed("attach the choice to")),
+    }
+}
+
+/// The pinned map of uses.
+struct Uses(MapHandle);
+
+impl Uses {
+    fn pin() -> PathBuf {
+        Path::new(FOLDER).join(USES)
+    }
+
+    fn open() -> Result<Option<Uses>, Error> {
+        let pin = Uses::pin();
+        if !pin.exists() {
+            return Ok(None);
+        }
+        let map = MapHandle::from_pinned_path(&pin).map_err(Uses::failed("open"))?;
+        if map.value_size() as usize != size_of::<Record>() {
+            let message = "written by another build of narrows; unload with that one";
+            return Err(Error::input(pin.display().to_string(), message));
+        }
+        Ok(Some(Uses(map)))
+    }
+
+    fn open_or_make() -> Result<Uses, Error> {
+        if let Some(uses) = Uses::open()? {
+            return Ok(uses);
+        }
+        let options = bpf_map_create_opts {
+            sz: size_of::<bpf_map_create_opts>() as _,
+            map_flags: BPF_F_NO_PREALLOC,
+            ..Default::default()
+        };
+        let (key, value) = (size_of::<Key>() as u32, size_of::<Record>() as u32);
+        let made = MapHandle::create(MapType::Hash, Some("nr_uses"), key, value, 4096, &options);
+        let mut map = made.map_err(Uses::failed("make"))?;
+        map.pin(Uses::pin()).map_err(Uses::failed("pin"))?;
+        Ok(Uses(map))
+    }
+
+    fn get(&self, key: Key) -> Result<Option<Record>, Error> {
+        let value = self.0.lookup(&key.bytes(), MapFlags::ANY).map_err(Uses::failed("read"))?;
+        Ok(value.map(|bytes| Record::from_bytes(&bytes)))
+    }
+
+    fn all(&self) -> Result<Vec<(Key, Record)>, Error> {
+        let mut all = Vec::new();
+        for bytes in self.0.keys() {
+            let key = Key::from_bytes(&bytes);
+            all.extend(self.get(key)?.map(|record| (key, record)));
+        }
+        all.sort_by_key(|(key, _)| (key.kind, key.id));
+        Ok(all)
+    }
+
+    fn set(&self, key: Key, record: &Record) -> Result<(), Error> {
+        self.0
+            .update(&key.bytes(), &record.bytes(), MapFlags::ANY)
+            .map_err(Uses::failed("write to"))
+    }
+
+    fn remove(&self, key: Key) -> Result<(), Error> {
+        self.0.delete(&key.bytes()).map_err(Uses::failed("remove from"))
+    }
+
+    /// Undoes a use; `namespace` is its network namespace, if that is still there.
+    fn undo(
+        &self,
+        key: Key,
+        record: &Record,
+        namespace: Option<&Namespace>,
+    ) -> Result<Undone, Error> {
+        let name = text(&record.name);
+        let undone = match namespace {
+            _ if key.kind == KIND_CGROUP => {
+                let pin = cgroup_pin(key.id);
+                if let Ok(link) = Link::open(&pin) {
+                    // Fails if the cgroup itself has gone.
+                    let _ = link.detach();
+                    fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
+                }
+                Undone::Detached { name }
+            }
+            None => Undone::Nothing,
+            Some(namespace) => {
+                let now = default_of(namespace)?;
+                let undone = if now == name {
+                    let now = still_there(text(&record.before))?;
+                    set_default(namespace, &now)?;
+                    Undone::Restored { name, now }
+                } else {
+                    Undone::Changed { name, now }
+                };
+                set_plain(record.inum, None)?;
+                undone
+            }
+        };
+        self.remove(key)?;
+        Ok(undone)
+    }
+
+    fn failed(doing: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
+        Error::bpf(Uses::pin().display().to_string(), doing)
+    }
+}
+
+/// Removes the map of uses if there is none, and our folder if nothing else is in it.
+fn remove_if_empty() -> Result<(), Error> {
+    if uses()?.is_empty() {
+        let pin = Uses::pin();
+        fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
+    }
+    Ok(())
+}
+
+impl Key {
+    fn bytes(self) -> Vec<u8> {
+        [self.kind, self.id].map(u64::to_ne_bytes).concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Key {
+        let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+        Key { kind: word(0), id: word(8) }
+    }
+}
+
+impl Record {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = [self.name, self.before].concat();
+        bytes.extend(self.mptcp_only.to_ne_bytes());
+        bytes.extend(self.inum.to_ne_bytes());
+        bytes.extend(self.place);
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Record {
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+        Record {
+            name: bytes[..16].try_into().unwrap(),
+            before: bytes[16..32].try_into().unwrap(),
+            mptcp_only: word(32),
+            inum: word(36),
+            place: bytes[40..40 + PLACE_MAX].try_into().unwrap(),
+        }
+    }
+}
+
+/// A name as the kernel keeps it.
+fn padded(name: &str) -> [u8; NAME_MAX] {
+    let mut bytes = [0; NAME_MAX];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    bytes
+}
+
+fn place_of(place: &[u8]) -> Result<[u8; PLACE_MAX], Error> {
+    let mut bytes = [0; PLACE_MAX];
+    let Some(to) = bytes.get_mut(..place.len()) else {
+        let place = String::from_utf8_lossy(place);
+        return Err(Error::input(place, format!("longer than {PLACE_MAX} bytes")));
+    };
+    to.copy_from_slice(place);
+    Ok(bytes)
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn cgroup_pin(id: u64) -> PathBuf {
+    Path::new(FOLDER).join(format!("cgroup-{id}"))
+}
+
+/// The cgroup at `path`, and its id.
+fn cgroup(path: &Path) -> Result<(File, u64), Error> {
+    let folder = File::open(path).map_err(Error::io(path, "open"))?;
+    let about = statfs(path).map_err(|errno| Error::io(path, "look at")(errno.into()))?;
+    if about.filesystem_type() != CGROUP2_SUPER_MAGIC {
+        let place = format!("--cgroup {}", path.display());
+        return Err(Error::input(place, "expected a folder of the cgroup2 file system"));
+    }
+    let id = folder.metadata().map_err(Error::io(path, "look at"))?.ino();
+    Ok((folder, id))
+}
+
+/// What a namespace's default was before ours: `now`, unless that is ours itself, which the
+/// namespace then has from another one.
+fn former(now: &str) -> Result<String, Error> {
+    if control_of(now).is_none() {
+        return Ok(now.to_owned());
+    }
+    let other = uses()?.into_iter().find_map(|used| match used.place {
+        Place::Netns { before, .. } if used.name == now => Some(before),
+        _ => None,
+    });
+    match other {
+        Some(before) => still_there(before),
+        None => still_there(String::new()),
+    }
+}
+
+/// `name` if the kernel has it, else what it has by itself.
+fn still_there(name: String) -> Result<String, Error> {
+    let available = available_controls()?;
+    let found = [name.as_str(), "cubic", "reno"].into_iter().find(|name| {
+        let name: &str = name;
+        available.iter().any(|known| known == name)
+    });
+    Ok(found.unwrap_or("reno").to_owned())
+}
+
+/// Hands the plain TCP of a namespace to `control`; none: it runs the law as one path.
+fn set_plain(inum: u32, control: Option<&str>) -> Result<(), Error> {
+    let failed = |doing| Error::bpf(state::PLAIN, doing);
+    let key = inum.to_ne_bytes();
+    let Some(map) = state::find(state::PLAIN) else {
+        return match control {
+            Some(_) => Err(Error::input(state::PLAIN, "no control has this map")),
+            None => Ok(()),
+        };
+    };
+    match control {
+        Some(control) => map.update(&key, &padded(control), MapFlags::ANY).map_err(failed("set")),
+        None => match map.lookup(&key, MapFlags::ANY).map_err(failed("read"))? {
+            Some(_) => map.delete(&key).map_err(failed("change")),
+            None => Ok(()),
+        },
+    }
+}
+
+/// All network namespaces that can be found, each with its cookie.
+fn namespaces() -> Result<Vec<(u64, Namespace)>, Error> {
+    let all = Namespace::all().map_err(Error::io(Path::new("/proc"), "read"))?;
+    // One that has gone meanwhile is no concern.
+    Ok(all.into_iter().filter_map(|one| Some((cookie(&one).ok()?, one))).collect())
+}
+
+/// Does `work` in a namespace.
+fn inside<T: Send>(
+    namespace: &Namespace,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> Result<T, Error> {
+    namespace
+        .run(work)
+        .and_then(|done| done)
+        .map_err(|error| Error::input(format!("namespace {}", namespace.name), error.to_string()))
+}
+
+/// Its default congestion control.
+fn default_of(namespace: &Namespace) -> Result<String, Error> {
+    let read = || fs::read_to_string(DEFAULT);
+    Ok(inside(namespace, read)?.trim().to_owned())
+}
+
+fn set_default(namespace: &Namespace, name: &str) -> Result<(), Error> {
+    inside(namespace, || {
+        fs::write(DEFAULT, name)
+            .map_err(|error| io::Error::new(error.kind(), format!("{DEFAULT}={name}: {error}")))
+    })
+}
+
+/// The number that a network namespace has for good; its inode number may be another's later.
+fn cookie(namespace: &Namespace) -> Result<u64, Error> {
+    inside(namespace, || {
+        // SAFETY: plain system calls; the descriptor is new and owned at once, and the kernel
+        // writes at most the eight bytes it is told of.
+        unsafe {
+            let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+            if socket < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let socket = OwnedFd::from_raw_fd(socket);
+            let mut cookie = 0u64;
+            let mut size = size_of::<u64>() as libc::socklen_t;
+            let told = libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                SO_NETNS_COOKIE,
+                (&raw mut cookie).cast(),
+                &mut size,
+            );
+            if told < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
+        }
+    })
+}
+
+/// asm-generic/socket.h, Linux 5.14.
+const SO_NETNS_COOKIE: libc::c_int = 71;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Chooses a congestion control for the sockets of a cgroup when their connection stands, on both
+ * sides, and for subflows that the kernel opens later. Living connections are left alone.
+ */
+#include "nr_kernel.h"
+
+const volatile struct {
+	char name[TCP_CA_NAME_MAX];
+	__u32 mptcp_only;
+} choice SEC(".rodata.choice");
+
+SEC("sockops")
+int nr_choose(struct bpf_sock_ops *ops)
+{
+	char name[TCP_CA_NAME_MAX];
+	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
+
+	if (ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB &&
+	    ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		return 1;
+	if (choice.mptcp_only) {
+		tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
+		if (!tp || !mptcp_token((struct sock *)tp))
+			return 1;
+	}
+	for (int i = 0; i < TCP_CA_NAME_MAX; i++)
+		name[i] = choice.name[i];
+	/* Refused if the control has been unloaded: the socket keeps what it has. */
+	bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+	return 1;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,222 @@
+//! A control in the kernel, where sockets can ask for it by its name.
+//!
+//! The BPF side is `src/bpf/control.bpf.c`, compiled once per law; detector and slow start are
+//! constants that are set before the verifier sees the programs.
+
+use crate::register::{Kernel, available_controls};
+use crate::state::{self, CONNS, PLAIN};
+use crate::{Aligned, Error, ends_with, said, verified_insns};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::{
+    AsRawLibbpf, ErrorKind, Link, Map, MapCore, MapHandle, Object, ObjectBuilder, OpenObject,
+};
+use narrows_laws::catalogue::kernel_name;
+use narrows_laws::{Control, Law};
+use std::os::fd::AsFd;
+
+/// A control that the verifier has accepted, and that no socket can ask for yet.
+pub struct Loaded {
+    control: Control,
+    name: String,
+    object: Object,
+    kernel: Kernel,
+}
+
+/// A registered control. Unregistered when dropped; sockets that run it keep it until they close.
+pub struct Registered {
+    // Before the object: it must be closed first.
+    link: Link,
+    loaded: Loaded,
+}
+
+/// The BPF object of a law, as it is installed for bpftool.
+pub fn object(law: Law) -> &'static [u8] {
+    macro_rules! object {
+        ($name:literal) => {{
+            static OBJECT: &Aligned<[u8]> =
+                &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
+            &OBJECT.0
+        }};
+    }
+    match law {
+        Law::Reno => object!("reno"),
+        Law::Cubic => object!("cubic"),
+        Law::Lia => object!("lia"),
+        Law::Olia => object!("olia"),
+        Law::Balia => object!("balia"),
+    }
+}
+
+impl Loaded {
+    /// Takes `control` through the verifier. Its state map is the living one, if there is one, so
+    /// that connections which change their control, or got it before an unload, stay together.
+    ///
+    /// # Errors
+    /// Not root, a kernel that is too old, a refusal by the verifier, a living state map of another
+    /// layout.
+    pub fn load(control: Control) -> Result<Loaded, Error> {
+        Loaded::load_object(control, object(control.law))
+    }
+
+    /// The same with an object of one's own.
+    pub(crate) fn load_object(control: Control, object: &[u8]) -> Result<Loaded, Error> {
+        let kernel = Kernel::probe()?;
+        let name = kernel_name(control);
+        let failed = |doing| Error::bpf(&name, doing);
+        let mut open = ObjectBuilder::default()
+            .name("narrows")
+            .and_then(|builder| builder.open_memory(object))
+            .map_err(failed("open"))?;
+        let at = name_offset(&open).expect("the object has a congestion control");
+        for mut map in open.maps_mut() {
+            if map.name() == "nr_ops" {
+                let ops = map.initial_value_mut().expect("struct_ops have values");
+                ops[at..at + NAME_MAX].fill(0);
+                ops[at..at + name.len()].copy_from_slice(name.as_bytes());
+                kernel.prepare(&mut map).map_err(failed("ask for a link to"))?;
+            } else if ends_with(map.name(), ".rodata.control") {
+                let switches = [control.law as u32, control.detector as u32, control.start as u32];
+                let switches = switches.map(u32::to_ne_bytes).concat();
+                map.set_initial_value(&switches).map_err(failed("choose"))?;
+            } else if map.name() == CONNS || map.name() == PLAIN {
+                // SAFETY: the map is open and not loaded yet; null means that nothing is pinned.
+                unsafe {
+                    libbpf_sys::bpf_map__set_pin_path(
+                        map.as_libbpf_object().as_ptr(),
+                        std::ptr::null(),
+                    );
+                }
+                if let Some(living) = state::living(&name, &map)? {
+                    map.reuse_fd(living.as_fd()).map_err(failed("share"))?;
+                }
+            }
+        }
+        let (loaded, said) = said::listen(|| open.load());
+        let object = loaded.map_err(|source| {
+            if said.is_empty() {
+                return Error::Bpf { what: name.clone(), doing: "load", source };
+            }
+            let (last, log) = (said::last_lines(&said), said::keep(&name, &said));
+            Error::Refused { name: name.clone(), last, log }
+        })?;
+        Ok(Loaded { control, name, object, kernel })
+    }
+
+    /// Lets sockets ask for it by name.
+    ///
+    /// # Errors
+    /// The name is taken.
+    pub fn register(mut self) -> Result<Registered, Error> {
+        let mut ops = self.object.maps_mut().find(|map| map.name() == "nr_ops");
+        let (link, _) = said::listen(|| ops.as_mut().expect("found above").attach_struct_ops());
+        let link = link.map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => Error::NameTaken(self.name.clone(), ""),
+            _ => Error::Bpf { what: self.name.clone(), doing: "register", source },
+        })?;
+        Ok(Registered { link, loaded: self })
+    }
+
+    /// Its name in the kernel: `nr_olia`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is.
+    pub fn control(&self) -> Control {
+        self.control
+    }
+
+    /// How this kernel registers.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// The object with its maps and programs.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
+    pub(crate) fn object_mut(&mut self) -> &mut Object {
+        &mut self.object
+    }
+
+    /// Each program with the instructions the verifier walked through in it.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
+        verified_insns(&self.object).map_err(Error::bpf(&self.name, "inspect"))
+    }
+
+    /// A map of the object.
+    pub(crate) fn map(&self, name: &str) -> Map<'_> {
+        let map = self.object.maps().find(|map| map.name() == name);
+        map.unwrap_or_else(|| panic!("the object has a map {name}"))
+    }
+}
+
+impl Registered {
+    /// Loads and registers `control`.
+    ///
+    /// # Errors
+    /// As [`Loaded::load`]; the name is taken.
+    pub fn register(control: Control) -> Result<Registered, Error> {
+        let name = kernel_name(control);
+        // The verifier's work would be for nothing.
+        if available_controls()?.contains(&name) {
+            crate::available()?;
+            return Err(Error::NameTaken(name, ""));
+        }
+        Loaded::load(control)?.register()
+    }
+
+    /// Its name in the kernel: `nr_olia`.
+    pub fn name(&self) -> &str {
+        &self.loaded.name
+    }
+
+    /// What the programs counted since it was loaded, by name.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn counters(&self) -> Result<Vec<(&'static str, u64)>, Error> {
+        let counters = MapHandle::try_from(&self.loaded.map("nr_counters"));
+        counters
+            .and_then(|counters| state::counters(&counters))
+            .map_err(Error::bpf(self.name(), "read the counters of"))
+    }
+
+    /// Each program with the instructions the verifier walked through in it.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
+        self.loaded.verified_insns()
+    }
+
+    /// What it was loaded from.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    pub(crate) fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+/// `TCP_CA_NAME_MAX`.
+pub(crate) const NAME_MAX: usize = 16;
+
+/// Where the name stands in the object's struct_ops, by its own types.
+fn name_offset(open: &OpenObject) -> Option<usize> {
+    // SAFETY: libbpf's object lives as long as `open`.
+    let btf = Btf::from_bpf_object(unsafe { open.as_libbpf_object().as_ref() }).ok()??;
+    let ops = btf.type_by_name::<Struct<'_>>("tcp_congestion_ops")?;
+    let member = ops.iter().find(|member| member.name.is_some_and(|name| name == "name"))?;
+    match member.attr {
+        MemberAttr::Normal { offset } => Some(offset as usize / 8),
+        MemberAttr::BitField { .. } => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! What can go wrong between us and the kernel, each as one line.
+
+use crate::Unavailable;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a control is not loaded, used or undone.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// BPF cannot be used here at all.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// The kernel lacks what a congestion control in BPF, or one for MPTCP, needs.
+    #[error("this kernel has no {0}")]
+    OldKernel(&'static str),
+    /// A control of this name is registered.
+    #[error("{0}: the kernel has a congestion control of this name already{1}")]
+    NameTaken(String, &'static str),
+    /// The verifier, or libbpf before it, refused the control.
+    #[error("{name}: refused by the kernel's verifier: {last}{}", full(log))]
+    Refused {
+        /// The control's name in the kernel.
+        name: String,
+        /// The last lines of what was said, as one.
+        last: String,
+        /// All of it.
+        log: Option<PathBuf>,
+    },
+    /// A state map of another layout lives: its connections could not meet those of this build.
+    #[error(
+        "{name}: connections of another build of narrows have their state in the kernel (map {map}, \
+         id {id}, {theirs} bytes an entry, here {ours}): unload it and let its connections end"
+    )]
+    Layout {
+        /// The control's name in the kernel.
+        name: String,
+        /// The map's name.
+        map: String,
+        /// Its id.
+        id: u32,
+        /// Bytes of its values.
+        theirs: u32,
+        /// Bytes of ours.
+        ours: u32,
+    },
+    /// A bpf call failed.
+    #[error("{what}: cannot {doing}: {source:#}")]
+    Bpf {
+        /// The control, map or path.
+        what: String,
+        /// What was tried.
+        doing: &'static str,
+        /// What libbpf or the kernel said.
+        source: libbpf_rs::Error,
+    },
+    /// A file could not be read or written.
+    #[error("{path}: cannot {doing}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was asked for does not fit what is there.
+    #[error("{place}: {message}")]
+    Input {
+        /// The option, control or path.
+        place: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The user interrupted; what had been begun is undone.
+    #[error("interrupted, nothing was changed")]
+    Interrupted,
+}
+
+impl Error {
+    /// A failed bpf call; for use in `map_err`.
+    pub(crate) fn bpf(
+        what: impl Into<String>,
+        doing: &'static str,
+    ) -> impl FnOnce(libbpf_rs::Error) -> Error {
+        move |source| Error::Bpf { what: what.into(), doing, source }
+    }
+
+    /// A failed action on a file; for use in `map_err`.
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::Io { path: path.to_owned(), doing, source }
+    }
+
+    /// Something does not fit.
+    pub(crate) fn input(place: impl Into<String>, message: impl Into<String>) -> Error {
+        Error::Input { place: place.into(), message: message.into() }
+    }
+}
+
+fn full(log: &Option<PathBuf>) -> String {
+    log.as_ref().map(|log| format!(" (all of it: {})", log.display())).unwrap_or_default()
+}

@@ -1,0 +1,440 @@
+//! Controls that outlive the command that loads them: what is pinned in the BPF file system.
+//!
+//! ```text
+//! /sys/fs/bpf/nr_conns, nr_plain   the maps that all controls share
+//! /sys/fs/bpf/narrows/nr_olia/     link (before Linux 6.4: ops), counters, build, the programs
+//! /sys/fs/bpf/narrows/uses         where a control is used; see assign
+//! /sys/fs/bpf/narrows/cgroup-ID    its choice for a cgroup
+//! ```
+//!
+//! A control counts as loaded when its registration is pinned, which is done last, and is gone when
+//! that is removed, which is done first. What a killed command left half-way is swept up by the next.
+
+use crate::control::{Loaded, Registered, object};
+use crate::register::{Kernel, available_controls};
+use crate::state::{self, CONNS, PLAIN};
+use crate::{Error, assign};
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Program};
+use narrows_laws::Control;
+use narrows_laws::catalogue::{self, STARTS, kernel_name};
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// Where the BPF file system is mounted.
+pub const BPFFS: &str = "/sys/fs/bpf";
+/// Our folder in it.
+pub const FOLDER: &str = "/sys/fs/bpf/narrows";
+
+/// Parts of a newer build, until it takes the older one's place.
+const NEW: &str = "new-";
+/// An older build, until the newer one is in its place.
+const OLD: &str = "old-";
+
+/// What [`Pins::load`] found and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there.
+    Loaded,
+    /// Another build of it was there.
+    Replaced,
+    /// It was there.
+    None,
+}
+
+/// A loaded control.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// What it is.
+    pub control: Control,
+    /// Its name in the kernel.
+    pub name: String,
+    /// Is it of the same build as this command?
+    pub same_build: bool,
+    folder: PathBuf,
+}
+
+impl Held {
+    /// What its programs counted since it was loaded, by name.
+    ///
+    /// # Errors
+    /// Its pin is gone.
+    pub fn counters(&self) -> Result<Vec<(&'static str, u64)>, Error> {
+        MapHandle::from_pinned_path(self.folder.join("counters"))
+            .and_then(|map| state::counters(&map))
+            .map_err(Error::bpf(&self.name, "read the counters of"))
+    }
+
+    /// Its programs, by name: size, instructions verified, runs and their time if the kernel keeps
+    /// statistics.
+    ///
+    /// # Errors
+    /// A pin is gone.
+    pub fn programs(&self) -> Result<Vec<ProgramInfo>, Error> {
+        let failed = || Error::bpf(&self.name, "inspect");
+        let mut ids = Vec::new();
+        for pin in names(&self.folder)? {
+            if !pin.starts_with("nr_") {
+                continue;
+            }
+            let program = Program::fd_from_pinned_path(self.folder.join(pin)).map_err(failed())?;
+            ids.push(Program::id_from_fd(program.as_fd()).map_err(failed())?);
+        }
+        Ok(ProgInfoIter::default().filter(|info| ids.contains(&info.id)).collect())
+    }
+}
+
+/// All that can be loaded: every law with every detector it has a use for, and every slow start.
+pub fn controls() -> impl Iterator<Item = Control> {
+    catalogue::controls()
+        .flat_map(|control| STARTS.map(|start| Control { start: start.item, ..control }))
+}
+
+/// The control of a name in the kernel.
+pub fn control_of(name: &str) -> Option<Control> {
+    controls().find(|control| kernel_name(*control) == name)
+}
+
+/// The controls that are loaded, by name.
+///
+/// # Errors
+/// The BPF file system cannot be read: only root may.
+pub fn loaded() -> Result<Vec<Held>, Error> {
+    if !Path::new(FOLDER).exists() {
+        return Ok(Vec::new());
+    }
+    let kernel = Kernel::probe()?;
+    let mut all = Vec::new();
+    for name in names(Path::new(FOLDER))? {
+        let folder = Path::new(FOLDER).join(&name);
+        let Some(control) = control_of(&name) else { continue };
+        if kernel.pinned(&folder.join(kernel.pin_name())).is_some() {
+            let same_build = build_of(&folder) == Some(build(control));
+            all.push(Held { control, name, same_build, folder });
+        }
+    }
+    Ok(all)
+}
+
+/// The pins, for one command at a time.
+pub struct Pins {
+    kernel: Kernel,
+    _lock: Flock<File>,
+}
+
+impl Pins {
+    /// Waits for other commands, and sweeps up after one that was killed.
+    ///
+    /// # Errors
+    /// Not root, a kernel without what is needed, no BPF file system.
+    pub fn open() -> Result<Pins, Error> {
+        let kernel = Kernel::probe()?;
+        let root = Path::new(BPFFS);
+        let mounted = statfs(root).is_ok_and(|about| about.filesystem_type() == BPF_FS_MAGIC);
+        if !mounted {
+            let message = "the BPF file system is not mounted here: mount -t bpf bpf /sys/fs/bpf";
+            return Err(Error::input(BPFFS, message));
+        }
+        let folder = File::open(root).map_err(Error::io(root, "open"))?;
+        let lock = Flock::lock(folder, FlockArg::LockExclusive)
+            .map_err(|(_, errno)| Error::io(root, "lock")(errno.into()))?;
+        let pins = Pins { kernel, _lock: lock };
+        pins.sweep()?;
+        Ok(pins)
+    }
+
+    /// Loads and pins `controls`: all of them, or none.
+    ///
+    /// # Errors
+    /// As [`Registered::register`]; `interrupted` said so. Nothing is changed then.
+    pub fn load(
+        &self,
+        controls: &[Control],
+        interrupted: impl Fn() -> bool,
+    ) -> Result<Vec<(String, Change)>, Error> {
+        let check = || if interrupted() { Err(Error::Interrupted) } else { Ok(()) };
+        let available = available_controls()?;
+        let held = loaded()?;
+        let mut told = Vec::new();
+        let mut work = Vec::new();
+        for &control in controls {
+            let name = kernel_name(control);
+            if told.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let change = match held.iter().find(|held| held.name == name) {
+                Some(held) if held.same_build => Change::None,
+                Some(_) => Change::Replaced,
+                None if available.contains(&name) => {
+                    let hint = ", and narrows did not load it (bpftool struct_ops list)";
+                    return Err(Error::NameTaken(name, hint));
+                }
+                None => Change::Loaded,
+            };
+            if change != Change::None {
+                check()?;
+                work.push((Loaded::load(control)?, change));
+            }
+            told.push((name, change));
+        }
+        let mut undo = Undo::default();
+        for (loaded, change) in &mut work {
+            self.pin_parts(loaded, *change, &mut undo)?;
+        }
+        check()?;
+        for (loaded, change) in work {
+            match change {
+                Change::Replaced => self.replace(loaded, &mut undo)?,
+                _ => self.register(loaded, &mut undo)?,
+            }
+        }
+        check()?;
+        undo.forget();
+        for (name, change) in &told {
+            if *change == Change::Replaced {
+                remove_folder(&Path::new(FOLDER).join(format!("{OLD}{name}")))?;
+                // A namespace's default goes on pointing to the build it was set with.
+                assign::renew(name)?;
+            }
+        }
+        Ok(told)
+    }
+
+    /// Unregisters a control and removes its pins. Sockets that run it keep it until they close.
+    /// False: it was not loaded.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn unload(&self, name: &str) -> Result<bool, Error> {
+        let folder = Path::new(FOLDER).join(name);
+        let pin = folder.join(self.kernel.pin_name());
+        let Some(registration) = self.kernel.pinned(&pin) else { return Ok(false) };
+        registration.unregister(name, &pin)?;
+        remove_folder(&folder)?;
+        self.tidy()?;
+        Ok(true)
+    }
+
+    /// Removes what is shared when nothing is left that shares it.
+    ///
+    /// # Errors
+    /// A pin cannot be removed.
+    pub(crate) fn tidy(&self) -> Result<(), Error> {
+        let folder = Path::new(FOLDER);
+        if !folder.exists() || !loaded()?.is_empty() {
+            return Ok(());
+        }
+        let uses = folder.join(assign::USES);
+        if uses.exists() {
+            if !assign::uses()?.is_empty() {
+                return Ok(());
+            }
+            fs::remove_file(&uses).map_err(Error::io(&uses, "remove"))?;
+        }
+        // Controls that bpftool registered share the maps by these pins.
+        if !available_controls()?.iter().any(|name| control_of(name).is_some()) {
+            for name in [CONNS, PLAIN] {
+                let pin = Path::new(BPFFS).join(name);
+                if pin.exists() {
+                    fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
+                }
+            }
+        }
+        remove_folder(folder)
+    }
+
+    /// Finishes or removes what a killed command left.
+    fn sweep(&self) -> Result<(), Error> {
+        let root = Path::new(FOLDER);
+        if !root.exists() {
+            return Ok(());
+        }
+        for name in names(root)? {
+            let folder = root.join(&name);
+            let living = self.kernel.pinned(&folder.join(self.kernel.pin_name())).is_some();
+            let own = name.strip_prefix(NEW).or_else(|| name.strip_prefix(OLD));
+            match own {
+                Some(own) if living && !root.join(own).exists() => {
+                    rename(&folder, &root.join(own))?;
+                }
+                Some(_) => remove_folder(&folder)?,
+                None if control_of(&name).is_some() && !living => remove_folder(&folder)?,
+                None => {}
+            }
+        }
+        self.tidy()
+    }
+
+    /// Pins all but the registration: nothing is changed for any socket yet.
+    fn pin_parts(&self, loaded: &mut Loaded, change: Change, undo: &mut Undo) -> Result<(), Error> {
+        let name = loaded.name().to_owned();
+        let failed = |doing| Error::bpf(&name, doing);
+        make_folder(Path::new(FOLDER), undo)?;
+        for shared in [CONNS, PLAIN] {
+            let pin = Path::new(BPFFS).join(shared);
+            if !pin.exists() {
+                let mut map =
+                    MapHandle::try_from(&loaded.map(shared)).map_err(failed("pin a map of"))?;
+                map.pin(&pin).map_err(failed("pin a map of"))?;
+                undo.push(move || drop(fs::remove_file(&pin)));
+            }
+        }
+        let prefix = if change == Change::Replaced { NEW } else { "" };
+        let folder = Path::new(FOLDER).join(format!("{prefix}{name}"));
+        make_folder(&folder, undo)?;
+        let mut counters = MapHandle::try_from(&loaded.map("nr_counters"));
+        let counters = counters.as_mut().map_err(|_| ()).expect("the map is open");
+        counters.pin(folder.join("counters")).map_err(failed("pin the counters of"))?;
+        pin_build(&folder, build(loaded.control())).map_err(failed("pin the build of"))?;
+        for mut program in loaded.object_mut().progs_mut() {
+            let pin = folder.join(program.name());
+            program.pin(pin).map_err(failed("pin a program of"))?;
+        }
+        Ok(())
+    }
+
+    fn register(&self, loaded: Loaded, undo: &mut Undo) -> Result<(), Error> {
+        let name = loaded.name().to_owned();
+        let pin = Path::new(FOLDER).join(&name).join(self.kernel.pin_name());
+        let registered = loaded.register()?;
+        registered.keep(&pin)?;
+        let kernel = self.kernel;
+        undo.push(move || {
+            if let Some(registration) = kernel.pinned(&pin) {
+                let _ = registration.unregister(&name, &pin);
+            }
+        });
+        Ok(())
+    }
+
+    /// Puts a newer build in the place of the older one: connections that begin get it.
+    fn replace(&self, mut loaded: Loaded, undo: &mut Undo) -> Result<(), Error> {
+        let name = loaded.name().to_owned();
+        let folder = |prefix: &str| Path::new(FOLDER).join(format!("{prefix}{name}"));
+        let (here, new, old) = (folder(""), folder(NEW), folder(OLD));
+        let pin_name = self.kernel.pin_name();
+        let older = self.kernel.pinned(&here.join(pin_name));
+        let older = older.ok_or_else(|| Error::input(&name, "was unloaded just now"))?;
+        let before = older.map_id().and_then(|id| MapHandle::from_map_id(id).ok());
+        let failed = |source| Error::Io { path: here.clone(), doing: "replace", source };
+
+        rename(&here, &old)?;
+        undo.push({
+            let (here, old) = (here.clone(), old.clone());
+            move || drop(fs::rename(old, here))
+        });
+        let mut ops = loaded.object_mut().maps_mut().find(|map| map.name() == "nr_ops");
+        let ops = ops.as_mut().expect("the object has a congestion control");
+        match self.kernel.replace(&older, ops).map_err(failed)? {
+            Some(mut link) => {
+                let pin = new.join(pin_name);
+                link.pin(&pin).map_err(Error::bpf(&name, "pin"))?;
+                self.kernel.let_go(&mut link);
+            }
+            None => {
+                rename(&old.join(pin_name), &new.join(pin_name))?;
+                let (old, new) = (old.join(pin_name), new.join(pin_name));
+                undo.push(move || {
+                    let _ = fs::rename(new, old);
+                    let _ = before.map(|before| older.put_back(&before));
+                });
+            }
+        }
+        rename(&new, &here)?;
+        undo.push(move || drop(fs::rename(here, new)));
+        Ok(())
+    }
+}
+
+impl Registered {
+    /// Pins the registration at `pin`, so that it outlives this process.
+    pub(crate) fn keep(mut self, pin: &Path) -> Result<(), Error> {
+        let name = self.name().to_owned();
+        self.link_mut().pin(pin).map_err(Error::bpf(name, "pin"))?;
+        let kernel = self.loaded().kernel();
+        kernel.let_go(self.link_mut());
+        Ok(())
+    }
+}
+
+/// Steps back, the last first, unless all went well.
+#[derive(Default)]
+pub(crate) struct Undo(Vec<Box<dyn FnOnce()>>);
+
+impl Undo {
+    pub(crate) fn push(&mut self, step: impl FnOnce() + 'static) {
+        self.0.push(Box::new(step));
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        while let Some(step) = self.0.pop() {
+            step();
+        }
+    }
+}
+
+/// Makes our folder, if it is not there.
+pub(crate) fn make_folder(path: &Path, undo: &mut Undo) -> Result<(), Error> {
+    if !path.exists() {
+        fs::create_dir(path).map_err(Error::io(path, "make"))?;
+        let path = path.to_owned();
+        undo.push(move || drop(remove_folder(&path)));
+    }
+    Ok(())
+}
+
+/// Removes a folder of pins, of one level.
+fn remove_folder(path: &Path) -> Result<(), Error> {
+    if !path.exists() {
+        return Ok(());
+    }
+    for name in names(path)? {
+        let pin = path.join(name);
+        fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
+    }
+    fs::remove_dir(path).map_err(Error::io(path, "remove"))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::rename(from, to).map_err(Error::io(from, "rename"))
+}
+
+/// What a folder holds, in order.
+fn names(folder: &Path) -> Result<Vec<String>, Error> {
+    let entries = fs::read_dir(folder).map_err(Error::io(folder, "read"))?;
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Tells builds apart: FNV-1a of the object.
+fn build(control: Control) -> u64 {
+    object(control.law).iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+fn pin_build(folder: &Path, build: u64) -> Result<(), libbpf_rs::Error> {
+    let options =
+        bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
+    let mut map = MapHandle::create(MapType::Array, Some("nr_build"), 4, 8, 1, &options)?;
+    map.update(&0u32.to_ne_bytes(), &build.to_ne_bytes(), MapFlags::ANY)?;
+    map.pin(folder.join("build"))
+}
+
+fn build_of(folder: &Path) -> Option<u64> {
+    let map = MapHandle::from_pinned_path(folder.join("build")).ok()?;
+    let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
+    value.try_into().map(u64::from_ne_bytes).ok()
+}

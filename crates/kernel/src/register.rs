@@ -1,0 +1,187 @@
+//! How a loaded control becomes one that sockets can ask for. All that differs between kernels with
+//! struct_ops links (Linux 6.4) and without stands here.
+//!
+//! With links the registration lives as long as the link, which is pinned or held by a process, and
+//! a newer build takes an older one's place at once. Without, the kernel keeps the registration until
+//! the map's value is deleted, and a newer build is registered after the older one is gone.
+
+use crate::Error;
+use libbpf_rs::btf::{Btf, types};
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::query::LinkTypeInfo;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapMut, OpenMapMut};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What registering means in this kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// It has struct_ops links.
+    pub links: bool,
+}
+
+impl Kernel {
+    /// Looks at the running kernel's types.
+    ///
+    /// # Errors
+    /// It cannot register congestion controls in BPF, or has no MPTCP.
+    pub fn probe() -> Result<Kernel, Error> {
+        crate::available()?;
+        let btf = Btf::from_vmlinux().map_err(Error::bpf("/sys/kernel/btf/vmlinux", "read"))?;
+        let has = |name| btf.type_by_name::<types::Struct<'_>>(name).is_some();
+        if !has("bpf_struct_ops_tcp_congestion_ops") {
+            return Err(Error::OldKernel("congestion control by BPF (Linux 5.6, CONFIG_BPF_JIT)"));
+        }
+        if !has("mptcp_subflow_context") {
+            return Err(Error::OldKernel("MPTCP (CONFIG_MPTCP)"));
+        }
+        Ok(Kernel { links: has("bpf_struct_ops_link") })
+    }
+
+    /// The name of a pinned registration.
+    pub(crate) fn pin_name(self) -> &'static str {
+        if self.links { "link" } else { "ops" }
+    }
+
+    /// Asks for a link. The objects do without, so that `bpftool struct_ops register` keeps them.
+    pub(crate) fn prepare(self, ops: &mut OpenMapMut<'_>) -> Result<(), libbpf_rs::Error> {
+        if !self.links {
+            return Ok(());
+        }
+        ops.set_map_flags(ops.map_flags() | libbpf_sys::BPF_F_LINK)
+    }
+
+    /// The registration is pinned: it is not to end with this process.
+    pub(crate) fn let_go(self, link: &mut Link) {
+        // What libbpf calls a link without links deletes the map's value when it is dropped.
+        if !self.links {
+            link.disconnect();
+        }
+    }
+
+    /// The registration pinned at `path`; none: nothing is, or nothing that is still registered.
+    pub(crate) fn pinned(self, path: &Path) -> Option<Pinned> {
+        if !path.exists() {
+            return None;
+        }
+        let pinned = if self.links {
+            let link = Link::open(path).ok()?;
+            match link.info().ok()?.info {
+                // A link that lost its map has been detached.
+                LinkTypeInfo::StructOps(info) if info.map_id != 0 => Pinned::Link(link),
+                _ => return None,
+            }
+        } else {
+            let map = MapHandle::from_pinned_path(path).ok()?;
+            // struct bpf_struct_ops_value: refcnt, then state, which is 1 while registered.
+            let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
+            let state = value.get(4..8)?.try_into().map(u32::from_ne_bytes).ok()?;
+            if state != 1 {
+                return None;
+            }
+            Pinned::Map(map)
+        };
+        Some(pinned)
+    }
+
+    /// Registers `ops` in place of `older`.
+    ///
+    /// # Errors
+    /// The kernel refuses; without links the older one is gone then.
+    pub(crate) fn replace(self, older: &Pinned, ops: &mut MapMut<'_>) -> io::Result<Option<Link>> {
+        match older {
+            Pinned::Link(link) => {
+                // libbpf has no call for a link that was pinned by another process. Its attach
+                // first gives the map its value, which is what an update needs, and then fails, as
+                // the name is taken.
+                match ops.attach_struct_ops() {
+                    Err(error) if error.kind() == libbpf_rs::ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(into_io(&error)),
+                    // Somebody unregistered the older one just now.
+                    Ok(link) => return Ok(Some(link)),
+                }
+                link_update(link, ops.as_fd().as_raw_fd())?;
+                Ok(None)
+            }
+            Pinned::Map(map) => {
+                map.delete(&0u32.to_ne_bytes()).map_err(|error| into_io(&error))?;
+                ops.attach_struct_ops().map(Some).map_err(|error| into_io(&error))
+            }
+        }
+    }
+}
+
+/// A registration that outlives its process.
+pub(crate) enum Pinned {
+    /// A link.
+    Link(Link),
+    /// The struct_ops map itself.
+    Map(MapHandle),
+}
+
+impl Pinned {
+    /// Id of the struct_ops map.
+    pub(crate) fn map_id(&self) -> Option<u32> {
+        match self {
+            Pinned::Link(link) => match link.info().ok()?.info {
+                LinkTypeInfo::StructOps(info) => Some(info.map_id),
+                _ => None,
+            },
+            Pinned::Map(map) => map.info().ok().map(|info| info.info.id),
+        }
+    }
+
+    /// Puts the map of an older build back in its place.
+    pub(crate) fn put_back(&self, map: &MapHandle) -> io::Result<()> {
+        match self {
+            Pinned::Link(link) => link_update(link, map.as_fd().as_raw_fd()),
+            // A map whose value was deleted cannot be registered again.
+            Pinned::Map(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Unregisters it, removes its pin and waits until the name is free.
+    pub(crate) fn unregister(self, name: &str, pin: &Path) -> Result<(), Error> {
+        match &self {
+            // At once from Linux 6.11; before that when nothing holds the link any more.
+            Pinned::Link(link) => drop(link.detach()),
+            Pinned::Map(map) => {
+                map.delete(&0u32.to_ne_bytes()).map_err(Error::bpf(name, "unregister"))?;
+            }
+        }
+        fs::remove_file(pin).map_err(Error::io(pin, "remove"))?;
+        drop(self);
+        let end = Instant::now() + Duration::from_secs(5);
+        while available_controls()?.iter().any(|known| known == name) {
+            if Instant::now() > end {
+                return Err(Error::input(name, "unregistered, but the kernel still lists it"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+/// The congestion controls that the kernel knows.
+///
+/// # Errors
+/// No /proc.
+pub fn available_controls() -> Result<Vec<String>, Error> {
+    let path = PathBuf::from("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
+    Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+fn link_update(link: &Link, map: i32) -> io::Result<()> {
+    // SAFETY: both are open descriptors, and without options nothing is read behind them.
+    let result =
+        unsafe { libbpf_sys::bpf_link_update(link.as_fd().as_raw_fd(), map, std::ptr::null()) };
+    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+}
+
+fn into_io(error: &libbpf_rs::Error) -> io::Error {
+    io::Error::other(format!("{error:#}"))
+}

@@ -1,0 +1,249 @@
+//! The state of connections, as the programs keep it in the kernel (`src/bpf/state.h`).
+
+use crate::Error;
+use crate::pins::{BPFFS, control_of};
+use crate::register::available_controls;
+use libbpf_rs::query::{MapInfo, MapInfoIter};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMap};
+use narrows_laws::catalogue::{DETECTORS, LAWS, STARTS};
+use narrows_laws::raw::Conn;
+use narrows_laws::{Control, Event, MAX_PATHS, Path as Line, Private};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+/// The state map of all controls: token, or a socket's address, to [`Entry`].
+pub const CONNS: &str = "nr_conns";
+/// Network namespace to the control that its plain TCP is handed to.
+pub const PLAIN: &str = "nr_plain";
+
+/// What each control counts, in the order of `enum nr_counter`.
+pub const COUNTERS: [&str; 12] = [
+    "joins",
+    "leaves",
+    "careful_law",
+    "careful_version",
+    "careful_slots",
+    "careful_full",
+    "careful_race",
+    "careful_lost",
+    "healed",
+    "fallbacks",
+    "plain",
+    "alone",
+];
+
+const WORD_CLOSED: u64 = 1 << 8;
+const WORD_ALONE: u64 = 1 << 9;
+
+/// `struct nr_ident`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Ident {
+    saddr: [u32; 4],
+    daddr: [u32; 4],
+    sport: u32,
+    dport: u32,
+    family: u32,
+    local_id: u8,
+    remote_id: u8,
+    reserved: [u8; 2],
+}
+
+/// `struct nr_entry`: integers only, so any bytes are valid.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Entry {
+    word: u64,
+    key: u64,
+    netns: u32,
+    reserved: u32,
+    ident: [Ident; MAX_PATHS],
+    event: [Event; MAX_PATHS],
+    private: [Private; MAX_PATHS],
+    conn: Conn,
+}
+
+/// A connection that runs one of our controls.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Its key in the map.
+    pub key: u64,
+    /// Its MPTCP token on this side; none: a socket that is one path alone.
+    pub token: Option<u32>,
+    /// What it runs; none: a control that this build does not know.
+    pub control: Option<Control>,
+    /// `NR_VERSION` of the build that made it.
+    pub version: u32,
+    /// Inode number of its network namespace.
+    pub netns: u32,
+    /// It is being made or deleted just now.
+    pub closed: bool,
+    /// Its paths, by slot.
+    pub paths: Vec<ConnectionPath>,
+}
+
+/// A path of a connection: a subflow.
+#[derive(Clone, Debug)]
+pub struct ConnectionPath {
+    /// Its slot in the entry.
+    pub slot: usize,
+    /// Its own address.
+    pub local: SocketAddr,
+    /// Its peer's address.
+    pub remote: SocketAddr,
+    /// MPTCP id of its own address.
+    pub local_id: u8,
+    /// MPTCP id of its peer's address.
+    pub remote_id: u8,
+    /// The paths it is coupled with, a bit each.
+    pub mask: u8,
+    /// Its published line: window, threshold, RTT.
+    pub line: Line,
+}
+
+/// All connections that run our controls on this machine.
+///
+/// # Errors
+/// Reading maps needs root.
+pub fn connections() -> Result<Vec<Connection>, Error> {
+    crate::available()?;
+    let mut all = Vec::new();
+    for info in all_of(CONNS) {
+        // It may have died meanwhile.
+        let Ok(map) = MapHandle::from_map_id(info.id) else { continue };
+        if map.value_size() as usize != size_of::<Entry>() {
+            continue;
+        }
+        // Whole buckets at a time: going from key to key starts over when the key has gone.
+        let batches = map.lookup_batch(512, MapFlags::ANY, MapFlags::ANY);
+        for (key, value) in batches.map_err(Error::bpf(CONNS, "read"))? {
+            if let (Ok(key), true) = (key.try_into(), value.len() == size_of::<Entry>()) {
+                // SAFETY: the length is right, and any bytes are valid.
+                let entry = unsafe { value.as_ptr().cast::<Entry>().read_unaligned() };
+                all.push(decode(u64::from_ne_bytes(key), &entry));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn decode(key: u64, entry: &Entry) -> Connection {
+    let word = entry.word;
+    let bits = |low: u32, width: u32| (word >> low & ((1 << width) - 1)) as usize;
+    let control = || {
+        Some(Control {
+            law: LAWS.get(bits(16, 6))?.item,
+            detector: DETECTORS.get(bits(22, 5))?.item,
+            start: STARTS.get(bits(27, 5))?.item,
+        })
+    };
+    let paths = (0..MAX_PATHS).filter(|slot| word >> slot & 1 == 1).map(|slot| {
+        let ident = &entry.ident[slot];
+        ConnectionPath {
+            slot,
+            local: SocketAddr::new(address(ident.family, ident.saddr), ident.sport as u16),
+            remote: SocketAddr::new(address(ident.family, ident.daddr), ident.dport as u16),
+            local_id: ident.local_id,
+            remote_id: ident.remote_id,
+            mask: (entry.conn.masks >> (8 * slot)) as u8,
+            line: entry.conn.path[slot],
+        }
+    });
+    Connection {
+        key,
+        token: (word & WORD_ALONE == 0).then_some((word >> 32) as u32),
+        control: control(),
+        version: bits(10, 6) as u32,
+        netns: entry.netns,
+        closed: word & WORD_CLOSED != 0,
+        paths: paths.collect(),
+    }
+}
+
+/// An address of `struct nr_ident`; mapped IPv4 as what it is.
+fn address(family: u32, words: [u32; 4]) -> IpAddr {
+    let mut bytes = [0; 16];
+    for (to, word) in bytes.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_ne_bytes());
+    }
+    const AF_INET: u32 = 2;
+    if family == AF_INET {
+        return Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into();
+    }
+    Ipv6Addr::from(bytes).to_canonical()
+}
+
+/// A control's counters from its map, by name.
+pub(crate) fn counters(map: &MapHandle) -> Result<Vec<(&'static str, u64)>, libbpf_rs::Error> {
+    let mut all = Vec::new();
+    for (index, name) in COUNTERS.iter().enumerate() {
+        let value = map.lookup(&(index as u32).to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
+        all.push((*name, value.try_into().map_or(0, u64::from_ne_bytes)));
+    }
+    Ok(all)
+}
+
+/// The living maps of a name: the pinned one first, which bpftool shares, then the oldest.
+fn all_of(name: &str) -> Vec<MapInfo> {
+    let pinned = MapHandle::from_pinned_path(Path::new(BPFFS).join(name)).ok();
+    let pinned = pinned.and_then(|map| map.info().ok()).map(|about| about.info.id);
+    let mut all: Vec<_> = MapInfoIter::default().filter(|info| info.name == name).collect();
+    all.sort_by_key(|info| (Some(info.id) != pinned, info.id));
+    all
+}
+
+/// The living map of a name.
+pub(crate) fn find(name: &str) -> Option<MapHandle> {
+    // It may have died meanwhile.
+    all_of(name).into_iter().find_map(|info| MapHandle::from_map_id(info.id).ok())
+}
+
+/// The living map that `map` would otherwise be made beside.
+///
+/// # Errors
+/// There is one of another layout, and it is in use: its connections and those of the new control
+/// could not meet.
+pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandle>, Error> {
+    let name = map.name().to_string_lossy();
+    let mut found = None;
+    for info in all_of(&name) {
+        let Ok(handle) = MapHandle::from_map_id(info.id) else { continue };
+        let theirs = (info.ty, info.key_size, info.value_size, info.max_entries, info.map_flags);
+        let ours =
+            (map.map_type(), map.key_size(), map.value_size(), map.max_entries(), map.map_flags());
+        if theirs == ours {
+            found = found.or(Some(handle));
+        } else if handle.keys().next().is_some() || others_than(control)? {
+            return Err(Error::Layout {
+                name: control.to_owned(),
+                map: name.into_owned(),
+                id: info.id,
+                theirs: info.value_size,
+                ours: map.value_size(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Are controls of ours registered, besides this one?
+fn others_than(control: &str) -> Result<bool, Error> {
+    let ours = |name: &String| name != control && control_of(name).is_some();
+    Ok(available_controls()?.iter().any(ours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use libbpf_rs::ObjectBuilder;
+    use narrows_laws::Law;
+
+    #[test]
+    fn rust_and_bpf_see_the_same_memory() {
+        let object = crate::control::object(Law::Olia);
+        let open = ObjectBuilder::default().open_memory(object).unwrap();
+        let map = |name: &str| open.maps().find(|map| map.name() == name).unwrap();
+        assert_eq!(map(CONNS).value_size() as usize, size_of::<Entry>());
+        assert_eq!(map("nr_counters").max_entries() as usize, COUNTERS.len());
+    }
+}

@@ -1,0 +1,48 @@
+//! A control comes into the kernel, and goes.
+
+use narrows_kernel::control::Registered;
+use narrows_kernel::register::available_controls;
+use narrows_kernel::state::connections;
+use narrows_kernel::{Error, available};
+use narrows_laws::catalogue::kernel_name;
+use narrows_laws::{Control, catalogue};
+
+/// False, and a word on the terminal, where this process cannot load BPF programs.
+fn can_load(test: &str) -> bool {
+    let available = available();
+    if let Err(reason) = available {
+        println!("{test}: skipped, {reason}");
+    }
+    available.is_ok()
+}
+
+#[test]
+fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
+    if !can_load("every control") {
+        return;
+    }
+    let before = available_controls().unwrap();
+    let started = catalogue::controls().flat_map(|control| {
+        catalogue::STARTS.map(|start| Control { start: start.item, ..control })
+    });
+    for control in started {
+        let registered = Registered::register(control).unwrap();
+        let name = kernel_name(control);
+        assert_eq!(registered.name(), name);
+        assert!(available_controls().unwrap().contains(&name), "{name}");
+        let insns = registered.verified_insns().unwrap();
+        println!("{name:16} {insns:?}");
+        assert!(insns.iter().all(|(_, insns)| *insns > 0));
+        assert!(registered.counters().unwrap().iter().all(|(_, count)| *count == 0));
+
+        let taken = Registered::register(control).map(|_| ()).unwrap_err();
+        assert!(matches!(&taken, Error::NameTaken(taken, _) if *taken == name), "{taken}");
+        // One state for all of them, also while two are there.
+        let other = if control == Control::RENO { Control::OLIA } else { Control::RENO };
+        let other = Registered::register(other).unwrap();
+        assert!(connections().unwrap().is_empty());
+        drop(registered);
+        drop(other);
+        assert_eq!(available_controls().unwrap(), before);
+    }
+}
