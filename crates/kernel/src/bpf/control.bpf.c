@@ -244,7 +244,7 @@ static __always_inline struct nr_entry *take_slot(nr_u64 key, nr_u64 mine, nr_u3
 {
 	for (nr_u32 try = 0; try < NR_JOIN_TRIES; try++) {
 		struct nr_entry *e = bpf_map_lookup_elem(&nr_conns, &key);
-		int taken;
+		long taken, error;
 
 		if (e) {
 			taken = claim(e, mine, reason);
@@ -256,9 +256,10 @@ static __always_inline struct nr_entry *take_slot(nr_u64 key, nr_u64 mine, nr_u3
 				return NULL;
 			continue;
 		}
-		*reason = NR_CAREFUL_FULL;
-		if (bpf_map_update_elem(&nr_conns, &key, &nr_unborn, BPF_NOEXIST))
-			continue; /* no memory, or another CPU was quicker */
+		error = bpf_map_update_elem(&nr_conns, &key, &nr_unborn, BPF_NOEXIST);
+		*reason = error && error != -EEXIST ? NR_CAREFUL_FULL : NR_CAREFUL_RACE;
+		if (error)
+			continue;
 		e = bpf_map_lookup_elem(&nr_conns, &key);
 		if (!e)
 			continue;

@@ -19,6 +19,7 @@
 #include <bpf/bpf_core_read.h>
 
 #define AF_INET 2
+#define EEXIST 17
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
 #define TCP_CA_NAME_MAX 16

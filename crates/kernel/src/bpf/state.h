@@ -21,7 +21,7 @@
  * meanwhile) deletes the entry. One does, once.
  *
  * Who finds a CLOSED entry under its key looks again some times, then runs careful and tries again
- * a round trip later.
+ * a round trip later. ../../tests/slots.rs checks these steps in every interleaving.
  */
 #ifndef NR_STATE_H
 #define NR_STATE_H
