@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Error, Estimate, Finished, Journal, LEGEND, Output, Plan, Point, Row, Sweep, answer,
+    Case, Estimate, Finished, Journal, LEGEND, Output, Plan, Point, Row, Sweep, answer,
     compare as run_all, load, rows, series, table, write_csv,
 };
 
-use crate::args::{CompareArgs, control};
+use crate::args::lab::{CompareArgs, control};
+use crate::error::Error;
 use crate::run::json;
 use crate::size::Size;
 use crate::{print, stop};
@@ -69,7 +70,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
 
     let as_json = json(&Rows { rows: &rows });
     let mut as_csv = Vec::new();
-    write_csv(&rows, &mut as_csv).map_err(Error::io("rows.csv".as_ref(), "write"))?;
+    write_csv(&rows, &mut as_csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
     let report = format!("{}\n{}{LEGEND}\n", answer(&cases, &rows), table(&cases, &rows));
     let mut text = if args.json {
         as_json.clone()
@@ -134,7 +135,7 @@ fn progress(runs: u64) -> ProgressBar {
     bar
 }
 
-fn write_run(output: &mut Output, case: &Case, run: &Finished) -> Result<(), Error> {
+fn write_run(output: &mut Output, case: &Case, run: &Finished) -> Result<(), narrows_lab::Error> {
     let mut folder = format!("runs/{}", run.summary.scenario);
     if let Some(point) = &case.set {
         let value: String = point

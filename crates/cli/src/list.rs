@@ -2,44 +2,57 @@
 
 use std::fmt::Write;
 
-use narrows_lab::{Edits, Error, catalogue, load, shipped};
+#[cfg(feature = "lab")]
+use narrows_lab::{Edits, load, shipped};
+use narrows_laws::{Control, catalogue};
 
 use crate::args::What;
+use crate::error::Error;
 use crate::print;
 
 /// Lists what there is of `what`, or of everything.
 pub fn list(what: Option<What>) -> Result<(), Error> {
     let mut text = String::new();
     let shows = |part| what.is_none() || what == Some(part);
-    let mut section = |title: &str, entries: &[[String; 3]]| {
+    let mut section = |title: &str, entries: &[Vec<String>]| {
         if what.is_none() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}{title}", if text.is_empty() { "" } else { "\n" });
         }
         let width = entries.iter().map(|entry| entry[0].len()).max().unwrap_or(0);
-        for [name, about, source] in entries {
-            let _ = writeln!(text, "  {name:width$}  {about}");
-            let _ = writeln!(text, "  {:width$}  {source}", "");
+        for entry in entries {
+            let _ = writeln!(text, "  {:width$}  {}", entry[0], entry[1]);
+            for more in &entry[2..] {
+                let _ = writeln!(text, "  {:width$}  {more}", "");
+            }
         }
     };
     if shows(What::Laws) {
         let entries =
-            catalogue::LAWS.map(|law| [law.name, law.about, law.source].map(String::from));
+            catalogue::LAWS.map(|law| [law.name, law.about, law.source].map(String::from).into());
         section("laws", &entries);
     }
     if shows(What::Detectors) {
-        let entries = catalogue::DETECTORS.map(|d| [d.name, d.about, d.source].map(String::from));
+        let entries =
+            catalogue::DETECTORS.map(|d| [d.name, d.about, d.source].map(String::from).into());
         section("detectors (written LAW+DETECTOR)", &entries);
     }
     if shows(What::Starts) {
-        let entries = catalogue::STARTS.map(|s| [s.name, s.about, s.source].map(String::from));
+        let entries =
+            catalogue::STARTS.map(|s| [s.name, s.about, s.source].map(String::from).into());
         section("slow starts (written LAW+START)", &entries);
     }
+    if shows(What::Controls) {
+        let names = |control: Control| vec![control.to_string(), catalogue::kernel_name(control)];
+        let entries: Vec<_> = catalogue::all().map(names).collect();
+        section("controls, and their names in the kernel", &entries);
+    }
+    #[cfg(feature = "lab")]
     if shows(What::Scenarios) {
         let mut entries = Vec::new();
         for shipped in shipped() {
             let scenario = load(shipped.name, &Edits::default())?;
-            entries.push([shipped.name.to_owned(), scenario.title, scenario.source]);
+            entries.push(vec![shipped.name.to_owned(), scenario.title, scenario.source]);
         }
         section("scenarios", &entries);
     }

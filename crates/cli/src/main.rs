@@ -1,25 +1,34 @@
-//! The command `narrows`: scenarios of multipath congestion control, run and compared.
+//! The command `narrows`: scenarios of multipath congestion control, run and compared, and its laws
+//! in this machine's kernel.
 //!
 //! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, 2 wrong
 //! input, 130 Ctrl-C.
 
 mod args;
+#[cfg(feature = "lab")]
 mod compare;
+mod error;
+#[cfg(feature = "kernel")]
+mod kernel;
 mod list;
+#[cfg(feature = "lab")]
 mod run;
+#[cfg(feature = "lab")]
 mod size;
+#[cfg(any(feature = "lab", feature = "kernel"))]
 mod stop;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use narrows_lab::Error;
 
 use args::{Args, Command};
+use error::Error;
 
 /// It asks the system for huge pages: the state of a large network is spread over so much memory that
 /// finding the pages takes as long as loading from them.
+#[cfg(feature = "lab")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -33,8 +42,12 @@ fn main() -> ExitCode {
         Err(error) => return exit(Err(one_line(&error))),
     };
     exit(match &args.command {
+        #[cfg(feature = "lab")]
         Command::Run(args) => run::run(args),
+        #[cfg(feature = "lab")]
         Command::Compare(args) => compare::compare(args),
+        #[cfg(feature = "kernel")]
+        Command::Kernel(command) => kernel::kernel(command),
         Command::List { what } => list::list(*what),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -50,9 +63,7 @@ fn exit(result: Result<(), Error>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if standard error is closed too.
-            // A name that the user gave may hold line ends.
-            let line = error.to_string().replace(['\n', '\r'], " ");
-            let _ = writeln!(std::io::stderr(), "narrows: {line}");
+            let _ = writeln!(std::io::stderr(), "narrows: {error}");
             ExitCode::from(error.exit_code())
         }
     }
@@ -61,7 +72,9 @@ fn exit(result: Result<(), Error>) -> ExitCode {
 /// A mistake in the command line as one line.
 fn one_line(error: &clap::Error) -> Error {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let message = "expected run, compare, list or completions; `narrows --help` has examples";
+        let known = Args::command();
+        let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
+        let message = format!("expected {}; `narrows --help` has examples", names.join(", "));
         return Error::input("command line", message);
     }
     let text = error.to_string();
@@ -76,7 +89,7 @@ fn print(text: &str) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::io("standard output".as_ref(), "write")(error))
+            Err(Error::input("standard output", format!("cannot write: {error}")))
         }
         _ => Ok(()),
     }

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use narrows_lab::{
-    Capture, Error, Estimate, Output, Run, Scenario, describe, load, run as run_scenario, series,
+    Capture, Estimate, Output, Run, Scenario, describe, load, run as run_scenario, series,
 };
 
-use crate::args::{RunArgs, Series, control};
+use crate::args::lab::{RunArgs, Series, control};
+use crate::error::Error;
 use crate::size::Size;
 use crate::{print, stop};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use narrows_lab::Error;
+use crate::error::Error;
 
 /// A flag that Ctrl-C (or a polite kill) sets.
 ///

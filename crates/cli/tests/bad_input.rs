@@ -1,6 +1,8 @@
 //! Bad input: each mistake is told in one line that names the place, with exit code 2, and leaves
 //! no file behind.
 
+#![cfg(feature = "lab")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

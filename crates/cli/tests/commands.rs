@@ -1,5 +1,7 @@
 //! What the commands print and write.
 
+#![cfg(feature = "lab")]
+
 use std::fs;
 use std::process::Command;
 

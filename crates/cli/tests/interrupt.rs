@@ -1,5 +1,7 @@
 //! Ctrl-C and closed pipes.
 
+#![cfg(feature = "lab")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;

@@ -163,7 +163,7 @@ impl Pins {
     ///
     /// # Errors
     /// It is not loaded; there is no such target; the kernel refuses. Nothing is changed then.
-    pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<(), Error> {
+    pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<Use, Error> {
         if !available_controls()?.iter().any(|known| known == name) {
             let control = control_of(name).map_or_else(|| name.into(), |c| c.to_string());
             let message = format!("not loaded; first: narrows kernel load {control}");
@@ -173,12 +173,12 @@ impl Pins {
         make_folder(Path::new(FOLDER), &mut undo)?;
         let uses = Uses::open_or_make()?;
         undo.push(|| drop(remove_if_empty()));
-        match target {
+        let (key, record) = match target {
             Target::Cgroup(path) => assign_cgroup(&uses, name, path, mptcp_only, &mut undo)?,
             _ => assign_netns(&uses, name, target, mptcp_only, &mut undo)?,
-        }
+        };
         undo.forget();
-        Ok(())
+        Ok(use_of(key, &record))
     }
 
     /// Undoes what [`Pins::assign`] did at `target`.
@@ -248,17 +248,17 @@ impl Pins {
 /// The BPF file system cannot be read: only root may.
 pub fn uses() -> Result<Vec<Use>, Error> {
     let Some(uses) = Uses::open()? else { return Ok(Vec::new()) };
-    let told = uses.all()?.into_iter().map(|(key, record)| Use {
-        name: text(&record.name),
-        mptcp_only: record.mptcp_only != 0,
-        place: if key.kind == KIND_CGROUP {
-            Place::Cgroup { cgroup: text(&record.place).into(), id: key.id }
-        } else {
-            let (netns, before) = (text(&record.place), text(&record.before));
-            Place::Netns { netns, inum: record.inum, before }
-        },
-    });
-    Ok(told.collect())
+    Ok(uses.all()?.iter().map(|(key, record)| use_of(*key, record)).collect())
+}
+
+fn use_of(key: Key, record: &Record) -> Use {
+    let place = if key.kind == KIND_CGROUP {
+        Place::Cgroup { cgroup: text(&record.place).into(), id: key.id }
+    } else {
+        let (netns, before) = (text(&record.place), text(&record.before));
+        Place::Netns { netns, inum: record.inum, before }
+    };
+    Use { name: text(&record.name), mptcp_only: record.mptcp_only != 0, place }
 }
 
 /// Namespaces whose default is `name` get its newest build: the kernel keeps the build that was
@@ -278,7 +278,7 @@ fn assign_netns(
     target: &Target,
     mptcp_only: bool,
     undo: &mut Undo,
-) -> Result<(), Error> {
+) -> Result<(Key, Record), Error> {
     let namespace = target.namespace()?;
     let key = Key { kind: KIND_NETNS, id: cookie(&namespace)? };
     let now = default_of(&namespace)?;
@@ -318,7 +318,8 @@ fn assign_netns(
             let _ = set_plain(inum, plain.as_deref());
         }
     });
-    set_default(&namespace, name)
+    set_default(&namespace, name)?;
+    Ok((key, record))
 }
 
 fn assign_cgroup(
@@ -327,7 +328,7 @@ fn assign_cgroup(
     path: &Path,
     mptcp_only: bool,
     undo: &mut Undo,
-) -> Result<(), Error> {
+) -> Result<(Key, Record), Error> {
     let (folder, id) = cgroup(path)?;
     let key = Key { kind: KIND_CGROUP, id };
     let path = path.canonicalize().map_err(Error::io(path, "find"))?;
@@ -373,13 +374,17 @@ fn assign_cgroup(
             };
         }
     });
-    match Link::open(&pin) {
-        Ok(mut link) => link.update_prog(&program).map_err(failed("change the choice for")),
-        Err(_) => program
+    if pin.exists() {
+        Link::open(&pin)
+            .and_then(|mut link| link.update_prog(&program))
+            .map_err(failed("change the choice for"))?;
+    } else {
+        program
             .attach_cgroup(folder.as_raw_fd())
             .and_then(|mut link| link.pin(&pin))
-            .map_err(failed("attach the choice to")),
+            .map_err(failed("attach the choice to"))?;
     }
+    Ok((key, record))
 }
 
 /// The pinned map of uses.
@@ -455,9 +460,9 @@ impl Uses {
         let undone = match namespace {
             _ if key.kind == KIND_CGROUP => {
                 let pin = cgroup_pin(key.id);
-                if let Ok(link) = Link::open(&pin) {
+                if pin.exists() {
                     // Fails if the cgroup itself has gone.
-                    let _ = link.detach();
+                    let _ = said::listen(|| Link::open(&pin).and_then(|link| link.detach()));
                     fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
                 }
                 Undone::Detached { name }

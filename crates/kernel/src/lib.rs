@@ -14,6 +14,7 @@
 //! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].
 
 pub mod assign;
+pub mod boot;
 pub mod check;
 pub mod control;
 pub mod diag;

@@ -18,7 +18,7 @@ use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Program};
 use narrows_laws::Control;
-use narrows_laws::catalogue::{self, STARTS, kernel_name};
+use narrows_laws::catalogue::{self, kernel_name};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs::{self, File};
@@ -88,15 +88,9 @@ impl Held {
     }
 }
 
-/// All that can be loaded: every law with every detector it has a use for, and every slow start.
-pub fn controls() -> impl Iterator<Item = Control> {
-    catalogue::controls()
-        .flat_map(|control| STARTS.map(|start| Control { start: start.item, ..control }))
-}
-
 /// The control of a name in the kernel.
 pub fn control_of(name: &str) -> Option<Control> {
-    controls().find(|control| kernel_name(*control) == name)
+    catalogue::all().find(|control| kernel_name(*control) == name)
 }
 
 /// The controls that are loaded, by name.

@@ -139,6 +139,11 @@ pub fn controls() -> impl Iterator<Item = Control> {
     defaults.chain(others.filter(|control| *control != Control::of(control.law)))
 }
 
+/// All controls: those with the standard slow start, each followed by itself with the others.
+pub fn all() -> impl Iterator<Item = Control> {
+    controls().flat_map(|control| STARTS.map(|start| Control { start: start.item, ..control }))
+}
+
 /// The control called `name`: `LAW[+DETECTOR][+START]`, where the law may be an alias.
 pub fn control(name: &str) -> Result<Control, Unknown> {
     // A slow start's name may itself end with plus signs, so it is not found by splitting.
@@ -225,15 +230,9 @@ mod tests {
         }
     }
 
-    fn with_starts() -> impl Iterator<Item = Control> {
-        STARTS
-            .iter()
-            .flat_map(|start| controls().map(|control| Control { start: start.item, ..control }))
-    }
-
     #[test]
     fn every_control_has_a_name_that_leads_back_to_it() {
-        for one in with_starts() {
+        for one in all() {
             assert_eq!(control(&one.to_string()), Ok(one));
         }
         assert_eq!(control("lia+shared"), Ok(Control::LIA));
@@ -244,7 +243,7 @@ mod tests {
 
     #[test]
     fn kernel_names_fit_and_differ() {
-        let mut names: Vec<String> = with_starts().map(kernel_name).collect();
+        let mut names: Vec<String> = super::all().map(kernel_name).collect();
         for name in &names {
             assert!(name.len() <= 15, "{name}");
             assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.'));

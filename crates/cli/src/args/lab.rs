@@ -1,0 +1,161 @@
+//! Options of the commands that run scenarios.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use narrows_lab::{Control, Edits, Error};
+
+/// Options that change a scenario or how it is run.
+#[derive(Debug, clap::Args)]
+pub struct EditArgs {
+    /// Change a field of the scenario, by its dotted name
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    pub set: Vec<String>,
+    /// Replay a recorded trace (Mahimahi format, plain or .gz) on a link
+    #[arg(long = "trace", value_name = "LINK=FILE")]
+    pub trace: Vec<String>,
+    /// What runs the scenario: sim
+    #[arg(long = "on", value_name = "HOST", default_value = "sim")]
+    pub on: String,
+    /// Run also what seems to need more memory than there is, or days
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Options of `run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  narrows run sbd/nsb-2                                as the scenario says
+  narrows run sbd/sb-2 --cc balia --seed 7 --json      another law and seed, summary as JSON
+  narrows run phone/wifi-lte --trace lte=lte.down.gz   a recorded trace
+  narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
+  narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
+  narrows run phone/wifi-handover --cc lia             links and addresses that come and go
+  narrows run my/scenario.toml --dry-run               only say what would run, and how large it is")]
+pub struct RunArgs {
+    /// A shipped scenario (`narrows list scenarios`) or a TOML file
+    pub scenario: String,
+    /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]`
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<String>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub edit: EditArgs,
+    /// Write summary.json and a series every 100 ms into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write what hosts or links saw into this folder, as pcapng for Wireshark
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// Flows (both hosts) and links to capture [default: the connection under test]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pcap")]
+    pub capture: Vec<String>,
+    /// Bytes of a packet that a capture keeps; headers have 80 at most
+    #[arg(long, value_name = "N", default_value_t = narrows_lab::Capture::HEADERS, requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub snaplen: u32,
+    /// Format of the series
+    #[arg(long, value_enum, default_value_t = Series::Csv)]
+    pub series: Series,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Show links, flows and the size of the run, and run nothing
+    #[arg(long, conflicts_with_all = ["json", "out", "pcap"])]
+    pub dry_run: bool,
+}
+
+/// Formats of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Series {
+    /// Comma-separated values.
+    Csv,
+    /// Apache Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+/// Options of `compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia,balia
+  narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5
+  narrows compare sbd/nsb-2 --cc lia --sweep links.bottleneck2.rate='5..20 Mbit/s:4'
+  narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
+  narrows compare sbd/nsb-2 --cc lia,lia+disjoint --json | jq '.rows[].ratio_to_tcp.mean'")]
+pub struct CompareArgs {
+    /// Shipped scenarios (`narrows list scenarios`) or TOML files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// Congestion controls of the connection under test, separated by commas
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
+    pub cc: Vec<String>,
+    /// Run each with seeds 1 to K
+    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub seeds: u64,
+    /// Runs at the same time; 0: one per core
+    #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
+    pub jobs: usize,
+    /// Run with N values of a field from A to B
+    #[arg(long, value_name = "FIELD=A..B:N")]
+    pub sweep: Option<String>,
+    #[command(flatten)]
+    pub edit: EditArgs,
+    /// Write the report, the rows and every run's summary into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with an interrupted comparison of the same arguments, whose finished runs are in the folder
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Print the rows as JSON
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print the rows as CSV
+    #[arg(long)]
+    pub csv: bool,
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(jobs) if jobs <= 1024 => Ok(jobs),
+        _ => Err("expected a number of threads, at most 1024".into()),
+    }
+}
+
+impl EditArgs {
+    /// The edits, and whether the host is one we have.
+    ///
+    /// # Errors
+    /// An option that is not of the form it should have, or an unknown host.
+    pub fn edits(&self) -> Result<Edits, Error> {
+        if self.on != "sim" {
+            let message = format!("unknown host \"{}\"; there is: sim", self.on);
+            return Err(Error::input("--on", message));
+        }
+        let pair = |option: &str, form: &str, text: &String| {
+            let pair =
+                text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+            let message = format!("expected {form}, found \"{text}\"");
+            pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .ok_or_else(|| Error::input(option, message))
+        };
+        let set = self.set.iter().map(|text| pair("--set", "FIELD=VALUE", text));
+        let traces = self.trace.iter().map(|text| {
+            pair("--trace", "LINK=FILE", text).map(|(link, file)| (link, PathBuf::from(file)))
+        });
+        Ok(Edits { set: set.collect::<Result<_, _>>()?, traces: traces.collect::<Result<_, _>>()? })
+    }
+}
+
+/// The congestion control of an option.
+///
+/// # Errors
+/// There is none of that name.
+pub fn control(name: &str) -> Result<Control, Error> {
+    name.trim()
+        .parse()
+        .map_err(|error: narrows_lab::catalogue::Unknown| Error::input("--cc", error))
+}

@@ -1,0 +1,45 @@
+//! What a command fails with.
+
+use std::fmt;
+
+/// One line that says what is wrong and where, and the exit code.
+#[derive(Debug)]
+pub struct Error {
+    message: String,
+    code: u8,
+}
+
+impl Error {
+    /// Something the user gave, or the machine, is not as expected: where, and what was expected.
+    pub fn input(place: impl fmt::Display, message: impl fmt::Display) -> Error {
+        Error { message: format!("{place}: {message}"), code: 2 }
+    }
+
+    /// The exit code of the command.
+    pub fn exit_code(&self) -> u8 {
+        self.code
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Messages of libraries and names that a user gives may have several lines.
+        f.write_str(&self.message.trim().replace(['\n', '\r'], " "))
+    }
+}
+
+#[cfg(feature = "lab")]
+impl From<narrows_lab::Error> for Error {
+    fn from(error: narrows_lab::Error) -> Error {
+        Error { code: error.exit_code(), message: error.to_string() }
+    }
+}
+
+#[cfg(feature = "kernel")]
+impl From<narrows_kernel::Error> for Error {
+    fn from(error: narrows_kernel::Error) -> Error {
+        // 128 + SIGINT, as a shell shows a command that was ended by Ctrl-C.
+        let code = if matches!(error, narrows_kernel::Error::Interrupted) { 130 } else { 2 };
+        Error { code, message: error.to_string() }
+    }
+}

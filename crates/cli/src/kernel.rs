@@ -1,0 +1,219 @@
+//! `narrows kernel`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use narrows_kernel::assign::{Place, Target, Undone, Use, uses};
+use narrows_kernel::boot::Boot;
+use narrows_kernel::control::object;
+use narrows_kernel::pins::{Change, Pins, control_of, loaded};
+use narrows_laws::Control;
+use narrows_laws::catalogue::{LAWS, kernel_name};
+
+use crate::args::kernel::{self as args, Command};
+use crate::error::Error;
+use crate::{print, stop};
+
+/// Does what was asked.
+pub fn kernel(command: &Command) -> Result<(), Error> {
+    match command {
+        Command::Load { names, boot } => {
+            let controls = controls(names)?;
+            with_boot(boot, |boot| boot.load(&controls), || load(&controls))
+        }
+        Command::Use { name, target, mptcp_only, boot } => {
+            let (control, target) = (control(name)?, target.target());
+            for_the_machine(boot, &target, &format!("use {name}"))?;
+            let change = |boot: &mut Boot| boot.make_default(control, *mptcp_only);
+            with_boot(boot, change, || use_it(control, &target, *mptcp_only))
+        }
+        Command::Unuse { target, boot } => {
+            let target = target.target();
+            for_the_machine(boot, &target, "unuse")?;
+            with_boot(boot, |boot| boot.default = None, || unuse(&target))
+        }
+        Command::Unload { names, boot } => {
+            let controls = controls(names)?;
+            let change = |boot: &mut Boot| match controls[..] {
+                [] => *boot = Boot::default(),
+                _ => boot.unload(&controls),
+            };
+            with_boot(boot, change, || unload(&controls))
+        }
+        Command::Objects { folder } => objects(folder),
+    }
+}
+
+fn load(controls: &[Control]) -> Result<(), Error> {
+    let stop = stop::on_signal()?;
+    let told = Pins::open()?.load(controls, || stop.load(Ordering::Relaxed))?;
+    let mut text = String::new();
+    for (name, change) in told {
+        let change = match change {
+            Change::Loaded => "loaded",
+            Change::Replaced => "loaded in place of another build; open connections keep that",
+            Change::None => "loaded already",
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name}: {change}");
+    }
+    print(&text)
+}
+
+fn use_it(control: Control, target: &Target, mptcp_only: bool) -> Result<(), Error> {
+    // What has begun is finished: it takes milliseconds.
+    let _stop = stop::on_signal()?;
+    let Use { name, place, .. } =
+        Pins::open()?.assign(&kernel_name(control), target, mptcp_only)?;
+    let (whose, place) = match place {
+        Place::Netns { netns, before, .. } if mptcp_only => {
+            (format!("MPTCP connections; plain TCP goes on with {before}"), netns)
+        }
+        Place::Netns { netns, before, .. } => (format!("connections; it was {before}"), netns),
+        Place::Cgroup { cgroup, .. } => {
+            let whose = if mptcp_only { "MPTCP connections" } else { "connections" };
+            (whose.to_owned(), cgroup.display().to_string())
+        }
+    };
+    print(&format!("{name}: used in {place} for new {whose}\n"))
+}
+
+fn unuse(target: &Target) -> Result<(), Error> {
+    let _stop = stop::on_signal()?;
+    let undone = Pins::open()?.unassign(target)?;
+    print(&format!("{}: {}\n", target.place(), show(&undone)))
+}
+
+fn unload(controls: &[Control]) -> Result<(), Error> {
+    let _stop = stop::on_signal()?;
+    let pins = Pins::open()?;
+    let mut names: Vec<String> = controls.iter().copied().map(kernel_name).collect();
+    if names.is_empty() {
+        names = loaded()?.into_iter().map(|held| held.name).collect();
+        names.extend(uses()?.into_iter().map(|used| used.name));
+        names.sort();
+        names.dedup();
+    }
+    if names.is_empty() {
+        return print("nothing is loaded\n");
+    }
+    let mut text = String::new();
+    for name in names {
+        let told = pins.unassign_and_unload(&name)?;
+        // Writing to a string cannot fail.
+        for (place, undone) in &told.uses {
+            let _ = writeln!(text, "{place}: {}", show(undone));
+        }
+        for (namespace, now) in &told.others {
+            let _ = writeln!(text, "namespace {namespace}, which had inherited {name}: {now} now");
+        }
+        let _ = match (told.loaded, told.sockets) {
+            (false, _) => writeln!(text, "{name}: not loaded"),
+            (true, 0) => writeln!(text, "{name}: unloaded"),
+            (true, 1) => writeln!(text, "{name}: unloaded; 1 socket keeps it until it closes"),
+            (true, n) => writeln!(text, "{name}: unloaded; {n} sockets keep it until they close"),
+        };
+    }
+    print(&text)
+}
+
+/// Writes the objects for bpftool.
+fn objects(folder: &Path) -> Result<(), Error> {
+    let failed =
+        |path: &Path, error| Error::input(path.display(), format!("cannot write: {error}"));
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let mut text = String::new();
+    for law in LAWS {
+        let path = folder.join(format!("{}.bpf.o", kernel_name(Control::of(law.item))));
+        std::fs::write(&path, object(law.item)).map_err(|error| failed(&path, error))?;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", path.display());
+    }
+    print(&text)
+}
+
+/// What undoing a use came to, in words.
+fn show(undone: &Undone) -> String {
+    match undone {
+        Undone::Nothing => "nothing of ours is in use there".into(),
+        Undone::Restored { name, now } => format!("{now} again, no longer {name}"),
+        Undone::Changed { name, now } => {
+            format!("{now} now, left as it is: somebody changed it from {name}")
+        }
+        Undone::Detached { name } => format!("no longer {name}"),
+    }
+}
+
+/// What is wanted at the start of the machine is the machine's default.
+fn for_the_machine(boot: &args::Boot, target: &Target, command: &str) -> Result<(), Error> {
+    let option = match target {
+        Target::Default => return Ok(()),
+        _ if !boot.boot => return Ok(()),
+        Target::Netns(name) => format!("--netns {name}"),
+        Target::Cgroup(path) => format!("--cgroup {}", path.display()),
+    };
+    let message = format!(
+        "is there only when its service has begun; put this into the service (systemctl edit): \
+         ExecStartPre=+{} kernel {command} {option}",
+        this_command()?.display()
+    );
+    Err(Error::input(format!("--boot with {option}"), message))
+}
+
+/// Does `now`, and with --boot sees to it that it is done at the start of the machine: both or none.
+fn with_boot(
+    options: &args::Boot,
+    change: impl FnOnce(&mut Boot),
+    now: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    if !options.boot {
+        return now();
+    }
+    let (root, command) = (Path::new("/"), this_command()?);
+    let before = Boot::read(root)?;
+    let mut after = before.clone();
+    change(&mut after);
+    if options.dry_run {
+        return print(&after.show(&command)?);
+    }
+    after.write(root, &command)?;
+    if let Err(error) = now() {
+        before.write(root, &command)?;
+        return Err(error);
+    }
+    tell_systemd()?;
+    print(if after == Boot::default() {
+        "at the start of the machine: nothing\n"
+    } else {
+        "at the start of the machine: by narrows.service\n"
+    })
+}
+
+/// Where systemd runs, it reads its units again.
+fn tell_systemd() -> Result<(), Error> {
+    if !Path::new("/run/systemd/system").exists() {
+        return Ok(());
+    }
+    let told = std::process::Command::new("systemctl").arg("daemon-reload").status();
+    match told {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(Error::input("systemctl daemon-reload", "failed; the unit is written")),
+    }
+}
+
+fn this_command() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(|error| Error::input("/proc/self/exe", error))
+}
+
+fn controls(names: &[String]) -> Result<Vec<Control>, Error> {
+    names.iter().map(|name| control(name)).collect()
+}
+
+/// A control by either of its names.
+fn control(name: &str) -> Result<Control, Error> {
+    match control_of(name) {
+        Some(control) => Ok(control),
+        None => name.parse().map_err(|error| Error::input(name, error)),
+    }
+}
