@@ -44,6 +44,16 @@ typedef long long nr_s64;
 #define NR_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
+/*
+ * Memory is read anew after this. In BPF, for loops: what comes from memory the verifier takes as
+ * unknown, so that all ways through one step end alike and it walks the next step once.
+ */
+#ifdef __BPF__
+#define NR_FORGET() __asm__ volatile("" ::: "memory")
+#else
+#define NR_FORGET()
+#endif
+
 /* Leading zeros; x is not 0. */
 #define NR_CLZ64(x) __builtin_clzll(x)
 

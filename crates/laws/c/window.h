@@ -133,9 +133,11 @@ NR_INLINE void nr_grow(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_privat
 	if (law == NR_CUBIC)
 		nr_cubic_begin(&p->cubic, p->cwnd, now_us);
 	for (nr_u32 step = 0; acked && step < NR_GROW_STEPS; step++) {
-		nr_u32 n = acked, cwnd = p->cwnd;
+		nr_u32 n = acked, cwnd;
 		nr_u64 per, room;
 
+		NR_FORGET();
+		cwnd = p->cwnd;
 		credit = nr_credit(law, c, i, p, now_us, &n);
 		per = (nr_u64)(credit < 0 ? -credit : credit);
 		room = (nr_u64)(credit < 0 ? one + p->credit : one - p->credit);

@@ -92,36 +92,52 @@ NR_INLINE nr_u32 nr_olia_size(nr_u32 set)
 	return size;
 }
 
+/* B and M while they are being found, a bit for each path, and what it takes to be in them. */
+struct nr_olia_sets {
+	nr_u32 best;
+	nr_u32 best_l;
+	nr_u32 best_rtt;
+	nr_u32 largest;
+	nr_u32 largest_w;
+};
+
+/* One path more. A function: Linux 6.1's verifier would walk all orders that eight paths can have.
+ */
+NR_NOINLINE int nr_olia_weigh(struct nr_olia_sets *s, nr_u32 bit, nr_u32 w, nr_u32 l, nr_u32 rtt)
+{
+	nr_s32 order;
+
+	if (!s)
+		return 0;
+	if (w > s->largest_w) {
+		s->largest_w = w;
+		s->largest = 0;
+	}
+	if (w == s->largest_w)
+		s->largest |= bit;
+	order = nr_olia_compare(l, rtt, s->best_l, s->best_rtt);
+	if (order > 0) {
+		s->best_l = l;
+		s->best_rtt = rtt;
+		s->best = 0;
+	}
+	if (order >= 0)
+		s->best |= bit;
+	return 1;
+}
+
 /* B in the low byte, M in the next. */
 NR_NOINLINE nr_u32 nr_olia_sets(const struct nr_conn *c, const struct nr_flows *f, nr_u32 set)
 {
-	nr_u32 best = 0, best_l = 0, best_rtt = 1, largest = 0, largest_w = 0;
+	struct nr_olia_sets s = {.best_rtt = 1};
 
 	if (!c || !f)
 		return 0;
-	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++) {
-		nr_u32 l, bit = 1u << k;
-		nr_s32 order;
-
-		if (!(set & bit))
-			continue;
-		if (f->cwnd[k] > largest_w) {
-			largest_w = f->cwnd[k];
-			largest = 0;
-		}
-		if (f->cwnd[k] == largest_w)
-			largest |= bit;
-		l = NR_READ(c->path[k].word[0]);
-		order = nr_olia_compare(l, f->srtt8[k], best_l, best_rtt);
-		if (order > 0) {
-			best_l = l;
-			best_rtt = f->srtt8[k];
-			best = 0;
-		}
-		if (order >= 0)
-			best |= bit;
-	}
-	return best | largest << 8;
+	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++)
+		if (set >> k & 1)
+			nr_olia_weigh(&s, 1u << k, f->cwnd[k], NR_READ(c->path[k].word[0]),
+				      f->srtt8[k]);
+	return s.best | s.largest << 8;
 }
 
 NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
