@@ -77,7 +77,7 @@ impl Loaded {
                 ops[at..at + name.len()].copy_from_slice(name.as_bytes());
                 kernel.prepare(&mut map).map_err(failed("ask for a link to"))?;
             } else if ends_with(map.name(), ".rodata.control") {
-                let switches = [control.law as u32, control.detector as u32, control.start as u32];
+                let switches = [control.detector as u32, control.start as u32];
                 let switches = switches.map(u32::to_ne_bytes).concat();
                 map.set_initial_value(&switches).map_err(failed("choose"))?;
             } else if map.name() == CONNS || map.name() == PLAIN {

@@ -30,12 +30,14 @@
 #define NR_THIS_DETECTOR NR_SHARED
 #endif
 
-/* Chosen by the loader; as they stand here for those who load without ours. */
+/*
+ * Chosen by the loader; as they stand here for those who load without ours. The law is no such
+ * choice: before 6.8 the verifier checks every global function of an object, used or not.
+ */
 const volatile struct {
-	nr_u32 law;
 	nr_u32 detector;
 	nr_u32 start;
-} control SEC(".rodata.control") = {NR_THIS_LAW, NR_THIS_DETECTOR, NR_STANDARD};
+} control SEC(".rodata.control") = {NR_THIS_DETECTOR, NR_STANDARD};
 
 /* Growth of a careful path: LIA's, and OLIA's, for one of n equal paths is Reno's / n^2. */
 #define NR_CAREFUL_DIVISOR (NR_MAX_PATHS * NR_MAX_PATHS)
@@ -113,7 +115,7 @@ static __always_inline nr_u32 mode(struct sock *sk)
 /* The control as it stands in an entry's word. */
 static __always_inline nr_u64 control_word(void)
 {
-	return NR_WORD_VERSION(NR_VERSION) | NR_WORD_LAW(control.law) |
+	return NR_WORD_VERSION(NR_VERSION) | NR_WORD_LAW(NR_THIS_LAW) |
 	       NR_WORD_DETECTOR(control.detector) | NR_WORD_START(control.start);
 }
 
@@ -186,7 +188,7 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	nr_on_event(control.law, control.detector, control.start, &e->conn, slot, &e->private[slot],
+	nr_on_event(NR_THIS_LAW, control.detector, control.start, &e->conn, slot, &e->private[slot],
 		    &e->event[slot]);
 	return 1;
 }
@@ -263,7 +265,7 @@ static __always_inline struct nr_entry *take_slot(nr_u64 key, nr_u64 mine, nr_u3
 		e = bpf_map_lookup_elem(&nr_conns, &key);
 		if (!e)
 			continue;
-		nr_conn_init(&e->conn, control.law, control.detector);
+		nr_conn_init(&e->conn, NR_THIS_LAW, control.detector);
 		e->key = key;
 		*slot = 0;
 		if (NR_CAS(&e->word, NR_WORD_CLOSED, mine | 1) == NR_WORD_CLOSED)
