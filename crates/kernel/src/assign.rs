@@ -20,7 +20,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The pinned map of uses.
-pub(crate) const USES: &str = "uses";
+const USES: &str = "uses";
 
 static CHOOSE: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/choose.bpf.o")));
@@ -172,7 +172,7 @@ impl Pins {
         let mut undo = Undo::default();
         make_folder(Path::new(FOLDER), &mut undo)?;
         let uses = Uses::open_or_make()?;
-        undo.push(|| drop(remove_if_empty()));
+        undo.push(|| drop(tidy()));
         let (key, record) = match target {
             Target::Cgroup(path) => assign_cgroup(&uses, name, path, mptcp_only, &mut undo)?,
             _ => assign_netns(&uses, name, target, mptcp_only, &mut undo)?,
@@ -228,8 +228,8 @@ impl Pins {
         }
         for (_, namespace) in &namespaces {
             if default_of(namespace)? == name {
-                set_default(namespace, &before)?;
-                told.others.push((namespace.name.clone(), before.clone()));
+                let now = restore(namespace, &before)?;
+                told.others.push((namespace.name.clone(), now));
             }
         }
         self.unload(name)?;
@@ -471,8 +471,7 @@ impl Uses {
             Some(namespace) => {
                 let now = default_of(namespace)?;
                 let undone = if now == name {
-                    let now = still_there(text(&record.before))?;
-                    set_default(namespace, &now)?;
+                    let now = restore(namespace, &text(&record.before))?;
                     Undone::Restored { name, now }
                 } else {
                     Undone::Changed { name, now }
@@ -490,13 +489,17 @@ impl Uses {
     }
 }
 
-/// Removes the map of uses if there is none, and our folder if nothing else is in it.
-fn remove_if_empty() -> Result<(), Error> {
-    if uses()?.is_empty() {
-        let pin = Uses::pin();
+/// Removes the map of uses if it has none. True: it has.
+pub(crate) fn tidy() -> Result<bool, Error> {
+    let pin = Uses::pin();
+    if !pin.exists() {
+        return Ok(false);
+    }
+    let in_use = !uses()?.is_empty();
+    if !in_use {
         fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
     }
-    Ok(())
+    Ok(in_use)
 }
 
 impl Key {
@@ -579,20 +582,20 @@ fn former(now: &str) -> Result<String, Error> {
         Place::Netns { before, .. } if used.name == now => Some(before),
         _ => None,
     });
-    match other {
-        Some(before) => still_there(before),
-        None => still_there(String::new()),
-    }
+    Ok(other.unwrap_or_else(|| KERNELS_OWN[0].into()))
 }
 
-/// `name` if the kernel has it, else what it has by itself.
-fn still_there(name: String) -> Result<String, Error> {
-    let available = available_controls()?;
-    let found = [name.as_str(), "cubic", "reno"].into_iter().find(|name| {
-        let name: &str = name;
-        available.iter().any(|known| known == name)
-    });
-    Ok(found.unwrap_or("reno").to_owned())
+/// What the kernel has by itself; the last of them always, and for every namespace.
+const KERNELS_OWN: [&str; 2] = ["cubic", "reno"];
+
+/// Gives a namespace the default it had, or, as that may have been unloaded meanwhile, the kernel's
+/// own; returns which.
+fn restore(namespace: &Namespace, before: &str) -> Result<String, Error> {
+    let mut set = set_default(namespace, before).map(|()| before);
+    for own in KERNELS_OWN {
+        set = set.or_else(|_| set_default(namespace, own).map(|()| own));
+    }
+    set.map(str::to_owned)
 }
 
 /// Hands the plain TCP of a namespace to `control`; none: it runs the law as one path.

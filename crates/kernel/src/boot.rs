@@ -143,11 +143,13 @@ impl Boot {
     fn write_files(&self, root: &Path, files: &[(&str, String)]) -> Result<(), Error> {
         let wanted = root.join(WANTED);
         if files.is_empty() {
-            for path in [wanted, root.join(UNIT), root.join(SYSCTL)] {
+            for path in [wanted.clone(), root.join(UNIT), root.join(SYSCTL)] {
                 if path.symlink_metadata().is_ok() {
                     fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
                 }
             }
+            // As systemctl disable does; it goes if we were the only one.
+            let _ = wanted.parent().map(fs::remove_dir);
             return Ok(());
         }
         for (name, text) in files {

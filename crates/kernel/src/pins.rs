@@ -219,15 +219,12 @@ impl Pins {
     /// A pin cannot be removed.
     pub(crate) fn tidy(&self) -> Result<(), Error> {
         let folder = Path::new(FOLDER);
-        if !folder.exists() || !loaded()?.is_empty() {
+        if !folder.exists() {
             return Ok(());
         }
-        let uses = folder.join(assign::USES);
-        if uses.exists() {
-            if !assign::uses()?.is_empty() {
-                return Ok(());
-            }
-            fs::remove_file(&uses).map_err(Error::io(&uses, "remove"))?;
+        let in_use = assign::tidy()?;
+        if in_use || !loaded()?.is_empty() {
+            return Ok(());
         }
         // Controls that bpftool registered share the maps by these pins.
         if !available_controls()?.iter().any(|name| control_of(name).is_some()) {

@@ -1,0 +1,483 @@
+//! `narrows kernel` on this machine's kernel, in network and mount namespaces of its own: what was
+//! there before is there afterwards, whatever happens in between. Needs root and BTF.
+
+#![cfg(feature = "kernel")]
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+use narrows_kernel::control::Registered;
+use narrows_laws::Control;
+
+/// The names of controls are the kernel's: one test at a time.
+static KERNEL: Mutex<()> = Mutex::new(());
+
+/// False, and a word on the terminal, where this process cannot load BPF programs.
+fn can_load(test: &str) -> bool {
+    let available = narrows_kernel::available();
+    if let Err(reason) = available {
+        println!("{test}: skipped, {reason}");
+    }
+    available.is_ok()
+}
+
+/// A machine of its own, as far as `narrows kernel` sees: network, BPF file system, `/etc`.
+struct Host {
+    init: Child,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Host {
+    fn new() -> Host {
+        let alone = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
+        let script = "set -e
+            ip link set lo up
+            mount -t bpf bpf /sys/fs/bpf
+            mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns
+            mkdir -p /etc/systemd/system /etc/sysctl.d
+            mount -t tmpfs tmpfs /etc/systemd/system && mount -t tmpfs tmpfs /etc/sysctl.d
+            echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+            echo ready
+            read -r end";
+        let mut init = Command::new("unshare")
+            .args(["--net", "--mount", "--propagation", "private", "sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(init.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Host { init, _alone: alone }
+    }
+
+    /// A command on this host.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--mount", "-t", &self.init.id().to_string(), "--"]).args(words);
+        command
+    }
+
+    fn narrows(&self, args: &[&str]) -> Output {
+        let words = [&[env!("CARGO_BIN_EXE_narrows"), "kernel"], args].concat();
+        self.command(&words).output().unwrap()
+    }
+
+    /// `narrows kernel ...`, which must succeed; what it says.
+    fn does(&self, args: &[&str]) -> String {
+        let output = self.narrows(args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{args:?}: {said}");
+        assert_eq!(said, "", "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// `narrows kernel ...`, which must fail as wrong input does; the line it says.
+    fn refuses(&self, args: &[&str]) -> String {
+        refused(args, self.narrows(args))
+    }
+
+    /// A shell script, which must succeed; what it says.
+    fn sh(&self, script: &str) -> String {
+        let output = self.command(&["bash", "-euc", script]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// All that `narrows kernel` may change.
+    fn state(&self) -> String {
+        self.sh("find /sys/fs/bpf /etc/systemd/system /etc/sysctl.d | sort
+            grep -o 'nr_[a-z_]*' /proc/sys/net/ipv4/tcp_available_congestion_control || true
+            cat /proc/sys/net/ipv4/tcp_congestion_control")
+    }
+
+    fn default(&self) -> String {
+        self.sh("cat /proc/sys/net/ipv4/tcp_congestion_control").trim().to_owned()
+    }
+
+    /// The controls of both ends of a connection over loopback that begins now, as ss shows them.
+    fn begins(&self, mptcp: bool) -> Vec<String> {
+        self.begins_in("", mptcp)
+    }
+
+    /// The same in a cgroup.
+    fn begins_in(&self, cgroup: &str, mptcp: bool) -> Vec<String> {
+        let enter = match cgroup {
+            "" => String::new(),
+            folder => format!("echo $$ > {folder}/cgroup.procs"),
+        };
+        let protocol = if mptcp { 262 } else { 0 };
+        let told = self.sh(&format!(
+            "{enter}
+            python3 -c '
+import socket, subprocess
+a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, {protocol})
+a.bind((\"127.0.0.1\", 0)); a.listen()
+b = socket.socket(socket.AF_INET, socket.SOCK_STREAM, {protocol})
+b.connect(a.getsockname()); c, _ = a.accept()
+b.send(b\"x\" * 1000); c.recv(1000); c.send(b\"y\"); b.recv(1)
+print(subprocess.run([\"ss\", \"-tinH\", \"state\", \"established\"], capture_output=True, text=True).stdout)
+'"
+        ));
+        let known =
+            |word: &&str| word.starts_with("nr_") || ["reno", "cubic", "bbr"].contains(word);
+        told.split_whitespace().filter(known).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // A test that failed half-way leaves nothing behind either: a link goes with its pin, what
+        // has no links is unregistered by the command.
+        let _ = self.narrows(&["unload"]);
+        let _ = self.init.kill();
+        let _ = self.init.wait();
+    }
+}
+
+fn refused(args: &[&str], output: Output) -> String {
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?} says more than one line:\n{line}");
+    assert!(output.stdout.is_empty(), "{args:?} prints to standard output");
+    line.trim_end().strip_prefix("narrows: ").expect("the line begins with the program").to_owned()
+}
+
+#[test]
+fn load_use_unuse_unload_and_everything_is_as_before() {
+    if !can_load("round trip") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    assert_eq!(
+        host.does(&["load", "olia", "lia+disjoint"]),
+        "nr_olia: loaded\nnr_lia_dj: loaded\n"
+    );
+    let loaded = host.state();
+    assert!(loaded.contains("/sys/fs/bpf/narrows/nr_lia_dj/counters"), "{loaded}");
+    assert_eq!(host.does(&["load", "nr_olia"]), "nr_olia: loaded already\n");
+    assert_eq!(host.state(), loaded, "twice is the same");
+    assert_eq!(host.begins(true), ["reno", "reno"], "loaded is not used");
+
+    let used = "nr_olia: used in default for new connections; it was reno\n";
+    assert_eq!(host.does(&["use", "olia", "--default"]), used);
+    assert_eq!(host.default(), "nr_olia");
+    let in_use = host.state();
+    assert_eq!(host.does(&["use", "olia", "--default"]), used);
+    assert_eq!(host.state(), in_use, "twice is the same");
+    assert_eq!(host.begins(true), ["nr_olia", "nr_olia"]);
+    // One default after the other: what was there before both is there after both.
+    host.does(&["use", "lia+disjoint", "--default"]);
+    assert_eq!(host.begins(true), ["nr_lia_dj", "nr_lia_dj"]);
+
+    let undone = "the default: reno again, no longer nr_lia_dj\n";
+    assert_eq!(host.does(&["unuse", "--default"]), undone);
+    assert_eq!(host.state(), loaded);
+    let nothing = "the default: nothing of ours is in use there\n";
+    assert_eq!(host.does(&["unuse", "--default"]), nothing);
+
+    assert_eq!(host.does(&["unload", "olia"]), "nr_olia: unloaded\n");
+    assert_eq!(host.does(&["unload", "olia"]), "nr_olia: not loaded\n");
+    assert_eq!(host.does(&["unload"]), "nr_lia_dj: unloaded\n");
+    assert_eq!(host.state(), before);
+    assert_eq!(host.does(&["unload"]), "nothing is loaded\n");
+}
+
+#[test]
+fn for_mptcp_only_plain_tcp_goes_on_with_what_it_had() {
+    if !can_load("MPTCP only") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    host.does(&["load", "lia"]);
+    host.does(&["use", "lia", "--default"]);
+    assert_eq!(host.begins(false), ["nr_lia", "nr_lia"]);
+    let told = host.does(&["use", "lia", "--default", "--mptcp-only"]);
+    let used = "nr_lia: used in default for new MPTCP connections; plain TCP goes on with reno\n";
+    assert_eq!(told, used);
+    assert_eq!(host.begins(false), ["reno", "reno"]);
+    assert_eq!(host.begins(true), ["nr_lia", "nr_lia"]);
+    host.does(&["use", "lia", "--default"]);
+    assert_eq!(host.begins(false), ["nr_lia", "nr_lia"]);
+    host.does(&["unload"]);
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn a_namespace_and_a_cgroup_have_choices_of_their_own() {
+    if !can_load("namespace and cgroup") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    host.sh("ip netns add nr-loader-test");
+    let there = "ip netns exec nr-loader-test cat /proc/sys/net/ipv4/tcp_congestion_control";
+    host.sh("ip netns exec nr-loader-test sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'");
+    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
+    let folder = format!("{root}/nr-loader-test-{}", std::process::id());
+    host.sh(&format!("mkdir {folder}"));
+
+    host.does(&["load", "balia", "olia"]);
+    host.does(&["use", "balia", "--netns", "nr-loader-test"]);
+    assert_eq!(host.sh(there), "nr_balia\n");
+    assert_eq!(host.default(), "reno");
+    host.does(&["use", "balia", "--cgroup", &folder]);
+    assert_eq!(host.begins_in(&folder, false), ["nr_balia", "nr_balia"]);
+    host.does(&["use", "olia", "--cgroup", &folder, "--mptcp-only"]);
+    assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
+    assert_eq!(host.begins_in(&folder, false), ["reno", "reno"]);
+    assert_eq!(host.begins(true), ["reno", "reno"], "not in the cgroup");
+
+    let undone = format!("cgroup {folder}: no longer nr_olia\n");
+    assert_eq!(host.does(&["unuse", "--cgroup", &folder]), undone);
+    assert_eq!(host.begins_in(&folder, true), ["reno", "reno"]);
+    host.does(&["use", "olia", "--cgroup", &folder]);
+    // The other way round: unload undoes the uses, and those alone that are its.
+    assert_eq!(
+        host.does(&["unload", "balia"]),
+        "nr-loader-test: reno again, no longer nr_balia\nnr_balia: unloaded\n"
+    );
+    assert_eq!(host.sh(there), "reno\n");
+    assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
+    host.does(&["unload"]);
+    assert_eq!(host.begins_in(&folder, true), ["reno", "reno"]);
+    host.sh(&format!("rmdir {folder}"));
+    host.sh("ip netns del nr-loader-test");
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn what_somebody_else_changed_since_is_left_as_it_is() {
+    if !can_load("changed since") {
+        return;
+    }
+    let host = Host::new();
+    host.does(&["load", "olia"]);
+    host.does(&["use", "olia", "--default"]);
+    host.sh("echo reno > /proc/sys/net/ipv4/tcp_congestion_control");
+    let left = "the default: reno now, left as it is: somebody changed it from nr_olia\n";
+    assert_eq!(host.does(&["unuse", "--default"]), left);
+    assert_eq!(host.default(), "reno");
+
+    // Somebody made it a default without us: it would go on with a control that is gone.
+    host.sh("ip netns add nr-loader-test
+        ip netns exec nr-loader-test sh -c 'echo nr_olia > /proc/sys/net/ipv4/tcp_congestion_control'");
+    let told = host.does(&["unload"]);
+    assert!(told.contains("namespace nr-loader-test, which had inherited nr_olia: "), "{told}");
+    let there = "ip netns exec nr-loader-test cat /proc/sys/net/ipv4/tcp_congestion_control";
+    assert_eq!(host.sh(there), "reno\n");
+    host.sh("ip netns del nr-loader-test");
+}
+
+#[test]
+fn a_newer_build_takes_the_place_of_an_older_one_also_where_it_is_the_default() {
+    if !can_load("replace") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    host.does(&["load", "olia"]);
+    host.does(&["use", "olia", "--default"]);
+    host.begins(true);
+    let joins = |host: &Host| {
+        let counters =
+            "bpftool -j map lookup pinned /sys/fs/bpf/narrows/nr_olia/counters key 0 0 0 0";
+        host.sh(counters)
+    };
+    assert!(joins(&host).contains("\"0x02\""), "both ends joined: {}", joins(&host));
+    let pinned = host.state();
+    host.sh("bpftool map update pinned /sys/fs/bpf/narrows/nr_olia/build key 0 0 0 0 value 1 2 3 4 5 6 7 8");
+    let told = host.does(&["load", "olia"]);
+    assert_eq!(told, "nr_olia: loaded in place of another build; open connections keep that\n");
+    assert_eq!(host.state(), pinned);
+    assert!(!joins(&host).contains("\"0x02\""), "counters of its own");
+    assert_eq!(host.begins(true), ["nr_olia", "nr_olia"]);
+    assert!(joins(&host).contains("\"0x02\""), "the default is the new build: {}", joins(&host));
+    host.does(&["unload"]);
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn a_failure_leaves_nothing_half_done() {
+    if !can_load("failures") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    let line = host.refuses(&["load", "olia", "ollia"]);
+    assert!(line.starts_with("ollia: unknown law 'ollia' (did you mean 'olia'?)"), "{line}");
+    assert_eq!(host.state(), before);
+
+    let taken = Registered::register(Control::LIA).unwrap();
+    let with_taken = host.state();
+    assert_eq!(
+        host.refuses(&["load", "olia", "lia"]),
+        "nr_lia: the kernel has a congestion control of this name already, and narrows did not \
+         load it (bpftool struct_ops list)"
+    );
+    assert_eq!(host.state(), with_taken);
+    assert!(host.refuses(&["unload", "lia"]).starts_with("nr_lia: not loaded by narrows"));
+    drop(taken);
+
+    assert_eq!(
+        host.refuses(&["use", "olia+disjoint", "--default"]),
+        "nr_olia_dj: not loaded; first: narrows kernel load olia+disjoint"
+    );
+    host.does(&["load", "olia"]);
+    let loaded = host.state();
+    let line = host.refuses(&["use", "olia", "--netns", "nr-loader-none"]);
+    assert!(line.starts_with("--netns nr-loader-none: "), "{line}");
+    let line = host.refuses(&["use", "olia", "--cgroup", "/tmp"]);
+    assert_eq!(line, "--cgroup /tmp: expected a folder of the cgroup2 file system");
+    assert_eq!(host.state(), loaded);
+    host.sh("umount /sys/fs/bpf");
+    let line = host.refuses(&["load", "balia"]);
+    let mount =
+        "/sys/fs/bpf: the BPF file system is not mounted here: mount -t bpf bpf /sys/fs/bpf";
+    assert_eq!(line, mount);
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_and_a_kill_nothing_that_the_next_command_does_not_find() {
+    if !can_load("interrupts") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    let many = ["load", "reno", "cubic", "lia", "olia", "balia", "lia+disjoint", "olia+disjoint"];
+    let narrows = env!("CARGO_BIN_EXE_narrows");
+    let start = |args: &[&str]| {
+        let words = [&[narrows, "kernel"], args].concat();
+        let mut command = host.command(&words);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let end = |child: &Child, signal: &str| {
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    };
+
+    let load = start(&many);
+    sleep(Duration::from_millis(1500));
+    end(&load, "-INT");
+    let output = load.wait_with_output().unwrap();
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        (output.status.code(), line.as_str()),
+        (Some(130), "narrows: interrupted, nothing was changed\n")
+    );
+    assert_eq!(host.state(), before);
+
+    // Over and over at another moment, also between two registrations at the end.
+    for wait in [1, 10, 100, 500, 1000, 1500, 2000, 2050, 2100, 2150, 2200, 2300, 2500] {
+        let mut load = start(&["load", "olia", "lia"]);
+        sleep(Duration::from_millis(wait));
+        end(&load, "-KILL");
+        load.wait().unwrap();
+        host.does(&["unload"]);
+        assert_eq!(host.state(), before, "killed after {wait} ms");
+    }
+    host.does(&["load", "olia"]);
+    for wait in 0..20 {
+        let mut used = start(&["use", "olia", "--default", "--mptcp-only"]);
+        sleep(Duration::from_millis(2 * wait));
+        end(&used, "-KILL");
+        used.wait().unwrap();
+        host.does(&["unuse", "--default"]);
+        assert_eq!(host.default(), "reno", "killed after {wait} ms");
+    }
+    host.does(&["unload"]);
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn sockets_that_keep_an_unloaded_control_are_counted() {
+    if !can_load("sockets") {
+        return;
+    }
+    let host = Host::new();
+    host.does(&["load", "reno"]);
+    host.does(&["use", "reno", "--default"]);
+    let mut server = host
+        .command(&[
+            "python3",
+            "-c",
+            "import socket; a = socket.create_server(('', 0)); print(flush=True); input()",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let told = host.does(&["unload"]);
+    assert!(told.ends_with("nr_reno: unloaded; 1 socket keeps it until it closes\n"), "{told}");
+    drop(server.stdin.take());
+    server.wait().unwrap();
+}
+
+#[test]
+fn what_is_done_at_the_start_of_the_machine_is_written_and_taken_back() {
+    if !can_load("boot") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    let unit = "/etc/systemd/system/narrows.service";
+    let dry = host.does(&["use", "olia", "--default", "--mptcp-only", "--boot", "--dry-run"]);
+    assert!(dry.starts_with("# /etc/systemd/system/narrows.service\n"), "{dry}");
+    assert!(dry.contains("kernel use olia --default --mptcp-only\n"), "{dry}");
+    assert!(dry.contains("net.mptcp.enabled = 1\n"), "{dry}");
+    assert_eq!(host.state(), before, "--dry-run changes nothing");
+
+    // What cannot be done now is not done at the start either.
+    host.refuses(&["use", "olia", "--default", "--boot"]);
+    assert_eq!(host.state(), before);
+    let line = host.refuses(&["use", "olia", "--netns", "blue", "--boot"]);
+    assert!(line.contains("ExecStartPre=+/") && line.contains("use olia --netns blue"), "{line}");
+
+    host.does(&["load", "olia", "--boot"]);
+    host.does(&["use", "olia", "--default", "--mptcp-only", "--boot"]);
+    let written = host.sh(&format!("cat {unit}"));
+    assert!(dry.contains(&written), "as --dry-run said: {written}");
+    host.does(&["unload"]);
+    assert!(host.state().contains(unit), "unload is what the unit itself does at its end");
+
+    // The unit's own lines, in its order.
+    let lines = |key: &str| {
+        let lines = written.lines().filter_map(|line| line.strip_prefix(key));
+        lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    host.sh(&lines("ExecStart="));
+    assert_eq!(host.default(), "nr_olia");
+    host.sh(&lines("ExecStop="));
+    assert_eq!(host.default(), "reno");
+
+    host.does(&["unuse", "--default", "--boot"]);
+    assert!(!host.sh(&format!("cat {unit}")).contains("kernel use"));
+    host.does(&["unload", "--boot"]);
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn without_root_there_is_one_line() {
+    // Where another user can read and run it.
+    let narrows = std::env::temp_dir().join(format!("narrows-test-{}", std::process::id()));
+    std::fs::copy(env!("CARGO_BIN_EXE_narrows"), &narrows).unwrap();
+    for args in
+        [&["load", "olia"][..], &["use", "olia", "--default"], &["unuse", "--default"], &["unload"]]
+    {
+        let mut command = Command::new(&narrows);
+        command.arg("kernel").args(args);
+        if narrows_kernel::available() != Err(narrows_kernel::Unavailable::NotRoot) {
+            command.uid(65534);
+        }
+        let line = refused(args, command.output().unwrap());
+        assert_eq!(line, "loading BPF programs needs root");
+    }
+    std::fs::remove_file(&narrows).unwrap();
+}
