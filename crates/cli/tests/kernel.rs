@@ -407,7 +407,7 @@ fn sockets_that_keep_an_unloaded_control_are_counted() {
         .command(&[
             "python3",
             "-c",
-            "import socket; a = socket.create_server(('', 0)); print(flush=True); input()",
+            "import socket; a = socket.create_server(('', 0)); print(flush=True); import sys; sys.stdin.read()",
         ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

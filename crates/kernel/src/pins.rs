@@ -429,3 +429,6 @@ fn build_of(folder: &Path) -> Option<u64> {
     let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
     value.try_into().map(u64::from_ne_bytes).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+#[cfg(test)]
+thread_local! {
+    static WITHOUT_LINKS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 /// What registering means in this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
@@ -38,7 +43,18 @@ impl Kernel {
         if !has("mptcp_subflow_context") {
             return Err(Error::OldKernel("MPTCP (CONFIG_MPTCP)"));
         }
-        Ok(Kernel { links: has("bpf_struct_ops_link") })
+        let links = has("bpf_struct_ops_link");
+        #[cfg(test)]
+        let links = links && !WITHOUT_LINKS.get();
+        Ok(Kernel { links })
+    }
+
+    /// Does `work` as if the kernel had no links.
+    #[cfg(test)]
+    pub(crate) fn without_links(work: impl FnOnce()) {
+        WITHOUT_LINKS.set(true);
+        work();
+        WITHOUT_LINKS.set(false);
     }
 
     /// The name of a pinned registration.

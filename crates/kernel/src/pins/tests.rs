@@ -1,0 +1,189 @@
+//! Loading that is interrupted, refused, or done without struct_ops links. Needs root and BTF; each
+//! test has a BPF file system of its own.
+
+use super::*;
+use crate::control::object;
+use narrows_laws::Law;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
+
+/// Does `work` where the BPF file system is empty, if this process can load BPF programs.
+fn alone(test: &str, work: impl FnOnce() + Send) {
+    /// The names of controls are the kernel's: one test at a time.
+    static KERNEL: Mutex<()> = Mutex::new(());
+    if let Err(reason) = crate::available() {
+        println!("{test}: skipped, {reason}");
+        return;
+    }
+    let _alone = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
+    let inside = || {
+        const NONE: Option<&str> = None;
+        unshare(CloneFlags::CLONE_NEWNS).unwrap();
+        mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).unwrap();
+        mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), NONE).unwrap();
+        work();
+    };
+    std::thread::scope(|scope| scope.spawn(inside).join()).unwrap();
+}
+
+/// What is pinned, and which struct_ops map is registered under each name.
+fn state() -> Vec<String> {
+    let mut all = Vec::new();
+    let mut folders = vec![PathBuf::from(BPFFS)];
+    while let Some(folder) = folders.pop() {
+        for name in names(&folder).unwrap() {
+            let path = folder.join(name);
+            all.push(path.display().to_string());
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    for held in loaded().unwrap() {
+        let kernel = Kernel::probe().unwrap();
+        let pin = held.folder.join(kernel.pin_name());
+        let counters = MapHandle::from_pinned_path(held.folder.join("counters")).unwrap();
+        let counters = counters.info().unwrap().info.id;
+        let map = kernel.pinned(&pin).unwrap().map_id();
+        all.push(format!("{} is map {map:?}, counts in {counters}", held.name));
+    }
+    all.extend(available_controls().unwrap().into_iter().filter(|name| name.starts_with("nr_")));
+    all.sort();
+    all
+}
+
+/// As if another build had loaded it.
+fn age(name: &str) {
+    let pin = Path::new(FOLDER).join(name).join("build");
+    let map = MapHandle::from_pinned_path(pin).unwrap();
+    map.update(&[0; 4], &[7; 8], MapFlags::ANY).unwrap();
+}
+
+/// Loads, interrupted at the first moment that is looked at, the second and so on, until it comes to
+/// its end; tells how many moments there were.
+fn interrupt_everywhere(controls: &[Control]) -> usize {
+    let before = state();
+    for moment in 0.. {
+        let looked = Cell::new(0);
+        let interrupted = || looked.replace(looked.get() + 1) == moment;
+        match Pins::open().unwrap().load(controls, interrupted) {
+            Ok(_) => return moment,
+            Err(Error::Interrupted) => assert_eq!(state(), before, "at moment {moment}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn loading_can_be_interrupted_at_any_moment() {
+    alone("interrupted", || {
+        let before = state();
+        // Before each is verified, before any is registered, and when all are.
+        assert_eq!(interrupt_everywhere(&[Control::RENO, Control::LIA]), 4);
+        age("nr_reno");
+        let aged = state();
+        // One in the place of another build, and a new one: both, or as it was.
+        assert_eq!(interrupt_everywhere(&[Control::RENO, Control::OLIA]), 4);
+        assert!(aged.iter().any(|line| !state().contains(line)));
+        assert!(loaded().unwrap().iter().all(|held| held.same_build));
+        for name in ["nr_reno", "nr_lia", "nr_olia"] {
+            assert!(Pins::open().unwrap().unload(name).unwrap());
+        }
+        assert_eq!(state(), before);
+    });
+}
+
+#[test]
+fn without_links_it_is_the_same() {
+    alone("without links", || {
+        Kernel::without_links(|| {
+            let before = state();
+            assert_eq!(interrupt_everywhere(&[Control::RENO, Control::LIA]), 4);
+            assert!(Path::new(FOLDER).join("nr_lia/ops").exists());
+            let twice = Pins::open().unwrap().load(&[Control::LIA], || false).unwrap();
+            assert_eq!(twice, [("nr_lia".to_owned(), Change::None)]);
+            age("nr_lia");
+            let aged = state();
+            let told = Pins::open().unwrap().load(&[Control::LIA], || false).unwrap();
+            assert_eq!(told, [("nr_lia".to_owned(), Change::Replaced)]);
+            assert_eq!(state().len(), aged.len());
+            assert_ne!(state(), aged);
+            for name in ["nr_reno", "nr_lia"] {
+                assert!(Pins::open().unwrap().unload(name).unwrap());
+            }
+            assert_eq!(state(), before);
+        });
+    });
+}
+
+#[test]
+fn what_a_kill_leaves_the_next_command_sweeps_up() {
+    alone("killed", || {
+        let before = state();
+        Pins::open().unwrap().load(&[Control::LIA], || false).unwrap();
+        let loaded_state = state();
+        let at = |name: &str| Path::new(FOLDER).join(name);
+        let leave = |name: &str| {
+            fs::create_dir(at(name)).unwrap();
+            pin_build(&at(name), 7).unwrap();
+        };
+        // Parts of a control that was never registered, and of a newer build.
+        leave("nr_reno");
+        leave("new-nr_lia");
+        drop(Pins::open().unwrap());
+        assert_eq!(state(), loaded_state);
+        // The older build moved away, the newer one not yet in its place.
+        fs::rename(at("nr_lia"), at("old-nr_lia")).unwrap();
+        leave("new-nr_lia");
+        drop(Pins::open().unwrap());
+        assert_eq!(state(), loaded_state);
+        // The registration moved already.
+        fs::rename(at("nr_lia"), at("new-nr_lia")).unwrap();
+        leave("old-nr_lia");
+        drop(Pins::open().unwrap());
+        assert_eq!(state(), loaded_state);
+        assert!(Pins::open().unwrap().unload("nr_lia").unwrap());
+        assert_eq!(state(), before);
+    });
+}
+
+#[test]
+fn a_refusal_by_the_verifier_is_told_in_one_line_and_in_full() {
+    alone("refused", || {
+        let before = state();
+        let refusal = Loaded::load_object(Control::OLIA, &broken(object(Law::Olia)));
+        let Err(Error::Refused { name, last, log: Some(log) }) = refusal else {
+            panic!("{:?}", refusal.map(|_| "loaded").unwrap_err());
+        };
+        assert_eq!(name, "nr_olia");
+        assert!(last.ends_with("R7 !read_ok"), "{last}");
+        let full = fs::read_to_string(&log).unwrap();
+        assert!(full.contains("R7 !read_ok") && full.lines().count() > 3, "{full}");
+        fs::remove_file(log).unwrap();
+        assert_eq!(state(), before);
+    });
+}
+
+/// The object with `r0 = r7` as the first instruction of its first program, where r7 has no value.
+fn broken(object: &[u8]) -> Vec<u8> {
+    let word = |at: usize, size: usize| {
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&object[at..at + size]);
+        u64::from_le_bytes(bytes) as usize
+    };
+    // ELF, 64 bits: the table of sections; of each its name's place, its place and its size.
+    let (table, size, count, names) = (word(0x28, 8), word(0x3a, 2), word(0x3c, 2), word(0x3e, 2));
+    let section = |n: usize| table + n * size;
+    let names = word(section(names) + 0x18, 8);
+    let programs = (0..count).map(section).find(|section| {
+        let name = names + word(*section, 4);
+        object[name..].starts_with(b"struct_ops\0")
+    });
+    let first = word(programs.unwrap() + 0x18, 8);
+    let mut broken = object.to_vec();
+    broken[first..first + 8].copy_from_slice(&[0xbf, 0x70, 0, 0, 0, 0, 0, 0]);
+    broken
+}
