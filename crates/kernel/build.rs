@@ -7,7 +7,7 @@ use std::process::{Command, exit};
 /// Tried in this order where `CLANG` names none. Debian 12's unversioned clang (14) is not tested.
 const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
 
-const OBJECTS: [&str; 2] = ["replay", "choose"];
+const OBJECTS: [&str; 3] = ["replay", "choose", "empty"];
 
 /// The laws, and the detector that is each one's own (`Control::of`).
 const LAWS: [(&str, &str); 5] = [

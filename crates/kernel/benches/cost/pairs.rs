@@ -1,0 +1,120 @@
+//! CPU time of whole transfers: a control of ours and the kernel's Reno, in alternated pairs.
+
+use narrows_lab::stats::Spread;
+
+use crate::Result;
+use crate::machine::Machine;
+use crate::transfer::{Cost, Until, transfer};
+use crate::wire::Wire;
+
+/// The target: the upper end of the ratio's interval.
+const AT_MOST: f64 = 1.03;
+
+/// What ours is compared with.
+const KERNELS: &str = "reno";
+
+/// Bytes of a transfer.
+const BYTES: u64 = 1_000_000_000;
+
+struct Pair {
+    ours: Cost,
+    kernels: Cost,
+}
+
+/// Geometric mean of the pairs' ratios, and its 95 % interval by Student's t on their logarithms.
+struct Ratio {
+    mean: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Ratio {
+    fn of(pairs: &[Pair], of: impl Fn(&Cost) -> f64) -> Ratio {
+        let logarithms: Vec<f64> =
+            pairs.iter().map(|pair| (of(&pair.ours) / of(&pair.kernels)).ln()).collect();
+        let spread = Spread::of(&logarithms).expect("there are pairs");
+        let half = spread.ci95.unwrap_or(f64::INFINITY);
+        Ratio {
+            mean: spread.mean.exp(),
+            low: (spread.mean - half).exp(),
+            high: (spread.mean + half).exp(),
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        if self.high <= AT_MOST {
+            "met"
+        } else if self.low > AT_MOST {
+            "not met"
+        } else {
+            "cannot be told"
+        }
+    }
+}
+
+/// Prints the table: the kernel's Reno against itself, which shows what the method can tell, then
+/// each of `controls` against it.
+pub fn table(machine: &Machine, controls: &[&str], pairs: usize) -> Result<()> {
+    println!(
+        "\nCPU seconds per GB, client and server; unlimited veth, 2 subflows, {} GB a transfer, \
+         {pairs} alternated pairs\nratio with 95 % interval (t on the logarithms); at most \
+         {AT_MOST}; `machine` is the ratio of all busy time, `known` the part of it that is \
+         client's, server's or softirq's",
+        BYTES as f64 / 1e9
+    );
+    println!(
+        "ours      / kernel's      s/GB          Gbit/s         ratio                               \
+         machine                 known"
+    );
+    let wire = Wire::lay(2, None)?;
+    let run = |control: &str| transfer(machine, &wire, control, Until::Bytes(BYTES));
+    let names: Vec<&str> = std::iter::once(KERNELS).chain(controls.iter().copied()).collect();
+    let mut rows: Vec<Vec<Pair>> = names.iter().map(|_| Vec::new()).collect();
+    for name in &names {
+        run(name)?; // the first is another one: memory to get, caches to fill
+    }
+    // In turns over the rows too, so that all of them see the same machine.
+    for number in 0..pairs {
+        for (name, row) in names.iter().zip(&mut rows) {
+            let pair = if number % 2 == 0 {
+                let ours = run(name)?;
+                Pair { ours, kernels: run(KERNELS)? }
+            } else {
+                let kernels = run(KERNELS)?;
+                Pair { ours: run(name)?, kernels }
+            };
+            row.push(pair);
+        }
+    }
+    for (name, row) in names.iter().zip(&rows) {
+        print(name, row);
+    }
+    Ok(())
+}
+
+fn print(name: &str, pairs: &[Pair]) {
+    let mean = |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let gb = BYTES as f64 / 1e9;
+    let per_gb = |cost: &Cost| cost.cpu.as_secs_f64() / gb;
+    let gbits = |cost: &Cost| gb * 8.0 / cost.wall.as_secs_f64();
+    let known = mean(&|Pair { ours, kernels }| {
+        100.0 * (ours.cpu + kernels.cpu).as_secs_f64() / (ours.busy + kernels.busy).as_secs_f64()
+    });
+    let cpu = Ratio::of(pairs, |cost| cost.cpu.as_secs_f64());
+    let busy = Ratio::of(pairs, |cost| cost.busy.as_secs_f64());
+    let verdict = if name == KERNELS { "(itself)" } else { cpu.verdict() };
+    println!(
+        "{name:<10}/ {KERNELS:<8} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
+         {verdict:<15} {:>6.3} ({:.3}, {:.3}) {known:>4.0} %",
+        mean(&|pair| per_gb(&pair.ours)),
+        mean(&|pair| per_gb(&pair.kernels)),
+        mean(&|pair| gbits(&pair.ours)),
+        mean(&|pair| gbits(&pair.kernels)),
+        cpu.mean,
+        cpu.low,
+        cpu.high,
+        busy.mean,
+        busy.low,
+        busy.high,
+    );
+}
