@@ -15,6 +15,12 @@ impl Error {
         Error { message: format!("{place}: {message}"), code: 2 }
     }
 
+    /// The answer to what was asked is no.
+    #[cfg(feature = "kernel")]
+    pub fn no(place: impl fmt::Display, message: impl fmt::Display) -> Error {
+        Error { message: format!("{place}: {message}"), code: 1 }
+    }
+
     /// The exit code of the command.
     pub fn exit_code(&self) -> u8 {
         self.code

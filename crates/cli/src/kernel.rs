@@ -1,5 +1,8 @@
 //! `narrows kernel`.
 
+mod check;
+mod status;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -18,6 +21,8 @@ use crate::{print, stop};
 /// Does what was asked.
 pub fn kernel(command: &Command) -> Result<(), Error> {
     match command {
+        Command::Check { netns } => check::check(netns.as_deref()),
+        Command::Status(args) => status::status(args),
         Command::Load { names, boot } => {
             let controls = controls(names)?;
             with_boot(boot, |boot| boot.load(&controls), || load(&controls))

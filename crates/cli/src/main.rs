@@ -1,8 +1,9 @@
 //! The command `narrows`: scenarios of multipath congestion control, run and compared, and its laws
 //! in this machine's kernel.
 //!
-//! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, 2 wrong
-//! input, 130 Ctrl-C.
+//! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, or the
+//! answer of `kernel check` is no, 2 wrong input, 130 Ctrl-C (but 0 of `kernel status --watch`, which
+//! has no other end).
 
 mod args;
 #[cfg(feature = "lab")]

@@ -65,9 +65,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Is all there that loading and using a control needs?
-    pub fn is_ready(&self) -> bool {
-        self.items().all(|item| item.verdict != Verdict::Missing)
+    /// How much of what loading and using a control needs is missing.
+    pub fn missing(&self) -> usize {
+        self.count(Verdict::Missing)
     }
 
     fn items(&self) -> impl Iterator<Item = &Item> {
@@ -121,15 +121,15 @@ impl fmt::Display for Report {
         show(&mut text, &self.machine);
         let _ = writeln!(text, "\nMPTCP, network namespace {}", self.namespace);
         show(&mut text, &self.network);
-        let (missing, mistakes) = (self.count(Verdict::Missing), self.count(Verdict::Mistake));
-        let _ = match (missing, mistakes) {
-            (0, 0) => writeln!(text, "\nready"),
-            (0, n) => writeln!(
-                text,
-                "\nready to load and use; {n} of MPTCP's settings or paths look wrong"
-            ),
-            (n, _) => writeln!(text, "\nnot ready: {n} missing"),
-        };
+        if self.missing() == 0 {
+            let _ = match self.count(Verdict::Mistake) {
+                0 => writeln!(text, "\nready"),
+                n => writeln!(
+                    text,
+                    "\nready to load and use; mistakes that cost MPTCP its paths: {n}"
+                ),
+            };
+        }
         f.write_str(&text)
     }
 }

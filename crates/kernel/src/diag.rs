@@ -6,7 +6,6 @@ use crate::netlink::{self, Wanted};
 use netlink_packet_core::{
     DecodeError, NlasIterator, Parseable, parse_string, parse_u8, parse_u32, parse_u64,
 };
-use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
 };
@@ -16,6 +15,9 @@ use netlink_packet_sock_diag::{
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use std::io;
 use std::net::SocketAddr;
+
+/// `struct tcp_info`; times in µs, rates in bytes/s.
+pub use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 
 /// linux/in.h; too large for the request's byte, so it goes into an attribute.
 const IPPROTO_MPTCP: u32 = 262;

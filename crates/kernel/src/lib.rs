@@ -28,6 +28,7 @@ pub mod replay;
 pub mod routes;
 mod said;
 pub mod state;
+pub mod status;
 
 pub use error::Error;
 

@@ -59,6 +59,11 @@ impl Namespace {
         Ok(all)
     }
 
+    /// Is this process in it?
+    pub fn is_current(&self) -> bool {
+        self.path.is_none()
+    }
+
     /// Does `work` in this namespace: in a thread of its own, so that nothing else of the process
     /// moves there.
     ///

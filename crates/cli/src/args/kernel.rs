@@ -8,12 +8,29 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
+  narrows kernel check                        is this machine ready, and what is wrong with its MPTCP
   narrows kernel load olia                    put nr_olia into the kernel
   narrows kernel use olia --default           for all connections of this machine that begin now
+  narrows kernel status --watch               controls, connections, subflows, each second
   narrows kernel unload                       everything as it was before
 
-All but --dry-run need root.")]
+All but check and --dry-run need root; without it status shows what the kernel tells everybody.")]
 pub enum Command {
+    /// Is this machine ready, and what makes MPTCP useless on it? Says what to type; changes nothing
+    #[command(after_help = "\
+Exit code: 0 ready to load and use, 1 something is missing, 2 it could not look.")]
+    Check {
+        /// Look at MPTCP in a network namespace, by its name in /run/netns
+        #[arg(long, value_name = "NAME")]
+        netns: Option<String>,
+    },
+    /// Show loaded controls, and all MPTCP connections with their subflows
+    #[command(after_help = "\
+Examples:
+  narrows kernel status                       once; throughput of a quarter of a second
+  narrows kernel status --watch               each second, in place, until Ctrl-C
+  narrows kernel status --json | jq .namespaces[].connections[].subflows[]")]
+    Status(StatusArgs),
     /// Load controls into the kernel, where they stay until unloaded: all that are named, or none
     #[command(after_help = "\
 Examples:
@@ -66,6 +83,17 @@ Sockets that run a control keep it until they close.")]
         /// The folder
         folder: PathBuf,
     },
+}
+
+/// Options of `status`.
+#[derive(Debug, clap::Args)]
+pub struct StatusArgs {
+    /// Print one JSON object (docs/kernel.md); with --watch one a second, each on a line
+    #[arg(long)]
+    pub json: bool,
+    /// Show it again each second until Ctrl-C; block after block where the output is no terminal
+    #[arg(long)]
+    pub watch: bool,
 }
 
 /// Where a control is used.

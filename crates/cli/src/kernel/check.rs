@@ -1,0 +1,24 @@
+//! `narrows kernel check`.
+
+use narrows_kernel::check::check as look;
+use narrows_kernel::netns::Namespace;
+
+use crate::error::Error;
+use crate::print;
+
+/// Looks at this machine and at MPTCP in a network namespace. What is missing makes it an error,
+/// as the answer to *is it ready* is no.
+pub fn check(netns: Option<&str>) -> Result<(), Error> {
+    let namespace = match netns {
+        Some(name) => Namespace::named(name),
+        None => Namespace::current(),
+    };
+    let namespace = namespace.map_err(|error| Error::input("network namespace", error))?;
+    let place = || format!("network namespace {}", namespace.name);
+    let report = look(&namespace).map_err(|error| Error::input(place(), error))?;
+    print(&report.to_string())?;
+    match report.missing() {
+        0 => Ok(()),
+        missing => Err(Error::no("not ready", format!("{missing} missing"))),
+    }
+}

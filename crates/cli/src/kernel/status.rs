@@ -1,0 +1,121 @@
+//! `narrows kernel status`.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use narrows_kernel::status::Status;
+
+use crate::args::kernel::StatusArgs;
+use crate::error::Error;
+use crate::{print, stop};
+
+/// Between the two looks that one status is made of.
+const GLANCE: Duration = Duration::from_millis(250);
+/// Between the looks of --watch.
+const TICK: Duration = Duration::from_secs(1);
+/// How soon Ctrl-C is noticed.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Shows controls and connections, once or until Ctrl-C.
+pub fn status(args: &StatusArgs) -> Result<(), Error> {
+    let first = Status::look();
+    if args.watch {
+        return watch(first, args.json);
+    }
+    sleep(GLANCE);
+    let status = first.again();
+    let text = if args.json { json(&status, true)? } else { status.text(None) };
+    print(&text)
+}
+
+fn watch(mut status: Status, as_json: bool) -> Result<(), Error> {
+    let stop = stop::on_signal()?;
+    let screen = (!as_json && io::stdout().is_terminal()).then(Screen::open).transpose();
+    let screen = screen.map_err(failed)?;
+    let mut next = Instant::now();
+    loop {
+        let shown = match (&screen, as_json) {
+            (Some(screen), _) => screen.show(&status),
+            (None, true) => write(&json(&status, false)?),
+            (None, false) => write(&(status.text(None) + "\n")),
+        };
+        match shown {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+            shown => shown.map_err(failed)?,
+        }
+        next += TICK;
+        if !wait(next, &stop) {
+            return Ok(());
+        }
+        status = status.again();
+    }
+}
+
+/// False: Ctrl-C came first.
+fn wait(until: Instant, stop: &AtomicBool) -> bool {
+    while !stop.load(Ordering::Relaxed) {
+        match until.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => return true,
+            left => sleep(left.min(SLICE)),
+        }
+    }
+    false
+}
+
+fn json(status: &Status, pretty: bool) -> Result<String, Error> {
+    let text = match pretty {
+        true => serde_json::to_string_pretty(status),
+        false => serde_json::to_string(status),
+    };
+    Ok(text.map_err(|error| Error::input("JSON", error))? + "\n")
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::input("standard output", format!("cannot write: {error}"))
+}
+
+/// The terminal's second screen (xterm's control sequences, which all of today's terminals know):
+/// what stood on the first is there again at the end.
+struct Screen;
+
+impl Screen {
+    /// Second screen, no cursor, lines cut at the edge.
+    fn open() -> io::Result<Screen> {
+        write("\x1b[?1049h\x1b[?25l\x1b[?7l")?;
+        Ok(Screen)
+    }
+
+    /// Draws over what is there, so that nothing flickers.
+    fn show(&self, status: &Status) -> io::Result<()> {
+        let rows = rows();
+        let text = status.text(Some(rows - 1));
+        let lines = text.lines().take(rows - 1).map(|line| format!("{line}\x1b[K\n"));
+        write(&format!("\x1b[H{}\x1b[J", lines.collect::<String>()))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing.
+        let _ = write("\x1b[?7h\x1b[?25h\x1b[?1049l");
+    }
+}
+
+/// Lines of the terminal, two at least.
+fn rows() -> usize {
+    // SAFETY: all zeros are a valid winsize, and the call only fills it.
+    let (told, size) = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        (libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size), size)
+    };
+    let rows = if told == 0 && size.ws_row > 0 { size.ws_row.into() } else { 24 };
+    rows.max(2)
+}
