@@ -106,7 +106,7 @@ static __always_inline struct nr_sock *nr_sk(struct sock *sk)
 	return (struct nr_sock *)tcp_sk(sk)->inet_conn.icsk_ca_priv;
 }
 
-/* Hooks also run before init and after release. */
+/* Hooks also run before init (all that an ACK calls, if a SYN had data) and after release. */
 static __always_inline nr_u32 mode(struct sock *sk)
 {
 	return nr_sk(sk)->sk == (nr_u64)sk ? nr_sk(sk)->mode : NR_MODE_NONE;
@@ -361,10 +361,9 @@ void BPF_PROG(nr_init, struct sock *sk)
 
 		if (subflow_ctx(sk))
 			count(NR_FALLBACKS);
-		if (plain) {
-			s->mode = NR_MODE_NONE;
-			count(NR_PLAIN);
-			bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, plain, TCP_CA_NAME_MAX);
+		/* Refused: there is no such control, or one by BPF chose us for this socket. */
+		if (plain && !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, plain, TCP_CA_NAME_MAX)) {
+			count(NR_PLAIN); /* and *s is the other control's */
 			return;
 		}
 		count(NR_ALONE);
@@ -435,7 +434,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 
 	e = entry(sk);
 	if (!e) {
-		if (round && join(sk) == NR_JOINS)
+		if (round && mode(sk) == NR_MODE_CAREFUL && join(sk) == NR_JOINS)
 			count(NR_HEALED);
 		else
 			careful(sk, acked);

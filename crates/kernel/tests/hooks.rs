@@ -1,0 +1,183 @@
+//! Hooks that the kernel calls when one would not think so: before a socket is ready, and on its way
+//! to another control.
+
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use narrows_kernel::control::Registered;
+use narrows_kernel::state::{self, Connection};
+use narrows_laws::Control;
+use nix::libc;
+use nix::sched::{CloneFlags, unshare};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::mem::size_of_val;
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+
+/// One at a time: a control is registered once, and the map's connections are counted.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Does `work` with Reno loaded, in a network namespace where it is the default; not where this
+/// process cannot load BPF programs, with a word on the terminal.
+fn with_reno(test: &str, work: impl FnOnce(&Registered) + Send) {
+    if let Err(reason) = narrows_kernel::available() {
+        println!("{test}: skipped, {reason}");
+        return;
+    }
+    let turn = TURN.lock();
+    let reno = Registered::register(Control::RENO).unwrap();
+    thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).unwrap();
+            let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+            assert!(up.unwrap().success());
+            let sysctl = "/proc/sys/net/ipv4/tcp_congestion_control";
+            fs::write(sysctl, reno.name()).unwrap();
+            work(&reno);
+        });
+        inside.join().unwrap();
+    });
+    drop(turn);
+}
+
+/// Number of this thread's network namespace.
+fn here() -> u32 {
+    fs::metadata("/proc/thread-self/ns/net").unwrap().ino() as u32
+}
+
+/// Its connections.
+fn connections() -> Vec<Connection> {
+    let here = here();
+    let all = state::connections().unwrap();
+    all.into_iter().filter(|connection| connection.netns == here).collect()
+}
+
+fn counters(control: &Registered) -> HashMap<&'static str, u64> {
+    control.counters().unwrap().into_iter().collect()
+}
+
+/// Both ends of a connection by TCP that tells its first data already with the SYN.
+fn fast_open(listener: &TcpListener) -> (TcpStream, TcpStream) {
+    let std::net::SocketAddr::V4(to) = listener.local_addr().unwrap() else { unreachable!() };
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as u16,
+        sin_port: to.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from(*to.ip()).to_be() },
+        sin_zero: [0; 8],
+    };
+    let data = [7u8; 100];
+    // SAFETY: the descriptor is checked and has no other owner, the pointers are to live values of
+    // the lengths given.
+    let client = unsafe {
+        let client = libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0);
+        assert!(client >= 0, "{}", io::Error::last_os_error());
+        let sent = libc::sendto(
+            client,
+            data.as_ptr().cast(),
+            data.len(),
+            libc::MSG_FASTOPEN,
+            (&raw const address).cast(),
+            size_of_val(&address) as u32,
+        );
+        assert_eq!(sent, data.len() as isize, "{}", io::Error::last_os_error());
+        TcpStream::from_raw_fd(client)
+    };
+    let (mut server, _) = listener.accept().unwrap();
+    server.read_exact(&mut [0; 100]).unwrap();
+    (client, server)
+}
+
+#[test]
+fn a_syn_with_data_is_acknowledged_before_the_socket_is_ready_and_takes_no_slot() {
+    with_reno("data in the SYN", |reno| {
+        // Client, server, and both without a cookie.
+        fs::write("/proc/sys/net/ipv4/tcp_fastopen", "0x607").unwrap();
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let backlog = 8;
+        // SAFETY: the option's value is an int.
+        let set = unsafe {
+            libc::setsockopt(
+                listener.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_FASTOPEN,
+                (&raw const backlog).cast(),
+                4,
+            )
+        };
+        assert_eq!(set, 0, "{}", io::Error::last_os_error());
+        // Half of all initial sequence numbers look as if a round were over.
+        for _ in 0..20 {
+            let (client, server) = fast_open(&listener);
+            assert_eq!(connections().len(), 2);
+            server.shutdown(Shutdown::Both).unwrap();
+            drop((client, server));
+        }
+        let netstat = fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
+        assert_eq!(netstat_value(&netstat, "TCPFastOpenPassive"), 20);
+        drained(reno, 40);
+    });
+}
+
+fn netstat_value(netstat: &str, name: &str) -> u64 {
+    let mut lines = netstat.lines();
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        if let Some(at) = names.split(' ').position(|known| known == name) {
+            return values.split(' ').nth(at).unwrap().parse().unwrap();
+        }
+    }
+    panic!("no {name}");
+}
+
+/// `sockets` have come and gone, and nothing is left of them.
+fn drained(control: &Registered, sockets: u64) {
+    for _ in 0..100 {
+        if connections().is_empty() {
+            break;
+        }
+        thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let left = connections();
+    assert!(left.is_empty(), "{left:?}");
+    let counted = counters(control);
+    assert_eq!((counted["joins"], counted["leaves"]), (sockets, sockets), "{counted:?}");
+}
+
+#[test]
+fn plain_tcp_that_the_other_control_refuses_runs_ours() {
+    with_reno("plain TCP handed to nobody", |reno| {
+        let plain = MapInfoIter::default().find(|map| map.name == state::PLAIN).unwrap();
+        let plain = MapHandle::from_map_id(plain.id).unwrap();
+        let here = here().to_ne_bytes();
+        let hand_to = |name: &str| {
+            let mut value = [0; 16];
+            value[..name.len()].copy_from_slice(name.as_bytes());
+            plain.update(&here, &value, MapFlags::ANY).unwrap();
+        };
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let connect = || {
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            client.write_all(b"?").unwrap();
+            server.read_exact(&mut [0]).unwrap();
+            (client, server)
+        };
+        hand_to("cubic");
+        let handed = connect();
+        assert!(connections().is_empty());
+        assert_eq!(counters(reno)["plain"], 2);
+
+        hand_to("no_such_control");
+        let kept = connect();
+        assert_eq!(connections().len(), 2);
+        let counted = counters(reno);
+        assert_eq!((counted["plain"], counted["alone"]), (2, 2), "{counted:?}");
+        drop((handed, kept));
+        plain.delete(&here).unwrap();
+        drained(reno, 2);
+    });
+}
