@@ -385,8 +385,9 @@ void BPF_PROG(nr_release, struct sock *sk)
 	nr_tell(e, s->slot);
 	w = ~(1ull << (s->slot & 7));
 	w &= __sync_fetch_and_and(&e->word, w);
-	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w)
-		bpf_map_delete_elem(&nr_conns, &key);
+	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w &&
+	    bpf_map_delete_elem(&nr_conns, &key)) /* its bucket is busy */
+		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
 	count(NR_LEAVES);
 }
 

@@ -4,21 +4,25 @@
  * the twins.
  *
  * A connection is an entry of the map nr_conns, keyed by its local MPTCP token (which is unique in
- * the kernel, over all network namespaces), or by a socket's address where one path is all there
- * is. A path is a slot of the entry.
+ * the kernel, over all network namespaces), or by a socket's address and NR_KEY_ALONE where one
+ * path is all there is. A path is a slot of the entry.
  *
  * Entries come and go while other CPUs look them up, and the memory of a deleted entry may be
  * another connection's a moment later. So all that decides who owns a slot stands in one word,
  * nr_entry.word, which changes by compare-and-swap or fetch-and-and only:
  *
- *   made      by the one whose insertion succeeded, CLOSED and without token. It initialises the
- *             connection and opens it by CAS to its token, its control and a bit for itself. Nobody
- *             else ever opens an entry.
- *   joined    w -> w | bit, by CAS from a word that is open, has the joiner's token and control,
- * and lacks the bit. Success means: at that moment it was this connection's and alive, and with a
- * bit set it stays so. The CAS fails if the memory has become another's. left      the bit is
- * cleared; whoever finds no bit left tries CAS to CLOSED, and if that succeeds (nobody joined
- * meanwhile) deletes the entry. One does, once.
+ * - Made by the one whose insertion succeeded, CLOSED and without token. It initialises the
+ *   connection and opens it by CAS to its token, its control and a bit for itself. Nobody else
+ *   opens a new entry.
+ *
+ * - Joined by CAS w -> w | bit from a word that is open, has the joiner's token and control, and
+ *   lacks the bit. Success means: at that moment it was this connection's and alive, and with a bit
+ *   set it stays so. The CAS fails if the memory has become another's.
+ *
+ * - Left by clearing the bit. Whoever finds no bit left tries CAS to CLOSED, and if that succeeds
+ *   (nobody joined meanwhile) deletes the entry. One does, once. Where the kernel refuses, as the
+ *   bucket's lock is held on that CPU already, it opens the word again: the entry stays, for the
+ *   connection's next path.
  *
  * Who finds a CLOSED entry under its key looks again some times, then runs careful and tries again
  * a round trip later. ../../tests/slots.rs checks these steps in every interleaving.
@@ -29,6 +33,9 @@
 #include "nr.h"
 
 #define NR_CONNS_MAX 65536 /* connections; memory is taken as they come, 4 kB each */
+
+/* In a key: a socket's address, not a token. Most kernels' addresses have the bit anyway. */
+#define NR_KEY_ALONE (1ull << 63)
 
 /* struct nr_entry.word, from the low end: slots taken, flags, control, and the token on top. */
 #define NR_WORD_SLOTS 0xffull
