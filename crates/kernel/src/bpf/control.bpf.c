@@ -283,13 +283,13 @@ static __always_inline void identify(struct sock *sk, struct nr_entry *e, nr_u32
 	e->netns = c->skc_net.net->ns.inum;
 	*ident = (struct nr_ident){
 	    .sport = c->skc_num,
-	    .dport = __builtin_bswap16(c->skc_dport),
+	    .dport = bpf_ntohs(c->skc_dport),
 	    .family = c->skc_family,
 	};
 	if (c->skc_family == AF_INET) {
 		ident->saddr[0] = c->skc_rcv_saddr;
 		ident->daddr[0] = c->skc_daddr;
-	} else {
+	} else if (bpf_core_field_exists(c->skc_v6_daddr)) {
 		bpf_core_read(ident->saddr, sizeof(ident->saddr), &c->skc_v6_rcv_saddr);
 		bpf_core_read(ident->daddr, sizeof(ident->daddr), &c->skc_v6_daddr);
 	}
@@ -307,7 +307,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_sock *s = nr_sk(sk);
-	bool alone = s->key >> 32;
+	bool alone = s->key & NR_KEY_ALONE;
 	nr_u64 mine = control_word() | NR_WORD_TOKEN(s->key) | (alone ? NR_WORD_ALONE : 0);
 	nr_u32 slot = 0, reason = NR_CAREFUL_RACE;
 	struct nr_entry *e = take_slot(s->key, mine, &slot, &reason);
@@ -352,7 +352,8 @@ void BPF_PROG(nr_init, struct sock *sk)
 	nr_u32 token = mptcp_token(sk);
 
 	s->sk = (nr_u64)sk;
-	s->key = token ? token : (nr_u64)sk;
+	/* Read back, as the verifier lets nobody count with a pointer. */
+	s->key = token ? token : NR_READ(s->sk) | NR_KEY_ALONE;
 	s->mode = NR_MODE_CAREFUL;
 	s->round_end = tcp_sk(sk)->snd_nxt;
 	if (!token) {
@@ -459,17 +460,19 @@ SEC("struct_ops")
 __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
 	struct nr_entry *e = entry(sk);
 	struct nr_event *ev;
 
 	if (!e)
 		return tcp_reno_ssthresh(sk);
 	ev = fill(sk, e, NR_RECOVERY);
-	ev->lost = tp->lost - nr_sk(sk)->lost;
+	ev->lost = tp->lost - s->lost;
+	s->lost = tp->lost;
 	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
 		ev->kind = NR_ECN;
-	nr_tell(e, nr_sk(sk)->slot);
-	return line(e, nr_sk(sk)->slot)->ssthresh;
+	nr_tell(e, s->slot);
+	return line(e, s->slot)->ssthresh;
 }
 
 SEC("struct_ops")

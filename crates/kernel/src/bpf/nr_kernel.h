@@ -5,8 +5,7 @@
  *
  *   local_id       8 bits in 6.1, 16 later: read as a bitfield, whose size is relocated
  *   subflow_ctx()  a pointer to read by probe, as 6.1 has no bpf_rdonly_cast
- *   links          a struct_ops link exists from 6.4; the objects do without, the loader asks for
- * it
+ *   links          a struct_ops link exists from 6.4: the objects do without, the loader asks
  */
 #ifndef NR_KERNEL_H
 #define NR_KERNEL_H
@@ -17,6 +16,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 
 #define AF_INET 2
 #define EEXIST 17
