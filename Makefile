@@ -1,8 +1,9 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run test test-kernel test-capture test-long fuzz fidelity bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall test test-kernel test-capture test-long fuzz fidelity bench lint check-c clean
 
+PREFIX ?= /usr/local
 SEEDS ?= 80
 OUT ?= out/first-light
 FUZZ ?= 60
@@ -23,12 +24,31 @@ run: build ## the first table: what coupling costs and gains, on three networks 
 	target/release/narrows compare sbd/nsb-2 sbd/sb-2 phone/wifi-lte \
 	  --cc reno,cubic,lia,olia,balia --seeds $(SEEDS) --out $(OUT)
 
+# Where this user may not write, with sudo.
+into := $(DESTDIR)$(PREFIX)
+sudo := $(if $(DESTDIR),,$(shell [ "$$(id -u)" = 0 ] || [ -w "$(into)" ] || echo sudo))
+release := $(or $(CARGO_TARGET_DIR),target)/release
+completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
+
+install: setup setup-kernel ## the command with the kernel host, BPF objects and completions, into PREFIX=/usr/local
+	cargo build --release --locked -p narrows --features kernel
+	$(sudo) install -D $(release)/narrows "$(into)/bin/narrows"
+	$(sudo) $(release)/narrows kernel objects "$(into)/lib/narrows"
+	$(sudo) mkdir -p $(foreach file,$(completions),"$(into)/$(dir $(file))")
+	$(release)/narrows completions bash | $(sudo) tee "$(into)/$(word 1,$(completions))" >/dev/null
+	$(release)/narrows completions zsh | $(sudo) tee "$(into)/$(word 2,$(completions))" >/dev/null
+	$(release)/narrows completions fish | $(sudo) tee "$(into)/$(word 3,$(completions))" >/dev/null
+
+uninstall: ## what install put there; first `narrows kernel unload --boot`
+	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions),"$(into)/$(file)")
+
 test: setup ## unit, property and scenario tests, and the shared words of a connection in every interleaving
 	cargo test --locked
 	RUSTFLAGS="--cfg loom" cargo test --locked --release --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel (root and BTF, else it skips with a word)
 	cargo test --locked -p narrows-kernel -- --nocapture
+	cargo test --locked -p narrows --no-default-features --features kernel -- --nocapture
 
 test-capture: setup ## the captures as tshark reads them
 	@scripts/setup capture

@@ -114,7 +114,7 @@ fn unload(controls: &[Control]) -> Result<(), Error> {
             let _ = writeln!(text, "namespace {namespace}, which had inherited {name}: {now} now");
         }
         let _ = match (told.loaded, told.sockets) {
-            (false, _) => writeln!(text, "{name}: not loaded"),
+            (false, _) => writeln!(text, "{name}: not loaded by narrows"),
             (true, 0) => writeln!(text, "{name}: unloaded"),
             (true, 1) => writeln!(text, "{name}: unloaded; 1 socket keeps it until it closes"),
             (true, n) => writeln!(text, "{name}: unloaded; {n} sockets keep it until they close"),

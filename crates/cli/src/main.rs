@@ -78,6 +78,11 @@ fn one_line(error: &clap::Error) -> Error {
         let message = format!("expected {}; `narrows --help` has examples", names.join(", "));
         return Error::input("command line", message);
     }
+    #[cfg(not(feature = "kernel"))]
+    if std::env::args().nth(1).as_deref() == Some("kernel") {
+        let message = "this narrows was built without the kernel; `make install` builds it with";
+        return Error::input("kernel", message);
+    }
     let text = error.to_string();
     let told = text.lines().map(str::trim).take_while(|line| !line.is_empty());
     let told = told.collect::<Vec<_>>().join(" ");

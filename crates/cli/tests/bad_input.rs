@@ -301,6 +301,11 @@ fn mistakes_of_the_command_line_are_one_line_too() {
     assert_eq!(refused(&all), "compare: 300000 runs are too many at once; expected at most 200000");
     assert!(refused(&["fly"]).contains("unrecognized subcommand 'fly'"));
     assert!(refused(&["run", "sbd/nsb-2", "--fast"]).contains("unexpected argument '--fast'"));
+    if cfg!(not(feature = "kernel")) {
+        let line =
+            "kernel: this narrows was built without the kernel; `make install` builds it with";
+        assert_eq!(refused(&["kernel", "load", "olia"]), line);
+    }
     assert!(refused(&["list", "birds"]).contains("invalid value 'birds'"));
     assert!(refused(&["compare", "sbd/nsb-2"]).contains("--cc"));
     assert_eq!(

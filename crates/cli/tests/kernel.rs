@@ -183,7 +183,7 @@ fn load_use_unuse_unload_and_everything_is_as_before() {
     assert_eq!(host.does(&["unuse", "--default"]), nothing);
 
     assert_eq!(host.does(&["unload", "olia"]), "nr_olia: unloaded\n");
-    assert_eq!(host.does(&["unload", "olia"]), "nr_olia: not loaded\n");
+    assert_eq!(host.does(&["unload", "olia"]), "nr_olia: not loaded by narrows\n");
     assert_eq!(host.does(&["unload"]), "nr_lia_dj: unloaded\n");
     assert_eq!(host.state(), before);
     assert_eq!(host.does(&["unload"]), "nothing is loaded\n");
@@ -206,6 +206,9 @@ fn for_mptcp_only_plain_tcp_goes_on_with_what_it_had() {
     assert_eq!(host.begins(true), ["nr_lia", "nr_lia"]);
     host.does(&["use", "lia", "--default"]);
     assert_eq!(host.begins(false), ["nr_lia", "nr_lia"]);
+    host.does(&["use", "lia", "--default", "--mptcp-only"]);
+    host.does(&["unuse", "--default"]);
+    assert_eq!(host.sh("bpftool -j map dump pinned /sys/fs/bpf/nr_plain"), "[]\n");
     host.does(&["unload"]);
     assert_eq!(host.state(), before);
 }
@@ -246,7 +249,13 @@ fn a_namespace_and_a_cgroup_have_choices_of_their_own() {
     );
     assert_eq!(host.sh(there), "reno\n");
     assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
-    host.does(&["unload"]);
+    // A cgroup of the same name is another one; a service's comes and goes with it.
+    host.sh(&format!("rmdir {folder}; mkdir {folder}"));
+    assert_eq!(host.begins_in(&folder, true), ["reno", "reno"]);
+    host.does(&["use", "olia", "--cgroup", &folder]);
+    assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
+    let undone = format!("{folder}: no longer nr_olia\nnr_olia: unloaded\n");
+    assert_eq!(host.does(&["unload"]), undone, "the other one is forgotten");
     assert_eq!(host.begins_in(&folder, true), ["reno", "reno"]);
     host.sh(&format!("rmdir {folder}"));
     host.sh("ip netns del nr-loader-test");
@@ -337,6 +346,13 @@ fn a_failure_leaves_nothing_half_done() {
     let line = host.refuses(&["use", "olia", "--cgroup", "/tmp"]);
     assert_eq!(line, "--cgroup /tmp: expected a folder of the cgroup2 file system");
     assert_eq!(host.state(), loaded);
+    host.does(&["unload"]);
+    host.sh("mkdir /tmp/nr-loader-test && touch /tmp/nr-loader-test/file
+        ln -s /tmp/nr-loader-test /sys/fs/bpf/narrows");
+    let line = host.refuses(&["unload"]);
+    assert_eq!(line, "/sys/fs/bpf/narrows: is not a folder of root's; remove it");
+    host.sh("rm /tmp/nr-loader-test/file && rmdir /tmp/nr-loader-test && rm /sys/fs/bpf/narrows");
+
     host.sh("umount /sys/fs/bpf");
     let line = host.refuses(&["load", "balia"]);
     let mount =

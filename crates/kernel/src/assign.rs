@@ -186,13 +186,22 @@ impl Pins {
     /// # Errors
     /// There is no such target; the kernel refuses.
     pub fn unassign(&self, target: &Target) -> Result<Undone, Error> {
-        let key = match target {
-            Target::Cgroup(path) => Key { kind: KIND_CGROUP, id: cgroup(path)?.1 },
-            _ => Key { kind: KIND_NETNS, id: cookie(&target.namespace()?)? },
-        };
         let Some(uses) = Uses::open()? else { return Ok(Undone::Nothing) };
-        let Some(record) = uses.get(key)? else { return Ok(Undone::Nothing) };
-        let namespace = if key.kind == KIND_NETNS { Some(target.namespace()?) } else { None };
+        let (found, namespace) = match target {
+            // By its path: the cgroup itself may have gone.
+            Target::Cgroup(path) => {
+                let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+                let here = |record: &Record| text(&record.place) == path.display().to_string();
+                let mut all = uses.all()?.into_iter();
+                (all.find(|(key, record)| key.kind == KIND_CGROUP && here(record)), None)
+            }
+            _ => {
+                let namespace = target.namespace()?;
+                let key = Key { kind: KIND_NETNS, id: cookie(&namespace)? };
+                (uses.get(key)?.map(|record| (key, record)), Some(namespace))
+            }
+        };
+        let Some((key, record)) = found else { return Ok(Undone::Nothing) };
         let undone = uses.undo(key, &record, namespace.as_ref())?;
         self.tidy()?;
         Ok(undone)
@@ -207,11 +216,6 @@ impl Pins {
             loaded: crate::pins::loaded()?.iter().any(|held| held.name == name),
             ..Unloaded::default()
         };
-        if !told.loaded && available_controls()?.iter().any(|known| known == name) {
-            let message = "not loaded by narrows; bpftool struct_ops list shows its id, and \
-                           bpftool struct_ops unregister id ID removes it";
-            return Err(Error::input(name, message));
-        }
         let namespaces = namespaces()?;
         // What the namespaces that only inherited it are to have.
         let before = former(name)?;
@@ -225,6 +229,15 @@ impl Pins {
                 let undone = uses.undo(key, &record, namespace)?;
                 told.uses.push((text(&record.place), undone));
             }
+        }
+        if !told.loaded && available_controls()?.iter().any(|known| known == name) {
+            self.tidy()?;
+            if !told.uses.is_empty() {
+                return Ok(told);
+            }
+            let message = "not loaded by narrows; bpftool struct_ops list shows its id, and \
+                           bpftool struct_ops unregister id ID removes it";
+            return Err(Error::input(name, message));
         }
         for (_, namespace) in &namespaces {
             if default_of(namespace)? == name {
@@ -282,6 +295,9 @@ fn assign_netns(
     let namespace = target.namespace()?;
     let key = Key { kind: KIND_NETNS, id: cookie(&namespace)? };
     let now = default_of(&namespace)?;
+    if let Target::Netns(name) = target {
+        uses.forget_namesakes(key, name)?;
+    }
     let older = uses.get(key)?;
     let before = match &older {
         // Ours still: what was there before stays what it was.
@@ -357,6 +373,7 @@ fn assign_cgroup(
     })?;
     let program = object.progs_mut().next().expect("the object has a program");
 
+    uses.forget_namesakes(key, &path.display().to_string())?;
     let older = uses.get(key)?;
     let record = Record {
         name: padded(name),
@@ -449,6 +466,16 @@ impl Uses {
         self.0.delete(&key.bytes()).map_err(Uses::failed("remove from"))
     }
 
+    /// Forgets namespaces and cgroups that had this name and have gone.
+    fn forget_namesakes(&self, key: Key, place: &str) -> Result<(), Error> {
+        for (other, record) in self.all()? {
+            if other.kind == key.kind && other != key && text(&record.place) == place {
+                self.undo(other, &record, None)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Undoes a use; `namespace` is its network namespace, if that is still there.
     fn undo(
         &self,
@@ -467,7 +494,14 @@ impl Uses {
                 }
                 Undone::Detached { name }
             }
-            None => Undone::Nothing,
+            // It has gone, and another may have its number.
+            None => {
+                let inum = |(_, other): &(Key, Record)| other.inum == record.inum;
+                if self.all()?.iter().filter(|other| inum(other)).count() == 1 {
+                    set_plain(record.inum, None)?;
+                }
+                Undone::Nothing
+            }
             Some(namespace) => {
                 let now = default_of(namespace)?;
                 let undone = if now == name {

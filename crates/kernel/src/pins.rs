@@ -21,8 +21,9 @@ use narrows_laws::Control;
 use narrows_laws::catalogue::{self, kernel_name};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Where the BPF file system is mounted.
@@ -132,6 +133,11 @@ impl Pins {
         if !mounted {
             let message = "the BPF file system is not mounted here: mount -t bpf bpf /sys/fs/bpf";
             return Err(Error::input(BPFFS, message));
+        }
+        let about = Path::new(FOLDER).symlink_metadata();
+        if about.is_ok_and(|about| !about.is_dir() || about.uid() != 0) {
+            // Where others may write into the BPF file system, root does not follow them.
+            return Err(Error::input(FOLDER, "is not a folder of root's; remove it"));
         }
         let folder = File::open(root).map_err(Error::io(root, "open"))?;
         let lock = Flock::lock(folder, FlockArg::LockExclusive)
@@ -377,7 +383,7 @@ impl Drop for Undo {
 /// Makes our folder, if it is not there.
 pub(crate) fn make_folder(path: &Path, undo: &mut Undo) -> Result<(), Error> {
     if !path.exists() {
-        fs::create_dir(path).map_err(Error::io(path, "make"))?;
+        DirBuilder::new().mode(0o700).create(path).map_err(Error::io(path, "make"))?;
         let path = path.to_owned();
         undo.push(move || drop(remove_folder(&path)));
     }
