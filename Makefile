@@ -28,10 +28,12 @@ run: build ## the first table: what coupling costs and gains, on three networks 
 into := $(DESTDIR)$(PREFIX)
 sudo := $(if $(DESTDIR),,$(shell [ "$$(id -u)" = 0 ] || [ -w "$(into)" ] || echo sudo))
 release := $(or $(CARGO_TARGET_DIR),target)/release
+# libbpf is built by make too, and would go into our DESTDIR.
+cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
 
 install: setup setup-kernel ## the command with the kernel host, BPF objects and completions, into PREFIX=/usr/local
-	cargo build --release --locked -p narrows --features kernel
+	$(cargo) build --release --locked -p narrows --features kernel
 	$(sudo) install -D $(release)/narrows "$(into)/bin/narrows"
 	$(sudo) $(release)/narrows kernel objects "$(into)/lib/narrows"
 	$(sudo) mkdir -p $(foreach file,$(completions),"$(into)/$(dir $(file))")
