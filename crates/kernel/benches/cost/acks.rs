@@ -12,7 +12,7 @@ use narrows_kernel::control::Registered;
 use crate::Result;
 use crate::machine::Machine;
 use crate::stats::{Programs, Runs, Statistics};
-use crate::transfer::{Until, transfer};
+use crate::transfer::{Until, on_all_paths, transfer};
 use crate::wire::{Bottleneck, Wire};
 
 /// Of all paths together, Mbit/s.
@@ -77,9 +77,10 @@ pub fn table(machine: &Machine, empty: &Candidate<'_>, candidates: &[Candidate<'
         let mut own = Vec::new();
         let mut spans: Vec<Vec<Span>> = candidates.iter().map(|_| Vec::new()).collect();
         for _ in 0..ROUNDS {
-            own.push(measure(machine, &wire, empty)?.acks().ns_per_run());
+            let turn = |candidate| on_all_paths(|| measure(machine, &wire, candidate));
+            own.push(turn(empty)?.acks().ns_per_run());
             for (candidate, spans) in candidates.iter().zip(&mut spans) {
-                spans.push(measure(machine, &wire, candidate)?);
+                spans.push(turn(candidate)?);
             }
         }
         for (candidate, spans) in candidates.iter().zip(&spans) {
@@ -106,18 +107,18 @@ fn order(mut values: Vec<f64>) -> (f64, f64, f64) {
     (values[0], values[values.len() / 2], values[values.len() - 1])
 }
 
-/// A while of a transfer under that control.
-fn measure(machine: &Machine, wire: &Wire, candidate: &Candidate<'_>) -> Result<Span> {
+/// A while of a transfer under that control, and what the transfer's least used path carried.
+fn measure(machine: &Machine, wire: &Wire, candidate: &Candidate<'_>) -> Result<(Span, f64)> {
     let (name, programs) = (candidate.name, &candidate.programs);
     let _statistics = Statistics::on()?;
     let until = Until::Time(Instant::now() + WARM_UP + SPAN + Duration::from_millis(100));
-    let (before, after) = thread::scope(|scope| {
+    let (before, after, least) = thread::scope(|scope| {
         let transfer = scope.spawn(|| transfer(machine, wire, name, until));
         thread::sleep(WARM_UP);
         let before = programs.runs();
         thread::sleep(SPAN);
         let after = programs.runs();
-        transfer.join().expect("no panic in the transfer").map(|_| (before, after))
+        transfer.join().expect("no panic in the transfer").map(|cost| (before, after, cost.least))
     })?;
     let during = after.into_iter().zip(before);
     let during = during.map(|((name, after), (_, before))| (name, after.since(before)));
@@ -125,5 +126,5 @@ fn measure(machine: &Machine, wire: &Wire, candidate: &Candidate<'_>) -> Result<
     if span.acks().count == 0 {
         return Err(format!("{name}: no acknowledgement ran its programs").into());
     }
-    Ok(span)
+    Ok((span, least))
 }

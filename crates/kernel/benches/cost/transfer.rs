@@ -36,11 +36,28 @@ pub struct Cost {
     pub cpu: Duration,
     /// All the time that the CPUs were not idle, whoever had them.
     pub busy: Duration,
+    /// What the least used path carried, 1: its equal part.
+    pub least: f64,
+}
+
+/// Less than this of its equal part, and a path has not been used.
+const USED: f64 = 0.01;
+const TRIES: usize = 5;
+
+/// Repeats what left a path unused, and says so: on a busy machine it happens, with the kernel's
+/// own control too, and one path is not what is measured here.
+pub fn on_all_paths<T>(mut run: impl FnMut() -> Result<(T, f64)>) -> Result<T> {
+    for _ in 0..TRIES {
+        let (done, least) = run()?;
+        if least >= USED {
+            return Ok(done);
+        }
+        eprintln!("a transfer left a path unused and is repeated");
+    }
+    Err(format!("{TRIES} transfers in a row left a path unused").into())
 }
 
 /// Sends zeros from client to server under the congestion control of that name.
-///
-/// Errors if a path carried less than a hundredth of its equal part.
 pub fn transfer(machine: &Machine, wire: &Wire, control: &str, until: Until) -> Result<Cost> {
     let (sent, address) = (wire.sent()?, wire.server_address());
     let (ready, is_ready) = mpsc::channel();
@@ -61,14 +78,10 @@ pub fn transfer(machine: &Machine, wire: &Wire, control: &str, until: Until) -> 
     if read != written {
         return Err(format!("{control}: {written} bytes sent, {read} arrived").into());
     }
-    for (path, (after, before)) in wire.sent()?.into_iter().zip(sent).enumerate() {
-        let carried = after - before;
-        if carried * 100 * wire.paths() < written {
-            return Err(format!("{control}: path {path} carried {carried} of {written} B").into());
-        }
-    }
+    let carried = wire.sent()?.into_iter().zip(sent).map(|(after, before)| after - before);
+    let least = carried.min().unwrap_or(0) as f64 * wire.paths() as f64 / written as f64;
     let busy = (wall * machine.cpus).saturating_sub(idle);
-    Ok(Cost { wall, cpu: client_cpu + server_cpu + softirq, busy })
+    Ok(Cost { wall, cpu: client_cpu + server_cpu + softirq, busy, least })
 }
 
 fn socket(control: &str) -> Result<Socket> {
