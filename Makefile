@@ -66,7 +66,7 @@ fuzz: setup ## what reads files and options, and small runs, under libFuzzer (FU
 	@scripts/setup fuzz
 	FUZZ=$(FUZZ) scripts/fuzz
 
-bench: setup ## ns per acknowledgement, packet-hops per second
+bench: setup ## ns per acknowledgement, packet-hops per second, CPU time of a transfer in the kernel
 	cargo bench --locked -p narrows-laws
 	cargo bench --locked -p narrows-net
 	cargo bench --locked -p narrows-sim
