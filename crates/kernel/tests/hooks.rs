@@ -42,6 +42,7 @@ fn with_reno(test: &str, work: impl FnOnce(&Registered) + Send) {
         });
         inside.join().unwrap();
     });
+    drop(reno);
     drop(turn);
 }
 
