@@ -207,15 +207,18 @@ impl Network {
 
     fn judge_joins(&self) -> Vec<Item> {
         let mut items = Vec::new();
-        let mut mistake = |seen| items.push(Item::new("joins", Verdict::Mistake, seen));
         let (asked, answered) = (self.counter("MPJoinSynTx"), self.counter("MPJoinSynAckRx"));
-        if asked > answered {
-            mistake(format!(
-                "{} of {} sent not answered: no listener on that address, a firewall, or no way there",
-                asked - answered,
+        let lost = asked.saturating_sub(answered);
+        if lost > 0 {
+            // Some are lost as any packet is.
+            let verdict = if lost > asked / 10 { Verdict::Mistake } else { Verdict::Note };
+            let seen = format!(
+                "{lost} of {} sent not answered: no listener on that address, a firewall, or no way there",
                 count(asked, "join")
-            ));
+            );
+            items.push(Item::new("joins", verdict, seen));
         }
+        let mut mistake = |seen| items.push(Item::new("joins", Verdict::Mistake, seen));
         let unbound = self.counter("MPJoinSynTxBindErr") + self.counter("MPJoinSynTxConnectErr");
         if unbound > 0 {
             mistake(format!(
@@ -484,7 +487,11 @@ mod tests {
             Some("1 of 5 joins sent not answered")
         );
         assert!(find(&items, "fallback").seen.starts_with("2 connections so far"));
-        network.counters.insert("MPJoinSynAckRx".into(), 5);
+        assert_eq!(find(&items, "joins").verdict, Verdict::Mistake);
+        network.counters.insert("MPJoinSynTx".into(), 5000);
+        network.counters.insert("MPJoinSynAckRx".into(), 4999);
+        assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Note));
+        network.counters.insert("MPJoinSynAckRx".into(), 5000);
         assert_eq!(verdict(&network.judge(), "joins"), None);
     }
 
