@@ -7,29 +7,25 @@
 use crate::netns::Namespace;
 use crate::pins::{FOLDER, Pins, Undo, control_of, make_folder};
 use crate::register::available_controls;
-use crate::{Aligned, Error, diag, ends_with, said, state};
-use libbpf_rs::libbpf_sys::{BPF_F_NO_PREALLOC, bpf_map_create_opts};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, ObjectBuilder};
-use nix::libc;
+use crate::{Aligned, Error, diag, ends_with, said};
+use libbpf_rs::{Link, ObjectBuilder};
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 use std::fs::{self, File};
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The pinned map of uses.
-const USES: &str = "uses";
+mod defaults;
+mod uses;
+
+use defaults::{
+    KERNELS_OWN, cookie, default_of, inside, namespaces, restore, set_default, set_plain,
+};
+use uses::{KIND_CGROUP, KIND_NETNS, Key, NAME_MAX, Record, Uses, padded, place_of, text};
 
 static CHOOSE: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/choose.bpf.o")));
-
-const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-
-/// `TCP_CA_NAME_MAX`.
-const NAME_MAX: usize = 16;
-const PLACE_MAX: usize = 1024;
 
 /// Where a control is to be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,29 +110,6 @@ pub struct Unloaded {
     pub others: Vec<(String, String)>,
     /// Sockets that run it until they close.
     pub sockets: usize,
-}
-
-/// A target, found: the key of its record.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key {
-    kind: u64,
-    /// Cookie of the network namespace, never given twice, or id of the cgroup.
-    id: u64,
-}
-
-const KIND_NETNS: u64 = 1;
-const KIND_CGROUP: u64 = 2;
-
-/// What is remembered of a use: integers only, so any bytes are valid.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Record {
-    name: [u8; NAME_MAX],
-    before: [u8; NAME_MAX],
-    mptcp_only: u32,
-    inum: u32,
-    place: [u8; PLACE_MAX],
 }
 
 impl Target {
@@ -404,68 +377,7 @@ fn assign_cgroup(
     Ok((key, record))
 }
 
-/// The pinned map of uses.
-struct Uses(MapHandle);
-
 impl Uses {
-    fn pin() -> PathBuf {
-        Path::new(FOLDER).join(USES)
-    }
-
-    fn open() -> Result<Option<Uses>, Error> {
-        let pin = Uses::pin();
-        if !pin.exists() {
-            return Ok(None);
-        }
-        let map = MapHandle::from_pinned_path(&pin).map_err(Uses::failed("open"))?;
-        if map.value_size() as usize != size_of::<Record>() {
-            let message = "written by another build of narrows; unload with that one";
-            return Err(Error::input(pin.display().to_string(), message));
-        }
-        Ok(Some(Uses(map)))
-    }
-
-    fn open_or_make() -> Result<Uses, Error> {
-        if let Some(uses) = Uses::open()? {
-            return Ok(uses);
-        }
-        let options = bpf_map_create_opts {
-            sz: size_of::<bpf_map_create_opts>() as _,
-            map_flags: BPF_F_NO_PREALLOC,
-            ..Default::default()
-        };
-        let (key, value) = (size_of::<Key>() as u32, size_of::<Record>() as u32);
-        let made = MapHandle::create(MapType::Hash, Some("nr_uses"), key, value, 4096, &options);
-        let mut map = made.map_err(Uses::failed("make"))?;
-        map.pin(Uses::pin()).map_err(Uses::failed("pin"))?;
-        Ok(Uses(map))
-    }
-
-    fn get(&self, key: Key) -> Result<Option<Record>, Error> {
-        let value = self.0.lookup(&key.bytes(), MapFlags::ANY).map_err(Uses::failed("read"))?;
-        Ok(value.map(|bytes| Record::from_bytes(&bytes)))
-    }
-
-    fn all(&self) -> Result<Vec<(Key, Record)>, Error> {
-        let mut all = Vec::new();
-        for bytes in self.0.keys() {
-            let key = Key::from_bytes(&bytes);
-            all.extend(self.get(key)?.map(|record| (key, record)));
-        }
-        all.sort_by_key(|(key, _)| (key.kind, key.id));
-        Ok(all)
-    }
-
-    fn set(&self, key: Key, record: &Record) -> Result<(), Error> {
-        self.0
-            .update(&key.bytes(), &record.bytes(), MapFlags::ANY)
-            .map_err(Uses::failed("write to"))
-    }
-
-    fn remove(&self, key: Key) -> Result<(), Error> {
-        self.0.delete(&key.bytes()).map_err(Uses::failed("remove from"))
-    }
-
     /// Forgets namespaces and cgroups that had this name and have gone.
     fn forget_namesakes(&self, key: Key, place: &str) -> Result<(), Error> {
         for (other, record) in self.all()? {
@@ -517,77 +429,6 @@ impl Uses {
         self.remove(key)?;
         Ok(undone)
     }
-
-    fn failed(doing: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
-        Error::bpf(Uses::pin().display().to_string(), doing)
-    }
-}
-
-/// Removes the map of uses if it has none. True: it has.
-pub(crate) fn tidy() -> Result<bool, Error> {
-    let pin = Uses::pin();
-    if !pin.exists() {
-        return Ok(false);
-    }
-    let in_use = !uses()?.is_empty();
-    if !in_use {
-        fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
-    }
-    Ok(in_use)
-}
-
-impl Key {
-    fn bytes(self) -> Vec<u8> {
-        [self.kind, self.id].map(u64::to_ne_bytes).concat()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Key {
-        let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
-        Key { kind: word(0), id: word(8) }
-    }
-}
-
-impl Record {
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = [self.name, self.before].concat();
-        bytes.extend(self.mptcp_only.to_ne_bytes());
-        bytes.extend(self.inum.to_ne_bytes());
-        bytes.extend(self.place);
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Record {
-        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
-        Record {
-            name: bytes[..16].try_into().unwrap(),
-            before: bytes[16..32].try_into().unwrap(),
-            mptcp_only: word(32),
-            inum: word(36),
-            place: bytes[40..40 + PLACE_MAX].try_into().unwrap(),
-        }
-    }
-}
-
-/// A name as the kernel keeps it.
-fn padded(name: &str) -> [u8; NAME_MAX] {
-    let mut bytes = [0; NAME_MAX];
-    bytes[..name.len()].copy_from_slice(name.as_bytes());
-    bytes
-}
-
-fn place_of(place: &[u8]) -> Result<[u8; PLACE_MAX], Error> {
-    let mut bytes = [0; PLACE_MAX];
-    let Some(to) = bytes.get_mut(..place.len()) else {
-        let place = String::from_utf8_lossy(place);
-        return Err(Error::input(place, format!("longer than {PLACE_MAX} bytes")));
-    };
-    to.copy_from_slice(place);
-    Ok(bytes)
-}
-
-fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 fn cgroup_pin(id: u64) -> PathBuf {
@@ -619,93 +460,15 @@ fn former(now: &str) -> Result<String, Error> {
     Ok(other.unwrap_or_else(|| KERNELS_OWN[0].into()))
 }
 
-/// What the kernel has by itself; the last of them always, and for every namespace.
-const KERNELS_OWN: [&str; 2] = ["cubic", "reno"];
-
-/// Gives a namespace the default it had, or, as that may have been unloaded meanwhile, the kernel's
-/// own; returns which.
-fn restore(namespace: &Namespace, before: &str) -> Result<String, Error> {
-    let mut set = set_default(namespace, before).map(|()| before);
-    for own in KERNELS_OWN {
-        set = set.or_else(|_| set_default(namespace, own).map(|()| own));
+/// Removes the map of uses if it has none. True: it has.
+pub(crate) fn tidy() -> Result<bool, Error> {
+    let pin = Uses::pin();
+    if !pin.exists() {
+        return Ok(false);
     }
-    set.map(str::to_owned)
-}
-
-/// Hands the plain TCP of a namespace to `control`; none: it runs the law as one path.
-fn set_plain(inum: u32, control: Option<&str>) -> Result<(), Error> {
-    let failed = |doing| Error::bpf(state::PLAIN, doing);
-    let key = inum.to_ne_bytes();
-    let Some(map) = state::find(state::PLAIN) else {
-        return match control {
-            Some(_) => Err(Error::input(state::PLAIN, "no control has this map")),
-            None => Ok(()),
-        };
-    };
-    match control {
-        Some(control) => map.update(&key, &padded(control), MapFlags::ANY).map_err(failed("set")),
-        None => match map.lookup(&key, MapFlags::ANY).map_err(failed("read"))? {
-            Some(_) => map.delete(&key).map_err(failed("change")),
-            None => Ok(()),
-        },
+    let in_use = !uses()?.is_empty();
+    if !in_use {
+        fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
     }
+    Ok(in_use)
 }
-
-/// All network namespaces that can be found, each with its cookie.
-fn namespaces() -> Result<Vec<(u64, Namespace)>, Error> {
-    let all = Namespace::all().map_err(Error::io(Path::new("/proc"), "read"))?;
-    // One that has gone meanwhile is no concern.
-    Ok(all.into_iter().filter_map(|one| Some((cookie(&one).ok()?, one))).collect())
-}
-
-/// Does `work` in a namespace.
-fn inside<T: Send>(
-    namespace: &Namespace,
-    work: impl FnOnce() -> io::Result<T> + Send,
-) -> Result<T, Error> {
-    namespace
-        .run(work)
-        .and_then(|done| done)
-        .map_err(|error| Error::input(format!("namespace {}", namespace.name), error.to_string()))
-}
-
-/// Its default congestion control.
-fn default_of(namespace: &Namespace) -> Result<String, Error> {
-    let read = || fs::read_to_string(DEFAULT);
-    Ok(inside(namespace, read)?.trim().to_owned())
-}
-
-fn set_default(namespace: &Namespace, name: &str) -> Result<(), Error> {
-    inside(namespace, || {
-        fs::write(DEFAULT, name)
-            .map_err(|error| io::Error::new(error.kind(), format!("{DEFAULT}={name}: {error}")))
-    })
-}
-
-/// The number that a network namespace has for good; its inode number may be another's later.
-fn cookie(namespace: &Namespace) -> Result<u64, Error> {
-    inside(namespace, || {
-        // SAFETY: plain system calls; the descriptor is new and owned at once, and the kernel
-        // writes at most the eight bytes it is told of.
-        unsafe {
-            let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-            if socket < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let socket = OwnedFd::from_raw_fd(socket);
-            let mut cookie = 0u64;
-            let mut size = size_of::<u64>() as libc::socklen_t;
-            let told = libc::getsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                SO_NETNS_COOKIE,
-                (&raw mut cookie).cast(),
-                &mut size,
-            );
-            if told < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
-        }
-    })
-}
-
-/// asm-generic/socket.h, Linux 5.14.
-const SO_NETNS_COOKIE: libc::c_int = 71;

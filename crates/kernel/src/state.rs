@@ -11,7 +11,7 @@ use narrows_laws::{Control, Event, MAX_PATHS, Path as Line, Private};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-/// The state map of all controls: token, or a socket's address, to [`Entry`].
+/// The state map of all controls: token, or a socket's address, to an entry with its paths.
 pub const CONNS: &str = "nr_conns";
 /// Network namespace to the control that its plain TCP is handed to.
 pub const PLAIN: &str = "nr_plain";
