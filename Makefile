@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall test test-kernel test-capture test-long fuzz fidelity bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall test test-kernel test-kernels test-capture test-long fuzz fidelity bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 80
@@ -51,6 +51,10 @@ test: setup ## unit, property and scenario tests, and the shared words of a conn
 test-kernel: setup setup-kernel ## the laws in this machine's kernel (root and BTF, else it skips with a word)
 	cargo test --locked -p narrows-kernel -- --nocapture
 	cargo test --locked -p narrows --no-default-features --features kernel -- --nocapture
+
+test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
+	@scripts/setup qemu
+	scripts/test-kernels
 
 test-capture: setup ## the captures as tshark reads them
 	@scripts/setup capture

@@ -1,0 +1,344 @@
+//! A connection over two paths runs each control, its paths meet in one entry of the state map, and
+//! nothing stays behind. On this machine's kernel; `make test-kernels` runs the same program on
+//! others.
+
+use narrows_kernel::control::{Registered, object};
+use narrows_kernel::netns::Namespace;
+use narrows_kernel::register::available_controls;
+use narrows_kernel::state::{Connection, connections};
+use narrows_laws::catalogue::{LAWS, kernel_name};
+use narrows_laws::{Control, Detector, Law};
+use nix::libc::O_NONBLOCK;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CLIENT: &str = "nr-couples-c";
+const SERVER: &str = "nr-couples-s";
+const PATHS: usize = 2;
+/// Over two paths of 10 Mbit/s each: 3 s.
+const BYTES: usize = 6_000_000;
+const SAMPLE: Duration = Duration::from_millis(250);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn reno() {
+    runs_on_both_paths("reno");
+}
+
+#[test]
+fn cubic() {
+    runs_on_both_paths("cubic");
+}
+
+#[test]
+fn lia() {
+    runs_on_both_paths("lia");
+}
+
+#[test]
+fn olia() {
+    runs_on_both_paths("olia");
+}
+
+#[test]
+fn balia() {
+    runs_on_both_paths("balia");
+}
+
+#[test]
+fn lia_disjoint_hystartpp() {
+    runs_on_both_paths("lia+disjoint+hystart++");
+}
+
+/// Registered by us, chosen as the default of both namespaces.
+fn runs_on_both_paths(control: &str) {
+    let Some(_machine) = machine(control) else { return };
+    let control: Control = control.parse().unwrap();
+    let (before, mut messages) = (available_controls().unwrap(), kernel_messages());
+    let registered = Registered::register(control).unwrap();
+    let insns = registered.verified_insns().unwrap();
+    let (dearest, most) = insns.iter().max_by_key(|(_, insns)| *insns).unwrap();
+    let seen = transfer(control);
+    let counters = registered.counters().unwrap();
+    for (counter, count) in &counters {
+        let expected = if matches!(*counter, "joins" | "leaves") { 2 * PATHS as u64 } else { 0 };
+        assert_eq!(*count, expected, "{counter}");
+    }
+    drop(registered);
+    assert_eq!(available_controls().unwrap(), before);
+    no_warning(&mut messages);
+    println!("{}, {control}: {seen}; verifier {most} instructions ({dearest})", kernel());
+}
+
+/// The objects as they are installed, without anything of ours that loads them.
+#[test]
+fn bpftool() {
+    let Some(_machine) = machine("bpftool") else { return };
+    if Command::new("bpftool").arg("version").output().is_err() {
+        println!("bpftool: skipped, it is not installed");
+        return;
+    }
+    let (before, mut messages) = (available_controls().unwrap(), kernel_messages());
+    let mut seen = String::new();
+    for law in LAWS {
+        let control = Control::of(law.item);
+        let file = std::env::temp_dir().join(format!("nr-couples-{}.bpf.o", law.name));
+        fs::write(&file, object(law.item)).unwrap();
+        // A mount namespace of its own: what bpftool pins is gone with it.
+        let mounted = "mount -t bpf bpf /sys/fs/bpf && exec bpftool struct_ops register \"$0\"";
+        let said = run("unshare", &["-m", "sh", "-c", mounted, &file.to_string_lossy()]);
+        fs::remove_file(&file).unwrap();
+        let id = said.split_whitespace().last().expect("Registered tcp_congestion_ops nr_ops id N");
+        let registered = Unregister(id.to_owned());
+        assert!(available_controls().unwrap().contains(&kernel_name(control)));
+        if law.item == Law::Olia {
+            seen = transfer(control);
+        }
+        drop(registered);
+        assert_eq!(available_controls().unwrap(), before);
+    }
+    no_warning(&mut messages);
+    println!("{}, {} objects by bpftool, olia: {seen}", kernel(), LAWS.len());
+}
+
+/// Undoes `bpftool struct_ops register`.
+struct Unregister(String);
+
+impl Drop for Unregister {
+    fn drop(&mut self) {
+        run("bpftool", &["struct_ops", "unregister", "id", &self.0]);
+    }
+}
+
+/// The machine for one test at a time; none, and a word on the terminal, where there is no BPF.
+fn machine(test: &str) -> Option<MutexGuard<'static, ()>> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    if let Err(reason) = narrows_kernel::available() {
+        println!("{test}: skipped, {reason}");
+        return None;
+    }
+    Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Two namespaces with two links between them, 10 Mbit/s and, where the kernel has netem, 10 ms
+/// each way. Gone when dropped.
+struct Network {
+    client: Namespace,
+    server: Namespace,
+}
+
+impl Network {
+    /// Every TCP socket there runs `control` by default.
+    fn new(control: &str) -> Network {
+        Network::remove();
+        for name in [CLIENT, SERVER] {
+            run("ip", &["netns", "add", name]);
+            let limits = ["subflow", "1", "add_addr_accepted", "1"];
+            run("ip", &[&["-n", name, "mptcp", "limits", "set"][..], &limits].concat());
+        }
+        for path in 1..=PATHS {
+            let ends = [(CLIENT, format!("c{path}"), 1), (SERVER, format!("s{path}"), 2)];
+            let [(_, c, _), (_, s, _)] = &ends;
+            run(
+                "ip",
+                &["-n", CLIENT, "link", "add", c, "type", "veth", "peer", s, "netns", SERVER],
+            );
+            for (name, device, host) in &ends {
+                let address = format!("10.77.{path}.{host}/24");
+                run("ip", &["-n", name, "addr", "add", &address, "dev", device]);
+                run("ip", &["-n", name, "link", "set", device, "up"]);
+                let netem = "netem rate 10mbit delay 10ms limit 60";
+                let tbf = "tbf rate 10mbit burst 16kb latency 60ms";
+                if !shape(name, device, netem) {
+                    assert!(shape(name, device, tbf), "neither netem nor tbf");
+                }
+            }
+        }
+        // The server tells of its second address, and the way there leaves by the second link.
+        run("ip", &["-n", SERVER, "mptcp", "endpoint", "add", "10.77.2.2", "signal"]);
+        let network = Network {
+            client: Namespace::named(CLIENT).unwrap(),
+            server: Namespace::named(SERVER).unwrap(),
+        };
+        let default = || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", control);
+        network.client.run(default).unwrap().unwrap();
+        network.server.run(default).unwrap().unwrap();
+        network
+    }
+
+    fn remove() {
+        for name in [CLIENT, SERVER] {
+            // There may be none.
+            let _ = Command::new("ip").args(["netns", "del", name]).output();
+        }
+    }
+
+    /// The cwnd that ss tells for the client's socket on that address, if it runs `control`.
+    fn cwnd(&self, local: SocketAddr, control: &str) -> Option<u32> {
+        let listed = run("ip", &["netns", "exec", CLIENT, "ss", "-tnHOi"]);
+        let line = listed.lines().find(|line| line.contains(&format!(" {local} ")))?;
+        let mut words = line.split_whitespace();
+        words.clone().find(|word| *word == control)?;
+        words.find_map(|word| word.strip_prefix("cwnd:")?.parse().ok())
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        Network::remove();
+    }
+}
+
+fn shape(namespace: &str, device: &str, discipline: &str) -> bool {
+    let mut tc = Command::new("tc");
+    tc.args(["-n", namespace, "qdisc", "add", "dev", device, "root"]).args(discipline.split(' '));
+    tc.output().unwrap().status.success()
+}
+
+/// Sends and receives; while it runs, both sides have one entry with both paths in it, whose
+/// windows are those that ss tells; afterwards there is none. Returns what was seen, in words.
+fn transfer(control: Control) -> String {
+    let name = kernel_name(control);
+    let network = Network::new(&name);
+    let server: SocketAddr = "10.77.1.2:5001".parse().unwrap();
+    let listener = network.server.run(socket).unwrap();
+    let any: SocketAddr = (Ipv4Addr::UNSPECIFIED, server.port()).into();
+    listener.bind(&any.into()).unwrap();
+    listener.listen(1).unwrap();
+    let client = network.client.run(socket).unwrap();
+
+    let began = Instant::now();
+    let receiver = thread::spawn(move || receive(listener.accept().unwrap().0, &bytes()));
+    let sender = thread::spawn(move || send(client, server, &bytes()));
+    let (mut both, mut windows) = (0, Vec::new());
+    while !sender.is_finished() && began.elapsed() < PATIENCE {
+        thread::sleep(SAMPLE);
+        let Some(sent) = entry(network.client.inum, control) else { continue };
+        let Some(received) = entry(network.server.inum, control) else { continue };
+        both += usize::from(received.paths.len() == PATHS);
+        let told: Vec<_> = sent.paths.iter().map(|path| network.cwnd(path.local, &name)).collect();
+        let Some(after) = entry(network.client.inum, control) else { continue };
+        // Between two equal readings nothing changed, so ss saw the same.
+        for ((path, told), after) in sent.paths.iter().zip(told).zip(&after.paths) {
+            if path.line.cwnd == after.line.cwnd && path.line.srtt8_us > 0 {
+                let told = told.expect("ss knows the socket, and the control by that name");
+                windows.push((path.local.ip(), path.line.cwnd, told));
+            }
+        }
+    }
+    sender.join().unwrap();
+    assert_eq!(receiver.join().unwrap(), BYTES, "all bytes came as they were sent");
+    let seconds = began.elapsed().as_secs_f64();
+
+    assert!(both >= 5, "{both} times both paths in an entry on both sides");
+    // During recovery the stack is still on its way down to the window that the entry tells.
+    let equal = windows.iter().filter(|(_, ours, told)| ours == told).count();
+    assert!(equal * 4 >= windows.len() * 3, "address, cwnd here, cwnd by ss: {windows:?}");
+    let last =
+        |ip: [u8; 4]| windows.iter().rev().find(|(of, ..)| *of == IpAddr::from(ip)).map(|w| w.1);
+    let last = [last([10, 77, 1, 1]).unwrap(), last([10, 77, 2, 1]).unwrap()];
+
+    let left = || {
+        let ours = [network.client.inum, network.server.inum];
+        let all = connections().unwrap();
+        all.into_iter().filter(|left| ours.contains(&left.netns)).collect::<Vec<_>>()
+    };
+    let closed = Instant::now();
+    while closed.elapsed() < PATIENCE && !left().is_empty() {
+        thread::sleep(SAMPLE);
+    }
+    assert!(left().is_empty(), "left behind: {:?}", left());
+    format!(
+        "{PATHS} paths in one entry {both} times, cwnd as ss tells {equal} of {} times, at last \
+         {} + {}; {BYTES} bytes right in {seconds:.1} s",
+        windows.len(),
+        last[0],
+        last[1],
+    )
+}
+
+/// The entry of the connection on that side, which runs `control`, coupled as its detector says.
+fn entry(netns: u32, control: Control) -> Option<Connection> {
+    let all = connections().unwrap();
+    let mut all = all.into_iter().filter(|connection| connection.netns == netns);
+    let found = all.next()?;
+    assert!(all.next().is_none(), "the paths stand in one entry");
+    assert_eq!(found.control, Some(control));
+    assert!(found.token.is_some());
+    let (paths, coupled) = (&found.paths, control.detector == Detector::Shared);
+    for (path, sibling) in paths.iter().flat_map(|a| paths.iter().map(move |b| (a, b))) {
+        let own = path.slot == sibling.slot;
+        assert_eq!(path.mask >> sibling.slot & 1 == 1, own || coupled, "{found:?}");
+        assert!(own || path.local != sibling.local, "{found:?}");
+    }
+    Some(found)
+}
+
+fn socket() -> Socket {
+    Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).unwrap()
+}
+
+/// The bytes of the transfer, which tell their place.
+fn bytes() -> Vec<u8> {
+    (0..BYTES as u32 / 4).flat_map(|at| at.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect()
+}
+
+fn send(mut socket: Socket, server: SocketAddr, bytes: &[u8]) {
+    socket.connect(&server.into()).unwrap();
+    socket.write_all(bytes).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    let mut end = [0];
+    assert_eq!(socket.read(&mut end).unwrap(), 0, "the server closes when it has everything");
+}
+
+/// How many bytes came; they are the right ones.
+fn receive(mut socket: Socket, bytes: &[u8]) -> usize {
+    let (mut got, mut chunk) = (0, vec![0; 1 << 16]);
+    loop {
+        let n = socket.read(&mut chunk).unwrap();
+        if n == 0 {
+            return got;
+        }
+        assert!(bytes.get(got..got + n) == Some(&chunk[..n]), "after {got} bytes");
+        got += n;
+    }
+}
+
+fn kernel() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    format!("Linux {}", release.trim())
+}
+
+/// What the kernel says from now on.
+fn kernel_messages() -> File {
+    let mut log = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open("/dev/kmsg").unwrap();
+    log.seek(SeekFrom::End(0)).unwrap();
+    log
+}
+
+fn no_warning(messages: &mut File) {
+    let mut record = [0; 8192];
+    // One record a read; at the end it would block.
+    while let Ok(n) = messages.read(&mut record) {
+        let record = String::from_utf8_lossy(&record[..n]).into_owned();
+        let bad = ["WARNING:", "BUG:", "Oops", "Call Trace:"];
+        assert!(!bad.iter().any(|bad| record.contains(bad)), "the kernel warns: {record}");
+    }
+}
+
+/// Runs a command that is to succeed, and returns what it said.
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(output.status.success(), "{program} {}: {said}", arguments.join(" "));
+    said
+}
