@@ -215,9 +215,9 @@ mod tests {
 
     #[test]
     fn limits_are_what_ip_mptcp_set() {
-        // ip mptcp limits set subflows 4 add_addr_accepted 4
+        // ip mptcp limits set subflows 3 add_addr_accepted 5
         let limits = parse_limits(skip_header(&answer("limits")).unwrap()).unwrap();
-        assert_eq!(limits, Limits { subflows: 4, add_addr_accepted: 4 });
+        assert_eq!(limits, Limits { subflows: 3, add_addr_accepted: 5 });
     }
 
     #[test]
