@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 const CLIENT: &str = "nr-couples-c";
 const SERVER: &str = "nr-couples-s";
 const PATHS: usize = 2;
-/// Over two paths of 10 Mbit/s each: 3 s.
-const BYTES: usize = 6_000_000;
-const SAMPLE: Duration = Duration::from_millis(250);
+/// Over two paths of 10 Mbit/s each: 4 s.
+const BYTES: usize = 10_000_000;
+const SAMPLE: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
@@ -225,11 +225,10 @@ fn transfer(control: Control) -> String {
         both += usize::from(received.paths.len() == PATHS);
         let told: Vec<_> = sent.paths.iter().map(|path| network.cwnd(path.local, &name)).collect();
         let Some(after) = entry(network.client.inum, control) else { continue };
-        // Between two equal readings nothing changed, so ss saw the same.
         for ((path, told), after) in sent.paths.iter().zip(told).zip(&after.paths) {
-            if path.line.cwnd == after.line.cwnd && path.line.srtt8_us > 0 {
+            if path.line.srtt8_us > 0 {
                 let told = told.expect("ss knows the socket, and the control by that name");
-                windows.push((path.local.ip(), path.line.cwnd, told));
+                windows.push((path.local.ip(), [path.line.cwnd, after.line.cwnd], told));
             }
         }
     }
@@ -237,12 +236,17 @@ fn transfer(control: Control) -> String {
     assert_eq!(receiver.join().unwrap(), BYTES, "all bytes came as they were sent");
     let seconds = began.elapsed().as_secs_f64();
 
-    assert!(both >= 5, "{both} times both paths in an entry on both sides");
-    // During recovery the stack is still on its way down to the window that the entry tells.
-    let equal = windows.iter().filter(|(_, ours, told)| ours == told).count();
-    assert!(equal * 4 >= windows.len() * 3, "address, cwnd here, cwnd by ss: {windows:?}");
+    assert!(both >= 10, "{both} times both paths in an entry on both sides");
+    // ss was asked between two readings. During recovery the stack is still on its way down to the
+    // window that the entry tells.
+    let within = |[a, b]: [u32; 2], told: u32| (a.min(b)..=a.max(b)).contains(&told);
+    let equal = windows.iter().filter(|(_, ours, told)| within(*ours, *told)).count();
+    assert!(
+        equal * 2 >= windows.len(),
+        "address, cwnd here before and after, cwnd by ss: {windows:?}"
+    );
     let last =
-        |ip: [u8; 4]| windows.iter().rev().find(|(of, ..)| *of == IpAddr::from(ip)).map(|w| w.1);
+        |ip: [u8; 4]| windows.iter().rev().find(|(of, ..)| *of == IpAddr::from(ip)).map(|w| w.2);
     let last = [last([10, 77, 1, 1]).unwrap(), last([10, 77, 2, 1]).unwrap()];
 
     let left = || {
