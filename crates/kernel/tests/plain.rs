@@ -1,0 +1,234 @@
+//! With a control as both hosts' default: plain TCP, a peer without MPTCP, options that are stripped
+//! on the way, and connections for which there is no slot. Transfers are right, and what cannot be
+//! coupled runs alone, is handed on, or runs careful and is counted.
+
+mod support;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use narrows_kernel::control::Registered;
+use narrows_kernel::mptcp;
+use narrows_laws::Control;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+use support::Alone;
+use support::law::{agree, counted, counter, entries, slots};
+use support::net::{self, Net, ip};
+use support::transfer::{Kind, Server, Traffic};
+use support::wait_until;
+
+const LAW: Control = Control::OLIA;
+const PORT: u16 = 7000;
+const JOB: u64 = 1 << 18;
+
+/// Bytes go both ways for a while, and `during` looks at them.
+fn transfer(net: &Net, client: Kind, server: Kind, during: impl FnOnce()) {
+    let server = Server::start(&net.server, net.address(PORT), server);
+    let traffic = Traffic::start(&net.client, net.address(PORT), client, JOB, JOB);
+    wait_until(10, || if traffic.bytes() > JOB { Ok(()) } else { Err("no bytes".into()) });
+    during();
+    let before = traffic.bytes();
+    wait_until(10, || if traffic.bytes() > before { Ok(()) } else { Err("no more".into()) });
+    traffic.stop();
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
+}
+
+/// One TCP connection, which runs `control` in both hosts.
+fn one_runs(net: &Net, control: &str) {
+    for host in [&net.client, &net.server] {
+        let sockets = net::sockets(host);
+        assert_eq!(sockets.len(), 1, "{sockets:?}");
+        assert!(sockets[0].runs(control), "not {control}: {sockets:?}");
+    }
+}
+
+/// One path alone in each host.
+fn alone(net: &Net, law: &Registered) {
+    one_runs(net, law.name());
+    let entries = entries(net);
+    assert_eq!(entries.len(), 2, "{entries:?}");
+    assert!(entries.iter().all(|e| e.token.is_none() && e.paths.len() == 1), "{entries:?}");
+}
+
+/// While it lives, plain TCP of both hosts is handed to another control. Numbers of namespaces are
+/// given again, so what is left in the map would hold for strangers.
+struct Handed<'a> {
+    map: MapHandle,
+    net: &'a Net,
+}
+
+impl<'a> Handed<'a> {
+    fn to(control: &str, net: &'a Net, law: &Registered) -> Handed<'a> {
+        let map = law.loaded().object().maps().find(|map| map.name() == "nr_plain").unwrap();
+        let map = MapHandle::try_from(&map).unwrap();
+        let mut name = [0; 16];
+        name[..control.len()].copy_from_slice(control.as_bytes());
+        for host in [&net.client, &net.server] {
+            map.update(&host.inum.to_ne_bytes(), &name, MapFlags::ANY).unwrap();
+        }
+        Handed { map, net }
+    }
+}
+
+impl Drop for Handed<'_> {
+    fn drop(&mut self) {
+        for host in [&self.net.client, &self.net.server] {
+            self.map.delete(&host.inum.to_ne_bytes()).ok();
+        }
+    }
+}
+
+#[test]
+fn plain_tcp_runs_alone_or_is_handed_to_the_former_default() {
+    let Some(_alone) = Alone::with("plain TCP", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    let former = default_of(&net);
+    net.set_default(law.name());
+    transfer(&net, Kind::Tcp, Kind::Tcp, || alone(&net, &law));
+    assert_eq!(counter(&law, "alone"), 2);
+    assert_eq!(counter(&law, "fallbacks"), 0);
+    let _handed = Handed::to(&former, &net, &law);
+    transfer(&net, Kind::Tcp, Kind::Tcp, || {
+        one_runs(&net, &former);
+        assert!(entries(&net).is_empty());
+    });
+    assert_eq!(counter(&law, "plain"), 2);
+    // And MPTCP beside it is not plain.
+    transfer(&net, Kind::Mptcp, Kind::Mptcp, || agree(&net, LAW, law.name(), 2));
+    println!("  {}", counted(&law));
+}
+
+/// The client's default.
+fn default_of(net: &Net) -> String {
+    net.client.run(|| mptcp::sysctl("net/ipv4/tcp_congestion_control")).unwrap().unwrap()
+}
+
+#[test]
+fn a_peer_without_mptcp_is_served_as_plain_tcp() {
+    let Some(_alone) = Alone::with("a peer without MPTCP", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    let former = default_of(&net);
+    net.set_default(law.name());
+    // A server that does not speak it, then a client, then a host where it is switched off.
+    transfer(&net, Kind::Mptcp, Kind::Tcp, || alone(&net, &law));
+    assert_eq!(counter(&law, "fallbacks"), 1);
+    transfer(&net, Kind::Tcp, Kind::Mptcp, || alone(&net, &law));
+    let _handed = Handed::to(&former, &net, &law);
+    transfer(&net, Kind::Mptcp, Kind::Tcp, || one_runs(&net, &former));
+    println!("  {}", counted(&law));
+    assert_eq!(slots(&law), 0);
+}
+
+/// MPTCP's options vanish from packets that match, as they come in at the server.
+fn strip(net: &Net, matching: &str) {
+    let script = format!(
+        "table inet strip {{\n chain way {{\n  type filter hook prerouting priority raw\n  \
+         {matching} tcp option mptcp exists counter reset tcp option mptcp\n }}\n}}\n"
+    );
+    let mut nft = Command::new("ip");
+    net::pipe(nft.args(["netns", "exec", &net.server.name, "nft", "-f", "-"]), &script);
+}
+
+#[test]
+fn options_stripped_on_the_way_leave_what_is_left_running() {
+    let Some(_alone) = Alone::with("options stripped on the way", &["nft"]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    for (matching, subflows) in [
+        ("", 0),                                // all: plain TCP from the first packet on
+        ("tcp flags & syn == 0", 0),            // behind the handshake: fallen back after it
+        ("iifname s2", 1),                      // joins only: one subflow is left
+        ("iifname s2 tcp flags & syn == 0", 1), // the join is agreed on and never confirmed
+    ] {
+        let net = Net::new(&[50, 50]);
+        net.set_default(law.name());
+        strip(&net, matching);
+        let before = counter(&law, "fallbacks");
+        transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
+            sleep(Duration::from_millis(500));
+            let by_ss = [&net.client, &net.server].map(net::sockets).concat();
+            assert!(by_ss.iter().all(|socket| socket.runs(law.name())), "{by_ss:?}");
+            if subflows == 1 {
+                agree(&net, LAW, law.name(), 1);
+            } else {
+                let paths: Vec<_> = entries(&net).iter().map(|entry| entry.paths.len()).collect();
+                assert_eq!(paths, [1, 1], "{matching}");
+            }
+        });
+        let fallbacks = counter(&law, "fallbacks") - before;
+        println!("  stripped {matching:?}: {fallbacks} fallbacks");
+    }
+    // A way that begins to strip while data flows: the subflow ends, the connection goes on.
+    let net = Net::new(&[50, 50]);
+    net.set_default(law.name());
+    transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
+        agree(&net, LAW, law.name(), 2);
+        strip(&net, "iifname s2");
+        wait_until(10, || match net::sockets(&net.client).len() {
+            1 => Ok(()),
+            n => Err(format!("{n} subflows")),
+        });
+    });
+    println!("  {}", counted(&law));
+    assert_eq!(slots(&law), 0);
+}
+
+#[test]
+fn the_ninth_subflow_runs_careful_until_a_slot_is_free() {
+    let Some(_alone) = Alone::with("nine subflows", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[10; 9]);
+    net.set_default(law.name());
+    let paths = || {
+        let mut paths: Vec<_> = entries(&net).iter().map(|entry| entry.paths.len()).collect();
+        paths.sort_unstable();
+        paths
+    };
+    transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
+        wait_until(10, || match [&net.client, &net.server].map(|host| net::sockets(host).len()) {
+            [9, 9] => Ok(()),
+            subflows => Err(format!("{subflows:?} subflows")),
+        });
+        assert_eq!(paths(), [8, 8]);
+        assert!(counter(&law, "careful_slots") >= 2);
+        ip(&net.client, "mptcp endpoint del id 2");
+        agree(&net, LAW, law.name(), 8);
+    });
+    println!("  {}", counted(&law));
+    assert!(counter(&law, "healed") >= 1);
+    assert_eq!(slots(&law), 0);
+}
+
+#[test]
+fn connections_run_careful_while_the_map_is_full() {
+    let Some(_alone) = Alone::with("a full map", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    net.set_default(law.name());
+    let map = law.loaded().object().maps().find(|map| map.name() == "nr_conns").unwrap();
+    let map = MapHandle::try_from(&map).unwrap();
+    // Keys that no token and no address is; 4 kB each, all zero: they have no path.
+    let count = map.max_entries();
+    let keys: Vec<u8> = (1..=u64::from(count)).flat_map(|n| (n << 32).to_ne_bytes()).collect();
+    let values = vec![0; count as usize * map.value_size() as usize];
+    map.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY).unwrap();
+    drop(values);
+    transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
+        wait_until(10, || match net::sockets(&net.client).len() {
+            2 => Ok(()),
+            n => Err(format!("{n} subflows")),
+        });
+        let by_ss = [&net.client, &net.server].map(net::sockets).concat();
+        assert!(by_ss.iter().all(|socket| socket.runs(law.name())), "{by_ss:?}");
+        assert_eq!(slots(&law), 0);
+        assert!(counter(&law, "careful_full") >= 4);
+        map.delete_batch(&keys, count, MapFlags::ANY, MapFlags::ANY).unwrap();
+        agree(&net, LAW, law.name(), 2);
+    });
+    println!("  {}", counted(&law));
+    assert_eq!(counter(&law, "healed"), 4);
+    assert_eq!(slots(&law), 0);
+}
