@@ -49,6 +49,14 @@ struct Ident {
     reserved: [u8; 2],
 }
 
+/// `struct nr_slot`.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Slot {
+    event: Event,
+    private: Private,
+}
+
 /// `struct nr_entry`: integers only, so any bytes are valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -57,10 +65,9 @@ struct Entry {
     key: u64,
     netns: u32,
     reserved: u32,
-    ident: [Ident; MAX_PATHS],
-    event: [Event; MAX_PATHS],
-    private: [Private; MAX_PATHS],
     conn: Conn,
+    slot: [Slot; MAX_PATHS],
+    ident: [Ident; MAX_PATHS],
 }
 
 /// A connection that runs one of our controls.

@@ -129,7 +129,7 @@ static __always_inline nr_u32 idle_state(struct sock *sk)
 
 static __always_inline struct nr_event *fill(struct sock *sk, struct nr_entry *e, nr_u32 kind)
 {
-	struct nr_event *ev = &e->event[nr_sk(sk)->slot & (NR_MAX_PATHS - 1)];
+	struct nr_event *ev = &e->slot[nr_sk(sk)->slot & (NR_MAX_PATHS - 1)].event;
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	*ev = (struct nr_event){
@@ -188,8 +188,8 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	nr_on_event(NR_THIS_LAW, control.detector, control.start, &e->conn, slot, &e->private[slot],
-		    &e->event[slot]);
+	nr_on_event(NR_THIS_LAW, control.detector, control.start, &e->conn, slot,
+		    &e->slot[slot].private, &e->slot[slot].event);
 	return 1;
 }
 
@@ -478,17 +478,21 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	bool timeout = new_state == TCP_CA_Loss;
 	struct nr_event *ev;
 	struct nr_entry *e;
 
+	/* Packets too large for the path are sent again in this state, too, at the same window. */
+	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
+		return;
 	if (!timeout && !(new_state <= TCP_CA_Disorder && tcp_in_cwnd_reduction(sk)))
 		return;
 	e = entry(sk);
 	if (!e)
 		return;
 	ev = fill(sk, e, timeout ? NR_TIMEOUT : NR_RECOVERED);
-	if (timeout && tcp_sk(sk)->inet_conn.icsk_retransmits) {
+	if (timeout && tp->inet_conn.icsk_retransmits) {
 		ev->flags |= NR_F_RETRANS;
 		ev->state = NR_FAILED;
 	}

@@ -59,15 +59,21 @@ struct nr_ident {
 	nr_u8 reserved[2];
 };
 
+/* What an acknowledgement needs of its own path alone, in as few cache lines as can be. */
+struct nr_slot {
+	struct nr_event event; /* the last one; BPF's stack is too small for it */
+	struct nr_private private;
+} __attribute__((aligned(64)));
+
+/* The kernel happens to put it at the beginning of a cache line. */
 struct nr_entry {
 	nr_u64 word;
 	nr_u64 key;   /* its own key in the map */
 	nr_u32 netns; /* inode number of the network namespace */
 	nr_u32 reserved;
-	struct nr_ident ident[NR_MAX_PATHS];
-	struct nr_event event[NR_MAX_PATHS]; /* the last of each path; BPF's stack is too small */
-	struct nr_private private[NR_MAX_PATHS];
 	struct nr_conn conn;
+	struct nr_slot slot[NR_MAX_PATHS];
+	struct nr_ident ident[NR_MAX_PATHS];
 };
 
 /* Index into the map nr_counters. Each control has its own. */
