@@ -21,7 +21,6 @@ pub struct Loaded {
     control: Control,
     name: String,
     object: Object,
-    kernel: Kernel,
 }
 
 /// A registered control. Unregistered when dropped; sockets that run it keep it until they close.
@@ -101,7 +100,7 @@ impl Loaded {
             let (last, log) = (said::last_lines(&said), said::keep(&name, &said));
             Error::Refused { name: name.clone(), last, log }
         })?;
-        Ok(Loaded { control, name, object, kernel })
+        Ok(Loaded { control, name, object })
     }
 
     /// Lets sockets ask for it by name.
@@ -126,11 +125,6 @@ impl Loaded {
     /// What it is.
     pub fn control(&self) -> Control {
         self.control
-    }
-
-    /// How this kernel registers.
-    pub fn kernel(&self) -> Kernel {
-        self.kernel
     }
 
     /// The object with its maps and programs.

@@ -10,7 +10,7 @@
 //! A control counts as loaded when its registration is pinned, which is done last, and is gone when
 //! that is removed, which is done first. What a killed command left half-way is swept up by the next.
 
-use crate::control::{Loaded, Registered, object};
+use crate::control::{Loaded, object};
 use crate::register::{Kernel, available_controls};
 use crate::state::{self, CONNS, PLAIN};
 use crate::{Error, assign};
@@ -196,9 +196,8 @@ impl Pins {
         undo.forget();
         for (name, change) in &told {
             if *change == Change::Replaced {
-                remove_folder(&Path::new(FOLDER).join(format!("{OLD}{name}")))?;
-                // A namespace's default goes on pointing to the build it was set with.
                 assign::renew(name)?;
+                remove_folder(&Path::new(FOLDER).join(format!("{OLD}{name}")))?;
             }
         }
         Ok(told)
@@ -258,7 +257,12 @@ impl Pins {
                 Some(own) if living && !root.join(own).exists() => {
                     rename(&folder, &root.join(own))?;
                 }
-                Some(_) => remove_folder(&folder)?,
+                Some(own) => {
+                    if name.starts_with(OLD) && root.join(own).exists() {
+                        assign::renew(own)?;
+                    }
+                    remove_folder(&folder)?;
+                }
                 None if control_of(&name).is_some() && !living => remove_folder(&folder)?,
                 None => {}
             }
@@ -291,14 +295,19 @@ impl Pins {
             let pin = folder.join(program.name());
             program.pin(pin).map_err(failed("pin a program of"))?;
         }
+        if !self.kernel.links {
+            let mut ops =
+                MapHandle::try_from(&loaded.map("nr_ops")).map_err(failed("pin a map of"))?;
+            ops.pin(folder.join(self.kernel.pin_name())).map_err(failed("pin a map of"))?;
+        }
         Ok(())
     }
 
     fn register(&self, loaded: Loaded, undo: &mut Undo) -> Result<(), Error> {
         let name = loaded.name().to_owned();
         let pin = Path::new(FOLDER).join(&name).join(self.kernel.pin_name());
-        let registered = loaded.register()?;
-        registered.keep(&pin)?;
+        let mut registered = loaded.register()?;
+        self.kernel.keep(registered.link_mut(), &pin).map_err(Error::bpf(&name, "pin"))?;
         let kernel = self.kernel;
         undo.push(move || {
             if let Some(registration) = kernel.pinned(&pin) {
@@ -329,8 +338,7 @@ impl Pins {
         match self.kernel.replace(&older, ops).map_err(failed)? {
             Some(mut link) => {
                 let pin = new.join(pin_name);
-                link.pin(&pin).map_err(Error::bpf(&name, "pin"))?;
-                self.kernel.let_go(&mut link);
+                self.kernel.keep(&mut link, &pin).map_err(Error::bpf(&name, "pin"))?;
             }
             None => {
                 rename(&old.join(pin_name), &new.join(pin_name))?;
@@ -343,17 +351,6 @@ impl Pins {
         }
         rename(&new, &here)?;
         undo.push(move || drop(fs::rename(here, new)));
-        Ok(())
-    }
-}
-
-impl Registered {
-    /// Pins the registration at `pin`, so that it outlives this process.
-    pub(crate) fn keep(mut self, pin: &Path) -> Result<(), Error> {
-        let name = self.name().to_owned();
-        self.link_mut().pin(pin).map_err(Error::bpf(name, "pin"))?;
-        let kernel = self.loaded().kernel();
-        kernel.let_go(self.link_mut());
         Ok(())
     }
 }

@@ -70,12 +70,15 @@ impl Kernel {
         ops.set_map_flags(ops.map_flags() | libbpf_sys::BPF_F_LINK)
     }
 
-    /// The registration is pinned: it is not to end with this process.
-    pub(crate) fn let_go(self, link: &mut Link) {
-        // What libbpf calls a link without links deletes the map's value when it is dropped.
-        if !self.links {
-            link.disconnect();
+    /// The registration is not to end with this process.
+    pub(crate) fn keep(self, link: &mut Link, pin: &Path) -> Result<(), libbpf_rs::Error> {
+        if self.links {
+            return link.pin(pin);
         }
+        // What libbpf calls a link here deletes the map's value when it is dropped. The map itself
+        // was pinned before: nobody else would know of a registration that a kill left.
+        link.disconnect();
+        Ok(())
     }
 
     /// The registration pinned at `path`; none: nothing is, or nothing that is still registered.
