@@ -142,6 +142,7 @@ fn objects(folder: &Path) -> Result<(), Error> {
 fn show(undone: &Undone) -> String {
     match undone {
         Undone::Nothing => "nothing of ours is in use there".into(),
+        Undone::Gone { name } => format!("has gone, and {name} with it"),
         Undone::Restored { name, now } => format!("{now} again, no longer {name}"),
         Undone::Changed { name, now } => {
             format!("{now} now, left as it is: somebody changed it from {name}")

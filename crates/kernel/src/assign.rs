@@ -7,25 +7,20 @@
 use crate::netns::Namespace;
 use crate::pins::{FOLDER, Pins, Undo, control_of, make_folder};
 use crate::register::available_controls;
-use crate::{Aligned, Error, diag, ends_with, said};
-use libbpf_rs::{Link, ObjectBuilder};
-use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use crate::{Error, diag};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+mod cgroups;
 mod defaults;
 mod uses;
 
+use cgroups::Cgroup;
 use defaults::{
     KERNELS_OWN, cookie, default_of, inside, namespaces, restore, set_default, set_plain,
 };
 use uses::{KIND_CGROUP, KIND_NETNS, Key, NAME_MAX, Record, Uses, padded, place_of, text};
-
-static CHOOSE: &Aligned<[u8]> =
-    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/choose.bpf.o")));
 
 /// Where a control is to be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +72,11 @@ pub enum Place {
 pub enum Undone {
     /// Nothing of ours was in use there.
     Nothing,
+    /// The namespace has gone, and the use with it.
+    Gone {
+        /// The control that was in use.
+        name: String,
+    },
     /// The default is again what it was.
     Restored {
         /// The control that was in use.
@@ -161,12 +161,16 @@ impl Pins {
     pub fn unassign(&self, target: &Target) -> Result<Undone, Error> {
         let Some(uses) = Uses::open()? else { return Ok(Undone::Nothing) };
         let (found, namespace) = match target {
-            // By its path: the cgroup itself may have gone.
+            // By what they were called: they may have gone.
             Target::Cgroup(path) => {
                 let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-                let here = |record: &Record| text(&record.place) == path.display().to_string();
-                let mut all = uses.all()?.into_iter();
-                (all.find(|(key, record)| key.kind == KIND_CGROUP && here(record)), None)
+                (uses.called(KIND_CGROUP, &path)?, None)
+            }
+            Target::Netns(name) if target.namespace().is_err() => {
+                let found = uses.called(KIND_NETNS, Path::new(name))?;
+                let namespaces = namespaces()?;
+                let namespace = found.and_then(|(key, record)| of(key, &record, &namespaces));
+                (found, namespace)
             }
             _ => {
                 let namespace = target.namespace()?;
@@ -197,9 +201,7 @@ impl Pins {
                 if text(&record.name) != name {
                     continue;
                 }
-                let namespace = namespaces.iter().find(|(cookie, _)| *cookie == key.id);
-                let namespace = namespace.map(|(_, namespace)| namespace);
-                let undone = uses.undo(key, &record, namespace)?;
+                let undone = uses.undo(key, &record, of(key, &record, &namespaces).as_ref())?;
                 told.uses.push((text(&record.place), undone));
             }
         }
@@ -213,15 +215,17 @@ impl Pins {
             return Err(Error::input(name, message));
         }
         for (_, namespace) in &namespaces {
-            if default_of(namespace)? == name {
-                let now = restore(namespace, &before)?;
-                told.others.push((namespace.name.clone(), now));
-            }
+            let now = namespace.unless_gone(|| match default_of(namespace)? == name {
+                true => restore(namespace, &before).map(Some),
+                false => Ok(None),
+            })?;
+            told.others.extend(now.flatten().map(|now| (namespace.name.clone(), now)));
         }
         self.unload(name)?;
         for (_, namespace) in &namespaces {
-            let sockets = inside(namespace, diag::sockets)?;
-            told.sockets += sockets.iter().filter(|socket| socket.control == name).count();
+            let sockets = namespace.unless_gone(|| inside(namespace, diag::sockets))?;
+            let all = sockets.iter().flatten();
+            told.sockets += all.filter(|socket| socket.control == name).count();
         }
         self.tidy()?;
         Ok(told)
@@ -251,9 +255,10 @@ fn use_of(key: Key, record: &Record) -> Use {
 /// registered when the default was set.
 pub(crate) fn renew(name: &str) -> Result<(), Error> {
     for (_, namespace) in namespaces()? {
-        if default_of(&namespace)? == name {
-            set_default(&namespace, name)?;
-        }
+        namespace.unless_gone(|| match default_of(&namespace)? == name {
+            true => set_default(&namespace, name),
+            false => Ok(()),
+        })?;
     }
     Ok(())
 }
@@ -272,11 +277,18 @@ fn assign_netns(
         uses.forget_namesakes(key, name)?;
     }
     let older = uses.get(key)?;
-    let before = match &older {
-        // Ours still: what was there before stays what it was.
-        Some(older) if text(&older.name) == now => text(&older.before),
-        _ => former(&now)?,
+    let ours = older.filter(|older| text(&older.name) == now);
+    let before = match &ours {
+        // What was there before stays what it was.
+        Some(older) => text(&older.before),
+        None => former(&now)?,
     };
+    if ours.is_some() && now != name {
+        // Killed between the record and the default, this would not be known as ours.
+        restore(&namespace, &before)?;
+        let namespace = namespace.clone();
+        undo.push(move || drop(set_default(&namespace, &now)));
+    }
     let place = match target {
         Target::Netns(name) => name.as_str(),
         _ => "default",
@@ -288,15 +300,7 @@ fn assign_netns(
         inum: namespace.inum,
         place: place_of(place.as_bytes())?,
     };
-    uses.set(key, &record)?;
-    undo.push(move || {
-        if let Ok(Some(uses)) = Uses::open() {
-            let _ = match &older {
-                Some(older) => uses.set(key, older),
-                None => uses.remove(key),
-            };
-        }
-    });
+    uses.note(key, &record, undo)?;
     let plain = mptcp_only.then_some(before.as_str());
     set_plain(namespace.inum, plain)?;
     undo.push({
@@ -318,70 +322,46 @@ fn assign_cgroup(
     mptcp_only: bool,
     undo: &mut Undo,
 ) -> Result<(Key, Record), Error> {
-    let (folder, id) = cgroup(path)?;
-    let key = Key { kind: KIND_CGROUP, id };
-    let path = path.canonicalize().map_err(Error::io(path, "find"))?;
-    let pin = cgroup_pin(id);
-    let failed = |doing| Error::bpf(path.display().to_string(), doing);
-
-    let mut open = ObjectBuilder::default()
-        .name("narrows")
-        .and_then(|builder| builder.open_memory(&CHOOSE.0))
-        .map_err(failed("open the choice for"))?;
-    let choice = open.maps_mut().find(|map| ends_with(map.name(), ".rodata.choice"));
-    let mut value = padded(name).to_vec();
-    value.extend(u32::from(mptcp_only).to_ne_bytes());
-    choice
-        .expect("the object has its choice")
-        .set_initial_value(&value)
-        .map_err(failed("choose for"))?;
-    let (object, said) = said::listen(|| open.load());
-    let object = object.map_err(|source| match said.is_empty() {
-        true => failed("load the choice for")(source),
-        false => Error::Refused {
-            name: "nr_choose".into(),
-            last: said::last_lines(&said),
-            log: said::keep("nr_choose", &said),
-        },
-    })?;
-    let program = object.progs_mut().next().expect("the object has a program");
-
-    uses.forget_namesakes(key, &path.display().to_string())?;
-    let older = uses.get(key)?;
+    let cgroup = Cgroup::open(path)?;
+    let key = Key { kind: KIND_CGROUP, id: cgroup.id };
+    let choice = cgroups::choice(name, mptcp_only, &cgroup)?;
+    uses.forget_namesakes(key, &cgroup.path.display().to_string())?;
     let record = Record {
         name: padded(name),
         before: [0; NAME_MAX],
         mptcp_only: mptcp_only.into(),
         inum: 0,
-        place: place_of(path.as_os_str().as_bytes())?,
+        place: place_of(cgroup.path.as_os_str().as_bytes())?,
     };
-    uses.set(key, &record)?;
-    undo.push(move || {
-        if let Ok(Some(uses)) = Uses::open() {
-            let _ = match &older {
-                Some(older) => uses.set(key, older),
-                None => uses.remove(key),
-            };
-        }
-    });
-    if pin.exists() {
-        Link::open(&pin)
-            .and_then(|mut link| link.update_prog(&program))
-            .map_err(failed("change the choice for"))?;
-    } else {
-        program
-            .attach_cgroup(folder.as_raw_fd())
-            .and_then(|mut link| link.pin(&pin))
-            .map_err(failed("attach the choice to"))?;
-    }
+    uses.note(key, &record, undo)?;
+    cgroup.attach(&choice)?;
     Ok((key, record))
 }
 
 impl Uses {
+    /// Writes a record; undone, what was there before is there again.
+    fn note(&self, key: Key, record: &Record, undo: &mut Undo) -> Result<(), Error> {
+        let older = self.get(key)?;
+        self.set(key, record)?;
+        undo.push(move || {
+            if let Ok(Some(uses)) = Uses::open() {
+                let _ = match &older {
+                    Some(older) => uses.set(key, older),
+                    None => uses.remove(key),
+                };
+            }
+        });
+        Ok(())
+    }
+
     /// Forgets namespaces and cgroups that had this name and have gone.
     fn forget_namesakes(&self, key: Key, place: &str) -> Result<(), Error> {
         for (other, record) in self.all()? {
-            if other.kind == key.kind && other != key && text(&record.place) == place {
+            if other.kind != key.kind || other == key || text(&record.place) != place {
+                continue;
+            }
+            // A namespace can be renamed, and `default` is also what the machine's is called here.
+            if key.kind == KIND_CGROUP || of(other, &record, &namespaces()?).is_none() {
                 self.undo(other, &record, None)?;
             }
         }
@@ -395,56 +375,46 @@ impl Uses {
         record: &Record,
         namespace: Option<&Namespace>,
     ) -> Result<Undone, Error> {
-        let name = text(&record.name);
-        let undone = match namespace {
-            _ if key.kind == KIND_CGROUP => {
-                let pin = cgroup_pin(key.id);
-                if pin.exists() {
-                    // Fails if the cgroup itself has gone.
-                    let _ = said::listen(|| Link::open(&pin).and_then(|link| link.detach()));
-                    fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
-                }
-                Undone::Detached { name }
-            }
-            // It has gone, and another may have its number.
-            None => {
-                let inum = |(_, other): &(Key, Record)| other.inum == record.inum;
-                if self.all()?.iter().filter(|other| inum(other)).count() == 1 {
-                    set_plain(record.inum, None)?;
-                }
-                Undone::Nothing
-            }
-            Some(namespace) => {
-                let now = default_of(namespace)?;
-                let undone = if now == name {
-                    let now = restore(namespace, &text(&record.before))?;
-                    Undone::Restored { name, now }
-                } else {
-                    Undone::Changed { name, now }
-                };
-                set_plain(record.inum, None)?;
-                undone
-            }
+        let undone = if key.kind == KIND_CGROUP {
+            cgroups::detach(key.id)?;
+            Undone::Detached { name: text(&record.name) }
+        } else {
+            self.undo_netns(record, namespace)?
         };
         self.remove(key)?;
         Ok(undone)
     }
-}
 
-fn cgroup_pin(id: u64) -> PathBuf {
-    Path::new(FOLDER).join(format!("cgroup-{id}"))
-}
-
-/// The cgroup at `path`, and its id.
-fn cgroup(path: &Path) -> Result<(File, u64), Error> {
-    let folder = File::open(path).map_err(Error::io(path, "open"))?;
-    let about = statfs(path).map_err(|errno| Error::io(path, "look at")(errno.into()))?;
-    if about.filesystem_type() != CGROUP2_SUPER_MAGIC {
-        let place = format!("--cgroup {}", path.display());
-        return Err(Error::input(place, "expected a folder of the cgroup2 file system"));
+    fn undo_netns(&self, record: &Record, namespace: Option<&Namespace>) -> Result<Undone, Error> {
+        let name = text(&record.name);
+        let restored = |namespace| {
+            let now = default_of(namespace)?;
+            if now != name {
+                return Ok(Undone::Changed { name: name.clone(), now });
+            }
+            let now = restore(namespace, &text(&record.before))?;
+            Ok(Undone::Restored { name: name.clone(), now })
+        };
+        let undone = match namespace {
+            Some(namespace) => namespace.unless_gone(|| restored(namespace))?,
+            None => None,
+        };
+        // When it has gone another one in use may have its number.
+        let inum = |(_, other): &(Key, Record)| other.inum == record.inum;
+        if undone.is_some() || self.all()?.iter().filter(|other| inum(other)).count() == 1 {
+            set_plain(record.inum, None)?;
+        }
+        Ok(undone.unwrap_or(Undone::Gone { name }))
     }
-    let id = folder.metadata().map_err(Error::io(path, "look at"))?.ino();
-    Ok((folder, id))
+}
+
+/// The namespace of a use, if it is still there: one where no process is has its name alone.
+fn of(key: Key, record: &Record, namespaces: &[(u64, Namespace)]) -> Option<Namespace> {
+    let seen = namespaces.iter().find(|(cookie, _)| *cookie == key.id);
+    seen.map(|(_, namespace)| namespace.clone()).or_else(|| {
+        let named = Namespace::named(&text(&record.place)).ok()?;
+        (cookie(&named).ok()? == key.id).then_some(named)
+    })
 }
 
 /// What a namespace's default was before ours: `now`, unless that is ours itself, which the

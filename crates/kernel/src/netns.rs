@@ -1,5 +1,6 @@
 //! Network namespaces: which there are, and work done inside one.
 
+use crate::Error;
 use nix::sched::{CloneFlags, setns};
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Where `ip netns` keeps those that have a name.
 const NAMED: &str = "/run/netns";
+/// The one of this process.
+const OWN: &str = "/proc/self/ns/net";
 
 /// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +31,7 @@ impl Namespace {
     /// # Errors
     /// No /proc.
     pub fn current() -> io::Result<Namespace> {
-        let inum = inum(Path::new("/proc/self/ns/net"))?;
+        let inum = inum(Path::new(OWN))?;
         let named = named().into_iter().find(|named| named.inum == inum);
         let name = named.map_or_else(|| "current".into(), |named| named.name);
         Ok(Namespace { name, inum, path: None })
@@ -40,10 +43,30 @@ impl Namespace {
     /// There is none of that name.
     pub fn named(name: &str) -> io::Result<Namespace> {
         let path = Path::new(NAMED).join(name);
-        let inum = inum(&path).map_err(|error| {
+        let about = fs::metadata(&path).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
         })?;
-        Ok(Namespace { name: name.into(), inum, path: Some(path) })
+        if about.dev() != fs::metadata(OWN)?.dev() {
+            let message = format!("{} is no network namespace", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Ok(Namespace { name: name.into(), inum: about.ino() as u32, path: Some(path) })
+    }
+
+    /// Does `work` in or on this namespace; none: it failed, as the namespace has gone meanwhile.
+    /// One without a name goes with its last process.
+    ///
+    /// # Errors
+    /// It failed otherwise.
+    pub(crate) fn unless_gone<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let is = |path: &PathBuf| inum(path).is_ok_and(|inum| inum == self.inum);
+        match work() {
+            Err(_) if !self.path.as_ref().is_none_or(is) => Ok(None),
+            done => done.map(Some),
+        }
     }
 
     /// The current one, those with a name, and those of the processes that this user may look into
@@ -99,7 +122,7 @@ fn inum(path: &Path) -> io::Result<u32> {
 
 /// Those with a name. A file that is no namespace (`ip netns` makes it first, then mounts) is none.
 fn named() -> Vec<Namespace> {
-    let proc = fs::metadata("/proc/self/ns/net").map(|own| own.dev());
+    let proc = fs::metadata(OWN).map(|own| own.dev());
     let Ok(entries) = fs::read_dir(NAMED) else { return Vec::new() };
     let mut all: Vec<Namespace> = entries
         .flatten()

@@ -86,6 +86,12 @@ impl Uses {
         Ok(all)
     }
 
+    /// The use at a place that was called so.
+    pub(super) fn called(&self, kind: u64, place: &Path) -> Result<Option<(Key, Record)>, Error> {
+        let here = |record: &Record| Path::new(&text(&record.place)) == place;
+        Ok(self.all()?.into_iter().find(|(key, record)| key.kind == kind && here(record)))
+    }
+
     pub(super) fn set(&self, key: Key, record: &Record) -> Result<(), Error> {
         self.0
             .update(&key.bytes(), &record.bytes(), MapFlags::ANY)
