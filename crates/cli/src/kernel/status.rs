@@ -45,7 +45,8 @@ fn watch(mut status: Status, as_json: bool) -> Result<(), Error> {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             shown => shown.map_err(failed)?,
         }
-        next += TICK;
+        // After a pause (Ctrl-Z) or a long look the missed ticks are not made up for.
+        next = (next + TICK).max(Instant::now());
         if !wait(next, &stop) {
             return Ok(());
         }
