@@ -134,6 +134,12 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
     Ok(all)
 }
 
+/// Ids of living state maps that another build made, with a layout that this one cannot read.
+pub(crate) fn of_other_builds() -> Vec<u32> {
+    let maps = all_of(CONNS).into_iter();
+    maps.filter(|info| info.value_size as usize != size_of::<Entry>()).map(|info| info.id).collect()
+}
+
 fn decode(key: u64, entry: &Entry) -> Connection {
     let word = entry.word;
     let bits = |low: u32, width: u32| (word >> low & ((1 << width) - 1)) as usize;

@@ -75,9 +75,17 @@ impl Status {
                 Vec::new()
             }
         };
+        if crate::is_root() {
+            unseen.extend(state::of_other_builds().into_iter().map(|id| {
+                format!("connections of another build of narrows (bpftool map dump id {id})")
+            }));
+        }
         // The sockets right after the state, so that the two tell of the same moment.
         let taken = Instant::now();
-        let namespaces = connections::look(&entries, &mut unseen);
+        let mut namespaces = connections::look(&entries, unseen.is_empty(), &mut unseen);
+        if namespaces.iter().any(Namespace::has_careful) {
+            connections::find_late(&mut namespaces, &state::connections().unwrap_or_default());
+        }
         let mut controls = controls::look();
         for control in &mut controls {
             let ours =

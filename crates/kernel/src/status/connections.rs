@@ -64,8 +64,9 @@ pub struct Subflow {
     pub backup: bool,
     /// The socket's control, by its name in the kernel.
     pub control: String,
-    /// Runs one of ours without a place in the connection, so as one of eight coupled paths.
-    pub careful: bool,
+    /// Runs one of ours without a place in the connection, so as one of eight coupled paths; null: our
+    /// control's state was not all seen.
+    pub careful: Option<bool>,
     /// Its number among the connection's paths under our control.
     pub path: Option<u8>,
     /// Those of the connection's paths that it is coupled with, itself included, a bit each.
@@ -100,6 +101,11 @@ impl Namespace {
     pub(super) fn runs_ours(&self) -> bool {
         is_ours(&self.default_control)
     }
+
+    pub(super) fn has_careful(&self) -> bool {
+        let mut subflows = self.connections.iter().flat_map(|connection| &connection.subflows);
+        subflows.any(|subflow| subflow.careful == Some(true))
+    }
 }
 
 /// Do our controls have such names? `nr_` is theirs alone.
@@ -107,8 +113,13 @@ pub(super) fn is_ours(control: &str) -> bool {
     control.starts_with("nr_")
 }
 
-/// All namespaces this user can enter, with what runs in each.
-pub(super) fn look(entries: &[state::Connection], unseen: &mut Vec<String>) -> Vec<Namespace> {
+/// All namespaces this user can enter, with what runs in each. Without `complete` some connections'
+/// state is missing in `entries`.
+pub(super) fn look(
+    entries: &[state::Connection],
+    complete: bool,
+    unseen: &mut Vec<String>,
+) -> Vec<Namespace> {
     let all = match netns::Namespace::all() {
         Ok(all) => all,
         Err(error) => {
@@ -116,16 +127,39 @@ pub(super) fn look(entries: &[state::Connection], unseen: &mut Vec<String>) -> V
             return Vec::new();
         }
     };
-    let entries = Entries::of(entries);
-    let mut namespaces = Vec::new();
+    let entries = Entries::of(entries, complete);
+    let (mut namespaces, mut closed) = (Vec::new(), Vec::new());
     for namespace in all {
         let seen = namespace.run(|| look_inside(&namespace, &entries));
         match seen.and_then(|seen| seen) {
             Ok(seen) => namespaces.push(seen),
+            // It ended meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                closed.push(namespace.name);
+            }
             Err(error) => unseen.push(format!("network namespace {}: {error}", namespace.name)),
         }
     }
+    if !closed.is_empty() {
+        unseen.push(format!("network namespaces {}: needs root", closed.join(", ")));
+    }
     namespaces
+}
+
+/// Looks for careful subflows once more, in state that was read later: one that began between the
+/// looks at state and sockets is not careful.
+pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connection]) {
+    let entries = Entries::of(entries, true);
+    for namespace in namespaces {
+        for connection in &mut namespace.connections {
+            let token = connection.token.filter(|_| !connection.fell_back);
+            for subflow in connection.subflows.iter_mut().filter(|one| one.careful == Some(true)) {
+                let found = entries.find(namespace.inum, token, subflow.local, subflow.remote);
+                subflow.place(found, true);
+            }
+        }
+    }
 }
 
 fn look_inside(namespace: &netns::Namespace, entries: &Entries<'_>) -> io::Result<Namespace> {
@@ -152,9 +186,13 @@ fn join(
     let mut by_key: BTreeMap<Key, Connection> = BTreeMap::new();
     for socket in sockets.iter().filter(|socket| socket.state != State::Listen) {
         let Some(key) = Key::of(socket) else { continue };
-        let (connection, path) = entries.find(netns, socket);
-        let taken = connection.map_or(0, |of| of.paths.iter().fold(0, |all, p| all | 1 << p.slot));
-        let subflow = subflow(socket, interfaces, path, taken);
+        let coupled = socket.subflow.filter(|subflow| !subflow.fell_back());
+        let token = coupled.map(|subflow| subflow.token);
+        let found = entries.find(netns, token, socket.local, socket.remote);
+        let mut subflow = subflow(socket, interfaces);
+        if is_ours(&socket.control) {
+            subflow.place(found, entries.complete);
+        }
         let shown = by_key.entry(key).or_insert_with(|| Connection {
             token: socket.subflow.map(|subflow| subflow.token),
             law: None,
@@ -163,7 +201,7 @@ fn join(
             received_bytes_per_s: None,
             subflows: Vec::new(),
         });
-        let law = connection.and_then(|connection| connection.control).map(|law| law.to_string());
+        let law = found.0.and_then(|connection| connection.control).map(|law| law.to_string());
         let law = law.or_else(|| {
             let ours = Some(&socket.control).filter(|control| is_ours(control))?;
             control_of(ours).map(|law| law.to_string())
@@ -197,6 +235,8 @@ impl Key {
 
 /// Our controls' state, to be found by what a socket knows.
 struct Entries<'a> {
+    /// Were all seen?
+    complete: bool,
     tokens: HashMap<u32, &'a state::Connection>,
     alone: HashMap<(u32, SocketAddr, SocketAddr), &'a state::Connection>,
 }
@@ -204,7 +244,7 @@ struct Entries<'a> {
 type Found<'a> = (Option<&'a state::Connection>, Option<&'a state::ConnectionPath>);
 
 impl<'a> Entries<'a> {
-    fn of(entries: &'a [state::Connection]) -> Entries<'a> {
+    fn of(entries: &'a [state::Connection], complete: bool) -> Entries<'a> {
         let (mut tokens, mut alone) = (HashMap::new(), HashMap::new());
         for entry in entries {
             match (entry.token, entry.paths.first()) {
@@ -215,18 +255,22 @@ impl<'a> Entries<'a> {
                 (None, None) => {}
             }
         }
-        Entries { tokens, alone }
+        Entries { complete, tokens, alone }
     }
 
-    /// The connection of a socket, and its path in it.
-    fn find(&self, netns: u32, socket: &Socket) -> Found<'a> {
-        let connection = match socket.subflow {
-            Some(subflow) if !subflow.fell_back() => self.tokens.get(&subflow.token).copied(),
-            _ => self.alone.get(&(netns, socket.local, socket.remote)).copied(),
+    /// The connection of a socket, and its path in it; without a token it is one path alone.
+    fn find(
+        &self,
+        netns: u32,
+        token: Option<u32>,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Found<'a> {
+        let connection = match token {
+            Some(token) => self.tokens.get(&token).copied(),
+            None => self.alone.get(&(netns, local, remote)).copied(),
         };
-        let ours = |path: &&state::ConnectionPath| {
-            path.local == socket.local && path.remote == socket.remote
-        };
+        let ours = |path: &&state::ConnectionPath| path.local == local && path.remote == remote;
         (connection, connection.and_then(|connection| connection.paths.iter().find(ours)))
     }
 }
@@ -257,17 +301,26 @@ impl Interfaces {
     }
 }
 
-fn subflow(
-    socket: &Socket,
-    interfaces: &Interfaces,
-    path: Option<&state::ConnectionPath>,
-    taken: u8,
-) -> Subflow {
+impl Subflow {
+    /// What our control, which it runs, keeps of it. Where nothing was found and all was seen it is
+    /// careful.
+    fn place(&mut self, (connection, path): Found<'_>, complete: bool) {
+        let taken = connection.map_or(0, |of| of.paths.iter().fold(0, |all, p| all | 1 << p.slot));
+        self.path_state = path.map(|path| path_state(path.line.state));
+        self.path = path.map(|path| path.slot as u8);
+        self.coupling_mask = path.map(|path| path.mask & taken);
+        self.careful = match path {
+            Some(_) => Some(false),
+            None => complete.then_some(self.tcp_state == State::Established),
+        };
+    }
+}
+
+/// What the kernel tells of a socket.
+fn subflow(socket: &Socket, interfaces: &Interfaces) -> Subflow {
     let mptcp = socket.subflow.unwrap_or_default();
     let info = socket.info.as_ref();
     let of = |field: fn(&diag::TcpInfo) -> u32| info.map_or(0, field);
-    let ours = is_ours(&socket.control);
-    let path = path.filter(|_| ours);
     Subflow {
         local: socket.local,
         remote: socket.remote,
@@ -275,12 +328,12 @@ fn subflow(
         local_id: mptcp.local_id,
         remote_id: mptcp.remote_id,
         tcp_state: socket.state,
-        path_state: path.map(|path| path_state(path.line.state)),
+        path_state: None,
         backup: mptcp.is_backup(),
         control: socket.control.clone(),
-        careful: ours && path.is_none() && socket.state == State::Established,
-        path: path.map(|path| path.slot as u8),
-        coupling_mask: path.map(|path| path.mask & taken),
+        careful: Some(false),
+        path: None,
+        coupling_mask: None,
         cwnd_packets: of(|info| info.snd_cwnd),
         ssthresh_packets: info.map(|info| info.snd_ssthresh).filter(|n| *n < i32::MAX as u32),
         srtt_us: of(|info| info.rtt),
@@ -348,7 +401,7 @@ mod tests {
     }
 
     fn seen(sockets: &[Socket], entries: &[state::Connection]) -> Vec<Connection> {
-        join(NETNS, sockets, &interfaces(), &Entries::of(entries))
+        join(NETNS, sockets, &interfaces(), &Entries::of(entries, true))
     }
 
     #[test]
@@ -360,7 +413,7 @@ mod tests {
         assert_eq!(seen[0].law.as_deref(), Some("olia"));
         let subflow = &seen[0].subflows[0];
         assert_eq!((subflow.path, subflow.path_state), (Some(0), Some("active")));
-        assert!(!subflow.careful);
+        assert_eq!(subflow.careful, Some(false));
         // Coupled with all, of which there is one.
         assert_eq!(subflow.coupling_mask, Some(1));
         assert_eq!(subflow.interface.as_deref(), Some("v2"));
@@ -372,8 +425,34 @@ mod tests {
         let sockets = [socket("joined", "nr_olia")];
         let token = sockets[0].subflow.unwrap().token;
         let seen = seen(&sockets, &[entry(Some(token), &[&socket("first", "nr_olia")])]);
-        assert!(seen[0].subflows[0].careful);
+        assert_eq!(seen[0].subflows[0].careful, Some(true));
         assert_eq!(seen[0].subflows[0].path, None);
+    }
+
+    #[test]
+    fn who_was_not_shown_all_state_calls_no_subflow_careful() {
+        let sockets = [socket("joined", "nr_olia")];
+        let seen = join(NETNS, &sockets, &interfaces(), &Entries::of(&[], false));
+        assert_eq!(seen[0].subflows[0].careful, None);
+    }
+
+    #[test]
+    fn a_subflow_that_came_between_the_looks_is_found_by_a_later_one() {
+        let sockets = [socket("joined", "nr_olia")];
+        let token = sockets[0].subflow.unwrap().token;
+        let mut namespace = Namespace {
+            name: "current".into(),
+            inum: NETNS,
+            is_current: true,
+            default_control: "nr_olia".into(),
+            mptcp_counters: BTreeMap::new(),
+            connections: seen(&sockets, &[]),
+        };
+        let subflow = |namespace: &Namespace| namespace.connections[0].subflows[0].clone();
+        assert_eq!(subflow(&namespace).careful, Some(true));
+        let entries = [entry(Some(token), &[&sockets[0]])];
+        find_late(std::slice::from_mut(&mut namespace), &entries);
+        assert_eq!((subflow(&namespace).careful, subflow(&namespace).path), (Some(false), Some(0)));
     }
 
     #[test]
@@ -384,7 +463,7 @@ mod tests {
         for connection in &seen {
             assert_eq!(connection.law, None);
             assert_eq!(connection.subflows[0].control, "cubic");
-            assert!(!connection.subflows[0].careful);
+            assert_eq!(connection.subflows[0].careful, Some(false));
         }
     }
 
@@ -398,13 +477,13 @@ mod tests {
         assert_eq!(all[0].subflows[0].path, Some(0));
         // The same addresses in another namespace are another socket.
         let elsewhere = state::Connection { netns: 8, ..entry(None, &[&sockets[0]]) };
-        assert!(seen(&sockets, &[elsewhere])[0].subflows[0].careful);
+        assert_eq!(seen(&sockets, &[elsewhere])[0].subflows[0].careful, Some(true));
     }
 
     #[test]
     fn who_fell_back_is_told_and_its_state_is_found_as_one_path() {
         let sockets = [socket("fallen-back", "nr_olia")];
         let all = seen(&sockets, &[entry(None, &[&sockets[0]])]);
-        assert!(all[0].fell_back && !all[0].subflows[0].careful);
+        assert!(all[0].fell_back && all[0].subflows[0].careful == Some(false));
     }
 }

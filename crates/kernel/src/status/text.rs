@@ -4,7 +4,9 @@ use super::{Connection, Control, Namespace, Status, Subflow};
 use crate::assign::{Place, Use};
 use crate::diag::State;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fmt::{self, Write};
+use std::ptr;
 
 /// MPTCP's counters that tell of trouble have one of these in their name; all are in the JSON.
 const TROUBLE: [&str; 10] = [
@@ -19,6 +21,9 @@ const TROUBLE: [&str; 10] = [
     "Corruption",
     "Blackhole",
 ];
+
+/// Columns of a subflow's line.
+const COLUMNS: usize = 11;
 
 /// At most so many lines, where the connections that do not fit are counted.
 pub(super) fn text(status: &Status, lines: Option<usize>) -> String {
@@ -44,33 +49,58 @@ fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Resul
             heads.filter(|(namespace, _)| !empty(namespace) || namespace.runs_ours()).collect()
         }
     };
-    // One line for those that are hidden, and for each namespace one with the columns' names.
-    let heights = heads.iter().map(|(_, head)| head.lines().count() + 1);
-    let used = text.lines().count() + heights.sum::<usize>() + 1;
-    let mut room = lines.map_or(usize::MAX, |lines| lines.saturating_sub(used));
-    let all = heads.iter().flat_map(|(namespace, _)| &namespace.connections);
-    let all_fit = all.map(height).sum::<usize>() <= room;
+    let used = text.lines().count();
+    let shown = match lines {
+        Some(lines) => choose(&heads, lines.saturating_sub(used)),
+        None => None,
+    };
     let mut hidden = 0;
     for (namespace, head) in heads {
-        text.push_str(&head);
         let mut connections: Vec<&Connection> = namespace.connections.iter().collect();
-        if !all_fit {
-            connections
-                .sort_by_key(|one| Reverse(one.sent_bytes_per_s.max(one.received_bytes_per_s)));
+        if let Some(shown) = &shown {
+            connections.retain(|one| shown.iter().any(|shown| ptr::eq(*shown, *one)));
+            hidden += namespace.connections.len() - connections.len();
+            if connections.is_empty() {
+                continue;
+            }
         }
-        let before = connections.len();
-        connections.retain(|connection| {
-            let fits = height(connection) <= room;
-            room = if fits { room - height(connection) } else { 0 };
-            fits
-        });
-        hidden += before - connections.len();
+        text.push_str(&head);
         write_connections(text, &connections)?;
     }
     if hidden > 0 {
-        writeln!(text, "and {hidden} more connections, less busy")?;
+        let ending = if hidden == 1 { "" } else { "s" };
+        writeln!(text, "and {hidden} more connection{ending}, less busy")?;
     }
     Ok(())
+}
+
+/// The busiest connections that these lines have room for, with what is told of their namespaces and
+/// a last line for the others; none: there is room for all.
+fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a Connection>> {
+    // A namespace with connections has a line with the names of the columns.
+    let top = |(namespace, head): &(&Namespace, String)| {
+        head.lines().count() + usize::from(!namespace.connections.is_empty())
+    };
+    let all = heads.iter().flat_map(|of| of.0.connections.iter().map(move |one| (of, one)));
+    let mut all: Vec<_> = all.collect();
+    let tops: usize = heads.iter().map(top).sum();
+    if tops + all.iter().map(|(_, one)| height(one)).sum::<usize>() <= lines {
+        return None;
+    }
+    all.sort_by_key(|(_, one)| Reverse(one.sent_bytes_per_s.max(one.received_bytes_per_s)));
+    let mut room = lines.saturating_sub(1);
+    let (mut shown, mut told) = (Vec::new(), HashSet::new());
+    for (of, connection) in all {
+        let first = !told.contains(&of.0.inum);
+        let needed = height(connection) + if first { top(of) } else { 0 };
+        if needed > room {
+            break;
+        }
+        room -= needed;
+        told.insert(of.0.inum);
+        shown.push(connection);
+    }
+    Some(shown)
 }
 
 fn height(connection: &Connection) -> usize {
@@ -98,7 +128,7 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     let state = match (control.registered, control.pinned) {
         (true, true) => "loaded",
         (true, false) => "loaded, not pinned: gone with who loaded it",
-        (false, _) => "gone or replaced, sockets still run it",
+        (false, _) => "gone or replaced, sockets or a default still hold it",
     };
     write!(text, "{} ({}): {state}; ", control.name, control.kernel_name)?;
     let mut used: Vec<String> = control.uses.iter().map(place).collect();
@@ -165,59 +195,69 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
     if connections.is_empty() {
         return Ok(());
     }
-    let addresses = |subflow: &Subflow| format!("{} > {}", subflow.local, subflow.remote);
-    let all = connections.iter().flat_map(|connection| &connection.subflows);
-    let width = all.map(|subflow| addresses(subflow).len()).max().unwrap_or(0);
-    writeln!(
-        text,
-        "  {:width$}  {:8} {:9} {:13} {:>6} {:>8} {:>8} {:15} {:>7} {:>7} {:>6}",
-        "",
-        "dev",
-        "state",
-        "control",
-        "cwnd",
-        "ssthresh",
-        "srtt ms",
-        "coupled",
-        "out",
-        "in",
-        "resent",
-    )?;
+    // A row's words, and whether its first one is a connection's, which may stand over what follows.
+    let mut rows = vec![(
+        false,
+        [
+            "", "dev", "control", "out", "in", "cwnd", "srtt ms", "state", "coupled", "ssthresh",
+            "resent",
+        ]
+        .map(str::to_owned),
+    )];
     for connection in connections {
-        let name = match connection.token {
-            Some(token) => format!("{token:08x}"),
-            None => "TCP".into(),
-        };
-        let law = connection.law.as_deref().unwrap_or("not under our control");
-        let fell_back = if connection.fell_back { ", fallen back to TCP" } else { "" };
-        // Below the subflows' columns.
-        let indent = width + 76;
-        writeln!(
-            text,
-            "{:indent$} {:>7} {:>7}",
-            format!("{name} {law}{fell_back}"),
-            mbits(connection.sent_bytes_per_s),
-            mbits(connection.received_bytes_per_s),
-        )?;
-        for subflow in &connection.subflows {
-            writeln!(
-                text,
-                "  {:width$}  {:8} {:9} {:13} {:>6} {:>8} {:>8.1} {:15} {:>7} {:>7} {:>6}",
-                addresses(subflow),
-                subflow.interface.as_deref().unwrap_or("-"),
-                state(subflow),
-                control(subflow),
-                subflow.cwnd_packets,
-                subflow.ssthresh_packets.map_or_else(|| "-".into(), |n| n.to_string()),
-                f64::from(subflow.srtt_us) / 1e3,
-                coupled(subflow),
-                mbits(subflow.sent_bytes_per_s),
-                mbits(subflow.received_bytes_per_s),
-                subflow.retransmits,
-            )?;
+        let mut row = [const { String::new() }; COLUMNS];
+        row[0] = title(connection);
+        row[3] = mbits(connection.sent_bytes_per_s);
+        row[4] = mbits(connection.received_bytes_per_s);
+        rows.push((true, row));
+        rows.extend(connection.subflows.iter().map(|subflow| (false, cells(subflow))));
+    }
+    let widths: [usize; COLUMNS] = std::array::from_fn(|at| {
+        let cells = rows.iter().filter(|(title, _)| !*title || at > 0).map(|(_, row)| &row[at]);
+        cells.map(String::len).max().unwrap_or(0)
+    });
+    for (is_title, row) in &rows {
+        let mut line = String::new();
+        let mut edge = 0;
+        for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let gap = if at == 0 { 2 } else { 1 };
+            let indent = if *is_title && at == 0 { 0 } else { gap };
+            edge += gap + width;
+            if matches!(at, 3..=6 | 9..) {
+                let room = edge.saturating_sub(line.len());
+                write!(line, "{cell:>room$}")?;
+            } else {
+                write!(line, "{:indent$}{cell}", "")?;
+                line += &" ".repeat(edge.saturating_sub(line.len()));
+            }
         }
+        writeln!(text, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+fn title(connection: &Connection) -> String {
+    let name = connection.token.map_or_else(|| "TCP".into(), |token| format!("{token:08x}"));
+    let law = connection.law.as_deref().unwrap_or("not under our control");
+    let fell_back = if connection.fell_back { ", fallen back to TCP" } else { "" };
+    format!("{name} {law}{fell_back}")
+}
+
+/// The most telling ones first: a narrow terminal cuts the others.
+fn cells(subflow: &Subflow) -> [String; COLUMNS] {
+    [
+        format!("{} > {}", subflow.local, subflow.remote),
+        subflow.interface.clone().unwrap_or_else(|| "-".into()),
+        control(subflow),
+        mbits(subflow.sent_bytes_per_s),
+        mbits(subflow.received_bytes_per_s),
+        subflow.cwnd_packets.to_string(),
+        format!("{:.1}", f64::from(subflow.srtt_us) / 1e3),
+        state(subflow).into(),
+        coupled(subflow),
+        subflow.ssthresh_packets.map_or_else(|| "-".into(), |n| n.to_string()),
+        subflow.retransmits.to_string(),
+    ]
 }
 
 /// In Mbit/s.
@@ -236,14 +276,14 @@ fn state(subflow: &Subflow) -> &'static str {
 }
 
 fn control(subflow: &Subflow) -> String {
-    let careful = if subflow.careful { "!" } else { "" };
+    let careful = if subflow.careful == Some(true) { "!" } else { "" };
     format!("{}{careful}", subflow.control)
 }
 
 /// The paths it is coupled with, by number; its own first.
 fn coupled(subflow: &Subflow) -> String {
     match (subflow.careful, subflow.path, subflow.coupling_mask) {
-        (true, ..) => "careful".into(),
+        (Some(true), ..) => "careful".into(),
         (_, Some(own), Some(mask)) => {
             let others = (0..8).filter(|other| mask >> other & 1 == 1 && *other != own);
             let others: Vec<String> = others.map(|other| other.to_string()).collect();
@@ -274,7 +314,7 @@ mod tests {
             path_state: Some("active"),
             backup: false,
             control: "nr_olia".into(),
-            careful: false,
+            careful: Some(false),
             path: Some(1),
             coupling_mask: Some(0b111),
             cwnd_packets: 24,
@@ -324,7 +364,7 @@ mod tests {
         let text = text(&status(1), None);
         let line = text.lines().last().unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
-        let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 active nr_olia 24 - 20.5 1 with 0,2 - - 3";
+        let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active 1 with 0,2 - 3";
         assert_eq!(words.join(" "), expected);
         assert!(text.contains("MPTCP: MPFailRx 2\n"), "{text}");
     }
@@ -349,5 +389,37 @@ mod tests {
         assert!(text.contains("10.0.0.1:77 > "));
         let hidden = 100 - text.matches("active").count();
         assert!(text.contains(&format!("and {hidden} more connections, less busy")), "{text}");
+    }
+
+    #[test]
+    fn the_busiest_of_all_namespaces_has_its_place_before_those_without_connections() {
+        let mut before = status(50);
+        for (inum, connections) in [(2, 0), (3, 0), (4, 50)] {
+            let mut namespace = status(connections).namespaces.remove(0);
+            (namespace.name, namespace.inum) = (format!("pid:{inum}"), inum);
+            let cookies = namespace.connections.iter_mut().flat_map(|one| &mut one.subflows);
+            cookies.for_each(|subflow| subflow.cookie += 1000);
+            before.namespaces.push(namespace);
+        }
+        let mut now = before.clone();
+        now.namespaces[3].connections[42].subflows[0].bytes_acked = 1_000_000;
+        now.measure(&before, Duration::from_secs(1));
+        let text = text(&now, Some(12));
+        assert!(text.lines().count() <= 12, "{text}");
+        assert!(text.contains("10.0.0.1:42 > ") && text.contains(" 8.00 "), "{text}");
+        assert!(!text.contains("pid:2"), "{text}");
+    }
+
+    #[test]
+    fn a_subflow_of_ipv4_shows_its_throughput_window_and_rtt_on_eighty_columns() {
+        let mut status = status(1);
+        let subflow = &mut status.namespaces[0].connections[0].subflows[0];
+        subflow.local = "192.168.178.101:43210".parse().unwrap();
+        subflow.remote = "10.77.1.2:5000".parse().unwrap();
+        (subflow.sent_bytes_per_s, subflow.received_bytes_per_s) = (Some(1_562_500), Some(0));
+        let text = text(&status, None);
+        let cut: Vec<String> = text.lines().map(|line| line.chars().take(80).collect()).collect();
+        let last = cut.last().unwrap();
+        assert!(last.contains(" wlan0 nr_olia 12.50 0.00   24    20.5"), "{text}");
     }
 }
