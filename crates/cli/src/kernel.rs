@@ -5,7 +5,7 @@ mod status;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_kernel::assign::{Place, Target, Undone, Use, uses};
 use narrows_kernel::boot::Boot;
@@ -25,18 +25,18 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Status(args) => status::status(args),
         Command::Load { names, boot } => {
             let controls = controls(names)?;
-            with_boot(boot, |boot| boot.load(&controls), || load(&controls))
+            with_boot(boot, |boot| boot.load(&controls), |pins, stop| load(pins, &controls, stop))
         }
         Command::Use { name, target, mptcp_only, boot } => {
             let (control, target) = (control(name)?, target.target());
-            for_the_machine(boot, &target, &format!("use {name}"))?;
+            for_the_machine(boot, &target, Some((control, *mptcp_only)))?;
             let change = |boot: &mut Boot| boot.make_default(control, *mptcp_only);
-            with_boot(boot, change, || use_it(control, &target, *mptcp_only))
+            with_boot(boot, change, |pins, _| use_it(pins, control, &target, *mptcp_only))
         }
         Command::Unuse { target, boot } => {
             let target = target.target();
-            for_the_machine(boot, &target, "unuse")?;
-            with_boot(boot, |boot| boot.default = None, || unuse(&target))
+            for_the_machine(boot, &target, None)?;
+            with_boot(boot, |boot| boot.default = None, |pins, _| unuse(pins, &target))
         }
         Command::Unload { names, boot } => {
             let controls = controls(names)?;
@@ -44,15 +44,14 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
                 [] => *boot = Boot::default(),
                 _ => boot.unload(&controls),
             };
-            with_boot(boot, change, || unload(&controls))
+            with_boot(boot, change, |pins, _| unload(pins, &controls))
         }
         Command::Objects { folder } => objects(folder),
     }
 }
 
-fn load(controls: &[Control]) -> Result<(), Error> {
-    let stop = stop::on_signal()?;
-    let told = Pins::open()?.load(controls, || stop.load(Ordering::Relaxed))?;
+fn load(pins: &Pins, controls: &[Control], stop: &AtomicBool) -> Result<(), Error> {
+    let told = pins.load(controls, || stop.load(Ordering::Relaxed))?;
     let mut text = String::new();
     for (name, change) in told {
         let change = match change {
@@ -66,11 +65,8 @@ fn load(controls: &[Control]) -> Result<(), Error> {
     print(&text)
 }
 
-fn use_it(control: Control, target: &Target, mptcp_only: bool) -> Result<(), Error> {
-    // What has begun is finished: it takes milliseconds.
-    let _stop = stop::on_signal()?;
-    let Use { name, place, .. } =
-        Pins::open()?.assign(&kernel_name(control), target, mptcp_only)?;
+fn use_it(pins: &Pins, control: Control, target: &Target, mptcp_only: bool) -> Result<(), Error> {
+    let Use { name, place, .. } = pins.assign(&kernel_name(control), target, mptcp_only)?;
     let (whose, place) = match place {
         Place::Netns { netns, before, .. } if mptcp_only => {
             (format!("MPTCP connections; plain TCP goes on with {before}"), netns)
@@ -84,15 +80,12 @@ fn use_it(control: Control, target: &Target, mptcp_only: bool) -> Result<(), Err
     print(&format!("{name}: used in {place} for new {whose}\n"))
 }
 
-fn unuse(target: &Target) -> Result<(), Error> {
-    let _stop = stop::on_signal()?;
-    let undone = Pins::open()?.unassign(target)?;
+fn unuse(pins: &Pins, target: &Target) -> Result<(), Error> {
+    let undone = pins.unassign(target)?;
     print(&format!("{}: {}\n", target.place(), show(&undone)))
 }
 
-fn unload(controls: &[Control]) -> Result<(), Error> {
-    let _stop = stop::on_signal()?;
-    let pins = Pins::open()?;
+fn unload(pins: &Pins, controls: &[Control]) -> Result<(), Error> {
     let mut names: Vec<String> = controls.iter().copied().map(kernel_name).collect();
     if names.is_empty() {
         names = loaded()?.into_iter().map(|held| held.name).collect();
@@ -103,8 +96,8 @@ fn unload(controls: &[Control]) -> Result<(), Error> {
     if names.is_empty() {
         return print("nothing is loaded\n");
     }
-    let mut text = String::new();
     for name in names {
+        let mut text = String::new();
         let told = pins.unassign_and_unload(&name)?;
         // Writing to a string cannot fail.
         for (place, undone) in &told.uses {
@@ -119,8 +112,10 @@ fn unload(controls: &[Control]) -> Result<(), Error> {
             (true, 1) => writeln!(text, "{name}: unloaded; 1 socket keeps it until it closes"),
             (true, n) => writeln!(text, "{name}: unloaded; {n} sockets keep it until they close"),
         };
+        // At once: the next one may fail.
+        print(&text)?;
     }
-    print(&text)
+    Ok(())
 }
 
 /// Writes the objects for bpftool.
@@ -151,19 +146,28 @@ fn show(undone: &Undone) -> String {
     }
 }
 
-/// What is wanted at the start of the machine is the machine's default.
-fn for_the_machine(boot: &args::Boot, target: &Target, command: &str) -> Result<(), Error> {
+/// What is wanted at the start of the machine is the machine's default. `used`: the control that is
+/// to be used, and for MPTCP only?
+fn for_the_machine(
+    boot: &args::Boot,
+    target: &Target,
+    used: Option<(Control, bool)>,
+) -> Result<(), Error> {
     let option = match target {
         Target::Default => return Ok(()),
         _ if !boot.boot => return Ok(()),
         Target::Netns(name) => format!("--netns {name}"),
         Target::Cgroup(path) => format!("--cgroup {}", path.display()),
     };
-    let message = format!(
-        "is there only when its service has begun; put this into the service (systemctl edit): \
-         ExecStartPre=+{} kernel {command} {option}",
-        this_command()?.display()
-    );
+    let message = match used {
+        None => "at the start of the machine nothing is in use there; leave --boot out".to_owned(),
+        Some((control, mptcp_only)) => format!(
+            "is there only when its service has begun; put this into the service (systemctl edit): \
+             ExecStartPre=+{} kernel use {control} {option}{}",
+            this_command()?.display(),
+            if mptcp_only { " --mptcp-only" } else { "" }
+        ),
+    };
     Err(Error::input(format!("--boot with {option}"), message))
 }
 
@@ -171,20 +175,23 @@ fn for_the_machine(boot: &args::Boot, target: &Target, command: &str) -> Result<
 fn with_boot(
     options: &args::Boot,
     change: impl FnOnce(&mut Boot),
-    now: impl FnOnce() -> Result<(), Error>,
+    now: impl FnOnce(&Pins, &AtomicBool) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    // Ctrl-C ends loading, which takes seconds. All else that has begun is finished.
+    let begin = || -> Result<_, Error> { Ok((Pins::open()?, stop::on_signal()?)) };
     if !options.boot {
-        return now();
+        let (pins, stop) = begin()?;
+        return now(&pins, &stop);
     }
     let (root, command) = (Path::new("/"), this_command()?);
+    // One command at a time also between reading the files and writing them.
+    let begun = if options.dry_run { None } else { Some(begin()?) };
     let before = Boot::read(root)?;
     let mut after = before.clone();
     change(&mut after);
-    if options.dry_run {
-        return print(&after.show(&command)?);
-    }
+    let Some((pins, stop)) = begun else { return print(&after.show(&command)?) };
     after.write(root, &command)?;
-    if let Err(error) = now() {
+    if let Err(error) = now(&pins, &stop) {
         before.write(root, &command)?;
         return Err(error);
     }

@@ -15,6 +15,10 @@ const UNIT: &str = "etc/systemd/system/narrows.service";
 const WANTED: &str = "etc/systemd/system/multi-user.target.wants/narrows.service";
 const SYSCTL: &str = "etc/sysctl.d/90-narrows.conf";
 
+/// How the files begin.
+const OURS: &str = "# Written by `narrows kernel ... --boot`";
+const NOT_OURS: &str = "not as narrows writes it; move it away";
+
 /// What is loaded and used at the start of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Boot {
@@ -25,32 +29,29 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// What the unit under `root` (normally `/`) says.
+    /// What the unit under `root` (normally `/`) says. Neither file is somebody else's.
     ///
     /// # Errors
     /// It cannot be read, or somebody else wrote it.
     pub fn read(root: &Path) -> Result<Boot, Error> {
+        ours(&root.join(SYSCTL))?;
         let path = root.join(UNIT);
+        let text = ours(&path)?;
+        let other = || Error::input(path.display().to_string(), NOT_OURS);
+        let control = |name: &str| name.parse().ok().or_else(|| control_of(name)).ok_or_else(other);
         let mut boot = Boot::default();
-        if !path.exists() {
-            return Ok(boot);
-        }
-        let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
         for line in text.lines().filter_map(|line| line.strip_prefix("ExecStart=")) {
             let words: Vec<&str> = line.split_whitespace().skip(1).collect();
-            let control = |name: &str| name.parse().ok().or_else(|| control_of(name));
             match words[..] {
                 ["kernel", "load", ref names @ ..] => {
-                    boot.loads.extend(names.iter().filter_map(|name| control(name)));
+                    for name in names {
+                        boot.load(&[control(name)?]);
+                    }
                 }
                 ["kernel", "use", name, "--default", ref more @ ..] => {
-                    boot.default =
-                        control(name).map(|control| (control, more.contains(&"--mptcp-only")));
+                    boot.default = Some((control(name)?, more.contains(&"--mptcp-only")));
                 }
-                _ => {
-                    let place = path.display().to_string();
-                    return Err(Error::input(place, "not as narrows writes it; move it away"));
-                }
+                _ => return Err(other()),
             }
         }
         Ok(boot)
@@ -95,7 +96,7 @@ impl Boot {
         }
         let names: Vec<String> = self.loads.iter().map(Control::to_string).collect();
         let mut unit = format!(
-            "# Written by `narrows kernel ... --boot`, which also changes and removes it.\n\
+            "{OURS}, which also changes and removes it.\n\
              [Unit]\n\
              Description=Coupled congestion control of MPTCP (Narrows)\n\
              DefaultDependencies=no\n\
@@ -122,9 +123,8 @@ impl Boot {
              [Install]\n\
              WantedBy=multi-user.target\n"
         );
-        let sysctl = "# Written by `narrows kernel ... --boot`: coupled control is for MPTCP.\n\
-                      net.mptcp.enabled = 1\n";
-        Ok(vec![(UNIT, unit), (SYSCTL, sysctl.to_owned())])
+        let sysctl = format!("{OURS}: coupled control is for MPTCP.\nnet.mptcp.enabled = 1\n");
+        Ok(vec![(UNIT, unit), (SYSCTL, sysctl)])
     }
 
     /// Makes the files under `root` say this; without a control there are none.
@@ -184,6 +184,18 @@ impl Boot {
     }
 }
 
+/// What a file of ours says; empty: there is none.
+fn ours(path: &Path) -> Result<String, Error> {
+    if path.symlink_metadata().is_err() {
+        return Ok(String::new());
+    }
+    let text = fs::read_to_string(path).map_err(Error::io(path, "read"))?;
+    if text.starts_with(OURS) {
+        return Ok(text);
+    }
+    Err(Error::input(path.display().to_string(), NOT_OURS))
+}
+
 fn make_parent(path: &Path) -> Result<(), Error> {
     match path.parent() {
         Some(parent) => fs::create_dir_all(parent).map_err(Error::io(parent, "make")),
@@ -237,16 +249,26 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_of_somebody_else_is_left_alone() {
+    fn a_file_of_somebody_else_is_left_alone() {
         let root = std::env::temp_dir().join(format!("narrows-boot-other-{}", std::process::id()));
-        let path = root.join(UNIT);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "[Service]\nExecStart=/bin/true\n").unwrap();
         let mut boot = Boot::default();
         boot.load(&[Control::LIA]);
-        let error = boot.write(&root, Path::new(COMMAND)).unwrap_err().to_string();
-        assert!(error.ends_with("not as narrows writes it; move it away"), "{error}");
-        assert_eq!(fs::read_to_string(&path).unwrap(), "[Service]\nExecStart=/bin/true\n");
+        let theirs = [
+            (UNIT, "[Service]\nExecStart=/bin/true\n".to_owned()),
+            (UNIT, format!("{OURS}\nExecStart=/bin/true\n")),
+            // Of a later narrows.
+            (UNIT, format!("{OURS}\nExecStart=/bin/narrows kernel load nolaw\n")),
+            (SYSCTL, "net.mptcp.enabled = 0\n".to_owned()),
+        ];
+        for (name, text) in theirs {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, &text).unwrap();
+            let error = boot.write(&root, Path::new(COMMAND)).unwrap_err().to_string();
+            assert_eq!(error, format!("{}: {NOT_OURS}", path.display()));
+            assert_eq!(tree(&root), [(name.to_owned(), text)]);
+            fs::remove_file(path).unwrap();
+        }
         fs::remove_dir_all(&root).unwrap();
     }
 }
