@@ -24,6 +24,8 @@ const TROUBLE: [&str; 10] = [
 
 /// Columns of a subflow's line.
 const COLUMNS: usize = 11;
+/// Their widths at least, so that they stand still while the figures change.
+const LEAST: [usize; COLUMNS] = [0, 4, 7, 5, 5, 4, 7, 7, 8, 8, 6];
 
 /// At most so many lines, where the connections that do not fit are counted.
 pub(super) fn text(status: &Status, lines: Option<usize>) -> String {
@@ -214,7 +216,7 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
     }
     let widths: [usize; COLUMNS] = std::array::from_fn(|at| {
         let cells = rows.iter().filter(|(title, _)| !*title || at > 0).map(|(_, row)| &row[at]);
-        cells.map(String::len).max().unwrap_or(0)
+        cells.map(String::len).max().unwrap_or(0).max(LEAST[at])
     });
     for (is_title, row) in &rows {
         let mut line = String::new();
@@ -420,6 +422,6 @@ mod tests {
         let text = text(&status, None);
         let cut: Vec<String> = text.lines().map(|line| line.chars().take(80).collect()).collect();
         let last = cut.last().unwrap();
-        assert!(last.contains(" wlan0 nr_olia 12.50 0.00   24    20.5"), "{text}");
+        assert!(last.contains(" wlan0 nr_olia 12.50  0.00   24    20.5"), "{text}");
     }
 }
