@@ -15,6 +15,8 @@ pub struct Machine {
     pub release: String,
     /// Does it describe its types (`/sys/kernel/btf/vmlinux`)?
     pub btf: bool,
+    /// Is there a sysfs on /sys?
+    pub sysfs: bool,
     /// Can BPF be a TCP congestion control?
     pub struct_ops: bool,
     /// Can that be held by a link (Linux 6.4), not by plain registration alone?
@@ -42,6 +44,7 @@ impl Machine {
         Machine {
             release: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             btf: btf.is_some(),
+            sysfs: Path::new("/sys/kernel").exists(),
             struct_ops: has("bpf_struct_ops_tcp_congestion_ops"),
             links: has("bpf_struct_ops_link"),
             jit: match read("/proc/sys/net/core/bpf_jit_enable").trim() {
@@ -67,12 +70,16 @@ impl Machine {
                 format!("{release}; {major}.{minor} or newer is needed"),
             ),
         }];
-        items.push(if self.btf {
-            Item::new("BTF", Ok, "/sys/kernel/btf/vmlinux")
-        } else {
-            Item::new("BTF", Missing, "a kernel built with CONFIG_DEBUG_INFO_BTF=y is needed")
+        items.push(match (self.btf, self.sysfs) {
+            (true, _) => Item::new("BTF", Ok, "/sys/kernel/btf/vmlinux"),
+            (false, true) => {
+                Item::new("BTF", Missing, "a kernel built with CONFIG_DEBUG_INFO_BTF=y is needed")
+            }
+            (false, false) => Item::new("BTF", Missing, "no sysfs on /sys to read it from")
+                .fix("mount -t sysfs sysfs /sys"),
         });
         items.push(match (self.struct_ops, self.links) {
+            _ if !self.btf => Item::new("struct_ops", Unseen, "BTF tells"),
             (true, true) => Item::new("struct_ops", Ok, "TCP congestion control, with links"),
             (true, false) => Item::new(
                 "struct_ops",
@@ -143,6 +150,7 @@ mod tests {
         Machine {
             release: "6.12.9-cloud-amd64".into(),
             btf: true,
+            sysfs: true,
             struct_ops: true,
             links: true,
             jit: Some(true),
@@ -167,6 +175,9 @@ mod tests {
         for item in missing {
             assert_eq!(item.fix.len(), 1, "{item:?}");
         }
+        let container = Machine { btf: false, sysfs: false, struct_ops: false, ..good() };
+        assert_eq!(container.judge()[1].fix, ["mount -t sysfs sysfs /sys"]);
+        assert_eq!(verdict(&container.judge(), "struct_ops"), Some(Verdict::Unseen));
         let old = Machine { release: "5.15.0-91-generic".into(), ..good() };
         assert_eq!(verdict(&old.judge(), "kernel"), Some(Verdict::Missing));
     }
