@@ -10,7 +10,8 @@ use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
 };
 use netlink_packet_sock_diag::{
-    AF_INET, AF_INET6, INET_DIAG_CONG, INET_DIAG_INFO, IPPROTO_TCP, SOCK_DIAG_BY_FAMILY,
+    AF_INET, AF_INET6, INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO, IPPROTO_TCP,
+    SOCK_DIAG_BY_FAMILY,
 };
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use std::io;
@@ -28,6 +29,8 @@ const INET_DIAG_ULP_INFO: u16 = 19;
 const INET_DIAG_CGROUP_ID: u16 = 21;
 const INET_ULP_INFO_NAME: u16 = 1;
 const INET_ULP_INFO_MPTCP: u16 = 3;
+/// linux/sock_diag.h; the attribute is an array of u32.
+const SK_MEMINFO_SNDBUF: usize = 3;
 /// `struct inet_diag_msg`.
 const MESSAGE: usize = 72;
 
@@ -57,6 +60,8 @@ pub struct Socket {
     pub cgroup: u64,
     /// Its congestion control.
     pub control: String,
+    /// Its send buffer now, bytes; 0: not told.
+    pub send_buffer: u32,
     /// What TCP knows of the path; a listener has none of worth.
     pub info: Option<TcpInfo>,
     /// Was it opened as MPTCP, be it a subflow, a listener or fallen back?
@@ -176,7 +181,7 @@ pub struct Connection {
 pub fn sockets() -> io::Result<Vec<Socket>> {
     let mut sockets = Vec::new();
     for family in [AF_INET, AF_INET6] {
-        let wanted = ExtensionFlags::INFO | ExtensionFlags::CONG;
+        let wanted = ExtensionFlags::INFO | ExtensionFlags::CONG | ExtensionFlags::SKMEMINFO;
         let states = StateFlags::all() - StateFlags::TIME_WAIT - StateFlags::CLOSE;
         let request = request(family, wanted, states);
         netlink::ask(NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, Wanted::All, &request, |answer| {
@@ -232,6 +237,7 @@ impl Socket {
             inode: header.inode,
             cgroup: 0,
             control: String::new(),
+            send_buffer: 0,
             info: None,
             mptcp: false,
             subflow: None,
@@ -243,6 +249,10 @@ impl Socket {
                 INET_DIAG_CONG => socket.control = parse_string(value)?,
                 // Older kernels tell less; what is missing is zero.
                 INET_DIAG_INFO => socket.info = Some(TcpInfo::parse(&padded::<512>(value))?),
+                INET_DIAG_SKMEMINFO => {
+                    let send_buffer = value.get(SK_MEMINFO_SNDBUF * 4..).and_then(|v| v.get(..4));
+                    socket.send_buffer = send_buffer.map_or(Ok(0), parse_u32)?;
+                }
                 INET_DIAG_CGROUP_ID => socket.cgroup = parse_u64(value)?,
                 INET_DIAG_ULP_INFO => (socket.mptcp, socket.subflow) = parse_ulp(value)?,
                 _ => {}

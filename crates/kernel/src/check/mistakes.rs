@@ -4,13 +4,13 @@ use super::network::{Network, Trial};
 use super::{Item, Verdict};
 use crate::diag::{Connection, Socket, State};
 use crate::mptcp::{Endpoint, Limits};
-use crate::routes::{Address, Interface};
+use crate::routes::{Address, Interface, Route};
 use std::collections::BTreeSet;
 
 /// Names that a line shows of a longer list.
 const SHOWN: usize = 5;
 
-/// A path whose limited time is below this is not judged, µs.
+/// A path that was busy for less is not judged by its rate or waiting, µs.
 const BUSY_US: u64 = 1_000_000;
 
 /// `net.mptcp`'s counters of connections that went on as plain TCP, and why.
@@ -60,14 +60,22 @@ impl Network {
             return vec![Item::new("limits", Verdict::Unseen, "shown to root")];
         };
         let Limits { subflows, add_addr_accepted } = limits;
-        let wanted =
-            self.endpoints.iter().flatten().filter(|endpoint| endpoint.is_subflow()).count() as u32;
+        let of = |endpoint: &&Endpoint| endpoint.is_subflow();
+        let subflow_endpoints: Vec<&Endpoint> =
+            self.endpoints.iter().flatten().filter(of).collect();
+        // From that of the way out the first subflow goes.
+        let first = subflow_endpoints.iter().any(|endpoint| {
+            let is_it =
+                |a: &Address| a.address == endpoint.address && self.default == Some(a.interface);
+            self.addresses.iter().any(is_it)
+        });
+        let wanted = subflow_endpoints.len() as u32 - u32::from(first);
         let mut items = Vec::new();
         if subflows < wanted.max(1) {
             let seen = match subflows {
                 0 => "no subflow beside the first is allowed".into(),
                 n => format!(
-                    "{} beside the first allowed, for {wanted} endpoints",
+                    "{} beside the first allowed, for {wanted} further endpoints",
                     count(n, "subflow")
                 ),
             };
@@ -136,6 +144,12 @@ impl Network {
             let seen = format!("none; usable interfaces: {}", list(&names));
             return Item::new("endpoints", Verdict::Note, seen);
         }
+        let joined = self.judge_subflows().filter(|subflows| subflows.verdict == Verdict::Ok);
+        if joined.is_some() {
+            let seen =
+                format!("none; usable interfaces: {}; peers open the subflows", list(&names));
+            return Item::new("endpoints", Verdict::Note, seen);
+        }
         let seen = format!(
             "none, though {} are usable: connections use one path (a server announces with signal)",
             list(&names)
@@ -155,7 +169,7 @@ impl Network {
         let mut items = Vec::new();
         let mut told = BTreeSet::new();
         for trial in self.trials.iter().filter(wrong) {
-            let Trial { from: Address { address, interface, .. }, to, route, gateway } = trial;
+            let Trial { from: Address { address, interface, .. }, to, route, behind } = trial;
             if !told.insert(address) {
                 continue;
             }
@@ -167,15 +181,18 @@ impl Network {
                 ),
                 None => format!("no route from {address} by {name} to {to}"),
             };
-            let gateway = gateway.map_or_else(|| "GATEWAY".into(), |gateway| gateway.to_string());
+            let way = match behind {
+                Some(Route { gateway: Some(gateway), .. }) => format!("default via {gateway}"),
+                // The peer is a neighbour there.
+                Some(Route { gateway: None, .. }) => to.to_string(),
+                None => "default via GATEWAY".into(),
+            };
             // A table number of its own, clear of the kernel's.
             let table = 100 + interface;
             let family = if address.is_ipv4() { "ip" } else { "ip -6" };
             items.push(
                 Item::new("source route", Verdict::Mistake, seen)
-                    .fix(format!(
-                        "{family} route add default via {gateway} dev {name} table {table}"
-                    ))
+                    .fix(format!("{family} route replace {way} dev {name} table {table}"))
                     .fix(format!("{family} rule add from {address} table {table}")),
             );
         }
@@ -245,11 +262,14 @@ impl Network {
     }
 
     fn judge_fallbacks(&self) -> Vec<Item> {
+        let asked = self.counter("MPCapableSYNTX") + self.counter("MPCapableSYNRX");
         let counted = FALLBACKS.iter().filter_map(|(name, why)| match self.counter(name) {
             0 => None,
             n => {
+                // One of many may meet such a peer.
+                let verdict = if n > asked / 10 { Verdict::Mistake } else { Verdict::Note };
                 let seen = format!("{} so far: {why} ({name})", count(n, "connection"));
-                Some(Item::new("fallback", Verdict::Mistake, seen))
+                Some(Item::new("fallback", verdict, seen))
             }
         });
         let mut items: Vec<Item> = counted.collect();
@@ -277,6 +297,7 @@ impl Network {
             .map(|connection| {
                 let of = |s: &&Socket| s.subflow.is_some_and(|s| s.token == connection.token);
                 let infos = self.sockets.iter().filter(of).filter_map(|s| s.info.as_ref());
+                let infos = infos.filter(|info| info.busy_time >= BUSY_US);
                 let (rate, rtt) = infos.fold((0, 0), |(rate, rtt): (u64, u64), info| {
                     (rate.saturating_add(info.delivery_rate), rtt.max(info.rtt.into()))
                 });
@@ -294,11 +315,14 @@ impl Network {
         }
         // Time spent waiting for room, of the time there was something to send.
         let (mut peer, mut own, mut busy) = (0, 0, 0);
-        for socket in self.sockets.iter().filter(|socket| socket.subflow.is_some()) {
+        let subflow = |socket: &&Socket| socket.subflow.is_some_and(|of| !of.fell_back());
+        for socket in self.sockets.iter().filter(subflow) {
             if let Some(info) = socket.info.as_ref().filter(|info| info.busy_time >= BUSY_US) {
                 busy += 1;
                 peer += usize::from(info.rwnd_limited > info.busy_time / 10);
-                own += usize::from(info.sndbuf_limited > info.busy_time / 10);
+                // One below the limit grows by itself, with the window.
+                let largest = u64::from(socket.send_buffer) >= self.send_buffer_max;
+                own += usize::from(largest && info.sndbuf_limited > info.busy_time / 10);
             }
         }
         if peer > 0 {
@@ -311,8 +335,8 @@ impl Network {
         }
         if own > 0 {
             let seen = format!(
-                "{own} of {} waiting for room in the send buffer over a tenth of the time: \
-                 net.ipv4.tcp_wmem, or SO_SNDBUF of the application, is too small",
+                "{own} of {} waiting for room in the send buffer over a tenth of the time, at its \
+                 largest: net.ipv4.tcp_wmem is too small",
                 count(busy, "subflow")
             );
             let fix = fix(self.send_buffer_max.saturating_mul(2).min(i32::MAX as u64));
@@ -384,7 +408,6 @@ mod tests {
     use super::super::verdict;
     use super::*;
     use crate::netlink::recorded::answer;
-    use crate::routes::Route;
     use std::net::IpAddr;
 
     fn address(text: &str) -> IpAddr {
@@ -448,18 +471,23 @@ mod tests {
         let from = network.addresses[1];
         let to = address("198.51.100.1");
         let by = |interface| Some(Route { interface, gateway: None });
-        let gateway = Some(address("10.8.0.1"));
-        network.trials = vec![Trial { from, to, route: by(1), gateway }];
+        let behind = Some(Route { interface: 2, gateway: Some(address("10.8.0.1")) });
+        network.trials = vec![Trial { from, to, route: by(1), behind }];
         let items = network.judge();
         let item = find(&items, "source route");
         assert_eq!(item.verdict, Verdict::Mistake);
         let fix = [
-            "ip route add default via 10.8.0.1 dev wwan0 table 102",
+            "ip route replace default via 10.8.0.1 dev wwan0 table 102",
             "ip rule add from 10.8.0.2 table 102",
         ];
         assert_eq!(item.fix, fix);
 
-        network.trials = vec![Trial { from, to, route: by(2), gateway }];
+        network.trials = vec![Trial { from, to, route: by(1), behind: by(2) }];
+        let items = network.judge();
+        let neighbour = "ip route replace 198.51.100.1 dev wwan0 table 102";
+        assert_eq!(find(&items, "source route").fix[0], neighbour);
+
+        network.trials = vec![Trial { from, to, route: by(2), behind }];
         assert_eq!(verdict(&network.judge(), "source route"), None);
     }
 
@@ -476,6 +504,20 @@ mod tests {
     }
 
     #[test]
+    fn an_endpoint_on_the_way_out_needs_no_subflow_beside_the_first() {
+        let endpoints = Some(vec![endpoint("192.168.1.7"), endpoint("10.8.0.2")]);
+        let with = |subflows| {
+            let limits = Some(Limits { subflows, add_addr_accepted: 0 });
+            Network { limits, endpoints: endpoints.clone(), ..two_paths() }
+        };
+        assert_eq!(verdict(&with(1).judge(), "limits"), Some(Verdict::Ok));
+        assert_eq!(verdict(&with(0).judge(), "limits"), Some(Verdict::Mistake));
+        // Both are further ones where packets leave by neither.
+        let inner = Network { default: None, ..with(1) };
+        assert_eq!(verdict(&inner.judge(), "limits"), Some(Verdict::Mistake));
+    }
+
+    #[test]
     fn counters_tell_of_fallback_and_of_joins_without_answer() {
         let mut network = two_paths();
         network.counters.insert("MPCapableFallbackACK".into(), 2);
@@ -488,6 +530,9 @@ mod tests {
         );
         assert!(find(&items, "fallback").seen.starts_with("2 connections so far"));
         assert_eq!(find(&items, "joins").verdict, Verdict::Mistake);
+        assert_eq!(find(&items, "fallback").verdict, Verdict::Mistake);
+        network.counters.insert("MPCapableSYNRX".into(), 20);
+        assert_eq!(verdict(&network.judge(), "fallback"), Some(Verdict::Note));
         network.counters.insert("MPJoinSynTx".into(), 5000);
         network.counters.insert("MPJoinSynAckRx".into(), 4999);
         assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Note));
@@ -512,9 +557,12 @@ mod tests {
     fn a_connection_with_one_subflow_is_told() {
         let mut network = living();
         assert_eq!(verdict(&network.judge(), "subflows"), Some(Verdict::Ok));
+        // A server whose clients join needs no endpoint.
+        assert_eq!(verdict(&network.judge(), "endpoints"), Some(Verdict::Note));
         network.connections[0].extra_subflows = 0;
         network.sockets.pop();
         assert_eq!(verdict(&network.judge(), "subflows"), Some(Verdict::Mistake));
+        assert_eq!(verdict(&network.judge(), "endpoints"), Some(Verdict::Mistake));
     }
 
     #[test]
@@ -537,6 +585,20 @@ mod tests {
         network.send_buffer_max = 400_000;
         network.sockets[1].info.as_mut().unwrap().rwnd_limited = 1_100_000;
         assert!(find(&network.judge(), "buffers").seen.starts_with("1 of 2 subflows"));
+
+        let info = network.sockets[1].info.as_mut().unwrap();
+        (info.rwnd_limited, info.sndbuf_limited) = (0, 1_100_000);
+        network.sockets[1].send_buffer = 399_999;
+        assert_eq!(verdict(&network.judge(), "buffers"), None);
+        network.sockets[1].send_buffer = 400_000;
+        assert!(find(&network.judge(), "buffers").seen.contains("tcp_wmem"));
+
+        // A few requests do not tell how much a path carries.
+        for socket in &mut network.sockets {
+            socket.info.as_mut().unwrap().busy_time = 500_000;
+        }
+        network.send_buffer_max = 1;
+        assert_eq!(verdict(&network.judge(), "buffers"), None);
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub struct Trial {
     pub to: IpAddr,
     /// What rules and tables say; none: there is no route.
     pub route: Option<Route>,
-    /// The router behind the address' interface, if one is known.
-    pub gateway: Option<IpAddr>,
+    /// The way there by the address' interface, if one is known.
+    pub behind: Option<Route>,
 }
 
 /// What there is of MPTCP, as far as this user may see.
@@ -101,8 +101,7 @@ impl Network {
                 let asked = routes::route(Some(from.address), to, endpoint.interface);
                 let Ok(route) = asked else { continue };
                 let behind = routes::route(None, to, from.interface).ok().flatten();
-                let gateway = behind.and_then(|route| route.gateway);
-                self.trials.push(Trial { from, to, route, gateway });
+                self.trials.push(Trial { from, to, route, behind });
             }
         }
     }
