@@ -5,148 +5,17 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use narrows_kernel::control::Registered;
 use narrows_laws::Control;
 
-/// The names of controls are the kernel's: one test at a time.
-static KERNEL: Mutex<()> = Mutex::new(());
+mod gone;
+mod host;
 
-/// False, and a word on the terminal, where this process cannot load BPF programs.
-fn can_load(test: &str) -> bool {
-    let available = narrows_kernel::available();
-    if let Err(reason) = available {
-        println!("{test}: skipped, {reason}");
-    }
-    available.is_ok()
-}
-
-/// A machine of its own, as far as `narrows kernel` sees: network, BPF file system, `/etc`.
-struct Host {
-    init: Child,
-    _alone: MutexGuard<'static, ()>,
-}
-
-impl Host {
-    fn new() -> Host {
-        let alone = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
-        let script = "set -e
-            ip link set lo up
-            mount -t bpf bpf /sys/fs/bpf
-            mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns
-            mkdir -p /etc/systemd/system /etc/sysctl.d
-            mount -t tmpfs tmpfs /etc/systemd/system && mount -t tmpfs tmpfs /etc/sysctl.d
-            echo reno > /proc/sys/net/ipv4/tcp_congestion_control
-            echo ready
-            read -r end";
-        let mut init = Command::new("unshare")
-            .args(["--net", "--mount", "--propagation", "private", "sh", "-c", script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(init.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n");
-        Host { init, _alone: alone }
-    }
-
-    /// A command on this host.
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["--net", "--mount", "-t", &self.init.id().to_string(), "--"]).args(words);
-        command
-    }
-
-    fn narrows(&self, args: &[&str]) -> Output {
-        let words = [&[env!("CARGO_BIN_EXE_narrows"), "kernel"], args].concat();
-        self.command(&words).output().unwrap()
-    }
-
-    /// `narrows kernel ...`, which must succeed; what it says.
-    fn does(&self, args: &[&str]) -> String {
-        let output = self.narrows(args);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{args:?}: {said}");
-        assert_eq!(said, "", "{args:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// `narrows kernel ...`, which must fail as wrong input does; the line it says.
-    fn refuses(&self, args: &[&str]) -> String {
-        refused(args, self.narrows(args))
-    }
-
-    /// A shell script, which must succeed; what it says.
-    fn sh(&self, script: &str) -> String {
-        let output = self.command(&["bash", "-euc", script]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{script}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// All that `narrows kernel` may change.
-    fn state(&self) -> String {
-        self.sh("find /sys/fs/bpf /etc/systemd/system /etc/sysctl.d | sort
-            grep -o 'nr_[a-z_]*' /proc/sys/net/ipv4/tcp_available_congestion_control || true
-            cat /proc/sys/net/ipv4/tcp_congestion_control")
-    }
-
-    fn default(&self) -> String {
-        self.sh("cat /proc/sys/net/ipv4/tcp_congestion_control").trim().to_owned()
-    }
-
-    /// The controls of both ends of a connection over loopback that begins now, as ss shows them.
-    fn begins(&self, mptcp: bool) -> Vec<String> {
-        self.begins_in("", mptcp)
-    }
-
-    /// The same in a cgroup.
-    fn begins_in(&self, cgroup: &str, mptcp: bool) -> Vec<String> {
-        let enter = match cgroup {
-            "" => String::new(),
-            folder => format!("echo $$ > {folder}/cgroup.procs"),
-        };
-        let protocol = if mptcp { 262 } else { 0 };
-        let told = self.sh(&format!(
-            "{enter}
-            python3 -c '
-import socket, subprocess
-a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, {protocol})
-a.bind((\"127.0.0.1\", 0)); a.listen()
-b = socket.socket(socket.AF_INET, socket.SOCK_STREAM, {protocol})
-b.connect(a.getsockname()); c, _ = a.accept()
-b.send(b\"x\" * 1000); c.recv(1000); c.send(b\"y\"); b.recv(1)
-print(subprocess.run([\"ss\", \"-tinH\", \"state\", \"established\"], capture_output=True, text=True).stdout)
-'"
-        ));
-        let known =
-            |word: &&str| word.starts_with("nr_") || ["reno", "cubic", "bbr"].contains(word);
-        told.split_whitespace().filter(known).map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        // A test that failed half-way leaves nothing behind either: a link goes with its pin, what
-        // has no links is unregistered by the command.
-        let _ = self.narrows(&["unload"]);
-        let _ = self.init.kill();
-        let _ = self.init.wait();
-    }
-}
-
-fn refused(args: &[&str], output: Output) -> String {
-    let line = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?} says more than one line:\n{line}");
-    assert!(output.stdout.is_empty(), "{args:?} prints to standard output");
-    line.trim_end().strip_prefix("narrows: ").expect("the line begins with the program").to_owned()
-}
+use host::{Host, can_load, refused};
 
 #[test]
 fn load_use_unuse_unload_and_everything_is_as_before() {
@@ -343,8 +212,13 @@ fn a_failure_leaves_nothing_half_done() {
     let loaded = host.state();
     let line = host.refuses(&["use", "olia", "--netns", "nr-loader-none"]);
     assert!(line.starts_with("--netns nr-loader-none: "), "{line}");
-    let line = host.refuses(&["use", "olia", "--cgroup", "/tmp"]);
-    assert_eq!(line, "--cgroup /tmp: expected a folder of the cgroup2 file system");
+    let line = host.refuses(&["use", "olia", "--netns", "/etc/passwd"]);
+    assert_eq!(line, "--netns /etc/passwd: /etc/passwd is no network namespace");
+    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1");
+    for path in ["/tmp".to_owned(), format!("{}/cgroup.procs", root.trim())] {
+        let line = host.refuses(&["use", "olia", "--cgroup", &path]);
+        assert_eq!(line, format!("--cgroup {path}: expected a folder of the cgroup2 file system"));
+    }
     assert_eq!(host.state(), loaded);
     host.does(&["unload"]);
     host.sh("mkdir /tmp/nr-loader-test && touch /tmp/nr-loader-test/file
@@ -454,7 +328,11 @@ fn what_is_done_at_the_start_of_the_machine_is_written_and_taken_back() {
     host.refuses(&["use", "olia", "--default", "--boot"]);
     assert_eq!(host.state(), before);
     let line = host.refuses(&["use", "olia", "--netns", "blue", "--boot"]);
-    assert!(line.contains("ExecStartPre=+/") && line.contains("use olia --netns blue"), "{line}");
+    assert!(line.contains("ExecStartPre=+/") && line.ends_with("use olia --netns blue"), "{line}");
+    let line = host.refuses(&["use", "olia", "--netns", "blue", "--mptcp-only", "--boot"]);
+    assert!(line.ends_with("use olia --netns blue --mptcp-only"), "{line}");
+    let line = host.refuses(&["unuse", "--netns", "blue", "--boot"]);
+    assert!(line.ends_with("leave --boot out"), "{line}");
 
     host.does(&["load", "olia", "--boot"]);
     host.does(&["use", "olia", "--default", "--mptcp-only", "--boot"]);

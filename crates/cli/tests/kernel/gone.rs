@@ -1,0 +1,100 @@
+//! Namespaces and cgroups that come, go and have each other's names.
+
+use super::host::{Host, can_load};
+use std::process::Stdio;
+
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+#[test]
+fn containers_that_end_meanwhile_do_not_stop_an_unload() {
+    if !can_load("containers") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    // Some are always there, and none for long.
+    let mut containers = host
+        .command(&[
+            "bash",
+            "-c",
+            "while read -rt 0.001 x; [ $? -gt 128 ]; do
+                 for i in 1 2 3 4 5 6 7 8; do unshare --net sleep 0.02 & done; wait
+             done",
+        ])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for _ in 0..4 {
+        host.does(&["load", "reno"]);
+        host.does(&["use", "reno", "--default"]);
+        let told = host.does(&["unload"]);
+        assert!(told.starts_with("default: reno again, no longer nr_reno\n"), "{told}");
+        assert!(told.ends_with("nr_reno: unloaded\n"), "{told}");
+    }
+    drop(containers.stdin.take());
+    containers.wait().unwrap();
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn a_namespace_that_only_its_file_holds_is_restored() {
+    if !can_load("file of a namespace") {
+        return;
+    }
+    let host = Host::new();
+    let file = std::env::temp_dir().join(format!("nr-file-test-{}", std::process::id()));
+    let file = file.to_str().unwrap();
+    host.sh(&format!("touch {file}; unshare --net={file} sh -c 'echo reno > {DEFAULT}'"));
+    host.does(&["load", "lia"]);
+    host.does(&["use", "lia", "--netns", file]);
+    let there = format!("nsenter --net={file} cat {DEFAULT}");
+    assert_eq!(host.sh(&there), "nr_lia\n");
+    let told = host.does(&["unload"]);
+    assert_eq!(told, format!("{file}: reno again, no longer nr_lia\nnr_lia: unloaded\n"));
+    assert_eq!(host.sh(&there), "reno\n");
+    host.sh(&format!("umount {file}; rm {file}"));
+}
+
+#[test]
+fn a_namespace_called_default_is_not_the_machines() {
+    if !can_load("called default") {
+        return;
+    }
+    let host = Host::new();
+    host.does(&["load", "lia"]);
+    host.does(&["use", "lia", "--default"]);
+    host.sh("ip netns add default");
+    host.does(&["use", "lia", "--netns", "default"]);
+    let undone = "the default: reno again, no longer nr_lia\n";
+    assert_eq!(host.does(&["unuse", "--default"]), undone);
+    assert_eq!(host.sh(&format!("ip netns exec default cat {DEFAULT}")), "nr_lia\n");
+    host.does(&["unload"]);
+    host.sh("ip netns del default");
+}
+
+#[test]
+fn what_has_gone_is_found_by_what_it_was_called() {
+    if !can_load("gone") {
+        return;
+    }
+    let host = Host::new();
+    let before = host.state();
+    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
+    let folder = format!("{root}/nr-gone-test-{}/", std::process::id());
+    host.sh(&format!("ip netns add nr-gone-test; mkdir {folder}"));
+    host.does(&["load", "lia"]);
+    host.does(&["use", "lia", "--netns", "nr-gone-test", "--mptcp-only"]);
+    host.does(&["use", "lia", "--cgroup", &folder]);
+    host.sh(&format!("ip netns del nr-gone-test; rmdir {folder}"));
+    let [netns, cgroup] =
+        [["unuse", "--netns", "nr-gone-test"], ["unuse", "--cgroup", folder.as_str()]];
+    let gone = "namespace nr-gone-test: has gone, and nr_lia with it\n";
+    assert_eq!(host.does(&netns), gone);
+    assert_eq!(host.sh("bpftool -j map dump pinned /sys/fs/bpf/nr_plain"), "[]\n");
+    assert_eq!(host.does(&cgroup), format!("cgroup {folder}: no longer nr_lia\n"));
+    for again in [netns, cgroup] {
+        assert!(host.does(&again).ends_with(": nothing of ours is in use there\n"));
+    }
+    assert_eq!(host.does(&["unload"]), "nr_lia: unloaded\n");
+    assert_eq!(host.state(), before);
+}

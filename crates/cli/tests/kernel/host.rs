@@ -1,0 +1,140 @@
+//! A machine of its own, as far as `narrows kernel` sees.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The names of controls are the kernel's: one test at a time.
+static KERNEL: Mutex<()> = Mutex::new(());
+
+/// False, and a word on the terminal, where this process cannot load BPF programs.
+pub fn can_load(test: &str) -> bool {
+    let available = narrows_kernel::available();
+    if let Err(reason) = available {
+        println!("{test}: skipped, {reason}");
+    }
+    available.is_ok()
+}
+
+/// Its network, BPF file system, `/etc`.
+pub struct Host {
+    init: Child,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Host {
+    pub fn new() -> Host {
+        let alone = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
+        let script = "set -e
+            ip link set lo up
+            mount -t bpf bpf /sys/fs/bpf
+            mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns
+            mkdir -p /etc/systemd/system /etc/sysctl.d
+            mount -t tmpfs tmpfs /etc/systemd/system && mount -t tmpfs tmpfs /etc/sysctl.d
+            echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+            echo ready
+            read -r end";
+        let mut init = Command::new("unshare")
+            .args(["--net", "--mount", "--propagation", "private", "sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(init.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Host { init, _alone: alone }
+    }
+
+    /// A command on this host.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--mount", "-t", &self.init.id().to_string(), "--"]).args(words);
+        command
+    }
+
+    pub fn narrows(&self, args: &[&str]) -> Output {
+        let words = [&[env!("CARGO_BIN_EXE_narrows"), "kernel"], args].concat();
+        self.command(&words).output().unwrap()
+    }
+
+    /// `narrows kernel ...`, which must succeed; what it says.
+    pub fn does(&self, args: &[&str]) -> String {
+        let output = self.narrows(args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{args:?}: {said}");
+        assert_eq!(said, "", "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// `narrows kernel ...`, which must fail as wrong input does; the line it says.
+    pub fn refuses(&self, args: &[&str]) -> String {
+        refused(args, self.narrows(args))
+    }
+
+    /// A shell script, which must succeed; what it says.
+    pub fn sh(&self, script: &str) -> String {
+        let output = self.command(&["bash", "-euc", script]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// All that `narrows kernel` may change.
+    pub fn state(&self) -> String {
+        self.sh("find /sys/fs/bpf /etc/systemd/system /etc/sysctl.d | sort
+            grep -o 'nr_[a-z_]*' /proc/sys/net/ipv4/tcp_available_congestion_control || true
+            cat /proc/sys/net/ipv4/tcp_congestion_control")
+    }
+
+    pub fn default(&self) -> String {
+        self.sh("cat /proc/sys/net/ipv4/tcp_congestion_control").trim().to_owned()
+    }
+
+    /// The controls of both ends of a connection over loopback that begins now, as ss shows them.
+    pub fn begins(&self, mptcp: bool) -> Vec<String> {
+        self.begins_in("", mptcp)
+    }
+
+    /// The same in a cgroup.
+    pub fn begins_in(&self, cgroup: &str, mptcp: bool) -> Vec<String> {
+        let enter = match cgroup {
+            "" => String::new(),
+            folder => format!("echo $$ > {folder}/cgroup.procs"),
+        };
+        let protocol = if mptcp { 262 } else { 0 };
+        let told = self.sh(&format!(
+            "{enter}
+            python3 -c '
+import socket, subprocess
+a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, {protocol})
+a.bind((\"127.0.0.1\", 0)); a.listen()
+b = socket.socket(socket.AF_INET, socket.SOCK_STREAM, {protocol})
+b.connect(a.getsockname()); c, _ = a.accept()
+b.send(b\"x\" * 1000); c.recv(1000); c.send(b\"y\"); b.recv(1)
+print(subprocess.run([\"ss\", \"-tinH\", \"state\", \"established\"], capture_output=True, text=True).stdout)
+'"
+        ));
+        let known =
+            |word: &&str| word.starts_with("nr_") || ["reno", "cubic", "bbr"].contains(word);
+        told.split_whitespace().filter(known).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // A test that failed half-way leaves nothing behind either: a link goes with its pin, what
+        // has no links is unregistered by the command.
+        let _ = self.narrows(&["unload"]);
+        let _ = self.init.kill();
+        let _ = self.init.wait();
+    }
+}
+
+pub fn refused(args: &[&str], output: Output) -> String {
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?} says more than one line:\n{line}");
+    assert!(output.stdout.is_empty(), "{args:?} prints to standard output");
+    line.trim_end().strip_prefix("narrows: ").expect("the line begins with the program").to_owned()
+}
