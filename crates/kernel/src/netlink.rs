@@ -1,12 +1,15 @@
 //! One question to the kernel by netlink, and its answers.
 
 use netlink_packet_core::{
-    DecodeError, DefaultNla, Emitable, NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkBuffer,
+    DecodeError, DefaultNla, Emitable, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REQUEST,
+    NetlinkBuffer,
 };
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
 
 const HEADER: usize = 16;
+/// How often a list is asked for that changes while it is read; the last one is taken as it is.
+const TRIES: usize = 3;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 
@@ -30,6 +33,24 @@ pub(crate) fn ask(
     body: &[u8],
     mut each: impl FnMut(&[u8]) -> Result<(), DecodeError>,
 ) -> io::Result<()> {
+    let mut answers = Vec::new();
+    for _ in 0..TRIES {
+        answers.clear();
+        if once(protocol, kind, wanted, body, &mut answers)? {
+            break;
+        }
+    }
+    answers.iter().try_for_each(|answer| each(answer)).map_err(malformed)
+}
+
+/// Asks once. False: what was listed changed meanwhile (NLM_F_DUMP_INTR), so some of it may be missing.
+fn once(
+    protocol: isize,
+    kind: u16,
+    wanted: Wanted,
+    body: &[u8],
+    answers: &mut Vec<Vec<u8>>,
+) -> io::Result<bool> {
     let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
@@ -44,25 +65,27 @@ pub(crate) fn ask(
 
     // The kernel fills at most 32 kB at a time.
     let mut buffer = vec![0; 64 << 10];
+    let mut whole = true;
     loop {
         let got = socket.recv(&mut &mut buffer[..], 0)?;
         let mut rest = &buffer[..got];
         while !rest.is_empty() {
             let message = NetlinkBuffer::new_checked(rest).map_err(malformed)?;
             let payload = message.payload();
+            whole &= message.flags() & NLM_F_DUMP_INTR == 0;
             match message.message_type() {
                 // Both begin with an error number, negative or 0.
                 NLMSG_ERROR | NLMSG_DONE => {
                     let errno = payload.get(..4).map(|n| i32::from_ne_bytes(n.try_into().unwrap()));
                     return match errno {
                         Some(errno) if errno != 0 => Err(io::Error::from_raw_os_error(-errno)),
-                        _ => Ok(()),
+                        _ => Ok(whole),
                     };
                 }
-                _ => each(payload).map_err(malformed)?,
+                _ => answers.push(payload.to_vec()),
             }
             if message.flags() & NLM_F_MULTIPART == 0 {
-                return Ok(());
+                return Ok(whole);
             }
             rest = &rest[rest.len().min((message.length() as usize).next_multiple_of(4))..];
         }
