@@ -29,6 +29,8 @@ pub struct Machine {
     pub cgroup2: Option<PathBuf>,
     /// Is this process root?
     pub root: bool,
+    /// Does the kernel refuse BPF to it, though it is root (a container's)?
+    pub refused: bool,
 }
 
 impl Machine {
@@ -54,6 +56,7 @@ impl Machine {
             bpffs: mount_of(&mounts, "bpf", |path| path == "/sys/fs/bpf").is_some(),
             cgroup2: mount_of(&mounts, "cgroup2", |_| true).map(PathBuf::from),
             root: crate::is_root(),
+            refused: matches!(crate::available(), Err(crate::Unavailable::Refused)),
         }
     }
 
@@ -112,6 +115,10 @@ impl Machine {
                     .fix("mkdir -p /run/cgroup2 && mount -t cgroup2 cgroup2 /run/cgroup2")
             }
         });
+        if self.refused {
+            let seen = "refused: no CAP_BPF here (a container's root has none), or locked down";
+            items.push(Item::new("BPF", Missing, seen));
+        }
         if !self.root {
             items.push(Item::new(
                 "root",
@@ -157,6 +164,7 @@ mod tests {
             bpffs: true,
             cgroup2: Some("/sys/fs/cgroup".into()),
             root: true,
+            refused: false,
         }
     }
 
@@ -178,6 +186,8 @@ mod tests {
         let container = Machine { btf: false, sysfs: false, struct_ops: false, ..good() };
         assert_eq!(container.judge()[1].fix, ["mount -t sysfs sysfs /sys"]);
         assert_eq!(verdict(&container.judge(), "struct_ops"), Some(Verdict::Unseen));
+        let container = Machine { refused: true, ..good() };
+        assert_eq!(verdict(&container.judge(), "BPF"), Some(Verdict::Missing));
         let old = Machine { release: "5.15.0-91-generic".into(), ..good() };
         assert_eq!(verdict(&old.judge(), "kernel"), Some(Verdict::Missing));
     }
