@@ -37,8 +37,14 @@ pub(super) fn text(status: &Status, lines: Option<usize>) -> String {
 
 fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Result {
     write_kernel(text, status)?;
-    for control in &status.controls {
+    // Each load of a new build leaves an old one behind for as long as its sockets live.
+    let is_old = |control: &&Control| !control.registered;
+    for control in status.controls.iter().filter(|control| !is_old(control)) {
         write_control(text, control)?;
+    }
+    let old = status.controls.iter().filter(is_old);
+    for of in old.collect::<Vec<_>>().chunk_by(|a, b| a.name == b.name) {
+        write_old(text, of)?;
     }
     for line in &status.unseen {
         writeln!(text, "not seen: {line}")?;
@@ -120,17 +126,16 @@ fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
         false => "off (sysctl kernel.bpf_stats_enabled=1)",
     };
     writeln!(text, "Linux {}, {held}; run times {stats}", kernel.release)?;
-    if status.controls.is_empty() && crate::is_root() {
+    if status.controls.is_empty() && status.unseen.is_empty() {
         writeln!(text, "nothing is loaded (narrows kernel load NAME)")?;
     }
     Ok(())
 }
 
 fn write_control(text: &mut String, control: &Control) -> fmt::Result {
-    let state = match (control.registered, control.pinned) {
-        (true, true) => "loaded",
-        (true, false) => "loaded, not pinned: gone with who loaded it",
-        (false, _) => "gone or replaced, sockets or a default still hold it",
+    let state = match control.pinned {
+        true => "loaded",
+        false => "loaded, not pinned: gone with who loaded it",
     };
     write!(text, "{} ({}): {state}; ", control.name, control.kernel_name)?;
     let mut used: Vec<String> = control.uses.iter().map(place).collect();
@@ -151,6 +156,19 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     if !costs.is_empty() {
         writeln!(text, "  ns a call (calls): {}", costs.join(", "))?;
     }
+    write_problems(text, control)
+}
+
+/// Unloaded or replaced ones of a name.
+fn write_old(text: &mut String, of: &[&Control]) -> fmt::Result {
+    let Control { name, kernel_name, .. } = of[0];
+    let times = if of.len() == 1 { String::new() } else { format!("{} times ", of.len()) };
+    let state = "gone or replaced, sockets or a default still hold it";
+    writeln!(text, "{name} ({kernel_name}): {times}{state}")?;
+    of.iter().try_for_each(|control| write_problems(text, control))
+}
+
+fn write_problems(text: &mut String, control: &Control) -> fmt::Result {
     for (name, n) in control.problems() {
         writeln!(text, "  {name} {n}: {}", meaning(name))?;
     }
@@ -369,6 +387,26 @@ mod tests {
         let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active 1 with 0,2 - 3";
         assert_eq!(words.join(" "), expected);
         assert!(text.contains("MPTCP: MPFailRx 2\n"), "{text}");
+    }
+
+    #[test]
+    fn builds_that_were_replaced_are_counted_in_a_line() {
+        let mut status = status(1);
+        let control = |registered, careful| Control {
+            name: "olia".into(),
+            kernel_name: "nr_olia".into(),
+            registered,
+            pinned: true,
+            default_in: Vec::new(),
+            uses: Vec::new(),
+            programs: Vec::new(),
+            counters: BTreeMap::from([("careful_full", careful)]),
+        };
+        status.controls = vec![control(true, 0), control(false, 0), control(false, 7)];
+        let text = text(&status, None);
+        assert!(text.contains("olia (nr_olia): loaded; used nowhere\n"), "{text}");
+        assert!(text.contains("olia (nr_olia): 2 times gone or replaced"), "{text}");
+        assert!(text.contains("\n  careful_full 7: "), "{text}");
     }
 
     #[test]
