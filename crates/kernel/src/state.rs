@@ -55,6 +55,7 @@ struct Ident {
 struct Slot {
     event: Event,
     private: Private,
+    owner: u64,
 }
 
 /// `struct nr_entry`: integers only, so any bytes are valid.

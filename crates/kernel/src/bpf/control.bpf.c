@@ -10,7 +10,7 @@
  *   .ssthresh     RECOVERY or ECN, also just before a TIMEOUT: the law reduces once
  *   .set_state    TIMEOUT, RECOVERED
  *   .undo_cwnd    UNDO
- *   .cwnd_event   RESTART
+ *   .cwnd_event   RESTART; a careful socket tries again when it begins to send
  *   .release      LEFT
  *
  * The stack runs recovery (PRR) towards ssthresh, and idle restart, by its own rules; the next
@@ -193,7 +193,7 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
-/* The socket's entry; null: none, or somebody deleted it from outside. */
+/* The socket's entry; null: none, or somebody deleted it from outside, and it may be there anew. */
 static __always_inline struct nr_entry *entry(struct sock *sk)
 {
 	struct nr_sock *s = nr_sk(sk);
@@ -203,7 +203,7 @@ static __always_inline struct nr_entry *entry(struct sock *sk)
 	if (mode(sk) != NR_MODE_PATH)
 		return NULL;
 	e = bpf_map_lookup_elem(&nr_conns, &key);
-	if (!e || !(NR_READ(e->word) & 1ull << (s->slot & 7))) {
+	if (!e || e->slot[s->slot & (NR_MAX_PATHS - 1)].owner != s->sk) {
 		count(NR_CAREFUL_LOST);
 		s->mode = NR_MODE_CAREFUL;
 		return NULL;
@@ -315,6 +315,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	if (!e)
 		return reason;
 	identify(sk, e, slot);
+	e->slot[slot & (NR_MAX_PATHS - 1)].owner = s->sk;
 	s->slot = slot;
 	s->mode = NR_MODE_PATH;
 	s->delivered = tp->delivered;
@@ -519,6 +520,9 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	struct nr_event *ev;
 	struct nr_entry *e;
 
+	/* A careful path that only received until now does not wait for an acknowledgement. */
+	if (event == CA_EVENT_TX_START && mode(sk) == NR_MODE_CAREFUL && join(sk) == NR_JOINS)
+		count(NR_HEALED);
 	if (event != CA_EVENT_CWND_RESTART)
 		return;
 	e = entry(sk);

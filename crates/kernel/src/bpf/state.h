@@ -63,6 +63,7 @@ struct nr_ident {
 struct nr_slot {
 	struct nr_event event; /* the last one; BPF's stack is too small for it */
 	struct nr_private private;
+	nr_u64 owner; /* address of the socket that has the slot */
 } __attribute__((aligned(64)));
 
 /* The kernel happens to put it at the beginning of a cache line. */
