@@ -12,19 +12,17 @@
 
 use crate::control::{Loaded, object};
 use crate::register::{Kernel, available_controls};
-use crate::state::{self, CONNS, PLAIN};
+use crate::state::{CONNS, PLAIN};
 use crate::{Error, assign};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
-use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Program};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::Control;
 use narrows_laws::catalogue::{self, kernel_name};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs::{self, DirBuilder, File};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where the BPF file system is mounted.
 pub const BPFFS: &str = "/sys/fs/bpf";
@@ -56,37 +54,6 @@ pub struct Held {
     pub name: String,
     /// Is it of the same build as this command?
     pub same_build: bool,
-    folder: PathBuf,
-}
-
-impl Held {
-    /// What its programs counted since it was loaded, by name.
-    ///
-    /// # Errors
-    /// Its pin is gone.
-    pub fn counters(&self) -> Result<Vec<(&'static str, u64)>, Error> {
-        MapHandle::from_pinned_path(self.folder.join("counters"))
-            .and_then(|map| state::counters(&map))
-            .map_err(Error::bpf(&self.name, "read the counters of"))
-    }
-
-    /// Its programs, by name: size, instructions verified, runs and their time if the kernel keeps
-    /// statistics.
-    ///
-    /// # Errors
-    /// A pin is gone.
-    pub fn programs(&self) -> Result<Vec<ProgramInfo>, Error> {
-        let failed = || Error::bpf(&self.name, "inspect");
-        let mut ids = Vec::new();
-        for pin in names(&self.folder)? {
-            if !pin.starts_with("nr_") {
-                continue;
-            }
-            let program = Program::fd_from_pinned_path(self.folder.join(pin)).map_err(failed())?;
-            ids.push(Program::id_from_fd(program.as_fd()).map_err(failed())?);
-        }
-        Ok(ProgInfoIter::default().filter(|info| ids.contains(&info.id)).collect())
-    }
 }
 
 /// The control of a name in the kernel.
@@ -109,7 +76,7 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
         let Some(control) = control_of(&name) else { continue };
         if kernel.pinned(&folder.join(kernel.pin_name())).is_some() {
             let same_build = build_of(&folder) == Some(build(control));
-            all.push(Held { control, name, same_build, folder });
+            all.push(Held { control, name, same_build });
         }
     }
     Ok(all)

@@ -7,6 +7,7 @@ use narrows_laws::Law;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::cell::Cell;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Does `work` where the BPF file system is empty, if this process can load BPF programs.
@@ -43,8 +44,9 @@ fn state() -> Vec<String> {
     }
     for held in loaded().unwrap() {
         let kernel = Kernel::probe().unwrap();
-        let pin = held.folder.join(kernel.pin_name());
-        let counters = MapHandle::from_pinned_path(held.folder.join("counters")).unwrap();
+        let folder = Path::new(FOLDER).join(&held.name);
+        let pin = folder.join(kernel.pin_name());
+        let counters = MapHandle::from_pinned_path(folder.join("counters")).unwrap();
         let counters = counters.info().unwrap().info.id;
         let map = kernel.pinned(&pin).unwrap().map_id();
         all.push(format!("{} is map {map:?}, counts in {counters}", held.name));
