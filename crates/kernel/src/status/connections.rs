@@ -421,6 +421,19 @@ mod tests {
     }
 
     #[test]
+    fn subflows_of_a_server_share_its_address_and_are_told_apart_by_their_peers() {
+        let first = socket("joined", "nr_olia");
+        let mut second = first.clone();
+        second.remote.set_port(first.remote.port() + 1);
+        second.info.as_mut().unwrap().snd_ssthresh = i32::MAX as u32;
+        let entry = entry(first.subflow.map(|of| of.token), &[&first, &second]);
+        let seen = seen(&[second.clone(), first.clone()], &[entry]);
+        let told = seen[0].subflows.iter().map(|one| (one.path, one.remote, one.ssthresh_packets));
+        let expected = [(Some(0), first.remote, Some(142)), (Some(1), second.remote, None)];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn a_subflow_without_a_path_is_careful() {
         let sockets = [socket("joined", "nr_olia")];
         let token = sockets[0].subflow.unwrap().token;
