@@ -120,7 +120,7 @@ impl Net {
 
     /// Sockets that hold memory, but those that listen or wait for stray packets to die out.
     fn sockets(&self) -> usize {
-        [&self.client, &self.server].map(|host| inuse(host)).iter().sum()
+        [&self.client, &self.server].map(inuse).iter().sum()
     }
 
     /// Waits until all that was opened is closed: sockets, and entries of the map.
@@ -131,7 +131,7 @@ impl Net {
             if sockets + entries == 0 {
                 return Ok(());
             }
-            let left = [&self.client, &self.server].map(|host| all_sockets(host)).concat();
+            let left = [&self.client, &self.server].map(all_sockets).concat();
             Err(format!("{sockets} sockets, {entries} entries: {left}"))
         });
     }
