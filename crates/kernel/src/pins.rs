@@ -117,7 +117,7 @@ impl Pins {
     /// Loads and pins `controls`: all of them, or none.
     ///
     /// # Errors
-    /// As [`Registered::register`]; `interrupted` said so. Nothing is changed then.
+    /// As [`crate::control::Registered::register`]; `interrupted` said so. Nothing is changed then.
     pub fn load(
         &self,
         controls: &[Control],
