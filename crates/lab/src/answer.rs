@@ -152,7 +152,7 @@ fn wrap(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Detail;
+    use crate::metrics::Detail;
     use crate::stats::Spread;
     use crate::{Edits, load};
 

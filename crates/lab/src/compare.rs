@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journal;
-use crate::run::{Detail, run};
+use crate::metrics::Detail;
+use crate::run::run;
 use crate::scenario::Scenario;
 use crate::series::Sample;
 use crate::stats::{Spread, mean};

@@ -13,6 +13,7 @@ mod describe;
 mod error;
 mod estimate;
 mod journal;
+mod metrics;
 mod output;
 mod run;
 mod scenario;
@@ -29,9 +30,10 @@ pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use journal::Journal;
+pub use metrics::{Detail, Run};
 pub use narrows_laws::{Control, catalogue};
 pub use output::Output;
-pub use run::{Detail, Run, run};
+pub use run::run;
 pub use scenario::{
     Bound, Edits, Event, Flow, FlowKind, FlowPath, Happening, Link, Phase, Published, Rival,
     Scenario, Shipped, Sweep, load, parse, shipped,
