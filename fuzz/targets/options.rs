@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows_lab::units::{BitRate, Bytes, PacketRate, Packets, Queue, Share, Time};
-use narrows_lab::{Control, Edits, Sweep, load};
+use narrows_lab::{Algorithm, Edits, Sweep, load};
 
 fn one_line<T>(result: Result<T, impl ToString>) -> Option<T> {
     result.map_err(|error| assert_eq!(error.to_string().lines().count(), 1)).ok()
@@ -17,7 +17,7 @@ fuzz_target!(|text: &str| {
     if let Ok(sweep) = text.parse::<Sweep>() {
         assert!(sweep.values.len() >= 2 && sweep.values[0] != sweep.values[1], "{sweep:?}");
     }
-    let _ = text.parse::<Control>();
+    let _ = text.parse::<Algorithm>();
     let _ = text.parse::<Time>();
     let _ = text.parse::<BitRate>();
     let _ = text.parse::<Bytes>();

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use narrows_lab::{
-    Capture, Estimate, Output, Run, Scenario, describe, load, run as run_scenario, series,
+    Capture, Estimate, Host, Output, Run, Scenario, describe, load, run as run_scenario, series,
 };
 
 use crate::args::lab::{RunArgs, Series, control};
@@ -14,14 +14,16 @@ use crate::{print, stop};
 /// Runs one scenario once.
 pub fn run(args: &RunArgs) -> Result<(), Error> {
     let mut scenario = load(&args.scenario, &args.edit.edits()?)?;
-    if let Some(name) = &args.cc {
+    let control = args.cc.as_deref().map(control).transpose()?;
+    if control.is_some() {
         let Some(test) = scenario.test else {
             let message =
                 "no flow of this scenario is under test; expected a field test = \"FLOW\"";
             return Err(Error::input("--cc", message));
         };
-        scenario.flows[test].control = Some(control(name)?);
+        scenario.flows[test].control = control;
     }
+    Host::Sim.check(&scenario, control)?;
     if args.dry_run {
         return print(&describe(&scenario));
     }

@@ -86,6 +86,35 @@ fn unknown_names_are_told_with_the_known_ones() {
 }
 
 #[test]
+fn what_only_the_kernel_has_is_refused_by_the_simulator_before_anything_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let out = out.to_str().unwrap();
+    let told = "--cc: the simulator has no kernel:bbr; --on kernel has";
+    assert_eq!(refused(&["run", "sbd/nsb-2", "--cc", "kernel:bbr", "--out", out]), told);
+    assert_eq!(refused(&["run", "sbd/nsb-2", "--cc", "kernel:bbr", "--dry-run"]), told);
+    assert_eq!(refused(&["compare", "sbd/nsb-2", "--cc", "reno,kernel:bbr", "--out", out]), told);
+    assert_eq!(entries(home.path()), Vec::<String>::new());
+
+    let told = "small: flows.a.cc: the simulator has no kernel:cubic; --on kernel has";
+    assert_eq!(broken("cc = \"reno\"", "cc = \"kernel:cubic\""), told);
+    // The option goes before the file.
+    let file = home.path().join("s.toml");
+    fs::write(&file, SMALL.replace("cc = \"reno\"", "cc = \"kernel:cubic\"")).unwrap();
+    assert!(narrows(&["run", file.to_str().unwrap(), "--cc", "olia"]).status.success());
+
+    let told = "kernel:NAME such as kernel:cubic, with 1 to 15 letters, digits, '_' and '.'; found";
+    assert_eq!(
+        refused(&["run", "sbd/nsb-2", "--cc", "kernel:no-such"]),
+        format!("--cc: expected {told} 'no-such'")
+    );
+    assert_eq!(
+        broken("cc = \"reno\"", "cc = \"kernel:\""),
+        format!("s.toml:17: flows.a.cc: expected {told} ''")
+    );
+}
+
+#[test]
 fn unknown_fields_and_units_are_told_with_their_line() {
     let line = broken("queue = ", "queu = ");
     assert!(

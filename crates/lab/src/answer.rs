@@ -1,8 +1,6 @@
 //! The answer of a comparison in three sentences, computed from its rows: what coupling costs
 //! where bottlenecks are apart, what it gains where they are shared, and what follows.
 
-use narrows_laws::{Control, Detector};
-
 use crate::compare::{Case, Row};
 use crate::scenario::Scenario;
 
@@ -24,10 +22,6 @@ fn layout(scenario: &Scenario) -> Option<Layout> {
         () if all(1) => Some(Layout::Shared),
         () => None,
     }
-}
-
-fn coupled(control: Control) -> bool {
-    control.law.couples() && control.detector == Detector::Shared
 }
 
 /// Mean ratios of a kind of control over the scenarios of a layout.
@@ -52,7 +46,7 @@ const CLOSE: f64 = 0.2;
 pub fn answer(cases: &[Case], rows: &[Row]) -> String {
     let range = |at: Layout, is_coupled: bool| -> Option<Range> {
         let of = rows.iter().filter(|row| {
-            layout(&cases[row.case].scenario) == Some(at) && coupled(row.control) == is_coupled
+            layout(&cases[row.case].scenario) == Some(at) && row.control.couples() == is_coupled
         });
         let ratios: Vec<f64> =
             of.filter_map(|row| row.ratio_to_tcp).map(|ratio| ratio.mean).collect();
@@ -151,6 +145,8 @@ fn wrap(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use narrows_laws::Control;
+
     use super::*;
     use crate::metrics::Detail;
     use crate::stats::Spread;
@@ -172,7 +168,7 @@ mod tests {
             retransmits: None,
             queue_ms: None,
             detail: Detail::default(),
-            control,
+            control: control.into(),
             case,
         };
         let rows = [

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-use narrows_laws::Control;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
+use crate::host::Host;
 use crate::journal::Journal;
 use crate::metrics::Detail;
 use crate::run::run;
@@ -62,7 +63,7 @@ pub struct Row {
     pub detail: Detail,
     /// The congestion control.
     #[serde(skip)]
-    pub control: Control,
+    pub control: Algorithm,
     /// Index of the case.
     #[serde(skip)]
     pub case: usize,
@@ -74,8 +75,7 @@ pub struct Finished {
     /// Index of the case.
     pub case: usize,
     /// The congestion control.
-    #[serde(with = "as_text")]
-    pub control: Control,
+    pub control: Algorithm,
     /// The run's summary.
     pub summary: Summary,
     /// What tables show besides.
@@ -84,28 +84,13 @@ pub struct Finished {
     pub series: Vec<Sample>,
 }
 
-/// A control as its name.
-mod as_text {
-    use narrows_laws::Control;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(control: &Control, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(control)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Control, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
-}
-
 /// How a comparison runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     /// Scenarios.
     pub cases: &'a [Case],
     /// Congestion controls of the connection under test.
-    pub controls: &'a [Control],
+    pub controls: &'a [Algorithm],
     /// Seeds are 1 to this.
     pub seeds: u64,
     /// Threads; 0 for all cores.
@@ -119,7 +104,8 @@ pub struct Plan<'a> {
 /// controls and seeds, whatever the number of threads and whatever was kept.
 ///
 /// # Errors
-/// A case without a connection under test, [`Error::Interrupted`], an impossible network, or a
+/// A case without a connection under test, a congestion control that its host has not,
+/// [`Error::Interrupted`], an impossible network, or a
 /// fault of the program in one of the runs. Runs that were under way then are finished and kept.
 pub fn compare(
     plan: Plan,
@@ -132,16 +118,17 @@ pub fn compare(
         return Err(Error::input(&case.scenario.name, message));
     }
     let mut tasks = Vec::new();
-    for case in 0..plan.cases.len() {
+    for (case, of) in plan.cases.iter().enumerate() {
         for &control in plan.controls {
+            Host::Sim.check(&of.scenario, Some(control))?;
             tasks.extend((1..=plan.seeds).map(|seed| (case, control, seed)));
         }
     }
     let earlier = journal.map_or(&[][..], Journal::earlier).iter();
     let earlier: HashMap<_, &Finished> =
-        earlier.map(|run| ((run.case, run.control.to_string(), run.summary.seed), run)).collect();
-    let task = |&(case, control, seed): &(usize, Control, u64)| {
-        if let Some(&run) = earlier.get(&(case, control.to_string(), seed)) {
+        earlier.map(|run| ((run.case, run.control, run.summary.seed), run)).collect();
+    let task = |&(case, control, seed): &(usize, Algorithm, u64)| {
+        if let Some(&run) = earlier.get(&(case, control, seed)) {
             done();
             return Ok(run.clone());
         }

@@ -4,6 +4,7 @@
 //! runs many and [`rows`] tells them as means with intervals. A simulated result is a function of
 //! scenario and seed: the same bytes on any machine and with any number of jobs.
 
+mod algorithm;
 mod answer;
 mod build;
 mod capture;
@@ -12,6 +13,7 @@ mod compare;
 mod describe;
 mod error;
 mod estimate;
+mod host;
 mod journal;
 mod metrics;
 mod output;
@@ -23,12 +25,14 @@ mod summary;
 mod table;
 pub mod units;
 
+pub use algorithm::{Algorithm, KernelName};
 pub use answer::answer;
 pub use capture::Capture;
 pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
+pub use host::Host;
 pub use journal::Journal;
 pub use metrics::{Detail, Run};
 pub use narrows_laws::{Control, catalogue};
@@ -39,6 +43,6 @@ pub use scenario::{
     Scenario, Shipped, Sweep, load, parse, shipped,
 };
 pub use summary::{
-    ConnectionSummary, Fairness, HeadOfLineSummary, Host, LinkSummary, PathSummary, Summary,
+    ConnectionSummary, Fairness, Fitness, HeadOfLineSummary, LinkSummary, PathSummary, Summary,
 };
 pub use table::{LEGEND, table};

@@ -7,11 +7,12 @@ use narrows_net::{Counters, Histogram, Nanos, SECOND};
 use narrows_sim::HeadOfLine;
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
 use crate::stats::{jain, mean, quantile, round};
 use crate::summary::{
-    ConnectionSummary, Fairness, HeadOfLineSummary, Host, LinkSummary, PathSummary, Summary,
+    ConnectionSummary, Fairness, HeadOfLineSummary, LinkSummary, PathSummary, Summary,
 };
 
 /// A run and its results.
@@ -250,6 +251,7 @@ impl<'a> Recorder<'a> {
                 .map(|link| link_summary(scenario, link, share, host))
                 .collect(),
             fairness: Fairness { jain: round(fairness(scenario, &goodput, &path_goodput)) },
+            fitness: None,
         };
         let detail = scenario.test.map(|test| detail(scenario, host, test, &samples[test]));
         Run { summary, detail: detail.unwrap_or_default(), series: rows }

@@ -2,34 +2,35 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{ConfigError, Counters, LinkId, Nanos, SECOND};
 use narrows_sim::capture::Flow as Handle;
 use narrows_sim::{PathConfig, PathStats, Sim};
 
+use crate::algorithm::Algorithm;
 use crate::build::Build;
 use crate::caught::caught;
+use crate::host::Host;
 use crate::metrics::{FlowState, Observed, PathState, Recorder, Run};
 use crate::scenario::{Happening, Scenario};
 use crate::series::INTERVAL;
-use crate::summary::Host;
 use crate::{Capture, Error};
 
 /// Runs `scenario` with `seed`; `control` replaces the law of the connection under test. Samples
 /// for a series are kept if `series` is set; packets are written down if there is a `capture`.
 ///
 /// # Errors
-/// [`Error::Interrupted`] once `stop` is set, what the network says to an impossible link, a capture
-/// that cannot be written, or [`Error::Fault`].
+/// [`Error::Interrupted`] once `stop` is set, a congestion control that is the kernel's, what the
+/// network says to an impossible link, a capture that cannot be written, or [`Error::Fault`].
 pub fn run(
     scenario: &Scenario,
-    control: Option<Control>,
+    control: Option<Algorithm>,
     seed: u64,
     series: bool,
     capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
+    Host::Sim.check(scenario, control)?;
     caught(|| simulate(scenario, control, seed, series, capture, stop)).unwrap_or_else(|message| {
         let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
         let cc = control.map_or("-".into(), |control| control.to_string());
@@ -39,7 +40,7 @@ pub fn run(
 
 fn simulate(
     scenario: &Scenario,
-    control: Option<Control>,
+    control: Option<Algorithm>,
     seed: u64,
     series: bool,
     mut capture: Option<&mut Capture>,
@@ -51,7 +52,7 @@ fn simulate(
     };
     let mut build = Build::new(scenario, seed)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
-        build.flow(flow, control_of(index))?;
+        build.flow(flow, control_of(index).and_then(Algorithm::ours))?;
     }
     let Build { sim, links, handles, paths, .. } = build;
     let mut run = Running { sim, links, handles, paths };

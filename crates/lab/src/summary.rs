@@ -1,8 +1,9 @@
-//! The result of a run, as `summary.json` holds it. No timing, host name or version is in it: the
-//! same scenario and seed give the same bytes anywhere.
+//! The result of a run, as `summary.json` holds it. No timing, host name or version is in that of
+//! the simulator: the same scenario and seed give the same bytes anywhere.
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
 use crate::scenario::FlowKind;
 
 /// The result of one run. All values are over the analysed time, after the warm-up.
@@ -24,14 +25,9 @@ pub struct Summary {
     pub links: Vec<LinkSummary>,
     /// How fairly the bottlenecks were shared.
     pub fairness: Fairness,
-}
-
-/// What ran a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Host {
-    /// The packet simulator.
-    Sim,
+    /// How exactly the network kept real time; left out where time is the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitness: Option<Fitness>,
 }
 
 /// One connection or flow.
@@ -121,4 +117,21 @@ pub struct Fairness {
     /// of the rival there: 1 if each shares its bottleneck equally with TCP. Without rivals: over
     /// the goodputs of all listed connections.
     pub jain: f64,
+}
+
+/// How exactly the network carried packets in real time, over the analysed time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fitness {
+    /// How much later than due packets went on, at every hop, ms: median.
+    pub lateness_p50_ms: f64,
+    /// The same, 99 % quantile.
+    pub lateness_p99_ms: f64,
+    /// The same, the most.
+    pub lateness_max_ms: f64,
+    /// How far a link was off its rate in the worst second, as a share of it.
+    pub worst_second: f64,
+    /// Whether the result may be read as that of the scenario; if not, averages leave it out.
+    pub fit: bool,
+    /// Why it may not, in a few words, as tables show it.
+    pub why: Option<String>,
 }

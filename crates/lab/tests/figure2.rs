@@ -2,15 +2,16 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Case, Control, Edits, Plan, compare, load, rows};
+use narrows_lab::{Algorithm, Case, Control, Edits, Plan, compare, load, rows};
 
 const COUPLED: [Control; 3] = [Control::LIA, Control::OLIA, Control::BALIA];
 
 /// Mean ratio to TCP of each control over 20 seeds.
-fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Control, f64)> {
+fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
     let scenario = load(scenario, &Edits::default()).unwrap();
     let cases = [Case { scenario, set: None }];
-    let plan = Plan { cases: &cases, controls, seeds: 20, jobs: 0, series: false };
+    let controls: Vec<Algorithm> = controls.iter().copied().map(Algorithm::Ours).collect();
+    let plan = Plan { cases: &cases, controls: &controls, seeds: 20, jobs: 0, series: false };
     let finished = compare(plan, None, &AtomicBool::new(false), &|| ()).unwrap();
     let rows = rows(&cases, &finished);
     rows.iter().map(|row| (row.control, row.ratio_to_tcp.unwrap().mean)).collect()

@@ -5,7 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use narrows_lab::{Case, Control, Edits, Error, Finished, Journal, Plan, compare, load};
+use narrows_lab::{Algorithm, Case, Control, Edits, Error, Finished, Journal, Plan, compare, load};
+
+const RENO: Algorithm = Algorithm::Ours(Control::RENO);
+const LIA: Algorithm = Algorithm::Ours(Control::LIA);
 
 fn cases() -> [Case; 1] {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.toml");
@@ -13,7 +16,7 @@ fn cases() -> [Case; 1] {
 }
 
 fn plan(cases: &[Case]) -> Plan<'_> {
-    Plan { cases, controls: &[Control::RENO, Control::LIA], seeds: 2, jobs: 2, series: true }
+    Plan { cases, controls: &[RENO, LIA], seeds: 2, jobs: 2, series: true }
 }
 
 /// Runs the plan; returns the results and how many of them were run now.
@@ -83,7 +86,7 @@ fn a_journal_is_of_one_plan() {
     other[0].scenario.links[0].config.delay += 1;
     for other in [
         Plan { seeds: 3, ..plan },
-        Plan { controls: &[Control::LIA], ..plan },
+        Plan { controls: &[LIA], ..plan },
         Plan { series: false, ..plan },
         Plan { cases: &other, ..plan },
     ] {
@@ -101,7 +104,7 @@ fn a_panic_names_its_run_and_leaves_the_others() {
     broken.scenario.name = "broken".into();
     broken.scenario.flows[0].paths.clear();
     cases.push(broken);
-    let plan = Plan { cases: &cases, controls: &[Control::LIA], seeds: 2, jobs: 1, series: false };
+    let plan = Plan { cases: &cases, controls: &[LIA], seeds: 2, jobs: 1, series: false };
     let journal = Journal::open(home.path(), &plan, false).unwrap();
     let error = journal.interrupted(go_on(plan, &journal).0.unwrap_err(), 4);
     assert_eq!(error.exit_code(), 1);

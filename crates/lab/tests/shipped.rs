@@ -54,7 +54,10 @@ fn the_sbd_networks_are_those_of_the_paper() {
             assert_eq!(scenario.rivals.len(), bottlenecks);
             for rival in &scenario.rivals {
                 let flow = &scenario.flows[rival.flow];
-                assert_eq!((flow.control, flow.source), (Some(Control::RENO), Source::Greedy));
+                assert_eq!(
+                    (flow.control, flow.source),
+                    (Some(Control::RENO.into()), Source::Greedy)
+                );
                 assert_eq!(flow.paths[0].rtt, 20 * MILLISECOND);
             }
             let groups = &scenario.phases[0].groups;
@@ -62,7 +65,7 @@ fn the_sbd_networks_are_those_of_the_paper() {
         }
     }
     let published = scenario("sbd/nsb-2");
-    let published = published.published(Control::BALIA).unwrap();
+    let published = published.published(Control::BALIA.into()).unwrap();
     assert_eq!((published.ratio_to_tcp, published.bound), (0.6, Bound::About));
 }
 

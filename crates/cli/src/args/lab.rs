@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use narrows_lab::{Control, Edits, Error};
+use narrows_lab::{Algorithm, Edits, Error};
 
 /// Options that change a scenario or how it is run.
 #[derive(Debug, clap::Args)]
@@ -154,8 +154,6 @@ impl EditArgs {
 ///
 /// # Errors
 /// There is none of that name.
-pub fn control(name: &str) -> Result<Control, Error> {
-    name.trim()
-        .parse()
-        .map_err(|error: narrows_lab::catalogue::Unknown| Error::input("--cc", error))
+pub fn control(name: &str) -> Result<Algorithm, Error> {
+    name.trim().parse().map_err(|message: String| Error::input("--cc", message))
 }

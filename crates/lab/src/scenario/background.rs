@@ -85,7 +85,7 @@ pub fn flows(
             let mut flow = Flow::new(name, kind, vec![path], source, links);
             flow.background = true;
             flow.active = vec![(start.min(end), end)];
-            flow.control = (kind == FlowKind::Tcp).then_some(Control::RENO);
+            flow.control = (kind == FlowKind::Tcp).then_some(Control::RENO.into());
             flows.push(flow);
             Ok(())
         };

@@ -1,6 +1,6 @@
 //! Flows and their paths: from the file's words to what runs.
 
-use narrows_laws::{Control, MAX_PATHS};
+use narrows_laws::MAX_PATHS;
 use narrows_net::{LinkConfig, Nanos, SECOND};
 use narrows_sim::{PathManager, Scheduler, Source, TcpConfig};
 
@@ -188,8 +188,7 @@ fn one_flow(
             }
         }
         (_, Some(cc)) => {
-            let control: Result<Control, _> = cc.parse();
-            resolved.control = Some(control.map_err(|error| fault("cc", error.to_string()))?);
+            resolved.control = Some(cc.parse().map_err(|message| fault("cc", message))?);
         }
         (_, None) => return Err(Fault::new(["flows", name], "missing field \"cc\"")),
     }

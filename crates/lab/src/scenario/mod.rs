@@ -16,10 +16,11 @@ mod shipped;
 mod source;
 mod tcp;
 
-use narrows_laws::Control;
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::{PathManager, Scheduler, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
+
+use crate::algorithm::Algorithm;
 
 pub use file::Bound;
 pub use load::{Edits, Sweep, load, parse};
@@ -112,7 +113,7 @@ pub struct Flow {
     /// When its application sends: `[start, stop)`.
     pub active: Vec<(Nanos, Nanos)>,
     /// Congestion control; `None` for UDP.
-    pub control: Option<Control>,
+    pub control: Option<Algorithm>,
     /// Scheduler over the paths.
     pub scheduler: Scheduler,
     /// Which subflows it opens. With ndiffports all paths but the first are copies of it.
@@ -194,7 +195,7 @@ pub struct Phase {
 #[derive(Clone, Debug)]
 pub struct Published {
     /// The controls it holds for.
-    pub controls: Vec<Control>,
+    pub controls: Vec<Algorithm>,
     /// The value.
     pub ratio_to_tcp: f64,
     /// How it is meant.
@@ -210,7 +211,7 @@ impl Scenario {
     }
 
     /// The published value for `control`.
-    pub fn published(&self, control: Control) -> Option<&Published> {
+    pub fn published(&self, control: Algorithm) -> Option<&Published> {
         self.paper.iter().find(|paper| paper.controls.contains(&control))
     }
 

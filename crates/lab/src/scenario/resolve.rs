@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use narrows_laws::Control;
 use narrows_net::{Nanos, SECOND, Trace};
 use narrows_sim::TcpConfig;
 
@@ -166,9 +165,8 @@ fn published(file: &File) -> Result<Vec<Published>, Fault> {
     let one = |(index, paper): (usize, &file::Paper)| {
         let place = index.to_string();
         let fault = |field: &str, message: String| Fault::new(["paper", &place, field], message);
-        let controls = paper.cc.iter().map(|name| name.parse::<Control>());
-        let controls =
-            controls.collect::<Result<_, _>>().map_err(|e| fault("cc", e.to_string()))?;
+        let controls = paper.cc.iter().map(|name| name.parse());
+        let controls = controls.collect::<Result<_, _>>().map_err(|told| fault("cc", told))?;
         if !paper.ratio_to_tcp.is_finite() || paper.ratio_to_tcp < 0.0 {
             let message = format!("expected a ratio such as 0.6, found {}", paper.ratio_to_tcp);
             return Err(fault("ratio_to_tcp", message));

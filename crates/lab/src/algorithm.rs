@@ -1,0 +1,167 @@
+//! What a flow's congestion control can be: one of ours, or one that the kernel has itself.
+
+use std::fmt;
+use std::str::FromStr;
+
+use narrows_laws::{Control, Detector};
+use serde::{Deserialize, Serialize};
+
+/// The congestion control algorithm of a flow: ours as the catalogue names it, or one of the
+/// kernel's own, written `kernel:NAME`, which only the kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Algorithm {
+    /// Ours, on any host.
+    Ours(Control),
+    /// The kernel's own.
+    Kernel(KernelName),
+}
+
+impl Algorithm {
+    /// Ours, if it is.
+    pub fn ours(self) -> Option<Control> {
+        match self {
+            Algorithm::Ours(control) => Some(control),
+            Algorithm::Kernel(_) => None,
+        }
+    }
+
+    /// Are all paths of a connection coupled, always? The kernel's own never are.
+    pub fn couples(self) -> bool {
+        self.ours().is_some_and(|c| c.law.couples() && c.detector == Detector::Shared)
+    }
+}
+
+impl From<Control> for Algorithm {
+    fn from(control: Control) -> Algorithm {
+        Algorithm::Ours(control)
+    }
+}
+
+impl From<Algorithm> for String {
+    fn from(algorithm: Algorithm) -> String {
+        algorithm.to_string()
+    }
+}
+
+/// What stands before the name of one of the kernel's own.
+const KERNEL: &str = "kernel:";
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Algorithm, String> {
+        match text.strip_prefix(KERNEL) {
+            Some(name) => name.parse().map(Algorithm::Kernel),
+            None => text
+                .parse()
+                .map(Algorithm::Ours)
+                .map_err(|e: crate::catalogue::Unknown| e.to_string()),
+        }
+    }
+}
+
+impl TryFrom<String> for Algorithm {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Algorithm, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Algorithm::Ours(control) => control.fmt(f),
+            Algorithm::Kernel(name) => write!(f, "{KERNEL}{name}"),
+        }
+    }
+}
+
+/// The longest name that the kernel gives a congestion control (`TCP_CA_NAME_MAX` less its zero).
+const MAX_NAME: usize = 15;
+
+/// A name that a congestion control in the kernel can have: 1 to 15 letters, digits, `_` and `.`.
+/// Whether this machine's kernel has it is not said.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelName {
+    /// The name, then zeros.
+    bytes: [u8; MAX_NAME],
+}
+
+impl KernelName {
+    /// The name, as `TCP_CONGESTION` takes it.
+    pub fn as_str(&self) -> &str {
+        let length = self.bytes.iter().position(|&byte| byte == 0).unwrap_or(MAX_NAME);
+        // Reading let nothing in but ASCII.
+        std::str::from_utf8(&self.bytes[..length]).unwrap_or_default()
+    }
+}
+
+impl FromStr for KernelName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<KernelName, String> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+        if !(1..=MAX_NAME).contains(&name.len()) || !name.bytes().all(allowed) {
+            return Err(format!(
+                "expected {KERNEL}NAME such as kernel:cubic, with 1 to {MAX_NAME} letters, digits, \
+                 '_' and '.'; found '{name}'"
+            ));
+        }
+        let mut bytes = [0; MAX_NAME];
+        bytes[..name.len()].copy_from_slice(name.as_bytes());
+        Ok(KernelName { bytes })
+    }
+}
+
+impl fmt::Display for KernelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for KernelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Algorithm {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn every_algorithm_has_a_text_that_leads_back_to_it() {
+        for text in ["olia", "lia+disjoint", "reno+hystart++", "kernel:bbr", "kernel:a_b.C9"] {
+            assert_eq!(read(text).to_string(), text);
+            let json = serde_json::to_string(&read(text)).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<Algorithm>(&json).unwrap(), read(text));
+        }
+        assert_eq!(read("cubic"), Control::CUBIC.into());
+        assert_ne!(read("kernel:cubic"), read("cubic"));
+    }
+
+    #[test]
+    fn a_name_is_one_that_the_kernel_can_have() {
+        assert_eq!(read("kernel:a23456789012345").to_string(), "kernel:a23456789012345");
+        for name in ["", "a234567890123456", "a b", "a-b", "b\u{fc}", "a/b", "a\0"] {
+            let told = format!("kernel:{name}").parse::<Algorithm>().unwrap_err();
+            assert!(told.starts_with("expected kernel:NAME such as"), "{told}");
+        }
+        // Another prefix is no name of ours either.
+        assert!("Kernel:cubic".parse::<Algorithm>().unwrap_err().starts_with("unknown law"));
+    }
+
+    #[test]
+    fn the_kernels_own_never_couples() {
+        let couples = |text| read(text).couples();
+        assert_eq!(["lia", "olia+hystart++"].map(couples), [true, true]);
+        assert_eq!(["reno", "lia+disjoint", "kernel:lia"].map(couples), [false; 3]);
+    }
+}

@@ -1,0 +1,71 @@
+//! What can run a scenario.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::algorithm::Algorithm;
+use crate::scenario::Scenario;
+
+/// What runs a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// The packet simulator.
+    Sim,
+    /// This machine's kernel, in real time.
+    Kernel,
+}
+
+impl Host {
+    /// All of them.
+    pub const ALL: [Host; 2] = [Host::Sim, Host::Kernel];
+
+    /// As options and results show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Host::Sim => "sim",
+            Host::Kernel => "kernel",
+        }
+    }
+
+    /// Checks that the host has every congestion control of `scenario`, where `control` replaces
+    /// that of the connection under test.
+    ///
+    /// # Errors
+    /// The flow, or the option, that asks for what the host has not.
+    pub fn check(self, scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
+        if self != Host::Sim {
+            return Ok(());
+        }
+        let mut flows = scenario.flows.iter().enumerate().map(|(index, flow)| match control {
+            Some(control) if scenario.test == Some(index) => ("--cc".into(), Some(control)),
+            _ => (format!("{}: flows.{}.cc", scenario.name, flow.name), flow.control),
+        });
+        match flows.find(|(_, control)| matches!(control, Some(Algorithm::Kernel(_)))) {
+            Some((place, Some(control))) => {
+                let message = format!("the simulator has no {control}; --on kernel has");
+                Err(Error::input(place, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Host {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Host, String> {
+        let known = || Host::ALL.map(Host::name).join(", ");
+        let host = Host::ALL.into_iter().find(|host| host.name() == name);
+        host.ok_or_else(|| format!("unknown host \"{name}\"; there is: {}", known()))
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
