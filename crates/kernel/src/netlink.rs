@@ -1,8 +1,8 @@
-//! One question to the kernel by netlink, and its answers.
+//! One question or order to the kernel by netlink, and its answers.
 
 use netlink_packet_core::{
-    DecodeError, DefaultNla, Emitable, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REQUEST,
-    NetlinkBuffer,
+    DecodeError, DefaultNla, Emitable, NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_DUMP, NLM_F_DUMP_INTR,
+    NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkBuffer, NlasIterator, parse_string,
 };
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
@@ -12,6 +12,8 @@ const HEADER: usize = 16;
 const TRIES: usize = 3;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
+/// What an error's text is in.
+const NLMSGERR_ATTR_MSG: u16 = 1;
 
 /// What a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) enum Wanted {
     One,
     /// All there are.
     All,
+    /// That it is done.
+    Done,
 }
 
 /// Asks in the network namespace of this thread and hands the body of each answer to `each`.
@@ -54,12 +58,20 @@ fn once(
     let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
+    // An error says what is wrong, and does not repeat the question.
+    socket.set_ext_ack(true)?;
+    socket.set_cap_ack(true)?;
 
     let mut request = vec![0; HEADER + body.len()];
     let mut header = NetlinkBuffer::new(&mut request);
     header.set_length((HEADER + body.len()) as u32);
     header.set_message_type(kind);
-    header.set_flags(NLM_F_REQUEST | if wanted == Wanted::All { NLM_F_DUMP } else { 0 });
+    let how = match wanted {
+        Wanted::One => 0,
+        Wanted::All => NLM_F_DUMP,
+        Wanted::Done => NLM_F_ACK,
+    };
+    header.set_flags(NLM_F_REQUEST | how);
     request[HEADER..].copy_from_slice(body);
     socket.send(&request, 0)?;
 
@@ -78,7 +90,10 @@ fn once(
                 NLMSG_ERROR | NLMSG_DONE => {
                     let errno = payload.get(..4).map(|n| i32::from_ne_bytes(n.try_into().unwrap()));
                     return match errno {
-                        Some(errno) if errno != 0 => Err(io::Error::from_raw_os_error(-errno)),
+                        Some(errno) if errno != 0 => {
+                            let told = message.flags() & NLM_F_ACK_TLVS != 0;
+                            Err(error(-errno, told.then(|| text(payload)).flatten()))
+                        }
                         _ => Ok(whole),
                     };
                 }
@@ -89,6 +104,22 @@ fn once(
             }
             rest = &rest[rest.len().min((message.length() as usize).next_multiple_of(4))..];
         }
+    }
+}
+
+/// What the kernel says to an error, in words.
+fn text(payload: &[u8]) -> Option<String> {
+    // Behind the number stands the header of what it answers.
+    let attributes = NlasIterator::new(payload.get(4 + HEADER..)?);
+    let text = attributes.flatten().find(|attribute| attribute.kind() == NLMSGERR_ATTR_MSG)?;
+    parse_string(text.value()).ok()
+}
+
+fn error(errno: i32, text: Option<String>) -> io::Error {
+    let error = io::Error::from_raw_os_error(errno);
+    match text {
+        Some(text) => io::Error::new(error.kind(), format!("{text} ({error})")),
+        None => error,
     }
 }
 
