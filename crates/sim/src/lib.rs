@@ -71,4 +71,5 @@ pub use config::{
 };
 pub use packet::{Ack, Body, Packet, Segment};
 pub use sim::Sim;
+pub use source::{Generator, Write};
 pub use stats::{ConnectionStats, HeadOfLine, PathStats, UdpStats};

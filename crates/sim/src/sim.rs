@@ -1,9 +1,9 @@
 //! The event loop: packets that arrive and timers that expire, in the order of time.
 
 use narrows_laws::MAX_PATHS;
-use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, Rate, RouteId, rng};
+use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, Rate, RouteId};
 
-use crate::capture::{Captured, Point, Recorder};
+use crate::capture::{Captured, Flow, Point, Recorder};
 use crate::event::{Target, Timers};
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
@@ -85,7 +85,8 @@ impl Sim {
         let mut paths: Vec<PathSetup> = config.paths.iter().map(setup).collect();
         paths.resize(paths.len() + copies - 1, paths[0]);
         let number = self.connections.len() as u32;
-        let generator = self.generator(config.source, &config.active, 2 * u64::from(number));
+        let generator =
+            self.generator(Flow::Connection(ConnId(number)), config.source, &config.active);
         let connection = Connection::new(&config, &paths, generator);
         self.timers.set(connection.first_start(), Target::Source(number));
         self.connections.push(connection);
@@ -135,17 +136,17 @@ impl Sim {
         let paced = matches!(config.source, Source::Rate { .. } | Source::OnOff { .. });
         assert!(paced, "{}: UDP needs a source with a rate", config.name);
         let number = self.udp.len() as u32;
-        let generator = self.generator(config.source, &config.active, 2 * u64::from(number) + 1);
+        let generator = self.generator(Flow::Udp(UdpId(number)), config.source, &config.active);
         let udp = Udp::new(config.route, generator);
         self.timers.set(udp.first_start(), Target::Udp(number));
         self.udp.push(udp);
         UdpId(number)
     }
 
-    fn generator(&self, source: Source, active: &[(Nanos, Nanos)], stream: u64) -> Generator {
+    fn generator(&self, flow: Flow, source: Source, active: &[(Nanos, Nanos)]) -> Generator {
         let past = active.first().is_some_and(|&(start, _)| start < self.now);
         assert!(!past, "an interval of activity starts in the past");
-        Generator::new(source, active.to_vec(), rng::stream(self.seed, stream))
+        Generator::new(self.seed, flow, source, active.to_vec())
     }
 
     /// Lets everything happen up to and including time `t`.

@@ -3,12 +3,13 @@
 use narrows_net::rng::{self, Xoshiro256PlusPlus};
 use narrows_net::{Nanos, SECOND};
 
+use crate::capture::Flow;
 use crate::tcp::NEVER;
-use crate::{SizeDist, Source};
+use crate::{ConnId, SizeDist, Source, UdpId};
 
 /// What the application does at its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
+pub enum Write {
     /// An interval of activity begins.
     Start,
     /// It ends.
@@ -19,9 +20,10 @@ pub(crate) enum Write {
     Nothing,
 }
 
-/// The application of one flow.
+/// The application of one flow: what it writes, and when. It is a function of the seed and of what
+/// is asked for here, so that other hosts can write what the simulator does.
 #[derive(Debug)]
-pub(crate) struct Generator {
+pub struct Generator {
     source: Source,
     active: Vec<(Nanos, Nanos)>,
     /// Number of the present or next interval of activity.
@@ -33,16 +35,23 @@ pub(crate) struct Generator {
 }
 
 impl Generator {
-    pub fn new(source: Source, active: Vec<(Nanos, Nanos)>, rng: Xoshiro256PlusPlus) -> Self {
+    /// The application of `flow`, which writes in the intervals `active`: `[start, stop)` in order,
+    /// not overlapping.
+    pub fn new(seed: u64, flow: Flow, source: Source, active: Vec<(Nanos, Nanos)>) -> Generator {
+        let stream = match flow {
+            Flow::Connection(ConnId(number)) => 2 * u64::from(number),
+            Flow::Udp(UdpId(number)) => 2 * u64::from(number) + 1,
+        };
+        let rng = rng::stream(seed, stream);
         Generator { source, active, interval: 0, running: false, burst_end: 0, rng }
     }
 
-    /// When to wake it first.
+    /// When to wake it first; `u64::MAX`: never.
     pub fn first_start(&self) -> Nanos {
         self.active.first().map_or(NEVER, |&(start, _)| start)
     }
 
-    /// Its time has come: what it writes, and when to wake it next.
+    /// Its time has come: what it writes, and when to wake it next (`u64::MAX`: never).
     pub fn wake(&mut self, now: Nanos) -> (Write, Nanos) {
         let Some(&(_, stop)) = self.active.get(self.interval) else {
             return (Write::Nothing, NEVER);
@@ -146,11 +155,12 @@ mod tests {
     use super::*;
 
     const SECONDS: u64 = 2_000;
+    const FLOW: Flow = Flow::Connection(ConnId(0));
 
     /// (messages, bytes) of a source over `SECONDS` seconds.
     fn offered(source: Source, seed: u64) -> (f64, f64) {
         let active = vec![(0, SECONDS * SECOND)];
-        let mut generator = Generator::new(source, active, rng::stream(seed, 0));
+        let mut generator = Generator::new(seed, FLOW, source, active);
         let (mut now, mut messages, mut bytes) = (generator.first_start(), 0.0, 0.0);
         while now != NEVER {
             let (write, next) = generator.wake(now);
@@ -202,7 +212,7 @@ mod tests {
         let size = SizeDist::Constant(1);
         let active = vec![(SECOND, 2 * SECOND), (5 * SECOND, 6 * SECOND)];
         let source = Source::Rate { mean_pps: 50.0, size };
-        let mut generator = Generator::new(source, active, rng::stream(3, 0));
+        let mut generator = Generator::new(3, FLOW, source, active);
         let mut now = generator.first_start();
         let mut marks = vec![];
         while now != NEVER {

@@ -159,11 +159,12 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use narrows_net::{LinkConfig, MILLISECOND, Network, Rate, SECOND, rng};
+    use narrows_net::{LinkConfig, MILLISECOND, Network, Rate, SECOND};
 
     use super::*;
+    use crate::capture::Flow;
     use crate::source::Generator;
-    use crate::{ConnectionConfig, Source};
+    use crate::{ConnId, ConnectionConfig, Source};
 
     const DELAY: Nanos = 10 * MILLISECOND;
 
@@ -192,8 +193,12 @@ mod tests {
                 send_buffer: 400_000,
                 ..ConnectionConfig::default()
             };
-            let generator =
-                Generator::new(Source::Greedy, config.active.clone(), rng::stream(1, 0));
+            let generator = Generator::new(
+                1,
+                Flow::Connection(ConnId(0)),
+                Source::Greedy,
+                config.active.clone(),
+            );
             let connection = Connection::new(&config, &[setup; 2], generator);
             let mut bench = Bench { connection, network, now: 0 };
             bench.act(|connection, wire| connection.on_source(wire));
