@@ -67,6 +67,8 @@ pub struct Network<P> {
     schedule: Schedule,
     /// What was seen on watched links.
     seen: Vec<Seen<P>>,
+    /// What was dropped, if the caller wants to know.
+    lost: Option<Vec<P>>,
 }
 
 impl<P: Copy> Network<P> {
@@ -86,6 +88,7 @@ impl<P: Copy> Network<P> {
             packets: Pool::new(),
             schedule: Schedule::default(),
             seen: Vec::new(),
+            lost: None,
         }
     }
 
@@ -118,6 +121,11 @@ impl<P: Copy> Network<P> {
         self.hops.push(END);
         assert!(self.hops.len() < Packet::MAX_HOPS as usize, "more hops than a packet can count");
         Ok(RouteId(number))
+    }
+
+    /// All routes, in the order they were added.
+    pub fn routes(&self) -> impl Iterator<Item = RouteId> + use<P> {
+        (0..self.routes.len() as u32).map(RouteId)
     }
 
     /// The links of a route.
@@ -264,7 +272,7 @@ impl<P: Copy> Network<P> {
         let accepted = link.enter(now, packet);
         debug_assert!(link.is_conserved());
         if !accepted {
-            self.packets.remove(packet.key);
+            lose(&mut self.packets, &mut self.lost, packet.key);
         }
         if !link.is_plain() {
             self.settle(number);
@@ -282,7 +290,7 @@ impl<P: Copy> Network<P> {
             self.schedule.insert(time, number);
         }
         while let Some(key) = link.pop_lost() {
-            self.packets.remove(key);
+            lose(&mut self.packets, &mut self.lost, key);
         }
         debug_assert!(link.is_conserved());
     }
@@ -348,6 +356,17 @@ impl<P: Copy> Network<P> {
         self.seen.drain(..)
     }
 
+    /// From now on the payload of every packet that is dropped is kept for
+    /// [`Network::drain_lost`], for a caller whose payloads stand for something it has to free.
+    pub fn keep_lost(&mut self) {
+        self.lost.get_or_insert_default();
+    }
+
+    /// What was dropped since the last call. Whoever has it kept should ask often.
+    pub fn drain_lost(&mut self) -> impl Iterator<Item = P> + '_ {
+        self.lost.iter_mut().flat_map(|lost| lost.drain(..))
+    }
+
     #[cold]
     fn see(&mut self, time: Nanos, link: u32, packet: Packet) {
         let Some(&(_, payload)) = self.packets.get(packet.key) else { return };
@@ -398,4 +417,12 @@ impl<P: Copy> Network<P> {
         self.links.iter().all(Link::is_conserved)
             && self.links.iter().map(Link::packets).sum::<usize>() == self.packets.len()
     }
+}
+
+/// A packet was dropped.
+fn lose<P: Copy>(packets: &mut Pool<(RouteId, P)>, lost: &mut Option<Vec<P>>, key: u32) {
+    if let (Some(lost), Some(&(_, payload))) = (lost, packets.get(key)) {
+        lost.push(payload);
+    }
+    packets.remove(key);
 }

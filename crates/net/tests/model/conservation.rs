@@ -208,6 +208,7 @@ proptest! {
     /// Debug builds check conservation on each link at every step besides.
     #[test]
     fn every_packet_is_sent_dropped_or_still_there((mut network, story) in any_story()) {
+        network.keep_lost();
         let mut sent = vec![None; story.len()];
         let mut delivered = vec![false; story.len()];
         let mut last = 0;
@@ -240,6 +241,11 @@ proptest! {
         }
         prop_assert!(network.is_conserved());
         prop_assert_eq!((network.packets(), network.next_time()), (0, None));
+        // What was sent and did not arrive was told to be lost, once.
+        let mut lost: Vec<_> = network.drain_lost().collect();
+        lost.sort_unstable();
+        let missing = (0..story.len()).filter(|&n| sent[n].is_some() && !delivered[n]);
+        prop_assert_eq!(lost, missing.collect::<Vec<_>>());
         if !story.iter().any(|(_, act)| matches!(act, Act::Reset)) {
             let dropped: u64 = network.links().map(|l| network.counters(l).dropped()).sum();
             let delivered = delivered.iter().filter(|&&d| d).count() as u64;
