@@ -6,6 +6,22 @@
 //! of the host that has the destination's address. Packets move at exact model times: a late wake-up
 //! delays a packet, which is recorded, and takes no rate from a link.
 
+mod buffers;
+mod carrier;
+mod device;
+mod error;
+mod fitness;
+mod namespace;
+mod owner;
+mod packet;
 mod plan;
+mod testbed;
+mod wire;
 
+pub use buffers::Packet;
+pub use error::Error;
+pub use fitness::{Fitness, Quantiles};
+pub use owner::{Removed, clean};
 pub use plan::{DeviceConfig, HostConfig, Way};
+pub use testbed::{Host, Testbed};
+pub use wire::{Direction, See, Tap, Wire};

@@ -1,0 +1,248 @@
+//! The thread that carries packets: out of devices, through the network, into devices.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use narrows_net::{Delivery, Nanos, Network, RouteId};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::EventFd;
+use nix::sys::prctl::set_timerslack;
+use nix::sys::time::TimeSpec;
+
+use crate::buffers::Buffers;
+use crate::fitness::Record;
+use crate::packet::{self, Parsed};
+use crate::wire::{Direction, Door};
+use crate::{Fitness, Packet, Tap};
+
+/// Packets that are read from a device before the others have their turn.
+const BATCH: usize = 32;
+
+/// Something that the thread shall do.
+pub type Work = Box<dyn FnOnce(&mut Carrier) + Send>;
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub route: RouteId,
+    pub door: usize,
+    pub strips_mptcp: bool,
+}
+
+/// What the thread works with.
+pub struct Carrier {
+    start: Instant,
+    network: Network<Packet>,
+    buffers: Buffers,
+    ways: HashMap<(IpAddr, IpAddr), Target>,
+    doors: Arc<[Door]>,
+    taps: Vec<Tap>,
+    record: Record,
+    /// Since when it is awake: it should have been, if it woke late from a sleep that had an end.
+    awake: Nanos,
+    /// When each door's device was last seen empty.
+    empty: Vec<Nanos>,
+    stopped: bool,
+}
+
+impl Carrier {
+    /// Model time 0 is at `start`.
+    pub fn new(
+        start: Instant,
+        mut network: Network<Packet>,
+        doors: Vec<Door>,
+        ways: HashMap<(IpAddr, IpAddr), Target>,
+        taps: Vec<Tap>,
+    ) -> Carrier {
+        network.keep_lost();
+        let mtu = doors.iter().map(|door| door.mtu).max().unwrap_or(0);
+        Carrier {
+            start,
+            network,
+            buffers: Buffers::new(mtu as usize),
+            ways,
+            taps,
+            record: Record::new(0),
+            awake: 0,
+            empty: vec![0; doors.len()],
+            doors: doors.into(),
+            stopped: false,
+        }
+    }
+
+    /// Carries packets and does the work it is given until it is told to stop.
+    pub fn carry(&mut self, bell: &EventFd, work: &mpsc::Receiver<Work>) {
+        // Timers are exact to the nanosecond, not to 50 µs.
+        set_timerslack(1).ok();
+        let doors = self.doors.clone();
+        let mut open: Vec<usize> = (0..doors.len()).collect();
+        let wait_for = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut polled = vec![wait_for(bell.as_fd())];
+        polled.extend(doors.iter().map(|door| wait_for(door.tun.as_fd())));
+        let mut more = false;
+        while !self.stopped {
+            let now = self.deliver();
+            let due = self.network.next_time();
+            let wait = match due {
+                _ if more => Some(0),
+                due => due.map(|due| due.saturating_sub(now)),
+            };
+            let timeout = wait.map(|wait| TimeSpec::from(Duration::from_nanos(wait)));
+            match ppoll(&mut polled, timeout, None) {
+                Err(Errno::EINTR) => continue,
+                polled => polled.expect("ppoll waits"),
+            };
+            if wait != Some(0) {
+                let now = self.now();
+                self.awake = due.map_or(now, |due| now.min(due));
+            }
+            let is_ready = |polled: &PollFd| polled.any() != Some(false);
+            if is_ready(&polled[0]) {
+                bell.read().ok();
+                work.try_iter().for_each(|work| work(self));
+            }
+            more = false;
+            for n in (0..open.len()).rev() {
+                let door = open[n];
+                if !is_ready(&polled[n + 1]) {
+                    self.empty[door] = now;
+                    continue;
+                }
+                match self.read(door) {
+                    Some(filled) => more |= filled,
+                    None => {
+                        open.remove(n);
+                        polled.remove(n + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is left at the end.
+    pub fn end(self) -> (Network<Packet>, Fitness) {
+        let fitness = self.fitness();
+        (self.network, fitness)
+    }
+
+    fn now(&self) -> Nanos {
+        self.start.elapsed().as_nanos() as Nanos
+    }
+
+    /// Writes what has arrived by now, and returns this time: everything before it has happened.
+    pub fn deliver(&mut self) -> Nanos {
+        loop {
+            let now = self.now();
+            let delivery = self.network.advance(now);
+            self.reclaim();
+            match delivery {
+                Some(delivery) => self.write(now, &delivery),
+                None => return now,
+            }
+        }
+    }
+
+    fn write(&mut self, now: Nanos, delivery: &Delivery<Packet>) {
+        let (bytes, to) = self.buffers.packet(delivery.payload);
+        if delivery.ce {
+            packet::mark(bytes);
+        }
+        let door = &self.doors[to];
+        let written = (&*door.tun).write(bytes).is_ok();
+        if written {
+            tell(&mut self.taps, now, door, Direction::Got, bytes);
+        }
+        self.record.delivered(&self.network, delivery, written.then_some(now));
+        self.buffers.give_back(delivery.payload);
+    }
+
+    /// Frees the bytes of what the network has dropped.
+    pub fn reclaim(&mut self) {
+        for lost in self.network.drain_lost() {
+            self.buffers.give_back(lost);
+        }
+    }
+
+    /// Takes in a batch of what a host sent. Whether there may be more; none: the device is gone.
+    fn read(&mut self, door: usize) -> Option<bool> {
+        for _ in 0..BATCH {
+            let packet = self.buffers.take();
+            let read = (&*self.doors[door].tun).read(self.buffers.space(packet));
+            match read {
+                Ok(length) => self.accept(door, packet, length),
+                Err(error) => {
+                    self.buffers.give_back(packet);
+                    match error.kind() {
+                        ErrorKind::WouldBlock => {
+                            self.empty[door] = self.now();
+                            return Some(false);
+                        }
+                        ErrorKind::Interrupted => {}
+                        _ => return None,
+                    }
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// A packet that was read enters the network.
+    fn accept(&mut self, door: usize, packet: Packet, length: usize) {
+        let now = self.deliver();
+        let seen = self.empty[door].max(self.awake);
+        self.record.reading.record(now.saturating_sub(seen));
+        let bytes = &mut self.buffers.space(packet)[..length];
+        tell(&mut self.taps, now, &self.doors[door], Direction::Sent, bytes);
+        let Some(Parsed { from, to, header }) = packet::parse(bytes) else {
+            self.record.malformed += 1;
+            return self.buffers.give_back(packet);
+        };
+        let Some(&target) = self.ways.get(&(from, to)) else {
+            self.record.unrouted += 1;
+            return self.buffers.give_back(packet);
+        };
+        if target.strips_mptcp {
+            packet::strip_mptcp(bytes);
+        }
+        self.buffers.fill(packet, length, target.door);
+        self.network.enqueue(now, target.route, header, packet);
+        self.reclaim();
+        debug_assert_eq!(self.buffers.used(), self.network.packets(), "a buffer leaks");
+    }
+
+    /// The network, between two packets.
+    pub fn network(&mut self) -> &mut Network<Packet> {
+        &mut self.network
+    }
+
+    /// Counts anew.
+    pub fn reset(&mut self) {
+        let now = self.deliver();
+        self.network.reset_counters();
+        self.record = Record::new(now);
+    }
+
+    /// How well it went so far.
+    pub fn fitness(&self) -> Fitness {
+        self.record.fitness(self.buffers.len())
+    }
+
+    /// Ends [`Carrier::carry`].
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+}
+
+fn tell(taps: &mut [Tap], now: Nanos, door: &Door, direction: Direction, bytes: &[u8]) {
+    let here = |tap: &&mut Tap| {
+        tap.host == door.host && tap.device.is_none_or(|device| device == door.device)
+    };
+    for tap in taps.iter_mut().filter(here) {
+        (tap.see)(now, door.device, direction, bytes);
+    }
+}

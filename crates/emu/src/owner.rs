@@ -1,0 +1,179 @@
+//! Who owns a testbed, and what is left of one whose owner has died.
+//!
+//! A testbed has a file `/run/narrows/ID.lock` that its process holds locked. The kernel frees the
+//! lock when the process ends, however it ends; so a file that can be locked is a dead owner's, and
+//! all namespaces `nr-ID-*` are, too.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs::{self, DirBuilder, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
+
+use crate::{Error, namespace};
+
+/// Where the locks are.
+const OWNERS: &str = "/run/narrows";
+
+/// How long to wait for killed processes.
+const DEATH: Duration = Duration::from_secs(5);
+
+/// Something that a testbed left behind and that is gone now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// A process that was in one of its namespaces, killed.
+    Process {
+        /// Its number.
+        pid: i32,
+        /// The name of its program.
+        name: String,
+    },
+    /// A network namespace, by name.
+    Namespace(String),
+    /// The file that its owner held locked.
+    Lock(PathBuf),
+}
+
+impl Display for Removed {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        match self {
+            Removed::Process { pid, name } => write!(f, "process {pid} ({name})"),
+            Removed::Namespace(name) => write!(f, "namespace {name}"),
+            Removed::Lock(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Removes what testbeds left whose processes have died: kills what runs in their namespaces, and
+/// removes these and the lock files. What else there is, also under names like theirs, stays.
+///
+/// # Errors
+/// Not root, or the kernel refuses.
+pub fn clean() -> Result<Vec<Removed>, Error> {
+    if !Uid::effective().is_root() {
+        return Err(Error::NotRoot);
+    }
+    let mut removed = Vec::new();
+    for entry in fs::read_dir(OWNERS).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "lock") {
+            continue;
+        }
+        let Some(id) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+        // It may be removed by another process this moment.
+        let Ok(file) = File::open(&path) else { continue };
+        if let Some(owner) = Owner::lock(id, &path, file)? {
+            removed.extend(owner.remove()?);
+        }
+    }
+    Ok(removed)
+}
+
+/// A testbed's name and the lock that says that it lives.
+#[derive(Debug)]
+pub struct Owner {
+    id: String,
+    path: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl Owner {
+    /// A new one.
+    pub fn new() -> Result<Owner, Error> {
+        let folder = Path::new(OWNERS);
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
+        made.map_err(Error::io(folder, "be made"))?;
+        loop {
+            let id = random_id();
+            let path = folder.join(format!("{id}.lock"));
+            let file = match File::create_new(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => made.map_err(Error::io(&path, "be made"))?,
+            };
+            // None: taken for a dead one's before it was locked.
+            if let Some(owner) = Owner::lock(&id, &path, file)? {
+                return Ok(owner);
+            }
+        }
+    }
+
+    /// None: another one holds the lock, or has removed the file.
+    fn lock(id: &str, path: &Path, file: File) -> Result<Option<Owner>, Error> {
+        let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => lock,
+            Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
+            Err((_, errno)) => return Err(Error::io(path, "be locked")(errno.into())),
+        };
+        let identity = |about: fs::Metadata| (about.dev(), about.ino());
+        let locked = lock.metadata().map(identity).map_err(Error::io(path, "be read"))?;
+        let is_there = fs::metadata(path).map(identity).is_ok_and(|there| there == locked);
+        Ok(is_there.then(|| Owner { id: id.into(), path: path.into(), _lock: lock }))
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What the names of its namespaces begin with.
+    pub fn prefix(&self) -> String {
+        format!("nr-{}-", self.id)
+    }
+
+    /// Removes its namespaces with what runs in them, and at last the lock.
+    pub fn remove(&self) -> Result<Vec<Removed>, Error> {
+        let names = namespace::named(&self.prefix());
+        let mut removed = kill_all(&names);
+        for name in names {
+            namespace::remove(&name).map_err(|source| {
+                let (namespace, doing) = (name.clone(), "be removed".into());
+                Error::Refused { namespace, doing, source }
+            })?;
+            removed.push(Removed::Namespace(name));
+        }
+        fs::remove_file(&self.path).map_err(Error::io(&self.path, "be removed"))?;
+        removed.push(Removed::Lock(self.path.clone()));
+        Ok(removed)
+    }
+}
+
+/// Kills what runs in these namespaces, also what is forked meanwhile, and waits for the end.
+fn kill_all(names: &[String]) -> Vec<Removed> {
+    let inside: Vec<_> = names.iter().filter_map(|name| namespace::identity(name)).collect();
+    let began = Instant::now();
+    let mut killed = Vec::new();
+    while began.elapsed() < DEATH {
+        let mut processes = namespace::processes(&inside);
+        processes.retain(|&(pid, _)| pid != std::process::id() as i32);
+        if processes.is_empty() {
+            break;
+        }
+        for (pid, name) in processes {
+            kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
+            let process = Removed::Process { pid, name };
+            if !killed.contains(&process) {
+                killed.push(process);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    killed
+}
+
+/// Four characters. The first is a letter: no number of a process looks like it.
+fn random_id() -> String {
+    const CHARACTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut random = RandomState::new().hash_one(std::process::id());
+    let mut draw = |of: usize| {
+        let character = CHARACTERS[random as usize % of];
+        random /= of as u64;
+        char::from(character)
+    };
+    [26, 36, 36, 36].into_iter().map(&mut draw).collect()
+}
