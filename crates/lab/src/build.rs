@@ -1,15 +1,13 @@
 //! From a scenario to a simulation: links, routes, flows.
 
 use narrows_laws::Control;
-use narrows_net::{ConfigError, LinkConfig, LinkId, Nanos, Rate, RouteId};
+use narrows_net::{ConfigError, LinkId};
 use narrows_sim::capture::Flow as Handle;
 use narrows_sim::{ConnectionConfig, PathConfig, PathManager, Sim, UdpConfig};
 
 use crate::Error;
-use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
-
-/// No packet is too large for an access link: the shared links limit the MTU.
-const ACCESS_MTU: u32 = 65_535;
+use crate::routes::{add_forward, add_links, add_reverse};
+use crate::scenario::{Flow, FlowKind, Scenario};
 
 /// A simulation being put together.
 pub struct Build {
@@ -26,8 +24,7 @@ impl Build {
     /// The links of `scenario`, without flows yet.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Build, Error> {
         let mut sim = Sim::new(seed);
-        let add = |link: &crate::scenario::Link| sim.add_link(link.config.clone());
-        let links = scenario.links.iter().map(add).collect::<Result<_, ConfigError>>();
+        let links = add_links(&mut sim, scenario);
         let links = links.map_err(|error| Error::input(&scenario.name, error))?;
         Ok(Build {
             sim,
@@ -48,7 +45,7 @@ impl Build {
         let mut paths = Vec::new();
         let handle = match (flow.kind, control) {
             (FlowKind::Udp, _) | (_, None) => {
-                let route = self.forward(&flow.paths[0])?;
+                let route = add_forward(&mut self.sim, &self.links, &flow.paths[0])?;
                 Handle::Udp(self.sim.add_udp(UdpConfig {
                     name: flow.name.clone(),
                     route,
@@ -63,7 +60,8 @@ impl Build {
                     PathManager::Ndiffports(_) => 1,
                 };
                 for path in &flow.paths[..own] {
-                    let (forward, reverse) = (self.forward(path)?, self.reverse(path)?);
+                    let forward = add_forward(&mut self.sim, &self.links, path)?;
+                    let reverse = add_reverse(&mut self.sim, &self.links, path)?;
                     let (backup, strips_mptcp) = (path.backup, path.strips_mptcp);
                     let route = PathConfig::new(path.name.clone(), forward, reverse);
                     paths.push(PathConfig { backup, strips_mptcp, ..route });
@@ -86,30 +84,5 @@ impl Build {
         self.handles.push(handle);
         self.paths.push(paths);
         Ok(())
-    }
-
-    /// A link of one flow alone, without limits of its own.
-    fn own_link(&mut self, name: &str, delay: Nanos, jitter: Nanos) -> Result<LinkId, ConfigError> {
-        self.sim.add_link(LinkConfig {
-            name: name.to_owned(),
-            rate: Rate::Infinite,
-            delay,
-            jitter,
-            mtu: ACCESS_MTU,
-            quantiles: false,
-            ..LinkConfig::default()
-        })
-    }
-
-    fn forward(&mut self, path: &FlowPath) -> Result<RouteId, ConfigError> {
-        let mut route = vec![self.own_link("access", path.access_delay, path.access_jitter)?];
-        route.extend(path.links.iter().map(|&link| self.links[link]));
-        self.sim.add_route(&route)
-    }
-
-    fn reverse(&mut self, path: &FlowPath) -> Result<RouteId, ConfigError> {
-        let mut route: Vec<LinkId> = path.back.iter().map(|&link| self.links[link]).collect();
-        route.push(self.own_link("return", path.return_delay, 0)?);
-        self.sim.add_route(&route)
     }
 }

@@ -15,8 +15,11 @@ mod error;
 mod estimate;
 mod host;
 mod journal;
+#[cfg(feature = "kernel")]
+pub mod kernel;
 mod metrics;
 mod output;
+mod routes;
 mod run;
 mod scenario;
 pub mod series;
