@@ -4,6 +4,8 @@
 pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
+#[cfg(all(feature = "lab", feature = "kernel"))]
+pub mod shell;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -37,6 +39,14 @@ pub enum Command {
     /// Run scenarios under several congestion controls with many seeds and show a table
     #[cfg(feature = "lab")]
     Compare(lab::CompareArgs),
+    /// Open a shell, or run a command, in a host of a scenario's network
+    #[cfg(all(feature = "lab", feature = "kernel"))]
+    Shell(shell::ShellArgs),
+    /// Remove what runs on the kernel and shells left behind that were killed
+    #[cfg(all(feature = "lab", feature = "kernel"))]
+    #[command(after_help = "\
+Processes, network namespaces and lock files whose owner lives are left alone. It needs root.")]
+    Clean,
     /// Show what there is: laws, detectors, scenarios
     List {
         /// Only these

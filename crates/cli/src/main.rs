@@ -3,7 +3,7 @@
 //!
 //! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, or the
 //! answer of `kernel check` is no, 2 wrong input, 130 Ctrl-C (but 0 of `kernel status --watch`, which
-//! has no other end).
+//! has no other end). `shell` has that of the command it ran.
 
 mod args;
 #[cfg(feature = "lab")]
@@ -14,6 +14,8 @@ mod kernel;
 mod list;
 #[cfg(feature = "lab")]
 mod run;
+#[cfg(all(feature = "lab", feature = "kernel"))]
+mod shell;
 #[cfg(feature = "lab")]
 mod size;
 #[cfg(any(feature = "lab", feature = "kernel"))]
@@ -49,6 +51,13 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(args),
         #[cfg(feature = "kernel")]
         Command::Kernel(command) => kernel::kernel(command),
+        #[cfg(all(feature = "lab", feature = "kernel"))]
+        Command::Shell(args) => match shell::shell(args) {
+            Ok(code) => return ExitCode::from(code),
+            Err(error) => Err(error),
+        },
+        #[cfg(all(feature = "lab", feature = "kernel"))]
+        Command::Clean => shell::clean(),
         Command::List { what } => list::list(*what),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -22,6 +22,26 @@ pub fn on_signal() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
+/// A flag that a polite kill sets, and the end of the terminal. What a terminal sends when a key is
+/// pressed does nothing to this process, and all it does to children.
+///
+/// # Errors
+/// The system refuses to set a handler.
+#[cfg(all(feature = "lab", feature = "kernel"))]
+pub fn on_kill() -> Result<Arc<AtomicBool>, Error> {
+    let (stop, nothing) = (Arc::default(), Arc::default());
+    let mut handled =
+        vec![(libc::SIGINT, &nothing), (libc::SIGQUIT, &nothing), (libc::SIGTERM, &stop)];
+    if !hang_up_is_ignored() {
+        handled.push((libc::SIGHUP, &stop));
+    }
+    for (signal, flag) in handled {
+        signal_hook::flag::register(signal, Arc::clone(flag))
+            .map_err(|error| Error::input("signal handler", error))?;
+    }
+    Ok(stop)
+}
+
 /// Does `nohup` ask us to outlive the terminal? ctrlc's handler would take its place.
 fn hang_up_is_ignored() -> bool {
     // SAFETY: all zeros are a valid sigaction, and without a new one the call only fills it.

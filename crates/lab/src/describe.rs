@@ -53,7 +53,8 @@ pub fn describe(scenario: &Scenario) -> String {
     text
 }
 
-fn describe_link(link: &Link) -> String {
+/// A link, in a line.
+pub fn describe_link(link: &Link) -> String {
     let config = &link.config;
     let mut text = match &config.rate {
         Rate::Trace(trace) => {

@@ -2,5 +2,7 @@
 //! between them in real time.
 
 mod plan;
+mod shell;
 
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
+pub use shell::Shell;

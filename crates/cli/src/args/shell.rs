@@ -1,0 +1,38 @@
+//! Options of `shell`.
+
+use std::ffi::OsString;
+
+use super::lab::EditArgs;
+
+/// Options of `shell`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  narrows shell phone/wifi-lte                          a shell in host receiver, sender is the server
+  narrows shell phone/wifi-lte --serve 'python3 -m http.server 80 -d /srv' -- \\
+      curl -o /dev/null http://{server}/file            over one path, by TCP
+  narrows shell phone/wifi-lte --serve 'mptcpize run python3 -m http.server 80 -d /srv' -- \\
+      mptcpize run curl -o /dev/null http://{server}/file     over both, by MPTCP
+  narrows shell sbd/nsb-2 --host sender --serve 'mptcpize run iperf3 -s' -- \\
+      mptcpize run iperf3 -c {server}                   from the sender: an upload
+  narrows shell phone/wifi-lte --pcap out/pcap -- ping -c 5 {server}
+
+Data of the scenario flows from host sender to host receiver. The scenario's own flows are not there;
+what it lets happen to its links does happen. CMD and --serve have {server} and {server6}, the
+addresses of the other host, and NARROWS_SERVER, NARROWS_SERVER6 and NARROWS_HOST in their
+environment. The exit code is CMD's. It needs root.")]
+pub struct ShellArgs {
+    /// A shipped scenario (`narrows list scenarios`) or a TOML file
+    pub scenario: String,
+    /// The host to be in, sender or receiver; it is the one that connects
+    #[arg(long, value_name = "NAME", default_value = "receiver")]
+    pub host: String,
+    /// Run this in the other host, by sh, and begin when it listens (or after 5 s)
+    #[arg(long, value_name = "CMD")]
+    pub serve: Option<String>,
+    #[command(flatten)]
+    pub edit: EditArgs,
+    /// What to run instead of a shell
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}

@@ -1,0 +1,169 @@
+//! `narrows shell` and `narrows clean`.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{IsTerminal, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use narrows_emu::Host;
+use narrows_kernel::diag::{self, State};
+use narrows_lab::kernel::{Addresses, Shell};
+use narrows_lab::load;
+
+use crate::args::shell::ShellArgs;
+use crate::error::Error;
+use crate::{print, stop};
+
+/// The seed of the network's chances.
+const SEED: u64 = 1;
+/// How often a child is asked whether it has ended, or listens.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long to wait for a server that does not listen.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs a command in a host of a scenario, and returns its exit code.
+pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
+    let scenario = load(&args.scenario, &args.edit.edits()?)?;
+    // What the terminal sends to all goes to the command, which decides; a polite kill ends both.
+    let end = stop::on_kill()?;
+    let shell = Shell::new(&scenario, &args.host, SEED)?;
+    let status = shell.during(|| run(args, &shell, &end))??;
+    shell.end()?;
+    // As a shell shows a command that a signal ended.
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+fn run(args: &ShellArgs, shell: &Shell, end: &AtomicBool) -> Result<ExitStatus, Error> {
+    let server = shell.server();
+    let serve = args.serve.as_deref().map(|text| serve(text, shell.other(), server));
+    let mut serve = serve.transpose()?;
+    if let Some(serve) = &mut serve {
+        serve.listens(shell.other(), end)?;
+    }
+    let (program, arguments) = match args.command.split_first() {
+        Some((program, arguments)) => (fill(program, server), arguments),
+        None => (std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()), &[][..]),
+    };
+    if args.command.is_empty() && std::io::stderr().is_terminal() {
+        // Nobody is left to tell if standard error is closed.
+        let _ = write!(std::io::stderr(), "{}", shell.describe());
+    }
+    let mut command = shell.own().command(&program);
+    command.args(arguments.iter().map(|argument| fill(argument, server)));
+    tell(&mut command, shell.own(), server);
+    let mut child = Running::new(&mut command, &program)?;
+    loop {
+        if let Some(status) = child.ended()? {
+            return Ok(status);
+        }
+        if end.load(Ordering::Relaxed) {
+            // What it does about that is not waited for: the terminal may be gone.
+            return child.kill();
+        }
+        sleep(LOOK);
+    }
+}
+
+/// Removes what killed runs left.
+pub fn clean() -> Result<(), Error> {
+    let removed = narrows_emu::clean().map_err(|error| Error::input("clean", error))?;
+    if removed.is_empty() {
+        return print("nothing was left behind\n");
+    }
+    print(&removed.iter().map(|removed| format!("removed {removed}\n")).collect::<String>())
+}
+
+/// A child that does not outlive its value.
+struct Running {
+    name: OsString,
+    child: Child,
+}
+
+impl Running {
+    fn new(command: &mut Command, name: &OsStr) -> Result<Running, Error> {
+        let child = command.spawn().map_err(|error| cannot(name, error))?;
+        Ok(Running { name: name.to_owned(), child })
+    }
+
+    fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        self.child.try_wait().map_err(|error| cannot(&self.name, error))
+    }
+
+    fn kill(&mut self) -> Result<ExitStatus, Error> {
+        // Ended already: it has its status.
+        self.child.kill().ok();
+        self.child.wait().map_err(|error| cannot(&self.name, error))
+    }
+
+    /// Waits until something listens in its host.
+    fn listens(&mut self, host: &Host, end: &AtomicBool) -> Result<(), Error> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline && !end.load(Ordering::Relaxed) {
+            let sockets = host.run(diag::sockets).and_then(|sockets| sockets);
+            let sockets = sockets.map_err(|error| cannot(&self.name, error))?;
+            if sockets.iter().any(|socket| socket.state == State::Listen) {
+                return Ok(());
+            }
+            match self.ended()? {
+                // One that goes on in the background ends well.
+                Some(status) if !status.success() => {
+                    return Err(Error::input("--serve", format!("{status}, before it listened")));
+                }
+                _ => sleep(LOOK),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill().ok();
+    }
+}
+
+fn cannot(program: &OsStr, error: std::io::Error) -> Error {
+    Error::input(program.to_string_lossy(), format!("cannot be run: {error}"))
+}
+
+/// Starts a server. It is no business of the terminal, so Ctrl-C is not for it, and standard output
+/// is the command's alone.
+fn serve(text: &str, host: &Host, server: Addresses) -> Result<Running, Error> {
+    let mut command = host.command("sh");
+    command.arg("-c").arg(fill(text.as_ref(), server)).stdin(Stdio::null()).process_group(0);
+    command.stdout(std::io::stderr());
+    tell(&mut command, host, server);
+    Running::new(&mut command, "sh".as_ref())
+}
+
+/// What a program may want to know.
+fn tell(command: &mut Command, host: &Host, server: Addresses) {
+    command.env("NARROWS_HOST", host.name()).env("NARROWS_SERVER", server.v4.to_string());
+    if let Some(v6) = server.v6 {
+        command.env("NARROWS_SERVER6", v6.to_string());
+    }
+}
+
+/// Puts the addresses of the other host where they are asked for.
+fn fill(text: &OsStr, server: Addresses) -> OsString {
+    let v6 = server.v6.map(|v6| v6.to_string()).unwrap_or_default();
+    let filled = replace(text.as_bytes(), b"{server}", server.v4.to_string().as_bytes());
+    OsString::from_vec(replace(&filled, b"{server6}", v6.as_bytes()))
+}
+
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut replaced = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
+        replaced.extend_from_slice(&rest[..at]);
+        replaced.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    replaced.extend_from_slice(rest);
+    replaced
+}

@@ -1,0 +1,197 @@
+//! A scenario's network for any program: the hosts of its flow under test, and no flows.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use narrows_emu::{Fitness, Host, Packet, Testbed, Wire};
+use narrows_kernel::mptcp;
+use narrows_net::{ConfigError, LinkId, Nanos, Network};
+
+use super::plan::{Addresses, FlowPlan, Plan, RECEIVER};
+use crate::Error;
+use crate::describe::describe_link;
+use crate::scenario::{Event, Happening, Scenario};
+use crate::units::show_time;
+
+/// The hosts' names, by end.
+const NAMES: [&str; 2] = ["sender", "receiver"];
+
+/// A scenario's network with the hosts of its flow under test. Programs in one of them, the *own*,
+/// connect to the other; MPTCP is set up for that.
+///
+/// Dropped, it kills what runs in its hosts and removes them.
+pub struct Shell {
+    wire: Wire,
+    testbed: Testbed,
+    plan: Plan,
+    /// With the flow under test alone.
+    scenario: Scenario,
+    /// Which of the two is the own host.
+    own: usize,
+}
+
+impl Shell {
+    /// Makes the network of `scenario`; its time begins now. `host` is the own host's name, `seed`
+    /// that of the network's chances.
+    ///
+    /// # Errors
+    /// A scenario without a flow under test, a host that it has not, or what this kernel refuses.
+    pub fn new(scenario: &Scenario, host: &str, seed: u64) -> Result<Shell, Error> {
+        let Some(test) = scenario.test else {
+            let message = "no flow is under test, and its hosts are those of a shell; expected a \
+                           field test = \"FLOW\"";
+            return Err(Error::input(&scenario.name, message));
+        };
+        let Some(own) = NAMES.iter().position(|name| *name == host) else {
+            let message = format!("no host \"{host}\"; there is: {}", NAMES.join(", "));
+            return Err(Error::input("--host", message));
+        };
+        let mut scenario = scenario.clone();
+        scenario.flows = vec![scenario.flows.swap_remove(test)];
+        scenario.test = Some(0);
+        let plan = Plan::new(&scenario, seed)?;
+        let testbed = Testbed::new(&plan.hosts).map_err(refused)?;
+        for (end, host) in testbed.hosts().enumerate() {
+            let flow = &plan.flows[0];
+            let endpoints = if end == own { flow.endpoints(end) } else { Vec::new() };
+            let set = || {
+                mptcp::set_limits(flow.limits())?;
+                endpoints.iter().try_for_each(mptcp::add_endpoint)
+            };
+            let set = host.run(set).and_then(|done| done);
+            set.map_err(|error| refused(format!("MPTCP in {}: {error}", host.namespace())))?;
+        }
+        let wire = testbed.start(plan.network.clone(), &plan.ways, Vec::new()).map_err(refused)?;
+        Ok(Shell { wire, testbed, plan, scenario, own })
+    }
+
+    /// The own host.
+    pub fn own(&self) -> &Host {
+        self.at(self.own)
+    }
+
+    /// The other host.
+    pub fn other(&self) -> &Host {
+        self.at(RECEIVER - self.own)
+    }
+
+    fn at(&self, end: usize) -> &Host {
+        self.testbed.host(NAMES[end]).expect("both are made")
+    }
+
+    fn flow(&self) -> &FlowPlan {
+        &self.plan.flows[0]
+    }
+
+    /// The addresses of the other host to connect to.
+    pub fn server(&self) -> Addresses {
+        self.flow().paths[0].ends[RECEIVER - self.own]
+    }
+
+    /// Does `work` while what the scenario lets happen to its links happens at its time.
+    ///
+    /// # Errors
+    /// A change that the network refuses.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> Result<T, Error> {
+        let (done, wait) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let events =
+                scope.spawn(move || follow(&self.wire, &self.scenario, &self.plan.links, &wait));
+            let worked = work();
+            drop(done);
+            match events.join() {
+                Ok(followed) => followed.map(|()| worked),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// Ends it and says how well the network kept up with the model.
+    ///
+    /// # Errors
+    /// The network had ended before.
+    pub fn end(self) -> Result<Fitness, Error> {
+        let (_, fitness) = self.wire.stop().map_err(refused)?;
+        Ok(fitness)
+    }
+
+    /// What a user wants to know who begins to type in it: hosts, addresses, paths, links.
+    pub fn describe(&self) -> String {
+        let Scenario { name, flows, links, .. } = &self.scenario;
+        let (own, other) = (NAMES[self.own], NAMES[RECEIVER - self.own]);
+        let mut text = format!("{name}, without its flows. You are in host {own}.\n\n");
+        let mut row = |[path, own, other, rtt, links]: [&str; 5]| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {path:14} {own:16} {other:16} {rtt:10} {links}");
+        };
+        row(["path", own, other, "base RTT", "data crosses"]);
+        for (path, planned) in flows[0].paths.iter().zip(&self.flow().paths) {
+            let address = |end: usize| planned.ends[end].v4.to_string();
+            let [here, there] = [self.own, RECEIVER - self.own].map(address);
+            let links: Vec<&str> =
+                path.links.iter().map(|&link| links[link].config.name.as_str()).collect();
+            row([&path.name, &here, &there, &show_time(path.rtt), &links.join(" > ")]);
+        }
+        text.push_str("\nlinks\n");
+        let crosses = |link: &usize| {
+            flows[0].paths.iter().any(|path| path.links.contains(link) || path.back.contains(link))
+        };
+        for link in (0..links.len()).filter(crosses) {
+            let _ = writeln!(text, "  {}", describe_link(&links[link]));
+        }
+        let addresses: Vec<IpAddr> = self.server().iter().collect();
+        let addresses: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+        let _ = write!(
+            text,
+            "\n{other} is {} ($NARROWS_SERVER, $NARROWS_SERVER6)\n\n  \
+             ip netns exec {} CMD    runs CMD in {other}\n  \
+             mptcpize run CMD    lets a TCP program use all paths\n  \
+             PS1=\"($NARROWS_HOST) $PS1\"    shows the host in the prompt\n\n\
+             When this shell ends, all of it is removed.\n",
+            addresses.join(", "),
+            self.other().namespace(),
+        );
+        text
+    }
+}
+
+/// Lets everything happen at its time until the other side of `wait` is gone.
+fn follow(
+    wire: &Wire,
+    scenario: &Scenario,
+    links: &[LinkId],
+    wait: &mpsc::Receiver<()>,
+) -> Result<(), Error> {
+    for Event { at, what } in &scenario.events {
+        let ahead = Duration::from_nanos(at.saturating_sub(wire.now()));
+        if wait.recv_timeout(ahead) != Err(RecvTimeoutError::Timeout) {
+            return Ok(());
+        }
+        let (what, links) = (what.clone(), links.to_vec());
+        let done = wire.with(move |network, now| change(network, now, &what, &links));
+        done.map_err(refused)?.map_err(|error| Error::input(&scenario.name, error))?;
+    }
+    Ok(())
+}
+
+/// Lets happen what happens to a link; to flows nothing does, as there are none.
+fn change(
+    network: &mut Network<Packet>,
+    now: Nanos,
+    what: &Happening,
+    links: &[LinkId],
+) -> Result<(), ConfigError> {
+    match what {
+        Happening::LinkUp(link, up) => network.set_up(now, links[*link], *up),
+        Happening::LinkRate(link, rate) => network.set_rate(now, links[*link], rate.clone())?,
+        Happening::LinkDelay(link, delay) => network.set_delay(now, links[*link], *delay)?,
+        Happening::PathLost(..) | Happening::PathAdded(..) => {}
+    }
+    Ok(())
+}
+
+fn refused(error: impl ToString) -> Error {
+    Error::input("shell", error)
+}
