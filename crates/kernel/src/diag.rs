@@ -172,6 +172,8 @@ pub struct Connection {
     pub extra_subflows_max: u8,
     /// It goes on as plain TCP.
     pub fell_back: bool,
+    /// Payload that went out again on another subflow, bytes; 0 before Linux 6.5, which counts it.
+    pub resent_bytes: u64,
 }
 
 /// All TCP sockets but those in TIME_WAIT, listeners included.
@@ -300,8 +302,9 @@ impl Connection {
     pub(crate) fn parse(answer: &[u8]) -> Result<Connection, DecodeError> {
         let header = InetResponseHeader::parse(answer)?;
         let (local, remote) = addresses(&header.socket_id);
-        // struct mptcp_info: eight bytes, of them six counters, then flags and token.
-        let mut info = [0; 16];
+        // struct mptcp_info: eight bytes, of them six counters, then flags and token; from 48 on the
+        // bytes sent again.
+        let mut info = [0; 56];
         for attribute in NlasIterator::new(&answer[MESSAGE..]) {
             let attribute = attribute?;
             if attribute.kind() == INET_DIAG_INFO {
@@ -317,6 +320,7 @@ impl Connection {
             extra_subflows: info[0],
             extra_subflows_max: info[3],
             fell_back: word(8) & 1 != 0,
+            resent_bytes: u64::from_ne_bytes(info[48..56].try_into().unwrap()),
         })
     }
 }

@@ -1,8 +1,14 @@
 //! Scenarios on this machine's kernel: hosts in network namespaces, and the scenario's network
 //! between them in real time.
 
+mod controls;
 mod plan;
+mod prepare;
+mod run;
+mod sample;
 mod shell;
+mod sources;
 
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
+pub use run::run;
 pub use shell::Shell;

@@ -79,6 +79,13 @@ impl Flow {
     }
 }
 
+impl Flow {
+    /// The buffers it has if the scenario does not say otherwise, bytes.
+    pub fn default_buffer(&self, links: &[Link]) -> u64 {
+        default_buffer(&self.paths, links)
+    }
+}
+
 /// 2 x sum of the paths' rates x largest RTT (RFC 6182, section 5.3), where a path's rate is that
 /// of its slowest link and its largest RTT is the base RTT with all its queues full.
 fn default_buffer(paths: &[FlowPath], links: &[Link]) -> u64 {
@@ -99,7 +106,7 @@ const MAX_BUFFER: u128 = 1_000_000_000_000_000;
 
 impl Link {
     /// How long a full queue takes to drain; an unlimited one counts as 1 s.
-    fn full_queue(&self) -> Nanos {
+    pub fn full_queue(&self) -> Nanos {
         use narrows_net::Limit;
         let bytes = match self.config.limit {
             Limit::Unlimited => return SECOND,

@@ -1,0 +1,104 @@
+//! The congestion controls of a run: they have names in the whole kernel, not in a namespace.
+
+use std::fs::File;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use narrows_kernel::control::Registered;
+use narrows_kernel::pins;
+use narrows_kernel::register::available_controls;
+use narrows_laws::catalogue::kernel_name;
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::Error;
+use crate::algorithm::Algorithm;
+
+/// Held by the process that may register our controls for its runs.
+const LOCK: &str = "/run/narrows-controls.lock";
+
+/// Our controls that are in the kernel for as long as this lives. Those that `narrows kernel load`
+/// put there stay.
+pub struct Controls {
+    registered: Vec<Registered>,
+    _lock: Option<Flock<File>>,
+}
+
+/// What the kernel calls it.
+pub fn name(algorithm: Algorithm) -> String {
+    match algorithm {
+        Algorithm::Ours(control) => kernel_name(control),
+        Algorithm::Kernel(name) => name.to_string(),
+    }
+}
+
+impl Controls {
+    /// Sees to it that the kernel has all that is `wanted`, each with the option or field that asks
+    /// for it.
+    ///
+    /// # Errors
+    /// One of the kernel's own that it has not; ours cannot be registered, or another process has
+    /// them for its runs.
+    pub fn provide(wanted: &[(String, Algorithm)]) -> Result<Controls, Error> {
+        let available = available_controls().map_err(kernel)?;
+        for (place, algorithm) in wanted {
+            if let Algorithm::Kernel(name) = algorithm {
+                if !available.iter().any(|known| known == name.as_str()) {
+                    let known = available.iter().filter(|known| pins::control_of(known).is_none());
+                    let known: Vec<_> = known.map(|name| format!("kernel:{name}")).collect();
+                    let message =
+                        format!("this kernel has no {algorithm}; there is: {}", known.join(", "));
+                    return Err(Error::input(place, message));
+                }
+            }
+        }
+        let mut ours: Vec<_> = wanted.iter().filter_map(|wanted| wanted.1.ours()).collect();
+        ours.sort_by_key(|control| control.to_string());
+        ours.dedup();
+        let mut controls = Controls { registered: Vec::new(), _lock: None };
+        if ours.is_empty() {
+            return Ok(controls);
+        }
+        controls._lock = Some(lock()?);
+        let loaded = pins::loaded().map_err(kernel)?;
+        for control in ours {
+            match loaded.iter().find(|held| held.control == control) {
+                Some(held) if held.same_build => {}
+                Some(held) => {
+                    let message = format!(
+                        "another build of narrows loaded it; `narrows kernel load {control}` replaces it"
+                    );
+                    return Err(Error::input(&held.name, message));
+                }
+                None => controls.registered.push(Registered::register(control).map_err(kernel)?),
+            }
+        }
+        Ok(controls)
+    }
+}
+
+impl Drop for Controls {
+    fn drop(&mut self) {
+        let ours: Vec<String> = self.registered.iter().map(|ours| ours.name().to_owned()).collect();
+        self.registered.clear();
+        // The names are free a moment after the last link is closed; the next run wants them.
+        let end = Instant::now() + Duration::from_secs(2);
+        let taken = || available_controls().is_ok_and(|all| all.iter().any(|n| ours.contains(n)));
+        while !ours.is_empty() && taken() && Instant::now() < end {
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn lock() -> Result<Flock<File>, Error> {
+    let file = File::create(LOCK).map_err(Error::io(LOCK.as_ref(), "create"))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
+        let message = "another process runs scenarios on this kernel with controls of ours; \
+                       wait until it has ended";
+        Error::input("--on kernel", message)
+    })
+}
+
+/// What the kernel refuses.
+pub fn kernel(error: impl ToString) -> Error {
+    Error::input("--on kernel", error)
+}

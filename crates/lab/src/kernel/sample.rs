@@ -1,0 +1,198 @@
+//! What the kernel tells of the flows: sock_diag of the senders' namespaces, and our controls' map.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use narrows_emu::Host;
+use narrows_kernel::diag::{self, Socket, State, TcpInfo};
+use narrows_kernel::state;
+use narrows_laws::raw::SSTHRESH_MAX;
+use narrows_net::{Counters, Nanos};
+
+use super::controls::{kernel, name};
+use crate::Error;
+use crate::algorithm::Algorithm;
+use crate::metrics::{FlowState, Observed, PathState};
+
+/// The state of a run at one time.
+#[derive(Default)]
+pub struct Snapshot {
+    /// By flow.
+    pub flows: Vec<FlowState>,
+    /// Queueing delay, by link.
+    pub queues: Vec<Nanos>,
+    /// By link.
+    pub counters: Vec<Counters>,
+}
+
+impl Observed for Snapshot {
+    fn flow(&self, flow: usize) -> FlowState {
+        self.flows[flow].clone()
+    }
+
+    fn queue_delay(&self, link: usize) -> Nanos {
+        self.queues[link]
+    }
+
+    fn link(&self, link: usize) -> &Counters {
+        &self.counters[link]
+    }
+}
+
+/// A flow whose sender's sockets are followed.
+pub struct Sender {
+    /// Name of the flow.
+    pub name: String,
+    /// Index of its host.
+    pub host: usize,
+    /// Its addresses, by path.
+    pub addresses: Vec<IpAddr>,
+    /// Its congestion control; none of UDP, which has no sockets worth a look.
+    pub algorithm: Option<Algorithm>,
+}
+
+/// Follows the sockets of the senders.
+pub struct Sampler<'a> {
+    /// The testbed's, by their indices.
+    hosts: Vec<&'a Host>,
+    senders: Vec<Sender>,
+    /// Flow and path by address.
+    place: HashMap<IpAddr, (usize, usize)>,
+    counted: Vec<Counted>,
+    /// The sockets at the last look, each with flow and path.
+    sockets: Vec<(usize, usize, Socket)>,
+}
+
+/// What a flow counted, those of its sockets included that are closed now.
+#[derive(Default)]
+struct Counted {
+    fallback: bool,
+    /// Bytes that went out on a second subflow, by connection.
+    resent: HashMap<u32, u64>,
+    /// Bytes acknowledged and segments sent again, by path and socket.
+    paths: Vec<HashMap<u64, (u64, u64)>>,
+}
+
+impl<'a> Sampler<'a> {
+    /// For the senders of all flows, in their order.
+    pub fn new(hosts: Vec<&'a Host>, senders: Vec<Sender>) -> Sampler<'a> {
+        let mut place = HashMap::new();
+        let mut counted = Vec::new();
+        for (flow, sender) in senders.iter().enumerate() {
+            place.extend((0..).zip(&sender.addresses).map(|(path, ip)| (*ip, (flow, path))));
+            let paths = vec![HashMap::new(); sender.addresses.len()];
+            counted.push(Counted { paths, ..Counted::default() });
+        }
+        Sampler { hosts, senders, place, counted, sockets: Vec::new() }
+    }
+
+    /// Looks at all sockets of the senders.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn look(&mut self) -> Result<(), Error> {
+        self.sockets.clear();
+        let mut hosts: Vec<usize> = self.senders.iter().map(|sender| sender.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        for host in hosts {
+            let look = || Ok((diag::sockets()?, diag::connections()?));
+            let seen = self.hosts[host].run(look).and_then(|seen| seen);
+            let (sockets, connections) = seen.map_err(kernel)?;
+            for connection in connections {
+                let Some(&(flow, _)) = self.place.get(&connection.local.ip()) else { continue };
+                let counted = &mut self.counted[flow];
+                counted.fallback |= connection.fell_back;
+                counted.resent.insert(connection.token, connection.resent_bytes);
+            }
+            for socket in sockets.into_iter().filter(|socket| socket.state != State::Listen) {
+                let Some(&(flow, path)) = self.place.get(&socket.local.ip()) else { continue };
+                let Some(info) = &socket.info else { continue };
+                let counts = (info.bytes_acked, u64::from(info.total_retrans));
+                self.counted[flow].paths[path].insert(socket.cookie, counts);
+                self.sockets.push((flow, path, socket));
+            }
+        }
+        Ok(())
+    }
+
+    /// The flow as it was at the last look, without what its receiver knows.
+    pub fn flow(&self, flow: usize) -> FlowState {
+        if self.senders[flow].algorithm.is_none() {
+            return FlowState::default();
+        }
+        let counted = &self.counted[flow];
+        let path = |(path, sockets): (usize, &HashMap<u64, (u64, u64)>)| {
+            let own = self.sockets.iter().filter(|own| (own.0, own.1) == (flow, path));
+            // Before it closes for good, the last one may be there beside a new one.
+            let own = own.filter(|(.., socket)| socket.state == State::Established);
+            let own =
+                own.filter_map(|(.., socket)| socket.info.as_ref()).max_by_key(|i| i.bytes_acked);
+            PathState {
+                delivered: sockets.values().map(|counts| counts.0).sum(),
+                retransmits: sockets.values().map(|counts| counts.1).sum(),
+                ..own.map(state).unwrap_or_default()
+            }
+        };
+        let paths: Vec<PathState> = counted.paths.iter().enumerate().map(path).collect();
+        let resent: u64 = counted.resent.values().sum();
+        FlowState {
+            delivered: paths.iter().map(|path| path.delivered).sum(),
+            retransmits: paths.iter().map(|path| path.retransmits).sum(),
+            reinjections: resent.div_ceil(SEGMENT),
+            fallback: counted.fallback,
+            paths,
+            ..FlowState::default()
+        }
+    }
+
+    /// Does each subflow that has sent something run what its flow is to run, and is one of ours in
+    /// charge of all subflows of its connection? If not, what was wrong at the last look.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn wrong(&self) -> Result<Option<String>, Error> {
+        let ours = |sender: &Sender| sender.algorithm.is_some_and(|a| a.ours().is_some());
+        let any = self.senders.iter().any(ours);
+        let entries = if any { state::connections().map_err(kernel)? } else { Vec::new() };
+        for (flow, _, socket) in &self.sockets {
+            let sender = &self.senders[*flow];
+            let sent = socket.info.as_ref().is_some_and(|info| info.bytes_acked > 1);
+            let Some(algorithm) = sender.algorithm.filter(|_| sent) else { continue };
+            if socket.state != State::Established {
+                continue;
+            }
+            let of = format!("the subflow of {} from {}", sender.name, socket.local.ip());
+            if socket.control != name(algorithm) {
+                return Ok(Some(format!("{of} runs {}, not {algorithm}", socket.control)));
+            }
+            let inum = self.hosts[sender.host].inum();
+            let mut entries = entries.iter().filter(|entry| {
+                entry.netns == inum && entry.control == algorithm.ours() && !entry.closed
+            });
+            let has = |entry: &state::Connection| {
+                let is = |path: &state::ConnectionPath| {
+                    (path.local, path.remote) == (socket.local, socket.remote)
+                };
+                entry.paths.iter().any(is)
+            };
+            if ours(sender) && !entries.any(has) {
+                return Ok(Some(format!("{of} is not in the charge of {algorithm}")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Payload of a segment that is sent again on another subflow, at the usual MTU.
+const SEGMENT: u64 = 1424;
+
+fn state(info: &TcpInfo) -> PathState {
+    PathState {
+        cwnd: info.snd_cwnd,
+        ssthresh: (info.snd_ssthresh < SSTHRESH_MAX).then_some(info.snd_ssthresh),
+        srtt: Nanos::from(info.rtt) * 1000,
+        inflight: (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost),
+        ..PathState::default()
+    }
+}

@@ -1,0 +1,545 @@
+//! The simulator's sources over real sockets. One thread writes what the applications of all flows
+//! write, at the times they write it, and reads what arrives.
+//!
+//! What a source stops to write ([`Write::Stop`]) it withdraws as far as the kernel does not have it:
+//! at most [`UNSENT`] bytes, where the simulator withdraws all that was never sent.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use narrows_emu::Host;
+use narrows_net::{MILLISECOND, Nanos};
+use narrows_sim::{Generator, Source, Write};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
+
+use crate::Error;
+use crate::caught::caught;
+use crate::scenario::FlowKind;
+
+/// Where receivers listen; each has an address of its own.
+pub const PORT: u16 = 5001;
+
+/// Bytes that the kernel takes beyond what it has sent. They leave within 5 ms at 100 Mbit/s, a few
+/// times as long as this thread may take to write more.
+const UNSENT: u32 = 64 << 10;
+
+/// Bytes written or read at once.
+const PIECE: usize = 128 << 10;
+
+/// Pieces read from one socket before others have their turn.
+const PIECES: usize = 8;
+
+/// How often the thread looks whether it is to stop.
+const PATIENCE: Nanos = 50 * MILLISECOND;
+
+/// The same for the poll, ms, should the timer fail.
+const PATIENCE_MS: u8 = 50;
+
+/// Receive buffer of UDP, bytes: what arrives while this thread does something else.
+const UDP_BUFFER: u64 = 4 << 20;
+
+/// IPv4 and UDP: sizes of UDP packets are those on the wire.
+const UDP_HEADERS: u32 = 28;
+
+/// What a flow's receiver got.
+#[derive(Debug, Default)]
+pub struct Received {
+    /// Payload in order; UDP: with headers.
+    pub bytes: AtomicU64,
+    /// When the whole file was there, since the start of the run.
+    pub completed: OnceLock<Nanos>,
+}
+
+/// What a flow is to do.
+pub struct Application<'a> {
+    /// Name of the flow.
+    pub name: &'a str,
+    /// What carries it.
+    pub kind: FlowKind,
+    /// What it writes.
+    pub source: Source,
+    /// When it writes it.
+    pub generator: Generator,
+    /// Its congestion control, as the kernel calls it; none of UDP.
+    pub control: Option<String>,
+    /// Host and address of the sender.
+    pub from: (&'a Host, SocketAddr),
+    /// Host and address of the receiver.
+    pub to: (&'a Host, SocketAddr),
+    /// Bytes written but not acknowledged that messages may come to.
+    pub buffer: u64,
+    /// Sizes of the socket buffers, where the scenario says them.
+    pub send_buffer: Option<u64>,
+    /// Likewise.
+    pub recv_buffer: Option<u64>,
+    /// Largest UDP packet that arrives.
+    pub mtu: u32,
+}
+
+/// The applications of all flows, whose sockets are open. Nothing is sent yet.
+pub struct Sources {
+    flows: Vec<Flow>,
+    poll: Epoll,
+    received: Vec<Arc<Received>>,
+}
+
+/// Sources at work. Dropped: they stop.
+pub struct Working {
+    thread: Option<JoinHandle<Result<Result<(), Error>, String>>>,
+    stop: Arc<AtomicBool>,
+    received: Vec<Arc<Received>>,
+}
+
+/// Both ends of a flow.
+struct Flow {
+    place: String,
+    kind: FlowKind,
+    source: Source,
+    generator: Generator,
+    to: SockAddr,
+    mtu: u32,
+    buffer: u64,
+    sender: Socket,
+    state: State,
+    /// Bytes that the kernel took.
+    written: u64,
+    /// Bytes that the application has written; `u64::MAX` if it never runs out.
+    limit: u64,
+    /// Listens for as long as subflows may join.
+    listener: Option<Socket>,
+    receiver: Option<Socket>,
+    received: Arc<Received>,
+}
+
+/// How far a sender is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It has not started.
+    Closed,
+    /// It waits for the other end.
+    Connecting,
+    /// It writes when there is something to write.
+    Idle,
+    /// It has more to write than the kernel took.
+    Full,
+}
+
+/// What is waited for on a socket of a flow.
+fn interest(flags: EpollFlags, flow: u64, which: u64) -> EpollEvent {
+    EpollEvent::new(flags, flow * SOCKETS + which)
+}
+
+/// The sockets of a flow, as the poll tells them apart.
+const SENDER: u64 = 0;
+const LISTENER: u64 = 1;
+const RECEIVER: u64 = 2;
+const SOCKETS: u64 = 3;
+/// The clock.
+const TIMER: u64 = u64::MAX;
+
+impl Sources {
+    /// Opens the sockets of a flow in the namespaces of its hosts; its receiver listens.
+    ///
+    /// # Errors
+    /// A congestion control that may not be used, or a socket that cannot be had.
+    pub fn open<'a>(flows: impl Iterator<Item = Application<'a>>) -> Result<Sources, Error> {
+        let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
+            .map_err(|errno| Error::input("epoll", errno.desc()))?;
+        let flows = flows
+            .map(|application| {
+                let place = format!("flows.{}", application.name);
+                application.open().map_err(|error| Error::input(place, error))
+            })
+            .collect::<Result<Vec<Flow>, Error>>()?;
+        for (index, flow) in (0..).zip(&flows) {
+            let watch = |socket: &Option<Socket>, which| match socket {
+                Some(socket) => poll.add(socket, interest(EpollFlags::EPOLLIN, index, which)),
+                None => Ok(()),
+            };
+            watch(&flow.listener, LISTENER)
+                .and_then(|()| watch(&flow.receiver, RECEIVER))
+                .map_err(|errno| Error::input(&flow.place, errno.desc()))?;
+        }
+        let received = flows.iter().map(|flow| flow.received.clone()).collect();
+        Ok(Sources { flows, poll, received })
+    }
+
+    /// Lets them work; the run began at `began`.
+    pub fn start(self, began: Instant) -> Working {
+        let Sources { flows, poll, received } = self;
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = stop.clone();
+        let work = move || caught(|| Loop { flows, poll, began }.run(&told));
+        let thread = std::thread::Builder::new().name("sources".into()).spawn(work);
+        Working { thread: Some(thread.expect("a thread")), stop, received }
+    }
+}
+
+impl Working {
+    /// What a flow's receiver got until now.
+    pub fn received(&self, flow: usize) -> &Received {
+        &self.received[flow]
+    }
+
+    /// It failed, and [`Working::stop`] tells how.
+    pub fn failed(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.is_finished())
+    }
+
+    /// Stops all sources, and resets their connections.
+    ///
+    /// # Errors
+    /// What made it fail before; a panic as its words.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        self.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let done = thread.join().unwrap_or_else(|_| Err("a panic without words".into()));
+        done.unwrap_or_else(|panic| Err(Error::input("sources", panic)))
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        // After another error, which is told.
+        self.stop().ok();
+    }
+}
+
+impl Application<'_> {
+    /// The sender's socket, from its own address.
+    fn sender(&self) -> io::Result<Socket> {
+        let socket = self.socket()?;
+        if self.kind != FlowKind::Udp {
+            socket.set_tcp_nodelay(true)?;
+            // MPTCP has it from Linux 6.9.
+            socket.set_tcp_notsent_lowat(UNSENT).ok();
+        }
+        if let Some(control) = &self.control {
+            let set = socket.set_tcp_congestion(control.as_bytes());
+            set.map_err(|error| told(error, &format!("congestion control {control}")))?;
+        }
+        if let Some(bytes) = self.send_buffer {
+            setsockopt(&socket, sockopt::SndBufForce, &(bytes as usize))?;
+        }
+        socket.bind(&SocketAddr::new(self.from.1.ip(), 0).into())?;
+        Ok(socket)
+    }
+
+    /// The socket that listens, or for UDP gets all.
+    fn receiver(&self) -> io::Result<Socket> {
+        let socket = self.socket()?;
+        let buffer = match self.kind {
+            FlowKind::Udp => Some(UDP_BUFFER),
+            FlowKind::Tcp | FlowKind::Mptcp => self.recv_buffer,
+        };
+        if let Some(bytes) = buffer {
+            // Connections have it from their listener.
+            setsockopt(&socket, sockopt::RcvBufForce, &(bytes as usize))?;
+        }
+        socket.bind(&self.to.1.into())?;
+        if self.kind != FlowKind::Udp {
+            socket.listen(1)?;
+        }
+        Ok(socket)
+    }
+
+    fn socket(&self) -> io::Result<Socket> {
+        let (kind, protocol) = match self.kind {
+            FlowKind::Tcp => (Type::STREAM, Protocol::TCP),
+            FlowKind::Mptcp => (Type::STREAM, Protocol::MPTCP),
+            FlowKind::Udp => (Type::DGRAM, Protocol::UDP),
+        };
+        let socket = Socket::new(Domain::for_address(self.to.1), kind, Some(protocol))?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+
+    /// Opens the sockets in the hosts.
+    fn open(self) -> io::Result<Flow> {
+        let sender = self.from.0.run(|| self.sender())??;
+        let receiver = self.to.0.run(|| self.receiver())??;
+        let (listener, receiver) = match self.kind {
+            FlowKind::Udp => (None, Some(receiver)),
+            FlowKind::Tcp | FlowKind::Mptcp => (Some(receiver), None),
+        };
+        Ok(Flow {
+            place: format!("flows.{}", self.name),
+            kind: self.kind,
+            source: self.source,
+            generator: self.generator,
+            to: self.to.1.into(),
+            mtu: self.mtu,
+            buffer: self.buffer,
+            sender,
+            state: State::Closed,
+            written: 0,
+            limit: 0,
+            listener,
+            receiver,
+            received: Arc::default(),
+        })
+    }
+}
+
+/// The thread of the sources.
+struct Loop {
+    flows: Vec<Flow>,
+    poll: Epoll,
+    began: Instant,
+}
+
+impl Loop {
+    /// Works until told to stop.
+    fn run(mut self, stop: &AtomicBool) -> Result<(), Error> {
+        let done = self.work(stop);
+        // A closed connection would go on for a while and hold its namespace.
+        for flow in &self.flows {
+            reset(&flow.sender);
+            flow.receiver.iter().for_each(reset);
+        }
+        done
+    }
+
+    fn work(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+        let poll = |errno: Errno| Error::input("sources", errno.desc());
+        let timer =
+            TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC).map_err(poll)?;
+        self.poll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).map_err(poll)?;
+        let mut wakes: BinaryHeap<Reverse<(Nanos, usize)>> = (0..)
+            .zip(&self.flows)
+            .map(|(index, flow)| Reverse((flow.generator.first_start(), index)))
+            .collect();
+        let mut piece = vec![0; PIECE];
+        let mut events = [EpollEvent::empty(); 64];
+        while !stop.load(Ordering::Relaxed) {
+            let mut now = self.now();
+            while let Some(&Reverse((due, index))) = wakes.peek().filter(|wake| wake.0.0 <= now) {
+                wakes.pop();
+                let next = self.wake(index, due, &piece)?;
+                wakes.push(Reverse((next, index)));
+                now = self.now();
+            }
+            let next = wakes.peek().map_or(u64::MAX, |wake| wake.0.0);
+            let rest = (next.saturating_sub(now)).clamp(1, PATIENCE);
+            let rest = Expiration::OneShot(TimeSpec::from_duration(Duration::from_nanos(rest)));
+            timer.set(rest, TimerSetTimeFlags::empty()).map_err(poll)?;
+            let count = match self.poll.wait(&mut events, PATIENCE_MS) {
+                Ok(count) => count,
+                Err(Errno::EINTR) => 0,
+                Err(errno) => return Err(poll(errno)),
+            };
+            for event in events[..count].iter().filter(|event| event.data() != TIMER) {
+                self.happen(event, &mut piece)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        self.began.elapsed().as_nanos() as Nanos
+    }
+
+    /// An application's time has come. Returns when it comes again.
+    fn wake(&mut self, index: usize, due: Nanos, piece: &[u8]) -> Result<Nanos, Error> {
+        let flow = &mut self.flows[index];
+        // Times are those of the simulator, also where this thread is late.
+        let (write, next) = flow.generator.wake(due);
+        let done = match (write, flow.source) {
+            (Write::Start, source) => {
+                match source {
+                    Source::Greedy => flow.limit = u64::MAX,
+                    Source::File { bytes } => flow.limit = bytes,
+                    Source::Rate { .. } | Source::OnOff { .. } => {}
+                }
+                flow.start(index as u64, &self.poll)
+            }
+            (Write::Stop, Source::Greedy | Source::File { .. }) => {
+                flow.limit = flow.written;
+                Ok(())
+            }
+            (Write::Bytes(bytes), _) => flow.message(bytes, piece),
+            (Write::Stop | Write::Nothing, _) => Ok(()),
+        };
+        done.and_then(|()| flow.flush(index as u64, &self.poll, piece))
+            .map_err(|error| Error::input(&flow.place, error))?;
+        Ok(next)
+    }
+
+    /// Something can be done with a socket.
+    fn happen(&mut self, event: &EpollEvent, piece: &mut [u8]) -> Result<(), Error> {
+        let (index, which) = (event.data() / SOCKETS, event.data() % SOCKETS);
+        let now = self.now();
+        let flow = &mut self.flows[index as usize];
+        let done = match which {
+            SENDER => {
+                let closed = event.events().contains(EpollFlags::EPOLLHUP);
+                flow.ready(index, closed, &self.poll, piece)
+            }
+            LISTENER => flow.accept(index, &self.poll),
+            _ => flow.read(now, piece),
+        };
+        done.map_err(|error| Error::input(&flow.place, error))
+    }
+}
+
+impl Flow {
+    /// An interval of activity begins; the first opens the connection.
+    fn start(&mut self, index: u64, poll: &Epoll) -> io::Result<()> {
+        if self.kind == FlowKind::Udp || self.state != State::Closed {
+            return Ok(());
+        }
+        match self.sender.connect(&self.to) {
+            Err(error) if error.raw_os_error() == Some(Errno::EINPROGRESS as i32) => {}
+            connected => connected.map_err(|error| told(error, "connect"))?,
+        }
+        self.state = State::Connecting;
+        poll.add(&self.sender, interest(EpollFlags::EPOLLOUT, index, SENDER))?;
+        Ok(())
+    }
+
+    /// The sender has connected, or has room, or failed.
+    fn ready(&mut self, index: u64, closed: bool, poll: &Epoll, piece: &[u8]) -> io::Result<()> {
+        let doing = if self.state == State::Connecting { "connect" } else { "send" };
+        if let Some(error) = self.sender.take_error()? {
+            return Err(told(error, doing));
+        }
+        if closed {
+            return Err(io::Error::other("the connection was closed"));
+        }
+        if self.state == State::Connecting {
+            self.state = State::Full;
+        }
+        self.flush(index, poll, piece)
+    }
+
+    /// The application writes a message: UDP sends it, and a connection takes it if it fits.
+    fn message(&mut self, bytes: u32, piece: &[u8]) -> io::Result<()> {
+        if self.kind == FlowKind::Udp {
+            if bytes <= self.mtu {
+                let payload = &piece[..(bytes - UDP_HEADERS) as usize];
+                match self.sender.send_to(payload, &self.to) {
+                    // Not to be sent is to be lost.
+                    Err(error) if is_full(&error) => {}
+                    sent => drop(sent.map_err(|error| told(error, "send"))?),
+                }
+            }
+            return Ok(());
+        }
+        let acknowledged = match self.state {
+            State::Closed | State::Connecting => 0,
+            State::Idle | State::Full => self.written - unacknowledged(&self.sender)?,
+        };
+        if self.limit + u64::from(bytes) - acknowledged <= self.buffer {
+            self.limit += u64::from(bytes);
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel what waits, as much as it takes.
+    fn flush(&mut self, index: u64, poll: &Epoll, piece: &[u8]) -> io::Result<()> {
+        if !matches!(self.state, State::Idle | State::Full) {
+            return Ok(());
+        }
+        let mut state = State::Idle;
+        while self.written < self.limit {
+            let length = (self.limit - self.written).min(piece.len() as u64);
+            match self.sender.write(&piece[..length as usize]) {
+                Ok(length) => self.written += length as u64,
+                Err(error) if is_full(&error) => {
+                    state = State::Full;
+                    break;
+                }
+                Err(error) => return Err(told(error, "send")),
+            }
+        }
+        if state != self.state {
+            self.state = state;
+            let wanted =
+                if state == State::Full { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };
+            poll.modify(&self.sender, &mut interest(wanted, index, SENDER))?;
+        }
+        Ok(())
+    }
+
+    /// The connection is there.
+    fn accept(&mut self, index: u64, poll: &Epoll) -> io::Result<()> {
+        let (None, Some(listener)) = (&self.receiver, &self.listener) else { return Ok(()) };
+        let (receiver, _) = match listener.accept() {
+            Err(error) if is_full(&error) => return Ok(()),
+            accepted => accepted.map_err(|error| told(error, "accept"))?,
+        };
+        receiver.set_nonblocking(true)?;
+        poll.add(&receiver, interest(EpollFlags::EPOLLIN, index, RECEIVER))?;
+        self.receiver = Some(receiver);
+        Ok(())
+    }
+
+    /// Something arrived.
+    fn read(&mut self, now: Nanos, piece: &mut [u8]) -> io::Result<()> {
+        let Some(receiver) = &mut self.receiver else { return Ok(()) };
+        for _ in 0..PIECES {
+            let length = match receiver.read(piece) {
+                Ok(length) => length as u64,
+                Err(error) if is_full(&error) => break,
+                Err(error) => return Err(told(error, "receive")),
+            };
+            let headers = match self.kind {
+                FlowKind::Udp => u64::from(UDP_HEADERS),
+                FlowKind::Tcp | FlowKind::Mptcp if length == 0 => {
+                    return Err(io::Error::other("the connection was closed"));
+                }
+                FlowKind::Tcp | FlowKind::Mptcp => 0,
+            };
+            let bytes = self.received.bytes.fetch_add(length + headers, Ordering::Relaxed);
+            if matches!(self.source, Source::File { bytes: all } if bytes + length >= all) {
+                self.received.completed.get_or_init(|| now);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The same error, and what failed.
+fn told(error: io::Error, doing: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot {doing}: {error}"))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+        || error.raw_os_error() == Some(Errno::ENOBUFS as i32)
+}
+
+nix::ioctl_read_bad!(
+    /// `SIOCOUTQ`: bytes that the peer has not acknowledged, sent or not.
+    siocoutq,
+    nix::libc::TIOCOUTQ,
+    nix::libc::c_int
+);
+
+fn unacknowledged(socket: &Socket) -> io::Result<u64> {
+    let mut bytes = 0;
+    // SAFETY: the descriptor is open, and the kernel writes one int.
+    unsafe { siocoutq(socket.as_raw_fd(), &mut bytes) }?;
+    Ok(bytes.try_into().unwrap_or(0))
+}
+
+/// Ends a connection at once, and tells the peer, if there is one.
+fn reset(socket: &Socket) {
+    let nobody = SockAddrStorage::zeroed();
+    let length = nobody.size_of();
+    // SAFETY: zeros are an address of the family AF_UNSPEC, of this length.
+    let nobody = unsafe { SockAddr::new(nobody, length) };
+    socket.connect(&nobody).ok();
+}
