@@ -4,27 +4,34 @@
 
 pub mod root;
 
-use std::fs::File;
-use std::net::IpAddr;
+use std::fs::{self, File, OpenOptions};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use narrows_emu::{DeviceConfig, Error, HostConfig, Packet, Testbed, Way, Wire};
+use narrows_emu::{DeviceConfig, Host, HostConfig, Packet, Testbed, Way, Wire};
 use narrows_net::{LinkConfig, LinkId, Network};
 use nix::fcntl::{Flock, FlockArg};
 
-/// Real time for one test alone, also of other processes: what tests measure would be the others'
+/// The machine for one test alone, also of other processes: what tests measure would be the others'
 /// load.
 pub struct Alone(#[expect(dead_code, reason = "held")] Flock<File>);
 
 impl Alone {
     /// None, and a word on the terminal, where there is no root or no TUN.
     pub fn with(test: &str) -> Option<Alone> {
-        if let Err(reason @ (Error::NotRoot | Error::NoTun(_))) = Testbed::new(&[]) {
-            println!("{test}: skipped, {reason}");
+        if !nix::unistd::Uid::effective().is_root() {
+            println!("{test}: skipped, this is not root");
+            return None;
+        }
+        if let Err(reason) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+            println!("{test}: skipped, /dev/net/tun: {reason}");
             return None;
         }
         let file = File::create("/run/narrows-test.lock").expect("/run is root's");
+        let lock = Flock::lock(file, FlockArg::LockExclusive).expect("flock");
         println!("{test}");
-        Some(Alone(Flock::lock(file, FlockArg::LockExclusive).expect("flock")))
+        Some(Alone(lock))
     }
 }
 
@@ -86,4 +93,64 @@ pub fn pair(right: LinkConfig, left: LinkConfig) -> (Testbed, Wire) {
     let (network, ways) = network(&[(right, left)]);
     let wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
     (testbed, wire)
+}
+
+/// The hosts of [`two_hosts`].
+pub fn left_and_right(testbed: &Testbed) -> [&Host; 2] {
+    ["left", "right"].map(|name| testbed.host(name).expect("it was made"))
+}
+
+/// Longer than any test leaves a host without an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A socket of a host.
+pub fn udp(host: &Host, address: IpAddr, port: u16) -> UdpSocket {
+    let socket = host.run(|| UdpSocket::bind(SocketAddr::new(address, port)));
+    let socket = socket.expect("the host is there").expect("its address is");
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// Both ends of a TCP connection, from `from` to `to`.
+pub fn tcp([from, to]: [&Host; 2], address: IpAddr, port: u16) -> [TcpStream; 2] {
+    let address = SocketAddr::new(address, port);
+    let listener = to.run(|| TcpListener::bind(address)).unwrap().expect("its address");
+    let client = from.run(|| TcpStream::connect_timeout(&address, PATIENCE)).unwrap();
+    let client = client.expect("a connection");
+    let (server, _) = listener.accept().expect("a connection");
+    for stream in [&client, &server] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    }
+    [client, server]
+}
+
+/// What a host's kernel has counted, from /proc/net: `IpExt`, `InCEPkts`, or of IPv6, `Ip6InCEPkts`.
+pub fn counter(host: &Host, group: &str, name: &str) -> u64 {
+    let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap();
+    let text = host.run(|| read("netstat") + &read("snmp") + &read("snmp6")).unwrap();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(value) = line.strip_prefix(name).filter(|_| group.is_empty()) {
+            return value.trim().parse().expect("a number");
+        }
+        if line.split(':').next() != Some(group) {
+            continue;
+        }
+        let values = lines.next().expect("names, then values");
+        let mut pairs = line.split(' ').zip(values.split(' '));
+        if let Some((_, value)) = pairs.find(|(found, _)| *found == name) {
+            return value.parse().expect("a number");
+        }
+    }
+    panic!("no counter {group} {name}")
+}
+
+/// Polls until `done`, or panics with what is told last.
+pub fn wait_until(mut done: impl FnMut() -> Result<(), String>) {
+    let began = Instant::now();
+    while let Err(state) = done() {
+        assert!(began.elapsed() < PATIENCE, "still: {state}");
+        sleep(Duration::from_millis(20));
+    }
 }

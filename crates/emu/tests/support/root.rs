@@ -1,1 +1,64 @@
-//! What the root namespace has.
+//! What the root namespace has, and what must be there again at the end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::wait_until;
+
+/// Links, addresses, routes, rules, sysctls and named namespaces, each under its name.
+pub struct Root(BTreeMap<String, String>);
+
+impl Root {
+    /// As it is.
+    pub fn now() -> Root {
+        let mut all = BTreeMap::new();
+        for arguments in [
+            "-o link",
+            "-o address",
+            "-4 route show table all",
+            "-6 route show table all",
+            "-4 rule",
+            "-6 rule",
+            "netns",
+        ] {
+            let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
+            let text = String::from_utf8_lossy(&output.stdout);
+            // Lifetimes of what a router or DHCP said run down.
+            let counts = |word: &&str| !word.ends_with("sec");
+            let lines = text.lines().map(|line| line.split(' ').filter(counts).collect::<Vec<_>>());
+            let text = lines.map(|line| line.join(" ")).collect::<Vec<_>>().join("\n");
+            all.insert(format!("ip {arguments}"), text);
+        }
+        sysctls(Path::new("/proc/sys/net"), &mut all);
+        let children = fs::read_dir("/proc/self/task").expect("/proc").flatten();
+        let children = children.map(|task| fs::read_to_string(task.path().join("children")));
+        all.insert("children".into(), children.filter_map(Result::ok).collect());
+        Root(all)
+    }
+
+    /// Waits until it is as it was, or panics.
+    pub fn is_unchanged(&self) {
+        wait_until(|| {
+            let now = Root::now().0;
+            let names = self.0.keys().chain(now.keys());
+            let changed = names.filter(|&name| self.0.get(name) != now.get(name));
+            let changed: Vec<_> =
+                changed.map(|name| (name, self.0.get(name), now.get(name))).collect();
+            if changed.is_empty() { Ok(()) } else { Err(format!("{changed:#?}")) }
+        });
+    }
+}
+
+fn sysctls(folder: &Path, all: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.path().display().to_string());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            sysctls(&path, all);
+        // Drawn anew at each reading, or counting.
+        } else if !name.contains("fastopen_key") && !name.ends_with("_count") {
+            all.extend(fs::read_to_string(&path).map(|value| (name, value)));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The root namespace stays as it was, whatever the end of a testbed.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv6Addr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use narrows_emu::{DeviceConfig, Error, HostConfig, Removed, Testbed, clean};
+use narrows_net::LinkConfig;
+use support::root::Root;
+use support::{Alone, hosts, left_and_right, pair, two_hosts, udp, v4, wait_until};
+
+/// A shell in a host with a child that outlives it: the shell, and the number of the child.
+fn shell(testbed: &Testbed) -> (Child, u32) {
+    let [left, _] = left_and_right(testbed);
+    let mut shell = left.command("sh");
+    let shell = shell.args(["-c", "setsid sleep 1000 & echo $!; wait"]).stdout(Stdio::piped());
+    let mut shell = shell.spawn().expect("sh");
+    let mut line = String::new();
+    BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (shell, line.trim().parse().expect("a number"))
+}
+
+fn is_there(pid: u32) -> bool {
+    // A zombie is in no namespace.
+    fs::metadata(format!("/proc/{pid}/ns/net")).is_ok()
+}
+
+fn names() -> Vec<String> {
+    let entries = fs::read_dir("/run/netns").unwrap().flatten();
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_testbed_goes_with_all_that_runs_in_it() {
+    let Some(_alone) = Alone::with("a_testbed_goes_with_all_that_runs_in_it") else { return };
+    let root = Root::now();
+    let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
+    let [left, right] = left_and_right(&testbed);
+    assert_eq!(left.namespace(), format!("nr-{}-left", testbed.id()));
+    assert!(names().contains(&left.namespace().to_owned()));
+    assert_ne!(left.inum(), right.inum());
+    let (mut shell, sleep) = shell(&testbed);
+    let inside = fs::read_link(format!("/proc/{sleep}/ns/net")).unwrap();
+    assert_eq!(inside.to_str().unwrap(), format!("net:[{}]", left.inum()));
+    // As ip itself enters.
+    let ip = Command::new("ip").args(["-n", right.namespace(), "-o", "link"]).output().unwrap();
+    let links = String::from_utf8(ip.stdout).unwrap();
+    assert!(links.contains("path1") && links.contains("qlen 10000"), "{links}");
+    let id = testbed.id().to_owned();
+    drop((wire, testbed));
+    assert!(!is_there(sleep) && !is_there(shell.id()));
+    shell.wait().unwrap();
+    assert!(!names().iter().any(|name| name.starts_with(&format!("nr-{id}-"))));
+    assert!(!Path::new(&format!("/run/narrows/{id}.lock")).exists());
+    root.is_unchanged();
+}
+
+#[test]
+fn a_command_ends_with_the_thread_that_spawned_it() {
+    let Some(_alone) = Alone::with("a_command_ends_with_the_thread_that_spawned_it") else {
+        return;
+    };
+    let testbed = two_hosts(1);
+    let [left, _] = left_and_right(&testbed);
+    let spawn = || left.command("sleep").arg("1000").spawn().unwrap();
+    let mut child = std::thread::scope(|scope| scope.spawn(spawn).join().unwrap());
+    assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn an_error_in_the_middle_leaves_nothing() {
+    let Some(_alone) = Alone::with("an_error_in_the_middle_leaves_nothing") else { return };
+    let root = Root::now();
+    let mut hosts = hosts(1);
+    hosts[1].devices[0].name = "a-name-of-more-than-15-bytes".into();
+    let error = Testbed::new(&hosts).expect_err("the kernel has shorter names").to_string();
+    let expected = "-right: cannot make device a-name-of-more-than-15-bytes: the name is too long";
+    assert!(error.starts_with("nr-") && error.ends_with(expected), "{error}");
+    hosts[1].devices[0].name = "path1".into();
+    hosts[1].devices[0].addresses[0] = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    let error = Testbed::new(&hosts).expect_err("no address").to_string();
+    assert!(error.contains("-right: cannot add :: to path1: "), "{error}");
+    hosts[1].devices[0].addresses[0] = v4(1, 1);
+    let error = Testbed::new(&hosts).expect_err("two have it").to_string();
+    assert_eq!(error, "host right: 10.1.0.1 is an address of left already");
+    hosts[1].name = "a b".into();
+    assert!(matches!(Testbed::new(&hosts), Err(Error::Host { host, .. }) if host == "a b"));
+    root.is_unchanged();
+}
+
+#[test]
+fn a_panic_leaves_nothing() {
+    let Some(_alone) = Alone::with("a_panic_leaves_nothing") else { return };
+    let root = Root::now();
+    let panics = AssertUnwindSafe(|| {
+        let (testbed, _wire) = pair(LinkConfig::default(), LinkConfig::default());
+        let (_shell, sleep) = shell(&testbed);
+        std::panic::resume_unwind(Box::new(sleep));
+    });
+    let sleep = catch_unwind(panics).expect_err("it panics");
+    assert!(!is_there(*sleep.downcast::<u32>().unwrap()));
+    // The shell is a zombie that nobody waited for.
+    while nix::sys::wait::wait().is_ok() {}
+    root.is_unchanged();
+}
+
+/// Not a test: what the next one kills.
+#[test]
+fn holds_a_testbed_until_it_is_killed() {
+    if std::env::var_os("NR_HOLD").is_none() {
+        return;
+    }
+    let (testbed, _wire) = pair(LinkConfig::default(), LinkConfig::default());
+    let (shell, sleep) = shell(&testbed);
+    println!("holds {} {} {sleep}", testbed.id(), shell.id());
+    std::thread::sleep(std::time::Duration::from_secs(1000));
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_removed_and_nothing_else() {
+    let test = "what_a_killed_process_leaves_is_removed_and_nothing_else";
+    let Some(_alone) = Alone::with(test) else { return };
+    let root = Root::now();
+    let other = "nr-1-other";
+    assert!(Command::new("ip").args(["netns", "add", other]).status().unwrap().success());
+    let (living, wire) = pair(LinkConfig::default(), LinkConfig::default());
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "holds_a_testbed_until_it_is_killed", "--nocapture"])
+        .env("NR_HOLD", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(holder.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let said = lines.map(|line| line.split_once("holds ").map(|(_, said)| said.to_owned()));
+    let said = said.flatten().next().expect("it holds a testbed");
+    let [id, shell, sleep] = *said.split(' ').collect::<Vec<_>>() else { panic!("{said}") };
+    let [shell, sleep] = [shell, sleep].map(|pid| pid.parse::<u32>().unwrap());
+    // While it lives, it is not touched.
+    assert_eq!(clean().unwrap(), []);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    wait_until(|| if is_there(shell) { Err("the shell lives".into()) } else { Ok(()) });
+    assert!(is_there(sleep));
+    let expected = [
+        Removed::Process { pid: sleep as i32, name: "sleep".into() },
+        Removed::Namespace(format!("nr-{id}-left")),
+        Removed::Namespace(format!("nr-{id}-right")),
+        Removed::Lock(format!("/run/narrows/{id}.lock").into()),
+    ];
+    assert_eq!(clean().unwrap(), expected);
+    assert!(!is_there(sleep));
+    assert!(names().contains(&other.into()), "it is not ours");
+    let [left, right] = left_and_right(&living);
+    let (left, right) = (udp(left, v4(1, 1), 7), udp(right, v4(2, 1), 7));
+    left.send_to(&[7; 60], right.local_addr().unwrap()).unwrap();
+    right.recv(&mut [0; 60]).expect("the living one still carries");
+    drop((wire, living));
+    assert!(Command::new("ip").args(["netns", "del", other]).status().unwrap().success());
+    root.is_unchanged();
+}
+
+#[test]
+fn ten_hosts_and_two_hundred_addresses_take_no_time() {
+    let Some(_alone) = Alone::with("ten_hosts_and_two_hundred_addresses_take_no_time") else {
+        return;
+    };
+    let host = |n: u8| {
+        let addresses: Vec<IpAddr> = match n {
+            0 => (0..200).map(|x| IpAddr::from([10, 0, 1, x])).collect(),
+            n => vec![v4(n, 1)],
+        };
+        let mut devices = vec![DeviceConfig { name: "a".into(), mtu: 1500, addresses }];
+        if n % 2 == 1 {
+            devices.push(DeviceConfig { name: "b".into(), mtu: 1400, addresses: vec![v4(n, 2)] });
+        }
+        HostConfig { name: format!("host{n}"), devices }
+    };
+    let hosts: Vec<_> = (0..10).map(host).collect();
+    let began = Instant::now();
+    let testbed = Testbed::new(&hosts).unwrap();
+    let (made, began) = (began.elapsed(), Instant::now());
+    assert_eq!(testbed.hosts().count(), 10);
+    drop(testbed);
+    println!("made in {made:?}, removed in {:?}", began.elapsed());
+    assert!(made.as_secs() < 5 && began.elapsed().as_secs() < 5);
+}
