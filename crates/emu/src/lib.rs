@@ -4,7 +4,48 @@
 //! A packet that a host sends comes out of one of its TUN devices. Its two addresses name a [`Way`],
 //! which is a route of the network; at the model time of its arrival it is written into the device
 //! of the host that has the destination's address. Packets move at exact model times: a late wake-up
-//! delays a packet, which is recorded, and takes no rate from a link.
+//! delays a packet, which is recorded ([`Fitness`]), and takes no rate from a link.
+//!
+//! All of it is in network namespaces `nr-ID-NAME`, which `ip netns` knows too; the rest of the
+//! machine stays as it is. They go with their [`Testbed`], and what a killed process leaves goes with
+//! the next one or by [`clean`].
+//!
+//! ```no_run
+//! use narrows_emu::{DeviceConfig, HostConfig, Testbed, Way};
+//! use narrows_net::{LinkConfig, MILLISECOND, Network, Rate};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = |name: &str, address: &str| HostConfig {
+//!     name: name.into(),
+//!     devices: vec![DeviceConfig {
+//!         name: "dsl".into(),
+//!         mtu: 1500,
+//!         addresses: vec![address.parse().expect("an address")],
+//!     }],
+//! };
+//! let testbed = Testbed::new(&[host("home", "10.1.0.1"), host("server", "10.1.0.2")])?;
+//!
+//! let mut network = Network::new(1);
+//! let mut way = |from: &str, to: &str, rate| -> Result<Way, Box<dyn std::error::Error>> {
+//!     let rate = Rate::Constant(rate);
+//!     let delay = 10 * MILLISECOND;
+//!     let link = network.add_link(LinkConfig { rate, delay, ..LinkConfig::default() })?;
+//!     let route = network.add_route(&[link])?;
+//!     Ok(Way { from: from.parse()?, to: to.parse()?, route, strips_mptcp: false })
+//! };
+//! let ways = [
+//!     way("10.1.0.1", "10.1.0.2", 10_000_000)?,
+//!     way("10.1.0.2", "10.1.0.1", 50_000_000)?,
+//! ];
+//! let wire = testbed.start(network, &ways, Vec::new())?;
+//!
+//! let home = testbed.host("home").expect("it was made");
+//! home.command("ping").args(["-c", "3", "10.1.0.2"]).status()?; // 20 ms and a bit
+//! let (_, fitness) = wire.stop()?;
+//! println!("99 % of the packets were at most {} ns late", fitness.lateness.p99);
+//! # Ok(())
+//! # }
+//! ```
 
 mod buffers;
 mod carrier;

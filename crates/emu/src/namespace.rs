@@ -97,10 +97,15 @@ fn prepare_folder() -> Result<(), Error> {
 /// Removes the name. The namespace goes with its last process, socket and device.
 pub fn remove(name: &str) -> io::Result<()> {
     let path = Path::new(NAMED).join(name);
-    match umount2(&path, MntFlags::MNT_DETACH) {
+    let removed = match umount2(&path, MntFlags::MNT_DETACH) {
         // Its maker ended before it was mounted.
         Ok(()) | Err(Errno::EINVAL) => fs::remove_file(path),
         Err(errno) => Err(errno.into()),
+    };
+    match removed {
+        // Somebody else was first.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

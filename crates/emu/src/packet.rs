@@ -120,3 +120,140 @@ fn tcp_checksum(bytes: &[u8]) -> Option<u16> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use etherparse::{IpEcn, Ipv6FragmentHeader, PacketBuilder, TcpHeader};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const V4: ([u8; 4], [u8; 4]) = ([10, 1, 0, 1], [10, 1, 0, 2]);
+    const V6: ([u8; 16], [u8; 16]) = ([1; 16], [2; 16]);
+
+    fn v4(ecn: IpEcn) -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
+        let mut header =
+            etherparse::Ipv4Header::new(0, 64, IpNumber::UDP, V4.0, V4.1).expect("it is short");
+        header.ecn = ecn;
+        PacketBuilder::ip(etherparse::IpHeaders::Ipv4(header, Default::default()))
+    }
+
+    fn v6(ecn: IpEcn) -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
+        let mut header = etherparse::Ipv6Header {
+            hop_limit: 64,
+            source: V6.0,
+            destination: V6.1,
+            ..Default::default()
+        };
+        header.set_ecn(ecn);
+        PacketBuilder::ip(etherparse::IpHeaders::Ipv6(header, Default::default()))
+    }
+
+    fn udp(ip: etherparse::PacketBuilderStep<etherparse::IpHeaders>, ports: (u16, u16)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        ip.udp(ports.0, ports.1).write(&mut bytes, b"payload").expect("a Vec takes all");
+        bytes
+    }
+
+    #[test]
+    fn a_header_is_what_the_packet_says() {
+        for (ip, from, to, size) in [
+            (v4 as fn(_) -> _, V4.0.into(), V4.1.into(), 20 + 8 + 7),
+            (v6, V6.0.into(), V6.1.into(), 40 + 8 + 7),
+        ] {
+            let parsed = |ecn, ports| parse(&udp(ip(ecn), ports)).expect("it is whole");
+            let one = parsed(IpEcn::ZERO, (1, 2));
+            assert_eq!((one.from, one.to, one.header.size), (from, to, size));
+            assert_eq!(one.header.ecn, Ecn::NotEct);
+            let ecns = [IpEcn::ONE, IpEcn::TWO, IpEcn::THREE];
+            let ecns = ecns.map(|ecn| parsed(ecn, (1, 2)).header.ecn);
+            assert_eq!(ecns, [Ecn::Ect, Ecn::Ect, Ecn::Ce]);
+            // The ports name the flow, in their order; the mark does not.
+            assert_ne!(one.header.flow, parsed(IpEcn::ZERO, (2, 1)).header.flow);
+            assert_eq!(one.header.flow, parsed(IpEcn::THREE, (1, 2)).header.flow);
+        }
+    }
+
+    #[test]
+    fn fragments_are_a_flow_of_their_addresses() {
+        let fragment = |ports| {
+            let mut bytes = udp(v4(IpEcn::ZERO), ports);
+            bytes[6] |= 0x20; // more fragments
+            parse(&bytes).expect("it is whole").header.flow
+        };
+        assert_eq!(fragment((1, 2)), fragment((3, 4)));
+        let fragment = |ports| {
+            let mut bytes = udp(v6(IpEcn::ZERO), ports);
+            let header = Ipv6FragmentHeader::new(IpNumber::UDP, 0.try_into().unwrap(), true, 7);
+            bytes[5] += 8; // payload length
+            bytes[6] = IpNumber::IPV6_FRAGMENTATION_HEADER.0;
+            bytes.splice(40..40, header.to_bytes());
+            parse(&bytes).expect("it is whole").header.flow
+        };
+        assert_eq!(fragment((1, 2)), fragment((3, 4)));
+    }
+
+    #[test]
+    fn a_marked_packet_is_marked_and_right() {
+        for ecn in [IpEcn::ONE, IpEcn::TWO, IpEcn::THREE] {
+            for ip in [v4, v6] {
+                let mut bytes = udp(ip(ecn), (1, 2));
+                mark(&mut bytes);
+                assert_eq!(bytes, udp(ip(IpEcn::THREE), (1, 2)));
+            }
+        }
+    }
+
+    fn tcp(ip: etherparse::PacketBuilderStep<etherparse::IpHeaders>, options: &[u8]) -> Vec<u8> {
+        let mut header = TcpHeader::new(1, 2, 3, 4);
+        header.set_options_raw(options).expect("they fit");
+        let mut bytes = Vec::new();
+        ip.tcp_header(header).write(&mut bytes, b"payload").expect("a Vec takes all");
+        bytes
+    }
+
+    #[test]
+    fn a_stripped_packet_has_padding_and_a_right_checksum() {
+        // MSS, MP_CAPABLE of an odd offset and length, timestamps that contain a 30.
+        let with = [2, 4, 5, 220, 1, 30, 5, 9, 9, 9, 8, 10, 30, 4, 0, 1, 0, 0, 0, 2];
+        let without = [2, 4, 5, 220, 1, 1, 1, 1, 1, 1, 8, 10, 30, 4, 0, 1, 0, 0, 0, 2];
+        for ip in [v4, v6] {
+            let mut bytes = tcp(ip(IpEcn::ZERO), &with);
+            strip_mptcp(&mut bytes);
+            assert_eq!(bytes, tcp(ip(IpEcn::ZERO), &without));
+            let mut other = udp(ip(IpEcn::ZERO), (30, 30));
+            strip_mptcp(&mut other);
+            assert_eq!(other, udp(ip(IpEcn::ZERO), (30, 30)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_whole_packet_is_none() {
+        let bytes = udp(v4(IpEcn::ZERO), (1, 2));
+        assert_eq!(parse(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(parse(&[]), None);
+        assert_eq!(parse(&[0x50; 60]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_strange(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..120),
+            options in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            if let Some(first) = bytes.first_mut() {
+                *first = [0x45, 0x46, 0x60][usize::from(*first) % 3];
+            }
+            strip_mptcp(&mut bytes);
+            if parse(&bytes).is_some() {
+                mark(&mut bytes);
+                let Parsed { header, .. } = parse(&bytes).expect("still one");
+                prop_assert_eq!(header.ecn, Ecn::Ce);
+            }
+            let mut stripped = options.clone();
+            let found = pad_options(&mut stripped);
+            prop_assert_eq!(found, stripped != options);
+            prop_assert!(!pad_options(&mut stripped), "nothing is left");
+        }
+    }
+}

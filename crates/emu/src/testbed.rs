@@ -21,7 +21,8 @@ use crate::wire::Door;
 use crate::{Error, HostConfig, Packet, Tap, Way, Wire, clean, device};
 
 /// Hosts with their namespaces and devices. Dropped, also by a panic, it kills what runs in them
-/// and removes them; what a process leaves that is killed itself, [`clean`] removes.
+/// and removes them; what a process leaves that is killed itself, [`clean`] removes. A [`Wire`] holds
+/// its devices, so it should be stopped first.
 #[derive(Debug)]
 pub struct Testbed {
     owner: Owner,
