@@ -48,8 +48,9 @@ test: setup ## unit, property and scenario tests, and the shared words of a conn
 	cargo test --locked
 	RUSTFLAGS="--cfg loom" cargo test --locked --release --target-dir target/loom -p narrows-laws --test loom
 
-test-kernel: setup setup-kernel ## the laws in this machine's kernel (root and BTF, else it skips with a word)
+test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (root and BTF, else it skips with a word)
 	cargo test --locked -p narrows-kernel -- --nocapture
+	cargo test --locked -p narrows-emu -- --nocapture
 	cargo test --locked -p narrows --no-default-features --features kernel -- --nocapture
 
 test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
@@ -70,10 +71,11 @@ fuzz: setup ## what reads files and options, and small runs, under libFuzzer (FU
 	@scripts/setup fuzz
 	FUZZ=$(FUZZ) scripts/fuzz
 
-bench: setup ## ns per acknowledgement, packet-hops per second, CPU time of a transfer in the kernel
+bench: setup ## ns per acknowledgement, packet-hops per second, lateness of emulation, CPU time of a transfer in the kernel
 	cargo bench --locked -p narrows-laws
 	cargo bench --locked -p narrows-net
 	cargo bench --locked -p narrows-sim
+	cargo bench --locked -p narrows-emu
 	@if scripts/setup kernel; then cargo bench --locked -p narrows-kernel; fi
 
 lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan
