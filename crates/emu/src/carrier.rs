@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::prctl::set_timerslack;
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeSpec;
 
 use crate::buffers::Buffers;
@@ -94,11 +95,13 @@ impl Carrier {
                 due => due.map(|due| due.saturating_sub(now)),
             };
             let timeout = wait.map(|wait| TimeSpec::from(Duration::from_nanos(wait)));
+            let sleeps = sleeps();
             match ppoll(&mut polled, timeout, None) {
                 Err(Errno::EINTR) => continue,
                 polled => polled.expect("ppoll waits"),
             };
-            if wait != Some(0) {
+            // What was there before it slept would have kept it awake.
+            if sleeps != self::sleeps() {
                 let now = self.now();
                 self.awake = due.map_or(now, |due| now.min(due));
             }
@@ -247,6 +250,11 @@ fn go_first() {
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is this thread, and the parameters are only read.
     unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+}
+
+/// How often this thread has gone to sleep.
+fn sleeps() -> i64 {
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.voluntary_context_switches())
 }
 
 fn tell(taps: &mut [Tap], now: Nanos, door: &Door, direction: Direction, bytes: &[u8]) {
