@@ -1,17 +1,18 @@
 //! `narrows compare`.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Estimate, Finished, Journal, LEGEND, Output, Plan, Point, Row, Sweep, answer,
-    compare as run_all, load, rows, series, table, write_csv,
+    Algorithm, Case, Finished, Host, Journal, LEGEND, Output, Plan, Point, Row, Summary, Sweep,
+    answer, compare as run_all, load, rows, series, table, write_csv,
 };
 
-use crate::args::lab::{CompareArgs, control};
+use crate::args::lab::{CompareArgs, control, hosts};
 use crate::error::Error;
 use crate::run::json;
-use crate::size::Size;
+use crate::size::{Size, seconds};
 use crate::{print, stop};
 
 /// The rows as `--json` shows them.
@@ -25,6 +26,7 @@ const MAX_RUNS: u64 = 200_000;
 
 /// Runs all and shows the table.
 pub fn compare(args: &CompareArgs) -> Result<(), Error> {
+    let hosts = hosts(&args.on)?;
     let mut controls = Vec::new();
     for name in &args.cc {
         let control = control(name)?;
@@ -41,17 +43,19 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             return Err(Error::input(&case.scenario.name, message));
         }
     }
-    let runs = cases.len() as u64 * controls.len() as u64 * args.seeds;
+    let times = controls.len() as u64 * args.seeds;
+    let runs = cases.len() as u64 * hosts.len() as u64 * times;
     if runs > MAX_RUNS {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
         return Err(Error::input("compare", message));
     }
-    let estimates = cases.iter().map(|case| Estimate::of(&case.scenario));
-    Size::of(estimates, runs / cases.len() as u64, args.jobs).check(args.edit.force)?;
+    let scenarios = cases.iter().map(|case| &case.scenario);
+    Size::of(scenarios, &hosts, times, args.jobs).check(args.edit.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let plan = Plan {
         cases: &cases,
         controls: &controls,
+        hosts: &hosts,
         seeds: args.seeds,
         jobs: args.jobs,
         series: output.is_some(),
@@ -59,8 +63,17 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
     let stop = stop::on_signal()?;
-    let bar = progress(runs);
-    let finished = run_all(plan, journal.as_ref(), &stop, &|| bar.inc(1));
+    let weight = |host: Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
+    let all =
+        hosts.iter().flat_map(|&host| cases.iter().map(move |case| times * weight(host, case)));
+    let bar = progress(all.sum()).with_message(format!("0/{runs}"));
+    let count = AtomicU64::new(0);
+    let done = |run: &Finished| {
+        let count = 1 + count.fetch_add(1, Ordering::Relaxed);
+        bar.set_message(format!("{count}/{runs}"));
+        bar.inc(weight(run.summary.host, &cases[run.case]));
+    };
+    let finished = run_all(plan, journal.as_ref(), &stop, &done);
     bar.finish_and_clear();
     let finished = finished.map_err(|error| match &journal {
         Some(journal) => journal.interrupted(error, runs),
@@ -84,22 +97,24 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         output.write("rows.json", |to| to.write_all(as_json.as_bytes()))?;
         output.write("rows.csv", |to| to.write_all(&as_csv))?;
         for run in &finished {
-            write_run(&mut output, &cases[run.case], run)?;
+            let stem = stem(&cases[run.case], run.control, &run.summary, &hosts);
+            write_run(&mut output, &stem, run)?;
         }
         if !args.json && !args.csv {
             let folder = output.target().display();
+            let host = if hosts == [Host::Sim] { "" } else { "/HOST" };
             // Writing to a string cannot fail.
             let _ = write!(
                 text,
                 "\nFiles in {folder}: report.txt (this), rows.csv and rows.json (the table in full),\n\
-                 runs/SCENARIO/CC/seed-N.json (every run), seed-1.csv (its series every 100 ms)\n"
+                 runs/SCENARIO{host}/CC/seed-N.json (every run), seed-1.csv (its series every 100 ms)\n"
             );
         }
         output.commit()?;
         journal.map_or(Ok(()), Journal::remove)?;
     }
     if !args.json && !args.csv {
-        text.push_str(&next_steps(args));
+        text.push_str(&next_steps(args, &hosts));
     }
     print(&text)
 }
@@ -126,26 +141,17 @@ fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
     Ok(cases)
 }
 
-/// A progress bar with the time left, on standard error and only if that is a terminal.
-fn progress(runs: u64) -> ProgressBar {
-    let bar = ProgressBar::new(runs);
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
+/// A progress bar with the time left, on standard error and only if that is a terminal. Its length is
+/// what the runs take one after the other: those in real time count as what they are.
+fn progress(milliseconds: u64) -> ProgressBar {
+    let bar = ProgressBar::new(milliseconds);
+    let style = ProgressStyle::with_template("{wide_bar} {msg} runs, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(std::time::Duration::from_millis(500));
     bar
 }
 
-fn write_run(output: &mut Output, case: &Case, run: &Finished) -> Result<(), narrows_lab::Error> {
-    let mut folder = format!("runs/{}", run.summary.scenario);
-    if let Some(point) = &case.set {
-        let value: String = point
-            .value
-            .chars()
-            .map(|c| if c.is_alphanumeric() || c == '.' { c } else { '_' })
-            .collect();
-        let _ = write!(folder, "/{}={value}", point.field);
-    }
-    let stem = format!("{folder}/{}/seed-{}", run.control, run.summary.seed);
+fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narrows_lab::Error> {
     output.write(&format!("{stem}.json"), |to| to.write_all(json(&run.summary).as_bytes()))?;
     if run.series.is_empty() {
         return Ok(());
@@ -153,14 +159,62 @@ fn write_run(output: &mut Output, case: &Case, run: &Finished) -> Result<(), nar
     output.write(&format!("{stem}.csv"), |to| series::write_csv(&run.series, to))
 }
 
+/// Where the files of a run go, without their extension; no two runs of a comparison share it.
+fn stem(case: &Case, control: Algorithm, summary: &Summary, hosts: &[Host]) -> String {
+    let mut stem = format!("runs/{}", summary.scenario);
+    if let Some(point) = &case.set {
+        let value: String = point
+            .value
+            .chars()
+            .map(|c| if c.is_alphanumeric() || c == '.' { c } else { '_' })
+            .collect();
+        let _ = write!(stem, "/{}={value}", point.field);
+    }
+    if hosts != [Host::Sim] {
+        let _ = write!(stem, "/{}", summary.host);
+    }
+    // A colon means a machine to rsync, and a target to make.
+    let cc = control.to_string().replace(':', "-");
+    let _ = write!(stem, "/{cc}/seed-{}", summary.seed);
+    stem
+}
+
 /// Three commands to go on with.
-fn next_steps(args: &CompareArgs) -> String {
+fn next_steps(args: &CompareArgs, hosts: &[Host]) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
+    let on = if hosts == [Host::Sim] { "" } else { " --on kernel" };
     format!(
         "\nNext:\n  \
-         {narrows} run {scenario} --cc {cc} --out out/one    # one run and its series\n  \
+         {narrows} run {scenario} --cc {cc}{on} --out out/one    # one run and its series\n  \
          {narrows} compare sbd/nsb-5 sbd/sb-5 --cc reno,lia,olia,balia    # five paths\n  \
          {narrows} list    # all laws, detectors and scenarios\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use narrows_lab::{Edits, run};
+
+    use super::*;
+
+    #[test]
+    fn what_two_hosts_say_goes_to_two_places() {
+        let second = ("duration".into(), "2 s".into());
+        let edits = Edits { set: vec![("warmup".into(), "1 s".into()), second], traces: vec![] };
+        let scenario = load("sbd/sb-2", &edits).unwrap();
+        let mut summary =
+            run(&scenario, None, 3, false, None, &AtomicBool::new(false)).unwrap().summary;
+        let mut case = Case { scenario, set: None };
+        let lia = "lia".parse().unwrap();
+        assert_eq!(stem(&case, lia, &summary, &[Host::Sim]), "runs/sbd/sb-2/lia/seed-3");
+        assert_eq!(stem(&case, lia, &summary, &Host::ALL), "runs/sbd/sb-2/sim/lia/seed-3");
+        summary.host = Host::Kernel;
+        case.set = Some(Point { field: "links.l.rate".into(), value: "5 Mbit/s".into() });
+        let bbr = "kernel:bbr".parse().unwrap();
+        let there = "runs/sbd/sb-2/links.l.rate=5_Mbit_s/kernel/kernel-bbr/seed-3";
+        assert_eq!(stem(&case, bbr, &summary, &[Host::Kernel]), there);
+    }
 }

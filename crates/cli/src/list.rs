@@ -44,7 +44,11 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
     }
     if shows(What::Controls) {
         let names = |control: Control| vec![control.to_string(), catalogue::kernel_name(control)];
-        let entries: Vec<_> = catalogue::all().map(names).collect();
+        let mut entries: Vec<_> = catalogue::all().map(names).collect();
+        if cfg!(feature = "lab") {
+            let about = "the kernel's own NAME, such as kernel:cubic, in scenarios --on kernel";
+            entries.push(vec!["kernel:NAME".into(), about.into()]);
+        }
         section("controls, and their names in the kernel", &entries);
     }
     #[cfg(feature = "lab")]

@@ -2,17 +2,16 @@
 
 use std::fmt::Write;
 
-use narrows_lab::{
-    Capture, Estimate, Host, Output, Run, Scenario, describe, load, run as run_scenario, series,
-};
+use narrows_lab::{Capture, Fitness, Host, Output, Run, Scenario, describe, load, run_on, series};
 
-use crate::args::lab::{RunArgs, Series, control};
+use crate::args::lab::{RunArgs, Series, control, hosts};
 use crate::error::Error;
 use crate::size::Size;
 use crate::{print, stop};
 
 /// Runs one scenario once.
 pub fn run(args: &RunArgs) -> Result<(), Error> {
+    let host = hosts(std::slice::from_ref(&args.on))?[0];
     let mut scenario = load(&args.scenario, &args.edit.edits()?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
     if control.is_some() {
@@ -23,18 +22,18 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         };
         scenario.flows[test].control = control;
     }
-    Host::Sim.check(&scenario, control)?;
+    host.check(&scenario, control)?;
     if args.dry_run {
-        return print(&describe(&scenario));
+        return print(&describe(&scenario, host));
     }
-    Size::of([Estimate::of(&scenario)].into_iter(), 1, 1).check(args.edit.force)?;
+    Size::of([&scenario], &[host], 1, 1).check(args.edit.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
     let stop = stop::on_signal()?;
     let open = |to| Capture::new(&scenario, args.seed, &args.capture, args.snaplen, to);
     let mut capture = pcap.as_mut().map(open).transpose()?;
     let (series, seed) = (output.is_some(), args.seed);
-    let result = run_scenario(&scenario, None, seed, series, capture.as_mut(), &stop)?;
+    let result = run_on(host, &scenario, control, seed, series, capture.as_mut(), &stop)?;
     let json = json(&result.summary);
     let mut text = if args.json { json.clone() } else { tell(&scenario, &result) };
     if let Some(mut output) = output {
@@ -80,8 +79,9 @@ pub fn json(value: &impl serde::Serialize) -> String {
 /// The summary for people: the listed connections, then the links.
 fn tell(scenario: &Scenario, run: &Run) -> String {
     let summary = &run.summary;
+    let on = if summary.host == Host::Sim { "" } else { " on the kernel" };
     let mut text = format!(
-        "{} under {}, seed {}, {} s analysed\n\n",
+        "{} under {}{on}, seed {}, {} s analysed\n\n",
         summary.scenario,
         summary.cc.as_deref().unwrap_or("-"),
         summary.seed,
@@ -144,5 +144,45 @@ fn tell(scenario: &Scenario, run: &Run) -> String {
         );
     }
     let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
+    if let Some(fitness) = &summary.fitness {
+        let _ = writeln!(text, "{}", tell_fitness(fitness));
+    }
     text
+}
+
+/// `fit: packets 0.02 ms late in the median, 0.21 at 99 %, at most 1.30; worst second 0.4 % off`.
+fn tell_fitness(fitness: &Fitness) -> String {
+    let Fitness { lateness_p50_ms, lateness_p99_ms, lateness_max_ms, worst_second, .. } = fitness;
+    let verdict = match (fitness.fit, &fitness.why) {
+        (true, _) => "fit".into(),
+        (false, Some(why)) => format!("unfit ({why})"),
+        (false, None) => "unfit".into(),
+    };
+    format!(
+        "{verdict}: packets {lateness_p50_ms:.2} ms late in the median, {lateness_p99_ms:.2} at \
+         99 %, at most {lateness_max_ms:.2}; worst second {:.1} % off",
+        100.0 * worst_second
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fitness_is_told_in_a_line() {
+        let mut fitness = Fitness {
+            lateness_p50_ms: 0.02,
+            lateness_p99_ms: 0.214,
+            lateness_max_ms: 1.3,
+            worst_second: 0.004,
+            fit: true,
+            why: None,
+        };
+        let told = "packets 0.02 ms late in the median, 0.21 at 99 %, at most 1.30; worst second \
+                    0.4 % off";
+        assert_eq!(tell_fitness(&fitness), format!("fit: {told}"));
+        fitness = Fitness { fit: false, why: Some("late".into()), ..fitness };
+        assert_eq!(tell_fitness(&fitness), format!("unfit (late): {told}"));
+    }
 }

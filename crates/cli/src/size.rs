@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use narrows_lab::units::show_bytes;
-use narrows_lab::{Error, Estimate};
+use narrows_lab::{Error, Estimate, Host, Scenario};
 
 /// A wait of this many seconds is told: an hour.
 const LONG: f64 = 3600.0;
@@ -11,32 +11,57 @@ const LONG: f64 = 3600.0;
 /// A wait of this many seconds is refused: two days.
 const ABSURD: f64 = 2.0 * 86_400.0;
 
+/// So is one of this many seconds in real time, in which the machine is to do nothing else: a day.
+const ABSURD_REAL: f64 = 86_400.0;
+
 /// What some runs need together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
     packet_hops: f64,
     /// Bytes, of all the runs that are under way at the same time.
     memory: f64,
-    /// Wall time in seconds.
+    /// Wall time in the simulator, seconds.
     seconds: f64,
+    /// Wall time in real time, seconds.
+    real: f64,
+}
+
+/// Time of one run on `host`, alone on a core, in seconds.
+pub fn seconds(host: Host, scenario: &Scenario) -> f64 {
+    match host {
+        Host::Sim => Estimate::of(scenario).seconds(),
+        Host::Kernel => scenario.end() as f64 / 1e9,
+    }
 }
 
 impl Size {
-    /// Of one run of each of `cases` for each of `times`, `jobs` at the same time.
-    pub fn of(cases: impl Iterator<Item = Estimate>, times: u64, jobs: usize) -> Size {
-        let mut size = Size { packet_hops: 0.0, memory: 0.0, seconds: 0.0 };
+    /// Of runs of each of `scenarios` on each of `hosts`, `times` on each, `jobs` at the same time.
+    pub fn of<'a>(
+        scenarios: impl IntoIterator<Item = &'a Scenario>,
+        hosts: &[Host],
+        times: u64,
+        jobs: usize,
+    ) -> Size {
+        let mut size = Size { packet_hops: 0.0, memory: 0.0, seconds: 0.0, real: 0.0 };
+        let times = times as f64;
         let mut runs: f64 = 0.0;
-        for case in cases {
-            let times = times as f64;
+        for scenario in scenarios {
             runs += times;
-            size.packet_hops += times * case.packet_hops;
-            size.seconds += times * case.seconds();
-            size.memory = size.memory.max(case.memory);
+            if hosts.contains(&Host::Sim) {
+                let one = Estimate::of(scenario);
+                size.packet_hops += times * one.packet_hops;
+                size.seconds += times * one.seconds();
+                size.memory = size.memory.max(one.memory);
+            }
+            if hosts.contains(&Host::Kernel) {
+                size.real += times * seconds(Host::Kernel, scenario);
+            }
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = if jobs == 0 { cores } else { jobs };
-        size.memory *= runs.min(jobs as f64);
-        size.seconds /= runs.min(jobs.min(cores) as f64).max(1.0);
+        let at_once = if jobs == 0 { cores } else { jobs };
+        size.memory *= runs.min(at_once as f64);
+        size.seconds /= runs.min(at_once.min(cores) as f64).max(1.0);
+        size.real /= runs.min(jobs as f64).max(1.0);
         size
     }
 
@@ -48,13 +73,17 @@ impl Size {
         if !force {
             self.refuse(available_memory())?;
         }
+        // Nobody is left to tell if standard error is closed.
         if self.seconds > LONG {
             let (millions, time) = (self.packet_hops / 1e6, show_wait(self.seconds));
-            // Nobody is left to tell if standard error is closed.
             let _ = writeln!(
                 std::io::stderr(),
                 "narrows: up to {millions:.0} million packet-hops ahead, about {time}"
             );
+        }
+        if self.real > LONG {
+            let time = show_wait(self.real);
+            let _ = writeln!(std::io::stderr(), "narrows: {time} in real time ahead");
         }
         Ok(())
     }
@@ -71,6 +100,11 @@ impl Size {
         if self.seconds > ABSURD {
             let time = show_wait(self.seconds);
             let message = format!("about {time} ahead; --force runs it all the same");
+            return Err(Error::input("time", message));
+        }
+        if self.real > ABSURD_REAL {
+            let time = show_wait(self.real);
+            let message = format!("{time} in real time ahead; --force runs it all the same");
             return Err(Error::input("time", message));
         }
         Ok(())
@@ -94,30 +128,64 @@ fn show_wait(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use narrows_lab::{Edits, parse};
+
     use super::*;
+
+    /// A link of 12 Mbit/s, which is a packet of 1500 B per ms, filled for so many hours.
+    fn scenario(hours: u64) -> Scenario {
+        let text = "name = \"n\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"0 s\"\nduration = \"1 s\"\n\
+             links.l = { rate = \"12 Mbit/s\", queue = \"20 packets\" }\n\
+             routes.r = { links = [\"l\"], rtt = \"20 ms\" }\n\
+             flows.a = { kind = \"tcp\", routes = [\"r\"], cc = \"reno\" }";
+        let mut scenario = parse(text, &Edits::default()).unwrap();
+        scenario.duration = hours * 3600 * 1_000_000_000;
+        scenario.flows[0].active[0].1 = scenario.duration;
+        scenario
+    }
 
     #[test]
     fn what_is_out_of_reach_is_refused_with_its_size() {
-        let one = Estimate { packet_hops: 3e6 * 3600.0, memory: 1e9 };
-        let refusal = |times, available| {
-            let size = Size::of([one].into_iter(), times, 1);
-            size.refuse(available).map_err(|error| error.to_string())
+        let refusal =
+            |size: Size, available| size.refuse(available).map_err(|error| error.to_string());
+        let of = |memory, hours: f64| Size {
+            packet_hops: 0.0,
+            memory,
+            seconds: hours * 3600.0,
+            real: 0.0,
         };
-        assert_eq!(refusal(1, Some(1_000_000_000)), Ok(()));
+        assert_eq!(refusal(of(1e9, 1.0), Some(1_000_000_000)), Ok(()));
         assert_eq!(
-            refusal(1, Some(999_000_000)).unwrap_err(),
+            refusal(of(1e9, 1.0), Some(999_000_000)).unwrap_err(),
             "memory: a run may take 1 GB, and 999 MB are available; shorter queues or smaller \
              buffers take less, --force runs it as it is"
         );
-        assert_eq!(refusal(48, None), Ok(()));
-        let told = refusal(72, None).unwrap_err();
+        assert_eq!(refusal(of(1e9, 48.0), None), Ok(()));
+        let told = refusal(of(1e9, 72.0), None).unwrap_err();
         assert_eq!(told, "time: about 3 days ahead; --force runs it all the same");
+
+        let real = |times| Size::of([&scenario(2)], &[Host::Kernel], times, 0);
+        assert_eq!(refusal(real(12), None), Ok(()));
+        let told = refusal(real(15), None).unwrap_err();
+        assert_eq!(told, "time: 30 hours in real time ahead; --force runs it all the same");
     }
 
     #[test]
     fn runs_at_the_same_time_need_their_memory_together() {
-        let one = Estimate { packet_hops: 1.0, memory: 10.0 };
-        let memory = |times, jobs| Size::of([one].into_iter(), times, jobs).memory;
-        assert_eq!([memory(8, 1), memory(8, 3), memory(2, 3)], [10.0, 30.0, 20.0]);
+        let one = scenario(1);
+        let memory = |times, jobs| Size::of([&one], &[Host::Sim], times, jobs).memory;
+        let alone = Estimate::of(&one).memory;
+        assert_eq!([memory(8, 1), memory(8, 3), memory(2, 3)], [1.0, 3.0, 2.0].map(|n| n * alone));
+    }
+
+    #[test]
+    fn real_time_is_that_of_one_run_after_the_other_unless_asked_otherwise() {
+        let one = scenario(1);
+        let real = |hosts: &[Host], jobs| Size::of([&one], hosts, 6, jobs).real / 3600.0;
+        assert_eq!([0, 1, 3, 64].map(|jobs| real(&[Host::Kernel], jobs)), [6.0, 6.0, 2.0, 1.0]);
+        assert_eq!(real(&[Host::Sim], 0), 0.0);
+        let both = Size::of([&one], &Host::ALL, 6, 1);
+        assert_eq!((both.seconds, both.real), (6.0 * Estimate::of(&one).seconds(), 6.0 * 3600.0));
+        assert_eq!(Size::of([&one], &[Host::Kernel], 6, 1).memory, 0.0);
     }
 }

@@ -72,8 +72,16 @@ fn unknown_names_are_told_with_the_known_ones() {
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),
-        "--on: unknown host \"mars\"; there is: sim"
+        "--on: unknown host \"mars\"; there is: sim, kernel"
     );
+    for command in [&["run", "sbd/nsb-2"][..], &["compare", "sbd/nsb-2", "--cc", "lia"]] {
+        assert_eq!(
+            refused(&[command, &["--on", "sim,mars"]].concat()).replace("sim,mars", "mars"),
+            "--on: unknown host \"mars\"; there is: sim, kernel"
+        );
+    }
+    let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,sim"];
+    assert_eq!(refused(&both), "--on: sim is named twice");
     assert_eq!(
         broken("cc = \"reno\"", "cc = \"renoo\""),
         "s.toml:17: flows.a.cc: unknown law 'renoo' (did you mean 'reno'?); there is: reno, cubic, \
@@ -334,6 +342,10 @@ fn mistakes_of_the_command_line_are_one_line_too() {
         let line =
             "kernel: this narrows was built without the kernel; `make install` builds it with";
         assert_eq!(refused(&["kernel", "load", "olia"]), line);
+        let line = line.replace("kernel: this", "--on: this");
+        assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "kernel", "--dry-run"]), line);
+        let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,kernel"];
+        assert_eq!(refused(&both), line);
     }
     assert!(refused(&["list", "birds"]).contains("invalid value 'birds'"));
     assert!(refused(&["compare", "sbd/nsb-2"]).contains("--cc"));

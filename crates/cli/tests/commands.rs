@@ -193,20 +193,23 @@ fn a_comparison_answers_first_and_gives_rows() {
         [
             "cc",
             "goodput_mbps",
+            "host",
             "jain",
             "queue_ms",
             "ratio_to_tcp",
             "retransmits",
             "scenario",
-            "seeds"
+            "seeds",
+            "unfit"
         ]
     );
     assert_eq!(keys(&rows[0]["ratio_to_tcp"]), ["ci95", "mean", "median", "q1", "q3"]);
     assert_eq!((&rows[1]["scenario"], &rows[1]["cc"]), (&"sbd/nsb-2".into(), &"lia".into()));
-    assert_eq!(rows[1]["seeds"], 2);
+    assert_eq!((&rows[1]["seeds"], &rows[1]["unfit"]), (&2.into(), &0.into()));
+    assert_eq!(rows[1]["host"], "sim");
 
     let csv = with(&["--csv"]);
-    assert!(csv.starts_with("scenario,set_field,set_value,cc,seeds,goodput_mbps_mean,"));
+    assert!(csv.starts_with("scenario,set_field,set_value,cc,host,seeds,unfit,goodput_mbps_mean,"));
     assert_eq!(csv.lines().count(), 5);
 
     // The number of threads changes nothing.

@@ -2,6 +2,7 @@
 //! where bottlenecks are apart, what it gains where they are shared, and what follows.
 
 use crate::compare::{Case, Row};
+use crate::host::Host;
 use crate::scenario::Scenario;
 
 /// Where the paths of the connection under test meet, by the scenario's right groups.
@@ -42,8 +43,25 @@ impl std::fmt::Display for Range {
 /// How far from 1 a ratio is still about 1: the width the paper's "close to 1" is read with.
 const CLOSE: f64 = 0.2;
 
-/// Three sentences, or what is missing to say them.
+/// Three sentences for each host, or what is missing to say them.
 pub fn answer(cases: &[Case], rows: &[Row]) -> String {
+    let on = |host: Host| rows.iter().filter(move |row| row.host == host);
+    let hosts: Vec<Host> =
+        Host::ALL.into_iter().filter(|&host| on(host).next().is_some()).collect();
+    if hosts.len() < 2 {
+        return answer_on(cases, &rows.iter().collect::<Vec<_>>());
+    }
+    let of = |&host: &Host| {
+        let place = match host {
+            Host::Sim => "In the simulator",
+            Host::Kernel => "In this machine's kernel",
+        };
+        format!("{place}:\n{}", answer_on(cases, &on(host).collect::<Vec<_>>()))
+    };
+    hosts.iter().map(of).collect::<Vec<_>>().join("\n")
+}
+
+fn answer_on(cases: &[Case], rows: &[&Row]) -> String {
     let range = |at: Layout, is_coupled: bool| -> Option<Range> {
         let of = rows.iter().filter(|row| {
             layout(&cases[row.case].scenario) == Some(at) && row.control.couples() == is_coupled
@@ -148,6 +166,8 @@ mod tests {
     use narrows_laws::Control;
 
     use super::*;
+    use crate::compare::rows;
+    use crate::compare::tests::finished;
     use crate::metrics::Detail;
     use crate::stats::Spread;
     use crate::{Edits, load};
@@ -161,7 +181,10 @@ mod tests {
             scenario: cases[case].scenario.name.clone(),
             set: None,
             cc: control.to_string(),
+            host: Host::Sim,
             seeds: 1,
+            unfit: 0,
+            why: Vec::new(),
             goodput_mbps: None,
             ratio_to_tcp: Spread::of(&[ratio]),
             jain: None,
@@ -203,6 +226,30 @@ mod tests {
         // Far below TCP's part is no nearer to it than a little above.
         let told = answer_to([0.6, 1.0], [0.3, 1.3]);
         assert!(told.contains("so coupling does not help here"), "{told}");
+    }
+
+    #[test]
+    fn each_host_has_an_answer_of_its_own() {
+        let case = |name| Case { scenario: load(name, &Edits::default()).unwrap(), set: None };
+        let cases = [case("sbd/nsb-2")];
+        let run = |cc, host, goodput| finished(cc, host, 1, goodput, None);
+        let of = |hosts: &[(Host, f64)]| {
+            let mut all = Vec::new();
+            for (cc, part) in [("reno", 1.0), ("lia", 0.5), ("kernel:lia", 1.0)] {
+                all.extend(hosts.iter().map(|&(host, goodput)| run(cc, host, part * goodput)));
+            }
+            answer(&cases, &rows(&cases, &all))
+        };
+        let alone = |host, goodput| of(&[(host, goodput)]);
+        assert!(alone(Host::Sim, 10.0).contains("get 0.50 times"));
+        assert_eq!(
+            of(&[(Host::Sim, 10.0), (Host::Kernel, 12.0)]),
+            format!(
+                "In the simulator:\n{}\nIn this machine's kernel:\n{}",
+                alone(Host::Sim, 10.0),
+                alone(Host::Kernel, 12.0)
+            )
+        );
     }
 
     #[test]

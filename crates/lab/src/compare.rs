@@ -1,4 +1,4 @@
-//! Many runs: every scenario under every congestion control with every seed, on all cores.
+//! Many runs: every scenario under every congestion control on every host with every seed.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -7,10 +7,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::host::Host;
+use crate::host::{Host, run_on};
 use crate::journal::Journal;
 use crate::metrics::Detail;
-use crate::run::run;
 use crate::scenario::Scenario;
 use crate::series::Sample;
 use crate::stats::{Spread, mean};
@@ -35,8 +34,8 @@ pub struct Point {
     pub value: String,
 }
 
-/// What is told about one scenario under one congestion control, over all seeds: the metrics of
-/// the connection under test.
+/// What is told about one scenario under one congestion control on one host, over the seeds whose
+/// runs are fit: the metrics of the connection under test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Name of the scenario.
@@ -46,8 +45,12 @@ pub struct Row {
     pub set: Option<Point>,
     /// Congestion control of the connection under test.
     pub cc: String,
+    /// What ran it.
+    pub host: Host,
     /// Number of seeds.
     pub seeds: usize,
+    /// Those of them whose runs are not fit, and in no metric.
+    pub unfit: usize,
     /// Goodput, Mbit/s.
     pub goodput_mbps: Option<Spread>,
     /// Goodput over the sum of the rivals'; none without rivals.
@@ -58,6 +61,9 @@ pub struct Row {
     pub retransmits: Option<Spread>,
     /// Mean queueing delay at the bottlenecks, ms.
     pub queue_ms: Option<Spread>,
+    /// Why they are not.
+    #[serde(skip)]
+    pub why: Vec<String>,
     /// Means over the seeds of what tables show besides.
     #[serde(skip)]
     pub detail: Detail,
@@ -91,17 +97,19 @@ pub struct Plan<'a> {
     pub cases: &'a [Case],
     /// Congestion controls of the connection under test.
     pub controls: &'a [Algorithm],
+    /// What runs them.
+    pub hosts: &'a [Host],
     /// Seeds are 1 to this.
     pub seeds: u64,
-    /// Threads; 0 for all cores.
+    /// Runs at the same time; 0 for as many as cores, in real time for one.
     pub jobs: usize,
     /// Keep the series of the first seed.
     pub series: bool,
 }
 
 /// Runs the plan, except what `journal` has kept of it, where each run that finishes is kept too;
-/// `done` is called after each run, on any thread. The order of the result is that of cases,
-/// controls and seeds, whatever the number of threads and whatever was kept.
+/// `done` is called with each finished run, on any thread. The order of the result is that of cases,
+/// controls, hosts and seeds, whatever the number of threads and whatever was kept.
 ///
 /// # Errors
 /// A case without a connection under test, a congestion control that its host has not,
@@ -111,52 +119,105 @@ pub fn compare(
     plan: Plan,
     journal: Option<&Journal>,
     stop: &AtomicBool,
-    done: &(dyn Fn() + Sync),
+    done: &(dyn Fn(&Finished) + Sync),
 ) -> Result<Vec<Finished>, Error> {
-    if let Some(case) = plan.cases.iter().find(|case| case.scenario.test.is_none()) {
-        let message = "no flow is under test; expected a field test = \"FLOW\"";
-        return Err(Error::input(&case.scenario.name, message));
-    }
-    let mut tasks = Vec::new();
-    for (case, of) in plan.cases.iter().enumerate() {
-        for &control in plan.controls {
-            Host::Sim.check(&of.scenario, Some(control))?;
-            tasks.extend((1..=plan.seeds).map(|seed| (case, control, seed)));
+    for case in plan.cases {
+        if case.scenario.test.is_none() {
+            let message = "no flow is under test; expected a field test = \"FLOW\"";
+            return Err(Error::input(&case.scenario.name, message));
+        }
+        for &host in plan.hosts {
+            let check = |&control: &Algorithm| host.check(&case.scenario, Some(control));
+            plan.controls.iter().try_for_each(check)?;
         }
     }
-    let earlier = journal.map_or(&[][..], Journal::earlier).iter();
-    let earlier: HashMap<_, &Finished> =
-        earlier.map(|run| ((run.case, run.control, run.summary.seed), run)).collect();
-    let task = |&(case, control, seed): &(usize, Algorithm, u64)| {
-        if let Some(&run) = earlier.get(&(case, control, seed)) {
-            done();
-            return Ok(run.clone());
-        }
-        let scenario: &Scenario = &plan.cases[case].scenario;
-        let series = plan.series && seed == 1;
-        let Run { summary, detail, series } =
-            run(scenario, Some(control), seed, series, None, stop)?;
-        let finished = Finished { case, control, summary, detail, series };
-        journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
-        done();
-        Ok(finished)
-    };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.jobs).build();
-    let pool = pool.map_err(|error| Error::input("--jobs", error))?;
-    // One task at a time: they are long, and all threads should end together.
-    pool.install(|| tasks.par_iter().with_max_len(1).map(task).collect())
+    each(plan, journal, done, &|task| {
+        let (scenario, control) = (&plan.cases[task.case].scenario, Some(task.control));
+        run_on(task.host, scenario, control, task.seed, plan.series && task.seed == 1, None, stop)
+    })
 }
 
-/// One row per case and control, in the order of `finished`.
+/// A run of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Task {
+    case: usize,
+    control: Algorithm,
+    host: Host,
+    seed: u64,
+}
+
+impl Finished {
+    fn task(&self) -> Task {
+        let Summary { host, seed, .. } = self.summary;
+        Task { case: self.case, control: self.control, host, seed }
+    }
+}
+
+/// Does every run of the plan that is not kept by `run`: the simulator's on all cores, then those
+/// in real time, from which they would take the cores.
+fn each(
+    plan: Plan,
+    journal: Option<&Journal>,
+    done: &(dyn Fn(&Finished) + Sync),
+    run: &(dyn Fn(Task) -> Result<Run, Error> + Sync),
+) -> Result<Vec<Finished>, Error> {
+    let earlier = journal.map_or(&[][..], Journal::earlier).iter();
+    let earlier: HashMap<Task, &Finished> = earlier.map(|run| (run.task(), run)).collect();
+    let one = |&task: &Task| {
+        let finished = match earlier.get(&task) {
+            Some(&finished) => finished.clone(),
+            None => {
+                let Run { summary, detail, series } = run(task)?;
+                let Task { case, control, .. } = task;
+                let finished = Finished { case, control, summary, detail, series };
+                journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
+                finished
+            }
+        };
+        done(&finished);
+        Ok(finished)
+    };
+    let mut all = Vec::new();
+    for case in 0..plan.cases.len() {
+        for &control in plan.controls {
+            for &host in plan.hosts {
+                all.extend((1..=plan.seeds).map(|seed| Task { case, control, host, seed }));
+            }
+        }
+    }
+    let mut finished = HashMap::new();
+    for host in Host::ALL {
+        let tasks: Vec<Task> = all.iter().copied().filter(|task| task.host == host).collect();
+        if tasks.is_empty() {
+            continue;
+        }
+        let threads = if host == Host::Sim { plan.jobs } else { plan.jobs.max(1) };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| Error::input("--jobs", error))?;
+        // One task at a time: they are long, and all threads should end together.
+        let runs: Result<Vec<Finished>, Error> =
+            pool.install(|| tasks.par_iter().with_max_len(1).map(one).collect());
+        finished.extend(tasks.into_iter().zip(runs?));
+    }
+    Ok(all.iter().filter_map(|task| finished.remove(task)).collect())
+}
+
+/// One row per case, control and host, in the order of `finished`.
 pub fn rows(cases: &[Case], finished: &[Finished]) -> Vec<Row> {
-    let same = |a: &Finished, b: &Finished| a.case == b.case && a.control == b.control;
+    let of = |run: &Finished| Task { seed: 0, ..run.task() };
+    let same = |a: &Finished, b: &Finished| of(a) == of(b);
     finished.chunk_by(same).filter_map(|runs| row(&cases[runs[0].case], runs)).collect()
 }
 
-fn row(case: &Case, runs: &[Finished]) -> Option<Row> {
-    let (first, test) = (runs.first()?, case.scenario.test?);
+fn row(case: &Case, all: &[Finished]) -> Option<Row> {
+    let (first, test) = (all.first()?, case.scenario.test?);
+    let fitness = |run: &Finished| run.summary.fitness.clone().filter(|fitness| !fitness.fit);
+    let runs: Vec<&Finished> = all.iter().filter(|run| fitness(run).is_none()).collect();
+    let mut why: Vec<String> = all.iter().filter_map(fitness).filter_map(|f| f.why).collect();
+    why.sort();
+    why.dedup();
     let over = |get: &dyn Fn(&Finished) -> Option<f64>| {
-        let values: Option<Vec<f64>> = runs.iter().map(get).collect();
+        let values: Option<Vec<f64>> = runs.iter().map(|run| get(run)).collect();
         values.and_then(|values| Spread::of(&values))
     };
     let detail = |get: fn(&Detail) -> f64| {
@@ -166,7 +227,10 @@ fn row(case: &Case, runs: &[Finished]) -> Option<Row> {
         scenario: case.scenario.name.clone(),
         set: case.set.clone(),
         cc: first.control.to_string(),
-        seeds: runs.len(),
+        host: first.summary.host,
+        seeds: all.len(),
+        unfit: all.len() - runs.len(),
+        why,
         goodput_mbps: over(&|run| Some(run.summary.connections[test].goodput_mbps)),
         ratio_to_tcp: over(&|run| run.summary.connections[test].ratio_to_tcp),
         jain: over(&|run| Some(run.summary.fairness.jain)),
@@ -190,7 +254,9 @@ pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
     const PARTS: [&str; 5] = ["mean", "ci95", "median", "q1", "q3"];
     let mut writer = csv::Writer::from_writer(to);
     let mut names: Vec<String> =
-        ["scenario", "set_field", "set_value", "cc", "seeds"].map(String::from).to_vec();
+        ["scenario", "set_field", "set_value", "cc", "host", "seeds", "unfit"]
+            .map(String::from)
+            .to_vec();
     for metric in METRICS {
         names.extend(PARTS.map(|part| format!("{metric}_{part}")));
     }
@@ -198,8 +264,10 @@ pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
     for row in rows {
         let point = row.set.clone();
         let (field, value) = point.map(|point| (point.field, point.value)).unwrap_or_default();
-        let seeds = row.seeds.to_string();
-        let mut record = vec![row.scenario.clone(), field, value, row.cc.clone(), seeds];
+        let (host, seeds, unfit) =
+            (row.host.to_string(), row.seeds.to_string(), row.unfit.to_string());
+        let mut record =
+            vec![row.scenario.clone(), field, value, row.cc.clone(), host, seeds, unfit];
         for spread in [row.goodput_mbps, row.ratio_to_tcp, row.jain, row.retransmits, row.queue_ms]
         {
             match spread {
@@ -214,4 +282,156 @@ pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
         writer.write_record(&record)?;
     }
     writer.flush()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::summary::{ConnectionSummary, Fairness, Fitness};
+    use crate::{Edits, FlowKind, load};
+
+    /// A comparison's case, of which only the connection under test matters.
+    pub fn case() -> Case {
+        Case { scenario: load("sbd/nsb-2", &Edits::default()).unwrap(), set: None }
+    }
+
+    /// A run with so much goodput, half of it the rivals'; `why` it is not fit, if it is not.
+    pub fn finished(cc: &str, host: Host, seed: u64, goodput: f64, why: Option<&str>) -> Finished {
+        let fitness = Fitness {
+            lateness_p50_ms: 0.0,
+            lateness_p99_ms: 0.0,
+            lateness_max_ms: 0.0,
+            worst_second: 0.0,
+            fit: why.is_none(),
+            why: why.map(String::from),
+        };
+        let connection = ConnectionSummary {
+            name: "mptcp".into(),
+            kind: FlowKind::Mptcp,
+            cc: Some(cc.into()),
+            goodput_mbps: goodput,
+            completion_s: None,
+            retransmits: 7,
+            reinjections: 0,
+            fallback: false,
+            head_of_line: None,
+            ratio_to_tcp: Some(goodput / 10.0),
+            paths: Vec::new(),
+        };
+        let summary = Summary {
+            scenario: "sbd/nsb-2".into(),
+            cc: Some(cc.into()),
+            host,
+            seed,
+            duration_s: 1.0,
+            connections: vec![connection],
+            links: Vec::new(),
+            fairness: Fairness { jain: 0.9 },
+            fitness: (host == Host::Kernel).then_some(fitness),
+        };
+        let detail = Detail { p50_queue_ms: 12.0, p95_queue_ms: 20.0, ..Detail::default() };
+        Finished { case: 0, control: cc.parse().unwrap(), summary, detail, series: Vec::new() }
+    }
+
+    #[test]
+    fn runs_in_real_time_come_last_and_one_after_the_other_unless_asked_otherwise() {
+        let cases = [case()];
+        let controls = ["olia", "kernel:bbr"].map(|cc| cc.parse().unwrap());
+        let hosts = [Host::Kernel, Host::Sim];
+        let most = |jobs: usize| {
+            let plan = Plan {
+                cases: &cases,
+                controls: &controls,
+                hosts: &hosts,
+                seeds: 4,
+                jobs,
+                series: false,
+            };
+            let (simulated, now, most) =
+                (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+            let run = |task: Task| {
+                if task.host == Host::Sim {
+                    simulated.fetch_add(1, Ordering::SeqCst);
+                } else {
+                    assert_eq!(simulated.load(Ordering::SeqCst), 8, "beside one in real time");
+                    most.fetch_max(1 + now.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+                    std::thread::sleep(Duration::from_millis(30));
+                    now.fetch_sub(1, Ordering::SeqCst);
+                }
+                let cc = task.control.to_string();
+                let Finished { summary, detail, series, .. } =
+                    finished(&cc, task.host, task.seed, 1.0, None);
+                Ok(Run { summary, detail, series })
+            };
+            let done = AtomicUsize::new(0);
+            let count = |_: &Finished| {
+                done.fetch_add(1, Ordering::SeqCst);
+            };
+            let all = each(plan, None, &count, &run).unwrap();
+            assert_eq!(done.into_inner(), 16);
+            let order: Vec<Task> = all.iter().map(Finished::task).collect();
+            let mut expected = Vec::new();
+            for control in controls {
+                for host in hosts {
+                    expected.extend((1..=4).map(|seed| Task { case: 0, control, host, seed }));
+                }
+            }
+            assert_eq!(order, expected);
+            most.into_inner()
+        };
+        assert_eq!(most(0), 1);
+        assert_eq!(most(1), 1);
+        assert_eq!(most(3), 3);
+    }
+
+    #[test]
+    fn what_is_not_fit_is_counted_and_in_no_mean() {
+        let late = Some("late");
+        let all = [
+            finished("lia", Host::Sim, 1, 10.0, None),
+            finished("lia", Host::Sim, 2, 12.0, None),
+            finished("lia", Host::Kernel, 1, 90.0, late),
+            finished("lia", Host::Kernel, 2, 14.0, None),
+            finished("olia", Host::Kernel, 1, 90.0, late),
+            finished("olia", Host::Kernel, 2, 90.0, Some("rate")),
+        ];
+        let rows = rows(&[case()], &all);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                let mean = |spread: Option<Spread>| spread.map(|spread| spread.mean);
+                let means = (mean(row.goodput_mbps), mean(row.ratio_to_tcp));
+                (row.cc.as_str(), row.host, row.seeds, row.unfit, means)
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("lia", Host::Sim, 2, 0, (Some(11.0), Some(1.1))),
+                ("lia", Host::Kernel, 2, 1, (Some(14.0), Some(1.4))),
+                ("olia", Host::Kernel, 2, 2, (None, None)),
+            ]
+        );
+        assert_eq!(rows[2].why, ["late", "rate"]);
+
+        let mut csv = Vec::new();
+        write_csv(&rows, &mut csv).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        let lines: Vec<&str> = csv.lines().collect();
+        assert!(lines[2].starts_with("sbd/nsb-2,,,lia,kernel,2,1,14,,14,14,14,1.4,"), "{csv}");
+        assert_eq!(lines[3], format!("sbd/nsb-2,,,olia,kernel,2,2{}", ",".repeat(25)));
+    }
+
+    #[test]
+    fn a_run_is_read_again_as_it_was_written() {
+        let run = finished("kernel:bbr", Host::Kernel, 2, 14.0, Some("late"));
+        let json = serde_json::to_string(&run).unwrap();
+        let read: Finished = serde_json::from_str(&json).unwrap();
+        assert_eq!((read.task(), read.summary), (run.task(), run.summary));
+        let json = serde_json::to_value(finished("lia", Host::Sim, 1, 1.0, None).summary).unwrap();
+        assert_eq!(json.get("fitness"), None, "of the simulator there is none");
+    }
 }

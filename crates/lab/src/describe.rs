@@ -6,11 +6,12 @@ use narrows_net::{Discipline, Loss, Policer, Rate, Reorder};
 use narrows_sim::Source;
 
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
+use crate::host::Host;
 use crate::scenario::{Event, Flow, Happening, Link, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
-/// Links, flows, rivals and the estimated size of a run.
-pub fn describe(scenario: &Scenario) -> String {
+/// Links, flows, rivals and the estimated size of a run on `host`.
+pub fn describe(scenario: &Scenario, host: Host) -> String {
     let mut text = format!("{}: {}\n", scenario.name, scenario.title);
     // Writing to a string cannot fail.
     let _ = writeln!(text, "source: {}", scenario.source);
@@ -39,6 +40,10 @@ pub fn describe(scenario: &Scenario) -> String {
     }
     for event in &scenario.events {
         let _ = writeln!(text, "  {}", describe_event(scenario, event));
+    }
+    if host == Host::Kernel {
+        let _ = writeln!(text, "\n{} in real time", show_time(scenario.end()));
+        return text;
     }
     let size = Estimate::of(scenario);
     let _ = writeln!(

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::algorithm::Algorithm;
+use crate::metrics::Run;
 use crate::scenario::Scenario;
+use crate::{Capture, Error, run};
 
 /// What runs a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,12 +33,26 @@ impl Host {
         }
     }
 
-    /// Checks that the host has every congestion control of `scenario`, where `control` replaces
+    /// Checks that this program can run scenarios on the host.
+    ///
+    /// # Errors
+    /// It was built without it.
+    pub fn available(self) -> Result<(), Error> {
+        if self == Host::Kernel && cfg!(not(feature = "kernel")) {
+            let message =
+                "this narrows was built without the kernel; `make install` builds it with";
+            return Err(Error::input("--on", message));
+        }
+        Ok(())
+    }
+
+    /// Checks that the host is available and has every congestion control of `scenario`, where `control` replaces
     /// that of the connection under test.
     ///
     /// # Errors
-    /// The flow, or the option, that asks for what the host has not.
+    /// The host is not available; the flow, or the option, that asks for what it has not.
     pub fn check(self, scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
+        self.available()?;
         if self != Host::Sim {
             return Ok(());
         }
@@ -51,6 +67,30 @@ impl Host {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Runs `scenario` on `host`; all else is as [`run`] has it.
+///
+/// # Errors
+/// As [`run`]; the host is not available, or writes no capture.
+pub fn run_on(
+    host: Host,
+    scenario: &Scenario,
+    control: Option<Algorithm>,
+    seed: u64,
+    series: bool,
+    capture: Option<&mut Capture>,
+    stop: &AtomicBool,
+) -> Result<Run, Error> {
+    host.check(scenario, control)?;
+    match host {
+        Host::Sim => run(scenario, control, seed, series, capture, stop),
+        #[cfg(feature = "kernel")]
+        Host::Kernel if capture.is_none() => {
+            crate::kernel::run(scenario, control, seed, series, stop)
+        }
+        Host::Kernel => Err(Error::input("--pcap", "only the simulator writes captures")),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Scenarios, runs, metrics and tables of Narrows.
 //!
 //! A [`Scenario`] is [`load`]ed from TOML, [`run`] gives a [`Summary`] and a series, [`compare`]
-//! runs many and [`rows`] tells them as means with intervals. A simulated result is a function of
-//! scenario and seed: the same bytes on any machine and with any number of jobs.
+//! runs many, on one host or several, and [`rows`] tells them as means with intervals. A simulated
+//! result is a function of scenario and seed: the same bytes on any machine and with any number of
+//! jobs.
 
 mod algorithm;
 mod answer;
@@ -35,7 +36,7 @@ pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
-pub use host::Host;
+pub use host::{Host, run_on};
 pub use journal::Journal;
 pub use metrics::{Detail, Run};
 pub use narrows_laws::{Control, catalogue};

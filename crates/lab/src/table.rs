@@ -1,8 +1,9 @@
 //! Tables for people, at most 100 columns wide.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
 
 use crate::compare::{Case, Row};
+use crate::host::Host;
 use crate::scenario::{Bound, Published};
 use crate::stats::Spread;
 
@@ -28,39 +29,87 @@ pub fn table(cases: &[Case], rows: &[Row]) -> String {
         let times = if seeds == 1 { "1 run".into() } else { format!("{seeds} runs each") };
         text.push_str(&format!(": {}; {times}\n", case.scenario.title));
         text.push_str(&one(case, of_case));
+        of_case.iter().filter_map(unfit).for_each(|line| text.push_str(&line));
+        differences(of_case).for_each(|line| text.push_str(&line));
         text.push('\n');
     }
     text
 }
 
 fn one(case: &Case, rows: &[Row]) -> String {
-    const NAMES: [&str; 9] =
-        ["cc", "ratio", "median", "paper", "goodput", "Jain", "queue", "RTT", "retx"];
+    const NAMES: [&str; 10] =
+        ["cc", "on", "ratio", "median", "paper", "goodput", "Jain", "queue", "RTT", "retx"];
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(NAMES);
+    let mut before = None;
     for row in rows {
         let detail = &row.detail;
+        let measured = |text: String| if row.unfit < row.seeds { text } else { "-".into() };
+        let mark = before.replace(row).and_then(|other| difference(other, row)).map_or("", |_| "*");
         table.add_row([
             format!("  {}", row.cc),
+            format!("{}{mark}", row.host),
             interval(row.ratio_to_tcp, 2),
             quartiles(row.ratio_to_tcp),
             case.scenario.published(row.control).map(paper).unwrap_or_else(|| "-".into()),
             interval(row.goodput_mbps, 1),
             row.jain.map_or_else(|| "-".into(), |jain| format!("{:.2}", jain.mean)),
-            format!("{:.0}/{:.0}", detail.p50_queue_ms, detail.p95_queue_ms),
-            format!("{:.0}/{:.0}", detail.p50_rtt_ms, detail.p95_rtt_ms),
+            measured(format!("{:.0}/{:.0}", detail.p50_queue_ms, detail.p95_queue_ms)),
+            measured(format!("{:.0}/{:.0}", detail.p50_rtt_ms, detail.p95_rtt_ms)),
             row.retransmits.map_or_else(|| "-".into(), |retx| format!("{:.0}", retx.mean)),
         ]);
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if index > 0 {
+        if index > 1 {
             column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    if rows.iter().all(|row| row.host == Host::Sim) {
+        if let Some(on) = table.column_mut(1) {
+            on.set_constraint(ColumnConstraint::Hidden);
         }
     }
     let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
     lines.collect()
+}
+
+/// `  olia on kernel: 9 of 10 runs (1 unfit: late)`, if any is.
+fn unfit(row: &Row) -> Option<String> {
+    let Row { cc, host, seeds, unfit, why, .. } = row;
+    let (fit, why) = (seeds - unfit, why.join(", "));
+    let colon = if why.is_empty() { "" } else { ": " };
+    (*unfit > 0)
+        .then(|| format!("  {cc} on {host}: {fit} of {seeds} runs ({unfit} unfit{colon}{why})\n"))
+}
+
+/// What two hosts say of the same control, if their 95 % intervals do not meet: the metric, its
+/// decimals, and its two means with half the intervals' widths. It is the ratio, without rivals the
+/// goodput.
+fn difference(one: &Row, other: &Row) -> Option<(&'static str, usize, [Spread; 2])> {
+    if one.control != other.control {
+        return None;
+    }
+    let (metric, decimals, one, other) = match (one.ratio_to_tcp, other.ratio_to_tcp) {
+        (Some(one), Some(other)) => ("ratio", 2, one, other),
+        _ => ("goodput", 1, one.goodput_mbps?, other.goodput_mbps?),
+    };
+    let apart = (one.mean - other.mean).abs() > one.ci95? + other.ci95?;
+    apart.then_some((metric, decimals, [one, other]))
+}
+
+/// `* olia disagrees: ratio 0.52 ±0.03 on kernel, 0.37 ±0.02 on sim (+41 %)`.
+fn differences(rows: &[Row]) -> impl Iterator<Item = String> {
+    rows.windows(2).filter_map(|pair| {
+        let (metric, decimals, [one, other]) = difference(&pair[0], &pair[1])?;
+        let percent = 100.0 * (other.mean / one.mean - 1.0);
+        let [one, other] = [one, other].map(|spread| interval(Some(spread), decimals));
+        let (cc, first, second) = (&pair[0].cc, pair[0].host, pair[1].host);
+        Some(format!(
+            "* {cc} disagrees: {metric} {other} on {second}, {one} on {first} ({percent:+.0} %)\n"
+        ))
+    })
 }
 
 /// `0.62 ±0.03`.
@@ -90,4 +139,89 @@ fn paper(paper: &Published) -> String {
         Bound::Above => '>',
     };
     format!("{sign}{:.2}", paper.ratio_to_tcp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::rows;
+    use crate::compare::tests::{case, finished};
+
+    /// What a table shows of runs with these goodputs, on which host, and why they are not fit.
+    fn shown(runs: &[(&str, Host, f64, Option<&str>)]) -> String {
+        let run = |(seed, &(cc, host, goodput, why)): (u64, &(&str, Host, f64, Option<&str>))| {
+            finished(cc, host, seed, goodput, why)
+        };
+        let all: Vec<_> = (1..).zip(runs).map(run).collect();
+        table(&[case()], &rows(&[case()], &all))
+    }
+
+    #[test]
+    fn of_the_simulator_alone_the_table_says_nothing_of_hosts() {
+        let text = shown(&[("lia", Host::Sim, 10.0, None), ("lia", Host::Sim, 12.0, None)]);
+        assert_eq!(
+            text,
+            "sbd/nsb-2: Two paths, each with a bottleneck of its own; 2 runs each\n\
+             cc          ratio            median  paper     goodput  Jain  queue  RTT  retx\n  \
+             lia  1.10 ±1.27  1.10 [1.05 1.15]  ~0.60  11.0 ±12.7  0.90  12/20  0/0     7\n\n"
+        );
+    }
+
+    #[test]
+    fn hosts_stand_below_each_other_and_where_they_disagree_it_is_said() {
+        let (sim, kernel) = (Host::Sim, Host::Kernel);
+        let text = shown(&[
+            ("lia", sim, 10.0, None),
+            ("lia", sim, 10.2, None),
+            ("lia", kernel, 15.0, None),
+            ("lia", kernel, 15.2, None),
+            // Their intervals meet.
+            ("olia", sim, 10.0, None),
+            ("olia", sim, 10.2, None),
+            ("olia", kernel, 12.0, None),
+            ("olia", kernel, 12.2, None),
+            // One run has no interval.
+            ("balia", sim, 10.0, None),
+            ("balia", kernel, 90.0, None),
+        ]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].starts_with("cc       on "), "{text}");
+        assert!(lines[2].starts_with("  lia    sim "), "{text}");
+        assert!(lines[3].starts_with("  lia    kernel* "), "{text}");
+        assert!(lines[5].starts_with("  olia   kernel "), "{text}");
+        assert!(lines[7].starts_with("  balia  kernel "), "{text}");
+        let told = "* lia disagrees: ratio 1.51 ±0.13 on kernel, 1.01 ±0.13 on sim (+50 %)";
+        assert_eq!(lines[8..], [told, ""]);
+    }
+
+    #[test]
+    fn without_rivals_hosts_are_compared_by_goodput() {
+        let mut all = vec![
+            finished("lia", Host::Sim, 1, 10.0, None),
+            finished("lia", Host::Sim, 2, 10.02, None),
+            finished("lia", Host::Kernel, 1, 8.0, None),
+            finished("lia", Host::Kernel, 2, 8.02, None),
+        ];
+        all.iter_mut().for_each(|run| run.summary.connections[0].ratio_to_tcp = None);
+        let text = table(&[case()], &rows(&[case()], &all));
+        let told = "* lia disagrees: goodput 8.0 ±0.1 on kernel, 10.0 ±0.1 on sim (-20 %)\n";
+        assert!(text.contains(told), "{text}");
+    }
+
+    #[test]
+    fn runs_that_are_not_fit_are_told() {
+        let kernel = Host::Kernel;
+        let text = shown(&[
+            ("lia", kernel, 10.0, None),
+            ("lia", kernel, 90.0, Some("late")),
+            ("olia", kernel, 90.0, Some("late")),
+            ("olia", kernel, 90.0, Some("rate")),
+        ]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[2].starts_with("  lia   kernel   1.00 "), "{text}");
+        let values: Vec<&str> = lines[3].split_whitespace().collect();
+        assert_eq!(values, ["olia", "kernel", "-", "-", "~0.60", "-", "-", "-", "-", "-"]);
+        assert_eq!(lines[4], "  lia on kernel: 1 of 2 runs (1 unfit: late)");
+        assert_eq!(lines[5], "  olia on kernel: 0 of 2 runs (2 unfit: late, rate)");
+    }
 }

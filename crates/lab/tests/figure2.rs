@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Algorithm, Case, Control, Edits, Plan, compare, load, rows};
+use narrows_lab::{Algorithm, Case, Control, Edits, Host, Plan, compare, load, rows};
 
 const COUPLED: [Control; 3] = [Control::LIA, Control::OLIA, Control::BALIA];
 
@@ -11,8 +11,15 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
     let scenario = load(scenario, &Edits::default()).unwrap();
     let cases = [Case { scenario, set: None }];
     let controls: Vec<Algorithm> = controls.iter().copied().map(Algorithm::Ours).collect();
-    let plan = Plan { cases: &cases, controls: &controls, seeds: 20, jobs: 0, series: false };
-    let finished = compare(plan, None, &AtomicBool::new(false), &|| ()).unwrap();
+    let plan = Plan {
+        cases: &cases,
+        controls: &controls,
+        hosts: &[Host::Sim],
+        seeds: 20,
+        jobs: 0,
+        series: false,
+    };
+    let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
     let rows = rows(&cases, &finished);
     rows.iter().map(|row| (row.control, row.ratio_to_tcp.unwrap().mean)).collect()
 }

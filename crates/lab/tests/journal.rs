@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use narrows_lab::{Algorithm, Case, Control, Edits, Error, Finished, Journal, Plan, compare, load};
+use narrows_lab::{
+    Algorithm, Case, Control, Edits, Error, Finished, Host, Journal, Plan, compare, load,
+};
 
 const RENO: Algorithm = Algorithm::Ours(Control::RENO);
 const LIA: Algorithm = Algorithm::Ours(Control::LIA);
@@ -16,14 +18,14 @@ fn cases() -> [Case; 1] {
 }
 
 fn plan(cases: &[Case]) -> Plan<'_> {
-    Plan { cases, controls: &[RENO, LIA], seeds: 2, jobs: 2, series: true }
+    Plan { cases, controls: &[RENO, LIA], hosts: &[Host::Sim], seeds: 2, jobs: 2, series: true }
 }
 
 /// Runs the plan; returns the results and how many of them were run now.
 fn go_on(plan: Plan, journal: &Journal) -> (Result<Vec<Finished>, Error>, u64) {
     let before = journal.earlier().len() as u64;
     let done = AtomicU64::new(0);
-    let all = compare(plan, Some(journal), &AtomicBool::new(false), &|| {
+    let all = compare(plan, Some(journal), &AtomicBool::new(false), &|_| {
         done.fetch_add(1, Ordering::Relaxed);
     });
     (all, done.into_inner() - before)
@@ -87,6 +89,8 @@ fn a_journal_is_of_one_plan() {
     for other in [
         Plan { seeds: 3, ..plan },
         Plan { controls: &[LIA], ..plan },
+        Plan { hosts: &[Host::Kernel], ..plan },
+        Plan { hosts: &[Host::Kernel, Host::Sim], ..plan },
         Plan { series: false, ..plan },
         Plan { cases: &other, ..plan },
     ] {
@@ -104,7 +108,14 @@ fn a_panic_names_its_run_and_leaves_the_others() {
     broken.scenario.name = "broken".into();
     broken.scenario.flows[0].paths.clear();
     cases.push(broken);
-    let plan = Plan { cases: &cases, controls: &[LIA], seeds: 2, jobs: 1, series: false };
+    let plan = Plan {
+        cases: &cases,
+        controls: &[LIA],
+        hosts: &[Host::Sim],
+        seeds: 2,
+        jobs: 1,
+        series: false,
+    };
     let journal = Journal::open(home.path(), &plan, false).unwrap();
     let error = journal.interrupted(go_on(plan, &journal).0.unwrap_err(), 4);
     assert_eq!(error.exit_code(), 1);

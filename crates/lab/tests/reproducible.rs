@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Algorithm, Case, Control, Edits, Plan, Scenario, compare, load, run, series};
+use narrows_lab::{
+    Algorithm, Case, Control, Edits, Host, Plan, Scenario, compare, load, run, series,
+};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of the summary and the series of seed 7. Any change of laws, network, simulator or
@@ -47,8 +49,15 @@ fn the_number_of_threads_changes_nothing() {
     let cases = [Case { scenario: golden(), set: None }];
     let controls = [Control::RENO, Control::LIA].map(Algorithm::Ours);
     let with = |jobs| {
-        let plan = Plan { cases: &cases, controls: &controls, seeds: 4, jobs, series: true };
-        let finished = compare(plan, None, &AtomicBool::new(false), &|| ()).unwrap();
+        let plan = Plan {
+            cases: &cases,
+            controls: &controls,
+            hosts: &[Host::Sim],
+            seeds: 4,
+            jobs,
+            series: true,
+        };
+        let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
         finished.into_iter().map(|run| (run.control, run.summary, run.series)).collect::<Vec<_>>()
     };
     let one = with(1);

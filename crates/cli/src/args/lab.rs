@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use narrows_lab::{Algorithm, Edits, Error};
+use narrows_lab::{Algorithm, Edits, Error, Host};
 
 /// Options that change a scenario or how it is run.
 #[derive(Debug, clap::Args)]
@@ -14,9 +14,6 @@ pub struct EditArgs {
     /// Replay a recorded trace (Mahimahi format, plain or .gz) on a link
     #[arg(long = "trace", value_name = "LINK=FILE")]
     pub trace: Vec<String>,
-    /// What runs the scenario: sim
-    #[arg(long = "on", value_name = "HOST", default_value = "sim")]
-    pub on: String,
     /// Run also what seems to need more memory than there is, or days
     #[arg(long)]
     pub force: bool,
@@ -32,13 +29,17 @@ Examples:
   narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
   narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
   narrows run phone/wifi-handover --cc lia             links and addresses that come and go
+  narrows run sbd/nsb-2 --cc olia --on kernel          this machine's kernel, as root
   narrows run my/scenario.toml --dry-run               only say what would run, and how large it is")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
-    /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]`
+    /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]` or `kernel:NAME`
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
+    /// What runs the scenario: sim, the simulator, or kernel, this machine's kernel in real time
+    #[arg(long, value_name = "HOST", default_value = "sim")]
+    pub on: String,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -83,6 +84,7 @@ pub enum Series {
 Examples:
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia,balia
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5
+  narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,olia --on sim,kernel
   narrows compare sbd/nsb-2 --cc lia --sweep links.bottleneck2.rate='5..20 Mbit/s:4'
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
   narrows compare sbd/nsb-2 --cc lia,lia+disjoint --json | jq '.rows[].ratio_to_tcp.mean'")]
@@ -93,10 +95,13 @@ pub struct CompareArgs {
     /// Congestion controls of the connection under test, separated by commas
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
     pub cc: Vec<String>,
+    /// What runs them: sim, kernel, or both beside each other, separated by a comma
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sim")]
+    pub on: Vec<String>,
     /// Run each with seeds 1 to K
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub seeds: u64,
-    /// Runs at the same time; 0: one per core
+    /// Runs at the same time; 0: one per core, in real time one
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
     /// Run with N values of a field from A to B
@@ -126,15 +131,11 @@ fn jobs(text: &str) -> Result<usize, String> {
 }
 
 impl EditArgs {
-    /// The edits, and whether the host is one we have.
+    /// The edits.
     ///
     /// # Errors
-    /// An option that is not of the form it should have, or an unknown host.
+    /// An option that is not of the form it should have.
     pub fn edits(&self) -> Result<Edits, Error> {
-        if self.on != "sim" {
-            let message = format!("unknown host \"{}\"; there is: sim", self.on);
-            return Err(Error::input("--on", message));
-        }
         let pair = |option: &str, form: &str, text: &String| {
             let pair =
                 text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
@@ -148,6 +149,23 @@ impl EditArgs {
         });
         Ok(Edits { set: set.collect::<Result<_, _>>()?, traces: traces.collect::<Result<_, _>>()? })
     }
+}
+
+/// The hosts of an option.
+///
+/// # Errors
+/// There is none of that name, this program was built without it, or it is named twice.
+pub fn hosts(names: &[String]) -> Result<Vec<Host>, Error> {
+    let mut hosts = Vec::new();
+    for name in names {
+        let host: Host = name.trim().parse().map_err(|told: String| Error::input("--on", told))?;
+        if hosts.contains(&host) {
+            return Err(Error::input("--on", format!("{host} is named twice")));
+        }
+        host.available()?;
+        hosts.push(host);
+    }
+    Ok(hosts)
 }
 
 /// The congestion control of an option.
