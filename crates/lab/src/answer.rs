@@ -184,7 +184,7 @@ mod tests {
             host: Host::Sim,
             seeds: 1,
             unfit: 0,
-            why: Vec::new(),
+            why: None,
             goodput_mbps: None,
             ratio_to_tcp: Spread::of(&[ratio]),
             jain: None,

@@ -61,9 +61,9 @@ pub struct Row {
     pub retransmits: Option<Spread>,
     /// Mean queueing delay at the bottlenecks, ms.
     pub queue_ms: Option<Spread>,
-    /// Why they are not.
+    /// Why the first of them is not.
     #[serde(skip)]
-    pub why: Vec<String>,
+    pub why: Option<String>,
     /// Means over the seeds of what tables show besides.
     #[serde(skip)]
     pub detail: Detail,
@@ -213,9 +213,6 @@ fn row(case: &Case, all: &[Finished]) -> Option<Row> {
     let (first, test) = (all.first()?, case.scenario.test?);
     let fitness = |run: &Finished| run.summary.fitness.clone().filter(|fitness| !fitness.fit);
     let runs: Vec<&Finished> = all.iter().filter(|run| fitness(run).is_none()).collect();
-    let mut why: Vec<String> = all.iter().filter_map(fitness).filter_map(|f| f.why).collect();
-    why.sort();
-    why.dedup();
     let over = |get: &dyn Fn(&Finished) -> Option<f64>| {
         let values: Option<Vec<f64>> = runs.iter().map(|run| get(run)).collect();
         values.and_then(|values| Spread::of(&values))
@@ -230,7 +227,7 @@ fn row(case: &Case, all: &[Finished]) -> Option<Row> {
         host: first.summary.host,
         seeds: all.len(),
         unfit: all.len() - runs.len(),
-        why,
+        why: all.iter().find_map(fitness).and_then(|fitness| fitness.why),
         goodput_mbps: over(&|run| Some(run.summary.connections[test].goodput_mbps)),
         ratio_to_tcp: over(&|run| run.summary.connections[test].ratio_to_tcp),
         jain: over(&|run| Some(run.summary.fairness.jain)),
@@ -415,7 +412,7 @@ pub mod tests {
                 ("olia", Host::Kernel, 2, 2, (None, None)),
             ]
         );
-        assert_eq!(rows[2].why, ["late", "rate"]);
+        assert_eq!(rows[2].why.as_deref(), Some("late"));
 
         let mut csv = Vec::new();
         write_csv(&rows, &mut csv).unwrap();

@@ -78,10 +78,10 @@ fn one(case: &Case, rows: &[Row]) -> String {
 /// `  olia on kernel: 9 of 10 runs (1 unfit: late)`, if any is.
 fn unfit(row: &Row) -> Option<String> {
     let Row { cc, host, seeds, unfit, why, .. } = row;
-    let (fit, why) = (seeds - unfit, why.join(", "));
-    let colon = if why.is_empty() { "" } else { ": " };
-    (*unfit > 0)
-        .then(|| format!("  {cc} on {host}: {fit} of {seeds} runs ({unfit} unfit{colon}{why})\n"))
+    let first = if *unfit == 1 { "" } else { ", the first" };
+    let why = why.as_ref().map_or(String::new(), |why| format!("{first}: {why}"));
+    let fit = seeds - unfit;
+    (*unfit > 0).then(|| format!("  {cc} on {host}: {fit} of {seeds} runs ({unfit} unfit{why})\n"))
 }
 
 /// What two hosts say of the same control, if their 95 % intervals do not meet: the metric, its
@@ -222,6 +222,6 @@ mod tests {
         let values: Vec<&str> = lines[3].split_whitespace().collect();
         assert_eq!(values, ["olia", "kernel", "-", "-", "~0.60", "-", "-", "-", "-", "-"]);
         assert_eq!(lines[4], "  lia on kernel: 1 of 2 runs (1 unfit: late)");
-        assert_eq!(lines[5], "  olia on kernel: 0 of 2 runs (2 unfit: late, rate)");
+        assert_eq!(lines[5], "  olia on kernel: 0 of 2 runs (2 unfit, the first: late)");
     }
 }
