@@ -331,7 +331,7 @@ fn an_output_folder_that_cannot_be_written_is_told_before_the_run() {
 #[test]
 fn mistakes_of_the_command_line_are_one_line_too() {
     assert!(refused(&["run"]).starts_with("command line: "));
-    assert!(refused(&[]).starts_with("command line: expected run, compare, list"));
+    assert!(refused(&[]).starts_with("command line: expected run, compare, "));
     assert!(refused(&["run", "no\nsuch"]).starts_with("no such: no such file"));
     assert!(refused(&["run", "sbd/nsb-2", "--dry-run", "--json"]).contains("cannot be used"));
     let all = ["compare", "sbd/nsb-2", "--cc", "reno,lia,olia", "--seeds", "100000"];
@@ -353,6 +353,24 @@ fn mistakes_of_the_command_line_are_one_line_too() {
         refused(&["compare", "sbd/nsb-2", "sbd/nsb-2", "--cc", "lia"]),
         "sbd/nsb-2: two scenarios of this name; their results would be one"
     );
+}
+
+/// Of what the kernel cannot run nothing is simulated first.
+#[test]
+#[cfg(feature = "kernel")]
+fn what_the_kernel_cannot_run_is_refused_before_the_simulator_begins() {
+    let home = tempfile::tempdir().unwrap();
+    let (file, out) = (home.path().join("s.toml"), home.path().join("out"));
+    let mptcp = "kind = \"mptcp\", path_manager = { ndiffports = 2 }";
+    fs::write(&file, SMALL.replace("kind = \"tcp\"", mptcp)).unwrap();
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let told = "small: flows.a.path_manager: Linux has no ndiffports";
+    let both = ["compare", file, "--cc", "lia", "--on", "sim,kernel", "--out", out];
+    assert!(refused(&both).starts_with(told));
+    assert!(refused(&["run", file, "--on", "kernel", "--dry-run"]).starts_with(told));
+    let capture = ["run", "sbd/sb-2", "--on", "kernel", "--pcap", out];
+    assert_eq!(refused(&capture), "--pcap: only the simulator writes captures");
+    assert_eq!(entries(home.path()), ["s.toml"]);
 }
 
 fn entries(folder: &Path) -> Vec<String> {

@@ -46,27 +46,35 @@ impl Host {
         Ok(())
     }
 
-    /// Checks that the host is available and has every congestion control of `scenario`, where `control` replaces
-    /// that of the connection under test.
+    /// Checks, before anything runs, that the host is available and can be given `scenario`, where
+    /// `control` replaces that of the connection under test.
     ///
     /// # Errors
     /// The host is not available; the flow, or the option, that asks for what it has not.
     pub fn check(self, scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
         self.available()?;
-        if self != Host::Sim {
-            return Ok(());
+        match self {
+            Host::Sim => simulated(scenario, control),
+            #[cfg(feature = "kernel")]
+            Host::Kernel => crate::kernel::check(scenario),
+            #[cfg(not(feature = "kernel"))]
+            Host::Kernel => Ok(()),
         }
-        let mut flows = scenario.flows.iter().enumerate().map(|(index, flow)| match control {
-            Some(control) if scenario.test == Some(index) => ("--cc".into(), Some(control)),
-            _ => (format!("{}: flows.{}.cc", scenario.name, flow.name), flow.control),
-        });
-        match flows.find(|(_, control)| matches!(control, Some(Algorithm::Kernel(_)))) {
-            Some((place, Some(control))) => {
-                let message = format!("the simulator has no {control}; --on kernel has");
-                Err(Error::input(place, message))
-            }
-            _ => Ok(()),
+    }
+}
+
+/// Refuses congestion controls that the simulator has not.
+fn simulated(scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
+    let mut flows = scenario.flows.iter().enumerate().map(|(index, flow)| match control {
+        Some(control) if scenario.test == Some(index) => ("--cc".into(), Some(control)),
+        _ => (format!("{}: flows.{}.cc", scenario.name, flow.name), flow.control),
+    });
+    match flows.find(|(_, control)| matches!(control, Some(Algorithm::Kernel(_)))) {
+        Some((place, Some(control))) => {
+            let message = format!("the simulator has no {control}; --on kernel has");
+            Err(Error::input(place, message))
         }
+        _ => Ok(()),
     }
 }
 

@@ -10,5 +10,5 @@ mod shell;
 mod sources;
 
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
-pub use run::run;
+pub use run::{check, run};
 pub use shell::Shell;

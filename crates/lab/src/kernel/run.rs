@@ -54,6 +54,15 @@ pub fn run(
     })
 }
 
+/// Checks what can be checked without this kernel: whether any could be given `scenario`.
+///
+/// # Errors
+/// What is too fast for real time, or what Linux does not have.
+pub fn check(scenario: &Scenario) -> Result<(), Error> {
+    possible(scenario)?;
+    Plan::new(scenario, 0).map(drop)
+}
+
 fn emulate(
     scenario: &Scenario,
     control: Option<Algorithm>,
