@@ -50,17 +50,17 @@ impl<W: Write> PcapFile<W> {
         Ok(PcapFile { writer, snaplen, data: Vec::new() })
     }
 
-    /// Writes a packet of `size` bytes: its headers, then zeros. `outbound` is for hosts.
+    /// Writes a packet of `size` bytes: what is given of it, then zeros. `outbound` is for hosts.
     pub fn write(
         &mut self,
         interface: usize,
         time: Nanos,
         outbound: Option<bool>,
-        headers: &[u8],
+        given: &[u8],
         size: u32,
     ) -> std::io::Result<()> {
         self.data.clear();
-        self.data.extend(headers);
+        self.data.extend(given);
         self.data.resize(size.min(self.snaplen) as usize, 0);
         let flags = outbound.map(|outbound| if outbound { OUTBOUND } else { INBOUND });
         let mut block = EnhancedPacketBlock::default();

@@ -20,20 +20,24 @@ use narrows_sim::capture::{Captured, Flow, Point};
 
 use crate::scenario::Scenario;
 use crate::{Error, Output};
-use file::PcapFile;
 use flow::Wiring;
+
+pub use file::PcapFile;
 
 /// Which part of a flow or link a file shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub enum Part {
     Sender(usize),
     Receiver(usize),
     Link(usize),
 }
 
-/// Capture files being written.
+/// A file being written: what it shows, and its name.
+pub type CaptureFile = (Part, String, PcapFile<BufWriter<File>>);
+
+/// Captures of a simulation, being written.
 pub struct Capture {
-    files: Vec<(Part, String, PcapFile<BufWriter<File>>)>,
+    files: Vec<CaptureFile>,
     /// The scenario's flows on the wire.
     wirings: Vec<Wiring>,
     /// Which of them a connection or UDP flow of the simulator is.
@@ -75,16 +79,8 @@ impl Capture {
                 format!("links.{}.mtu: IPv4 packets have {} B at most", link.config.name, u16::MAX);
             return Err(Error::input("--pcap", message));
         }
-        let mut capture =
-            Capture { files: Vec::new(), wirings, numbers: BTreeMap::new(), points: Vec::new() };
-        for part in parts(scenario, names)? {
-            let (name, interfaces) = describe(scenario, part);
-            let to = output.create(&name)?;
-            let file = PcapFile::new(to, &interfaces, snaplen);
-            let file = file.map_err(Error::io(name.as_ref(), "write"))?;
-            capture.files.push((part, name, file));
-        }
-        Ok(capture)
+        let files = open(scenario, &parts(scenario, names)?, snaplen, output)?;
+        Ok(Capture { files, wirings, numbers: BTreeMap::new(), points: Vec::new() })
     }
 
     /// The names of the files.
@@ -141,8 +137,25 @@ impl Capture {
     }
 }
 
-/// What to capture.
-fn parts(scenario: &Scenario, names: &[String]) -> Result<Vec<Part>, Error> {
+/// Opens a file for each of `parts`.
+pub fn open(
+    scenario: &Scenario,
+    parts: &[Part],
+    snaplen: u32,
+    output: &mut Output,
+) -> Result<Vec<CaptureFile>, Error> {
+    let open = |&part: &Part| {
+        let (name, interfaces) = describe(scenario, part);
+        let to = output.create(&name)?;
+        let file = PcapFile::new(to, &interfaces, snaplen);
+        let file = file.map_err(Error::io(name.as_ref(), "write"))?;
+        Ok((part, name, file))
+    };
+    parts.iter().map(open).collect()
+}
+
+/// What `--capture` asks for.
+pub fn parts(scenario: &Scenario, names: &[String]) -> Result<Vec<Part>, Error> {
     let hosts = |flow| [Part::Sender(flow), Part::Receiver(flow)];
     let mut parts = Vec::new();
     for (index, name) in names.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Scenarios on this machine's kernel: hosts in network namespaces, and the scenario's network
 //! between them in real time.
 
+mod capture;
 mod controls;
 mod plan;
 mod prepare;
@@ -9,6 +10,7 @@ mod sample;
 mod shell;
 mod sources;
 
+pub use capture::Capture;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
 pub use run::{check, run};
 pub use shell::Shell;
