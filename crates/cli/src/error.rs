@@ -21,6 +21,13 @@ impl Error {
         Error { message: format!("{place}: {message}"), code: 1 }
     }
 
+    /// Ctrl-C, or what means the same.
+    #[cfg(all(feature = "lab", feature = "kernel"))]
+    pub fn interrupted() -> Error {
+        // 128 + SIGINT, as a shell shows a command that was ended by Ctrl-C.
+        Error { message: "interrupted".into(), code: 130 }
+    }
+
     /// The exit code of the command.
     pub fn exit_code(&self) -> u8 {
         self.code

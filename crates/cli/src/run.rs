@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use narrows_lab::{Capture, Fitness, Host, Output, Run, Scenario, describe, load, run_on, series};
+use narrows_lab::{
+    Fitness, Host, HostCapture, Output, Run, Scenario, describe, load, run_on, series,
+};
 
 use crate::args::lab::{RunArgs, Series, control, hosts};
 use crate::error::Error;
@@ -30,7 +32,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
     let stop = stop::on_signal()?;
-    let open = |to| Capture::new(&scenario, args.seed, &args.capture, args.snaplen, to);
+    let open = |to| HostCapture::new(host, &scenario, args.seed, &args.capture, args.snaplen, to);
     let mut capture = pcap.as_mut().map(open).transpose()?;
     let (series, seed) = (output.is_some(), args.seed);
     let result = run_on(host, &scenario, control, seed, series, capture.as_mut(), &stop)?;
@@ -61,8 +63,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     if let (Some(pcap), Some(capture)) = (pcap, capture) {
         if !args.json {
             let folder = pcap.target().display();
-            let names: Vec<&str> = capture.names().collect();
-            let _ = writeln!(text, "\ncaptures in {folder}: {}", names.join(", "));
+            let _ = writeln!(text, "\ncaptures in {folder}: {}", capture.names().join(", "));
         }
         drop(capture);
         pcap.commit()?;

@@ -5,18 +5,20 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_kernel::diag::{self, State};
-use narrows_lab::kernel::{Addresses, Shell};
-use narrows_lab::load;
+use narrows_lab::kernel::{Addresses, Capture, Shell, alone};
+use narrows_lab::{Output, load};
 
+use crate::args::lab::control;
 use crate::args::shell::ShellArgs;
 use crate::error::Error;
-use crate::{print, stop};
+use crate::print;
+use crate::stop::{self, Signals};
 
 /// The seed of the network's chances.
 const SEED: u64 = 1;
@@ -27,23 +29,38 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs a command in a host of a scenario, and returns its exit code.
 pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
-    let scenario = load(&args.scenario, &args.edit.edits()?)?;
-    // What the terminal sends to all goes to the command, which decides; a polite kill ends both.
-    let end = stop::on_kill()?;
-    let shell = Shell::new(&scenario, &args.host, SEED)?;
-    let status = shell.during(|| run(args, &shell, &end))??;
-    shell.end()?;
+    let scenario = alone(load(&args.scenario, &args.edit.edits()?)?)?;
+    let control = args.cc.as_deref().map(control).transpose()?;
+    let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
+    let open = |to| Capture::new(&scenario, &[], args.snaplen, to);
+    let mut capture = pcap.as_mut().map(open).transpose()?;
+    let signals = stop::beside_children()?;
+    let shell = Shell::new(scenario.clone(), &args.host, SEED, control, capture.as_mut())?;
+    let status = shell.during(|| run(args, &shell, &signals))??;
+    let fitness = shell.end()?;
+    if let (Some(pcap), Some(mut capture)) = (pcap, capture) {
+        capture.finish()?;
+        drop(capture);
+        pcap.commit()?;
+    }
+    if let Some(why) = fitness.why {
+        // Nobody is left to tell if standard error is closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "narrows: this machine was too slow for the network ({why}): do not trust what was measured"
+        );
+    }
     // As a shell shows a command that a signal ended.
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
-fn run(args: &ShellArgs, shell: &Shell, end: &AtomicBool) -> Result<ExitStatus, Error> {
+fn run(args: &ShellArgs, shell: &Shell, signals: &Signals) -> Result<ExitStatus, Error> {
     let server = shell.server();
     let serve = args.serve.as_deref().map(|text| serve(text, shell.other(), server));
     let mut serve = serve.transpose()?;
     if let Some(serve) = &mut serve {
-        serve.listens(shell.other(), end)?;
+        serve.listens(shell.other(), signals)?;
     }
     let (program, arguments) = match args.command.split_first() {
         Some((program, arguments)) => (fill(program, server), arguments),
@@ -53,6 +70,9 @@ fn run(args: &ShellArgs, shell: &Shell, end: &AtomicBool) -> Result<ExitStatus, 
         // Nobody is left to tell if standard error is closed.
         let _ = write!(std::io::stderr(), "{}", shell.describe());
     }
+    if signals.any() {
+        return Err(Error::interrupted());
+    }
     let mut command = shell.own().command(&program);
     command.args(arguments.iter().map(|argument| fill(argument, server)));
     tell(&mut command, shell.own(), server);
@@ -61,7 +81,8 @@ fn run(args: &ShellArgs, shell: &Shell, end: &AtomicBool) -> Result<ExitStatus, 
         if let Some(status) = child.ended()? {
             return Ok(status);
         }
-        if end.load(Ordering::Relaxed) {
+        // A key is the command's business, which got it too.
+        if signals.end.load(Ordering::Relaxed) {
             // What it does about that is not waited for: the terminal may be gone.
             return child.kill();
         }
@@ -101,9 +122,9 @@ impl Running {
     }
 
     /// Waits until something listens in its host.
-    fn listens(&mut self, host: &Host, end: &AtomicBool) -> Result<(), Error> {
+    fn listens(&mut self, host: &Host, signals: &Signals) -> Result<(), Error> {
         let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline && !end.load(Ordering::Relaxed) {
+        while Instant::now() < deadline && !signals.any() {
             let sockets = host.run(diag::sockets).and_then(|sockets| sockets);
             let sockets = sockets.map_err(|error| cannot(&self.name, error))?;
             if sockets.iter().any(|socket| socket.state == State::Listen) {

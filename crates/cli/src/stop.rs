@@ -22,24 +22,41 @@ pub fn on_signal() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-/// A flag that a polite kill sets, and the end of the terminal. What a terminal sends when a key is
-/// pressed does nothing to this process, and all it does to children.
+/// What came while a child had the terminal.
+#[cfg(all(feature = "lab", feature = "kernel"))]
+#[derive(Default)]
+pub struct Signals {
+    /// A polite kill, or the end of the terminal.
+    pub end: Arc<AtomicBool>,
+    /// A key that means an end: also the children got it.
+    pub key: Arc<AtomicBool>,
+}
+
+#[cfg(all(feature = "lab", feature = "kernel"))]
+impl Signals {
+    /// Did any come?
+    pub fn any(&self) -> bool {
+        [&self.end, &self.key].iter().any(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+/// Flags that signals set. This process goes on; what they do to its children is the children's.
 ///
 /// # Errors
 /// The system refuses to set a handler.
 #[cfg(all(feature = "lab", feature = "kernel"))]
-pub fn on_kill() -> Result<Arc<AtomicBool>, Error> {
-    let (stop, nothing) = (Arc::default(), Arc::default());
-    let mut handled =
-        vec![(libc::SIGINT, &nothing), (libc::SIGQUIT, &nothing), (libc::SIGTERM, &stop)];
+pub fn beside_children() -> Result<Signals, Error> {
+    let signals = Signals::default();
+    let Signals { end, key } = &signals;
+    let mut handled = vec![(libc::SIGINT, key), (libc::SIGQUIT, key), (libc::SIGTERM, end)];
     if !hang_up_is_ignored() {
-        handled.push((libc::SIGHUP, &stop));
+        handled.push((libc::SIGHUP, end));
     }
     for (signal, flag) in handled {
         signal_hook::flag::register(signal, Arc::clone(flag))
             .map_err(|error| Error::input("signal handler", error))?;
     }
-    Ok(stop)
+    Ok(signals)
 }
 
 /// Does `nohup` ask us to outlive the terminal? ctrlc's handler would take its place.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::metrics::Run;
 use crate::scenario::Scenario;
-use crate::{Capture, Error, run};
+use crate::{Capture, Error, Output, run};
 
 /// What runs a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -88,17 +88,70 @@ pub fn run_on(
     control: Option<Algorithm>,
     seed: u64,
     series: bool,
-    capture: Option<&mut Capture>,
+    capture: Option<&mut HostCapture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
     host.check(scenario, control)?;
-    match host {
-        Host::Sim => run(scenario, control, seed, series, capture, stop),
-        #[cfg(feature = "kernel")]
-        Host::Kernel if capture.is_none() => {
-            crate::kernel::run(scenario, control, seed, series, stop)
+    match (host, capture) {
+        (Host::Sim, None) => run(scenario, control, seed, series, None, stop),
+        (Host::Sim, Some(HostCapture::Sim(capture))) => {
+            run(scenario, control, seed, series, Some(capture), stop)
         }
-        Host::Kernel => Err(Error::input("--pcap", "only the simulator writes captures")),
+        #[cfg(feature = "kernel")]
+        (Host::Kernel, None) => crate::kernel::run(scenario, control, seed, series, None, stop),
+        #[cfg(feature = "kernel")]
+        (Host::Kernel, Some(HostCapture::Kernel(capture))) => {
+            crate::kernel::run(scenario, control, seed, series, Some(capture), stop)
+        }
+        _ => Err(Error::input("--pcap", format!("a capture of another host than {host}"))),
+    }
+}
+
+/// Captures of a run on a host, being written.
+pub enum HostCapture {
+    /// On the simulator.
+    Sim(Capture),
+    /// On this machine's kernel.
+    #[cfg(feature = "kernel")]
+    Kernel(crate::kernel::Capture),
+}
+
+impl HostCapture {
+    /// Opens the files in `output`, see [`Capture::new`]; without a `snaplen` headers are kept.
+    ///
+    /// # Errors
+    /// As [`Capture::new`]; the host is not available, or cannot capture what is named.
+    pub fn new(
+        host: Host,
+        scenario: &Scenario,
+        seed: u64,
+        names: &[String],
+        snaplen: Option<u32>,
+        output: &mut Output,
+    ) -> Result<HostCapture, Error> {
+        host.available()?;
+        match host {
+            #[cfg(feature = "kernel")]
+            Host::Kernel => {
+                let snaplen = snaplen.unwrap_or(crate::kernel::Capture::HEADERS);
+                let capture = crate::kernel::Capture::new(scenario, names, snaplen, output)?;
+                Ok(HostCapture::Kernel(capture))
+            }
+            _ => {
+                let snaplen = snaplen.unwrap_or(Capture::HEADERS);
+                let capture = Capture::new(scenario, seed, names, snaplen, output)?;
+                Ok(HostCapture::Sim(capture))
+            }
+        }
+    }
+
+    /// The names of the files.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            HostCapture::Sim(capture) => capture.names().collect(),
+            #[cfg(feature = "kernel")]
+            HostCapture::Kernel(capture) => capture.names().collect(),
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
-pub use host::{Host, run_on};
+pub use host::{Host, HostCapture, run_on};
 pub use journal::Journal;
 pub use metrics::{Detail, Run};
 pub use narrows_laws::{Control, catalogue};

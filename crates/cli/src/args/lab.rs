@@ -51,12 +51,12 @@ pub struct RunArgs {
     /// Write what hosts or links saw into this folder, as pcapng for Wireshark
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Flows (both hosts) and links to capture [default: the connection under test]
+    /// Flows (both hosts) and links (only of sim) to capture [default: the connection under test]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pcap")]
     pub capture: Vec<String>,
-    /// Bytes of a packet that a capture keeps; headers have 80 at most
-    #[arg(long, value_name = "N", default_value_t = narrows_lab::Capture::HEADERS, requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
-    pub snaplen: u32,
+    /// Bytes of a packet that a capture keeps [default: headers, at most 80 and on the kernel 100]
+    #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub snaplen: Option<u32>,
     /// Format of the series
     #[arg(long, value_enum, default_value_t = Series::Csv)]
     pub series: Series,

@@ -1,6 +1,9 @@
 //! Options of `shell`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
+
+use narrows_lab::kernel::Capture;
 
 use super::lab::EditArgs;
 
@@ -30,6 +33,16 @@ pub struct ShellArgs {
     /// Run this in the other host, by sh, and begin when it listens (or after 5 s)
     #[arg(long, value_name = "CMD")]
     pub serve: Option<String>,
+    /// Congestion control of new connections: `LAW[+DETECTOR][+START]` or `kernel:NAME` [default:
+    /// what the kernel has]
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<String>,
+    /// Write what both hosts send and get into this folder, as pcapng for Wireshark
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// Bytes of a packet that a capture keeps; headers have 100 at most
+    #[arg(long, value_name = "N", default_value_t = Capture::HEADERS, requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub snaplen: u32,
     #[command(flatten)]
     pub edit: EditArgs,
     /// What to run instead of a shell

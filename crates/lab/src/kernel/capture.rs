@@ -99,7 +99,7 @@ impl Capture {
     ///
     /// # Errors
     /// A file could not be written.
-    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+    pub fn finish(&mut self) -> Result<(), Error> {
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(written)) => written,
             Some(Err(panic)) => std::panic::resume_unwind(panic),

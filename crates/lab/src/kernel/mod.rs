@@ -2,6 +2,7 @@
 //! between them in real time.
 
 mod capture;
+mod change;
 mod controls;
 mod plan;
 mod prepare;
@@ -13,4 +14,4 @@ mod sources;
 pub use capture::Capture;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
 pub use run::{check, run};
-pub use shell::Shell;
+pub use shell::{Shell, alone};

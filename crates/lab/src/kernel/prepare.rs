@@ -7,7 +7,7 @@ use narrows_emu::Testbed;
 use narrows_kernel::mptcp;
 
 use super::controls::kernel;
-use super::plan::{Plan, SENDER};
+use super::plan::Plan;
 use crate::Error;
 use crate::scenario::{Flow, FlowKind, Scenario};
 
@@ -20,11 +20,16 @@ struct Wanted<'a> {
 }
 
 /// Prepares the stacks of all hosts: buffers as large as the scenario's, ECN, the limits of MPTCP
-/// and the endpoints of the senders, which connect.
+/// and the endpoints of those that connect, which are the flows' ends `connects`.
 ///
 /// # Errors
 /// What flows want that share a host does not go together, or the kernel refuses.
-pub fn prepare(scenario: &Scenario, plan: &Plan, testbed: &Testbed) -> Result<(), Error> {
+pub fn prepare(
+    scenario: &Scenario,
+    plan: &Plan,
+    testbed: &Testbed,
+    connects: usize,
+) -> Result<(), Error> {
     for (index, host) in testbed.hosts().enumerate() {
         let mut wanted = Wanted::default();
         for (number, (flow, at)) in scenario.flows.iter().zip(&plan.flows).enumerate() {
@@ -49,8 +54,8 @@ pub fn prepare(scenario: &Scenario, plan: &Plan, testbed: &Testbed) -> Result<()
             let Some((flow, end)) = wanted.multipath else { return Ok(()) };
             let at = &plan.flows[flow];
             mptcp::set_limits(at.limits())?;
-            if end == SENDER {
-                at.endpoints(SENDER).iter().try_for_each(mptcp::add_endpoint)?;
+            if end == connects {
+                at.endpoints(end).iter().try_for_each(mptcp::add_endpoint)?;
             }
             Ok(())
         };

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::{Testbed, Wire};
 use narrows_kernel::mptcp::{self, Endpoint};
-use narrows_net::{ConfigError, Nanos};
+use narrows_net::Nanos;
 use narrows_sim::capture::Flow as Handle;
 use narrows_sim::{ConnId, Generator, UdpId};
 
+use super::capture::Capture;
+use super::change::change;
 use super::controls::{self, Controls, kernel};
 use super::plan::{Plan, RECEIVER, SENDER};
 use super::prepare::prepare;
@@ -35,19 +37,21 @@ const PATIENCE: u32 = 10;
 const MAX_RATE: u64 = 1_000_000_000;
 
 /// Runs `scenario` with `seed`, which is that of the network and of the sources; `control` replaces
-/// the law of the connection under test. Samples for a series are kept if `series` is set.
+/// the law of the connection under test. Samples for a series are kept if `series` is set; packets
+/// are written down if there is a `capture`.
 ///
 /// # Errors
-/// What this kernel cannot do, [`Error::Interrupted`] once `stop` is set, a connection that fails,
-/// or [`Error::Fault`]. Nothing is left in the kernel.
+/// What this kernel cannot do, [`Error::Interrupted`] once `stop` is set, a connection that fails, a
+/// capture that cannot be written, or [`Error::Fault`]. Nothing is left in the kernel.
 pub fn run(
     scenario: &Scenario,
     control: Option<Algorithm>,
     seed: u64,
     series: bool,
+    capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
-    caught(|| emulate(scenario, control, seed, series, stop)).unwrap_or_else(|message| {
+    caught(|| emulate(scenario, control, seed, series, capture, stop)).unwrap_or_else(|message| {
         let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
         let cc = control.map_or("-".into(), |control| control.to_string());
         Err(Error::Fault { scenario: scenario.name.clone(), cc, seed, message })
@@ -68,6 +72,7 @@ fn emulate(
     control: Option<Algorithm>,
     seed: u64,
     series: bool,
+    mut capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
     let algorithm = |index: usize| match control {
@@ -87,7 +92,7 @@ fn emulate(
     // Dropped in the other order: the controls go when no socket is left.
     let _controls = Controls::provide(&wanted)?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
-    prepare(scenario, &plan, &testbed)?;
+    prepare(scenario, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
     let sources = Sources::open(applications(scenario, &plan, &hosts, seed, &algorithm))?;
     let senders = scenario.flows.iter().zip(&plan.flows).enumerate();
@@ -98,7 +103,9 @@ fn emulate(
         algorithm: algorithm(index),
     });
     let sampler = Sampler::new(hosts.clone(), senders.collect());
-    let wire = testbed.start(plan.network.clone(), &plan.ways, Vec::new()).map_err(kernel)?;
+    let taps = capture.as_mut().map(|capture| capture.taps(&plan)).transpose()?;
+    let taps = taps.unwrap_or_default();
+    let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
     let began = Instant::now() - Duration::from_nanos(wire.now());
     let working = sources.start(began);
     let mut running = Running { scenario, plan: &plan, hosts, wire, working, sampler, wrong: 0 };
@@ -130,6 +137,9 @@ fn emulate(
     let Running { wire, mut working, .. } = running;
     working.stop()?;
     let (_, measured) = wire.stop().map_err(kernel)?;
+    if let Some(capture) = capture {
+        capture.finish()?;
+    }
     let cc = |flow| algorithm(flow).map(|algorithm| algorithm.to_string());
     let mut run = recorder.finish(now, &last, Host::Kernel, seed, cc);
     run.summary.fitness = Some(fitness(scenario, &measured));
@@ -255,28 +265,11 @@ impl Running<'_> {
 
     /// Lets something happen now.
     fn happen(&mut self, what: &Happening) -> Result<(), Error> {
-        let link = |link: &usize| self.plan.links[*link];
-        let done: Result<(), ConfigError> = match what {
-            Happening::LinkUp(index, up) => {
-                let (link, up) = (link(index), *up);
-                self.wire.with(move |network, now| {
-                    network.set_up(now, link, up);
-                    Ok(())
-                })
-            }
-            Happening::LinkRate(index, rate) => {
-                let (link, rate) = (link(index), rate.clone());
-                self.wire.with(move |network, now| network.set_rate(now, link, rate))
-            }
-            Happening::LinkDelay(index, delay) => {
-                let (link, delay) = (link(index), *delay);
-                self.wire.with(move |network, now| network.set_delay(now, link, delay))
-            }
-            Happening::PathLost(flow, path) => return self.lose(*flow, *path),
-            Happening::PathAdded(flow, path) => return self.add(*flow, *path),
+        match what {
+            Happening::PathLost(flow, path) => self.lose(*flow, *path),
+            Happening::PathAdded(flow, path) => self.add(*flow, *path),
+            _ => change(&self.wire, self.scenario, &self.plan.links, what),
         }
-        .map_err(kernel)?;
-        done.map_err(|error| Error::input(&self.scenario.name, error))
     }
 
     /// The sender loses the address of a path.
@@ -333,7 +326,7 @@ const LATE: f64 = 0.1;
 const OFF: f64 = 0.01;
 
 /// How well the wire kept real time, held against the smallest queue of the scenario.
-fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness {
+pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness {
     let queue = scenario.links.iter().map(|link| link.full_queue()).min().unwrap_or(0);
     let ms = |time: Nanos| time as f64 / 1e6;
     let (p99, limit) = (ms(measured.lateness.p99), LATE * ms(queue));

@@ -5,14 +5,20 @@ use std::net::IpAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use narrows_emu::{Fitness, Host, Packet, Testbed, Wire};
-use narrows_kernel::mptcp;
-use narrows_net::{ConfigError, LinkId, Nanos, Network};
+use narrows_emu::{Host, Testbed, Wire};
+use narrows_net::LinkId;
 
+use super::capture::Capture;
+use super::change::change;
+use super::controls::{self, Controls, kernel};
 use super::plan::{Addresses, FlowPlan, Plan, RECEIVER};
+use super::prepare::{prepare, sysctl};
+use super::run::fitness;
 use crate::Error;
+use crate::algorithm::Algorithm;
 use crate::describe::describe_link;
 use crate::scenario::{Event, Happening, Scenario};
+use crate::summary::Fitness;
 use crate::units::show_time;
 
 /// The hosts' names, by end.
@@ -25,6 +31,8 @@ const NAMES: [&str; 2] = ["sender", "receiver"];
 pub struct Shell {
     wire: Wire,
     testbed: Testbed,
+    /// After the hosts: then no socket is left that runs them.
+    _controls: Controls,
     plan: Plan,
     /// With the flow under test alone.
     scenario: Scenario,
@@ -32,39 +40,58 @@ pub struct Shell {
     own: usize,
 }
 
+/// The scenario with its flow under test alone: what a [`Shell`] has hosts for.
+///
+/// # Errors
+/// No flow is under test.
+pub fn alone(mut scenario: Scenario) -> Result<Scenario, Error> {
+    let Some(test) = scenario.test else {
+        let message = "no flow is under test, and a shell is in one of its hosts; expected a field \
+                       test = \"FLOW\"";
+        return Err(Error::input(&scenario.name, message));
+    };
+    scenario.flows = vec![scenario.flows.swap_remove(test)];
+    scenario.test = Some(0);
+    let of_link =
+        |what: &Happening| !matches!(what, Happening::PathLost(..) | Happening::PathAdded(..));
+    scenario.events.retain(|event| of_link(&event.what));
+    Ok(scenario)
+}
+
 impl Shell {
-    /// Makes the network of `scenario`; its time begins now. `host` is the own host's name, `seed`
-    /// that of the network's chances.
+    /// Makes the network of `scenario`, which is [`alone`]; its time begins now. `host` is the own
+    /// host's name, `seed` that of the network's chances. New connections of both hosts run
+    /// `control`, or what the kernel has as its default. Packets are written down if there is a
+    /// `capture`.
     ///
     /// # Errors
-    /// A scenario without a flow under test, a host that it has not, or what this kernel refuses.
-    pub fn new(scenario: &Scenario, host: &str, seed: u64) -> Result<Shell, Error> {
-        let Some(test) = scenario.test else {
-            let message = "no flow is under test, and its hosts are those of a shell; expected a \
-                           field test = \"FLOW\"";
-            return Err(Error::input(&scenario.name, message));
-        };
+    /// A host that there is not, or what this kernel refuses.
+    pub fn new(
+        scenario: Scenario,
+        host: &str,
+        seed: u64,
+        control: Option<Algorithm>,
+        capture: Option<&mut Capture>,
+    ) -> Result<Shell, Error> {
         let Some(own) = NAMES.iter().position(|name| *name == host) else {
             let message = format!("no host \"{host}\"; there is: {}", NAMES.join(", "));
             return Err(Error::input("--host", message));
         };
-        let mut scenario = scenario.clone();
-        scenario.flows = vec![scenario.flows.swap_remove(test)];
-        scenario.test = Some(0);
         let plan = Plan::new(&scenario, seed)?;
-        let testbed = Testbed::new(&plan.hosts).map_err(refused)?;
-        for (end, host) in testbed.hosts().enumerate() {
-            let flow = &plan.flows[0];
-            let endpoints = if end == own { flow.endpoints(end) } else { Vec::new() };
-            let set = || {
-                mptcp::set_limits(flow.limits())?;
-                endpoints.iter().try_for_each(mptcp::add_endpoint)
-            };
-            let set = host.run(set).and_then(|done| done);
-            set.map_err(|error| refused(format!("MPTCP in {}: {error}", host.namespace())))?;
+        let wanted: Vec<_> = control.iter().map(|&control| ("--cc".into(), control)).collect();
+        let controls = Controls::provide(&wanted)?;
+        let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
+        prepare(&scenario, &plan, &testbed, own)?;
+        if let Some(control) = control {
+            for host in testbed.hosts() {
+                let set = || sysctl("net/ipv4/tcp_congestion_control", &controls::name(control));
+                let set = host.run(set).and_then(|done| done);
+                set.map_err(|error| Error::input("--cc", format!("{control}: {error}")))?;
+            }
         }
-        let wire = testbed.start(plan.network.clone(), &plan.ways, Vec::new()).map_err(refused)?;
-        Ok(Shell { wire, testbed, plan, scenario, own })
+        let taps = capture.map(|capture| capture.taps(&plan)).transpose()?.unwrap_or_default();
+        let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
+        Ok(Shell { wire, testbed, _controls: controls, plan, scenario, own })
     }
 
     /// The own host.
@@ -96,9 +123,9 @@ impl Shell {
     /// A change that the network refuses.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> Result<T, Error> {
         let (done, wait) = mpsc::channel::<()>();
+        let (wire, scenario, links) = (&self.wire, &self.scenario, &self.plan.links);
         std::thread::scope(|scope| {
-            let events =
-                scope.spawn(move || follow(&self.wire, &self.scenario, &self.plan.links, &wait));
+            let events = scope.spawn(move || follow(wire, scenario, links, &wait));
             let worked = work();
             drop(done);
             match events.join() {
@@ -113,8 +140,8 @@ impl Shell {
     /// # Errors
     /// The network had ended before.
     pub fn end(self) -> Result<Fitness, Error> {
-        let (_, fitness) = self.wire.stop().map_err(refused)?;
-        Ok(fitness)
+        let (_, measured) = self.wire.stop().map_err(kernel)?;
+        Ok(fitness(&self.scenario, &measured))
     }
 
     /// What a user wants to know who begins to type in it: hosts, addresses, paths, links.
@@ -169,29 +196,7 @@ fn follow(
         if wait.recv_timeout(ahead) != Err(RecvTimeoutError::Timeout) {
             return Ok(());
         }
-        let (what, links) = (what.clone(), links.to_vec());
-        let done = wire.with(move |network, now| change(network, now, &what, &links));
-        done.map_err(refused)?.map_err(|error| Error::input(&scenario.name, error))?;
+        change(wire, scenario, links, what)?;
     }
     Ok(())
-}
-
-/// Lets happen what happens to a link; to flows nothing does, as there are none.
-fn change(
-    network: &mut Network<Packet>,
-    now: Nanos,
-    what: &Happening,
-    links: &[LinkId],
-) -> Result<(), ConfigError> {
-    match what {
-        Happening::LinkUp(link, up) => network.set_up(now, links[*link], *up),
-        Happening::LinkRate(link, rate) => network.set_rate(now, links[*link], rate.clone())?,
-        Happening::LinkDelay(link, delay) => network.set_delay(now, links[*link], *delay)?,
-        Happening::PathLost(..) | Happening::PathAdded(..) => {}
-    }
-    Ok(())
-}
-
-fn refused(error: impl ToString) -> Error {
-    Error::input("shell", error)
 }
