@@ -19,7 +19,7 @@ use support::{Alone, hosts, left_and_right, pair, two_hosts, udp, v4, wait_until
 fn shell(testbed: &Testbed) -> (Child, u32) {
     let [left, _] = left_and_right(testbed);
     let mut shell = left.command("sh");
-    let shell = shell.args(["-c", "setsid sleep 1000 & echo $!; wait"]).stdout(Stdio::piped());
+    let shell = shell.args(["-c", "setsid sleep 100 & echo $!; wait"]).stdout(Stdio::piped());
     let mut shell = shell.spawn().expect("sh");
     let mut line = String::new();
     BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -68,7 +68,7 @@ fn a_command_ends_with_the_thread_that_spawned_it() {
     };
     let testbed = two_hosts(1);
     let [left, _] = left_and_right(&testbed);
-    let spawn = || left.command("sleep").arg("1000").spawn().unwrap();
+    let spawn = || left.command("sleep").arg("100").spawn().unwrap();
     let mut child = std::thread::scope(|scope| scope.spawn(spawn).join().unwrap());
     assert!(!child.wait().unwrap().success());
 }
@@ -119,7 +119,40 @@ fn holds_a_testbed_until_it_is_killed() {
     let (testbed, _wire) = pair(LinkConfig::default(), LinkConfig::default());
     let (shell, sleep) = shell(&testbed);
     println!("holds {} {} {sleep}", testbed.id(), shell.id());
-    std::thread::sleep(std::time::Duration::from_secs(1000));
+    std::thread::sleep(std::time::Duration::from_secs(100));
+}
+
+fn holder_command() -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let test = "holds_a_testbed_until_it_is_killed";
+    command.args(["--exact", test, "--nocapture"]).env("NR_HOLD", "1").stdout(Stdio::piped());
+    command
+}
+
+/// A child that does not outlive a failure.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A namespace that another program made, under a name like ours.
+struct Other(&'static str);
+
+impl Other {
+    fn new(name: &'static str) -> Other {
+        assert!(Command::new("ip").args(["netns", "add", name]).status().unwrap().success());
+        Other(name)
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        Command::new("ip").args(["netns", "del", self.0]).status().ok();
+    }
 }
 
 #[test]
@@ -127,24 +160,18 @@ fn what_a_killed_process_leaves_is_removed_and_nothing_else() {
     let test = "what_a_killed_process_leaves_is_removed_and_nothing_else";
     let Some(_alone) = Alone::with(test) else { return };
     let root = Root::now();
-    let other = "nr-1-other";
-    assert!(Command::new("ip").args(["netns", "add", other]).status().unwrap().success());
+    let other = Other::new("nr-1-other");
     let (living, wire) = pair(LinkConfig::default(), LinkConfig::default());
-    let mut holder = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "holds_a_testbed_until_it_is_killed", "--nocapture"])
-        .env("NR_HOLD", "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(holder.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut holder = Killed(holder_command().spawn().unwrap());
+    let lines = BufReader::new(holder.0.stdout.take().unwrap()).lines().map_while(Result::ok);
     let said = lines.map(|line| line.split_once("holds ").map(|(_, said)| said.to_owned()));
     let said = said.flatten().next().expect("it holds a testbed");
     let [id, shell, sleep] = *said.split(' ').collect::<Vec<_>>() else { panic!("{said}") };
     let [shell, sleep] = [shell, sleep].map(|pid| pid.parse::<u32>().unwrap());
     // While it lives, it is not touched.
     assert_eq!(clean().unwrap(), []);
-    holder.kill().unwrap();
-    holder.wait().unwrap();
+    holder.0.kill().unwrap();
+    holder.0.wait().unwrap();
     wait_until(|| if is_there(shell) { Err("the shell lives".into()) } else { Ok(()) });
     assert!(is_there(sleep));
     let expected = [
@@ -155,13 +182,12 @@ fn what_a_killed_process_leaves_is_removed_and_nothing_else() {
     ];
     assert_eq!(clean().unwrap(), expected);
     assert!(!is_there(sleep));
-    assert!(names().contains(&other.into()), "it is not ours");
+    assert!(names().contains(&other.0.to_owned()), "it is not ours");
     let [left, right] = left_and_right(&living);
     let (left, right) = (udp(left, v4(1, 1), 7), udp(right, v4(2, 1), 7));
     left.send_to(&[7; 60], right.local_addr().unwrap()).unwrap();
     right.recv(&mut [0; 60]).expect("the living one still carries");
-    drop((wire, living));
-    assert!(Command::new("ip").args(["netns", "del", other]).status().unwrap().success());
+    drop((wire, living, other));
     root.is_unchanged();
 }
 

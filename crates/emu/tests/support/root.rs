@@ -21,7 +21,6 @@ impl Root {
             "-6 route show table all",
             "-4 rule",
             "-6 rule",
-            "netns",
         ] {
             let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
             let text = String::from_utf8_lossy(&output.stdout);
@@ -31,6 +30,7 @@ impl Root {
             let text = lines.map(|line| line.join(" ")).collect::<Vec<_>>().join("\n");
             all.insert(format!("ip {arguments}"), text);
         }
+        all.insert("netns".into(), namespaces().join(" "));
         sysctls(Path::new("/proc/sys/net"), &mut all);
         let children = fs::read_dir("/proc/self/task").expect("/proc").flatten();
         let children = children.map(|task| fs::read_to_string(task.path().join("children")));
@@ -49,6 +49,19 @@ impl Root {
             if changed.is_empty() { Ok(()) } else { Err(format!("{changed:#?}")) }
         });
     }
+}
+
+/// Those with a name, but not of testbeds that live: other processes may have some.
+fn namespaces() -> Vec<String> {
+    let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| {
+        let id = name.strip_prefix("nr-").and_then(|name| name.split('-').next());
+        id.is_none_or(|id| !Path::new("/run/narrows").join(format!("{id}.lock")).exists())
+    });
+    names.sort_unstable();
+    names
 }
 
 fn sysctls(folder: &Path, all: &mut BTreeMap<String, String>) {
