@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+#[cfg(feature = "kernel")]
+use narrows_lab::kernel::App;
 use narrows_lab::{
     Fitness, Host, HostCapture, Output, Run, Scenario, describe, load, run_on, series,
 };
@@ -35,7 +37,20 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let open = |to| HostCapture::new(host, &scenario, args.seed, &args.capture, args.snaplen, to);
     let mut capture = pcap.as_mut().map(open).transpose()?;
     let (series, seed) = (output.is_some(), args.seed);
+    #[cfg(feature = "kernel")]
+    let result = match app(args, &scenario, host)? {
+        Some(app) => {
+            let capture = capture.as_mut().and_then(HostCapture::kernel);
+            let app = Some(&app);
+            narrows_lab::kernel::run(&scenario, control, app, seed, series, capture, &stop)?
+        }
+        None => run_on(host, &scenario, control, seed, series, capture.as_mut(), &stop)?,
+    };
+    #[cfg(not(feature = "kernel"))]
     let result = run_on(host, &scenario, control, seed, series, capture.as_mut(), &stop)?;
+    for note in &result.notes {
+        eprintln!("{note}");
+    }
     let json = json(&result.summary);
     let mut text = if args.json { json.clone() } else { tell(&scenario, &result) };
     if let Some(mut output) = output {
@@ -69,6 +84,21 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         pcap.commit()?;
     }
     print(&text)
+}
+
+/// The program in place of the source under test, if there is one.
+#[cfg(feature = "kernel")]
+fn app(args: &RunArgs, scenario: &Scenario, host: Host) -> Result<Option<App>, Error> {
+    let Some(client) = &args.app else { return Ok(None) };
+    if host != Host::Kernel {
+        return Err(Error::input("--app", "programs run on the kernel: --on kernel"));
+    }
+    if scenario.test.is_none() {
+        let message =
+            "no flow is under test, whose source it replaces; expected a field test = \"FLOW\"";
+        return Err(Error::input("--app", message));
+    }
+    Ok(Some(App { client: client.clone(), server: args.serve.clone() }))
 }
 
 /// A value as JSON for files and people.

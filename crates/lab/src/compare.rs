@@ -167,7 +167,7 @@ fn each(
         let finished = match earlier.get(&task) {
             Some(&finished) => finished.clone(),
             None => {
-                let Run { summary, detail, series } = run(task)?;
+                let Run { summary, detail, series, .. } = run(task)?;
                 let Task { case, control, .. } = task;
                 let finished = Finished { case, control, summary, detail, series };
                 journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
@@ -361,7 +361,7 @@ pub mod tests {
                 let cc = task.control.to_string();
                 let Finished { summary, detail, series, .. } =
                     finished(&cc, task.host, task.seed, 1.0, None);
-                Ok(Run { summary, detail, series })
+                Ok(Run { summary, detail, series, notes: Vec::new() })
             };
             let done = AtomicUsize::new(0);
             let count = |_: &Finished| {

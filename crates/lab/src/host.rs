@@ -98,10 +98,12 @@ pub fn run_on(
             run(scenario, control, seed, series, Some(capture), stop)
         }
         #[cfg(feature = "kernel")]
-        (Host::Kernel, None) => crate::kernel::run(scenario, control, seed, series, None, stop),
+        (Host::Kernel, None) => {
+            crate::kernel::run(scenario, control, None, seed, series, None, stop)
+        }
         #[cfg(feature = "kernel")]
         (Host::Kernel, Some(HostCapture::Kernel(capture))) => {
-            crate::kernel::run(scenario, control, seed, series, Some(capture), stop)
+            crate::kernel::run(scenario, control, None, seed, series, Some(capture), stop)
         }
         _ => Err(Error::input("--pcap", format!("a capture of another host than {host}"))),
     }
@@ -142,6 +144,15 @@ impl HostCapture {
                 let capture = Capture::new(scenario, seed, names, snaplen, output)?;
                 Ok(HostCapture::Sim(capture))
             }
+        }
+    }
+
+    /// What a run on this machine's kernel writes to.
+    #[cfg(feature = "kernel")]
+    pub fn kernel(&mut self) -> Option<&mut crate::kernel::Capture> {
+        match self {
+            HostCapture::Kernel(capture) => Some(capture),
+            HostCapture::Sim(_) => None,
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Run {
     pub detail: Detail,
     /// Samples of the listed connections, if asked for.
     pub series: Vec<Sample>,
+    /// What people should know of this run and no result holds, a line each.
+    pub notes: Vec<String>,
 }
 
 /// Metrics of the connection under test that tables show besides those of the summary.
@@ -254,7 +256,7 @@ impl<'a> Recorder<'a> {
             fitness: None,
         };
         let detail = scenario.test.map(|test| detail(scenario, host, test, &samples[test]));
-        Run { summary, detail: detail.unwrap_or_default(), series: rows }
+        Run { summary, detail: detail.unwrap_or_default(), series: rows, notes: Vec::new() }
     }
 }
 

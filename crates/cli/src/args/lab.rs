@@ -30,6 +30,8 @@ Examples:
   narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
   narrows run phone/wifi-handover --cc lia             links and addresses that come and go
   narrows run sbd/nsb-2 --cc olia --on kernel          this machine's kernel, as root
+  narrows run sbd/nsb-2 --cc olia --on kernel --serve 'mptcpize run iperf3 -s' \\
+    --app 'mptcpize run iperf3 -c {server} -t 60'      a program in place of the source
   narrows run my/scenario.toml --dry-run               only say what would run, and how large it is")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
@@ -40,6 +42,16 @@ pub struct RunArgs {
     /// What runs the scenario: sim, the simulator, or kernel, this machine's kernel in real time
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
+    /// On the kernel: a program that takes the place of the source under test, in the sender's host;
+    /// {server} is the receiver's address. Data counts from the sender to the receiver; TCP programs
+    /// use all paths with `mptcpize run`
+    #[cfg(feature = "kernel")]
+    #[arg(long, value_name = "CMD")]
+    pub app: Option<String>,
+    /// A program in the receiver's host that --app talks to; that waits until it listens
+    #[cfg(feature = "kernel")]
+    #[arg(long, value_name = "CMD", requires = "app")]
+    pub serve: Option<String>,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -1,6 +1,7 @@
 //! Scenarios on this machine's kernel: hosts in network namespaces, and the scenario's network
 //! between them in real time.
 
+mod app;
 mod capture;
 mod change;
 mod controls;
@@ -11,6 +12,7 @@ mod sample;
 mod shell;
 mod sources;
 
+pub use app::App;
 pub use capture::Capture;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
 pub use run::{check, run};

@@ -1,30 +1,31 @@
 //! A run of a scenario on this machine's kernel, in real time.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use narrows_emu::{Testbed, Wire};
+use narrows_emu::{Packet, Testbed, Wire};
 use narrows_kernel::mptcp::{self, Endpoint};
-use narrows_net::Nanos;
+use narrows_net::{Nanos, Network};
 use narrows_sim::capture::Flow as Handle;
-use narrows_sim::{ConnId, Generator, UdpId};
+use narrows_sim::{ConnId, Generator, Scheduler, TcpConfig, UdpId};
 
+use super::app::{App, Program};
 use super::capture::Capture;
 use super::change::change;
 use super::controls::{self, Controls, kernel};
-use super::plan::{Plan, RECEIVER, SENDER};
-use super::prepare::prepare;
+use super::plan::{FlowPlan, Plan, RECEIVER, SENDER};
+use super::prepare::{prepare, sysctl};
 use super::sample::{Sampler, Sender, Snapshot};
 use super::sources::{Application, PORT, Sources, Working};
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::caught::caught;
 use crate::host::Host;
-use crate::metrics::{FlowState, Recorder, Run};
-use crate::scenario::{FlowKind, Happening, Scenario};
+use crate::metrics::{Recorder, Run};
+use crate::scenario::{Flow, FlowKind, Happening, Scenario};
 use crate::series::INTERVAL;
 use crate::stats::round;
 use crate::summary::Fitness;
@@ -37,8 +38,8 @@ const PATIENCE: u32 = 10;
 const MAX_RATE: u64 = 1_000_000_000;
 
 /// Runs `scenario` with `seed`, which is that of the network and of the sources; `control` replaces
-/// the law of the connection under test. Samples for a series are kept if `series` is set; packets
-/// are written down if there is a `capture`.
+/// the law of the connection under test, and `app` its source. Samples for a series are kept if
+/// `series` is set; packets are written down if there is a `capture`.
 ///
 /// # Errors
 /// What this kernel cannot do, [`Error::Interrupted`] once `stop` is set, a connection that fails, a
@@ -46,12 +47,14 @@ const MAX_RATE: u64 = 1_000_000_000;
 pub fn run(
     scenario: &Scenario,
     control: Option<Algorithm>,
+    app: Option<&App>,
     seed: u64,
     series: bool,
     capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
-    caught(|| emulate(scenario, control, seed, series, capture, stop)).unwrap_or_else(|message| {
+    let done = caught(|| emulate(scenario, control, app, seed, series, capture, stop));
+    done.unwrap_or_else(|message| {
         let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
         let cc = control.map_or("-".into(), |control| control.to_string());
         Err(Error::Fault { scenario: scenario.name.clone(), cc, seed, message })
@@ -70,6 +73,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Error> {
 fn emulate(
     scenario: &Scenario,
     control: Option<Algorithm>,
+    app: Option<&App>,
     seed: u64,
     series: bool,
     mut capture: Option<&mut Capture>,
@@ -94,55 +98,57 @@ fn emulate(
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
     prepare(scenario, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
-    let sources = Sources::open(applications(scenario, &plan, &hosts, seed, &algorithm))?;
-    let senders = scenario.flows.iter().zip(&plan.flows).enumerate();
-    let senders = senders.map(|(index, (flow, at))| Sender {
-        name: flow.name.clone(),
-        host: at.hosts[SENDER],
-        addresses: at.paths.iter().map(|path| path.ends[SENDER].v4.into()).collect(),
-        algorithm: algorithm(index),
-    });
-    let sampler = Sampler::new(hosts.clone(), senders.collect());
+    let program = match app.zip(scenario.test) {
+        Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithm(test))?),
+        None => None,
+    };
+    let applications = applications(scenario, &plan, &hosts, seed, &algorithm);
+    let own = |flow| program.as_ref().is_none_or(|program| program.flow != flow);
+    let applications = applications.enumerate().map(|(flow, app)| own(flow).then_some(app));
+    let sources = Sources::open(applications)?;
+    let sampler = Sampler::new(hosts.clone(), senders(scenario, &plan, &algorithm));
     let taps = capture.as_mut().map(|capture| capture.taps(&plan)).transpose()?;
     let taps = taps.unwrap_or_default();
     let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
-    let began = Instant::now() - Duration::from_nanos(wire.now());
-    let working = sources.start(began);
-    let mut running = Running { scenario, plan: &plan, hosts, wire, working, sampler, wrong: 0 };
+    let working = sources.start(Instant::now() - Duration::from_nanos(wire.now()));
+    let mut running =
+        Running { scenario, plan: &plan, hosts, program, working, wire, sampler, wrong: 0 };
 
-    let mut events = scenario.events.iter().peekable();
+    let mut moments = running.moments().into_iter().peekable();
     let mut recorder = Recorder::new(scenario, series);
     let mut due = 0;
     while due < scenario.end() {
         if due == scenario.warmup {
             running.wire.reset();
-            recorder.begin(running.wire.now(), &running.look(false)?);
+            let (now, sample) = running.look(false)?;
+            recorder.begin(now, &sample);
         }
         let next = (due + INTERVAL).min(scenario.end());
         // The analysis begins at the end of the warm-up.
         let next = if due < scenario.warmup { next.min(scenario.warmup) } else { next };
-        while let Some(event) = events.next_if(|event| event.at < next) {
-            running.wait(event.at, stop)?;
-            running.happen(&event.what)?;
+        while let Some((at, moment)) = moments.next_if(|moment| moment.0 < next) {
+            running.wait(at, stop)?;
+            running.happen(moment)?;
         }
         running.wait(next, stop)?;
         due = next;
-        let sample = running.look(series)?;
-        recorder.sample(running.wire.now(), &sample);
+        let (now, sample) = running.look(series)?;
+        recorder.sample(now, &sample);
         if due > scenario.warmup {
             running.check(due)?;
         }
     }
-    let (last, now) = (running.look(true)?, running.wire.now());
-    let Running { wire, mut working, .. } = running;
-    working.stop()?;
-    let (_, measured) = wire.stop().map_err(kernel)?;
+    let (now, last) = running.look(true)?;
+    let cc = |flow| algorithm(flow).map(|algorithm| algorithm.to_string());
+    let mut run = recorder.finish(now, &last, Host::Kernel, seed, cc);
+    run.summary.fitness = Some(fitness(scenario, &running.wire.fitness()));
+    run.notes.extend(simulators(scenario));
+    run.notes.extend(running.program.iter_mut().flat_map(Replaced::failed));
+    running.working.stop()?;
+    running.wire.stop().map_err(kernel)?;
     if let Some(capture) = capture {
         capture.finish()?;
     }
-    let cc = |flow| algorithm(flow).map(|algorithm| algorithm.to_string());
-    let mut run = recorder.finish(now, &last, Host::Kernel, seed, cc);
-    run.summary.fitness = Some(fitness(scenario, &measured));
     Ok(run)
 }
 
@@ -192,11 +198,80 @@ fn applications<'a>(
     })
 }
 
-/// A run that is under way. Dropped in this order: sources first, then what carries their packets.
+/// The senders of all flows.
+fn senders(
+    scenario: &Scenario,
+    plan: &Plan,
+    algorithm: &impl Fn(usize) -> Option<Algorithm>,
+) -> Vec<Sender> {
+    let flows = scenario.flows.iter().zip(&plan.flows).enumerate();
+    let sender = |(index, (flow, at)): (usize, (&Flow, &FlowPlan))| Sender {
+        name: flow.name.clone(),
+        host: at.hosts[SENDER],
+        addresses: at.paths.iter().map(|path| path.ends[SENDER].v4.into()).collect(),
+        algorithm: algorithm(index),
+    };
+    flows.map(sender).collect()
+}
+
+/// The program in place of the source of the flow under test.
+struct Replaced<'a> {
+    app: &'a App,
+    /// The flow under test.
+    flow: usize,
+    sender: &'a narrows_emu::Host,
+    /// Address of the receiver.
+    to: Ipv4Addr,
+    server: Option<Program>,
+    client: Option<Program>,
+}
+
+impl<'a> Replaced<'a> {
+    /// The server is there, and what both hosts send is under the flow's control.
+    fn new(
+        app: &'a App,
+        flow: usize,
+        plan: &Plan,
+        hosts: &[&'a narrows_emu::Host],
+        control: Option<Algorithm>,
+    ) -> Result<Replaced<'a>, Error> {
+        let FlowPlan { hosts: ends, paths } = &plan.flows[flow];
+        let [sender, receiver] = ends.map(|host| hosts[host]);
+        for host in [sender, receiver] {
+            let Some(control) = control.map(controls::name) else { continue };
+            let set = host.run(|| sysctl("net/ipv4/tcp_congestion_control", &control));
+            set.and_then(|set| set).map_err(kernel)?;
+        }
+        let to = paths[0].ends[RECEIVER].v4;
+        let server = app.serve(receiver, to)?;
+        Ok(Replaced { app, flow, sender, to, server, client: None })
+    }
+
+    /// How its programs failed, if they did.
+    fn failed(&mut self) -> Vec<String> {
+        let programs = [("--serve", &mut self.server), ("--app", &mut self.client)];
+        let told = programs.into_iter().filter_map(|(option, program)| {
+            Some(format!("{option}: {}", program.as_mut()?.failed()?))
+        });
+        told.collect()
+    }
+}
+
+/// What happens at its time.
+#[derive(Clone, Copy)]
+enum Moment<'a> {
+    /// An event of the scenario.
+    Event(&'a Happening),
+    /// The program starts in place of a source.
+    Start,
+}
+
+/// A run that is under way. Dropped in this order: who sends first, then what carries the packets.
 struct Running<'a> {
     scenario: &'a Scenario,
     plan: &'a Plan,
     hosts: Vec<&'a narrows_emu::Host>,
+    program: Option<Replaced<'a>>,
     working: Working,
     wire: Wire,
     sampler: Sampler<'a>,
@@ -204,7 +279,18 @@ struct Running<'a> {
     wrong: u32,
 }
 
-impl Running<'_> {
+impl<'a> Running<'a> {
+    /// All that happens, in the order of time.
+    fn moments(&self) -> Vec<(Nanos, Moment<'a>)> {
+        let events = self.scenario.events.iter();
+        let mut moments: Vec<_> =
+            events.map(|event| (event.at, Moment::Event(&event.what))).collect();
+        let flow = self.program.as_ref().map(|program| &self.scenario.flows[program.flow]);
+        moments.extend(flow.map(|flow| (flow.active[0].0, Moment::Start)));
+        moments.sort_by_key(|moment| moment.0);
+        moments
+    }
+
     /// Waits until a time of the run.
     fn wait(&mut self, until: Nanos, stop: &AtomicBool) -> Result<(), Error> {
         loop {
@@ -223,29 +309,32 @@ impl Running<'_> {
         }
     }
 
-    /// The flows as they are now, and with `links` the queues and what links counted.
-    fn look(&mut self, links: bool) -> Result<Snapshot, Error> {
+    /// The flows as they are now, and when that is; with `links` also the queues and what links
+    /// counted.
+    fn look(&mut self, links: bool) -> Result<(Nanos, Snapshot), Error> {
         self.sampler.look()?;
+        let now = self.wire.now();
         let mut snapshot = Snapshot::default();
+        for flow in 0..self.scenario.flows.len() {
+            let received = self.working.received(flow);
+            let mut state = self.sampler.flow(flow);
+            // Of a program nobody knows what it reads: what is acknowledged has to do.
+            if self.program.as_ref().is_none_or(|program| program.flow != flow) {
+                state.delivered = received.bytes.load(Ordering::Relaxed);
+                state.completed = received.completed.get().copied();
+            }
+            snapshot.flows.push(state);
+        }
         if links {
             let links = self.plan.links.clone();
-            let tell = move |network: &mut narrows_net::Network<_>, now| {
-                let queue = |&link: &_| network.queue_delay(link, now);
-                let queues: Vec<Nanos> = links.iter().map(queue).collect();
+            let tell = move |network: &mut Network<Packet>, now| {
+                let queues = links.iter().map(|&link| network.queue_delay(link, now));
                 let counters = links.iter().map(|&link| network.counters(link).clone());
-                (queues, counters.collect::<Vec<_>>())
+                (queues.collect(), counters.collect())
             };
             (snapshot.queues, snapshot.counters) = self.wire.with(tell).map_err(kernel)?;
         }
-        for flow in 0..self.scenario.flows.len() {
-            let received = self.working.received(flow);
-            snapshot.flows.push(FlowState {
-                delivered: received.bytes.load(Ordering::Relaxed),
-                completed: received.completed.get().copied(),
-                ..self.sampler.flow(flow)
-            });
-        }
-        Ok(snapshot)
+        Ok((now, snapshot))
     }
 
     /// Once a second, and while it is so: does each subflow run what it should?
@@ -264,10 +353,18 @@ impl Running<'_> {
     }
 
     /// Lets something happen now.
-    fn happen(&mut self, what: &Happening) -> Result<(), Error> {
-        match what {
-            Happening::PathLost(flow, path) => self.lose(*flow, *path),
-            Happening::PathAdded(flow, path) => self.add(*flow, *path),
+    fn happen(&mut self, moment: Moment) -> Result<(), Error> {
+        let what = match (moment, &mut self.program) {
+            (Moment::Event(what), _) => what,
+            (Moment::Start, None) => return Ok(()),
+            (Moment::Start, Some(program)) => {
+                program.client = Some(program.app.start(program.sender, program.to)?);
+                return Ok(());
+            }
+        };
+        match *what {
+            Happening::PathLost(flow, path) => self.lose(flow, path),
+            Happening::PathAdded(flow, path) => self.add(flow, path),
             _ => change(&self.wire, self.scenario, &self.plan.links, what),
         }
     }
@@ -347,6 +444,21 @@ pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness 
         fit: why.is_none(),
         why,
     }
+}
+
+/// What the scenario says and this kernel does in its own way.
+fn simulators(scenario: &Scenario) -> Option<String> {
+    let default = TcpConfig::default();
+    let said = |is: fn(&Flow, &TcpConfig) -> bool| scenario.flows.iter().any(|f| is(f, &default));
+    let fields = [
+        ("scheduler", said(|flow, _| flow.scheduler != Scheduler::default())),
+        ("tcp.pacing", said(|flow, default| flow.tcp.pacing != default.pacing)),
+        ("tcp.tso", said(|flow, default| flow.tcp.tso != default.tso)),
+        ("tcp.gro", said(|flow, default| flow.tcp.gro != default.gro)),
+        ("tcp.timestamps", said(|flow, default| flow.tcp.timestamps != default.timestamps)),
+    ];
+    let said: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
+    (!said.is_empty()).then(|| format!("of the simulator alone: {}", said.join(", ")))
 }
 
 /// Refuses what is too large for real time.

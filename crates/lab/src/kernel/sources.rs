@@ -150,19 +150,24 @@ const SOCKETS: u64 = 3;
 const TIMER: u64 = u64::MAX;
 
 impl Sources {
-    /// Opens the sockets of a flow in the namespaces of its hosts; its receiver listens.
+    /// Opens the sockets of all flows in the namespaces of their hosts; receivers listen. A flow
+    /// without application has none.
     ///
     /// # Errors
     /// A congestion control that may not be used, or a socket that cannot be had.
-    pub fn open<'a>(flows: impl Iterator<Item = Application<'a>>) -> Result<Sources, Error> {
+    pub fn open<'a>(
+        applications: impl Iterator<Item = Option<Application<'a>>>,
+    ) -> Result<Sources, Error> {
         let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
             .map_err(|errno| Error::input("epoll", errno.desc()))?;
-        let flows = flows
-            .map(|application| {
-                let place = format!("flows.{}", application.name);
-                application.open().map_err(|error| Error::input(place, error))
-            })
-            .collect::<Result<Vec<Flow>, Error>>()?;
+        let (mut flows, mut received) = (Vec::new(), Vec::<Arc<Received>>::new());
+        for application in applications {
+            received.push(Arc::default());
+            let Some(application) = application else { continue };
+            let place = format!("flows.{}", application.name);
+            let open = application.open(received[received.len() - 1].clone());
+            flows.push(open.map_err(|error| Error::input(place, error))?);
+        }
         for (index, flow) in (0..).zip(&flows) {
             let watch = |socket: &Option<Socket>, which| match socket {
                 Some(socket) => poll.add(socket, interest(EpollFlags::EPOLLIN, index, which)),
@@ -172,7 +177,6 @@ impl Sources {
                 .and_then(|()| watch(&flow.receiver, RECEIVER))
                 .map_err(|errno| Error::input(&flow.place, errno.desc()))?;
         }
-        let received = flows.iter().map(|flow| flow.received.clone()).collect();
         Ok(Sources { flows, poll, received })
     }
 
@@ -267,7 +271,7 @@ impl Application<'_> {
     }
 
     /// Opens the sockets in the hosts.
-    fn open(self) -> io::Result<Flow> {
+    fn open(self, received: Arc<Received>) -> io::Result<Flow> {
         let sender = self.from.0.run(|| self.sender())??;
         let receiver = self.to.0.run(|| self.receiver())??;
         let (listener, receiver) = match self.kind {
@@ -288,7 +292,7 @@ impl Application<'_> {
             limit: 0,
             listener,
             receiver,
-            received: Arc::default(),
+            received,
         })
     }
 }

@@ -1,0 +1,310 @@
+//! Scenarios on this machine's kernel, in real time. Without root, BTF or TUN devices each test says
+//! so and passes.
+#![cfg(feature = "kernel")]
+
+#[path = "../../emu/tests/support/root.rs"]
+mod root;
+
+use std::fs::{File, OpenOptions};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use narrows_kernel::state;
+use narrows_lab::kernel::{App, run};
+use narrows_lab::series::Sample;
+use narrows_lab::{ConnectionSummary, Control, Edits, Error, Run, Scenario, parse};
+use nix::fcntl::{Flock, FlockArg};
+use root::Root;
+
+/// The kernel for one test alone; at the end the root namespace must be as it was.
+struct Alone {
+    root: Root,
+    _lock: Flock<File>,
+}
+
+impl Alone {
+    /// None, and a word on the terminal, where scenarios cannot run.
+    fn with(test: &str) -> Option<Alone> {
+        if let Err(reason) = narrows_kernel::available() {
+            println!("{test}: skipped, {reason}");
+            return None;
+        }
+        let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+        if let Err(reason) = tun.and(std::fs::metadata("/proc/sys/net/mptcp/enabled")) {
+            println!("{test}: skipped, no TUN devices or no MPTCP here: {reason}");
+            return None;
+        }
+        let file = File::create("/run/narrows-test.lock").expect("/run is root's");
+        let lock = Flock::lock(file, FlockArg::LockExclusive).expect("flock");
+        println!("{test}");
+        Some(Alone { root: Root::now(), _lock: lock })
+    }
+
+    /// Runs a scenario as it is.
+    fn run(&self, scenario: &Scenario) -> Result<Run, Error> {
+        run(scenario, None, None, 1, true, None, &AtomicBool::new(false))
+    }
+
+    fn ends(self) {
+        self.root.is_unchanged();
+    }
+}
+
+/// Polls until `state` is fine, or panics with what is told last.
+fn wait_until(mut state: impl FnMut() -> Result<(), String>) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while let Err(told) = state() {
+        assert!(Instant::now() < end, "still: {told}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// A scenario of two links of `rate` with queues of `queue` and a route of 20 ms over each; `rest`
+/// follows.
+fn scenario(times: &str, rate: &str, queue: &str, rest: &str) -> Scenario {
+    let link = format!("rate = \"{rate}\"\ndelay = \"5 ms\"\nqueue = \"{queue}\"");
+    let text = format!(
+        "name = \"two\"\ntitle = \"two\"\nsource = \"a test\"\n{times}\ntest = \"test\"\n\
+         [links.l1]\n{link}\n[links.l2]\n{link}\n\
+         [routes.r1]\nlinks = [\"l1\"]\nrtt = \"20 ms\"\n\
+         [routes.r2]\nlinks = [\"l2\"]\nrtt = \"20 ms\"\n{rest}"
+    );
+    parse(&text, &Edits::default()).unwrap()
+}
+
+fn of<'a>(run: &'a Run, name: &str) -> &'a ConnectionSummary {
+    run.summary.connections.iter().find(|connection| connection.name == name).unwrap()
+}
+
+/// Mean goodput of a path between two times of the run, Mbit/s.
+fn between(series: &[Sample], path: &str, from: f64, until: f64) -> f64 {
+    let of = series.iter().filter(|sample| sample.connection == "test" && sample.path == path);
+    let some: Vec<f64> = of
+        .filter(|sample| sample.time_s > from && sample.time_s < until)
+        .map(|sample| sample.goodput_mbps)
+        .collect();
+    assert!(!some.is_empty(), "no samples of {path} from {from} s until {until} s");
+    some.iter().sum::<f64>() / some.len() as f64
+}
+
+const TIMES: &str = "warmup = \"2 s\"\nduration = \"4 s\"";
+
+#[test]
+fn connections_of_ours_and_of_the_kernel_fill_two_links() {
+    let Some(alone) = Alone::with("connections_of_ours_and_of_the_kernel_fill_two_links") else {
+        return;
+    };
+    let scenario = scenario(
+        TIMES,
+        "10 Mbit/s",
+        "35 packets",
+        "[flows]\n\
+         test = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"olia\" }\n\
+         cubic = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"kernel:cubic\" }\n\
+         plain = { kind = \"tcp\", routes = [\"r1\"], cc = \"reno\" }\n",
+    );
+    let mut coupled = false;
+    let run = scope(|scope| {
+        let running = scope.spawn(|| alone.run(&scenario));
+        while !running.is_finished() {
+            let all = state::connections().expect("root may read maps");
+            coupled |= all.iter().any(|connection| {
+                let all = connection.paths.iter().fold(0, |all, path| all | 1 << path.slot);
+                let coupled = |path: &state::ConnectionPath| path.mask & all == all;
+                connection.control == Some(Control::OLIA)
+                    && connection.paths.len() == 2
+                    && connection.paths.iter().all(coupled)
+            });
+            sleep(Duration::from_millis(100));
+        }
+        running.join().unwrap().unwrap()
+    });
+    assert!(coupled, "no connection was seen with two paths that OLIA couples");
+    let sum: f64 = run.summary.connections.iter().map(|c| c.goodput_mbps).sum();
+    // 2 x 10 Mbit/s less the headers of 5 %.
+    assert!((16.5..19.5).contains(&sum), "{sum} Mbit/s together");
+    for name in ["test", "cubic"] {
+        let connection = of(&run, name);
+        assert!(!connection.fallback);
+        for path in &connection.paths {
+            assert!(path.goodput_mbps > 0.2, "{name} on {}: {}", path.name, path.goodput_mbps);
+            assert!((15.0..80.0).contains(&path.mean_srtt_ms), "{name}: {}", path.mean_srtt_ms);
+            assert!(path.mean_cwnd_packets >= 2.0);
+        }
+        let paths: f64 = connection.paths.iter().map(|path| path.goodput_mbps).sum();
+        let whole = connection.goodput_mbps;
+        assert!((paths / whole - 1.0).abs() < 0.1, "{name}: {paths} on its paths, {whole} in all");
+    }
+    assert_eq!(of(&run, "cubic").cc.as_deref(), Some("kernel:cubic"));
+    assert!(run.summary.links.iter().all(|link| link.utilization > 0.9 && link.drops > 0));
+    let fitness = run.summary.fitness.expect("on the kernel there is one");
+    assert!(fitness.lateness_p50_ms > 0.0 && fitness.lateness_p50_ms <= fitness.lateness_max_ms);
+    alone.ends();
+}
+
+/// The same messages, as they come of the same seed, and a file that needs a few round trips.
+#[test]
+fn sources_write_what_they_write_in_the_simulator() {
+    let Some(alone) = Alone::with("sources_write_what_they_write_in_the_simulator") else { return };
+    let scenario = scenario(
+        "warmup = \"100 ms\"\nduration = \"4900 ms\"",
+        "20 Mbit/s",
+        "100 packets",
+        "[flows]\n\
+         rate = { kind = \"tcp\", routes = [\"r1\"], cc = \"kernel:reno\", source.rate = { mean = \"200 packets/s\", size = { uniform = [\"100 B\", \"1400 B\"] } } }\n\
+         noise = { kind = \"udp\", routes = [\"r1\"], source.onoff = { rate = \"300 packets/s\", size = { uniform = [\"100 B\", \"1400 B\"] }, on = \"300 ms\", off = \"200 ms\", shape = 1.5 } }\n\
+         burst = { kind = \"tcp\", routes = [\"r2\"], cc = \"kernel:reno\", active = [[\"1 s\", \"2 s\"], [\"3 s\", \"4 s\"]], source.greedy = {} }\n\
+         test = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"reno\", start = \"500 ms\", source.file.size = \"300 kB\" }\n",
+    );
+    let simulated = {
+        let mut scenario = scenario.clone();
+        for flow in &mut scenario.flows {
+            if flow.control.is_some() {
+                flow.control = Some(Control::RENO.into());
+            }
+        }
+        narrows_lab::run(&scenario, None, 1, true, None, &AtomicBool::new(false)).unwrap()
+    };
+    let emulated = alone.run(&scenario).unwrap();
+    for name in ["rate", "noise"] {
+        let [ours, theirs] = [&emulated, &simulated].map(|run| of(run, name).goodput_mbps);
+        // A few packets lie across the ends of the time.
+        assert!((ours / theirs - 1.0).abs() < 0.02, "{name}: {ours} Mbit/s, simulated {theirs}");
+    }
+    let [ours, theirs] = [&emulated, &simulated].map(|run| of(run, "test").completion_s.unwrap());
+    assert!((ours - theirs).abs() < 0.08, "300 kB in {ours} s, simulated {theirs} s");
+    // Between its two times of activity it is silent, save what the kernel held.
+    let quiet: Vec<f64> = emulated
+        .series
+        .iter()
+        .filter(|sample| sample.connection == "burst" && (2.4..2.9).contains(&sample.time_s))
+        .map(|sample| sample.goodput_mbps)
+        .collect();
+    assert!(!quiet.is_empty() && quiet.iter().all(|goodput| *goodput == 0.0), "{quiet:?}");
+    let [ours, theirs] = [&emulated, &simulated].map(|run| of(run, "burst").goodput_mbps);
+    assert!((ours / theirs - 1.0).abs() < 0.1, "burst: {ours} Mbit/s, simulated {theirs}");
+    alone.ends();
+}
+
+#[test]
+fn links_fail_and_addresses_come_and_go() {
+    let Some(alone) = Alone::with("links_fail_and_addresses_come_and_go") else { return };
+    let events = [
+        "at = \"2 s\"\nlink = \"l2\"\nup = false",
+        "at = \"4 s\"\nlink = \"l2\"\nup = true",
+        "at = \"6 s\"\nflow = \"test\"\nlose = \"r1\"",
+        "at = \"8 s\"\nflow = \"test\"\nadd = \"r1\"",
+        "at = \"10 s\"\nflow = \"test\"\nlose = \"r2\"",
+    ];
+    let events: String = events.map(|event| format!("[[events]]\n{event}\n")).concat();
+    let flow = "[flows]\ntest = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"lia\" }\n";
+    let scenario = scenario(
+        "warmup = \"1 s\"\nduration = \"11 s\"",
+        "10 Mbit/s",
+        "35 packets",
+        &format!("{flow}{events}"),
+    );
+    let run = alone.run(&scenario).unwrap();
+    let mbps = |path, from, until| between(&run.series, path, from, until);
+    assert!(mbps("r1", 1.0, 2.0) > 5.0 && mbps("r2", 1.0, 2.0) > 5.0, "both paths at first");
+    assert_eq!(mbps("r2", 2.5, 4.0), 0.0, "through a link that is down");
+    assert!(mbps("r1", 3.0, 4.0) > 5.0, "the other path goes on");
+    // Linux closes the subflow in order: what it holds still goes out.
+    assert_eq!(mbps("r1", 7.0, 8.0), 0.0, "from an address that is lost");
+    assert!(mbps("r2", 6.5, 8.0) > 5.0, "the other path goes on");
+    assert!(mbps("r1", 8.6, 10.0) > 3.0, "the address is there again");
+    assert_eq!(mbps("r2", 11.0, 12.0), 0.0, "from the other address that is lost");
+    assert!(mbps("r1", 10.5, 12.0) > 5.0, "the first path goes on");
+    alone.ends();
+}
+
+#[test]
+fn a_program_takes_the_place_of_a_source() {
+    let Some(alone) = Alone::with("a_program_takes_the_place_of_a_source") else { return };
+    let flow = "[flows]\ntest = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"olia\", start = \"500 ms\" }\n";
+    let scenario =
+        scenario("warmup = \"1 s\"\nduration = \"2 s\"", "10 Mbit/s", "35 packets", flow);
+    let with = |client: &str, server: Option<&str>| {
+        let app = App { client: client.into(), server: server.map(String::from) };
+        run(&scenario, None, Some(&app), 1, false, None, &AtomicBool::new(false))
+    };
+    const SERVE: &str = "exec python3 -c 'import socket\n\
+        l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)\n\
+        l.bind((\"\", 7)); l.listen(); c, _ = l.accept()\n\
+        while c.recv(65536): pass'";
+    const SEND: &str = "exec python3 -c 'import socket\n\
+        s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); s.connect((\"{server}\", 7))\n\
+        while True: s.sendall(bytes(65536))'";
+    let run = with(SEND, Some(SERVE)).unwrap();
+    let connection = of(&run, "test");
+    assert!((15.0..19.5).contains(&connection.goodput_mbps), "{}", connection.goodput_mbps);
+    assert!(connection.paths.iter().all(|path| path.goodput_mbps > 5.0), "{:?}", connection.paths);
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+
+    let run = with("echo first >&2; echo {server} >&2; exit 3", None).unwrap();
+    let told = "--app: \"echo first >&2; echo 10.101.0.1 >&2; exit 3\" ended with exit status: 3: 10.101.0.1";
+    assert_eq!(run.notes, [told]);
+    assert_eq!(of(&run, "test").goodput_mbps, 0.0);
+
+    let told = with("true", Some("nonsuch-server")).unwrap_err().to_string();
+    assert!(told.starts_with("--serve: \"nonsuch-server\" ended with exit status: 127"), "{told}");
+    alone.ends();
+}
+
+/// No machine is on time to within a tenth of 0.12 ms.
+#[test]
+fn a_run_that_could_not_keep_time_is_unfit() {
+    let Some(alone) = Alone::with("a_run_that_could_not_keep_time_is_unfit") else { return };
+    let flow = "[flows]\ntest = { kind = \"tcp\", routes = [\"r1\"], cc = \"kernel:reno\" }\n\
+                other = { kind = \"tcp\", routes = [\"r2\"], cc = \"kernel:reno\" }\n";
+    let times = "warmup = \"200 ms\"\nduration = \"800 ms\"";
+    let run = alone.run(&scenario(times, "100 Mbit/s", "1 packets", flow)).unwrap();
+    let fitness = run.summary.fitness.unwrap();
+    assert!(!fitness.fit, "{fitness:?}");
+    assert!(fitness.why.is_some_and(|why| why.starts_with("p99 ")));
+    alone.ends();
+}
+
+#[test]
+fn what_cannot_run_is_refused_in_one_line_and_leaves_nothing() {
+    let Some(alone) = Alone::with("what_cannot_run_is_refused_in_one_line") else { return };
+    let flows = |cc: &str| {
+        let flow = |name, route| {
+            format!("{name} = {{ kind = \"tcp\", routes = [\"{route}\"], cc = \"{cc}\" }}\n")
+        };
+        format!("[flows]\n{}{}", flow("test", "r1"), flow("other", "r2"))
+    };
+    let told = |rate: &str, cc: &str| {
+        let told = alone.run(&scenario(TIMES, rate, "35 packets", &flows(cc))).unwrap_err();
+        assert_eq!(told.exit_code(), 2);
+        told.to_string()
+    };
+    let unknown = told("10 Mbit/s", "kernel:nonsuch");
+    let start = "two: flows.test.cc: this kernel has no kernel:nonsuch; there is: kernel:";
+    assert!(unknown.starts_with(start), "{unknown}");
+    let fast = told("2 Gbit/s", "kernel:reno");
+    assert!(fast.starts_with("two: links of 4.0 Gbit/s in sum;"), "{fast}");
+    alone.ends();
+}
+
+#[test]
+fn an_interrupted_run_ends_within_a_second_and_leaves_nothing() {
+    let Some(alone) = Alone::with("an_interrupted_run_ends_within_a_second") else { return };
+    let flow = "[flows]\ntest = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"balia\" }\n";
+    let scenario = scenario(TIMES, "10 Mbit/s", "35 packets", flow);
+    let stop = AtomicBool::new(false);
+    scope(|scope| {
+        let running = scope.spawn(|| run(&scenario, None, None, 1, false, None, &stop));
+        sleep(Duration::from_millis(1500));
+        assert!(!running.is_finished(), "{:?}", running.join().unwrap().err());
+        stop.store(true, Ordering::Relaxed);
+        let asked = Instant::now();
+        let end = running.join().unwrap();
+        assert!(matches!(end, Err(Error::Interrupted)), "{end:?}");
+        assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+    });
+    let ours = state::connections().unwrap();
+    assert!(ours.iter().all(|connection| connection.control != Some(Control::BALIA)), "{ours:?}");
+    alone.ends();
+}
