@@ -53,6 +53,7 @@ test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulat
 	cargo test --locked -p narrows-emu -- --nocapture
 	cargo test --locked -p narrows-lab --features kernel --test kernel -- --nocapture
 	cargo test --locked -p narrows --no-default-features --features kernel -- --nocapture
+	cargo test --locked -p narrows --features kernel --test shell -- --nocapture
 
 test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
 	@scripts/setup qemu

@@ -88,9 +88,12 @@ fn one_line(error: &clap::Error) -> Error {
         return Error::input("command line", message);
     }
     #[cfg(not(feature = "kernel"))]
-    if std::env::args().nth(1).as_deref() == Some("kernel") {
-        let message = "this narrows was built without the kernel; `make install` builds it with";
-        return Error::input("kernel", message);
+    if let Some(command) = std::env::args().nth(1) {
+        if ["kernel", "shell", "clean"].contains(&command.as_str()) {
+            let message =
+                "this narrows was built without the kernel; `make install` builds it with";
+            return Error::input(command, message);
+        }
     }
     let text = error.to_string();
     let told = text.lines().map(str::trim).take_while(|line| !line.is_empty());

@@ -342,6 +342,7 @@ fn mistakes_of_the_command_line_are_one_line_too() {
         let line =
             "kernel: this narrows was built without the kernel; `make install` builds it with";
         assert_eq!(refused(&["kernel", "load", "olia"]), line);
+        assert_eq!(refused(&["shell", "sbd/nsb-2"]), line.replace("kernel: this", "shell: this"));
         let line = line.replace("kernel: this", "--on: this");
         assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "kernel", "--dry-run"]), line);
         let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,kernel"];
@@ -368,8 +369,10 @@ fn what_the_kernel_cannot_run_is_refused_before_the_simulator_begins() {
     let both = ["compare", file, "--cc", "lia", "--on", "sim,kernel", "--out", out];
     assert!(refused(&both).starts_with(told));
     assert!(refused(&["run", file, "--on", "kernel", "--dry-run"]).starts_with(told));
-    let capture = ["run", "sbd/sb-2", "--on", "kernel", "--pcap", out];
-    assert_eq!(refused(&capture), "--pcap: only the simulator writes captures");
+    let capture =
+        ["run", "phone/wifi-lte", "--on", "kernel", "--pcap", out, "--capture", "mptcp,lte"];
+    let told = "--capture: \"lte\" is a link; on the kernel hosts alone can be captured";
+    assert_eq!(refused(&capture), told);
     assert_eq!(entries(home.path()), ["s.toml"]);
 }
 

@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 use narrows_emu::{Direction, Tap};
 use narrows_net::Nanos;
 
-use super::plan::{Plan, RECEIVER, SENDER};
+use super::plan::{FlowPlan, Plan, RECEIVER, SENDER};
 use crate::capture::{CaptureFile, Part, open, parts};
 use crate::scenario::Scenario;
 use crate::{Error, Output};
@@ -74,11 +74,9 @@ impl Capture {
                 Part::Link(_) => unreachable!("refused"),
             };
             let flow = &plan.flows[flow];
-            let of_path = |(path, addresses): (usize, IpAddr)| (addresses, path);
-            let own = flow.paths.iter().enumerate();
-            let own = own.flat_map(|(path, at)| at.ends[end].iter().map(move |own| (path, own)));
             let mut collector = Collector {
-                own: own.map(of_path).collect(),
+                own: addresses(flow, end),
+                peer: addresses(flow, RECEIVER - end),
                 snaplen: self.snaplen,
                 batch: Batch { file, ..Batch::default() },
                 to: to.clone(),
@@ -129,8 +127,10 @@ struct Packet {
 
 /// Collects what a host of a flow sends and gets. Dropped, it hands on the rest.
 struct Collector {
-    /// The flow's addresses in this host, and their paths: other flows may be there, too.
+    /// The flow's addresses in this host; other flows may be there, too.
     own: Vec<(IpAddr, usize)>,
+    /// Those of its other host.
+    peer: Vec<(IpAddr, usize)>,
     snaplen: usize,
     batch: Batch,
     to: mpsc::Sender<Batch>,
@@ -138,10 +138,13 @@ struct Collector {
 
 impl Collector {
     fn see(&mut self, time: Nanos, sent: bool, packet: &[u8]) {
-        let own = address(packet, sent);
-        let Some(&(_, path)) = self.own.iter().find(|(address, _)| Some(*address) == own) else {
-            return;
+        let path = |of: &[(IpAddr, usize)], source| {
+            let address = address(packet, source)?;
+            of.iter().find(|known| known.0 == address).map(|known| known.1)
         };
+        let Some(own) = path(&self.own, sent) else { return };
+        // A path is named by the address that is not the first.
+        let path = own.max(path(&self.peer, !sent).unwrap_or(0));
         let (size, kept) = (packet.len(), packet.len().min(self.snaplen));
         self.batch.packets.push(Packet { time, path, sent, size, kept });
         self.batch.bytes.extend_from_slice(&packet[..kept]);
@@ -165,6 +168,12 @@ impl Drop for Collector {
     fn drop(&mut self) {
         self.hand_on();
     }
+}
+
+/// The addresses of a flow's end, with their paths.
+fn addresses(flow: &FlowPlan, end: usize) -> Vec<(IpAddr, usize)> {
+    let paths = flow.paths.iter().enumerate();
+    paths.flat_map(|(path, at)| at.ends[end].iter().map(move |address| (address, path))).collect()
 }
 
 /// The source or destination address of an IP packet.
@@ -251,6 +260,8 @@ mod tests {
             (taps[0].see)(n, 0, Direction::Sent, &sent);
         }
         (taps[0].see)(2000, 1, Direction::Got, &packet([10, 101, 0, 1], [10, 2, 0, 1], 60));
+        // The receiver's first address, and the path is that of the sender's.
+        (taps[1].see)(5, 0, Direction::Got, &packet([10, 2, 0, 1], [10, 101, 0, 1], 60));
         // The third flow, and a neighbour in the same host.
         (taps[3].see)(7, 0, Direction::Got, &packet([10, 1, 0, 3], [10, 101, 0, 3], 1500));
         (taps[3].see)(8, 0, Direction::Got, &packet([10, 1, 0, 2], [10, 101, 0, 2], 1500));
@@ -263,7 +274,7 @@ mod tests {
         assert_eq!(sender.len(), 2001);
         assert_eq!(sender[1999], (1, 1999, 1500, 100));
         assert_eq!(sender[2000], (1, 2000, 60, 60));
-        assert_eq!(read(&folder.path().join("mptcp.receiver.pcapng")), []);
+        assert_eq!(read(&folder.path().join("mptcp.receiver.pcapng")), [(1, 5, 60, 60)]);
         assert_eq!(read(&folder.path().join("tcp-lte.receiver.pcapng")), [(0, 7, 1500, 100)]);
     }
 

@@ -94,11 +94,11 @@ fn lock() -> Result<Flock<File>, Error> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
         let message = "another process runs scenarios on this kernel with controls of ours; \
                        wait until it has ended";
-        Error::input("--on kernel", message)
+        Error::input("kernel", message)
     })
 }
 
 /// What the kernel refuses.
 pub fn kernel(error: impl ToString) -> Error {
-    Error::input("--on kernel", error)
+    Error::input("kernel", error)
 }
