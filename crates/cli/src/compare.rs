@@ -50,7 +50,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         return Err(Error::input("compare", message));
     }
     let scenarios = cases.iter().map(|case| &case.scenario);
-    Size::of(scenarios, &hosts, times, args.jobs).check(args.edit.force)?;
+    Size::of(scenarios, &hosts, times, args.jobs).check(args.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let plan = Plan {
         cases: &cases,

@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     if args.dry_run {
         return print(&describe(&scenario, host));
     }
-    Size::of([&scenario], &[host], 1, 1).check(args.edit.force)?;
+    Size::of([&scenario], &[host], 1, 1).check(args.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
     let stop = stop::on_signal()?;

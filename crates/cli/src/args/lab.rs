@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use narrows_lab::{Algorithm, Edits, Error, Host};
 
-/// Options that change a scenario or how it is run.
+/// Options that change a scenario.
 #[derive(Debug, clap::Args)]
 pub struct EditArgs {
     /// Change a field of the scenario, by its dotted name
@@ -14,9 +14,6 @@ pub struct EditArgs {
     /// Replay a recorded trace (Mahimahi format, plain or .gz) on a link
     #[arg(long = "trace", value_name = "LINK=FILE")]
     pub trace: Vec<String>,
-    /// Run also what seems to need more memory than there is, or days
-    #[arg(long)]
-    pub force: bool,
 }
 
 /// Options of `run`.
@@ -57,6 +54,9 @@ pub struct RunArgs {
     pub seed: u64,
     #[command(flatten)]
     pub edit: EditArgs,
+    /// Run also what seems to need more memory than there is, or days
+    #[arg(long)]
+    pub force: bool,
     /// Write summary.json and a series every 100 ms into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -121,6 +121,9 @@ pub struct CompareArgs {
     pub sweep: Option<String>,
     #[command(flatten)]
     pub edit: EditArgs,
+    /// Run also what seems to need more memory than there is, or days
+    #[arg(long)]
+    pub force: bool,
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
