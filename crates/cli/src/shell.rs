@@ -10,8 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
-use narrows_kernel::diag::{self, State};
-use narrows_lab::kernel::{Addresses, Capture, Shell, alone};
+use narrows_lab::kernel::{Addresses, Capture, Shell, alone, listens};
 use narrows_lab::{Output, load};
 
 use crate::args::lab::control;
@@ -125,9 +124,7 @@ impl Running {
     fn listens(&mut self, host: &Host, signals: &Signals) -> Result<(), Error> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline && !signals.any() {
-            let sockets = host.run(diag::sockets).and_then(|sockets| sockets);
-            let sockets = sockets.map_err(|error| cannot(&self.name, error))?;
-            if sockets.iter().any(|socket| socket.state == State::Listen) {
+            if listens(host)? {
                 return Ok(());
             }
             match self.ended()? {

@@ -49,8 +49,7 @@ impl App {
         let mut program = Program::start(receiver, command, server).map_err(failed("--serve"))?;
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
-            let sockets = receiver.run(diag::sockets).and_then(|sockets| sockets);
-            if sockets.map_err(kernel)?.iter().any(|socket| socket.state == State::Listen) {
+            if listens(receiver)? {
                 break;
             }
             if let Some(told) = program.failed() {
@@ -68,6 +67,15 @@ impl App {
     pub fn start(&self, sender: &Host, server: Ipv4Addr) -> Result<Program, Error> {
         Program::start(sender, &self.client, server).map_err(failed("--app"))
     }
+}
+
+/// Does a TCP socket listen in a host?
+///
+/// # Errors
+/// The kernel refuses to tell.
+pub fn listens(host: &Host) -> Result<bool, Error> {
+    let sockets = host.run(diag::sockets).and_then(|sockets| sockets);
+    Ok(sockets.map_err(kernel)?.iter().any(|socket| socket.state == State::Listen))
 }
 
 impl Program {

@@ -12,7 +12,7 @@ mod sample;
 mod shell;
 mod sources;
 
-pub use app::App;
+pub use app::{App, listens};
 pub use capture::Capture;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
 pub use run::{check, run};
