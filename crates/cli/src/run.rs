@@ -121,7 +121,7 @@ fn tell(scenario: &Scenario, run: &Run) -> String {
     let optional = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
     let _ = writeln!(
         text,
-        "{:14} {:6} {:8} {:>7} {:>7} {:>6} {:>6} {:>8} {:>8}",
+        "{:14} {:6} {:12} {:>7} {:>7} {:>6} {:>6} {:>8} {:>8}",
         "connection", "kind", "cc", "Mbit/s", "ratio", "retx", "cwnd", "srtt ms", "p95 ms"
     );
     let mut background = Vec::new();
@@ -132,7 +132,7 @@ fn tell(scenario: &Scenario, run: &Run) -> String {
         }
         let _ = writeln!(
             text,
-            "{:14} {:6} {:8} {:7.2} {:>7} {:6}",
+            "{:14} {:6} {:12} {:7.2} {:>7} {:6}",
             connection.name,
             connection.kind.name(),
             connection.cc.as_deref().unwrap_or("-"),
@@ -143,7 +143,7 @@ fn tell(scenario: &Scenario, run: &Run) -> String {
         for path in &connection.paths {
             let _ = writeln!(
                 text,
-                "  {:28} {:7.2} {:>7} {:6} {:6.1} {:8.1} {:8.1}",
+                "  {:32} {:7.2} {:>7} {:6} {:6.1} {:8.1} {:8.1}",
                 path.name,
                 path.goodput_mbps,
                 optional(path.ratio_to_tcp),
@@ -156,7 +156,7 @@ fn tell(scenario: &Scenario, run: &Run) -> String {
     }
     if !background.is_empty() {
         let total: f64 = background.iter().sum();
-        let _ = writeln!(text, "{} background flows {total:17.2}", background.len());
+        let _ = writeln!(text, "{} background flows {total:21.2}", background.len());
     }
     let _ = writeln!(
         text,

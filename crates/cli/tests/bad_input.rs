@@ -93,6 +93,13 @@ fn unknown_names_are_told_with_the_known_ones() {
     );
 }
 
+#[cfg(feature = "kernel")]
+#[test]
+fn programs_run_on_the_kernel_in_place_of_a_source() {
+    let told = refused(&["run", "sbd/nsb-2", "--app", "true"]);
+    assert_eq!(told, "--app: programs run on the kernel: --on kernel");
+}
+
 #[test]
 fn what_only_the_kernel_has_is_refused_by_the_simulator_before_anything_runs() {
     let home = tempfile::tempdir().unwrap();

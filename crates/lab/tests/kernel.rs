@@ -288,6 +288,26 @@ fn what_cannot_run_is_refused_in_one_line_and_leaves_nothing() {
     alone.ends();
 }
 
+/// Names are the whole kernel's: runs of one process share them, and the first to end leaves them.
+#[test]
+fn runs_at_the_same_time_share_a_control() {
+    let Some(alone) = Alone::with("runs_at_the_same_time_share_a_control") else { return };
+    let flow = "[flows]\ntest = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"lia\" }\n";
+    let lasts = |time| {
+        let times = format!("warmup = \"500 ms\"\nduration = \"{time}\"");
+        scenario(&times, "10 Mbit/s", "35 packets", flow)
+    };
+    let (short, long) = (lasts("1 s"), lasts("2500 ms"));
+    scope(|scope| {
+        let runs = [&long, &short].map(|scenario| scope.spawn(|| alone.run(scenario)));
+        for run in runs {
+            let run = run.join().unwrap().unwrap();
+            assert!(of(&run, "test").goodput_mbps > 10.0);
+        }
+    });
+    alone.ends();
+}
+
 #[test]
 fn an_interrupted_run_ends_within_a_second_and_leaves_nothing() {
     let Some(alone) = Alone::with("an_interrupted_run_ends_within_a_second") else { return };

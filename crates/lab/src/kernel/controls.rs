@@ -1,6 +1,8 @@
 //! The congestion controls of a run: they have names in the whole kernel, not in a namespace.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,10 +20,22 @@ const LOCK: &str = "/run/narrows-controls.lock";
 
 /// Our controls that are in the kernel for as long as this lives. Those that `narrows kernel load`
 /// put there stay.
-pub struct Controls {
-    registered: Vec<Registered>,
-    _lock: Option<Flock<File>>,
+pub struct Controls(Vec<Arc<Shared>>);
+
+/// A control that runs of this process share which go on at the same time.
+struct Shared {
+    registered: Option<Registered>,
+    // Released after the name is free.
+    _lock: Arc<Flock<File>>,
 }
+
+/// What is registered now, by name, and the lock.
+struct Held {
+    lock: Weak<Flock<File>>,
+    controls: BTreeMap<String, Weak<Shared>>,
+}
+
+static HELD: Mutex<Held> = Mutex::new(Held { lock: Weak::new(), controls: BTreeMap::new() });
 
 /// What the kernel calls it.
 pub fn name(algorithm: Algorithm) -> String {
@@ -54,23 +68,41 @@ impl Controls {
         let mut ours: Vec<_> = wanted.iter().filter_map(|wanted| wanted.1.ours()).collect();
         ours.sort_by_key(|control| control.to_string());
         ours.dedup();
-        let mut controls = Controls { registered: Vec::new(), _lock: None };
         if ours.is_empty() {
-            return Ok(controls);
+            return Ok(Controls(Vec::new()));
         }
-        controls._lock = Some(lock()?);
+        // Before the guard: dropped after it, as it takes it.
+        let mut controls = Controls(Vec::new());
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = match held.lock.upgrade() {
+            Some(lock) => lock,
+            None => Arc::new(lock()?),
+        };
+        held.lock = Arc::downgrade(&lock);
         let loaded = pins::loaded().map_err(kernel)?;
         for control in ours {
-            match loaded.iter().find(|held| held.control == control) {
-                Some(held) if held.same_build => {}
-                Some(held) => {
+            let name = kernel_name(control);
+            match loaded.iter().find(|loaded| loaded.control == control) {
+                Some(loaded) if loaded.same_build => continue,
+                Some(_) => {
                     let message = format!(
-                        "another build of narrows loaded it; `narrows kernel load {control}` replaces it"
+                        "another build of narrows loaded it; `narrows kernel load {control}` \
+                         replaces it"
                     );
-                    return Err(Error::input(&held.name, message));
+                    return Err(Error::input(name, message));
                 }
-                None => controls.registered.push(Registered::register(control).map_err(kernel)?),
+                None => {}
             }
+            let known = held.controls.get(&name).and_then(Weak::upgrade);
+            let shared = match known {
+                Some(shared) => shared,
+                None => {
+                    let registered = Some(Registered::register(control).map_err(kernel)?);
+                    Arc::new(Shared { registered, _lock: lock.clone() })
+                }
+            };
+            held.controls.insert(name, Arc::downgrade(&shared));
+            controls.0.push(shared);
         }
         Ok(controls)
     }
@@ -78,12 +110,21 @@ impl Controls {
 
 impl Drop for Controls {
     fn drop(&mut self) {
-        let ours: Vec<String> = self.registered.iter().map(|ours| ours.name().to_owned()).collect();
-        self.registered.clear();
-        // The names are free a moment after the last link is closed; the next run wants them.
+        // Nobody asks for a control while it goes.
+        let _held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.clear();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let Some(registered) = self.registered.take() else { return };
+        let name = registered.name().to_owned();
+        drop(registered);
+        // The name is free a moment after the last link is closed; the next run wants it.
         let end = Instant::now() + Duration::from_secs(2);
-        let taken = || available_controls().is_ok_and(|all| all.iter().any(|n| ours.contains(n)));
-        while !ours.is_empty() && taken() && Instant::now() < end {
+        let taken = || available_controls().is_ok_and(|all| all.contains(&name));
+        while taken() && Instant::now() < end {
             sleep(Duration::from_millis(5));
         }
     }
