@@ -1,11 +1,13 @@
 //! A scenario's network for any program: the hosts of its flow under test, and no flows.
 
 use std::fmt::Write;
+use std::io;
 use std::net::IpAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use narrows_emu::{Host, Testbed, Wire};
+use narrows_kernel::{mptcp, pins};
 use narrows_net::LinkId;
 
 use super::capture::Capture;
@@ -86,7 +88,7 @@ impl Shell {
             for host in testbed.hosts() {
                 let set = || sysctl("net/ipv4/tcp_congestion_control", &controls::name(control));
                 let set = host.run(set).and_then(|done| done);
-                set.map_err(|error| Error::input("--cc", format!("{control}: {error}")))?;
+                set.map_err(|error| not_default(control, &error))?;
             }
         }
         let taps = capture.map(|capture| capture.taps(&plan)).transpose()?.unwrap_or_default();
@@ -182,6 +184,22 @@ impl Shell {
         );
         text
     }
+}
+
+/// Why a control cannot be the default of a namespace.
+fn not_default(control: Algorithm, error: &io::Error) -> Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return Error::input("--cc", format!("{control}: {error}"));
+    }
+    let allowed = mptcp::sysctl("net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
+    let own = allowed.split_whitespace().filter(|name| pins::control_of(name).is_none());
+    let allowed: Vec<String> = own.map(|name| format!("kernel:{name}")).collect();
+    let message = format!(
+        "{control}: the kernel makes it no namespace's default, only one of \
+         net.ipv4.tcp_allowed_congestion_control: {}; programs can ask for it (iperf3 -C)",
+        allowed.join(", ")
+    );
+    Error::input("--cc", message)
 }
 
 /// Lets everything happen at its time until the other side of `wait` is gone.
