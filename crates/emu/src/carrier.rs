@@ -111,6 +111,11 @@ impl Carrier {
                 work.try_iter().for_each(|work| work(self));
             }
             more = false;
+            if polled[1..].iter().any(is_ready) {
+                // Where several wait, none may always be the first to enter a full queue.
+                open.reverse();
+                polled[1..].reverse();
+            }
             for n in (0..open.len()).rev() {
                 let door = open[n];
                 if !is_ready(&polled[n + 1]) {

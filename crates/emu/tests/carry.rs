@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use narrows_emu::{Direction, Error, Quantiles, Tap, Way};
+use narrows_emu::{Direction, Error, Quantiles, Tap, Way, Wire};
 use narrows_net::{CoDel, Discipline, Limit, LinkConfig, Loss, MILLISECOND, Nanos, Rate, RouteId};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use support::{
@@ -331,4 +331,58 @@ fn a_panic_in_work_for_the_wire_is_its_caller_s() {
     std::panic::catch_unwind(work).expect_err("it panicked");
     let [left, right] = left_and_right(&testbed);
     round_trips(&udp(left, v4(1, 1), 7), &udp(right, v4(2, 1), 7), 1);
+}
+
+/// Who sent what entered after a stall of the wire in which both sent so much, in order: 0 or 1.
+fn entered(
+    wire: &Wire,
+    seen: &mpsc::Receiver<usize>,
+    sockets: [(&UdpSocket, usize); 2],
+) -> Vec<usize> {
+    let (stalled, stalls) = mpsc::channel();
+    let (go_on, told) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            wire.with(move |_, _| {
+                stalled.send(()).unwrap();
+                told.recv().ok();
+            })
+            .unwrap();
+        });
+        stalls.recv().unwrap();
+        for (socket, times) in sockets {
+            for _ in 0..times {
+                socket.send_to(&[7; 60], "10.9.9.9:9").unwrap();
+            }
+        }
+        drop(go_on);
+    });
+    let total = sockets.iter().map(|socket| socket.1).sum();
+    seen.iter().take(total).collect()
+}
+
+#[test]
+fn hosts_take_turns_after_a_stall() {
+    let Some(_alone) = Alone::with("hosts_take_turns_after_a_stall") else { return };
+    let testbed = two_hosts(1);
+    let (network, ways) = network(&[Default::default()]);
+    let (seen, sees) = mpsc::channel();
+    let tap = |host| {
+        let seen = seen.clone();
+        let see = Box::new(move |_, _, _, _: &[u8]| seen.send(host).unwrap());
+        Tap { host, device: None, see }
+    };
+    let wire = testbed.start(network, &ways, vec![tap(0), tap(1)]).expect("a wire");
+    let [left, right] = left_and_right(&testbed);
+    let (left, right) = (udp(left, v4(1, 1), 7), udp(right, v4(2, 1), 7));
+    let first = |_| entered(&wire, &sees, [(&left, 1), (&right, 1)])[0];
+    let firsts: Vec<usize> = (0..10).map(first).collect();
+    assert!(firsts.contains(&0) && firsts.contains(&1), "{firsts:?}");
+    // Nobody waits for all that another one has sent.
+    for times in [[1000, 1], [1, 1000]] {
+        let order = entered(&wire, &sees, [(&left, times[0]), (&right, times[1])]);
+        let few = times.iter().position(|&times| times == 1).unwrap();
+        let turn = order.iter().position(|&host| host == few).unwrap();
+        assert!(turn < 100, "after {turn} of the other's packets");
+    }
 }
