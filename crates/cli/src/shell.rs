@@ -46,7 +46,7 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
         // Nobody is left to tell if standard error is closed.
         let _ = writeln!(
             std::io::stderr(),
-            "narrows: this machine was too slow for the network ({why}): do not trust what was measured"
+            "narrows: the network was not the scenario's ({why}): do not trust what was measured"
         );
     }
     // As a shell shows a command that a signal ended.

@@ -41,7 +41,7 @@ pub struct Fitness {
     /// The worst that lateness did to a link's rate: of all links with a finite rate and all
     /// seconds, the largest difference between the bytes that by the model arrived in this second
     /// at the end of a route over the link, and those that were written in it, as a share of what
-    /// the link carries in a second.
+    /// the link carries in a second. What a device refused was not late and is in neither.
     pub worst_second: f64,
     /// Where that was, and in which second, from 0.
     pub worst_at: Option<(LinkId, u64)>,
@@ -49,7 +49,7 @@ pub struct Fitness {
     pub unrouted: u64,
     /// What hosts sent that was no whole IP packet, or larger than all devices' MTU; dropped.
     pub malformed: u64,
-    /// Packets that the receiver's device did not take; dropped.
+    /// Packets that the receiver's device did not take, as it is down or gone; dropped.
     pub refused: u64,
     /// The most packets that were underway at once since the start, in whose memory all live.
     pub buffers: usize,
@@ -90,12 +90,13 @@ impl Record {
         delivery: &Delivery<P>,
         written: Option<Nanos>,
     ) {
-        match written {
-            Some(now) => self.lateness.record(now - delivery.time),
-            None => self.refused += 1,
-        }
+        let Some(now) = written else {
+            self.refused += 1;
+            return;
+        };
+        self.lateness.record(now - delivery.time);
         let second = |time: Nanos| Some(time.checked_sub(self.start)? / SECOND);
-        let (due, done) = (second(delivery.time), written.and_then(second));
+        let (due, done) = (second(delivery.time), second(now));
         if due != done {
             self.shift(network, delivery, due, done);
         }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::{Direction, Error, Quantiles, Tap, Way, Wire};
 use narrows_net::{CoDel, Discipline, Limit, LinkConfig, Loss, MILLISECOND, Nanos, Rate, RouteId};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use support::{
     Alone, LEFT, RIGHT, counter, left_and_right, network, pair, tcp, two_hosts, udp, v4, v6,
@@ -331,6 +333,38 @@ fn a_panic_in_work_for_the_wire_is_its_caller_s() {
     std::panic::catch_unwind(work).expect_err("it panicked");
     let [left, right] = left_and_right(&testbed);
     round_trips(&udp(left, v4(1, 1), 7), &udp(right, v4(2, 1), 7), 1);
+}
+
+#[test]
+fn a_device_that_is_down_or_gone_refuses_and_the_others_go_on() {
+    let test = "a_device_that_is_down_or_gone_refuses_and_the_others_go_on";
+    let Some(_alone) = Alone::with(test) else { return };
+    let testbed = two_hosts(2);
+    let link = LinkConfig { rate: Rate::Constant(1_000_000), ..LinkConfig::default() };
+    let (network, ways) = network(&[Default::default(), (link.clone(), link)]);
+    let wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
+    let [left, right] = left_and_right(&testbed);
+    let sender = udp(left, v4(1, 2), 7);
+    for (refused, change) in (1..).zip(["set path2 down", "delete path2"]) {
+        let arguments = ["link"].into_iter().chain(change.split(' '));
+        assert!(right.command("ip").args(arguments).status().unwrap().success(), "{change}");
+        sender.send_to(&[7; 60], SocketAddr::new(v4(2, 2), 7)).unwrap();
+        wait_until(|| match wire.fitness().refused {
+            told if told == refused => Ok(()),
+            told => Err(format!("{told} refused after {change}")),
+        });
+        round_trips(&udp(left, v4(1, 1), 7), &udp(right, v4(2, 1), 7), 1);
+    }
+    // It sleeps when there is nothing to carry.
+    let cpu = || {
+        let used = wire.with(|_, _| getrusage(UsageWho::RUSAGE_THREAD)).unwrap().unwrap();
+        (used.user_time() + used.system_time()).num_milliseconds()
+    };
+    let before = cpu();
+    sleep(Duration::from_millis(200));
+    let busy = cpu() - before;
+    assert!(busy < 50, "{busy} of 200 ms");
+    assert_eq!(wire.fitness().worst_second, 0.0);
 }
 
 /// Who sent what entered after a stall of the wire in which both sent so much, in order: 0 or 1.
