@@ -5,10 +5,10 @@
 //! all namespaces `nr-ID-*` are, too.
 
 use std::fmt::{self, Display, Formatter};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,9 @@ impl Owner {
         loop {
             let id = random_id();
             let path = folder.join(format!("{id}.lock"));
-            let file = match File::create_new(&path) {
+            // Whoever can open it can lock it, and make a dead owner look alive.
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let file = match file {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made.map_err(Error::io(&path, "be made"))?,
             };
@@ -176,4 +178,25 @@ fn random_id() -> String {
         char::from(character)
     };
     [26, 36, 36, 36].into_iter().map(&mut draw).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_on_a_file_that_was_removed_is_none() {
+        let path = std::env::temp_dir().join(format!("narrows-owner-{}", std::process::id()));
+        let lock = |file| Owner::lock("id", &path, file).unwrap();
+        let file = File::create_new(&path).unwrap();
+        let held = lock(file).expect("it is free");
+        assert!(lock(File::open(&path).unwrap()).is_none(), "it is held");
+        let late = File::open(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        drop(held);
+        assert!(lock(late.try_clone().unwrap()).is_none(), "its owner has removed it");
+        fs::write(&path, "").unwrap();
+        assert!(lock(late).is_none(), "the file of this name is another one's");
+        fs::remove_file(&path).unwrap();
+    }
 }

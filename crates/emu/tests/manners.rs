@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv6Addr};
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -53,6 +54,8 @@ fn a_testbed_goes_with_all_that_runs_in_it() {
     let links = String::from_utf8(ip.stdout).unwrap();
     assert!(links.contains("path1") && links.contains("qlen 10000"), "{links}");
     let id = testbed.id().to_owned();
+    let lock = fs::metadata(format!("/run/narrows/{id}.lock")).unwrap();
+    assert_eq!(lock.mode() & 0o077, 0, "it is nobody else's to lock");
     drop((wire, testbed));
     assert!(!is_there(sleep) && !is_there(shell.id()));
     shell.wait().unwrap();
@@ -71,6 +74,48 @@ fn a_command_ends_with_the_thread_that_spawned_it() {
     let spawn = || left.command("sleep").arg("100").spawn().unwrap();
     let mut child = std::thread::scope(|scope| scope.spawn(spawn).join().unwrap());
     assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn a_command_has_nothing_open_that_its_testbed_has() {
+    let Some(_alone) = Alone::with("a_command_has_nothing_open_that_its_testbed_has") else {
+        return;
+    };
+    let open = |mut ls: Command| {
+        let listed = ls.args(["-l", "/proc/self/fd"]).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        listed.lines().filter(|line| line.contains(" -> /")).count()
+    };
+    let before = open(Command::new("ls"));
+    let (testbed, _wire) = pair(LinkConfig::default(), LinkConfig::default());
+    let [left, _] = left_and_right(&testbed);
+    // A lock or a device that is open there would live as long as the command.
+    assert_eq!(open(left.command("ls")), before);
+}
+
+#[test]
+fn whatever_step_a_process_was_killed_at_clean_removes_the_rest() {
+    let test = "whatever_step_a_process_was_killed_at_clean_removes_the_rest";
+    let Some(_alone) = Alone::with(test) else { return };
+    let lock = Path::new("/run/narrows/zzz0.lock");
+    let name = "nr-zzz0-left";
+    let place = Path::new("/run/netns").join(name);
+    drop(two_hosts(1));
+    fs::write(lock, "").unwrap();
+    assert_eq!(clean().unwrap(), [Removed::Lock(lock.into())]);
+    // A namespace that is not mounted yet, and one that is.
+    for mounted in [false, true] {
+        fs::write(lock, "").unwrap();
+        if mounted {
+            Command::new("ip").args(["netns", "add", name]).status().unwrap();
+        } else {
+            fs::write(&place, "").unwrap();
+        }
+        assert!(place.exists());
+        let expected = [Removed::Namespace(name.into()), Removed::Lock(lock.into())];
+        assert_eq!(clean().unwrap(), expected);
+        assert!(!place.exists() && !lock.exists());
+    }
 }
 
 #[test]
