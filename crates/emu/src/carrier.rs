@@ -147,9 +147,7 @@ impl Carrier {
     pub fn deliver(&mut self) -> Nanos {
         loop {
             let now = self.now();
-            let delivery = self.network.advance(now);
-            self.reclaim();
-            match delivery {
+            match self.network.advance(now) {
                 Some(delivery) => self.write(now, &delivery),
                 None => return now,
             }
@@ -168,13 +166,6 @@ impl Carrier {
         }
         self.record.delivered(&self.network, delivery, written.then_some(now));
         self.buffers.give_back(delivery.payload);
-    }
-
-    /// Frees the bytes of what the network has dropped.
-    pub fn reclaim(&mut self) {
-        for lost in self.network.drain_lost() {
-            self.buffers.give_back(lost);
-        }
     }
 
     /// Takes in a batch of what a host sent. Whether there may be more; none: the device is gone.
@@ -220,7 +211,10 @@ impl Carrier {
         }
         self.buffers.fill(packet, length, target.door);
         self.network.enqueue(now, target.route, header, packet);
-        self.reclaim();
+        // What was dropped since the last packet entered, and perhaps this one.
+        for lost in self.network.drain_lost() {
+            self.buffers.give_back(lost);
+        }
         debug_assert_eq!(self.buffers.used(), self.network.packets(), "a buffer leaks");
     }
 

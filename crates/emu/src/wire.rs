@@ -103,9 +103,7 @@ impl Wire {
     ) -> Result<T, Error> {
         self.ask(|carrier| {
             let now = carrier.deliver();
-            let done = catch_unwind(AssertUnwindSafe(|| work(carrier.network(), now)));
-            carrier.reclaim();
-            done
+            catch_unwind(AssertUnwindSafe(|| work(carrier.network(), now)))
         })?
         .map_or_else(|panic| resume_unwind(panic), Ok)
     }
