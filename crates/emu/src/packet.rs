@@ -131,11 +131,15 @@ mod tests {
     const V4: ([u8; 4], [u8; 4]) = ([10, 1, 0, 1], [10, 1, 0, 2]);
     const V6: ([u8; 16], [u8; 16]) = ([1; 16], [2; 16]);
 
-    fn v4(ecn: IpEcn) -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
+    fn v4_header(ecn: IpEcn) -> etherparse::Ipv4Header {
         let mut header =
             etherparse::Ipv4Header::new(0, 64, IpNumber::UDP, V4.0, V4.1).expect("it is short");
         header.ecn = ecn;
-        PacketBuilder::ip(etherparse::IpHeaders::Ipv4(header, Default::default()))
+        header
+    }
+
+    fn v4(ecn: IpEcn) -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
+        PacketBuilder::ip(etherparse::IpHeaders::Ipv4(v4_header(ecn), Default::default()))
     }
 
     fn v6(ecn: IpEcn) -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
@@ -201,6 +205,18 @@ mod tests {
                 mark(&mut bytes);
                 assert_eq!(bytes, udp(ip(IpEcn::THREE), (1, 2)));
             }
+        }
+        // Whatever the checksum is: sums may carry twice.
+        for identification in 0..=u16::MAX {
+            let header = |ecn| {
+                let mut header = v4_header(ecn);
+                header.identification = identification;
+                header.header_checksum = header.calc_header_checksum();
+                header.to_bytes()
+            };
+            let mut bytes = header(IpEcn::TWO);
+            mark(&mut bytes);
+            assert_eq!(bytes, header(IpEcn::THREE));
         }
     }
 
