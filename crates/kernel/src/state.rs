@@ -17,7 +17,7 @@ pub const CONNS: &str = "nr_conns";
 pub const PLAIN: &str = "nr_plain";
 
 /// What each control counts, in the order of `enum nr_counter`.
-pub const COUNTERS: [&str; 12] = [
+pub const COUNTERS: [&str; 13] = [
     "joins",
     "leaves",
     "careful_law",
@@ -30,6 +30,7 @@ pub const COUNTERS: [&str; 12] = [
     "fallbacks",
     "plain",
     "alone",
+    "mended",
 ];
 
 const WORD_CLOSED: u64 = 1 << 8;

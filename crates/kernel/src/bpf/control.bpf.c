@@ -193,6 +193,37 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
+/*
+ * What nr_ssthresh() and nr_undo_cwnd() return is not always what the stack gets: on Linux 6.18 it
+ * has taken up a stale word of its stack instead, an address, once in some thousand losses. Nothing
+ * may come of that, or a window of a billion packets does.
+ */
+static __always_inline void mend_cwnd(struct sock *sk, nr_u32 cwnd)
+{
+	if (tcp_sk(sk)->snd_cwnd <= NR_CWND_MAX)
+		return;
+	tcp_sk(sk)->snd_cwnd = cwnd;
+	count(NR_MENDED);
+}
+
+/* The same just after the stack has asked for ssthresh: what the law said holds. */
+static __always_inline void mend_ssthresh(struct sock *sk, struct nr_entry *e)
+{
+	struct nr_path *path = line(e, nr_sk(sk)->slot);
+	struct nr_event *ev;
+
+	if (tcp_sk(sk)->snd_ssthresh == path->ssthresh)
+		return;
+	/* If the program did not run at all, the law hears it now; a second time changes nothing.
+	 */
+	ev = fill(sk, e, NR_RECOVERY);
+	ev->cwnd = path->cwnd;
+	ev->ssthresh = path->ssthresh;
+	nr_tell(e, nr_sk(sk)->slot);
+	tcp_sk(sk)->snd_ssthresh = path->ssthresh;
+	count(NR_MENDED);
+}
+
 /* The socket's entry; null: none, or somebody deleted it from outside, and it may be there anew. */
 static __always_inline struct nr_entry *entry(struct sock *sk)
 {
@@ -208,6 +239,7 @@ static __always_inline struct nr_entry *entry(struct sock *sk)
 		s->mode = NR_MODE_CAREFUL;
 		return NULL;
 	}
+	mend_cwnd(sk, line(e, s->slot)->cwnd);
 	return e;
 }
 
@@ -417,6 +449,7 @@ static __always_inline void careful(struct sock *sk, nr_u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	nr_u32 divisor = control.detector == NR_DISJOINT ? 1 : NR_CAREFUL_DIVISOR;
 
+	mend_cwnd(sk, tp->prior_cwnd);
 	if (!tcp_is_cwnd_limited(tp))
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh)
@@ -481,16 +514,25 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool timeout = new_state == TCP_CA_Loss;
+	bool begins = new_state >= TCP_CA_CWR && tcp_ca_state(sk) < TCP_CA_CWR;
+	bool ends = new_state <= TCP_CA_Disorder && tcp_in_cwnd_reduction(sk);
 	struct nr_event *ev;
 	struct nr_entry *e;
 
 	/* Packets too large for the path are sent again in this state, too, at the same window. */
 	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
 		return;
-	if (!timeout && !(new_state <= TCP_CA_Disorder && tcp_in_cwnd_reduction(sk)))
+	if (!timeout && !begins && !ends)
 		return;
 	e = entry(sk);
-	if (!e)
+	if (!e) {
+		if (begins && mode(sk) == NR_MODE_CAREFUL && tp->snd_ssthresh > tp->prior_cwnd)
+			tp->snd_ssthresh = tp->prior_cwnd / 2 < 2 ? 2 : tp->prior_cwnd / 2;
+		return;
+	}
+	if (begins)
+		mend_ssthresh(sk, e);
+	if (!timeout && !ends)
 		return;
 	ev = fill(sk, e, timeout ? NR_TIMEOUT : NR_RECOVERED);
 	if (timeout && tp->inet_conn.icsk_retransmits) {

@@ -88,6 +88,7 @@ struct tcp_sock {
 	__u32 mss_cache;
 	__u32 snd_cwnd;
 	__u32 snd_cwnd_clamp;
+	__u32 prior_cwnd;
 	__u32 snd_ssthresh;
 	__u32 packets_out;
 	__u32 retrans_out;

@@ -91,6 +91,7 @@ enum nr_counter {
 	NR_FALLBACKS,	    /* MPTCP was asked for and not agreed on */
 	NR_PLAIN,	    /* plain TCP and fallen-back sockets handed to another control */
 	NR_ALONE,	    /* plain TCP and fallen-back sockets that ran as one path */
+	NR_MENDED,	    /* the stack took up another window than a program had returned */
 	NR_COUNTERS,
 };
 
