@@ -176,8 +176,13 @@ struct Going {
 
 impl Going {
     fn new(script: &str) -> Going {
+        Going::with(&[], script)
+    }
+
+    fn with(options: &[&str], script: &str) -> Going {
         let script = format!("ip netns identify $$; {script}");
-        let mut command = narrows(&["shell", PHONE, "--", "sh", "-c", &script]);
+        let command = ["--", "sh", "-c", &script];
+        let mut command = narrows(&[&["shell", PHONE], options, &command].concat());
         // A terminal sends a key to a group of processes.
         let mut shell = command.process_group(0).spawn().unwrap();
         let mut line = String::new();
@@ -237,6 +242,66 @@ fn keys_are_the_commands_and_a_polite_kill_is_for_both() {
         ends("exec sleep 60", libc::SIGHUP, false),
         (Some(128 + libc::SIGKILL), String::new())
     );
+}
+
+#[test]
+fn a_key_is_not_for_the_server() {
+    if !can_run("key", &["ip", "python3"]) {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let client = home.path().join("client.py");
+    let connect = "import os, socket; socket.create_connection((os.environ['NARROWS_SERVER'], 80))";
+    fs::write(&client, connect).unwrap();
+    let client = client.display();
+    let script = format!(
+        "trap 'python3 {client} && echo served; exit 3' INT; echo; while :; do sleep 0.1; done"
+    );
+    let mut going = Going::with(&["--serve", "exec python3 -m http.server 80"], &script);
+    // The trap is set.
+    going.shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    going.signal(libc::SIGINT, true);
+    assert_eq!(going.ends(), (Some(3), "served\n".into()));
+}
+
+/// Two round trips, before and after a second: where nobody listens, the host answers.
+const ROUND_TRIPS: &str = "
+import socket, time, os
+for _ in range(2):
+    began = time.monotonic()
+    try: socket.create_connection((os.environ['NARROWS_SERVER'], 9))
+    except ConnectionRefusedError: print(time.monotonic() - began)
+    time.sleep(1.5)
+";
+
+#[test]
+fn links_change_when_the_scenario_says_so() {
+    if !can_run("events", &["python3"]) {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let [scenario, script] = ["late.toml", "rtt.py"].map(|name| home.path().join(name));
+    let text = "name = \"late\"\ntitle = \"late\"\nsource = \"ours\"\nwarmup = \"1 s\"\nduration = \"1 s\"\n\
+                test = \"f\"\n[links.l]\nrate = \"10 Mbit/s\"\n[routes.r]\nlinks = [\"l\"]\nrtt = \"4 ms\"\n\
+                [flows]\nf = { kind = \"tcp\", routes = [\"r\"], cc = \"reno\" }\n\
+                [[events]]\nat = \"1 s\"\nlink = \"l\"\ndelay = \"1 s\"\n";
+    fs::write(&scenario, text).unwrap();
+    fs::write(&script, ROUND_TRIPS).unwrap();
+    let [scenario, script] = [scenario, script].map(|path| path.display().to_string());
+    let (code, told) = shell(&[&scenario, "--host", "sender", "--", "python3", &script]);
+    let seconds: Vec<f64> = told.lines().map(|line| line.parse().expect(line)).collect();
+    assert!(code == Some(0) && seconds[0] < 0.5 && seconds[1] > 1.0, "{code:?} {told}");
+}
+
+#[test]
+fn five_paths_have_the_endpoints_and_limits_that_they_need() {
+    if !can_run("five paths", &["ip"]) {
+        return;
+    }
+    let script = "ip mptcp limits; ip mptcp endpoint | wc -l";
+    let (_, told) = shell(&["sbd/sb-5", "--", "sh", "-c", script]);
+    let words: Vec<&str> = told.split_whitespace().collect();
+    assert_eq!(words.join(" "), "add_addr_accepted 0 subflows 5 8");
 }
 
 #[test]
