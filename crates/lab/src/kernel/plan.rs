@@ -336,6 +336,21 @@ mod tests {
     }
 
     #[test]
+    fn a_middlebox_is_on_its_own_path_both_ways() {
+        let mut scenario = load("phone/wifi-lte", &Edits::default()).unwrap();
+        scenario.flows[0].paths[1].strips_mptcp = true;
+        let plan = Plan::new(&scenario, 1).unwrap();
+        let lte = plan.flows[0].paths[1];
+        for way in &plan.ways {
+            assert_eq!(
+                way.strips_mptcp,
+                [lte.forward, lte.reverse].contains(&way.route),
+                "{way:?}"
+            );
+        }
+    }
+
+    #[test]
     fn paths_that_do_not_meet_at_a_first_address_have_no_way() {
         let plan = plan("sbd/nsb-3");
         assert_eq!(route(&plan, "10.2.0.1", "10.103.0.1"), None);
