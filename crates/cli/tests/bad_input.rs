@@ -383,6 +383,32 @@ fn what_the_kernel_cannot_run_is_refused_before_the_simulator_begins() {
     assert_eq!(entries(home.path()), ["s.toml"]);
 }
 
+/// What this machine lacks is told before the simulator runs, not hours later: nothing is kept.
+#[test]
+#[cfg(feature = "kernel")]
+fn what_this_machine_lacks_is_told_before_the_simulator_begins() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    // Where another user can read and run it, and write.
+    let home = tempfile::tempdir().unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let [narrows, file, out] = ["narrows", "s.toml", "out"].map(|name| home.path().join(name));
+    fs::copy(env!("CARGO_BIN_EXE_narrows"), &narrows).unwrap();
+    fs::write(&file, SMALL).unwrap();
+    let mut command = Command::new(narrows);
+    command.args(["compare", "--cc", "lia", "--seeds", "1", "--on", "sim,kernel", "--out"]);
+    command.arg(out).arg(file);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65534);
+    }
+    let output = command.output().unwrap();
+    let told = "narrows: kernel: emulation makes network namespaces: only root may\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), told);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(entries(home.path()), ["narrows", "s.toml"]);
+}
+
 fn entries(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();

@@ -64,5 +64,5 @@ pub use error::Error;
 pub use fitness::{Fitness, Quantiles};
 pub use owner::{Removed, clean};
 pub use plan::{DeviceConfig, HostConfig, Way};
-pub use testbed::{Host, Testbed};
+pub use testbed::{Host, Testbed, available};
 pub use wire::{Direction, See, Tap, Wire};

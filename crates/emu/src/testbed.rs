@@ -39,6 +39,18 @@ pub struct Host {
     tuns: Vec<Arc<File>>,
 }
 
+/// Can this process make a [`Testbed`] on this machine?
+///
+/// # Errors
+/// It is not root's, or there are no TUN devices.
+pub fn available() -> Result<(), Error> {
+    if !Uid::effective().is_root() {
+        return Err(Error::NotRoot);
+    }
+    OpenOptions::new().read(true).write(true).open(device::TUN).map_err(Error::NoTun)?;
+    Ok(())
+}
+
 impl Testbed {
     /// Makes namespaces and devices. First it [cleans](clean) up after others.
     ///
@@ -46,10 +58,7 @@ impl Testbed {
     /// Not root, no TUN devices in this kernel, hosts that make no sense, or something that the
     /// kernel refuses. Nothing is left of it then.
     pub fn new(hosts: &[HostConfig]) -> Result<Testbed, Error> {
-        if !Uid::effective().is_root() {
-            return Err(Error::NotRoot);
-        }
-        OpenOptions::new().read(true).write(true).open(device::TUN).map_err(Error::NoTun)?;
+        available()?;
         validate(hosts)?;
         clean()?;
         let owner = Owner::new()?;

@@ -131,6 +131,13 @@ pub fn compare(
             plan.controls.iter().try_for_each(check)?;
         }
     }
+    // What this machine lacks is told before the first run, not by the first that needs it.
+    for case in plan.cases {
+        for &host in plan.hosts {
+            let ready = |&control: &Algorithm| host.ready(&case.scenario, Some(control));
+            plan.controls.iter().try_for_each(ready)?;
+        }
+    }
     each(plan, journal, done, &|task| {
         let (scenario, control) = (&plan.cases[task.case].scenario, Some(task.control));
         run_on(task.host, scenario, control, task.seed, plan.series && task.seed == 1, None, stop)

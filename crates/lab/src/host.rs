@@ -61,6 +61,25 @@ impl Host {
             Host::Kernel => Ok(()),
         }
     }
+
+    /// Checks that this machine can run `scenario` on the host now; all else is as [`Host::check`]
+    /// has it.
+    ///
+    /// # Errors
+    /// What the kernel's host needs and does not have here: root, TUN devices, MPTCP, BTF for a
+    /// congestion control of ours, or one of the kernel's own.
+    #[cfg_attr(not(feature = "kernel"), expect(unused_variables))]
+    pub(crate) fn ready(
+        self,
+        scenario: &Scenario,
+        control: Option<Algorithm>,
+    ) -> Result<(), Error> {
+        match self {
+            #[cfg(feature = "kernel")]
+            Host::Kernel => crate::kernel::ready(scenario, control),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Refuses congestion controls that the simulator has not.

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -43,8 +44,13 @@ impl App {
     /// Starts the server, if there is one, and waits until it listens.
     ///
     /// # Errors
-    /// It cannot be started, or it failed.
-    pub fn serve(&self, receiver: &Host, server: Ipv4Addr) -> Result<Option<Program>, Error> {
+    /// It cannot be started, or it failed; [`Error::Interrupted`] once `stop` is set.
+    pub fn serve(
+        &self,
+        receiver: &Host,
+        server: Ipv4Addr,
+        stop: &AtomicBool,
+    ) -> Result<Option<Program>, Error> {
         let Some(command) = &self.server else { return Ok(None) };
         let mut program = Program::start(receiver, command, server).map_err(failed("--serve"))?;
         let end = Instant::now() + PATIENCE;
@@ -54,6 +60,9 @@ impl App {
             }
             if let Some(told) = program.failed() {
                 return Err(Error::input("--serve", told));
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
             }
             sleep(Duration::from_millis(20));
         }

@@ -45,6 +45,28 @@ pub fn name(algorithm: Algorithm) -> String {
     }
 }
 
+/// Checks that the kernel has, or takes, all that is `wanted`, each with the option or field that
+/// asks for it.
+///
+/// # Errors
+/// One of the kernel's own that it has not; it takes none of ours.
+pub fn can_be_had(wanted: &[(String, Algorithm)]) -> Result<(), Error> {
+    if wanted.iter().any(|wanted| wanted.1.ours().is_some()) {
+        narrows_kernel::available().map_err(kernel)?;
+    }
+    let available = available_controls().map_err(kernel)?;
+    for (place, algorithm) in wanted {
+        let Algorithm::Kernel(name) = algorithm else { continue };
+        if !available.iter().any(|known| known == name.as_str()) {
+            let known = available.iter().filter(|known| pins::control_of(known).is_none());
+            let known: Vec<_> = known.map(|name| format!("kernel:{name}")).collect();
+            let message = format!("this kernel has no {algorithm}; there is: {}", known.join(", "));
+            return Err(Error::input(place, message));
+        }
+    }
+    Ok(())
+}
+
 impl Controls {
     /// Sees to it that the kernel has all that is `wanted`, each with the option or field that asks
     /// for it.
@@ -53,18 +75,7 @@ impl Controls {
     /// One of the kernel's own that it has not; ours cannot be registered, or another process has
     /// them for its runs.
     pub fn provide(wanted: &[(String, Algorithm)]) -> Result<Controls, Error> {
-        let available = available_controls().map_err(kernel)?;
-        for (place, algorithm) in wanted {
-            if let Algorithm::Kernel(name) = algorithm {
-                if !available.iter().any(|known| known == name.as_str()) {
-                    let known = available.iter().filter(|known| pins::control_of(known).is_none());
-                    let known: Vec<_> = known.map(|name| format!("kernel:{name}")).collect();
-                    let message =
-                        format!("this kernel has no {algorithm}; there is: {}", known.join(", "));
-                    return Err(Error::input(place, message));
-                }
-            }
-        }
+        can_be_had(wanted)?;
         let mut ours: Vec<_> = wanted.iter().filter_map(|wanted| wanted.1.ours()).collect();
         ours.sort_by_key(|control| control.to_string());
         ours.dedup();

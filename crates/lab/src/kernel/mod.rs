@@ -15,5 +15,6 @@ mod sources;
 pub use app::{App, listens};
 pub use capture::Capture;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
+pub(crate) use run::ready;
 pub use run::{check, run};
 pub use shell::{Shell, alone};

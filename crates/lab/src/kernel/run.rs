@@ -2,13 +2,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_emu::{Packet, Testbed, Wire};
 use narrows_kernel::mptcp::{self, Endpoint};
-use narrows_net::{Nanos, Network};
+use narrows_net::{Nanos, Network, SECOND};
 use narrows_sim::capture::Flow as Handle;
 use narrows_sim::{ConnId, Generator, Scheduler, TcpConfig, UdpId};
 
@@ -70,6 +71,31 @@ pub fn check(scenario: &Scenario) -> Result<(), Error> {
     Plan::new(scenario, 0).map(drop)
 }
 
+/// Checks that this machine can run `scenario` now, where `control` replaces that of the connection
+/// under test.
+///
+/// # Errors
+/// This process is not root's, there are no TUN devices or no MPTCP, or a congestion control cannot
+/// be had.
+pub(crate) fn ready(scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
+    narrows_emu::available().map_err(kernel)?;
+    let multipath = scenario.flows.iter().any(|flow| flow.kind == FlowKind::Mptcp);
+    if multipath && !Path::new("/proc/sys/net/mptcp").exists() {
+        return Err(kernel("no MPTCP here (/proc/sys/net/mptcp)"));
+    }
+    controls::can_be_had(&wanted(scenario, control))
+}
+
+/// The congestion controls of all flows, each with the option or field that asks for it.
+fn wanted(scenario: &Scenario, control: Option<Algorithm>) -> Vec<(String, Algorithm)> {
+    let flows = scenario.flows.iter().enumerate();
+    let wanted = |(index, flow): (usize, &Flow)| match control {
+        Some(control) if scenario.test == Some(index) => Some(("--cc".into(), control)),
+        _ => Some((place(scenario, index, "cc"), flow.control?)),
+    };
+    flows.filter_map(wanted).collect()
+}
+
 fn emulate(
     scenario: &Scenario,
     control: Option<Algorithm>,
@@ -85,21 +111,13 @@ fn emulate(
     };
     possible(scenario)?;
     let plan = Plan::new(scenario, seed)?;
-    let wanted: Vec<(String, Algorithm)> = (0..scenario.flows.len())
-        .filter_map(|index| match (algorithm(index)?, control) {
-            (algorithm, Some(_)) if scenario.test == Some(index) => {
-                Some(("--cc".into(), algorithm))
-            }
-            (algorithm, _) => Some((place(scenario, index, "cc"), algorithm)),
-        })
-        .collect();
     // Dropped in the other order: the controls go when no socket is left.
-    let _controls = Controls::provide(&wanted)?;
+    let _controls = Controls::provide(&wanted(scenario, control))?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
     prepare(scenario, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
     let program = match app.zip(scenario.test) {
-        Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithm(test))?),
+        Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithm(test), stop)?),
         None => None,
     };
     let applications = applications(scenario, &plan, &hosts, seed, &algorithm);
@@ -111,8 +129,17 @@ fn emulate(
     let taps = taps.unwrap_or_default();
     let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
     let working = sources.start(Instant::now() - Duration::from_nanos(wire.now()));
-    let mut running =
-        Running { scenario, plan: &plan, hosts, program, working, wire, sampler, wrong: 0 };
+    let mut running = Running {
+        scenario,
+        plan: &plan,
+        hosts,
+        program,
+        working,
+        wire,
+        sampler,
+        wrong: 0,
+        checked: 0,
+    };
 
     let mut moments = running.moments().into_iter().peekable();
     let mut recorder = Recorder::new(scenario, series);
@@ -234,6 +261,7 @@ impl<'a> Replaced<'a> {
         plan: &Plan,
         hosts: &[&'a narrows_emu::Host],
         control: Option<Algorithm>,
+        stop: &AtomicBool,
     ) -> Result<Replaced<'a>, Error> {
         let FlowPlan { hosts: ends, paths } = &plan.flows[flow];
         let [sender, receiver] = ends.map(|host| hosts[host]);
@@ -243,7 +271,7 @@ impl<'a> Replaced<'a> {
             set.and_then(|set| set).map_err(kernel)?;
         }
         let to = paths[0].ends[RECEIVER].v4;
-        let server = app.serve(receiver, to)?;
+        let server = app.serve(receiver, to, stop)?;
         Ok(Replaced { app, flow, sender, to, server, client: None })
     }
 
@@ -277,6 +305,8 @@ struct Running<'a> {
     sampler: Sampler<'a>,
     /// Samples in a row that showed a subflow which does not run what it should.
     wrong: u32,
+    /// When that was last looked at.
+    checked: Nanos,
 }
 
 impl<'a> Running<'a> {
@@ -339,9 +369,10 @@ impl<'a> Running<'a> {
 
     /// Once a second, and while it is so: does each subflow run what it should?
     fn check(&mut self, now: Nanos) -> Result<(), Error> {
-        if self.wrong == 0 && now % narrows_net::SECOND != 0 {
+        if self.wrong == 0 && now < self.checked + SECOND {
             return Ok(());
         }
+        self.checked = now;
         match self.sampler.wrong()? {
             None => self.wrong = 0,
             Some(wrong) if self.wrong == PATIENCE => {
@@ -473,4 +504,52 @@ fn possible(scenario: &Scenario) -> Result<(), Error> {
         return Err(Error::input(&scenario.name, message));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_emu::Quantiles;
+    use narrows_net::{Limit, MILLISECOND};
+
+    use super::*;
+    use crate::{Edits, load};
+
+    #[test]
+    fn a_run_is_unfit_when_it_is_late_or_off_its_rate_or_something_was_refused() {
+        let mut scenario = load("sbd/nsb-2", &Edits::default()).unwrap();
+        // Full, it drains in 20 ms, and no other is smaller.
+        scenario.links[1].config.limit = Limit::Time(20 * MILLISECOND);
+        let why = |p99: Nanos, worst_second: f64, refused: u64| {
+            let lateness = Quantiles { p50: 0, p99, max: SECOND };
+            let measured = narrows_emu::Fitness {
+                packets: 1,
+                lateness,
+                reading: lateness,
+                worst_second,
+                worst_at: None,
+                unrouted: 0,
+                malformed: 0,
+                refused,
+                buffers: 1,
+            };
+            let Fitness { fit, why, .. } = fitness(&scenario, &measured);
+            assert_eq!(fit, why.is_none());
+            why.unwrap_or_default()
+        };
+        assert_eq!(why(2 * MILLISECOND, 0.01, 0), "");
+        assert_eq!(why(2_100_000, 0.0, 0), "p99 2.1 ms late, at most 2.0 ms are fit");
+        assert_eq!(why(0, 0.011, 0), "a second 1.1 % off the rate");
+        assert_eq!(why(0, 0.0, 3), "3 packets refused by a device");
+    }
+
+    #[test]
+    fn what_is_the_simulators_alone_is_said_once() {
+        let mut scenario = load("sbd/nsb-2", &Edits::default()).unwrap();
+        scenario.flows.iter_mut().for_each(|flow| flow.scheduler = Scheduler::default());
+        assert_eq!(simulators(&scenario), None);
+        scenario.flows[0].scheduler = Scheduler::RoundRobin;
+        scenario.flows.iter_mut().for_each(|flow| flow.tcp.pacing = true);
+        let told = "of the simulator alone: scheduler, tcp.pacing";
+        assert_eq!(simulators(&scenario).as_deref(), Some(told));
+    }
 }
