@@ -479,11 +479,16 @@ impl Flow {
 
     /// The connection is there.
     fn accept(&mut self, index: u64, poll: &Epoll) -> io::Result<()> {
-        let (None, Some(listener)) = (&self.receiver, &self.listener) else { return Ok(()) };
+        let Some(listener) = &self.listener else { return Ok(()) };
         let (receiver, _) = match listener.accept() {
             Err(error) if is_full(&error) => return Ok(()),
             accepted => accepted.map_err(|error| told(error, "accept"))?,
         };
+        if self.receiver.is_some() {
+            // A subflow that lost its options on the way looks like another connection; left there,
+            // it would wake this thread for ever.
+            return Ok(());
+        }
         receiver.set_nonblocking(true)?;
         poll.add(&receiver, interest(EpollFlags::EPOLLIN, index, RECEIVER))?;
         self.receiver = Some(receiver);
@@ -546,4 +551,100 @@ fn reset(socket: &Socket) {
     // SAFETY: zeros are an address of the family AF_UNSPEC, of this length.
     let nobody = unsafe { SockAddr::new(nobody, length) };
     socket.connect(&nobody).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use narrows_net::SECOND;
+    use narrows_sim::ConnId;
+    use narrows_sim::capture::Flow as Handle;
+    use nix::time::{ClockId, clock_gettime};
+
+    use super::*;
+
+    /// Sources of one TCP flow to `to`, which the test has in its own hands.
+    fn sources(to: SocketAddr, source: Source) -> Sources {
+        let sender = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+        sender.set_nonblocking(true).unwrap();
+        let active = vec![(0, 60 * SECOND)];
+        let flow = Flow {
+            place: "flows.a".into(),
+            kind: FlowKind::Tcp,
+            source,
+            generator: Generator::new(1, Handle::Connection(ConnId(0)), source, active),
+            to: to.into(),
+            mtu: 1500,
+            buffer: 1 << 20,
+            sender,
+            state: State::Closed,
+            written: 0,
+            limit: 0,
+            listener: None,
+            receiver: None,
+            received: Arc::default(),
+        };
+        let received = vec![flow.received.clone()];
+        let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        Sources { flows: vec![flow], poll, received }
+    }
+
+    #[test]
+    fn nothing_to_do_costs_no_time() {
+        let listener = Socket::from(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        listener.set_nonblocking(true).unwrap();
+        let to = listener.local_addr().unwrap().as_socket().unwrap();
+        let mut sources = sources(to, Source::File { bytes: 1000 });
+        sources.poll.add(&listener, interest(EpollFlags::EPOLLIN, 0, LISTENER)).unwrap();
+        sources.flows[0].listener = Some(listener);
+        let Sources { flows, poll, received } = sources;
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = stop.clone();
+        let cpu = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
+        let work = move || {
+            let before = cpu();
+            Loop { flows, poll, began: Instant::now() }.run(&told).unwrap();
+            cpu() - before
+        };
+        let thread = std::thread::spawn(work);
+        // Beside the flow's own connection there is another.
+        std::thread::sleep(Duration::from_millis(200));
+        let _other = std::net::TcpStream::connect(to).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        stop.store(true, Ordering::Relaxed);
+        let spent = thread.join().unwrap();
+        assert_eq!(received[0].bytes.load(Ordering::Relaxed), 1000);
+        assert!(received[0].completed.get().is_some());
+        assert!(spent < Duration::from_millis(100), "{spent:?}");
+    }
+
+    /// Why sources that go on for a minute have ended.
+    fn end(mut working: Working) -> String {
+        let end = Instant::now() + Duration::from_secs(10);
+        while !working.failed() {
+            assert!(Instant::now() < end, "they go on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        working.stop().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_connection_that_fails_is_told_whether_it_has_something_to_send_or_not() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let to = listener.local_addr().unwrap();
+        for (source, bytes) in [(Source::Greedy, 1 << 20), (Source::File { bytes: 1000 }, 1000)] {
+            let working = sources(to, source).start(Instant::now());
+            let mut peer = Socket::from(listener.accept().unwrap().0);
+            peer.read_exact(&mut vec![0; bytes]).unwrap();
+            assert!(!working.failed());
+            peer.set_linger(Some(Duration::ZERO)).unwrap();
+            drop(peer);
+            let told = end(working);
+            assert!(told.starts_with("flows.a: cannot send: Connection reset"), "{told}");
+        }
+        drop(listener);
+        let told = end(sources(to, Source::Greedy).start(Instant::now()));
+        assert!(told.starts_with("flows.a: cannot connect: Connection refused"), "{told}");
+    }
 }
