@@ -50,9 +50,9 @@ test: setup ## unit, property and scenario tests, and the shared words of a conn
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (root and BTF, else it skips with a word)
 	cargo test --locked -p narrows-kernel -- --nocapture
 	cargo test --locked -p narrows-emu -- --nocapture
-	cargo test --locked -p narrows-lab --features kernel --test kernel -- --nocapture
+	cargo test --locked -p narrows-lab --features kernel --lib --test kernel -- --nocapture
 	cargo test --locked -p narrows --no-default-features --features kernel -- --nocapture
-	cargo test --locked -p narrows --features kernel --test shell -- --nocapture
+	cargo test --locked -p narrows --features kernel --test shell --test bad_input -- --nocapture
 
 test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
 	@scripts/setup qemu
