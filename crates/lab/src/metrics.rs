@@ -349,3 +349,65 @@ fn ms(time: Nanos) -> f64 {
 fn mbps(bytes: u64, time: Nanos) -> f64 {
     bytes as f64 * 8.0 * 1e3 / time as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use narrows_net::MILLISECOND;
+
+    use super::*;
+    use crate::{Edits, load};
+
+    /// All flows deliver 1 MB in a second, on their paths in equal parts; links carry what they can.
+    struct Steady {
+        paths: Vec<usize>,
+        counters: Vec<Counters>,
+        now: Nanos,
+    }
+
+    impl Observed for Steady {
+        fn flow(&self, flow: usize) -> FlowState {
+            let delivered = self.now / 1000;
+            let paths = self.paths[flow] as u64;
+            let path = PathState { delivered: delivered / paths, ..PathState::default() };
+            FlowState { delivered, paths: vec![path; self.paths[flow]], ..FlowState::default() }
+        }
+
+        fn queue_delay(&self, _: usize) -> Nanos {
+            0
+        }
+
+        fn link(&self, link: usize) -> &Counters {
+            &self.counters[link]
+        }
+    }
+
+    #[test]
+    fn rates_are_over_the_time_that_was_even_where_the_clock_was_late() {
+        let mut scenario = load("sbd/nsb-2", &Edits::default()).unwrap();
+        (scenario.warmup, scenario.duration) = (SECOND, 2 * SECOND);
+        // It begins 30 ms late, and is 100 ms late at its end.
+        let (begin, end) = (1030 * MILLISECOND, 3100 * MILLISECOND);
+        let bytes = |rate: u64| rate / 8 * (end - begin) / SECOND;
+        let counters = scenario
+            .links
+            .iter()
+            .map(|link| Counters { bytes_sent: bytes(link.mean_rate()), ..Counters::default() });
+        let mut host = Steady {
+            paths: scenario.flows.iter().map(|flow| flow.paths.len()).collect(),
+            counters: counters.collect(),
+            now: begin,
+        };
+        let mut recorder = Recorder::new(&scenario, true);
+        recorder.sample(begin, &host);
+        recorder.begin(begin, &host);
+        host.now = end;
+        recorder.sample(end, &host);
+        let run = recorder.finish(end, &host, Host::Kernel, 1, |_| None);
+        let test = &run.summary.connections[scenario.test.unwrap()];
+        assert_eq!(test.goodput_mbps, 8.0);
+        assert_eq!(test.ratio_to_tcp, Some(0.5), "against two rivals of the same goodput");
+        assert!(test.paths.iter().all(|path| path.goodput_mbps == 4.0), "{:?}", test.paths);
+        assert!(run.series.iter().all(|sample| [4.0, 8.0].contains(&sample.goodput_mbps)));
+        assert!(run.summary.links.iter().all(|link| (link.utilization - 1.0).abs() < 1e-6));
+    }
+}

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use narrows_emu::Host;
 use narrows_kernel::control::Registered;
-use narrows_kernel::pins;
 use narrows_kernel::register::available_controls;
+use narrows_kernel::{mptcp, pins};
 use narrows_laws::catalogue::kernel_name;
 use nix::fcntl::{Flock, FlockArg};
 
+use super::prepare::sysctl;
 use crate::Error;
 use crate::algorithm::Algorithm;
 
@@ -148,6 +151,31 @@ fn lock() -> Result<Flock<File>, Error> {
                        wait until it has ended";
         Error::input("kernel", message)
     })
+}
+
+/// Lets new connections of a host run `control`, which `place` asks for.
+///
+/// # Errors
+/// The kernel makes it no namespace's default.
+pub fn make_default(host: &Host, place: &str, control: Algorithm) -> Result<(), Error> {
+    let set = host.run(|| sysctl("net/ipv4/tcp_congestion_control", &name(control)));
+    set.and_then(|set| set).map_err(|error| not_default(place, control, &error))
+}
+
+/// Why a control cannot be the default of a namespace.
+fn not_default(place: &str, control: Algorithm, error: &io::Error) -> Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return Error::input(place, format!("{control}: {error}"));
+    }
+    let allowed = mptcp::sysctl("net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
+    let own = allowed.split_whitespace().filter(|name| pins::control_of(name).is_none());
+    let allowed: Vec<String> = own.map(|name| format!("kernel:{name}")).collect();
+    let message = format!(
+        "{control}: the kernel makes it no namespace's default, only one of \
+         net.ipv4.tcp_allowed_congestion_control: {}; programs can ask for it (iperf3 -C)",
+        allowed.join(", ")
+    );
+    Error::input(place, message)
 }
 
 /// What the kernel refuses.

@@ -18,7 +18,7 @@ use super::capture::Capture;
 use super::change::change;
 use super::controls::{self, Controls, kernel};
 use super::plan::{FlowPlan, Plan, RECEIVER, SENDER};
-use super::prepare::{prepare, sysctl};
+use super::prepare::prepare;
 use super::sample::{Sampler, Sender, Snapshot};
 use super::sources::{Application, PORT, Sources, Working};
 use crate::Error;
@@ -266,9 +266,8 @@ impl<'a> Replaced<'a> {
         let FlowPlan { hosts: ends, paths } = &plan.flows[flow];
         let [sender, receiver] = ends.map(|host| hosts[host]);
         for host in [sender, receiver] {
-            let Some(control) = control.map(controls::name) else { continue };
-            let set = host.run(|| sysctl("net/ipv4/tcp_congestion_control", &control));
-            set.and_then(|set| set).map_err(kernel)?;
+            let Some(control) = control else { continue };
+            controls::make_default(host, "--app", control)?;
         }
         let to = paths[0].ends[RECEIVER].v4;
         let server = app.serve(receiver, to, stop)?;

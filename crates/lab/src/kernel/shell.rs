@@ -1,20 +1,18 @@
 //! A scenario's network for any program: the hosts of its flow under test, and no flows.
 
 use std::fmt::Write;
-use std::io;
 use std::net::IpAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use narrows_emu::{Host, Testbed, Wire};
-use narrows_kernel::{mptcp, pins};
 use narrows_net::LinkId;
 
 use super::capture::Capture;
 use super::change::change;
 use super::controls::{self, Controls, kernel};
 use super::plan::{Addresses, FlowPlan, Plan, RECEIVER};
-use super::prepare::{prepare, sysctl};
+use super::prepare::prepare;
 use super::run::fitness;
 use crate::Error;
 use crate::algorithm::Algorithm;
@@ -86,9 +84,7 @@ impl Shell {
         prepare(&scenario, &plan, &testbed, own)?;
         if let Some(control) = control {
             for host in testbed.hosts() {
-                let set = || sysctl("net/ipv4/tcp_congestion_control", &controls::name(control));
-                let set = host.run(set).and_then(|done| done);
-                set.map_err(|error| not_default(control, &error))?;
+                controls::make_default(host, "--cc", control)?;
             }
         }
         let taps = capture.map(|capture| capture.taps(&plan)).transpose()?.unwrap_or_default();
@@ -184,22 +180,6 @@ impl Shell {
         );
         text
     }
-}
-
-/// Why a control cannot be the default of a namespace.
-fn not_default(control: Algorithm, error: &io::Error) -> Error {
-    if error.kind() != io::ErrorKind::PermissionDenied {
-        return Error::input("--cc", format!("{control}: {error}"));
-    }
-    let allowed = mptcp::sysctl("net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
-    let own = allowed.split_whitespace().filter(|name| pins::control_of(name).is_none());
-    let allowed: Vec<String> = own.map(|name| format!("kernel:{name}")).collect();
-    let message = format!(
-        "{control}: the kernel makes it no namespace's default, only one of \
-         net.ipv4.tcp_allowed_congestion_control: {}; programs can ask for it (iperf3 -C)",
-        allowed.join(", ")
-    );
-    Error::input("--cc", message)
 }
 
 /// Lets everything happen at its time until the other side of `wait` is gone.
