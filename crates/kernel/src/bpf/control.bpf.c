@@ -519,12 +519,11 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 	struct nr_event *ev;
 	struct nr_entry *e;
 
+	/* After an undo the window is mended here, before anything is sent. */
+	e = entry(sk);
 	/* Packets too large for the path are sent again in this state, too, at the same window. */
 	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
 		return;
-	if (!timeout && !begins && !ends)
-		return;
-	e = entry(sk);
 	if (!e) {
 		if (begins && mode(sk) == NR_MODE_CAREFUL && tp->snd_ssthresh > tp->prior_cwnd)
 			tp->snd_ssthresh = tp->prior_cwnd / 2 < 2 ? 2 : tp->prior_cwnd / 2;
