@@ -255,6 +255,42 @@ fn a_program_takes_the_place_of_a_source() {
     alone.ends();
 }
 
+/// The end of the warm-up is between two samples: what runs is looked at all the same.
+#[test]
+fn a_program_that_chooses_another_control_is_told() {
+    let Some(alone) = Alone::with("a_program_that_chooses_another_control_is_told") else { return };
+    let flow = "[flows]\ntest = { kind = \"tcp\", routes = [\"r1\"], cc = \"kernel:reno\" }\n\
+                other = { kind = \"tcp\", routes = [\"r2\"], cc = \"kernel:reno\" }\n";
+    let times = "warmup = \"950 ms\"\nduration = \"4 s\"";
+    let scenario = scenario(times, "10 Mbit/s", "35 packets", flow);
+    const SERVE: &str = "exec python3 -c 'import socket\n\
+        l = socket.socket(); l.bind((\"\", 7)); l.listen(); c, _ = l.accept()\n\
+        while c.recv(65536): pass'";
+    const SEND: &str = "exec python3 -c 'import socket\n\
+        s = socket.socket(); s.setsockopt(6, socket.TCP_CONGESTION, b\"cubic\")\n\
+        s.connect((\"{server}\", 7))\n\
+        while True: s.sendall(bytes(65536))'";
+    let app = App { client: SEND.into(), server: Some(SERVE.into()) };
+    let told = run(&scenario, None, Some(&app), 1, false, None, &AtomicBool::new(false));
+    let told = told.unwrap_err().to_string();
+    assert_eq!(told, "two: the subflow of test from 10.1.0.1 runs cubic, not kernel:reno");
+    alone.ends();
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_a_server() {
+    let Some(alone) = Alone::with("a_stop_ends_the_wait_for_a_server") else { return };
+    let flow =
+        "[flows]\ntest = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"kernel:reno\" }\n";
+    let scenario = scenario(TIMES, "10 Mbit/s", "35 packets", flow);
+    let app = App { client: "true".into(), server: Some("sleep 60".into()) };
+    let asked = Instant::now();
+    let end = run(&scenario, None, Some(&app), 1, false, None, &AtomicBool::new(true));
+    assert!(matches!(end, Err(Error::Interrupted)), "{end:?}");
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    alone.ends();
+}
+
 /// No machine is on time to within a tenth of 0.12 ms.
 #[test]
 fn a_run_that_could_not_keep_time_is_unfit() {
