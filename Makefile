@@ -51,8 +51,7 @@ test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulat
 	cargo test --locked -p narrows-kernel -- --nocapture
 	cargo test --locked -p narrows-emu -- --nocapture
 	cargo test --locked -p narrows-lab --features kernel --lib --test kernel -- --nocapture
-	cargo test --locked -p narrows --no-default-features --features kernel -- --nocapture
-	cargo test --locked -p narrows --features kernel --test shell --test bad_input -- --nocapture
+	cargo test --locked -p narrows --features kernel --bins --test kernel --test watching --test shell --test bad_input -- --nocapture
 
 test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
 	@scripts/setup qemu
@@ -62,8 +61,9 @@ test-capture: setup ## the captures as tshark reads them
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test capture
 
-test-long: setup ## statistics: many seeds, minutes to an hour
+test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded and unloaded a hundred times
 	cargo test --locked --release -- --ignored
+	@if scripts/setup kernel; then cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture; fi
 
 fidelity: setup ## the figures of docs/fidelity.md: theory, ns-2 and ns-3 beside the simulator
 	scripts/fidelity

@@ -15,7 +15,6 @@ use support::net::{self, Net};
 use support::transfer::{Kind, Server, Traffic, set_control};
 use support::{Alone, wait_until};
 
-const ROUNDS: usize = 100;
 /// The verifier has the least work with it, and it takes most of a round.
 const LAW: Control = Control::RENO;
 const PORT: u16 = 7000;
@@ -23,8 +22,18 @@ const PORT: u16 = 7000;
 const JOB: u64 = 1 << 16;
 
 #[test]
+fn a_control_is_loaded_replaced_and_unloaded_under_traffic() {
+    again_and_again("20 times loaded, replaced, unloaded", 20);
+}
+
+#[test]
+#[ignore = "two minutes"]
 fn a_control_is_loaded_replaced_and_unloaded_under_traffic_a_hundred_times() {
-    let Some(_alone) = Alone::with("100 times loaded, replaced, unloaded", &[]) else { return };
+    again_and_again("100 times loaded, replaced, unloaded", 100);
+}
+
+fn again_and_again(name: &'static str, rounds: usize) {
+    let Some(_alone) = Alone::with(name, &[]) else { return };
     // Made here: a namespace's name is a mount.
     let net = Net::new(&[20, 20]);
     let before = ours();
@@ -34,7 +43,7 @@ fn a_control_is_loaded_replaced_and_unloaded_under_traffic_a_hundred_times() {
         let none: Option<&str> = None;
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
         mount(Some("bpf"), "/sys/fs/bpf", Some("bpf"), MsFlags::empty(), none).unwrap();
-        load_replace_and_unload(&net);
+        load_replace_and_unload(&net, rounds);
     };
     if let Err(panic) = scope(|scope| scope.spawn(pinned).join()) {
         std::panic::resume_unwind(panic);
@@ -47,7 +56,7 @@ fn a_control_is_loaded_replaced_and_unloaded_under_traffic_a_hundred_times() {
     });
 }
 
-fn load_replace_and_unload(net: &Net) {
+fn load_replace_and_unload(net: &Net, rounds: usize) {
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
     let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, JOB);
     let long = begin();
@@ -56,7 +65,7 @@ fn load_replace_and_unload(net: &Net) {
         pins.load(&[LAW], || false).unwrap().pop().unwrap()
     };
     scope(|scope| {
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let (name, change) = load();
             assert_eq!(change, Change::Loaded);
             net.set_default(&name);
