@@ -48,10 +48,7 @@ test: setup ## unit, property and scenario tests, and the shared words of a conn
 	RUSTFLAGS="--cfg loom" cargo test --locked --release --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (root and BTF, else it skips with a word)
-	cargo test --locked -p narrows-kernel -- --nocapture
-	cargo test --locked -p narrows-emu -- --nocapture
-	cargo test --locked -p narrows-lab --features kernel --lib --test kernel -- --nocapture
-	cargo test --locked -p narrows --features kernel --bins --test kernel --test watching --test shell --test bad_input -- --nocapture
+	cargo test --locked -p narrows-kernel -p narrows-emu -p narrows-lab -p narrows --features narrows/kernel -- --nocapture
 
 test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
 	@scripts/setup qemu
