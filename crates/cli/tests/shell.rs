@@ -301,7 +301,7 @@ fn five_paths_have_the_endpoints_and_limits_that_they_need() {
     let script = "ip mptcp limits; ip mptcp endpoint | wc -l";
     let (_, told) = shell(&["sbd/sb-5", "--", "sh", "-c", script]);
     let words: Vec<&str> = told.split_whitespace().collect();
-    assert_eq!(words.join(" "), "add_addr_accepted 0 subflows 5 8");
+    assert_eq!(words.join(" "), "add_addr_accepted 0 subflows 8 8");
 }
 
 #[test]
