@@ -5,9 +5,29 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
+use crate::Error;
+use crate::algorithm::Algorithm;
+use crate::metrics::Run;
+use crate::scenario::Scenario;
+
 thread_local! {
     /// While a call of [`caught`] is under way on this thread: what its panic said.
     static TOLD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Does a run of `scenario` with `seed`, where `control` replaces that of the connection under test; a
+/// panic in it becomes [`Error::Fault`].
+pub fn caught_run(
+    scenario: &Scenario,
+    control: Option<Algorithm>,
+    seed: u64,
+    run: impl FnOnce() -> Result<Run, Error>,
+) -> Result<Run, Error> {
+    caught(run).unwrap_or_else(|message| {
+        let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
+        let cc = control.map_or("-".into(), |control| control.to_string());
+        Err(Error::Fault { scenario: scenario.name.clone(), cc, seed, message })
+    })
 }
 
 /// Calls `f`; a panic in it becomes an error that says what it said and where, and prints nothing.

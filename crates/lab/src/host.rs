@@ -84,16 +84,13 @@ impl Host {
 
 /// Refuses congestion controls that the simulator has not.
 fn simulated(scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
-    let mut flows = scenario.flows.iter().enumerate().map(|(index, flow)| match control {
-        Some(control) if scenario.test == Some(index) => ("--cc".into(), Some(control)),
-        _ => (format!("{}: flows.{}.cc", scenario.name, flow.name), flow.control),
-    });
-    match flows.find(|(_, control)| matches!(control, Some(Algorithm::Kernel(_)))) {
-        Some((place, Some(control))) => {
+    let asked = scenario.asked_for(control);
+    match asked.into_iter().find(|(_, control)| control.ours().is_none()) {
+        Some((place, control)) => {
             let message = format!("the simulator has no {control}; --on kernel has");
             Err(Error::input(place, message))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

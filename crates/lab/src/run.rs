@@ -9,7 +9,7 @@ use narrows_sim::{PathConfig, PathStats, Sim};
 
 use crate::algorithm::Algorithm;
 use crate::build::Build;
-use crate::caught::caught;
+use crate::caught::caught_run;
 use crate::host::Host;
 use crate::metrics::{FlowState, Observed, PathState, Recorder, Run};
 use crate::scenario::{Happening, Scenario};
@@ -31,11 +31,7 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
     Host::Sim.check(scenario, control)?;
-    caught(|| simulate(scenario, control, seed, series, capture, stop)).unwrap_or_else(|message| {
-        let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
-        let cc = control.map_or("-".into(), |control| control.to_string());
-        Err(Error::Fault { scenario: scenario.name.clone(), cc, seed, message })
-    })
+    caught_run(scenario, control, seed, || simulate(scenario, control, seed, series, capture, stop))
 }
 
 fn simulate(
@@ -46,10 +42,7 @@ fn simulate(
     mut capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
-    let control_of = |index: usize| match control {
-        Some(control) if scenario.test == Some(index) => Some(control),
-        _ => scenario.flows[index].control,
-    };
+    let control_of = |flow| scenario.algorithm(flow, control);
     let mut build = Build::new(scenario, seed)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
         build.flow(flow, control_of(index).and_then(Algorithm::ours))?;

@@ -214,8 +214,7 @@ static __always_inline void mend_ssthresh(struct sock *sk, struct nr_entry *e)
 
 	if (tcp_sk(sk)->snd_ssthresh == path->ssthresh)
 		return;
-	/* If the program did not run at all, the law hears it now; a second time changes nothing.
-	 */
+	/* If the program did not run, the law hears it now; a second time changes nothing. */
 	ev = fill(sk, e, NR_RECOVERY);
 	ev->cwnd = path->cwnd;
 	ev->ssthresh = path->ssthresh;

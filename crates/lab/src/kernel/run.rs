@@ -23,7 +23,7 @@ use super::sample::{Sampler, Sender, Snapshot};
 use super::sources::{Application, PORT, Sources, Working};
 use crate::Error;
 use crate::algorithm::Algorithm;
-use crate::caught::caught;
+use crate::caught::caught_run;
 use crate::host::Host;
 use crate::metrics::{Recorder, Run};
 use crate::scenario::{Flow, FlowKind, Happening, Scenario};
@@ -54,11 +54,8 @@ pub fn run(
     capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
-    let done = caught(|| emulate(scenario, control, app, seed, series, capture, stop));
-    done.unwrap_or_else(|message| {
-        let control = control.or(scenario.test.and_then(|test| scenario.flows[test].control));
-        let cc = control.map_or("-".into(), |control| control.to_string());
-        Err(Error::Fault { scenario: scenario.name.clone(), cc, seed, message })
+    caught_run(scenario, control, seed, || {
+        emulate(scenario, control, app, seed, series, capture, stop)
     })
 }
 
@@ -83,17 +80,7 @@ pub(crate) fn ready(scenario: &Scenario, control: Option<Algorithm>) -> Result<(
     if multipath && !Path::new("/proc/sys/net/mptcp").exists() {
         return Err(kernel("no MPTCP here (/proc/sys/net/mptcp)"));
     }
-    controls::can_be_had(&wanted(scenario, control))
-}
-
-/// The congestion controls of all flows, each with the option or field that asks for it.
-fn wanted(scenario: &Scenario, control: Option<Algorithm>) -> Vec<(String, Algorithm)> {
-    let flows = scenario.flows.iter().enumerate();
-    let wanted = |(index, flow): (usize, &Flow)| match control {
-        Some(control) if scenario.test == Some(index) => Some(("--cc".into(), control)),
-        _ => Some((place(scenario, index, "cc"), flow.control?)),
-    };
-    flows.filter_map(wanted).collect()
+    controls::can_be_had(&scenario.asked_for(control))
 }
 
 fn emulate(
@@ -105,14 +92,11 @@ fn emulate(
     mut capture: Option<&mut Capture>,
     stop: &AtomicBool,
 ) -> Result<Run, Error> {
-    let algorithm = |index: usize| match control {
-        Some(control) if scenario.test == Some(index) => Some(control),
-        _ => scenario.flows[index].control,
-    };
+    let algorithm = |flow| scenario.algorithm(flow, control);
     possible(scenario)?;
     let plan = Plan::new(scenario, seed)?;
     // Dropped in the other order: the controls go when no socket is left.
-    let _controls = Controls::provide(&wanted(scenario, control))?;
+    let _controls = Controls::provide(&scenario.asked_for(control))?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
     prepare(scenario, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();

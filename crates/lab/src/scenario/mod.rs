@@ -210,6 +210,28 @@ impl Scenario {
         self.warmup + self.duration
     }
 
+    /// The congestion control of the flow of this index; `replaced` is that of the connection under
+    /// test, if it is another than the scenario's.
+    pub(crate) fn algorithm(&self, flow: usize, replaced: Option<Algorithm>) -> Option<Algorithm> {
+        match replaced {
+            Some(_) if self.test == Some(flow) => replaced,
+            _ => self.flows[flow].control,
+        }
+    }
+
+    /// The congestion controls of all flows that have one, each with the option or field that asks for
+    /// it.
+    pub(crate) fn asked_for(&self, replaced: Option<Algorithm>) -> Vec<(String, Algorithm)> {
+        let asked = |flow: usize| {
+            let place = match replaced {
+                Some(_) if self.test == Some(flow) => "--cc".into(),
+                _ => format!("{}: flows.{}.cc", self.name, self.flows[flow].name),
+            };
+            Some((place, self.algorithm(flow, replaced)?))
+        };
+        (0..self.flows.len()).filter_map(asked).collect()
+    }
+
     /// The published value for `control`.
     pub fn published(&self, control: Algorithm) -> Option<&Published> {
         self.paper.iter().find(|paper| paper.controls.contains(&control))
