@@ -44,7 +44,7 @@ uninstall: ## what install put there; first `narrows kernel unload --boot`
 	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions),"$(into)/$(file)")
 
 test: setup ## unit, property and scenario tests, and the shared words of a connection in every interleaving
-	cargo test --locked
+	@scripts/test
 	RUSTFLAGS="--cfg loom" cargo test --locked --release --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (root and BTF, else it skips with a word)
