@@ -53,9 +53,13 @@ impl Loaded {
     /// that connections which change their control, or got it before an unload, stay together.
     ///
     /// # Errors
-    /// Not root, a kernel that is too old, a refusal by the verifier, a living state map of another
+    /// A detector that listens, not root, a kernel that is too old, a refusal by the verifier, a living state map of another
     /// layout.
     pub fn load(control: Control) -> Result<Loaded, Error> {
+        if control.detector.listens() {
+            let message = "its detector runs in simulations only";
+            return Err(Error::input(control.to_string(), message));
+        }
         Loaded::load_object(control, object(control.law))
     }
 

@@ -22,7 +22,8 @@ fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
         return;
     }
     let before = available_controls().unwrap();
-    let started = catalogue::controls().flat_map(|control| {
+    let loadable = catalogue::controls().filter(|control| !control.detector.listens());
+    let started = loadable.flat_map(|control| {
         catalogue::STARTS.map(|start| Control { start: start.item, ..control })
     });
     for control in started {

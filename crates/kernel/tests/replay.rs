@@ -12,11 +12,12 @@ const VERIFIED_INSNS_MAX: u32 = 200_000;
 const STEPS: usize = 20_000;
 const SEEDS: u64 = 4;
 
-/// Every law under every detector, and with every slow start.
+/// Every law under every detector that does not listen, and with every slow start.
 fn controls() -> impl Iterator<Item = Control> {
     LAWS.iter().flat_map(|law| {
         let own = Control::of(law.item);
-        let detectors = DETECTORS.iter().map(move |d| Control { detector: d.item, ..own });
+        let detectors = DETECTORS.iter().filter(|d| !d.item.listens());
+        let detectors = detectors.map(move |d| Control { detector: d.item, ..own });
         let starts = STARTS.iter().map(move |s| Control { start: s.item, ..own });
         detectors.chain(starts.filter(move |control| *control != own))
     })

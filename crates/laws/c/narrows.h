@@ -48,6 +48,9 @@ enum nr_law {
 enum nr_detector {
 	NR_SHARED = 0,
 	NR_DISJOINT,
+	NR_SSC, /* from here on those that listen to delays and decide */
+	NR_TR,
+	NR_BTLBW,
 };
 
 enum nr_start {
@@ -138,9 +141,9 @@ NR_STATIC_ASSERT(sizeof(struct nr_path) == 64, "a published line is one cache li
 
 /*
  * What a path tells a detector of one interval. Double-buffered: interval k stands in record k & 1,
- * its stamp is written last and is k + 1 (0: never written). The path that claims tick k reads
- * records of interval k - 2: every path with an event in k - 1 has published it by then, and nobody
- * overwrites it before interval k is over. A stamp that does not fit means no sample.
+ * its stamp is written last and is k + 1 (0: never written). A path that claims the decision on
+ * interval k does so when all that carry data have closed it, and before any of them closes k + 2;
+ * see detect/watch.h. A stamp that does not fit means no sample.
  */
 struct nr_record {
 	nr_u32 stamp;
@@ -150,20 +153,11 @@ struct nr_record {
 /* What the paths of a connection share. */
 struct nr_conn {
 	nr_u64 masks;	/* 8 masks of 8 bits */
-	nr_u64 tick;	/* number of the last decision interval that some path has claimed */
+	nr_u64 tick;	/* stamp of the last interval that some path has claimed to decide on */
 	nr_u32 version; /* NR_VERSION */
 	nr_u32 law;	/* enum nr_law: a join with another law is refused by the host */
 	struct nr_path path[NR_MAX_PATHS];
 	struct nr_record record[NR_MAX_PATHS][2];
-};
-
-/*
- * Detectors that compare histories, not summaries, work on a connection with a ring per path
- * (1 kB). Only hosts that run such a detector allocate it, and pass &long_conn->conn.
- */
-struct nr_conn_history {
-	struct nr_conn conn;
-	nr_u32 ring[NR_MAX_PATHS][256];
 };
 
 /* The coupling mask of path i: the paths it must share one flow's part with, itself included. */

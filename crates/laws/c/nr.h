@@ -12,6 +12,7 @@
 #include "window.h"
 #include "detect/shared.h"
 #include "detect/disjoint.h"
+#include "detect/watch.h"
 
 /* An empty connection, before its first path joins. Its memory is all zero. */
 NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
@@ -21,20 +22,28 @@ NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
 	c->law = law;
 }
 
-NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, nr_u32 i, const struct nr_event *ev)
+/*
+ * The detector's part of an event, alone: where one listens that runs no law. `w` is what a
+ * listening detector keeps of the connection; without it every path is taken to share.
+ */
+NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			 const struct nr_event *ev)
 {
-	if (ev->kind != NR_JOINED)
+	if (detector >= NR_SSC && w)
+		nr_watch_event(detector, c, w, i, ev);
+	else if (ev->kind != NR_JOINED)
 		return;
-	if (detector == NR_DISJOINT)
+	else if (detector == NR_DISJOINT)
 		nr_disjoint_join(c, i);
 	else
 		nr_shared_join(c, i);
 }
 
-NR_INLINE void nr_on_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c, nr_u32 i,
-			   struct nr_private *p, const struct nr_event *ev)
+NR_INLINE void nr_on_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c,
+			   struct nr_watch *w, nr_u32 i, struct nr_private *p,
+			   const struct nr_event *ev)
 {
-	nr_detect(detector, c, i & 7, ev);
+	nr_detect(detector, c, w, i & 7, ev);
 	nr_window_event(law, start, c, i & 7, p, ev);
 }
 

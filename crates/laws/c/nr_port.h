@@ -44,6 +44,13 @@ typedef long long nr_s64;
 #define NR_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
+/* Keeps the store before it ahead of the store after it. */
+#ifdef __BPF__
+#define NR_WRITE_BARRIER() NR_READ_BARRIER()
+#else
+#define NR_WRITE_BARRIER() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
 /*
  * Memory is read anew after this. In BPF, for loops: what comes from memory the verifier takes as
  * unknown, so that all ways through one step end alike and it walks the next step once.

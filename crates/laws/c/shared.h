@@ -106,6 +106,21 @@ NR_INLINE int nr_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 }
 
 /*
+ * Masks decided elsewhere, by a detector at the peer. Coupling is mutual and a path is always in
+ * its own mask, whatever came over the network.
+ */
+NR_INLINE void nr_masks_set(struct nr_conn *c, nr_u64 masks)
+{
+	masks |= NR_MASKS_DISJOINT;
+	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
+		for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+			masks |= (masks >> (8 * i + j) & 1) << (8 * j + i);
+	for (nr_u32 try = 0; try < NR_TRIES; try++)
+		if (nr_masks_store(c, NR_READ(c->masks), masks))
+			return;
+}
+
+/*
  * A joining path takes over slot i: its row becomes `row`, and so, as coupling is mutual, its
  * column; nothing is left of the slot's last path.
  */

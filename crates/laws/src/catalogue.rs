@@ -1,6 +1,7 @@
 //! The names of laws, detectors and slow starts, and where each comes from.
 
 use crate::control::{Control, Detector, Law, SlowStart};
+use crate::params::{Param, Unit};
 
 /// A law, a detector or a slow start, as `narrows list` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub const LAWS: [Entry<Law>; 5] = [
 ];
 
 /// The detectors.
-pub const DETECTORS: [Entry<Detector>; 2] = [
+pub const DETECTORS: [Entry<Detector>; 5] = [
     Entry {
         item: Detector::Shared,
         name: "shared",
@@ -71,6 +72,27 @@ pub const DETECTORS: [Entry<Detector>; 2] = [
         code: "dj",
         about: "no two paths share a bottleneck (default of uncoupled laws)",
         source: "RFC 5681",
+    },
+    Entry {
+        item: Detector::Ssc,
+        name: "ssc",
+        code: "ssc",
+        about: "paths share a bottleneck whose delays have alike skewness, variability, frequency",
+        source: "RFC 8382",
+    },
+    Entry {
+        item: Detector::Tr,
+        name: "tr",
+        code: "tr",
+        about: "paths share a bottleneck whose delays rise with the same slope at the same time",
+        source: "arXiv:1812.05816",
+    },
+    Entry {
+        item: Detector::Btlbw,
+        name: "btlbw",
+        code: "bw",
+        about: "paths share a bottleneck whose bandwidths agree, cycle after cycle",
+        source: "C-MPBBR, IEEE Access 2020",
     },
 ];
 
@@ -92,14 +114,73 @@ pub const STARTS: [Entry<SlowStart>; 2] = [
     },
 ];
 
+const COUPLE: Unit = Unit::Choice(&["none", "undecided", "all"]);
+
+macro_rules! param {
+    ($name:literal, $part:ident.$field:ident, $unit:expr, $low:literal, $high:literal, $about:literal, $source:literal) => {
+        Param {
+            name: $name,
+            unit: $unit,
+            range: ($low, $high),
+            about: $about,
+            source: $source,
+            get: |params| params.$part.$field as i64,
+            put: |params, value| params.$part.$field = value as _,
+        }
+    };
+}
+
+/// What can be set about the detectors.
+#[rustfmt::skip]
+pub const PARAMS: [Param; 32] = [
+    param!("ssc.t_ms", ssc.t_us, Unit::Ms, 10.0, 10000.0, "length of an interval, T", "RFC 8382, section 2.2"),
+    param!("ssc.n", ssc.n, Unit::Count, 2.0, 64.0, "intervals of the key frequency, and of loss, N", "RFC 8382, section 2.2"),
+    param!("ssc.m", ssc.m, Unit::Count, 2.0, 64.0, "intervals of the mean, skewness and variability, M", "RFC 8382, section 2.2"),
+    param!("ssc.f", ssc.f, Unit::Count, 1.0, 64.0, "newest intervals of full weight, F; m: nothing is weighted", "RFC 8382, section 2.2"),
+    param!("ssc.c_s", ssc.c_s, Unit::Ratio, -1.0, 1.0, "skewness below which there is congestion", "RFC 8382, section 2.2"),
+    param!("ssc.c_h", ssc.c_h, Unit::Ratio, 0.0, 2.0, "added to it where there was congestion before", "RFC 8382, section 2.2"),
+    param!("ssc.p_l", ssc.p_l, Unit::Ratio, 0.0, 1.0, "loss above which there is congestion whatever the skewness", "MPTCP-SBD, Table I (the RFC gives no value)"),
+    param!("ssc.p_f", ssc.p_f, Unit::Ratio, 0.0, 1.0, "key frequencies this near are alike", "RFC 8382, section 2.2"),
+    param!("ssc.p_mad", ssc.p_mad, Unit::Ratio, 0.0, 1.0, "variabilities this near, of the higher, are alike", "RFC 8382, section 2.2"),
+    param!("ssc.p_s", ssc.p_s, Unit::Ratio, 0.0, 2.0, "skewnesses this near are alike", "RFC 8382, section 2.2"),
+    param!("ssc.p_d", ssc.p_d, Unit::Ratio, 0.0, 1.0, "losses this near, of the higher, are alike", "RFC 8382, section 2.2"),
+    param!("ssc.p_v", ssc.p_v, Unit::Ratio, 0.0, 10.0, "half the band around the mean that is no crossing, of the variability", "RFC 8382, section 2.2"),
+    param!("ssc.mask_noise", ssc.mask_noise, Unit::Choice(&["off", "on"]), 0.0, 1.0, "oscillation around the mean is taken out of the skewness", "RFC 8382, section 4.1"),
+    param!("ssc.loss_for_skew", ssc.loss_for_skew, Unit::Choice(&["off", "on"]), 0.0, 1.0, "where a path loses more than p_l, loss divides instead of skewness", "MPTCP-SBD, its implementation"),
+    param!("ssc.clock_skew", ssc.clock_skew, Unit::Choice(&["off", "on"]), 0.0, 1.0, "the clocks of delays run apart", "RFC 8382, section 5.2"),
+    param!("ssc.trusted", ssc.trusted, Unit::Count, 1.0, 1000.0, "intervals before a path's estimates are trusted", "RFC 8382: 2 M"),
+    param!("tr.t_s", tr.t_us, Unit::Seconds, 0.1, 100.0, "length of an interval", "arXiv:1812.05816, section 3"),
+    param!("tr.settle_ms", tr.settle_us, Unit::Ms, 0.0, 5000.0, "after an interval's end, until it is decided on", "paths report at their next sample"),
+    param!("tr.smooth", tr.smooth, Unit::Ratio, 0.01, 1.0, "weight of the new sample", "arXiv:1812.05816, section 3"),
+    param!("tr.gap_ms", tr.gap_us, Unit::Ms, 0.0, 5000.0, "groups of rising delay this near in time may be one, delta", "arXiv:1812.05816, section 3"),
+    param!("tr.near_s", tr.near_us, Unit::Seconds, 0.0, 100.0, "groups of two paths this near in time may be compared, tau", "arXiv:1812.05816, section 3"),
+    param!("tr.error", tr.error, Unit::Ratio, 0.0, 1.0, "slopes this near, of the larger, are alike, epsilon", "arXiv:1812.05816, section 3"),
+    param!("tr.hold_s", tr.hold_us, Unit::Seconds, 0.0, 1000.0, "paths stay coupled for as long after they were last found alike", "arXiv:1812.05816, section 3"),
+    param!("btlbw.t_s", btlbw.t_us, Unit::Seconds, 0.1, 100.0, "length of an interval", "C-MPBBR"),
+    param!("btlbw.error", btlbw.error, Unit::Ratio, 0.0, 1.0, "bandwidths this near are alike", "C-MPBBR"),
+    param!("btlbw.cycles", btlbw.cycles, Unit::Count, 1.0, 16.0, "ProbeBW cycles for which they must be, or must not be any more", "C-MPBBR"),
+    param!("decision.observations", decision.observations, Unit::Count, 1.0, 32.0, "newest observations that a decision looks at", "MPTCP-SBD, section III-B"),
+    param!("decision.together", decision.together, Unit::Count, 1.0, 32.0, "of so many, at which two paths are grouped", "MPTCP-SBD, section IV-B"),
+    param!("decision.every", decision.every, Unit::Count, 1.0, 1000.0, "observations from a decision to the next", "MPTCP-SBD, section III-B"),
+    param!("decision.undecided", decision.undecided, COUPLE, 0.0, 2.0, "whom a path is coupled with that nothing is known of yet", "MPTCP-SBD, its implementation"),
+    param!("decision.clear", decision.clear, COUPLE, 0.0, 2.0, "whom a path is coupled with that is not congested", "MPTCP-SBD, section III-B"),
+    param!("decision.grouped", decision.grouped, COUPLE, 0.0, 2.0, "whom a path in a group is coupled with beside its group", "MPTCP-SBD, its implementation"),
+];
+
 /// Other names under which controls are known, and what they are here.
-pub const ALIASES: [(&str, &str); 2] = [("uncoupled", "reno"), ("coupled", "lia")];
+pub const ALIASES: [(&str, &str); 5] = [
+    ("uncoupled", "reno"),
+    ("coupled", "lia"),
+    ("mptcp-sbd", "olia+ssc"),
+    ("ssc-lia", "lia+ssc"),
+    ("tr-lia", "lia+tr"),
+];
 
 /// A name that nothing in the catalogue has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} '{name}'{hint}; there is: {known}", hint = hint(near))]
 pub struct Unknown {
-    /// `law`, or `detector or slow start`.
+    /// `law`, `detector or slow start`, or `parameter`.
     pub kind: &'static str,
     /// The name that was asked for.
     pub name: String,
@@ -107,6 +188,18 @@ pub struct Unknown {
     pub near: Option<&'static str>,
     /// All known names.
     pub known: String,
+}
+
+impl Unknown {
+    fn new(kind: &'static str, name: &str, known: &[&'static str]) -> Unknown {
+        let near = known
+            .iter()
+            .map(|known| (distance(&name.to_lowercase(), known), *known))
+            .min()
+            .filter(|(distance, near)| *distance <= near.len() / 2)
+            .map(|(_, near)| near);
+        Unknown { kind, name: name.to_owned(), near, known: known.join(", ") }
+    }
 }
 
 fn hint(near: &Option<&'static str>) -> String {
@@ -121,6 +214,15 @@ pub fn law(law: Law) -> &'static Entry<Law> {
 /// The entry of a detector.
 pub fn detector(detector: Detector) -> &'static Entry<Detector> {
     &DETECTORS[detector as usize]
+}
+
+/// The parameter called `name`.
+pub fn param(name: &str) -> Result<&'static Param, Unknown> {
+    static TABLE: [Param; PARAMS.len()] = PARAMS;
+    TABLE.iter().find(|param| param.name == name).ok_or_else(|| {
+        let names: Vec<&str> = TABLE.iter().map(|param| param.name).collect();
+        Unknown::new("parameter", name, &names)
+    })
 }
 
 /// The entry of a slow start.
@@ -151,6 +253,7 @@ pub fn control(name: &str) -> Result<Control, Unknown> {
         .iter()
         .find_map(|start| Some((name.strip_suffix(start.name)?.strip_suffix('+')?, start.item)));
     let (name, start) = started.unwrap_or((name, SlowStart::Standard));
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     let (law, detector) = match name.split_once('+') {
         Some((law, detector)) => (law, Some(detector)),
         None => (name, None),
@@ -188,13 +291,7 @@ fn find<T: Copy>(
         return Ok(entry.item);
     }
     let names: Vec<&str> = entries.iter().map(|entry| entry.name).chain(others.to_vec()).collect();
-    let near = names
-        .iter()
-        .map(|known| (distance(&name.to_lowercase(), known), *known))
-        .min()
-        .filter(|(distance, near)| *distance <= near.len() / 2)
-        .map(|(_, near)| near);
-    Err(Unknown { kind, name: name.to_owned(), near, known: names.join(", ") })
+    Err(Unknown::new(kind, name, &names))
 }
 
 /// Levenshtein distance, in characters.
@@ -260,7 +357,8 @@ mod tests {
         let start = "unknown law 'ollia' (did you mean 'olia'?); there is: reno, cubic, lia, olia";
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+xyz").unwrap_err().to_string();
-        let start = "unknown detector or slow start 'xyz'; there is: shared, disjoint, standard";
+        let start =
+            "unknown detector or slow start 'xyz'; there is: shared, disjoint, ssc, tr, btlbw";
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+hystart").unwrap_err().to_string();
         assert!(error.contains("did you mean 'hystart++'?"), "{error}");

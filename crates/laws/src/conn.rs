@@ -1,7 +1,8 @@
 //! A connection under control, for hosts that run its events one after another.
 
 use crate::control::Control;
-use crate::raw::{self, Event, MAX_PATHS, Path};
+use crate::params::Params;
+use crate::raw::{self, Event, MAX_PATHS, Path, Watch};
 
 pub use crate::raw::Private;
 
@@ -29,17 +30,60 @@ pub struct Output {
     pub advice: Advice,
 }
 
+/// Where a path stands in an observation or decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// In a group of paths that share a bottleneck, perhaps alone; the number means nothing else.
+    Group(u8),
+    /// Not congested.
+    Clear,
+    /// Nothing is known, or not enough.
+    Undecided,
+}
+
+/// What a detector made of the paths at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Number of the interval it is about, counted from 1 at time 0; grows, wraps.
+    pub number: u32,
+    /// When it was made, µs.
+    pub at_us: u64,
+    /// Where each path stands.
+    pub places: [Place; MAX_PATHS],
+}
+
+impl Decision {
+    /// From `struct nr_places` of 8 members; none before the first.
+    fn unpack(word: u64, at_us: u64) -> Option<Decision> {
+        let number = (word >> 32) as u32;
+        let places = std::array::from_fn(|i| match (word >> (4 * i)) as u8 & 0xf {
+            0xe => Place::Clear,
+            0xf => Place::Undecided,
+            group => Place::Group(group),
+        });
+        (number != 0).then_some(Decision { number, at_us, places })
+    }
+}
+
 /// What the paths of a connection share, and the control they run.
 #[derive(Clone, Debug)]
 pub struct Conn {
     raw: raw::Conn,
+    watch: Option<Box<Watch>>,
     control: Control,
 }
 
 impl Conn {
     /// A connection without paths.
     pub fn new(control: Control) -> Conn {
-        Conn { raw: raw::Conn::new(control.law as u32, control.detector as u32), control }
+        Conn::with_params(control, &Params::default())
+    }
+
+    /// A connection without paths, whose detector runs with `params`.
+    pub fn with_params(control: Control, params: &Params) -> Conn {
+        let raw = raw::Conn::new(control.law as u32, control.detector as u32);
+        let watch = control.detector.listens().then(|| Watch::new(params));
+        Conn { raw, watch, control }
     }
 
     /// The control this connection runs.
@@ -59,13 +103,16 @@ impl Conn {
     pub fn event(&mut self, path: usize, private: &mut Private, event: &Event) -> Output {
         assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
         let Control { law, detector, start } = self.control;
-        // SAFETY: the pointers are valid and exclusive for the call, and `path` is in range.
+        let watch = self.watch();
+        // SAFETY: the pointers are valid and exclusive for the call, or null where there is no
+        // listening detector, and `path` is in range.
         unsafe {
             raw::narrows_event(
                 law as u32,
                 detector as u32,
                 start as u32,
                 &mut self.raw,
+                watch,
                 path as u32,
                 private,
                 event,
@@ -78,6 +125,44 @@ impl Conn {
             pacing_rate: line.pacing_rate,
             advice: self.advice(path),
         }
+    }
+
+    /// The detector's part of an event, where one listens that runs no law: a receiver. Panics if
+    /// `path` is not below [`MAX_PATHS`].
+    pub fn detect(&mut self, path: usize, event: &Event) {
+        assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
+        let (detector, watch) = (self.control.detector as u32, self.watch());
+        // SAFETY: as in `event`.
+        unsafe { raw::narrows_detect(detector, &mut self.raw, watch, path as u32, event) }
+    }
+
+    fn watch(&mut self) -> *mut Watch {
+        self.watch.as_deref_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut)
+    }
+
+    /// All coupling masks: byte i is the mask of path i.
+    pub fn masks(&self) -> u64 {
+        self.raw.masks
+    }
+
+    /// Takes masks that were decided elsewhere. A path stays in its own mask, and who is in whose
+    /// mask is made mutual.
+    pub fn set_masks(&mut self, masks: u64) {
+        // SAFETY: the pointer is valid and exclusive.
+        unsafe { raw::narrows_masks_set(&mut self.raw, masks) }
+    }
+
+    /// The newest decision, of a detector that listens.
+    pub fn decision(&self) -> Option<Decision> {
+        let watch = self.watch.as_ref()?;
+        Decision::unpack(watch.decided, watch.decided_us)
+    }
+
+    /// The newest observation, of a detector that listens: what one interval looked like, before it
+    /// is compared with those before it.
+    pub fn observation(&self) -> Option<Decision> {
+        let watch = self.watch.as_ref()?;
+        Decision::unpack(watch.observed, watch.observed_us)
     }
 
     /// What the law last asked about path `i`. Panics if `i` is not below [`MAX_PATHS`].

@@ -28,6 +28,22 @@ pub enum Detector {
     Shared = 0,
     /// None, ever: each path is on its own.
     Disjoint,
+    /// RFC 8382: alike summary statistics of delay.
+    Ssc,
+    /// arXiv:1812.05816: alike slopes of rising delay.
+    Tr,
+    /// C-MPBBR: alike bandwidths.
+    Btlbw,
+}
+
+impl Detector {
+    /// Does it listen to what the paths measure, and decide?
+    pub const fn listens(self) -> bool {
+        match self {
+            Detector::Shared | Detector::Disjoint => false,
+            Detector::Ssc | Detector::Tr | Detector::Btlbw => true,
+        }
+    }
 }
 
 /// What a joining path may begin with. The numbers are those of `enum nr_start`.

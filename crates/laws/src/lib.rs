@@ -31,9 +31,11 @@
 pub mod catalogue;
 mod conn;
 mod control;
+pub mod params;
 pub mod raw;
 pub mod replay;
 
-pub use conn::{Advice, Conn, Output, Private};
+pub use conn::{Advice, Conn, Decision, Output, Place, Private};
 pub use control::{Control, Detector, Law, SlowStart};
+pub use params::Params;
 pub use raw::{Event, EventKind, MAX_PATHS, Path, State, flag};

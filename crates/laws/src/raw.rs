@@ -3,6 +3,7 @@
 //! Hosts use [`crate::Conn`]. This layer is for those that share one connection between threads,
 //! as the kernel does, and for tests of exactly that.
 
+use crate::Params;
 use std::fmt;
 
 /// Paths in a connection (`NR_MAX_PATHS`).
@@ -172,7 +173,7 @@ pub struct Record {
 pub struct Conn {
     /// 8 coupling masks of 8 bits; byte i is the mask of path i.
     pub masks: u64,
-    /// Last decision interval that some path has claimed.
+    /// Stamp of the last interval that some path has claimed to decide on.
     pub tick: u64,
     /// Layout version (`NR_VERSION`).
     pub version: u32,
@@ -193,6 +194,50 @@ impl Conn {
             narrows_conn_init(conn.as_mut_ptr(), law, detector);
             conn.assume_init()
         }
+    }
+}
+
+/// Observations that are kept (`NR_OBSERVATIONS`).
+pub const OBSERVATIONS: usize = 32;
+
+/// What a listening detector keeps of a connection (`struct nr_watch`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Watch {
+    /// What was set.
+    pub params: Params,
+    /// When the newest observation was made, µs.
+    pub observed_us: u64,
+    /// When the newest decision was made, µs.
+    pub decided_us: u64,
+    /// The newest observation: its stamp in the high half, 4 bits for each path in the low.
+    pub observed: u64,
+    /// The newest decision, likewise.
+    pub decided: u64,
+    /// The last observations.
+    pub ring: [u64; OBSERVATIONS],
+    /// What is kept of each path.
+    pub path: [[u64; LISTENER_WORDS]; MAX_PATHS],
+}
+
+/// Size of what a detector keeps of a path (`struct nr_listener`), in 64-bit words.
+pub const LISTENER_WORDS: usize = 227;
+
+impl Watch {
+    /// Of a connection without paths.
+    pub fn new(params: &Params) -> Box<Watch> {
+        let mut watch = Box::<Watch>::new_uninit();
+        // SAFETY: narrows_watch_init writes every byte.
+        unsafe {
+            narrows_watch_init(watch.as_mut_ptr(), params);
+            watch.assume_init()
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("decided", &self.decided).finish_non_exhaustive()
     }
 }
 
@@ -221,17 +266,34 @@ unsafe extern "C" {
     /// Makes an empty connection of the zeroed memory at `conn`.
     pub fn narrows_conn_init(conn: *mut Conn, law: u32, detector: u32);
 
-    /// One event of path `i`. The events of one path must come one after another; those of
+    /// Makes what a listening detector keeps of a connection without paths.
+    pub fn narrows_watch_init(watch: *mut Watch, params: *const Params);
+
+    /// One event of path `i`; `watch` may be null unless the detector listens, and then all paths
+    /// are taken to share. The events of one path must come one after another; those of
     /// siblings may run on other threads at the same time. The answer stands in `conn.path[i]`.
     pub fn narrows_event(
         law: u32,
         detector: u32,
         start: u32,
         conn: *mut Conn,
+        watch: *mut Watch,
         i: u32,
         private: *mut Private,
         event: *const Event,
     );
+
+    /// The detector's part of [`narrows_event`] alone, where no law runs.
+    pub fn narrows_detect(
+        detector: u32,
+        conn: *mut Conn,
+        watch: *mut Watch,
+        i: u32,
+        event: *const Event,
+    );
+
+    /// Sets masks that were decided elsewhere. From any thread.
+    pub fn narrows_masks_set(conn: *mut Conn, masks: u64);
 
     /// Takes up to `want` packets from the window of path `donor` and leaves it at least `keep`;
     /// returns the packets taken. From any thread.
@@ -269,6 +331,12 @@ mod tests {
             offset_of!(Conn, path),
             offset_of!(Conn, record),
             size_of::<Private>(),
+            size_of::<Params>(),
+            offset_of!(Params, decision),
+            size_of::<Watch>(),
+            offset_of!(Watch, decided_us),
+            offset_of!(Watch, ring),
+            offset_of!(Watch, path),
         ];
         for (which, here) in here.into_iter().enumerate() {
             // SAFETY: a pure function of its argument.

@@ -3,6 +3,7 @@
 
 use narrows_laws::raw::{self, Conn, Private};
 use narrows_laws::{Control, Event, EventKind, State, flag};
+use std::ptr::null_mut;
 
 /// One connection with all its words in sight.
 struct Paths {
@@ -44,7 +45,9 @@ impl Paths {
         let (law, detector) = (Control::LIA.law as u32, Control::LIA.detector as u32);
         let private = &mut self.private[path as usize];
         // SAFETY: exclusive pointers, path 0 or 1.
-        unsafe { raw::narrows_event(law, detector, 0, &mut self.conn, path, private, &event) };
+        unsafe {
+            raw::narrows_event(law, detector, 0, &mut self.conn, null_mut(), path, private, &event)
+        };
         self.conn.path[path as usize].cwnd
     }
 
@@ -119,7 +122,16 @@ fn a_loss_empties_what_was_in_flight_beyond_the_window() {
     };
     // SAFETY: exclusive pointers.
     unsafe {
-        raw::narrows_event(2, 0, 0, &mut paths.conn, 0, &mut paths.private[0], &recovering);
+        raw::narrows_event(
+            2,
+            0,
+            0,
+            &mut paths.conn,
+            null_mut(),
+            0,
+            &mut paths.private[0],
+            &recovering,
+        );
     }
     assert_eq!(paths.event(0, EventKind::Recovered, 15, 0, 15), 15);
     assert_eq!(paths.event(0, EventKind::Acked, 15, 5, 10), 20, "back to ssthresh");

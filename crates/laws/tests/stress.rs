@@ -31,6 +31,7 @@ impl Shared {
                 detector as u32,
                 start as u32,
                 self.0.get(),
+                std::ptr::null_mut(),
                 path as u32,
                 private,
                 event,

@@ -188,7 +188,7 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	nr_on_event(NR_THIS_LAW, control.detector, control.start, &e->conn, slot,
+	nr_on_event(NR_THIS_LAW, control.detector, control.start, &e->conn, NULL, slot,
 		    &e->slot[slot].private, &e->slot[slot].event);
 	return 1;
 }

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From what a detector observes, interval by interval, to who is coupled with whom.
+ *
+ * An observation gives each member (a path, or a flow of a capture) a place: a group, "not
+ * congested", or nothing. A decision looks at the newest observations (MPTCP-SBD, section III-B: 10
+ * of them, and two paths grouped if they were together in at least 5).
+ */
+#ifndef NARROWS_DETECT_DECISION_H
+#define NARROWS_DETECT_DECISION_H
+
+#include "../narrows.h"
+#include "params.h"
+
+/* Members that are compared; more than the paths of a connection only for captures (many.c). */
+#ifndef NR_DETECT_MAX
+#define NR_DETECT_MAX NR_MAX_PATHS
+#endif
+
+/* Places: groups are numbered from 0. */
+#define NR_CLEAR 0xfe	  /* not congested */
+#define NR_UNDECIDED 0xff /* nothing is known, or not enough */
+
+/* Whom a path asks to be coupled with, beside its own group. */
+enum nr_couple {
+	NR_COUPLE_NONE = 0,
+	NR_COUPLE_UNDECIDED, /* those that nothing is known of */
+	NR_COUPLE_ALL,
+};
+
+/* Observations that are kept. */
+#define NR_OBSERVATIONS 32
+
+#if NR_DETECT_MAX <= 8
+/* In one word, so that one path writes it and others read it: the stamp, and 4 bits for each. */
+struct nr_places {
+	nr_u64 word;
+};
+
+NR_INLINE struct nr_places nr_places(nr_u32 stamp, const nr_u8 *place)
+{
+	struct nr_places o = {(nr_u64)stamp << 32};
+
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		o.word |= (nr_u64)(place[i] & 0xf) << (4 * i);
+	return o;
+}
+
+NR_INLINE nr_u32 nr_stamp(const struct nr_places *o)
+{
+	return (nr_u32)(o->word >> 32);
+}
+
+NR_INLINE nr_u32 nr_place(const struct nr_places *o, nr_u32 i)
+{
+	nr_u32 place = (nr_u32)(o->word >> (4 * (i & 7))) & 0xf;
+
+	return place < 8 ? place : place | 0xf0;
+}
+#else
+struct nr_places {
+	nr_u32 stamp;
+	nr_u8 place[NR_DETECT_MAX];
+};
+
+NR_INLINE nr_u32 nr_stamp(const struct nr_places *o)
+{
+	return o->stamp;
+}
+
+NR_INLINE nr_u32 nr_place(const struct nr_places *o, nr_u32 i)
+{
+	return o->place[i];
+}
+#endif
+
+/* What a decision asks of the observations. */
+struct nr_filter {
+	nr_u32 observations;
+	nr_u32 together;
+	nr_u32 every;
+};
+
+/* How often two members, or one with itself, stood in which places. */
+struct nr_together {
+	nr_u32 both; /* observations in which both had a place */
+	nr_u32 same; /* of these, in the same group */
+};
+
+/* Is observation `o` one of the newest up to `stamp`, and younger than its members' joins? */
+NR_INLINE int nr_is_newest(const struct nr_filter *f, const struct nr_places *o, nr_u32 stamp)
+{
+	return nr_stamp(o) && stamp - nr_stamp(o) < f->observations;
+}
+
+/*
+ * The decision of the observations in `ring` up to `stamp`; those with a stamp up to since[i] are
+ * of the slot's last member and do not count for i.
+ *
+ * A member is undecided while fewer observations than half of those looked at have a place for it.
+ * Of those that have one, two members are grouped if in at least `together` of `observations` they
+ * stand in the same group: a tie groups. Groups are the connected components of that relation: it
+ * does not depend on the order of slots, and where a and b, and b and c, share a bottleneck, but a
+ * and c were seen together less often, it errs on the side of coupling.
+ * A member that is in no group with another is clear if it was so in more than half of its places.
+ */
+NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_places *ring,
+			 const nr_u32 *since, nr_u32 stamp, nr_u8 *place)
+{
+	(void)f;
+	(void)ring;
+	(void)since;
+	(void)stamp;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		place[i] = NR_UNDECIDED;
+}
+
+/* Who is coupled with whom, as masks: two paths are if they are in one group, or one asks for it.
+ */
+NR_INLINE nr_u32 nr_asks(const struct nr_decision_params *p, nr_u32 place)
+{
+	return place == NR_UNDECIDED ? p->undecided : place == NR_CLEAR ? p->clear : p->grouped;
+}
+
+#if NR_DETECT_MAX <= 8
+NR_INLINE nr_u64 nr_decided_masks(const struct nr_decision_params *p, const nr_u8 *place)
+{
+	nr_u64 masks = NR_MASKS_DISJOINT;
+
+	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++) {
+		nr_u32 asks = nr_asks(p, place[i]);
+
+		for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+			if (asks == NR_COUPLE_ALL ||
+			    (asks == NR_COUPLE_UNDECIDED && place[j] == NR_UNDECIDED) ||
+			    (place[i] < NR_MAX_PATHS && place[i] == place[j]))
+				masks |= 1ull << (8 * i + j) | 1ull << (8 * j + i);
+		}
+	}
+	return masks;
+}
+#endif
+
+#endif
