@@ -471,6 +471,28 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
     }
 }
 
+#[test]
+fn backgrounds_that_make_no_sense_are_refused() {
+    let table = "[[background]]\nlinks = [\"wire\"]\nrtt = [\"20 ms\", \"80 ms\"]\n";
+    let second = |fields: &str| broken("[flows]", &format!("{table}{table}{fields}\n[flows]"));
+    for (fields, told) in [
+        ("greedy = [1, 1]", "background.1.greedy: expected one number of flows for each link"),
+        ("active = [[\"1 s\", \"2 s\"]]", "background.1.active: expected periods in order"),
+        ("active = []", "background.1.active: expected at least one period"),
+        ("cc = \"ren\"", "background.1.cc: unknown law"),
+        ("offered = \"50 %\"", "background.1.offered: expected all of offered, size"),
+        ("udp_shape = 1.5", "background.1.offered: expected all of offered, size"),
+        ("load = 1", "background[1].load: unknown field"),
+    ] {
+        let line = second(fields);
+        assert!(line.starts_with("s.toml:") && line.contains(told), "{line}");
+    }
+    let line =
+        broken("[flows]", "[background]\nlinks = [\"wir\"]\nrtt = [\"1 s\", \"1 s\"]\n[flows]");
+    assert_eq!(line, "s.toml:17: background.links: unknown link \"wir\"");
+    assert!(broken("test =", "background = 1\ntest =").contains("a list of tables"));
+}
+
 /// An unlimited queue at 100 Gbit/s behind buffers without end, and a week of it.
 #[test]
 fn what_is_out_of_reach_is_refused_before_it_starts() {

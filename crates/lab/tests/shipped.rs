@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{Bound, Control, Edits, FlowKind, Scenario, load, run, shipped};
-use narrows_net::{Limit, MILLISECOND, SECOND};
+use narrows_net::{Discipline, Limit, MILLISECOND, SECOND};
 use narrows_sim::Source;
 
 fn scenario(name: &str) -> Scenario {
@@ -13,12 +13,14 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 12);
+    assert_eq!(all.len(), 47);
     for one in all {
         let loaded = scenario(one.name);
         assert_eq!(loaded.name, one.name);
         assert!(!loaded.source.is_empty() && !loaded.title.is_empty());
-        assert!(loaded.test.is_some() && !loaded.rivals.is_empty() && !loaded.phases.is_empty());
+        assert!(loaded.test.is_some() && !loaded.phases.is_empty());
+        // Beside the paper's connection over a real network ran no TCP to compare with.
+        assert_eq!(loaded.rivals.is_empty(), one.name.starts_with("sbd/realnet"), "{}", one.name);
     }
 }
 
@@ -27,8 +29,9 @@ fn every_shipped_scenario_loads_and_names_its_source() {
 fn every_shipped_scenario_runs() {
     for one in shipped() {
         let set = vec![("warmup".into(), "1 s".into()), ("duration".into(), "3 s".into())];
-        // Its events come later.
-        let set = if one.name == "phone/wifi-handover" { vec![] } else { set };
+        // What changes in them comes later.
+        let whole = scenario(one.name);
+        let set = if whole.events.is_empty() && whole.phases.len() == 1 { set } else { vec![] };
         let scenario = load(one.name, &Edits { set, ..Edits::default() }).unwrap();
         let run = run(&scenario, None, 1, false, None, &AtomicBool::new(false)).unwrap();
         let test = &run.summary.connections[scenario.test.unwrap()];
@@ -67,6 +70,83 @@ fn the_sbd_networks_are_those_of_the_paper() {
     let published = scenario("sbd/nsb-2");
     let published = published.published(Control::BALIA.into()).unwrap();
     assert_eq!((published.ratio_to_tcp, published.bound), (0.6, Bound::About));
+}
+
+/// MPTCP-SBD, Tables III and IV: RED that drops, and RTTs of 20 to 60 ms.
+#[test]
+fn red_and_different_rtts_are_all_that_changes() {
+    for n in 2..=5 {
+        for kind in ["nsb", "sb"] {
+            let base = scenario(&format!("sbd/{kind}-{n}"));
+            let test = base.test.unwrap();
+            let red = scenario(&format!("sbd/{kind}-{n}-red"));
+            let rtt = scenario(&format!("sbd/{kind}-{n}-rtt"));
+            for (link, plain) in red.links.iter().zip(&base.links) {
+                assert!(matches!(link.config.discipline, Discipline::Red(_)), "{:?}", link.config);
+                assert_eq!(link.config.limit, plain.config.limit);
+            }
+            assert!(red.flows.iter().all(|flow| !flow.tcp.ecn));
+            let ms = |path: &narrows_lab::FlowPath| path.rtt / MILLISECOND;
+            let rtts: Vec<_> = rtt.flows[test].paths.iter().map(ms).collect();
+            // Two paths: 20 and 40 ms; more: 10 ms apart.
+            let expected: &[u64] =
+                if n == 2 { &[20, 40] } else { &[20, 30, 40, 50, 60][..n as usize] };
+            assert_eq!(rtts, expected);
+            for other in [red, rtt] {
+                assert_eq!(other.phases, base.phases);
+                assert_eq!(other.flows.len(), base.flows.len());
+                assert_eq!(other.rivals, base.rivals);
+            }
+        }
+    }
+}
+
+/// While a link is no bottleneck, nobody but the connection under test sends over it.
+#[test]
+fn the_load_shifts_with_the_phases() {
+    for seconds in [30, 60] {
+        let scenario = scenario(&format!("sbd/shifting-{seconds}"));
+        let test = scenario.test.unwrap();
+        let starts = [0, 20 + seconds, 20 + 2 * seconds, 20 + 3 * seconds, 20 + 4 * seconds];
+        assert_eq!(scenario.end(), (20 + 5 * seconds) * SECOND);
+        assert_eq!(scenario.phases.len(), 5);
+        for (index, phase) in scenario.phases.iter().enumerate() {
+            assert_eq!(phase.start, starts[index] * SECOND);
+            let until = scenario.phases.get(index + 1).map_or(scenario.end(), |next| next.start);
+            let others = scenario.flows.iter().enumerate().filter(|(flow, _)| *flow != test);
+            let mut loaded: Vec<usize> = others
+                .filter(|(_, flow)| flow.active.iter().any(|a| a.0 < until && a.1 > phase.start))
+                .flat_map(|(_, flow)| flow.paths[0].links.clone())
+                .collect();
+            loaded.sort_unstable();
+            loaded.dedup();
+            let bottlenecks: &[usize] = if phase.groups.len() == 1 { &[2] } else { &[0, 1] };
+            assert_eq!(loaded, bottlenecks);
+        }
+    }
+}
+
+/// Table 2 of the trend-line paper: 15 or 30 flows on each of two paths, two of them the flow under test's.
+#[test]
+fn the_trace_experiments_have_the_flows_of_their_table() {
+    let table = [(40, 15), (60, 15), (90, 30), (120, 30), (120, 30)];
+    for (e, (mbps, flows)) in (1..).zip(table) {
+        for (kind, bottlenecks) in [("", 1), ("-red", 1), ("-apart", 2)] {
+            let scenario = scenario(&format!("tr/e{e}{kind}"));
+            assert_eq!(scenario.links.len(), bottlenecks);
+            let over = |link: usize, rtt: u64| {
+                let paths = scenario.flows.iter().flat_map(|flow| &flow.paths);
+                paths.filter(|path| path.links == [link] && path.rtt == rtt).count()
+            };
+            let test = &scenario.flows[scenario.test.unwrap()];
+            for path in &test.paths {
+                assert_eq!(over(path.links[0], path.rtt), flows, "tr/e{e}{kind} {}", path.name);
+                let link = &scenario.links[path.links[0]];
+                assert_eq!(link.mean_rate(), mbps * 1_000_000);
+            }
+            assert_eq!(scenario.phases[0].groups.len(), bottlenecks);
+        }
+    }
 }
 
 /// The stated rule: rate-limited TCP and on/off UDP each offer a quarter of each link.

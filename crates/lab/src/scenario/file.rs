@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::either::Either;
+use super::either::{Either, Tables};
 use super::events::EventFile;
 use super::link::{Aqm, AqmName, Bursts, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
@@ -29,7 +29,7 @@ pub struct File {
     pub routes: IndexMap<String, Route>,
     #[serde(default)]
     pub flows: IndexMap<String, Flow>,
-    pub background: Option<Background>,
+    pub background: Option<Tables<Background>>,
     #[serde(default)]
     pub rivals: IndexMap<String, String>,
     #[serde(default)]
@@ -306,14 +306,17 @@ pub struct ExponentialSize {
 #[serde(deny_unknown_fields)]
 pub struct Background {
     pub links: Vec<String>,
-    pub offered: Share,
-    pub greedy: Vec<usize>,
+    pub active: Option<Vec<(Time, Time)>>,
     pub rtt: [Time; 2],
-    pub size: Size,
-    pub tcp_rate: PacketRate,
-    pub udp_rate: [PacketRate; 2],
-    pub udp_period: [Time; 2],
-    pub udp_shape: f64,
+    pub cc: Option<String>,
+    pub greedy: Option<Vec<usize>>,
+    /// What follows describes this load, and is needed where there is one.
+    pub offered: Option<Share>,
+    pub size: Option<Size>,
+    pub tcp_rate: Option<PacketRate>,
+    pub udp_rate: Option<[PacketRate; 2]>,
+    pub udp_period: Option<[Time; 2]>,
+    pub udp_shape: Option<f64>,
 }
 
 /// From `start` on, the paths of the connection under test meet in these groups.

@@ -7,7 +7,7 @@ use narrows_sim::{PathManager, Scheduler, Source, TcpConfig};
 use super::either::Either;
 use super::file::{self, File, Kind};
 use super::{Fault, Flow, FlowKind, FlowPath, Link, source, tcp};
-use crate::units::show_time;
+use crate::units::{Time, show_time};
 
 /// Longest base RTT: a minute. More is taken for a mistake in units.
 const MAX_RTT: Nanos = 60 * SECOND;
@@ -119,6 +119,21 @@ impl Link {
     }
 }
 
+/// Times of activity, `[start, stop)`: at least one, in order.
+pub fn periods(given: &[(Time, Time)], end: Nanos) -> Result<Vec<(Nanos, Nanos)>, String> {
+    if given.is_empty() {
+        return Err("expected at least one period".into());
+    }
+    let mut last = 0;
+    for &(start, stop) in given {
+        if start.0 < last || stop.0 <= start.0 || start.0 >= end {
+            return Err(format!("expected periods in order before the end at {}", show_time(end)));
+        }
+        last = stop.0;
+    }
+    Ok(given.iter().map(|&(start, stop)| (start.0, stop.0)).collect())
+}
+
 /// The listed flows of `file`; `tcp` is what their end points do if they do not say otherwise.
 pub fn flows(file: &File, links: &[Link], tcp: TcpConfig, end: Nanos) -> Result<Vec<Flow>, Fault> {
     let one = |(name, flow): (&String, &file::Flow)| {
@@ -162,25 +177,14 @@ fn one_flow(
     let source = source::source(&flow.source).map_err(|message| fault("source", message))?;
     let mut resolved = Flow::new(name.to_owned(), kind, paths, source, links);
 
-    resolved.active = match (&flow.active, flow.start) {
+    let (field, given) = match (&flow.active, flow.start) {
         (Some(_), Some(_)) => {
             return Err(fault("active", "a flow has a start or active periods, not both".into()));
         }
-        (Some(periods), None) => periods.iter().map(|period| (period.0.0, period.1.0)).collect(),
-        (None, start) => vec![(start.map_or(0, |start| start.0), end)],
+        (Some(active), None) => ("active", periods(active, end)),
+        (None, start) => ("start", periods(&[(start.unwrap_or(Time(0)), Time(end))], end)),
     };
-    let field = if flow.active.is_some() { "active" } else { "start" };
-    let mut last = 0;
-    for &(start, stop) in &resolved.active {
-        if start < last || stop <= start || start >= end {
-            let message = format!("expected periods in order before the end at {}", show_time(end));
-            return Err(fault(field, message));
-        }
-        last = stop;
-    }
-    if resolved.active.is_empty() {
-        return Err(fault(field, "expected at least one period".into()));
-    }
+    resolved.active = given.map_err(|message| fault(field, message))?;
 
     match (kind, &flow.cc) {
         (FlowKind::Udp, Some(_)) => {

@@ -34,10 +34,8 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
     let tcp = tcp::config(&file.tcp, TcpConfig::default())
         .map_err(|(field, message)| Fault::new(["tcp", field], message))?;
     let mut flows = flow::flows(&file, &links, tcp, end)?;
-    if let Some(background) = &file.background {
-        let made = background::flows(background, &links, file.jitter.0, end)?;
-        flows.extend(made.into_iter().map(|flow| Flow { tcp, ..flow }));
-    }
+    let made = background::flows(&file, &links, end)?;
+    flows.extend(made.into_iter().map(|flow| Flow { tcp, ..flow }));
     for path in flows.iter().flat_map(|flow| &flow.paths) {
         if path.access_jitter > MAX_JITTER {
             let jitter = show_time(path.access_jitter);
