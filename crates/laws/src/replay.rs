@@ -1,12 +1,17 @@
-//! Traces of events for replays: the same trace through two builds of a law must give the same
-//! windows. [`trace`] walks through all a connection may live through, deterministically.
+//! Traces of events for replays: the same trace through two builds of a control must give the same
+//! windows. [`trace`] walks through all a connection may live through, deterministically, and
+//! [`queued`] takes its paths for a minute or more through queues, for detectors to decide on.
 //!
 //! It is not a simulator: paths lose packets by the throw of a die, and their clocks and RTTs move
-//! as such things do, but nobody queues. What matters is that every kind of event comes in the order
-//! a host may send it, at windows from one packet to many thousands.
+//! as such things do, but no window fills a queue. What matters is that every kind of event comes in
+//! the order a host may send it, at windows from one packet to many thousands.
+
+mod queues;
 
 use crate::conn::Output;
 use crate::raw::{Event, EventKind, MAX_PATHS, State, flag};
+
+pub use queues::queued;
 
 /// Feeds `steps` events of `paths` paths to `answer`, which runs each through the law under test
 /// and returns what the law said; the trace follows the windows the law asks for, as a host does.
@@ -96,7 +101,7 @@ impl Host {
             Phase::Absent => self.event(now_us, EventKind::Joined, State::Joining),
             Phase::Recovery { left: 0 } => self.event(now_us, EventKind::Recovered, State::Active),
             Phase::Recovery { left } => {
-                let mut ack = self.ack(now_us, random);
+                let mut ack = self.ack_of_any(now_us, random);
                 ack.delivered = ack.delivered.min(left);
                 ack.flags |= flag::IN_RECOVERY;
                 if random.one_in(60) {
@@ -130,16 +135,20 @@ impl Host {
                     7..=8 => {
                         // The path falls silent; its siblings see an idle state, or nothing.
                         self.phase = Phase::Idle;
-                        Event { state: State::Idle as u32, ..self.ack(now_us, random) }
+                        Event { state: State::Idle as u32, ..self.ack_of_any(now_us, random) }
                     }
-                    _ => self.ack(now_us, random),
+                    _ => self.ack_of_any(now_us, random),
                 }
             }
         }
     }
 
-    fn ack(&mut self, now_us: u64, random: &mut Random) -> Event {
+    fn ack_of_any(&mut self, now_us: u64, random: &mut Random) -> Event {
         let rtt_us = self.base_rtt_us + random.below(self.base_rtt_us / 2 + 10);
+        self.ack(now_us, rtt_us, random)
+    }
+
+    fn ack(&mut self, now_us: u64, rtt_us: u64, random: &mut Random) -> Event {
         self.srtt8_us = match self.srtt8_us {
             0 => rtt_us * 8,
             srtt8 => srtt8 - srtt8 / 8 + rtt_us,
@@ -237,5 +246,37 @@ mod tests {
         }
         let largest = trace.iter().map(|(_, event)| event.cwnd).max().unwrap();
         assert!(largest > 1_000, "windows up to {largest}");
+    }
+
+    fn run_queued(seed: u64) -> Vec<(u32, Event)> {
+        let mut conn = Conn::new(Control::LIA);
+        let mut private = [Private::default(); MAX_PATHS];
+        queued(seed, 4, 70, |path, event| conn.event(path, &mut private[path], event))
+    }
+
+    #[test]
+    fn a_queued_trace_repeats_and_has_all_that_a_sample_may_have() {
+        let trace = run_queued(2);
+        assert!(trace == run_queued(2));
+        let mut all: Vec<_> = (0..4).flat_map(run_queued).collect();
+        for kind in 1..=9 {
+            assert!(all.iter().any(|(_, event)| event.kind == kind), "kind {kind}");
+        }
+        all.retain(|(_, event)| event.kind == EventKind::Acked as u32);
+        for flag in [flag::OWD, flag::DWELL, flag::RETRANS, flag::APP_LIMITED, flag::IN_RECOVERY] {
+            let with = all.iter().filter(|(_, event)| event.flags & flag != 0).count();
+            assert!(with > 100 && with < all.len(), "flag {flag:#x}: {with} of {}", all.len());
+        }
+        // Paths fall silent for longer than an interval, and are heard of all through.
+        let of_path = |path| -> Vec<u64> {
+            let events = trace.iter().filter(|(of, _)| *of == path);
+            events.map(|(_, event)| event.now_us).collect()
+        };
+        let times: Vec<_> = (0..4).map(of_path).collect();
+        for times in &times {
+            assert!(times.len() > 60 * 150, "{} events", times.len());
+            assert!(times.last().unwrap() - times[0] > 60_000_000);
+        }
+        assert!(times.iter().any(|times| times.windows(2).any(|two| two[1] - two[0] > 700_000)));
     }
 }

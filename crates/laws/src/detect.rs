@@ -1,0 +1,300 @@
+//! The detectors on flows that are no connection's: captures and recordings, up to
+//! [`MAX_FLOWS`] flows whose samples come in the order of time.
+//!
+//! ```
+//! use narrows_laws::detect::{Flows, Sample};
+//! use narrows_laws::{Detector, Params, Place};
+//!
+//! let mut flows = Flows::new(Detector::Ssc, &Params::default(), 2)?;
+//! let sample = Sample { now_us: 0, delay_us: Some(1_000), delivered: 1, ..Sample::default() };
+//! assert_eq!(flows.sample(0, &sample), None);
+//! let first = flows.advance(4_000_000).unwrap();
+//! assert_eq!(first.places, [Place::Undecided; 2]); // it takes longer to know
+//! # Ok::<(), narrows_laws::detect::Unfit>(())
+//! ```
+
+use crate::catalogue;
+use crate::{Detector, Params, Place};
+use std::collections::VecDeque;
+
+/// Flows that can be compared (`NR_DETECT_MAX` of `c/many.c`).
+pub const MAX_FLOWS: usize = 64;
+
+/// A detector that cannot work on captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("detector '{name}' does not go by delays and losses; there is: ssc, tr")]
+pub struct Unfit {
+    /// Its name.
+    pub name: &'static str,
+}
+
+/// What is known of a flow at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// When, µs, by any clock. A sample from before the last one counts as of the same time.
+    pub now_us: u64,
+    /// Delay against any fixed zero, µs; none: there is no sample of it.
+    pub delay_us: Option<i32>,
+    /// Packets delivered since the last sample.
+    pub delivered: u32,
+    /// Packets lost since the last sample.
+    pub lost: u32,
+    /// The application, not the network, sets the pace.
+    pub limited: bool,
+}
+
+/// What was decided on the flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowsDecision {
+    /// The end of the last interval that it is about, µs.
+    pub at_us: u64,
+    /// Where each flow stands.
+    pub places: Vec<Place>,
+    /// How sure that is, from 0 to 1, of each flow: of the observations in which it was placed, how
+    /// many saw it so. In a group with others: together with each of them, on average over them.
+    /// 0: undecided.
+    pub confidence: Vec<f64>,
+}
+
+/// Flows that share a bottleneck.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Their numbers, in order; one alone has a bottleneck of its own.
+    pub flows: Vec<usize>,
+    /// The mean of their [`FlowsDecision::confidence`].
+    pub confidence: f64,
+}
+
+impl FlowsDecision {
+    /// The groups, in the order of their first flows.
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<(Place, Group)> = Vec::new();
+        for (flow, &place) in self.places.iter().enumerate() {
+            if !matches!(place, Place::Group(_)) {
+                continue;
+            }
+            match groups.iter_mut().find(|(of, _)| *of == place) {
+                Some((_, group)) => group.flows.push(flow),
+                None => groups.push((place, Group { flows: vec![flow], confidence: 0.0 })),
+            }
+        }
+        let mut groups: Vec<Group> = groups.into_iter().map(|(_, group)| group).collect();
+        for group in &mut groups {
+            let sum: f64 = group.flows.iter().map(|&flow| self.confidence[flow]).sum();
+            group.confidence = sum / group.flows.len() as f64;
+        }
+        groups
+    }
+
+    /// The flows that are not congested, in order.
+    pub fn uncongested(&self) -> Vec<usize> {
+        self.at(Place::Clear)
+    }
+
+    /// The flows that nothing, or not enough, is known of, in order.
+    pub fn undecided(&self) -> Vec<usize> {
+        self.at(Place::Undecided)
+    }
+
+    fn at(&self, place: Place) -> Vec<usize> {
+        (0..self.places.len()).filter(|&flow| self.places[flow] == place).collect()
+    }
+}
+
+/// A detector on flows. Intervals are cut and closed by time; what one looks like is an observation,
+/// and of some of these a decision is made, as in a connection.
+pub struct Flows {
+    /// `struct nr_many`.
+    memory: Box<[u64]>,
+    flows: usize,
+    t_us: u64,
+    /// Observations that a decision looks at.
+    kept: usize,
+    /// The time at which interval 0 begins, once there is a sample.
+    origin_us: Option<u64>,
+    /// The open interval, and the newest time.
+    number: u64,
+    now_us: u64,
+    /// Was anything heard in the open interval; how many before it were silent?
+    heard: bool,
+    silent: usize,
+    observed: VecDeque<Vec<Place>>,
+    due: VecDeque<FlowsDecision>,
+}
+
+impl Flows {
+    /// `detector` with `params` on `flows` flows. Panics at more than [`MAX_FLOWS`].
+    ///
+    /// # Errors
+    /// A detector that does not go by delays and losses.
+    pub fn new(detector: Detector, params: &Params, flows: usize) -> Result<Flows, Unfit> {
+        assert!(flows <= MAX_FLOWS, "{flows} flows of at most {MAX_FLOWS}");
+        let (t_us, kept) = match detector {
+            Detector::Ssc => (params.ssc.t_us, params.decision.observations),
+            Detector::Tr => (params.tr.t_us, params.tr.hold_us.div_ceil(params.tr.t_us)),
+            Detector::Shared | Detector::Disjoint | Detector::Btlbw => {
+                return Err(Unfit { name: catalogue::detector(detector).name });
+            }
+        };
+        // SAFETY: a constant of the C side.
+        let words = unsafe { ffi::narrows_many_size() }.div_ceil(8);
+        let mut memory = vec![0u64; words as usize].into_boxed_slice();
+        // SAFETY: zeroed memory of its size and alignment.
+        unsafe { ffi::narrows_many_init(memory.as_mut_ptr().cast(), detector as u32, params) };
+        Ok(Flows {
+            memory,
+            flows,
+            t_us: u64::from(t_us),
+            kept: kept as usize,
+            origin_us: None,
+            number: 0,
+            now_us: 0,
+            heard: false,
+            silent: 0,
+            observed: VecDeque::new(),
+            due: VecDeque::new(),
+        })
+    }
+
+    /// Takes a sample of `flow` in, and tells the oldest decision that was not told yet. Panics if
+    /// there is no such flow.
+    pub fn sample(&mut self, flow: usize, sample: &Sample) -> Option<FlowsDecision> {
+        assert!(flow < self.flows, "flow {flow} of {}", self.flows);
+        self.close_until(sample.now_us);
+        self.heard = true;
+        let sample = ffi::Sample {
+            now_us: self.now_us,
+            bw: 0,
+            delay_us: sample.delay_us.unwrap_or(0),
+            heard: sample.delay_us.is_some().into(),
+            delivered: sample.delivered,
+            lost: sample.lost,
+            limited: sample.limited.into(),
+            reserved: 0,
+        };
+        // SAFETY: memory that `new` prepared, and a flow in range.
+        unsafe { ffi::narrows_many_sample(self.memory.as_mut_ptr().cast(), flow as u32, &sample) };
+        self.due.pop_front()
+    }
+
+    /// The time is `now_us`: tells the oldest decision that was not told yet. At the end, to be
+    /// asked until there is none. Before the first sample nothing happens.
+    pub fn advance(&mut self, now_us: u64) -> Option<FlowsDecision> {
+        if self.origin_us.is_some() {
+            self.close_until(now_us);
+        }
+        self.due.pop_front()
+    }
+
+    /// Closes all intervals before that of `now_us`. Where nobody has been heard of in any
+    /// observation that a decision looks at, there is nothing to decide until somebody is.
+    fn close_until(&mut self, now_us: u64) {
+        // Intervals begin where those of a connection with the same clock do.
+        let origin = *self.origin_us.get_or_insert(now_us - now_us % self.t_us);
+        self.now_us = self.now_us.max(now_us.saturating_sub(origin));
+        let now = self.now_us / self.t_us;
+        while self.number < now && self.silent <= self.kept {
+            self.close();
+        }
+        self.number = now;
+    }
+
+    fn close(&mut self) {
+        let (mut observed, mut decided) = ([0; MAX_FLOWS], [0; MAX_FLOWS]);
+        // SAFETY: memory that `new` prepared, and arrays of the size it fills.
+        let due = unsafe {
+            let many = self.memory.as_mut_ptr().cast();
+            ffi::narrows_many_close(many, self.number, &mut observed, &mut decided)
+        };
+        self.silent = if self.heard { 0 } else { self.silent + 1 };
+        self.heard = false;
+        self.number += 1;
+        if self.observed.len() == self.kept {
+            self.observed.pop_front();
+        }
+        self.observed.push_back(self.places(&observed));
+        if due != 0 {
+            let places = self.places(&decided);
+            let confidence = (0..self.flows).map(|flow| self.confidence(&places, flow)).collect();
+            let at_us = self.origin_us.unwrap_or(0).saturating_add(self.number * self.t_us);
+            self.due.push_back(FlowsDecision { at_us, places, confidence });
+        }
+    }
+
+    fn places(&self, raw: &[u8; MAX_FLOWS]) -> Vec<Place> {
+        let place = |raw: &u8| match raw {
+            0xfe => Place::Clear,
+            0xff => Place::Undecided,
+            group => Place::Group(*group),
+        };
+        raw[..self.flows].iter().map(place).collect()
+    }
+
+    /// How often `flow` was seen where `places` has it.
+    fn confidence(&self, places: &[Place], flow: usize) -> f64 {
+        let others = |of: &[Place]| -> Vec<usize> {
+            (0..of.len()).filter(|&other| other != flow && of[other] == of[flow]).collect()
+        };
+        let share = |seen: &dyn Fn(&[Place]) -> Option<bool>| {
+            let seen: Vec<bool> = self.observed.iter().filter_map(|of| seen(of)).collect();
+            match seen.len() {
+                0 => 0.0,
+                n => seen.iter().filter(|seen| **seen).count() as f64 / n as f64,
+            }
+        };
+        let placed = |of: &[Place], flow: usize| of[flow] != Place::Undecided;
+        let grouped = |of: &[Place]| matches!(of[flow], Place::Group(_));
+        match (places[flow], others(places)) {
+            (Place::Undecided, _) => 0.0,
+            (Place::Clear, _) => {
+                share(&|of| placed(of, flow).then_some(of[flow] == Place::Clear))
+            }
+            (Place::Group(_), alone) if alone.is_empty() => {
+                share(&|of| placed(of, flow).then(|| grouped(of) && others(of).is_empty()))
+            }
+            (Place::Group(_), others) => {
+                let with = |other: usize| {
+                    share(&|of| {
+                        let both = placed(of, flow) && placed(of, other);
+                        both.then(|| grouped(of) && of[flow] == of[other])
+                    })
+                };
+                others.iter().map(|&other| with(other)).sum::<f64>() / others.len() as f64
+            }
+        }
+    }
+}
+
+mod ffi {
+    use super::MAX_FLOWS;
+    use crate::Params;
+
+    /// `struct nr_many`: see `c/many.c`.
+    #[repr(C)]
+    pub struct Many([u64; 0]);
+
+    /// `struct nr_sample`.
+    #[repr(C)]
+    pub struct Sample {
+        pub now_us: u64,
+        pub bw: u64,
+        pub delay_us: i32,
+        pub heard: u32,
+        pub delivered: u32,
+        pub lost: u32,
+        pub limited: u32,
+        pub reserved: u32,
+    }
+
+    unsafe extern "C" {
+        pub fn narrows_many_size() -> u64;
+        pub fn narrows_many_init(many: *mut Many, detector: u32, params: *const Params);
+        pub fn narrows_many_sample(many: *mut Many, flow: u32, sample: *const Sample) -> u32;
+        pub fn narrows_many_close(
+            many: *mut Many,
+            number: u64,
+            observed: *mut [u8; MAX_FLOWS],
+            decided: *mut [u8; MAX_FLOWS],
+        ) -> i32;
+    }
+}
