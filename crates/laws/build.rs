@@ -8,7 +8,7 @@ fn main() {
 
     let mut build = cc::Build::new();
     build
-        .file("c/native.c")
+        .files(["c/native.c", "c/many.c"])
         .flag("-std=c11")
         .flag("-ffreestanding")
         .flag("-Wextra")

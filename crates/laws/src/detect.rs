@@ -246,9 +246,7 @@ impl Flows {
         let grouped = |of: &[Place]| matches!(of[flow], Place::Group(_));
         match (places[flow], others(places)) {
             (Place::Undecided, _) => 0.0,
-            (Place::Clear, _) => {
-                share(&|of| placed(of, flow).then_some(of[flow] == Place::Clear))
-            }
+            (Place::Clear, _) => share(&|of| placed(of, flow).then_some(of[flow] == Place::Clear)),
             (Place::Group(_), alone) if alone.is_empty() => {
                 share(&|of| placed(of, flow).then(|| grouped(of) && others(of).is_empty()))
             }

@@ -31,6 +31,7 @@
 pub mod catalogue;
 mod conn;
 mod control;
+pub mod detect;
 pub mod params;
 pub mod raw;
 pub mod replay;

@@ -63,6 +63,15 @@ struct nr_places {
 	nr_u8 place[NR_DETECT_MAX];
 };
 
+NR_INLINE struct nr_places nr_places(nr_u32 stamp, const nr_u8 *place)
+{
+	struct nr_places o = {.stamp = stamp};
+
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		o.place[i] = place[i];
+	return o;
+}
+
 NR_INLINE nr_u32 nr_stamp(const struct nr_places *o)
 {
 	return o->stamp;
@@ -80,6 +89,30 @@ struct nr_filter {
 	nr_u32 together;
 	nr_u32 every;
 };
+
+/* When and from what a detector decides. */
+struct nr_pace {
+	nr_u32 t_us;
+	nr_u32 settle_us;
+	struct nr_filter filter;
+};
+
+NR_INLINE struct nr_pace nr_pace(nr_u32 detector, const struct nr_params *p)
+{
+	struct nr_filter filter = {p->decision.observations, p->decision.together,
+				   p->decision.every};
+
+	switch (detector) {
+	case NR_SSC:
+		return (struct nr_pace){p->ssc.t_us, p->ssc.t_us, filter};
+	case NR_TR:
+		/* Found alike once, held for a time. */
+		return (struct nr_pace){
+		    p->tr.t_us, p->tr.settle_us, {p->tr.hold_us / p->tr.t_us, 1, 1}};
+	default:
+		return (struct nr_pace){p->btlbw.t_us, p->btlbw.t_us, {1, 1, 1}};
+	}
+}
 
 /* How often two members, or one with itself, stood in which places. */
 struct nr_together {

@@ -46,30 +46,6 @@ struct nr_watch {
 	struct nr_listener path[NR_MAX_PATHS];
 };
 
-/* When and from what a detector decides. */
-struct nr_pace {
-	nr_u32 t_us;
-	nr_u32 settle_us;
-	struct nr_filter filter;
-};
-
-NR_INLINE struct nr_pace nr_pace(nr_u32 detector, const struct nr_params *p)
-{
-	struct nr_filter filter = {p->decision.observations, p->decision.together,
-				   p->decision.every};
-
-	switch (detector) {
-	case NR_SSC:
-		return (struct nr_pace){p->ssc.t_us, p->ssc.t_us, filter};
-	case NR_TR:
-		/* Found alike once, held for a time. */
-		return (struct nr_pace){
-		    p->tr.t_us, p->tr.settle_us, {p->tr.hold_us / p->tr.t_us, 1, 1}};
-	default:
-		return (struct nr_pace){p->btlbw.t_us, p->btlbw.t_us, {1, 1, 1}};
-	}
-}
-
 NR_INLINE void nr_record_write(struct nr_record *r, nr_u32 stamp, const nr_u32 *word, nr_u32 words)
 {
 	NR_WRITE(r->stamp, 0);
