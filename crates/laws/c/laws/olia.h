@@ -167,12 +167,17 @@ NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	return credit;
 }
 
-/* The loss halves as Reno's; with siblings the floor is 1 packet (section 3). */
+/* With siblings, packets (section 3). The authors' Linux code has 2: docs/detection.md tries it. */
+#ifndef NR_OLIA_FLOOR
+#define NR_OLIA_FLOOR 1
+#endif
+
+/* The loss halves as Reno's, but for the floor. */
 NR_INLINE nr_u32 nr_olia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
 {
 	if (!nr_has_sibling(c, i))
 		return nr_reno_ssthresh(cwnd);
-	return cwnd < 2 ? 1 : cwnd / 2;
+	return cwnd / 2 < NR_OLIA_FLOOR ? NR_OLIA_FLOOR : cwnd / 2;
 }
 
 #endif
