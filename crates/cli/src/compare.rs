@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Algorithm, Case, Finished, Host, Journal, LEGEND, Output, Plan, Point, Row, Summary, Sweep,
-    answer, compare as run_all, load, rows, series, table, write_csv,
+    Case, Finished, Host, Journal, LEGEND, Output, Plan, Point, Row, Sweep, answer,
+    compare as run_all, detection, load, rows, series, table, write_csv,
 };
 
-use crate::args::lab::{CompareArgs, control, hosts};
+use crate::args::lab::{CompareArgs, control, hosts, signals};
 use crate::error::Error;
 use crate::run::json;
 use crate::size::{Size, seconds};
@@ -34,6 +34,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             controls.push(control);
         }
     }
+    let signals = signals(&args.signal, &controls)?;
     let cases = cases(args)?;
     for (index, case) in cases.iter().enumerate() {
         let same =
@@ -43,7 +44,17 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             return Err(Error::input(&case.scenario.name, message));
         }
     }
-    let times = controls.len() as u64 * args.seeds;
+    let plan = Plan {
+        cases: &cases,
+        controls: &controls,
+        signals: &signals,
+        hosts: &hosts,
+        seeds: args.seeds,
+        jobs: args.jobs,
+        series: args.out.is_some(),
+    };
+    let rows_each: usize = controls.iter().map(|&control| plan.signals_of(control).count()).sum();
+    let times = rows_each as u64 * args.seeds;
     let runs = cases.len() as u64 * hosts.len() as u64 * times;
     if runs > MAX_RUNS {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
@@ -52,14 +63,6 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let scenarios = cases.iter().map(|case| &case.scenario);
     Size::of(scenarios, &hosts, times, args.jobs).check(args.force)?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
-    let plan = Plan {
-        cases: &cases,
-        controls: &controls,
-        hosts: &hosts,
-        seeds: args.seeds,
-        jobs: args.jobs,
-        series: output.is_some(),
-    };
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
     let stop = stop::on_signal()?;
@@ -97,7 +100,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         output.write("rows.json", |to| to.write_all(as_json.as_bytes()))?;
         output.write("rows.csv", |to| to.write_all(&as_csv))?;
         for run in &finished {
-            let stem = stem(&cases[run.case], run.control, &run.summary, &hosts);
+            let stem = stem(&cases[run.case], run, &hosts);
             write_run(&mut output, &stem, run)?;
         }
         if !args.json && !args.csv {
@@ -153,6 +156,10 @@ fn progress(milliseconds: u64) -> ProgressBar {
 
 fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narrows_lab::Error> {
     output.write(&format!("{stem}.json"), |to| to.write_all(json(&run.summary).as_bytes()))?;
+    if !run.decisions.is_empty() {
+        let name = format!("{stem}.decisions.csv");
+        output.write(&name, |to| detection::write_csv(&run.decisions, to))?;
+    }
     if run.series.is_empty() {
         return Ok(());
     }
@@ -160,7 +167,8 @@ fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narr
 }
 
 /// Where the files of a run go, without their extension; no two runs of a comparison share it.
-fn stem(case: &Case, control: Algorithm, summary: &Summary, hosts: &[Host]) -> String {
+fn stem(case: &Case, run: &Finished, hosts: &[Host]) -> String {
+    let summary = &run.summary;
     let mut stem = format!("runs/{}", summary.scenario);
     if let Some(point) = &case.set {
         let value: String = point
@@ -174,8 +182,12 @@ fn stem(case: &Case, control: Algorithm, summary: &Summary, hosts: &[Host]) -> S
         let _ = write!(stem, "/{}", summary.host);
     }
     // A colon means a machine to rsync, and a target to make.
-    let cc = control.to_string().replace(':', "-");
-    let _ = write!(stem, "/{cc}/seed-{}", summary.seed);
+    let cc = run.control.to_string().replace(':', "-");
+    let _ = write!(stem, "/{cc}");
+    if let (Some(_), Some(phase)) = (run.signal, summary.detection.first()) {
+        let _ = write!(stem, "/{}", phase.signal);
+    }
+    let _ = write!(stem, "/seed-{}", summary.seed);
     stem
 }
 
@@ -196,7 +208,7 @@ fn next_steps(args: &CompareArgs, hosts: &[Host]) -> String {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use narrows_lab::{Edits, run};
+    use narrows_lab::{Edits, Run, run};
 
     use super::*;
 
@@ -205,16 +217,20 @@ mod tests {
         let second = ("duration".into(), "2 s".into());
         let edits = Edits { set: vec![("warmup".into(), "1 s".into()), second], traces: vec![] };
         let scenario = load("sbd/sb-2", &edits).unwrap();
-        let mut summary =
-            run(&scenario, None, 3, false, None, &AtomicBool::new(false)).unwrap().summary;
+        let control = "olia+ssc".parse().unwrap();
+        let Run { summary, detail, series, decisions, .. } =
+            run(&scenario, Some(control), 3, false, None, &AtomicBool::new(false)).unwrap();
         let mut case = Case { scenario, set: None };
-        let lia = "lia".parse().unwrap();
-        assert_eq!(stem(&case, lia, &summary, &[Host::Sim]), "runs/sbd/sb-2/lia/seed-3");
-        assert_eq!(stem(&case, lia, &summary, &Host::ALL), "runs/sbd/sb-2/sim/lia/seed-3");
-        summary.host = Host::Kernel;
+        let mut run =
+            Finished { case: 0, control, signal: None, summary, detail, series, decisions };
+        assert_eq!(stem(&case, &run, &[Host::Sim]), "runs/sbd/sb-2/olia+ssc/seed-3");
+        assert_eq!(stem(&case, &run, &Host::ALL), "runs/sbd/sb-2/sim/olia+ssc/seed-3");
+        run.signal = Some(0);
+        assert_eq!(stem(&case, &run, &[Host::Sim]), "runs/sbd/sb-2/olia+ssc/sender-us/seed-3");
+        (run.signal, run.control) = (None, "kernel:bbr".parse().unwrap());
+        run.summary.host = Host::Kernel;
         case.set = Some(Point { field: "links.l.rate".into(), value: "5 Mbit/s".into() });
-        let bbr = "kernel:bbr".parse().unwrap();
         let there = "runs/sbd/sb-2/links.l.rate=5_Mbit_s/kernel/kernel-bbr/seed-3";
-        assert_eq!(stem(&case, bbr, &summary, &[Host::Kernel]), there);
+        assert_eq!(stem(&case, &run, &[Host::Kernel]), there);
     }
 }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 #[cfg(feature = "kernel")]
 use narrows_lab::kernel::App;
 use narrows_lab::{
-    Fitness, Host, HostCapture, Output, Run, Scenario, describe, load, run_on, series,
+    Fitness, Host, HostCapture, Output, Run, Scenario, describe, detection, load, run_on, series,
 };
 
-use crate::args::lab::{RunArgs, Series, control, hosts};
+use crate::args::lab::{RunArgs, Series, control, hosts, signals};
 use crate::error::Error;
 use crate::size::Size;
 use crate::{print, stop};
@@ -26,6 +26,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         };
         scenario.flows[test].control = control;
     }
+    let under_test = scenario.test.and_then(|test| scenario.flows[test].control);
+    let signal = signals(args.signal.as_slice(), under_test.as_slice())?;
+    signal.into_iter().for_each(|signal| scenario.listen_to(signal));
     host.check(&scenario, control)?;
     if args.dry_run {
         return print(&describe(&scenario, host));
@@ -68,10 +71,17 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
                 "series.parquet"
             }
         };
+        let mut names = vec!["summary.json", name];
+        if !result.decisions.is_empty() {
+            let decisions = &result.decisions;
+            output.write("decisions.csv", |to| detection::write_csv(decisions, to))?;
+            names.push("decisions.csv");
+        }
         if !args.json {
             let folder = output.target().display();
+            let names: Vec<_> = names.iter().map(|name| format!("{folder}/{name}")).collect();
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "\nfiles: {folder}/summary.json, {folder}/{name}");
+            let _ = writeln!(text, "\nfiles: {}", names.join(", "));
         }
         output.commit()?;
     }

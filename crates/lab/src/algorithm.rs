@@ -30,6 +30,11 @@ impl Algorithm {
     pub fn couples(self) -> bool {
         self.ours().is_some_and(|c| c.law.couples() && c.detector == Detector::Shared)
     }
+
+    /// Does its detector listen to what the paths measure?
+    pub fn listens(self) -> bool {
+        self.ours().is_some_and(|control| control.detector.listens())
+    }
 }
 
 impl From<Control> for Algorithm {

@@ -1,6 +1,6 @@
 //! From a scenario to a simulation: links, routes, flows.
 
-use narrows_laws::Control;
+use narrows_laws::{Control, Params};
 use narrows_net::{ConfigError, LinkId};
 use narrows_sim::capture::Flow as Handle;
 use narrows_sim::{ConnectionConfig, PathConfig, PathManager, Sim, UdpConfig};
@@ -18,6 +18,7 @@ pub struct Build {
     /// The paths of each flow in the simulator; none for UDP.
     pub paths: Vec<Vec<PathConfig>>,
     name: String,
+    params: Params,
 }
 
 impl Build {
@@ -32,6 +33,7 @@ impl Build {
             handles: Vec::new(),
             paths: Vec::new(),
             name: scenario.name.clone(),
+            params: scenario.params,
         })
     }
 
@@ -72,6 +74,7 @@ impl Build {
                     paths: paths.clone(),
                     path_manager: flow.path_manager,
                     control,
+                    params: self.params,
                     scheduler: flow.scheduler,
                     tcp: flow.tcp,
                     source: flow.source,

@@ -1,12 +1,15 @@
 //! Many runs: every scenario under every congestion control on every host with every seed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
+use narrows_sim::Signal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
+use crate::detection::{Judged, accuracy};
 use crate::host::{Host, run_on};
 use crate::journal::Journal;
 use crate::metrics::Detail;
@@ -45,6 +48,9 @@ pub struct Row {
     pub set: Option<Point>,
     /// Congestion control of the connection under test.
     pub cc: String,
+    /// What its detector heard, where the plan names signals; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// What ran it.
     pub host: Host,
     /// Number of seeds.
@@ -61,6 +67,9 @@ pub struct Row {
     pub retransmits: Option<Spread>,
     /// Mean queueing delay at the bottlenecks, ms.
     pub queue_ms: Option<Spread>,
+    /// Share of right decisions over all phases; left out unless the detector listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<Spread>,
     /// Why the first of them is not.
     #[serde(skip)]
     pub why: Option<String>,
@@ -82,12 +91,16 @@ pub struct Finished {
     pub case: usize,
     /// The congestion control.
     pub control: Algorithm,
+    /// Index of the signal, if the plan names any and the control's detector listens.
+    pub signal: Option<usize>,
     /// The run's summary.
     pub summary: Summary,
     /// What tables show besides.
     pub detail: Detail,
     /// The series of the first seed, if asked for.
     pub series: Vec<Sample>,
+    /// What the listening detector decided.
+    pub decisions: Vec<Judged>,
 }
 
 /// How a comparison runs.
@@ -97,6 +110,8 @@ pub struct Plan<'a> {
     pub cases: &'a [Case],
     /// Congestion controls of the connection under test.
     pub controls: &'a [Algorithm],
+    /// What detectors that listen hear; empty: what the scenarios say.
+    pub signals: &'a [Signal],
     /// What runs them.
     pub hosts: &'a [Host],
     /// Seeds are 1 to this.
@@ -105,6 +120,16 @@ pub struct Plan<'a> {
     pub jobs: usize,
     /// Keep the series of the first seed.
     pub series: bool,
+}
+
+impl Plan<'_> {
+    /// The signals that a control runs with, by index; one run without any if it hears nothing, or
+    /// none is named.
+    pub fn signals_of(&self, control: Algorithm) -> impl Iterator<Item = Option<usize>> + use<> {
+        let signals = if control.listens() { self.signals.len() } else { 0 };
+        let none = (signals == 0).then_some(None);
+        none.into_iter().chain((0..signals).map(Some))
+    }
 }
 
 /// Runs the plan, except what `journal` has kept of it, where each run that finishes is kept too;
@@ -139,8 +164,12 @@ pub fn compare(
         }
     }
     each(plan, journal, done, &|task| {
-        let (scenario, control) = (&plan.cases[task.case].scenario, Some(task.control));
-        run_on(task.host, scenario, control, task.seed, plan.series && task.seed == 1, None, stop)
+        let mut scenario = Cow::Borrowed(&plan.cases[task.case].scenario);
+        if let Some(signal) = task.signal {
+            scenario.to_mut().listen_to(plan.signals[signal]);
+        }
+        let (control, series) = (Some(task.control), plan.series && task.seed == 1);
+        run_on(task.host, &scenario, control, task.seed, series, None, stop)
     })
 }
 
@@ -149,6 +178,7 @@ pub fn compare(
 struct Task {
     case: usize,
     control: Algorithm,
+    signal: Option<usize>,
     host: Host,
     seed: u64,
 }
@@ -156,7 +186,7 @@ struct Task {
 impl Finished {
     fn task(&self) -> Task {
         let Summary { host, seed, .. } = self.summary;
-        Task { case: self.case, control: self.control, host, seed }
+        Task { case: self.case, control: self.control, signal: self.signal, host, seed }
     }
 }
 
@@ -174,9 +204,10 @@ fn each(
         let finished = match earlier.get(&task) {
             Some(&finished) => finished.clone(),
             None => {
-                let Run { summary, detail, series, .. } = run(task)?;
-                let Task { case, control, .. } = task;
-                let finished = Finished { case, control, summary, detail, series };
+                let Run { summary, detail, series, decisions, .. } = run(task)?;
+                let Task { case, control, signal, .. } = task;
+                let finished =
+                    Finished { case, control, signal, summary, detail, series, decisions };
                 journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
                 finished
             }
@@ -187,8 +218,11 @@ fn each(
     let mut all = Vec::new();
     for case in 0..plan.cases.len() {
         for &control in plan.controls {
-            for &host in plan.hosts {
-                all.extend((1..=plan.seeds).map(|seed| Task { case, control, host, seed }));
+            for signal in plan.signals_of(control) {
+                for &host in plan.hosts {
+                    let task = |seed| Task { case, control, signal, host, seed };
+                    all.extend((1..=plan.seeds).map(task));
+                }
             }
         }
     }
@@ -231,6 +265,7 @@ fn row(case: &Case, all: &[Finished]) -> Option<Row> {
         scenario: case.scenario.name.clone(),
         set: case.set.clone(),
         cc: first.control.to_string(),
+        signal: first.signal.and_then(|_| Some(first.summary.detection.first()?.signal.clone())),
         host: first.summary.host,
         seeds: all.len(),
         unfit: all.len() - runs.len(),
@@ -240,6 +275,7 @@ fn row(case: &Case, all: &[Finished]) -> Option<Row> {
         jain: over(&|run| Some(run.summary.fairness.jain)),
         retransmits: over(&|run| Some(run.summary.connections[test].retransmits as f64)),
         queue_ms: over(&|run| Some(run.detail.mean_queue_ms)),
+        accuracy: over(&|run| accuracy(&run.summary.detection)),
         detail: Detail {
             mean_queue_ms: detail(|detail| detail.mean_queue_ms),
             p50_queue_ms: detail(|detail| detail.p50_queue_ms),
@@ -254,11 +290,12 @@ fn row(case: &Case, all: &[Finished]) -> Option<Row> {
 
 /// Writes the rows as CSV, with a line of names: each metric with its mean, ci95, median, q1, q3.
 pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
-    const METRICS: [&str; 5] = ["goodput_mbps", "ratio_to_tcp", "jain", "retransmits", "queue_ms"];
+    const METRICS: [&str; 6] =
+        ["goodput_mbps", "ratio_to_tcp", "jain", "retransmits", "queue_ms", "accuracy"];
     const PARTS: [&str; 5] = ["mean", "ci95", "median", "q1", "q3"];
     let mut writer = csv::Writer::from_writer(to);
     let mut names: Vec<String> =
-        ["scenario", "set_field", "set_value", "cc", "host", "seeds", "unfit"]
+        ["scenario", "set_field", "set_value", "cc", "signal", "host", "seeds", "unfit"]
             .map(String::from)
             .to_vec();
     for metric in METRICS {
@@ -270,10 +307,11 @@ pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
         let (field, value) = point.map(|point| (point.field, point.value)).unwrap_or_default();
         let (host, seeds, unfit) =
             (row.host.to_string(), row.seeds.to_string(), row.unfit.to_string());
+        let signal = row.signal.clone().unwrap_or_default();
         let mut record =
-            vec![row.scenario.clone(), field, value, row.cc.clone(), host, seeds, unfit];
-        for spread in [row.goodput_mbps, row.ratio_to_tcp, row.jain, row.retransmits, row.queue_ms]
-        {
+            vec![row.scenario.clone(), field, value, row.cc.clone(), signal, host, seeds, unfit];
+        let Row { goodput_mbps, ratio_to_tcp, jain, retransmits, queue_ms, accuracy, .. } = *row;
+        for spread in [goodput_mbps, ratio_to_tcp, jain, retransmits, queue_ms, accuracy] {
             match spread {
                 Some(Spread { mean, ci95, median, q1, q3 }) => {
                     let parts = [Some(mean), ci95, Some(median), Some(q1), Some(q3)];
@@ -335,9 +373,18 @@ pub mod tests {
             links: Vec::new(),
             fairness: Fairness { jain: 0.9 },
             fitness: (host == Host::Kernel).then_some(fitness),
+            detection: Vec::new(),
         };
         let detail = Detail { p50_queue_ms: 12.0, p95_queue_ms: 20.0, ..Detail::default() };
-        Finished { case: 0, control: cc.parse().unwrap(), summary, detail, series: Vec::new() }
+        Finished {
+            case: 0,
+            control: cc.parse().unwrap(),
+            signal: None,
+            summary,
+            detail,
+            series: Vec::new(),
+            decisions: Vec::new(),
+        }
     }
 
     #[test]
@@ -349,6 +396,7 @@ pub mod tests {
             let plan = Plan {
                 cases: &cases,
                 controls: &controls,
+                signals: &[],
                 hosts: &hosts,
                 seeds: 4,
                 jobs,
@@ -368,7 +416,7 @@ pub mod tests {
                 let cc = task.control.to_string();
                 let Finished { summary, detail, series, .. } =
                     finished(&cc, task.host, task.seed, 1.0, None);
-                Ok(Run { summary, detail, series, notes: Vec::new() })
+                Ok(Run { summary, detail, series, decisions: Vec::new(), notes: Vec::new() })
             };
             let done = AtomicUsize::new(0);
             let count = |_: &Finished| {
@@ -380,7 +428,8 @@ pub mod tests {
             let mut expected = Vec::new();
             for control in controls {
                 for host in hosts {
-                    expected.extend((1..=4).map(|seed| Task { case: 0, control, host, seed }));
+                    let task = |seed| Task { case: 0, control, signal: None, host, seed };
+                    expected.extend((1..=4).map(task));
                 }
             }
             assert_eq!(order, expected);

@@ -53,6 +53,9 @@ impl Host {
     /// The host is not available; the flow, or the option, that asks for what it has not.
     pub fn check(self, scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
         self.available()?;
+        if self == Host::Kernel {
+            deaf(scenario, control)?;
+        }
         match self {
             Host::Sim => simulated(scenario, control),
             #[cfg(feature = "kernel")]
@@ -79,6 +82,20 @@ impl Host {
             Host::Kernel => crate::kernel::ready(scenario, control),
             _ => Ok(()),
         }
+    }
+}
+
+/// Refuses detectors that listen.
+fn deaf(scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
+    let asked = scenario.asked_for(control);
+    match asked.into_iter().find(|(_, control)| control.listens()) {
+        Some((place, control)) => {
+            let message = format!(
+                "the kernel host has no detector that listens, as {control} needs; --on sim has"
+            );
+            Err(Error::input(place, message))
+        }
+        None => Ok(()),
     }
 }
 

@@ -158,9 +158,9 @@ fn ends_with_newline(path: &Path) -> std::io::Result<bool> {
 /// traces, laws, hosts, seeds, and the program itself, since another build may simulate otherwise.
 fn fingerprint(plan: &Plan) -> Result<String, Error> {
     let mut hash = Sha256::new();
-    let Plan { cases, controls, hosts, seeds, series, jobs: _ } = plan;
+    let Plan { cases, controls, signals, hosts, seeds, series, jobs: _ } = plan;
     // The writer cannot fail.
-    let _ = write!(Hashing(&mut hash), "{:?}", (cases, controls, hosts, seeds, series));
+    let _ = write!(Hashing(&mut hash), "{:?}", (cases, controls, signals, hosts, seeds, series));
     let program = std::env::current_exe().unwrap_or_default();
     let bytes = std::fs::read(&program).map_err(Error::io(&program, "read"))?;
     hash.update(&bytes);

@@ -12,6 +12,7 @@ mod capture;
 mod caught;
 mod compare;
 mod describe;
+pub mod detection;
 mod error;
 mod estimate;
 mod host;
@@ -40,6 +41,7 @@ pub use host::{Host, HostCapture, run_on};
 pub use journal::Journal;
 pub use metrics::{Detail, Run};
 pub use narrows_laws::{Control, catalogue};
+pub use narrows_sim::Signal;
 pub use output::Output;
 pub use run::run;
 pub use scenario::{

@@ -7,6 +7,7 @@ use narrows_net::{Counters, Histogram, Nanos, SECOND};
 use narrows_sim::HeadOfLine;
 use serde::{Deserialize, Serialize};
 
+use crate::detection::Judged;
 use crate::host::Host;
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
@@ -24,6 +25,8 @@ pub struct Run {
     pub detail: Detail,
     /// Samples of the listed connections, if asked for.
     pub series: Vec<Sample>,
+    /// What the listening detector of the connection under test decided.
+    pub decisions: Vec<Judged>,
     /// What people should know of this run and no result holds, a line each.
     pub notes: Vec<String>,
 }
@@ -254,9 +257,16 @@ impl<'a> Recorder<'a> {
                 .collect(),
             fairness: Fairness { jain: round(fairness(scenario, &goodput, &path_goodput)) },
             fitness: None,
+            detection: Vec::new(),
         };
         let detail = scenario.test.map(|test| detail(scenario, host, test, &samples[test]));
-        Run { summary, detail: detail.unwrap_or_default(), series: rows, notes: Vec::new() }
+        Run {
+            summary,
+            detail: detail.unwrap_or_default(),
+            series: rows,
+            decisions: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 }
 

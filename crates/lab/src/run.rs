@@ -10,6 +10,7 @@ use narrows_sim::{PathConfig, PathStats, Sim};
 use crate::algorithm::Algorithm;
 use crate::build::Build;
 use crate::caught::caught_run;
+use crate::detection::Trial;
 use crate::host::Host;
 use crate::metrics::{FlowState, Observed, PathState, Recorder, Run};
 use crate::scenario::{Happening, Scenario};
@@ -91,7 +92,12 @@ fn simulate(
         capture.finish()?;
     }
     let cc = |flow| control_of(flow).map(|control| control.to_string());
-    Ok(recorder.finish(now, &run, Host::Sim, seed, cc))
+    let mut result = recorder.finish(now, &run, Host::Sim, seed, cc);
+    if let Some(trial) = run.trial(scenario) {
+        result.summary.detection = trial.by_phase();
+        result.decisions = trial.decisions();
+    }
+    Ok(result)
 }
 
 /// A scenario in the simulator.
@@ -103,6 +109,14 @@ struct Running {
 }
 
 impl Running {
+    /// What the connection under test heard and decided, if its detector listens.
+    fn trial<'a>(&'a self, scenario: &'a Scenario) -> Option<Trial<'a>> {
+        let test = scenario.test?;
+        let Handle::Connection(id) = self.handles[test] else { return None };
+        let log = self.sim.detection(id)?;
+        Some(Trial { scenario, flow: &scenario.flows[test], log })
+    }
+
     /// Lets something happen at this moment of the run.
     fn happen(&mut self, what: &Happening) -> Result<(), ConfigError> {
         let Running { sim, links, handles, paths } = self;

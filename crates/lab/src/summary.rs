@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::detection::PhaseDetection;
 use crate::host::Host;
 use crate::scenario::FlowKind;
 
@@ -28,6 +29,10 @@ pub struct Summary {
     /// How exactly the network kept real time; left out where time is the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<Fitness>,
+    /// How right the detector of the connection under test was, phase by phase; left out unless it has
+    /// one that listens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detection: Vec<PhaseDetection>,
 }
 
 /// One connection or flow.

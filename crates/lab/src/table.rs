@@ -11,6 +11,7 @@ use crate::stats::Spread;
 pub const LEGEND: &str = "\
 ratio      goodput of the multipath connection / sum of the rival TCPs' at its bottlenecks:
            mean with 95 % interval, median with quartiles; paper: the published value
+accuracy   share of the detector's decisions that found the right groups, mean with 95 % interval
 goodput    payload of the multipath connection, Mbit/s, mean with 95 % interval
 Jain       fairness between the connection and the rival at each bottleneck, 1 is equal
 queue, RTT queueing delay at the bottlenecks, smoothed RTT: median/95 % quantile, ms
@@ -37,8 +38,10 @@ pub fn table(cases: &[Case], rows: &[Row]) -> String {
 }
 
 fn one(case: &Case, rows: &[Row]) -> String {
-    const NAMES: [&str; 10] =
-        ["cc", "on", "ratio", "median", "paper", "goodput", "Jain", "queue", "RTT", "retx"];
+    const NAMES: [&str; 11] = [
+        "cc", "on", "ratio", "median", "paper", "accuracy", "goodput", "Jain", "queue", "RTT",
+        "retx",
+    ];
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(NAMES);
@@ -48,11 +51,12 @@ fn one(case: &Case, rows: &[Row]) -> String {
         let measured = |text: String| if row.unfit < row.seeds { text } else { "-".into() };
         let mark = before.replace(row).and_then(|other| difference(other, row)).map_or("", |_| "*");
         table.add_row([
-            format!("  {}", row.cc),
+            format!("  {}", label(row)),
             format!("{}{mark}", row.host),
             interval(row.ratio_to_tcp, 2),
             quartiles(row.ratio_to_tcp),
             case.scenario.published(row.control).map(paper).unwrap_or_else(|| "-".into()),
+            interval(row.accuracy, 2),
             interval(row.goodput_mbps, 1),
             row.jain.map_or_else(|| "-".into(), |jain| format!("{:.2}", jain.mean)),
             measured(format!("{:.0}/{:.0}", detail.p50_queue_ms, detail.p95_queue_ms)),
@@ -66,18 +70,31 @@ fn one(case: &Case, rows: &[Row]) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    if rows.iter().all(|row| row.host == Host::Sim) {
-        if let Some(on) = table.column_mut(1) {
-            on.set_constraint(ColumnConstraint::Hidden);
+    // Both would make lines too long.
+    let (median, accuracy) = (3, 5);
+    let unused = if rows.iter().any(|row| row.accuracy.is_some()) { median } else { accuracy };
+    let on = rows.iter().all(|row| row.host == Host::Sim).then_some(1);
+    for hidden in on.into_iter().chain([unused]) {
+        if let Some(column) = table.column_mut(hidden) {
+            column.set_constraint(ColumnConstraint::Hidden);
         }
     }
     let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
     lines.collect()
 }
 
+/// `olia`, `olia+ssc (rtt)`.
+fn label(row: &Row) -> String {
+    match &row.signal {
+        Some(signal) => format!("{} ({signal})", row.cc),
+        None => row.cc.clone(),
+    }
+}
+
 /// `  olia on kernel: 9 of 10 runs (1 unfit: late)`, if any is.
 fn unfit(row: &Row) -> Option<String> {
-    let Row { cc, host, seeds, unfit, why, .. } = row;
+    let Row { host, seeds, unfit, why, .. } = row;
+    let cc = label(row);
     let first = if *unfit == 1 { "" } else { ", the first" };
     let why = why.as_ref().map_or(String::new(), |why| format!("{first}: {why}"));
     let fit = seeds - unfit;
@@ -88,7 +105,7 @@ fn unfit(row: &Row) -> Option<String> {
 /// decimals, and its two means with half the intervals' widths. It is the ratio, without rivals the
 /// goodput.
 fn difference(one: &Row, other: &Row) -> Option<(&'static str, usize, [Spread; 2])> {
-    if one.control != other.control {
+    if (one.control, &one.signal) != (other.control, &other.signal) {
         return None;
     }
     let (metric, decimals, one, other) = match (one.ratio_to_tcp, other.ratio_to_tcp) {

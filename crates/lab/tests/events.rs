@@ -127,7 +127,8 @@ fn what_tcp_links_and_schedulers_can_do_reaches_the_simulator() {
     let all = ", tcp = { ecn = true, pacing = true, tso = \"10 packets\", gro = \"50 us\" }";
     let tcp = two(all, "[tcp]\ntimestamps = \"us\"\necn = false\n").flows[0].tcp;
     let timestamps = Timestamps::Us;
-    assert_eq!(tcp, TcpConfig { ecn: true, pacing: true, tso: 10, gro: 50_000, timestamps });
+    let all = TcpConfig { ecn: true, pacing: true, tso: 10, gro: 50_000, timestamps, ..tcp };
+    assert_eq!(tcp, all);
     let base = result(&two("", "")).summary;
     let of = |flow: &str, more: &str| result(&two(flow, more)).summary;
     // Each option changes the run.

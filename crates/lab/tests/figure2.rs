@@ -14,6 +14,7 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
     let plan = Plan {
         cases: &cases,
         controls: &controls,
+        signals: &[],
         hosts: &[Host::Sim],
         seeds: 20,
         jobs: 0,

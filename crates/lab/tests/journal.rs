@@ -18,7 +18,15 @@ fn cases() -> [Case; 1] {
 }
 
 fn plan(cases: &[Case]) -> Plan<'_> {
-    Plan { cases, controls: &[RENO, LIA], hosts: &[Host::Sim], seeds: 2, jobs: 2, series: true }
+    Plan {
+        cases,
+        controls: &[RENO, LIA],
+        signals: &[],
+        hosts: &[Host::Sim],
+        seeds: 2,
+        jobs: 2,
+        series: true,
+    }
 }
 
 /// Runs the plan; returns the results and how many of them were run now.
@@ -111,6 +119,7 @@ fn a_panic_names_its_run_and_leaves_the_others() {
     let plan = Plan {
         cases: &cases,
         controls: &[LIA],
+        signals: &[],
         hosts: &[Host::Sim],
         seeds: 2,
         jobs: 1,

@@ -52,6 +52,7 @@ fn the_number_of_threads_changes_nothing() {
         let plan = Plan {
             cases: &cases,
             controls: &controls,
+            signals: &[],
             hosts: &[Host::Sim],
             seeds: 4,
             jobs,

@@ -1,6 +1,8 @@
 //! What a simulation is told about its connections and flows.
 
-use narrows_laws::Control;
+use std::str::FromStr;
+
+use narrows_laws::{Control, Params};
 use narrows_net::{MILLISECOND, Nanos, RouteId};
 
 /// A connection: plain TCP over one path, or MPTCP over one to eight.
@@ -16,6 +18,8 @@ pub struct ConnectionConfig {
     pub path_manager: PathManager,
     /// Congestion control: law, detector and slow start.
     pub control: Control,
+    /// Parameters of its detector.
+    pub params: Params,
     /// Which subflow sends the next segment; without meaning for plain TCP.
     pub scheduler: Scheduler,
     /// What the TCP of both ends does.
@@ -41,6 +45,7 @@ impl Default for ConnectionConfig {
             paths: Vec::new(),
             path_manager: PathManager::default(),
             control: Control::RENO,
+            params: Params::default(),
             scheduler: Scheduler::default(),
             tcp: TcpConfig::default(),
             source: Source::Greedy,
@@ -103,11 +108,89 @@ pub struct TcpConfig {
     pub gro: Nanos,
     /// Resolution of timestamps, and so of the RTT that is measured by them.
     pub timestamps: Timestamps,
+    /// So many millionths the receiver's clock is faster than the sender's.
+    pub skew_ppm: i32,
+    /// What a detector that listens hears.
+    pub signal: Signal,
 }
 
 impl Default for TcpConfig {
     fn default() -> Self {
-        TcpConfig { ecn: false, pacing: false, tso: 1, gro: 0, timestamps: Timestamps::Ms }
+        TcpConfig {
+            ecn: false,
+            pacing: false,
+            tso: 1,
+            gro: 0,
+            timestamps: Timestamps::Ms,
+            skew_ppm: 0,
+            signal: Signal::default(),
+        }
+    }
+}
+
+impl TcpConfig {
+    /// What the receiver's clock shows when the sender's shows `time`.
+    pub fn receiver_clock(&self, time: Nanos) -> Nanos {
+        if self.skew_ppm == 0 {
+            return time;
+        }
+        let ahead = i128::from(time) * i128::from(self.skew_ppm) / 1_000_000;
+        time.saturating_add_signed(ahead as i64)
+    }
+
+    /// From a timestamp of the sender's to the one that the receiver sends `now`, us.
+    pub(crate) fn elapsed_us(&self, now: Nanos, echo: Nanos) -> i32 {
+        let elapsed = self.receiver_clock(now) as i64 - echo as i64;
+        let us = match self.timestamps {
+            Timestamps::Us => elapsed.div_euclid(1_000),
+            Timestamps::Ms => elapsed.div_euclid(1_000_000) * 1_000,
+        };
+        us as i32
+    }
+}
+
+/// What a detector that listens hears of a path, and where it listens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Signal {
+    /// The detector is at the receiver, as MPTCP-SBD (INFOCOM 2016, section III-B) has it: it hears
+    /// the one-way delay of each segment to the microsecond, and losses as holes in the sequence.
+    /// Its decision rides on the acknowledgements of all paths. The eight bytes that its timestamp
+    /// takes of a segment are not modelled: what TCP's timestamp, of 1 us then, says is enough.
+    ReceiverUs,
+    /// At the sender, the one-way delay from TCP's timestamps of 1 us: when the receiver sent the
+    /// acknowledgement, less when what it echoes was sent (TSval - TSecr, RFC 7323). Only of
+    /// acknowledgements that advance: others echo an old segment (section 4.1). A delayed
+    /// acknowledgement echoes its first segment, and the delay contains its wait.
+    #[default]
+    SenderUs,
+    /// The same from timestamps of 1 ms, Linux's default.
+    SenderMs,
+    /// At the sender, the round-trip time as it takes it, without timestamps.
+    Rtt,
+}
+
+impl Signal {
+    /// All of them.
+    pub const ALL: [Signal; 4] =
+        [Signal::ReceiverUs, Signal::SenderUs, Signal::SenderMs, Signal::Rtt];
+
+    /// As options and results show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Signal::ReceiverUs => "receiver-us",
+            Signal::SenderUs => "sender-us",
+            Signal::SenderMs => "sender-ms",
+            Signal::Rtt => "rtt",
+        }
+    }
+
+    /// The resolution of timestamps that it needs, if it needs any.
+    pub fn timestamps(self) -> Option<Timestamps> {
+        match self {
+            Signal::ReceiverUs | Signal::SenderUs => Some(Timestamps::Us),
+            Signal::SenderMs => Some(Timestamps::Ms),
+            Signal::Rtt => None,
+        }
     }
 }
 
@@ -131,6 +214,16 @@ impl Timestamps {
             Timestamps::Ms => MILLISECOND,
             Timestamps::Us => MILLISECOND / 1000,
         }
+    }
+}
+
+impl FromStr for Signal {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Signal, String> {
+        let known = || Signal::ALL.map(Signal::name).join(", ");
+        let signal = Signal::ALL.into_iter().find(|signal| signal.name() == name);
+        signal.ok_or_else(|| format!("unknown signal \"{name}\"; there is: {}", known()))
     }
 }
 
@@ -261,3 +354,32 @@ pub struct ConnId(pub u32);
 /// A UDP flow of one [`Sim`](crate::Sim).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UdpId(pub u32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: Nanos = 1_000;
+
+    /// A segment of 10.0 ms is acknowledged at 41.7 ms.
+    #[test]
+    fn timestamps_tell_as_much_as_their_ticks() {
+        let tcp = |timestamps| TcpConfig { timestamps, ..TcpConfig::default() };
+        let elapsed = |timestamps| tcp(timestamps).elapsed_us(41_700 * US, 10_000 * US);
+        assert_eq!([Timestamps::Us, Timestamps::Ms].map(elapsed), [31_700, 31_000]);
+    }
+
+    /// A receiver whose clock is fast sees delays grow, and one whose clock is slow sees them fall,
+    /// at last below zero.
+    #[test]
+    fn clocks_that_run_apart_change_the_delay_between_them() {
+        let elapsed = |skew_ppm, now| {
+            let timestamps = Timestamps::Us;
+            let tcp = TcpConfig { skew_ppm, timestamps, ..TcpConfig::default() };
+            tcp.elapsed_us(now, now - 10 * MILLISECOND)
+        };
+        let after = |seconds: Nanos| seconds * 1000 * MILLISECOND;
+        assert_eq!([10, 100].map(|s| elapsed(50, after(s))), [10_500, 15_000]);
+        assert_eq!(elapsed(-50, after(1000)), -40_000);
+    }
+}

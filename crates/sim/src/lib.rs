@@ -66,10 +66,10 @@ pub mod topology;
 mod udp;
 
 pub use config::{
-    ConnId, ConnectionConfig, PathConfig, PathManager, Scheduler, SizeDist, Source, TcpConfig,
-    Timestamps, UdpConfig, UdpId,
+    ConnId, ConnectionConfig, PathConfig, PathManager, Scheduler, Signal, SizeDist, Source,
+    TcpConfig, Timestamps, UdpConfig, UdpId,
 };
 pub use packet::{Ack, Body, Packet, Segment};
 pub use sim::Sim;
 pub use source::{Generator, Write};
-pub use stats::{ConnectionStats, HeadOfLine, PathStats, UdpStats};
+pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, UdpStats};

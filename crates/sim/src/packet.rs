@@ -116,6 +116,11 @@ pub struct Ack {
     pub sack: [(i32, i32); MAX_SACK_BLOCKS],
     /// ECE: data that arrived was marked (RFC 3168).
     pub ece: bool,
+    /// Number of the newest decision of a detector at the receiver, as its option tells it with the
+    /// decision; 0 before the first.
+    pub decision: u16,
+    /// The acknowledgement's own timestamp less `echo`, us: TSval - TSecr.
+    pub elapsed_us: i32,
 }
 
 impl Ack {

@@ -9,7 +9,7 @@ use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
 use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER, Wire};
 use crate::source::Generator;
-use crate::stats::{ConnectionStats, UdpStats};
+use crate::stats::{ConnectionStats, Detection, UdpStats};
 use crate::tcp::NEVER;
 use crate::udp::Udp;
 use crate::{
@@ -301,6 +301,11 @@ impl Sim {
     /// State and counters of a connection.
     pub fn connection(&self, connection: ConnId) -> ConnectionStats {
         self.connections[connection.0 as usize].stats()
+    }
+
+    /// What the listening detector of a connection said; none without one.
+    pub fn detection(&self, connection: ConnId) -> Option<&Detection> {
+        self.connections[connection.0 as usize].detection()
     }
 
     /// Counters of a UDP flow.

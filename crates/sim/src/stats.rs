@@ -1,6 +1,6 @@
 //! What a simulation tells about its connections and flows. Counters count from the start.
 
-use narrows_laws::State;
+use narrows_laws::{Decision, State};
 use narrows_net::Nanos;
 
 /// State and counters of a connection.
@@ -76,6 +76,17 @@ pub struct PathStats {
     pub delivery_rate: u64,
     /// Data segments sent, retransmissions included.
     pub sent_packets: u64,
+}
+
+/// What the listening detector of a connection has said so far, wherever it listens; empty without one.
+/// Places are those of the paths in [`ConnectionStats::paths`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Detection {
+    /// What coupling followed, each from when it was made; at the sender from half a round trip later
+    /// if it was made at the receiver.
+    pub decisions: Vec<Decision>,
+    /// What they were made of.
+    pub observations: Vec<Decision>,
 }
 
 /// Counters of a UDP flow.

@@ -150,7 +150,14 @@ fn any_tcp() -> impl Strategy<Value = TcpConfig> {
     let timestamps = select(vec![Timestamps::Us, Timestamps::Ms]);
     let (tso, gro) = (select(vec![1_u32, 1, 8, 44]), select(vec![0, 0, 50_000]));
     (any::<bool>(), any::<bool>(), tso, gro, timestamps).prop_map(
-        |(ecn, pacing, tso, gro, timestamps)| TcpConfig { ecn, pacing, tso, gro, timestamps },
+        |(ecn, pacing, tso, gro, timestamps)| TcpConfig {
+            ecn,
+            pacing,
+            tso,
+            gro,
+            timestamps,
+            ..TcpConfig::default()
+        },
     )
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use narrows_lab::{Algorithm, Edits, Error, Host};
+use narrows_lab::{Algorithm, Edits, Error, Host, Signal};
 
 /// Options that change a scenario.
 #[derive(Debug, clap::Args)]
@@ -36,6 +36,10 @@ pub struct RunArgs {
     /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]` or `kernel:NAME`
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
+    /// What the control's detector hears: receiver-us, sender-us, sender-ms or rtt [default: the
+    /// scenario's, else sender-us]
+    #[arg(long, value_name = "NAME")]
+    pub signal: Option<String>,
     /// What runs the scenario: sim, the simulator, or kernel, this machine's kernel in real time
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
@@ -98,6 +102,7 @@ Examples:
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,olia --on sim,kernel
   narrows compare sbd/nsb-2 --cc lia --sweep links.bottleneck2.rate='5..20 Mbit/s:4'
+  narrows compare sbd/nsb-2 sbd/sb-2 --cc olia+ssc --signal receiver-us,rtt --set ssc.p_s=0.1
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
   narrows compare sbd/nsb-2 --cc lia,lia+disjoint --json | jq '.rows[].ratio_to_tcp.mean'")]
 pub struct CompareArgs {
@@ -107,6 +112,10 @@ pub struct CompareArgs {
     /// Congestion controls of the connection under test, separated by commas
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
     pub cc: Vec<String>,
+    /// What detectors that listen hear, each a row: receiver-us, sender-us, sender-ms, rtt
+    /// [default: the scenario's, else sender-us]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub signal: Vec<String>,
     /// What runs them: sim, kernel, or both beside each other, separated by a comma
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sim")]
     pub on: Vec<String>,
@@ -181,6 +190,27 @@ pub fn hosts(names: &[String]) -> Result<Vec<Host>, Error> {
         hosts.push(host);
     }
     Ok(hosts)
+}
+
+/// The signals of an option.
+///
+/// # Errors
+/// There is none of that name, it is named twice, or none of the controls has a detector that listens.
+pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, Error> {
+    let mut signals = Vec::new();
+    for name in names {
+        let signal: Signal =
+            name.trim().parse().map_err(|told: String| Error::input("--signal", told))?;
+        if signals.contains(&signal) {
+            return Err(Error::input("--signal", format!("{name} is named twice")));
+        }
+        signals.push(signal);
+    }
+    if !signals.is_empty() && !controls.iter().any(|control| control.listens()) {
+        let message = "nobody listens; expected a control with a detector that does, as olia+ssc";
+        return Err(Error::input("--signal", message));
+    }
+    Ok(signals)
 }
 
 /// The congestion control of an option.

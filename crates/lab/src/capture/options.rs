@@ -2,7 +2,7 @@
 
 use narrows_net::Nanos;
 use narrows_sim::capture::Captured;
-use narrows_sim::{Ack, Body, Segment};
+use narrows_sim::{Ack, Body, Segment, TcpConfig};
 
 use super::flow::{FROM_RECEIVER, FROM_SENDER, Wiring};
 use super::secrets::Ports;
@@ -30,12 +30,12 @@ pub fn options(packet: &Captured, wiring: &Wiring, ports: &Ports) -> Vec<u8> {
             options.extend([2, 4]);
             options.extend(wiring.mss(packet).to_be_bytes());
             options.extend([4, 2]);
-            timestamps(&mut options, packet, wiring.tcp.timestamps.tick(), ports);
+            timestamps(&mut options, packet, &wiring.tcp, ports);
             options.extend([NOP, 3, 3, wiring.window_scale(packet.forward)]);
         }
         _ => {
             options.extend([NOP, NOP]);
-            timestamps(&mut options, packet, wiring.tcp.timestamps.tick(), ports);
+            timestamps(&mut options, packet, &wiring.tcp, ports);
         }
     }
     if let Body::Ack(ack) = &packet.body {
@@ -48,13 +48,16 @@ pub fn options(packet: &Captured, wiring: &Wiring, ports: &Ports) -> Vec<u8> {
 }
 
 /// RFC 7323, section 3.2.
-fn timestamps(options: &mut Vec<u8>, packet: &Captured, tick: Nanos, ports: &Ports) {
+fn timestamps(options: &mut Vec<u8>, packet: &Captured, tcp: &TcpConfig, ports: &Ports) {
     let [sender, receiver] = ports.map(|port| port.clock);
-    let (own, other) = if packet.forward { (sender, receiver) } else { (receiver, sender) };
-    let stamp = |clock: u32, time: Nanos| clock.wrapping_add((time / tick) as u32);
+    let stamp = |of_sender: bool, time: Nanos| {
+        let (clock, time) =
+            if of_sender { (sender, time) } else { (receiver, tcp.receiver_clock(time)) };
+        clock.wrapping_add((time / tcp.timestamps.tick()) as u32)
+    };
     options.extend([8, 10]);
-    options.extend(stamp(own, packet.sent).to_be_bytes());
-    options.extend(packet.echo.map_or(0, |echo| stamp(other, echo)).to_be_bytes());
+    options.extend(stamp(packet.forward, packet.sent).to_be_bytes());
+    options.extend(packet.echo.map_or(0, |echo| stamp(!packet.forward, echo)).to_be_bytes());
 }
 
 /// RFC 2018, section 3.

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
+use super::detection::DetectionFile;
 use super::either::{Either, Tables};
 use super::events::EventFile;
 use super::link::{Aqm, AqmName, Bursts, PolicerFile, ReorderFile, WifiFile};
@@ -22,6 +23,15 @@ pub struct File {
     pub jitter: Packets,
     pub test: Option<String>,
     pub tcp: Option<TcpFile>,
+    pub detection: Option<DetectionFile>,
+    #[serde(default)]
+    pub ssc: toml::Table,
+    #[serde(default)]
+    pub tr: toml::Table,
+    #[serde(default)]
+    pub btlbw: toml::Table,
+    #[serde(default)]
+    pub decision: toml::Table,
     pub generator: Option<Generator>,
     #[serde(default)]
     pub links: IndexMap<String, Link>,

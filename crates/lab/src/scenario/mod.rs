@@ -4,6 +4,7 @@
 //! their paths, all in the simulator's units, checked.
 
 mod background;
+mod detection;
 mod either;
 mod events;
 mod file;
@@ -16,8 +17,9 @@ mod shipped;
 mod source;
 mod tcp;
 
+use narrows_laws::Params;
 use narrows_net::{LinkConfig, Nanos, Rate};
-use narrows_sim::{PathManager, Scheduler, Source, TcpConfig};
+use narrows_sim::{PathManager, Scheduler, Signal, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
@@ -49,6 +51,8 @@ pub struct Scenario {
     pub rivals: Vec<Rival>,
     /// The right groups in each phase, ordered by start.
     pub phases: Vec<Phase>,
+    /// Parameters of detectors that listen.
+    pub params: Params,
     /// What changes during the run, in the order of time.
     pub events: Vec<Event>,
     /// Published values.
@@ -230,6 +234,13 @@ impl Scenario {
             Some((place, self.algorithm(flow, replaced)?))
         };
         (0..self.flows.len()).filter_map(asked).collect()
+    }
+
+    /// What the detector of the connection under test hears, if it listens.
+    pub fn listen_to(&mut self, signal: Signal) {
+        if let Some(test) = self.test {
+            self.flows[test].tcp.signal = signal;
+        }
     }
 
     /// The published value for `control`.

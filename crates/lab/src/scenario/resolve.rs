@@ -9,7 +9,7 @@ use narrows_sim::TcpConfig;
 
 use super::file::{self, File};
 use super::{Fault, Flow, FlowKind, Link, Phase, Published, Rival, Scenario};
-use super::{background, events, flow, generate, link, tcp};
+use super::{background, detection, events, flow, generate, link, tcp};
 use crate::units::show_time;
 
 /// Finds the trace that a link names.
@@ -31,7 +31,8 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
     generate::expand(&mut file)?;
     let end = file.warmup.0 + file.duration.0;
     let links = link::links(&file, find_trace)?;
-    let tcp = tcp::config(&file.tcp, TcpConfig::default())
+    let default = TcpConfig { signal: detection::signal(&file)?, ..TcpConfig::default() };
+    let tcp = tcp::config(&file.tcp, default)
         .map_err(|(field, message)| Fault::new(["tcp", field], message))?;
     let mut flows = flow::flows(&file, &links, tcp, end)?;
     let made = background::flows(&file, &links, end)?;
@@ -49,6 +50,7 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
     let test = test(&file, &flows)?;
     let rivals = rivals(&file, &links, &flows, test)?;
     let phases = phases(&file, test.map(|index| &flows[index]), end)?;
+    let params = detection::params(&file)?;
     let paper = published(&file)?;
     unused(&file, &listed, &flows, &links)?;
     let events = events::events(&file, &links, &mut flows, end)?;
@@ -63,6 +65,7 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
         test,
         rivals,
         phases,
+        params,
         events,
         paper,
     })

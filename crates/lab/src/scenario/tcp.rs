@@ -15,6 +15,7 @@ pub struct TcpFile {
     tso: Option<Packets>,
     gro: Option<Time>,
     timestamps: Option<Clock>,
+    skew_ppm: Option<i32>,
 }
 
 /// Clock of the timestamps.
@@ -27,6 +28,9 @@ enum Clock {
 
 /// Longest burst, segments: 64 kB of the smallest.
 const MAX_TSO: f64 = 128.0;
+
+/// Most that two clocks run apart: beyond any that a computer has.
+const MAX_SKEW_PPM: i32 = 10_000;
 
 /// Longest time a receiver gathers segments.
 const MAX_GRO: Nanos = 10 * MILLISECOND;
@@ -52,6 +56,12 @@ pub fn config(
             return Err(("gro", "expected at most 10 ms".into()));
         }
         tcp.gro = time;
+    }
+    if let Some(skew) = file.skew_ppm {
+        if skew.unsigned_abs() > MAX_SKEW_PPM.unsigned_abs() {
+            return Err(("skew_ppm", format!("expected -{MAX_SKEW_PPM} to {MAX_SKEW_PPM}")));
+        }
+        tcp.skew_ppm = skew;
     }
     tcp.timestamps = match file.timestamps {
         None => tcp.timestamps,

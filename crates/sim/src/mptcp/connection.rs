@@ -5,13 +5,14 @@ use std::mem::offset_of;
 use narrows_laws::{Conn, State};
 use narrows_net::{FORESEEN, Nanos, prefetch};
 
+use super::listener::Listener;
 use super::reassembly::Reassembly;
 use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
 use crate::packet::{Body, Packet, Wire};
 use crate::source::{Generator, Write};
-use crate::stats::{ConnectionStats, PathStats};
+use crate::stats::{ConnectionStats, Detection, PathStats};
 use crate::tcp::NEVER;
 use crate::{Scheduler, Source, TcpConfig};
 
@@ -34,6 +35,8 @@ pub(crate) struct Connection {
     pub(super) touched: u8,
     /// Path and generation of the subflow that opened it, or tries to.
     pub(super) first: (u8, u8),
+    /// There is a listener.
+    listens: bool,
     /// Generation of each slot, a byte each.
     pub(super) generations: u64,
     /// By slot, which is also the law's.
@@ -58,6 +61,8 @@ pub(crate) struct Connection {
     completed: Option<Nanos>,
     source: Source,
     pub(super) law: Conn,
+    /// The detector, if it listens.
+    pub(super) listener: Option<Listener>,
     generator: Generator,
 }
 
@@ -70,15 +75,24 @@ impl Connection {
         paths: &[PathSetup],
         generator: Generator,
     ) -> Self {
-        let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &config.tcp);
+        let mut tcp = config.tcp;
+        let listener = Listener::new(config.control, &config.params, tcp);
+        let mut control = config.control;
+        if let Some(listener) = &listener {
+            control = listener.at_sender(control);
+            tcp.timestamps = tcp.signal.timestamps().unwrap_or(tcp.timestamps);
+        }
+        let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &tcp);
         Connection {
             multipath: config.multipath,
             fallback: false,
             scheduler: config.scheduler,
-            tcp: config.tcp,
+            tcp,
             source: config.source,
             generator,
-            law: Conn::new(config.control),
+            law: Conn::with_params(control, &config.params),
+            listens: listener.is_some(),
+            listener,
             subflows: paths.iter().enumerate().map(subflow).collect(),
             lanes: vec![Lane::default(); if config.multipath { paths.len() } else { 0 }],
             usable: 0,
@@ -135,6 +149,9 @@ impl Connection {
         }
         match &packet.body {
             Body::Data(segment) => {
+                if let Some(listener) = self.listener.as_mut().filter(|_| self.listens) {
+                    listener.on_segment(path, segment, wire.now);
+                }
                 let Subflow { receiver, .. } = &mut self.subflows[path];
                 let due =
                     receiver.on_segment(segment, ce, wire.now, self.multipath, &mut self.data);
@@ -144,6 +161,9 @@ impl Connection {
                 self.note_completion(wire.now);
             }
             Body::Ack(ack) => {
+                if let Some(listener) = self.listener.as_mut().filter(|_| self.listens) {
+                    listener.on_ack(ack.decision, &mut self.law);
+                }
                 let progress = self.stream.acknowledge(ack.data_ack, ack.edge);
                 let more = !self.stream.is_drained();
                 self.subflows[path].sender.on_ack(ack, more, wire, &mut self.law);
@@ -152,6 +172,7 @@ impl Connection {
                 }
                 self.push(path, wire);
                 self.subflows[path].sender.note_sent(wire, &mut self.law);
+                self.note_detection();
             }
             Body::Syn { sent } => {
                 self.subflows[path].receiver.delack.on_syn(wire.now);
@@ -228,6 +249,10 @@ impl Connection {
     fn acknowledge(&mut self, path: usize, wire: &mut Wire) {
         let subflow = &mut self.subflows[path];
         let mut ack = subflow.receiver.acknowledge(&mut self.data);
+        ack.elapsed_us = self.tcp.elapsed_us(wire.now, ack.echo);
+        if let Some(listener) = self.listener.as_ref().filter(|_| self.listens) {
+            ack.decision = listener.decision();
+        }
         if self.multipath {
             ack.leave_room_for_dss();
         }
@@ -278,6 +303,19 @@ impl Connection {
         }
         self.subflows[path].sender.on_timer(wire, &mut self.law);
         self.push(path, wire);
+        self.note_detection();
+    }
+
+    /// The law had events: its detector may have something to say.
+    fn note_detection(&mut self) {
+        if let Some(listener) = self.listener.as_mut().filter(|_| self.listens) {
+            listener.on_events(&self.law);
+        }
+    }
+
+    /// What the listening detector said; none without one.
+    pub fn detection(&self) -> Option<&Detection> {
+        self.listener.as_ref().map(Listener::log)
     }
 
     /// The application's time has come. Returns when it comes again.

@@ -12,6 +12,7 @@
 
 pub(crate) mod connection;
 mod head_of_line;
+pub(crate) mod listener;
 mod paths;
 pub(crate) mod reassembly;
 mod retransmit;

@@ -106,6 +106,9 @@ impl Connection {
             return false;
         }
         self.subflows[path].sender.leave(wire.now, &mut self.law);
+        if let Some(listener) = &mut self.listener {
+            listener.leave(path, wire.now);
+        }
         self.clear(path);
         // Lost before it was fully established, a connection fails in Linux, and the application
         // opens another; here the next path joins all the same.

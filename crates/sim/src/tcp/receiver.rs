@@ -159,6 +159,7 @@ impl Receiver {
             echo: self.echo,
             sack: self.sack(),
             ece: self.ecn.echo,
+            ..Ack::default()
         }
     }
 

@@ -16,8 +16,8 @@ use super::rto::RttEstimator;
 use super::scoreboard::{Arrival, Delivered, Resend, Scoreboard};
 use super::tlp::Probe;
 use super::undo::Undo;
-use crate::TcpConfig;
 use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER, Wire};
+use crate::{Signal, TcpConfig};
 
 /// Counters of a sender.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +73,8 @@ pub(crate) struct Sender {
     pub(super) deferred: bool,
     /// Tick of the timestamps.
     tick: Nanos,
+    /// The law is told of one-way delays.
+    one_way: bool,
     /// Packets marked lost that the law has not been told of.
     pub(super) untold_lost: u32,
     /// Packets reported as marked, likewise.
@@ -121,6 +123,7 @@ impl Sender {
             pace_at: NEVER,
             deferred: false,
             tick: tcp.timestamps.tick(),
+            one_way: matches!(tcp.signal, Signal::SenderUs | Signal::SenderMs),
             untold_lost: 0,
             untold_marked: 0,
             sent_since: false,
@@ -323,6 +326,11 @@ impl Sender {
                 delivered: told.packets,
                 ..Event::default()
             };
+            // What else an acknowledgement echoes is old (RFC 7323, section 4.1).
+            if self.one_way && told.una_advanced {
+                event.flags |= flag::OWD;
+                event.owd_us = ack.elapsed_us;
+            }
             self.sample_rate(&told, now, &mut event);
             let out = self.tell(law, EventKind::Acked, state, now, event);
             if in_recovery {

@@ -1,0 +1,54 @@
+//! What detectors that listen hear, and their parameters: from the file's words to theirs.
+
+use narrows_laws::Params;
+use narrows_sim::Signal;
+use serde::Deserialize;
+use toml::Value;
+
+use super::Fault;
+use super::file::File;
+
+/// What is said of detection besides the parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionFile {
+    signal: Option<String>,
+}
+
+/// What detectors hear.
+pub fn signal(file: &File) -> Result<Signal, Fault> {
+    let name = file.detection.as_ref().and_then(|detection| detection.signal.as_ref());
+    let signal = name.map(|name| name.parse()).transpose();
+    Ok(signal
+        .map_err(|told: String| Fault::new(["detection", "signal"], told))?
+        .unwrap_or_default())
+}
+
+/// The parameters: the defaults, the preset, and what else is set.
+pub fn params(file: &File) -> Result<Params, Fault> {
+    let mut params = Params::default();
+    let tables = [
+        ("ssc", &file.ssc),
+        ("tr", &file.tr),
+        ("btlbw", &file.btlbw),
+        ("decision", &file.decision),
+    ];
+    for (table, fields) in tables {
+        let (preset, others): (Vec<_>, Vec<_>) =
+            fields.iter().partition(|(field, _)| *field == "preset");
+        for (field, value) in preset.into_iter().chain(others) {
+            let name = format!("{table}.{field}");
+            let fault = |told: &str| {
+                let told = told.strip_prefix(&format!("{name}: ")).unwrap_or(told);
+                Fault::new([table, field], told)
+            };
+            let value = match value {
+                Value::String(text) => text.clone(),
+                Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => value.to_string(),
+                _ => return Err(fault("expected a number or a word")),
+            };
+            params.set(&name, &value).map_err(|error| fault(&error.to_string()))?;
+        }
+    }
+    Ok(params)
+}
