@@ -64,6 +64,9 @@ typedef long long nr_s64;
 /* Leading zeros; x is not 0. */
 #define NR_CLZ64(x) __builtin_clzll(x)
 
+/* Ones in x. */
+#define NR_ONES64(x) __builtin_popcountll(x)
+
 /* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
 #define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)
 

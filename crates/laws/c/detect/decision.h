@@ -114,48 +114,102 @@ NR_INLINE struct nr_pace nr_pace(nr_u32 detector, const struct nr_params *p)
 	}
 }
 
-/* How often two members, or one with itself, stood in which places. */
-struct nr_together {
-	nr_u32 both; /* observations in which both had a place */
-	nr_u32 same; /* of these, in the same group */
-};
-
-/* Is observation `o` one of the newest up to `stamp`, and younger than its members' joins? */
-NR_INLINE int nr_is_newest(const struct nr_filter *f, const struct nr_places *o, nr_u32 stamp)
+/*
+ * Does observation `o` count in a decision at `stamp`? Those from before a member came, which
+ * since[i] tells, are its slot's last member's, and do not count for i.
+ */
+NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o, nr_u32 stamp,
+			    nr_u32 since)
 {
-	return nr_stamp(o) && stamp - nr_stamp(o) < f->observations;
+	return nr_stamp(o) && stamp - nr_stamp(o) < f->observations &&
+	       (nr_s32)(nr_stamp(o) - since) > 0;
 }
 
 /*
- * The decision of the observations in `ring` up to `stamp`; those with a stamp up to since[i] are
- * of the slot's last member and do not count for i.
+ * How often members i and j had a place at the same time, in the low half, and how often of that
+ * the same group, in the high half; with j = i, how often i was not congested.
+ */
+NR_INLINE nr_u32 nr_together(const struct nr_filter *f, const struct nr_places *ring,
+			     const nr_u32 *since, nr_u32 stamp, nr_u32 i, nr_u32 j)
+{
+	nr_u32 count = 0;
+
+	for (nr_u32 n = 0; n < NR_OBSERVATIONS; n++) {
+		nr_u32 a = nr_place(&ring[n], i), b = nr_place(&ring[n], j);
+
+		if (a == NR_UNDECIDED || b == NR_UNDECIDED ||
+		    !nr_counts_for(f, &ring[n], stamp, since[i]) ||
+		    !nr_counts_for(f, &ring[n], stamp, since[j]))
+			continue;
+		count += 1 + ((nr_u32)(a == b && (a == NR_CLEAR) == (i == j)) << 16);
+	}
+	return count;
+}
+
+/*
+ * The decision of the observations in `ring` up to `stamp`.
  *
- * A member is undecided while fewer observations than half of those looked at have a place for it.
- * Of those that have one, two members are grouped if in at least `together` of `observations` they
- * stand in the same group: a tie groups. Groups are the connected components of that relation: it
- * does not depend on the order of slots, and where a and b, and b and c, share a bottleneck, but a
- * and c were seen together less often, it errs on the side of coupling.
- * A member that is in no group with another is clear if it was so in more than half of its places.
+ * A member with fewer places than `together` is undecided. Two members are grouped if they stood in
+ * the same group in `together` of `observations`, or that share of the fewer in which both had a
+ * place: a tie groups. Groups are the connected components of that. Where a and b, and b and c, are
+ * found to share a bottleneck often enough and a and c just not, sharing is the better guess, and
+ * the safer; and unlike a greedy pass (the authors' kernel) it does not depend on who came first.
+ * A member that is in no group with another is clear if it was so in most of its places.
  */
 NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_places *ring,
 			 const nr_u32 *since, nr_u32 stamp, nr_u8 *place)
 {
-	(void)f;
-	(void)ring;
-	(void)since;
-	(void)stamp;
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		place[i] = NR_UNDECIDED;
+	nr_u64 near[NR_DETECT_MAX], known = 0, clear = 0;
+
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		nr_u32 self = nr_together(f, ring, since, stamp, i, i), places = self & 0xffff;
+
+		known |= (nr_u64)(places >= f->together) << i;
+		clear |= (nr_u64)((self >> 16) * 2 > places) << i;
+		near[i] = 1ull << i;
+	}
+	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++) {
+		for (nr_u32 j = 0; j < i; j++) {
+			nr_u32 pair, same;
+
+			if (!(known >> i & known >> j & 1))
+				continue;
+			pair = nr_together(f, ring, since, stamp, i, j);
+			same = pair >> 16;
+			if (!same || same * f->observations < f->together * (pair & 0xffff))
+				continue;
+			near[i] |= 1ull << j;
+			near[j] |= 1ull << i;
+		}
+	}
+	for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
+		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+			near[i] |= near[i] >> j & 1 ? near[j] : 0;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		nr_u8 first = (nr_u8)i;
+
+		for (nr_u32 j = 0; j < i; j++)
+			if (near[j] >> i & 1 && j < first)
+				first = (nr_u8)j;
+		if (!(known >> i & 1))
+			place[i] = NR_UNDECIDED;
+		else
+			place[i] = near[i] == 1ull << i && clear >> i & 1 ? NR_CLEAR : first;
+	}
 }
 
-/* Who is coupled with whom, as masks: two paths are if they are in one group, or one asks for it.
- */
+/* Whom a member in `place` asks to be coupled with. */
 NR_INLINE nr_u32 nr_asks(const struct nr_decision_params *p, nr_u32 place)
 {
 	return place == NR_UNDECIDED ? p->undecided : place == NR_CLEAR ? p->clear : p->grouped;
 }
 
 #if NR_DETECT_MAX <= 8
+/*
+ * Coupling is mutual: two paths are coupled if they are in one group, or if either asks for it. By
+ * default a path that nothing is known of asks for all, one that is not congested for none, one in
+ * a group for those that nothing is known of ("they might appear in the group at any moment").
+ */
 NR_INLINE nr_u64 nr_decided_masks(const struct nr_decision_params *p, const nr_u8 *place)
 {
 	nr_u64 masks = NR_MASKS_DISJOINT;

@@ -32,6 +32,20 @@ struct nr_hearing {
 };
 
 /*
+ * The number of the interval that `now_us` is in. A clock that is a little behind, as another CPU's
+ * may be, stays in the open one.
+ */
+NR_INLINE nr_u64 nr_interval(nr_u64 open, nr_u32 t_us, nr_u64 now_us)
+{
+	nr_u64 number;
+
+	if (now_us - open * t_us < t_us)
+		return open;
+	number = now_us / t_us;
+	return number + 1 == open ? open : number;
+}
+
+/*
  * The sample in an event. No delay is taken of a packet that was sent twice; nor, where the wait is
  * not known, of one packet acknowledged NR_DELACK_US or more after the acknowledgement before it: a
  * delayed acknowledgement is sent at the second packet, and waits that long only when none comes.

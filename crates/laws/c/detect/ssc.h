@@ -1,33 +1,255 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RFC 8382: paths whose delays have alike summary statistics share a bottleneck. */
+/*
+ * Shared bottleneck detection by summary statistics of delay. RFC 8382; with other parameters, an
+ * earlier draft of it, MPTCP-SBD (Ferlin et al., INFOCOM 2016).
+ *
+ * Of each interval of T, over its delays d:
+ *     E_T       = mean of d
+ *     mean      = mean of E_T of the last M intervals, without the one that is open
+ *     skew_base = number of d < mean  -  number of d > mean
+ *     var_base  = sum of |d - E_T of the interval before|
+ * and at its end, sums over the last M intervals, with weights (section 4.1): M-F+1 for the newest
+ * F, then M-F, M-F-1, .. 1; mean now with the interval that has ended:
+ *     skew = sum skew_base / sum n            in -1..1; low where the queue is full
+ *     var  = sum var_base / sum n
+ *     freq = crossings / N: E_T beyond mean +- p_v var, on the other side than the last E_T that
+ *            was beyond it, however long ago; the first such E_T only sets the side
+ *     loss = lost / (delivered + lost), over N intervals
+ * Congested (section 3.3.1): skew < c_s, or skew < c_h and congested in the interval before, or
+ * loss > p_l. Where it is not, its var_base is left out of the sum though its samples count, and
+ * it records no crossing (section 4.2).
+ * Groups: the congested ones, divided where neighbours differ by p_f in freq, then by p_mad of the
+ * higher in var, by p_s in skew, and if one loses more than p_l by p_d of the higher in loss.
+ * Where clocks run apart (section 5.2), skew_base is about E_T of the interval before, not mean,
+ * and freq does not divide.
+ *
+ * Left open there and chosen here: an interval without a delay, or of which the application set the
+ * pace (most of its samples), is no interval: nothing is recorded and sums reach over it, the
+ * congestion state with them; after N silent intervals, or where delay moved by NR_SSC_RANGE (a
+ * clock was set), a path starts over. An interval with neither mean nor E_T before it gives its E_T
+ * and losses alone. Equal values are never divided.
+ *
+ * Range: delays within 4 s of a path's first, in us; means in 1/256 us; 2^18 samples an interval
+ * (later ones are not looked at). Estimates are within 2^-15, or 1/128 us, of real numbers.
+ */
 #ifndef NARROWS_DETECT_SSC_H
 #define NARROWS_DETECT_SSC_H
 
 #include "sample.h"
 #include "decision.h"
 
+#define NR_SSC_INTERVALS 64	  /* largest N and M */
+#define NR_SSC_RANGE (1u << 22)	  /* us around the first delay */
+#define NR_SSC_SAMPLES (1u << 18) /* of an interval */
+#define NR_SSC_PACKETS (1u << 24) /* of an interval */
+#define NR_SSC_FRACTION 8	  /* bits of a microsecond, in means */
+
 /* What a path tells of an interval. */
 struct nr_ssc_summary {
-	nr_s32 skew; /* Q16, -1 to 1 */
-	nr_u32 var;  /* us */
+	nr_s32 skew; /* Q16 */
+	nr_u32 var;  /* 1/256 us */
 	nr_u32 freq; /* Q16 */
 	nr_u32 loss; /* Q16 */
 	nr_u32 congested;
 	nr_u32 trusted;
 };
 
+/* An interval that is over. */
+struct nr_ssc_interval {
+	nr_u32 mean; /* E_T, 1/256 us above base - NR_SSC_RANGE */
+	nr_u32 mad;  /* var_base / n, 1/256 us */
+	nr_s32 skew; /* skew_base */
+	nr_u32 n;    /* samples in skew and mad */
+	nr_u32 delivered;
+	nr_u32 lost;
+};
+
 /* A path's history. */
 struct nr_ssc {
-	nr_u64 number; /* of the open interval */
-	nr_u32 closed; /* intervals in the history */
-	nr_u32 open;   /* samples in the open interval */
+	nr_u64 number;	  /* of the open interval */
+	nr_u64 sum;	  /* of its delays, us */
+	nr_u64 var;	  /* var_base, 1/256 us */
+	nr_u64 last;	  /* number of the newest interval in the history */
+	nr_u64 crossings; /* bit i: the interval i before the last crossed */
+	nr_u32 heard;	  /* delays in the open interval */
+	nr_u32 strays;	  /* delays out of range */
+	nr_u32 limited;	  /* of these, while the application set the pace */
+	nr_s32 skew;	  /* skew_base */
+	nr_u32 delivered;
+	nr_u32 lost;
+	nr_s32 base;	  /* the path's first delay */
+	nr_u32 mean;	  /* of closed intervals: what skew_base is about */
+	nr_u32 before;	  /* E_T of the newest interval: what var_base is about */
+	nr_u32 closed;	  /* intervals in the history; index of the next one */
+	nr_u32 side;	  /* of the last significant E_T: 1 below, 2 above, 0 none yet */
+	nr_u32 congested; /* PB */
 	struct nr_ssc_summary summary;
+	struct nr_ssc_interval ring[NR_SSC_INTERVALS];
 };
+
+/* The history is empty; the ring is as long as `closed` says. */
+NR_INLINE void nr_ssc_forget(struct nr_ssc *h)
+{
+	h->crossings = 0;
+	h->closed = h->side = h->congested = 0;
+}
+
+NR_INLINE void nr_ssc_begin(struct nr_ssc *h, nr_u64 number)
+{
+	h->number = number;
+	h->sum = h->var = 0;
+	h->heard = h->strays = h->limited = h->delivered = h->lost = 0;
+	h->skew = 0;
+}
 
 NR_INLINE void nr_ssc_reset(struct nr_ssc *h)
 {
-	h->closed = 0;
-	h->open = 0;
+	nr_ssc_forget(h);
+	nr_ssc_begin(h, 0);
+}
+
+/* The interval i before the next one, 1 the newest. */
+NR_INLINE struct nr_ssc_interval *nr_ssc_last(struct nr_ssc *h, nr_u32 i)
+{
+	return &h->ring[(h->closed - i) % NR_SSC_INTERVALS];
+}
+
+/* Mean of E_T over the last M intervals. */
+NR_INLINE nr_u32 nr_ssc_mean(const struct nr_ssc_params *p, struct nr_ssc *h)
+{
+	nr_u64 sum = 0;
+	nr_u32 n = 0;
+
+	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
+		if (i > p->m || i > h->closed)
+			break;
+		sum += nr_ssc_last(h, i)->mean;
+		n++;
+	}
+	return n ? (nr_u32)(sum / n) : 0;
+}
+
+/* part / whole, Q16; part <= whole. */
+NR_INLINE nr_u32 nr_ssc_ratio(nr_u64 part, nr_u64 whole)
+{
+	return whole ? (nr_u32)((part << 16) / whole) : 0;
+}
+
+/* Section 4.1: the weight of interval i, 1 the newest. */
+NR_INLINE nr_u32 nr_ssc_weight(const struct nr_ssc_params *p, nr_u32 i)
+{
+	return i <= p->f ? p->m - p->f + 1 : p->m - i + 1;
+}
+
+NR_INLINE void nr_ssc_skew_and_loss(const struct nr_ssc_params *p, struct nr_ssc *h)
+{
+	struct nr_ssc_summary *s = &h->summary;
+	nr_u64 below = 0, above = 0, n = 0, delivered = 0, lost = 0;
+
+	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
+		const struct nr_ssc_interval *one = nr_ssc_last(h, i);
+		nr_u32 weight = i <= p->m ? nr_ssc_weight(p, i) : 0;
+
+		if (i > h->closed)
+			break;
+		n += (nr_u64)weight * one->n;
+		if (one->skew > 0)
+			below += (nr_u64)weight * (nr_u32)one->skew;
+		else
+			above += (nr_u64)weight * (nr_u32)-one->skew;
+		if (i <= p->n) {
+			delivered += one->delivered;
+			lost += one->lost;
+		}
+	}
+	s->skew = below >= above ? (nr_s32)nr_ssc_ratio(below - above, n)
+				 : -(nr_s32)nr_ssc_ratio(above - below, n);
+	s->loss = nr_ssc_ratio(lost, delivered + lost);
+}
+
+NR_INLINE nr_u32 nr_ssc_var(const struct nr_ssc_params *p, struct nr_ssc *h)
+{
+	nr_u64 var = 0, n = 0;
+
+	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
+		const struct nr_ssc_interval *one = nr_ssc_last(h, i);
+		nr_u32 weight = i <= p->m ? nr_ssc_weight(p, i) : 0;
+
+		if (i > h->closed)
+			break;
+		n += (nr_u64)weight * one->n;
+		var += (nr_u64)weight * one->n * one->mad;
+	}
+	return n ? (nr_u32)(var / n) : 0;
+}
+
+NR_INLINE int nr_ssc_is_congested(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
+				  nr_u32 before)
+{
+	return s->skew < p->c_s || (before && s->skew < p->c_h) || s->loss > p->p_l;
+}
+
+/* Does the newest interval's E_T cross the mean? */
+NR_INLINE nr_u32 nr_ssc_crossed(const struct nr_ssc_params *p, struct nr_ssc *h)
+{
+	nr_u64 band = (nr_u64)p->p_v * h->summary.var >> 16;
+	nr_u64 e = nr_ssc_last(h, 1)->mean, mean = h->mean;
+	nr_u32 side = e + band < mean ? 1 : e > mean + band ? 2 : 0;
+	nr_u32 crossed = side && h->side && side != h->side;
+
+	if (side)
+		h->side = side;
+	return crossed;
+}
+
+/*
+ * The open interval is over: it goes into the history, and estimates are made anew. Returns 0 if it
+ * is no interval.
+ */
+NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)
+{
+	struct nr_ssc_interval *one;
+	nr_u32 crossed = 0, known;
+
+	if (!p || !h)
+		return 0;
+	if (!h->heard) {
+		if (h->strays)
+			nr_ssc_forget(h);
+		return 0;
+	}
+	if (h->limited * 2 > h->heard)
+		return 0;
+	if (h->closed && h->number - h->last > p->n)
+		nr_ssc_forget(h);
+	known = !!h->closed;
+	one = &h->ring[h->closed % NR_SSC_INTERVALS];
+	one->mean = (nr_u32)((h->sum << NR_SSC_FRACTION) / h->heard);
+	one->mad = known ? (nr_u32)(h->var / h->heard) : 0;
+	one->skew = known ? h->skew : 0;
+	one->n = known ? h->heard : 0;
+	one->delivered = h->delivered;
+	one->lost = h->lost;
+	h->closed++;
+	h->last = h->number;
+	h->before = one->mean;
+	h->mean = nr_ssc_mean(p, h);
+	nr_ssc_skew_and_loss(p, h);
+	h->congested = nr_ssc_is_congested(p, &h->summary, h->congested);
+	if (p->mask_noise && !h->congested)
+		one->mad = 0;
+	h->summary.var = nr_ssc_var(p, h);
+	if (h->congested || !p->mask_noise)
+		crossed = nr_ssc_crossed(p, h);
+	h->crossings = h->crossings << 1 | crossed;
+	h->summary.freq = nr_ssc_ratio((nr_u64)NR_ONES64(h->crossings << (64 - p->n)), p->n);
+	h->summary.congested = h->congested;
+	h->summary.trusted = h->closed >= p->trusted;
+	if (p->clock_skew) {
+		h->mean = h->before;
+		h->summary.freq = 0;
+	}
+	return 1;
 }
 
 /*
@@ -37,25 +259,114 @@ NR_INLINE void nr_ssc_reset(struct nr_ssc *h)
 NR_INLINE nr_u32 nr_ssc_sample(const struct nr_ssc_params *p, struct nr_ssc *h,
 			       const struct nr_sample *s)
 {
-	nr_u64 number = s->now_us / p->t_us;
-	nr_u32 stamp = 0;
+	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us), delay;
+	nr_u32 stamp = 0, above;
 
-	if (number != h->number && h->open) {
-		stamp = (nr_u32)h->number + 1;
-		h->closed++;
-		h->open = 0;
+	if (number != h->number) {
+		if (nr_ssc_close(p, h))
+			stamp = (nr_u32)h->number + 1;
+		nr_ssc_begin(h, number);
 	}
-	h->number = number;
-	h->open += s->heard;
+	if (s->delivered < NR_SSC_PACKETS && h->delivered < NR_SSC_PACKETS)
+		h->delivered += s->delivered;
+	if (s->lost < NR_SSC_PACKETS && h->lost < NR_SSC_PACKETS)
+		h->lost += s->lost;
+	if (!s->heard || h->heard >= NR_SSC_SAMPLES)
+		return stamp;
+	if (!h->closed && !h->heard)
+		h->base = s->delay_us;
+	above = (nr_u32)s->delay_us - (nr_u32)h->base + NR_SSC_RANGE;
+	if (above >= 2 * NR_SSC_RANGE) {
+		h->strays++;
+		return stamp;
+	}
+	delay = (nr_u64)above << NR_SSC_FRACTION;
+	h->heard++;
+	h->limited += s->limited;
+	h->sum += above;
+	h->skew += (delay < h->mean) - (delay > h->mean);
+	h->var += delay > h->before ? delay - h->before : h->before - delay;
 	return stamp;
 }
 
-/* Groups the members of `present`; the others are undecided. */
-NR_INLINE void nr_ssc_group(const struct nr_ssc_params *p, const struct nr_ssc_summary *of,
+/*
+ * Divides groups where the values of neighbours differ by `limit`, or by `limit` of the higher one:
+ * a member stays with the nearest of its group that is not above it, unless that is too far.
+ * group[i] is the number of a member of i's group, the same for all of it.
+ */
+NR_INLINE void nr_ssc_divide(const nr_u32 *value, nr_u32 limit, int relative, nr_u64 of,
+			     nr_u8 *group)
+{
+	nr_u8 next[NR_DETECT_MAX];
+
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		nr_u64 nearest = ~0ull;
+
+		next[i] = (nr_u8)i;
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++) {
+			nr_u32 away = value[i] - value[j];
+
+			/* Equal ones in the order of their numbers, so that the way down ends. */
+			if (!(of >> j & 1) || group[j] != group[i] || value[j] > value[i] ||
+			    (!away && j >= i) || away >= nearest)
+				continue;
+			nearest = away;
+			next[i] = (nr_u8)j;
+		}
+		if (nearest &&
+		    nearest << 16 >= (relative ? (nr_u64)limit * value[i] : (nr_u64)limit << 16))
+			next[i] = (nr_u8)i;
+	}
+	/* Each step doubles the way down; where the ways end, there groups are one. */
+	for (nr_u32 way = 1; way < NR_DETECT_MAX; way *= 2)
+		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+			next[i] = next[next[i] % NR_DETECT_MAX];
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		group[i] = next[i];
+}
+
+/* value[i] = 1 where a member of i's group loses more than p_l. */
+NR_INLINE void nr_ssc_lossy(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
+			    nr_u64 of, const nr_u8 *group, nr_u8 *lossy)
+{
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		lossy[i] = 0;
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
+			lossy[i] |= of >> j & 1 && group[j] == group[i] && s[j].loss > p->p_l;
+	}
+}
+
+/*
+ * Places the members of `present`: those that are congested in groups, the others clear. What is
+ * not present, or not trusted, is undecided.
+ */
+NR_INLINE void nr_ssc_group(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
 			    nr_u64 present, nr_u8 *place)
 {
+	nr_u32 value[NR_DETECT_MAX];
+	nr_u8 lossy[NR_DETECT_MAX];
+	nr_u64 of = 0;
+
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		of |= (nr_u64)(present >> i & 1 && s[i].trusted && s[i].congested) << i;
+		place[i] = 0;
+		value[i] = s[i].freq;
+	}
+	nr_ssc_divide(value, p->p_f, 0, of, place);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		place[i] = present >> i & of[i].trusted & p->mask_noise ? NR_CLEAR : NR_UNDECIDED;
+		value[i] = s[i].var;
+	nr_ssc_divide(value, p->p_mad, 1, of, place);
+	nr_ssc_lossy(p, s, of, place, lossy);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		value[i] = p->loss_for_skew && lossy[i] ? 0 : (nr_u32)(s[i].skew + NR_Q16);
+	nr_ssc_divide(value, p->p_s, 0, of, place);
+	nr_ssc_lossy(p, s, of, place, lossy);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		value[i] = lossy[i] ? s[i].loss : 0;
+	nr_ssc_divide(value, p->p_d, 1, of, place);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		if (!(of >> i & 1))
+			place[i] = present >> i & 1 && s[i].trusted ? NR_CLEAR : NR_UNDECIDED;
 }
 
 #endif

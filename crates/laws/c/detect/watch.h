@@ -174,22 +174,37 @@ NR_INLINE void nr_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, n
 		nr_decide(detector, c, w, (nr_u32)ended, now_us);
 }
 
-NR_INLINE void nr_watch_join(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			     nr_u64 now_us)
+/* A path that has just come, or whose clock was set back: nothing is known of it. */
+NR_INLINE void nr_listen(nr_u32 detector, const struct nr_params *p, struct nr_listener *l,
+			 nr_u64 now_us)
 {
-	struct nr_listener *l = &w->path[i & 7];
-	nr_u32 alone = 1u << (i & 7);
-
 	l->here = 1;
 	l->due_us = 0;
 	l->hearing.acked_us = now_us;
-	NR_WRITE(l->since, (nr_u32)(now_us / nr_pace(detector, &w->params).t_us));
+	NR_WRITE(l->since, (nr_u32)(now_us / nr_pace(detector, p).t_us));
 	if (detector == NR_SSC)
 		nr_ssc_reset(&l->ssc);
 	else if (detector == NR_TR)
 		nr_tr_reset(&l->tr);
 	else
 		nr_btlbw_reset(&l->btlbw);
+}
+
+/* Was the clock set back? */
+NR_INLINE int nr_is_back(nr_u32 detector, const struct nr_params *p, const struct nr_listener *l,
+			 nr_u64 now_us)
+{
+	struct nr_pace pace = nr_pace(detector, p);
+
+	return now_us + 2ull * pace.t_us + pace.settle_us < l->due_us;
+}
+
+NR_INLINE void nr_watch_join(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			     nr_u64 now_us)
+{
+	nr_u32 alone = 1u << (i & 7);
+
+	nr_listen(detector, &w->params, &w->path[i & 7], now_us);
 	nr_masks_join(c, i, w->params.decision.undecided == NR_COUPLE_NONE ? alone : 0xff);
 }
 
@@ -212,6 +227,8 @@ NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_wat
 		l->here = 0;
 	if (!l->here)
 		return 0;
+	if (NR_UNLIKELY(nr_is_back(detector, &w->params, l, ev->now_us)))
+		nr_listen(detector, &w->params, l, ev->now_us);
 	s = nr_sample(&l->hearing, ev);
 	s.bw = NR_READ(c->path[i & 7].bw);
 	nr_hear(detector, c, w, i, &s);
