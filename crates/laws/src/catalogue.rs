@@ -138,7 +138,7 @@ pub const PARAMS: [Param; 32] = [
     param!("ssc.m", ssc.m, Unit::Count, 2.0, 64.0, "intervals of the mean, skewness and variability, M", "RFC 8382, section 2.2"),
     param!("ssc.f", ssc.f, Unit::Count, 1.0, 64.0, "newest intervals of full weight, F; m: nothing is weighted", "RFC 8382, section 2.2"),
     param!("ssc.c_s", ssc.c_s, Unit::Ratio, -1.0, 1.0, "skewness below which there is congestion", "RFC 8382, section 2.2"),
-    param!("ssc.c_h", ssc.c_h, Unit::Ratio, 0.0, 2.0, "added to it where there was congestion before", "RFC 8382, section 2.2"),
+    param!("ssc.c_h", ssc.c_h, Unit::Ratio, 0.0, 2.0, "the same, where there was congestion before", "RFC 8382, section 2.2"),
     param!("ssc.p_l", ssc.p_l, Unit::Ratio, 0.0, 1.0, "loss above which there is congestion whatever the skewness", "MPTCP-SBD, Table I (the RFC gives no value)"),
     param!("ssc.p_f", ssc.p_f, Unit::Ratio, 0.0, 1.0, "key frequencies this near are alike", "RFC 8382, section 2.2"),
     param!("ssc.p_mad", ssc.p_mad, Unit::Ratio, 0.0, 1.0, "variabilities this near, of the higher, are alike", "RFC 8382, section 2.2"),

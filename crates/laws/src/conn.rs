@@ -79,8 +79,12 @@ impl Conn {
         Conn::with_params(control, &Params::default())
     }
 
-    /// A connection without paths, whose detector runs with `params`.
+    /// A connection without paths, whose detector runs with `params`. Panics if
+    /// [`Params::check`] finds fault with them.
     pub fn with_params(control: Control, params: &Params) -> Conn {
+        if let Err(error) = params.check() {
+            panic!("{error}");
+        }
         let raw = raw::Conn::new(control.law as u32, control.detector as u32);
         let watch = control.detector.listens().then(|| Watch::new(params));
         Conn { raw, watch, control }

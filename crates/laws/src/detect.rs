@@ -123,12 +123,16 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// `detector` with `params` on `flows` flows. Panics at more than [`MAX_FLOWS`].
+    /// `detector` with `params` on `flows` flows. Panics at more than [`MAX_FLOWS`], or if
+    /// [`Params::check`] finds fault with the parameters.
     ///
     /// # Errors
     /// A detector that does not go by delays and losses.
     pub fn new(detector: Detector, params: &Params, flows: usize) -> Result<Flows, Unfit> {
         assert!(flows <= MAX_FLOWS, "{flows} flows of at most {MAX_FLOWS}");
+        if let Err(error) = params.check() {
+            panic!("{error}");
+        }
         let (t_us, kept) = match detector {
             Detector::Ssc => (params.ssc.t_us, params.decision.observations),
             Detector::Tr => (params.tr.t_us, params.tr.hold_us.div_ceil(params.tr.t_us)),

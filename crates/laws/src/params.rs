@@ -31,7 +31,7 @@ words! {
         f: u32,
         /// Skewness below which there is congestion.
         c_s: i32,
-        /// Added to it where there was congestion before.
+        /// The same, where there was congestion before.
         c_h: i32,
         /// Loss above which there is congestion whatever the skewness.
         p_l: u32,
@@ -195,6 +195,10 @@ impl Param {
         }
     }
 
+    fn error(&self, value: String) -> ParamError {
+        ParamError::Value { name: self.name, value, expected: self.takes() }
+    }
+
     fn parse(&self, value: &str) -> Option<i64> {
         if let Unit::Choice(words) = self.unit {
             return words.iter().position(|word| *word == value).map(|at| at as i64);
@@ -228,12 +232,30 @@ impl Params {
             return Ok(());
         }
         let param = catalogue::param(name)?;
-        let kept = param.parse(value).ok_or_else(|| ParamError::Value {
-            name: param.name,
-            value: value.to_owned(),
-            expected: param.takes(),
-        })?;
+        let kept = param.parse(value).ok_or_else(|| param.error(value.to_owned()))?;
         (param.put)(self, kept);
+        Ok(())
+    }
+
+    /// Is every parameter in its range, and do they fit each other?
+    ///
+    /// # Errors
+    /// The first that does not, in one line.
+    pub fn check(&self) -> Result<(), ParamError> {
+        for param in &PARAMS {
+            let (low, high) = param.range;
+            let kept = (param.get)(self) as f64;
+            if kept < (low * param.scale()).floor() || kept > (high * param.scale()).ceil() {
+                return Err(param.error(kept.to_string()));
+            }
+        }
+        if self.decision.together > self.decision.observations {
+            return Err(ParamError::Value {
+                name: "decision.together",
+                value: self.decision.together.to_string(),
+                expected: format!("at most decision.observations, {}", self.decision.observations),
+            });
+        }
         Ok(())
     }
 

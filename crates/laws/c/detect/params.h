@@ -17,7 +17,7 @@ struct nr_ssc_params {
 	nr_u32 m;     /* M, intervals of the mean, skewness and variability */
 	nr_u32 f;     /* F, newest intervals of full weight; M where nothing is weighted */
 	nr_s32 c_s;   /* skewness below which there is congestion */
-	nr_s32 c_h;   /* added to c_s where there was congestion before */
+	nr_s32 c_h;   /* the same, where there was congestion before */
 	nr_u32 p_l;   /* loss above which there is congestion whatever the skewness */
 	nr_u32 p_f;   /* key frequencies this near are alike */
 	nr_u32 p_mad; /* variabilities this near, of the higher, are alike */

@@ -135,9 +135,13 @@ NR_INLINE nr_u32 nr_ssc_ratio(nr_u64 part, nr_u64 whole)
 	return whole ? (nr_u32)((part << 16) / whole) : 0;
 }
 
-/* Section 4.1: the weight of interval i, 1 the newest. */
+/* Section 4.1: the weight of interval i, 1 the newest; F of M and more weights nothing. */
 NR_INLINE nr_u32 nr_ssc_weight(const struct nr_ssc_params *p, nr_u32 i)
 {
+	if (i > p->m)
+		return 0;
+	if (p->f >= p->m)
+		return 1;
 	return i <= p->f ? p->m - p->f + 1 : p->m - i + 1;
 }
 
@@ -148,7 +152,7 @@ NR_INLINE void nr_ssc_skew_and_loss(const struct nr_ssc_params *p, struct nr_ssc
 
 	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
 		const struct nr_ssc_interval *one = nr_ssc_last(h, i);
-		nr_u32 weight = i <= p->m ? nr_ssc_weight(p, i) : 0;
+		nr_u32 weight = nr_ssc_weight(p, i);
 
 		if (i > h->closed)
 			break;
@@ -173,7 +177,7 @@ NR_INLINE nr_u32 nr_ssc_var(const struct nr_ssc_params *p, struct nr_ssc *h)
 
 	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
 		const struct nr_ssc_interval *one = nr_ssc_last(h, i);
-		nr_u32 weight = i <= p->m ? nr_ssc_weight(p, i) : 0;
+		nr_u32 weight = nr_ssc_weight(p, i);
 
 		if (i > h->closed)
 			break;
