@@ -56,11 +56,12 @@ static void observe(struct nr_many *m, nr_u64 present, nr_u8 *place)
 		struct nr_ssc_summary ssc[NR_DETECT_MAX];
 		struct nr_tr_summary tr[NR_DETECT_MAX];
 	} of;
+	nr_u32 value[NR_DETECT_MAX];
 
 	if (m->detector == NR_SSC) {
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			of.ssc[i] = m->flow[i].ssc.summary;
-		nr_ssc_group(&m->params.ssc, of.ssc, present, place);
+		nr_ssc_group(&m->params.ssc, of.ssc, present, place, value);
 	} else {
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			of.tr[i] = m->flow[i].tr.summary;
@@ -79,7 +80,7 @@ int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 
 	const struct nr_sample nothing = {.now_us = (number + 1) * pace.t_us};
 	const nr_u32 since[NR_DETECT_MAX] = {0};
 	nr_u32 stamp = (nr_u32)number + 1;
-	nr_u64 present = 0;
+	nr_u64 present = 0, near[NR_DETECT_MAX];
 
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		present |= (nr_u64)(narrows_many_sample(m, i, &nothing) == stamp) << i;
@@ -88,6 +89,6 @@ int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 
 	if (stamp - m->decided < pace.filter.every)
 		return 0;
 	m->decided = stamp;
-	nr_filter(&pace.filter, m->ring, since, stamp, decided);
+	nr_filter(&pace.filter, m->ring, since, stamp, decided, near);
 	return 1;
 }

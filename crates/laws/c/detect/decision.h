@@ -155,11 +155,12 @@ NR_INLINE nr_u32 nr_together(const struct nr_filter *f, const struct nr_places *
  * found to share a bottleneck often enough and a and c just not, sharing is the better guess, and
  * the safer; and unlike a greedy pass (the authors' kernel) it does not depend on who came first.
  * A member that is in no group with another is clear if it was so in most of its places.
+ * `near` is room for NR_DETECT_MAX sets of members.
  */
 NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_places *ring,
-			 const nr_u32 *since, nr_u32 stamp, nr_u8 *place)
+			 const nr_u32 *since, nr_u32 stamp, nr_u8 *place, nr_u64 *near)
 {
-	nr_u64 near[NR_DETECT_MAX], known = 0, clear = 0;
+	nr_u64 known = 0, clear = 0;
 
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		nr_u32 self = nr_together(f, ring, since, stamp, i, i), places = self & 0xffff;

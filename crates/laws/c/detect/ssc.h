@@ -342,12 +342,11 @@ NR_INLINE void nr_ssc_lossy(const struct nr_ssc_params *p, const struct nr_ssc_s
 
 /*
  * Places the members of `present`: those that are congested in groups, the others clear. What is
- * not present, or not trusted, is undecided.
+ * not present, or not trusted, is undecided. `value` is room for NR_DETECT_MAX values.
  */
 NR_INLINE void nr_ssc_group(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
-			    nr_u64 present, nr_u8 *place)
+			    nr_u64 present, nr_u8 *place, nr_u32 *value)
 {
-	nr_u32 value[NR_DETECT_MAX];
 	nr_u8 lossy[NR_DETECT_MAX];
 	nr_u64 of = 0;
 

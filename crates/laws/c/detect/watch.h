@@ -19,6 +19,27 @@
 
 #define NR_HISTORY_WORDS 224 /* of 64 bits */
 
+NR_STATIC_ASSERT(sizeof(struct nr_ssc_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
+NR_STATIC_ASSERT(sizeof(struct nr_tr_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
+NR_STATIC_ASSERT(sizeof(struct nr_btlbw_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
+
+/*
+ * Where a path works when it decides for the connection. Its own, as another path may still be at
+ * the decision before; and in memory, as BPF's stack is small.
+ */
+struct nr_desk {
+	nr_u64 near[NR_DETECT_MAX];
+	union {
+		struct nr_ssc_summary ssc[NR_DETECT_MAX];
+		struct nr_tr_summary tr[NR_DETECT_MAX];
+		struct nr_btlbw_summary btlbw[NR_DETECT_MAX];
+		nr_u32 room[7 * NR_DETECT_MAX]; /* so that its size is no detector's */
+	};
+	nr_u32 value[NR_DETECT_MAX];
+	nr_u32 since[NR_DETECT_MAX];
+	nr_u8 place[NR_DETECT_MAX];
+};
+
 /* What a detector keeps of a path. The path's own, but for `since`. */
 struct nr_listener {
 	nr_u64 due_us; /* when it next looks whether a decision is to be claimed */
@@ -31,8 +52,10 @@ struct nr_listener {
 		struct nr_tr tr;
 		struct nr_btlbw btlbw;
 	};
+	struct nr_desk desk;
 };
-NR_STATIC_ASSERT(sizeof(struct nr_listener) == 8 * (NR_HISTORY_WORDS + 3), "histories fit");
+NR_STATIC_ASSERT(sizeof(struct nr_listener) == 8 * (NR_HISTORY_WORDS + 3) + sizeof(struct nr_desk),
+		 "histories fit");
 
 /* What a listening detector keeps of a connection. All zero, but for params, before a path joins.
  */
@@ -68,25 +91,49 @@ NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *wo
 	return NR_READ(r->stamp) == stamp;
 }
 
-/* Observe interval `stamp` - 1: read what the paths published of it, and place them. */
-#define NR_OBSERVE(name)                                                                           \
-	NR_STATIC_ASSERT(sizeof(struct nr_##name##_summary) <= 28,                                 \
-			 "a summary fits into a record");                                          \
-	NR_INLINE void nr_##name##_observe(const struct nr_conn *c, const struct nr_params *p,     \
-					   nr_u32 stamp, nr_u8 *place)                             \
-	{                                                                                          \
-		struct nr_##name##_summary of[NR_DETECT_MAX];                                      \
-		nr_u64 present = 0;                                                                \
-                                                                                                   \
-		for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)                                          \
-			present |= (nr_u64)nr_record_read(&c->record[i][(stamp - 1) & 1], stamp,   \
-							  (nr_u32 *)&of[i], sizeof(of[i]) / 4)     \
-				   << i;                                                           \
-		nr_##name##_group(&p->name, of, present, place);                                   \
+/*
+ * Reads what the paths published of interval `stamp` - 1, `words` of each, one path after another;
+ * returns who did.
+ */
+NR_INLINE nr_u64 nr_records(const struct nr_conn *c, nr_u32 stamp, nr_u32 *word, nr_u32 words)
+{
+	nr_u64 present = 0;
+
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		present |= (nr_u64)nr_record_read(&c->record[j][(stamp - 1) & 1], stamp,
+						  &word[j * words], words)
+			   << j;
+	return present;
+}
+
+/* Places the paths by what they published of interval `stamp` - 1. */
+NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			   nr_u32 stamp)
+{
+	const struct nr_params *p;
+	struct nr_desk *d;
+	nr_u64 present;
+
+	if (!c || !w)
+		return 0;
+	p = &w->params;
+	d = &w->path[i & 7].desk;
+	switch (detector) {
+	case NR_SSC:
+		present = nr_records(c, stamp, (nr_u32 *)d->ssc, sizeof(d->ssc[0]) / 4);
+		nr_ssc_group(&p->ssc, d->ssc, present, d->place, d->value);
+		break;
+	case NR_TR:
+		present = nr_records(c, stamp, (nr_u32 *)d->tr, sizeof(d->tr[0]) / 4);
+		nr_tr_group(&p->tr, d->tr, present, d->place);
+		break;
+	default:
+		present = nr_records(c, stamp, (nr_u32 *)d->btlbw, sizeof(d->btlbw[0]) / 4);
+		nr_btlbw_group(&p->btlbw, d->btlbw, present, d->place);
+		break;
 	}
-NR_OBSERVE(ssc)
-NR_OBSERVE(tr)
-NR_OBSERVE(btlbw)
+	return 1;
+}
 
 /* A path's sample goes into its history; what an interval came to is published. */
 NR_INLINE void nr_hear(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
@@ -121,42 +168,45 @@ NR_INLINE void nr_hear(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, n
 }
 
 /*
- * The claimer of interval `stamp` - 1 observes it, and decides if it is time. A join meanwhile
- * keeps the masks from being stored; then the next interval decides.
+ * Decides on the observations up to `stamp`. A join meanwhile keeps the masks from being stored;
+ * then the next interval decides.
  */
-NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 stamp,
-			  nr_u64 now_us)
+NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			  nr_u32 stamp)
 {
-	nr_u8 place[NR_DETECT_MAX];
-	nr_u32 since[NR_DETECT_MAX];
 	struct nr_filter filter;
-	struct nr_places seen;
+	struct nr_desk *d;
 	nr_u64 masks;
 
 	if (!c || !w)
 		return 0;
-	masks = NR_READ(c->masks);
-	if (detector == NR_SSC)
-		nr_ssc_observe(c, &w->params, stamp, place);
-	else if (detector == NR_TR)
-		nr_tr_observe(c, &w->params, stamp, place);
-	else
-		nr_btlbw_observe(c, &w->params, stamp, place);
-	seen = nr_places(stamp, place);
-	NR_WRITE(w->ring[stamp % NR_OBSERVATIONS].word, seen.word);
-	NR_WRITE(w->observed_us, now_us);
-	NR_WRITE(w->observed.word, seen.word);
 	filter = nr_pace(detector, &w->params).filter;
-	if (w->decided.word && stamp - nr_stamp(&w->decided) < filter.every)
-		return 0;
-	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
-		since[i] = NR_READ(w->path[i].since);
-	nr_filter(&filter, w->ring, since, stamp, place);
-	if (!nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, place)))
-		return 0;
+	d = &w->path[i & 7].desk;
+	masks = NR_READ(c->masks);
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		d->since[j] = NR_READ(w->path[j].since);
+	nr_filter(&filter, w->ring, d->since, stamp, d->place, d->near);
+	return nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, d->place));
+}
+
+/* Path i has claimed interval `stamp` - 1: it observes it, and decides if it is time. */
+NR_INLINE void nr_claimed(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			  nr_u32 stamp, nr_u64 now_us)
+{
+	struct nr_places last = {NR_READ(w->decided.word)}, observed;
+	struct nr_desk *d = &w->path[i & 7].desk;
+
+	nr_observe(detector, c, w, i, stamp);
+	observed = nr_places(stamp, d->place);
+	NR_WRITE(w->ring[stamp % NR_OBSERVATIONS].word, observed.word);
+	NR_WRITE(w->observed_us, now_us);
+	NR_WRITE(w->observed.word, observed.word);
+	if (last.word && stamp - nr_stamp(&last) < nr_pace(detector, &w->params).filter.every)
+		return;
+	if (!nr_decide(detector, c, w, i, stamp))
+		return;
 	NR_WRITE(w->decided_us, now_us);
-	NR_WRITE(w->decided.word, nr_places(stamp, place).word);
-	return 1;
+	NR_WRITE(w->decided.word, nr_places(stamp, d->place).word);
 }
 
 /* The path comes to the time when a decision may be due. */
@@ -171,7 +221,7 @@ NR_INLINE void nr_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, n
 	ended = (now_us - pace.settle_us) / pace.t_us; /* intervals that are over and settled */
 	w->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
 	if (ended && nr_tick_claim(c, ended))
-		nr_decide(detector, c, w, (nr_u32)ended, now_us);
+		nr_claimed(detector, c, w, i, (nr_u32)ended, now_us);
 }
 
 /* A path that has just come, or whose clock was set back: nothing is known of it. */
