@@ -50,7 +50,7 @@ nr_u32 narrows_many_sample(struct nr_many *m, nr_u32 flow, const struct nr_sampl
 	return nr_tr_sample(&m->params.tr, &m->flow[flow].tr, s);
 }
 
-static void observe(struct nr_many *m, nr_u64 present, nr_u8 *place)
+static void observe(struct nr_many *m, nr_u64 present, nr_u8 *place, nr_u64 *near)
 {
 	union {
 		struct nr_ssc_summary ssc[NR_DETECT_MAX];
@@ -65,7 +65,7 @@ static void observe(struct nr_many *m, nr_u64 present, nr_u8 *place)
 	} else {
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			of.tr[i] = m->flow[i].tr.summary;
-		nr_tr_group(&m->params.tr, of.tr, present, place);
+		nr_tr_group(&m->params.tr, of.tr, present, place, near);
 	}
 }
 
@@ -84,7 +84,7 @@ int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 
 
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		present |= (nr_u64)(narrows_many_sample(m, i, &nothing) == stamp) << i;
-	observe(m, present, observed);
+	observe(m, present, observed, near);
 	m->ring[stamp % NR_OBSERVATIONS] = nr_places(stamp, observed);
 	if (stamp - m->decided < pace.filter.every)
 		return 0;

@@ -132,7 +132,7 @@ macro_rules! param {
 
 /// What can be set about the detectors.
 #[rustfmt::skip]
-pub const PARAMS: [Param; 32] = [
+pub const PARAMS: [Param; 34] = [
     param!("ssc.t_ms", ssc.t_us, Unit::Ms, 10.0, 10000.0, "length of an interval, T", "RFC 8382, section 2.2"),
     param!("ssc.n", ssc.n, Unit::Count, 2.0, 64.0, "intervals of the key frequency, and of loss, N", "RFC 8382, section 2.2"),
     param!("ssc.m", ssc.m, Unit::Count, 2.0, 64.0, "intervals of the mean, skewness and variability, M", "RFC 8382, section 2.2"),
@@ -149,16 +149,18 @@ pub const PARAMS: [Param; 32] = [
     param!("ssc.loss_for_skew", ssc.loss_for_skew, Unit::Choice(&["off", "on"]), 0.0, 1.0, "where a path loses more than p_l, loss divides instead of skewness", "MPTCP-SBD, its implementation"),
     param!("ssc.clock_skew", ssc.clock_skew, Unit::Choice(&["off", "on"]), 0.0, 1.0, "the clocks of delays run apart", "RFC 8382, section 5.2"),
     param!("ssc.trusted", ssc.trusted, Unit::Count, 1.0, 1000.0, "intervals before a path's estimates are trusted", "RFC 8382: 2 M"),
-    param!("tr.t_s", tr.t_us, Unit::Seconds, 0.1, 100.0, "length of an interval", "arXiv:1812.05816, section 3"),
-    param!("tr.settle_ms", tr.settle_us, Unit::Ms, 0.0, 5000.0, "after an interval's end, until it is decided on", "paths report at their next sample"),
-    param!("tr.smooth", tr.smooth, Unit::Ratio, 0.01, 1.0, "weight of the new sample", "arXiv:1812.05816, section 3"),
-    param!("tr.gap_ms", tr.gap_us, Unit::Ms, 0.0, 5000.0, "groups of rising delay this near in time may be one, delta", "arXiv:1812.05816, section 3"),
-    param!("tr.near_s", tr.near_us, Unit::Seconds, 0.0, 100.0, "groups of two paths this near in time may be compared, tau", "arXiv:1812.05816, section 3"),
-    param!("tr.error", tr.error, Unit::Ratio, 0.0, 1.0, "slopes this near, of the larger, are alike, epsilon", "arXiv:1812.05816, section 3"),
-    param!("tr.hold_s", tr.hold_us, Unit::Seconds, 0.0, 1000.0, "paths stay coupled for as long after they were last found alike", "arXiv:1812.05816, section 3"),
-    param!("btlbw.t_s", btlbw.t_us, Unit::Seconds, 0.1, 100.0, "length of an interval", "C-MPBBR"),
-    param!("btlbw.error", btlbw.error, Unit::Ratio, 0.0, 1.0, "bandwidths this near are alike", "C-MPBBR"),
-    param!("btlbw.cycles", btlbw.cycles, Unit::Count, 1.0, 16.0, "ProbeBW cycles for which they must be, or must not be any more", "C-MPBBR"),
+    param!("tr.t_s", tr.t_us, Unit::Seconds, 1.0, 16.0, "length of a period", "arXiv:1812.05816, section 4.3"),
+    param!("tr.settle_ms", tr.settle_us, Unit::Ms, 0.0, 1000.0, "after a period's end, until it is decided on", "paths report at their next sample"),
+    param!("tr.alpha", tr.alpha, Unit::Ratio, 0.01, 1.0, "weight of the new delay in the smoothed one", "arXiv:1812.05816, section 4.3"),
+    param!("tr.gap_ms", tr.gap_us, Unit::Ms, 0.0, 5000.0, "groups of rising delay this near in time may be one, delta", "arXiv:1812.05816, section 4.3"),
+    param!("tr.eps", tr.eps, Unit::Ratio, 0.0, 1.0, "slopes this near, of the larger, are alike", "arXiv:1812.05816, section 4.3"),
+    param!("tr.tau_s", tr.tau_us, Unit::Seconds, 0.0, 16.0, "groups of two paths this near in time may be compared", "arXiv:1812.05816, section 4.3"),
+    param!("tr.slope_min", tr.slope_min, Unit::MsPerSecond, 0.0, 1000.0, "slopes up to this are like no other", "arXiv:1812.05816, its authors' code"),
+    param!("tr.hold_s", tr.hold_us, Unit::Seconds, 0.0, 512.0, "paths stay coupled for as long after they were last found alike", "arXiv:1812.05816, section 5.2"),
+    param!("tr.undecided", tr.undecided, COUPLE, 0.0, 2.0, "whom a path is coupled with that nothing is known of yet", "arXiv:1812.05816, section 5.2"),
+    param!("btlbw.t_s", btlbw.t_us, Unit::Seconds, 0.1, 100.0, "time from a look at the newest cycles to the next", "a few cycles of 8 round trips"),
+    param!("btlbw.alpha", btlbw.alpha, Unit::Ratio, 0.0, 1.0, "bandwidths this near, of the smaller, are alike", "C-MPBBR, Algorithm 1"),
+    param!("btlbw.cycles", btlbw.cycles, Unit::Count, 1.0, 6.0, "ProbeBW cycles for which they must be, or must not be any more", "C-MPBBR, Algorithm 1"),
     param!("decision.observations", decision.observations, Unit::Count, 1.0, 32.0, "newest observations that a decision looks at", "MPTCP-SBD, section III-B"),
     param!("decision.together", decision.together, Unit::Count, 1.0, 32.0, "of so many, at which two paths are grouped", "MPTCP-SBD, section IV-B"),
     param!("decision.every", decision.every, Unit::Count, 1.0, 1000.0, "observations from a decision to the next", "MPTCP-SBD, section III-B"),

@@ -174,7 +174,7 @@ impl Flows {
             delivered: sample.delivered,
             lost: sample.lost,
             limited: sample.limited.into(),
-            reserved: 0,
+            cycles: 0,
         };
         // SAFETY: memory that `new` prepared, and a flow in range.
         unsafe { ffi::narrows_many_sample(self.memory.as_mut_ptr().cast(), flow as u32, &sample) };
@@ -285,7 +285,7 @@ mod ffi {
         pub delivered: u32,
         pub lost: u32,
         pub limited: u32,
-        pub reserved: u32,
+        pub cycles: u32,
     }
 
     unsafe extern "C" {

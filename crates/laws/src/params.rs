@@ -1,6 +1,7 @@
 //! What can be set about the detectors: `c/detect/params.h`, with names.
 
 use crate::catalogue::{self, PARAMS};
+use crate::raw;
 
 /// Q16: a ratio of 1 (`NR_Q16`).
 pub const Q16: i64 = 1 << 16;
@@ -62,23 +63,27 @@ words! {
         /// After an interval's end, until it is decided on, µs.
         settle_us: u32,
         /// Weight of the new sample.
-        smooth: u32,
+        alpha: u32,
         /// Groups of rising delay this near in time may be one, µs.
         gap_us: u32,
-        /// Groups of two paths this near in time may be compared, µs.
-        near_us: u32,
         /// Slopes this near, of the larger, are alike.
-        error: u32,
+        eps: u32,
+        /// Groups of two paths this near in time may be compared, µs.
+        tau_us: u32,
+        /// Slopes up to this are like no other, µs/s.
+        slope_min: u32,
         /// Paths stay coupled for as long after they were last found alike, µs.
         hold_us: u32,
+        /// Whom a path asks to be coupled with that nothing is known of yet.
+        undecided: u32,
     }
 
     /// Of `btlbw` (`struct nr_btlbw_params`). Ratios are Q16.
     BtlbwParams {
         /// Length of an interval, µs.
         t_us: u32,
-        /// Bandwidths this near are alike.
-        error: u32,
+        /// Bandwidths this near, of the smaller, are alike.
+        alpha: u32,
         /// ProbeBW cycles for which they must be, or must not be any more.
         cycles: u32,
     }
@@ -119,6 +124,8 @@ pub enum Unit {
     Ratio,
     /// Milliseconds, kept as microseconds.
     Ms,
+    /// Milliseconds per second, kept as microseconds per second.
+    MsPerSecond,
     /// Seconds, kept as microseconds.
     Seconds,
     /// A number of things.
@@ -167,7 +174,7 @@ impl Param {
     fn scale(&self) -> f64 {
         match self.unit {
             Unit::Ratio => Q16 as f64,
-            Unit::Ms => 1e3,
+            Unit::Ms | Unit::MsPerSecond => 1e3,
             Unit::Seconds => 1e6,
             Unit::Count | Unit::Choice(_) => 1.0,
         }
@@ -189,6 +196,7 @@ impl Param {
         match self.unit {
             Unit::Ratio => format!("a number from {low} to {high}"),
             Unit::Ms => format!("a number of ms from {low} to {high}"),
+            Unit::MsPerSecond => format!("a number of ms/s from {low} to {high}"),
             Unit::Seconds => format!("a number of seconds from {low} to {high}"),
             Unit::Count => format!("a whole number from {low} to {high}"),
             Unit::Choice(words) => format!("one of {}", words.join(", ")),
@@ -256,6 +264,13 @@ impl Params {
                 expected: format!("at most decision.observations, {}", self.decision.observations),
             });
         }
+        if self.tr.hold_us > raw::OBSERVATIONS as u32 * self.tr.t_us {
+            return Err(ParamError::Value {
+                name: "tr.hold_s",
+                value: (f64::from(self.tr.hold_us) / 1e6).to_string(),
+                expected: format!("at most {} times tr.t_s", raw::OBSERVATIONS),
+            });
+        }
         Ok(())
     }
 
@@ -308,13 +323,15 @@ impl Params {
         tr: TrParams {
             t_us: 5_000_000,
             settle_us: 500_000,
-            smooth: ratio(900),
+            alpha: ratio(900),
             gap_us: 50_000,
-            near_us: 1_000_000,
-            error: ratio(200),
+            eps: ratio(200),
+            tau_us: 1_000_000,
+            slope_min: 10_000,
             hold_us: 100_000_000,
+            undecided: Couple::None as u32,
         },
-        btlbw: BtlbwParams { t_us: 1_000_000, error: ratio(200), cycles: 3 },
+        btlbw: BtlbwParams { t_us: 1_000_000, alpha: ratio(200), cycles: 3 },
         decision: DecisionParams {
             observations: 10,
             together: 5,

@@ -1,52 +1,146 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* C-MPBBR: paths whose bottlenecks have the same bandwidth, cycle after cycle, share one. */
+/*
+ * C-MPBBR's rule: paths whose bottlenecks have the same bandwidth, cycle after cycle, share one.
+ *
+ * Source: Mahmud et al., "Coupled Multipath BBR (C-MPBBR)", IEEE Access 8 (2020), section III,
+ * Algorithm 1, in its words. What its published code does instead is not done here.
+ *
+ *   end of each full ProbeBW cycle of a path:  it notes its bandwidth
+ *   two paths agree in a cycle:                |a - b| <= alpha * min(a, b)
+ *   they agree in `cycles` cycles in a row:    they belong together
+ *   they disagree in `cycles` in a row:        they do not
+ *   otherwise:                                 as before
+ *   more than two paths:                       those that a chain of such pairs connects
+ *
+ * A path compares its newest cycle with the other's newest, the one before with the one before.
+ * The paper measures the difference from "this" path's bandwidth, so that 100 agrees with 82 but 82
+ * not with 100: here each must be within alpha of the other. A path that was silent for NR_IDLE_US
+ * forgets its cycles, and until it has new ones stays where it was.
+ *
+ * Input: a model law publishes its bandwidth in nr_path.bw and in word[0] the number of full
+ * ProbeBW cycles it has been through (a cycle cut short by ProbeRTT or idleness is none). The other
+ * laws publish no bandwidth: nothing is observed, and the masks stay as the paths' joins left them.
+ *
+ * Units: bandwidth in 16 bytes/s.
+ * Valid: 80 bytes/s to 68 GB/s; above, all bandwidths are one.
+ * Departures: symmetric, as said. Two bottlenecks of one bandwidth are taken for one (the paper's
+ * scenario 5), and paths of unequal round trips, which BBR serves unequally, for two.
+ */
 #ifndef NARROWS_DETECT_BTLBW_H
 #define NARROWS_DETECT_BTLBW_H
 
-#include "sample.h"
 #include "decision.h"
+#include "sample.h"
+
+#define NR_BTLBW_CYCLES 6 /* the most that `cycles` may ask for */
 
 /* What a path tells of an interval. */
 struct nr_btlbw_summary {
-	nr_u32 bw; /* kB/s */
+	nr_u32 cycles;		    /* how many it knows, at most NR_BTLBW_CYCLES */
+	nr_u32 bw[NR_BTLBW_CYCLES]; /* at their ends, 16 bytes/s, the newest first */
 };
 
 /* A path's history. */
 struct nr_btlbw {
-	nr_u64 number; /* of the open interval */
-	nr_u32 open;   /* samples in it */
+	nr_u64 number;	/* of the open interval */
+	nr_u64 seen_us; /* the last event */
+	nr_u32 cycle;	/* the law's count of cycles */
+	nr_u32 follows; /* 1: it is known, so that its next change ends a full cycle */
 	struct nr_btlbw_summary summary;
 };
 
 NR_INLINE void nr_btlbw_reset(struct nr_btlbw *h)
 {
-	h->open = 0;
+	h->follows = 0;
+	h->summary.cycles = 0;
+}
+
+NR_INLINE void nr_btlbw_note(struct nr_btlbw_summary *of, nr_u64 bw)
+{
+	for (nr_u32 i = NR_BTLBW_CYCLES - 1; i > 0; i--)
+		of->bw[i] = of->bw[i - 1];
+	of->bw[0] = bw >> 4 < 0xffffffffu ? (nr_u32)(bw >> 4) : 0xffffffffu;
+	if (of->cycles < NR_BTLBW_CYCLES)
+		of->cycles++;
 }
 
 /*
  * Takes a sample in. Returns the stamp of the interval that it closed, which h->summary is of, or 0
- * if it closed none.
+ * if it closed none. (A path that was silent comes back with an empty summary: its cycles are no
+ * evidence any more, in whichever interval.)
  */
 NR_INLINE nr_u32 nr_btlbw_sample(const struct nr_btlbw_params *p, struct nr_btlbw *h,
 				 const struct nr_sample *s)
 {
-	nr_u64 number = s->now_us / p->t_us;
-	nr_u32 stamp = number != h->number && h->open ? (nr_u32)h->number + 1 : 0;
+	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us);
+	nr_u32 stamp = 0;
 
-	if (number != h->number)
-		h->open = 0;
-	h->number = number;
-	h->open += !!s->bw;
-	h->summary.bw = (nr_u32)(s->bw / 1000);
+	if (s->now_us - h->seen_us > NR_IDLE_US)
+		nr_btlbw_reset(h);
+	h->seen_us = s->now_us;
+	if (number != h->number) {
+		if (h->follows)
+			stamp = (nr_u32)h->number + 1;
+		h->number = number;
+	}
+	if (!s->bw)
+		return stamp;
+	if (h->follows && s->cycles != h->cycle)
+		nr_btlbw_note(&h->summary, s->bw);
+	h->follows = 1;
+	h->cycle = s->cycles;
 	return stamp;
 }
 
-/* Groups the members of `present`; the others are undecided. */
-NR_INLINE void nr_btlbw_group(const struct nr_btlbw_params *p, const struct nr_btlbw_summary *of,
-			      nr_u64 present, nr_u8 *place)
+/* Is each of two bandwidths within alpha of the other? */
+NR_INLINE nr_u32 nr_btlbw_agree(const struct nr_btlbw_params *p, nr_u32 a, nr_u32 b)
 {
+	nr_u32 more = a > b ? a : b, less = a > b ? b : a;
+
+	return (nr_u64)(more - less) << 16 <= (nr_u64)p->alpha * less;
+}
+
+/* Of the newest `cycles` cycles of two paths, in how many they agree. */
+NR_INLINE nr_u32 nr_btlbw_agreed(const struct nr_btlbw_params *p, const struct nr_btlbw_summary *a,
+				 const struct nr_btlbw_summary *b)
+{
+	nr_u32 agreed = 0;
+
+	for (nr_u32 i = 0; i < NR_BTLBW_CYCLES; i++)
+		agreed += i < p->cycles && nr_btlbw_agree(p, a->bw[i], b->bw[i]);
+	return agreed;
+}
+
+/*
+ * Groups the members of `present`, and those that had a group. On entry `place` has the groups of
+ * the observation before: a pair stays as it was unless it agreed, or disagreed, in all cycles.
+ * One that belongs to no other is a group of its own, once it knows its cycles. `near` is room for
+ * NR_DETECT_MAX sets.
+ */
+NR_INLINE void nr_btlbw_group(const struct nr_btlbw_params *p, const struct nr_btlbw_summary *of,
+			      nr_u64 present, nr_u8 *place, nr_u64 *near)
+{
+	nr_u64 known = 0, grouped = 0;
+
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		place[i] = p->error && of && present >> i & 1 ? NR_CLEAR : NR_UNDECIDED;
+		if (present >> i & 1 && of[i].cycles >= p->cycles)
+			known |= 1ull << i;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		near[i] = 0;
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++) {
+			nr_u32 both = known >> i & known >> j & 1;
+			nr_u32 agreed = both ? nr_btlbw_agreed(p, &of[i], &of[j]) : 0;
+			nr_u32 before = place[i] == place[j] && place[i] < NR_CLEAR;
+
+			if (i != j && (both ? agreed == p->cycles || (before && agreed) : before))
+				near[i] |= 1ull << j;
+		}
+		grouped |= near[i];
+	}
+	nr_components(near, place);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		if (!((known | grouped) >> i & 1))
+			place[i] = NR_UNDECIDED;
 }
 
 #endif

@@ -107,8 +107,9 @@ NR_INLINE struct nr_pace nr_pace(nr_u32 detector, const struct nr_params *p)
 		return (struct nr_pace){p->ssc.t_us, p->ssc.t_us, filter};
 	case NR_TR:
 		/* Found alike once, held for a time. */
-		return (struct nr_pace){
-		    p->tr.t_us, p->tr.settle_us, {p->tr.hold_us / p->tr.t_us, 1, 1}};
+		filter.observations = (p->tr.hold_us + p->tr.t_us - 1) / p->tr.t_us;
+		filter.together = filter.every = 1;
+		return (struct nr_pace){p->tr.t_us, p->tr.settle_us, filter};
 	default:
 		return (struct nr_pace){p->btlbw.t_us, p->btlbw.t_us, {1, 1, 1}};
 	}
@@ -144,6 +145,24 @@ NR_INLINE nr_u32 nr_together(const struct nr_filter *f, const struct nr_places *
 		count += 1 + ((nr_u32)(a == b && (a == NR_CLEAR) == (i == j)) << 16);
 	}
 	return count;
+}
+
+/*
+ * Bit j of near[i] says that members i and j belong together, and bit i of near[j] says so too.
+ * Gives each member its group, by the number of the group's first, and leaves in near[i] all that
+ * is in it (Warshall's closure).
+ */
+NR_INLINE void nr_components(nr_u64 *near, nr_u8 *place)
+{
+	for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
+		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+			near[i] |= near[j] & (0 - (near[i] >> j & 1));
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		place[i] = (nr_u8)i;
+		for (nr_u32 j = i; j-- > 0;)
+			if (near[i] >> j & 1)
+				place[i] = (nr_u8)j;
+	}
 }
 
 /*
@@ -183,19 +202,12 @@ NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_places *ring
 			near[j] |= 1ull << i;
 		}
 	}
-	for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
-		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-			near[i] |= near[i] >> j & 1 ? near[j] : 0;
+	nr_components(near, place);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		nr_u8 first = (nr_u8)i;
-
-		for (nr_u32 j = 0; j < i; j++)
-			if (near[j] >> i & 1 && j < first)
-				first = (nr_u8)j;
 		if (!(known >> i & 1))
 			place[i] = NR_UNDECIDED;
-		else
-			place[i] = near[i] == 1ull << i && clear >> i & 1 ? NR_CLEAR : first;
+		else if (near[i] == 1ull << i && clear >> i & 1)
+			place[i] = NR_CLEAR;
 	}
 }
 

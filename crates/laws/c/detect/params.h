@@ -34,17 +34,19 @@ struct nr_ssc_params {
 struct nr_tr_params {
 	nr_u32 t_us;	  /* length of an interval */
 	nr_u32 settle_us; /* after an interval's end, until it is decided on */
-	nr_u32 smooth;	  /* weight of the new sample */
+	nr_u32 alpha;	  /* weight of the new sample */
 	nr_u32 gap_us;	  /* delta: groups of rising delay this near in time may be one */
-	nr_u32 near_us;	  /* tau: groups of two paths this near in time may be compared */
-	nr_u32 error;	  /* epsilon: slopes this near, of the larger, are alike */
+	nr_u32 eps;	  /* slopes this near, of the larger, are alike */
+	nr_u32 tau_us;	  /* groups of two paths this near in time may be compared */
+	nr_u32 slope_min; /* us/s: slopes up to this are like no other */
 	nr_u32 hold_us;	  /* paths stay coupled for as long after they were last found alike */
+	nr_u32 undecided; /* enum nr_couple: of a path that nothing is known of yet */
 };
 
 /* C-MPBBR, IEEE Access 2020 */
 struct nr_btlbw_params {
 	nr_u32 t_us;   /* length of an interval */
-	nr_u32 error;  /* bandwidths this near are alike */
+	nr_u32 alpha;  /* bandwidths this near, of the smaller, are alike */
 	nr_u32 cycles; /* ProbeBW cycles for which they must be, or must not be any more */
 };
 

@@ -23,7 +23,7 @@ struct nr_sample {
 	nr_u32 delivered; /* packets */
 	nr_u32 lost;	  /* packets */
 	nr_u32 limited;	  /* 1: the application, not the network, set the pace */
-	nr_u32 reserved;
+	nr_u32 cycles;	  /* full cycles that the law's probing for it has been through */
 };
 
 /* What a path remembers to tell delays from waits. */

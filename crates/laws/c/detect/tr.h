@@ -1,23 +1,78 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arXiv:1812.05816: paths whose delays rise with the same slope share a bottleneck. */
+/*
+ * TR, delay trend line regression: a queue that fills lengthens the round trip of every path
+ * through it by the same amount per second, whatever the path's own round trip.
+ *
+ * Source: arXiv:1812.05816, section 4.3.
+ *
+ *   each acknowledgement:   s = alpha * delay + (1 - alpha) * s
+ *   max filter:             samples that are not below the one before them, in runs
+ *   merge of neighbours:    last(s of g) < mean(s of g + 1) and less than gap between them in time
+ *   each period:            regression line of the merged group with the most samples
+ *   two paths share:        |k1 - k2| <= eps * max(k1, k2), and the groups' times overlap or are
+ *                           within tau
+ *   more than two paths:    those that a chain of such pairs connects
+ *
+ * It keeps no samples. Of a run and of a merged group it keeps the sums of the regression, and sums
+ * of neighbours add; both depend on what came before them alone.
+ *
+ * Units: times in us since the period began, in the sums in 64 us; delays above the period's first
+ * one, smoothed in 2^-20 us, in the sums in 1/8 us; slopes in us per second.
+ * Valid: periods to 16 s, 2^19 samples in one (what comes after is not heard), delays within 4 s of
+ * the period's first.
+ * Departures: the gap is one of time (Algorithm 2 subtracts delays), and the last group counts
+ * (Algorithm 2 stops before it). Times are centred once (equation 17 subtracts the first one on top
+ * of the mean, which flattens the late groups). Slopes up to slope_min match nothing: equation 18
+ * does not say what two flat lines are to each other. A period is smoothed by itself, so that an
+ * idle path brings nothing old along. The paper has two paths; how long a pair stays coupled after
+ * it was found is decision.h's.
+ *
+ * The paper's equation 14 takes the slope as n / C, which is off by the round-trip time in seconds
+ * (equation 12: n / (C r)). Nothing here rests on it, but the slope falls as r grows, so lines
+ * through different parts of one rise differ; and two queues with one n / (C r) that fill together
+ * are taken for one.
+ */
 #ifndef NARROWS_DETECT_TR_H
 #define NARROWS_DETECT_TR_H
 
-#include "sample.h"
+#include "../nr_fx.h"
 #include "decision.h"
+#include "sample.h"
 
-/* What a path tells of an interval: its longest rise. */
+#define NR_TR_TIME_BITS 6		/* of a us that the sums leave out */
+#define NR_TR_BITS 20			/* of a us in a smoothed delay */
+#define NR_TR_DELAY_MAX ((1 << 22) - 1) /* us from the period's first delay */
+#define NR_TR_SAMPLES ((1u << 19) - 1)	/* of a period */
+#define NR_TR_POINTS_MIN 3		/* any two points lie on a line */
+
+/* What a path tells of a period: the line through its longest group. */
 struct nr_tr_summary {
-	nr_s32 slope;	 /* us of delay per s */
-	nr_u32 begin_ms; /* when, wraps */
-	nr_u32 end_ms;
-	nr_u32 points; /* 0: no rise */
+	nr_u32 slope;	/* us of delay per second; 0: none, or it does not rise */
+	nr_u32 from_us; /* of the group, since the period began */
+	nr_u32 to_us;
+	nr_u32 points;
+};
+
+/* Samples that rise, and their sums. x < 2^18 and y < 2^26, so none overflows. */
+struct nr_tr_group {
+	nr_u64 x, y, xx, xy;
+	nr_u32 points;
+	nr_u32 from_us;
+	nr_u32 to_us;
+	nr_u32 reserved;
 };
 
 /* A path's history. */
 struct nr_tr {
-	nr_u64 number; /* of the open interval */
-	nr_u32 open;   /* samples in it */
+	nr_u64 number;	   /* of the open period */
+	nr_u32 open;	   /* samples in it */
+	nr_s32 first_us;   /* its first delay, which the others are measured from */
+	nr_s64 smooth;	   /* s, 2^-20 us */
+	nr_s64 run_smooth; /* sum of s over the run */
+	nr_s64 last;	   /* s at the end of the merged group */
+	struct nr_tr_group run;
+	struct nr_tr_group merged;
+	struct nr_tr_group longest;
 	struct nr_tr_summary summary;
 };
 
@@ -26,29 +81,180 @@ NR_INLINE void nr_tr_reset(struct nr_tr *h)
 	h->open = 0;
 }
 
+/* sum(x y) - sum(x) sum(y) / n without a product of 128 bits; down to 0 where it is below. */
+NR_INLINE nr_u64 nr_tr_centred(nr_u64 xy, nr_u64 x, nr_u64 y, nr_u32 n)
+{
+	nr_u64 mx = x / n, rx = x % n, my = y / n, ry = y % n;
+	nr_u64 product = mx * y + rx * my + rx * ry / n;
+
+	return xy > product ? xy - product : 0;
+}
+
+/* The slope of the regression line, us per second. */
+NR_NOINLINE nr_u32 nr_tr_slope(const struct nr_tr_group *g)
+{
+	struct nr_fx slope;
+	nr_u64 xx, us_s;
+
+	if (!g || g->points < NR_TR_POINTS_MIN)
+		return 0;
+	xx = nr_tr_centred(g->xx, g->x, g->x, g->points);
+	if (!xx)
+		return 0;
+	/* 1/8 us per 64 us is 1e6/512 us per second. */
+	slope = nr_fx_div(nr_fx(nr_tr_centred(g->xy, g->x, g->y, g->points)), nr_fx(xx));
+	us_s = nr_fx_fixed(nr_fx_mul(slope, nr_fx(1000000)), -9);
+	return us_s < 0xffffffffu ? (nr_u32)us_s : 0xffffffffu;
+}
+
+NR_INLINE void nr_tr_add(struct nr_tr_group *g, nr_u32 at_us, nr_s64 smooth)
+{
+	nr_u64 x = at_us >> NR_TR_TIME_BITS;
+	nr_u64 y = (nr_u64)((smooth >> (NR_TR_BITS - 3)) + 8 * (NR_TR_DELAY_MAX + 1ll));
+
+	if (!g->points)
+		g->from_us = at_us;
+	g->to_us = at_us;
+	g->points++;
+	g->x += x;
+	g->y += y;
+	g->xx += x * x;
+	g->xy += x * y;
+}
+
+/* The run is over: it belongs to the merged group, or that is over too and it starts the next. */
+NR_INLINE void nr_tr_merge(const struct nr_tr_params *p, struct nr_tr *h)
+{
+	struct nr_tr_group *run = &h->run, *merged = &h->merged;
+
+	if (!run->points)
+		return;
+	if (merged->points && run->from_us - merged->to_us < p->gap_us &&
+	    h->last * run->points < h->run_smooth) {
+		merged->x += run->x;
+		merged->y += run->y;
+		merged->xx += run->xx;
+		merged->xy += run->xy;
+		merged->points += run->points;
+		merged->to_us = run->to_us;
+	} else {
+		if (merged->points > h->longest.points)
+			h->longest = *merged;
+		*merged = *run;
+	}
+	h->last = h->smooth;
+	h->run_smooth = 0;
+	*run = (struct nr_tr_group){0};
+}
+
+/* The period is over: its summary. */
+NR_NOINLINE nr_u32 nr_tr_close(const struct nr_tr_params *p, struct nr_tr *h)
+{
+	const struct nr_tr_group *longest;
+
+	if (!p || !h)
+		return 0;
+	nr_tr_merge(p, h);
+	longest = h->merged.points > h->longest.points ? &h->merged : &h->longest;
+	h->summary = (struct nr_tr_summary){
+	    .slope = nr_tr_slope(longest),
+	    .from_us = longest->from_us,
+	    .to_us = longest->to_us,
+	    .points = longest->points,
+	};
+	return (nr_u32)h->number + 1;
+}
+
+/* The first sample of a period, which has none before it and is in no run. */
+NR_INLINE void nr_tr_begin(struct nr_tr *h, nr_s32 delay_us)
+{
+	h->first_us = delay_us;
+	h->smooth = 0;
+	h->run_smooth = 0;
+	h->run = (struct nr_tr_group){0};
+	h->merged = (struct nr_tr_group){0};
+	h->longest = (struct nr_tr_group){0};
+}
+
+/* A delay, `at_us` into the period. */
+NR_INLINE void nr_tr_hear(const struct nr_tr_params *p, struct nr_tr *h, nr_u32 at_us,
+			  nr_s32 delay_us)
+{
+	nr_s64 above = (nr_s64)delay_us - h->first_us, before = h->smooth;
+
+	if (above > NR_TR_DELAY_MAX)
+		above = NR_TR_DELAY_MAX;
+	if (above < -NR_TR_DELAY_MAX)
+		above = -NR_TR_DELAY_MAX;
+	above = above * (1 << NR_TR_BITS) - before;
+	/* s rises or falls as the delay is above or below it; it comes near, and never there. */
+	if (above < 0) {
+		nr_tr_merge(p, h);
+		h->smooth = before - (nr_s64)((nr_u64)-above * p->alpha >> 16);
+	} else {
+		h->smooth = before + (nr_s64)((nr_u64)above * p->alpha >> 16);
+		h->run_smooth += h->smooth;
+		nr_tr_add(&h->run, at_us, h->smooth);
+	}
+}
+
 /*
- * Takes a sample in. Returns the stamp of the interval that it closed, which h->summary is of, or 0
+ * Takes a sample in. Returns the stamp of the period that it closed, which h->summary is of, or 0
  * if it closed none.
  */
 NR_INLINE nr_u32 nr_tr_sample(const struct nr_tr_params *p, struct nr_tr *h,
 			      const struct nr_sample *s)
 {
-	nr_u64 number = s->now_us / p->t_us;
-	nr_u32 stamp = number != h->number && h->open ? (nr_u32)h->number + 1 : 0;
+	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us), start = number * p->t_us;
+	nr_u32 stamp = 0;
 
-	if (number != h->number)
+	if (number != h->number) {
+		if (h->open)
+			stamp = nr_tr_close(p, h);
 		h->open = 0;
-	h->number = number;
-	h->open += s->heard;
+		h->number = number;
+	}
+	if (!s->heard || h->open >= NR_TR_SAMPLES)
+		return stamp;
+	if (!h->open)
+		nr_tr_begin(h, s->delay_us);
+	else
+		nr_tr_hear(p, h, s->now_us > start ? (nr_u32)(s->now_us - start) : 0, s->delay_us);
+	h->open++;
 	return stamp;
 }
 
-/* Groups the members of `present`; the others are undecided. */
-NR_INLINE void nr_tr_group(const struct nr_tr_params *p, const struct nr_tr_summary *of,
-			   nr_u64 present, nr_u8 *place)
+/* Do two paths tell of the same queue? */
+NR_INLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_summary *a,
+			  const struct nr_tr_summary *b)
 {
+	nr_u32 more = a->slope > b->slope ? a->slope : b->slope;
+	nr_u32 less = a->slope > b->slope ? b->slope : a->slope;
+	nr_u32 from = a->from_us > b->from_us ? a->from_us : b->from_us;
+	nr_u32 to = a->to_us > b->to_us ? b->to_us : a->to_us;
+
+	return less > p->slope_min && (nr_u64)(more - less) << 16 <= (nr_u64)p->eps * more &&
+	       from <= (nr_u64)to + p->tau_us;
+}
+
+/*
+ * Groups the members of `present`; the others are undecided. One that matches no other is a group
+ * of its own: the paper has no test of congestion. `near` is room for NR_DETECT_MAX sets of
+ * members.
+ */
+NR_INLINE void nr_tr_group(const struct nr_tr_params *p, const struct nr_tr_summary *of,
+			   nr_u64 present, nr_u8 *place, nr_u64 *near)
+{
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		near[i] = 0;
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
+			if (present >> i & present >> j & 1 && nr_tr_match(p, &of[i], &of[j]))
+				near[i] |= 1ull << j;
+	}
+	nr_components(near, place);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		place[i] = p->error && of && present >> i & 1 ? NR_CLEAR : NR_UNDECIDED;
+		if (!(present >> i & 1))
+			place[i] = NR_UNDECIDED;
 }
 
 #endif

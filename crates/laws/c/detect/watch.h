@@ -69,6 +69,18 @@ struct nr_watch {
 	struct nr_listener path[NR_MAX_PATHS];
 };
 
+/* Whom paths ask to be coupled with. TR couples what it has found alike, and nobody else. */
+NR_INLINE struct nr_decision_params nr_couples(nr_u32 detector, const struct nr_params *p)
+{
+	struct nr_decision_params couples = p->decision;
+
+	if (detector == NR_TR) {
+		couples.undecided = p->tr.undecided;
+		couples.grouped = NR_COUPLE_NONE;
+	}
+	return couples;
+}
+
 NR_INLINE void nr_record_write(struct nr_record *r, nr_u32 stamp, const nr_u32 *word, nr_u32 words)
 {
 	NR_WRITE(r->stamp, 0);
@@ -106,11 +118,12 @@ NR_INLINE nr_u64 nr_records(const struct nr_conn *c, nr_u32 stamp, nr_u32 *word,
 	return present;
 }
 
-/* Places the paths by what they published of interval `stamp` - 1. */
+/* Places the paths by what they published of interval `stamp` - 1, and where they stood before. */
 NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			   nr_u32 stamp)
 {
 	const struct nr_params *p;
+	struct nr_places last;
 	struct nr_desk *d;
 	nr_u64 present;
 
@@ -118,6 +131,12 @@ NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_w
 		return 0;
 	p = &w->params;
 	d = &w->path[i & 7].desk;
+	last.word = NR_READ(w->observed.word);
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		d->place[j] = NR_UNDECIDED;
+		if ((nr_s32)(nr_stamp(&last) - NR_READ(w->path[j].since)) > 0)
+			d->place[j] = (nr_u8)nr_place(&last, j);
+	}
 	switch (detector) {
 	case NR_SSC:
 		present = nr_records(c, stamp, (nr_u32 *)d->ssc, sizeof(d->ssc[0]) / 4);
@@ -125,11 +144,11 @@ NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_w
 		break;
 	case NR_TR:
 		present = nr_records(c, stamp, (nr_u32 *)d->tr, sizeof(d->tr[0]) / 4);
-		nr_tr_group(&p->tr, d->tr, present, d->place);
+		nr_tr_group(&p->tr, d->tr, present, d->place, d->near);
 		break;
 	default:
 		present = nr_records(c, stamp, (nr_u32 *)d->btlbw, sizeof(d->btlbw[0]) / 4);
-		nr_btlbw_group(&p->btlbw, d->btlbw, present, d->place);
+		nr_btlbw_group(&p->btlbw, d->btlbw, present, d->place, d->near);
 		break;
 	}
 	return 1;
@@ -174,6 +193,7 @@ NR_INLINE void nr_hear(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, n
 NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			  nr_u32 stamp)
 {
+	struct nr_decision_params couples;
 	struct nr_filter filter;
 	struct nr_desk *d;
 	nr_u64 masks;
@@ -181,12 +201,13 @@ NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w
 	if (!c || !w)
 		return 0;
 	filter = nr_pace(detector, &w->params).filter;
+	couples = nr_couples(detector, &w->params);
 	d = &w->path[i & 7].desk;
 	masks = NR_READ(c->masks);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		d->since[j] = NR_READ(w->path[j].since);
 	nr_filter(&filter, w->ring, d->since, stamp, d->place, d->near);
-	return nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, d->place));
+	return nr_masks_store(c, masks, nr_decided_masks(&couples, d->place));
 }
 
 /* Path i has claimed interval `stamp` - 1: it observes it, and decides if it is time. */
@@ -255,7 +276,8 @@ NR_INLINE void nr_watch_join(nr_u32 detector, struct nr_conn *c, struct nr_watch
 	nr_u32 alone = 1u << (i & 7);
 
 	nr_listen(detector, &w->params, &w->path[i & 7], now_us);
-	nr_masks_join(c, i, w->params.decision.undecided == NR_COUPLE_NONE ? alone : 0xff);
+	nr_masks_join(c, i,
+		      nr_couples(detector, &w->params).undecided == NR_COUPLE_NONE ? alone : 0xff);
 }
 
 NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
@@ -281,6 +303,7 @@ NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_wat
 		nr_listen(detector, &w->params, l, ev->now_us);
 	s = nr_sample(&l->hearing, ev);
 	s.bw = NR_READ(c->path[i & 7].bw);
+	s.cycles = NR_READ(c->path[i & 7].word[0]);
 	nr_hear(detector, c, w, i, &s);
 	if (s.now_us >= l->due_us)
 		nr_tick(detector, c, w, i, s.now_us);

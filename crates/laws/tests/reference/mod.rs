@@ -1,6 +1,8 @@
 //! The laws in floating point, written from their sources and not from the C.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod tr;
+
 /// A path as the formulas see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
