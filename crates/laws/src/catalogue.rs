@@ -156,7 +156,7 @@ pub const PARAMS: [Param; 34] = [
     param!("tr.eps", tr.eps, Unit::Ratio, 0.0, 1.0, "slopes this near, of the larger, are alike", "arXiv:1812.05816, section 4.3"),
     param!("tr.tau_s", tr.tau_us, Unit::Seconds, 0.0, 16.0, "groups of two paths this near in time may be compared", "arXiv:1812.05816, section 4.3"),
     param!("tr.slope_min", tr.slope_min, Unit::MsPerSecond, 0.0, 1000.0, "slopes up to this are like no other", "arXiv:1812.05816, its authors' code"),
-    param!("tr.hold_s", tr.hold_us, Unit::Seconds, 0.0, 512.0, "paths stay coupled for as long after they were last found alike", "arXiv:1812.05816, section 5.2"),
+    param!("tr.hold_s", tr.hold_us, Unit::Seconds, 1.0, 512.0, "paths stay coupled for as long after they were last found alike", "arXiv:1812.05816, section 5.2"),
     param!("tr.undecided", tr.undecided, COUPLE, 0.0, 2.0, "whom a path is coupled with that nothing is known of yet", "arXiv:1812.05816, section 5.2"),
     param!("btlbw.t_s", btlbw.t_us, Unit::Seconds, 0.1, 100.0, "time from a look at the newest cycles to the next", "a few cycles of 8 round trips"),
     param!("btlbw.alpha", btlbw.alpha, Unit::Ratio, 0.0, 1.0, "bandwidths this near, of the smaller, are alike", "C-MPBBR, Algorithm 1"),

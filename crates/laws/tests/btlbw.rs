@@ -170,6 +170,19 @@ fn a_path_without_a_bandwidth_is_in_no_group() {
     assert_eq!((places & 0xf, places >> 4 & 0xf, places >> 8 & 0xf), (0, 0, 0xf));
 }
 
+#[test]
+fn the_first_cycle_that_is_seen_to_end_may_not_have_been_full() {
+    let mut paths = Paths::new(2);
+    paths.pass(200, &[]);
+    for (path, bw) in ALIKE.iter().enumerate() {
+        paths.cycle(path, *bw);
+    }
+    paths.cycles(&[ALIKE; 2]);
+    assert_eq!(paths.watch.observed & 0xff, 0xff);
+    paths.cycles(&[ALIKE]);
+    assert_eq!(paths.watch.observed & 0xff, 0);
+}
+
 /// Nor does it ask how old a bandwidth is.
 #[test]
 fn an_idle_path_stays_where_it_was_and_comes_back_without_its_old_cycles() {
@@ -181,8 +194,10 @@ fn an_idle_path_stays_where_it_was_and_comes_back_without_its_old_cycles() {
         paths.cycle(0, 3_000_000);
     }
     paths.pass(3_000, &[1]);
-    assert_eq!(paths.masks(2), TOGETHER);
-    // It comes back: two new cycles are not enough to say that they disagree.
+    assert_eq!((paths.masks(2), paths.watch.observed & 0xff), (TOGETHER.to_vec(), 0));
+    // It comes back, and the cycle it was silent in ends: two new ones are not enough to say that
+    // they disagree.
+    paths.cycle(1, 1_100_000);
     paths.pass(200, &[]);
     assert_eq!(paths.cycles(&[[3_000_000, 1_100_000]; 2]), TOGETHER);
     assert_eq!(paths.cycles(&[[3_000_000, 1_100_000]]), APART);
