@@ -1,8 +1,9 @@
-//! Nanoseconds an acknowledgement costs, for each law and number of paths.
+//! Nanoseconds an acknowledgement costs, for each law and number of paths; and what a detector that
+//! listens costs besides.
 //!
 //! `cargo bench -p narrows-laws`
 
-use narrows_laws::catalogue::LAWS;
+use narrows_laws::catalogue::{DETECTORS, LAWS};
 use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Private, State, flag};
 use std::hint::black_box;
 use std::time::Instant;
@@ -47,13 +48,40 @@ fn run(control: Control, paths: usize) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(ACKS)
 }
 
+/// The detector's part alone: ACKs 1 ms apart, of delays that rise and fall with noise, so that a
+/// run is 20 s of a connection with all its decisions.
+fn listen(control: Control, paths: usize) -> f64 {
+    let mut conn = Conn::new(control);
+    let mut event = Event { state: State::Active as u32, delivered: 2, ..Event::default() };
+    for path in 0..paths {
+        conn.detect(path, &Event { kind: EventKind::Joined as u32, ..event });
+    }
+    event.kind = EventKind::Acked as u32;
+    let mut noise = 1u32;
+    let start = Instant::now();
+    for number in 0..ACKS {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        event.now_us += 1_000;
+        event.rtt_us = 20_000 + 20 * (number % 1_500) + (noise >> 22);
+        conn.detect(number as usize % paths, black_box(&event));
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(ACKS)
+}
+
 fn main() {
     println!("ns per ACK, best of {ROUNDS} runs of {ACKS}; paths:   1     2     4     8");
     for law in LAWS {
-        let best = [1, 2, 4, 8].map(|paths| {
-            (0..ROUNDS).map(|_| run(Control::of(law.item), paths)).fold(f64::INFINITY, f64::min)
-        });
-        let [one, two, four, eight] = best;
-        println!("{:<48}{one:>6.1}{two:>6.1}{four:>6.1}{eight:>6.1}", law.name);
+        print(law.name, |paths| run(Control::of(law.item), paths));
     }
+    for detector in DETECTORS.iter().filter(|detector| detector.item.listens()) {
+        let control = Control { detector: detector.item, ..Control::LIA };
+        print(&format!("+{}", detector.name), |paths| listen(control, paths));
+    }
+}
+
+fn print(name: &str, run: impl Fn(usize) -> f64) {
+    let best =
+        [1, 2, 4, 8].map(|paths| (0..ROUNDS).map(|_| run(paths)).fold(f64::INFINITY, f64::min));
+    let [one, two, four, eight] = best;
+    println!("{name:<48}{one:>6.1}{two:>6.1}{four:>6.1}{eight:>6.1}");
 }
