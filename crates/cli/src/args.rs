@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(feature = "detect")]
+pub mod detect;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 #[cfg(feature = "lab")]
@@ -16,6 +18,7 @@ Examples:
   narrows list                                         what there is
   narrows run sbd/nsb-2 --cc lia                       one run: two paths, two bottlenecks
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia --seeds 10
+  narrows detect capture.pcap                          which of its flows share a bottleneck
 
 `narrows COMMAND --help` has examples for each command.";
 #[cfg(not(feature = "lab"))]
@@ -39,6 +42,9 @@ pub enum Command {
     /// Run scenarios under several congestion controls with many seeds and show a table
     #[cfg(feature = "lab")]
     Compare(lab::CompareArgs),
+    /// Tell which flows of a capture or of a table of delays share a bottleneck
+    #[cfg(feature = "detect")]
+    Detect(detect::DetectArgs),
     /// Open a shell, or run a command, in a host of a scenario's network
     #[cfg(all(feature = "lab", feature = "kernel"))]
     Shell(shell::ShellArgs),

@@ -48,6 +48,13 @@ impl From<narrows_lab::Error> for Error {
     }
 }
 
+#[cfg(feature = "detect")]
+impl From<narrows_detect::Error> for Error {
+    fn from(error: narrows_detect::Error) -> Error {
+        Error { message: error.to_string(), code: 2 }
+    }
+}
+
 #[cfg(feature = "kernel")]
 impl From<narrows_kernel::Error> for Error {
     fn from(error: narrows_kernel::Error) -> Error {

@@ -1,5 +1,5 @@
-//! The command `narrows`: scenarios of multipath congestion control, run and compared, and its laws
-//! in this machine's kernel.
+//! The command `narrows`: scenarios of multipath congestion control, run and compared, its detectors
+//! on captures, and its laws in this machine's kernel.
 //!
 //! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, or the
 //! answer of `kernel check` is no, 2 wrong input, 130 Ctrl-C (but 0 of `kernel status --watch`, which
@@ -8,6 +8,8 @@
 mod args;
 #[cfg(feature = "lab")]
 mod compare;
+#[cfg(feature = "detect")]
+mod detect;
 mod error;
 #[cfg(feature = "kernel")]
 mod kernel;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         #[cfg(feature = "lab")]
         Command::Compare(args) => compare::compare(args),
+        #[cfg(feature = "detect")]
+        Command::Detect(args) => detect::detect(args),
         #[cfg(feature = "kernel")]
         Command::Kernel(command) => kernel::kernel(command),
         #[cfg(all(feature = "lab", feature = "kernel"))]

@@ -1,0 +1,41 @@
+//! `narrows detect`.
+
+use std::io::Write;
+
+use narrows_detect::{Decision, Detection, Input, Json, Plot, Source, Text, detector};
+use narrows_laws::Params;
+
+use crate::args::detect::DetectArgs;
+use crate::error::Error;
+use crate::print;
+
+/// Tells which flows of a file share a bottleneck.
+pub fn detect(args: &DetectArgs) -> Result<(), Error> {
+    let detector = detector(&args.detector).map_err(|told| Error::input("--detector", told))?;
+    let mut params = Params::default();
+    for text in &args.set {
+        let expected = || Error::input("--set", format!("expected NAME=VALUE, found \"{text}\""));
+        let (name, value) = text.split_once('=').ok_or_else(expected)?;
+        params.set(name, value).map_err(|told| Error::input("--set", told))?;
+    }
+    let losses = args.losses.as_deref().map(Input::file);
+    let source = Source::open(Input::file(&args.file), losses, args.flows.into())?;
+    for note in source.notes() {
+        // Nobody is left to tell if standard error is closed.
+        let _ = writeln!(std::io::stderr(), "narrows: {note}");
+    }
+    let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;
+    let detection = Detection::new(&source, detector, &params)?;
+    if args.json {
+        let (mut json, begin) = Json::begin(&source, detector);
+        print(&begin)?;
+        detection.run(plot.as_mut(), |decision: &Decision| print(&json.decision(decision)))?;
+        print(&json.end())?;
+    } else {
+        let (mut text, begin) = Text::begin(&source, detector);
+        print(&begin)?;
+        detection.run(plot.as_mut(), |decision: &Decision| print(&text.decision(decision)))?;
+        print(&text.end())?;
+    }
+    plot.map_or(Ok(()), |plot| Ok(plot.finish()?))
+}

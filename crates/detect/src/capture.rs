@@ -1,0 +1,169 @@
+//! Captures, pcap and pcapng, packet by packet, as far as they can be read.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
+
+use crate::input::Reader;
+use crate::packet::Link;
+use crate::{Error, Input};
+
+/// Bytes read at once.
+const BUFFER: usize = 1 << 20;
+/// A block or packet that is longer is damage.
+const LONGEST: usize = 32 << 20;
+
+/// How the file begins: pcapng, and pcap with microseconds or nanoseconds, of either byte order, and
+/// its modified form.
+const BEGINNINGS: [[u8; 4]; 7] = [
+    [0x0a, 0x0d, 0x0d, 0x0a],
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x34, 0xcd, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xcd, 0x34],
+];
+
+/// Is a file that begins so a capture?
+pub fn is_capture(beginning: &[u8]) -> bool {
+    BEGINNINGS.iter().any(|known| beginning == known)
+}
+
+/// A packet as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Nanoseconds since 1970.
+    pub time: i64,
+    /// `None` for a link type that is not known here.
+    pub link: Option<Link>,
+    /// What was kept of it.
+    pub data: &'a [u8],
+    /// Its bytes on the wire.
+    pub wire: u32,
+}
+
+/// What a file's packets came through.
+struct Interface {
+    link: Option<Link>,
+    /// Units of its timestamps in a second.
+    units: u64,
+    /// Seconds to add.
+    offset: i64,
+}
+
+impl Interface {
+    /// Nanoseconds since 1970 of a time in the interface's units.
+    fn time(&self, stamp: u64) -> i64 {
+        let (seconds, rest) = (stamp / self.units, stamp % self.units);
+        let rest = (u128::from(rest) * 1_000_000_000 / u128::from(self.units)) as i64;
+        let seconds = (seconds as i64).saturating_add(self.offset);
+        seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+    }
+}
+
+/// Gives every packet to `each`. A file that is damaged or ends too early is read up to there, and
+/// what is wrong is returned.
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<String>, Error> {
+    let (from, _) = input.open()?;
+    let failed = Arc::new(AtomicBool::new(false));
+    let file = UntilFailure { from, failed: Arc::clone(&failed) };
+    let mut reader = match create_reader(BUFFER, file) {
+        Ok(reader) => reader,
+        Err(_) => return Ok(Some("its header is damaged, nothing can be read".into())),
+    };
+    let mut interfaces: Vec<Interface> = Vec::new();
+    let mut size = BUFFER;
+    loop {
+        let at = reader.consumed();
+        let damage = |what: &str| Ok(Some(format!("{what} at byte {at}, read up to there")));
+        match reader.next() {
+            Ok((read, block)) => {
+                match block {
+                    PcapBlockOwned::LegacyHeader(header) => {
+                        let nanoseconds = header.is_nanosecond_precision();
+                        interfaces = vec![Interface {
+                            link: Link::of(header.network.0 & LINK_TYPE),
+                            units: if nanoseconds { 1_000_000_000 } else { 1_000_000 },
+                            offset: 0,
+                        }];
+                    }
+                    PcapBlockOwned::Legacy(packet) => {
+                        let Some(from) = interfaces.first() else { return damage("no header") };
+                        let stamp = u64::from(packet.ts_sec) * from.units;
+                        let time = from.time(stamp + u64::from(packet.ts_usec));
+                        let (data, wire) = (kept(packet.data, packet.caplen), packet.origlen);
+                        each(Packet { time, link: from.link, data, wire });
+                    }
+                    PcapBlockOwned::NG(Block::SectionHeader(_)) => interfaces.clear(),
+                    PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                        if interfaces.len() == usize::from(u16::MAX) {
+                            return damage("too many interfaces");
+                        }
+                        interfaces.push(Interface {
+                            link: Link::of(interface.linktype.0),
+                            units: interface.ts_resolution().unwrap_or(1_000_000).max(1),
+                            offset: interface.ts_offset(),
+                        });
+                    }
+                    PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                        let Some(from) = interfaces.get(packet.if_id as usize) else {
+                            return damage("a packet of an interface that is not there");
+                        };
+                        let stamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                        let (data, wire) = (kept(packet.data, packet.caplen), packet.origlen);
+                        each(Packet { time: from.time(stamp), link: from.link, data, wire });
+                    }
+                    // Statistics, names, and packets without a time.
+                    PcapBlockOwned::NG(_) => {}
+                }
+                reader.consume(read);
+            }
+            Err(PcapError::Eof | PcapError::UnexpectedEof) if failed.load(Ordering::Relaxed) => {
+                return damage("it cannot be read on");
+            }
+            Err(PcapError::Eof) => return Ok(None),
+            Err(PcapError::Incomplete(_)) => {
+                if reader.refill().is_err() {
+                    return damage("it is damaged");
+                }
+            }
+            Err(PcapError::BufferTooSmall) if size < LONGEST => {
+                size *= 2;
+                if !reader.grow(size) || reader.refill().is_err() {
+                    return damage("it is damaged");
+                }
+            }
+            Err(PcapError::UnexpectedEof) => return damage("it ends inside a packet that begins"),
+            Err(_) => return damage("it is damaged"),
+        }
+    }
+}
+
+/// Ends where it cannot be read on, and remembers that.
+struct UntilFailure {
+    from: Reader,
+    failed: Arc<AtomicBool>,
+}
+
+impl Read for UntilFailure {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.from.read(buffer).or_else(|_| {
+            self.failed.store(true, Ordering::Relaxed);
+            Ok(0)
+        })
+    }
+}
+
+/// The upper bits of pcap's field tell of a frame check sequence.
+const LINK_TYPE: i32 = 0x0fff_ffff;
+
+/// Without the padding.
+fn kept(data: &[u8], length: u32) -> &[u8] {
+    &data[..data.len().min(length as usize)]
+}

@@ -1,0 +1,106 @@
+//! Clocks of other machines, as their TCP timestamps show them (RFC 7323, section 5.4).
+
+/// Ticks that are in use: 1 us (Linux's tcp_usec_ts), 1 ms, 4 ms and 10 ms, in nanoseconds.
+const TICKS: [i64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
+
+/// Shorter observations tell no tick, nanoseconds.
+const SHORTEST: i64 = 1_000_000_000;
+
+/// By how much delay may have changed from the first stamp to the last, nanoseconds.
+const DELAY: f64 = 0.5e9;
+
+/// How far a clock may be off its tick, beside what delay explains.
+const TOLERANCE: f64 = 0.02;
+
+/// The stamps of one end, made longer than their 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamps {
+    newest: u32,
+    total: i64,
+}
+
+impl Stamps {
+    /// With the first stamp, which counts as 0.
+    pub fn new(stamp: u32) -> Stamps {
+        Stamps { newest: stamp, total: 0 }
+    }
+
+    /// Ticks since the first stamp.
+    pub fn ticks(&mut self, stamp: u32) -> i64 {
+        self.total += i64::from(stamp.wrapping_sub(self.newest) as i32);
+        self.newest = stamp;
+        self.total
+    }
+}
+
+/// One end's clock, seen from here.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    first: i64,
+    last: i64,
+    stamps: Stamps,
+}
+
+impl Clock {
+    /// With the first stamp and when it passed.
+    pub fn new(time: i64, stamp: u32) -> Clock {
+        Clock { first: time, last: time, stamps: Stamps::new(stamp) }
+    }
+
+    /// Another stamp passed.
+    pub fn see(&mut self, time: i64, stamp: u32) {
+        self.last = self.last.max(time);
+        self.stamps.ticks(stamp);
+    }
+
+    /// Nanoseconds of a tick, if the stamps are those of a clock that is known.
+    pub fn tick(&self) -> Option<i64> {
+        let span = self.last.saturating_sub(self.first);
+        if span < SHORTEST || self.stamps.total <= 0 {
+            return None;
+        }
+        let span = span as f64;
+        let ratio = |tick: i64| (self.stamps.total as f64 * tick as f64 / span - 1.0).abs();
+        TICKS.into_iter().find(|&tick| ratio(tick) < (TOLERANCE + DELAY / span).min(0.3))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of a clock that makes `hertz` stamps a second, observed for so many seconds with
+    /// delay that rises by `delay_ms`.
+    fn told(hertz: f64, seconds: f64, delay_ms: f64) -> Option<i64> {
+        let packets = 500;
+        let mut clock: Option<Clock> = None;
+        for packet in 0..=packets {
+            let sent = seconds * f64::from(packet) / f64::from(packets);
+            // It wraps on the way.
+            let stamp = (u32::MAX - 100).wrapping_add((sent * hertz) as u64 as u32);
+            let time = ((sent + sent / seconds * delay_ms / 1e3) * 1e9) as i64;
+            clock.get_or_insert(Clock::new(time, stamp)).see(time, stamp);
+        }
+        clock.unwrap().tick()
+    }
+
+    #[test]
+    fn the_four_clocks_are_told_under_delay_and_skew() {
+        for (hertz, tick) in
+            [(1e6, 1_000), (1e3, 1_000_000), (250.0, 4_000_000), (100.0, 10_000_000)]
+        {
+            for skew in [-200e-6, 0.0, 200e-6] {
+                let hertz = hertz * (1.0 + skew);
+                assert_eq!(told(hertz, 600.0, 300.0), Some(tick), "{hertz} Hz");
+                assert_eq!(told(hertz, 2.0, 200.0), Some(tick), "{hertz} Hz");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_clock_is_not_taken_for_one() {
+        assert_eq!(told(1e3, 0.5, 0.0), None, "too short");
+        assert_eq!(told(1e3 * 1.2, 60.0, 0.0), None, "no tick that is in use");
+        assert_eq!(told(0.0, 60.0, 0.0), None, "it stands still");
+    }
+}

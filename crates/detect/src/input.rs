@@ -1,0 +1,104 @@
+//! A file that is read twice, from its beginning: plain or compressed by gzip.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::Error;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Bytes asked of the system at once.
+const BLOCK: usize = 256 << 10;
+
+/// What is read, from its beginning.
+pub type Reader = Box<dyn Read + Send>;
+
+type Opens = Box<dyn Fn() -> io::Result<Reader> + Send + Sync>;
+
+/// A file, or bytes in its place, that can be read from the beginning as often as is needed.
+pub struct Input {
+    name: String,
+    open: Opens,
+}
+
+impl Input {
+    /// A file.
+    pub fn file(path: &Path) -> Input {
+        let name = path.display().to_string();
+        let path = path.to_owned();
+        let open = move || {
+            let file = File::open(&path)?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("expected a file, as it is read twice"));
+            }
+            Ok(Box::new(file) as Reader)
+        };
+        Input { name, open: Box::new(open) }
+    }
+
+    /// Bytes, told by a name.
+    pub fn bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Input {
+        let bytes = bytes.into();
+        let open = move || Ok(Box::new(Cursor::new(Arc::clone(&bytes))) as Reader);
+        Input { name: name.to_owned(), open: Box::new(open) }
+    }
+
+    /// What errors call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Opens it, unpacked; `found` is how it begins, up to four bytes, which are read again.
+    pub(crate) fn open(&self) -> Result<(Reader, Vec<u8>), Error> {
+        let cannot_read = Error::io(&self.name, "read");
+        self.begin().map_err(cannot_read)
+    }
+
+    fn begin(&self) -> io::Result<(Reader, Vec<u8>)> {
+        let (raw, found) = peek((self.open)()?)?;
+        if !found.starts_with(&GZIP) {
+            return Ok((raw, found));
+        }
+        let packed = io::BufReader::with_capacity(BLOCK, raw);
+        let (unpacked, found) = peek(Box::new(MultiGzDecoder::new(packed)))?;
+        Ok((unpacked, found))
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Input").field(&self.name).finish()
+    }
+}
+
+/// The same, and how it begins.
+fn peek(mut from: Reader) -> io::Result<(Reader, Vec<u8>)> {
+    let mut found = Vec::new();
+    (&mut from).take(4).read_to_end(&mut found)?;
+    Ok((Box::new(Filled(Cursor::new(found.clone()).chain(from))), found))
+}
+
+/// Reads until the buffer is full: who parses a block at a time then does so rarely.
+struct Filled<R>(R);
+
+impl<R: Read> Read for Filled<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.0.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What came before it is not lost; it comes again at the next call.
+                Err(_) if filled > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}

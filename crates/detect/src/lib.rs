@@ -1,0 +1,31 @@
+//! Which flows share a bottleneck, told from what was recorded of them: a capture (pcap, pcapng) or
+//! a table of delays (CSV), plain or compressed by gzip.
+//!
+//! A file is read twice. The first pass, [`Source::open`], finds the flows, how large they are and
+//! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
+//! largest to a detector of `narrows_laws` and tells each of its decisions. Both take the same
+//! memory whatever the size of the file. How a delay is taken is told in `docs/detect.md`.
+
+mod capture;
+mod clock;
+mod detect;
+mod error;
+mod input;
+mod measure;
+mod mptcp;
+mod packet;
+mod plot;
+mod sizes;
+mod source;
+mod survey;
+mod table;
+mod tell;
+
+pub use detect::{Decision, Detection, detector};
+pub use error::Error;
+pub use input::Input;
+pub use plot::Plot;
+pub use source::{Observation, Signal, Source};
+pub use tell::{Json, Text};
+
+pub use narrows_laws::detect::MAX_FLOWS;

@@ -1,0 +1,241 @@
+//! The second pass over a capture: the delays and losses of the chosen flows.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::clock::Stamps;
+use crate::packet::{End, Segment};
+use crate::survey::{Survey, after, read};
+use crate::{Error, Input, Observation, Signal, capture};
+
+/// Segments of a flow that wait for their acknowledgement; of more no delay is taken.
+const OUTSTANDING: usize = 1 << 14;
+
+/// A segment that comes so much later than the newest, and has no timestamp that could tell, was sent
+/// again and not overtaken (as Wireshark has it), nanoseconds.
+const OVERTAKEN: i64 = 3_000_000;
+
+/// An acknowledgement of one packet that comes so long after the one before it may have waited for
+/// a second packet: the shortest wait of Linux, nanoseconds.
+const WAITED: i64 = 40_000_000;
+
+/// Payload of a packet that announced no maximum.
+const MSS: u32 = 1448;
+
+/// A segment whose acknowledgement is waited for.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u32,
+    time: i64,
+    again: bool,
+}
+
+/// What is kept of a flow.
+#[derive(Debug)]
+struct State {
+    signal: Signal,
+    tick: i64,
+    mss: u32,
+    /// Stamps of who tells the delay, and when the first came.
+    stamps: Option<(Stamps, i64)>,
+    /// End of the data so far, and its newest segment's stamp and time.
+    highest: Option<u32>,
+    newest: (Option<u32>, i64),
+    /// In the order of their ends.
+    sent: VecDeque<Sent>,
+    /// How far the receiver has told of data, selectively or not.
+    heard: Option<u32>,
+    /// The last acknowledgement, and its time.
+    acked: Option<(u32, i64)>,
+    /// It repeated the one before without telling of anything selectively: something is missing.
+    hole: bool,
+    /// Losses that have not been told yet.
+    lost: u32,
+}
+
+impl State {
+    /// Of a connection that begins with a segment that announces `mss`, if any.
+    fn new(signal: Signal, tick: i64, mss: Option<u16>) -> State {
+        State {
+            signal,
+            tick,
+            mss: mss.map_or(MSS, u32::from).max(1),
+            stamps: None,
+            highest: None,
+            newest: (None, 0),
+            sent: VecDeque::new(),
+            heard: None,
+            acked: None,
+            hole: false,
+            lost: 0,
+        }
+    }
+
+    /// Data passes. Returns the delay of it, if this is where that is told.
+    fn data(&mut self, time: i64, segment: &Segment) -> Told {
+        let end = segment.end();
+        let stamp = segment.stamps.map(|(stamp, _)| stamp);
+        let Some(highest) = self.highest else {
+            self.advance(time, end, stamp);
+            return self.arrived(time, segment);
+        };
+        if after(end, highest) {
+            self.advance(time, end, stamp);
+            return self.arrived(time, segment);
+        }
+        if self.again(time, stamp) {
+            self.lost += segment.len.div_ceil(self.mss);
+            let (from, to) = (segment.seq, end);
+            let first = self.sent.partition_point(|sent| !after(sent.end, from));
+            for sent in self.sent.range_mut(first..) {
+                sent.again = true;
+                if !after(to, sent.end) {
+                    break;
+                }
+            }
+            return Told::default();
+        }
+        // Overtaken, but it came.
+        self.arrived(time, segment)
+    }
+
+    fn advance(&mut self, time: i64, end: u32, stamp: Option<u32>) {
+        self.highest = Some(end);
+        self.newest = (stamp, time);
+        if self.signal != Signal::OwdReceiver && self.sent.len() < OUTSTANDING {
+            self.sent.push_back(Sent { end, time, again: false });
+        }
+    }
+
+    /// Was a segment that is not the newest sent again? Near the sender nothing is overtaken. Near the
+    /// receiver what was sent again has a later stamp than the newest.
+    fn again(&self, time: i64, stamp: Option<u32>) -> bool {
+        match (self.signal, stamp, self.newest) {
+            (Signal::OwdReceiver, Some(stamp), (Some(newest), _)) => after(stamp, newest),
+            (Signal::OwdReceiver, _, (_, newest)) => time - newest > OVERTAKEN,
+            _ => true,
+        }
+    }
+
+    /// Near the receiver: it is there. The delay is the time of arrival less that of its stamp.
+    fn arrived(&mut self, time: i64, segment: &Segment) -> Told {
+        if self.signal != Signal::OwdReceiver {
+            return Told::default();
+        }
+        let delay = segment.stamps.map(|(stamp, _)| self.since(stamp, time, time));
+        Told { delay, delivered: segment.len.div_ceil(self.mss) }
+    }
+
+    /// From `sent`, a time here, to a stamp of the other clock, less what the two clocks differ.
+    fn since(&mut self, stamp: u32, now: i64, other: i64) -> i64 {
+        let (stamps, first) = self.stamps.get_or_insert_with(|| (Stamps::new(stamp), now));
+        let told = stamps.ticks(stamp) * self.tick;
+        let here = other - *first;
+        if self.signal == Signal::OwdReceiver { here - told } else { told - here }
+    }
+
+    /// An acknowledgement passes, near the sender. The delay is that of the newest segment it tells
+    /// of: until it passes, or until its stamp.
+    fn ack(&mut self, time: i64, segment: &Segment) -> Told {
+        let Some(ack) = segment.ack else { return Told::default() };
+        // A block below the acknowledgement tells of a duplicate (RFC 2883).
+        let block = segment.sack.map(|(_, end)| end).filter(|&end| after(end, ack));
+        let heard = block.unwrap_or(ack);
+        let (last, before) = self.acked.unwrap_or((ack, time));
+        let advance = ack.wrapping_sub(last);
+        let hole = self.hole;
+        // What fills a hole acknowledges what came long before.
+        let repeated = self.acked.is_some() && ack == last;
+        self.hole = repeated && block.is_none() && segment.len == 0 && !self.sent.is_empty();
+        if !after(last, ack) {
+            self.acked = Some((ack, time));
+        }
+        if !self.heard.is_none_or(|before| after(heard, before)) {
+            self.forget(ack);
+            return Told::default();
+        }
+        let news = self.heard.map_or(0, |before| heard.wrapping_sub(before));
+        self.heard = Some(heard);
+        let place = self.sent.partition_point(|sent| after(heard, sent.end));
+        let newest = self.sent.get(place).copied();
+        self.forget(ack);
+        let delivered = news.div_ceil(self.mss);
+        let waited = block.is_none() && advance <= self.mss && time - before >= WAITED;
+        let filled = hole && block.is_none();
+        let usable = newest.filter(|sent| !(sent.again || waited || filled));
+        let delay = usable.and_then(|sent| match self.signal {
+            Signal::Rtt => Some(time - sent.time),
+            _ => segment.stamps.map(|(stamp, _)| self.since(stamp, sent.time, sent.time)),
+        });
+        Told { delay, delivered }
+    }
+
+    /// Nothing up to `ack` is waited for any more.
+    fn forget(&mut self, ack: u32) {
+        while self.sent.front().is_some_and(|sent| !after(sent.end, ack)) {
+            self.sent.pop_front();
+        }
+    }
+}
+
+/// What a segment tells of its flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    delay: Option<i64>,
+    delivered: u32,
+}
+
+/// Reads the capture again and gives what is told of the flows to `each`, in the order of time.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn measure<E: From<Error>>(
+    input: &Input,
+    survey: &Survey,
+    mut each: impl FnMut(Observation) -> Result<(), E>,
+) -> Result<(), E> {
+    let places: HashMap<(End, End), (usize, bool)> = survey
+        .flows
+        .iter()
+        .enumerate()
+        .flat_map(|(index, flow)| {
+            let (from, to) = flow.ends;
+            [((from, to), (index, true)), ((to, from), (index, false))]
+        })
+        .collect();
+    let mut states: Vec<State> =
+        survey.flows.iter().map(|flow| State::new(survey.signal, flow.tick, None)).collect();
+    let mut newest = 0;
+    let mut result = Ok(());
+    capture::for_each(input, |packet| {
+        let Ok(segment) = read(&packet) else { return };
+        let Some(&(flow, data)) = places.get(&(segment.from, segment.to)) else { return };
+        if result.is_err() {
+            return;
+        }
+        let state = &mut states[flow];
+        let time = packet.time;
+        if segment.syn && data {
+            *state = State::new(survey.signal, state.tick, segment.mss);
+            return;
+        }
+        let told = match data {
+            true if segment.len > 0 => state.data(time, &segment),
+            false if survey.signal != Signal::OwdReceiver && !segment.syn => {
+                state.ack(time, &segment)
+            }
+            _ => return,
+        };
+        // Clocks of captures may step back, and packets of several interfaces be in disorder.
+        newest = newest.max(time.saturating_sub(survey.start) / 1000);
+        let lost = std::mem::take(&mut state.lost);
+        let delay_us = told.delay.map(|delay| (delay / 1000).clamp(MIN_US, MAX_US) as i32);
+        if delay_us.is_some() || told.delivered > 0 || lost > 0 {
+            let now_us = newest as u64;
+            result = each(Observation { flow, now_us, delay_us, delivered: told.delivered, lost });
+        }
+    })?;
+    result
+}
+
+const MIN_US: i64 = i32::MIN as i64;
+const MAX_US: i64 = i32::MAX as i64;

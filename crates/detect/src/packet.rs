@@ -1,0 +1,179 @@
+//! From a packet as it was captured to its TCP segment.
+
+use std::net::IpAddr;
+
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+
+/// One end of a flow.
+pub type End = (IpAddr, u16);
+
+/// What stands before a packet's IP header (the link types of pcap, tcpdump.org/linktypes.html).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    Ethernet,
+    /// `tcpdump -i any`, first form.
+    LinuxSll,
+    /// `tcpdump -i any`, second form.
+    LinuxSll2,
+    /// BSD's loopback: four bytes of address family.
+    Null,
+    /// No header at all.
+    Raw,
+}
+
+impl Link {
+    /// The link type with this number.
+    pub fn of(number: i32) -> Option<Link> {
+        Some(match number {
+            1 => Link::Ethernet,
+            113 => Link::LinuxSll,
+            276 => Link::LinuxSll2,
+            0 | 108 => Link::Null,
+            // 12 and 14: what some systems call 101.
+            12 | 14 | 101 | 228 | 229 => Link::Raw,
+            _ => return None,
+        })
+    }
+}
+
+/// Why a packet is no segment that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// Of a link type that is not known here.
+    Link,
+    /// Neither IPv4 nor IPv6.
+    NotIp,
+    /// A part of an IP packet.
+    Fragment,
+    /// UDP and others.
+    NotTcp,
+    /// The capture kept less than its headers, or they contradict themselves.
+    Cut,
+}
+
+/// A TCP segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment<'a> {
+    pub from: End,
+    pub to: End,
+    pub seq: u32,
+    /// What it acknowledges, if anything.
+    pub ack: Option<u32>,
+    pub syn: bool,
+    /// Bytes of data, whether the capture kept them or not.
+    pub len: u32,
+    /// Timestamp and echoed timestamp (RFC 7323).
+    pub stamps: Option<(u32, u32)>,
+    /// The first block of a selective acknowledgement, which tells of the newest segment (RFC 2018).
+    pub sack: Option<(u32, u32)>,
+    /// MPTCP's option, from its subtype on (RFC 8684, section 3).
+    pub mptcp: Option<&'a [u8]>,
+    /// The maximum segment size that a SYN announces.
+    pub mss: Option<u16>,
+}
+
+impl Segment<'_> {
+    /// The sequence number behind it.
+    pub fn end(&self) -> u32 {
+        self.seq.wrapping_add(self.len).wrapping_add(self.syn.into())
+    }
+}
+
+/// The segment in a packet of `wire` bytes, of which `data` was kept.
+pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> {
+    let by_type = |at: usize, header: usize| {
+        let kind = data.get(at..at + 2).ok_or(Skip::Cut)?;
+        let kind = EtherType(u16::from_be_bytes([kind[0], kind[1]]));
+        let payload = data.get(header..).ok_or(Skip::Cut)?;
+        Ok(LaxSlicedPacket::from_ether_type(kind, payload))
+    };
+    let ip = |header: usize| {
+        let payload = data.get(header..).ok_or(Skip::Cut)?;
+        LaxSlicedPacket::from_ip(payload).map_err(|_| Skip::NotIp)
+    };
+    let packet = match link {
+        Link::Ethernet => by_type(12, 14)?,
+        Link::LinuxSll => by_type(14, 16)?,
+        Link::LinuxSll2 => by_type(0, 20)?,
+        Link::Null => ip(4)?,
+        Link::Raw => ip(0)?,
+    };
+    // Where the IP header begins, and how long the packet says it is.
+    let (from, to, start, told, fragment) = match packet.net.as_ref().ok_or(Skip::NotIp)? {
+        LaxNetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            let told = u32::from(header.total_len());
+            let ends = (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()));
+            (ends.0, ends.1, header.slice().as_ptr(), told, ip.is_payload_fragmented())
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let told = match header.payload_length() {
+                0 => 0,
+                length => u32::from(length) + 40,
+            };
+            let ends = (IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()));
+            (ends.0, ends.1, header.slice().as_ptr(), told, ip.is_payload_fragmented())
+        }
+        LaxNetSlice::Arp(_) => return Err(Skip::NotIp),
+    };
+    if fragment {
+        return Err(Skip::Fragment);
+    }
+    let tcp = match &packet.transport {
+        Some(TransportSlice::Tcp(tcp)) => tcp,
+        Some(_) => return Err(Skip::NotTcp),
+        None if packet.stop_err.is_some() => return Err(Skip::Cut),
+        None => return Err(Skip::NotTcp),
+    };
+    // All are parts of `data`.
+    let place = |part: *const u8| (part as usize - data.as_ptr() as usize) as u32;
+    // Segments that the device is yet to cut may be longer than IP can tell; then they say 0.
+    let length = if told == 0 { wire.saturating_sub(place(start)) } else { told };
+    let headers = place(tcp.slice().as_ptr()) - place(start) + u32::from(tcp.data_offset()) * 4;
+    let mut segment = Segment {
+        from: (from, tcp.source_port()),
+        to: (to, tcp.destination_port()),
+        seq: tcp.sequence_number(),
+        ack: tcp.ack().then(|| tcp.acknowledgment_number()),
+        syn: tcp.syn(),
+        len: length.checked_sub(headers).ok_or(Skip::Cut)?,
+        stamps: None,
+        sack: None,
+        mptcp: None,
+        mss: None,
+    };
+    let header = &tcp.slice()[..usize::from(tcp.data_offset()) * 4];
+    options(&header[20..], &mut segment);
+    Ok(segment)
+}
+
+/// Reads the options that are of use here; what follows one that is malformed is left.
+fn options<'a>(mut rest: &'a [u8], segment: &mut Segment<'a>) {
+    const END: u8 = 0;
+    const NOP: u8 = 1;
+    const MSS: u8 = 2;
+    const SACK: u8 = 5;
+    const TIMESTAMPS: u8 = 8;
+    const MPTCP: u8 = 30;
+    let word = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    loop {
+        let (kind, length) = match *rest {
+            [NOP, ref after @ ..] => {
+                rest = after;
+                continue;
+            }
+            [] | [END, ..] | [_] => return,
+            [kind, length, ..] => (kind, usize::from(length)),
+        };
+        let Some(body) = rest.get(2..length) else { return };
+        match (kind, body.len()) {
+            (MSS, 2) => segment.mss = Some(u16::from_be_bytes([body[0], body[1]])),
+            (SACK, 8..) => segment.sack = Some((word(body), word(&body[4..]))),
+            (TIMESTAMPS, 8) => segment.stamps = Some((word(body), word(&body[4..]))),
+            (MPTCP, 1..) => segment.mptcp = Some(body),
+            _ => {}
+        }
+        rest = &rest[length..];
+    }
+}

@@ -1,0 +1,246 @@
+//! Each flow's delay over time, coloured by its group: SVG or PNG.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use narrows_laws::Place;
+use plotters::backend::{BitMapBackend, SVGBackend};
+use plotters::chart::ChartBuilder;
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::element::{PathElement, Text};
+use plotters::prelude::DrawingBackend;
+use plotters::style::{Color, FontStyle, HSLColor, IntoFont, RGBColor, WHITE, register_font};
+use tempfile::NamedTempFile;
+
+use crate::{Decision, Error, Source};
+
+/// Points of a flow, and the pixels they take.
+const BINS: usize = 1200;
+const WIDTH: u32 = 1320;
+/// Pixels of a flow.
+const HEIGHT: u32 = 130;
+/// Pixels above the first.
+const HEAD: u32 = 30;
+
+const CLEAR: RGBColor = RGBColor(95, 95, 95);
+const UNDECIDED: RGBColor = RGBColor(175, 175, 175);
+
+/// The delays of all flows, as means of equal times.
+pub struct Plot {
+    path: PathBuf,
+    folder: PathBuf,
+    png: bool,
+    title: String,
+    names: Vec<String>,
+    start: f64,
+    end: f64,
+    bins: Vec<Vec<Bin>>,
+    colours: Vec<RGBColor>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bin {
+    sum_us: i64,
+    count: u32,
+    colour: RGBColor,
+}
+
+impl Plot {
+    /// Of the flows of `source`, into a file that appears when it is finished.
+    ///
+    /// # Errors
+    /// The file is neither SVG nor PNG by its name, or cannot be written.
+    pub fn new(path: &Path, source: &Source) -> Result<Plot, Error> {
+        let told = path.display().to_string();
+        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+        let png = match extension.as_ref().and_then(|extension| extension.to_str()) {
+            Some("svg") => false,
+            Some("png") => true,
+            _ => return Err(Error::input(&told, "expected a name that ends with .svg or .png")),
+        };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).to_owned();
+        // Better told now than after a long time. It is gone at once, so that Ctrl-C leaves nothing.
+        NamedTempFile::new_in(&folder).map_err(Error::io(&told, "write"))?;
+        let names = source.flows().to_vec();
+        let (start, end) = source.span();
+        let empty = Bin { sum_us: 0, count: 0, colour: UNDECIDED };
+        Ok(Plot {
+            path: path.to_owned(),
+            folder,
+            png,
+            title: format!("{}, ms above its smallest", source.signal().about()),
+            start,
+            // Of one packet, too.
+            end: end.max(start + 1e-3),
+            bins: vec![vec![empty; BINS]; names.len()],
+            colours: vec![UNDECIDED; names.len()],
+            names,
+        })
+    }
+
+    /// From here on the flows have the colours of this decision: that of the smallest of their group.
+    pub(crate) fn decided(&mut self, decision: &Decision) {
+        for (flow, place) in decision.on.places.iter().enumerate() {
+            self.colours[flow] = match place {
+                Place::Clear => CLEAR,
+                Place::Undecided => UNDECIDED,
+                Place::Group(_) => {
+                    let smallest = decision.on.places.iter().position(|other| other == place);
+                    colour(smallest.unwrap_or(flow))
+                }
+            };
+        }
+    }
+
+    pub(crate) fn delay(&mut self, flow: usize, now_us: u64, delay_us: i32) {
+        let share = now_us as f64 / 1e6 / (self.end - self.start);
+        let bin = &mut self.bins[flow][((share * BINS as f64) as usize).min(BINS - 1)];
+        bin.sum_us += i64::from(delay_us);
+        bin.count += 1;
+        bin.colour = self.colours[flow];
+    }
+
+    /// Draws it and puts the file in its place.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn finish(self) -> Result<(), Error> {
+        static FONT: Once = Once::new();
+        FONT.call_once(|| {
+            // The font is one that can be read.
+            let _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
+        });
+        let told = self.path.display().to_string();
+        let size = (WIDTH, HEAD + HEIGHT * self.names.len() as u32);
+        let cannot_draw = |error: String| Error::input(&told, format!("cannot draw: {error}"));
+        let bytes = if self.png {
+            let mut pixels = vec![0; (size.0 * size.1 * 3) as usize];
+            let canvas = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+            self.draw(&canvas).map_err(cannot_draw)?;
+            drop(canvas);
+            encode(&pixels, size).map_err(|error| cannot_draw(error.to_string()))?
+        } else {
+            let mut text = String::new();
+            let canvas = SVGBackend::with_string(&mut text, size).into_drawing_area();
+            self.draw(&canvas).map_err(cannot_draw)?;
+            drop(canvas);
+            text.into_bytes()
+        };
+        self.write(&bytes).map_err(Error::io(&told, "write"))
+    }
+
+    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let mut file = NamedTempFile::new_in(&self.folder)?;
+        file.write_all(bytes)?;
+        readable(&file.persist(&self.path)?)
+    }
+
+    fn draw<B: DrawingBackend>(&self, canvas: &DrawingArea<B, Shift>) -> Result<(), String> {
+        let text = |error: DrawingAreaErrorKind<B::ErrorType>| error.to_string();
+        canvas.fill(&WHITE).map_err(text)?;
+        let (head, strips) = canvas.split_vertically(HEAD);
+        let font = ("sans-serif", 15);
+        let head_text = |x: i32, told: &str, colour: RGBColor| {
+            let style = font.into_font().color(&colour);
+            head.draw(&Text::new(told.to_owned(), (x, 9), style)).map_err(text)
+        };
+        head_text(12, &self.title, RGBColor(0, 0, 0))?;
+        head_text(620, "one colour: one bottleneck", colour(0))?;
+        head_text(880, "not congested", CLEAR)?;
+        head_text(1020, "undecided", UNDECIDED)?;
+        for ((strip, name), (bins, number)) in strips
+            .split_evenly((self.names.len(), 1))
+            .iter()
+            .zip(&self.names)
+            .zip(self.bins.iter().zip(1..))
+        {
+            self.draw_flow(strip, &format!("{number}  {name}"), bins).map_err(text)?;
+        }
+        canvas.present().map_err(text)
+    }
+
+    fn draw_flow<B: DrawingBackend>(
+        &self,
+        strip: &DrawingArea<B, Shift>,
+        caption: &str,
+        bins: &[Bin],
+    ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+        let mean = |bin: &Bin| bin.sum_us as f64 / f64::from(bin.count) / 1e3;
+        let filled = || bins.iter().enumerate().filter(|(_, bin)| bin.count > 0);
+        let least = filled().map(|(_, bin)| mean(bin)).fold(f64::INFINITY, f64::min);
+        let most = filled().map(|(_, bin)| mean(bin)).fold(f64::NEG_INFINITY, f64::max);
+        let top = if most > least { 1.05 * (most - least) } else { 1.0 };
+        let mut chart = ChartBuilder::on(strip)
+            .margin_left(8)
+            .margin_right(16)
+            .caption(caption, ("sans-serif", 14))
+            .x_label_area_size(20)
+            .y_label_area_size(50)
+            .build_cartesian_2d(self.start..self.end, 0.0..top)?;
+        let rounded = |value: &f64| format!("{value:.0}");
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .x_labels(13)
+            .y_labels(4)
+            .max_light_lines(0)
+            .label_style(("sans-serif", 12))
+            .x_label_formatter(&|t_s| format!("{t_s:.0} s"))
+            .y_label_formatter(&rounded)
+            .draw()?;
+        let width = (self.end - self.start) / bins.len() as f64;
+        let point = |(place, bin): (usize, &Bin)| {
+            (self.start + (place as f64 + 0.5) * width, mean(bin) - least)
+        };
+        let mut line: Vec<(f64, f64)> = Vec::new();
+        let mut last: Option<(usize, RGBColor)> = None;
+        for (place, bin) in filled() {
+            let goes_on =
+                last.is_some_and(|(before, colour)| place - before <= GAP && colour == bin.colour);
+            if let (false, Some((_, colour))) = (goes_on, last) {
+                chart.draw_series([PathElement::new(std::mem::take(&mut line), colour)])?;
+            }
+            line.push(point((place, bin)));
+            last = Some((place, bin.colour));
+        }
+        if let Some((_, colour)) = last {
+            chart.draw_series([PathElement::new(line, colour)])?;
+        }
+        Ok(())
+    }
+}
+
+/// Means so many times apart are joined by a line.
+const GAP: usize = 5;
+
+/// A colour for each flow; neighbours are far apart.
+fn colour(flow: usize) -> RGBColor {
+    // The golden section.
+    let hue = (0.6 + flow as f64 * 0.618_034).fract();
+    let lightness = if flow % 2 == 0 { 0.4 } else { 0.5 };
+    let (r, g, b) = HSLColor(hue, 0.85, lightness).to_backend_color().rgb;
+    RGBColor(r, g, b)
+}
+
+fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.write_header()?.write_image_data(pixels)?;
+    Ok(bytes)
+}
+
+/// Temporary files are for their owner alone; results are not.
+#[cfg(unix)]
+fn readable(file: &std::fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(_: &std::fs::File) -> std::io::Result<()> {
+    Ok(())
+}

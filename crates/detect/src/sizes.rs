@@ -1,0 +1,27 @@
+//! Counting the largest flows in bounded memory.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Flows that are counted at the same time. When there are more, the smaller half is forgotten, and
+/// counted anew if it comes again: one of the largest soon outgrows thousands of others.
+pub const COUNTED: usize = 4096;
+
+/// Forgets the smaller half, and says how many.
+pub fn forget_half<K: Eq + Hash, V>(flows: &mut HashMap<K, V>, size: impl Fn(&V) -> u64) -> usize {
+    let before = flows.len();
+    let mut sizes: Vec<u64> = flows.values().map(&size).collect();
+    let (_, &mut median, larger) = sizes.select_nth_unstable(before / 2);
+    // Many may be as large as the median.
+    let mut room = larger.iter().filter(|&&size| size == median).count();
+    flows.retain(|_, flow| match size(flow).cmp(&median) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Greater => true,
+        std::cmp::Ordering::Equal => {
+            let keep = room > 0;
+            room = room.saturating_sub(1);
+            keep
+        }
+    });
+    before - flows.len()
+}

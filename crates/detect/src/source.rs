@@ -1,0 +1,152 @@
+//! What is read: a capture or a table, its flows, and what it tells of them.
+
+use std::fmt;
+
+use crate::{Error, Input, MAX_FLOWS, capture, measure, survey, table};
+
+/// How a delay was taken. One run has one signal, so that delays can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// One-way delay, as a table has it.
+    Owd,
+    /// One-way delay at or near the receiver: when data passed, less its timestamp.
+    OwdReceiver,
+    /// One-way delay at or near the sender: the timestamp of the acknowledgement less when the data
+    /// passed.
+    OwdSender,
+    /// Time from data to its acknowledgement, as a table or a capture near the sender has it.
+    Rtt,
+}
+
+impl Signal {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Signal::Owd => "owd",
+            Signal::OwdReceiver => "owd-receiver",
+            Signal::OwdSender => "owd-sender",
+            Signal::Rtt => "rtt",
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Signal::Owd => "one-way delay",
+            Signal::OwdReceiver => "one-way delay, by timestamps, captured near the receiver",
+            Signal::OwdSender => "one-way delay, by timestamps, captured near the sender",
+            Signal::Rtt => "round-trip time",
+        }
+    }
+
+    /// Its column in a table.
+    pub(crate) fn column(self) -> &'static str {
+        if self == Signal::Rtt { "rtt_ms" } else { "owd_ms" }
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is told of a flow at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// Number of the flow.
+    pub flow: usize,
+    /// Microseconds since the beginning of the file; never less than before.
+    pub now_us: u64,
+    /// Relative to some delay of the flow, microseconds.
+    pub delay_us: Option<i32>,
+    /// Packets that arrived since the flow's last.
+    pub delivered: u32,
+    /// Packets that were lost since.
+    pub lost: u32,
+}
+
+/// A file whose flows are known.
+#[derive(Debug)]
+pub struct Source {
+    input: Input,
+    losses: Option<Input>,
+    kind: Kind,
+    names: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Capture(survey::Survey),
+    Table(table::Survey),
+}
+
+impl Source {
+    /// Reads a file, and a table of losses beside a table of delays, and chooses the `limit` largest
+    /// flows, at most [`MAX_FLOWS`].
+    ///
+    /// # Errors
+    /// A file cannot be read, is neither capture nor table, has a row that is not as it should be, or
+    /// no flow that gives a delay. A damaged capture is no error: it is told in [`Source::notes`].
+    pub fn open(input: Input, losses: Option<Input>, limit: usize) -> Result<Source, Error> {
+        let limit = limit.min(MAX_FLOWS);
+        let (_, beginning) = input.open()?;
+        let (kind, names) = if capture::is_capture(&beginning) {
+            if losses.is_some() {
+                let message = "a capture tells losses itself; expected CSV for FILE";
+                return Err(Error::input("--losses", message));
+            }
+            let survey = survey::survey(&input, limit)?;
+            let names = survey.flows.iter().map(|flow| flow.name.clone()).collect();
+            (Kind::Capture(survey), names)
+        } else {
+            let survey = table::survey(&input, losses.as_ref(), limit)?;
+            let names = survey.flows.clone();
+            (Kind::Table(survey), names)
+        };
+        Ok(Source { input, losses, kind, names })
+    }
+
+    /// How its delays are taken.
+    pub fn signal(&self) -> Signal {
+        match &self.kind {
+            Kind::Capture(survey) => survey.signal,
+            Kind::Table(survey) => survey.signal,
+        }
+    }
+
+    /// The flows, the largest first, as the file calls them.
+    pub fn flows(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What the user should know of the file: damage, what was skipped and left out.
+    pub fn notes(&self) -> &[String] {
+        match &self.kind {
+            Kind::Capture(survey) => &survey.notes,
+            Kind::Table(survey) => &survey.notes,
+        }
+    }
+
+    /// When it begins and ends, seconds: of a capture since its first packet, of a table as it says.
+    pub fn span(&self) -> (f64, f64) {
+        match &self.kind {
+            Kind::Capture(survey) => (0.0, (survey.end - survey.start) as f64 / 1e9),
+            Kind::Table(survey) => (survey.start, survey.end),
+        }
+    }
+
+    /// Reads it again and gives what it tells of the flows to `each`, in the order of time.
+    ///
+    /// # Errors
+    /// A file cannot be read any more, or `each` fails.
+    pub fn measure<E: From<Error>>(
+        &self,
+        each: impl FnMut(Observation) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &self.kind {
+            Kind::Capture(survey) => measure::measure(&self.input, survey, each),
+            Kind::Table(survey) => table::measure(&self.input, self.losses.as_ref(), survey, each),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Tables: CSV with a header that has `flow`, `t_s` and `owd_ms` or `rtt_ms`, in the order of time.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use crate::input::Reader;
+use crate::sizes::{COUNTED, forget_half};
+use crate::{Error, Input, Observation, Signal};
+
+/// Bytes of a line, and of a flow's name.
+const LONGEST_LINE: usize = 1 << 16;
+const LONGEST_NAME: usize = 200;
+/// Times and delays beyond are mistakes, in s and ms.
+const LARGEST: f64 = 1e12;
+
+/// What the first pass found.
+#[derive(Debug)]
+pub struct Survey {
+    pub signal: Signal,
+    /// Names of the largest flows.
+    pub flows: Vec<String>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Time of the first row and of the last, seconds.
+    pub start: f64,
+    pub end: f64,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+struct Row<'a> {
+    flow: &'a str,
+    t_s: f64,
+    delay_ms: f64,
+    again: bool,
+}
+
+/// The columns of use and their places.
+#[derive(Clone, Debug, Default)]
+struct Columns {
+    flow: usize,
+    t_s: usize,
+    delay: Option<(Signal, usize)>,
+    dwell: Option<usize>,
+    again: Option<usize>,
+}
+
+/// A table being read.
+struct Table<'a> {
+    input: &'a Input,
+    reader: csv::Reader<Lines>,
+    columns: Columns,
+    record: ByteRecord,
+    newest: f64,
+}
+
+impl<'a> Table<'a> {
+    /// Opens a table; with `delays` it must have a column of them.
+    fn open(input: &'a Input, delays: bool) -> Result<Table<'a>, Error> {
+        let (file, _) = input.open()?;
+        // Without quotes a record is a line, and its memory bounded.
+        let mut reader = ReaderBuilder::new()
+            .has_headers(true)
+            .quoting(false)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .from_reader(Lines { from: file, since: 0 });
+        let header = reader.byte_headers().map_err(|error| unreadable(input, &error))?;
+        let place = |name: &str| header.iter().position(|column| column == name.as_bytes());
+        let delay = place("owd_ms").map(|at| (Signal::Owd, at));
+        let delay = delay.or(place("rtt_ms").map(|at| (Signal::Rtt, at)));
+        let (Some(flow), Some(t_s), true) =
+            (place("flow"), place("t_s"), delay.is_some() || !delays)
+        else {
+            let what = if delays {
+                "a capture (pcap, pcapng) or CSV with a header that has flow, t_s and owd_ms or rtt_ms"
+            } else {
+                "CSV with a header that has flow and t_s"
+            };
+            return Err(Error::input(
+                format!("{} line 1", input.name()),
+                format!("expected {what}"),
+            ));
+        };
+        let columns = Columns { flow, t_s, delay, dwell: place("dwell_ms"), again: place("rtx") };
+        Ok(Table { input, reader, columns, record: ByteRecord::new(), newest: f64::NEG_INFINITY })
+    }
+
+    /// The next row.
+    fn next(&mut self) -> Result<Option<Row<'_>>, Error> {
+        let read = self.reader.read_byte_record(&mut self.record);
+        if !read.map_err(|error| unreadable(self.input, &error))? {
+            return Ok(None);
+        }
+        let line = self.record.position().map_or(0, csv::Position::line);
+        let wrong = |expected: &str, found: &[u8]| {
+            let found: String = String::from_utf8_lossy(found).chars().take(40).collect();
+            let place = format!("{} line {line}", self.input.name());
+            Error::input(place, format!("expected {expected}, found \"{}\"", found.escape_debug()))
+        };
+        let field = |at: usize, name: &str| {
+            let message = || wrong(&format!("a field {name}"), self.record.as_slice());
+            self.record.get(at).ok_or_else(message)
+        };
+        let number = |at: usize, name: &str, expected: &str| {
+            let text = field(at, name)?;
+            let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+            let value = value.filter(|value| value.abs() <= LARGEST);
+            value.ok_or_else(|| wrong(&format!("{name}, {expected}"), text))
+        };
+        let Columns { flow, t_s, delay, dwell, again } = self.columns;
+        let name = field(flow, "flow")?;
+        let flow = std::str::from_utf8(name).ok();
+        let flow = flow.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
+        let expected = format!("flow, a name of 1 to {LONGEST_NAME} bytes");
+        let flow = flow.ok_or_else(|| wrong(&expected, name))?;
+        let at = number(t_s, "t_s", "a number of seconds")?;
+        if at < self.newest {
+            let expected = format!("rows in the order of time, t_s at least {}", self.newest);
+            return Err(wrong(&expected, field(t_s, "t_s")?));
+        }
+        self.newest = at;
+        let mut delay_ms = 0.0;
+        if let Some((signal, at)) = delay {
+            delay_ms = number(at, signal.column(), "a number of milliseconds")?;
+        }
+        if let Some(at) = dwell {
+            let dwell = number(at, "dwell_ms", "a number of milliseconds")?;
+            if dwell < 0.0 {
+                return Err(wrong("dwell_ms, at least 0", field(at, "dwell_ms")?));
+            }
+            delay_ms -= dwell;
+        }
+        let again = match again.map(|at| field(at, "rtx")).transpose()? {
+            None | Some(b"0") => false,
+            Some(b"1") => true,
+            Some(found) => return Err(wrong("rtx, 0 or 1", found)),
+        };
+        Ok(Some(Row { flow, t_s: at, delay_ms, again }))
+    }
+}
+
+fn unreadable(input: &Input, error: &csv::Error) -> Error {
+    let line = error.position().map_or(1, csv::Position::line);
+    Error::input(format!("{} line {line}", input.name()), format!("cannot be read: {error}"))
+}
+
+/// Reads lines of a bounded length.
+struct Lines {
+    from: Reader,
+    since: usize,
+}
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        for line in buffer[..read].split_inclusive(|&byte| byte == b'\n') {
+            self.since += line.len();
+            if self.since > LONGEST_LINE {
+                let message = format!("expected lines of at most {LONGEST_LINE} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+            if line.ends_with(b"\n") {
+                self.since = 0;
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Reads the table, and that of the losses, once, and chooses the `limit` flows with most rows.
+///
+/// # Errors
+/// One cannot be read, or a row is not as it should be.
+pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Survey, Error> {
+    let mut table = Table::open(input, true)?;
+    let signal = table.columns.delay.map_or(Signal::Owd, |(signal, _)| signal);
+    // Rows, and the place of the first.
+    let mut flows: HashMap<String, (u64, u64)> = HashMap::new();
+    let (mut rows, mut forgotten) = (0, 0);
+    let (mut start, mut end) = (f64::INFINITY, f64::NEG_INFINITY);
+    while let Some(row) = table.next()? {
+        rows += 1;
+        (start, end) = (start.min(row.t_s), end.max(row.t_s));
+        if let Some((count, _)) = flows.get_mut(row.flow) {
+            *count += 1;
+            continue;
+        }
+        if flows.len() >= COUNTED {
+            forgotten += forget_half(&mut flows, |&(count, _)| count);
+        }
+        flows.insert(row.flow.to_owned(), (1, rows));
+    }
+    if rows == 0 {
+        return Err(Error::input(format!("{} line 2", input.name()), "expected rows, found none"));
+    }
+    if let Some(losses) = losses {
+        let mut table = Table::open(losses, false)?;
+        while let Some(row) = table.next()? {
+            start = start.min(row.t_s);
+        }
+    }
+    let mut sized: Vec<_> = flows.into_iter().collect();
+    sized.sort_by_key(|&(_, (count, first))| (std::cmp::Reverse(count), first));
+    let others = sized.len().saturating_sub(limit) + forgotten;
+    sized.truncate(limit);
+    let mut notes = Vec::new();
+    if others > 0 {
+        let told: u64 = sized.iter().map(|(_, (count, _))| count).sum();
+        let share = 100.0 * (rows - told) as f64 / rows as f64;
+        let about = if forgotten > 0 { "about " } else { "" };
+        notes.push(format!(
+            "the {limit} largest flows are told; {about}{others} others are left out, with {share:.1} % \
+             of the rows"
+        ));
+    }
+    let flows = sized.into_iter().map(|(name, _)| name).collect();
+    Ok(Survey { signal, flows, notes, start, end })
+}
+
+/// Reads the tables again and gives what they tell of the chosen flows to `each`, in the order of
+/// time.
+///
+/// # Errors
+/// One cannot be read, or `each` fails.
+pub fn measure<E: From<Error>>(
+    input: &Input,
+    losses: Option<&Input>,
+    survey: &Survey,
+    mut each: impl FnMut(Observation) -> Result<(), E>,
+) -> Result<(), E> {
+    let names = survey.flows.iter().enumerate();
+    let places: HashMap<&str, usize> = names.map(|(at, name)| (name.as_str(), at)).collect();
+    let us = |t_s: f64| ((t_s - survey.start) * 1e6).round() as u64;
+    let mut losses = losses.map(|losses| Table::open(losses, false)).transpose()?;
+    let mut lost = next_loss(&mut losses, &places)?;
+    // Delays are relative: a clock's offset would not fit.
+    let mut base: Vec<Option<f64>> = vec![None; survey.flows.len()];
+    let mut table = Table::open(input, true)?;
+    while let Some(row) = table.next()? {
+        while let Some((t_s, flow)) = lost.filter(|&(t_s, _)| t_s <= row.t_s) {
+            each(Observation { flow, now_us: us(t_s), delay_us: None, delivered: 0, lost: 1 })?;
+            lost = next_loss(&mut losses, &places)?;
+        }
+        let Some(&flow) = places.get(row.flow) else { continue };
+        let delay = (!row.again).then(|| row.delay_ms - *base[flow].get_or_insert(row.delay_ms));
+        let delay_us = delay.map(|delay| (delay * 1e3).round() as i32);
+        each(Observation { flow, now_us: us(row.t_s), delay_us, delivered: 1, lost: 0 })?;
+    }
+    Ok(())
+}
+
+/// When and of which flow the next loss of a chosen flow is.
+fn next_loss(
+    losses: &mut Option<Table>,
+    places: &HashMap<&str, usize>,
+) -> Result<Option<(f64, usize)>, Error> {
+    let Some(losses) = losses else { return Ok(None) };
+    while let Some(row) = losses.next()? {
+        if let Some(&flow) = places.get(row.flow) {
+            return Ok(Some((row.t_s, flow)));
+        }
+    }
+    Ok(None)
+}

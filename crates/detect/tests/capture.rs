@@ -1,0 +1,315 @@
+//! Captures: how a delay is taken, at the sender and at the receiver, and what is no delay.
+
+mod wire;
+
+use std::io::Write;
+
+use narrows_detect::{Input, Observation, Signal, Source};
+use wire::{MSS, Tcp, observations, open, pcap};
+
+const MS: i64 = 1_000_000;
+/// Both ways without queues.
+const FORTH: i64 = 20 * MS;
+const BACK: i64 = 30 * MS;
+/// A packet each.
+const EVERY: i64 = 5 * MS;
+const PACKETS: u32 = 2000;
+
+/// Queueing delay of the way there, nanoseconds: it rises to 40 ms and falls, and nothing is overtaken.
+fn queue(packet: u32) -> i64 {
+    (200 - i64::from(packet % 400)).abs() * MS / 5
+}
+
+/// And of the way back.
+fn queue_back(packet: u32) -> i64 {
+    i64::from(packet % 7) * MS / 2
+}
+
+/// Stamps of the clocks of sender and receiver, which know nothing of each other.
+fn sender_clock(time: i64, tick: i64) -> u32 {
+    0xffff_f000_u32.wrapping_add((time / tick) as u32)
+}
+
+fn receiver_clock(time: i64, tick: i64) -> u32 {
+    77_u32.wrapping_add((time / tick) as u32)
+}
+
+/// Where a capture is made.
+#[derive(Clone, Copy, PartialEq)]
+enum At {
+    Sender,
+    Receiver,
+}
+
+/// A flow, each packet of it acknowledged; the way back has a queue of another course.
+fn flow(at: At, client: u8, tick: Option<i64>) -> Vec<Tcp> {
+    let mut packets = Vec::new();
+    let mut echo = 0;
+    for packet in 0..PACKETS {
+        let sent = 1_000 * MS + i64::from(packet) * EVERY;
+        let arrived = sent + FORTH + queue(packet);
+        let back = arrived + BACK + queue_back(packet);
+        let (data, ack) = if at == At::Sender { (sent, back) } else { (arrived, arrived) };
+        let stamp = |tick| sender_clock(sent, tick);
+        let answer = |tick| receiver_clock(arrived, tick);
+        let seq = 1 + packet * MSS;
+        packets.push(Tcp::data(data, client, seq, tick.map(|tick| (stamp(tick), echo))));
+        let stamps = tick.map(|tick| (answer(tick), stamp(tick)));
+        packets.push(Tcp::ack(ack, client, seq + MSS, stamps));
+        // The sender has heard of what it sent ten packets ago.
+        if let (Some(tick), Some(heard)) = (tick, packet.checked_sub(20)) {
+            let sent = 1_000 * MS + i64::from(heard) * EVERY;
+            echo = receiver_clock(sent + FORTH + queue(heard), tick);
+        }
+    }
+    packets
+}
+
+/// The delays of the flow, each against the first, ms.
+fn delays(all: &[Observation]) -> Vec<f64> {
+    let told: Vec<f64> =
+        all.iter().filter_map(|one| one.delay_us).map(|us| f64::from(us) / 1e3).collect();
+    told.iter().map(|delay| delay - told[0]).collect()
+}
+
+fn largest_error(all: &[Observation], right: impl Fn(u32) -> i64) -> f64 {
+    let told = delays(all);
+    assert_eq!(told.len(), PACKETS as usize);
+    let right = (0..PACKETS).map(|packet| (right(packet) - right(0)) as f64 / 1e6);
+    told.iter().zip(right).map(|(told, right)| (told - right).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn near_the_receiver_delay_is_arrival_less_the_stamp() {
+    for (tick, error) in [(1_000, 0.002), (MS, 1.001), (4 * MS, 4.001)] {
+        let source = open(pcap(&flow(At::Receiver, 1, Some(tick))));
+        assert_eq!(source.signal(), Signal::OwdReceiver);
+        assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
+        let told = largest_error(&observations(&source), queue);
+        assert!(told < error, "tick {tick} ns: {told} ms");
+    }
+}
+
+#[test]
+fn near_the_sender_the_way_back_is_not_in_it() {
+    for (tick, error) in [(1_000, 0.002), (MS, 1.001)] {
+        let source = open(pcap(&flow(At::Sender, 1, Some(tick))));
+        assert_eq!(source.signal(), Signal::OwdSender);
+        let told = largest_error(&observations(&source), queue);
+        assert!(told < error, "tick {tick} ns: {told} ms");
+    }
+}
+
+#[test]
+fn without_a_fine_clock_it_is_the_round_trip_time() {
+    for tick in [None, Some(10 * MS)] {
+        let source = open(pcap(&flow(At::Sender, 1, tick)));
+        assert_eq!(source.signal(), Signal::Rtt, "{tick:?}");
+        let there_and_back = |packet| queue(packet) + queue_back(packet);
+        let told = largest_error(&observations(&source), there_and_back);
+        assert!(told < 0.002, "{told} ms");
+    }
+}
+
+#[test]
+fn near_the_receiver_what_comes_late_is_lost_if_it_was_stamped_again() {
+    let mut packets = flow(At::Receiver, 1, Some(MS));
+    // Packet 300 is overtaken by the next; packet 600 comes again 120 ms later, its first is lost.
+    let place = |packets: &[Tcp], number: u32| {
+        let seq = 1 + number * MSS;
+        packets.iter().position(|packet| packet.forward && packet.seq == seq).unwrap()
+    };
+    let overtaken = place(&packets, 300);
+    packets[overtaken].time += EVERY + MS;
+    let lost = place(&packets, 600);
+    packets[lost].time += 120 * MS;
+    let (stamp, echo) = packets[lost].stamps.unwrap();
+    packets[lost].stamps = Some((stamp.wrapping_add(120), echo));
+    let all = observations(&open(pcap(&packets)));
+    let losses: Vec<_> = all.iter().filter(|one| one.lost > 0).collect();
+    assert_eq!(losses.len(), 1, "{losses:?}");
+    assert_eq!((losses[0].lost, losses[0].delay_us), (1, None));
+    let delivered: u32 = all.iter().map(|one| one.delivered).sum();
+    assert_eq!(delivered, PACKETS - 1);
+    assert_eq!(delays(&all).len(), PACKETS as usize - 1);
+}
+
+#[test]
+fn near_the_sender_what_was_sent_again_tells_no_delay() {
+    let mut packets = flow(At::Sender, 1, Some(MS));
+    let again = packets.iter().position(|packet| packet.forward && packet.seq == 1 + 500 * MSS);
+    let first = packets[again.unwrap()].clone();
+    // Sent again before its acknowledgement comes, as that of the first: nobody knows of which.
+    packets.push(Tcp { time: first.time + 30 * MS, ..first });
+    let all = observations(&open(pcap(&packets)));
+    assert_eq!(all.iter().map(|one| one.lost).sum::<u32>(), 1);
+    assert_eq!(delays(&all).len(), PACKETS as usize - 1);
+    assert_eq!(all.iter().map(|one| one.delivered).sum::<u32>(), PACKETS - 1);
+}
+
+#[test]
+fn what_fills_a_hole_tells_no_delay_of_what_waited_behind_it() {
+    for selective in [true, false] {
+        let mut packets = flow(At::Sender, 1, Some(MS));
+        // Packet 700 is lost and comes 300 ms later; 20 packets behind it arrive in the meantime.
+        let (first, last) = (1 + 700 * MSS, 1 + 720 * MSS);
+        let mut late = 0;
+        for packet in packets.iter_mut().filter(|packet| !packet.forward) {
+            let arrived = packet.ack;
+            if arrived > first && arrived <= last {
+                packet.ack = first;
+                // Packet 700 itself is not there: its acknowledgement is that of a later one.
+                let selected = (arrived > first + MSS).then_some((first + MSS, arrived));
+                packet.sack = selected.filter(|_| selective);
+                late = late.max(packet.time);
+            }
+        }
+        let stamp = receiver_clock(late + 300 * MS - BACK, MS);
+        packets.push(Tcp::data(late + 100 * MS, 1, first, Some((sender_clock(late, MS), 1))));
+        packets.retain(|packet| packet.forward || packet.ack <= last);
+        packets.retain(|packet| !packet.forward || packet.seq < last);
+        packets.push(Tcp::ack(late + 300 * MS, 1, last, Some((stamp, 5))));
+        let told = delays(&observations(&open(pcap(&packets))));
+        assert!(told.iter().all(|delay| (-41.0..=1.0).contains(delay)), "{selective}: {told:?}");
+        let of_selected = if selective { 19 } else { 0 };
+        assert_eq!(told.len(), 700 + of_selected, "{selective}");
+    }
+}
+
+#[test]
+fn what_may_have_waited_in_a_delayed_acknowledgement_is_left_out() {
+    let mut packets = flow(At::Sender, 1, Some(MS));
+    // All acknowledgements tell of two packets, but one packet in a hundred is followed by a pause.
+    let mut told_alone = 0;
+    packets.retain(|packet| {
+        packet.forward || (packet.ack - 1) / MSS % 2 == 0 || (packet.ack - 1) / MSS % 100 == 1
+    });
+    for packet in packets.iter_mut() {
+        let number = if packet.forward { packet.seq / MSS } else { (packet.ack - 1) / MSS - 1 };
+        packet.time += i64::from(number.div_ceil(100)) * 200 * MS;
+        if packet.forward {
+            let (stamp, echo) = packet.stamps.unwrap();
+            packet.stamps = Some((stamp.wrapping_add(number.div_ceil(100) * 200), echo));
+        } else {
+            let (stamp, echo) = packet.stamps.unwrap();
+            let wait = if number % 100 == 0 { 150 } else { 0 };
+            told_alone += u32::from(wait > 0);
+            packet.time += i64::from(wait) * MS;
+            packet.stamps = Some((stamp + number.div_ceil(100) * 200 + wait, echo));
+        }
+    }
+    let all = observations(&open(pcap(&packets)));
+    let told = delays(&all);
+    assert!(told_alone >= PACKETS / 100 - 1);
+    // The first has nothing before it that could tell a pause.
+    assert!(told[1..].iter().all(|delay| *delay - told[1] < 42.0), "{told:?}");
+    assert!(told.len() as u32 > PACKETS / 2 - 2 * told_alone);
+}
+
+#[test]
+fn the_largest_are_told_and_the_others_counted() {
+    let mut packets = Vec::new();
+    for client in 1..=20 {
+        let flow = flow(At::Receiver, client, Some(MS));
+        packets.extend(flow.into_iter().take(400 + 20 * usize::from(client)));
+    }
+    let source = Source::open(Input::bytes("test", pcap(&packets)), None, 2).unwrap();
+    assert_eq!(source.flows(), ["10.0.0.20:1020 > 10.0.1.1:443", "10.0.0.19:1019 > 10.0.1.1:443"]);
+    assert_eq!(source.notes().len(), 1, "{:?}", source.notes());
+    let note = &source.notes()[0];
+    assert!(
+        note.contains("the 2 largest flows are told; 18 others are left out, with 8"),
+        "{note}"
+    );
+}
+
+#[test]
+fn a_packet_that_is_no_segment_is_counted() {
+    let mut bytes = pcap(&flow(At::Receiver, 1, Some(MS)));
+    let mut record = |data: &[u8], wire: u32| {
+        for word in [20_u32, 0, data.len() as u32, wire] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(data);
+    };
+    let mut udp = Vec::new();
+    let builder = etherparse::PacketBuilder::ipv4([1; 4], [2; 4], 64).udp(5, 6);
+    builder.write(&mut udp, &[0; 8]).unwrap();
+    record(&udp, 36);
+    let (tcp, wire) = Tcp::data(0, 1, 1, None).packet();
+    record(&tcp[..30], wire);
+    let mut fragment = tcp.clone();
+    fragment[6] = 0x20;
+    record(&fragment, wire);
+    record(&[0x00; 40], 40);
+    let source = open(bytes);
+    assert_eq!(
+        source.notes(),
+        [
+            "skipped of 4004 packets: 1 not IP, 1 not TCP, 1 IP fragments, 1 cut within their headers"
+        ]
+    );
+}
+
+#[test]
+fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
+    let whole = pcap(&flow(At::Receiver, 1, Some(MS)));
+    let count = |bytes: Vec<u8>| {
+        let source = open(bytes);
+        (observations(&source).len(), source.notes().to_vec())
+    };
+    assert_eq!(count(whole.clone()), (PACKETS as usize, vec![]));
+    let (told, notes) = count(whole[..whole.len() * 3 / 4 + 5].to_vec());
+    assert!(told.abs_diff(PACKETS as usize * 3 / 4) < 3, "{told}");
+    assert_eq!(notes.len(), 1);
+    assert!(
+        notes[0].starts_with("test: it ends inside a packet that begins at byte "),
+        "{notes:?}"
+    );
+    // A length that cannot be.
+    let mut broken = whole.clone();
+    let record = whole.len() / 2;
+    let start =
+        (24..).step_by(1).find(|at| *at >= record && whole[*at..].starts_with(&[52, 0, 0, 0]));
+    broken[start.unwrap() + 3] = 0xff;
+    let (told, notes) = count(broken);
+    assert!(told > PACKETS as usize / 3 && told < PACKETS as usize * 2 / 3, "{told}");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    // Packed, and cut.
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&whole).unwrap();
+    let packed = packed.finish().unwrap();
+    assert_eq!(count(packed.clone()), (PACKETS as usize, vec![]));
+    let (told, notes) = count(packed[..packed.len() / 2].to_vec());
+    assert!(told > PACKETS as usize / 4, "{told}");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    // Nothing is left of it: an error, in one line.
+    let nothing = Source::open(Input::bytes("test", whole[..30].to_vec()), None, 16).unwrap_err();
+    assert_eq!(nothing.to_string().lines().count(), 1, "{nothing}");
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_flows() {
+    // A scan: more flows than are counted, each of one packet, around one that matters.
+    let mut packets = flow(At::Receiver, 1, Some(MS));
+    let mut scan = Vec::new();
+    for number in 0..10_000_u32 {
+        let time = 1_000 * MS + i64::from(number) * MS;
+        let mut packet = Tcp::data(time, 2, 1, None);
+        packet.len = 10;
+        scan.push((packet, number));
+    }
+    packets.truncate(3000);
+    let mut bytes = pcap(&packets);
+    for (packet, number) in scan {
+        let (mut data, wire) = packet.packet();
+        data[12..16].copy_from_slice(&(0x0b00_0000 + number).to_be_bytes());
+        for word in [20, 0, data.len() as u32, wire] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(data);
+    }
+    let source = Source::open(Input::bytes("test", bytes), None, 1).unwrap();
+    assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
+    assert!(source.notes()[0].contains("about 10000 others"), "{:?}", source.notes());
+}

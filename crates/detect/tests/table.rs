@@ -1,0 +1,98 @@
+//! Tables: what is read, and what each mistake is told as.
+
+mod wire;
+
+use narrows_detect::{Input, Observation, Signal, Source};
+use wire::observations;
+
+fn open(text: &str, losses: Option<&str>) -> Result<Source, String> {
+    let losses = losses.map(|text| Input::bytes("losses.csv", text.as_bytes()));
+    Source::open(Input::bytes("t.csv", text.as_bytes()), losses, 16).map_err(|e| e.to_string())
+}
+
+fn refused(text: &str) -> String {
+    open(text, None).unwrap_err()
+}
+
+#[test]
+fn columns_are_found_by_name_and_the_wait_is_subtracted() {
+    let text = "t_s, ackno ,flow,rtt_ms,rtx,dwell_ms\r\n\
+                1.5,7,wifi,50.25,0,0\n\
+                1.6,8,lte,80,0,1e1\n\
+                1.7,9,wifi,90,0,40\n\
+                1.8,9,wifi,900,1,0\n";
+    let source = open(text, Some("flow,t_s\nother,1.55\nlte,1.65\nwifi,1.7\nwifi,9\n")).unwrap();
+    assert_eq!((source.signal(), source.span()), (Signal::Rtt, (1.5, 1.8)));
+    assert_eq!(source.flows(), ["wifi", "lte"]);
+    let of = |flow, now_us, delay_us| {
+        let (delivered, lost) = if now_us % 100_000 == 50_000 { (0, 1) } else { (1, 0) };
+        Observation { flow, now_us, delay_us, delivered, lost }
+    };
+    let lost = Observation { flow: 0, now_us: 200_000, delay_us: None, delivered: 0, lost: 1 };
+    assert_eq!(
+        observations(&source),
+        [
+            of(0, 0, Some(0)),
+            of(1, 100_000, Some(0)),
+            of(1, 150_000, None),
+            lost,
+            of(0, 200_000, Some(-250)),
+            of(0, 300_000, None),
+        ]
+    );
+}
+
+#[test]
+fn one_way_delay_is_before_round_trip_time() {
+    let source = open("flow,t_s,rtt_ms,owd_ms\na,0,9,1\n", None).unwrap();
+    assert_eq!(source.signal(), Signal::Owd);
+}
+
+#[test]
+fn mistakes_are_told_with_file_line_and_what_was_expected() {
+    let header = "t.csv line 1: expected a capture (pcap, pcapng) or CSV with a header that has flow, \
+                  t_s and owd_ms or rtt_ms";
+    for text in ["", "flow,t_s\na,1\n", "\u{0}\u{1}binary", "1,2,3\n"] {
+        assert_eq!(refused(text), header, "{text}");
+    }
+    assert_eq!(refused("flow,t_s,owd_ms\n"), "t.csv line 2: expected rows, found none");
+    let row = |row: &str| refused(&format!("flow,t_s,owd_ms,dwell_ms,rtx\na,1,2,0,0\n{row}\n"));
+    let seconds = "t.csv line 3: expected t_s, a number of seconds, found";
+    assert_eq!(row("a,x,2,0,0"), format!("{seconds} \"x\""));
+    assert_eq!(row("a,nan,2,0,0"), format!("{seconds} \"nan\""));
+    assert_eq!(row("a,1e300,2,0,0"), format!("{seconds} \"1e300\""));
+    let milliseconds = "t.csv line 3: expected owd_ms, a number of milliseconds, found";
+    assert_eq!(row("a,2,,0,0"), format!("{milliseconds} \"\""));
+    assert_eq!(row("a,2,3,-1,0"), "t.csv line 3: expected dwell_ms, at least 0, found \"-1\"");
+    assert_eq!(row("a,2,3,1,2"), "t.csv line 3: expected rtx, 0 or 1, found \"2\"");
+    assert_eq!(row("a,2"), "t.csv line 3: expected a field owd_ms, found \"a2\"");
+    assert_eq!(
+        row("a,0.5,2,0,0"),
+        "t.csv line 3: expected rows in the order of time, t_s at least 1, found \"0.5\""
+    );
+    assert_eq!(
+        row(",2,2,0,0"),
+        "t.csv line 3: expected flow, a name of 1 to 200 bytes, found \"\""
+    );
+    let long = row(&"a".repeat(70_000));
+    assert!(long.contains("expected lines of at most 65536 bytes"), "{long}");
+    let losses = open("flow,t_s,owd_ms\na,1,2\n", Some("flow,t_s\na,x\n")).unwrap_err();
+    assert_eq!(losses, "losses.csv line 2: expected t_s, a number of seconds, found \"x\"");
+    let losses = open("flow,t_s,owd_ms\na,1,2\n", Some("t_s\n")).unwrap_err();
+    assert_eq!(losses, "losses.csv line 1: expected CSV with a header that has flow and t_s");
+}
+
+#[test]
+fn the_flows_with_most_rows_are_told() {
+    let mut text = String::from("flow,t_s,owd_ms\n");
+    for row in 0..100 {
+        let flow = if row % 10 == 0 { format!("f{row}") } else { "big".into() };
+        text += &format!("{flow},{row},1\n");
+    }
+    let source = Source::open(Input::bytes("t.csv", text.as_bytes()), None, 3).unwrap();
+    assert_eq!(source.flows(), ["big", "f0", "f10"]);
+    assert_eq!(
+        source.notes(),
+        ["the 3 largest flows are told; 8 others are left out, with 8.0 % of the rows"]
+    );
+}

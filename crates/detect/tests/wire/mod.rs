@@ -1,0 +1,101 @@
+//! Packets as a capture has them, made by hand.
+
+#![allow(dead_code)]
+
+use std::net::Ipv4Addr;
+
+use etherparse::{PacketBuilder, TcpOptionElement};
+use narrows_detect::{Error, Input, Observation, Source};
+
+/// Bytes of data in a segment.
+pub const MSS: u32 = 1000;
+
+/// A TCP packet, before it has its place in a file.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    /// Nanoseconds.
+    pub time: i64,
+    /// From the client, 10.0.0.x, to the server, 10.0.1.1, or back.
+    pub forward: bool,
+    /// The client's last byte, and its port.
+    pub client: u8,
+    pub seq: u32,
+    pub ack: u32,
+    pub len: u32,
+    pub stamps: Option<(u32, u32)>,
+    pub sack: Option<(u32, u32)>,
+}
+
+impl Tcp {
+    /// Data of the client.
+    pub fn data(time: i64, client: u8, seq: u32, stamps: Option<(u32, u32)>) -> Tcp {
+        Tcp { time, forward: true, client, seq, ack: 1, len: MSS, stamps, sack: None }
+    }
+
+    /// The server's acknowledgement.
+    pub fn ack(time: i64, client: u8, ack: u32, stamps: Option<(u32, u32)>) -> Tcp {
+        Tcp { time, forward: false, client, seq: 1, ack, len: 0, stamps, sack: None }
+    }
+
+    /// From the IP header on, without the data; and its length on the wire.
+    pub fn packet(&self) -> (Vec<u8>, u32) {
+        let ends = [
+            (Ipv4Addr::new(10, 0, 0, self.client), 1000 + u16::from(self.client)),
+            (Ipv4Addr::new(10, 0, 1, 1), 443),
+        ];
+        let [from, to] = if self.forward { ends } else { [ends[1], ends[0]] };
+        let mut options = Vec::new();
+        if let Some((stamp, echo)) = self.stamps {
+            options.push(TcpOptionElement::Timestamp(stamp, echo));
+        }
+        if let Some(block) = self.sack {
+            options.push(TcpOptionElement::SelectiveAcknowledgement(block, [None; 3]));
+        }
+        let builder = PacketBuilder::ipv4(from.0.octets(), to.0.octets(), 64)
+            .tcp(from.1, to.1, self.seq, 1000)
+            .ack(self.ack)
+            .options(&options)
+            .unwrap();
+        let mut bytes = Vec::new();
+        builder.write(&mut bytes, &vec![0; self.len as usize]).unwrap();
+        let wire = bytes.len() as u32;
+        bytes.truncate(bytes.len() - self.len as usize);
+        (bytes, wire)
+    }
+}
+
+/// A pcap file with nanoseconds and without link headers; packets in the order of time.
+pub fn pcap(packets: &[Tcp]) -> Vec<u8> {
+    let mut sorted = packets.to_vec();
+    sorted.sort_by_key(|packet| packet.time);
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_3c4d, 2 | 4 << 16, 0, 0, 65_535, 101] {
+        bytes.extend(u32::to_le_bytes(word));
+    }
+    for packet in &sorted {
+        let (data, wire) = packet.packet();
+        let (seconds, rest) = (packet.time / 1_000_000_000, packet.time % 1_000_000_000);
+        for word in [seconds as u32, rest as u32, data.len() as u32, wire] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(data);
+    }
+    bytes
+}
+
+/// What a source tells of its flows.
+pub fn observations(source: &Source) -> Vec<Observation> {
+    let mut all = Vec::new();
+    source
+        .measure::<Error>(|observation| {
+            all.push(observation);
+            Ok(())
+        })
+        .unwrap();
+    all
+}
+
+/// A file of these bytes, with up to 16 flows.
+pub fn open(bytes: Vec<u8>) -> Source {
+    Source::open(Input::bytes("test", bytes), None, 16).unwrap()
+}
