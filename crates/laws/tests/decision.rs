@@ -1,0 +1,352 @@
+//! From observations to masks: MPTCP-SBD's filter, the three states of a path, joins, and clocks
+//! that are set back.
+
+mod common;
+
+use common::Random;
+use narrows_laws::raw::{self, MAX_PATHS, OBSERVATIONS, Watch};
+use narrows_laws::{Conn, Control, Event, EventKind, Params, Place, Private, State, flag};
+use proptest::prelude::*;
+
+const CLEAR: u8 = 0xe;
+const UNDECIDED: u8 = 0xf;
+const STAMP: u32 = 1_000;
+
+/// A connection whose detector is about to observe nothing and then to decide.
+struct Bench {
+    conn: raw::Conn,
+    watch: Box<Watch>,
+}
+
+/// Of 10 observations a decision is made, and of an 11th, of the paths that are silent meanwhile.
+fn eleven() -> Params {
+    let mut params = Params::default();
+    params.decision.observations = 11;
+    params
+}
+
+impl Bench {
+    fn new(params: &Params) -> Bench {
+        let conn = raw::Conn::new(0, control().detector as u32);
+        let mut bench = Bench { conn, watch: Watch::new(params) };
+        for path in 0..MAX_PATHS {
+            bench.send(path, EventKind::Joined, 0);
+        }
+        bench
+    }
+
+    fn send(&mut self, path: usize, kind: EventKind, now_us: u64) {
+        let event = Event { kind: kind as u32, now_us, ..Event::default() };
+        let detector = control().detector as u32;
+        // SAFETY: exclusive pointers, and a path in range.
+        unsafe {
+            raw::narrows_detect(detector, &mut self.conn, &mut *self.watch, path as u32, &event);
+        }
+    }
+
+    /// The last observations before `STAMP`, oldest first: the place of each path.
+    fn observed(&mut self, observations: &[[u8; MAX_PATHS]]) {
+        for (age, places) in observations.iter().rev().enumerate() {
+            let stamp = STAMP - 1 - age as u32;
+            let nibbles = places.iter().rev().fold(0, |word, place| word << 4 | u64::from(*place));
+            self.watch.ring[stamp as usize % OBSERVATIONS] = u64::from(stamp) << 32 | nibbles;
+        }
+    }
+
+    /// Decides, and tells where each path stands.
+    fn decide(&mut self) -> [u8; MAX_PATHS] {
+        let t_us = u64::from(self.watch.params.ssc.t_us);
+        self.send(0, EventKind::Acked, (u64::from(STAMP) + 1) * t_us);
+        let decided = self.watch.decided;
+        assert_eq!(decided >> 32, u64::from(STAMP), "a decision was made");
+        std::array::from_fn(|path| (decided >> (4 * path)) as u8 & 15)
+    }
+
+    fn mask(&self, path: usize) -> u8 {
+        self.conn.masks.to_le_bytes()[path]
+    }
+}
+
+fn control() -> Control {
+    "lia+ssc".parse().unwrap()
+}
+
+/// Ten observations in which the first paths stood at `places(n)`, the others nowhere.
+fn ten(places: impl Fn(usize) -> Vec<u8>) -> Vec<[u8; MAX_PATHS]> {
+    let row = |n| {
+        let mut row = [UNDECIDED; MAX_PATHS];
+        let some = places(n);
+        row[..some.len()].copy_from_slice(&some);
+        row
+    };
+    (0..10).map(row).collect()
+}
+
+fn decided(places: impl Fn(usize) -> Vec<u8>) -> [u8; MAX_PATHS] {
+    let mut bench = Bench::new(&eleven());
+    bench.observed(&ten(places));
+    bench.decide()
+}
+
+#[test]
+fn two_paths_are_grouped_if_they_were_together_in_half_of_the_observations() {
+    let together = |times: usize| {
+        let places = decided(|n| if n < times { vec![2, 2] } else { vec![0, 1] });
+        places[0] == places[1]
+    };
+    let times: Vec<bool> = (0..=10).map(together).collect();
+    let expected: Vec<bool> = (0..=10).map(|times| times >= 5).collect();
+    assert_eq!(times, expected, "a tie groups");
+}
+
+#[test]
+fn a_tie_among_fewer_observations_groups_too() {
+    let together = |times: usize| {
+        let mut bench = Bench::new(&Params::default());
+        // Of the ten that count, the newest and the oldest do not have both; 8 do.
+        bench.observed(&ten(|n| match n {
+            0 | 1 => vec![0, UNDECIDED],
+            _ if n < 2 + times => vec![1, 1],
+            _ => vec![0, 1],
+        }));
+        let places = bench.decide();
+        places[0] == places[1]
+    };
+    assert_eq!([3, 4].map(together), [false, true]);
+}
+
+#[test]
+fn the_number_of_a_group_means_nothing_from_one_observation_to_the_next() {
+    let places = decided(|n| vec![n as u8 % 3, n as u8 % 3, 5]);
+    assert_eq!(places[0], places[1]);
+    assert_ne!(places[0], places[2]);
+}
+
+#[test]
+fn only_the_newest_observations_count() {
+    // Together in the first six of ten, and in none of the newest five.
+    let mut params = eleven();
+    (params.decision.observations, params.decision.together) = (5, 2);
+    let mut bench = Bench::new(&params);
+    bench.observed(&ten(|n| if n < 6 { vec![0, 0] } else { vec![0, 1] }));
+    let places = bench.decide();
+    assert_ne!(places[0], places[1]);
+}
+
+#[test]
+fn groups_are_connected_components() {
+    // a and b were together in 6, b and c in 6, a and c in 2: one group, whatever their slots.
+    let row = |n: usize| match n {
+        0..=3 => [0, 0, 1],
+        4..=7 => [0, 1, 1],
+        _ => [0, 0, 0],
+    };
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let places = decided(|n| order.map(|path: usize| row(n)[path]).to_vec());
+        assert_eq!(places[..3], [places[0]; 3], "{order:?}");
+    }
+}
+
+#[test]
+fn a_path_alone_is_clear_if_it_was_so_in_most_of_its_observations() {
+    let place = |clear: usize| decided(|n| vec![if n < clear { CLEAR } else { 0 }])[0];
+    assert_eq!([4, 5].map(place), [0, 0], "a tie is congestion");
+    assert_eq!([6, 10].map(place), [CLEAR, CLEAR]);
+    // Two that are not congested are in no group, though they always stand alike.
+    assert_eq!(decided(|_| vec![CLEAR, CLEAR])[..2], [CLEAR, CLEAR]);
+    // But paths together in half of the observations are grouped, though clear in the others.
+    let places = decided(|n| if n < 5 { vec![CLEAR, CLEAR] } else { vec![3, 3] });
+    assert_eq!(places[..2], [0, 0]);
+}
+
+#[test]
+fn a_path_seen_in_fewer_than_half_of_the_observations_is_undecided() {
+    let seen = |times: usize| decided(|n| vec![if n < times { 0 } else { UNDECIDED }])[0];
+    assert_eq!([4, 5].map(seen), [UNDECIDED, 0]);
+    // Two that were seen in 6 at the same time, together in 3 of these: half of what is known.
+    let places = decided(|n| match n {
+        0..=2 => vec![0, 0],
+        3..=5 => vec![0, 1],
+        _ => vec![0, UNDECIDED],
+    });
+    assert_eq!(places[..2], [0, 0]);
+}
+
+#[test]
+fn masks_of_the_three_states() {
+    // 0 and 1 in a group, 2 alone, 3 and 4 not congested; the others unknown.
+    let places = |_| vec![0, 0, 1, CLEAR, CLEAR];
+    let masks = |undecided: &str, clear: &str, grouped: &str| {
+        let mut params = eleven();
+        params.set("decision.undecided", undecided).unwrap();
+        params.set("decision.clear", clear).unwrap();
+        params.set("decision.grouped", grouped).unwrap();
+        let mut bench = Bench::new(&params);
+        bench.observed(&ten(places));
+        bench.decide();
+        [0, 2, 3, 5].map(|path| bench.mask(path))
+    };
+    // As it is: a group with the unknown, which ask for all; the clear ones for nobody.
+    let usual = masks("all", "none", "undecided");
+    assert_eq!(usual, [0b1110_0011, 0b1110_0100, 0b1110_1000, 0b1111_1111]);
+    // MPTCP-SBD's text: a group is its members.
+    let paper = masks("none", "none", "none");
+    assert_eq!(paper, [0b0000_0011, 0b0000_0100, 0b0000_1000, 0b0010_0000]);
+    // Its authors' code: who is not congested is coupled with all, and so all with it.
+    let authors = masks("all", "all", "undecided");
+    assert_eq!(authors, [0b1111_1011, 0b1111_1100, 0b1111_1111, 0b1111_1111]);
+    // One that asks is enough.
+    let asked = masks("none", "none", "undecided");
+    assert_eq!(asked, [0b1110_0011, 0b1110_0100, 0b0000_1000, 0b0010_0111]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+    #[test]
+    fn coupling_is_mutual_and_a_path_is_in_its_own_mask(
+        rows in prop::collection::vec(prop::array::uniform8(0..16u8), 0..20),
+        policy in prop::array::uniform3(0..3u32),
+    ) {
+        let mut params = eleven();
+        [params.decision.undecided, params.decision.clear, params.decision.grouped] = policy;
+        let mut bench = Bench::new(&params);
+        bench.observed(&rows);
+        bench.decide();
+        for i in 0..MAX_PATHS {
+            prop_assert!(bench.mask(i) >> i & 1 == 1);
+            for j in 0..MAX_PATHS {
+                prop_assert_eq!(bench.mask(i) >> j & 1, bench.mask(j) >> i & 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_seen_of_a_slots_last_path_is_not_the_next_ones() {
+    let apart = |_| vec![0, 1, 2];
+    let mut bench = Bench::new(&eleven());
+    bench.observed(&ten(apart));
+    assert_eq!(bench.decide()[..3], [0, 1, 2]);
+    assert_eq!(bench.mask(1), 0b1111_1010);
+
+    let mut bench = Bench::new(&eleven());
+    let now_us = u64::from(STAMP - 2) * u64::from(bench.watch.params.ssc.t_us);
+    bench.send(1, EventKind::Left, now_us);
+    bench.send(1, EventKind::Joined, now_us);
+    assert_eq!(bench.mask(1), 0xff, "with all, until something is known");
+    bench.observed(&ten(apart));
+    bench.watch.decided = 0;
+    assert_eq!(bench.decide()[..3], [0, UNDECIDED, 2]);
+    assert_eq!(bench.mask(0), 0b1111_1011, "still with all");
+    assert_eq!(bench.mask(1), 0xff);
+}
+
+#[test]
+fn masks_from_elsewhere_are_made_mutual() {
+    let mut conn = Conn::new(Control::LIA);
+    conn.set_masks(0x0000_0000_0000_0002);
+    assert_eq!(conn.masks(), 0x8040_2010_0804_0303);
+    // They are a decision like one's own: a join after it is coupled with all.
+    let joined = Event { kind: EventKind::Joined as u32, ..Event::default() };
+    conn.event(2, &mut Private::default(), &joined);
+    assert_eq!(conn.mask(2), 0xff);
+    assert_eq!(conn.mask(0), 0b0000_0111);
+}
+
+/// Two paths behind one queue and one behind another, from `begin` on for 40 s; the decisions.
+fn run(conn: &mut Conn, private: &mut [Private], begin: u64, seed: u64) -> Vec<[Place; 3]> {
+    let mut random = Random(seed);
+    let (mut queue, mut decisions) = ([0i64; 2], Vec::new());
+    for step in 0..20_000u64 {
+        let now_us = begin + step * 2_000;
+        for (queue, drain) in queue.iter_mut().zip([900, 700]) {
+            // Sawtooth with noise: a rise, and half of it gone at the top.
+            *queue += random.below(100) as i64;
+            if *queue > 40 * drain {
+                *queue /= 2;
+            }
+        }
+        for path in 0..3 {
+            let event = Event {
+                kind: EventKind::Acked as u32,
+                state: State::Active as u32,
+                now_us,
+                delivered: 1,
+                flags: flag::OWD | flag::DWELL,
+                owd_us: (queue[path / 2] + random.below(50) as i64) as i32,
+                srtt8_us: 160_000,
+                ..Event::default()
+            };
+            let before = conn.decision();
+            conn.event(path, &mut private[path], &event);
+            if conn.decision() != before {
+                decisions.push(std::array::from_fn(|i| conn.decision().unwrap().places[i]));
+            }
+        }
+    }
+    decisions
+}
+
+fn joined() -> (Conn, [Private; 3]) {
+    let mut params = Params::default();
+    params.ssc.trusted = 30;
+    let mut conn = Conn::with_params(control(), &params);
+    let mut private = [Private::default(); 3];
+    for (path, private) in private.iter_mut().enumerate() {
+        let now_us = 3_600_000_000;
+        let event = Event { kind: EventKind::Joined as u32, now_us, ..Event::default() };
+        conn.event(path, private, &event);
+    }
+    (conn, private)
+}
+
+#[test]
+fn a_clock_that_is_set_back_starts_all_over() {
+    let (mut conn, mut private) = joined();
+    let first = run(&mut conn, &mut private, 3_600_000_000, 1);
+    assert!(first.len() > 8, "{first:?}");
+    assert!(first.iter().skip(4).all(|places| places[0] != Place::Undecided), "{first:?}");
+    let masks = conn.masks();
+    // An hour back. What was decided stays until there is another decision.
+    let again = run(&mut conn, &mut private, 1_000_000, 2);
+    assert!(again.len() + 1 >= first.len(), "{again:?}");
+    assert!(again.iter().skip(4).all(|places| places[0] != Place::Undecided), "{again:?}");
+    assert_ne!(masks, u64::MAX);
+}
+
+#[test]
+fn two_paths_behind_one_queue_are_found_together() {
+    let (mut conn, mut private) = joined();
+    let places = run(&mut conn, &mut private, 3_600_000_000, 3);
+    let right = |places: &&[Place; 3]| {
+        matches!(places[0], Place::Group(_)) && places[0] == places[1] && places[1] != places[2]
+    };
+    let late = &places[places.len() / 2..];
+    assert!(late.iter().filter(right).count() * 2 > late.len(), "{places:?}");
+    assert_eq!(conn.mask(0) & 0b011, 0b011);
+}
+
+#[test]
+fn a_small_step_back_changes_nothing() {
+    // Another CPU's clock may be a little behind, also across an interval's end: the sample counts
+    // in the open interval.
+    let mut params = Params::default();
+    params.ssc.trusted = 8;
+    let stamps = |back: u64| {
+        let mut conn = Conn::with_params(control(), &params);
+        let mut private = Private::default();
+        let mut stamps = Vec::new();
+        for step in 0..2_000u64 {
+            let now_us = 3_600_000_000 + step * 5_000;
+            let kind = if step == 0 { EventKind::Joined } else { EventKind::Acked };
+            let late = if step % 70 == 21 { back } else { 0 };
+            let event = Event { kind: kind as u32, now_us: now_us - late, ..Event::default() };
+            let event = Event { flags: flag::OWD | flag::DWELL, delivered: 1, ..event };
+            conn.event(0, &mut private, &event);
+            stamps.extend(conn.observation().map(|seen| (seen.number, seen.places)));
+        }
+        stamps
+    };
+    assert_eq!(stamps(0), stamps(11_000));
+}
