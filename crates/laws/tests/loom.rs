@@ -5,7 +5,7 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
 use loom::thread;
 
@@ -172,5 +172,89 @@ fn a_decision_does_not_undo_a_join() {
         // A decision on the masks from before the join comes before it, or not at all.
         let expected = if stored && seen == COUPLED { APART } else { COUPLED };
         assert_eq!(masks.load(Relaxed), expected);
+    });
+}
+
+/// A record of two words (`nr_record_write`, `nr_record_read`).
+struct Record {
+    stamp: AtomicU32,
+    word: [AtomicU32; 2],
+}
+
+impl Record {
+    fn write(&self, stamp: u32, words: [u32; 2]) {
+        self.stamp.store(0, Relaxed);
+        fence(Release);
+        for (word, value) in self.word.iter().zip(words) {
+            word.store(value, Relaxed);
+        }
+        fence(Release);
+        self.stamp.store(stamp, Relaxed);
+    }
+
+    fn read(&self, stamp: u32) -> Option<[u32; 2]> {
+        if self.stamp.load(Relaxed) != stamp {
+            return None;
+        }
+        fence(Acquire);
+        let words = [self.word[0].load(Relaxed), self.word[1].load(Relaxed)];
+        fence(Acquire);
+        (self.stamp.load(Relaxed) == stamp).then_some(words)
+    }
+}
+
+#[test]
+fn a_record_is_read_whole_or_not_at_all() {
+    // A path overwrites interval 1 by interval 3 while a late claimer still reads.
+    loom::model(|| {
+        let record = Arc::new(Record {
+            stamp: AtomicU32::new(0),
+            word: [AtomicU32::new(0), AtomicU32::new(0)],
+        });
+        let path = {
+            let record = record.clone();
+            thread::spawn(move || {
+                record.write(1, [11, 12]);
+                record.write(3, [31, 32]);
+            })
+        };
+        assert!(record.read(1).is_none_or(|words| words == [11, 12]));
+        assert!(record.read(3).is_none_or(|words| words == [31, 32]));
+        path.join().unwrap();
+        assert_eq!(record.read(3), Some([31, 32]));
+    });
+}
+
+/// `nr_decide` and what stands around it: a claimer makes one observation, and stores masks from
+/// what the paths' `since` lets count. `masks` are as above.
+fn decide(tick: &AtomicU64, ring: &AtomicU64, masks: &AtomicU64, since: &AtomicU32, number: u64) {
+    if !claim(tick, number) {
+        return;
+    }
+    ring.store(number << 32 | 0b01, Relaxed); // the two paths are apart
+    let seen = masks.load(Relaxed);
+    fence(Acquire);
+    let known = number > u64::from(since.load(Relaxed));
+    store(masks, seen, if known { 0b1001 } else { 0b1111 });
+}
+
+#[test]
+fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
+    loom::model(|| {
+        let (tick, ring) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (masks, since) = (Arc::new(AtomicU64::new(0b1001)), Arc::new(AtomicU32::new(0)));
+        let claimers: Vec<_> = (0..2)
+            .map(|_| {
+                let (tick, ring) = (tick.clone(), ring.clone());
+                let (masks, since) = (masks.clone(), since.clone());
+                thread::spawn(move || decide(&tick, &ring, &masks, &since, 4))
+            })
+            .collect();
+        // Path 1 comes in interval 5 (`nr_listen`, then `nr_masks_join`).
+        since.store(5, Relaxed);
+        join(&masks, 0b11);
+        claimers.into_iter().for_each(|claimer| claimer.join().unwrap());
+        assert_eq!(masks.load(Relaxed), 0b1111);
+        assert_eq!(ring.load(Relaxed) >> 32, 4, "one observation");
     });
 }

@@ -3,19 +3,19 @@
 mod common;
 
 use common::every_law;
-use narrows_laws::raw::{self, Conn, MAX_PATHS, Private};
-use narrows_laws::{Control, Event, EventKind, State, flag};
+use narrows_laws::raw::{self, Conn, MAX_PATHS, OBSERVATIONS, Private, Watch};
+use narrows_laws::{Control, Event, EventKind, Params, State, flag};
 use std::cell::UnsafeCell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 /// A connection that threads share as CPUs do: through the C side's single-word accesses.
-struct Shared(UnsafeCell<Conn>);
+struct Shared<T = Conn>(UnsafeCell<T>);
 
 // SAFETY: all accesses go through the C functions, which use single-word volatile accesses and
 // compare-and-swap on what they share, or come after the threads have been joined.
-unsafe impl Sync for Shared {}
+unsafe impl<T> Sync for Shared<T> {}
 
 impl Shared {
     fn new(control: Control) -> Shared {
@@ -23,6 +23,17 @@ impl Shared {
     }
 
     fn event(&self, control: Control, path: usize, private: &mut Private, event: &Event) {
+        self.event_watched(control, std::ptr::null_mut(), path, private, event);
+    }
+
+    fn event_watched(
+        &self,
+        control: Control,
+        watch: *mut Watch,
+        path: usize,
+        private: &mut Private,
+        event: &Event,
+    ) {
         let Control { law, detector, start } = control;
         // SAFETY: each thread has a path and its private state for itself.
         unsafe {
@@ -31,7 +42,7 @@ impl Shared {
                 detector as u32,
                 start as u32,
                 self.0.get(),
-                std::ptr::null_mut(),
+                watch,
                 path as u32,
                 private,
                 event,
@@ -53,6 +64,13 @@ impl Shared {
     fn take(&self, donor: usize, want: u32, keep: u32) -> u32 {
         // SAFETY: a compare-and-swap on the donor's line.
         unsafe { raw::narrows_debit_take(self.0.get(), donor as u32, want, keep) }
+    }
+}
+
+impl Shared<*mut Watch> {
+    fn pointer(&self) -> *mut Watch {
+        // SAFETY: never written.
+        unsafe { *self.0.get() }
     }
 }
 
@@ -167,4 +185,61 @@ fn each_decision_interval_has_one_owner() {
         }
     });
     assert!(owners.iter().skip(1).all(|owner| owner.load(Ordering::Relaxed) == 1));
+}
+
+#[test]
+fn paths_under_a_listening_detector_claim_observe_and_decide_at_once() {
+    const STEPS: u64 = 40_000;
+    const STEP_US: u64 = 2_000;
+    let control: Control = "lia+ssc".parse().unwrap();
+    let conn = Shared::new(control);
+    let mut params = Params::default();
+    params.set("ssc.trusted", "10").unwrap();
+    let mut watch = Watch::new(&params);
+    let pointer = Shared(UnsafeCell::new(&raw mut *watch));
+    let barrier = Barrier::new(MAX_PATHS);
+    thread::scope(|scope| {
+        for path in 0..MAX_PATHS {
+            let (conn, pointer, barrier) = (&conn, &pointer, &barrier);
+            scope.spawn(move || {
+                let mut private = Private::default();
+                for number in 0..STEPS {
+                    // In step, so that many come to each tick at once; one comes and goes.
+                    if number % 175 == 174 {
+                        barrier.wait();
+                    }
+                    let kind = match number {
+                        0 => EventKind::Joined,
+                        _ if path == 3 && number % 5_000 == 0 => EventKind::Joined,
+                        _ if path == 3 && number % 5_000 == 4_900 => EventKind::Left,
+                        _ => EventKind::Acked,
+                    };
+                    let delay = (number * (1 + path as u64 % 2)) % 500 * 40;
+                    let one = Event {
+                        delivered: 1,
+                        flags: flag::OWD | flag::DWELL,
+                        owd_us: delay as i32,
+                        ..event(kind, number * STEP_US, 10)
+                    };
+                    conn.event_watched(control, pointer.pointer(), path, &mut private, &one);
+                }
+            });
+        }
+    });
+    let t_us = u64::from(params.ssc.t_us);
+    let stamp = |word: u64| word >> 32;
+    // Each interval has its observation, in its place; the newest is that of the last tick.
+    let newest = (STEPS - 1) * STEP_US / t_us - 1;
+    assert_eq!(stamp(watch.observed), newest);
+    for back in 0..OBSERVATIONS as u64 {
+        let number = newest - back;
+        assert_eq!(stamp(watch.ring[number as usize % OBSERVATIONS]), number);
+    }
+    assert!(newest - stamp(watch.decided) < 10, "decided every ten");
+    let masks = conn.0.into_inner().masks;
+    for i in 0..MAX_PATHS {
+        for j in 0..MAX_PATHS {
+            assert_eq!(masks >> (8 * i + j) & 1, masks >> (8 * j + i) & 1, "mutual: {masks:x}");
+        }
+    }
 }

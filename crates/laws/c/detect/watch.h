@@ -204,6 +204,7 @@ NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w
 	couples = nr_couples(detector, &w->params);
 	d = &w->path[i & 7].desk;
 	masks = NR_READ(c->masks);
+	NR_READ_BARRIER(); /* a join that shows in the masks shows in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		d->since[j] = NR_READ(w->path[j].since);
 	nr_filter(&filter, w->ring, d->since, stamp, d->place, d->near);
