@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 #[cfg(feature = "lab")]
 use narrows_lab::{Edits, load, shipped};
-use narrows_laws::{Control, catalogue};
+use narrows_laws::params::{PRESET, PRESETS};
+use narrows_laws::{Control, Params, catalogue};
 
 use crate::args::What;
 use crate::error::Error;
@@ -36,6 +37,17 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
         let entries =
             catalogue::DETECTORS.map(|d| [d.name, d.about, d.source].map(String::from).into());
         section("detectors (written LAW+DETECTOR)", &entries);
+        let defaults = Params::default();
+        let mut entries: Vec<Vec<String>> = catalogue::PARAMS
+            .iter()
+            .map(|param| {
+                let value = format!("{}: {}", param.value(&defaults), param.about);
+                vec![param.name.into(), value, format!("{}; {}", param.takes(), param.source)]
+            })
+            .collect();
+        let about = format!("all of ssc at once: {}", PRESETS.join(", "));
+        entries.push(vec![PRESET.into(), about, "the first is the default".into()]);
+        section("their parameters (set by --set NAME=VALUE)", &entries);
     }
     if shows(What::Starts) {
         let entries =

@@ -376,3 +376,70 @@ pub enum Couple {
     /// All.
     All,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_and_presets_are_in_range_and_can_be_set_as_they_are_shown() {
+        for preset in PRESETS {
+            let params = Params::preset(preset).unwrap();
+            assert_eq!(params.check(), Ok(()));
+            let mut again = Params::default();
+            for param in &PARAMS {
+                again.set(param.name, &param.value(&params)).unwrap();
+            }
+            assert_eq!(again, params, "{preset}");
+            let mut again = Params::default();
+            again.set(PRESET, preset).unwrap();
+            assert_eq!(again, params, "{preset}");
+        }
+        assert_eq!(Params::preset("draft"), None);
+    }
+
+    #[test]
+    fn values_are_kept_in_the_units_of_the_c() {
+        let mut params = Params::default();
+        params.set("ssc.p_s", "0.5").unwrap();
+        params.set("ssc.c_s", "-0.01").unwrap();
+        params.set("ssc.t_ms", "350.5").unwrap();
+        params.set("tr.hold_s", "60").unwrap();
+        params.set("decision.clear", "all").unwrap();
+        assert_eq!((params.ssc.p_s, params.ssc.c_s, params.ssc.t_us), (32_768, -655, 350_500));
+        assert_eq!(params.tr.hold_us, 60_000_000);
+        assert_eq!(params.decision.clear, Couple::All as u32);
+        let differing: Vec<_> = params.differing(&Params::default()).collect();
+        assert_eq!(differing.len(), 5);
+        assert_eq!(differing[0], ("ssc.t_ms", "350.5".to_owned()));
+    }
+
+    #[test]
+    fn what_is_not_a_parameter_or_not_its_value_is_said_in_one_line() {
+        let mut params = Params::default();
+        let mut said = |name, value| params.set(name, value).unwrap_err().to_string();
+        let unknown = said("ssc.ps", "0.1");
+        let start =
+            "unknown parameter 'ssc.ps' (did you mean 'ssc.p_s'?); there is: ssc.t_ms, ssc.n";
+        assert!(unknown.starts_with(start), "{unknown}");
+        assert_eq!(said("ssc.p_s", "x"), "ssc.p_s: 'x' is not a number from 0 to 2");
+        assert_eq!(said("ssc.n", "65"), "ssc.n: '65' is not a whole number from 2 to 64");
+        assert_eq!(said("ssc.n", "9.5"), "ssc.n: '9.5' is not a whole number from 2 to 64");
+        assert_eq!(
+            said("ssc.t_ms", "nan"),
+            "ssc.t_ms: 'nan' is not a number of ms from 10 to 10000"
+        );
+        let choice = "decision.clear: 'some' is not one of none, undecided, all";
+        assert_eq!(said("decision.clear", "some"), choice);
+        assert_eq!(said("ssc.preset", "old"), "ssc.preset: 'old' is not one of rfc8382, mptcp-sbd");
+        assert_eq!(params, Params::default(), "nothing half done");
+    }
+
+    #[test]
+    fn parameters_that_contradict_each_other_are_found() {
+        let mut params = Params::default();
+        params.set("decision.together", "11").unwrap();
+        let said = params.check().unwrap_err().to_string();
+        assert_eq!(said, "decision.together: '11' is not at most decision.observations, 10");
+    }
+}
