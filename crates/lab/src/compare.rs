@@ -258,6 +258,9 @@ fn row(case: &Case, all: &[Finished]) -> Option<Row> {
         let values: Option<Vec<f64>> = runs.iter().map(|run| get(run)).collect();
         values.and_then(|values| Spread::of(&values))
     };
+    // A run may end before its detector decides.
+    let accuracies: Vec<f64> =
+        runs.iter().filter_map(|run| accuracy(&run.summary.detection)).collect();
     let detail = |get: fn(&Detail) -> f64| {
         mean(&runs.iter().map(|run| get(&run.detail)).collect::<Vec<_>>())
     };
@@ -275,7 +278,7 @@ fn row(case: &Case, all: &[Finished]) -> Option<Row> {
         jain: over(&|run| Some(run.summary.fairness.jain)),
         retransmits: over(&|run| Some(run.summary.connections[test].retransmits as f64)),
         queue_ms: over(&|run| Some(run.detail.mean_queue_ms)),
-        accuracy: over(&|run| accuracy(&run.summary.detection)),
+        accuracy: Spread::of(&accuracies),
         detail: Detail {
             mean_queue_ms: detail(|detail| detail.mean_queue_ms),
             p50_queue_ms: detail(|detail| detail.p50_queue_ms),

@@ -2,46 +2,46 @@
 
 use std::io::Write;
 
-use narrows_laws::{Decision, Place};
+use narrows_laws::{Decision, Detector, Params, Place};
 use narrows_net::{Nanos, SECOND};
 use narrows_sim::Detection;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::{Flow, Happening, Scenario};
 use crate::stats::round;
 
 /// How right the detector of the connection under test was in one phase of the scenario. Shares and
-/// rates are over the decisions that count: those after the scenario's warm-up that place at least
-/// two paths. `docs/measuring.md` has the definitions.
+/// rates are over the decisions that count: those after the warm-up, the scenario's and the
+/// detector's own. `docs/measuring.md` has the definitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseDetection {
     /// Start of the phase, seconds from the start of the run.
     pub start_s: f64,
     /// What the detector heard.
     pub signal: String,
-    /// Share of the decisions that found exactly the right groups; none without decisions or without
-    /// right groups.
+    /// Share of the decisions that found exactly the right groups, and so a place for every path;
+    /// none without decisions or without right groups.
     pub accuracy: Option<f64>,
     /// Decisions that count.
     pub decisions: u64,
-    /// Those of them that found 1 group, 2 groups, and so on; a path that is not congested is a
-    /// group.
+    /// Those of them that have a place for every path by their groups: 1, 2, and so on; a path that
+    /// is not congested is a group.
     pub groups_hist: Vec<u64>,
-    /// Of the pairs of paths that do not share a bottleneck, those put into one group.
+    /// Of the pairs of paths with places that do not share a bottleneck, those put into one group.
     pub false_merge_rate: Option<f64>,
-    /// Of the pairs of paths that share a bottleneck, those not put into one group.
+    /// Of the pairs of paths with places that share a bottleneck, those not put into one group.
     pub false_split_rate: Option<f64>,
-    /// Of the places of paths, those that are not congested.
+    /// Of the paths in each decision, those that are not congested.
     pub uncongested_share: Option<f64>,
-    /// Of the places of paths in all decisions after the warm-up, those of which nothing is said.
+    /// Of the paths in each decision, those of which nothing is said.
     pub undecided_share: Option<f64>,
-    /// When the first right decision of the phase was made, seconds from the start of the run; also
-    /// within the scenario's warm-up.
+    /// When the first right decision of the phase was made, seconds from the start of the run, be it
+    /// within a warm-up.
     pub first_correct_s: Option<f64>,
     /// From the start of the phase until then, seconds; of a phase that begins during the run.
     pub transition_delay_s: Option<f64>,
-    /// Decisions by how many of the newest observations they were made of are right: none, one, and
-    /// so on.
+    /// Decisions by how many of the observations since the decision before are right: none, one,
+    /// and so on, up to the most that there were.
     pub correct_observations_hist: Vec<u64>,
 }
 
@@ -56,19 +56,19 @@ pub struct Judged {
     pub uncongested: String,
     /// The paths of which nothing is said.
     pub undecided: String,
-    /// Whether these are the right groups; none where the scenario has none, or fewer than two paths
-    /// have a place.
+    /// Whether these are the right groups; none where the scenario has none.
     pub correct: Option<bool>,
-    /// How many of the newest observations are right.
+    /// Observations since the decision before.
+    pub observations: usize,
+    /// Those of them that are right.
     pub correct_observations: usize,
 }
 
-/// What a listening detector heard and said, and where its paths truly met.
+/// What a listening detector said, and where its paths truly met.
 #[derive(Clone, Copy)]
 pub(crate) struct Trial<'a> {
     pub scenario: &'a Scenario,
-    /// The connection under test.
-    pub flow: &'a Flow,
+    pub detector: Detector,
     pub log: &'a Detection,
 }
 
@@ -89,40 +89,39 @@ impl Trial<'_> {
         let during = self.log.decisions.iter().filter(|d| (start..end).contains(&at(d)));
         let first = during.clone().find(|d| right.is_some_and(|right| self.is_right(d, right)));
         let first = first.map(at);
-        let after = during.filter(|d| at(d) >= self.scenario.warmup);
-        let mut places = Share::default();
-        let (mut undecided, mut merged, mut split) = (places, places, places);
-        let mut correct = Share::default();
-        let mut groups_hist = vec![0; self.paths()];
-        let mut observations = vec![0; 1 + self.window()];
-        for decision in after {
-            let placed = self.placed(decision);
-            undecided.add(self.paths() as u64, (self.paths() - placed.len()) as u64);
-            if placed.len() < 2 {
-                continue;
+        let [mut correct, mut merged, mut split, mut clear, mut undecided] = [Share::default(); 5];
+        let (mut decisions, mut groups_hist) = (0, vec![0; self.flow().paths.len()]);
+        let mut observations: Vec<u64> = Vec::new();
+        for decision in during.filter(|decision| self.counts(at(decision))) {
+            decisions += 1;
+            let there = self.there(at(decision));
+            let of = |place: Place| there.iter().filter(move |&&p| decision.places[p] == place);
+            clear.add(there.len(), of(Place::Clear).count());
+            undecided.add(there.len(), of(Place::Undecided).count());
+            if of(Place::Undecided).next().is_none() {
+                groups_hist[groups(decision, &there) - 1] += 1;
             }
-            groups_hist[groups(decision, &placed) - 1] += 1;
-            let clear = placed.iter().filter(|&&path| decision.places[path] == Place::Clear);
-            places.add(placed.len() as u64, clear.count() as u64);
             let Some(right) = right else { continue };
-            correct.add(1, u64::from(self.is_right(decision, right)));
-            for (i, j) in pairs(&placed) {
-                let is = together(decision, i, j);
-                let should = right[i] == right[j];
+            correct.add(1, usize::from(self.is_right(decision, right)));
+            let placed = |path| decision.places[path] != Place::Undecided;
+            for (i, j) in pairs(&there).filter(|&(i, j)| placed(i) && placed(j)) {
+                let (is, should) = (together(decision, i, j), right[i] == right[j]);
                 let kind = if should { &mut split } else { &mut merged };
-                kind.add(1, u64::from(is != should));
+                kind.add(1, usize::from(is != should));
             }
-            observations[self.right_observations(decision, right)] += 1;
+            let since = self.since_last(decision);
+            observations.resize(observations.len().max(1 + since.len()), 0);
+            observations[self.count_right(since, right)] += 1;
         }
         PhaseDetection {
             start_s: seconds(start),
-            signal: self.flow.tcp.signal.name().into(),
+            signal: self.flow().tcp.signal.name().into(),
             accuracy: correct.value(),
-            decisions: groups_hist.iter().sum(),
+            decisions,
             groups_hist,
             false_merge_rate: merged.value(),
             false_split_rate: split.value(),
-            uncongested_share: places.value(),
+            uncongested_share: clear.value(),
             undecided_share: undecided.value(),
             first_correct_s: first.map(seconds),
             transition_delay_s: first.filter(|_| start > 0).map(|first| seconds(first - start)),
@@ -136,30 +135,30 @@ impl Trial<'_> {
             let right = self.starts().into_iter().rfind(|&start| start <= at(decision));
             let right = right.and_then(|start| self.right(start));
             let listed = |place: Place| {
-                let paths = (0..self.paths()).filter(|&path| decision.places[path] == place);
-                paths.map(|path| self.flow.paths[path].name.as_str()).collect::<Vec<_>>()
+                let named = self.flow().paths.iter().zip(decision.places);
+                let named =
+                    named.filter(|(_, of)| *of == place).map(|(path, _)| path.name.as_str());
+                named.collect::<Vec<_>>()
             };
             let groups = (0..=u8::MAX).map(|group| listed(Place::Group(group)).join("+"));
             let groups: Vec<String> = groups.filter(|group| !group.is_empty()).collect();
-            let counts = self.placed(decision).len() >= 2;
+            let since = self.since_last(decision);
             Judged {
                 time_s: seconds(at(decision)),
                 groups: groups.join(" "),
                 uncongested: listed(Place::Clear).join(" "),
                 undecided: listed(Place::Undecided).join(" "),
-                correct: right
-                    .as_ref()
-                    .filter(|_| counts)
-                    .map(|right| self.is_right(decision, right)),
-                correct_observations: right
-                    .map_or(0, |right| self.right_observations(decision, &right)),
+                correct: right.as_ref().map(|right| self.is_right(decision, right)),
+                observations: since.len(),
+                correct_observations: right.map_or(0, |right| self.count_right(since, &right)),
             }
         };
         self.log.decisions.iter().map(judged).collect()
     }
 
-    fn paths(&self) -> usize {
-        self.flow.paths.len()
+    /// The connection under test.
+    fn flow(&self) -> &Flow {
+        &self.scenario.flows[self.scenario.test.unwrap_or_default()]
     }
 
     fn starts(&self) -> Vec<Nanos> {
@@ -173,31 +172,74 @@ impl Trial<'_> {
     fn right(&self, start: Nanos) -> Option<Right> {
         let phase = self.scenario.phases.iter().find(|phase| phase.start == start)?;
         let group = |path| phase.groups.iter().position(|group| group.contains(&path));
-        (0..self.paths()).map(group).collect()
+        (0..self.flow().paths.len()).map(group).collect()
     }
 
-    /// The paths that the decision says something of.
-    fn placed(&self, decision: &Decision) -> Vec<usize> {
-        (0..self.paths()).filter(|&path| decision.places[path] != Place::Undecided).collect()
+    /// When the subflow of a path was last opened; none while its address is lost.
+    fn opened(&self, path: usize, time: Nanos) -> Option<Nanos> {
+        let start = self.flow().active.first().map_or(0, |period| period.0);
+        let mut opened = Some(start);
+        for event in self.scenario.events.iter().take_while(|event| event.at <= time) {
+            match event.what {
+                Happening::PathLost(flow, of) if self.is(flow) && of == path => opened = None,
+                Happening::PathAdded(flow, of) if self.is(flow) && of == path => {
+                    opened = Some(event.at.max(start));
+                }
+                _ => {}
+            }
+        }
+        opened
     }
 
-    /// Does it place at least two paths, and each two as is right?
+    fn is(&self, flow: usize) -> bool {
+        self.scenario.test == Some(flow)
+    }
+
+    /// The paths that carry data as far as the scenario knows: neither lost nor for backup.
+    fn there(&self, time: Nanos) -> Vec<usize> {
+        let paths = self.flow().paths.iter().enumerate().filter(|(_, path)| !path.backup);
+        paths.map(|(path, _)| path).filter(|&path| self.opened(path, time).is_some()).collect()
+    }
+
+    /// Does a decision of this time count? After the scenario's warm-up, and the detector's on each
+    /// path.
+    fn counts(&self, time: Nanos) -> bool {
+        let opened = self.there(time).into_iter().filter_map(|path| self.opened(path, time));
+        time >= self.scenario.warmup
+            && opened.clone().count() >= 2
+            && opened.max().is_some_and(|last| time >= last + self.warm_up())
+    }
+
+    /// For how long a detector says nothing of a path that carries data.
+    fn warm_up(&self) -> Nanos {
+        let Params { ssc, tr, btlbw, .. } = self.scenario.params;
+        let us = match self.detector {
+            Detector::Ssc => u64::from(ssc.trusted) * u64::from(ssc.t_us),
+            Detector::Tr => u64::from(tr.t_us) + u64::from(tr.settle_us),
+            Detector::Btlbw => u64::from(btlbw.cycles) * u64::from(btlbw.t_us),
+            Detector::Shared | Detector::Disjoint => 0,
+        };
+        1000 * us
+    }
+
+    /// Does it place every path that carries data, and each two as is right?
     fn is_right(&self, decision: &Decision, right: &Right) -> bool {
-        let placed = self.placed(decision);
-        placed.len() >= 2
-            && pairs(&placed).all(|(i, j)| together(decision, i, j) == (right[i] == right[j]))
+        let there = self.there(at(decision));
+        there.iter().all(|&path| decision.places[path] != Place::Undecided)
+            && pairs(&there).all(|(i, j)| together(decision, i, j) == (right[i] == right[j]))
     }
 
-    /// Observations that a decision is made of.
-    fn window(&self) -> usize {
-        self.scenario.params.decision.observations as usize
-    }
-
-    fn right_observations(&self, decision: &Decision, right: &Right) -> usize {
+    /// The observations since the decision before, and up to this one.
+    fn since_last(&self, decision: &Decision) -> &[Decision] {
         let log = &self.log.observations;
-        let until = log.partition_point(|observed| observed.at_us <= decision.at_us);
-        let newest = &log[until.saturating_sub(self.window())..until];
-        newest.iter().filter(|observed| self.is_right(observed, right)).count()
+        let until = |time: u64| log.partition_point(|observed| observed.at_us <= time);
+        let place = self.log.decisions.partition_point(|other| other.at_us < decision.at_us);
+        let before = place.checked_sub(1).map_or(0, |last| until(self.log.decisions[last].at_us));
+        &log[before..until(decision.at_us)]
+    }
+
+    fn count_right(&self, observations: &[Decision], right: &Right) -> usize {
+        observations.iter().filter(|observed| self.is_right(observed, right)).count()
     }
 }
 
@@ -227,9 +269,9 @@ struct Share {
 }
 
 impl Share {
-    fn add(&mut self, all: u64, some: u64) {
-        self.all += all;
-        self.some += some;
+    fn add(&mut self, all: usize, some: usize) {
+        self.all += all as u64;
+        self.some += some as u64;
     }
 
     fn value(self) -> Option<f64> {
@@ -258,4 +300,166 @@ fn at(decision: &Decision) -> Nanos {
 
 fn seconds(time: Nanos) -> f64 {
     round(time as f64 / SECOND as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_laws::MAX_PATHS;
+
+    use super::*;
+    use crate::scenario::{Event, Phase};
+    use crate::{Edits, load};
+
+    /// Places by path: a number is a group, `c` is not congested, `-` is nothing said.
+    fn said(at_s: f64, places: &str) -> Decision {
+        let mut all = [Place::Undecided; MAX_PATHS];
+        for (place, text) in all.iter_mut().zip(places.split(' ')) {
+            *place = match text {
+                "c" => Place::Clear,
+                "-" => Place::Undecided,
+                group => Place::Group(group.parse().unwrap()),
+            };
+        }
+        let at_us = (at_s * 1e6) as u64;
+        Decision { number: (at_s * 1e3) as u32, at_us, places: all }
+    }
+
+    fn log(decisions: &[(f64, &str)]) -> Detection {
+        let decisions = decisions.iter().map(|&(at, places)| said(at, places)).collect();
+        Detection { decisions, observations: Vec::new() }
+    }
+
+    /// Of so many paths, with these groups from these seconds on.
+    fn scenario(paths: usize, phases: &[(u64, &[&[usize]])]) -> Scenario {
+        let mut scenario = load(&format!("sbd/nsb-{paths}"), &Edits::default()).unwrap();
+        assert_eq!((scenario.warmup, scenario.duration), (20 * SECOND, 120 * SECOND));
+        let phase = |&(start, groups): &(u64, &[&[usize]])| Phase {
+            start: start * SECOND,
+            groups: groups.iter().map(|group| group.to_vec()).collect(),
+        };
+        scenario.phases = phases.iter().map(phase).collect();
+        scenario
+    }
+
+    fn trial<'a>(scenario: &'a Scenario, log: &'a Detection) -> Trial<'a> {
+        Trial { scenario, detector: Detector::Ssc, log }
+    }
+
+    fn judge(scenario: &Scenario, log: &Detection) -> Vec<PhaseDetection> {
+        trial(scenario, log).by_phase()
+    }
+
+    /// The connection starts at 2 s and SSC trusts its estimates 21 s later: the first three do not
+    /// count. Of the others the last does not say enough to be right.
+    #[test]
+    fn two_paths_apart() {
+        let scenario = scenario(2, &[(0, &[&[0], &[1]])]);
+        let told = [
+            (12.0, "- -"),
+            (15.5, "0 1"),
+            (22.9, "0 0"),
+            (30.0, "0 1"),
+            (40.0, "1 1"),
+            (50.0, "c c"),
+            (60.0, "1 0"),
+            (70.0, "0 -"),
+        ];
+        let judged = judge(&scenario, &log(&told));
+        assert_eq!(
+            judged,
+            [PhaseDetection {
+                start_s: 0.0,
+                signal: "sender-us".into(),
+                accuracy: Some(0.6),
+                decisions: 5,
+                groups_hist: vec![1, 3],
+                false_merge_rate: Some(0.25),
+                false_split_rate: None,
+                uncongested_share: Some(0.2),
+                undecided_share: Some(0.1),
+                first_correct_s: Some(15.5),
+                transition_delay_s: None,
+                correct_observations_hist: vec![5],
+            }]
+        );
+        assert_eq!(accuracy(&judged), Some(0.6));
+    }
+
+    /// The first two paths share. The second decision puts them apart, and one of them with the
+    /// third, which is two mistakes in three pairs; the next says nothing of one, and the last finds
+    /// no congestion.
+    #[test]
+    fn mistakes_are_counted_by_pairs() {
+        let scenario = scenario(3, &[(0, &[&[0, 1], &[2]])]);
+        let told = [(30.0, "0 0 1"), (40.0, "0 1 1"), (50.0, "0 - 1"), (60.0, "c c 1")];
+        let judged = &judge(&scenario, &log(&told))[0];
+        assert_eq!((judged.decisions, judged.accuracy), (4, Some(0.25)));
+        assert_eq!(judged.groups_hist, [0, 2, 1]);
+        // Two pairs do not share, but of one of them a decision says nothing.
+        assert_eq!(judged.false_merge_rate, Some(round(1.0 / 7.0)));
+        assert_eq!(judged.false_split_rate, Some(round(2.0 / 3.0)));
+        assert_eq!(judged.uncongested_share, Some(round(2.0 / 12.0)));
+        assert_eq!(judged.undecided_share, Some(round(1.0 / 12.0)));
+    }
+
+    /// Of a path whose address is lost nobody expects anything, nor of one that has just come back.
+    #[test]
+    fn a_lost_path_has_no_place_and_a_new_one_gets_time() {
+        let mut scenario = scenario(3, &[(0, &[&[0, 1, 2]])]);
+        let test = scenario.test.unwrap();
+        let event = |at: u64, what| Event { at: at * SECOND, what };
+        scenario.events =
+            vec![event(40, Happening::PathLost(test, 2)), event(80, Happening::PathAdded(test, 2))];
+        let told = [(39.0, "0 0 -"), (41.0, "0 0 -"), (85.0, "0 0 -"), (102.0, "0 0 0")];
+        let judged = &judge(&scenario, &log(&told))[0];
+        assert_eq!((judged.decisions, judged.accuracy), (3, Some(round(2.0 / 3.0))));
+        assert_eq!(judged.first_correct_s, Some(41.0));
+        scenario.flows[test].paths[2].backup = true;
+        assert_eq!(judge(&scenario, &log(&told))[0].accuracy, Some(1.0));
+    }
+
+    /// What was right until 60 s is wrong from then on, and is seen so 7 s later.
+    #[test]
+    fn a_phase_is_judged_by_its_own_groups() {
+        let scenario = scenario(2, &[(0, &[&[0, 1]]), (60, &[&[0], &[1]])]);
+        let told = [(53.0, "0 0"), (59.9, "0 0"), (63.5, "0 0"), (67.0, "0 1"), (70.5, "0 1")];
+        let judged = judge(&scenario, &log(&told));
+        let [first, second] = &judged[..] else { panic!("{judged:?}") };
+        assert_eq!((first.decisions, first.accuracy), (2, Some(1.0)));
+        assert_eq!((first.first_correct_s, first.transition_delay_s), (Some(53.0), None));
+        assert_eq!((second.decisions, second.accuracy), (3, Some(round(2.0 / 3.0))));
+        assert_eq!((second.first_correct_s, second.transition_delay_s), (Some(67.0), Some(7.0)));
+        assert_eq!(accuracy(&judged).map(round), Some(0.8));
+    }
+
+    #[test]
+    fn observations_belong_to_the_decision_after_them() {
+        let scenario = scenario(2, &[(0, &[&[0], &[1]])]);
+        let mut log = log(&[(26.5, "0 1"), (30.0, "0 1"), (33.5, "0 0")]);
+        let observed = [
+            (26.5, "0 0"),
+            (27.0, "0 1"),
+            (28.0, "0 1"),
+            (29.0, "- -"),
+            (30.0, "c c"),
+            (31.0, "0 0"),
+            (32.0, "0 1"),
+            (33.5, "0 0"),
+            (34.0, "0 1"),
+        ];
+        log.observations = observed.iter().map(|&(at, places)| said(at, places)).collect();
+        assert_eq!(judge(&scenario, &log)[0].correct_observations_hist, [1, 1, 0, 1, 0]);
+        let told = trial(&scenario, &log).decisions();
+        let told: Vec<_> =
+            told.iter().map(|d| (d.correct, d.observations, d.correct_observations)).collect();
+        assert_eq!(told, [(Some(true), 1, 0), (Some(true), 4, 3), (Some(false), 3, 1)]);
+    }
+
+    #[test]
+    fn without_right_groups_nothing_is_right_or_wrong() {
+        let scenario = scenario(2, &[]);
+        let judged = &judge(&scenario, &log(&[(30.0, "0 1"), (40.0, "0 0")]))[0];
+        assert_eq!((judged.decisions, judged.accuracy), (2, None));
+        assert_eq!((judged.false_merge_rate, judged.first_correct_s), (None, None));
+    }
 }

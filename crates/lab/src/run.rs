@@ -93,7 +93,7 @@ fn simulate(
     }
     let cc = |flow| control_of(flow).map(|control| control.to_string());
     let mut result = recorder.finish(now, &run, Host::Sim, seed, cc);
-    if let Some(trial) = run.trial(scenario) {
+    if let Some(trial) = run.trial(scenario, control) {
         result.summary.detection = trial.by_phase();
         result.decisions = trial.decisions();
     }
@@ -110,11 +110,16 @@ struct Running {
 
 impl Running {
     /// What the connection under test heard and decided, if its detector listens.
-    fn trial<'a>(&'a self, scenario: &'a Scenario) -> Option<Trial<'a>> {
+    fn trial<'a>(
+        &'a self,
+        scenario: &'a Scenario,
+        control: Option<Algorithm>,
+    ) -> Option<Trial<'a>> {
         let test = scenario.test?;
         let Handle::Connection(id) = self.handles[test] else { return None };
         let log = self.sim.detection(id)?;
-        Some(Trial { scenario, flow: &scenario.flows[test], log })
+        let detector = scenario.algorithm(test, control)?.ours()?.detector;
+        Some(Trial { scenario, detector, log })
     }
 
     /// Lets something happen at this moment of the run.

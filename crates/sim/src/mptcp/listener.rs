@@ -117,22 +117,18 @@ impl Listener {
 impl AtReceiver {
     fn on_segment(&mut self, path: usize, segment: &Segment, now: Nanos) {
         let Segment { seq, len, sent, .. } = *segment;
-        if !self.paths[path].any {
+        let arrivals = &mut self.paths[path];
+        let lost = arrivals.lost(seq, len);
+        if !std::mem::replace(&mut arrivals.any, true) {
             self.tell(path, now, EventKind::Joined, Event::default());
         }
-        let Arrivals { any, end, full } = &mut self.paths[path];
-        *any = true;
-        *full = len.max(*full);
-        // A hole is as many packets as fit into it; what fills it later has been counted.
-        let lost = seq.saturating_sub(*end).div_ceil(u64::from(*full));
-        *end = (seq + u64::from(len)).max(*end);
         let event = Event {
             // Nothing waits between a segment and the detector.
             flags: flag::OWD | flag::DWELL,
             sent_us: sent / 1000,
             owd_us: self.tcp.elapsed_us(now, sent),
             delivered: 1,
-            lost: lost as u32,
+            lost,
             ..Event::default()
         };
         self.tell(path, now, EventKind::Acked, event);
@@ -149,6 +145,17 @@ impl AtReceiver {
     }
 }
 
+impl Arrivals {
+    /// Takes a segment; returns how many packets the hole before it is, if it makes one. What fills
+    /// a hole later has been counted.
+    fn lost(&mut self, seq: u64, len: u32) -> u32 {
+        self.full = self.full.max(len);
+        let hole = seq.saturating_sub(self.end);
+        self.end = self.end.max(seq + u64::from(len));
+        hole.div_ceil(u64::from(self.full)) as u32
+    }
+}
+
 impl Detection {
     /// Takes down what is new. True if that is a decision.
     fn note(&mut self, conn: &Conn) -> bool {
@@ -160,5 +167,63 @@ impl Detection {
         };
         new(&mut self.observations, conn.observation());
         new(&mut self.decisions, conn.decision())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments 2 and 3 of seven are lost, the last but one is overtaken, and is not.
+    #[test]
+    fn a_hole_is_as_many_losses_as_packets_fit_and_counts_once() {
+        let mut arrivals = Arrivals::default();
+        let lost = [0, 1, 4, 2, 3, 6, 5].map(|n| arrivals.lost(n * 1000, 1000));
+        assert_eq!(lost, [0, 0, 2, 0, 0, 1, 0]);
+        // Up to a full packet each.
+        assert_eq!(arrivals.lost(8_200, 100), 2);
+    }
+
+    fn listener() -> (Listener, Conn) {
+        let control: Control = "olia+ssc".parse().unwrap();
+        let tcp = TcpConfig { signal: Signal::ReceiverUs, ..TcpConfig::default() };
+        let listener = Listener::new(control, &Params::default(), tcp).expect("it listens");
+        let law = Conn::new(listener.at_sender(control));
+        (listener, law)
+    }
+
+    const SHARED: u64 = u64::MAX;
+    const DISJOINT: u64 = 0x8040_2010_0804_0201;
+
+    /// The acknowledgement with the first decision is overtaken by that with the second, and that
+    /// with the third is lost.
+    #[test]
+    fn the_sender_obeys_the_newest_decision_it_has_heard_of() {
+        let (mut listener, mut law) = listener();
+        assert_eq!(law.masks(), SHARED);
+        let receiver = listener.receiver.as_mut().unwrap();
+        receiver.masks = vec![SHARED, DISJOINT, SHARED, DISJOINT];
+        let masks = [0, 2, 1, 0, 4].map(|decision| {
+            listener.on_ack(decision, &mut law);
+            law.masks()
+        });
+        assert_eq!(masks, [SHARED, DISJOINT, DISJOINT, DISJOINT, DISJOINT]);
+        listener.receiver.as_mut().unwrap().masks.push(SHARED);
+        assert_eq!(listener.decision(), 5);
+        listener.on_ack(5, &mut law);
+        assert_eq!(law.masks(), SHARED);
+    }
+
+    /// Decisions are told by 16 bits.
+    #[test]
+    fn numbers_of_decisions_wrap() {
+        let (mut listener, mut law) = listener();
+        let receiver = listener.receiver.as_mut().unwrap();
+        receiver.known = u16::MAX;
+        receiver.masks = vec![SHARED; 1 << 16];
+        receiver.masks.push(DISJOINT);
+        assert_eq!(listener.decision(), 1);
+        listener.on_ack(1, &mut law);
+        assert_eq!(law.masks(), DISJOINT);
     }
 }

@@ -326,10 +326,9 @@ impl Sender {
                 delivered: told.packets,
                 ..Event::default()
             };
-            // What else an acknowledgement echoes is old (RFC 7323, section 4.1).
-            if self.one_way && told.una_advanced {
+            if let Some(delay) = self.one_way_delay(ack, &told) {
                 event.flags |= flag::OWD;
-                event.owd_us = ack.elapsed_us;
+                event.owd_us = delay;
             }
             self.sample_rate(&told, now, &mut event);
             let out = self.tell(law, EventKind::Acked, state, now, event);
@@ -419,6 +418,12 @@ impl Sender {
         self.rtt.sample(now - first, self.board.una(), self.board.nxt());
         self.rtt.reset_backoff();
         Some((last, now - last))
+    }
+
+    /// The relative one-way delay of what an acknowledgement echoes, us, if the law is to hear of it.
+    /// One that does not advance echoes something old (RFC 7323, section 4.1).
+    pub(super) fn one_way_delay(&self, ack: &Ack, told: &Delivered) -> Option<i32> {
+        (self.one_way && told.una_advanced).then_some(ack.elapsed_us)
     }
 
     /// Puts the rate sample of what arrived into the event.

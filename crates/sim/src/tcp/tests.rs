@@ -5,9 +5,10 @@ use narrows_net::{LinkConfig, Nanos, Network, RouteId};
 
 use super::NEVER;
 use super::recovery::Phase;
+use super::scoreboard::Delivered;
 use super::sender::Sender;
 use crate::packet::{Ack, Packet, Wire};
-use crate::{TcpConfig, Timestamps};
+use crate::{Signal, TcpConfig, Timestamps};
 
 mod spurious;
 
@@ -489,4 +490,19 @@ fn a_burst_that_the_window_cut_short_is_over() {
     bench.now = bench.sender.deadline();
     assert!(!bench.act(|sender, wire, law| sender.on_timer(wire, law)));
     assert_eq!(bench.push(), 1);
+}
+
+/// The second segment is SACKed, then the first acknowledged: only then the echo is of something new.
+#[test]
+fn the_delay_of_timestamps_is_that_of_acknowledgements_that_advance() {
+    let delays = Signal::ALL.map(|signal| {
+        let bench = Bench::with(&TcpConfig { signal, ..TcpConfig::default() });
+        [false, true].map(|una_advanced| {
+            let told = Delivered { una_advanced, ..Delivered::default() };
+            let ack = Ack { elapsed_us: 12_345, ..Ack::default() };
+            bench.sender.one_way_delay(&ack, &told)
+        })
+    });
+    let heard = [None, Some(12_345)];
+    assert_eq!(delays, [[None; 2], heard, heard, [None; 2]], "at the receiver, at the sender, RTT");
 }
