@@ -5,7 +5,7 @@
 
 use narrows_kernel::replay::{Error, Replay, STEPS};
 use narrows_laws::catalogue::LAWS;
-use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Private, State, flag};
+use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Params, Private, State, flag};
 
 const ROUNDS: usize = 500;
 
@@ -85,7 +85,7 @@ fn record(control: Control, paths: usize) -> Record {
 fn best(replay: &mut Replay, record: &Record) -> Result<f64, Error> {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
-        replay.reset()?;
+        replay.reset(&Params::default())?;
         replay.run(&record.opening)?;
         best = best.min(replay.time(&record.acks)?.as_nanos() as f64 / STEPS as f64);
     }

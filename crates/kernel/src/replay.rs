@@ -5,8 +5,8 @@
 
 use crate::{Aligned, ends_with, verified_insns};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
-use narrows_laws::raw::Conn;
-use narrows_laws::{Control, Event, MAX_PATHS, Path, Private};
+use narrows_laws::raw::{Conn, Watch};
+use narrows_laws::{Control, Event, MAX_PATHS, Params, Path, Private};
 use std::time::Duration;
 
 /// Events of one run of the BPF program (`STEPS`).
@@ -48,6 +48,7 @@ struct Step {
 #[repr(C)]
 struct Memory {
     conn: Conn,
+    watch: Watch,
     private: [Private; MAX_PATHS],
     step: [Step; STEPS],
     outcome: [Outcome; STEPS],
@@ -78,7 +79,7 @@ impl Replay {
             .map_err(failed("choose"))?;
         let object = object.load().map_err(failed("load"))?;
         let mut replay = Replay { control, object, memory: zeroed() };
-        replay.reset()?;
+        replay.reset(&Params::default())?;
         Ok(replay)
     }
 
@@ -87,9 +88,10 @@ impl Replay {
         verified_insns(&self.object).map_err(self.failed("inspect"))
     }
 
-    /// Starts over with a connection that has no paths.
-    pub fn reset(&mut self) -> Result<(), Error> {
+    /// Starts over with a connection that has no paths; a detector that listens runs with `params`.
+    pub fn reset(&mut self, params: &Params) -> Result<(), Error> {
         self.memory = zeroed();
+        self.memory.watch.params = *params;
         self.execute("nr_reset", 0)?;
         Ok(())
     }
@@ -105,6 +107,11 @@ impl Replay {
             outcomes.extend_from_slice(&self.memory.outcome[..batch.len()]);
         }
         Ok(outcomes)
+    }
+
+    /// What the connection's paths share, and what a detector that listens keeps of them.
+    pub fn shared(&self) -> (&Conn, &Watch) {
+        (&self.memory.conn, &self.memory.watch)
     }
 
     /// Runs at most [`STEPS`] events and tells how long they took together, by the kernel's clock

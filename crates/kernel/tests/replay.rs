@@ -1,10 +1,11 @@
 //! The laws decide inside the kernel as they do natively, bit by bit, and its verifier accepts them
 //! at a bounded price.
 
-use narrows_kernel::replay::{Outcome, Replay};
+use narrows_kernel::replay::{Outcome, Replay, STEPS as BATCH};
 use narrows_laws::catalogue::{DETECTORS, LAWS, STARTS};
-use narrows_laws::replay::trace;
-use narrows_laws::{Conn, Control, Event, MAX_PATHS, Private};
+use narrows_laws::replay::{queued, trace};
+use narrows_laws::{Conn, Control, Detector, Event, Law, MAX_PATHS, Params, Place, Private};
+use std::collections::BTreeSet;
 
 /// The verifier itself gives up at a million.
 const VERIFIED_INSNS_MAX: u32 = 200_000;
@@ -20,6 +21,14 @@ fn controls() -> impl Iterator<Item = Control> {
         let detectors = detectors.map(move |d| Control { detector: d.item, ..own });
         let starts = STARTS.iter().map(move |s| Control { start: s.item, ..own });
         detectors.chain(starts.filter(move |control| *control != own))
+    })
+}
+
+/// The coupled laws of the literature under every detector that listens.
+fn listening_controls() -> impl Iterator<Item = Control> {
+    let detectors = DETECTORS.iter().map(|d| d.item).filter(|detector| detector.listens());
+    detectors.flat_map(|detector| {
+        [Law::Olia, Law::Lia].map(|law| Control { detector, ..Control::of(law) })
     })
 }
 
@@ -39,11 +48,14 @@ fn record(control: Control, paths: usize, seed: u64) -> (Vec<(u32, Event)>, Vec<
     let mut outcomes = Vec::with_capacity(STEPS);
     let events = trace(seed, paths, STEPS, |path, event| {
         let output = conn.event(path, &mut private[path], event);
-        let masks = u64::from_le_bytes(std::array::from_fn(|i| conn.mask(i)));
-        outcomes.push(Outcome { masks, private: private[path], path: *conn.path(path) });
+        outcomes.push(outcome(&conn, path, &private[path]));
         output
     });
     (events, outcomes)
+}
+
+fn outcome(conn: &Conn, path: usize, private: &Private) -> Outcome {
+    Outcome { masks: conn.masks(), private: *private, path: *conn.path(path) }
 }
 
 #[test]
@@ -57,7 +69,7 @@ fn recorded_events_get_the_same_windows_in_the_kernel() {
         for paths in [1, 2, 4, 8] {
             for seed in 0..SEEDS {
                 let (events, native) = record(control, paths, seed);
-                kernel.reset().unwrap();
+                kernel.reset(&Params::default()).unwrap();
                 let replayed = kernel.run(&events).unwrap();
                 assert_eq!(native.len(), replayed.len());
                 for (n, (native, replayed)) in native.iter().zip(&replayed).enumerate() {
@@ -75,13 +87,74 @@ fn recorded_events_get_the_same_windows_in_the_kernel() {
     println!("replay in the kernel: {compared} outcomes equal bit by bit");
 }
 
+/// What a detector that listens was seen to decide on paths 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    Together,
+    Apart,
+    Clear,
+}
+
+#[test]
+fn detectors_that_listen_hear_and_decide_the_same_in_the_kernel() {
+    if !can_load("replay of detectors in the kernel") {
+        return;
+    }
+    let presets = [Params::RFC8382, Params::MPTCP_SBD];
+    let mut compared = 0;
+    for control in listening_controls() {
+        let mut kernel = Replay::load(control).unwrap();
+        let mut seen = BTreeSet::new();
+        for (seed, paths) in (0..8).zip([2, 2, 8, 8, 4, 4, 5, 7]) {
+            let params = &presets[seed as usize / 2 % 2];
+            let mut conn = Conn::with_params(control, params);
+            let mut private = [Private::default(); MAX_PATHS];
+            let events = queued(seed, paths, 75, |i, event| conn.event(i, &mut private[i], event));
+
+            let mut conn = Conn::with_params(control, params);
+            let mut private = [Private::default(); MAX_PATHS];
+            kernel.reset(params).unwrap();
+            for (number, batch) in events.chunks(BATCH).enumerate() {
+                let replayed = kernel.run(batch).unwrap();
+                for (n, ((path, event), replayed)) in batch.iter().zip(replayed).enumerate() {
+                    let path = *path as usize;
+                    conn.event(path, &mut private[path], event);
+                    let native = outcome(&conn, path, &private[path]);
+                    assert_eq!(
+                        native, replayed,
+                        "{control}, native left, kernel right, after event {n} of batch {number} \
+                         of {paths} paths, seed {seed}: {event:?}"
+                    );
+                    compared += 1;
+                }
+                // And all they keep for the events to come: histories, records, observations.
+                let (native, replayed) = (conn.shared(), kernel.shared());
+                let same = native.0 == replayed.0 && native.1 == Some(replayed.1);
+                assert!(same, "{control}: after batch {number} of {paths} paths, seed {seed}");
+                seen.extend(conn.decision().and_then(|decision| match decision.places[..2] {
+                    [Place::Clear, _] | [_, Place::Clear] => Some(Seen::Clear),
+                    [Place::Group(a), Place::Group(b)] if a == b => Some(Seen::Together),
+                    [Place::Group(_), Place::Group(_)] => Some(Seen::Apart),
+                    _ => None,
+                }));
+            }
+        }
+        // The bandwidths that it goes by are those of laws with a model.
+        if control.detector != Detector::Btlbw {
+            assert!(seen.contains(&Seen::Together) && seen.contains(&Seen::Apart), "{seen:?}");
+        }
+        println!("replay in the kernel: {control} decided {seen:?}");
+    }
+    println!("replay in the kernel: {compared} outcomes of detectors equal bit by bit");
+}
+
 #[test]
 fn the_verifier_walks_a_bounded_number_of_instructions() {
     if !can_load("verifier instructions") {
         return;
     }
     println!("verifier instructions (bound {VERIFIED_INSNS_MAX})");
-    for control in controls() {
+    for control in controls().chain(listening_controls()) {
         for (program, insns) in Replay::load(control).unwrap().verified_insns().unwrap() {
             println!("  {:<16} {program:<10} {insns:>8}", control.to_string());
             assert!(insns <= VERIFIED_INSNS_MAX, "{control}: {program} takes {insns}");

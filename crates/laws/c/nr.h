@@ -12,7 +12,17 @@
 #include "window.h"
 #include "detect/shared.h"
 #include "detect/disjoint.h"
+
+/*
+ * A host whose detectors never listen defines NR_STATIC_DETECTORS, and nothing of those that do is
+ * compiled in: before 6.8 the kernel's verifier checks every global function of an object, used or
+ * not.
+ */
+#ifdef NR_STATIC_DETECTORS
+struct nr_watch;
+#else
 #include "detect/watch.h"
+#endif
 
 /* An empty connection, before its first path joins. Its memory is all zero. */
 NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
@@ -29,11 +39,15 @@ NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
 NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			 const struct nr_event *ev)
 {
-	if (detector >= NR_SSC && w)
+#ifndef NR_STATIC_DETECTORS
+	if (detector >= NR_SSC && w) {
 		nr_watch_event(detector, c, w, i, ev);
-	else if (ev->kind != NR_JOINED)
 		return;
-	else if (detector == NR_DISJOINT)
+	}
+#endif
+	if (ev->kind != NR_JOINED)
+		return;
+	if (detector == NR_DISJOINT)
 		nr_disjoint_join(c, i);
 	else
 		nr_shared_join(c, i);

@@ -169,6 +169,11 @@ impl Conn {
         Decision::unpack(watch.observed, watch.observed_us)
     }
 
+    /// All that the paths share, and what a detector that listens keeps of them: for comparing runs.
+    pub fn shared(&self) -> (&raw::Conn, Option<&Watch>) {
+        (&self.raw, self.watch.as_deref())
+    }
+
     /// What the law last asked about path `i`. Panics if `i` is not below [`MAX_PATHS`].
     pub fn advice(&self, i: usize) -> Advice {
         match self.raw.path[i].advice {

@@ -159,7 +159,7 @@ pub struct Path {
 
 /// What a path tells a detector of one interval (`struct nr_record`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Number of the interval + 1; 0: never written.
     pub stamp: u32,
@@ -169,7 +169,7 @@ pub struct Record {
 
 /// What the paths of a connection share (`struct nr_conn`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conn {
     /// 8 coupling masks of 8 bits; byte i is the mask of path i.
     pub masks: u64,
@@ -202,7 +202,7 @@ pub const OBSERVATIONS: usize = 32;
 
 /// What a listening detector keeps of a connection (`struct nr_watch`).
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
     /// What was set.
     pub params: Params,

@@ -22,6 +22,7 @@
 #include "nr_kernel.h"
 
 #define NR_NOINLINE __attribute__((noinline))
+#define NR_STATIC_DETECTORS
 #include "state.h"
 
 #ifndef NR_THIS_LAW

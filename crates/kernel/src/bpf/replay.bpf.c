@@ -35,9 +35,10 @@ struct outcome {
 	struct nr_path path;
 };
 
-/* The connection, its paths' private states, and what is replayed on them. */
+/* The connection, what its detector keeps, its paths' private states, and what is replayed. */
 struct replay {
 	struct nr_conn conn;
+	struct nr_watch watch;
 	struct nr_private private[NR_MAX_PATHS];
 	struct step step[STEPS];
 	struct outcome outcome[STEPS];
@@ -54,8 +55,8 @@ static __always_inline nr_u32 run_step(nr_u32 n)
 	struct step *step = &replay.step[n];
 	nr_u32 i = step->path & (NR_MAX_PATHS - 1);
 
-	nr_on_event(control.law, control.detector, control.start, &replay.conn, NULL, i,
-		    &replay.private[i], &step->event);
+	nr_on_event(control.law, control.detector, control.start, &replay.conn,
+		    &replay.watch, i, &replay.private[i], &step->event);
 	return i;
 }
 
@@ -80,7 +81,10 @@ static long time(nr_u32 n, void *unused)
 	return 0;
 }
 
-/* Prepares the connection for its first event; user space has zeroed the memory. */
+/*
+ * Prepares the connection for its first event; user space has zeroed the memory, but for the
+ * detectors' parameters.
+ */
 SEC("syscall")
 int nr_reset(void *unused)
 {
