@@ -11,7 +11,8 @@ struct nr_many {
 	struct nr_params params;
 	nr_u32 detector;
 	nr_u32 decided; /* stamp of the newest decision */
-	struct nr_places ring[NR_OBSERVATIONS];
+	struct nr_ring ring;
+	struct nr_desk desk;
 	union {
 		struct nr_ssc ssc;
 		struct nr_tr tr;
@@ -50,22 +51,21 @@ nr_u32 narrows_many_sample(struct nr_many *m, nr_u32 flow, const struct nr_sampl
 	return nr_tr_sample(&m->params.tr, &m->flow[flow].tr, s);
 }
 
-static void observe(struct nr_many *m, nr_u64 present, nr_u8 *place, nr_u64 *near)
+static void observe(struct nr_many *m)
 {
 	union {
 		struct nr_ssc_summary ssc[NR_DETECT_MAX];
 		struct nr_tr_summary tr[NR_DETECT_MAX];
 	} of;
-	nr_u32 value[NR_DETECT_MAX];
 
 	if (m->detector == NR_SSC) {
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			of.ssc[i] = m->flow[i].ssc.summary;
-		nr_ssc_group(&m->params.ssc, of.ssc, present, place, value);
+		nr_ssc_group(&m->params.ssc, of.ssc, &m->desk);
 	} else {
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			of.tr[i] = m->flow[i].tr.summary;
-		nr_tr_group(&m->params.tr, of.tr, present, place, near);
+		nr_tr_group(&m->params.tr, of.tr, &m->desk);
 	}
 }
 
@@ -78,17 +78,21 @@ int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 
 	struct nr_pace pace = nr_pace(m->detector, &m->params);
 	/* Nothing heard at the first moment of the next interval closes this one. */
 	const struct nr_sample nothing = {.now_us = (number + 1) * pace.t_us};
-	const nr_u32 since[NR_DETECT_MAX] = {0};
 	nr_u32 stamp = (nr_u32)number + 1;
-	nr_u64 present = 0, near[NR_DETECT_MAX];
 
+	m->desk.stamp = stamp;
+	m->desk.present = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		present |= (nr_u64)(narrows_many_sample(m, i, &nothing) == stamp) << i;
-	observe(m, present, observed, near);
-	m->ring[stamp % NR_OBSERVATIONS] = nr_places(stamp, observed);
+		m->desk.present |= (nr_u64)(narrows_many_sample(m, i, &nothing) == stamp) << i;
+	observe(m);
+	m->ring.of[stamp % NR_OBSERVATIONS] = nr_places(stamp, m->desk.place);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		observed[i] = m->desk.place[i];
 	if (stamp - m->decided < pace.filter.every)
 		return 0;
 	m->decided = stamp;
-	nr_filter(&pace.filter, m->ring, since, stamp, decided, near);
+	nr_filter(&pace.filter, &m->ring, &m->desk);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		decided[i] = m->desk.place[i];
 	return 1;
 }

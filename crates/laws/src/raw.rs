@@ -221,7 +221,7 @@ pub struct Watch {
 }
 
 /// Size of what a detector keeps of a path (`struct nr_listener`), in 64-bit words.
-pub const LISTENER_WORDS: usize = 272;
+pub const LISTENER_WORDS: usize = 281;
 
 impl Watch {
     /// Of a connection without paths.

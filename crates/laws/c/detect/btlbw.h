@@ -100,47 +100,58 @@ NR_INLINE nr_u32 nr_btlbw_agree(const struct nr_btlbw_params *p, nr_u32 a, nr_u3
 	return (nr_u64)(more - less) << 16 <= (nr_u64)p->alpha * less;
 }
 
-/* Of the newest `cycles` cycles of two paths, in how many they agree. */
-NR_INLINE nr_u32 nr_btlbw_agreed(const struct nr_btlbw_params *p, const struct nr_btlbw_summary *a,
-				 const struct nr_btlbw_summary *b)
+/*
+ * Do two paths belong together, that did `before`? Only all of the newest cycles can change that;
+ * if not `both` are known, nothing does.
+ */
+NR_NOINLINE nr_u32 nr_btlbw_match(const struct nr_btlbw_params *p, const struct nr_btlbw_summary *a,
+				  const struct nr_btlbw_summary *b, nr_u32 both, nr_u32 before)
 {
-	nr_u32 agreed = 0;
+	nr_u32 agreed = 0, differed = 0;
 
-	for (nr_u32 i = 0; i < NR_BTLBW_CYCLES; i++)
-		agreed += i < p->cycles && nr_btlbw_agree(p, a->bw[i], b->bw[i]);
-	return agreed;
+	if (!p || !a || !b)
+		return 0;
+	for (nr_u32 i = 0; i < NR_BTLBW_CYCLES; i++) {
+		if (i >= p->cycles)
+			break;
+		if (nr_btlbw_agree(p, a->bw[i], b->bw[i]))
+			agreed = 1;
+		else
+			differed = 1;
+	}
+	if (!both)
+		return before;
+	return !differed || (before && agreed);
 }
 
 /*
- * Groups the members of `present`, and those that had a group. On entry `place` has the groups of
+ * Groups the members of d->present, and those that had a group. On entry d->place has the groups of
  * the observation before: a pair stays as it was unless it agreed, or disagreed, in all cycles.
- * One that belongs to no other is a group of its own, once it knows its cycles. `near` is room for
- * NR_DETECT_MAX sets.
+ * One that belongs to no other is a group of its own, once it knows its cycles.
  */
 NR_INLINE void nr_btlbw_group(const struct nr_btlbw_params *p, const struct nr_btlbw_summary *of,
-			      nr_u64 present, nr_u8 *place, nr_u64 *near)
+			      struct nr_desk *d)
 {
-	nr_u64 known = 0, grouped = 0;
-
+	d->of = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		if (present >> i & 1 && of[i].cycles >= p->cycles)
-			known |= 1ull << i;
+		if (d->present >> i & 1 && of[i].cycles >= p->cycles)
+			d->of |= 1ull << i;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		near[i] = 0;
+		d->near[i] = 0;
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++) {
-			nr_u32 both = known >> i & known >> j & 1;
-			nr_u32 agreed = both ? nr_btlbw_agreed(p, &of[i], &of[j]) : 0;
-			nr_u32 before = place[i] == place[j] && place[i] < NR_CLEAR;
+			nr_u32 both = d->of >> i & d->of >> j & 1;
+			nr_u32 before = d->place[i] == d->place[j] && d->place[i] < NR_CLEAR;
 
-			if (i != j && (both ? agreed == p->cycles || (before && agreed) : before))
-				near[i] |= 1ull << j;
+			if (i != j && nr_btlbw_match(p, &of[i], &of[j], both, before))
+				d->near[i] |= 1ull << j;
 		}
-		grouped |= near[i];
 	}
-	nr_components(near, place);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		if (!((known | grouped) >> i & 1))
-			place[i] = NR_UNDECIDED;
+		d->of |= d->near[i];
+	nr_components(d);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		if (!(d->of >> i & 1))
+			d->place[i] = NR_UNDECIDED;
 }
 
 #endif

@@ -115,36 +115,83 @@ NR_INLINE struct nr_pace nr_pace(nr_u32 detector, const struct nr_params *p)
 	}
 }
 
+/* The newest observations: that of a stamp stands at the stamp's remainder. */
+struct nr_ring {
+	struct nr_places of[NR_OBSERVATIONS];
+};
+
 /*
- * Does observation `o` count in a decision at `stamp`? Those from before a member came, which
- * since[i] tells, are its slot's last member's, and do not count for i.
+ * Where observations and decisions are worked out: in memory, as BPF's stack is small, and as its
+ * verifier, which knows too much of a register, walks each of its values on its own way.
  */
-NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o, nr_u32 stamp,
-			    nr_u32 since)
+struct nr_desk {
+	nr_u64 present; /* members that told of the interval */
+	nr_u64 of;	/* members that are looked at */
+	nr_u64 near[NR_DETECT_MAX];
+	nr_u64 nearest;
+	nr_u32 value[NR_DETECT_MAX];
+	nr_u32 next[NR_DETECT_MAX];
+	nr_u32 since[NR_DETECT_MAX]; /* stamp of the interval before the member came */
+	nr_u32 stamp;		     /* of the newest observation */
+	nr_u32 both;
+	nr_u32 same;
+	nr_u8 place[NR_DETECT_MAX]; /* what came of it */
+};
+
+/*
+ * Does observation `o` count for member i? Those from before it came are its slot's last member's.
+ */
+NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o,
+			    const struct nr_desk *d, nr_u32 i)
 {
-	return nr_stamp(o) && stamp - nr_stamp(o) < f->observations &&
-	       (nr_s32)(nr_stamp(o) - since) > 0;
+	return nr_stamp(o) && d->stamp - nr_stamp(o) < f->observations &&
+	       (nr_s32)(nr_stamp(o) - d->since[i]) > 0;
 }
 
 /*
- * How often members i and j had a place at the same time, in the low half, and how often of that
- * the same group, in the high half; with j = i, how often i was not congested.
+ * How often members i and j had a place at the same time, `both`, and how often of that the same
+ * group, `same`; with j = i, how often i was not congested.
  */
-NR_INLINE nr_u32 nr_together(const struct nr_filter *f, const struct nr_places *ring,
-			     const nr_u32 *since, nr_u32 stamp, nr_u32 i, nr_u32 j)
+NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *ring,
+			    struct nr_desk *d, nr_u32 i, nr_u32 j)
 {
-	nr_u32 count = 0;
-
+	if (!f || !ring || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	d->both = d->same = 0;
 	for (nr_u32 n = 0; n < NR_OBSERVATIONS; n++) {
-		nr_u32 a = nr_place(&ring[n], i), b = nr_place(&ring[n], j);
+		const struct nr_places *o = &ring->of[n];
+		nr_u32 a = nr_place(o, i), b = nr_place(o, j);
 
-		if (a == NR_UNDECIDED || b == NR_UNDECIDED ||
-		    !nr_counts_for(f, &ring[n], stamp, since[i]) ||
-		    !nr_counts_for(f, &ring[n], stamp, since[j]))
+		if (a == NR_UNDECIDED || b == NR_UNDECIDED || !nr_counts_for(f, o, d, i) ||
+		    !nr_counts_for(f, o, d, j))
 			continue;
-		count += 1 + ((nr_u32)(a == b && (a == NR_CLEAR) == (i == j)) << 16);
+		d->both++;
+		if (a == b && (a == NR_CLEAR) == (i == j))
+			d->same++;
 	}
-	return count;
+	return 1;
+}
+
+/* What is known of member i: bit 0, that it has a place; bit 1, that it is clear if it is alone. */
+NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, const struct nr_ring *ring,
+			    struct nr_desk *d, nr_u32 i)
+{
+	if (!f || !ring || !d)
+		return 0;
+	nr_together(f, ring, d, i, i);
+	return (d->both >= f->together) | (nr_u32)(d->same * 2 > d->both) << 1;
+}
+
+/* Are members i and j grouped? */
+NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, const struct nr_ring *ring,
+			      struct nr_desk *d, nr_u32 i, nr_u32 j)
+{
+	if (!f || !ring || !d)
+		return 0;
+	nr_together(f, ring, d, i, j);
+	return d->same && d->same * f->observations >= f->together * d->both;
 }
 
 /*
@@ -152,21 +199,23 @@ NR_INLINE nr_u32 nr_together(const struct nr_filter *f, const struct nr_places *
  * Gives each member its group, by the number of the group's first, and leaves in near[i] all that
  * is in it (Warshall's closure).
  */
-NR_INLINE void nr_components(nr_u64 *near, nr_u8 *place)
+NR_NOINLINE int nr_components(struct nr_desk *d)
 {
+	if (!d)
+		return 0;
 	for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-			near[i] |= near[j] & (0 - (near[i] >> j & 1));
+			d->near[i] |= d->near[j] & (0 - (d->near[i] >> j & 1));
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		place[i] = (nr_u8)i;
-		for (nr_u32 j = i; j-- > 0;)
-			if (near[i] >> j & 1)
-				place[i] = (nr_u8)j;
+		nr_u64 all = d->near[i] | 1ull << i;
+
+		d->place[i] = (nr_u8)(63 - NR_CLZ64(all & (0 - all)));
 	}
+	return 1;
 }
 
 /*
- * The decision of the observations in `ring` up to `stamp`.
+ * The decision of the observations in `ring` up to d->stamp.
  *
  * A member with fewer places than `together` is undecided. Two members are grouped if they stood in
  * the same group in `together` of `observations`, or that share of the fewer in which both had a
@@ -174,40 +223,32 @@ NR_INLINE void nr_components(nr_u64 *near, nr_u8 *place)
  * found to share a bottleneck often enough and a and c just not, sharing is the better guess, and
  * the safer; and unlike a greedy pass (the authors' kernel) it does not depend on who came first.
  * A member that is in no group with another is clear if it was so in most of its places.
- * `near` is room for NR_DETECT_MAX sets of members.
  */
-NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_places *ring,
-			 const nr_u32 *since, nr_u32 stamp, nr_u8 *place, nr_u64 *near)
+NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_ring *ring, struct nr_desk *d)
 {
 	nr_u64 known = 0, clear = 0;
 
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		nr_u32 self = nr_together(f, ring, since, stamp, i, i), places = self & 0xffff;
+		nr_u32 of_i = nr_known(f, ring, d, i);
 
-		known |= (nr_u64)(places >= f->together) << i;
-		clear |= (nr_u64)((self >> 16) * 2 > places) << i;
-		near[i] = 1ull << i;
+		known |= (nr_u64)(of_i & 1) << i;
+		clear |= (nr_u64)(of_i >> 1 & 1) << i;
+		d->near[i] = 1ull << i;
 	}
 	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++) {
 		for (nr_u32 j = 0; j < i; j++) {
-			nr_u32 pair, same;
-
-			if (!(known >> i & known >> j & 1))
+			if (!(known >> i & known >> j & 1) || !nr_grouped(f, ring, d, i, j))
 				continue;
-			pair = nr_together(f, ring, since, stamp, i, j);
-			same = pair >> 16;
-			if (!same || same * f->observations < f->together * (pair & 0xffff))
-				continue;
-			near[i] |= 1ull << j;
-			near[j] |= 1ull << i;
+			d->near[i] |= 1ull << j;
+			d->near[j] |= 1ull << i;
 		}
 	}
-	nr_components(near, place);
+	nr_components(d);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		if (!(known >> i & 1))
-			place[i] = NR_UNDECIDED;
-		else if (near[i] == 1ull << i && clear >> i & 1)
-			place[i] = NR_CLEAR;
+			d->place[i] = NR_UNDECIDED;
+		else if (d->near[i] == 1ull << i && clear >> i & 1)
+			d->place[i] = NR_CLEAR;
 	}
 }
 
@@ -223,18 +264,29 @@ NR_INLINE nr_u32 nr_asks(const struct nr_decision_params *p, nr_u32 place)
  * default a path that nothing is known of asks for all, one that is not congested for none, one in
  * a group for those that nothing is known of ("they might appear in the group at any moment").
  */
-NR_INLINE nr_u64 nr_decided_masks(const struct nr_decision_params *p, const nr_u8 *place)
+NR_NOINLINE nr_u32 nr_asks_for(const struct nr_decision_params *p, const struct nr_desk *d,
+			       nr_u32 i, nr_u32 j)
+{
+	nr_u32 asks, to, from;
+
+	if (!p || !d)
+		return 1;
+	from = d->place[i & 7];
+	to = d->place[j & 7];
+	asks = nr_asks(p, from);
+	return asks == NR_COUPLE_ALL || (asks == NR_COUPLE_UNDECIDED && to == NR_UNDECIDED) ||
+	       (from < NR_MAX_PATHS && from == to);
+}
+
+NR_INLINE nr_u64 nr_decided_masks(const struct nr_decision_params *p, const struct nr_desk *d)
 {
 	nr_u64 masks = NR_MASKS_DISJOINT;
 
 	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++) {
-		nr_u32 asks = nr_asks(p, place[i]);
-
 		for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-			if (asks == NR_COUPLE_ALL ||
-			    (asks == NR_COUPLE_UNDECIDED && place[j] == NR_UNDECIDED) ||
-			    (place[i] < NR_MAX_PATHS && place[i] == place[j]))
-				masks |= 1ull << (8 * i + j) | 1ull << (8 * j + i);
+			nr_u64 asks = nr_asks_for(p, d, i, j) & 1;
+
+			masks |= asks << (8 * i + j) | asks << (8 * j + i);
 		}
 	}
 	return masks;

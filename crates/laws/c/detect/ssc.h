@@ -64,6 +64,18 @@ struct nr_ssc_interval {
 	nr_u32 lost;
 };
 
+/* Over a history: weighted but for the mean and the packets. */
+struct nr_ssc_sums {
+	nr_u64 n;
+	nr_u64 below; /* of skew_base where above 0 */
+	nr_u64 above; /* less skew_base where below 0 */
+	nr_u64 var;
+	nr_u64 mean;
+	nr_u64 means; /* intervals in it */
+	nr_u64 delivered;
+	nr_u64 lost;
+};
+
 /* A path's history. */
 struct nr_ssc {
 	nr_u64 number;	  /* of the open interval */
@@ -77,12 +89,13 @@ struct nr_ssc {
 	nr_s32 skew;	  /* skew_base */
 	nr_u32 delivered;
 	nr_u32 lost;
-	nr_s32 base;	  /* the path's first delay */
-	nr_u32 mean;	  /* of closed intervals: what skew_base is about */
-	nr_u32 before;	  /* E_T of the newest interval: what var_base is about */
-	nr_u32 closed;	  /* intervals in the history; index of the next one */
-	nr_u32 side;	  /* of the last significant E_T: 1 below, 2 above, 0 none yet */
-	nr_u32 congested; /* PB */
+	nr_s32 base;		 /* the path's first delay */
+	nr_u32 mean;		 /* of closed intervals: what skew_base is about */
+	nr_u32 before;		 /* E_T of the newest interval: what var_base is about */
+	nr_u32 closed;		 /* intervals in the history; index of the next one */
+	nr_u32 side;		 /* of the last significant E_T: 1 below, 2 above, 0 none yet */
+	nr_u32 congested;	 /* PB */
+	struct nr_ssc_sums sums; /* where nr_ssc_close() works */
 	struct nr_ssc_summary summary;
 	struct nr_ssc_interval ring[NR_SSC_INTERVALS];
 };
@@ -114,21 +127,6 @@ NR_INLINE struct nr_ssc_interval *nr_ssc_last(struct nr_ssc *h, nr_u32 i)
 	return &h->ring[(h->closed - i) % NR_SSC_INTERVALS];
 }
 
-/* Mean of E_T over the last M intervals. */
-NR_INLINE nr_u32 nr_ssc_mean(const struct nr_ssc_params *p, struct nr_ssc *h)
-{
-	nr_u64 sum = 0;
-	nr_u32 n = 0;
-
-	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
-		if (i > p->m || i > h->closed)
-			break;
-		sum += nr_ssc_last(h, i)->mean;
-		n++;
-	}
-	return n ? (nr_u32)(sum / n) : 0;
-}
-
 /* part / whole, Q16; part <= whole. */
 NR_INLINE nr_u32 nr_ssc_ratio(nr_u64 part, nr_u64 whole)
 {
@@ -145,46 +143,44 @@ NR_INLINE nr_u32 nr_ssc_weight(const struct nr_ssc_params *p, nr_u32 i)
 	return i <= p->f ? p->m - p->f + 1 : p->m - i + 1;
 }
 
-NR_INLINE void nr_ssc_skew_and_loss(const struct nr_ssc_params *p, struct nr_ssc *h)
+/*
+ * Adds the interval i before the next one, 1 the newest, to the sums; 0 if there is none. One step
+ * of a loop, in a function of its own for BPF's verifier.
+ */
+NR_NOINLINE int nr_ssc_add(const struct nr_ssc_params *p, struct nr_ssc *h, nr_u32 i)
 {
-	struct nr_ssc_summary *s = &h->summary;
-	nr_u64 below = 0, above = 0, n = 0, delivered = 0, lost = 0;
+	const struct nr_ssc_interval *one;
+	struct nr_ssc_sums *s;
+	nr_u64 n;
 
-	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
-		const struct nr_ssc_interval *one = nr_ssc_last(h, i);
-		nr_u32 weight = nr_ssc_weight(p, i);
-
-		if (i > h->closed)
-			break;
-		n += (nr_u64)weight * one->n;
-		if (one->skew > 0)
-			below += (nr_u64)weight * (nr_u32)one->skew;
-		else
-			above += (nr_u64)weight * (nr_u32)-one->skew;
-		if (i <= p->n) {
-			delivered += one->delivered;
-			lost += one->lost;
-		}
+	if (!p || !h || i > h->closed)
+		return 0;
+	one = nr_ssc_last(h, i);
+	s = &h->sums;
+	n = (nr_u64)nr_ssc_weight(p, i) * one->n;
+	s->n += n;
+	s->var += n * one->mad;
+	if (one->skew > 0)
+		s->below += (nr_u64)nr_ssc_weight(p, i) * (nr_u32)one->skew;
+	else
+		s->above += (nr_u64)nr_ssc_weight(p, i) * (nr_u32)-one->skew;
+	if (i <= p->m) {
+		s->mean += one->mean;
+		s->means++;
 	}
-	s->skew = below >= above ? (nr_s32)nr_ssc_ratio(below - above, n)
-				 : -(nr_s32)nr_ssc_ratio(above - below, n);
-	s->loss = nr_ssc_ratio(lost, delivered + lost);
+	if (i <= p->n) {
+		s->delivered += one->delivered;
+		s->lost += one->lost;
+	}
+	return 1;
 }
 
-NR_INLINE nr_u32 nr_ssc_var(const struct nr_ssc_params *p, struct nr_ssc *h)
+NR_INLINE void nr_ssc_sum(const struct nr_ssc_params *p, struct nr_ssc *h)
 {
-	nr_u64 var = 0, n = 0;
-
-	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++) {
-		const struct nr_ssc_interval *one = nr_ssc_last(h, i);
-		nr_u32 weight = nr_ssc_weight(p, i);
-
-		if (i > h->closed)
+	h->sums = (struct nr_ssc_sums){0};
+	for (nr_u32 i = 1; i <= NR_SSC_INTERVALS; i++)
+		if (!nr_ssc_add(p, h, i))
 			break;
-		n += (nr_u64)weight * one->n;
-		var += (nr_u64)weight * one->n * one->mad;
-	}
-	return n ? (nr_u32)(var / n) : 0;
 }
 
 NR_INLINE int nr_ssc_is_congested(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
@@ -213,6 +209,7 @@ NR_INLINE nr_u32 nr_ssc_crossed(const struct nr_ssc_params *p, struct nr_ssc *h)
 NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)
 {
 	struct nr_ssc_interval *one;
+	struct nr_ssc_sums *sums;
 	nr_u32 crossed = 0, known;
 
 	if (!p || !h)
@@ -237,12 +234,19 @@ NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)
 	h->closed++;
 	h->last = h->number;
 	h->before = one->mean;
-	h->mean = nr_ssc_mean(p, h);
-	nr_ssc_skew_and_loss(p, h);
+	nr_ssc_sum(p, h);
+	sums = &h->sums;
+	h->mean = (nr_u32)(sums->mean / sums->means);
+	h->summary.skew = sums->below >= sums->above
+			      ? (nr_s32)nr_ssc_ratio(sums->below - sums->above, sums->n)
+			      : -(nr_s32)nr_ssc_ratio(sums->above - sums->below, sums->n);
+	h->summary.loss = nr_ssc_ratio(sums->lost, sums->delivered + sums->lost);
 	h->congested = nr_ssc_is_congested(p, &h->summary, h->congested);
-	if (p->mask_noise && !h->congested)
+	if (p->mask_noise && !h->congested) {
+		sums->var -= (nr_u64)nr_ssc_weight(p, 1) * one->n * one->mad;
 		one->mad = 0;
-	h->summary.var = nr_ssc_var(p, h);
+	}
+	h->summary.var = sums->n ? (nr_u32)(sums->var / sums->n) : 0;
 	if (h->congested || !p->mask_noise)
 		crossed = nr_ssc_crossed(p, h);
 	h->crossings = h->crossings << 1 | crossed;
@@ -293,83 +297,108 @@ NR_INLINE nr_u32 nr_ssc_sample(const struct nr_ssc_params *p, struct nr_ssc *h,
 	return stamp;
 }
 
-/*
- * Divides groups where the values of neighbours differ by `limit`, or by `limit` of the higher one:
- * a member stays with the nearest of its group that is not above it, unless that is too far.
- * group[i] is the number of a member of i's group, the same for all of it.
- */
-NR_INLINE void nr_ssc_divide(const nr_u32 *value, nr_u32 limit, int relative, nr_u64 of,
-			     nr_u8 *group)
+/* Is member j the nearest yet that is in d->of, in the group of i, and not above it? */
+NR_NOINLINE int nr_ssc_nearer(struct nr_desk *d, nr_u32 i, nr_u32 j)
 {
-	nr_u8 next[NR_DETECT_MAX];
+	nr_u32 away;
 
+	if (!d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	away = d->value[i] - d->value[j];
+	/* Equal ones in the order of their numbers, so that the way down ends. */
+	if (!(d->of >> j & 1) || d->place[j] != d->place[i] || d->value[j] > d->value[i] ||
+	    (!away && j >= i) || away >= d->nearest)
+		return 0;
+	d->nearest = away;
+	d->next[i] = j;
+	return 1;
+}
+
+/*
+ * Divides groups of the members in d->of where the values of neighbours differ by `limit`, or by
+ * `limit` of the higher one: a member stays with the nearest of its group that is not above it,
+ * unless that is too far. place[i] is the number of a member of i's group, the same for all of it.
+ */
+NR_NOINLINE int nr_ssc_divide(struct nr_desk *d, nr_u32 limit, nr_u32 relative)
+{
+	if (!d)
+		return 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		nr_u64 nearest = ~0ull;
-
-		next[i] = (nr_u8)i;
-		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++) {
-			nr_u32 away = value[i] - value[j];
-
-			/* Equal ones in the order of their numbers, so that the way down ends. */
-			if (!(of >> j & 1) || group[j] != group[i] || value[j] > value[i] ||
-			    (!away && j >= i) || away >= nearest)
-				continue;
-			nearest = away;
-			next[i] = (nr_u8)j;
-		}
-		if (nearest &&
-		    nearest << 16 >= (relative ? (nr_u64)limit * value[i] : (nr_u64)limit << 16))
-			next[i] = (nr_u8)i;
+		d->nearest = ~0ull;
+		d->next[i] = i;
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
+			nr_ssc_nearer(d, i, j);
+		if (d->nearest && d->nearest << 16 >= (relative ? (nr_u64)limit * d->value[i]
+								: (nr_u64)limit << 16))
+			d->next[i] = i;
 	}
 	/* Each step doubles the way down; where the ways end, there groups are one. */
 	for (nr_u32 way = 1; way < NR_DETECT_MAX; way *= 2)
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-			next[i] = next[next[i] % NR_DETECT_MAX];
+			d->next[i] = d->next[d->next[i] % NR_DETECT_MAX];
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		group[i] = next[i];
+		d->place[i] = (nr_u8)d->next[i];
+	return 1;
 }
 
-/* value[i] = 1 where a member of i's group loses more than p_l. */
-NR_INLINE void nr_ssc_lossy(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
-			    nr_u64 of, const nr_u8 *group, nr_u8 *lossy)
+/* Is member j, which loses more than p_l (losses are in d->value), in the group of i? */
+NR_NOINLINE nr_u32 nr_ssc_loses(const struct nr_desk *d, nr_u32 p_l, nr_u32 i, nr_u32 j)
 {
+	if (!d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	return d->of >> j & 1 && d->place[j] == d->place[i] && d->value[j] > p_l;
+}
+
+/* Says in d->next of each member whether one of its group loses more than p_l. */
+NR_NOINLINE int nr_ssc_lossy(struct nr_desk *d, nr_u32 p_l)
+{
+	if (!d)
+		return 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		lossy[i] = 0;
+		d->next[i] = 0;
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
-			lossy[i] |= of >> j & 1 && group[j] == group[i] && s[j].loss > p->p_l;
+			d->next[i] |= nr_ssc_loses(d, p_l, i, j) & 1;
 	}
+	return 1;
 }
 
 /*
- * Places the members of `present`: those that are congested in groups, the others clear. What is
- * not present, or not trusted, is undecided. `value` is room for NR_DETECT_MAX values.
+ * Places the members of d->present: those that are congested in groups, the others clear. What is
+ * not present, or not trusted, is undecided.
  */
 NR_INLINE void nr_ssc_group(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
-			    nr_u64 present, nr_u8 *place, nr_u32 *value)
+			    struct nr_desk *d)
 {
-	nr_u8 lossy[NR_DETECT_MAX];
-	nr_u64 of = 0;
-
+	d->of = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		of |= (nr_u64)(present >> i & 1 && s[i].trusted && s[i].congested) << i;
-		place[i] = 0;
-		value[i] = s[i].freq;
+		if (d->present >> i & 1 && s[i].trusted && s[i].congested)
+			d->of |= 1ull << i;
+		d->place[i] = 0;
+		d->value[i] = s[i].freq;
 	}
-	nr_ssc_divide(value, p->p_f, 0, of, place);
+	nr_ssc_divide(d, p->p_f, 0);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		value[i] = s[i].var;
-	nr_ssc_divide(value, p->p_mad, 1, of, place);
-	nr_ssc_lossy(p, s, of, place, lossy);
+		d->value[i] = s[i].var;
+	nr_ssc_divide(d, p->p_mad, 1);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		value[i] = p->loss_for_skew && lossy[i] ? 0 : (nr_u32)(s[i].skew + NR_Q16);
-	nr_ssc_divide(value, p->p_s, 0, of, place);
-	nr_ssc_lossy(p, s, of, place, lossy);
+		d->value[i] = s[i].loss;
+	nr_ssc_lossy(d, p->p_l);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		value[i] = lossy[i] ? s[i].loss : 0;
-	nr_ssc_divide(value, p->p_d, 1, of, place);
+		d->value[i] = p->loss_for_skew && d->next[i] ? 0 : (nr_u32)(s[i].skew + NR_Q16);
+	nr_ssc_divide(d, p->p_s, 0);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		if (!(of >> i & 1))
-			place[i] = present >> i & 1 && s[i].trusted ? NR_CLEAR : NR_UNDECIDED;
+		d->value[i] = s[i].loss;
+	nr_ssc_lossy(d, p->p_l);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		d->value[i] *= d->next[i];
+	nr_ssc_divide(d, p->p_d, 1);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		if (!(d->of >> i & 1))
+			d->place[i] = d->present >> i & 1 && s[i].trusted ? NR_CLEAR : NR_UNDECIDED;
 }
 
 #endif

@@ -225,36 +225,38 @@ NR_INLINE nr_u32 nr_tr_sample(const struct nr_tr_params *p, struct nr_tr *h,
 }
 
 /* Do two paths tell of the same queue? */
-NR_INLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_summary *a,
-			  const struct nr_tr_summary *b)
+NR_NOINLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_summary *a,
+			    const struct nr_tr_summary *b)
 {
-	nr_u32 more = a->slope > b->slope ? a->slope : b->slope;
-	nr_u32 less = a->slope > b->slope ? b->slope : a->slope;
-	nr_u32 from = a->from_us > b->from_us ? a->from_us : b->from_us;
-	nr_u32 to = a->to_us > b->to_us ? b->to_us : a->to_us;
+	nr_u32 more, less, from, to;
 
+	if (!p || !a || !b)
+		return 0;
+	more = a->slope > b->slope ? a->slope : b->slope;
+	less = a->slope > b->slope ? b->slope : a->slope;
+	from = a->from_us > b->from_us ? a->from_us : b->from_us;
+	to = a->to_us > b->to_us ? b->to_us : a->to_us;
 	return less > p->slope_min && (nr_u64)(more - less) << 16 <= (nr_u64)p->eps * more &&
 	       from <= (nr_u64)to + p->tau_us;
 }
 
 /*
- * Groups the members of `present`; the others are undecided. One that matches no other is a group
- * of its own: the paper has no test of congestion. `near` is room for NR_DETECT_MAX sets of
- * members.
+ * Groups the members of d->present; the others are undecided. One that matches no other is a group
+ * of its own: the paper has no test of congestion.
  */
 NR_INLINE void nr_tr_group(const struct nr_tr_params *p, const struct nr_tr_summary *of,
-			   nr_u64 present, nr_u8 *place, nr_u64 *near)
+			   struct nr_desk *d)
 {
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		near[i] = 0;
+		d->near[i] = 0;
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
-			if (present >> i & present >> j & 1 && nr_tr_match(p, &of[i], &of[j]))
-				near[i] |= 1ull << j;
+			if (d->present >> i & d->present >> j & 1 && nr_tr_match(p, &of[i], &of[j]))
+				d->near[i] |= 1ull << j;
 	}
-	nr_components(near, place);
+	nr_components(d);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		if (!(present >> i & 1))
-			place[i] = NR_UNDECIDED;
+		if (!(d->present >> i & 1))
+			d->place[i] = NR_UNDECIDED;
 }
 
 #endif

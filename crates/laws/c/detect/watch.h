@@ -23,21 +23,12 @@ NR_STATIC_ASSERT(sizeof(struct nr_ssc_summary) <= sizeof(nr_u32[7]), "a record h
 NR_STATIC_ASSERT(sizeof(struct nr_tr_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
 NR_STATIC_ASSERT(sizeof(struct nr_btlbw_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
 
-/*
- * Where a path works when it decides for the connection. Its own, as another path may still be at
- * the decision before; and in memory, as BPF's stack is small.
- */
-struct nr_desk {
-	nr_u64 near[NR_DETECT_MAX];
-	union {
-		struct nr_ssc_summary ssc[NR_DETECT_MAX];
-		struct nr_tr_summary tr[NR_DETECT_MAX];
-		struct nr_btlbw_summary btlbw[NR_DETECT_MAX];
-		nr_u32 room[7 * NR_DETECT_MAX]; /* so that its size is no detector's */
-	};
-	nr_u32 value[NR_DETECT_MAX];
-	nr_u32 since[NR_DETECT_MAX];
-	nr_u8 place[NR_DETECT_MAX];
+/* What all paths told of an interval. */
+union nr_summaries {
+	struct nr_ssc_summary ssc[NR_DETECT_MAX];
+	struct nr_tr_summary tr[NR_DETECT_MAX];
+	struct nr_btlbw_summary btlbw[NR_DETECT_MAX];
+	nr_u32 word[7 * NR_DETECT_MAX]; /* so that its size is no detector's */
 };
 
 /* What a detector keeps of a path. The path's own, but for `since`. */
@@ -52,9 +43,16 @@ struct nr_listener {
 		struct nr_tr tr;
 		struct nr_btlbw btlbw;
 	};
+	/*
+	 * Where the path works when it decides for the connection. Its own, as another path may
+	 * still be at the decision before.
+	 */
+	union nr_summaries told;
 	struct nr_desk desk;
 };
-NR_STATIC_ASSERT(sizeof(struct nr_listener) == 8 * (NR_HISTORY_WORDS + 3) + sizeof(struct nr_desk),
+NR_STATIC_ASSERT(sizeof(struct nr_listener) == 8 * (NR_HISTORY_WORDS + 3) +
+						   sizeof(union nr_summaries) +
+						   sizeof(struct nr_desk),
 		 "histories fit");
 
 /* What a listening detector keeps of a connection. All zero, but for params, before a path joins.
@@ -65,7 +63,7 @@ struct nr_watch {
 	nr_u64 decided_us;  /* when the newest decision was made */
 	struct nr_places observed;
 	struct nr_places decided;
-	struct nr_places ring[NR_OBSERVATIONS];
+	struct nr_ring ring;
 	struct nr_listener path[NR_MAX_PATHS];
 };
 
@@ -81,6 +79,19 @@ NR_INLINE struct nr_decision_params nr_couples(nr_u32 detector, const struct nr_
 	return couples;
 }
 
+/* How many words a path tells of an interval. */
+NR_INLINE nr_u32 nr_summary_words(nr_u32 detector)
+{
+	switch (detector) {
+	case NR_SSC:
+		return sizeof(struct nr_ssc_summary) / 4;
+	case NR_TR:
+		return sizeof(struct nr_tr_summary) / 4;
+	default:
+		return sizeof(struct nr_btlbw_summary) / 4;
+	}
+}
+
 NR_INLINE void nr_record_write(struct nr_record *r, nr_u32 stamp, const nr_u32 *word, nr_u32 words)
 {
 	NR_WRITE(r->stamp, 0);
@@ -92,30 +103,36 @@ NR_INLINE void nr_record_write(struct nr_record *r, nr_u32 stamp, const nr_u32 *
 }
 
 /* Was record `stamp` there, whole? */
-NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *word, nr_u32 words)
+NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *word)
 {
 	if (NR_READ(r->stamp) != stamp)
 		return 0;
 	NR_READ_BARRIER();
-	for (nr_u32 n = 0; n < words; n++)
+	for (nr_u32 n = 0; n < 7; n++)
 		word[n] = NR_READ(r->word[n]);
 	NR_READ_BARRIER();
 	return NR_READ(r->stamp) == stamp;
 }
 
 /*
- * Reads what the paths published of interval `stamp` - 1, `words` of each, one path after another;
- * returns who did.
+ * Reads what path j published of interval d->stamp - 1: `words` words, to their place in `told`.
+ * One step of a loop, in a function of its own for BPF's verifier.
  */
-NR_INLINE nr_u64 nr_records(const struct nr_conn *c, nr_u32 stamp, nr_u32 *word, nr_u32 words)
+NR_NOINLINE int nr_told(const struct nr_conn *c, struct nr_desk *d, union nr_summaries *told,
+			nr_u32 j, nr_u32 words)
 {
-	nr_u64 present = 0;
+	nr_u32 word[7];
 
-	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		present |= (nr_u64)nr_record_read(&c->record[j][(stamp - 1) & 1], stamp,
-						  &word[j * words], words)
-			   << j;
-	return present;
+	if (!c || !d || !told || words > 7)
+		return 0;
+	j %= NR_MAX_PATHS;
+	if (!nr_record_read(&c->record[j][(d->stamp - 1) & 1], d->stamp, word))
+		return 0;
+	d->present |= 1ull << j;
+	for (nr_u32 n = 0; n < 7; n++)
+		if (n < words)
+			told->word[(j * words + n) % (7 * NR_DETECT_MAX)] = word[n];
+	return 1;
 }
 
 /* Places the paths by what they published of interval `stamp` - 1, and where they stood before. */
@@ -123,32 +140,35 @@ NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_w
 			   nr_u32 stamp)
 {
 	const struct nr_params *p;
+	union nr_summaries *told;
 	struct nr_places last;
 	struct nr_desk *d;
-	nr_u64 present;
 
 	if (!c || !w)
 		return 0;
 	p = &w->params;
+	told = &w->path[i & 7].told;
 	d = &w->path[i & 7].desk;
+	d->stamp = stamp;
+	d->present = 0;
 	last.word = NR_READ(w->observed.word);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		d->since[j] = NR_READ(w->path[j].since);
 		d->place[j] = NR_UNDECIDED;
-		if ((nr_s32)(nr_stamp(&last) - NR_READ(w->path[j].since)) > 0)
+		if ((nr_s32)(nr_stamp(&last) - d->since[j]) > 0)
 			d->place[j] = (nr_u8)nr_place(&last, j);
 	}
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		nr_told(c, d, told, j, nr_summary_words(detector));
 	switch (detector) {
 	case NR_SSC:
-		present = nr_records(c, stamp, (nr_u32 *)d->ssc, sizeof(d->ssc[0]) / 4);
-		nr_ssc_group(&p->ssc, d->ssc, present, d->place, d->value);
+		nr_ssc_group(&p->ssc, told->ssc, d);
 		break;
 	case NR_TR:
-		present = nr_records(c, stamp, (nr_u32 *)d->tr, sizeof(d->tr[0]) / 4);
-		nr_tr_group(&p->tr, d->tr, present, d->place, d->near);
+		nr_tr_group(&p->tr, told->tr, d);
 		break;
 	default:
-		present = nr_records(c, stamp, (nr_u32 *)d->btlbw, sizeof(d->btlbw[0]) / 4);
-		nr_btlbw_group(&p->btlbw, d->btlbw, present, d->place, d->near);
+		nr_btlbw_group(&p->btlbw, told->btlbw, d);
 		break;
 	}
 	return 1;
@@ -187,11 +207,10 @@ NR_INLINE void nr_hear(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, n
 }
 
 /*
- * Decides on the observations up to `stamp`. A join meanwhile keeps the masks from being stored;
- * then the next interval decides.
+ * Decides on the observations up to the one that path i has just made. A join meanwhile keeps the
+ * masks from being stored; then the next interval decides.
  */
-NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			  nr_u32 stamp)
+NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i)
 {
 	struct nr_decision_params couples;
 	struct nr_filter filter;
@@ -207,8 +226,8 @@ NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w
 	NR_READ_BARRIER(); /* a join that shows in the masks shows in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		d->since[j] = NR_READ(w->path[j].since);
-	nr_filter(&filter, w->ring, d->since, stamp, d->place, d->near);
-	return nr_masks_store(c, masks, nr_decided_masks(&couples, d->place));
+	nr_filter(&filter, &w->ring, d);
+	return nr_masks_store(c, masks, nr_decided_masks(&couples, d));
 }
 
 /* Path i has claimed interval `stamp` - 1: it observes it, and decides if it is time. */
@@ -220,12 +239,12 @@ NR_INLINE void nr_claimed(nr_u32 detector, struct nr_conn *c, struct nr_watch *w
 
 	nr_observe(detector, c, w, i, stamp);
 	observed = nr_places(stamp, d->place);
-	NR_WRITE(w->ring[stamp % NR_OBSERVATIONS].word, observed.word);
+	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
 	NR_WRITE(w->observed_us, now_us);
 	NR_WRITE(w->observed.word, observed.word);
 	if (last.word && stamp - nr_stamp(&last) < nr_pace(detector, &w->params).filter.every)
 		return;
-	if (!nr_decide(detector, c, w, i, stamp))
+	if (!nr_decide(detector, c, w, i))
 		return;
 	NR_WRITE(w->decided_us, now_us);
 	NR_WRITE(w->decided.word, nr_places(stamp, d->place).word);
