@@ -78,8 +78,6 @@ NR_INLINE nr_u32 nr_debit_apply(struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
 	return cwnd;
 }
 
-#define NR_TICK_BACK 64 /* a claim this far back is of a clock that was set back */
-
 /*
  * Claim decision interval `number` for the connection: of all paths that try, one gets 1. A path
  * that comes late, or with an older number than another, gets 0.
@@ -89,12 +87,24 @@ NR_INLINE int nr_tick_claim(struct nr_conn *c, nr_u64 number)
 	for (nr_u32 try = 0; try < NR_TRIES; try++) {
 		nr_u64 last = NR_READ(c->tick);
 
-		if (number <= last && last - number < NR_TICK_BACK)
+		if (number <= last)
 			return 0;
 		if (NR_CAS(&c->tick, last, number) == last)
 			return 1;
 	}
 	return 0;
+}
+
+/*
+ * The clock was set back to before interval `number` + 1: what was claimed beyond it is claimed
+ * anew. Of several paths that find it, those after the first find nothing beyond.
+ */
+NR_INLINE void nr_tick_back(struct nr_conn *c, nr_u64 number)
+{
+	nr_u64 last = NR_READ(c->tick);
+
+	if (last > number)
+		NR_CAS(&c->tick, last, 0);
 }
 
 /*

@@ -319,8 +319,10 @@ NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_wat
 		l->here = 0;
 	if (!l->here)
 		return 0;
-	if (NR_UNLIKELY(nr_is_back(detector, &w->params, l, ev->now_us)))
+	if (NR_UNLIKELY(nr_is_back(detector, &w->params, l, ev->now_us))) {
 		nr_listen(detector, &w->params, l, ev->now_us);
+		nr_tick_back(c, ev->now_us / nr_pace(detector, &w->params).t_us);
+	}
 	s = nr_sample(&l->hearing, ev);
 	s.bw = NR_READ(c->path[i & 7].bw);
 	s.cycles = NR_READ(c->path[i & 7].word[0]);
