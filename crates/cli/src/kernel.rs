@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_kernel::assign::{Place, Target, Undone, Use, uses};
 use narrows_kernel::boot::Boot;
-use narrows_kernel::control::object;
+use narrows_kernel::control::{loadable, object};
 use narrows_kernel::pins::{Change, Pins, control_of, loaded};
 use narrows_laws::Control;
 use narrows_laws::catalogue::{LAWS, kernel_name};
@@ -25,10 +25,12 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Status(args) => status::status(args),
         Command::Load { names, boot } => {
             let controls = controls(names)?;
+            controls.iter().try_for_each(|control| loadable(*control))?;
             with_boot(boot, |boot| boot.load(&controls), |pins, stop| load(pins, &controls, stop))
         }
         Command::Use { name, target, mptcp_only, boot } => {
             let (control, target) = (control(name)?, target.target());
+            loadable(control)?;
             for_the_machine(boot, &target, Some((control, *mptcp_only)))?;
             let change = |boot: &mut Boot| boot.make_default(control, *mptcp_only);
             with_boot(boot, change, |pins, _| use_it(pins, control, &target, *mptcp_only))

@@ -55,7 +55,13 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
         section("slow starts (written LAW+START)", &entries);
     }
     if shows(What::Controls) {
-        let names = |control: Control| vec![control.to_string(), catalogue::kernel_name(control)];
+        let names = |control: Control| {
+            let in_kernel = match control.detector.listens() {
+                true => "(not in the kernel)".to_owned(),
+                false => catalogue::kernel_name(control),
+            };
+            vec![control.to_string(), in_kernel]
+        };
         let mut entries: Vec<_> = catalogue::all().map(names).collect();
         if cfg!(feature = "lab") {
             let about = "the kernel's own NAME, such as kernel:cubic, in scenarios --on kernel";

@@ -12,7 +12,7 @@ use libbpf_rs::libbpf_sys;
 use libbpf_rs::{
     AsRawLibbpf, ErrorKind, Link, Map, MapCore, MapHandle, Object, ObjectBuilder, OpenObject,
 };
-use narrows_laws::catalogue::kernel_name;
+use narrows_laws::catalogue::{DETECTORS, detector, kernel_name};
 use narrows_laws::{Control, Law};
 use std::os::fd::AsFd;
 
@@ -48,18 +48,30 @@ pub fn object(law: Law) -> &'static [u8] {
     }
 }
 
+/// Can the kernel run `control`? Not with a detector that listens: its programs do not hear delays.
+///
+/// # Errors
+/// It cannot.
+pub fn loadable(control: Control) -> Result<(), Error> {
+    if !control.detector.listens() {
+        return Ok(());
+    }
+    let detectors = DETECTORS.iter().filter(|known| !known.item.listens()).map(|known| known.name);
+    let known = detectors.collect::<Vec<_>>().join(", ");
+    let name = detector(control.detector).name;
+    let message = format!("the kernel does not run the detector '{name}'; there it has: {known}");
+    Err(Error::input(control.to_string(), message))
+}
+
 impl Loaded {
     /// Takes `control` through the verifier. Its state map is the living one, if there is one, so
     /// that connections which change their control, or got it before an unload, stay together.
     ///
     /// # Errors
-    /// A detector that listens, not root, a kernel that is too old, a refusal by the verifier, a living state map of another
-    /// layout.
+    /// A detector that listens, not root, a kernel that is too old, a refusal by the verifier, a
+    /// living state map of another layout.
     pub fn load(control: Control) -> Result<Loaded, Error> {
-        if control.detector.listens() {
-            let message = "its detector runs in simulations only";
-            return Err(Error::input(control.to_string(), message));
-        }
+        loadable(control)?;
         Loaded::load_object(control, object(control.law))
     }
 
@@ -216,5 +228,19 @@ fn name_offset(open: &OpenObject) -> Option<usize> {
     match member.attr {
         MemberAttr::Normal { offset } => Some(offset as usize / 8),
         MemberAttr::BitField { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detector_that_listens_is_refused_in_one_line() {
+        let refused = loadable("olia+ssc".parse().unwrap()).unwrap_err().to_string();
+        let expected = "olia+ssc: the kernel does not run the detector 'ssc'; \
+                        there it has: shared, disjoint";
+        assert_eq!(refused, expected);
+        assert!(loadable(Control::OLIA).is_ok());
     }
 }
