@@ -48,3 +48,14 @@ fn token(key: &[u8]) -> u32 {
     let hash = Sha256::digest(key);
     u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_the_beginning_of_the_hash() {
+        // SHA-256 of eight zeros begins with af5570f5.
+        assert_eq!(token(&[0; 8]), 0xaf55_70f5);
+    }
+}

@@ -177,3 +177,123 @@ fn options<'a>(mut rest: &'a [u8], segment: &mut Segment<'a>) {
         rest = &rest[length..];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep, TcpOptionElement};
+
+    use super::*;
+
+    const KEY: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+
+    /// A segment of 1000 bytes with timestamps, as on the wire.
+    fn packet(ip: PacketBuilderStep<IpHeaders>) -> Vec<u8> {
+        let tcp = ip.tcp(443, 5000, 4_000_000_000, 100).ack(7).options(&[
+            TcpOptionElement::Noop,
+            TcpOptionElement::Noop,
+            TcpOptionElement::Timestamp(11, 12),
+            TcpOptionElement::Noop,
+            TcpOptionElement::Noop,
+            TcpOptionElement::SelectiveAcknowledgement((20, 30), [None; 3]),
+        ]);
+        let mut bytes = Vec::new();
+        tcp.unwrap().write(&mut bytes, &[0; 1000]).unwrap();
+        bytes
+    }
+
+    fn v4() -> Vec<u8> {
+        packet(PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64))
+    }
+
+    /// Read with only its first 120 bytes kept.
+    fn read(link: Link, header: &[u8], ip: &[u8]) -> Result<(End, End, u32), Skip> {
+        let bytes = [header, ip].concat();
+        let wire = bytes.len() as u32;
+        let segment = segment(link, &bytes[..bytes.len().min(120)], wire)?;
+        assert_eq!((segment.seq, segment.ack, segment.syn), (4_000_000_000, Some(7), false));
+        assert_eq!((segment.stamps, segment.sack), (Some((11, 12)), Some((20, 30))));
+        Ok((segment.from, segment.to, segment.len))
+    }
+
+    #[test]
+    fn the_same_segment_is_found_behind_each_link_header() {
+        let ends = ((IpAddr::from([10, 0, 0, 1]), 443), (IpAddr::from([10, 0, 0, 2]), 5000));
+        let right = Ok((ends.0, ends.1, 1000));
+        let ethernet = [&[0; 12], &[8, 0][..]].concat();
+        let vlan = [&[0; 12], &[0x81, 0, 0, 5, 8, 0][..]].concat();
+        let two_vlans = [&[0; 12], &[0x88, 0xa8, 0, 6, 0x81, 0, 0, 5, 8, 0][..]].concat();
+        let cooked = [&[0; 14], &[8, 0][..]].concat();
+        let cooked_2 = [&[8, 0][..], &[0; 18]].concat();
+        assert_eq!(read(Link::Ethernet, &ethernet, &v4()), right);
+        assert_eq!(read(Link::Ethernet, &vlan, &v4()), right);
+        assert_eq!(read(Link::Ethernet, &two_vlans, &v4()), right);
+        assert_eq!(read(Link::LinuxSll, &cooked, &v4()), right);
+        assert_eq!(read(Link::LinuxSll2, &cooked_2, &v4()), right);
+        assert_eq!(read(Link::Null, &[2, 0, 0, 0], &v4()), right);
+        assert_eq!(read(Link::Raw, &[], &v4()), right);
+        // A frame shorter than Ethernet allows is filled up, and that is no data.
+        let filled = [v4(), vec![0; 6]].concat();
+        assert_eq!(read(Link::Ethernet, &ethernet, &filled), right);
+        // What the device is yet to cut does not say how long it is.
+        let mut large = v4();
+        large[2..4].fill(0);
+        assert_eq!(read(Link::Ethernet, &ethernet, &large), right);
+    }
+
+    #[test]
+    fn version_6_with_extension_headers() {
+        let (from, to) = ([0xfd; 16], [0xfe; 16]);
+        let plain = packet(PacketBuilder::ipv6(from, to, 64));
+        let right = Ok(((IpAddr::from(from), 443), (IpAddr::from(to), 5000), 1000));
+        assert_eq!(read(Link::Raw, &[], &plain), right);
+        // Destination options of 8 bytes before TCP.
+        let mut extended = plain.clone();
+        extended.splice(40..40, [6, 0, 1, 4, 0, 0, 0, 0]);
+        extended[6] = 60;
+        let length = (extended.len() - 40) as u16;
+        extended[4..6].copy_from_slice(&length.to_be_bytes());
+        assert_eq!(read(Link::Raw, &[], &extended), right);
+    }
+
+    #[test]
+    fn what_is_no_segment_says_why() {
+        let of = |bytes: &[u8]| read(Link::Raw, &[], bytes).unwrap_err();
+        let mut fragment = v4();
+        fragment[6] = 0x20;
+        assert_eq!(of(&fragment), Skip::Fragment);
+        let mut udp = Vec::new();
+        PacketBuilder::ipv4([1; 4], [2; 4], 9).udp(1, 2).write(&mut udp, &[0; 9]).unwrap();
+        assert_eq!(of(&udp), Skip::NotTcp);
+        assert_eq!(of(&v4()[..38]), Skip::Cut);
+        assert_eq!(of(&[0x70; 60]), Skip::NotIp);
+        assert_eq!(read(Link::Ethernet, &[0; 13], &[]), Err(Skip::Cut));
+        assert_eq!(read(Link::Ethernet, &[0; 14], &v4()), Err(Skip::NotIp));
+        // Shorter than its own headers.
+        let mut short = v4();
+        short[2..4].copy_from_slice(&30_u16.to_be_bytes());
+        assert_eq!(of(&short), Skip::Cut);
+    }
+
+    #[test]
+    fn options_are_read_until_one_is_malformed() {
+        let told = |options: &[u8]| {
+            let bytes = v4();
+            let mut segment = segment(Link::Raw, &bytes, 1076).unwrap();
+            (segment.stamps, segment.sack, segment.mss, segment.mptcp) = (None, None, None, None);
+            super::options(options, &mut segment);
+            (segment.mss, segment.stamps, segment.mptcp.map(<[u8]>::to_vec))
+        };
+        let mss = [2, 4, 5, 0xb4];
+        let capable = [&[30, 12, 1, 1][..], &KEY].concat();
+        assert_eq!(
+            told(&[&mss[..], &capable].concat()),
+            (Some(1460), None, Some(capable[2..].into()))
+        );
+        let stamps = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        assert_eq!(told(&[&[1, 1][..], &stamps].concat()), (None, Some((1, 2)), None));
+        for malformed in [&[3, 1][..], &[3, 0], &[3, 200], &[0]] {
+            let told = told(&[&mss, malformed, &stamps].concat());
+            assert_eq!(told, (Some(1460), None, None), "{malformed:?}");
+        }
+    }
+}

@@ -14,6 +14,9 @@ use crate::{Error, Input, Signal};
 /// (RFC 8382, section 2.1, calls milliseconds adequate).
 const COARSE: i64 = 1_000_000;
 
+/// Who answers sooner is here, if nobody else answers, nanoseconds.
+const HERE: i64 = 1_000_000;
+
 /// A flow to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -124,7 +127,7 @@ impl Entry {
             (Some(receiver), Some(sender)) => receiver < sender,
             // Nothing ever answered: only the data was captured.
             (None, _) => true,
-            (Some(_), None) => false,
+            (Some(receiver), None) => receiver < HERE,
         }
     }
 
