@@ -64,7 +64,10 @@ pub fn answer(cases: &[Case], rows: &[Row]) -> String {
 fn answer_on(cases: &[Case], rows: &[&Row]) -> String {
     let range = |at: Layout, is_coupled: bool| -> Option<Range> {
         let of = rows.iter().filter(|row| {
-            layout(&cases[row.case].scenario) == Some(at) && row.control.couples() == is_coupled
+            layout(&cases[row.case].scenario) == Some(at)
+                && row.control.couples() == is_coupled
+                // A detector's answer is no fixed one.
+                && !row.control.listens()
         });
         let ratios: Vec<f64> =
             of.filter_map(|row| row.ratio_to_tcp).map(|ratio| ratio.mean).collect();
@@ -228,6 +231,19 @@ mod tests {
         // Far below TCP's part is no nearer to it than a little above.
         let told = answer_to([0.6, 1.0], [0.3, 1.3]);
         assert!(told.contains("so coupling does not help here"), "{told}");
+    }
+
+    #[test]
+    fn a_detector_is_neither_coupled_nor_uncoupled() {
+        let case = |name| Case { scenario: load(name, &Edits::default()).unwrap(), set: None };
+        let cases = [case("sbd/nsb-2")];
+        let told = |controls: &[(&str, f64)]| {
+            let run = |&(cc, goodput): &(&str, f64)| finished(cc, Host::Sim, 1, goodput, None);
+            let all: Vec<_> = controls.iter().map(run).collect();
+            answer(&cases, &rows(&cases, &all))
+        };
+        let fixed = [("lia", 5.0), ("reno", 10.0)];
+        assert_eq!(told(&[fixed[0], fixed[1], ("lia+ssc", 8.0)]), told(&fixed));
     }
 
     #[test]
