@@ -158,9 +158,9 @@ pub enum Signal {
     /// takes of a segment are not modelled: what TCP's timestamp, of 1 us then, says is enough.
     ReceiverUs,
     /// At the sender, the one-way delay from TCP's timestamps of 1 us: when the receiver sent the
-    /// acknowledgement, less when what it echoes was sent (TSval - TSecr, RFC 7323). Only of
-    /// acknowledgements that advance: others echo an old segment (section 4.1). A delayed
-    /// acknowledgement echoes its first segment, and the delay contains its wait.
+    /// acknowledgement (TSval), less when the newest segment that it tells of left, by the sender's own
+    /// note. What it echoes (TSecr, RFC 7323, section 4) left earlier if the acknowledgement was delayed,
+    /// and TSval - TSecr would contain the wait.
     #[default]
     SenderUs,
     /// The same from timestamps of 1 ms, Linux's default.

@@ -326,7 +326,7 @@ impl Sender {
                 delivered: told.packets,
                 ..Event::default()
             };
-            if let Some(delay) = self.one_way_delay(ack, &told) {
+            if let Some(delay) = self.one_way_delay(ack, sample) {
                 event.flags |= flag::OWD;
                 event.owd_us = delay;
             }
@@ -420,10 +420,13 @@ impl Sender {
         Some((last, now - last))
     }
 
-    /// The relative one-way delay of what an acknowledgement echoes, us, if the law is to hear of it.
-    /// One that does not advance echoes something old (RFC 7323, section 4.1).
-    pub(super) fn one_way_delay(&self, ack: &Ack, told: &Delivered) -> Option<i32> {
-        (self.one_way && told.una_advanced).then_some(ack.elapsed_us)
+    /// The relative one-way delay of the newest segment that an acknowledgement tells of, us, if the law
+    /// is to hear of it: to the acknowledgement's timestamp from when the segment left, by the sender's
+    /// own note. What is echoed left earlier: the first segment that the acknowledgement waited for, or
+    /// the last before a hole (RFC 7323, section 4.1).
+    pub(super) fn one_way_delay(&self, ack: &Ack, newest: Option<(Nanos, Nanos)>) -> Option<i32> {
+        let (sent, _) = newest.filter(|_| self.one_way)?;
+        Some(ack.elapsed_us - ((sent as i64 - ack.echo as i64) / 1000) as i32)
     }
 
     /// Puts the rate sample of what arrived into the event.

@@ -5,7 +5,6 @@ use narrows_net::{LinkConfig, Nanos, Network, RouteId};
 
 use super::NEVER;
 use super::recovery::Phase;
-use super::scoreboard::Delivered;
 use super::sender::Sender;
 use crate::packet::{Ack, Packet, Wire};
 use crate::{Signal, TcpConfig, Timestamps};
@@ -492,17 +491,15 @@ fn a_burst_that_the_window_cut_short_is_over() {
     assert_eq!(bench.push(), 1);
 }
 
-/// The second segment is SACKed, then the first acknowledged: only then the echo is of something new.
+/// An acknowledgement waited 5 ms for a second segment: its delay is that of the second.
 #[test]
-fn the_delay_of_timestamps_is_that_of_acknowledgements_that_advance() {
+fn the_delay_of_timestamps_is_that_of_the_newest_segment() {
     let delays = Signal::ALL.map(|signal| {
         let bench = Bench::with(&TcpConfig { signal, ..TcpConfig::default() });
-        [false, true].map(|una_advanced| {
-            let told = Delivered { una_advanced, ..Delivered::default() };
-            let ack = Ack { elapsed_us: 12_345, ..Ack::default() };
-            bench.sender.one_way_delay(&ack, &told)
-        })
+        let ack = Ack { echo: 10 * MS, elapsed_us: 12_345, ..Ack::default() };
+        let sent = 15 * MS;
+        [None, Some((sent, RTT))].map(|newest| bench.sender.one_way_delay(&ack, newest))
     });
-    let heard = [None, Some(12_345)];
+    let heard = [None, Some(7_345)];
     assert_eq!(delays, [[None; 2], heard, heard, [None; 2]], "at the receiver, at the sender, RTT");
 }
