@@ -61,6 +61,21 @@ fn the_small_scenario_runs() {
 }
 
 #[test]
+fn signals_are_for_those_who_listen() {
+    let told =
+        |cc: &str, signal: &str| refused(&["compare", "sbd/nsb-2", "--cc", cc, "--signal", signal]);
+    assert_eq!(
+        told("olia,reno", "rtt"),
+        "--signal: nobody listens; expected a control with a detector that does, as olia+ssc"
+    );
+    assert_eq!(
+        told("olia+ssc", "owd"),
+        "--signal: unknown signal \"owd\"; there is: receiver-us, sender-us, sender-ms, rtt"
+    );
+    assert_eq!(told("olia+ssc", "rtt,rtt"), "--signal: rtt is named twice");
+}
+
+#[test]
 fn unknown_names_are_told_with_the_known_ones() {
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--cc", "oliaa"]),
@@ -68,7 +83,8 @@ fn unknown_names_are_told_with_the_known_ones() {
     );
     assert_eq!(
         refused(&["compare", "sbd/nsb-2", "--cc", "reno,olia+magic"]),
-        "--cc: unknown detector or slow start 'magic'; there is: shared, disjoint, standard, hystart++"
+        "--cc: unknown detector or slow start 'magic'; there is: shared, disjoint, ssc, tr, btlbw, standard, \
+         hystart++"
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),

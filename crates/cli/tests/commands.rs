@@ -209,7 +209,9 @@ fn a_comparison_answers_first_and_gives_rows() {
     assert_eq!(rows[1]["host"], "sim");
 
     let csv = with(&["--csv"]);
-    assert!(csv.starts_with("scenario,set_field,set_value,cc,host,seeds,unfit,goodput_mbps_mean,"));
+    assert!(
+        csv.starts_with("scenario,set_field,set_value,cc,signal,host,seeds,unfit,goodput_mbps_")
+    );
     assert_eq!(csv.lines().count(), 5);
 
     // The number of threads changes nothing.
