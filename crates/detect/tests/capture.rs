@@ -129,6 +129,10 @@ fn near_the_receiver_what_comes_late_is_lost_if_it_was_stamped_again() {
     let losses: Vec<_> = all.iter().filter(|one| one.lost > 0).collect();
     assert_eq!(losses.len(), 1, "{losses:?}");
     assert_eq!((losses[0].lost, losses[0].delay_us), (1, None));
+    // It is the one that came again: 600 packets and 120 ms after the first.
+    let first = all[0].now_us as i64;
+    let late = (600 * EVERY + queue(600) - queue(0) + 120 * MS) / 1000;
+    assert_eq!(losses[0].now_us as i64 - first, late);
     let delivered: u32 = all.iter().map(|one| one.delivered).sum();
     assert_eq!(delivered, PACKETS - 1);
     assert_eq!(delays(&all).len(), PACKETS as usize - 1);
@@ -178,32 +182,28 @@ fn what_fills_a_hole_tells_no_delay_of_what_waited_behind_it() {
 
 #[test]
 fn what_may_have_waited_in_a_delayed_acknowledgement_is_left_out() {
-    let mut packets = flow(At::Sender, 1, Some(MS));
-    // All acknowledgements tell of two packets, but one packet in a hundred is followed by a pause.
-    let mut told_alone = 0;
+    let mut packets = flow(At::Sender, 1, None);
+    // Acknowledgements tell of two packets each; but after each hundred there is a pause, and the
+    // last one before it waits for a second that does not come.
     packets.retain(|packet| {
         packet.forward || (packet.ack - 1) / MSS % 2 == 0 || (packet.ack - 1) / MSS % 100 == 1
     });
-    for packet in packets.iter_mut() {
+    let mut waited = 0;
+    for packet in &mut packets {
         let number = if packet.forward { packet.seq / MSS } else { (packet.ack - 1) / MSS - 1 };
-        packet.time += i64::from(number.div_ceil(100)) * 200 * MS;
-        if packet.forward {
-            let (stamp, echo) = packet.stamps.unwrap();
-            packet.stamps = Some((stamp.wrapping_add(number.div_ceil(100) * 200), echo));
-        } else {
-            let (stamp, echo) = packet.stamps.unwrap();
-            let wait = if number % 100 == 0 { 150 } else { 0 };
-            told_alone += u32::from(wait > 0);
-            packet.time += i64::from(wait) * MS;
-            packet.stamps = Some((stamp + number.div_ceil(100) * 200 + wait, echo));
+        packet.time += i64::from(number.div_ceil(100)) * 300 * MS;
+        if !packet.forward && number % 100 == 0 && number > 0 {
+            packet.time += 150 * MS;
+            waited += 1;
         }
     }
-    let all = observations(&open(pcap(&packets)));
-    let told = delays(&all);
-    assert!(told_alone >= PACKETS / 100 - 1);
-    // The first has nothing before it that could tell a pause.
-    assert!(told[1..].iter().all(|delay| *delay - told[1] < 42.0), "{told:?}");
-    assert!(told.len() as u32 > PACKETS / 2 - 2 * told_alone);
+    let source = open(pcap(&packets));
+    assert_eq!((source.signal(), waited), (Signal::Rtt, 19));
+    let told = delays(&observations(&source));
+    // The queue is longest at first.
+    assert!(told.iter().all(|delay| *delay < 4.0), "{told:?}");
+    // Nor is the first after each of the 20 pauses taken: it tells of one packet after a long time, too.
+    assert_eq!(told.len() as u32, PACKETS / 2 + 20 - waited - 20);
 }
 
 #[test]
