@@ -221,7 +221,7 @@ pub struct Watch {
 }
 
 /// Size of what a detector keeps of a path (`struct nr_listener`), in 64-bit words.
-pub const LISTENER_WORDS: usize = 281;
+pub const LISTENER_WORDS: usize = 282;
 
 impl Watch {
     /// Of a connection without paths.

@@ -486,6 +486,49 @@ fn clocks_that_run_apart_do_not_look_like_an_empty_queue() {
     assert!(aware.skew.abs() < 0.15 && aware.freq == 0.0, "{aware:?}");
 }
 
+/// Acknowledgements every `every` us over 80 intervals, the packets they tell of and what is in the delay
+/// of the nth, us.
+fn hear(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
+    let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+    for n in 1..80 * bench.t_us / every {
+        let (delivered, owd_us) = ack(n);
+        let event = Event { now_us: n * every, delivered, owd_us, flags, ..Event::default() };
+        bench.send(0, EventKind::Acked, event);
+    }
+    bench.close(0, 79).unwrap()
+}
+
+/// Every eighth comes alone, after 50 ms, and waited for most of them.
+#[test]
+fn what_waited_in_a_delayed_acknowledgement_is_not_heard() {
+    let delay = |n: u64| 10_000 + (n * 7919 % 13) as i32 * 500;
+    let often = |wait: i32| {
+        let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+        let mut now_us = 0;
+        while now_us < 80 * bench.t_us - 50_000 {
+            let n = now_us / 10_000;
+            let alone = n % 8 == 7;
+            now_us += if alone { 50_000 } else { 10_000 };
+            let waited = if alone { wait } else { 0 };
+            let (delivered, owd_us) = (if alone { 1 } else { 2 }, delay(n) + waited);
+            let event = Event { now_us, delivered, owd_us, flags: flag::OWD, ..Event::default() };
+            bench.send(0, EventKind::Acked, event);
+        }
+        bench.close(0, 79).unwrap()
+    };
+    let (heard, waited) = (often(0), often(45_000));
+    assert!(close_to(&heard, &waited), "{heard:?}, {waited:?}");
+}
+
+/// All it sends waits, 40 ms and sometimes a little longer: what is left is the queue's.
+#[test]
+fn a_path_with_a_window_of_one_packet_is_heard_less_the_wait() {
+    let queue = |n: u64| (n / 12 % 5) as i32 * 4_000;
+    let known = hear(60_000, flag::OWD | flag::DWELL, |n| (1, queue(n)));
+    let waited = hear(60_000, flag::OWD, |n| (1, 40_000 + queue(n)));
+    assert!(known.var > 1_000.0 && close_to(&waited, &known), "{waited:?}, without {known:?}");
+}
+
 #[test]
 fn estimates_are_not_trusted_too_early() {
     let params = Params::RFC8382;

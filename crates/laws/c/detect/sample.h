@@ -14,6 +14,8 @@
 
 /* The shortest time a delayed acknowledgement waits (Linux: TCP_DELACK_MIN, 40 ms). */
 #define NR_DELACK_US 40000u
+/* After so many acknowledgements in a row that waited, a path is taken to have no others. */
+#define NR_WAITS 8u
 
 struct nr_sample {
 	nr_u64 now_us;
@@ -29,6 +31,8 @@ struct nr_sample {
 /* What a path remembers to tell delays from waits. */
 struct nr_hearing {
 	nr_u64 acked_us; /* of the last acknowledgement */
+	nr_u32 waits;	 /* acknowledgements since one that did not wait, at most NR_WAITS */
+	nr_u32 reserved;
 };
 
 /*
@@ -49,6 +53,9 @@ NR_INLINE nr_u64 nr_interval(nr_u64 open, nr_u32 t_us, nr_u64 now_us)
  * The sample in an event. No delay is taken of a packet that was sent twice; nor, where the wait is
  * not known, of one packet acknowledged NR_DELACK_US or more after the acknowledgement before it: a
  * delayed acknowledgement is sent at the second packet, and waits that long only when none comes.
+ * But of a path with a window of one packet all wait, and nothing would ever be heard of it:
+ * coupled with all as long as nothing is known, it would stay at that window. Its delays are taken
+ * less the shortest wait.
  */
 NR_INLINE struct nr_sample nr_sample(struct nr_hearing *h, const struct nr_event *ev)
 {
@@ -69,8 +76,13 @@ NR_INLINE struct nr_sample nr_sample(struct nr_hearing *h, const struct nr_event
 	s.heard = ev->flags & NR_F_OWD || (nr_s32)ev->rtt_us > 0;
 	if (ev->flags & NR_F_DWELL)
 		s.delay_us = (nr_s32)((nr_u32)s.delay_us - ev->dwell_us);
-	else if (ev->delivered == 1 && silence >= NR_DELACK_US)
+	else if (ev->delivered != 1 || silence < NR_DELACK_US)
+		h->waits = 0;
+	else if (h->waits < NR_WAITS) {
+		h->waits++;
 		s.heard = 0;
+	} else
+		s.delay_us = (nr_s32)((nr_u32)s.delay_us - NR_DELACK_US);
 	return s;
 }
 

@@ -50,7 +50,7 @@ struct nr_listener {
 	union nr_summaries told;
 	struct nr_desk desk;
 };
-NR_STATIC_ASSERT(sizeof(struct nr_listener) == 8 * (NR_HISTORY_WORDS + 3) +
+NR_STATIC_ASSERT(sizeof(struct nr_listener) == 8 * (NR_HISTORY_WORDS + 4) +
 						   sizeof(union nr_summaries) +
 						   sizeof(struct nr_desk),
 		 "histories fit");
