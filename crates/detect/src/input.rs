@@ -1,7 +1,7 @@
 //! A file that is read twice, from its beginning: plain or compressed by gzip.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -32,11 +32,11 @@ impl Input {
         let name = path.display().to_string();
         let path = path.to_owned();
         let open = move || {
-            let file = File::open(&path)?;
-            if !file.metadata()?.is_file() {
+            // Asked before it is opened: to open a pipe waits for who writes it.
+            if !fs::metadata(&path)?.is_file() {
                 return Err(io::Error::other("expected a file, as it is read twice"));
             }
-            Ok(Box::new(file) as Reader)
+            Ok(Box::new(File::open(&path)?) as Reader)
         };
         Input { name, open: Box::new(open) }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::{ByteRecord, ReaderBuilder, Terminator};
 
 use crate::input::Reader;
 use crate::sizes::{COUNTED, forget_half};
@@ -15,6 +15,9 @@ const LONGEST_NAME: usize = 200;
 /// Times and delays beyond are mistakes, in s and ms.
 const LARGEST: f64 = 1e12;
 
+/// The columns that are read.
+const COLUMNS: [&str; 6] = ["flow", "t_s", "owd_ms", "rtt_ms", "dwell_ms", "rtx"];
+
 /// What the first pass found.
 #[derive(Debug)]
 pub struct Survey {
@@ -23,7 +26,7 @@ pub struct Survey {
     pub flows: Vec<String>,
     /// What the user should know.
     pub notes: Vec<String>,
-    /// Time of the first row and of the last, seconds.
+    /// Time of the first row and of the last, of both tables, seconds.
     pub start: f64,
     pub end: f64,
 }
@@ -65,9 +68,17 @@ impl<'a> Table<'a> {
             .has_headers(true)
             .quoting(false)
             .flexible(true)
+            // So that lines are counted right; what else ends them is trimmed.
+            .terminator(Terminator::Any(b'\n'))
             .trim(csv::Trim::All)
-            .from_reader(Lines { from: file, since: 0 });
+            .from_reader(Lines { from: file, line: 1, since: 0 });
         let header = reader.byte_headers().map_err(|error| unreadable(input, &error))?;
+        let twice =
+            |name: &&&str| header.iter().filter(|column| *column == name.as_bytes()).count() > 1;
+        if let Some(name) = COLUMNS.iter().find(twice) {
+            let place = format!("{} line 1", input.name());
+            return Err(Error::input(place, format!("expected one column {name}")));
+        }
         let place = |name: &str| header.iter().position(|column| column == name.as_bytes());
         let delay = place("owd_ms").map(|at| (Signal::Owd, at));
         let delay = delay.or(place("rtt_ms").map(|at| (Signal::Rtt, at)));
@@ -90,11 +101,17 @@ impl<'a> Table<'a> {
 
     /// The next row.
     fn next(&mut self) -> Result<Option<Row<'_>>, Error> {
-        let read = self.reader.read_byte_record(&mut self.record);
-        if !read.map_err(|error| unreadable(self.input, &error))? {
-            return Ok(None);
+        loop {
+            let read = self.reader.read_byte_record(&mut self.record);
+            if !read.map_err(|error| unreadable(self.input, &error))? {
+                return Ok(None);
+            }
+            if self.record.len() != 1 || !self.record[0].is_empty() {
+                break;
+            }
         }
-        let line = self.record.position().map_or(0, csv::Position::line);
+        // All lines end with their feed, so it is at the beginning of the next.
+        let line = self.reader.position().line() - 1;
         let wrong = |expected: &str, found: &[u8]| {
             let found: String = String::from_utf8_lossy(found).chars().take(40).collect();
             let place = format!("{} line {line}", self.input.name());
@@ -143,26 +160,32 @@ impl<'a> Table<'a> {
 }
 
 fn unreadable(input: &Input, error: &csv::Error) -> Error {
-    let line = error.position().map_or(1, csv::Position::line);
-    Error::input(format!("{} line {line}", input.name()), format!("cannot be read: {error}"))
+    Error::input(input.name(), format!("cannot be read: {error}"))
 }
 
-/// Reads lines of a bounded length.
+/// Reads lines of a bounded length, and ends the last as all others.
 struct Lines {
     from: Reader,
+    /// The line that is read, and how much of it was.
+    line: u64,
     since: usize,
 }
 
 impl Read for Lines {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(buffer)?;
+        let mut read = self.from.read(buffer)?;
+        if let (0, true, Some(end)) = (read, self.since > 0, buffer.first_mut()) {
+            *end = b'\n';
+            read = 1;
+        }
         for line in buffer[..read].split_inclusive(|&byte| byte == b'\n') {
             self.since += line.len();
             if self.since > LONGEST_LINE {
-                let message = format!("expected lines of at most {LONGEST_LINE} bytes");
+                let message = format!("line {} has more than {LONGEST_LINE} bytes", self.line);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             if line.ends_with(b"\n") {
+                self.line += 1;
                 self.since = 0;
             }
         }
@@ -199,7 +222,7 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
     if let Some(losses) = losses {
         let mut table = Table::open(losses, false)?;
         while let Some(row) = table.next()? {
-            start = start.min(row.t_s);
+            (start, end) = (start.min(row.t_s), end.max(row.t_s));
         }
     }
     let mut sized: Vec<_> = flows.into_iter().collect();
@@ -239,15 +262,21 @@ pub fn measure<E: From<Error>>(
     // Delays are relative: a clock's offset would not fit.
     let mut base: Vec<Option<f64>> = vec![None; survey.flows.len()];
     let mut table = Table::open(input, true)?;
+    let loss =
+        |t_s, flow| Observation { flow, now_us: us(t_s), delay_us: None, delivered: 0, lost: 1 };
     while let Some(row) = table.next()? {
         while let Some((t_s, flow)) = lost.filter(|&(t_s, _)| t_s <= row.t_s) {
-            each(Observation { flow, now_us: us(t_s), delay_us: None, delivered: 0, lost: 1 })?;
+            each(loss(t_s, flow))?;
             lost = next_loss(&mut losses, &places)?;
         }
         let Some(&flow) = places.get(row.flow) else { continue };
         let delay = (!row.again).then(|| row.delay_ms - *base[flow].get_or_insert(row.delay_ms));
         let delay_us = delay.map(|delay| (delay * 1e3).round() as i32);
         each(Observation { flow, now_us: us(row.t_s), delay_us, delivered: 1, lost: 0 })?;
+    }
+    while let Some((t_s, flow)) = lost {
+        each(loss(t_s, flow))?;
+        lost = next_loss(&mut losses, &places)?;
     }
     Ok(())
 }

@@ -22,22 +22,23 @@ fn columns_are_found_by_name_and_the_wait_is_subtracted() {
                 1.7,9,wifi,90,0,40\n\
                 1.8,9,wifi,900,1,0\n";
     let source = open(text, Some("flow,t_s\nother,1.55\nlte,1.65\nwifi,1.7\nwifi,9\n")).unwrap();
-    assert_eq!((source.signal(), source.span()), (Signal::Rtt, (1.5, 1.8)));
+    assert_eq!((source.signal(), source.span()), (Signal::Rtt, (1.5, 9.0)));
     assert_eq!(source.flows(), ["wifi", "lte"]);
     let of = |flow, now_us, delay_us| {
         let (delivered, lost) = if now_us % 100_000 == 50_000 { (0, 1) } else { (1, 0) };
         Observation { flow, now_us, delay_us, delivered, lost }
     };
-    let lost = Observation { flow: 0, now_us: 200_000, delay_us: None, delivered: 0, lost: 1 };
+    let lost = |now_us| Observation { flow: 0, now_us, delay_us: None, delivered: 0, lost: 1 };
     assert_eq!(
         observations(&source),
         [
             of(0, 0, Some(0)),
             of(1, 100_000, Some(0)),
             of(1, 150_000, None),
-            lost,
+            lost(200_000),
             of(0, 200_000, Some(-250)),
             of(0, 300_000, None),
+            lost(7_500_000),
         ]
     );
 }
@@ -75,11 +76,31 @@ fn mistakes_are_told_with_file_line_and_what_was_expected() {
         "t.csv line 3: expected flow, a name of 1 to 200 bytes, found \"\""
     );
     let long = row(&"a".repeat(70_000));
-    assert!(long.contains("expected lines of at most 65536 bytes"), "{long}");
+    assert_eq!(long, "t.csv: cannot be read: line 3 has more than 65536 bytes");
+    for column in ["flow", "owd_ms", "dwell_ms", "rtx"] {
+        let twice = refused(&format!("flow,t_s,owd_ms,dwell_ms,rtx,{column}\na,1,2,0,0,0\n"));
+        assert_eq!(twice, format!("t.csv line 1: expected one column {column}"));
+    }
+    let twice = open("flow,t_s,seq,seq,owd_ms\na,1,0,0,0\n", None);
+    assert!(twice.is_ok(), "columns that are not read may be there twice");
     let losses = open("flow,t_s,owd_ms\na,1,2\n", Some("flow,t_s\na,x\n")).unwrap_err();
     assert_eq!(losses, "losses.csv line 2: expected t_s, a number of seconds, found \"x\"");
     let losses = open("flow,t_s,owd_ms\na,1,2\n", Some("t_s\n")).unwrap_err();
     assert_eq!(losses, "losses.csv line 1: expected CSV with a header that has flow and t_s");
+}
+
+#[test]
+fn lines_are_counted_as_an_editor_does() {
+    for end in ["\n", "\r\n"] {
+        for last in [end, ""] {
+            let lines = ["flow,t_s,owd_ms", "a,1,2", "", "  ", "a,2,2", "a,x,2"].join(end);
+            let told = refused(&(lines + last));
+            let expected = "t.csv line 6: expected t_s, a number of seconds, found \"x\"";
+            assert_eq!(told, expected, "{end:?} {last:?}");
+        }
+        let lines = ["flow,t_s,owd_ms", "", "a,1,2", "", "a,2,3"].join(end);
+        assert_eq!(observations(&open(&lines, None).unwrap()).len(), 2, "{end:?}");
+    }
 }
 
 #[test]
