@@ -55,12 +55,13 @@ struct Interface {
 }
 
 impl Interface {
-    /// Nanoseconds since 1970 of a time in the interface's units.
+    /// Nanoseconds since 1970 of a time in the interface's units; never before, so that the difference
+    /// of two fits.
     fn time(&self, stamp: u64) -> i64 {
         let (seconds, rest) = (stamp / self.units, stamp % self.units);
         let rest = (u128::from(rest) * 1_000_000_000 / u128::from(self.units)) as i64;
         let seconds = (seconds as i64).saturating_add(self.offset);
-        seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+        seconds.saturating_mul(1_000_000_000).saturating_add(rest).max(0)
     }
 }
 
@@ -166,4 +167,19 @@ const LINK_TYPE: i32 = 0x0fff_ffff;
 /// Without the padding.
 fn kept(data: &[u8], length: u32) -> &[u8] {
     &data[..data.len().min(length as usize)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_any_unit_and_offset_are_after_1970() {
+        let time = |units, offset, stamp| Interface { link: None, units, offset }.time(stamp);
+        assert_eq!(time(1_000_000, 0, 5_000_007), 5_000_007_000);
+        assert_eq!(time(1 << 20, 3, (2 << 20) + (1 << 19)), 5_500_000_000);
+        assert_eq!(time(1_000, -6, 5_000), 0);
+        assert_eq!(time(1, i64::MIN, u64::MAX), 0);
+        assert_eq!(time(1, i64::MAX, 7), i64::MAX);
+    }
 }

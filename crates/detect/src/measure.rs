@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::clock::Stamps;
 use crate::packet::{End, Segment};
-use crate::survey::{Survey, after, read};
+use crate::survey::{Flow, Survey, after, read};
 use crate::{Error, Input, Observation, Signal, capture};
 
 /// Segments of a flow that wait for their acknowledgement; of more no delay is taken.
@@ -53,12 +53,12 @@ struct State {
 }
 
 impl State {
-    /// Of a connection that begins with a segment that announces `mss`, if any.
-    fn new(signal: Signal, tick: i64, mss: Option<u16>) -> State {
+    /// Of a connection that begins.
+    fn new(signal: Signal, flow: &Flow) -> State {
         State {
             signal,
-            tick,
-            mss: mss.map_or(MSS, u32::from).max(1),
+            tick: flow.tick,
+            mss: flow.mss.map_or(MSS, u32::from).max(1),
             stamps: None,
             highest: None,
             newest: (None, 0),
@@ -128,9 +128,11 @@ impl State {
     /// From `sent`, a time here, to a stamp of the other clock, less what the two clocks differ.
     fn since(&mut self, stamp: u32, now: i64, other: i64) -> i64 {
         let (stamps, first) = self.stamps.get_or_insert_with(|| (Stamps::new(stamp), now));
-        let told = stamps.ticks(stamp) * self.tick;
+        // Stamps that jump to and fro add up to more than fits.
+        let told = stamps.ticks(stamp).saturating_mul(self.tick);
         let here = other - *first;
-        if self.signal == Signal::OwdReceiver { here - told } else { told - here }
+        let delay = told.saturating_sub(here);
+        if self.signal == Signal::OwdReceiver { delay.saturating_neg() } else { delay }
     }
 
     /// An acknowledgement passes, near the sender. The delay is that of the newest segment it tells
@@ -203,7 +205,7 @@ pub fn measure<E: From<Error>>(
         })
         .collect();
     let mut states: Vec<State> =
-        survey.flows.iter().map(|flow| State::new(survey.signal, flow.tick, None)).collect();
+        survey.flows.iter().map(|flow| State::new(survey.signal, flow)).collect();
     let mut newest = 0;
     let mut result = Ok(());
     capture::for_each(input, |packet| {
@@ -215,7 +217,7 @@ pub fn measure<E: From<Error>>(
         let state = &mut states[flow];
         let time = packet.time;
         if segment.syn && data {
-            *state = State::new(survey.signal, state.tick, segment.mss);
+            *state = State::new(survey.signal, &survey.flows[flow]);
             return;
         }
         let told = match data {

@@ -1,6 +1,6 @@
 //! Each flow's delay over time, coloured by its group: SVG or PNG.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -63,7 +63,7 @@ impl Plot {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
         // Better told now than after a long time. It is gone at once, so that Ctrl-C leaves nothing.
-        NamedTempFile::new_in(&folder).map_err(Error::io(&told, "write"))?;
+        temporary(&folder).map_err(Error::io(&told, "write"))?;
         let names = source.flows().to_vec();
         let (start, end) = source.span();
         let empty = Bin { sum_us: 0, count: 0, colour: UNDECIDED };
@@ -132,8 +132,8 @@ impl Plot {
         self.write(&bytes).map_err(Error::io(&told, "write"))
     }
 
-    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
-        let mut file = NamedTempFile::new_in(&self.folder)?;
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut file = temporary(&self.folder)?;
         file.write_all(bytes)?;
         readable(&file.persist(&self.path)?)
     }
@@ -233,14 +233,25 @@ fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, png::En
     Ok(bytes)
 }
 
+/// A file that is gone if it is not kept. What the system says of it is told without its name, which
+/// nobody knows.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    NamedTempFile::new_in(folder).map_err(|error| {
+        let cause = error.get_ref().and_then(|told| told.source());
+        cause.map_or(io::Error::from(error.kind()), |told| {
+            io::Error::new(error.kind(), told.to_string())
+        })
+    })
+}
+
 /// Temporary files are for their owner alone; results are not.
 #[cfg(unix)]
-fn readable(file: &std::fs::File) -> std::io::Result<()> {
+fn readable(file: &std::fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn readable(_: &std::fs::File) -> std::io::Result<()> {
+fn readable(_: &std::fs::File) -> io::Result<()> {
     Ok(())
 }

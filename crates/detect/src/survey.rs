@@ -26,6 +26,8 @@ pub struct Flow {
     pub name: String,
     /// Nanoseconds of a tick of the clock that stamps.
     pub tick: i64,
+    /// The largest payload of a packet that both ends announced, if the capture has that.
+    pub mss: Option<u16>,
 }
 
 /// What the first pass found.
@@ -53,6 +55,8 @@ struct Way {
     stamped: Option<(u32, i64)>,
     /// Shortest time from here to this way's far end and back, nanoseconds.
     reach: Option<i64>,
+    /// The largest segment that its sender announced that it takes itself.
+    mss: Option<u16>,
 }
 
 /// A flow being counted; the ways are from its smaller end and from its larger.
@@ -73,6 +77,7 @@ impl Entry {
         let [ref mut one, ref mut two] = self.ways;
         let (this, other) = if way == 0 { (one, two) } else { (two, one) };
         this.bytes += u64::from(segment.len);
+        this.mss = segment.mss.or(this.mss);
         if segment.len > 0 || segment.syn {
             let end = segment.end();
             if segment.syn || this.highest.is_none_or(|highest| after(end, highest)) {
@@ -202,9 +207,7 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
         }
         flows.entry(ends).or_default().see(way, packet.time, &segment);
     })?;
-    let mut notes = Vec::new();
-    notes.extend(damage.map(|what| format!("{}: {what}", input.name())));
-    notes.extend(skipped.note(packets));
+    let skipped = skipped.note(packets);
 
     let mut sized: Vec<_> = flows.into_iter().filter(|(_, entry)| entry.bytes() > 0).collect();
     sized.sort_by(|(ends, a), (others, b)| b.bytes().cmp(&a.bytes()).then(ends.cmp(others)));
@@ -216,9 +219,11 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
             "no flow gives a delay: expected packets of at least a second, and their \
              acknowledgements or TCP timestamps"
         };
-        notes.push(message.into());
-        return Err(Error::input(input.name(), notes.join("; ")));
+        let why: Vec<String> = damage.into_iter().chain(skipped).chain([message.into()]).collect();
+        return Err(Error::input(input.name(), why.join("; ")));
     };
+    let damage = damage.map(|what| format!("{}: {what}", input.name()));
+    let mut notes: Vec<String> = damage.into_iter().chain(skipped).collect();
     let gives = |(ends, entry): &((End, End), Entry)| Some((*ends, entry.gives(signal)?));
     let chosen: Vec<usize> =
         (0..sized.len()).filter(|&index| gives(&sized[index]).is_some()).take(limit).collect();
@@ -245,6 +250,7 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
             ends: if entry.data() == 0 { (*small, *large) } else { (*large, *small) },
             name: names(index),
             tick: entry.gives(signal).unwrap_or_default(),
+            mss: entry.ways.iter().filter_map(|way| way.mss).min(),
         }
     });
     Ok(Survey { signal, flows: flows.collect(), notes, start, end })

@@ -207,6 +207,41 @@ fn what_may_have_waited_in_a_delayed_acknowledgement_is_left_out() {
 }
 
 #[test]
+fn what_the_card_put_together_counts_as_its_segments() {
+    let mut packets = flow(At::Receiver, 1, Some(MS));
+    for packet in packets.iter_mut().filter(|packet| packet.forward) {
+        (packet.seq, packet.len) = ((packet.seq - 1) * 10 + 1, 10 * MSS);
+    }
+    let each = |packets: &[Tcp]| {
+        let all = observations(&open(pcap(packets)));
+        assert_eq!(all.len(), PACKETS as usize);
+        all[100].delivered
+    };
+    assert_eq!(each(&packets), 7, "of 1448 bytes");
+    // The smaller of what both announced holds, also for a connection that comes after another.
+    for (one, other, count) in [(MSS as u16, 8960, 10), (8960, MSS as u16, 10), (8960, 8960, 2)] {
+        let syn = Tcp { mss: Some(one), len: 0, ..Tcp::data(500 * MS, 1, 0, None) };
+        let answer = Tcp { mss: Some(other), ..Tcp::ack(600 * MS, 1, 1, None) };
+        let all = [vec![syn, answer], packets.clone()].concat();
+        assert_eq!(each(&all), count, "{one} {other}");
+    }
+}
+
+#[test]
+fn stamps_that_jump_are_no_end_of_it() {
+    let mut packets = flow(At::Receiver, 1, Some(10 * MS));
+    // Up by the largest steps for half of the time, and down again.
+    let data = packets.iter_mut().filter(|packet| packet.forward);
+    for (number, (stamp, _)) in (0..).zip(data.filter_map(|packet| packet.stamps.as_mut())) {
+        let steps = u32::min(number, PACKETS - 1 - number);
+        *stamp = stamp.wrapping_add(steps.wrapping_mul(i32::MAX as u32 / 2));
+    }
+    let told = delays(&observations(&open(pcap(&packets))));
+    assert_eq!(told.len(), PACKETS as usize);
+    assert!(told[PACKETS as usize - 1].abs() < 60.0);
+}
+
+#[test]
 fn the_largest_are_told_and_the_others_counted() {
     let mut packets = Vec::new();
     for client in 1..=20 {

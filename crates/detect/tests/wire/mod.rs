@@ -24,17 +24,19 @@ pub struct Tcp {
     pub len: u32,
     pub stamps: Option<(u32, u32)>,
     pub sack: Option<(u32, u32)>,
+    /// Of a SYN: the maximum segment size that it announces.
+    pub mss: Option<u16>,
 }
 
 impl Tcp {
     /// Data of the client.
     pub fn data(time: i64, client: u8, seq: u32, stamps: Option<(u32, u32)>) -> Tcp {
-        Tcp { time, forward: true, client, seq, ack: 1, len: MSS, stamps, sack: None }
+        Tcp { time, forward: true, client, seq, ack: 1, len: MSS, stamps, sack: None, mss: None }
     }
 
     /// The server's acknowledgement.
     pub fn ack(time: i64, client: u8, ack: u32, stamps: Option<(u32, u32)>) -> Tcp {
-        Tcp { time, forward: false, client, seq: 1, ack, len: 0, stamps, sack: None }
+        Tcp { time, forward: false, client, seq: 1, ack, len: 0, stamps, sack: None, mss: None }
     }
 
     /// From the IP header on, without the data; and its length on the wire.
@@ -51,11 +53,14 @@ impl Tcp {
         if let Some(block) = self.sack {
             options.push(TcpOptionElement::SelectiveAcknowledgement(block, [None; 3]));
         }
-        let builder = PacketBuilder::ipv4(from.0.octets(), to.0.octets(), 64)
+        options.extend(self.mss.map(TcpOptionElement::MaximumSegmentSize));
+        let mut builder = PacketBuilder::ipv4(from.0.octets(), to.0.octets(), 64)
             .tcp(from.1, to.1, self.seq, 1000)
-            .ack(self.ack)
-            .options(&options)
-            .unwrap();
+            .ack(self.ack);
+        if self.mss.is_some() {
+            builder = builder.syn();
+        }
+        let builder = builder.options(&options).unwrap();
         let mut bytes = Vec::new();
         builder.write(&mut bytes, &vec![0; self.len as usize]).unwrap();
         let wire = bytes.len() as u32;
