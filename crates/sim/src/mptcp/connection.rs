@@ -79,7 +79,7 @@ impl Connection {
         let listener = Listener::new(config.control, &config.params, tcp);
         let mut control = config.control;
         if let Some(listener) = &listener {
-            control = listener.at_sender(control);
+            control = listener.at_sender(control, &config.params);
             tcp.timestamps = tcp.signal.timestamps().unwrap_or(tcp.timestamps);
         }
         let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &tcp);

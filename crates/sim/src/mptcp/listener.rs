@@ -1,5 +1,6 @@
 //! A detector that listens, at the sender or the receiver: what it hears, and a log of what it says.
 
+use narrows_laws::params::Couple;
 use narrows_laws::raw::MAX_PATHS;
 use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, State, flag};
 use narrows_net::Nanos;
@@ -56,12 +57,19 @@ impl Listener {
         })
     }
 
-    /// The control of the sender: what a detector elsewhere says is put into its masks.
-    pub fn at_sender(&self, control: Control) -> Control {
-        match self.receiver {
-            Some(_) => Control { detector: Detector::Shared, ..control },
-            None => control,
-        }
+    /// The control of the sender: what a detector elsewhere says is put into its masks. Until it says
+    /// anything they are what the detector's own would be.
+    pub fn at_sender(&self, control: Control, params: &Params) -> Control {
+        let undecided = match control.detector {
+            Detector::Tr => params.tr.undecided,
+            _ => params.decision.undecided,
+        };
+        let detector = match (&self.receiver, undecided == Couple::None as u32) {
+            (None, _) => control.detector,
+            (Some(_), true) => Detector::Disjoint,
+            (Some(_), false) => Detector::Shared,
+        };
+        Control { detector, ..control }
     }
 
     /// A segment arrived.
@@ -172,6 +180,8 @@ impl Detection {
 
 #[cfg(test)]
 mod tests {
+    use narrows_laws::Private;
+
     use super::*;
 
     /// Segments 2 and 3 of seven are lost, the last but one is overtaken, and is not.
@@ -185,10 +195,14 @@ mod tests {
     }
 
     fn listener() -> (Listener, Conn) {
-        let control: Control = "olia+ssc".parse().unwrap();
-        let tcp = TcpConfig { signal: Signal::ReceiverUs, ..TcpConfig::default() };
-        let listener = Listener::new(control, &Params::default(), tcp).expect("it listens");
-        let law = Conn::new(listener.at_sender(control));
+        listener_of("olia+ssc", Signal::ReceiverUs, &Params::default())
+    }
+
+    fn listener_of(control: &str, signal: Signal, params: &Params) -> (Listener, Conn) {
+        let control: Control = control.parse().unwrap();
+        let tcp = TcpConfig { signal, ..TcpConfig::default() };
+        let listener = Listener::new(control, params, tcp).expect("it listens");
+        let law = Conn::with_params(listener.at_sender(control, params), params);
         (listener, law)
     }
 
@@ -225,5 +239,31 @@ mod tests {
         assert_eq!(listener.decision(), 1);
         listener.on_ack(1, &mut law);
         assert_eq!(law.masks(), DISJOINT);
+    }
+
+    /// TR couples nobody before it has found them alike, SSC all, unless it is told otherwise.
+    #[test]
+    fn before_the_first_decision_the_sender_couples_as_the_detector_would() {
+        let mut alone = Params::default();
+        alone.decision.undecided = Couple::None as u32;
+        for (control, params) in
+            [("lia+ssc", Params::default()), ("lia+tr", Params::default()), ("lia+ssc", alone)]
+        {
+            let masks = Signal::ALL.map(|signal| {
+                let (_, mut law) = listener_of(control, signal, &params);
+                let joined = Event {
+                    kind: EventKind::Joined as u32,
+                    state: State::Joining as u32,
+                    now_us: 1_000_000,
+                    ..Event::default()
+                };
+                for path in 0..2 {
+                    law.event(path, &mut Private::default(), &joined);
+                }
+                law.mask(0) & 3
+            });
+            let uncoupled = control == "lia+tr" || params == alone;
+            assert_eq!(masks, [if uncoupled { 1 } else { 3 }; 4], "{control}");
+        }
     }
 }
