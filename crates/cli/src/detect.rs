@@ -18,6 +18,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
         let (name, value) = text.split_once('=').ok_or_else(expected)?;
         params.set(name, value).map_err(|told| Error::input("--set", told))?;
     }
+    params.check().map_err(|told| Error::input("--set", told))?;
     let losses = args.losses.as_deref().map(Input::file);
     let source = Source::open(Input::file(&args.file), losses, args.flows.into())?;
     for note in source.notes() {

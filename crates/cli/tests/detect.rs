@@ -122,6 +122,9 @@ fn mistakes_are_told_before_anything_is_printed() {
     );
     assert!(of(&["--detector", "btlbw"]).contains("unknown detector 'btlbw'"));
     assert!(of(&["--set", "ssc.p_s"]).contains("--set: expected NAME=VALUE, found \"ssc.p_s\""));
+    assert!(
+        of(&["--set", "decision.together=11"]).contains("--set: decision.together: '11' is not")
+    );
     assert!(of(&["--set", "ssc.p_s=much"]).contains("--set: ssc.p_s: 'much' is not a number"));
     assert!(of(&["--flows", "65"]).contains("--flows"));
     assert!(

@@ -135,6 +135,8 @@ fn mistakes_are_told_in_a_line_with_their_field() {
         ("[ssc]\npreset = \"draft\"", "ssc.preset: "),
         ("[tr]\nerror = [1]", "tr.error: "),
         ("[detection]\nsignal = \"owd\"", "detection.signal: "),
+        ("[decision]\ntogether = 11", "decision.together: "),
+        ("[tr]\nt_s = 2", "tr.hold_s: "),
     ] {
         let told = told(more);
         assert_eq!(told.lines().count(), 1, "{told}");

@@ -1,6 +1,7 @@
 //! What detectors that listen hear, and their parameters: from the file's words to theirs.
 
 use narrows_laws::Params;
+use narrows_laws::params::ParamError;
 use narrows_sim::Signal;
 use serde::Deserialize;
 use toml::Value;
@@ -37,18 +38,29 @@ pub fn params(file: &File) -> Result<Params, Fault> {
         let (preset, others): (Vec<_>, Vec<_>) =
             fields.iter().partition(|(field, _)| *field == "preset");
         for (field, value) in preset.into_iter().chain(others) {
-            let name = format!("{table}.{field}");
-            let fault = |told: &str| {
-                let told = told.strip_prefix(&format!("{name}: ")).unwrap_or(told);
-                Fault::new([table, field], told)
-            };
             let value = match value {
                 Value::String(text) => text.clone(),
                 Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => value.to_string(),
-                _ => return Err(fault("expected a number or a word")),
+                _ => return Err(Fault::new([table, field], "expected a number or a word")),
             };
-            params.set(&name, &value).map_err(|error| fault(&error.to_string()))?;
+            let name = format!("{table}.{field}");
+            params.set(&name, &value).map_err(|error| fault(&name, &error))?;
         }
     }
+    // Each is in its range; do they fit each other?
+    params.check().map_err(|error| {
+        let name = match &error {
+            ParamError::Value { name, .. } => name,
+            ParamError::Unknown(_) => "",
+        };
+        fault(name, &error)
+    })?;
     Ok(params)
+}
+
+/// What is wrong with a parameter, told of its field.
+fn fault(name: &str, error: &ParamError) -> Fault {
+    let told = error.to_string();
+    let told = told.strip_prefix(&format!("{name}: ")).unwrap_or(&told);
+    Fault { field: name.split('.').map(String::from).collect(), message: told.into() }
 }
