@@ -203,6 +203,20 @@ fn an_idle_path_stays_where_it_was_and_comes_back_without_its_old_cycles() {
     assert_eq!(paths.cycles(&[[3_000_000, 1_100_000]]), APART);
 }
 
+/// As another CPU's may be.
+#[test]
+fn a_clock_that_is_a_little_behind_makes_no_silence() {
+    let mut paths = Paths::started(&UNLIKE);
+    for _ in 0..3 {
+        paths.pass(200, &[]);
+        (0..2).for_each(|path| paths.cycle(path, UNLIKE[path]));
+        paths.now_us -= 5 * MS;
+        (0..2).for_each(|path| paths.tell(path, EventKind::Acked));
+    }
+    paths.pass(3_000, &[]);
+    assert_eq!(paths.masks(2), APART);
+}
+
 #[test]
 fn paths_of_unequal_round_trips_end_their_cycles_when_they_do() {
     let mut paths = Paths::started(&UNLIKE);

@@ -395,12 +395,16 @@ fn an_interval_without_samples_is_skipped_and_congestion_survives_it() {
 
 #[test]
 fn a_path_silent_for_longer_than_its_history_starts_over() {
-    let mut bench = Bench::new(&Params::RFC8382, 1);
-    for number in 0..60 {
-        assert!(bench.after(0, number, &around(5)).congested);
-    }
-    let later = bench.after(0, 59 + 51, &around(15));
-    assert_eq!((later.skew, later.var, later.freq), (0.0, 0.0, 0.0));
+    let after = |silent: u64| {
+        let mut bench = Bench::new(&Params::RFC8382, 1);
+        for number in 0..60 {
+            assert!(bench.after(0, number, &around(5)).congested);
+        }
+        bench.after(0, 60 + silent, &around(15))
+    };
+    let (kept, over) = (after(49), after(50));
+    assert!(kept.skew < -0.1 && kept.var > 0.0, "{kept:?}");
+    assert_eq!((over.skew, over.var, over.freq), (0.0, 0.0, 0.0));
 }
 
 #[test]
@@ -527,6 +531,39 @@ fn a_path_with_a_window_of_one_packet_is_heard_less_the_wait() {
     let known = hear(60_000, flag::OWD | flag::DWELL, |n| (1, queue(n)));
     let waited = hear(60_000, flag::OWD, |n| (1, 40_000 + queue(n)));
     assert!(known.var > 1_000.0 && close_to(&waited, &known), "{waited:?}, without {known:?}");
+}
+
+/// That all of its slot's last path waited says nothing of a path that joins there.
+#[test]
+fn a_path_that_joins_is_told_from_waits_anew() {
+    let heard = |joins: bool| {
+        let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+        for n in 1..=21 {
+            if joins && n == 14 {
+                let now_us = 13 * 50_000 + 5_000;
+                bench.send(0, EventKind::Joined, Event { now_us, ..Event::default() });
+            }
+            let flags = flag::OWD;
+            let event = Event { now_us: n * 50_000, delivered: 1, flags, ..Event::default() };
+            bench.send(0, EventKind::Acked, event);
+        }
+        bench.close(0, 2).is_some()
+    };
+    assert_eq!([heard(false), heard(true)], [true, false]);
+}
+
+/// As another CPU's may be.
+#[test]
+fn a_clock_that_is_a_little_behind_makes_no_silence() {
+    let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+    for n in 1..80 * bench.t_us / 10_000 {
+        let (back_us, owd_us) = if n % 2 == 1 { (12_000, 8_000) } else { (0, 0) };
+        let now_us = (n * 10_000).saturating_sub(back_us);
+        let event = Event { now_us, delivered: 1, owd_us, flags: flag::OWD, ..Event::default() };
+        bench.send(0, EventKind::Acked, event);
+    }
+    let estimates = bench.close(0, 79).unwrap();
+    assert!(estimates.var > 3_000.0, "half of the delays are 8 ms longer: {estimates:?}");
 }
 
 #[test]

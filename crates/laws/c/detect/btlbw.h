@@ -75,7 +75,7 @@ NR_INLINE nr_u32 nr_btlbw_sample(const struct nr_btlbw_params *p, struct nr_btlb
 	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us);
 	nr_u32 stamp = 0;
 
-	if (s->now_us - h->seen_us > NR_IDLE_US)
+	if (s->now_us > h->seen_us + NR_IDLE_US)
 		nr_btlbw_reset(h);
 	h->seen_us = s->now_us;
 	if (number != h->number) {

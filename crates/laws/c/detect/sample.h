@@ -65,7 +65,8 @@ NR_INLINE struct nr_sample nr_sample(struct nr_hearing *h, const struct nr_event
 	    .lost = ev->lost,
 	    .limited = !!(ev->flags & NR_F_APP_LIMITED),
 	};
-	nr_u64 silence = ev->now_us - h->acked_us;
+	/* A clock that is a little behind makes no silence. */
+	int silent = ev->now_us >= h->acked_us + NR_DELACK_US;
 
 	if (ev->kind != NR_ACKED)
 		return s;
@@ -76,7 +77,7 @@ NR_INLINE struct nr_sample nr_sample(struct nr_hearing *h, const struct nr_event
 	s.heard = ev->flags & NR_F_OWD || (nr_s32)ev->rtt_us > 0;
 	if (ev->flags & NR_F_DWELL)
 		s.delay_us = (nr_s32)((nr_u32)s.delay_us - ev->dwell_us);
-	else if (ev->delivered != 1 || silence < NR_DELACK_US)
+	else if (ev->delivered != 1 || !silent)
 		h->waits = 0;
 	else if (h->waits < NR_WAITS) {
 		h->waits++;

@@ -271,7 +271,7 @@ NR_INLINE void nr_listen(nr_u32 detector, const struct nr_params *p, struct nr_l
 {
 	l->here = 1;
 	l->due_us = 0;
-	l->hearing.acked_us = now_us;
+	l->hearing = (struct nr_hearing){.acked_us = now_us};
 	NR_WRITE(l->since, (nr_u32)(now_us / nr_pace(detector, p).t_us));
 	if (detector == NR_SSC)
 		nr_ssc_reset(&l->ssc);
