@@ -145,7 +145,7 @@ pub const PARAMS: [Param; 34] = [
     param!("ssc.p_s", ssc.p_s, Unit::Ratio, 0.0, 2.0, "skewnesses this near are alike", "RFC 8382, section 2.2"),
     param!("ssc.p_d", ssc.p_d, Unit::Ratio, 0.0, 1.0, "losses this near, of the higher, are alike", "RFC 8382, section 2.2"),
     param!("ssc.p_v", ssc.p_v, Unit::Ratio, 0.0, 10.0, "half the band around the mean that is no crossing, of the variability", "RFC 8382, section 2.2"),
-    param!("ssc.mask_noise", ssc.mask_noise, Unit::Choice(&["off", "on"]), 0.0, 1.0, "oscillation around the mean is taken out of the skewness", "RFC 8382, section 4.1"),
+    param!("ssc.mask_noise", ssc.mask_noise, Unit::Choice(&["off", "on"]), 0.0, 1.0, "variability and crossings of intervals without congestion are left out", "RFC 8382, section 4.2"),
     param!("ssc.loss_for_skew", ssc.loss_for_skew, Unit::Choice(&["off", "on"]), 0.0, 1.0, "where a path loses more than p_l, loss divides instead of skewness", "MPTCP-SBD, its implementation"),
     param!("ssc.clock_skew", ssc.clock_skew, Unit::Choice(&["off", "on"]), 0.0, 1.0, "the clocks of delays run apart", "RFC 8382, section 5.2"),
     param!("ssc.trusted", ssc.trusted, Unit::Count, 1.0, 1000.0, "intervals before a path's estimates are trusted", "RFC 8382: 2 M"),
@@ -169,7 +169,8 @@ pub const PARAMS: [Param; 34] = [
     param!("decision.grouped", decision.grouped, COUPLE, 0.0, 2.0, "whom a path in a group is coupled with beside its group", "MPTCP-SBD, its implementation"),
 ];
 
-/// Other names under which controls are known, and what they are here.
+/// Other names under which controls are known, and what they are here. They name no parameters: those
+/// of `mptcp-sbd` too are RFC 8382's, unless `ssc.preset` says otherwise.
 pub const ALIASES: [(&str, &str); 5] = [
     ("uncoupled", "reno"),
     ("coupled", "lia"),

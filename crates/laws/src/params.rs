@@ -46,7 +46,7 @@ words! {
         p_d: u32,
         /// Half the band around the mean that is no crossing, of the variability.
         p_v: u32,
-        /// Is oscillation around the mean taken out of the skewness?
+        /// Are variability and crossings of intervals without congestion left out?
         mask_noise: u32,
         /// Where a path loses more than p_l, does loss divide instead of skewness?
         loss_for_skew: u32,

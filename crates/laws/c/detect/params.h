@@ -24,7 +24,7 @@ struct nr_ssc_params {
 	nr_u32 p_s;   /* skewnesses this near are alike */
 	nr_u32 p_d;   /* losses this near, of the higher, are alike */
 	nr_u32 p_v;   /* of the variability: half the band around the mean that is no crossing */
-	nr_u32 mask_noise;    /* 1: oscillation around the mean is taken out of the skewness */
+	nr_u32 mask_noise;    /* 1: of intervals without congestion, no variability, no crossing */
 	nr_u32 loss_for_skew; /* 1: where a path loses more than p_l, loss divides, not skewness */
 	nr_u32 clock_skew;    /* 1: the clocks of delays run apart */
 	nr_u32 trusted;	      /* intervals before a path's estimates are trusted */
