@@ -46,7 +46,11 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
             })
             .collect();
         let about = format!("all of ssc at once: {}", PRESETS.join(", "));
-        entries.push(vec![PRESET.into(), about, "the first is the default".into()]);
+        entries.push(vec![
+            PRESET.into(),
+            about,
+            "the first is the default, of the control mptcp-sbd (olia+ssc) too".into(),
+        ]);
         section("their parameters (set by --set NAME=VALUE)", &entries);
     }
     if shows(What::Starts) {
