@@ -1,10 +1,10 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall test test-kernel test-kernels test-capture test-long fuzz fidelity bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall test test-kernel test-kernels test-capture test-long fuzz fidelity detection bench lint check-c clean
 
 PREFIX ?= /usr/local
-SEEDS ?= 80
+SEEDS ?= 60
 OUT ?= out/first-light
 FUZZ ?= 60
 
@@ -20,7 +20,7 @@ setup-kernel:
 build: setup
 	cargo build --release --locked
 
-run: setup ## the first table: what coupling costs and gains, on three networks and for 20 s in this kernel (SEEDS=80 OUT=out/first-light)
+run: setup ## the first table: what coupling costs and gains, and what detection makes of it, on three networks and for 20 s in this kernel (SEEDS=60 OUT=out/first-light)
 	@SEEDS=$(SEEDS) OUT=$(OUT) scripts/first-table
 
 # Where this user may not write, with sudo.
@@ -64,6 +64,9 @@ test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded
 
 fidelity: setup ## the figures of docs/fidelity.md: theory, ns-2 and ns-3 beside the simulator
 	scripts/fidelity
+
+detection: setup ## the tables of docs/detection.md: detectors beside the papers (SEEDS=20, a quarter of an hour on two cores)
+	scripts/detection --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS))
 
 fuzz: setup ## what reads files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz
