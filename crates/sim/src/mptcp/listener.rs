@@ -241,6 +241,25 @@ mod tests {
         assert_eq!(law.masks(), DISJOINT);
     }
 
+    /// A window probe is no packet that arrives, and a segment no decision; a path that comes again
+    /// begins anew.
+    #[test]
+    fn of_a_path_that_left_nothing_is_kept() {
+        let (mut listener, _) = listener();
+        let heard = |listener: &Listener| {
+            let Arrivals { any, end, full } = listener.receiver.as_ref().unwrap().paths[0];
+            (any, end, full, listener.decision())
+        };
+        let segment = |len| Segment { seq: 5000, len, ..Segment::default() };
+        let after = [0, 1000].map(|len| {
+            listener.on_segment(0, &segment(len), 1_000_000);
+            heard(&listener)
+        });
+        assert_eq!(after, [(false, 0, 0, 0), (true, 6000, 1000, 0)]);
+        listener.leave(0, 2_000_000);
+        assert_eq!(heard(&listener), (false, 0, 0, 0));
+    }
+
     /// TR couples nobody before it has found them alike, SSC all, unless it is told otherwise.
     #[test]
     fn before_the_first_decision_the_sender_couples_as_the_detector_would() {
