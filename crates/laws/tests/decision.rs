@@ -123,6 +123,20 @@ fn the_number_of_a_group_means_nothing_from_one_observation_to_the_next() {
 }
 
 #[test]
+fn an_observation_counts_until_there_are_as_many_newer_ones() {
+    let mut params = Params::default();
+    (params.decision.observations, params.decision.together) = (5, 1);
+    let together = |at: usize| {
+        let mut bench = Bench::new(&params);
+        bench.observed(&ten(|n| if n == at { vec![1, 1] } else { vec![0, 1] }));
+        let places = bench.decide();
+        places[0] == places[1]
+    };
+    // The newest is the eleventh, which the decision makes.
+    assert_eq!([5, 6].map(together), [false, true]);
+}
+
+#[test]
 fn only_the_newest_observations_count() {
     // Together in the first six of ten, and in none of the newest five.
     let mut params = eleven();
