@@ -66,7 +66,7 @@ fidelity: setup ## the figures of docs/fidelity.md: theory, ns-2 and ns-3 beside
 	scripts/fidelity
 
 detection: setup ## the tables of docs/detection.md: detectors beside the papers (SEEDS=20, a quarter of an hour on two cores)
-	scripts/detection --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS))
+	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS))
 
 fuzz: setup ## what reads files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

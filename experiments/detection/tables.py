@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the tables of docs/detection.md again: every one stands there between two marks.
 
-    scripts/detection [--seeds N] [--out DIR] [--check]
+    experiments/detection/tables.py [--seeds N] [--out DIR] [--check]
 
 Runs what is missing in DIR (an interrupted call goes on where it ended; another build or another number of
 seeds begins anew), then rewrites the tables. --check leaves the document alone and fails if a table differs.
@@ -19,7 +19,7 @@ from collections import namedtuple
 from pathlib import Path
 from statistics import mean, median
 
-HOME = Path(__file__).resolve().parent.parent
+HOME = Path(__file__).resolve().parents[2]
 DOCUMENT = HOME / "docs/detection.md"
 PUBLISHED = HOME / "experiments/detection/published.csv"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
@@ -111,6 +111,10 @@ class Results:
             rows = json.loads((self.out / cell / "rows.json").read_text())["rows"]
             self.kept[cell] = {(r["scenario"], r["cc"], r.get("signal")): r for r in rows}
         return self.kept[cell][scenario, control, signal]
+
+    def mean(self, field, *which):
+        """Mean over the seeds of a metric of a row."""
+        return self.row(*which)[field]["mean"]
 
     def runs(self, cell, scenario, control, signal=None):
         """The summary of each seed, and the decisions if its detector listens."""
@@ -243,15 +247,13 @@ def gains(results):
     """Figure 5: what is gained over OLIA, and what is taken from TCP."""
     rows = []
     for scenario in KINDS:
-        goodput = lambda cell, control, signal=None: (
-            results.row(cell, scenario, control, signal)["goodput_mbps"]["mean"])
-        ratio = lambda cell, control, signal=None: (
-            f"{results.row(cell, scenario, control, signal)['ratio_to_tcp']['mean']:.2f}")
-        olia = goodput("laws", "olia")
-        row = [label(scenario), ratio("laws", "reno"), ratio("laws", "olia")]
+        olia = results.mean("goodput_mbps", "laws", scenario, "olia")
+        row = [label(scenario)]
+        row += [f"{results.mean('ratio_to_tcp', 'laws', scenario, law):.2f}" for law in ("reno", "olia")]
         for signal in SIGNALS:
-            gain = goodput("sbd", "olia+ssc", signal) / olia - 1
-            row.append(f"{ratio('sbd', 'olia+ssc', signal)} ({100 * gain:+.0f} %)")
+            which = ("sbd", scenario, "olia+ssc", signal)
+            gain = results.mean("goodput_mbps", *which) / olia - 1
+            row.append(f"{results.mean('ratio_to_tcp', *which):.2f} ({100 * gain:+.0f} %)")
         rows.append(row)
     return table(["ratio (gain)", "reno", "olia", *SIGNALS], rows)
 
@@ -346,12 +348,12 @@ def real(results):
     rows = []
     paper = {"sbd/realnet-nsb": ("70", "+20 %"), "sbd/realnet-sb-2": ("91", "about 0"), "sbd/realnet-sb-5": ("85", "a little")}
     for scenario, (accuracy, gain) in paper.items():
-        goodput = lambda control, signal=None: (
-            results.row("realnet", scenario, control, signal)["goodput_mbps"]["mean"])
-        ours = results.row("realnet", scenario, "olia+ssc", "receiver-us")["accuracy"]
-        clear = results.share("uncongested_share", "realnet", scenario, "olia+ssc", "receiver-us")
-        gained = goodput("olia+ssc", "receiver-us") / goodput("olia") - 1
-        reno = goodput("reno") / goodput("olia") - 1
+        which = ("realnet", scenario, "olia+ssc", "receiver-us")
+        ours = results.row(*which)["accuracy"]
+        clear = results.share("uncongested_share", *which)
+        olia = results.mean("goodput_mbps", "realnet", scenario, "olia")
+        gained = results.mean("goodput_mbps", *which) / olia - 1
+        reno = results.mean("goodput_mbps", "realnet", scenario, "reno") / olia - 1
         rows.append([scenario, accuracy, spread(ours), percent(clear), gain, f"{100 * gained:+.0f} %", f"{100 * reno:+.0f} %"])
     return table(["scenario", "accuracy, paper", "ours, %", "not congested, %", "gain over OLIA, paper", "ours", "reno"], rows)
 
@@ -448,14 +450,14 @@ def main():
     for name, make in TABLES.items():
         begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
         if begin not in text:
-            sys.exit(f"scripts/detection: {DOCUMENT} has no {begin.strip()}")
+            sys.exit(f"experiments/detection/tables.py: {DOCUMENT} has no {begin.strip()}")
         head, rest = text.split(begin, 1)
         _, tail = rest.split(end, 1)
         text = f"{head}{begin}\n{make(results)}\n{end}{tail}"
     if not options.check:
         DOCUMENT.write_text(text)
     elif text != DOCUMENT.read_text():
-        sys.exit("scripts/detection: the tables are others than those of docs/detection.md")
+        sys.exit("experiments/detection/tables.py: the tables are others than those of docs/detection.md")
 
 
 if __name__ == "__main__":
