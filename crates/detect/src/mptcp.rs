@@ -54,6 +54,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_third_packet_has_the_keys_of_both() {
+        let option = [&[0x01, 0x81][..], &[1; 8], &[0; 8]].concat();
+        let end = (std::net::IpAddr::from([10, 0, 0, 1]), 1);
+        let segment = Segment {
+            from: end,
+            to: end,
+            seq: 1,
+            ack: Some(1),
+            syn: false,
+            len: 0,
+            stamps: None,
+            sack: None,
+            mptcp: Some(&option),
+            mss: None,
+        };
+        let mut told = Multipath::default();
+        told.see(&segment);
+        assert_eq!((told.token, told.own), (Some(0xaf55_70f5), Some(token(&[1; 8]))));
+    }
+
+    #[test]
     fn a_token_is_the_beginning_of_the_hash() {
         // SHA-256 of eight zeros begins with af5570f5.
         assert_eq!(token(&[0; 8]), 0xaf55_70f5);

@@ -152,6 +152,60 @@ fn near_the_sender_what_was_sent_again_tells_no_delay() {
 }
 
 #[test]
+fn near_the_sender_all_segments_that_were_sent_again_together_tell_no_delay() {
+    let mut packets = flow(At::Sender, 1, Some(MS));
+    let first = packets.iter().find(|packet| packet.forward && packet.seq == 1 + 500 * MSS);
+    let first = first.unwrap().clone();
+    packets.push(Tcp { time: first.time + 30 * MS, len: 2 * MSS, ..first });
+    let all = observations(&open(pcap(&packets)));
+    assert_eq!(all.iter().map(|one| one.lost).sum::<u32>(), 2);
+    assert_eq!(delays(&all).len(), PACKETS as usize - 2);
+}
+
+#[test]
+fn a_block_that_tells_of_a_duplicate_hides_no_delay() {
+    let mut packets = flow(At::Sender, 1, Some(MS));
+    for packet in packets.iter_mut().filter(|packet| !packet.forward && packet.ack > 500 * MSS) {
+        packet.sack = Some((packet.ack - 2 * MSS, packet.ack - MSS));
+    }
+    assert_eq!(delays(&observations(&open(pcap(&packets)))).len(), PACKETS as usize);
+}
+
+#[test]
+fn a_new_connection_of_the_same_ends_begins_anew() {
+    let mut packets = flow(At::Receiver, 1, Some(MS));
+    let start = 500_000 * MS;
+    let mss = Some(MSS as u16);
+    let syn = Tcp { mss, len: 0, ..Tcp::data(start, 1, 0, Some((7_000, 0))) };
+    let again: Vec<Tcp> = packets
+        .iter()
+        .cloned()
+        .map(|packet| Tcp {
+            time: packet.time + start,
+            stamps: packet.stamps.map(|(stamp, echo)| {
+                if packet.forward { (stamp.wrapping_add(11_096), echo) } else { (stamp, echo) }
+            }),
+            ..packet
+        })
+        .collect();
+    packets.push(syn);
+    packets.extend(again);
+    let all = observations(&open(pcap(&packets)));
+    assert_eq!(delays(&all).len(), 2 * PACKETS as usize);
+    assert_eq!(all.iter().map(|one| one.lost).sum::<u32>(), 0);
+}
+
+#[test]
+fn time_never_goes_back() {
+    let packets = flow(At::Receiver, 1, Some(MS));
+    // The second quarter stands behind the third in the file.
+    let quarter = |number: usize| pcap(&packets[number * 1000..][..1000]);
+    let after = |number: usize| quarter(number)[24..].to_vec();
+    let all = observations(&open([quarter(0), after(2), after(1), after(3)].concat()));
+    assert!(all.is_sorted_by_key(|one| one.now_us) && all.len() > 500, "{}", all.len());
+}
+
+#[test]
 fn what_fills_a_hole_tells_no_delay_of_what_waited_behind_it() {
     for selective in [true, false] {
         let mut packets = flow(At::Sender, 1, Some(MS));
