@@ -237,10 +237,9 @@ fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, png::En
 /// nobody knows.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::new_in(folder).map_err(|error| {
-        let cause = error.get_ref().and_then(|told| told.source());
-        cause.map_or(io::Error::from(error.kind()), |told| {
-            io::Error::new(error.kind(), told.to_string())
-        })
+        let told = error.to_string();
+        let said = told.split(" at path ").next().unwrap_or_default();
+        io::Error::new(error.kind(), said.to_owned())
     })
 }
 

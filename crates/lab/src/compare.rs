@@ -477,8 +477,8 @@ pub mod tests {
         write_csv(&rows, &mut csv).unwrap();
         let csv = String::from_utf8(csv).unwrap();
         let lines: Vec<&str> = csv.lines().collect();
-        assert!(lines[2].starts_with("sbd/nsb-2,,,lia,kernel,2,1,14,,14,14,14,1.4,"), "{csv}");
-        assert_eq!(lines[3], format!("sbd/nsb-2,,,olia,kernel,2,2{}", ",".repeat(25)));
+        assert!(lines[2].starts_with("sbd/nsb-2,,,lia,,kernel,2,1,14,,14,14,14,1.4,"), "{csv}");
+        assert_eq!(lines[3], format!("sbd/nsb-2,,,olia,,kernel,2,2{}", ",".repeat(30)));
     }
 
     #[test]
