@@ -179,13 +179,12 @@ fn a_new_connection_of_the_same_ends_begins_anew() {
     let syn = Tcp { mss, len: 0, ..Tcp::data(start, 1, 0, Some((7_000, 0))) };
     let again: Vec<Tcp> = packets
         .iter()
-        .cloned()
         .map(|packet| Tcp {
             time: packet.time + start,
             stamps: packet.stamps.map(|(stamp, echo)| {
                 if packet.forward { (stamp.wrapping_add(11_096), echo) } else { (stamp, echo) }
             }),
-            ..packet
+            ..*packet
         })
         .collect();
     packets.push(syn);
