@@ -55,8 +55,8 @@ static __always_inline nr_u32 run_step(nr_u32 n)
 	struct step *step = &replay.step[n];
 	nr_u32 i = step->path & (NR_MAX_PATHS - 1);
 
-	nr_on_event(control.law, control.detector, control.start, &replay.conn,
-		    &replay.watch, i, &replay.private[i], &step->event);
+	nr_on_event(control.law, control.detector, control.start, &replay.conn, &replay.watch, i,
+		    &replay.private[i], &step->event);
 	return i;
 }
 
