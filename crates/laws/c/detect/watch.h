@@ -180,30 +180,26 @@ NR_INLINE void nr_hear(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, n
 {
 	struct nr_listener *l = &w->path[i & 7];
 	const struct nr_params *p = &w->params;
+	const void *summary;
 	nr_u32 stamp;
 
 	switch (detector) {
 	case NR_SSC:
 		stamp = nr_ssc_sample(&p->ssc, &l->ssc, s);
-		if (stamp)
-			nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,
-					(const nr_u32 *)&l->ssc.summary,
-					sizeof(l->ssc.summary) / 4);
+		summary = &l->ssc.summary;
 		break;
 	case NR_TR:
 		stamp = nr_tr_sample(&p->tr, &l->tr, s);
-		if (stamp)
-			nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,
-					(const nr_u32 *)&l->tr.summary, sizeof(l->tr.summary) / 4);
+		summary = &l->tr.summary;
 		break;
 	default:
 		stamp = nr_btlbw_sample(&p->btlbw, &l->btlbw, s);
-		if (stamp)
-			nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,
-					(const nr_u32 *)&l->btlbw.summary,
-					sizeof(l->btlbw.summary) / 4);
+		summary = &l->btlbw.summary;
 		break;
 	}
+	if (stamp)
+		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp, summary,
+				nr_summary_words(detector));
 }
 
 /*
