@@ -227,10 +227,10 @@ fn anything() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// What hosts sent, by flow, path, direction and identification, and links and hosts saw.
+/// What hosts sent, by flow, path and its life, direction and identification, and links and hosts saw.
 #[derive(Default)]
 struct Ledger {
-    underway: HashMap<(Flow, usize, bool, u16), Captured>,
+    underway: HashMap<(Flow, usize, u8, bool, u16), Captured>,
     sent: u64,
     received: u64,
     /// Packets and bytes, by link.
@@ -245,7 +245,7 @@ impl Ledger {
     fn enter(&mut self, packet: &Captured) {
         assert!(packet.time >= self.time, "back in time: {packet:?}");
         self.time = packet.time;
-        let key = (packet.flow, packet.path, packet.forward, packet.id);
+        let key = (packet.flow, packet.path, packet.generation, packet.forward, packet.id);
         let leaves = match packet.point {
             Point::Link(link) => {
                 let (packets, bytes) = self.crossed.entry(link).or_default();
