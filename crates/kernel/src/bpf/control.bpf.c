@@ -195,9 +195,9 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
 }
 
 /*
- * What nr_ssthresh() and nr_undo_cwnd() return is not always what the stack gets: on Linux 6.18 it
- * has taken up a stale word of its stack instead, an address, once in some thousand losses. Nothing
- * may come of that, or a window of a billion packets does.
+ * A kernel may leave a program out (docs/kernel.md, Known limits). What the stack then takes for
+ * the result of nr_ssthresh() or nr_undo_cwnd() is a stale word, an address. Nothing may come of
+ * that, or a window of a billion packets does.
  */
 static __always_inline void mend_cwnd(struct sock *sk, nr_u32 cwnd)
 {
