@@ -62,10 +62,11 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     }
     let scenarios = cases.iter().map(|case| &case.scenario);
     Size::of(scenarios, &hosts, times, args.jobs).check(args.force)?;
+    // Before the folder is there, which Ctrl-C takes away again.
+    let stop = stop::on_signal()?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
-    let stop = stop::on_signal()?;
     let weight = |host: Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
     let all =
         hosts.iter().flat_map(|&host| cases.iter().map(move |case| times * weight(host, case)));

@@ -34,9 +34,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         return print(&describe(&scenario, host));
     }
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;
+    let stop = stop::on_signal()?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
-    let stop = stop::on_signal()?;
     let open = |to| HostCapture::new(host, &scenario, args.seed, &args.capture, args.snaplen, to);
     let mut capture = pcap.as_mut().map(open).transpose()?;
     let (series, seed) = (output.is_some(), args.seed);
