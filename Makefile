@@ -45,10 +45,10 @@ uninstall: ## what install put there; first `narrows kernel unload --boot`
 
 test: setup ## unit, property and scenario tests, and the shared words of a connection in every interleaving
 	@scripts/test
-	RUSTFLAGS="--cfg loom" cargo test --locked --release --target-dir target/loom -p narrows-laws --test loom
+	RUSTFLAGS="--cfg loom" cargo test --locked --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (root and BTF, else it skips with a word)
-	cargo test --locked -p narrows-kernel -p narrows-emu -p narrows-lab -p narrows --features narrows/kernel -- --nocapture
+	@scripts/test-kernel
 
 test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
 	@scripts/setup qemu

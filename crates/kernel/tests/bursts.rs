@@ -59,7 +59,7 @@ fn of_two_thousand_connections_in_bursts_nothing_stays_behind() {
     println!("  {begun} connections, {joined} more subflows; {}", counted(&law));
     assert_eq!(begun, (BURST * BURSTS) as u64);
     // One to three more, as many bursts of each; who is killed may not have got all.
-    assert!(joined > 19 * begun / 10, "{joined} more subflows");
+    assert!(joined > 3 * begun / 2, "{joined} more subflows");
     assert!(counter(&law, "joins") > 2 * begun);
     assert_eq!(slots(&law), 0);
 }

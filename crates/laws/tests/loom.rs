@@ -1,7 +1,7 @@
 //! The protocol of `c/shared.h` in every interleaving and every reordering that its memory order
 //! allows. The functions here take the same steps as the C of the same name; change both.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p narrows-laws --test loom --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p narrows-laws --test loom`
 #![cfg(loom)]
 
 use loom::sync::Arc;
