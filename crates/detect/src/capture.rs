@@ -59,7 +59,10 @@ impl Interface {
     /// of two fits.
     fn time(&self, stamp: u64) -> i64 {
         let (seconds, rest) = (stamp / self.units, stamp % self.units);
-        let rest = (u128::from(rest) * 1_000_000_000 / u128::from(self.units)) as i64;
+        let rest = match 1_000_000_000 / self.units {
+            each if each * self.units == 1_000_000_000 => rest * each,
+            _ => (u128::from(rest) * 1_000_000_000 / u128::from(self.units)) as u64,
+        } as i64;
         let seconds = (seconds as i64).saturating_add(self.offset);
         seconds.saturating_mul(1_000_000_000).saturating_add(rest).max(0)
     }

@@ -1,9 +1,10 @@
 //! The second pass over a capture: the delays and losses of the chosen flows.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::clock::Stamps;
 use crate::packet::{End, Segment};
+use crate::sizes::Flows;
 use crate::survey::{Flow, Survey, after, read};
 use crate::{Error, Input, Observation, Signal, capture};
 
@@ -195,7 +196,7 @@ pub fn measure<E: From<Error>>(
     survey: &Survey,
     mut each: impl FnMut(Observation) -> Result<(), E>,
 ) -> Result<(), E> {
-    let places: HashMap<(End, End), (usize, bool)> = survey
+    let places: Flows<(End, End), (usize, bool)> = survey
         .flows
         .iter()
         .enumerate()

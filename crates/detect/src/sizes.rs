@@ -3,12 +3,18 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use foldhash::fast::FixedState;
+
+/// Flows by what they are called. The hash has no secret: which of many flows of one size is forgotten
+/// is the same in every run, and whoever makes them all collide has a few thousand to compare with.
+pub type Flows<K, V> = HashMap<K, V, FixedState>;
+
 /// Flows that are counted at the same time. When there are more, the smaller half is forgotten, and
 /// counted anew if it comes again: one of the largest soon outgrows thousands of others.
 pub const COUNTED: usize = 4096;
 
 /// Forgets the smaller half, and says how many.
-pub fn forget_half<K: Eq + Hash, V>(flows: &mut HashMap<K, V>, size: impl Fn(&V) -> u64) -> usize {
+pub fn forget_half<K: Eq + Hash, V>(flows: &mut Flows<K, V>, size: impl Fn(&V) -> u64) -> usize {
     let before = flows.len();
     let mut sizes: Vec<u64> = flows.values().map(&size).collect();
     let (_, &mut median, larger) = sizes.select_nth_unstable(before / 2);

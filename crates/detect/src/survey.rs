@@ -1,13 +1,11 @@
 //! The first pass over a capture: which flows there are, how large, where they were captured, and
 //! which signal their packets give. It takes the same memory for any capture.
 
-use std::collections::HashMap;
-
 use crate::capture::{self, Packet};
 use crate::clock::Clock;
 use crate::mptcp::Multipath;
 use crate::packet::{End, Segment, Skip, segment};
-use crate::sizes::{COUNTED, forget_half};
+use crate::sizes::{COUNTED, Flows, forget_half};
 use crate::{Error, Input, Signal};
 
 /// One-way delays from stamps of longer ticks are worse than round-trip times, nanoseconds
@@ -189,7 +187,7 @@ impl Skipped {
 /// # Errors
 /// It cannot be opened, or it has no flow that gives a signal.
 pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
-    let mut flows: HashMap<(End, End), Entry> = HashMap::new();
+    let mut flows: Flows<(End, End), Entry> = Flows::default();
     let mut skipped = Skipped::default();
     let mut forgotten = 0;
     let (mut packets, mut start, mut end) = (0, i64::MAX, i64::MIN);

@@ -1,12 +1,11 @@
 //! Tables: CSV with a header that has `flow`, `t_s` and `owd_ms` or `rtt_ms`, in the order of time.
 
-use std::collections::HashMap;
 use std::io::{self, Read};
 
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 
 use crate::input::Reader;
-use crate::sizes::{COUNTED, forget_half};
+use crate::sizes::{COUNTED, Flows, forget_half};
 use crate::{Error, Input, Observation, Signal};
 
 /// Bytes of a line, and of a flow's name.
@@ -201,7 +200,7 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
     let mut table = Table::open(input, true)?;
     let signal = table.columns.delay.map_or(Signal::Owd, |(signal, _)| signal);
     // Rows, and the place of the first.
-    let mut flows: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut flows: Flows<String, (u64, u64)> = Flows::default();
     let (mut rows, mut forgotten) = (0, 0);
     let (mut start, mut end) = (f64::INFINITY, f64::NEG_INFINITY);
     while let Some(row) = table.next()? {
@@ -255,7 +254,7 @@ pub fn measure<E: From<Error>>(
     mut each: impl FnMut(Observation) -> Result<(), E>,
 ) -> Result<(), E> {
     let names = survey.flows.iter().enumerate();
-    let places: HashMap<&str, usize> = names.map(|(at, name)| (name.as_str(), at)).collect();
+    let places: Flows<&str, usize> = names.map(|(at, name)| (name.as_str(), at)).collect();
     let us = |t_s: f64| ((t_s - survey.start) * 1e6).round() as u64;
     let mut losses = losses.map(|losses| Table::open(losses, false)).transpose()?;
     let mut lost = next_loss(&mut losses, &places)?;
@@ -284,7 +283,7 @@ pub fn measure<E: From<Error>>(
 /// When and of which flow the next loss of a chosen flow is.
 fn next_loss(
     losses: &mut Option<Table>,
-    places: &HashMap<&str, usize>,
+    places: &Flows<&str, usize>,
 ) -> Result<Option<(f64, usize)>, Error> {
     let Some(losses) = losses else { return Ok(None) };
     while let Some(row) = losses.next()? {
