@@ -30,8 +30,13 @@ KINDS = [f"sbd/{kind}-{n}" for kind in ("nsb", "sb") for n in range(2, 6)]
 TRACES = [f"e{n}" for n in range(1, 6)]
 CUBIC = [f"{field}.cc=cubic" for field in ("flows.tcp1", "flows.tcp2", "background.0", "background.1")]
 
+# Builds that differ from ours, by the flags of the laws. The slow start of the paper's Linux 3.14, and what
+# its OLIA did before and after the authors changed it (Remark 1).
+OLD = ("-DNR_SLOW_START_AT_SSTHRESH=1",)
+FLOOR = ("-DNR_OLIA_FLOOR=2",)
+
 # A comparison: its folder, scenarios, controls, signals, settings, seeds (a share of those asked for), build.
-Cell = namedtuple("Cell", "name scenarios controls signals settings share floor", defaults=((), (), 1.0, 1))
+Cell = namedtuple("Cell", "name scenarios controls signals settings share flags", defaults=((), (), 1.0, ()))
 
 
 def cells():
@@ -53,18 +58,24 @@ def cells():
         detectors = [f"{law}+tr", f"{law}+ssc"]
         yield Cell(f"traces-{law}", shared + apart, detectors, ["rtt"], PAPER + settings, 0.15)
     yield Cell("apart", apart, ["reno", "lia", "lia+ssc", "lia+tr"], ["rtt"], PAPER, 0.15)
-    yield Cell("floor", KINDS[4:], ["olia"], floor=2)
+    yield Cell("floor", KINDS[4:], ["olia"], flags=FLOOR)
+    yield Cell("old-floor", KINDS[4:], ["olia"], flags=OLD + FLOOR)
+    for suffix in ("", "-red", "-rtt"):
+        scenarios = [kind + suffix for kind in KINDS]
+        yield Cell(f"old{suffix}", scenarios, ["olia+ssc"], SIGNALS[:1], PAPER, flags=OLD)
+    yield Cell("old-laws", KINDS, ["reno", "olia"], flags=OLD)
 
 
 # --- Running ---------------------------------------------------------------------------------------------
 
 
-def build(floor):
-    """The command, with OLIA's floor of ssthresh; another than its own goes into a folder of its own."""
-    target = TARGET if floor == 1 else TARGET / f"olia-floor-{floor}"
+def build(flags):
+    """The command, its laws with these flags; each such build has a folder of its own."""
+    names = [flag.removeprefix("-DNR_").replace("=", "-").replace("_", "-").lower() for flag in flags]
+    target = TARGET / "-".join(["laws", *names]) if flags else TARGET
     environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
-    if floor != 1:
-        environment["CFLAGS"] = f"-DNR_OLIA_FLOOR={floor}"
+    if flags:
+        environment["CFLAGS"] = " ".join(flags)
     call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows"]
     subprocess.run(call, cwd=HOME, env=environment, check=True)
     return target / "release/narrows"
@@ -72,7 +83,7 @@ def build(floor):
 
 def run(cell, seeds, out):
     """Runs the comparison, unless the same build has done it with as many seeds."""
-    narrows = build(cell.floor)
+    narrows = build(cell.flags)
     folder = out / cell.name
     seeds = max(1, round(seeds * cell.share))
     call = ["compare", *cell.scenarios, "--cc", ",".join(cell.controls), "--seeds", str(seeds)]
@@ -193,8 +204,12 @@ def accuracy(results, suffix):
         counts = [count for run in results.runs(f"sbd{suffix}", scenario, "olia+ssc", "receiver-us")
                   for count in groups_with_one_for_clear(*run)]
         row.append(percent(mean(count == right_groups(scenario) for count in counts)))
+        old = results.row(f"old{suffix}", scenario, "olia+ssc", "receiver-us")["accuracy"]
+        low = old is None or old["mean"] < theirs - 0.05
+        row.append(f"**{spread(old)}**" if low else spread(old))
         rows.append(row)
-    return table(["accuracy, %", "paper", *SIGNALS, "receiver-us, one group of them"], rows)
+    names = ["receiver-us, one group of them", "receiver-us, old slow start"]
+    return table(["accuracy, %", "paper", *SIGNALS, *names], rows)
 
 
 def groups_with_one_for_clear(summary, decisions):
@@ -256,6 +271,22 @@ def gains(results):
             row.append(f"{results.mean('ratio_to_tcp', *which):.2f} ({100 * gain:+.0f} %)")
         rows.append(row)
     return table(["ratio (gain)", "reno", "olia", *SIGNALS], rows)
+
+
+def old_gains(results):
+    """The same with the slow start of the paper's Linux."""
+    rows = []
+    for scenario in KINDS:
+        ratio = lambda *which: f"{results.mean('ratio_to_tcp', *which):.2f}"
+        olia = results.mean("goodput_mbps", "old-laws", scenario, "olia")
+        which = ("old", scenario, "olia+ssc", "receiver-us")
+        gain = results.mean("goodput_mbps", *which) / olia - 1
+        row = [label(scenario), *(ratio("old-laws", scenario, law) for law in ("reno", "olia"))]
+        row.append(f"{ratio(*which)} ({100 * gain:+.0f} %)")
+        for field in ("false_merge_rate", "false_split_rate"):
+            row.append(percent(results.share(field, *which)))
+        rows.append(row)
+    return table(["ratio (gain)", "reno", "olia", "receiver-us", "merged, %", "split, %"], rows)
 
 
 def uncoupled(results):
@@ -412,8 +443,9 @@ def floor(results):
     rows = []
     for scenario in KINDS[4:]:
         ratio = lambda row: f"{row['ratio_to_tcp']['mean']:.2f} ± {row['ratio_to_tcp']['ci95'] or 0:.2f}"
-        rows.append([label(scenario), *(ratio(results.row(cell, scenario, "olia")) for cell in ("laws", "floor"))])
-    return table(["ratio", "1 packet", "2 packets"], rows)
+        builds = ("laws", "floor", "old-laws", "old-floor")
+        rows.append([label(scenario), *(ratio(results.row(cell, scenario, "olia")) for cell in builds)])
+    return table(["ratio", "1 packet", "2 packets", "1, old slow start", "2, old slow start"], rows)
 
 
 TABLES = {
@@ -426,6 +458,7 @@ TABLES = {
     "full": full,
     "observations": observations,
     "gains": gains,
+    "old gains": old_gains,
     "presets": presets,
     "shifting": shifting,
     "progress": progress,

@@ -160,10 +160,24 @@ NR_INLINE void nr_grow(nr_u32 law, struct nr_conn *c, nr_u32 i, struct nr_privat
 	}
 }
 
-/* Slow start: a packet for each acknowledged one, up to ssthresh; returns the packets left over. */
+/*
+ * Is a window that equals ssthresh in slow start? RFC 5681, section 3.1, leaves it open. 0 as in
+ * Linux since 4.3; 1 as before, for what was measured on older kernels.
+ */
+#ifndef NR_SLOW_START_AT_SSTHRESH
+#define NR_SLOW_START_AT_SSTHRESH 0
+#endif
+
+/* The window where slow start ends. */
+NR_INLINE nr_u32 nr_slow_start_end(const struct nr_private *p)
+{
+	return p->ssthresh + NR_SLOW_START_AT_SSTHRESH;
+}
+
+/* Slow start: a packet for each acknowledged one, up to its end; returns the packets left over. */
 NR_INLINE nr_u32 nr_slow_start(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 acked)
 {
-	nr_u32 grow = p->ssthresh - p->cwnd;
+	nr_u32 grow = nr_slow_start_end(p) - p->cwnd;
 
 	if (grow > acked)
 		grow = acked;
@@ -309,7 +323,7 @@ NR_INLINE void nr_acked(nr_u32 law, nr_u32 start, struct nr_conn *c, nr_u32 i, s
 		nr_settle(c, i, p);
 		return;
 	}
-	if (p->cwnd < p->ssthresh)
+	if (p->cwnd < nr_slow_start_end(p))
 		acked = nr_slow_start(c, i, p, acked);
 	if (acked)
 		nr_grow(law, c, i, p, ev->now_us, acked);
