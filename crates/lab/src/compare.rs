@@ -335,6 +335,7 @@ pub mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::detection::PhaseDetection;
     use crate::summary::{ConnectionSummary, Fairness, Fitness};
     use crate::{Edits, FlowKind, load};
 
@@ -388,6 +389,26 @@ pub mod tests {
             series: Vec::new(),
             decisions: Vec::new(),
         }
+    }
+
+    /// The same, with a detector of this accuracy in so many decisions.
+    pub fn detected(run: Finished, accuracy: Option<f64>, decisions: u64) -> Finished {
+        let phase = PhaseDetection {
+            start_s: 0.0,
+            signal: "sender-us".into(),
+            accuracy,
+            decisions,
+            groups_hist: Vec::new(),
+            false_merge_rate: None,
+            false_split_rate: None,
+            uncongested_share: None,
+            undecided_share: None,
+            first_correct_s: None,
+            transition_delay_s: None,
+            correct_observations_hist: Vec::new(),
+        };
+        let summary = Summary { detection: vec![phase], ..run.summary };
+        Finished { summary, ..run }
     }
 
     #[test]
@@ -479,6 +500,30 @@ pub mod tests {
         let lines: Vec<&str> = csv.lines().collect();
         assert!(lines[2].starts_with("sbd/nsb-2,,,lia,,kernel,2,1,14,,14,14,14,1.4,"), "{csv}");
         assert_eq!(lines[3], format!("sbd/nsb-2,,,olia,,kernel,2,2{}", ",".repeat(30)));
+    }
+
+    /// A run may end before its detector decides.
+    #[test]
+    fn accuracy_is_the_mean_of_what_is_fit_and_came_to_a_decision() {
+        let run = |host, seed, why| finished("olia+ssc", host, seed, 10.0, why);
+        let all = [
+            detected(run(Host::Sim, 1, None), Some(0.5), 30),
+            detected(run(Host::Sim, 2, None), Some(1.0), 10),
+            detected(run(Host::Sim, 3, None), None, 0),
+            detected(run(Host::Kernel, 1, Some("late")), Some(0.1), 10),
+            detected(run(Host::Kernel, 2, None), Some(0.9), 10),
+        ];
+        let rows = rows(&[case()], &all);
+        let told: Vec<_> = rows.iter().map(|row| row.accuracy.map(|all| all.mean)).collect();
+        assert_eq!(told, [Some(0.75), Some(0.9)]);
+
+        let mut csv = Vec::new();
+        write_csv(&rows, &mut csv).unwrap();
+        let mut csv = csv::Reader::from_reader(&csv[..]);
+        let names = csv.headers().unwrap().clone();
+        let first = csv.records().next().unwrap().unwrap();
+        let of = |name| names.iter().position(|other| other == name).map(|place| &first[place]);
+        assert_eq!((of("accuracy_mean"), of("queue_ms_mean")), (Some("0.75"), Some("0")));
     }
 
     #[test]

@@ -51,4 +51,4 @@ pub use scenario::{
 pub use summary::{
     ConnectionSummary, Fairness, Fitness, HeadOfLineSummary, LinkSummary, PathSummary, Summary,
 };
-pub use table::{LEGEND, table};
+pub use table::{legend, table};

@@ -7,15 +7,30 @@ use crate::host::Host;
 use crate::scenario::{Bound, Published};
 use crate::stats::Spread;
 
-/// What the columns mean, to stand below a table.
-pub const LEGEND: &str = "\
+/// What the columns of a table of `rows` mean, to stand below it.
+pub fn legend(rows: &[Row]) -> String {
+    let accuracy = if has_accuracy(rows) { ACCURACY } else { "" };
+    format!("{RATIO}{accuracy}{OTHERS}")
+}
+
+const RATIO: &str = "\
 ratio      goodput of the multipath connection / sum of the rival TCPs' at its bottlenecks:
            mean with 95 % interval, median with quartiles; paper: the published value
+";
+const ACCURACY: &str = "\
 accuracy   share of the detector's decisions that found the right groups, mean with 95 % interval
+";
+const OTHERS: &str = "\
 goodput    payload of the multipath connection, Mbit/s, mean with 95 % interval
 Jain       fairness between the connection and the rival at each bottleneck, 1 is equal
 queue, RTT queueing delay at the bottlenecks, smoothed RTT: median/95 % quantile, ms
-retx       segments of the connection sent again";
+retx       segments of the connection sent again
+";
+
+/// Has a detector been judged in any of them?
+fn has_accuracy(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.accuracy.is_some())
+}
 
 /// The rows of each case as a table under its title.
 pub fn table(cases: &[Case], rows: &[Row]) -> String {
@@ -72,7 +87,7 @@ fn one(case: &Case, rows: &[Row]) -> String {
     }
     // Both would make lines too long.
     let (median, accuracy) = (3, 5);
-    let unused = if rows.iter().any(|row| row.accuracy.is_some()) { median } else { accuracy };
+    let unused = if has_accuracy(rows) { median } else { accuracy };
     let on = rows.iter().all(|row| row.host == Host::Sim).then_some(1);
     for hidden in on.into_iter().chain([unused]) {
         if let Some(column) = table.column_mut(hidden) {
@@ -161,8 +176,9 @@ fn paper(paper: &Published) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::Finished;
     use crate::compare::rows;
-    use crate::compare::tests::{case, finished};
+    use crate::compare::tests::{case, detected, finished};
 
     /// What a table shows of runs with these goodputs, on which host, and why they are not fit.
     fn shown(runs: &[(&str, Host, f64, Option<&str>)]) -> String {
@@ -209,6 +225,30 @@ mod tests {
         assert!(lines[7].starts_with("  balia  kernel "), "{text}");
         let told = "* lia disagrees: ratio 1.51 ±0.13 on kernel, 1.01 ±0.13 on sim (+50 %)";
         assert_eq!(lines[8..], [told, ""]);
+    }
+
+    #[test]
+    fn accuracy_is_a_column_if_a_row_has_it_and_only_then_explained() {
+        let runs = |cc: &str| [1, 2].map(|seed| finished(cc, Host::Sim, seed, 10.0, None));
+        let judged = |accuracy| move |run| detected(run, Some(accuracy), 10);
+        let shown = |all: Vec<Finished>| {
+            let rows = rows(&[case()], &all);
+            let text = table(&[case()], &rows);
+            let lines = text
+                .lines()
+                .skip(1)
+                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            (lines.collect::<Vec<_>>(), legend(&rows).contains("\naccuracy   share of"))
+        };
+        let (lines, explained) = shown(runs("olia").into());
+        assert_eq!(lines[0], "cc ratio median paper goodput Jain queue RTT retx");
+        assert!(!explained);
+        let with = runs("olia").into_iter().chain(runs("olia+ssc").map(judged(0.5)));
+        let (lines, explained) = shown(with.collect());
+        assert_eq!(lines[0], "cc ratio paper accuracy goodput Jain queue RTT retx");
+        assert_eq!(lines[1], "olia 1.00 ±0.00 ~0.60 - 10.0 ±0.0 0.90 12/20 0/0 7");
+        assert_eq!(lines[2], "olia+ssc 1.00 ±0.00 - 0.50 ±0.00 10.0 ±0.0 0.90 12/20 0/0 7");
+        assert!(explained);
     }
 
     #[test]
