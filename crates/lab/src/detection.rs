@@ -329,7 +329,8 @@ mod tests {
         Detection { decisions, observations: Vec::new() }
     }
 
-    /// Of so many paths, with these groups from these seconds on.
+    /// Of so many paths, with these groups from these seconds on. The connection under test is not the
+    /// first flow.
     fn scenario(paths: usize, phases: &[(u64, &[&[usize]])]) -> Scenario {
         let mut scenario = load(&format!("sbd/nsb-{paths}"), &Edits::default()).unwrap();
         assert_eq!((scenario.warmup, scenario.duration), (20 * SECOND, 120 * SECOND));
@@ -338,6 +339,8 @@ mod tests {
             groups: groups.iter().map(|group| group.to_vec()).collect(),
         };
         scenario.phases = phases.iter().map(phase).collect();
+        scenario.flows.rotate_right(1);
+        scenario.test = scenario.test.map(|test| test + 1);
         scenario
     }
 
@@ -410,12 +413,39 @@ mod tests {
         let event = |at: u64, what| Event { at: at * SECOND, what };
         scenario.events =
             vec![event(40, Happening::PathLost(test, 2)), event(80, Happening::PathAdded(test, 2))];
-        let told = [(39.0, "0 0 -"), (41.0, "0 0 -"), (85.0, "0 0 -"), (102.0, "0 0 0")];
+        let told =
+            [(39.0, "0 0 -"), (41.0, "0 0 -"), (42.0, "c c -"), (85.0, "0 0 -"), (102.0, "0 0 0")];
         let judged = &judge(&scenario, &log(&told))[0];
-        assert_eq!((judged.decisions, judged.accuracy), (3, Some(round(2.0 / 3.0))));
+        assert_eq!((judged.decisions, judged.accuracy), (4, Some(0.5)));
         assert_eq!(judged.first_correct_s, Some(41.0));
+        // Of the 10 places of paths that were there.
+        assert_eq!(judged.uncongested_share, Some(0.2));
+        assert_eq!(judged.undecided_share, Some(0.1));
         scenario.flows[test].paths[2].backup = true;
-        assert_eq!(judge(&scenario, &log(&told))[0].accuracy, Some(1.0));
+        assert_eq!(judge(&scenario, &log(&told))[0].accuracy, Some(0.8));
+    }
+
+    /// One path alone has nobody to share with; what happens to others' paths is not its matter.
+    #[test]
+    fn while_one_path_is_there_nothing_counts() {
+        let mut scenario = scenario(2, &[(0, &[&[0], &[1]])]);
+        let test = scenario.test.unwrap();
+        let other = test - 1;
+        let event = |at: u64, what| Event { at: at * SECOND, what };
+        scenario.events = vec![
+            event(1, Happening::PathAdded(test, 0)),
+            event(30, Happening::PathLost(other, 0)),
+            event(40, Happening::PathLost(test, 1)),
+            event(50, Happening::PathAdded(other, 1)),
+            event(80, Happening::PathAdded(test, 1)),
+        ];
+        let told = [(35.0, "c c"), (40.0, "c c"), (75.0, "c c"), (100.9, "c c"), (101.0, "c c")];
+        let log = log(&told);
+        let counts = log.decisions.iter().map(|told| trial(&scenario, &log).counts(at(told)));
+        assert_eq!(counts.collect::<Vec<_>>(), [true, false, false, false, true]);
+        // What is added before the connection begins is opened with it.
+        let opened = [0, 1].map(|path| trial(&scenario, &log).opened(path, 3 * SECOND));
+        assert_eq!(opened, [Some(2 * SECOND); 2]);
     }
 
     /// What was right until 60 s is wrong from then on, and is seen so 7 s later.
@@ -430,6 +460,69 @@ mod tests {
         assert_eq!((second.decisions, second.accuracy), (3, Some(round(2.0 / 3.0))));
         assert_eq!((second.first_correct_s, second.transition_delay_s), (Some(67.0), Some(7.0)));
         assert_eq!(accuracy(&judged).map(round), Some(0.8));
+    }
+
+    /// A decision made as a phase begins belongs to it, and to the one before no more.
+    #[test]
+    fn a_phase_has_its_start_and_not_its_end() {
+        let scenario = scenario(2, &[(0, &[&[0, 1]]), (60, &[&[0], &[1]])]);
+        let log = log(&[(60.0, "0 1"), (139.9, "0 1"), (140.0, "0 0")]);
+        let judged = judge(&scenario, &log);
+        assert_eq!(judged.iter().map(|one| one.decisions).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!((judged[0].accuracy, judged[0].first_correct_s), (None, None));
+        assert_eq!((judged[1].accuracy, judged[1].transition_delay_s), (Some(1.0), Some(0.0)));
+        let told = trial(&scenario, &log).decisions();
+        assert_eq!(told[0].correct, Some(true));
+    }
+
+    /// The first decision that counts, seconds, of one each half second.
+    fn counts_from(scenario: &Scenario, detector: Detector) -> f64 {
+        let decisions: Vec<(f64, &str)> = (0..280).map(|n| (f64::from(n) / 2.0, "0 1")).collect();
+        let log = &log(&decisions);
+        let judged = Trial { scenario, detector, log }.by_phase();
+        (280 - judged[0].decisions) as f64 / 2.0
+    }
+
+    #[test]
+    fn a_decision_counts_from_the_end_of_the_longest_warm_up_on() {
+        let mut scenario = scenario(2, &[(0, &[&[0], &[1]])]);
+        assert_eq!(counts_from(&scenario, Detector::Ssc), 23.0);
+        scenario.warmup = 30 * SECOND;
+        scenario.duration = 110 * SECOND;
+        assert_eq!(counts_from(&scenario, Detector::Ssc), 30.0);
+        (scenario.warmup, scenario.duration) = (0, 140 * SECOND);
+        scenario.params.ssc.trusted = 50;
+        scenario.params.ssc.t_us = 300_000;
+        assert_eq!(counts_from(&scenario, Detector::Ssc), 2.0 + 15.0);
+        scenario.params.tr.t_us = 4_000_000;
+        scenario.params.tr.settle_us = 500_000;
+        assert_eq!(counts_from(&scenario, Detector::Tr), 2.0 + 4.5);
+        scenario.params.btlbw.cycles = 3;
+        scenario.params.btlbw.t_us = 1_500_000;
+        assert_eq!(counts_from(&scenario, Detector::Btlbw), 2.0 + 4.5);
+    }
+
+    /// Groups are numbered anew in each decision, and by the path that opens them.
+    #[test]
+    fn a_decision_is_written_by_the_names_of_its_paths() {
+        let mut scenario = scenario(3, &[(0, &[&[0, 2], &[1]])]);
+        let test = scenario.test.unwrap();
+        for (path, name) in scenario.flows[test].paths.iter_mut().zip(["a", "b", "c"]) {
+            path.name = name.into();
+        }
+        let mut log = log(&[(3.0, "4 c 4"), (30.0, "0 7 -")]);
+        log.observations = vec![said(29.0, "0 1 0"), said(30.0, "0 1 1")];
+        let write = |scenario: &Scenario| {
+            let mut csv = Vec::new();
+            write_csv(&trial(scenario, &log).decisions(), &mut csv).unwrap();
+            String::from_utf8(csv).unwrap()
+        };
+        let names = "time_s,groups,uncongested,undecided,correct,observations,correct_observations";
+        let lines = ["3.0,a+c,b,,true,0,0", "30.0,a b,,c,false,2,1"];
+        assert_eq!(write(&scenario), format!("{names}\n{}\n{}\n", lines[0], lines[1]));
+        scenario.phases.clear();
+        let lines = ["3.0,a+c,b,,,0,0", "30.0,a b,,c,,2,0"];
+        assert_eq!(write(&scenario), format!("{names}\n{}\n{}\n", lines[0], lines[1]));
     }
 
     #[test]
