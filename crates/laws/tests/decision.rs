@@ -115,6 +115,45 @@ fn a_tie_among_fewer_observations_groups_too() {
     assert_eq!([3, 4].map(together), [false, true]);
 }
 
+/// Whichever of the two is in the lower slot.
+#[test]
+fn only_observations_with_a_place_for_both_tell_of_two() {
+    let places = |row: &dyn Fn(usize) -> [u8; 2]| {
+        let one = decided(|n| row(n).to_vec());
+        let other = decided(|n| row(n).into_iter().rev().collect());
+        assert_eq!(one[0] == one[1], other[0] == other[1]);
+        assert!(![one[0], one[1], other[0], other[1]].contains(&UNDECIDED));
+        one[0] == one[1]
+    };
+    // Together in 4 of 6, or in 2 of 6; in the other 4 one of them has no place.
+    let often = |times: usize| {
+        places(&|n| match n {
+            0..=3 => [0, UNDECIDED],
+            _ if n < 4 + times => [2, 2],
+            _ => [0, 1],
+        })
+    };
+    assert_eq!([2, 4].map(often), [false, true]);
+    // Never at the same time.
+    assert!(!places(&|n| if n < 5 { [0, UNDECIDED] } else { [UNDECIDED, 0] }));
+    // In a group whenever both were seen, though one of them is clear in most of its places.
+    assert!(places(&|n| match n {
+        0..=3 => [3, 3],
+        4 => [CLEAR, CLEAR],
+        _ => [CLEAR, UNDECIDED],
+    }));
+}
+
+#[test]
+fn an_undecided_path_is_no_bridge_between_others() {
+    // The second is seen in 4 of 10, always with one of the others, which is clear in the rest.
+    for order in [[0, 1], [1, 0]] {
+        let row = |n: usize| if n < 4 { [0, 0] } else { [CLEAR, UNDECIDED] };
+        let places = decided(|n| order.map(|path: usize| row(n)[path]).to_vec());
+        assert_eq!(order.map(|path: usize| places[path]), [CLEAR, UNDECIDED]);
+    }
+}
+
 #[test]
 fn the_number_of_a_group_means_nothing_from_one_observation_to_the_next() {
     let places = decided(|n| vec![n as u8 % 3, n as u8 % 3, 5]);
@@ -254,6 +293,44 @@ fn what_was_seen_of_a_slots_last_path_is_not_the_next_ones() {
     assert_eq!(bench.decide()[..3], [0, UNDECIDED, 2]);
     assert_eq!(bench.mask(0), 0b1111_1011, "still with all");
     assert_eq!(bench.mask(1), 0xff);
+}
+
+#[test]
+fn a_path_that_joins_after_a_decision_is_coupled_as_the_undecided_are() {
+    let joined = |undecided: &str| {
+        let mut params = eleven();
+        params.set("decision.undecided", undecided).unwrap();
+        params.set("decision.grouped", "none").unwrap();
+        let mut bench = Bench::new(&params);
+        bench.observed(&ten(|_| vec![0, 1, 2, 3, 4, 5, 6, 7]));
+        bench.decide();
+        assert_eq!([0, 1].map(|path| bench.mask(path)), [0b01, 0b10]);
+        let now_us = (u64::from(STAMP) + 1) * u64::from(params.ssc.t_us);
+        bench.send(1, EventKind::Left, now_us);
+        bench.send(1, EventKind::Joined, now_us);
+        [0, 1].map(|path| bench.mask(path))
+    };
+    assert_eq!(joined("all"), [0b11, 0xff]);
+    assert_eq!(joined("none"), [0b01, 0b10]);
+}
+
+/// The slot's last path was with its neighbour in each of the first 5 of 10 observations, its next
+/// in 2 of the other 5.
+#[test]
+fn two_paths_are_compared_since_the_later_of_them_came() {
+    let bench = |later: Option<usize>| {
+        let mut bench = Bench::new(&eleven());
+        let now_us = u64::from(STAMP - 6) * u64::from(bench.watch.params.ssc.t_us);
+        if let Some(path) = later {
+            bench.send(path, EventKind::Left, now_us);
+            bench.send(path, EventKind::Joined, now_us);
+            bench.watch.decided = 0;
+        }
+        bench.observed(&ten(|n| if n < 7 { vec![0, 0] } else { vec![0, 1] }));
+        let places = bench.decide();
+        places[0] == places[1]
+    };
+    assert_eq!([None, Some(0), Some(1)].map(bench), [true, false, false]);
 }
 
 #[test]

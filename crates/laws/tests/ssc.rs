@@ -233,6 +233,29 @@ fn groups_are_those_of_the_rfc_for_any_estimates() {
     assert!(sizes[1..=4].iter().all(|n| *n > 100), "groups of all sizes: {sizes:?}");
 }
 
+/// Nor is what a path that left, or the slot's last one, has told before.
+#[test]
+fn a_path_that_is_not_there_is_not_observed() {
+    for kind in [EventKind::Left, EventKind::Joined] {
+        let mut bench = Bench::new(&short(Params::RFC8382), 2);
+        bench.watch.params.ssc.trusted = 3;
+        for number in 0..20 {
+            (0..2).for_each(|path| bench.interval(path, number, &around(8), 0));
+        }
+        assert_eq!([0, 1].map(|path| bench.place(path)), [0, 0]);
+        let event = Event { now_us: 20 * bench.t_us, ..Event::default() };
+        bench.send(1, EventKind::Acked, event);
+        bench.send(1, kind, event);
+        let late = if kind == EventKind::Left { 2 } else { 1 };
+        for number in 20..26 {
+            (0..late).for_each(|path| bench.interval(path, number, &around(8), 0));
+            let expected = if number == 20 { 0 } else { 15 };
+            assert_eq!(bench.place(1), expected, "in interval {number}, {kind:?}");
+            assert_eq!(bench.place(0), 0);
+        }
+    }
+}
+
 #[test]
 fn frequency_divides_before_variability() {
     // In frequency the second is the bridge between the others; by variability it is none of them.
@@ -391,6 +414,25 @@ fn an_interval_without_samples_is_skipped_and_congestion_survives_it() {
             number += random.below(30); // silence, at most N intervals
         }
     }
+}
+
+/// As many acknowledgements of which the application set the pace, of 10.
+#[test]
+fn an_interval_is_the_applications_if_most_of_its_samples_are() {
+    let heard = |limited: u64| {
+        let mut bench = Bench::new(&Params::RFC8382, 1);
+        for n in 0..10 {
+            let flags = if n < limited { flag::APP_LIMITED } else { 0 };
+            let event = Event { now_us: n * 10_000, delivered: 1, ..Event::default() };
+            bench.send(
+                0,
+                EventKind::Acked,
+                Event { flags: flags | flag::OWD | flag::DWELL, ..event },
+            );
+        }
+        bench.close(0, 0).is_some()
+    };
+    assert_eq!([0, 5, 6, 10].map(heard), [true, true, false, false]);
 }
 
 #[test]
