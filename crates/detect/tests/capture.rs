@@ -138,17 +138,38 @@ fn near_the_receiver_what_comes_late_is_lost_if_it_was_stamped_again() {
     assert_eq!(delays(&all).len(), PACKETS as usize - 1);
 }
 
+/// Two packets in one tick of the clock that stamps, and packets without stamps.
+#[test]
+fn near_the_receiver_what_was_overtaken_is_not_lost() {
+    let late = |tick: i64, stamped: bool, by: i64| {
+        let mut packets = flow(At::Receiver, 1, Some(tick));
+        let place = packets.iter().position(|packet| packet.forward && packet.seq == 1 + 300 * MSS);
+        let packet = &mut packets[place.unwrap()];
+        packet.time += EVERY + by;
+        packet.stamps = packet.stamps.filter(|_| stamped);
+        let all = observations(&open(pcap(&packets)));
+        (all.iter().map(|one| one.lost).sum::<u32>(), delays(&all).len() as u32)
+    };
+    assert_eq!(late(10 * MS, true, MS), (0, PACKETS));
+    assert_eq!(late(MS, false, 2 * MS), (0, PACKETS - 1));
+    assert_eq!(late(MS, false, 4 * MS), (1, PACKETS - 1));
+}
+
 #[test]
 fn near_the_sender_what_was_sent_again_tells_no_delay() {
-    let mut packets = flow(At::Sender, 1, Some(MS));
-    let again = packets.iter().position(|packet| packet.forward && packet.seq == 1 + 500 * MSS);
-    let first = packets[again.unwrap()].clone();
-    // Sent again before its acknowledgement comes, as that of the first: nobody knows of which.
-    packets.push(Tcp { time: first.time + 30 * MS, ..first });
-    let all = observations(&open(pcap(&packets)));
-    assert_eq!(all.iter().map(|one| one.lost).sum::<u32>(), 1);
-    assert_eq!(delays(&all).len(), PACKETS as usize - 1);
-    assert_eq!(all.iter().map(|one| one.delivered).sum::<u32>(), PACKETS - 1);
+    // The newest too: nothing is behind it.
+    for number in [500, PACKETS - 1] {
+        let mut packets = flow(At::Sender, 1, Some(MS));
+        let first = packets.iter().find(|packet| packet.forward && packet.seq == 1 + number * MSS);
+        let first = first.unwrap().clone();
+        // Sent again before its acknowledgement comes, as that of the first: nobody knows of which.
+        let time = first.time + if number == 500 { 30 * MS } else { 4 * MS };
+        packets.push(Tcp { time, ..first });
+        let all = observations(&open(pcap(&packets)));
+        assert_eq!(all.iter().map(|one| one.lost).sum::<u32>(), 1, "{number}");
+        assert_eq!(delays(&all).len(), PACKETS as usize - 1, "{number}");
+        assert_eq!(all.iter().map(|one| one.delivered).sum::<u32>(), PACKETS - 1);
+    }
 }
 
 #[test]
@@ -257,6 +278,37 @@ fn what_may_have_waited_in_a_delayed_acknowledgement_is_left_out() {
     assert!(told.iter().all(|delay| *delay < 4.0), "{told:?}");
     // Nor is the first after each of the 20 pauses taken: it tells of one packet after a long time, too.
     assert_eq!(told.len() as u32, PACKETS / 2 + 20 - waited - 20);
+}
+
+#[test]
+fn only_what_tells_of_one_segment_may_have_waited() {
+    // An acknowledgement of every ten packets, 45 ms or more after the one before.
+    let taken = |mss: u32, selective: bool| {
+        let mut packets = flow(At::Sender, 1, None);
+        packets.retain(|packet| packet.forward || (packet.ack - 1) / MSS % 10 == 0);
+        for packet in packets.iter_mut().filter(|packet| !packet.forward && selective) {
+            packet.sack = Some((packet.ack + MSS, packet.ack + 2 * MSS));
+        }
+        let mss = Some(mss as u16);
+        let syn = Tcp { mss, len: 0, ..Tcp::data(500 * MS, 1, 0, None) };
+        let answer = Tcp { mss, ..Tcp::ack(600 * MS, 1, 1, None) };
+        delays(&observations(&open(pcap(&[vec![syn, answer], packets].concat())))).len() as u32
+    };
+    assert_eq!(taken(MSS, false), PACKETS / 10);
+    // Before the first there is none.
+    assert_eq!(taken(10 * MSS, false), 1);
+    // What tells of a hole is never delayed; the last tells of what was not sent.
+    assert_eq!(taken(10 * MSS, true), PACKETS / 10 - 1);
+}
+
+#[test]
+fn data_of_the_receiver_that_repeats_an_acknowledgement_is_no_hole() {
+    let mut packets = flow(At::Sender, 1, Some(MS));
+    let acks = packets.iter().filter(|packet| !packet.forward);
+    let answers = acks.map(|ack| Tcp { time: ack.time + MS, len: 10, ..ack.clone() });
+    let answers: Vec<Tcp> = answers.collect();
+    packets.extend(answers);
+    assert_eq!(delays(&observations(&open(pcap(&packets)))).len(), PACKETS as usize);
 }
 
 #[test]
