@@ -72,7 +72,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
             }
         };
         let mut names = vec!["summary.json", name];
-        if !result.decisions.is_empty() {
+        if result.decisions.is_empty() {
+            output.leave_out("decisions.csv");
+        } else {
             let decisions = &result.decisions;
             output.write("decisions.csv", |to| detection::write_csv(decisions, to))?;
             names.push("decisions.csv");

@@ -134,6 +134,12 @@ fn mistakes_are_told_before_anything_is_printed() {
         of(&["--plot", "/nowhere/p.svg"]),
         "/nowhere/p.svg: cannot write: No such file or directory (os error 2)"
     );
+    let folder = home.path().join("p.svg");
+    fs::create_dir(&folder).unwrap();
+    assert!(
+        of(&["--plot", folder.to_str().unwrap()])
+            .contains("p.svg: expected a file, found a folder")
+    );
     assert!(of(&["--losses", "/nowhere.csv"]).contains("/nowhere.csv: cannot read"));
     assert!(refused(&["detect", "/nowhere.pcap"]).contains("/nowhere.pcap: cannot read"));
     let folder = home.path().to_str().unwrap();

@@ -164,8 +164,8 @@ impl Read for UntilFailure {
     }
 }
 
-/// The upper bits of pcap's field tell of a frame check sequence.
-const LINK_TYPE: i32 = 0x0fff_ffff;
+/// The upper bits of pcap's field tell of a frame check sequence (draft-ietf-opsawg-pcap, section 4).
+const LINK_TYPE: i32 = 0xffff;
 
 /// Without the padding.
 fn kept(data: &[u8], length: u32) -> &[u8] {

@@ -64,6 +64,9 @@ impl Plot {
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
         // Better told now than after a long time. It is gone at once, so that Ctrl-C leaves nothing.
         temporary(&folder).map_err(Error::io(&told, "write"))?;
+        if path.is_dir() {
+            return Err(Error::input(&told, "expected a file, found a folder"));
+        }
         let names = source.flows().to_vec();
         let (start, end) = source.span();
         let empty = Bin { sum_us: 0, count: 0, colour: UNDECIDED };

@@ -214,8 +214,8 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
         let message = if sized.is_empty() {
             "expected TCP flows with data, found none"
         } else {
-            "no flow gives a delay: expected packets of at least a second, and their \
-             acknowledgements or TCP timestamps"
+            "no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \
+             captured near the sender, with their acknowledgements"
         };
         let why: Vec<String> = damage.into_iter().chain(skipped).chain([message.into()]).collect();
         return Err(Error::input(input.name(), why.join("; ")));
@@ -234,7 +234,8 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
     let others = sized.len() - chosen.len() - mute + forgotten;
     if others > 0 {
         let share = 100.0 * (all - bytes) as f64 / all.max(1) as f64;
-        let about = if forgotten > 0 { "about " } else { "" };
+        // What was forgotten and came again was counted again.
+        let about = if forgotten > 0 { "at most " } else { "" };
         notes.push(format!(
             "the {} largest flows are told; {about}{others} others are left out, with {share:.1} % of \
              the data",

@@ -89,10 +89,7 @@ impl<'a> Table<'a> {
             } else {
                 "CSV with a header that has flow and t_s"
             };
-            return Err(Error::input(
-                format!("{} line 1", input.name()),
-                format!("expected {what}"),
-            ));
+            return Err(wrong(input, 1, what, &line(header)));
         };
         let columns = Columns { flow, t_s, delay, dwell: place("dwell_ms"), again: place("rtx") };
         Ok(Table { input, reader, columns, record: ByteRecord::new(), newest: f64::NEG_INFINITY })
@@ -110,14 +107,10 @@ impl<'a> Table<'a> {
             }
         }
         // All lines end with their feed, so it is at the beginning of the next.
-        let line = self.reader.position().line() - 1;
-        let wrong = |expected: &str, found: &[u8]| {
-            let found: String = String::from_utf8_lossy(found).chars().take(40).collect();
-            let place = format!("{} line {line}", self.input.name());
-            Error::input(place, format!("expected {expected}, found \"{}\"", found.escape_debug()))
-        };
+        let at_line = self.reader.position().line() - 1;
+        let wrong = |expected: &str, found: &[u8]| wrong(self.input, at_line, expected, found);
         let field = |at: usize, name: &str| {
-            let message = || wrong(&format!("a field {name}"), self.record.as_slice());
+            let message = || wrong(&format!("a field {name}"), &line(&self.record));
             self.record.get(at).ok_or_else(message)
         };
         let number = |at: usize, name: &str, expected: &str| {
@@ -129,9 +122,14 @@ impl<'a> Table<'a> {
         let Columns { flow, t_s, delay, dwell, again } = self.columns;
         let name = field(flow, "flow")?;
         let flow = std::str::from_utf8(name).ok();
-        let flow = flow.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
-        let expected = format!("flow, a name of 1 to {LONGEST_NAME} bytes");
-        let flow = flow.ok_or_else(|| wrong(&expected, name))?;
+        // It goes to terminals and into drawings as it is.
+        let fit = |name: &&str| {
+            (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(char::is_control)
+        };
+        let expected = format!(
+            "flow, a name of 1 to {LONGEST_NAME} bytes of UTF-8 without control characters"
+        );
+        let flow = flow.filter(fit).ok_or_else(|| wrong(&expected, name))?;
         let at = number(t_s, "t_s", "a number of seconds")?;
         if at < self.newest {
             let expected = format!("rows in the order of time, t_s at least {}", self.newest);
@@ -156,6 +154,18 @@ impl<'a> Table<'a> {
         };
         Ok(Some(Row { flow, t_s: at, delay_ms, again }))
     }
+}
+
+/// A record as it stood in its line.
+fn line(record: &ByteRecord) -> Vec<u8> {
+    record.iter().collect::<Vec<_>>().join(&b',')
+}
+
+/// Something else than was expected in a line.
+fn wrong(input: &Input, line: u64, expected: &str, found: &[u8]) -> Error {
+    let found: String = String::from_utf8_lossy(found).chars().take(40).collect();
+    let place = format!("{} line {line}", input.name());
+    Error::input(place, format!("expected {expected}, found \"{}\"", found.escape_debug()))
 }
 
 fn unreadable(input: &Input, error: &csv::Error) -> Error {
@@ -218,12 +228,6 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
     if rows == 0 {
         return Err(Error::input(format!("{} line 2", input.name()), "expected rows, found none"));
     }
-    if let Some(losses) = losses {
-        let mut table = Table::open(losses, false)?;
-        while let Some(row) = table.next()? {
-            (start, end) = (start.min(row.t_s), end.max(row.t_s));
-        }
-    }
     let mut sized: Vec<_> = flows.into_iter().collect();
     sized.sort_by_key(|&(_, (count, first))| (std::cmp::Reverse(count), first));
     let others = sized.len().saturating_sub(limit) + forgotten;
@@ -232,13 +236,29 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
     if others > 0 {
         let told: u64 = sized.iter().map(|(_, (count, _))| count).sum();
         let share = 100.0 * (rows - told) as f64 / rows as f64;
-        let about = if forgotten > 0 { "about " } else { "" };
+        // What was forgotten and came again was counted again.
+        let about = if forgotten > 0 { "at most " } else { "" };
         notes.push(format!(
             "the {limit} largest flows are told; {about}{others} others are left out, with {share:.1} % \
              of the rows"
         ));
     }
-    let flows = sized.into_iter().map(|(name, _)| name).collect();
+    let flows: Vec<String> = sized.into_iter().map(|(name, _)| name).collect();
+    if let Some(losses) = losses {
+        let (mut all, mut of_others) = (0, 0);
+        let mut table = Table::open(losses, false)?;
+        while let Some(row) = table.next()? {
+            (start, end) = (start.min(row.t_s), end.max(row.t_s));
+            all += 1;
+            of_others += u64::from(!flows.iter().any(|name| name == row.flow));
+        }
+        if of_others > 0 {
+            let name = losses.name();
+            notes.push(format!(
+                "{name}: {of_others} of {all} losses are of flows that are not told"
+            ));
+        }
+    }
     Ok(Survey { signal, flows, notes, start, end })
 }
 

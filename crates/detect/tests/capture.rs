@@ -364,6 +364,27 @@ fn the_largest_are_told_and_the_others_counted() {
 }
 
 #[test]
+fn what_a_capture_says_of_check_sequences_is_no_part_of_its_link_type() {
+    let mut bytes = pcap(&flow(At::Receiver, 1, Some(MS)));
+    // Four bytes of them, which are there.
+    bytes[23] = 0x44;
+    let source = open(bytes);
+    assert_eq!(source.notes(), [""; 0]);
+    assert_eq!(observations(&source).len(), PACKETS as usize);
+}
+
+#[test]
+fn near_the_receiver_there_is_nothing_to_measure_without_timestamps() {
+    let bytes = pcap(&flow(At::Receiver, 1, None));
+    let error = Source::open(Input::bytes("test", bytes), None, 16).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "test: no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \
+         captured near the sender, with their acknowledgements"
+    );
+}
+
+#[test]
 fn a_packet_that_is_no_segment_is_counted() {
     let mut bytes = pcap(&flow(At::Receiver, 1, Some(MS)));
     let mut record = |data: &[u8], wire: u32| {
@@ -451,5 +472,5 @@ fn memory_does_not_grow_with_the_number_of_flows() {
     }
     let source = Source::open(Input::bytes("test", bytes), None, 1).unwrap();
     assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
-    assert!(source.notes()[0].contains("about 10000 others"), "{:?}", source.notes());
+    assert!(source.notes()[0].contains("at most 10000 others"), "{:?}", source.notes());
 }

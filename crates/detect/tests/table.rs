@@ -52,9 +52,14 @@ fn one_way_delay_is_before_round_trip_time() {
 #[test]
 fn mistakes_are_told_with_file_line_and_what_was_expected() {
     let header = "t.csv line 1: expected a capture (pcap, pcapng) or CSV with a header that has flow, \
-                  t_s and owd_ms or rtt_ms";
-    for text in ["", "flow,t_s\na,1\n", "\u{0}\u{1}binary", "1,2,3\n"] {
-        assert_eq!(refused(text), header, "{text}");
+                  t_s and owd_ms or rtt_ms, found";
+    for (text, found) in [
+        ("", ""),
+        ("flow, t_s\na,1\n", "flow,t_s"),
+        ("\u{0}\u{1}binary", "\\0\\u{1}binary"),
+        ("flow;t_s;owd_ms\na;1;2\n", "flow;t_s;owd_ms"),
+    ] {
+        assert_eq!(refused(text), format!("{header} \"{found}\""));
     }
     assert_eq!(refused("flow,t_s,owd_ms\n"), "t.csv line 2: expected rows, found none");
     let row = |row: &str| refused(&format!("flow,t_s,owd_ms,dwell_ms,rtx\na,1,2,0,0\n{row}\n"));
@@ -66,15 +71,15 @@ fn mistakes_are_told_with_file_line_and_what_was_expected() {
     assert_eq!(row("a,2,,0,0"), format!("{milliseconds} \"\""));
     assert_eq!(row("a,2,3,-1,0"), "t.csv line 3: expected dwell_ms, at least 0, found \"-1\"");
     assert_eq!(row("a,2,3,1,2"), "t.csv line 3: expected rtx, 0 or 1, found \"2\"");
-    assert_eq!(row("a,2"), "t.csv line 3: expected a field owd_ms, found \"a2\"");
+    assert_eq!(row("a,2"), "t.csv line 3: expected a field owd_ms, found \"a,2\"");
     assert_eq!(
         row("a,0.5,2,0,0"),
         "t.csv line 3: expected rows in the order of time, t_s at least 1, found \"0.5\""
     );
-    assert_eq!(
-        row(",2,2,0,0"),
-        "t.csv line 3: expected flow, a name of 1 to 200 bytes, found \"\""
-    );
+    let name = "t.csv line 3: expected flow, a name of 1 to 200 bytes of UTF-8 without control \
+                characters, found";
+    assert_eq!(row(",2,2,0,0"), format!("{name} \"\""));
+    assert_eq!(row("\u{1b}[2J,2,2,0,0"), format!("{name} \"\\u{{1b}}[2J\""));
     let long = row(&"a".repeat(70_000));
     assert_eq!(long, "t.csv: cannot be read: line 3 has more than 65536 bytes");
     for column in ["flow", "owd_ms", "dwell_ms", "rtx"] {
@@ -86,7 +91,10 @@ fn mistakes_are_told_with_file_line_and_what_was_expected() {
     let losses = open("flow,t_s,owd_ms\na,1,2\n", Some("flow,t_s\na,x\n")).unwrap_err();
     assert_eq!(losses, "losses.csv line 2: expected t_s, a number of seconds, found \"x\"");
     let losses = open("flow,t_s,owd_ms\na,1,2\n", Some("t_s\n")).unwrap_err();
-    assert_eq!(losses, "losses.csv line 1: expected CSV with a header that has flow and t_s");
+    assert_eq!(
+        losses,
+        "losses.csv line 1: expected CSV with a header that has flow and t_s, found \"t_s\""
+    );
 }
 
 #[test]
@@ -115,5 +123,26 @@ fn the_flows_with_most_rows_are_told() {
     assert_eq!(
         source.notes(),
         ["the 3 largest flows are told; 8 others are left out, with 8.0 % of the rows"]
+    );
+}
+
+#[test]
+fn flows_that_come_again_after_others_are_not_told_as_so_many_for_sure() {
+    let mut text = String::from("flow,t_s,owd_ms\n");
+    for row in 0..30_000 {
+        text += &format!("f{},{row},1\n", row % 10_000);
+    }
+    let notes = open(&text, None).unwrap().notes().to_vec();
+    assert!(notes[0].contains("are told; at most "), "{notes:?}");
+}
+
+#[test]
+fn losses_of_nobody_are_counted() {
+    let table = "flow,t_s,owd_ms\na,1,2\n";
+    let notes = |losses| open(table, Some(losses)).unwrap().notes().to_vec();
+    assert!(notes("flow,t_s\na,1\n").is_empty());
+    assert_eq!(
+        notes("flow,t_s\na,1\n\"a\",2\nb,3\n"),
+        ["losses.csv: 2 of 3 losses are of flows that are not told"]
     );
 }

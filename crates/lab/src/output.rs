@@ -2,7 +2,7 @@
 //! error or Ctrl-C leaves no half-written file.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -17,6 +17,8 @@ pub struct Output {
     made: Vec<PathBuf>,
     /// Made with the first file, so that a process killed before leaves nothing.
     staging: Option<TempDir>,
+    /// Files of an earlier run that this one has no part in.
+    stale: Vec<PathBuf>,
 }
 
 impl Output {
@@ -28,7 +30,7 @@ impl Output {
         let missing = target.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         made.reverse();
-        let output = Output { target: target.to_owned(), made, staging: None };
+        let output = Output { target: target.to_owned(), made, staging: None, stale: Vec::new() };
         fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
         staging(target)?.close().map_err(Error::io(target, "write in this folder"))?;
         Ok(output)
@@ -71,6 +73,11 @@ impl Output {
         Ok(std::io::BufWriter::new(file))
     }
 
+    /// There is no file `name` in the folder afterwards: an earlier run's would be taken for this one's.
+    pub fn leave_out(&mut self, name: &str) {
+        self.stale.push(self.target.join(name));
+    }
+
     fn staging(&mut self) -> Result<&Path, Error> {
         let staging = match &mut self.staging {
             Some(staging) => staging,
@@ -79,14 +86,23 @@ impl Output {
         Ok(staging.path())
     }
 
-    /// Moves all files into place; files of the same names are replaced, others stay.
+    /// Moves all files into place; files of the same names are replaced, and others stay that are not
+    /// left out.
     ///
     /// # Errors
-    /// A file cannot be moved.
+    /// A file cannot be moved or removed.
     pub fn commit(mut self) -> Result<(), Error> {
         if let Some(staging) = self.staging.take() {
             move_files(staging.path(), &self.target)?;
             self.made.clear();
+        }
+        for path in &self.stale {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io(path, "remove")(error));
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -157,6 +173,17 @@ mod tests {
         output.commit().unwrap();
         assert_eq!(files(&target.join("runs")), ["one.json", "two.json"]);
         assert_eq!(fs::read(target.join("runs/one.json")).unwrap(), b"2");
+
+        // What it has no part in is not taken for its own, unless it fails.
+        let mut output = Output::new(&target).unwrap();
+        output.leave_out("runs/one.json");
+        drop(output);
+        assert_eq!(files(&target.join("runs")), ["one.json", "two.json"]);
+        let mut output = Output::new(&target).unwrap();
+        output.leave_out("runs/one.json");
+        output.leave_out("runs/three.json");
+        output.commit().unwrap();
+        assert_eq!(files(&target.join("runs")), ["two.json"]);
     }
 
     #[test]
