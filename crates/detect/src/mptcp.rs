@@ -68,6 +68,7 @@ mod tests {
             sack: None,
             mptcp: Some(&option),
             mss: None,
+            cut: false,
         };
         let mut told = Multipath::default();
         told.see(&segment);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
 /// One end of a flow.
 pub type End = (IpAddr, u16);
@@ -47,7 +47,7 @@ pub enum Skip {
     Fragment,
     /// UDP and others.
     NotTcp,
-    /// The capture kept less than its headers, or they contradict themselves.
+    /// The capture kept less than its headers, up to TCP's options, or they contradict themselves.
     Cut,
 }
 
@@ -70,6 +70,8 @@ pub struct Segment<'a> {
     pub mptcp: Option<&'a [u8]>,
     /// The maximum segment size that a SYN announces.
     pub mss: Option<u16>,
+    /// The capture did not keep all of its options.
+    pub cut: bool,
 }
 
 impl Segment<'_> {
@@ -120,32 +122,44 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
     if fragment {
         return Err(Skip::Fragment);
     }
+    let payload = packet.net.as_ref().and_then(LaxNetSlice::ip_payload_ref).ok_or(Skip::NotIp)?;
     let tcp = match &packet.transport {
-        Some(TransportSlice::Tcp(tcp)) => tcp,
+        Some(TransportSlice::Tcp(tcp)) => tcp.slice(),
         Some(_) => return Err(Skip::NotTcp),
+        // Of its header all but some options may be there.
+        None if payload.ip_number == IpNumber::TCP => payload.payload,
         None if packet.stop_err.is_some() => return Err(Skip::Cut),
         None => return Err(Skip::NotTcp),
     };
+    let Some((fixed, rest)) = tcp.split_first_chunk::<20>() else { return Err(Skip::Cut) };
+    let header = usize::from(fixed[12] >> 4) * 4;
+    let room = header.checked_sub(fixed.len()).ok_or(Skip::Cut)?;
+    let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let (ack, syn) = (fixed[13] & 0x10 != 0, fixed[13] & 0x02 != 0);
     // All are parts of `data`.
     let place = |part: *const u8| (part as usize - data.as_ptr() as usize) as u32;
     // Segments that the device is yet to cut may be longer than IP can tell; then they say 0.
     let length = if told == 0 { wire.saturating_sub(place(start)) } else { told };
-    let headers = place(tcp.slice().as_ptr()) - place(start) + u32::from(tcp.data_offset()) * 4;
+    let headers = place(tcp.as_ptr()) - place(start) + header as u32;
     let mut segment = Segment {
-        from: (from, tcp.source_port()),
-        to: (to, tcp.destination_port()),
-        seq: tcp.sequence_number(),
-        ack: tcp.ack().then(|| tcp.acknowledgment_number()),
-        syn: tcp.syn(),
+        from: (from, port(0)),
+        to: (to, port(2)),
+        seq: word(&fixed[4..]),
+        ack: ack.then(|| word(&fixed[8..])),
+        syn,
         len: length.checked_sub(headers).ok_or(Skip::Cut)?,
         stamps: None,
         sack: None,
         mptcp: None,
         mss: None,
+        cut: rest.len() < room,
     };
-    let header = &tcp.slice()[..usize::from(tcp.data_offset()) * 4];
-    options(&header[20..], &mut segment);
+    options(&rest[..room.min(rest.len())], &mut segment);
     Ok(segment)
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 /// Reads the options that are of use here; what follows one that is malformed is left.
@@ -156,7 +170,6 @@ fn options<'a>(mut rest: &'a [u8], segment: &mut Segment<'a>) {
     const SACK: u8 = 5;
     const TIMESTAMPS: u8 = 8;
     const MPTCP: u8 = 30;
-    let word = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     loop {
         let (kind, length) = match *rest {
             [NOP, ref after @ ..] => {
@@ -272,6 +285,29 @@ mod tests {
         let mut short = v4();
         short[2..4].copy_from_slice(&30_u16.to_be_bytes());
         assert_eq!(of(&short), Skip::Cut);
+    }
+
+    #[test]
+    fn of_options_what_was_kept_is_read() {
+        let whole = v4();
+        // IP, TCP, two NOP and the timestamps; then two NOP and a block.
+        for (kept, stamps, sack) in [
+            (64, Some((11, 12)), Some((20, 30))),
+            (63, Some((11, 12)), None),
+            (52, Some((11, 12)), None),
+            (51, None, None),
+            (40, None, None),
+        ] {
+            let segment = segment(Link::Raw, &whole[..kept], 1064).unwrap();
+            assert_eq!((segment.seq, segment.ack, segment.len), (4_000_000_000, Some(7), 1000));
+            assert_eq!((segment.stamps, segment.sack), (stamps, sack), "{kept}");
+            assert_eq!(segment.cut, kept < 64, "{kept}");
+        }
+        assert_eq!(segment(Link::Raw, &whole[..39], 1064), Err(Skip::Cut));
+        // A header that is shorter than a header.
+        let mut short = whole;
+        short[32] = 0x40;
+        assert_eq!(segment(Link::Raw, &short, 1064), Err(Skip::Cut));
     }
 
     #[test]

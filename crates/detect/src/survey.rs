@@ -189,7 +189,7 @@ impl Skipped {
 pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
     let mut flows: Flows<(End, End), Entry> = Flows::default();
     let mut skipped = Skipped::default();
-    let mut forgotten = 0;
+    let (mut forgotten, mut cut) = (0, 0);
     let (mut packets, mut start, mut end) = (0, i64::MAX, i64::MIN);
     let damage = capture::for_each(input, |packet| {
         packets += 1;
@@ -197,6 +197,7 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
             Ok(segment) => segment,
             Err(skip) => return skipped.count(skip),
         };
+        cut += u64::from(segment.cut);
         (start, end) = (start.min(packet.time), end.max(packet.time));
         let way = usize::from(segment.from > segment.to);
         let ends = [(segment.from, segment.to), (segment.to, segment.from)][way];
@@ -206,6 +207,8 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
         flows.entry(ends).or_default().see(way, packet.time, &segment);
     })?;
     let skipped = skipped.note(packets);
+    let cut =
+        (cut > 0).then(|| format!("{cut} of {packets} packets were kept without all TCP options"));
 
     let mut sized: Vec<_> = flows.into_iter().filter(|(_, entry)| entry.bytes() > 0).collect();
     sized.sort_by(|(ends, a), (others, b)| b.bytes().cmp(&a.bytes()).then(ends.cmp(others)));
@@ -217,11 +220,12 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
             "no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \
              captured near the sender, with their acknowledgements"
         };
-        let why: Vec<String> = damage.into_iter().chain(skipped).chain([message.into()]).collect();
+        let why: Vec<String> =
+            damage.into_iter().chain(skipped).chain(cut).chain([message.into()]).collect();
         return Err(Error::input(input.name(), why.join("; ")));
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
-    let mut notes: Vec<String> = damage.into_iter().chain(skipped).collect();
+    let mut notes: Vec<String> = damage.into_iter().chain(skipped).chain(cut).collect();
     let gives = |(ends, entry): &((End, End), Entry)| Some((*ends, entry.gives(signal)?));
     let chosen: Vec<usize> =
         (0..sized.len()).filter(|&index| gives(&sized[index]).is_some()).take(limit).collect();

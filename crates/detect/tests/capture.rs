@@ -397,8 +397,9 @@ fn a_packet_that_is_no_segment_is_counted() {
     let builder = etherparse::PacketBuilder::ipv4([1; 4], [2; 4], 64).udp(5, 6);
     builder.write(&mut udp, &[0; 8]).unwrap();
     record(&udp, 36);
-    let (tcp, wire) = Tcp::data(0, 1, 1, None).packet();
+    let (tcp, wire) = Tcp::data(0, 1, 1, Some((1, 2))).packet();
     record(&tcp[..30], wire);
+    record(&tcp[..45], wire);
     let mut fragment = tcp.clone();
     fragment[6] = 0x20;
     record(&fragment, wire);
@@ -407,7 +408,8 @@ fn a_packet_that_is_no_segment_is_counted() {
     assert_eq!(
         source.notes(),
         [
-            "skipped of 4004 packets: 1 not IP, 1 not TCP, 1 IP fragments, 1 cut within their headers"
+            "skipped of 4005 packets: 1 not IP, 1 not TCP, 1 IP fragments, 1 cut within their headers",
+            "1 of 4005 packets were kept without all TCP options"
         ]
     );
 }
