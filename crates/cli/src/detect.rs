@@ -4,6 +4,7 @@ use std::io::Write;
 
 use narrows_detect::{Decision, Detection, Input, Json, Plot, Source, Text, detector};
 use narrows_laws::Params;
+use narrows_laws::params::PRESET;
 
 use crate::args::detect::DetectArgs;
 use crate::error::Error;
@@ -13,7 +14,10 @@ use crate::print;
 pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let detector = detector(&args.detector).map_err(|told| Error::input("--detector", told))?;
     let mut params = Params::default();
-    for text in &args.set {
+    // A preset is what the others change, in whatever order they come, as in a scenario.
+    let (presets, others): (Vec<_>, Vec<_>) =
+        args.set.iter().partition(|text| text.split('=').next() == Some(PRESET));
+    for text in presets.into_iter().chain(others) {
         let expected = || Error::input("--set", format!("expected NAME=VALUE, found \"{text}\""));
         let (name, value) = text.split_once('=').ok_or_else(expected)?;
         params.set(name, value).map_err(|told| Error::input("--set", told))?;

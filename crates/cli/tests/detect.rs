@@ -93,6 +93,9 @@ fn text_plots_and_damage() {
         let drawn = fs::read(&plot).unwrap();
         assert!(drawn.starts_with(magic) && drawn.len() < 300_000, "{name}: {}", drawn.len());
     }
+    let set = |one, other| told(&["detect", &sender, "--json", "--set", one, "--set", other]);
+    let (preset, own) = ("ssc.preset=mptcp-sbd", "ssc.t_ms=500");
+    assert_eq!(set(preset, own), set(own, preset));
     // Nothing else is left behind.
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 3);
 
