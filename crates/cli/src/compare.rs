@@ -234,4 +234,49 @@ mod tests {
         let there = "runs/sbd/sb-2/links.l.rate=5_Mbit_s/kernel/kernel-bbr/seed-3";
         assert_eq!(stem(&case, &run, &[Host::Kernel]), there);
     }
+
+    /// The words of a line as a shell has them, with single quotes alone.
+    #[cfg(feature = "kernel")]
+    fn words(line: &str) -> Vec<String> {
+        let mut quoted = false;
+        let words = line.split(|c| {
+            quoted ^= c == '\'';
+            c == ' ' && !quoted
+        });
+        words.filter(|word| !word.is_empty()).map(|word| word.replace('\'', "")).collect()
+    }
+
+    #[cfg(feature = "kernel")]
+    #[test]
+    fn the_hosts_have_what_the_comparisons_in_the_readme_ask_for() {
+        use clap::Parser;
+
+        use crate::args::{Args, Command};
+
+        let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+        let readme = std::fs::read_to_string(readme).unwrap();
+        let mut used = Vec::new();
+        for line in readme.lines() {
+            let line = line.trim_start().trim_start_matches("sudo ");
+            if !line.starts_with("narrows compare ") {
+                continue;
+            }
+            let line = line.split(" #").next().unwrap();
+            let Ok(Args { command: Command::Compare(args) }) = Args::try_parse_from(words(line))
+            else {
+                panic!("{line}")
+            };
+            let hosts = hosts(&args.on).unwrap();
+            for case in cases(&args).unwrap() {
+                for (host, cc) in
+                    hosts.iter().flat_map(|host| args.cc.iter().map(move |cc| (host, cc)))
+                {
+                    let checked = host.check(&case.scenario, Some(control(cc).unwrap()));
+                    checked.unwrap_or_else(|error| panic!("{line}: {error}"));
+                }
+            }
+            used.extend(hosts);
+        }
+        assert!(Host::ALL.iter().all(|host| used.contains(host)), "{used:?}");
+    }
 }

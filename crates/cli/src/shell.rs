@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs a command in a host of a scenario, and returns its exit code.
 pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
+    if args.command.first().is_some_and(|program| program.is_empty()) {
+        return Err(Error::input("CMD", "expected a program, found \"\""));
+    }
     let scenario = alone(load(&args.scenario, &args.edit.edits()?)?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;

@@ -116,6 +116,23 @@ fn programs_run_on_the_kernel_in_place_of_a_source() {
     assert_eq!(told, "--app: programs run on the kernel: --on kernel");
 }
 
+#[cfg(feature = "kernel")]
+#[test]
+fn a_command_that_is_empty_is_none() {
+    let kernel = ["run", "sbd/nsb-2", "--on", "kernel"];
+    let none = |option| {
+        format!("command line: a value is required for '{option} <CMD>' but none was supplied")
+    };
+    assert_eq!(refused(&[&kernel[..], &["--app", ""]].concat()), none("--app"));
+    assert_eq!(
+        refused(&[&kernel[..], &["--app", "true", "--serve", ""]].concat()),
+        none("--serve")
+    );
+    assert_eq!(refused(&["shell", "sbd/nsb-2", "--serve", "", "--", "true"]), none("--serve"));
+    let told = "CMD: expected a program, found \"\"";
+    assert_eq!(refused(&["shell", "sbd/nsb-2", "--", "", "x"]), told);
+}
+
 #[test]
 fn what_only_the_kernel_has_is_refused_by_the_simulator_before_anything_runs() {
     let home = tempfile::tempdir().unwrap();

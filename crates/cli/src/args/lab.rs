@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+#[cfg(feature = "kernel")]
+use clap::builder::NonEmptyStringValueParser;
 use narrows_lab::{Algorithm, Edits, Error, Host, Signal};
 
 /// Options that change a scenario.
@@ -47,11 +49,11 @@ pub struct RunArgs {
     /// {server} is the receiver's address. Data counts from the sender to the receiver; TCP programs
     /// use all paths with `mptcpize run`
     #[cfg(feature = "kernel")]
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub app: Option<String>,
     /// A program in the receiver's host that --app talks to; that waits until it listens
     #[cfg(feature = "kernel")]
-    #[arg(long, value_name = "CMD", requires = "app")]
+    #[arg(long, value_name = "CMD", requires = "app", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]

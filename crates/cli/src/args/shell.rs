@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use narrows_lab::kernel::Capture;
 
 use super::lab::EditArgs;
@@ -31,7 +32,7 @@ pub struct ShellArgs {
     #[arg(long, value_name = "NAME", default_value = "receiver")]
     pub host: String,
     /// Run this in the other host, by sh, and begin when it listens (or after 5 s)
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
     /// Congestion control of new connections: `LAW[+DETECTOR][+START]` or `kernel:NAME` [default:
     /// what the kernel has]
