@@ -109,6 +109,17 @@ pub fn remove(name: &str) -> io::Result<()> {
     }
 }
 
+/// Lets sockets end soon that have lost their process. Those with data that nobody acknowledges would
+/// hold the namespace, and their congestion control, for minutes: TCP's for 8 retransmissions, MPTCP's
+/// for the `close_timeout` that there is when they are closed.
+pub fn hasten(name: &str) -> io::Result<()> {
+    elsewhere(|| {
+        setns(File::open(Path::new(NAMED).join(name))?, CloneFlags::CLONE_NEWNET)?;
+        fs::write("/proc/sys/net/ipv4/tcp_orphan_retries", "1")?;
+        fs::write("/proc/sys/net/mptcp/close_timeout", "1")
+    })
+}
+
 /// The names that begin with `prefix`.
 pub fn named(prefix: &str) -> Vec<String> {
     let entries = fs::read_dir(NAMED).into_iter().flatten().flatten();

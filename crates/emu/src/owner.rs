@@ -131,6 +131,10 @@ impl Owner {
     /// Removes its namespaces with what runs in them, and at last the lock.
     pub fn remove(&self) -> Result<Vec<Removed>, Error> {
         let names = namespace::named(&self.prefix());
+        for name in &names {
+            // Not all kernels have all of it; else it lasts longer.
+            namespace::hasten(name).ok();
+        }
         let mut removed = kill_all(&names);
         for name in names {
             namespace::remove(&name).map_err(|source| {

@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use std::time::Instant;
 use narrows_emu::{DeviceConfig, Error, HostConfig, Removed, Testbed, clean};
 use narrows_net::LinkConfig;
 use support::root::Root;
-use support::{Alone, hosts, left_and_right, pair, two_hosts, udp, v4, wait_until};
+use support::{Alone, hosts, left_and_right, pair, tcp, two_hosts, udp, v4, wait_until};
 
 /// A shell in a host with a child that outlives it: the shell, and the number of the child.
 fn shell(testbed: &Testbed) -> (Child, u32) {
@@ -74,6 +74,31 @@ fn a_command_ends_with_the_thread_that_spawned_it() {
     let spawn = || left.command("sleep").arg("100").spawn().unwrap();
     let mut child = std::thread::scope(|scope| scope.spawn(spawn).join().unwrap());
     assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn data_that_nobody_takes_does_not_keep_a_namespace() {
+    let Some(_alone) = Alone::with("data_that_nobody_takes_does_not_keep_a_namespace") else {
+        return;
+    };
+    let other = two_hosts(1);
+    let [elsewhere, _] = left_and_right(&other);
+    let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
+    let [left, right] = left_and_right(&testbed);
+    // Its far end goes with the namespace of the near one.
+    let link = ["link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns"];
+    let made = left.command("ip").args(link).arg(elsewhere.namespace()).status().unwrap();
+    assert!(made.success());
+    let is_there = || {
+        let told = elsewhere.command("ip").args(["link", "show", "dev", "v1"]).output().unwrap();
+        told.status.success()
+    };
+    assert!(is_there());
+    let [mut client, server] = tcp([left, right], v4(2, 1), 80);
+    client.set_nonblocking(true).unwrap();
+    while client.write(&[0; 1 << 16]).is_ok() {}
+    drop((wire, client, server, testbed));
+    wait_until(|| if is_there() { Err("it is still there".into()) } else { Ok(()) });
 }
 
 #[test]
