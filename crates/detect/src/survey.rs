@@ -230,14 +230,21 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
     let chosen: Vec<usize> =
         (0..sized.len()).filter(|&index| gives(&sized[index]).is_some()).take(limit).collect();
     let smallest = chosen.last().copied().unwrap_or_default();
-    let mute = (0..smallest).filter(|index| !chosen.contains(index)).count();
-    if mute > 0 {
-        notes.push(format!("{mute} flows as large give no {}", signal.about()));
+    let mute: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
+    let bytes =
+        |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum::<u64>() };
+    let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
+    if !mute.is_empty() {
+        notes.push(format!(
+            "without {}, and left out: {} of the largest, with {:.1} % of the data",
+            signal.about(),
+            mute.len(),
+            percent(bytes(&mute))
+        ));
     }
-    let bytes: u64 = chosen.iter().map(|&index| sized[index].1.bytes()).sum();
-    let others = sized.len() - chosen.len() - mute + forgotten;
+    let others = sized.len() - chosen.len() - mute.len() + forgotten;
     if others > 0 {
-        let share = 100.0 * (all - bytes) as f64 / all.max(1) as f64;
+        let share = percent(all - bytes(&chosen) - bytes(&mute));
         // What was forgotten and came again was counted again.
         let about = if forgotten > 0 { "at most " } else { "" };
         notes.push(format!(

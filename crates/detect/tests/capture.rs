@@ -364,6 +364,17 @@ fn the_largest_are_told_and_the_others_counted() {
 }
 
 #[test]
+fn it_is_told_how_much_of_the_data_gives_no_delay() {
+    let mut packets = flow(At::Receiver, 1, None);
+    packets.extend(flow(At::Receiver, 2, Some(MS)).into_iter().take(500));
+    let source = open(pcap(&packets));
+    assert_eq!(source.flows(), ["10.0.0.2:1002 > 10.0.1.1:443"]);
+    let note = &source.notes()[0];
+    assert!(note.starts_with("without one-way delay, "), "{note}");
+    assert!(note.ends_with(", and left out: 1 of the largest, with 88.9 % of the data"), "{note}");
+}
+
+#[test]
 fn what_a_capture_says_of_check_sequences_is_no_part_of_its_link_type() {
     let mut bytes = pcap(&flow(At::Receiver, 1, Some(MS)));
     // Four bytes of them, which are there.
