@@ -5,7 +5,7 @@ use crate::capture::{self, Packet};
 use crate::clock::Clock;
 use crate::mptcp::Multipath;
 use crate::packet::{End, Segment, Skip, segment};
-use crate::sizes::{COUNTED, Flows, forget_half};
+use crate::sizes::{COUNTED, Flows, forget_half, left_out};
 use crate::{Error, Input, Signal};
 
 /// One-way delays from stamps of longer ticks are worse than round-trip times, nanoseconds
@@ -231,8 +231,7 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
         (0..sized.len()).filter(|&index| gives(&sized[index]).is_some()).take(limit).collect();
     let smallest = chosen.last().copied().unwrap_or_default();
     let mute: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
-    let bytes =
-        |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum::<u64>() };
+    let bytes = |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum() };
     let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
     if !mute.is_empty() {
         notes.push(format!(
@@ -245,13 +244,7 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
     let others = sized.len() - chosen.len() - mute.len() + forgotten;
     if others > 0 {
         let share = percent(all - bytes(&chosen) - bytes(&mute));
-        // What was forgotten and came again was counted again.
-        let about = if forgotten > 0 { "at most " } else { "" };
-        notes.push(format!(
-            "the {} largest flows are told; {about}{others} others are left out, with {share:.1} % of \
-             the data",
-            chosen.len()
-        ));
+        notes.push(left_out(chosen.len(), others, forgotten, share, "data"));
     }
     let names = |index: usize| name(&sized, index);
     let flows = chosen.iter().map(|&index| {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 
 use crate::input::Reader;
-use crate::sizes::{COUNTED, Flows, forget_half};
+use crate::sizes::{COUNTED, Flows, forget_half, left_out};
 use crate::{Error, Input, Observation, Signal};
 
 /// Bytes of a line, and of a flow's name.
@@ -236,12 +236,7 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
     if others > 0 {
         let told: u64 = sized.iter().map(|(_, (count, _))| count).sum();
         let share = 100.0 * (rows - told) as f64 / rows as f64;
-        // What was forgotten and came again was counted again.
-        let about = if forgotten > 0 { "at most " } else { "" };
-        notes.push(format!(
-            "the {limit} largest flows are told; {about}{others} others are left out, with {share:.1} % \
-             of the rows"
-        ));
+        notes.push(left_out(limit, others, forgotten, share, "rows"));
     }
     let flows: Vec<String> = sized.into_iter().map(|(name, _)| name).collect();
     if let Some(losses) = losses {
