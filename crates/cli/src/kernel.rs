@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_kernel::assign::{Place, Target, Undone, Use, uses};
 use narrows_kernel::boot::Boot;
 use narrows_kernel::control::{loadable, object};
-use narrows_kernel::pins::{Change, Pins, control_of, loaded};
+use narrows_kernel::pins::{Change, Pins, loaded};
 use narrows_laws::Control;
-use narrows_laws::catalogue::{LAWS, kernel_name};
+use narrows_laws::catalogue::{LAWS, control_of_kernel_name, kernel_name};
 
 use crate::args::kernel::{self as args, Command};
 use crate::error::Error;
@@ -227,7 +227,7 @@ fn controls(names: &[String]) -> Result<Vec<Control>, Error> {
 
 /// A control by either of its names.
 fn control(name: &str) -> Result<Control, Error> {
-    match control_of(name) {
+    match control_of_kernel_name(name) {
         Some(control) => Ok(control),
         None => name.parse().map_err(|error| Error::input(name, error)),
     }

@@ -5,9 +5,10 @@
 //! whatever a killed command left, undoing finds. What somebody else changed since is left alone.
 
 use crate::netns::Namespace;
-use crate::pins::{FOLDER, Pins, Undo, control_of, make_folder};
+use crate::pins::{FOLDER, Pins, Undo, make_folder};
 use crate::register::available_controls;
 use crate::{Error, diag};
+use narrows_laws::catalogue::control_of_kernel_name;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -138,7 +139,8 @@ impl Pins {
     /// It is not loaded; there is no such target; the kernel refuses. Nothing is changed then.
     pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<Use, Error> {
         if !available_controls()?.iter().any(|known| known == name) {
-            let control = control_of(name).map_or_else(|| name.into(), |c| c.to_string());
+            let control =
+                control_of_kernel_name(name).map_or_else(|| name.into(), |c| c.to_string());
             let message = format!("not loaded; first: narrows kernel load {control}");
             return Err(Error::input(name, message));
         }
@@ -420,7 +422,7 @@ fn of(key: Key, record: &Record, namespaces: &[(u64, Namespace)]) -> Option<Name
 /// What a namespace's default was before ours: `now`, unless that is ours itself, which the
 /// namespace then has from another one.
 fn former(now: &str) -> Result<String, Error> {
-    if control_of(now).is_none() {
+    if control_of_kernel_name(now).is_none() {
         return Ok(now.to_owned());
     }
     let other = uses()?.into_iter().find_map(|used| match used.place {

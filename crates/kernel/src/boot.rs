@@ -5,8 +5,8 @@
 //! it would hide what the administrator's own files say was there before. The unit runs after them.
 
 use crate::Error;
-use crate::pins::control_of;
 use narrows_laws::Control;
+use narrows_laws::catalogue::control_of_kernel_name;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,9 @@ impl Boot {
         let path = root.join(UNIT);
         let text = ours(&path)?;
         let other = || Error::input(path.display().to_string(), NOT_OURS);
-        let control = |name: &str| name.parse().ok().or_else(|| control_of(name)).ok_or_else(other);
+        let control = |name: &str| {
+            name.parse().ok().or_else(|| control_of_kernel_name(name)).ok_or_else(other)
+        };
         let mut boot = Boot::default();
         for line in text.lines().filter_map(|line| line.strip_prefix("ExecStart=")) {
             let words: Vec<&str> = line.split_whitespace().skip(1).collect();

@@ -17,7 +17,7 @@ use crate::{Error, assign};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::Control;
-use narrows_laws::catalogue::{self, kernel_name};
+use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs::{self, DirBuilder, File};
@@ -56,11 +56,6 @@ pub struct Held {
     pub same_build: bool,
 }
 
-/// The control of a name in the kernel.
-pub fn control_of(name: &str) -> Option<Control> {
-    catalogue::all().find(|control| kernel_name(*control) == name)
-}
-
 /// The controls that are loaded, by name.
 ///
 /// # Errors
@@ -73,7 +68,7 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
     let mut all = Vec::new();
     for name in names(Path::new(FOLDER))? {
         let folder = Path::new(FOLDER).join(&name);
-        let Some(control) = control_of(&name) else { continue };
+        let Some(control) = control_of_kernel_name(&name) else { continue };
         if kernel.pinned(&folder.join(kernel.pin_name())).is_some() {
             let same_build = build_of(&folder) == Some(build(control));
             all.push(Held { control, name, same_build });
@@ -199,7 +194,7 @@ impl Pins {
             return Ok(());
         }
         // Controls that bpftool registered share the maps by these pins.
-        if !available_controls()?.iter().any(|name| control_of(name).is_some()) {
+        if !available_controls()?.iter().any(|name| control_of_kernel_name(name).is_some()) {
             for name in [CONNS, PLAIN] {
                 let pin = Path::new(BPFFS).join(name);
                 if pin.exists() {
@@ -230,7 +225,9 @@ impl Pins {
                     }
                     remove_folder(&folder)?;
                 }
-                None if control_of(&name).is_some() && !living => remove_folder(&folder)?,
+                None if control_of_kernel_name(&name).is_some() && !living => {
+                    remove_folder(&folder)?
+                }
                 None => {}
             }
         }

@@ -283,6 +283,11 @@ pub fn kernel_name(control: Control) -> String {
     name
 }
 
+/// The control whose [`kernel_name`] is `name`.
+pub fn control_of_kernel_name(name: &str) -> Option<Control> {
+    all().find(|control| kernel_name(*control) == name)
+}
+
 /// The entry called `name`; `others` are names that may also be meant here.
 fn find<T: Copy>(
     kind: &'static str,

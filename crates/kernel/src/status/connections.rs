@@ -2,8 +2,8 @@
 
 use crate::diag::{self, Socket, State};
 use crate::netns;
-use crate::pins::control_of;
 use crate::{mptcp, routes, state};
+use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::raw;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -204,7 +204,7 @@ fn join(
         let law = found.0.and_then(|connection| connection.control).map(|law| law.to_string());
         let law = law.or_else(|| {
             let ours = Some(&socket.control).filter(|control| is_ours(control))?;
-            control_of(ours).map(|law| law.to_string())
+            control_of_kernel_name(ours).map(|law| law.to_string())
         });
         shown.law = shown.law.take().or(law);
         shown.subflows.push(subflow);

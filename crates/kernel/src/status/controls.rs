@@ -2,11 +2,11 @@
 //! also those that are unloaded and still run by sockets.
 
 use crate::assign::{self, Use};
-use crate::pins::{FOLDER, control_of};
+use crate::pins::FOLDER;
 use crate::state::COUNTERS;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions, ProgramInfo};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, ProgramType};
-use narrows_laws::catalogue::kernel_name;
+use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -159,7 +159,7 @@ fn objects() -> Vec<(narrows_laws::Control, Vec<ProgramInfo>)> {
 fn control_in(ops: &[u8]) -> Option<narrows_laws::Control> {
     ops.windows(TCP_CA_NAME_MAX).filter(|name| name.starts_with(b"nr_")).find_map(|name| {
         let name = name.split(|byte| *byte == 0).next()?;
-        control_of(std::str::from_utf8(name).ok()?)
+        control_of_kernel_name(std::str::from_utf8(name).ok()?)
     })
 }
 

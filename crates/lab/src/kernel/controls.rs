@@ -11,7 +11,7 @@ use narrows_emu::Host;
 use narrows_kernel::control::Registered;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::{mptcp, pins};
-use narrows_laws::catalogue::kernel_name;
+use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::prepare::sysctl;
@@ -61,7 +61,7 @@ pub fn can_be_had(wanted: &[(String, Algorithm)]) -> Result<(), Error> {
     for (place, algorithm) in wanted {
         let Algorithm::Kernel(name) = algorithm else { continue };
         if !available.iter().any(|known| known == name.as_str()) {
-            let known = available.iter().filter(|known| pins::control_of(known).is_none());
+            let known = available.iter().filter(|known| control_of_kernel_name(known).is_none());
             let known: Vec<_> = known.map(|name| format!("kernel:{name}")).collect();
             let message = format!("this kernel has no {algorithm}; there is: {}", known.join(", "));
             return Err(Error::input(place, message));
@@ -168,7 +168,7 @@ fn not_default(place: &str, control: Algorithm, error: &io::Error) -> Error {
         return Error::input(place, format!("{control}: {error}"));
     }
     let allowed = mptcp::sysctl("net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
-    let own = allowed.split_whitespace().filter(|name| pins::control_of(name).is_none());
+    let own = allowed.split_whitespace().filter(|name| control_of_kernel_name(name).is_none());
     let allowed: Vec<String> = own.map(|name| format!("kernel:{name}")).collect();
     let message = format!(
         "{control}: the kernel makes it no namespace's default, only one of \
