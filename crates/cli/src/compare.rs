@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Finished, Host, Journal, Output, Plan, Point, Row, Sweep, answer, compare as run_all,
-    detection, legend, load, rows, series, table, write_csv,
+    Case, Finished, Host, Journal, Output, Plan, Point, Row, Sweep, compare as run_all, detection,
+    legend, load, rows, series, table, write_csv,
 };
 
 use crate::args::lab::{CompareArgs, control, hosts, signals};
@@ -88,7 +88,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let as_json = json(&Rows { rows: &rows });
     let mut as_csv = Vec::new();
     write_csv(&rows, &mut as_csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
-    let report = format!("{}\n{}{}", answer(&cases, &rows), table(&cases, &rows), legend(&rows));
+    let report = format!("{}{}", table(&cases, &rows), legend(&rows));
     let mut text = if args.json {
         as_json.clone()
     } else if args.csv {

@@ -166,14 +166,14 @@ fn a_run_writes_its_summary_and_a_series_with_units() {
 }
 
 #[test]
-fn a_comparison_answers_first_and_gives_rows() {
+fn a_comparison_gives_a_table_and_rows() {
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("out");
     let base = ["compare", "sbd/nsb-2", "sbd/sb-2", "--cc", "reno,lia", "--seeds", "2"];
     let with = |more: &[&str]| narrows(&[&base[..], &SHORT, more].concat());
 
     let text = with(&["--out", out.to_str().unwrap()]);
-    assert!(text.starts_with("Where every path has a bottleneck of its own (sbd/nsb-2), the"));
+    assert!(text.starts_with("sbd/nsb-2: Two paths, each with a bottleneck of its own; 2 runs"));
     assert!(text.lines().all(|line| line.chars().count() <= 100 || line.contains("narrows ")));
     assert!(text.contains("sbd/sb-2: Two paths through one shared bottleneck; 2 runs each"));
     assert_eq!(text.split("\nNext:\n").nth(1).unwrap().lines().count(), 3);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use narrows_laws::{Control, Detector};
+use narrows_laws::Control;
 use serde::{Deserialize, Serialize};
 
 /// The congestion control algorithm of a flow: ours as the catalogue names it, or one of the
@@ -24,11 +24,6 @@ impl Algorithm {
             Algorithm::Ours(control) => Some(control),
             Algorithm::Kernel(_) => None,
         }
-    }
-
-    /// Are all paths of a connection coupled, always? The kernel's own never are.
-    pub fn couples(self) -> bool {
-        self.ours().is_some_and(|c| c.law.couples() && c.detector == Detector::Shared)
     }
 
     /// Does its detector listen to what the paths measure?
@@ -161,12 +156,5 @@ mod tests {
         }
         // Another prefix is no name of ours either.
         assert!("Kernel:cubic".parse::<Algorithm>().unwrap_err().starts_with("unknown law"));
-    }
-
-    #[test]
-    fn the_kernels_own_never_couples() {
-        let couples = |text| read(text).couples();
-        assert_eq!(["lia", "olia+hystart++"].map(couples), [true, true]);
-        assert_eq!(["reno", "lia+disjoint", "kernel:lia"].map(couples), [false; 3]);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Once;
 
 use crate::Error;
 use crate::algorithm::Algorithm;
-use crate::metrics::Run;
+use crate::recorder::Run;
 use crate::scenario::Scenario;
 
 thread_local! {

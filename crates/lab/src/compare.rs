@@ -12,7 +12,7 @@ use crate::algorithm::Algorithm;
 use crate::detection::{Judged, accuracy};
 use crate::host::{Host, run_on};
 use crate::journal::Journal;
-use crate::metrics::Detail;
+use crate::recorder::Detail;
 use crate::scenario::Scenario;
 use crate::series::Sample;
 use crate::stats::{Spread, mean};

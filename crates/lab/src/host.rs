@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::metrics::Run;
+use crate::recorder::Run;
 use crate::scenario::Scenario;
 use crate::{Capture, Error, Output, run};
 

@@ -6,7 +6,6 @@
 //! jobs.
 
 mod algorithm;
-mod answer;
 mod build;
 mod capture;
 mod caught;
@@ -19,8 +18,9 @@ mod host;
 mod journal;
 #[cfg(feature = "kernel")]
 pub mod kernel;
-mod metrics;
+mod measured;
 mod output;
+mod recorder;
 mod routes;
 mod run;
 mod scenario;
@@ -31,7 +31,6 @@ mod table;
 pub mod units;
 
 pub use algorithm::{Algorithm, KernelName};
-pub use answer::answer;
 pub use capture::Capture;
 pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
 pub use describe::describe;
@@ -39,10 +38,10 @@ pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use host::{Host, HostCapture, run_on};
 pub use journal::Journal;
-pub use metrics::{Detail, Run};
 pub use narrows_laws::{Control, catalogue};
 pub use narrows_sim::Signal;
 pub use output::Output;
+pub use recorder::{Detail, Run};
 pub use run::run;
 pub use scenario::{
     Bound, Edits, Event, Flow, FlowKind, FlowPath, Happening, Link, Phase, Published, Rival,

@@ -15,7 +15,8 @@ pub fn legend(rows: &[Row]) -> String {
 
 const RATIO: &str = "\
 ratio      goodput of the multipath connection / sum of the rival TCPs' at its bottlenecks:
-           mean with 95 % interval, median with quartiles; paper: the published value
+           mean with 95 % interval, median with quartiles; paper: the published value;
+           1: one fair share where the paths share a bottleneck, all of them where each has its own
 ";
 const ACCURACY: &str = "\
 accuracy   share of the detector's decisions that found the right groups, mean with 95 % interval

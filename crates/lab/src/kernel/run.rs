@@ -25,7 +25,7 @@ use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::caught::caught_run;
 use crate::host::Host;
-use crate::metrics::{Recorder, Run};
+use crate::recorder::{Recorder, Run};
 use crate::scenario::{Flow, FlowKind, Happening, Scenario};
 use crate::series::INTERVAL;
 use crate::stats::round;

@@ -12,7 +12,7 @@ use narrows_net::{Counters, Nanos};
 use super::controls::{kernel, name};
 use crate::Error;
 use crate::algorithm::Algorithm;
-use crate::metrics::{FlowState, Observed, PathState};
+use crate::measured::{FlowState, Observed, PathState};
 
 /// The state of a run at one time.
 #[derive(Default)]

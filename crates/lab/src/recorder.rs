@@ -3,12 +3,12 @@
 
 use std::mem::replace;
 
-use narrows_net::{Counters, Histogram, Nanos, SECOND};
-use narrows_sim::HeadOfLine;
+use narrows_net::{Histogram, Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 
 use crate::detection::Judged;
 use crate::host::Host;
+use crate::measured::{FlowState, Observed, PathSamples, PathState};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
 use crate::stats::{jain, mean, quantile, round};
@@ -44,60 +44,6 @@ pub struct Detail {
     pub p50_rtt_ms: f64,
     /// Smoothed RTT in ms, 95 % quantile over the samples of all paths.
     pub p95_rtt_ms: f64,
-}
-
-/// What can be seen of a running scenario. Flows, their paths and links are named by their indices
-/// in the scenario.
-pub trait Observed {
-    /// State and counters of a flow.
-    fn flow(&self, flow: usize) -> FlowState;
-    /// How long a packet that came now would wait in a link's queue.
-    fn queue_delay(&self, link: usize) -> Nanos;
-    /// What a link did since the end of the warm-up.
-    fn link(&self, link: usize) -> &Counters;
-}
-
-/// State of a flow, and what it counted since the start of the run.
-#[derive(Clone, Debug, Default)]
-pub struct FlowState {
-    /// Bytes handed in order to the receiving application; UDP: that arrived, with headers.
-    pub delivered: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Segments given to a second subflow.
-    pub reinjections: u64,
-    /// When the whole file was there.
-    pub completed: Option<Nanos>,
-    /// MPTCP goes on as plain TCP.
-    pub fallback: bool,
-    /// What order costs at the receiver, where the host measures it.
-    pub head_of_line: Option<HeadOfLine>,
-    /// By path; none of UDP.
-    pub paths: Vec<PathState>,
-}
-
-/// State of a path, and what it counted since the start of the run.
-#[derive(Clone, Debug, Default)]
-pub struct PathState {
-    /// Payload bytes acknowledged.
-    pub delivered: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Congestion window, packets.
-    pub cwnd: u32,
-    /// Slow start threshold, packets; none before the first loss.
-    pub ssthresh: Option<u32>,
-    /// Smoothed RTT; 0 before it was measured.
-    pub srtt: Nanos,
-    /// Packets in flight.
-    pub inflight: u32,
-}
-
-/// The samples of a path in the analysed time.
-#[derive(Clone, Debug, Default)]
-struct PathSamples {
-    cwnd: Vec<f64>,
-    srtt_ms: Vec<f64>,
 }
 
 /// Looks at a run and keeps what its results are made of.
@@ -362,7 +308,7 @@ fn mbps(bytes: u64, time: Nanos) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use narrows_net::MILLISECOND;
+    use narrows_net::{Counters, MILLISECOND};
 
     use super::*;
     use crate::{Edits, load};
