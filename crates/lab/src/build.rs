@@ -2,8 +2,9 @@
 
 use narrows_laws::{Control, Params};
 use narrows_net::{ConfigError, LinkId};
-use narrows_sim::capture::Flow as Handle;
-use narrows_sim::{ConnectionConfig, PathConfig, PathManager, Sim, UdpConfig};
+use narrows_sim::{ConnectionConfig, PathConfig, Sim, UdpConfig};
+use narrows_traffic::FlowId;
+use narrows_traffic::PathManager;
 
 use crate::Error;
 use crate::routes::{add_forward, add_links, add_reverse};
@@ -14,7 +15,7 @@ pub struct Build {
     pub sim: Sim,
     /// The scenario's links in the simulator.
     pub links: Vec<LinkId>,
-    pub handles: Vec<Handle>,
+    pub handles: Vec<FlowId>,
     /// The paths of each flow in the simulator; none for UDP.
     pub paths: Vec<Vec<PathConfig>>,
     name: String,
@@ -48,7 +49,7 @@ impl Build {
         let handle = match (flow.kind, control) {
             (FlowKind::Udp, _) | (_, None) => {
                 let route = add_forward(&mut self.sim, &self.links, &flow.paths[0])?;
-                Handle::Udp(self.sim.add_udp(UdpConfig {
+                FlowId::Udp(self.sim.add_udp(UdpConfig {
                     name: flow.name.clone(),
                     route,
                     source: flow.source,
@@ -68,7 +69,7 @@ impl Build {
                     let route = PathConfig::new(path.name.clone(), forward, reverse);
                     paths.push(PathConfig { backup, strips_mptcp, ..route });
                 }
-                Handle::Connection(self.sim.add_connection(ConnectionConfig {
+                FlowId::Connection(self.sim.add_connection(ConnectionConfig {
                     name: flow.name.clone(),
                     multipath: kind == FlowKind::Mptcp,
                     paths: paths.clone(),

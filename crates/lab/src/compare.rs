@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-use narrows_sim::Signal;
+use narrows_traffic::Signal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use narrows_net::{Discipline, Loss, Policer, Rate, Reorder};
-use narrows_sim::Source;
+use narrows_traffic::Source;
 
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
 use crate::host::Host;

@@ -1,7 +1,7 @@
 //! How large a run will be, before it starts: packet-hops, time and memory.
 
 use narrows_net::{Limit, SECOND};
-use narrows_sim::Source;
+use narrows_traffic::Source;
 
 use crate::scenario::{Flow, FlowKind, FlowPath, Link, Scenario};
 

@@ -39,7 +39,7 @@ pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use host::{Host, HostCapture, run_on};
 pub use journal::Journal;
 pub use narrows_laws::{Control, catalogue};
-pub use narrows_sim::Signal;
+pub use narrows_traffic::Signal;
 pub use output::Output;
 pub use recorder::{Detail, Run};
 pub use run::run;

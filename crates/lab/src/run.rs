@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{ConfigError, Counters, LinkId, Nanos, SECOND};
-use narrows_sim::capture::Flow as Handle;
 use narrows_sim::{PathConfig, PathStats, Sim};
+use narrows_traffic::FlowId;
 
 use crate::algorithm::Algorithm;
 use crate::build::Build;
@@ -105,7 +105,7 @@ fn simulate(
 struct Running {
     sim: Sim,
     links: Vec<LinkId>,
-    handles: Vec<Handle>,
+    handles: Vec<FlowId>,
     paths: Vec<Vec<PathConfig>>,
 }
 
@@ -117,7 +117,7 @@ impl Running {
         control: Option<Algorithm>,
     ) -> Option<Trial<'a>> {
         let test = scenario.test?;
-        let Handle::Connection(id) = self.handles[test] else { return None };
+        let FlowId::Connection(id) = self.handles[test] else { return None };
         let log = self.sim.detection(id)?;
         let detector = scenario.algorithm(test, control)?.ours()?.detector;
         Some(Trial { scenario, detector, log })
@@ -131,12 +131,12 @@ impl Running {
             Happening::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone())?,
             Happening::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay)?,
             Happening::PathLost(flow, path) => {
-                if let Handle::Connection(id) = handles[*flow] {
+                if let FlowId::Connection(id) = handles[*flow] {
                     sim.remove_path(id, *path);
                 }
             }
             Happening::PathAdded(flow, path) => {
-                if let Handle::Connection(id) = handles[*flow] {
+                if let FlowId::Connection(id) = handles[*flow] {
                     sim.add_path(id, &paths[*flow][*path]);
                 }
             }
@@ -148,8 +148,8 @@ impl Running {
 impl Observed for Running {
     fn flow(&self, flow: usize) -> FlowState {
         let id = match self.handles[flow] {
-            Handle::Connection(id) => id,
-            Handle::Udp(id) => {
+            FlowId::Connection(id) => id,
+            FlowId::Udp(id) => {
                 let delivered = self.sim.udp(id).received_bytes;
                 return FlowState { delivered, ..FlowState::default() };
             }

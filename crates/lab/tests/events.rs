@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use narrows_lab::series::Sample;
 use narrows_lab::{Edits, Run, Scenario, load, parse, run};
-use narrows_sim::{TcpConfig, Timestamps};
+use narrows_traffic::{TcpConfig, Timestamps};
 
 /// Two links of 10 Mbit/s and a connection over both; `more` is what the test is about.
 fn two(flow: &str, more: &str) -> Scenario {

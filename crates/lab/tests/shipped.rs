@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{Bound, Control, Edits, FlowKind, Scenario, load, run, shipped};
 use narrows_net::{Discipline, Limit, MILLISECOND, SECOND};
-use narrows_sim::Source;
+use narrows_traffic::Source;
 
 fn scenario(name: &str) -> Scenario {
     load(name, &Edits::default()).unwrap()

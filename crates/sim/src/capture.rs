@@ -4,26 +4,17 @@
 use std::collections::BTreeMap;
 
 use narrows_net::{Delivery, Ecn, Header, LinkId, Nanos, Seen};
+use narrows_traffic::FlowId;
 
 use crate::packet::{Body, Packet};
-use crate::{ConnId, UdpId};
-
-/// A flow of one [`Sim`](crate::Sim).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Flow {
-    /// TCP or MPTCP.
-    Connection(ConnId),
-    /// UDP.
-    Udp(UdpId),
-}
 
 /// Where packets are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Point {
     /// The host that sends the data: what leaves it and what reaches it, when it does.
-    Sender(Flow),
+    Sender(FlowId),
     /// The host that gets the data.
-    Receiver(Flow),
+    Receiver(FlowId),
     /// The far end of a link: what the link did not drop, when it arrives there.
     Link(LinkId),
 }
@@ -36,7 +27,7 @@ pub struct Captured {
     /// Where.
     pub point: Point,
     /// The flow it belongs to.
-    pub flow: Flow,
+    pub flow: FlowId,
     /// Its path of the connection; 0 for UDP.
     pub path: usize,
     /// How many subflows were removed from that place before.
@@ -64,7 +55,7 @@ pub struct Captured {
 }
 
 /// Which end of which subflow of which flow sends: place, generation, forward.
-type End = (Flow, u8, u8, bool);
+type End = (FlowId, u8, u8, bool);
 
 /// What a packet's headers tell that the packet of the simulator does not.
 #[derive(Clone, Copy, Debug)]

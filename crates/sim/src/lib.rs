@@ -1,12 +1,13 @@
-//! Packet simulator of Narrows: TCP and MPTCP end points and traffic sources over
-//! [`narrows_net`], under the control of [`narrows_laws`], in virtual time.
+//! Packet simulator of Narrows: TCP and MPTCP end points over [`narrows_net`], under the control
+//! of [`narrows_laws`] and fed by the sources of [`narrows_traffic`], in virtual time.
 //!
 //! A run is a function of configuration and seed: integer nanoseconds, seeded generators, no wall
 //! clock.
 //!
 //! ```
 //! use narrows_net::{Limit, LinkConfig, MILLISECOND, Rate, SECOND};
-//! use narrows_sim::{ConnectionConfig, PathConfig, Sim, Source};
+//! use narrows_sim::{ConnectionConfig, PathConfig, Sim};
+//! use narrows_traffic::Source;
 //!
 //! // Two paths of 10 Mbit/s, each with a way back.
 //! let mut sim = Sim::new(1);
@@ -47,7 +48,7 @@
 //! | `sim`, `event` | the loop: packets that arrive, timers that expire |
 //! | `tcp` | a subflow: sender, receiver, and a file for each mechanism |
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
-//! | `source`, `udp` | what applications write |
+//! | `udp` | UDP flows |
 //! | `packet` | what travels, and its size on the wire |
 //! | `capture` | who wants to see it travel |
 //! | [`topology`] | fat trees: links, shortest paths, who sends to whom |
@@ -59,17 +60,12 @@ mod mptcp;
 mod packet;
 mod ranges;
 mod sim;
-mod source;
 mod stats;
 mod tcp;
 pub mod topology;
 mod udp;
 
-pub use config::{
-    ConnId, ConnectionConfig, PathConfig, PathManager, Scheduler, Signal, SizeDist, Source,
-    TcpConfig, Timestamps, UdpConfig, UdpId,
-};
+pub use config::{ConnectionConfig, PathConfig, UdpConfig};
 pub use packet::{Ack, Body, Packet, Segment};
 pub use sim::Sim;
-pub use source::{Generator, Write};
 pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, UdpStats};

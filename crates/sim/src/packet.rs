@@ -1,9 +1,9 @@
 //! What travels in the network: segments of TCP and MPTCP, and UDP packets, as small values.
 
 use narrows_net::{Ecn, Header, Nanos, Network, RouteId};
+use narrows_traffic::{ConnId, FlowId, UdpId};
 
-use crate::capture::{Flow, Recorder};
-use crate::{ConnId, UdpId};
+use crate::capture::Recorder;
 
 /// SACK blocks that fit beside the timestamp option (RFC 2018, section 3).
 pub(crate) const MAX_SACK_BLOCKS: usize = 3;
@@ -75,10 +75,10 @@ pub enum Body {
 
 impl Packet {
     /// The flow it belongs to.
-    pub(crate) fn flow(&self) -> Flow {
+    pub(crate) fn flow(&self) -> FlowId {
         match self.body {
-            Body::Udp { .. } => Flow::Udp(UdpId(self.flow)),
-            _ => Flow::Connection(ConnId(self.flow)),
+            Body::Udp { .. } => FlowId::Udp(UdpId(self.flow)),
+            _ => FlowId::Connection(ConnId(self.flow)),
         }
     }
 }

@@ -2,19 +2,17 @@
 
 use narrows_laws::MAX_PATHS;
 use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, Rate, RouteId};
+use narrows_traffic::{ConnId, FlowId, Generator, PathManager, Source, TcpConfig, UdpId};
 
-use crate::capture::{Captured, Flow, Point, Recorder};
+use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
 use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER, Wire};
-use crate::source::Generator;
 use crate::stats::{ConnectionStats, Detection, UdpStats};
 use crate::tcp::NEVER;
 use crate::udp::Udp;
-use crate::{
-    ConnId, ConnectionConfig, PathConfig, PathManager, Source, TcpConfig, UdpConfig, UdpId,
-};
+use crate::{ConnectionConfig, PathConfig, UdpConfig};
 
 /// So many events at one time are an endless loop, and the run is ended. Ten thousand connections
 /// that each send a window of a thousand packets over a link of infinite rate need fewer.
@@ -86,7 +84,7 @@ impl Sim {
         paths.resize(paths.len() + copies - 1, paths[0]);
         let number = self.connections.len() as u32;
         let generator =
-            self.generator(Flow::Connection(ConnId(number)), config.source, &config.active);
+            self.generator(FlowId::Connection(ConnId(number)), config.source, &config.active);
         let connection = Connection::new(&config, &paths, generator);
         self.timers.set(connection.first_start(), Target::Source(number));
         self.connections.push(connection);
@@ -136,14 +134,14 @@ impl Sim {
         let paced = matches!(config.source, Source::Rate { .. } | Source::OnOff { .. });
         assert!(paced, "{}: UDP needs a source with a rate", config.name);
         let number = self.udp.len() as u32;
-        let generator = self.generator(Flow::Udp(UdpId(number)), config.source, &config.active);
+        let generator = self.generator(FlowId::Udp(UdpId(number)), config.source, &config.active);
         let udp = Udp::new(config.route, generator);
         self.timers.set(udp.first_start(), Target::Udp(number));
         self.udp.push(udp);
         UdpId(number)
     }
 
-    fn generator(&self, flow: Flow, source: Source, active: &[(Nanos, Nanos)]) -> Generator {
+    fn generator(&self, flow: FlowId, source: Source, active: &[(Nanos, Nanos)]) -> Generator {
         let past = active.first().is_some_and(|&(start, _)| start < self.now);
         assert!(!past, "an interval of activity starts in the past");
         Generator::new(self.seed, flow, source, active.to_vec())

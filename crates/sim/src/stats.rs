@@ -10,7 +10,7 @@ pub struct ConnectionStats {
     pub delivered_bytes: u64,
     /// When the (first) handshake was done at the sender.
     pub established: Option<Nanos>,
-    /// When the receiving application had the whole file ([`Source::File`](crate::Source::File)).
+    /// When the receiving application had the whole file ([`Source::File`](narrows_traffic::Source::File)).
     pub completed: Option<Nanos>,
     /// Segments sent again, over all paths.
     pub retransmits: u64,

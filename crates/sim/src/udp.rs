@@ -1,9 +1,9 @@
 //! A flow of UDP packets: what the application writes goes out, what arrives is counted.
 
 use narrows_net::{Nanos, RouteId};
+use narrows_traffic::{Generator, Write};
 
 use crate::packet::{Body, Wire};
-use crate::source::{Generator, Write};
 use crate::stats::UdpStats;
 
 /// A UDP flow.
@@ -27,7 +27,7 @@ impl Udp {
     /// The application's time has come. Returns when it comes again.
     pub fn on_source(&mut self, wire: &mut Wire) -> Nanos {
         let (write, next) = self.generator.wake(wire.now);
-        if let Write::Bytes(size) = write {
+        if let Write::Message(size) = write {
             self.stats.sent_packets += 1;
             wire.send(self.route, 0, Body::Udp { size });
         }

@@ -136,7 +136,7 @@ proptest! {
         arrives(&mut sim, config, bytes, 8 * 3600 * S);
         // What was sent twice is acknowledged too, and then nobody sends any more.
         sim.run_until(24 * 3600 * S);
-        let stats = sim.connection(narrows_sim::ConnId(0));
+        let stats = sim.connection(narrows_traffic::ConnId(0));
         prop_assert!(stats.paths.iter().all(|p| p.inflight == 0), "{:#?}", stats);
         prop_assert_eq!(sim.network().packets(), 0);
     }

@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use narrows_net::{Limit, LinkConfig, LinkId, Rate};
-use narrows_sim::{ConnectionConfig, Sim, TcpConfig};
+use narrows_sim::{ConnectionConfig, Sim};
+use narrows_traffic::TcpConfig;
 
 const MSS: u64 = 1448;
 
@@ -89,7 +90,7 @@ fn a_receiver_that_gathers_acknowledges_in_stretches() {
 /// both are full.
 #[test]
 fn pacing_fills_all_paths_of_a_connection() {
-    use narrows_sim::Scheduler;
+    use narrows_traffic::Scheduler;
     for scheduler in [Scheduler::Linux, Scheduler::MinRtt, Scheduler::RoundRobin] {
         let mut sim = Sim::new(1);
         let paths = [20 * MS, 60 * MS].map(|rtt| {

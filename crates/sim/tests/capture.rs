@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use common::*;
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::Sim;
-use narrows_sim::capture::{Captured, Flow, Point};
+use narrows_sim::capture::{Captured, Point};
+use narrows_traffic::FlowId;
 
 /// Two paths of 10 Mbit/s with short queues, and what both hosts saw in a second.
 fn hosts() -> (Vec<Captured>, Vec<Captured>) {
@@ -18,7 +19,7 @@ fn hosts() -> (Vec<Captured>, Vec<Captured>) {
         let back = add(&mut sim, link("back", Rate::Infinite, delay * MS));
         path(&mut sim, &[there], &[back])
     });
-    let flow = Flow::Connection(sim.add_connection(greedy(paths.to_vec())));
+    let flow = FlowId::Connection(sim.add_connection(greedy(paths.to_vec())));
     for point in [Point::Sender(flow), Point::Receiver(flow)] {
         sim.capture(point);
     }
@@ -79,7 +80,7 @@ fn a_link_shows_what_reaches_its_far_end() {
     let last = add(&mut sim, link("last", Rate::Infinite, 5 * MS));
     let back = add(&mut sim, link("back", Rate::Infinite, 15 * MS));
     let path = path(&mut sim, &[there, last], &[back]);
-    let flow = Flow::Connection(sim.add_connection(greedy(vec![path])));
+    let flow = FlowId::Connection(sim.add_connection(greedy(vec![path])));
     for point in [Point::Link(there), Point::Receiver(flow)] {
         sim.capture(point);
     }

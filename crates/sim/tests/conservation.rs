@@ -12,12 +12,10 @@ use narrows_net::{
     CoDel, Discipline, Ecn, FqCoDel, GilbertElliott, Limit, LinkConfig, LinkId, Loss, Nanos, Pie,
     Policer, Rate, Red, Reorder, Trace, Wifi,
 };
-use narrows_sim::capture::{Captured, Flow, Point};
+use narrows_sim::capture::{Captured, Point};
 use narrows_sim::topology::FatTree;
-use narrows_sim::{
-    ConnId, ConnectionConfig, ConnectionStats, PathConfig, Scheduler, Sim, SizeDist, Source,
-    TcpConfig, Timestamps, UdpConfig,
-};
+use narrows_sim::{ConnectionConfig, ConnectionStats, PathConfig, Sim, UdpConfig};
+use narrows_traffic::{ConnId, FlowId, Scheduler, SizeDist, Source, TcpConfig, Timestamps};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -230,7 +228,7 @@ fn anything() -> impl Strategy<Value = Happens> {
 /// What hosts sent, by flow, path and its life, direction and identification, and links and hosts saw.
 #[derive(Default)]
 struct Ledger {
-    underway: HashMap<(Flow, usize, u8, bool, u16), Captured>,
+    underway: HashMap<(FlowId, usize, u8, bool, u16), Captured>,
     sent: u64,
     received: u64,
     /// Packets and bytes, by link.
@@ -385,13 +383,13 @@ proptest! {
                 ..greedy(paths)
             };
             ids.push(sim.add_connection(config));
-            flows.push(Flow::Connection(*ids.last().unwrap()));
+            flows.push(FlowId::Connection(*ids.last().unwrap()));
         }
         for way in &udp {
             let route = topology.path(&mut sim, way).forward;
             let source = Source::Rate { mean_pps: 1500.0, size: SizeDist::Uniform { min: 40, max: 1500 } };
             let config = UdpConfig { name: "udp".into(), route, source, active: vec![(0, S)] };
-            flows.push(Flow::Udp(sim.add_udp(config)));
+            flows.push(FlowId::Udp(sim.add_udp(config)));
         }
         let links: Vec<LinkId> = sim.network().links().collect();
         let ends = flows.iter().flat_map(|&flow| [Point::Sender(flow), Point::Receiver(flow)]);
@@ -420,7 +418,7 @@ proptest! {
             before = after;
         }
         for flow in flows {
-            if let Flow::Udp(id) = flow {
+            if let FlowId::Udp(id) = flow {
                 let counted = sim.udp(id);
                 prop_assert!(counted.received_packets <= counted.sent_packets);
             }

@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use narrows_net::{CoDel, Counters, Discipline, Limit, LinkConfig, Rate, Red};
-use narrows_sim::{ConnectionConfig, PathStats, Sim, TcpConfig};
+use narrows_sim::{ConnectionConfig, PathStats, Sim};
+use narrows_traffic::TcpConfig;
 
 /// Five minutes of one Reno flow on a link of 20 Mbit/s, RTT 40 ms (67 packets), after 10 s.
 fn flow(discipline: Discipline, ecn: bool) -> (Counters, PathStats) {

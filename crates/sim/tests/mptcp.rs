@@ -5,9 +5,8 @@ mod common;
 use common::*;
 use narrows_laws::State;
 use narrows_net::{Limit, LinkConfig, LinkId, Loss, Nanos, Rate};
-use narrows_sim::{
-    ConnId, ConnectionConfig, PathConfig, PathManager, Scheduler, Sim, SizeDist, Source,
-};
+use narrows_sim::{ConnectionConfig, PathConfig, Sim};
+use narrows_traffic::{ConnId, PathManager, Scheduler, SizeDist, Source};
 
 /// A path over a link of its own: rate in Mbit/s, one-way delay, a queue of so many packets.
 fn own_path(sim: &mut Sim, mbit: u64, delay: Nanos, packets: u32) -> (PathConfig, LinkId) {

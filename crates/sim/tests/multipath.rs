@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use narrows_net::{LinkConfig, Nanos, Rate};
-use narrows_sim::{PathConfig, Scheduler, Sim};
+use narrows_sim::{PathConfig, Sim};
+use narrows_traffic::Scheduler;
 
 const MSS: u64 = 1424;
 
@@ -25,7 +26,7 @@ fn disjoint(sim: &mut Sim, paths: &[(u64, Nanos)]) -> Vec<PathConfig> {
 }
 
 /// Mbit/s of payload from 5 s to 35 s.
-fn goodput(sim: &mut Sim, connection: narrows_sim::ConnId) -> f64 {
+fn goodput(sim: &mut Sim, connection: narrows_traffic::ConnId) -> f64 {
     sim.run_until(5 * S);
     let before = sim.connection(connection).delivered_bytes;
     sim.run_until(35 * S);
@@ -69,7 +70,7 @@ fn two_disjoint_links_carry_nearly_the_sum() {
 /// writes 6 Mbit/s; round-robin gives each its turn.
 #[test]
 fn min_rtt_prefers_the_quick_path_and_round_robin_does_not() {
-    use narrows_sim::{SizeDist, Source};
+    use narrows_traffic::{SizeDist, Source};
     let slow_share = |scheduler| {
         let mut sim = Sim::new(1);
         let paths = disjoint(&mut sim, &[(10, 5 * MS), (10, 50 * MS)]);

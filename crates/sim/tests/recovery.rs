@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use narrows_net::{Limit, LinkConfig, Loss, Rate, Reorder};
-use narrows_sim::{ConnId, PathStats, Sim};
+use narrows_sim::{PathStats, Sim};
+use narrows_traffic::ConnId;
 
 const MSS: u64 = 1448;
 

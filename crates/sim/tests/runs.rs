@@ -6,7 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use common::*;
 use narrows_net::{Limit, LinkConfig, Loss, Rate};
-use narrows_sim::{Scheduler, Sim, SizeDist, Source, UdpConfig};
+use narrows_sim::{Sim, UdpConfig};
+use narrows_traffic::{Scheduler, SizeDist, Source};
 use proptest::prelude::*;
 
 /// A path of a random scenario.

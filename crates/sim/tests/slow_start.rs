@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use narrows_net::{Limit, LinkConfig, Rate};
-use narrows_sim::{ConnectionConfig, Sim, TcpConfig};
+use narrows_sim::{ConnectionConfig, Sim};
+use narrows_traffic::TcpConfig;
 
 /// One flow for 3 s on a link of 100 Mbit/s, RTT 100 ms, that holds 833 packets on the way and twice
 /// as many in its queue. Returns what was dropped, the longest queue, and the packets delivered.

@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use narrows_net::{LinkConfig, LinkId, Loss, Rate};
-use narrows_sim::{ConnId, ConnectionConfig, Sim, SizeDist, Source};
+use narrows_sim::{ConnectionConfig, Sim};
+use narrows_traffic::{ConnId, SizeDist, Source};
 
 const MSS: u64 = 1448;
 

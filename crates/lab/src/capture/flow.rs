@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use narrows_laws::MAX_PATHS;
-use narrows_sim::TcpConfig;
 use narrows_sim::capture::Captured;
+use narrows_traffic::TcpConfig;
 
 use super::secrets::{Ports, Secrets};
 use crate::scenario::{Flow, Scenario};

@@ -16,7 +16,8 @@ use std::io::BufWriter;
 
 use narrows_net::LinkId;
 use narrows_sim::Sim;
-use narrows_sim::capture::{Captured, Flow, Point};
+use narrows_sim::capture::{Captured, Point};
+use narrows_traffic::FlowId;
 
 use crate::scenario::Scenario;
 use crate::{Error, Output};
@@ -41,7 +42,7 @@ pub struct Capture {
     /// The scenario's flows on the wire.
     wirings: Vec<Wiring>,
     /// Which of them a connection or UDP flow of the simulator is.
-    numbers: BTreeMap<Flow, usize>,
+    numbers: BTreeMap<FlowId, usize>,
     /// Where each file's packets come from, once the simulation is built.
     points: Vec<Point>,
 }
@@ -89,10 +90,10 @@ impl Capture {
     }
 
     /// Begins: `flows` and `links` are the scenario's in the simulator.
-    pub(crate) fn begin(&mut self, sim: &mut Sim, flows: &[Flow], links: &[LinkId]) {
+    pub(crate) fn begin(&mut self, sim: &mut Sim, flows: &[FlowId], links: &[LinkId]) {
         self.numbers = flows.iter().enumerate().map(|(index, &flow)| (flow, index)).collect();
         for (&flow, wiring) in flows.iter().zip(&mut self.wirings) {
-            if let Flow::Connection(connection) = flow {
+            if let FlowId::Connection(connection) = flow {
                 wiring.tcp = sim.tcp(connection);
             }
         }

@@ -2,7 +2,8 @@
 
 use narrows_net::Nanos;
 use narrows_sim::capture::Captured;
-use narrows_sim::{Ack, Body, Segment, TcpConfig};
+use narrows_sim::{Ack, Body, Segment};
+use narrows_traffic::TcpConfig;
 
 use super::flow::{FROM_RECEIVER, FROM_SENDER, Wiring};
 use super::secrets::Ports;

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use narrows_emu::{DeviceConfig, HostConfig, Packet, Way};
 use narrows_kernel::mptcp::{Endpoint, Limits};
 use narrows_net::{ConfigError, LinkId, Network, RouteId};
-use narrows_sim::PathManager;
+use narrows_traffic::PathManager;
 
 use crate::Error;
 use crate::routes::{add_forward, add_links, add_reverse};

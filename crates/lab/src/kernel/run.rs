@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use narrows_emu::{Packet, Testbed, Wire};
 use narrows_kernel::mptcp::{self, Endpoint};
 use narrows_net::{Nanos, Network, SECOND};
-use narrows_sim::capture::Flow as Handle;
-use narrows_sim::{ConnId, Generator, Scheduler, TcpConfig, UdpId};
+use narrows_traffic::FlowId;
+use narrows_traffic::{ConnId, Generator, Scheduler, TcpConfig, UdpId};
 
 use super::app::{App, Program};
 use super::capture::Capture;
@@ -184,8 +184,8 @@ fn applications<'a>(
             *counter - 1
         };
         let handle = match flow.kind {
-            FlowKind::Udp => Handle::Udp(UdpId(number(&mut udp))),
-            FlowKind::Tcp | FlowKind::Mptcp => Handle::Connection(ConnId(number(&mut connections))),
+            FlowKind::Udp => FlowId::Udp(UdpId(number(&mut udp))),
+            FlowKind::Tcp | FlowKind::Mptcp => FlowId::Connection(ConnId(number(&mut connections))),
         };
         let end = |end: usize| {
             let address = at.paths[0].ends[end].v4;

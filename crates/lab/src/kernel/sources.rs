@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_net::{MILLISECOND, Nanos};
-use narrows_sim::{Generator, Source, Write};
+use narrows_traffic::{Generator, Source, Write};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -360,21 +360,17 @@ impl Loop {
         let flow = &mut self.flows[index];
         // Times are those of the simulator, also where this thread is late.
         let (write, next) = flow.generator.wake(due);
-        let done = match (write, flow.source) {
-            (Write::Start, source) => {
-                match source {
-                    Source::Greedy => flow.limit = u64::MAX,
-                    Source::File { bytes } => flow.limit = bytes,
-                    Source::Rate { .. } | Source::OnOff { .. } => {}
-                }
+        let done = match write {
+            Write::Start { total } => {
+                flow.limit = total.unwrap_or(flow.limit);
                 flow.start(index as u64, &self.poll)
             }
-            (Write::Stop, Source::Greedy | Source::File { .. }) => {
+            Write::Stop { withdraws: true } => {
                 flow.limit = flow.written;
                 Ok(())
             }
-            (Write::Bytes(bytes), _) => flow.message(bytes, piece),
-            (Write::Stop | Write::Nothing, _) => Ok(()),
+            Write::Message(bytes) => flow.message(bytes, piece),
+            Write::Stop { withdraws: false } | Write::Nothing => Ok(()),
         };
         done.and_then(|()| flow.flush(index as u64, &self.poll, piece))
             .map_err(|error| Error::input(&flow.place, error))?;
@@ -558,8 +554,8 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener};
 
     use narrows_net::SECOND;
-    use narrows_sim::ConnId;
-    use narrows_sim::capture::Flow as Handle;
+    use narrows_traffic::ConnId;
+    use narrows_traffic::FlowId;
     use nix::time::{ClockId, clock_gettime};
 
     use super::*;
@@ -573,7 +569,7 @@ mod tests {
             place: "flows.a".into(),
             kind: FlowKind::Tcp,
             source,
-            generator: Generator::new(1, Handle::Connection(ConnId(0)), source, active),
+            generator: Generator::new(1, FlowId::Connection(ConnId(0)), source, active),
             to: to.into(),
             mtu: 1500,
             buffer: 1 << 20,

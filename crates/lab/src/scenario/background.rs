@@ -8,7 +8,7 @@
 
 use narrows_laws::Control;
 use narrows_net::{Nanos, SECOND};
-use narrows_sim::{SizeDist, Source};
+use narrows_traffic::{SizeDist, Source};
 
 use super::either::Tables;
 use super::file::{Background, File};

@@ -2,7 +2,7 @@
 
 use narrows_laws::Params;
 use narrows_laws::params::ParamError;
-use narrows_sim::Signal;
+use narrows_traffic::Signal;
 use serde::Deserialize;
 use toml::Value;
 

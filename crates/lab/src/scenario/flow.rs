@@ -2,7 +2,7 @@
 
 use narrows_laws::MAX_PATHS;
 use narrows_net::{LinkConfig, Nanos, SECOND};
-use narrows_sim::{PathManager, Scheduler, Source, TcpConfig};
+use narrows_traffic::{PathManager, Scheduler, Source, TcpConfig};
 
 use super::either::Either;
 use super::file::{self, File, Kind};

@@ -19,7 +19,7 @@ mod tcp;
 
 use narrows_laws::Params;
 use narrows_net::{LinkConfig, Nanos, Rate};
-use narrows_sim::{PathManager, Scheduler, Signal, Source, TcpConfig};
+use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;

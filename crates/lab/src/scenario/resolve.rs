@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use narrows_net::{Nanos, SECOND, Trace};
-use narrows_sim::TcpConfig;
+use narrows_traffic::TcpConfig;
 
 use super::file::{self, File};
 use super::{Fault, Flow, FlowKind, Link, Phase, Published, Rival, Scenario};

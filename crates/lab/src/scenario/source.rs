@@ -1,7 +1,7 @@
 //! What applications send: from the file's words to the simulator's.
 
 use narrows_net::{MILLISECOND, Nanos, SECOND};
-use narrows_sim::{SizeDist, Source};
+use narrows_traffic::{SizeDist, Source};
 
 use super::file;
 use crate::units::Bytes;

@@ -1,7 +1,7 @@
 //! What TCP end points do beyond what all do: from the file's words to the simulator's.
 
 use narrows_net::{MILLISECOND, Nanos};
-use narrows_sim::{TcpConfig, Timestamps};
+use narrows_traffic::{TcpConfig, Timestamps};
 use serde::Deserialize;
 
 use crate::units::{Packets, Time};

@@ -4,7 +4,8 @@
 use narrows_laws::Control;
 use narrows_net::rng::{below, stream};
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, SECOND};
-use narrows_sim::{ConnectionConfig, PathConfig, Sim, Source};
+use narrows_sim::{ConnectionConfig, PathConfig, Sim};
+use narrows_traffic::Source;
 
 use super::{Built, add, alone, memory};
 

@@ -15,7 +15,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use narrows_net::{LinkConfig, LinkId, Nanos};
-use narrows_sim::{ConnId, Sim};
+use narrows_sim::Sim;
+use narrows_traffic::ConnId;
 
 /// As the command has it.
 #[global_allocator]

@@ -4,6 +4,7 @@ use std::mem::offset_of;
 
 use narrows_laws::{Conn, State};
 use narrows_net::{FORESEEN, Nanos, prefetch};
+use narrows_traffic::{Generator, Scheduler, Source, TcpConfig, Write};
 
 use super::listener::Listener;
 use super::reassembly::Reassembly;
@@ -11,10 +12,8 @@ use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
 use crate::packet::{Body, Packet, Wire};
-use crate::source::{Generator, Write};
 use crate::stats::{ConnectionStats, Detection, PathStats};
 use crate::tcp::NEVER;
-use crate::{Scheduler, Source, TcpConfig};
 
 /// A connection, from application to application.
 ///
@@ -321,19 +320,15 @@ impl Connection {
     /// The application's time has come. Returns when it comes again.
     pub fn on_source(&mut self, wire: &mut Wire) -> Nanos {
         let (write, next) = self.generator.wake(wire.now);
-        match (write, self.source) {
-            (Write::Start, source) => {
-                match source {
-                    Source::Greedy => self.stream.write_up_to(u64::MAX),
-                    Source::File { bytes } => self.stream.write_up_to(bytes),
-                    Source::Rate { .. } | Source::OnOff { .. } => {}
-                }
+        match write {
+            Write::Start { total } => {
+                total.into_iter().for_each(|total| self.stream.write_up_to(total));
                 self.opened = true;
                 self.open_subflows(wire);
             }
-            (Write::Stop, Source::Greedy | Source::File { .. }) => self.stream.stop(),
-            (Write::Bytes(bytes), _) => self.stream.write(bytes.into()),
-            (Write::Stop | Write::Nothing, _) => {}
+            Write::Stop { withdraws: true } => self.stream.stop(),
+            Write::Message(bytes) => self.stream.write(bytes.into()),
+            Write::Stop { withdraws: false } | Write::Nothing => {}
         }
         self.push(self.last, wire);
         next

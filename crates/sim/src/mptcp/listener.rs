@@ -4,9 +4,10 @@ use narrows_laws::params::Couple;
 use narrows_laws::raw::MAX_PATHS;
 use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, State, flag};
 use narrows_net::Nanos;
+use narrows_traffic::{Signal, TcpConfig};
 
+use crate::Detection;
 use crate::packet::Segment;
-use crate::{Detection, Signal, TcpConfig};
 
 /// The listening detector of a connection.
 #[derive(Debug)]

@@ -163,11 +163,10 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use narrows_net::{LinkConfig, MILLISECOND, Network, Rate, SECOND};
+    use narrows_traffic::{ConnId, FlowId, Generator, Source};
 
     use super::*;
-    use crate::capture::Flow;
-    use crate::source::Generator;
-    use crate::{ConnId, ConnectionConfig, Source};
+    use crate::ConnectionConfig;
 
     const DELAY: Nanos = 10 * MILLISECOND;
 
@@ -198,7 +197,7 @@ mod tests {
             };
             let generator = Generator::new(
                 1,
-                Flow::Connection(ConnId(0)),
+                FlowId::Connection(ConnId(0)),
                 Source::Greedy,
                 config.active.clone(),
             );

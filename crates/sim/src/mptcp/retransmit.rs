@@ -7,9 +7,9 @@
 //! for even before.
 
 use narrows_net::Nanos;
+use narrows_traffic::Scheduler;
 
 use super::connection::Connection;
-use crate::Scheduler;
 use crate::packet::Wire;
 use crate::tcp::NEVER;
 

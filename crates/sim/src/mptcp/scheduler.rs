@@ -1,8 +1,7 @@
 //! Which subflow gets the next data.
 
 use narrows_net::Nanos;
-
-use crate::Scheduler;
+use narrows_traffic::Scheduler;
 
 /// Most bytes that the choice of a subflow is good for: Linux's MPTCP_SEND_BURST_SIZE, a packet
 /// of 64 kB less its headers.

@@ -1,11 +1,11 @@
 //! What a connection sends, and on which subflows.
 
 use narrows_net::Nanos;
+use narrows_traffic::Scheduler;
 
 use super::connection::Connection;
 use super::scheduler::{self, BURST};
 use super::subflow::Chunk;
-use crate::Scheduler;
 use crate::packet::Wire;
 use crate::tcp::NEVER;
 use crate::tcp::rto::RTO_MAX;

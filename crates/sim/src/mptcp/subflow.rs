@@ -5,12 +5,12 @@ use std::mem::offset_of;
 
 use narrows_laws::Advice;
 use narrows_net::{Nanos, RouteId, SECOND, prefetch};
+use narrows_traffic::{Scheduler, TcpConfig};
 
 use super::scheduler::Lane;
 use crate::tcp::NEVER;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
-use crate::{Scheduler, TcpConfig};
 
 /// What a new subflow is told.
 #[derive(Clone, Copy, Debug)]

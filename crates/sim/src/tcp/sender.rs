@@ -3,6 +3,7 @@
 
 use narrows_laws::{Conn, Event, EventKind, Output, Private, State, flag};
 use narrows_net::{Nanos, RouteId};
+use narrows_traffic::{Signal, TcpConfig};
 
 use super::NEVER;
 use super::ecn::EcnSender;
@@ -17,7 +18,6 @@ use super::scoreboard::{Arrival, Delivered, Resend, Scoreboard};
 use super::tlp::Probe;
 use super::undo::Undo;
 use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER, Wire};
-use crate::{Signal, TcpConfig};
 
 /// Counters of a sender.
 #[derive(Clone, Debug, Default)]

@@ -2,12 +2,12 @@
 
 use narrows_laws::{Conn, State};
 use narrows_net::{LinkConfig, Nanos, Network, RouteId};
+use narrows_traffic::{Signal, TcpConfig, Timestamps};
 
 use super::NEVER;
 use super::recovery::Phase;
 use super::sender::Sender;
 use crate::packet::{Ack, Packet, Wire};
-use crate::{Signal, TcpConfig, Timestamps};
 
 mod spurious;
 

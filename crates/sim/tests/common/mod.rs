@@ -5,7 +5,8 @@ use narrows_laws::Control;
 use std::sync::Arc;
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
-use narrows_sim::{ConnId, ConnectionConfig, PathConfig, Scheduler, Sim, Source};
+use narrows_sim::{ConnectionConfig, PathConfig, Sim};
+use narrows_traffic::{ConnId, Scheduler, Source};
 
 pub const MS: Nanos = MILLISECOND;
 pub const S: Nanos = SECOND;

@@ -3,7 +3,8 @@
 use crate::common::*;
 use crate::figure::{figure, within};
 use narrows_net::{CoDel, Discipline, FqCoDel, Limit, LinkConfig, LinkId, Nanos, Rate, Red};
-use narrows_sim::{ConnId, Sim, SizeDist, Source, UdpConfig};
+use narrows_sim::{Sim, UdpConfig};
+use narrows_traffic::{ConnId, SizeDist, Source};
 
 /// Greedy flows with the given RTTs (ms) under one law over a managed link.
 struct Managed {

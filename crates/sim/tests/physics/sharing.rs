@@ -3,7 +3,8 @@
 use crate::common::*;
 use crate::figure::{figure, within};
 use narrows_net::{Discipline, Limit, LinkConfig, Nanos, Rate, Red};
-use narrows_sim::{PathConfig, Scheduler, Sim, SizeDist, Source};
+use narrows_sim::{PathConfig, Sim};
+use narrows_traffic::{Scheduler, SizeDist, Source};
 
 /// Two links of their own, of 10 and 30 Mbit/s with RTTs of 40 and 20 ms and one bandwidth-delay
 /// product of droptail queue each: the connection gets both, whatever the law, as nobody else is

@@ -3,25 +3,34 @@
 use narrows_net::rng::{self, Xoshiro256PlusPlus};
 use narrows_net::{Nanos, SECOND};
 
-use crate::capture::Flow;
-use crate::tcp::NEVER;
-use crate::{ConnId, SizeDist, Source, UdpId};
+use crate::flow::{ConnId, FlowId, UdpId};
+use crate::source::{SizeDist, Source};
+
+/// A time that does not come.
+const NEVER: Nanos = Nanos::MAX;
 
 /// What the application does at its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// An interval of activity begins.
-    Start,
+    /// An interval of activity begins; the first opens the connection.
+    Start {
+        /// Bytes that are written now, counted from the first start (`u64::MAX`: without end), by a
+        /// source that writes all at once; none of one that writes messages.
+        total: Option<u64>,
+    },
     /// It ends.
-    Stop,
+    Stop {
+        /// What has not been sent is withdrawn.
+        withdraws: bool,
+    },
     /// A message of so many bytes.
-    Bytes(u32),
+    Message(u32),
     /// Nothing any more.
     Nothing,
 }
 
-/// The application of one flow: what it writes, and when. It is a function of the seed and of what
-/// is asked for here, so that other hosts can write what the simulator does.
+/// The application of one flow: what it writes, and when. It is a function of its arguments alone, so
+/// that it writes the same on every host.
 #[derive(Debug)]
 pub struct Generator {
     source: Source,
@@ -37,10 +46,10 @@ pub struct Generator {
 impl Generator {
     /// The application of `flow`, which writes in the intervals `active`: `[start, stop)` in order,
     /// not overlapping.
-    pub fn new(seed: u64, flow: Flow, source: Source, active: Vec<(Nanos, Nanos)>) -> Generator {
+    pub fn new(seed: u64, flow: FlowId, source: Source, active: Vec<(Nanos, Nanos)>) -> Generator {
         let stream = match flow {
-            Flow::Connection(ConnId(number)) => 2 * u64::from(number),
-            Flow::Udp(UdpId(number)) => 2 * u64::from(number) + 1,
+            FlowId::Connection(ConnId(number)) => 2 * u64::from(number),
+            FlowId::Udp(UdpId(number)) => 2 * u64::from(number) + 1,
         };
         let rng = rng::stream(seed, stream);
         Generator { source, active, interval: 0, running: false, burst_end: 0, rng }
@@ -59,16 +68,25 @@ impl Generator {
         if !self.running {
             self.running = true;
             let next = self.first_after_start(now);
-            return (Write::Start, next.min(stop));
+            return (Write::Start { total: self.total() }, next.min(stop));
         }
         if now >= stop {
             self.running = false;
             self.interval += 1;
             let next = self.active.get(self.interval).map_or(NEVER, |&(start, _)| start);
-            return (Write::Stop, next.max(now));
+            return (Write::Stop { withdraws: self.total().is_some() }, next.max(now));
         }
         let (write, next) = self.next_write(now);
         (write, next.min(stop))
+    }
+
+    /// Bytes of a source that writes all at once.
+    fn total(&self) -> Option<u64> {
+        match self.source {
+            Source::Greedy => Some(u64::MAX),
+            Source::File { bytes } => Some(bytes),
+            Source::Rate { .. } | Source::OnOff { .. } => None,
+        }
     }
 
     fn first_after_start(&mut self, now: Nanos) -> Nanos {
@@ -91,11 +109,11 @@ impl Generator {
             Source::Greedy | Source::File { .. } => (Write::Nothing, NEVER),
             Source::Rate { mean_pps, size } => {
                 let bytes = self.size(size);
-                (Write::Bytes(bytes), now + self.exponential(1.0 / mean_pps))
+                (Write::Message(bytes), now + self.exponential(1.0 / mean_pps))
             }
             Source::OnOff { pps, size, .. } => {
                 let bytes = self.size(size);
-                (Write::Bytes(bytes), self.in_burst(now + seconds(1.0 / pps)))
+                (Write::Message(bytes), self.in_burst(now + seconds(1.0 / pps)))
             }
         }
     }
@@ -155,7 +173,7 @@ mod tests {
     use super::*;
 
     const SECONDS: u64 = 2_000;
-    const FLOW: Flow = Flow::Connection(ConnId(0));
+    const FLOW: FlowId = FlowId::Connection(ConnId(0));
 
     /// (messages, bytes) of a source over `SECONDS` seconds.
     fn offered(source: Source, seed: u64) -> (f64, f64) {
@@ -166,7 +184,7 @@ mod tests {
             let (write, next) = generator.wake(now);
             assert!(next >= now);
             now = next;
-            if let Write::Bytes(n) = write {
+            if let Write::Message(n) = write {
                 messages += 1.0;
                 bytes += f64::from(n);
             }
@@ -218,12 +236,13 @@ mod tests {
         while now != NEVER {
             let (write, next) = generator.wake(now);
             match write {
-                Write::Bytes(_) => assert!(matches!(now / SECOND, 1 | 5)),
+                Write::Message(_) => assert!(matches!(now / SECOND, 1 | 5)),
                 write => marks.push((now / SECOND, write)),
             }
             now = next;
         }
-        let expected = [(1, Write::Start), (2, Write::Stop), (5, Write::Start), (6, Write::Stop)];
+        let (start, stop) = (Write::Start { total: None }, Write::Stop { withdraws: false });
+        let expected = [(1, start), (2, stop), (5, start), (6, stop)];
         assert_eq!(marks, expected);
     }
 }
