@@ -12,7 +12,9 @@ typedef unsigned long long nr_u64;
 typedef int nr_s32;
 typedef long long nr_s64;
 
+#ifndef NR_INLINE
 #define NR_INLINE static inline __attribute__((always_inline, unused))
+#endif
 
 /*
  * The dearest functions. A host may define it first: BPF makes them global functions, whose results
@@ -26,9 +28,18 @@ typedef long long nr_s64;
 #define NR_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NR_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
 
+/*
+ * Shared words. A model checker defines NR_READ and all that follows it here first, to see every
+ * access (../tests/loom/port.h).
+ */
+#ifndef NR_READ
+
 /* Published words: one load, one store, never torn, never invented, no ordering. */
 #define NR_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define NR_WRITE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+
+/* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
+#define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)
 
 /*
  * Keeps the load before it ahead of the load after it. BPF has no fence, but its atomics that
@@ -51,6 +62,8 @@ typedef long long nr_s64;
 #define NR_WRITE_BARRIER() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
+#endif /* NR_READ */
+
 /*
  * Memory is read anew after this. In BPF, for loops: what comes from memory the verifier takes as
  * unknown, so that all ways through one step end alike and it walks the next step once.
@@ -66,8 +79,5 @@ typedef long long nr_s64;
 
 /* Ones in x. */
 #define NR_ONES64(x) __builtin_popcountll(x)
-
-/* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
-#define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)
 
 #endif

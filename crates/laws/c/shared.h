@@ -2,7 +2,7 @@
 /*
  * The three words of a connection that several paths write: a line's debit, the tick, the masks.
  * All change by compare-and-swap and nothing waits: a try that keeps failing gives up, and its
- * caller does without until the next event. tests/loom.rs checks the same steps in every
+ * caller does without until the next event. ../tests/loom runs these functions in every
  * interleaving.
  */
 #ifndef NARROWS_SHARED_H

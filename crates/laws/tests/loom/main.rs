@@ -1,0 +1,197 @@
+//! The protocols of `c/shared.h` and `c/detect/watch.h` in every interleaving and every reordering
+//! that their memory order allows. The C itself runs here, over the port of `port.h`.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p narrows-laws --test loom`
+#![cfg(loom)]
+
+mod port;
+
+use loom::thread;
+use narrows_laws::raw::{self, Conn, Record, Watch};
+use narrows_laws::{Control, Detector, Event, EventKind, Params};
+use port::Shared;
+use std::sync::Arc;
+
+unsafe extern "C-unwind" {
+    safe fn nr_debit_take(conn: &Shared<Conn>, donor: u32, want: u32, keep: u32) -> u32;
+    safe fn nr_debit_apply(conn: &Shared<Conn>, i: u32, cwnd: u32) -> u32;
+    safe fn nr_tick_claim(conn: &Shared<Conn>, number: u64) -> i32;
+    safe fn nr_masks_store(conn: &Shared<Conn>, seen: u64, masks: u64) -> i32;
+    safe fn nr_masks_join(conn: &Shared<Conn>, i: u32, row: u32);
+    safe fn nr_record_read(record: &Shared<Record>, stamp: u32, word: &mut [u32; 7]) -> i32;
+    fn nr_record_write(record: &Shared<Record>, stamp: u32, word: *const u32, words: u32);
+    safe fn nr_detect(
+        detector: u32,
+        conn: &Shared<Conn>,
+        watch: &Shared<Watch>,
+        i: u32,
+        event: &Event,
+    );
+    fn nr_since(watch: *const Watch, i: u32) -> *const u32;
+    safe fn nr_observers(watch: &Shared<Watch>, stamp: u32) -> u32;
+}
+
+/// A connection whose path 0 has a window of `cwnd`, which siblings may take from.
+fn donor(cwnd: u32) -> Arc<Shared<Conn>> {
+    let mut conn = Conn::new(Control::LIA.law as u32, Control::LIA.detector as u32);
+    conn.path[0].cwnd = cwnd;
+    Shared::new(Box::new(conn), |conn| vec![&conn.path[0].cwnd, &conn.path[0].debit])
+}
+
+#[test]
+fn nothing_is_taken_twice_and_nothing_is_lost() {
+    loom::model(|| {
+        // Only one of two takers may have the packets above 3, whatever the donor does meanwhile.
+        let conn = donor(8);
+        let takers: Vec<_> = [5, 5]
+            .into_iter()
+            .map(|want| {
+                let conn = conn.clone();
+                thread::spawn(move || nr_debit_take(&conn, 0, want, 3))
+            })
+            .collect();
+        let mut cwnd = 8;
+        for _ in 0..2 {
+            cwnd = nr_debit_apply(&conn, 0, cwnd);
+        }
+        let taken: u32 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
+        cwnd = nr_debit_apply(&conn, 0, cwnd);
+        assert_eq!(cwnd + taken, 8);
+        assert!(cwnd >= 3);
+    });
+}
+
+#[test]
+fn a_settlement_between_a_takers_read_and_its_swap_does_not_deceive_it() {
+    // ABA: the second taker puts the same amount back that the first one saw before the settlement.
+    // And the window is never seen before a settlement with the debit after it.
+    loom::model(|| {
+        let conn = donor(13);
+        assert_eq!(nr_debit_take(&conn, 0, 5, 3), 5);
+        let slow = {
+            let conn = conn.clone();
+            thread::spawn(move || nr_debit_take(&conn, 0, 10, 3))
+        };
+        let cwnd = nr_debit_apply(&conn, 0, 13);
+        let fast = nr_debit_take(&conn, 0, 5, 3);
+        let slow = slow.join().unwrap();
+        let cwnd = nr_debit_apply(&conn, 0, cwnd);
+        assert_eq!(cwnd + slow + fast + 5, 13);
+        assert!(cwnd >= 3);
+    });
+}
+
+/// Paths 0 and 1 coupled, and all paths apart.
+const COUPLED: u64 = APART | 1 << 1 | 1 << 8;
+const APART: u64 = 0x8040_2010_0804_0201;
+
+/// A connection of paths that are apart.
+fn apart() -> Conn {
+    Conn::new(Control::LIA.law as u32, Detector::Disjoint as u32)
+}
+
+#[test]
+fn an_interval_has_one_owner_also_while_an_older_one_is_claimed() {
+    loom::model(|| {
+        let conn = Shared::new(Box::new(apart()), |conn| vec![&conn.tick]);
+        let claims: Vec<_> = [1, 2]
+            .into_iter()
+            .map(|number| {
+                let conn = conn.clone();
+                thread::spawn(move || nr_tick_claim(&conn, number))
+            })
+            .collect();
+        let second = nr_tick_claim(&conn, 2);
+        let claims: Vec<i32> = claims.into_iter().map(|claim| claim.join().unwrap()).collect();
+        assert!(claims[0] <= 1);
+        assert_eq!(claims[1] + second, 1);
+    });
+}
+
+#[test]
+fn a_decision_does_not_undo_a_join() {
+    loom::model(|| {
+        let conn = Shared::new(Box::new(apart()), |conn| vec![&conn.masks]);
+        let decision = {
+            let conn = conn.clone();
+            thread::spawn(move || {
+                let seen = conn.load(|conn| &conn.masks);
+                // It finds all paths that it knows of apart.
+                (seen, nr_masks_store(&conn, seen, APART) == 1)
+            })
+        };
+        nr_masks_join(&conn, 1, 0b11);
+        let (seen, stored) = decision.join().unwrap();
+        // A decision on the masks from before the join comes before it, or not at all.
+        let expected = if stored && seen == COUPLED { APART } else { COUPLED };
+        assert_eq!(conn.load(|conn| &conn.masks), expected);
+    });
+}
+
+#[test]
+fn a_record_is_read_whole_or_not_at_all() {
+    fn write(record: &Shared<Record>, stamp: u32, words: [u32; 2]) {
+        // SAFETY: two words are there.
+        unsafe { nr_record_write(record, stamp, words.as_ptr(), 2) }
+    }
+    fn read(record: &Shared<Record>, stamp: u32) -> Option<[u32; 2]> {
+        let mut word = [0; 7];
+        (nr_record_read(record, stamp, &mut word) == 1).then_some([word[0], word[1]])
+    }
+    // A path overwrites interval 1 by interval 3 while a late claimer still reads.
+    loom::model(|| {
+        let record = Box::new(Record { stamp: 0, word: [0; 7] });
+        let record = Shared::new(record, |r| vec![&r.stamp, &r.word[0], &r.word[1]]);
+        let path = {
+            let record = record.clone();
+            thread::spawn(move || {
+                write(&record, 1, [11, 12]);
+                write(&record, 3, [31, 32]);
+            })
+        };
+        assert!(read(&record, 1).is_none_or(|words| words == [11, 12]));
+        assert!(read(&record, 3).is_none_or(|words| words == [31, 32]));
+        path.join().unwrap();
+        assert_eq!(read(&record, 3), Some([31, 32]));
+    });
+}
+
+#[test]
+fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
+    const SSC: u32 = Detector::Ssc as u32;
+    /// Interval 3, in which paths 0 and 1 were not congested: no skewness, trusted.
+    const CLEAR: Record = Record { stamp: 4, word: [0, 0, 0, 0, 0, 1, 0] };
+
+    let mut params = Params::default();
+    params.decision.observations = 1;
+    params.decision.together = 1;
+    params.decision.every = 1;
+    let in_interval_5 = 5 * u64::from(params.ssc.t_us);
+
+    loom::model(move || {
+        let (mut conn, mut watch) = (apart(), Watch::new(&params));
+        let joined = |now_us| Event { kind: EventKind::Joined as u32, now_us, ..Event::default() };
+        // SAFETY: both are there, and nobody shares them yet.
+        unsafe { raw::narrows_detect(SSC, &mut conn, &mut *watch, 0, &joined(0)) };
+        conn.masks = APART;
+        conn.record[0][1] = CLEAR;
+        conn.record[1][1] = CLEAR; // of the path that was in the slot before
+        let conn = Shared::new(Box::new(conn), |conn| {
+            vec![&conn.masks, &conn.tick, &conn.record[1][1].stamp]
+        });
+        let watch = Shared::new(watch, |watch| {
+            // SAFETY: it points into `watch`.
+            vec![unsafe { &*nr_since(watch, 1) }]
+        });
+        let acked = Event { kind: EventKind::Acked as u32, now_us: in_interval_5, ..joined(0) };
+        let claimer = {
+            let (conn, watch) = (conn.clone(), watch.clone());
+            thread::spawn(move || nr_detect(SSC, &conn, &watch, 0, &acked))
+        };
+        // The path that comes may be the one that claims the decision.
+        nr_detect(SSC, &conn, &watch, 1, &joined(in_interval_5));
+        claimer.join().unwrap();
+        assert_eq!(conn.load(|conn| &conn.masks) & COUPLED, COUPLED);
+        assert_eq!(nr_observers(&watch, 4), 1, "one observation");
+    });
+}
