@@ -7,12 +7,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use narrows_kernel::assign::{Place, Target, Undone, Use, uses};
-use narrows_kernel::boot::Boot;
 use narrows_kernel::control::{loadable, object};
-use narrows_kernel::pins::{Change, Pins, loaded};
+use narrows_kernel::pins::{Change, loaded};
 use narrows_laws::Control;
 use narrows_laws::catalogue::{LAWS, control_of_kernel_name, kernel_name};
+use narrows_mptcp_admin::assign::{Admin, Place, Target, Undone, Use, uses};
+use narrows_mptcp_admin::boot::Boot;
 
 use crate::args::kernel::{self as args, Command};
 use crate::error::Error;
@@ -26,19 +26,19 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Load { names, boot } => {
             let controls = controls(names)?;
             controls.iter().try_for_each(|control| loadable(*control))?;
-            with_boot(boot, |boot| boot.load(&controls), |pins, stop| load(pins, &controls, stop))
+            with_boot(boot, |boot| boot.load(&controls), |admin, stop| load(admin, &controls, stop))
         }
         Command::Use { name, target, mptcp_only, boot } => {
             let (control, target) = (control(name)?, target.target());
             loadable(control)?;
             for_the_machine(boot, &target, Some((control, *mptcp_only)))?;
             let change = |boot: &mut Boot| boot.make_default(control, *mptcp_only);
-            with_boot(boot, change, |pins, _| use_it(pins, control, &target, *mptcp_only))
+            with_boot(boot, change, |admin, _| use_it(admin, control, &target, *mptcp_only))
         }
         Command::Unuse { target, boot } => {
             let target = target.target();
             for_the_machine(boot, &target, None)?;
-            with_boot(boot, |boot| boot.default = None, |pins, _| unuse(pins, &target))
+            with_boot(boot, |boot| boot.default = None, |admin, _| unuse(admin, &target))
         }
         Command::Unload { names, boot } => {
             let controls = controls(names)?;
@@ -46,14 +46,14 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
                 [] => *boot = Boot::default(),
                 _ => boot.unload(&controls),
             };
-            with_boot(boot, change, |pins, _| unload(pins, &controls))
+            with_boot(boot, change, |admin, _| unload(admin, &controls))
         }
         Command::Objects { folder } => objects(folder),
     }
 }
 
-fn load(pins: &Pins, controls: &[Control], stop: &AtomicBool) -> Result<(), Error> {
-    let told = pins.load(controls, || stop.load(Ordering::Relaxed))?;
+fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Error> {
+    let told = admin.load(controls, || stop.load(Ordering::Relaxed))?;
     let mut text = String::new();
     for (name, change) in told {
         let change = match change {
@@ -67,8 +67,8 @@ fn load(pins: &Pins, controls: &[Control], stop: &AtomicBool) -> Result<(), Erro
     print(&text)
 }
 
-fn use_it(pins: &Pins, control: Control, target: &Target, mptcp_only: bool) -> Result<(), Error> {
-    let Use { name, place, .. } = pins.assign(&kernel_name(control), target, mptcp_only)?;
+fn use_it(admin: &Admin, control: Control, target: &Target, mptcp_only: bool) -> Result<(), Error> {
+    let Use { name, place, .. } = admin.assign(&kernel_name(control), target, mptcp_only)?;
     let (whose, place) = match place {
         Place::Netns { netns, before, .. } if mptcp_only => {
             (format!("MPTCP connections; plain TCP goes on with {before}"), netns)
@@ -82,12 +82,12 @@ fn use_it(pins: &Pins, control: Control, target: &Target, mptcp_only: bool) -> R
     print(&format!("{name}: used in {place} for new {whose}\n"))
 }
 
-fn unuse(pins: &Pins, target: &Target) -> Result<(), Error> {
-    let undone = pins.unassign(target)?;
+fn unuse(admin: &Admin, target: &Target) -> Result<(), Error> {
+    let undone = admin.unassign(target)?;
     print(&format!("{}: {}\n", target.place(), show(&undone)))
 }
 
-fn unload(pins: &Pins, controls: &[Control]) -> Result<(), Error> {
+fn unload(admin: &Admin, controls: &[Control]) -> Result<(), Error> {
     let mut names: Vec<String> = controls.iter().copied().map(kernel_name).collect();
     if names.is_empty() {
         names = loaded()?.into_iter().map(|held| held.name).collect();
@@ -100,7 +100,7 @@ fn unload(pins: &Pins, controls: &[Control]) -> Result<(), Error> {
     }
     for name in names {
         let mut text = String::new();
-        let told = pins.unassign_and_unload(&name)?;
+        let told = admin.unload(&name)?;
         // Writing to a string cannot fail.
         for (place, undone) in &told.uses {
             let _ = writeln!(text, "{place}: {}", show(undone));
@@ -177,13 +177,13 @@ fn for_the_machine(
 fn with_boot(
     options: &args::Boot,
     change: impl FnOnce(&mut Boot),
-    now: impl FnOnce(&Pins, &AtomicBool) -> Result<(), Error>,
+    now: impl FnOnce(&Admin, &AtomicBool) -> Result<(), Error>,
 ) -> Result<(), Error> {
     // Ctrl-C ends loading, which takes seconds. All else that has begun is finished.
-    let begin = || -> Result<_, Error> { Ok((Pins::open()?, stop::on_signal()?)) };
+    let begin = || -> Result<_, Error> { Ok((Admin::open()?, stop::on_signal()?)) };
     if !options.boot {
-        let (pins, stop) = begin()?;
-        return now(&pins, &stop);
+        let (admin, stop) = begin()?;
+        return now(&admin, &stop);
     }
     let (root, command) = (Path::new("/"), this_command()?);
     // One command at a time also between reading the files and writing them.
@@ -191,9 +191,9 @@ fn with_boot(
     let before = Boot::read(root)?;
     let mut after = before.clone();
     change(&mut after);
-    let Some((pins, stop)) = begun else { return print(&after.show(&command)?) };
+    let Some((admin, stop)) = begun else { return print(&after.show(&command)?) };
     after.write(root, &command)?;
-    if let Err(error) = now(&pins, &stop) {
+    if let Err(error) = now(&admin, &stop) {
         before.write(root, &command)?;
         return Err(error);
     }

@@ -3,9 +3,9 @@
 //! The BPF side is `src/bpf/control.bpf.c`, compiled once per law; detector and slow start are
 //! constants that are set before the verifier sees the programs.
 
-use crate::register::{Kernel, available_controls};
+use crate::register::{Kernel, NAME_MAX, available_controls};
 use crate::state::{self, CONNS, PLAIN};
-use crate::{Aligned, Error, ends_with, said, verified_insns};
+use crate::{Aligned, Error, ends_with, libbpf_log, verified_insns};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::libbpf_sys;
@@ -108,14 +108,7 @@ impl Loaded {
                 }
             }
         }
-        let (loaded, said) = said::listen(|| open.load());
-        let object = loaded.map_err(|source| {
-            if said.is_empty() {
-                return Error::Bpf { what: name.clone(), doing: "load", source };
-            }
-            let (last, log) = (said::last_lines(&said), said::keep(&name, &said));
-            Error::Refused { name: name.clone(), last, log }
-        })?;
+        let object = libbpf_log::load(&name, open)?;
         Ok(Loaded { control, name, object })
     }
 
@@ -125,7 +118,8 @@ impl Loaded {
     /// The name is taken.
     pub fn register(mut self) -> Result<Registered, Error> {
         let mut ops = self.object.maps_mut().find(|map| map.name() == "nr_ops");
-        let (link, _) = said::listen(|| ops.as_mut().expect("found above").attach_struct_ops());
+        let (link, _) =
+            libbpf_log::capture(|| ops.as_mut().expect("found above").attach_struct_ops());
         let link = link.map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => Error::NameTaken(self.name.clone(), ""),
             _ => Error::Bpf { what: self.name.clone(), doing: "register", source },
@@ -215,9 +209,6 @@ impl Registered {
         &mut self.link
     }
 }
-
-/// `TCP_CA_NAME_MAX`.
-pub(crate) const NAME_MAX: usize = 16;
 
 /// Where the name stands in the object's struct_ops, by its own types.
 fn name_offset(open: &OpenObject) -> Option<usize> {

@@ -78,7 +78,7 @@ pub enum Error {
 
 impl Error {
     /// A failed bpf call; for use in `map_err`.
-    pub(crate) fn bpf(
+    pub fn bpf(
         what: impl Into<String>,
         doing: &'static str,
     ) -> impl FnOnce(libbpf_rs::Error) -> Error {
@@ -86,12 +86,12 @@ impl Error {
     }
 
     /// A failed action on a file; for use in `map_err`.
-    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
+    pub fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::Io { path: path.to_owned(), doing, source }
     }
 
     /// Something does not fit.
-    pub(crate) fn input(place: impl Into<String>, message: impl Into<String>) -> Error {
+    pub fn input(place: impl Into<String>, message: impl Into<String>) -> Error {
         Error::Input { place: place.into(), message: message.into() }
     }
 }

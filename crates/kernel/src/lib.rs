@@ -13,24 +13,18 @@
 //! Building needs clang (Debian: clang-19) and the headers of libelf and zlib (libelf-dev,
 //! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].
 
-pub mod assign;
-pub mod boot;
-pub mod check;
+pub mod cgroup;
 pub mod control;
-pub mod diag;
 mod error;
-pub mod mptcp;
-mod netlink;
-pub mod netns;
+mod libbpf_log;
 pub mod pins;
 pub mod register;
 pub mod replay;
-pub mod routes;
-mod said;
 pub mod state;
-pub mod status;
+mod undo;
 
 pub use error::Error;
+pub use undo::Undo;
 
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Object, Program, ProgramType};
@@ -71,7 +65,7 @@ pub fn available() -> Result<(), Unavailable> {
 }
 
 /// Is this process root?
-pub(crate) fn is_root() -> bool {
+pub fn is_root() -> bool {
     // The owner of /proc/self is the effective user.
     std::fs::metadata("/proc/self").is_ok_and(|this| this.uid() == 0)
 }

@@ -3,17 +3,17 @@
 //! ```text
 //! /sys/fs/bpf/nr_conns, nr_plain   the maps that all controls share
 //! /sys/fs/bpf/narrows/nr_olia/     link (before Linux 6.4: ops), counters, build, the programs
-//! /sys/fs/bpf/narrows/uses         where a control is used; see assign
-//! /sys/fs/bpf/narrows/cgroup-ID    its choice for a cgroup
+//! /sys/fs/bpf/narrows/cgroup-ID    a control's choice for a cgroup; see cgroup
 //! ```
 //!
 //! A control counts as loaded when its registration is pinned, which is done last, and is gone when
 //! that is removed, which is done first. What a killed command left half-way is swept up by the next.
+//! Others may pin in the folder what belongs to loaded controls: it stays while that is there.
 
 use crate::control::{Loaded, object};
 use crate::register::{Kernel, available_controls};
 use crate::state::{CONNS, PLAIN};
-use crate::{Error, assign};
+use crate::{Error, Undo};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::Control;
@@ -77,18 +77,24 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
     Ok(all)
 }
 
+/// Gives the namespaces whose default is the control of that name its newest build.
+type Renew = Box<dyn Fn(&str) -> Result<(), Error>>;
+
 /// The pins, for one command at a time.
 pub struct Pins {
     kernel: Kernel,
+    renew: Renew,
     _lock: Flock<File>,
 }
 
 impl Pins {
-    /// Waits for other commands, and sweeps up after one that was killed.
+    /// Waits for other commands, and sweeps up after one that was killed. `renew` is called with the
+    /// name of each control that a newer build has replaced: the kernel keeps the build that was
+    /// registered when a namespace's default was set, until it is set again.
     ///
     /// # Errors
     /// Not root, a kernel without what is needed, no BPF file system.
-    pub fn open() -> Result<Pins, Error> {
+    pub fn open(renew: impl Fn(&str) -> Result<(), Error> + 'static) -> Result<Pins, Error> {
         let kernel = Kernel::probe()?;
         let root = Path::new(BPFFS);
         let mounted = statfs(root).is_ok_and(|about| about.filesystem_type() == BPF_FS_MAGIC);
@@ -104,7 +110,7 @@ impl Pins {
         let folder = File::open(root).map_err(Error::io(root, "open"))?;
         let lock = Flock::lock(folder, FlockArg::LockExclusive)
             .map_err(|(_, errno)| Error::io(root, "lock")(errno.into()))?;
-        let pins = Pins { kernel, _lock: lock };
+        let pins = Pins { kernel, renew: Box::new(renew), _lock: lock };
         pins.sweep()?;
         Ok(pins)
     }
@@ -121,11 +127,11 @@ impl Pins {
         let check = || if interrupted() { Err(Error::Interrupted) } else { Ok(()) };
         let available = available_controls()?;
         let held = loaded()?;
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         let mut work = Vec::new();
         for &control in controls {
             let name = kernel_name(control);
-            if told.iter().any(|(known, _)| *known == name) {
+            if changes.iter().any(|(known, _)| *known == name) {
                 continue;
             }
             let change = match held.iter().find(|held| held.name == name) {
@@ -141,7 +147,7 @@ impl Pins {
                 check()?;
                 work.push((Loaded::load(control)?, change));
             }
-            told.push((name, change));
+            changes.push((name, change));
         }
         let mut undo = Undo::default();
         for (loaded, change) in &mut work {
@@ -156,13 +162,13 @@ impl Pins {
         }
         check()?;
         undo.forget();
-        for (name, change) in &told {
+        for (name, change) in &changes {
             if *change == Change::Replaced {
-                assign::renew(name)?;
+                (self.renew)(name)?;
                 remove_folder(&Path::new(FOLDER).join(format!("{OLD}{name}")))?;
             }
         }
-        Ok(told)
+        Ok(changes)
     }
 
     /// Unregisters a control and removes its pins. Sockets that run it keep it until they close.
@@ -184,13 +190,12 @@ impl Pins {
     ///
     /// # Errors
     /// A pin cannot be removed.
-    pub(crate) fn tidy(&self) -> Result<(), Error> {
+    pub fn tidy(&self) -> Result<(), Error> {
         let folder = Path::new(FOLDER);
         if !folder.exists() {
             return Ok(());
         }
-        let in_use = assign::tidy()?;
-        if in_use || !loaded()?.is_empty() {
+        if !names(folder)?.is_empty() {
             return Ok(());
         }
         // Controls that bpftool registered share the maps by these pins.
@@ -202,7 +207,7 @@ impl Pins {
                 }
             }
         }
-        remove_folder(folder)
+        fs::remove_dir(folder).map_err(Error::io(folder, "remove"))
     }
 
     /// Finishes or removes what a killed command left.
@@ -221,7 +226,7 @@ impl Pins {
                 }
                 Some(own) => {
                     if name.starts_with(OLD) && root.join(own).exists() {
-                        assign::renew(own)?;
+                        (self.renew)(own)?;
                     }
                     remove_folder(&folder)?;
                 }
@@ -319,30 +324,11 @@ impl Pins {
     }
 }
 
-/// Steps back, the last first, unless all went well.
-#[derive(Default)]
-pub(crate) struct Undo(Vec<Box<dyn FnOnce()>>);
-
-impl Undo {
-    pub(crate) fn push(&mut self, step: impl FnOnce() + 'static) {
-        self.0.push(Box::new(step));
-    }
-
-    pub(crate) fn forget(&mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for Undo {
-    fn drop(&mut self) {
-        while let Some(step) = self.0.pop() {
-            step();
-        }
-    }
-}
-
-/// Makes our folder, if it is not there.
-pub(crate) fn make_folder(path: &Path, undo: &mut Undo) -> Result<(), Error> {
+/// Makes a folder of pins, if it is not there.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_folder(path: &Path, undo: &mut Undo) -> Result<(), Error> {
     if !path.exists() {
         DirBuilder::new().mode(0o700).create(path).map_err(Error::io(path, "make"))?;
         let path = path.to_owned();

@@ -16,6 +16,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Bytes of a congestion control's name in the kernel, its ending 0 included (`TCP_CA_NAME_MAX`).
+pub const NAME_MAX: usize = 16;
+
 #[cfg(test)]
 thread_local! {
     static WITHOUT_LINKS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
@@ -192,6 +195,13 @@ pub fn available_controls() -> Result<Vec<String>, Error> {
     let path = PathBuf::from("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// A control's name as the kernel and its maps keep it.
+pub fn padded(name: &str) -> [u8; NAME_MAX] {
+    let mut bytes = [0; NAME_MAX];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    bytes
 }
 
 fn link_update(link: &Link, map: i32) -> io::Result<()> {

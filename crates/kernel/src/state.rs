@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::pins::BPFFS;
-use crate::register::available_controls;
+use crate::register::{available_controls, padded};
 use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMap};
 use narrows_laws::catalogue::{DETECTORS, LAWS, STARTS, control_of_kernel_name};
@@ -137,7 +137,7 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
 }
 
 /// Ids of living state maps that another build made, with a layout that this one cannot read.
-pub(crate) fn of_other_builds() -> Vec<u32> {
+pub fn of_other_builds() -> Vec<u32> {
     let maps = all_of(CONNS).into_iter();
     maps.filter(|info| info.value_size as usize != size_of::<Entry>()).map(|info| info.id).collect()
 }
@@ -189,7 +189,10 @@ fn address(family: u32, words: [u32; 4]) -> IpAddr {
 }
 
 /// A control's counters from its map, by name.
-pub(crate) fn counters(map: &MapHandle) -> Result<Vec<(&'static str, u64)>, libbpf_rs::Error> {
+///
+/// # Errors
+/// The kernel refuses.
+pub fn counters(map: &MapHandle) -> Result<Vec<(&'static str, u64)>, libbpf_rs::Error> {
     let mut all = Vec::new();
     for (index, name) in COUNTERS.iter().enumerate() {
         let value = map.lookup(&(index as u32).to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
@@ -207,10 +210,29 @@ fn all_of(name: &str) -> Vec<MapInfo> {
     all
 }
 
-/// The living map of a name.
-pub(crate) fn find(name: &str) -> Option<MapHandle> {
+/// Hands the plain TCP of a network namespace, by its inode number, to `control`; none: it runs the law
+/// as one path.
+///
+/// # Errors
+/// No control of ours is loaded; the kernel refuses.
+pub fn set_plain(netns: u32, control: Option<&str>) -> Result<(), Error> {
+    let failed = |doing| Error::bpf(PLAIN, doing);
+    let key = netns.to_ne_bytes();
     // It may have died meanwhile.
-    all_of(name).into_iter().find_map(|info| MapHandle::from_map_id(info.id).ok())
+    let map = all_of(PLAIN).into_iter().find_map(|info| MapHandle::from_map_id(info.id).ok());
+    let Some(map) = map else {
+        return match control {
+            Some(_) => Err(Error::input(PLAIN, "no control has this map")),
+            None => Ok(()),
+        };
+    };
+    match control {
+        Some(control) => map.update(&key, &padded(control), MapFlags::ANY).map_err(failed("set")),
+        None => match map.lookup(&key, MapFlags::ANY).map_err(failed("read"))? {
+            Some(_) => map.delete(&key).map_err(failed("change")),
+            None => Ok(()),
+        },
+    }
 }
 
 /// The living map that `map` would otherwise be made beside.

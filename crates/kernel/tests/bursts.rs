@@ -4,9 +4,8 @@
 mod support;
 
 use narrows_kernel::control::Registered;
-use narrows_kernel::mptcp;
-use narrows_kernel::netns::Namespace;
 use narrows_laws::Control;
+use narrows_netns::Namespace;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Stdio};
@@ -66,7 +65,7 @@ fn of_two_thousand_connections_in_bursts_nothing_stays_behind() {
 
 /// A counter of MPTCP in a host.
 fn mptcp(host: &Namespace, name: &str) -> u64 {
-    let counters = host.run(mptcp::counters).unwrap().unwrap();
+    let counters = host.run(narrows_mptcp::counters).unwrap().unwrap();
     counters.get(&format!("MPTcpExt{name}")).or(counters.get(name)).copied().unwrap_or(0)
 }
 

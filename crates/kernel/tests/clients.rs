@@ -4,8 +4,8 @@
 mod support;
 
 use narrows_kernel::control::Registered;
-use narrows_kernel::netns::Namespace;
 use narrows_laws::Control;
+use narrows_netns::Namespace;
 use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;

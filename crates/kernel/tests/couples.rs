@@ -3,11 +3,11 @@
 //! others.
 
 use narrows_kernel::control::{Registered, object};
-use narrows_kernel::netns::Namespace;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::state::{Connection, connections};
 use narrows_laws::catalogue::{LAWS, kernel_name};
 use narrows_laws::{Control, Detector, Law};
+use narrows_netns::Namespace;
 use nix::libc::O_NONBLOCK;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::{self, File, OpenOptions};

@@ -6,8 +6,8 @@ mod support;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_kernel::control::Registered;
-use narrows_kernel::mptcp;
 use narrows_laws::Control;
+use narrows_netns::sysctl;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -103,7 +103,7 @@ fn plain_tcp_runs_alone_or_is_handed_to_the_former_default() {
 
 /// The client's default.
 fn default_of(net: &Net) -> String {
-    net.client.run(|| mptcp::sysctl("net/ipv4/tcp_congestion_control")).unwrap().unwrap()
+    net.client.run(|| sysctl("net/ipv4/tcp_congestion_control")).unwrap().unwrap()
 }
 
 #[test]

@@ -60,10 +60,7 @@ fn load_replace_and_unload(net: &Net, rounds: usize) {
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
     let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, JOB);
     let long = begin();
-    let load = || {
-        let pins = Pins::open().unwrap();
-        pins.load(&[LAW], || false).unwrap().pop().unwrap()
-    };
+    let load = || pins(net).load(&[LAW], || false).unwrap().pop().unwrap();
     scope(|scope| {
         for round in 0..rounds {
             let (name, change) = load();
@@ -80,7 +77,7 @@ fn load_replace_and_unload(net: &Net, rounds: usize) {
                 clients_run(net, &name);
             }
             net.set_default("reno");
-            assert!(Pins::open().unwrap().unload(&name).unwrap());
+            assert!(pins(net).unload(&name).unwrap());
             let sockets = net::sockets(&net.client);
             assert!(sockets.iter().any(|socket| socket.runs(&name)), "{sockets:?}");
             if round % 2 == 0 {
@@ -98,6 +95,18 @@ fn load_replace_and_unload(net: &Net, rounds: usize) {
     println!("  {} bytes of the connection that saw all of it", long.stop());
     let failed = server.stop();
     assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// The pins; both hosts get a newer build as `narrows kernel load` gives it to them.
+fn pins(net: &Net) -> Pins {
+    let hosts = [net.client.clone(), net.server.clone()];
+    let renew = move |name: &str| {
+        for host in &hosts {
+            net::sysctl(host, "net/ipv4/tcp_congestion_control", name).unwrap();
+        }
+        Ok(())
+    };
+    Pins::open(renew).unwrap()
 }
 
 /// Waits until every subflow of the client runs it.

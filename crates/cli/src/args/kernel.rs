@@ -124,8 +124,8 @@ pub struct Boot {
 
 impl Target {
     /// As the library has it.
-    pub fn target(&self) -> narrows_kernel::assign::Target {
-        use narrows_kernel::assign::Target;
+    pub fn target(&self) -> narrows_mptcp_admin::assign::Target {
+        use narrows_mptcp_admin::assign::Target;
         match (&self.cgroup, &self.netns) {
             (Some(path), _) => Target::Cgroup(path.clone()),
             (_, Some(name)) => Target::Netns(name.clone()),

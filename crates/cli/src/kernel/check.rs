@@ -1,7 +1,7 @@
 //! `narrows kernel check`.
 
-use narrows_kernel::check::check as look;
-use narrows_kernel::netns::Namespace;
+use narrows_mptcp_admin::check::check as look;
+use narrows_netns::Namespace;
 
 use crate::error::Error;
 use crate::print;

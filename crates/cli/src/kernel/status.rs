@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use narrows_kernel::status::Status;
+use narrows_mptcp_admin::status::Status;
 
 use crate::args::kernel::StatusArgs;
 use crate::error::Error;

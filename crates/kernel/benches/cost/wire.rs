@@ -3,7 +3,7 @@
 //! A namespace lives as long as this process holds it, so nothing is left behind however the
 //! process ends.
 
-use narrows_kernel::netns::Namespace;
+use narrows_netns::Namespace;
 use nix::sched::{CloneFlags, unshare};
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -29,6 +29,10 @@ fn alone(test: &str, work: impl FnOnce() + Send) {
     std::thread::scope(|scope| scope.spawn(inside).join()).unwrap();
 }
 
+fn open() -> Pins {
+    Pins::open(|_| Ok(())).unwrap()
+}
+
 /// What is pinned, and which struct_ops map is registered under each name.
 fn state() -> Vec<String> {
     let mut all = Vec::new();
@@ -64,13 +68,13 @@ fn age(name: &str) {
 }
 
 /// Loads, interrupted at the first moment that is looked at, the second and so on, until it comes to
-/// its end; tells how many moments there were.
+/// its end; returns how many moments there were.
 fn interrupt_everywhere(controls: &[Control]) -> usize {
     let before = state();
     for moment in 0.. {
         let looked = Cell::new(0);
         let interrupted = || looked.replace(looked.get() + 1) == moment;
-        match Pins::open().unwrap().load(controls, interrupted) {
+        match open().load(controls, interrupted) {
             Ok(_) => return moment,
             Err(Error::Interrupted) => assert_eq!(state(), before, "at moment {moment}"),
             Err(error) => panic!("{error}"),
@@ -92,7 +96,7 @@ fn loading_can_be_interrupted_at_any_moment() {
         assert!(aged.iter().any(|line| !state().contains(line)));
         assert!(loaded().unwrap().iter().all(|held| held.same_build));
         for name in ["nr_reno", "nr_lia", "nr_olia"] {
-            assert!(Pins::open().unwrap().unload(name).unwrap());
+            assert!(open().unload(name).unwrap());
         }
         assert_eq!(state(), before);
     });
@@ -105,16 +109,16 @@ fn without_links_it_is_the_same() {
             let before = state();
             assert_eq!(interrupt_everywhere(&[Control::RENO, Control::LIA]), 4);
             assert!(Path::new(FOLDER).join("nr_lia/ops").exists());
-            let twice = Pins::open().unwrap().load(&[Control::LIA], || false).unwrap();
+            let twice = open().load(&[Control::LIA], || false).unwrap();
             assert_eq!(twice, [("nr_lia".to_owned(), Change::None)]);
             age("nr_lia");
             let aged = state();
-            let told = Pins::open().unwrap().load(&[Control::LIA], || false).unwrap();
-            assert_eq!(told, [("nr_lia".to_owned(), Change::Replaced)]);
+            let again = open().load(&[Control::LIA], || false).unwrap();
+            assert_eq!(again, [("nr_lia".to_owned(), Change::Replaced)]);
             assert_eq!(state().len(), aged.len());
             assert_ne!(state(), aged);
             for name in ["nr_reno", "nr_lia"] {
-                assert!(Pins::open().unwrap().unload(name).unwrap());
+                assert!(open().unload(name).unwrap());
             }
             assert_eq!(state(), before);
 
@@ -122,16 +126,16 @@ fn without_links_it_is_the_same() {
             let parts = || {
                 let mut loaded = Loaded::load(Control::LIA).unwrap();
                 let mut undo = Undo::default();
-                let pins = Pins::open().unwrap();
+                let pins = open();
                 pins.pin_parts(&mut loaded, Change::Loaded, &mut undo).unwrap();
                 undo.forget();
                 loaded
             };
             drop(parts());
-            drop(Pins::open().unwrap());
+            drop(open());
             assert_eq!(state(), before);
             parts().register().unwrap().link_mut().disconnect();
-            assert!(Pins::open().unwrap().unload("nr_lia").unwrap());
+            assert!(open().unload("nr_lia").unwrap());
             assert_eq!(state(), before);
         });
     });
@@ -141,7 +145,7 @@ fn without_links_it_is_the_same() {
 fn what_a_kill_leaves_the_next_command_sweeps_up() {
     alone("killed", || {
         let before = state();
-        Pins::open().unwrap().load(&[Control::LIA], || false).unwrap();
+        open().load(&[Control::LIA], || false).unwrap();
         let loaded_state = state();
         let at = |name: &str| Path::new(FOLDER).join(name);
         let leave = |name: &str| {
@@ -151,25 +155,25 @@ fn what_a_kill_leaves_the_next_command_sweeps_up() {
         // Parts of a control that was never registered, and of a newer build.
         leave("nr_reno");
         leave("new-nr_lia");
-        drop(Pins::open().unwrap());
+        drop(open());
         assert_eq!(state(), loaded_state);
         // The older build moved away, the newer one not yet in its place.
         fs::rename(at("nr_lia"), at("old-nr_lia")).unwrap();
         leave("new-nr_lia");
-        drop(Pins::open().unwrap());
+        drop(open());
         assert_eq!(state(), loaded_state);
         // The registration moved already.
         fs::rename(at("nr_lia"), at("new-nr_lia")).unwrap();
         leave("old-nr_lia");
-        drop(Pins::open().unwrap());
+        drop(open());
         assert_eq!(state(), loaded_state);
-        assert!(Pins::open().unwrap().unload("nr_lia").unwrap());
+        assert!(open().unload("nr_lia").unwrap());
         assert_eq!(state(), before);
     });
 }
 
 #[test]
-fn a_refusal_by_the_verifier_is_told_in_one_line_and_in_full() {
+fn a_refusal_by_the_verifier_is_one_line_and_a_file_with_all() {
     alone("refused", || {
         let before = state();
         let refusal = Loaded::load_object(Control::OLIA, &broken(object(Law::Olia)));

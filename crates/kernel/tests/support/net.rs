@@ -7,7 +7,7 @@
 
 use super::law;
 use super::wait_until;
-use narrows_kernel::netns::Namespace;
+use narrows_netns::Namespace;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;

@@ -5,7 +5,7 @@
 //! follow; the server answers with how many of them were right, and sends the bytes down. Then the
 //! next job, or the end.
 
-use narrows_kernel::netns::Namespace;
+use narrows_netns::Namespace;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
-use narrows_kernel::diag::{self, State};
+use narrows_mptcp::diag::{self, State};
 
 use super::controls::kernel;
 use crate::Error;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_kernel::control::Registered;
+use narrows_kernel::pins;
 use narrows_kernel::register::available_controls;
-use narrows_kernel::{mptcp, pins};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
+use narrows_netns::{set_sysctl, sysctl};
 use nix::fcntl::{Flock, FlockArg};
 
-use super::prepare::sysctl;
 use crate::Error;
 use crate::algorithm::Algorithm;
 
@@ -158,7 +158,7 @@ fn lock() -> Result<Flock<File>, Error> {
 /// # Errors
 /// The kernel makes it no namespace's default.
 pub fn make_default(host: &Host, place: &str, control: Algorithm) -> Result<(), Error> {
-    let set = host.run(|| sysctl("net/ipv4/tcp_congestion_control", &name(control)));
+    let set = host.run(|| set_sysctl("net/ipv4/tcp_congestion_control", &name(control)));
     set.and_then(|set| set).map_err(|error| not_default(place, control, &error))
 }
 
@@ -167,7 +167,7 @@ fn not_default(place: &str, control: Algorithm, error: &io::Error) -> Error {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return Error::input(place, format!("{control}: {error}"));
     }
-    let allowed = mptcp::sysctl("net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
+    let allowed = sysctl("net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
     let own = allowed.split_whitespace().filter(|name| control_of_kernel_name(name).is_none());
     let allowed: Vec<String> = own.map(|name| format!("kernel:{name}")).collect();
     let message = format!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use narrows_emu::{DeviceConfig, HostConfig, Packet, Way};
-use narrows_kernel::mptcp::{Endpoint, Limits};
+use narrows_mptcp::pm::{Endpoint, Limits};
 use narrows_net::{ConfigError, LinkId, Network, RouteId};
 use narrows_traffic::PathManager;
 

@@ -1,10 +1,10 @@
 //! What a scenario wants of its hosts' stacks beyond devices and addresses.
 
-use std::fs;
 use std::io;
 
 use narrows_emu::Testbed;
-use narrows_kernel::mptcp;
+use narrows_mptcp::pm;
+use narrows_netns::{set_sysctl, sysctl};
 
 use super::controls::kernel;
 use super::plan::Plan;
@@ -43,7 +43,7 @@ pub fn prepare(
         }
         let ecn = ecn(scenario, &wanted.flows)?;
         let work = || -> io::Result<()> {
-            sysctl("net/ipv4/tcp_ecn", if ecn { "1" } else { "0" })?;
+            set_sysctl("net/ipv4/tcp_ecn", if ecn { "1" } else { "0" })?;
             let largest = |get: fn(&Flow) -> u64| wanted.flows.iter().map(|flow| get(flow)).max();
             for (name, bytes) in [
                 ("net/ipv4/tcp_wmem", largest(|flow| flow.send_buffer)),
@@ -53,9 +53,9 @@ pub fn prepare(
             }
             let Some((flow, end)) = wanted.multipath else { return Ok(()) };
             let at = &plan.flows[flow];
-            mptcp::set_limits(at.limits())?;
+            pm::set_limits(at.limits())?;
             if end == connects {
-                at.endpoints(end).iter().try_for_each(mptcp::add_endpoint)?;
+                at.endpoints(end).iter().try_for_each(pm::add_endpoint)?;
             }
             Ok(())
         };
@@ -83,7 +83,7 @@ fn ecn(scenario: &Scenario, flows: &[&Flow]) -> Result<bool, Error> {
 /// Lets the kernel's own choice of a buffer's size become as large as the scenario's, twice: it
 /// counts the memory that packets take.
 fn raise(name: &str, bytes: u64) -> io::Result<()> {
-    let now = mptcp::sysctl(name)?;
+    let now = sysctl(name)?;
     let mut sizes: Vec<u64> = now.split_whitespace().filter_map(|size| size.parse().ok()).collect();
     let wanted = (2 * bytes).min(i32::MAX as u64);
     match sizes.last_mut() {
@@ -91,11 +91,5 @@ fn raise(name: &str, bytes: u64) -> io::Result<()> {
         _ => return Ok(()),
     }
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-    sysctl(name, &sizes.join(" "))
-}
-
-/// Sets a sysctl of the namespace this thread is in.
-pub fn sysctl(name: &str, value: &str) -> io::Result<()> {
-    let told = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
-    fs::write(format!("/proc/sys/{name}"), value).map_err(told)
+    set_sysctl(name, &sizes.join(" "))
 }

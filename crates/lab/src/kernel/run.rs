@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_emu::{Packet, Testbed, Wire};
-use narrows_kernel::mptcp::{self, Endpoint};
+use narrows_mptcp::pm::{self, Endpoint};
 use narrows_net::{Nanos, Network, SECOND};
 use narrows_traffic::FlowId;
 use narrows_traffic::{ConnId, Generator, Scheduler, TcpConfig, UdpId};
@@ -389,20 +389,20 @@ impl<'a> Running<'a> {
         self.sampler.look()?;
         let gone = self.endpoints(flow, path);
         self.at_sender(flow, || {
-            let known = mptcp::endpoints()?;
+            let known = pm::endpoints()?;
             for endpoint in known.iter().filter(|known| gone.iter().any(|gone| gone.id == known.id))
             {
-                mptcp::remove_endpoint(endpoint.id)?;
+                pm::remove_endpoint(endpoint.id)?;
             }
             // Where the connection began there may be another, which is no endpoint.
-            if path == 0 { mptcp::remove_first(gone[0].address) } else { Ok(()) }
+            if path == 0 { pm::remove_first(gone[0].address) } else { Ok(()) }
         })
     }
 
     /// The sender has the address of a path again.
     fn add(&mut self, flow: usize, path: usize) -> Result<(), Error> {
         let there = self.endpoints(flow, path);
-        self.at_sender(flow, || there.iter().try_for_each(mptcp::add_endpoint))
+        self.at_sender(flow, || there.iter().try_for_each(pm::add_endpoint))
     }
 
     /// The endpoints that stand for a path, IPv4 first.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use narrows_emu::Host;
-use narrows_kernel::diag::{self, Socket, State, TcpInfo};
 use narrows_kernel::state;
 use narrows_laws::raw::SSTHRESH_MAX;
+use narrows_mptcp::diag::{self, Socket, State, TcpInfo};
 use narrows_net::{Counters, Nanos};
 
 use super::controls::{kernel, name};

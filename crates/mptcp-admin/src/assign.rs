@@ -1,0 +1,473 @@
+//! Controls are loaded, used as a network namespace's default or for a cgroup, and unloaded.
+//!
+//! What was there before is remembered in a map that is pinned beside the controls, so that it
+//! survives the command and goes with the BPF file system. It is written first and removed last:
+//! whatever a killed command left, undoing finds. What somebody else changed since is left alone.
+
+use narrows_kernel::cgroup::{self, Cgroup};
+use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
+use narrows_kernel::register::{NAME_MAX, available_controls, padded};
+use narrows_kernel::state::set_plain;
+use narrows_kernel::{Error, Undo};
+use narrows_laws::Control;
+use narrows_laws::catalogue::control_of_kernel_name;
+use narrows_mptcp::diag;
+use narrows_netns::Namespace;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+mod defaults;
+mod uses;
+
+use defaults::{KERNELS_OWN, cookie, default_of, inside, namespaces, restore, set_default};
+use uses::{KIND_CGROUP, KIND_NETNS, Key, Record, Uses, place_of, text};
+
+/// Where a control is to be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The network namespace of this process: normally the machine's.
+    Default,
+    /// A named network namespace.
+    Netns(String),
+    /// A folder of the cgroup2 file system.
+    Cgroup(PathBuf),
+}
+
+/// A use that is in force.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Use {
+    /// The control's name in the kernel.
+    pub name: String,
+    /// For MPTCP subflows only.
+    pub mptcp_only: bool,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// Where a control is used.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase", tag = "of")]
+pub enum Place {
+    /// The default of a network namespace.
+    Netns {
+        /// Its name, as it was given; `default` for the one of the process.
+        netns: String,
+        /// Its inode number.
+        inum: u32,
+        /// What was the default before.
+        before: String,
+    },
+    /// The sockets of a cgroup.
+    Cgroup {
+        /// The folder, as it was given.
+        cgroup: PathBuf,
+        /// Its id, which is its inode number.
+        id: u64,
+    },
+}
+
+/// What undoing a use came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// Nothing of ours was in use there.
+    Nothing,
+    /// The namespace has gone, and the use with it.
+    Gone {
+        /// The control that was in use.
+        name: String,
+    },
+    /// The default is again what it was.
+    Restored {
+        /// The control that was in use.
+        name: String,
+        /// The default now.
+        now: String,
+    },
+    /// Somebody else had changed it since, and it was left as it is.
+    Changed {
+        /// The control that was in use.
+        name: String,
+        /// The default, as found.
+        now: String,
+    },
+    /// The choice for the cgroup is gone.
+    Detached {
+        /// The control that was in use.
+        name: String,
+    },
+}
+
+/// What unloading came to.
+#[derive(Clone, Debug, Default)]
+pub struct Unloaded {
+    /// Was it loaded?
+    pub loaded: bool,
+    /// The uses that were undone, by place.
+    pub uses: Vec<(String, Undone)>,
+    /// Namespaces that had it as default for another reason, mostly as they were made while it was
+    /// the machine's, and what they have now.
+    pub others: Vec<(String, String)>,
+    /// Sockets that run it until they close.
+    pub sockets: usize,
+}
+
+impl Target {
+    /// As a message names it.
+    pub fn place(&self) -> String {
+        match self {
+            Target::Default => "the default".into(),
+            Target::Netns(name) => format!("namespace {name}"),
+            Target::Cgroup(path) => format!("cgroup {}", path.display()),
+        }
+    }
+
+    fn namespace(&self) -> Result<Namespace, Error> {
+        match self {
+            Target::Netns(name) => Namespace::named(name)
+                .map_err(|error| Error::input(format!("--netns {name}"), error.to_string())),
+            _ => Namespace::current().map_err(Error::io(Path::new("/proc/self/ns/net"), "read")),
+        }
+    }
+}
+
+/// The controls of this machine, for one command at a time.
+pub struct Admin(Pins);
+
+impl Admin {
+    /// Waits for other commands, and sweeps up after one that was killed.
+    ///
+    /// # Errors
+    /// Not root, a kernel without what is needed, no BPF file system.
+    pub fn open() -> Result<Admin, Error> {
+        let admin = Admin(Pins::open(renew)?);
+        admin.tidy()?;
+        Ok(admin)
+    }
+
+    /// Loads `controls`: all of them, or none.
+    ///
+    /// # Errors
+    /// As [`Pins::load`].
+    pub fn load(
+        &self,
+        controls: &[Control],
+        interrupted: impl Fn() -> bool,
+    ) -> Result<Vec<(String, Change)>, Error> {
+        self.0.load(controls, interrupted)
+    }
+
+    /// Uses the loaded control `name` at `target`: for connections that begin from now on.
+    ///
+    /// # Errors
+    /// It is not loaded; there is no such target; the kernel refuses. Nothing is changed then.
+    pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<Use, Error> {
+        if !available_controls()?.iter().any(|known| known == name) {
+            let control =
+                control_of_kernel_name(name).map_or_else(|| name.into(), |c| c.to_string());
+            let message = format!("not loaded; first: narrows kernel load {control}");
+            return Err(Error::input(name, message));
+        }
+        let mut undo = Undo::default();
+        make_folder(Path::new(FOLDER), &mut undo)?;
+        let uses = Uses::open_or_make()?;
+        undo.push(|| drop(tidy_uses()));
+        let (key, record) = match target {
+            Target::Cgroup(path) => assign_cgroup(&uses, name, path, mptcp_only, &mut undo)?,
+            _ => assign_netns(&uses, name, target, mptcp_only, &mut undo)?,
+        };
+        undo.forget();
+        Ok(use_of(key, &record))
+    }
+
+    /// Undoes what [`Admin::assign`] did at `target`.
+    ///
+    /// # Errors
+    /// There is no such target; the kernel refuses.
+    pub fn unassign(&self, target: &Target) -> Result<Undone, Error> {
+        let Some(uses) = Uses::open()? else { return Ok(Undone::Nothing) };
+        let (found, namespace) = match target {
+            // By what they were called: they may have gone.
+            Target::Cgroup(path) => {
+                let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+                (uses.called(KIND_CGROUP, &path)?, None)
+            }
+            Target::Netns(name) if target.namespace().is_err() => {
+                let found = uses.called(KIND_NETNS, Path::new(name))?;
+                let namespaces = namespaces()?;
+                let namespace = found.and_then(|(key, record)| of(key, &record, &namespaces));
+                (found, namespace)
+            }
+            _ => {
+                let namespace = target.namespace()?;
+                let key = Key { kind: KIND_NETNS, id: cookie(&namespace)? };
+                (uses.get(key)?.map(|record| (key, record)), Some(namespace))
+            }
+        };
+        let Some((key, record)) = found else { return Ok(Undone::Nothing) };
+        let undone = uses.undo(key, &record, namespace.as_ref())?;
+        self.tidy()?;
+        Ok(undone)
+    }
+
+    /// Unloads a control and undoes its uses.
+    ///
+    /// # Errors
+    /// It was not loaded by narrows; the kernel refuses.
+    pub fn unload(&self, name: &str) -> Result<Unloaded, Error> {
+        let mut done = Unloaded {
+            loaded: pins::loaded()?.iter().any(|held| held.name == name),
+            ..Unloaded::default()
+        };
+        let namespaces = namespaces()?;
+        // What the namespaces that only inherited it are to have.
+        let before = former(name)?;
+        if let Some(uses) = Uses::open()? {
+            for (key, record) in uses.all()? {
+                if text(&record.name) != name {
+                    continue;
+                }
+                let undone = uses.undo(key, &record, of(key, &record, &namespaces).as_ref())?;
+                done.uses.push((text(&record.place), undone));
+            }
+        }
+        if !done.loaded && available_controls()?.iter().any(|known| known == name) {
+            self.tidy()?;
+            if !done.uses.is_empty() {
+                return Ok(done);
+            }
+            let message = "not loaded by narrows; bpftool struct_ops list shows its id, and \
+                           bpftool struct_ops unregister id ID removes it";
+            return Err(Error::input(name, message));
+        }
+        for (_, namespace) in &namespaces {
+            let now = namespace.unless_gone(|| match default_of(namespace)? == name {
+                true => restore(namespace, &before).map(Some),
+                false => Ok(None),
+            })?;
+            done.others.extend(now.flatten().map(|now| (namespace.name.clone(), now)));
+        }
+        self.0.unload(name)?;
+        for (_, namespace) in &namespaces {
+            let sockets = namespace.unless_gone(|| inside(namespace, diag::sockets))?;
+            let all = sockets.iter().flatten();
+            done.sockets += all.filter(|socket| socket.control == name).count();
+        }
+        self.tidy()?;
+        Ok(done)
+    }
+
+    /// Removes what is shared when nothing is left that shares it.
+    fn tidy(&self) -> Result<(), Error> {
+        tidy_uses()?;
+        self.0.tidy()
+    }
+}
+
+/// The uses in force.
+///
+/// # Errors
+/// The BPF file system cannot be read: only root may.
+pub fn uses() -> Result<Vec<Use>, Error> {
+    let Some(uses) = Uses::open()? else { return Ok(Vec::new()) };
+    Ok(uses.all()?.iter().map(|(key, record)| use_of(*key, record)).collect())
+}
+
+fn use_of(key: Key, record: &Record) -> Use {
+    let place = if key.kind == KIND_CGROUP {
+        Place::Cgroup { cgroup: text(&record.place).into(), id: key.id }
+    } else {
+        let (netns, before) = (text(&record.place), text(&record.before));
+        Place::Netns { netns, inum: record.inum, before }
+    };
+    Use { name: text(&record.name), mptcp_only: record.mptcp_only != 0, place }
+}
+
+/// Namespaces whose default is `name` get its newest build: the kernel keeps the build that was
+/// registered when the default was set.
+fn renew(name: &str) -> Result<(), Error> {
+    for (_, namespace) in namespaces()? {
+        namespace.unless_gone(|| match default_of(&namespace)? == name {
+            true => set_default(&namespace, name),
+            false => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+fn assign_netns(
+    uses: &Uses,
+    name: &str,
+    target: &Target,
+    mptcp_only: bool,
+    undo: &mut Undo,
+) -> Result<(Key, Record), Error> {
+    let namespace = target.namespace()?;
+    let key = Key { kind: KIND_NETNS, id: cookie(&namespace)? };
+    let now = default_of(&namespace)?;
+    if let Target::Netns(name) = target {
+        uses.forget_namesakes(key, name)?;
+    }
+    let older = uses.get(key)?;
+    let ours = older.filter(|older| text(&older.name) == now);
+    let before = match &ours {
+        // What was there before stays what it was.
+        Some(older) => text(&older.before),
+        None => former(&now)?,
+    };
+    if ours.is_some() && now != name {
+        // Killed between the record and the default, this would not be known as ours.
+        restore(&namespace, &before)?;
+        let namespace = namespace.clone();
+        undo.push(move || drop(set_default(&namespace, &now)));
+    }
+    let place = match target {
+        Target::Netns(name) => name.as_str(),
+        _ => "default",
+    };
+    let record = Record {
+        name: padded(name),
+        before: padded(&before),
+        mptcp_only: mptcp_only.into(),
+        inum: namespace.inum,
+        place: place_of(place.as_bytes())?,
+    };
+    uses.note(key, &record, undo)?;
+    let plain = mptcp_only.then_some(before.as_str());
+    set_plain(namespace.inum, plain)?;
+    undo.push({
+        let inum = namespace.inum;
+        move || {
+            let older = older.filter(|older| older.mptcp_only != 0);
+            let plain = older.map(|older| text(&older.before));
+            let _ = set_plain(inum, plain.as_deref());
+        }
+    });
+    set_default(&namespace, name)?;
+    Ok((key, record))
+}
+
+fn assign_cgroup(
+    uses: &Uses,
+    name: &str,
+    path: &Path,
+    mptcp_only: bool,
+    undo: &mut Undo,
+) -> Result<(Key, Record), Error> {
+    let cgroup = Cgroup::open(path)?;
+    let key = Key { kind: KIND_CGROUP, id: cgroup.id };
+    let choice = cgroup::choice(name, mptcp_only, &cgroup)?;
+    uses.forget_namesakes(key, &cgroup.path.display().to_string())?;
+    let record = Record {
+        name: padded(name),
+        before: [0; NAME_MAX],
+        mptcp_only: mptcp_only.into(),
+        inum: 0,
+        place: place_of(cgroup.path.as_os_str().as_bytes())?,
+    };
+    uses.note(key, &record, undo)?;
+    cgroup.attach(&choice)?;
+    Ok((key, record))
+}
+
+impl Uses {
+    /// Writes a record; undone, what was there before is there again.
+    fn note(&self, key: Key, record: &Record, undo: &mut Undo) -> Result<(), Error> {
+        let older = self.get(key)?;
+        self.set(key, record)?;
+        undo.push(move || {
+            if let Ok(Some(uses)) = Uses::open() {
+                let _ = match &older {
+                    Some(older) => uses.set(key, older),
+                    None => uses.remove(key),
+                };
+            }
+        });
+        Ok(())
+    }
+
+    /// Forgets namespaces and cgroups that had this name and have gone.
+    fn forget_namesakes(&self, key: Key, place: &str) -> Result<(), Error> {
+        for (other, record) in self.all()? {
+            if other.kind != key.kind || other == key || text(&record.place) != place {
+                continue;
+            }
+            // A namespace can be renamed, and `default` is also what the machine's is called here.
+            if key.kind == KIND_CGROUP || of(other, &record, &namespaces()?).is_none() {
+                self.undo(other, &record, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes a use; `namespace` is its network namespace, if that is still there.
+    fn undo(
+        &self,
+        key: Key,
+        record: &Record,
+        namespace: Option<&Namespace>,
+    ) -> Result<Undone, Error> {
+        let undone = if key.kind == KIND_CGROUP {
+            cgroup::detach(key.id)?;
+            Undone::Detached { name: text(&record.name) }
+        } else {
+            self.undo_netns(record, namespace)?
+        };
+        self.remove(key)?;
+        Ok(undone)
+    }
+
+    fn undo_netns(&self, record: &Record, namespace: Option<&Namespace>) -> Result<Undone, Error> {
+        let name = text(&record.name);
+        let restored = |namespace| -> Result<Undone, Error> {
+            let now = default_of(namespace)?;
+            if now != name {
+                return Ok(Undone::Changed { name: name.clone(), now });
+            }
+            let now = restore(namespace, &text(&record.before))?;
+            Ok(Undone::Restored { name: name.clone(), now })
+        };
+        let undone = match namespace {
+            Some(namespace) => namespace.unless_gone(|| restored(namespace))?,
+            None => None,
+        };
+        // When it has gone another one in use may have its number.
+        let inum = |(_, other): &(Key, Record)| other.inum == record.inum;
+        if undone.is_some() || self.all()?.iter().filter(|other| inum(other)).count() == 1 {
+            set_plain(record.inum, None)?;
+        }
+        Ok(undone.unwrap_or(Undone::Gone { name }))
+    }
+}
+
+/// The namespace of a use, if it is still there: one where no process is has its name alone.
+fn of(key: Key, record: &Record, namespaces: &[(u64, Namespace)]) -> Option<Namespace> {
+    let seen = namespaces.iter().find(|(cookie, _)| *cookie == key.id);
+    seen.map(|(_, namespace)| namespace.clone()).or_else(|| {
+        let named = Namespace::named(&text(&record.place)).ok()?;
+        (cookie(&named).ok()? == key.id).then_some(named)
+    })
+}
+
+/// What a namespace's default was before ours: `now`, unless that is ours itself, which the
+/// namespace then has from another one.
+fn former(now: &str) -> Result<String, Error> {
+    if control_of_kernel_name(now).is_none() {
+        return Ok(now.to_owned());
+    }
+    let other = uses()?.into_iter().find_map(|used| match used.place {
+        Place::Netns { before, .. } if used.name == now => Some(before),
+        _ => None,
+    });
+    Ok(other.unwrap_or_else(|| KERNELS_OWN[0].into()))
+}
+
+/// Removes the map of uses if it has none.
+fn tidy_uses() -> Result<(), Error> {
+    let pin = Uses::pin();
+    if pin.exists() && uses()?.is_empty() {
+        fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
+    }
+    Ok(())
+}

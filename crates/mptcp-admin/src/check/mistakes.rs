@@ -1,0 +1,407 @@
+//! What the settings, connections and counters of a network namespace mean for MPTCP.
+
+use super::network::{Network, Trial};
+use super::{Item, Verdict};
+use narrows_mptcp::diag::{Connection, Socket, State};
+use narrows_mptcp::pm::{Endpoint, Limits};
+use narrows_mptcp::routes::{Address, Interface, Route};
+use std::collections::BTreeSet;
+
+/// Names that a line shows of a longer list.
+const SHOWN: usize = 5;
+
+/// A path that was busy for less is not judged by its rate or waiting, µs.
+const BUSY_US: u64 = 1_000_000;
+
+/// `net.mptcp`'s counters of connections that went on as plain TCP, and why.
+const FALLBACKS: [(&str, &str); 10] = [
+    ("MPCapableFallbackSYNACK", "the peer or somebody on the way answered without MPTCP"),
+    ("MPCapableFallbackACK", "a client's last handshake packet came without MPTCP"),
+    ("MPCapableDataFallback", "the first data came without MPTCP"),
+    ("MPCapableSYNTXDrop", "MPTCP's SYNs went unanswered"),
+    ("DSSCorruptionFallback", "somebody on the way changed the data"),
+    ("DssFallback", "data came with broken or without MPTCP options"),
+    ("InfiniteMapRx", "the peer gave MPTCP up"),
+    ("Blackhole", "MPTCP was given up for a while: its SYNs are dropped on the way"),
+    ("MD5SigFallback", "TCP MD5 leaves no room"),
+    ("SimultConnectFallback", "both sides connected at once"),
+];
+
+impl Network {
+    /// What it means for MPTCP.
+    pub fn judge(&self) -> Vec<Item> {
+        let mut items = vec![match self.enabled {
+            None => {
+                let seen = "a kernel built with CONFIG_MPTCP=y is needed";
+                return vec![Item::new("MPTCP", Verdict::Missing, seen)];
+            }
+            Some(false) => Item::new("MPTCP", Verdict::Missing, "switched off in this namespace")
+                .fix("sysctl net.mptcp.enabled=1"),
+            Some(true) => Item::new("MPTCP", Verdict::Ok, "enabled"),
+        }];
+        if self.kernel_manager {
+            items.extend(self.judge_limits());
+            items.extend(self.judge_endpoints());
+        } else {
+            let seen = "a daemon's (mptcpd), not the kernel's: limits and endpoints are its own";
+            items.push(Item::new("path manager", Verdict::Note, seen));
+        }
+        items.extend(self.judge_routes());
+        items.extend(self.judge_subflows());
+        items.extend(self.judge_joins());
+        items.extend(self.judge_fallbacks());
+        items.extend(self.judge_buffers());
+        items.extend(self.judge_listeners());
+        items
+    }
+
+    fn judge_limits(&self) -> Vec<Item> {
+        let Some(limits) = self.limits else {
+            return vec![Item::new("limits", Verdict::Unseen, "shown to root")];
+        };
+        let Limits { subflows, add_addr_accepted } = limits;
+        let of = |endpoint: &&Endpoint| endpoint.is_subflow();
+        let subflow_endpoints: Vec<&Endpoint> =
+            self.endpoints.iter().flatten().filter(of).collect();
+        // From that of the way out the first subflow goes.
+        let first = subflow_endpoints.iter().any(|endpoint| {
+            let is_it =
+                |a: &Address| a.address == endpoint.address && self.default == Some(a.interface);
+            self.addresses.iter().any(is_it)
+        });
+        let wanted = subflow_endpoints.len() as u32 - u32::from(first);
+        let mut items = Vec::new();
+        if subflows < wanted.max(1) {
+            let seen = match subflows {
+                0 => "no subflow beside the first is allowed".into(),
+                n => format!(
+                    "{} beside the first allowed, for {wanted} further endpoints",
+                    count(n, "subflow")
+                ),
+            };
+            // The kernel allows eight.
+            let fix = format!("ip mptcp limits set subflows {}", wanted.clamp(2, 8));
+            items.push(Item::new("limits", Verdict::Mistake, seen).fix(fix));
+        }
+        let announced = self.counter("AddAddr");
+        if add_addr_accepted == 0 && announced > 0 {
+            let seen = format!("peers announced {}, none is taken up", count(announced, "address"));
+            let fix = "ip mptcp limits set add_addr_accepted 2";
+            items.push(Item::new("limits", Verdict::Mistake, seen).fix(fix));
+        }
+        if items.is_empty() {
+            let seen = format!(
+                "{subflows} subflows beside the first, {add_addr_accepted} announced addresses taken up"
+            );
+            items.push(Item::new("limits", Verdict::Ok, seen));
+        }
+        items
+    }
+
+    fn judge_endpoints(&self) -> Vec<Item> {
+        let Some(endpoints) = &self.endpoints else {
+            return vec![Item::new("endpoints", Verdict::Unseen, "shown to root")];
+        };
+        let mut items = Vec::new();
+        let own: Vec<&Endpoint> = endpoints.iter().filter(|one| !one.is_implicit()).collect();
+        if own.is_empty() {
+            items.push(self.judge_no_endpoint());
+        }
+        for endpoint in own {
+            let Endpoint { address, id, .. } = endpoint;
+            let here = self.addresses.iter().find(|here| here.address == *address);
+            items.push(match here {
+                Some(here) => {
+                    let name = self.name(here.interface);
+                    let seen = format!("{address} on {name}:{}", flags(endpoint));
+                    Item::new("endpoint", Verdict::Ok, seen)
+                }
+                None => {
+                    let seen = format!("{address} is on no interface");
+                    Item::new("endpoint", Verdict::Mistake, seen)
+                        .fix(format!("ip mptcp endpoint delete id {id}"))
+                }
+            });
+        }
+        items
+    }
+
+    /// One path needs no endpoint; of several those beside the default one do.
+    fn judge_no_endpoint(&self) -> Item {
+        let usable: Vec<(&Interface, &Address)> = self
+            .interfaces
+            .iter()
+            .filter(|interface| interface.usable)
+            .filter(|interface| !interface.bridge || self.default == Some(interface.index))
+            .filter_map(|interface| {
+                let mut of = self.addresses.iter().filter(|of| of.interface == interface.index);
+                Some((interface, of.find(|of| of.global)?))
+            })
+            .collect();
+        let names: Vec<&str> =
+            usable.iter().map(|(interface, _)| interface.name.as_str()).collect();
+        if usable.len() < 2 {
+            let seen = format!("none; usable interfaces: {}", list(&names));
+            return Item::new("endpoints", Verdict::Note, seen);
+        }
+        let joined = self.judge_subflows().filter(|subflows| subflows.verdict == Verdict::Ok);
+        if joined.is_some() {
+            let seen =
+                format!("none; usable interfaces: {}; peers open the subflows", list(&names));
+            return Item::new("endpoints", Verdict::Note, seen);
+        }
+        let seen = format!(
+            "none, though {} are usable: connections use one path (a server announces with signal)",
+            list(&names)
+        );
+        let first = self.default.unwrap_or(usable[0].0.index);
+        let others = usable.iter().filter(|(interface, _)| interface.index != first);
+        others.fold(Item::new("endpoints", Verdict::Mistake, seen), |item, (interface, address)| {
+            let (address, name) = (address.address, &interface.name);
+            item.fix(format!("ip mptcp endpoint add {address} dev {name} subflow"))
+        })
+    }
+
+    fn judge_routes(&self) -> Vec<Item> {
+        let wrong = |trial: &&Trial| {
+            trial.route.is_none_or(|route| route.interface != trial.from.interface)
+        };
+        let mut items = Vec::new();
+        let mut told = BTreeSet::new();
+        for trial in self.trials.iter().filter(wrong) {
+            let Trial { from: Address { address, interface, .. }, to, route, behind } = trial;
+            if !told.insert(address) {
+                continue;
+            }
+            let name = self.name(*interface);
+            let seen = match route {
+                Some(route) => format!(
+                    "packets from {address} ({name}) to {to} leave by {}: no source route",
+                    self.name(route.interface)
+                ),
+                None => format!("no route from {address} by {name} to {to}"),
+            };
+            let way = match behind {
+                Some(Route { gateway: Some(gateway), .. }) => format!("default via {gateway}"),
+                // The peer is a neighbour there.
+                Some(Route { gateway: None, .. }) => to.to_string(),
+                None => "default via GATEWAY".into(),
+            };
+            // A table number of its own, clear of the kernel's.
+            let table = 100 + interface;
+            let family = if address.is_ipv4() { "ip" } else { "ip -6" };
+            items.push(
+                Item::new("source route", Verdict::Mistake, seen)
+                    .fix(format!("{family} route replace {way} dev {name} table {table}"))
+                    .fix(format!("{family} rule add from {address} table {table}")),
+            );
+        }
+        items
+    }
+
+    fn judge_subflows(&self) -> Option<Item> {
+        let living = self.connections.iter().filter(|one| one.state == State::Established);
+        let living: Vec<&Connection> = living.filter(|one| !one.fell_back).collect();
+        let subflows = |connection: &Connection| {
+            let of = |socket: &&Socket| socket.subflow.is_some_and(|s| s.token == connection.token);
+            // Without the right to see whose subflow a socket is, the connection's own count.
+            let seen = self.sockets.iter().filter(of).count();
+            seen.max(1 + usize::from(connection.extra_subflows))
+        };
+        let alone = living.iter().filter(|connection| subflows(connection) < 2).count();
+        match (living.len(), alone) {
+            (0, _) => None,
+            (all, 0) => {
+                let seen = format!("{}, all with 2 subflows or more", count(all, "connection"));
+                Some(Item::new("subflows", Verdict::Ok, seen))
+            }
+            (all, alone) => {
+                let seen = format!("{alone} of {} with one subflow only", count(all, "connection"));
+                Some(Item::new("subflows", Verdict::Mistake, seen))
+            }
+        }
+    }
+
+    fn judge_joins(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let (asked, answered) = (self.counter("MPJoinSynTx"), self.counter("MPJoinSynAckRx"));
+        let lost = asked.saturating_sub(answered);
+        if lost > 0 {
+            // Some are lost as any packet is.
+            let verdict = if lost > asked / 10 { Verdict::Mistake } else { Verdict::Note };
+            let seen = format!(
+                "{lost} of {} sent not answered: no listener on that address, a firewall, or no way there",
+                count(asked, "join")
+            );
+            items.push(Item::new("joins", verdict, seen));
+        }
+        let mut mistake = |seen| items.push(Item::new("joins", Verdict::Mistake, seen));
+        let unbound = self.counter("MPJoinSynTxBindErr") + self.counter("MPJoinSynTxConnectErr");
+        if unbound > 0 {
+            mistake(format!(
+                "{} not sent: no such address here, or no route",
+                count(unbound, "join")
+            ));
+        }
+        let stray = self.counter("MPJoinNoTokenFound");
+        if stray > 0 {
+            mistake(format!(
+                "{} came for connections that are not here: gone, or another host's behind a load \
+                 balancer",
+                count(stray, "join")
+            ));
+        }
+        let rejected = self.counter("MPJoinRejected");
+        if rejected > 0 {
+            mistake(format!(
+                "{} of peers rejected: over this host's limits",
+                count(rejected, "join")
+            ));
+        }
+        items
+    }
+
+    fn judge_fallbacks(&self) -> Vec<Item> {
+        let asked = self.counter("MPCapableSYNTX") + self.counter("MPCapableSYNRX");
+        let counted = FALLBACKS.iter().filter_map(|(name, why)| match self.counter(name) {
+            0 => None,
+            n => {
+                // One of many may meet such a peer.
+                let verdict = if n > asked / 10 { Verdict::Mistake } else { Verdict::Note };
+                let seen = format!("{} so far: {why} ({name})", count(n, "connection"));
+                Some(Item::new("fallback", verdict, seen))
+            }
+        });
+        let mut items: Vec<Item> = counted.collect();
+        let now: Vec<&Connection> = self.connections.iter().filter(|one| one.fell_back).collect();
+        if !now.is_empty() {
+            let peers: BTreeSet<String> = now.iter().map(|one| one.remote.to_string()).collect();
+            let peers: Vec<&str> = peers.iter().map(String::as_str).collect();
+            let seen = format!(
+                "{} plain TCP now, to {}",
+                count(now.len(), "living connection"),
+                list(&peers)
+            );
+            items.push(Item::new("fallback", Verdict::Mistake, seen));
+        }
+        items
+    }
+
+    fn judge_buffers(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let fix = |bytes: u64| format!("sysctl -w net.ipv4.tcp_wmem=\"4096 16384 {bytes}\"");
+        // RFC 6182 section 5.3: what all paths carry in the longest round trip, twice.
+        let needed = self
+            .connections
+            .iter()
+            .map(|connection| {
+                let of = |s: &&Socket| s.subflow.is_some_and(|s| s.token == connection.token);
+                let infos = self.sockets.iter().filter(of).filter_map(|s| s.info.as_ref());
+                let infos = infos.filter(|info| info.busy_time >= BUSY_US);
+                let (rate, rtt) = infos.fold((0, 0), |(rate, rtt): (u64, u64), info| {
+                    (rate.saturating_add(info.delivery_rate), rtt.max(info.rtt.into()))
+                });
+                (2 * u128::from(rate) * u128::from(rtt) / 1_000_000) as u64
+            })
+            .max()
+            .unwrap_or(0);
+        if needed > self.send_buffer_max {
+            let seen = format!(
+                "the paths of a connection fill {needed} bytes, a send buffer is {} at most",
+                self.send_buffer_max
+            );
+            let fix = fix(needed.next_power_of_two());
+            items.push(Item::new("buffers", Verdict::Mistake, seen).fix(fix));
+        }
+        // Time spent waiting for room, of the time there was something to send.
+        let (mut peer, mut own, mut busy) = (0, 0, 0);
+        let subflow = |socket: &&Socket| socket.subflow.is_some_and(|of| !of.fell_back());
+        for socket in self.sockets.iter().filter(subflow) {
+            if let Some(info) = socket.info.as_ref().filter(|info| info.busy_time >= BUSY_US) {
+                busy += 1;
+                peer += usize::from(info.rwnd_limited > info.busy_time / 10);
+                // One below the limit grows by itself, with the window.
+                let largest = u64::from(socket.send_buffer) >= self.send_buffer_max;
+                own += usize::from(largest && info.sndbuf_limited > info.busy_time / 10);
+            }
+        }
+        if peer > 0 {
+            let seen = format!(
+                "{peer} of {} waiting for the peer's receive window over a tenth of the time: \
+                 its tcp_rmem is too small, or its application reads too slowly",
+                count(busy, "subflow")
+            );
+            items.push(Item::new("buffers", Verdict::Mistake, seen));
+        }
+        if own > 0 {
+            let seen = format!(
+                "{own} of {} waiting for room in the send buffer over a tenth of the time, at its \
+                 largest: net.ipv4.tcp_wmem is too small",
+                count(busy, "subflow")
+            );
+            let fix = fix(self.send_buffer_max.saturating_mul(2).min(i32::MAX as u64));
+            items.push(Item::new("buffers", Verdict::Mistake, seen).fix(fix));
+        }
+        items
+    }
+
+    /// A server without MPTCP is no mistake of this machine's, but nobody can use paths to it.
+    fn judge_listeners(&self) -> Option<Item> {
+        // Where the kernel tells no user which sockets are MPTCP's, all would look plain.
+        let shown = narrows_kernel::is_root() || self.sockets.iter().any(|socket| socket.mptcp);
+        let reachable = self.sockets.iter().filter(|socket| {
+            socket.state == State::Listen && !socket.local.ip().is_loopback() && !socket.mptcp
+        });
+        let ports: BTreeSet<u16> = reachable.map(|socket| socket.local.port()).collect();
+        if ports.is_empty() || !shown {
+            return None;
+        }
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+        let seen = format!("without MPTCP, on ports {}", list(&ports));
+        Some(Item::new("listeners", Verdict::Note, seen).fix("mptcpize run COMMAND"))
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+
+    fn name(&self, index: u32) -> String {
+        let interface = self.interfaces.iter().find(|interface| interface.index == index);
+        interface.map_or_else(|| format!("interface {index}"), |found| found.name.clone())
+    }
+}
+
+/// A number and what it counts.
+fn count<N: PartialEq + From<u8> + std::fmt::Display>(n: N, what: &str) -> String {
+    let ending = match n == N::from(1) {
+        true => "",
+        false if what.ends_with('s') => "es",
+        false => "s",
+    };
+    format!("{n} {what}{ending}")
+}
+
+/// The flags as `ip mptcp endpoint` writes them.
+fn flags(endpoint: &Endpoint) -> String {
+    let all = [
+        (endpoint.is_subflow(), " subflow"),
+        (endpoint.is_signal(), " signal"),
+        (endpoint.is_backup(), " backup"),
+        (endpoint.is_fullmesh(), " fullmesh"),
+    ];
+    all.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect()
+}
+
+/// The first few of many.
+fn list(names: &[&str]) -> String {
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 if names.is_empty() => "none".into(),
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

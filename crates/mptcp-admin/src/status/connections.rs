@@ -1,0 +1,503 @@
+//! MPTCP connections, and plain TCP under our controls, of every network namespace.
+
+use narrows_kernel::state;
+use narrows_laws::catalogue::control_of_kernel_name;
+use narrows_laws::raw;
+use narrows_mptcp::diag::{self, Socket, State};
+use narrows_mptcp::routes;
+use narrows_netns::{self as netns, sysctl};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+/// A network namespace.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Namespace {
+    /// Its name in `/run/netns`; `current`, or `pid:N`, where it has none.
+    pub name: String,
+    /// Its number, as in `lsns`.
+    pub inum: u32,
+    /// Is it the one of this process?
+    pub is_current: bool,
+    /// The control of sockets that ask for none (`net.ipv4.tcp_congestion_control`).
+    pub default_control: String,
+    /// MPTCP's counters that are not zero (`nstat 'MPTcp*'`).
+    pub mptcp_counters: BTreeMap<String, u64>,
+    /// Its connections.
+    pub connections: Vec<Connection>,
+}
+
+/// An MPTCP connection, or a TCP socket that runs one of our controls on one path.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Connection {
+    /// MPTCP token on this side; null: plain TCP.
+    pub token: Option<u32>,
+    /// Its control here, if it is one of ours.
+    pub law: Option<String>,
+    /// Asked for as MPTCP and going on as plain TCP.
+    pub fell_back: bool,
+    /// Bytes the peer acknowledged, per second; null: no second look was taken.
+    pub sent_bytes_per_s: Option<u64>,
+    /// Bytes that came, per second.
+    pub received_bytes_per_s: Option<u64>,
+    /// Its subflows.
+    pub subflows: Vec<Subflow>,
+}
+
+/// A subflow: a TCP socket.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Subflow {
+    /// Local address and port.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub remote: SocketAddr,
+    /// The interface it is bound to, else that of the local address; null: that is on none.
+    pub interface: Option<String>,
+    /// MPTCP id of the local address.
+    pub local_id: u8,
+    /// MPTCP id of the peer's.
+    pub remote_id: u8,
+    /// TCP's state.
+    pub tcp_state: State,
+    /// How our control counts it: joining, active, idle, backup, failed; null: not under one.
+    pub path_state: Option<&'static str>,
+    /// MPTCP's flag: for the time that others fail.
+    pub backup: bool,
+    /// The socket's control, by its name in the kernel.
+    pub control: String,
+    /// Runs one of ours without a place in the connection, so as one of eight coupled paths; null: our
+    /// control's state was not all seen.
+    pub careful: Option<bool>,
+    /// Its number among the connection's paths under our control.
+    pub path: Option<u8>,
+    /// Those of the connection's paths that it is coupled with, itself included, a bit each.
+    pub coupling_mask: Option<u8>,
+    /// Congestion window, packets.
+    pub cwnd_packets: u32,
+    /// Slow start threshold, packets; null: none yet.
+    pub ssthresh_packets: Option<u32>,
+    /// Smoothed round-trip time, µs.
+    pub srtt_us: u32,
+    /// Smallest round-trip time of late, µs.
+    pub min_rtt_us: u32,
+    /// Payload bytes of a full packet.
+    pub mss_bytes: u32,
+    /// Packets sent again.
+    pub retransmits: u32,
+    /// Bytes the peer acknowledged.
+    pub bytes_acked: u64,
+    /// Bytes that came.
+    pub bytes_received: u64,
+    /// Bytes the peer acknowledged, per second; null: no second look was taken.
+    pub sent_bytes_per_s: Option<u64>,
+    /// Bytes that came, per second.
+    pub received_bytes_per_s: Option<u64>,
+    /// The kernel's number of the socket.
+    #[serde(skip)]
+    pub(super) cookie: u64,
+}
+
+impl Namespace {
+    /// Is one of our controls the default here?
+    pub(super) fn runs_ours(&self) -> bool {
+        is_ours(&self.default_control)
+    }
+
+    pub(super) fn has_careful(&self) -> bool {
+        let mut subflows = self.connections.iter().flat_map(|connection| &connection.subflows);
+        subflows.any(|subflow| subflow.careful == Some(true))
+    }
+}
+
+/// Do our controls have such names? `nr_` is theirs alone.
+pub(super) fn is_ours(control: &str) -> bool {
+    control.starts_with("nr_")
+}
+
+/// All namespaces this user can enter, with what runs in each. Without `complete` some connections'
+/// state is missing in `entries`.
+pub(super) fn look(
+    entries: &[state::Connection],
+    complete: bool,
+    unseen: &mut Vec<String>,
+) -> Vec<Namespace> {
+    let all = match netns::Namespace::all() {
+        Ok(all) => all,
+        Err(error) => {
+            unseen.push(format!("network namespaces: {error}"));
+            return Vec::new();
+        }
+    };
+    let entries = Entries::of(entries, complete);
+    let (mut namespaces, mut closed) = (Vec::new(), Vec::new());
+    for namespace in all {
+        let seen = namespace.run(|| look_inside(&namespace, &entries));
+        match seen.and_then(|seen| seen) {
+            Ok(seen) => namespaces.push(seen),
+            // It ended meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                closed.push(namespace.name);
+            }
+            Err(error) => unseen.push(format!("network namespace {}: {error}", namespace.name)),
+        }
+    }
+    if !closed.is_empty() {
+        unseen.push(format!("network namespaces {}: needs root", closed.join(", ")));
+    }
+    namespaces
+}
+
+/// Looks for careful subflows once more, in state that was read later: one that began between the
+/// looks at state and sockets is not careful.
+pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connection]) {
+    let entries = Entries::of(entries, true);
+    for namespace in namespaces {
+        for connection in &mut namespace.connections {
+            let token = connection.token.filter(|_| !connection.fell_back);
+            for subflow in connection.subflows.iter_mut().filter(|one| one.careful == Some(true)) {
+                let found = entries.find(namespace.inum, token, subflow.local, subflow.remote);
+                subflow.place(found, true);
+            }
+        }
+    }
+}
+
+fn look_inside(namespace: &netns::Namespace, entries: &Entries<'_>) -> io::Result<Namespace> {
+    let connections = join(namespace.inum, &diag::sockets()?, &Interfaces::look(), entries);
+    let mut mptcp_counters = narrows_mptcp::counters()?;
+    mptcp_counters.retain(|_, value| *value > 0);
+    Ok(Namespace {
+        name: namespace.name.clone(),
+        inum: namespace.inum,
+        is_current: namespace.is_current(),
+        default_control: sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default(),
+        mptcp_counters,
+        connections,
+    })
+}
+
+/// The connections of a namespace's sockets, with what our controls know of them.
+fn join(
+    netns: u32,
+    sockets: &[Socket],
+    interfaces: &Interfaces,
+    entries: &Entries<'_>,
+) -> Vec<Connection> {
+    let mut by_key: BTreeMap<Key, Connection> = BTreeMap::new();
+    for socket in sockets.iter().filter(|socket| socket.state != State::Listen) {
+        let Some(key) = Key::of(socket) else { continue };
+        let coupled = socket.subflow.filter(|subflow| !subflow.fell_back());
+        let token = coupled.map(|subflow| subflow.token);
+        let found = entries.find(netns, token, socket.local, socket.remote);
+        let mut subflow = subflow(socket, interfaces);
+        if is_ours(&socket.control) {
+            subflow.place(found, entries.complete);
+        }
+        let shown = by_key.entry(key).or_insert_with(|| Connection {
+            token: socket.subflow.map(|subflow| subflow.token),
+            law: None,
+            fell_back: socket.subflow.is_some_and(|subflow| subflow.fell_back()),
+            sent_bytes_per_s: None,
+            received_bytes_per_s: None,
+            subflows: Vec::new(),
+        });
+        let law = found.0.and_then(|connection| connection.control).map(|law| law.to_string());
+        let law = law.or_else(|| {
+            let ours = Some(&socket.control).filter(|control| is_ours(control))?;
+            control_of_kernel_name(ours).map(|law| law.to_string())
+        });
+        shown.law = shown.law.take().or(law);
+        shown.subflows.push(subflow);
+    }
+    for connection in by_key.values_mut() {
+        connection.subflows.sort_by_key(|subflow| (subflow.path, subflow.local_id, subflow.local));
+    }
+    by_key.into_values().collect()
+}
+
+/// What makes sockets one connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Mptcp(u32),
+    Alone(u64),
+}
+
+impl Key {
+    /// None: a plain TCP socket that is none of ours.
+    fn of(socket: &Socket) -> Option<Key> {
+        match socket.subflow {
+            Some(subflow) => Some(Key::Mptcp(subflow.token)),
+            None if is_ours(&socket.control) => Some(Key::Alone(socket.cookie)),
+            None => None,
+        }
+    }
+}
+
+/// Our controls' state, to be found by what a socket knows.
+struct Entries<'a> {
+    /// Were all seen?
+    complete: bool,
+    tokens: HashMap<u32, &'a state::Connection>,
+    alone: HashMap<(u32, SocketAddr, SocketAddr), &'a state::Connection>,
+}
+
+type Found<'a> = (Option<&'a state::Connection>, Option<&'a state::ConnectionPath>);
+
+impl<'a> Entries<'a> {
+    fn of(entries: &'a [state::Connection], complete: bool) -> Entries<'a> {
+        let (mut tokens, mut alone) = (HashMap::new(), HashMap::new());
+        for entry in entries {
+            match (entry.token, entry.paths.first()) {
+                (Some(token), _) => drop(tokens.insert(token, entry)),
+                (None, Some(path)) => {
+                    alone.insert((entry.netns, path.local, path.remote), entry);
+                }
+                (None, None) => {}
+            }
+        }
+        Entries { complete, tokens, alone }
+    }
+
+    /// The connection of a socket, and its path in it; without a token it is one path alone.
+    fn find(
+        &self,
+        netns: u32,
+        token: Option<u32>,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Found<'a> {
+        let connection = match token {
+            Some(token) => self.tokens.get(&token).copied(),
+            None => self.alone.get(&(netns, local, remote)).copied(),
+        };
+        let ours = |path: &&state::ConnectionPath| path.local == local && path.remote == remote;
+        (connection, connection.and_then(|connection| connection.paths.iter().find(ours)))
+    }
+}
+
+/// Names of the interfaces, to be found by what a socket knows.
+struct Interfaces {
+    by_index: HashMap<u32, String>,
+    by_address: HashMap<IpAddr, u32>,
+}
+
+impl Interfaces {
+    fn look() -> Interfaces {
+        let interfaces = routes::interfaces().unwrap_or_default().into_iter();
+        let addresses = routes::addresses().unwrap_or_default().into_iter();
+        Interfaces {
+            by_index: interfaces.map(|one| (one.index, one.name)).collect(),
+            by_address: addresses.map(|one| (one.address, one.interface)).collect(),
+        }
+    }
+
+    /// The one the socket is bound to, else that of its address.
+    fn of(&self, socket: &Socket) -> Option<String> {
+        let index = match socket.interface {
+            0 => *self.by_address.get(&socket.local.ip())?,
+            bound => bound,
+        };
+        self.by_index.get(&index).cloned()
+    }
+}
+
+impl Subflow {
+    /// What our control, which it runs, keeps of it. Where nothing was found and all was seen it is
+    /// careful.
+    fn place(&mut self, (connection, path): Found<'_>, complete: bool) {
+        let taken = connection.map_or(0, |of| of.paths.iter().fold(0, |all, p| all | 1 << p.slot));
+        self.path_state = path.map(|path| path_state(path.line.state));
+        self.path = path.map(|path| path.slot as u8);
+        self.coupling_mask = path.map(|path| path.mask & taken);
+        self.careful = match path {
+            Some(_) => Some(false),
+            None => complete.then_some(self.tcp_state == State::Established),
+        };
+    }
+}
+
+/// What the kernel tells of a socket.
+fn subflow(socket: &Socket, interfaces: &Interfaces) -> Subflow {
+    let mptcp = socket.subflow.unwrap_or_default();
+    let info = socket.info.as_ref();
+    let of = |field: fn(&diag::TcpInfo) -> u32| info.map_or(0, field);
+    Subflow {
+        local: socket.local,
+        remote: socket.remote,
+        interface: interfaces.of(socket),
+        local_id: mptcp.local_id,
+        remote_id: mptcp.remote_id,
+        tcp_state: socket.state,
+        path_state: None,
+        backup: mptcp.is_backup(),
+        control: socket.control.clone(),
+        careful: Some(false),
+        path: None,
+        coupling_mask: None,
+        cwnd_packets: of(|info| info.snd_cwnd),
+        ssthresh_packets: info.map(|info| info.snd_ssthresh).filter(|n| *n < i32::MAX as u32),
+        srtt_us: of(|info| info.rtt),
+        min_rtt_us: of(|info| info.min_rtt),
+        mss_bytes: of(|info| info.snd_mss),
+        retransmits: of(|info| info.total_retrans),
+        bytes_acked: info.map_or(0, |info| info.bytes_acked),
+        bytes_received: info.map_or(0, |info| info.bytes_received),
+        sent_bytes_per_s: None,
+        received_bytes_per_s: None,
+        cookie: socket.cookie,
+    }
+}
+
+fn path_state(number: u32) -> &'static str {
+    const STATES: [&str; 6] = ["free", "joining", "active", "idle", "backup", "failed"];
+    debug_assert_eq!(raw::State::Failed as usize, STATES.len() - 1);
+    STATES.get(number as usize).copied().unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_laws::raw::Conn;
+    use narrows_testkit::recorded_netlink as answer;
+
+    const NETNS: u32 = 7;
+
+    fn socket(name: &str, control: &str) -> Socket {
+        Socket { control: control.into(), ..Socket::parse(&answer(name)).unwrap() }
+    }
+
+    /// What our control would know of these sockets, as paths of one connection.
+    fn entry(token: Option<u32>, sockets: &[&Socket]) -> state::Connection {
+        let path = |(slot, socket): (usize, &&Socket)| {
+            let mut line = Conn::new(3, 0).path[0];
+            line.state = raw::State::Active as u32;
+            let (local, remote) = (socket.local, socket.remote);
+            state::ConnectionPath {
+                slot,
+                local,
+                remote,
+                local_id: 0,
+                remote_id: 0,
+                mask: 0xff,
+                line,
+            }
+        };
+        state::Connection {
+            key: 1,
+            token,
+            control: Some(narrows_laws::Control::OLIA),
+            version: 0,
+            netns: NETNS,
+            closed: false,
+            paths: sockets.iter().enumerate().map(path).collect(),
+        }
+    }
+
+    fn interfaces() -> Interfaces {
+        Interfaces {
+            by_index: [(2, "v1".into()), (3, "v2".into())].into(),
+            by_address: [("10.77.1.1".parse().unwrap(), 2)].into(),
+        }
+    }
+
+    fn seen(sockets: &[Socket], entries: &[state::Connection]) -> Vec<Connection> {
+        join(NETNS, sockets, &interfaces(), &Entries::of(entries, true))
+    }
+
+    #[test]
+    fn a_subflow_meets_its_path_by_token_and_addresses() {
+        let sockets = [socket("joined", "nr_olia")];
+        let token = sockets[0].subflow.unwrap().token;
+        let seen = seen(&sockets, &[entry(Some(token), &[&sockets[0]])]);
+        assert_eq!(seen[0].token, Some(token));
+        assert_eq!(seen[0].law.as_deref(), Some("olia"));
+        let subflow = &seen[0].subflows[0];
+        assert_eq!((subflow.path, subflow.path_state), (Some(0), Some("active")));
+        assert_eq!(subflow.careful, Some(false));
+        // Coupled with all, of which there is one.
+        assert_eq!(subflow.coupling_mask, Some(1));
+        assert_eq!(subflow.interface.as_deref(), Some("v2"));
+        assert_eq!(subflow.ssthresh_packets, Some(142));
+    }
+
+    #[test]
+    fn subflows_of_a_server_share_its_address_and_are_told_apart_by_their_peers() {
+        let first = socket("joined", "nr_olia");
+        let mut second = first.clone();
+        second.remote.set_port(first.remote.port() + 1);
+        second.info.as_mut().unwrap().snd_ssthresh = i32::MAX as u32;
+        let entry = entry(first.subflow.map(|of| of.token), &[&first, &second]);
+        let seen = seen(&[second.clone(), first.clone()], &[entry]);
+        let told = seen[0].subflows.iter().map(|one| (one.path, one.remote, one.ssthresh_packets));
+        let expected = [(Some(0), first.remote, Some(142)), (Some(1), second.remote, None)];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_subflow_without_a_path_is_careful() {
+        let sockets = [socket("joined", "nr_olia")];
+        let token = sockets[0].subflow.unwrap().token;
+        let seen = seen(&sockets, &[entry(Some(token), &[&socket("first", "nr_olia")])]);
+        assert_eq!(seen[0].subflows[0].careful, Some(true));
+        assert_eq!(seen[0].subflows[0].path, None);
+    }
+
+    #[test]
+    fn who_was_not_shown_all_state_calls_no_subflow_careful() {
+        let sockets = [socket("joined", "nr_olia")];
+        let seen = join(NETNS, &sockets, &interfaces(), &Entries::of(&[], false));
+        assert_eq!(seen[0].subflows[0].careful, None);
+    }
+
+    #[test]
+    fn a_subflow_that_came_between_the_looks_is_found_by_a_later_one() {
+        let sockets = [socket("joined", "nr_olia")];
+        let token = sockets[0].subflow.unwrap().token;
+        let mut namespace = Namespace {
+            name: "current".into(),
+            inum: NETNS,
+            is_current: true,
+            default_control: "nr_olia".into(),
+            mptcp_counters: BTreeMap::new(),
+            connections: seen(&sockets, &[]),
+        };
+        let subflow = |namespace: &Namespace| namespace.connections[0].subflows[0].clone();
+        assert_eq!(subflow(&namespace).careful, Some(true));
+        let entries = [entry(Some(token), &[&sockets[0]])];
+        find_late(std::slice::from_mut(&mut namespace), &entries);
+        assert_eq!((subflow(&namespace).careful, subflow(&namespace).path), (Some(false), Some(0)));
+    }
+
+    #[test]
+    fn a_subflow_under_another_control_shows_its_name() {
+        let sockets = [socket("joined", "cubic"), socket("first", "cubic")];
+        let seen = seen(&sockets, &[]);
+        assert_eq!(seen.len(), 2);
+        for connection in &seen {
+            assert_eq!(connection.law, None);
+            assert_eq!(connection.subflows[0].control, "cubic");
+            assert_eq!(connection.subflows[0].careful, Some(false));
+        }
+    }
+
+    #[test]
+    fn plain_tcp_is_shown_as_one_path_if_it_runs_a_control_of_ours() {
+        let plain = |control| Socket { subflow: None, mptcp: false, ..socket("first", control) };
+        assert_eq!(seen(&[plain("bbr")], &[]).len(), 0);
+        let sockets = [plain("nr_olia")];
+        let all = seen(&sockets, &[entry(None, &[&sockets[0]])]);
+        assert_eq!((all[0].token, all[0].subflows.len()), (None, 1));
+        assert_eq!(all[0].subflows[0].path, Some(0));
+        // The same addresses in another namespace are another socket.
+        let elsewhere = state::Connection { netns: 8, ..entry(None, &[&sockets[0]]) };
+        assert_eq!(seen(&sockets, &[elsewhere])[0].subflows[0].careful, Some(true));
+    }
+
+    #[test]
+    fn who_fell_back_is_told_and_its_state_is_found_as_one_path() {
+        let sockets = [socket("fallen-back", "nr_olia")];
+        let all = seen(&sockets, &[entry(None, &[&sockets[0]])]);
+        assert!(all[0].fell_back && all[0].subflows[0].careful == Some(false));
+    }
+}

@@ -1,0 +1,465 @@
+//! The status for people.
+
+use super::{Connection, Control, Namespace, Status, Subflow};
+use crate::assign::{Place, Use};
+use narrows_mptcp::diag::State;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::fmt::{self, Write};
+use std::ptr;
+
+/// MPTCP's counters that tell of trouble have one of these in their name; all are in the JSON.
+const TROUBLE: [&str; 10] = [
+    "Fallback",
+    "Fail",
+    "Err",
+    "Drop",
+    "Rejected",
+    "NoToken",
+    "Rst",
+    "Stale",
+    "Corruption",
+    "Blackhole",
+];
+
+/// Columns of a subflow's line.
+const COLUMNS: usize = 11;
+/// Their widths at least, so that they stand still while the figures change.
+const LEAST: [usize; COLUMNS] = [0, 4, 7, 5, 5, 4, 7, 7, 8, 8, 6];
+
+/// At most so many lines, where the connections that do not fit are counted.
+pub(super) fn text(status: &Status, lines: Option<usize>) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(&mut text, status, lines);
+    text
+}
+
+fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Result {
+    write_kernel(text, status)?;
+    // Each load of a new build leaves an old one behind for as long as its sockets live.
+    let is_old = |control: &&Control| !control.registered;
+    for control in status.controls.iter().filter(|control| !is_old(control)) {
+        write_control(text, control)?;
+    }
+    let old = status.controls.iter().filter(is_old);
+    for of in old.collect::<Vec<_>>().chunk_by(|a, b| a.name == b.name) {
+        write_old(text, of)?;
+    }
+    for line in &status.unseen {
+        writeln!(text, "not seen: {line}")?;
+    }
+    let empty = |namespace: &&Namespace| namespace.connections.is_empty();
+    let heads = status.namespaces.iter().map(|namespace| (namespace, head(namespace)));
+    let heads: Vec<(&Namespace, String)> = match status.namespaces.iter().all(|one| empty(&one)) {
+        true => heads.collect(),
+        false => {
+            heads.filter(|(namespace, _)| !empty(namespace) || namespace.runs_ours()).collect()
+        }
+    };
+    let used = text.lines().count();
+    let shown = match lines {
+        Some(lines) => choose(&heads, lines.saturating_sub(used)),
+        None => None,
+    };
+    let mut hidden = 0;
+    for (namespace, head) in heads {
+        let mut connections: Vec<&Connection> = namespace.connections.iter().collect();
+        if let Some(shown) = &shown {
+            connections.retain(|one| shown.iter().any(|shown| ptr::eq(*shown, *one)));
+            hidden += namespace.connections.len() - connections.len();
+            if connections.is_empty() {
+                continue;
+            }
+        }
+        text.push_str(&head);
+        write_connections(text, &connections)?;
+    }
+    if hidden > 0 {
+        let ending = if hidden == 1 { "" } else { "s" };
+        writeln!(text, "and {hidden} more connection{ending}, less busy")?;
+    }
+    Ok(())
+}
+
+/// The busiest connections that these lines have room for, with what is told of their namespaces and
+/// a last line for the others; none: there is room for all.
+fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a Connection>> {
+    // A namespace with connections has a line with the names of the columns.
+    let top = |(namespace, head): &(&Namespace, String)| {
+        head.lines().count() + usize::from(!namespace.connections.is_empty())
+    };
+    let all = heads.iter().flat_map(|of| of.0.connections.iter().map(move |one| (of, one)));
+    let mut all: Vec<_> = all.collect();
+    let tops: usize = heads.iter().map(top).sum();
+    if tops + all.iter().map(|(_, one)| height(one)).sum::<usize>() <= lines {
+        return None;
+    }
+    all.sort_by_key(|(_, one)| Reverse(one.sent_bytes_per_s.max(one.received_bytes_per_s)));
+    let mut room = lines.saturating_sub(1);
+    let (mut shown, mut told) = (Vec::new(), HashSet::new());
+    for (of, connection) in all {
+        let first = !told.contains(&of.0.inum);
+        let needed = height(connection) + if first { top(of) } else { 0 };
+        if needed > room {
+            break;
+        }
+        room -= needed;
+        told.insert(of.0.inum);
+        shown.push(connection);
+    }
+    Some(shown)
+}
+
+fn height(connection: &Connection) -> usize {
+    1 + connection.subflows.len()
+}
+
+fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
+    let kernel = &status.kernel;
+    let held = match kernel.struct_ops_links {
+        true => "controls held by links",
+        false => "controls registered plainly (links: Linux 6.4)",
+    };
+    let stats = match kernel.bpf_stats {
+        true => "on",
+        false => "off (sysctl kernel.bpf_stats_enabled=1)",
+    };
+    writeln!(text, "Linux {}, {held}; run times {stats}", kernel.release)?;
+    if status.controls.is_empty() && status.unseen.is_empty() {
+        writeln!(text, "nothing is loaded (narrows kernel load NAME)")?;
+    }
+    Ok(())
+}
+
+fn write_control(text: &mut String, control: &Control) -> fmt::Result {
+    let state = match control.pinned {
+        true => "loaded",
+        false => "loaded, not pinned: gone with who loaded it",
+    };
+    write!(text, "{} ({}): {state}; ", control.name, control.kernel_name)?;
+    let mut used: Vec<String> = control.uses.iter().map(place).collect();
+    // Set by hand, or taken over by a namespace that was made while it was the machine's default.
+    let told = |inum: u32| {
+        let of = |one: &Use| matches!(one.place, Place::Netns { inum: told, .. } if told == inum);
+        control.uses.iter().any(of)
+    };
+    let others = control.default_in.iter().filter(|default| !told(default.inum));
+    used.extend(others.map(|default| format!("default of {}", default.netns)));
+    writeln!(text, "{}", if used.is_empty() { "used nowhere".into() } else { used.join(", ") })?;
+    let insns = control.verified_insns();
+    writeln!(text, "  {insns} instructions verified in {} programs", control.programs.len())?;
+    let costs = control.programs.iter().filter_map(|program| {
+        Some(format!("{} {:.0} ({})", program.name, program.ns_per_run()?, program.runs))
+    });
+    let costs: Vec<String> = costs.collect();
+    if !costs.is_empty() {
+        writeln!(text, "  ns a call (calls): {}", costs.join(", "))?;
+    }
+    write_problems(text, control)
+}
+
+/// Unloaded or replaced ones of a name.
+fn write_old(text: &mut String, of: &[&Control]) -> fmt::Result {
+    let Control { name, kernel_name, .. } = of[0];
+    let times = if of.len() == 1 { String::new() } else { format!("{} times ", of.len()) };
+    let state = "gone or replaced, sockets or a default still hold it";
+    writeln!(text, "{name} ({kernel_name}): {times}{state}")?;
+    of.iter().try_for_each(|control| write_problems(text, control))
+}
+
+fn write_problems(text: &mut String, control: &Control) -> fmt::Result {
+    for (name, n) in control.problems() {
+        writeln!(text, "  {name} {n}: {}", meaning(name))?;
+    }
+    Ok(())
+}
+
+fn place(of: &Use) -> String {
+    let only = if of.mptcp_only { " (MPTCP only)" } else { "" };
+    match &of.place {
+        Place::Netns { netns, .. } => format!("default{only} of {netns}"),
+        Place::Cgroup { cgroup, .. } => format!("cgroup{only} {}", cgroup.display()),
+    }
+}
+
+fn meaning(counter: &str) -> &'static str {
+    match counter {
+        "careful_law" => "subflows ran careful, their connection was another control's",
+        "careful_version" => "subflows ran careful, their connection was another build's",
+        "careful_slots" => "subflows ran careful, their connection had eight already",
+        "careful_full" => "subflows ran careful, the map of connections was full",
+        "careful_race" => "subflows ran careful, their connection came or went just then",
+        "careful_lost" => "subflows ran careful, their connection was deleted from outside",
+        _ => "subflows ran careful",
+    }
+}
+
+/// What is told of a namespace above its connections.
+fn head(namespace: &Namespace) -> String {
+    let Namespace { name, default_control, connections, .. } = namespace;
+    let n = connections.len();
+    let ending = if n == 1 { "" } else { "s" };
+    let mut head =
+        format!("\nnetwork namespace {name}, default {default_control}: {n} connection{ending}\n");
+    let trouble = namespace.mptcp_counters.iter();
+    let trouble = trouble.filter(|(name, _)| TROUBLE.iter().any(|part| name.contains(part)));
+    let trouble: Vec<String> = trouble.map(|(name, n)| format!("{name} {n}")).collect();
+    if !trouble.is_empty() {
+        head += &format!("  MPTCP: {}\n", trouble.join(", "));
+    }
+    head
+}
+
+fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Result {
+    if connections.is_empty() {
+        return Ok(());
+    }
+    // A row's words, and whether its first one is a connection's, which may stand over what follows.
+    let mut rows = vec![(
+        false,
+        [
+            "", "dev", "control", "out", "in", "cwnd", "srtt ms", "state", "coupled", "ssthresh",
+            "resent",
+        ]
+        .map(str::to_owned),
+    )];
+    for connection in connections {
+        let mut row = [const { String::new() }; COLUMNS];
+        row[0] = title(connection);
+        row[3] = mbits(connection.sent_bytes_per_s);
+        row[4] = mbits(connection.received_bytes_per_s);
+        rows.push((true, row));
+        rows.extend(connection.subflows.iter().map(|subflow| (false, cells(subflow))));
+    }
+    let widths: [usize; COLUMNS] = std::array::from_fn(|at| {
+        let cells = rows.iter().filter(|(title, _)| !*title || at > 0).map(|(_, row)| &row[at]);
+        cells.map(String::len).max().unwrap_or(0).max(LEAST[at])
+    });
+    for (is_title, row) in &rows {
+        let mut line = String::new();
+        let mut edge = 0;
+        for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let gap = if at == 0 { 2 } else { 1 };
+            let indent = if *is_title && at == 0 { 0 } else { gap };
+            edge += gap + width;
+            if matches!(at, 3..=6 | 9..) {
+                let room = edge.saturating_sub(line.len());
+                write!(line, "{cell:>room$}")?;
+            } else {
+                write!(line, "{:indent$}{cell}", "")?;
+                line += &" ".repeat(edge.saturating_sub(line.len()));
+            }
+        }
+        writeln!(text, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn title(connection: &Connection) -> String {
+    let name = connection.token.map_or_else(|| "TCP".into(), |token| format!("{token:08x}"));
+    let law = connection.law.as_deref().unwrap_or("not under our control");
+    let fell_back = if connection.fell_back { ", fallen back to TCP" } else { "" };
+    format!("{name} {law}{fell_back}")
+}
+
+/// The most telling ones first: a narrow terminal cuts the others.
+fn cells(subflow: &Subflow) -> [String; COLUMNS] {
+    [
+        format!("{} > {}", subflow.local, subflow.remote),
+        subflow.interface.clone().unwrap_or_else(|| "-".into()),
+        control(subflow),
+        mbits(subflow.sent_bytes_per_s),
+        mbits(subflow.received_bytes_per_s),
+        subflow.cwnd_packets.to_string(),
+        format!("{:.1}", f64::from(subflow.srtt_us) / 1e3),
+        state(subflow).into(),
+        coupled(subflow),
+        subflow.ssthresh_packets.map_or_else(|| "-".into(), |n| n.to_string()),
+        subflow.retransmits.to_string(),
+    ]
+}
+
+/// In Mbit/s.
+fn mbits(bytes_per_s: Option<u64>) -> String {
+    bytes_per_s.map_or_else(|| "-".into(), |bytes| format!("{:.2}", bytes as f64 * 8e-6))
+}
+
+fn state(subflow: &Subflow) -> &'static str {
+    match (subflow.tcp_state, subflow.path_state) {
+        (State::Established, Some(state)) => state,
+        (State::Established, None) if subflow.backup => "backup",
+        (State::Established, None) => "open",
+        (State::SynSent | State::SynRecv, _) => "opening",
+        _ => "closing",
+    }
+}
+
+fn control(subflow: &Subflow) -> String {
+    let careful = if subflow.careful == Some(true) { "!" } else { "" };
+    format!("{}{careful}", subflow.control)
+}
+
+/// The paths it is coupled with, by number; its own first.
+fn coupled(subflow: &Subflow) -> String {
+    match (subflow.careful, subflow.path, subflow.coupling_mask) {
+        (Some(true), ..) => "careful".into(),
+        (_, Some(own), Some(mask)) => {
+            let others = (0..8).filter(|other| mask >> other & 1 == 1 && *other != own);
+            let others: Vec<String> = others.map(|other| other.to_string()).collect();
+            match others.is_empty() {
+                true => format!("{own} alone"),
+                false => format!("{own} with {}", others.join(",")),
+            }
+        }
+        _ => "-".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FORMAT, Kernel};
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::time::{Duration, Instant};
+
+    fn subflow(port: u16) -> Subflow {
+        Subflow {
+            local: ([10, 0, 0, 1], port).into(),
+            remote: ([10, 0, 0, 2], 80).into(),
+            interface: Some("wlan0".into()),
+            local_id: 0,
+            remote_id: 0,
+            tcp_state: State::Established,
+            path_state: Some("active"),
+            backup: false,
+            control: "nr_olia".into(),
+            careful: Some(false),
+            path: Some(1),
+            coupling_mask: Some(0b111),
+            cwnd_packets: 24,
+            ssthresh_packets: None,
+            srtt_us: 20_500,
+            min_rtt_us: 20_000,
+            mss_bytes: 1424,
+            retransmits: 3,
+            bytes_acked: 0,
+            bytes_received: 0,
+            sent_bytes_per_s: None,
+            received_bytes_per_s: None,
+            cookie: port.into(),
+        }
+    }
+
+    fn status(connections: u32) -> Status {
+        let connection = |n| Connection {
+            token: Some(n),
+            law: Some("olia".into()),
+            fell_back: false,
+            sent_bytes_per_s: None,
+            received_bytes_per_s: None,
+            subflows: vec![subflow(n as u16)],
+        };
+        let namespace = Namespace {
+            name: "current".into(),
+            inum: 1,
+            is_current: true,
+            default_control: "nr_olia".into(),
+            mptcp_counters: BTreeMap::from([("MPJoinSynTx".into(), 1), ("MPFailRx".into(), 2)]),
+            connections: (0..connections).map(connection).collect(),
+        };
+        Status {
+            format: FORMAT,
+            kernel: Kernel { release: "6.18.0".into(), struct_ops_links: true, bpf_stats: false },
+            unseen: Vec::new(),
+            controls: Vec::new(),
+            namespaces: vec![namespace],
+            interval_s: None,
+            taken: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn a_subflow_is_a_line() {
+        let text = text(&status(1), None);
+        let line = text.lines().last().unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active 1 with 0,2 - 3";
+        assert_eq!(words.join(" "), expected);
+        assert!(text.contains("MPTCP: MPFailRx 2\n"), "{text}");
+    }
+
+    #[test]
+    fn builds_that_were_replaced_are_counted_in_a_line() {
+        let mut status = status(1);
+        let control = |registered, careful| Control {
+            name: "olia".into(),
+            kernel_name: "nr_olia".into(),
+            registered,
+            pinned: true,
+            default_in: Vec::new(),
+            uses: Vec::new(),
+            programs: Vec::new(),
+            counters: BTreeMap::from([("careful_full", careful)]),
+        };
+        status.controls = vec![control(true, 0), control(false, 0), control(false, 7)];
+        let text = text(&status, None);
+        assert!(text.contains("olia (nr_olia): loaded; used nowhere\n"), "{text}");
+        assert!(text.contains("olia (nr_olia): 2 times gone or replaced"), "{text}");
+        assert!(text.contains("\n  careful_full 7: "), "{text}");
+    }
+
+    #[test]
+    fn throughput_is_what_the_bytes_grew_by() {
+        let (before, mut now) = (status(2), status(2));
+        now.namespaces[0].connections[1].subflows[0].bytes_acked = 1_000_000;
+        now.measure(&before, Duration::from_millis(500));
+        let rates = |n: usize| now.namespaces[0].connections[n].sent_bytes_per_s;
+        assert_eq!((rates(0), rates(1)), (Some(0), Some(2_000_000)));
+        assert!(text(&now, None).contains(" 16.00 "));
+    }
+
+    #[test]
+    fn a_screen_shows_the_busiest_and_counts_the_others() {
+        let (before, mut now) = (status(100), status(100));
+        now.namespaces[0].connections[77].subflows[0].bytes_acked = 1_000_000;
+        now.measure(&before, Duration::from_secs(1));
+        let text = text(&now, Some(24));
+        assert!(text.lines().count() <= 24, "{}", text.lines().count());
+        assert!(text.contains("10.0.0.1:77 > "));
+        let hidden = 100 - text.matches("active").count();
+        assert!(text.contains(&format!("and {hidden} more connections, less busy")), "{text}");
+    }
+
+    #[test]
+    fn the_busiest_of_all_namespaces_has_its_place_before_those_without_connections() {
+        let mut before = status(50);
+        for (inum, connections) in [(2, 0), (3, 0), (4, 50)] {
+            let mut namespace = status(connections).namespaces.remove(0);
+            (namespace.name, namespace.inum) = (format!("pid:{inum}"), inum);
+            let cookies = namespace.connections.iter_mut().flat_map(|one| &mut one.subflows);
+            cookies.for_each(|subflow| subflow.cookie += 1000);
+            before.namespaces.push(namespace);
+        }
+        let mut now = before.clone();
+        now.namespaces[3].connections[42].subflows[0].bytes_acked = 1_000_000;
+        now.measure(&before, Duration::from_secs(1));
+        let text = text(&now, Some(12));
+        assert!(text.lines().count() <= 12, "{text}");
+        assert!(text.contains("10.0.0.1:42 > ") && text.contains(" 8.00 "), "{text}");
+        assert!(!text.contains("pid:2"), "{text}");
+    }
+
+    #[test]
+    fn a_subflow_of_ipv4_shows_its_throughput_window_and_rtt_on_eighty_columns() {
+        let mut status = status(1);
+        let subflow = &mut status.namespaces[0].connections[0].subflows[0];
+        subflow.local = "192.168.178.101:43210".parse().unwrap();
+        subflow.remote = "10.77.1.2:5000".parse().unwrap();
+        (subflow.sent_bytes_per_s, subflow.received_bytes_per_s) = (Some(1_562_500), Some(0));
+        let text = text(&status, None);
+        let cut: Vec<String> = text.lines().map(|line| line.chars().take(80).collect()).collect();
+        let last = cut.last().unwrap();
+        assert!(last.contains(" wlan0 nr_olia 12.50  0.00   24    20.5"), "{text}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Endpoints and limits that are set are there, and living connections follow them.
+
+use narrows_mptcp::diag::{self, State};
+use narrows_mptcp::pm::{self, Endpoint, Limits};
+use narrows_mptcp::routes;
+use nix::sched::{CloneFlags, unshare};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const SUBFLOW: u32 = Endpoint::SUBFLOW;
+const SERVER: [u8; 4] = [127, 0, 0, 1];
+const FIRST: [u8; 4] = [127, 0, 0, 2];
+const SECOND: [u8; 4] = [127, 0, 0, 3];
+
+/// This test's thread moves into a network namespace of its own, which goes with it. False, and a
+/// word on the terminal, where that cannot be.
+fn alone(test: &str) -> bool {
+    if !fs::exists("/proc/sys/net/mptcp/enabled").unwrap() {
+        println!("{test}: skipped, no MPTCP in this kernel");
+        return false;
+    }
+    if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+        println!("{test}: skipped, a network namespace: {error}");
+        return false;
+    }
+    // It is this thread's namespace that the command begins in.
+    let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+    if !up.is_ok_and(|status| status.success()) {
+        println!("{test}: skipped, no ip here");
+        return false;
+    }
+    true
+}
+
+fn endpoint(address: impl Into<IpAddr>, flags: u32) -> Endpoint {
+    Endpoint { id: 0, address: address.into(), port: 0, interface: 0, flags }
+}
+
+#[test]
+fn what_is_set_is_what_is_read() {
+    if !alone("endpoints are set") {
+        return;
+    }
+    let limits = Limits { subflows: 3, add_addr_accepted: 5 };
+    pm::set_limits(limits).unwrap();
+    assert_eq!(pm::limits().unwrap(), limits);
+
+    let lo = routes::interfaces().unwrap().iter().find(|at| at.name == "lo").unwrap().index;
+    let v6: IpAddr = "fd6e:72::1".parse().unwrap();
+    let wanted = [
+        endpoint([10, 1, 0, 1], SUBFLOW),
+        Endpoint { id: 7, ..endpoint(v6, SUBFLOW | Endpoint::BACKUP) },
+        Endpoint { interface: lo, ..endpoint([10, 2, 0, 1], SUBFLOW | Endpoint::FULLMESH) },
+        Endpoint { port: 4711, ..endpoint(SERVER, Endpoint::SIGNAL) },
+    ];
+    wanted.iter().for_each(|endpoint| pm::add_endpoint(endpoint).unwrap());
+    let mut there = pm::endpoints().unwrap();
+    there.sort_by_key(|there| wanted.iter().position(|wanted| wanted.address == there.address));
+    let ids: Vec<u8> = there.iter().map(|endpoint| endpoint.id).collect();
+    assert!(ids.iter().all(|&id| id != 0) && ids[1] == 7, "{ids:?}");
+    let mut wanted = wanted;
+    wanted.iter_mut().zip(&ids).for_each(|(wanted, &id)| wanted.id = id);
+    assert_eq!(there, wanted);
+
+    let flags = |id| pm::endpoints().unwrap().iter().find(|at| at.id == id).unwrap().flags;
+    pm::set_flags(ids[0], Endpoint::BACKUP).unwrap();
+    assert_eq!(flags(ids[0]), SUBFLOW | Endpoint::BACKUP);
+    pm::set_flags(7, 0).unwrap();
+    assert_eq!(flags(7), SUBFLOW);
+
+    ids.iter().for_each(|&id| pm::remove_endpoint(id).unwrap());
+    assert_eq!(pm::endpoints().unwrap(), []);
+}
+
+#[test]
+fn the_kernel_says_what_is_wrong() {
+    if !alone("endpoints are refused") {
+        return;
+    }
+    let refused = |done: std::io::Result<()>| done.unwrap_err().to_string();
+    let add = |flags| pm::add_endpoint(&endpoint(FIRST, flags));
+    add(SUBFLOW).unwrap();
+    let again = refused(add(SUBFLOW));
+    assert!(again.contains("os error"), "{again}");
+    let both = refused(pm::add_endpoint(&endpoint(SECOND, Endpoint::SIGNAL | Endpoint::FULLMESH)));
+    assert!(both.contains("signal") && both.contains("Invalid argument"), "{both}");
+    let gone = refused(pm::remove_endpoint(200));
+    assert!(gone.contains("not found"), "{gone}");
+    let many = refused(pm::set_limits(Limits { subflows: 9, add_addr_accepted: 0 }));
+    assert!(many.contains("limit"), "{many}");
+}
+
+/// Local addresses of the subflows that a client has, once they are as wanted or after 10 s.
+fn subflows(wanted: &[[u8; 4]]) -> Vec<IpAddr> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let sockets = diag::sockets().unwrap();
+        let client = |socket: &&diag::Socket| {
+            socket.state == State::Established && socket.remote.ip() == IpAddr::from(SERVER)
+        };
+        let mut local: Vec<IpAddr> =
+            sockets.iter().filter(client).map(|at| at.local.ip()).collect();
+        local.sort_unstable();
+        let wanted = wanted.iter().copied().map(IpAddr::from);
+        if local.iter().copied().eq(wanted) || Instant::now() > deadline {
+            return local;
+        }
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_living_connection_follows_its_endpoints() {
+    if !alone("a living connection") {
+        return;
+    }
+    // Room for a join that comes before the peer has counted the subflow out that it replaces: it would
+    // be reset, and not tried again.
+    pm::set_limits(Limits { subflows: 4, add_addr_accepted: 0 }).unwrap();
+    let socket = || Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).unwrap();
+    let listener = socket();
+    listener.bind(&SocketAddr::from((SERVER, 5001)).into()).unwrap();
+    listener.listen(1).unwrap();
+    let mut client = socket();
+    client.bind(&SocketAddr::from((FIRST, 0)).into()).unwrap();
+    client.connect(&SocketAddr::from((SERVER, 5001)).into()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let mut exchange = || {
+        client.write_all(b"there?").unwrap();
+        server.read_exact(&mut [0; 6]).unwrap();
+        server.write_all(b"here.").unwrap();
+        client.read_exact(&mut [0; 5]).unwrap();
+    };
+    exchange();
+    assert_eq!(subflows(&[FIRST]), [IpAddr::from(FIRST)]);
+
+    pm::add_endpoint(&Endpoint { id: 2, ..endpoint(SECOND, SUBFLOW) }).unwrap();
+    assert_eq!(subflows(&[FIRST, SECOND]), [FIRST, SECOND].map(IpAddr::from));
+    pm::remove_first(FIRST.into()).unwrap();
+    assert_eq!(subflows(&[SECOND]), [IpAddr::from(SECOND)]);
+    exchange();
+    pm::add_endpoint(&endpoint(FIRST, SUBFLOW)).unwrap();
+    assert_eq!(subflows(&[FIRST, SECOND]), [FIRST, SECOND].map(IpAddr::from));
+    // Closing one before there was data on the other would reset the connection.
+    exchange();
+    pm::remove_endpoint(2).unwrap();
+    assert_eq!(subflows(&[FIRST]), [IpAddr::from(FIRST)]);
+    exchange();
+}
