@@ -1,8 +1,9 @@
 //! Controls chosen for the sockets of a cgroup: a program that is attached to it, by a pinned link.
 
+use crate::object::{Aligned, ends_with};
 use crate::pins::FOLDER;
 use crate::register::padded;
-use crate::{Aligned, Error, ends_with, libbpf_log};
+use crate::{Error, libbpf_log};
 use libbpf_rs::{Link, Object, ObjectBuilder};
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 use std::fs::{self, File};

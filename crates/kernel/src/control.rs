@@ -3,9 +3,10 @@
 //! The BPF side is `src/bpf/control.bpf.c`, compiled once per law; detector and slow start are
 //! constants that are set before the verifier sees the programs.
 
+use crate::object::{Aligned, ends_with, verified_insns};
 use crate::register::{Kernel, NAME_MAX, available_controls};
 use crate::state::{self, CONNS, PLAIN};
-use crate::{Aligned, Error, ends_with, libbpf_log, verified_insns};
+use crate::{Error, libbpf_log};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::libbpf_sys;

@@ -1,6 +1,6 @@
 //! What can go wrong between us and the kernel, each as one line.
 
-use crate::Unavailable;
+use crate::available::Unavailable;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,7 @@
 
 use crate::control::{Loaded, object};
 use crate::register::{Kernel, available_controls};
-use crate::state::{CONNS, PLAIN};
+use crate::state::{BPFFS, CONNS, PLAIN};
 use crate::{Error, Undo};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
@@ -24,8 +24,6 @@ use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-/// Where the BPF file system is mounted.
-pub const BPFFS: &str = "/sys/fs/bpf";
 /// Our folder in it.
 pub const FOLDER: &str = "/sys/fs/bpf/narrows";
 

@@ -3,7 +3,7 @@
 //! The BPF side is `src/bpf/replay.bpf.c`. Everything it works on is one variable there, so that
 //! what goes in and comes out is one map value.
 
-use crate::{Aligned, ends_with, verified_insns};
+use crate::object::{Aligned, ends_with, verified_insns};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use narrows_laws::raw::{Conn, Watch};
 use narrows_laws::{Control, Event, MAX_PATHS, Params, Path, Private};
@@ -96,7 +96,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Runs the events, each of the path it stands with, and tells what each of them changed.
+    /// Runs the events, each of the path it stands with, and returns what each of them changed.
     /// Goes on from where the last call left the connection. Panics at a path of [`MAX_PATHS`] or
     /// above.
     pub fn run(&mut self, events: &[(u32, Event)]) -> Result<Vec<Outcome>, Error> {
@@ -114,7 +114,7 @@ impl Replay {
         (&self.memory.conn, &self.memory.watch)
     }
 
-    /// Runs at most [`STEPS`] events and tells how long they took together, by the kernel's clock
+    /// Runs at most [`STEPS`] events and returns how long they took together, by the kernel's clock
     /// around them. The loop that reads them is in it, writing down outcomes is not.
     pub fn time(&mut self, events: &[(u32, Event)]) -> Result<Duration, Error> {
         assert!(events.len() <= STEPS, "{} events of at most {STEPS}", events.len());

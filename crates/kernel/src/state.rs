@@ -1,7 +1,6 @@
 //! The state of connections, as the programs keep it in the kernel (`src/bpf/state.h`).
 
 use crate::Error;
-use crate::pins::BPFFS;
 use crate::register::{available_controls, padded};
 use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMap};
@@ -11,6 +10,8 @@ use narrows_laws::{Control, Event, MAX_PATHS, Path as Line, Private};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
+/// Where the BPF file system is mounted.
+pub const BPFFS: &str = "/sys/fs/bpf";
 /// The state map of all controls: token, or a socket's address, to an entry with its paths.
 pub const CONNS: &str = "nr_conns";
 /// Network namespace to the control that its plain TCP is handed to.

@@ -3,55 +3,18 @@
 //! Looking and judging are apart: [`Machine`] and [`Network`] hold what was seen, their `judge` says
 //! what it means. Nothing here needs root; what only root may see is told as unseen.
 
+mod item;
 mod machine;
 mod mistakes;
 mod network;
 
+pub use item::{Item, Verdict};
 pub use machine::Machine;
 pub use network::{Network, Trial};
 
 use narrows_netns::Namespace;
 use std::fmt::{self, Write};
 use std::io;
-
-/// What came out for one item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is there.
-    Ok,
-    /// Worth knowing.
-    Note,
-    /// This user may not look at it.
-    Unseen,
-    /// MPTCP is of no or of less use as it is.
-    Mistake,
-    /// Loading or using a control will not work.
-    Missing,
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// What it is, a word or two.
-    pub what: &'static str,
-    /// What came out.
-    pub verdict: Verdict,
-    /// What was seen, one line.
-    pub seen: String,
-    /// What to type, a command a line.
-    pub fix: Vec<String>,
-}
-
-impl Item {
-    fn new(what: &'static str, verdict: Verdict, seen: impl Into<String>) -> Item {
-        Item { what, verdict, seen: seen.into(), fix: Vec::new() }
-    }
-
-    fn fix(mut self, command: impl Into<String>) -> Item {
-        self.fix.push(command.into());
-        self
-    }
-}
 
 /// All that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,9 +95,4 @@ impl fmt::Display for Report {
         }
         f.write_str(&text)
     }
-}
-
-#[cfg(test)]
-fn verdict(items: &[Item], what: &str) -> Option<Verdict> {
-    items.iter().find(|item| item.what == what).map(|item| item.verdict)
 }

@@ -125,11 +125,6 @@ impl Status {
         }
         self.interval_s = Some(seconds);
     }
-
-    /// For people; at most `lines` lines, the busiest connections first where there are more.
-    pub fn text(&self, lines: Option<usize>) -> String {
-        text::text(self, lines)
-    }
 }
 
 impl Kernel {

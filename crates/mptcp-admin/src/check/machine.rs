@@ -1,6 +1,6 @@
 //! The kernel and its mounts.
 
-use super::{Item, Verdict};
+use super::item::{Item, Verdict};
 use libbpf_rs::btf::{Btf, types::Struct};
 use narrows_kernel::Unavailable;
 use std::fs;
@@ -151,7 +151,7 @@ fn mount_of<'a>(mounts: &'a str, kind: &str, wanted: impl Fn(&str) -> bool) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict;
+    use super::super::item::verdict;
     use super::*;
 
     fn good() -> Machine {

@@ -1,7 +1,7 @@
 //! What the settings, connections and counters of a network namespace mean for MPTCP.
 
+use super::item::{Item, Verdict};
 use super::network::{Network, Trial};
-use super::{Item, Verdict};
 use narrows_mptcp::diag::{Connection, Socket, State};
 use narrows_mptcp::pm::{Endpoint, Limits};
 use narrows_mptcp::routes::{Address, Interface, Route};

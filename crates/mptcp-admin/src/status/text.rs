@@ -27,12 +27,14 @@ const COLUMNS: usize = 11;
 /// Their widths at least, so that they stand still while the figures change.
 const LEAST: [usize; COLUMNS] = [0, 4, 7, 5, 5, 4, 7, 7, 8, 8, 6];
 
-/// At most so many lines, where the connections that do not fit are counted.
-pub(super) fn text(status: &Status, lines: Option<usize>) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write(&mut text, status, lines);
-    text
+impl Status {
+    /// For people; at most `lines` lines, the busiest connections first where there are more.
+    pub fn text(&self, lines: Option<usize>) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = write(&mut text, self, lines);
+        text
+    }
 }
 
 fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Result {
@@ -381,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_subflow_is_a_line() {
-        let text = text(&status(1), None);
+        let text = status(1).text(None);
         let line = text.lines().last().unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active 1 with 0,2 - 3";
@@ -403,7 +405,7 @@ mod tests {
             counters: BTreeMap::from([("careful_full", careful)]),
         };
         status.controls = vec![control(true, 0), control(false, 0), control(false, 7)];
-        let text = text(&status, None);
+        let text = status.text(None);
         assert!(text.contains("olia (nr_olia): loaded; used nowhere\n"), "{text}");
         assert!(text.contains("olia (nr_olia): 2 times gone or replaced"), "{text}");
         assert!(text.contains("\n  careful_full 7: "), "{text}");
@@ -416,7 +418,7 @@ mod tests {
         now.measure(&before, Duration::from_millis(500));
         let rates = |n: usize| now.namespaces[0].connections[n].sent_bytes_per_s;
         assert_eq!((rates(0), rates(1)), (Some(0), Some(2_000_000)));
-        assert!(text(&now, None).contains(" 16.00 "));
+        assert!(now.text(None).contains(" 16.00 "));
     }
 
     #[test]
@@ -424,7 +426,7 @@ mod tests {
         let (before, mut now) = (status(100), status(100));
         now.namespaces[0].connections[77].subflows[0].bytes_acked = 1_000_000;
         now.measure(&before, Duration::from_secs(1));
-        let text = text(&now, Some(24));
+        let text = now.text(Some(24));
         assert!(text.lines().count() <= 24, "{}", text.lines().count());
         assert!(text.contains("10.0.0.1:77 > "));
         let hidden = 100 - text.matches("active").count();
@@ -444,7 +446,7 @@ mod tests {
         let mut now = before.clone();
         now.namespaces[3].connections[42].subflows[0].bytes_acked = 1_000_000;
         now.measure(&before, Duration::from_secs(1));
-        let text = text(&now, Some(12));
+        let text = now.text(Some(12));
         assert!(text.lines().count() <= 12, "{text}");
         assert!(text.contains("10.0.0.1:42 > ") && text.contains(" 8.00 "), "{text}");
         assert!(!text.contains("pid:2"), "{text}");
@@ -457,7 +459,7 @@ mod tests {
         subflow.local = "192.168.178.101:43210".parse().unwrap();
         subflow.remote = "10.77.1.2:5000".parse().unwrap();
         (subflow.sent_bytes_per_s, subflow.received_bytes_per_s) = (Some(1_562_500), Some(0));
-        let text = text(&status, None);
+        let text = status.text(None);
         let cut: Vec<String> = text.lines().map(|line| line.chars().take(80).collect()).collect();
         let last = cut.last().unwrap();
         assert!(last.contains(" wlan0 nr_olia 12.50  0.00   24    20.5"), "{text}");

@@ -1,6 +1,6 @@
 //! Networks with a mistake each, made up or recorded, and what is said of them.
 
-use super::super::verdict;
+use super::super::item::verdict;
 use super::*;
 use narrows_testkit::recorded_netlink as answer;
 use std::net::IpAddr;
