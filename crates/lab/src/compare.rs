@@ -15,9 +15,9 @@ use crate::journal::Journal;
 use crate::recorder::Detail;
 use crate::scenario::Scenario;
 use crate::series::Sample;
-use crate::stats::{Spread, mean};
 use crate::summary::Summary;
 use crate::{Error, Run};
+use narrows_stats::{Spread, mean};
 
 /// A scenario of a comparison; in a sweep with the point of it.
 #[derive(Clone, Debug)]

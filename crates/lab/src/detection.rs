@@ -8,7 +8,7 @@ use narrows_sim::Detection;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{Flow, Happening, Scenario};
-use crate::stats::round;
+use narrows_stats::round;
 
 /// How right the detector of the connection under test was in one phase of the scenario. Shares and
 /// rates are over the decisions that count: those after the warm-up, the scenario's and the

@@ -25,7 +25,6 @@ mod routes;
 mod run;
 mod scenario;
 pub mod series;
-pub mod stats;
 mod summary;
 mod table;
 pub mod units;

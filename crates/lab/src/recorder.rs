@@ -11,10 +11,10 @@ use crate::host::Host;
 use crate::measured::{FlowState, Observed, PathSamples, PathState};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
-use crate::stats::{jain, mean, quantile, round};
 use crate::summary::{
     ConnectionSummary, Fairness, HeadOfLineSummary, LinkSummary, PathSummary, Summary,
 };
+use narrows_stats::{jain, mean, quantile, round};
 
 /// A run and its results.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
 use crate::compare::{Case, Row};
 use crate::host::Host;
 use crate::scenario::{Bound, Published};
-use crate::stats::Spread;
+use narrows_stats::Spread;
 
 /// What the columns of a table of `rows` mean, to stand below it.
 pub fn legend(rows: &[Row]) -> String {

@@ -1,6 +1,6 @@
 //! CPU time of whole transfers: a control of ours and the kernel's Reno, in alternated pairs.
 
-use narrows_lab::stats::Spread;
+use narrows_stats::Spread;
 
 use crate::Result;
 use crate::machine::Machine;

@@ -28,8 +28,8 @@ use crate::host::Host;
 use crate::recorder::{Recorder, Run};
 use crate::scenario::{Flow, FlowKind, Happening, Scenario};
 use crate::series::INTERVAL;
-use crate::stats::round;
 use crate::summary::Fitness;
+use narrows_stats::round;
 
 /// Samples in a row that may show a subflow which does not run what it should: one that has just
 /// joined, perhaps.

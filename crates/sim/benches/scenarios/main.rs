@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use narrows_net::{LinkConfig, LinkId, Nanos};
 use narrows_sim::Sim;
+use narrows_stats::jain;
 use narrows_traffic::ConnId;
 
 /// As the command has it.
@@ -87,14 +88,12 @@ fn run(case: &Case) -> Outcome {
     let network = sim.network();
     let hops = network.links().map(|link| network.counters(link).sent).sum();
     // What the subflows delivered, as the other tools count.
-    let bytes = connections
+    let bytes: Vec<u64> = connections
         .iter()
-        .map(|&id| sim.connection(id).paths.iter().map(|path| path.delivered_bytes).sum::<u64>());
-    let (sum, squares) = bytes.fold((0, 0.0), |(sum, squares), bytes| {
-        (sum + bytes, squares + (bytes as f64) * (bytes as f64))
-    });
-    let jain = (sum as f64) * (sum as f64) / (connections.len() as f64 * squares);
-    Outcome { wall_s, hops, packets: sum / mss, peak: memory::peak(), jain }
+        .map(|&id| sim.connection(id).paths.iter().map(|path| path.delivered_bytes).sum())
+        .collect();
+    let jain = jain(&bytes.iter().map(|&bytes| bytes as f64).collect::<Vec<_>>());
+    Outcome { wall_s, hops, packets: bytes.iter().sum::<u64>() / mss, peak: memory::peak(), jain }
 }
 
 /// Marks the process that runs one case; its name follows.

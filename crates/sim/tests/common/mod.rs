@@ -98,13 +98,6 @@ pub fn goodput(sim: &mut Sim, connections: &[ConnId], from: Nanos, to: Nanos) ->
     bytes(sim).iter().zip(before).map(|(&b, a)| (b - a) as f64 * 8.0 / 1e6 / seconds).collect()
 }
 
-/// Jain's index of fairness.
-pub fn jain(shares: &[f64]) -> f64 {
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|x| x * x).sum();
-    sum * sum / (shares.len() as f64 * squares)
-}
-
 /// A link of 12 Mbit/s that stands still in the given intervals (ms), out of a period of a minute:
 /// what arrives then waits, or is dropped beyond `packets`.
 pub fn with_outages(name: &str, outages: &[(u64, u64)], packets: u32) -> LinkConfig {

@@ -4,6 +4,7 @@ use crate::common::*;
 use crate::figure::{figure, within};
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::{ConnectionConfig, Sim};
+use narrows_stats::jain;
 
 /// Scenarios A and B of the benchmark: RTT 20 ms, a droptail buffer of one bandwidth-delay product, access links
 /// of 1 Gbit/s (10 in B) with 1 ms each way, flows that start 10 ms apart.

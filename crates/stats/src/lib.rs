@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What is told about a metric over the seeds of one setting.
+/// A metric over the seeds of one setting.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Mean.
