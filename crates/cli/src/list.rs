@@ -76,9 +76,9 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
     #[cfg(feature = "lab")]
     if shows(What::Scenarios) {
         let mut entries = Vec::new();
-        for shipped in shipped() {
-            let scenario = load(shipped.name, &Edits::default())?;
-            entries.push(vec![shipped.name.to_owned(), scenario.title, scenario.source]);
+        for name in shipped() {
+            let scenario = load(name, &Edits::default())?;
+            entries.push(vec![name.to_owned(), scenario.title, scenario.source]);
         }
         section("scenarios", &entries);
     }

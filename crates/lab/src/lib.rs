@@ -44,7 +44,7 @@ pub use recorder::{Detail, Run};
 pub use run::run;
 pub use scenario::{
     Bound, Edits, Event, Flow, FlowKind, FlowPath, Happening, Link, Phase, Published, Rival,
-    Scenario, Shipped, Sweep, load, parse, shipped,
+    Scenario, Sweep, load, parse, shipped, source_text,
 };
 pub use summary::{
     ConnectionSummary, Fairness, Fitness, HeadOfLineSummary, LinkSummary, PathSummary, Summary,

@@ -3,7 +3,7 @@
 //! There is no default unit: a bare number is refused, so nobody has to guess.
 
 use narrows_net::{Limit, Nanos};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A unit and how many base units it holds.
 type Unit = (&'static str, f64);
@@ -47,11 +47,12 @@ fn parse(text: &str, units: &[Unit], what: &str, max: f64) -> Result<f64, String
     Ok(value)
 }
 
-/// Defines a quantity that is read from a string by `$parse`; `$what` tells what is expected.
+/// Defines a quantity that is read from a string by `$parse`, where `$what` is expected, and written by
+/// `$write` as one that reads as the same.
 macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $parse:expr) => {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $parse:expr, $write:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct $name(pub $inner);
 
         impl std::str::FromStr for $name {
@@ -60,6 +61,13 @@ macro_rules! quantity {
             fn from_str(text: &str) -> Result<Self, String> {
                 let parse: fn(&str, &str) -> Result<$inner, String> = $parse;
                 parse(text, $what).map($name)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let write: fn($inner) -> String = $write;
+                serializer.serialize_str(&write(self.0))
             }
         }
 
@@ -86,7 +94,8 @@ macro_rules! quantity {
 quantity!(
     /// A time or duration.
     Time(Nanos), "a time such as \"20 ms\"",
-    |text, what| Ok(parse(text, TIME, what, MAX_TIME)?.round() as Nanos)
+    |text, what| Ok(parse(text, TIME, what, MAX_TIME)?.round() as Nanos),
+    |time| exact(time, &TIME[..4])
 );
 quantity!(
     /// A rate of a link, bit/s; never 0.
@@ -94,17 +103,20 @@ quantity!(
     |text, what| match parse(text, BIT_RATE, what, 1e15)?.round() as u64 {
         0 => Err(format!("expected {what} above 0, found \"{text}\"")),
         rate => Ok(rate),
-    }
+    },
+    |rate| exact(rate, BIT_RATE)
 );
 quantity!(
     /// An amount of data, bytes.
     Bytes(u64), "a size such as \"64 kB\"",
-    |text, what| Ok(parse(text, BYTES, what, MAX_BYTES)?.round() as u64)
+    |text, what| Ok(parse(text, BYTES, what, MAX_BYTES)?.round() as u64),
+    |bytes| exact(bytes, &BYTES[..4])
 );
 quantity!(
     /// A number of packets, not necessarily whole.
     Packets(f64), "a number of packets such as \"3 packets\"",
-    |text, what| parse(text, PACKETS, what, 1e9)
+    |text, what| parse(text, PACKETS, what, 1e9),
+    |packets| format!("{packets} packets")
 );
 quantity!(
     /// A rate of packets or writes, 1/s; at least one in 1000 s.
@@ -112,7 +124,8 @@ quantity!(
     |text, what| match parse(text, PACKET_RATE, what, 1e7)? {
         rate if rate < 1e-3 => Err(format!("expected {what}, at least 0.001, found \"{text}\"")),
         rate => Ok(rate),
-    }
+    },
+    |rate| format!("{rate} packets/s")
 );
 quantity!(
     /// A share of a whole, as a fraction in 0..=1.
@@ -122,6 +135,13 @@ quantity!(
             Err(format!("expected {what}, found \"{text}\", which is more than 100 %"))
         }
         share => Ok(share),
+    },
+    |share| {
+        // The number whose hundredth is the share is one of those nearest to its hundredfold.
+        let near = (share * 100.0).to_bits();
+        let all = (near.saturating_sub(4)..=near + 4).map(f64::from_bits);
+        let exact = std::iter::once(share * 100.0).chain(all).find(|&n| n * SHARE[0].1 == share);
+        format!("{} %", exact.unwrap_or(share * 100.0))
     }
 );
 quantity!(
@@ -151,8 +171,26 @@ quantity!(
             }
             limit => Ok(limit),
         }
+    },
+    |limit| match limit {
+        Limit::Unlimited => "unlimited".into(),
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Bytes(bytes) => exact(bytes, &BYTES[..4]),
+        Limit::Time(time) => exact(time, &TIME[..4]),
     }
 );
+
+/// Writes `value` in the largest of `units` that needs at most 3 decimals and leaves at least 1.
+fn exact(value: u64, units: &[Unit]) -> String {
+    let fits = |unit: &&Unit| {
+        let thousandth = (unit.1 / 1000.0).max(1.0) as u64;
+        value == 0 || value >= unit.1 as u64 && value % thousandth == 0
+    };
+    // With the first unit every value is whole.
+    let unit = units.iter().rev().find(fits).unwrap_or(&units[0]);
+    let number = format!("{:.3}", value as f64 / unit.1);
+    format!("{} {}", number.trim_end_matches('0').trim_end_matches('.'), unit.0)
+}
 
 /// Writes `value` in the largest of `units` that leaves at least 1, with up to 3 decimals.
 fn show(value: f64, units: &[Unit]) -> String {
@@ -204,6 +242,33 @@ mod tests {
         assert_eq!("64 kB".parse(), Ok(Queue(Limit::Bytes(64_000))));
         assert_eq!("50 ms".parse(), Ok(Queue(Limit::Time(50_000_000))));
         assert_eq!("unlimited".parse(), Ok(Queue(Limit::Unlimited)));
+    }
+
+    #[test]
+    fn a_quantity_is_written_as_it_reads() {
+        fn round_trip<T: Serialize + std::str::FromStr<Err = String>>(text: &str) {
+            let toml = toml::Value::try_from(text.parse::<T>().ok()).unwrap();
+            assert_eq!(toml.as_str(), Some(text));
+        }
+        for time in ["0 s", "1 ns", "21.8 ms", "20 s", "604800 s", "1.001 us", "1000.001 us"] {
+            round_trip::<Time>(time);
+        }
+        for size in ["1.5 kB", "576 B", "1000000 GB", "65.537 kB", "999.999999 kB"] {
+            let kept: Bytes = size.parse().unwrap();
+            let toml = toml::Value::try_from(kept).unwrap();
+            assert_eq!(toml.as_str().unwrap().parse(), Ok(kept));
+        }
+        for share in ["0 %", "0.1 %", "33.3 %", "0.29 %", "57 %", "100 %", "0.0007 %"] {
+            let kept: Share = share.parse().unwrap();
+            let toml = toml::Value::try_from(kept).unwrap();
+            assert_eq!(toml.as_str().unwrap().parse(), Ok(kept), "{share}");
+        }
+        round_trip::<BitRate>("12.5 Mbit/s");
+        round_trip::<Packets>("1.5 packets");
+        round_trip::<PacketRate>("0.001 packets/s");
+        for queue in ["unlimited", "35 packets", "50 ms", "64 kB"] {
+            round_trip::<Queue>(queue);
+        }
     }
 
     #[test]

@@ -15,12 +15,12 @@ fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
     assert_eq!(all.len(), 47);
     for one in all {
-        let loaded = scenario(one.name);
-        assert_eq!(loaded.name, one.name);
+        let loaded = scenario(one);
+        assert_eq!(loaded.name, one);
         assert!(!loaded.source.is_empty() && !loaded.title.is_empty());
         assert!(loaded.test.is_some() && !loaded.phases.is_empty());
         // Beside the paper's connection over a real network ran no TCP to compare with.
-        assert_eq!(loaded.rivals.is_empty(), one.name.starts_with("sbd/realnet"), "{}", one.name);
+        assert_eq!(loaded.rivals.is_empty(), one.starts_with("sbd/realnet"), "{}", one);
     }
 }
 
@@ -30,12 +30,12 @@ fn every_shipped_scenario_runs() {
     for one in shipped() {
         let set = vec![("warmup".into(), "1 s".into()), ("duration".into(), "3 s".into())];
         // What changes in them comes later.
-        let whole = scenario(one.name);
+        let whole = scenario(one);
         let set = if whole.events.is_empty() && whole.phases.len() == 1 { set } else { vec![] };
-        let scenario = load(one.name, &Edits { set, ..Edits::default() }).unwrap();
+        let scenario = load(one, &Edits { set, ..Edits::default() }).unwrap();
         let run = run(&scenario, None, 1, false, None, &AtomicBool::new(false)).unwrap();
         let test = &run.summary.connections[scenario.test.unwrap()];
-        assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{}: {test:?}", one.name);
+        assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{}: {test:?}", one);
     }
 }
 

@@ -66,7 +66,7 @@ impl Load {
                     return Err(("offered", format!("expected all of {all}, or none of them")));
                 }
             };
-        let size = size_dist(size).map_err(|message| ("size", message))?;
+        let size = size_dist(&size.0).map_err(|message| ("size", message))?;
         check_udp(size).map_err(|message| ("size", message))?;
         if udp_period[0].0 < MIN_PERIOD {
             return Err(("udp_period", "expected a mean of at least 1 ms".into()));

@@ -3,14 +3,14 @@
 use narrows_laws::Params;
 use narrows_laws::params::ParamError;
 use narrows_traffic::Signal;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Value;
 
 use super::Fault;
 use super::file::File;
 
 /// What is said of detection besides the parameters.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionFile {
     signal: Option<String>,

@@ -1,16 +1,19 @@
 //! Fields that are written in one way in the plain case, and in another otherwise: a word or quantity
-//! or a table, one table or a list of them.
+//! or a table, one table or a list of them, one of several kinds with its parameters or by its name
+//! alone.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
+use serde::de::{DeserializeOwned, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A `W`, written as a string, or a `T`, written as a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Either<W, T> {
     /// The plain case.
     Word(W),
@@ -41,7 +44,8 @@ impl<'de, W: FromStr<Err = String>, T: Deserialize<'de>> Deserialize<'de> for Ei
 }
 
 /// `T`s, written as one table or as a list of tables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Tables<T> {
     /// The plain case.
     One(T),
@@ -77,6 +81,59 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Tables<T> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(list)).map(Tables::List)
+            }
+        }
+        deserializer.deserialize_any(Read(PhantomData))
+    }
+}
+
+/// Things of several kinds, an enum whose variants have fields: `red = { min = "5 packets" }`.
+pub trait Kinds: DeserializeOwned {
+    /// What they are.
+    const WHAT: &'static str;
+    /// The kinds' names.
+    const NAMES: &'static [&'static str];
+}
+
+/// A `T`, written as a table with one key, its kind, and in that its parameters, or as the name of its
+/// kind where it needs none.
+#[derive(Clone, Debug, Serialize)]
+pub struct OneOf<T>(pub T);
+
+impl<'de, T: Kinds> Deserialize<'de> for OneOf<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read<T>(PhantomData<T>);
+        impl<'de, T: Kinds> Visitor<'de> for Read<T> {
+            type Value = OneOf<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "a {}: {}, by name or as a table", T::WHAT, T::NAMES.join(", "))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+                if !T::NAMES.contains(&name) {
+                    let (what, names) = (T::WHAT, T::NAMES.join(", "));
+                    let message = format!("unknown {what} \"{name}\"; there is: {names}");
+                    return Err(E::custom(message));
+                }
+                let no_parameters = BTreeMap::<&str, &str>::new();
+                let map = MapDeserializer::new(std::iter::once((name, no_parameters)));
+                T::deserialize(MapAccessDeserializer::new(map)).map(OneOf)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let one_of = || format!("expected one of {}", T::NAMES.join(", "));
+                if map.size_hint() == Some(0) {
+                    return Err(A::Error::custom(one_of()));
+                }
+                let one = T::deserialize(MapAccessDeserializer::new(&mut map))?;
+                match map.next_key::<String>()? {
+                    None => Ok(OneOf(one)),
+                    Some(name) => {
+                        let message = format!("{}; found \"{name}\" beside another", one_of());
+                        Err(A::Error::custom(message))
+                    }
+                }
             }
         }
         deserializer.deserialize_any(Read(PhantomData))

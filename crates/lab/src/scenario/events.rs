@@ -1,7 +1,7 @@
 //! What changes at a given time of a run: links, addresses, applications.
 
 use narrows_net::{Nanos, Rate, SECOND};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Event, Fault, Flow, FlowKind, Happening, Link, PathManager, Scenario, file};
 use crate::units::{BitRate, Time, show_time};
@@ -10,7 +10,7 @@ use crate::units::{BitRate, Time, show_time};
 const MAX_DELAY: Nanos = 3600 * SECOND;
 
 /// An event as the file writes it: of a link or of a flow.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventFile {
     at: Time,

@@ -1,17 +1,17 @@
 //! A scenario as its TOML file writes it. `scenarios/README.md` describes every field for users.
 
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::detection::DetectionFile;
-use super::either::{Either, Tables};
+use super::either::{Either, Kinds, OneOf, Tables};
 use super::events::EventFile;
-use super::link::{Aqm, AqmName, Bursts, PolicerFile, ReorderFile, WifiFile};
+use super::link::{Aqm, Bursts, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
 use crate::units::{BitRate, Bytes, PacketRate, Packets, Queue, Share, Time};
 
 /// The whole file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
     pub name: String,
@@ -32,7 +32,7 @@ pub struct File {
     pub btlbw: toml::Table,
     #[serde(default)]
     pub decision: toml::Table,
-    pub generator: Option<Generator>,
+    pub generator: Option<OneOf<Generator>>,
     #[serde(default)]
     pub links: IndexMap<String, Link>,
     #[serde(default)]
@@ -40,13 +40,13 @@ pub struct File {
     #[serde(default)]
     pub flows: IndexMap<String, Flow>,
     pub background: Option<Tables<Background>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub rivals: IndexMap<String, String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventFile>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paper: Vec<Paper>,
 }
 
@@ -56,7 +56,7 @@ fn default_jitter() -> Packets {
 }
 
 /// A topology that is made rather than listed.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Generator {
     /// Links `bottleneck1..n` and routes `path1..n`, one over each.
@@ -73,8 +73,13 @@ pub enum Generator {
     FatTree(FatTree),
 }
 
+impl Kinds for Generator {
+    const WHAT: &str = "generator";
+    const NAMES: &[&str] = &["disjoint", "dumbbell", "series", "parking-lot", "mesh", "fat-tree"];
+}
+
 /// What the links and routes of a [`Generator`] have in common.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bottlenecks {
     pub paths: usize,
@@ -85,7 +90,7 @@ pub struct Bottlenecks {
 }
 
 /// Bottlenecks in series.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
     pub bottlenecks: usize,
@@ -97,7 +102,7 @@ pub struct Series {
 }
 
 /// A long route over bottlenecks that have cross traffic of their own.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParkingLot {
     pub bottlenecks: usize,
@@ -108,7 +113,7 @@ pub struct ParkingLot {
 }
 
 /// A client with several providers and a server with several: each pair is a path.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mesh {
     pub clients: usize,
@@ -120,7 +125,7 @@ pub struct Mesh {
 }
 
 /// A fat tree of switches with `k` ports; `seed` draws the traffic and its ways.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FatTree {
     pub k: u32,
@@ -135,7 +140,7 @@ pub struct FatTree {
 }
 
 /// How a subflow gets one of the shortest paths.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Routing {
     /// The switches' hash gives one, there and back.
@@ -145,16 +150,18 @@ pub enum Routing {
 }
 
 /// A link; with a generator, what is given here replaces what it made.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     pub rate: Option<BitRate>,
     pub trace: Option<String>,
     pub delay: Option<Time>,
-    pub jitter: Option<Time>,
+    #[serde(default)]
+    pub jitter: Time,
     pub loss: Option<Either<Share, Bursts>>,
     pub queue: Option<Queue>,
-    pub aqm: Option<Either<AqmName, Aqm>>,
+    #[serde(default)]
+    pub aqm: OneOf<Aqm>,
     #[serde(default)]
     pub ecn: bool,
     pub policer: Option<PolicerFile>,
@@ -164,7 +171,7 @@ pub struct Link {
 }
 
 /// A way from one host to another and back.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     pub links: Option<Vec<String>>,
@@ -176,21 +183,21 @@ pub struct Route {
 }
 
 /// A connection or flow.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     pub kind: Kind,
     pub routes: Vec<String>,
     pub cc: Option<String>,
     #[serde(default)]
-    pub source: Source,
+    pub source: OneOf<Source>,
     pub start: Option<Time>,
     pub active: Option<Vec<(Time, Time)>>,
     pub send_buffer: Option<Bytes>,
     pub recv_buffer: Option<Bytes>,
     pub scheduler: Option<Scheduler>,
     pub path_manager: Option<Either<Fullmesh, Ndiffports>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backup: Vec<String>,
     pub tcp: Option<TcpFile>,
 }
@@ -202,7 +209,7 @@ impl Flow {
             kind,
             routes,
             cc: None,
-            source: Source::default(),
+            source: OneOf::default(),
             start: None,
             active: None,
             send_buffer: None,
@@ -216,7 +223,7 @@ impl Flow {
 }
 
 /// What carries a flow.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Tcp,
@@ -227,6 +234,12 @@ pub enum Kind {
 /// One subflow on each route.
 #[derive(Clone, Copy, Debug)]
 pub struct Fullmesh;
+
+impl Serialize for Fullmesh {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("fullmesh")
+    }
+}
 
 impl std::str::FromStr for Fullmesh {
     type Err = String;
@@ -240,14 +253,14 @@ impl std::str::FromStr for Fullmesh {
 }
 
 /// So many subflows on the only route.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ndiffports {
     pub ndiffports: usize,
 }
 
 /// The scheduler of an MPTCP connection.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
     Linux,
@@ -257,44 +270,55 @@ pub enum Scheduler {
 }
 
 /// What an application sends.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    #[default]
-    Greedy,
+    /// As much as the network takes.
+    Greedy {},
     File(FileSource),
     Rate(RateSource),
     OnOff(OnOffSource),
 }
 
+impl Kinds for Source {
+    const WHAT: &str = "source";
+    const NAMES: &[&str] = &["greedy", "file", "rate", "onoff"];
+}
+
+impl Default for OneOf<Source> {
+    fn default() -> Self {
+        OneOf(Source::Greedy {})
+    }
+}
+
 /// A file of a given size.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSource {
     pub size: Bytes,
 }
 
 /// Writes with exponential gaps.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateSource {
     pub mean: PacketRate,
-    pub size: Size,
+    pub size: OneOf<Size>,
 }
 
 /// Pareto bursts of evenly spaced writes, exponential silences.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffSource {
     pub rate: PacketRate,
-    pub size: Size,
+    pub size: OneOf<Size>,
     pub on: Time,
     pub shape: f64,
     pub off: Time,
 }
 
 /// A distribution of sizes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
     Constant(Bytes),
@@ -302,8 +326,13 @@ pub enum Size {
     Exponential(ExponentialSize),
 }
 
+impl Kinds for Size {
+    const WHAT: &str = "distribution of sizes";
+    const NAMES: &[&str] = &["constant", "uniform", "exponential"];
+}
+
 /// Exponential, cut off at both ends.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExponentialSize {
     pub mean: Bytes,
@@ -312,7 +341,7 @@ pub struct ExponentialSize {
 }
 
 /// The traffic of others on some links; `background.rs` makes it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
     pub links: Vec<String>,
@@ -322,7 +351,7 @@ pub struct Background {
     pub greedy: Option<Vec<usize>>,
     /// What follows describes this load, and is needed where there is one.
     pub offered: Option<Share>,
-    pub size: Option<Size>,
+    pub size: Option<OneOf<Size>>,
     pub tcp_rate: Option<PacketRate>,
     pub udp_rate: Option<[PacketRate; 2]>,
     pub udp_period: Option<[Time; 2]>,
@@ -330,7 +359,7 @@ pub struct Background {
 }
 
 /// From `start` on, the paths of the connection under test meet in these groups.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     pub start: Time,
@@ -338,7 +367,7 @@ pub struct Phase {
 }
 
 /// A published value of `ratio_to_tcp`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
     pub cc: Vec<String>,
@@ -349,7 +378,7 @@ pub struct Paper {
 }
 
 /// How a published value is meant.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     #[default]

@@ -174,7 +174,7 @@ fn one_flow(
         };
         paths.push(route_path(file, route_name, route, links)?);
     }
-    let source = source::source(&flow.source).map_err(|message| fault("source", message))?;
+    let source = source::source(&flow.source.0).map_err(|message| fault("source", message))?;
     let mut resolved = Flow::new(name.to_owned(), kind, paths, source, links);
 
     let (field, given) = match (&flow.active, flow.start) {

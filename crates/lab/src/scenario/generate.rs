@@ -6,6 +6,7 @@ use narrows_net::{MILLISECOND, Nanos};
 use narrows_sim::topology::{FatTree, permutation};
 
 use super::Fault;
+use super::either::OneOf;
 use super::file::{self, File, Flow, Generator, Kind, Link, Routing};
 use crate::units::{BitRate, Queue, Time};
 
@@ -15,7 +16,7 @@ const MAX_ROW: usize = 32;
 /// Adds the generator's links, routes and flows to those of `file`. What the file says about one of
 /// the same name goes before what the generator makes.
 pub fn expand(file: &mut File) -> Result<(), Fault> {
-    match file.generator.clone() {
+    match file.generator.clone().map(|OneOf(generator)| generator) {
         None => Ok(()),
         Some(Generator::Disjoint(made)) => {
             count("disjoint", "paths", made.paths, MAX_PATHS)?;
@@ -207,7 +208,7 @@ mod tests {
             "name = 'made'\ntitle = ''\nsource = ''\nwarmup = '1 s'\nduration = '4 s'\n\
              generator.{generator} = {{ {LINKS}, {fields} }}\n{rest}"
         );
-        resolve(toml::from_str(&text).expect("the file's fields"), &|_| Err(String::new()))
+        resolve(toml::from_str(&text).expect("the file's fields"))
     }
 
     fn refusal(generator: &str, fields: &str) -> String {

@@ -1,101 +1,147 @@
 //! Links: from the file's words to the network's.
 
-use std::str::FromStr;
-
 use narrows_net::{
-    CoDel, Discipline, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss, Nanos, Pie, Policer, Rate,
-    Red, Reorder, Weight, Wifi,
+    CoDel, Discipline, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss, Pie, Policer, Rate, Red,
+    Reorder, Weight, Wifi,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::either::Either;
-use super::resolve::FindTrace;
-use super::{Fault, Link, file};
+use super::either::{Either, Kinds, OneOf};
+use super::{Fault, Link, file, trace};
 use crate::units::{BitRate, Bytes, Queue, Share, Time};
 
 /// Losses in bursts, where plain loss is a [`Share`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bursts {
     good_to_bad: Share,
     bad_to_good: Share,
-    loss_good: Option<Share>,
-    loss_bad: Option<Share>,
+    #[serde(default = "loss_good")]
+    loss_good: Share,
+    #[serde(default = "loss_bad")]
+    loss_bad: Share,
 }
 
-/// A queue discipline by its name, with its default parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct AqmName(Discipline);
+fn loss_good() -> Share {
+    Share(GilbertElliott::default().loss_good)
+}
 
-impl FromStr for AqmName {
-    type Err = String;
+fn loss_bad() -> Share {
+    Share(GilbertElliott::default().loss_bad)
+}
 
-    fn from_str(name: &str) -> Result<AqmName, String> {
-        Ok(AqmName(match name {
-            "droptail" => Discipline::DropTail,
-            "red" => Discipline::Red(Red::default()),
-            "codel" => Discipline::CoDel(CoDel::default()),
-            "fq-codel" => Discipline::FqCoDel(FqCoDel::default()),
-            "pie" => Discipline::Pie(Pie::default()),
-            _ => {
-                return Err(format!(
-                    "unknown queue discipline \"{name}\"; there is: droptail, red, codel, \
-                     fq-codel, pie"
-                ));
-            }
-        }))
+/// A queue discipline.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aqm {
+    Red(RedFile),
+    Codel(CoDelFile),
+    FqCodel(FqCoDelFile),
+    Pie(PieFile),
+    Droptail {},
+}
+
+impl Kinds for Aqm {
+    const WHAT: &str = "queue discipline";
+    const NAMES: &[&str] = &["red", "codel", "fq-codel", "pie", "droptail"];
+}
+
+impl Default for OneOf<Aqm> {
+    fn default() -> Self {
+        OneOf(Aqm::Droptail {})
     }
 }
 
-/// A queue discipline with parameters: one of these.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Aqm {
-    red: Option<RedFile>,
-    codel: Option<CoDelFile>,
-    fq_codel: Option<FqCoDelFile>,
-    pie: Option<PieFile>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RedFile {
-    min: Option<Queue>,
+/// Floyd's parameters where none are given; a maximum is three times the minimum.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedFile {
+    min: Queue,
     max: Option<Queue>,
-    max_p: Option<Share>,
+    max_p: Share,
     weight: Option<f64>,
     time_constant: Option<Time>,
-    gentle: Option<bool>,
+    gentle: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CoDelFile {
-    target: Option<Time>,
-    interval: Option<Time>,
+impl Default for RedFile {
+    fn default() -> RedFile {
+        let Red { min, max_p, gentle, .. } = Red::default();
+        let (weight, time_constant) = (None, None);
+        RedFile { min: Queue(min), max: None, max_p: Share(max_p), weight, time_constant, gentle }
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FqCoDelFile {
-    target: Option<Time>,
-    interval: Option<Time>,
-    flows: Option<u32>,
-    quantum: Option<Bytes>,
+impl RedFile {
+    fn max(&self) -> Limit {
+        match (self.max, self.min.0) {
+            (Some(max), _) => max.0,
+            (None, Limit::Unlimited) => Limit::Unlimited,
+            (None, Limit::Packets(packets)) => Limit::Packets(packets.saturating_mul(3)),
+            (None, Limit::Bytes(bytes)) => Limit::Bytes(bytes.saturating_mul(3)),
+            (None, Limit::Time(time)) => Limit::Time(time.saturating_mul(3)),
+        }
+    }
+
+    fn weight(&self) -> Result<Weight, String> {
+        match (self.weight, self.time_constant) {
+            (None, None) => Ok(Red::default().weight),
+            (Some(weight), None) => Ok(Weight::Fixed(weight)),
+            (None, Some(time)) => Ok(Weight::TimeConstant(time.0)),
+            (Some(_), Some(_)) => Err("a weight or a time_constant, not both".into()),
+        }
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PieFile {
-    target: Option<Time>,
-    update: Option<Time>,
-    burst: Option<Time>,
-    alpha: Option<f64>,
-    beta: Option<f64>,
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CoDelFile {
+    target: Time,
+    interval: Time,
+}
+
+impl Default for CoDelFile {
+    fn default() -> CoDelFile {
+        let CoDel { target, interval } = CoDel::default();
+        CoDelFile { target: Time(target), interval: Time(interval) }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FqCoDelFile {
+    target: Time,
+    interval: Time,
+    flows: u32,
+    quantum: Bytes,
+}
+
+impl Default for FqCoDelFile {
+    fn default() -> FqCoDelFile {
+        let (CoDelFile { target, interval }, FqCoDel { flows, quantum, .. }) = Default::default();
+        FqCoDelFile { target, interval, flows, quantum: Bytes(quantum.into()) }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PieFile {
+    target: Time,
+    update: Time,
+    burst: Time,
+    alpha: f64,
+    beta: f64,
+}
+
+impl Default for PieFile {
+    fn default() -> PieFile {
+        let Pie { target, update, burst, alpha, beta } = Pie::default();
+        PieFile { target: Time(target), update: Time(update), burst: Time(burst), alpha, beta }
+    }
 }
 
 /// A token bucket at the entry.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicerFile {
     rate: BitRate,
@@ -103,7 +149,7 @@ pub struct PolicerFile {
 }
 
 /// Some packets are overtaken.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderFile {
     share: Share,
@@ -111,26 +157,34 @@ pub struct ReorderFile {
 }
 
 /// A Wi-Fi channel.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct WifiFile {
-    packets: Option<u32>,
-    time: Option<Time>,
-    overhead: Option<Time>,
-    contention: Option<Time>,
+    packets: u32,
+    time: Time,
+    overhead: Time,
+    contention: Time,
+}
+
+impl Default for WifiFile {
+    fn default() -> WifiFile {
+        let Wifi { packets, time, overhead, contention } = Wifi::default();
+        let [time, overhead, contention] = [time, overhead, contention].map(Time);
+        WifiFile { packets, time, overhead, contention }
+    }
 }
 
 /// The links of `file`.
-pub fn links(file: &file::File, find_trace: FindTrace) -> Result<Vec<Link>, Fault> {
-    file.links.iter().map(|(name, written)| link(name, written, find_trace)).collect()
+pub fn links(file: &file::File) -> Result<Vec<Link>, Fault> {
+    file.links.iter().map(|(name, written)| link(name, written)).collect()
 }
 
-fn link(name: &str, link: &file::Link, find_trace: FindTrace) -> Result<Link, Fault> {
+fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
     let fault = |field: &str, message: String| Fault::new(["links", name, field], message);
     let rate = match (&link.rate, &link.trace) {
         (Some(rate), None) => Rate::Constant(rate.0),
         (None, Some(trace)) => {
-            let trace = find_trace(trace).map_err(|message| fault("trace", message))?;
+            let trace = trace::find(trace).map_err(|message| fault("trace", message))?;
             if trace.mean_rate() == 0 {
                 let message = format!("{}: less than 1 bit/s on average", trace.name());
                 return Err(fault("trace", message));
@@ -142,23 +196,25 @@ fn link(name: &str, link: &file::Link, find_trace: FindTrace) -> Result<Link, Fa
             return Err(fault("trace", "a link has a rate or a trace, not both".into()));
         }
     };
-    let time = |time: Option<Time>| time.map_or(0, |time| time.0);
     let mut config = LinkConfig {
         name: name.to_owned(),
         rate,
-        delay: time(link.delay),
-        jitter: time(link.jitter),
+        delay: link.delay.unwrap_or_default().0,
+        jitter: link.jitter.0,
         loss: link.loss.as_ref().map_or(Loss::None, loss),
         limit: link.queue.map(|queue| queue.0).unwrap_or_default(),
         ecn: link.ecn,
         policer: link.policer.as_ref().map(|p| Policer { rate: p.rate.0, burst: p.burst.0 }),
         reorder: link.reorder.as_ref().map(|r| Reorder { share: r.share.0, delay: r.delay.0 }),
-        wifi: link.wifi.as_ref().map(wifi),
+        wifi: link.wifi.as_ref().map(|w| Wifi {
+            packets: w.packets,
+            time: w.time.0,
+            overhead: w.overhead.0,
+            contention: w.contention.0,
+        }),
+        discipline: discipline(&link.aqm.0).map_err(|message| fault("aqm", message))?,
         ..LinkConfig::default()
     };
-    if let Some(aqm) = &link.aqm {
-        config.discipline = discipline(aqm).map_err(|message| fault("aqm", message))?;
-    }
     if let Some(mtu) = link.mtu {
         if !(576..=65_535).contains(&mtu.0) {
             return Err(fault("mtu", format!("expected 576 B to 65535 B, found {} B", mtu.0)));
@@ -172,93 +228,53 @@ fn link(name: &str, link: &file::Link, find_trace: FindTrace) -> Result<Link, Fa
 fn loss(loss: &Either<Share, Bursts>) -> Loss {
     match loss {
         Either::Word(share) => Loss::Random(share.0),
-        Either::Table(bursts) => {
-            let default = GilbertElliott::default();
-            Loss::GilbertElliott(GilbertElliott {
-                good_to_bad: bursts.good_to_bad.0,
-                bad_to_good: bursts.bad_to_good.0,
-                loss_good: bursts.loss_good.map_or(default.loss_good, |share| share.0),
-                loss_bad: bursts.loss_bad.map_or(default.loss_bad, |share| share.0),
-            })
-        }
+        Either::Table(bursts) => Loss::GilbertElliott(GilbertElliott {
+            good_to_bad: bursts.good_to_bad.0,
+            bad_to_good: bursts.bad_to_good.0,
+            loss_good: bursts.loss_good.0,
+            loss_bad: bursts.loss_bad.0,
+        }),
     }
 }
 
-/// A time that is given, or the default.
-fn or(time: Option<Time>, default: Nanos) -> Nanos {
-    time.map_or(default, |time| time.0)
-}
-
-fn discipline(aqm: &Either<AqmName, Aqm>) -> Result<Discipline, String> {
-    let aqm = match aqm {
-        Either::Word(name) => return Ok(name.0),
-        Either::Table(aqm) => aqm,
-    };
-    match aqm {
-        Aqm { red: Some(red), codel: None, fq_codel: None, pie: None } => {
-            self::red(red).map(Discipline::Red)
-        }
-        Aqm { red: None, codel: Some(codel), fq_codel: None, pie: None } => {
-            Ok(Discipline::CoDel(self::codel(codel.target, codel.interval)))
-        }
-        Aqm { red: None, codel: None, fq_codel: Some(fq), pie: None } => {
-            let default = FqCoDel::default();
-            let quantum = fq.quantum.map_or(u64::from(default.quantum), |bytes| bytes.0);
-            Ok(Discipline::FqCoDel(FqCoDel {
-                codel: codel(fq.target, fq.interval),
-                flows: fq.flows.unwrap_or(default.flows),
-                quantum: u32::try_from(quantum).map_err(|_| "a quantum of more than 4 GB")?,
-            }))
-        }
-        Aqm { red: None, codel: None, fq_codel: None, pie: Some(pie) } => {
-            let default = Pie::default();
-            Ok(Discipline::Pie(Pie {
-                target: or(pie.target, default.target),
-                update: or(pie.update, default.update),
-                burst: or(pie.burst, default.burst),
-                alpha: pie.alpha.unwrap_or(default.alpha),
-                beta: pie.beta.unwrap_or(default.beta),
-            }))
-        }
-        _ => Err("expected one of red, codel, fq-codel, pie".into()),
-    }
-}
-
-fn codel(target: Option<Time>, interval: Option<Time>) -> CoDel {
-    let default = CoDel::default();
-    CoDel { target: or(target, default.target), interval: or(interval, default.interval) }
-}
-
-/// Floyd's parameters where none are given; a maximum is three times the minimum.
-fn red(red: &RedFile) -> Result<Red, String> {
-    let default = Red::default();
-    let min = red.min.map_or(default.min, |min| min.0);
-    let thrice = match min {
-        Limit::Unlimited => Limit::Unlimited,
-        Limit::Packets(packets) => Limit::Packets(packets.saturating_mul(3)),
-        Limit::Bytes(bytes) => Limit::Bytes(bytes.saturating_mul(3)),
-        Limit::Time(time) => Limit::Time(time.saturating_mul(3)),
-    };
-    Ok(Red {
-        min,
-        max: red.max.map_or(thrice, |max| max.0),
-        max_p: red.max_p.map_or(default.max_p, |share| share.0),
-        weight: match (red.weight, red.time_constant) {
-            (None, None) => default.weight,
-            (Some(weight), None) => Weight::Fixed(weight),
-            (None, Some(time)) => Weight::TimeConstant(time.0),
-            (Some(_), Some(_)) => return Err("a weight or a time_constant, not both".into()),
-        },
-        gentle: red.gentle.unwrap_or(default.gentle),
+fn discipline(aqm: &Aqm) -> Result<Discipline, String> {
+    let codel = |target: Time, interval: Time| CoDel { target: target.0, interval: interval.0 };
+    Ok(match aqm {
+        Aqm::Droptail {} => Discipline::DropTail,
+        Aqm::Red(red) => Discipline::Red(Red {
+            min: red.min.0,
+            max: red.max(),
+            max_p: red.max_p.0,
+            weight: red.weight()?,
+            gentle: red.gentle,
+        }),
+        Aqm::Codel(file) => Discipline::CoDel(codel(file.target, file.interval)),
+        Aqm::FqCodel(fq) => Discipline::FqCoDel(FqCoDel {
+            codel: codel(fq.target, fq.interval),
+            flows: fq.flows,
+            quantum: u32::try_from(fq.quantum.0).map_err(|_| "a quantum of more than 4 GB")?,
+        }),
+        Aqm::Pie(pie) => Discipline::Pie(Pie {
+            target: pie.target.0,
+            update: pie.update.0,
+            burst: pie.burst.0,
+            alpha: pie.alpha,
+            beta: pie.beta,
+        }),
     })
 }
 
-fn wifi(wifi: &WifiFile) -> Wifi {
-    let default = Wifi::default();
-    Wifi {
-        packets: wifi.packets.unwrap_or(default.packets),
-        time: or(wifi.time, default.time),
-        overhead: or(wifi.overhead, default.overhead),
-        contention: or(wifi.contention, default.contention),
+impl file::Link {
+    /// Writes the defaults out; `link` is what this resolves to.
+    pub fn fill(&mut self, link: &Link) {
+        self.delay.get_or_insert(Time(link.config.delay));
+        self.queue.get_or_insert(Queue(link.config.limit));
+        self.mtu.get_or_insert(Bytes(link.config.mtu.into()));
+        if let OneOf(Aqm::Red(red)) = &mut self.aqm {
+            red.max = Some(Queue(red.max()));
+            if let Ok(Weight::Fixed(weight)) = red.weight() {
+                red.weight = Some(weight);
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod background;
 mod detection;
+mod document;
 mod either;
 mod events;
 mod file;
@@ -12,10 +13,13 @@ mod flow;
 mod generate;
 mod link;
 mod load;
+mod origin;
 mod resolve;
 mod shipped;
 mod source;
+mod sweep;
 mod tcp;
+mod trace;
 
 use narrows_laws::Params;
 use narrows_net::{LinkConfig, Nanos, Rate};
@@ -25,8 +29,9 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 
 pub use file::Bound;
-pub use load::{Edits, Sweep, load, parse};
-pub use shipped::{Shipped, shipped};
+pub use load::{Edits, load, parse, source_text};
+pub use shipped::shipped;
+pub use sweep::Sweep;
 
 /// A scenario, ready to run.
 #[derive(Clone, Debug)]

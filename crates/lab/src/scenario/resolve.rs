@@ -2,9 +2,8 @@
 //! makes no sense is refused with the field it stands in.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use narrows_net::{Nanos, SECOND, Trace};
+use narrows_net::{Nanos, SECOND};
 use narrows_traffic::TcpConfig;
 
 use super::file::{self, File};
@@ -12,11 +11,8 @@ use super::{Fault, Flow, FlowKind, Link, Phase, Published, Rival, Scenario};
 use super::{background, detection, events, flow, generate, link, tcp};
 use crate::units::show_time;
 
-/// Finds the trace that a link names.
-pub type FindTrace<'a> = &'a dyn Fn(&str) -> Result<Arc<Trace>, String>;
-
 /// Resolves and checks `file`.
-pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault> {
+pub fn resolve(mut file: File) -> Result<Scenario, Fault> {
     if !is_name(&file.name) {
         let message = "expected letters, digits, '-', '_' and '.', in parts separated by '/'";
         return Err(Fault::new(["name"], format!("{message}; found \"{}\"", file.name)));
@@ -30,7 +26,7 @@ pub fn resolve(mut file: File, find_trace: FindTrace) -> Result<Scenario, Fault>
     };
     generate::expand(&mut file)?;
     let end = file.warmup.0 + file.duration.0;
-    let links = link::links(&file, find_trace)?;
+    let links = link::links(&file)?;
     let default = TcpConfig { signal: detection::signal(&file)?, ..TcpConfig::default() };
     let tcp = tcp::config(&file.tcp, default)
         .map_err(|(field, message)| Fault::new(["tcp", field], message))?;

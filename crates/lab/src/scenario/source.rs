@@ -56,11 +56,11 @@ pub fn check_shape(shape: f64) -> Result<(), String> {
 /// What an application sends, in the simulator's form.
 pub fn source(source: &file::Source) -> Result<Source, String> {
     Ok(match source {
-        file::Source::Greedy => Source::Greedy,
+        file::Source::Greedy {} => Source::Greedy,
         file::Source::File(file) if file.size.0 == 0 => return Err("a file of 0 B".into()),
         file::Source::File(file) => Source::File { bytes: file.size.0 },
         file::Source::Rate(rate) => {
-            Source::Rate { mean_pps: rate.mean.0, size: size_dist(&rate.size)? }
+            Source::Rate { mean_pps: rate.mean.0, size: size_dist(&rate.size.0)? }
         }
         file::Source::OnOff(on_off) => {
             check_shape(on_off.shape)?;
@@ -69,7 +69,7 @@ pub fn source(source: &file::Source) -> Result<Source, String> {
             }
             Source::OnOff {
                 pps: on_off.rate.0,
-                size: size_dist(&on_off.size)?,
+                size: size_dist(&on_off.size.0)?,
                 on_mean_s: on_off.on.0 as f64 / SECOND as f64,
                 on_shape: on_off.shape,
                 off_mean_s: on_off.off.0 as f64 / SECOND as f64,

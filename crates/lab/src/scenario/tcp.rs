@@ -2,12 +2,12 @@
 
 use narrows_net::{MILLISECOND, Nanos};
 use narrows_traffic::{TcpConfig, Timestamps};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::{Packets, Time};
 
 /// Options of TCP, of one flow or of all.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpFile {
     ecn: Option<bool>,
@@ -19,7 +19,7 @@ pub struct TcpFile {
 }
 
 /// Clock of the timestamps.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Clock {
     Ms,

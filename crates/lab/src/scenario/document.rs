@@ -1,0 +1,308 @@
+//! The texts that make a scenario (its file, the bases of that, and what `--set` changes) as one TOML
+//! tree, in which each value still knows the file and line, or the option, that it comes from.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::file::File;
+use super::origin::Origin;
+use crate::Error;
+
+/// What each file says of itself alone: a base's own is not inherited.
+const OWN: [&str; 5] = ["base", "name", "title", "source", "paper"];
+
+/// The texts of a scenario.
+pub struct Document {
+    /// The file itself, then its base, the base of that and so on.
+    files: Vec<(Origin, Text)>,
+    /// What `--set` changes, in order.
+    sets: Vec<(Set, Text)>,
+}
+
+/// A `--set FIELD=VALUE`.
+struct Set {
+    field: String,
+    value: String,
+}
+
+/// A piece of TOML behind as many spaces as there are bytes of text before it: so the spans that its
+/// parser gives count from the beginning of all texts, and a position says which text it is in.
+struct Text {
+    start: usize,
+    padded: String,
+}
+
+impl Text {
+    fn new(start: usize, text: &str) -> Text {
+        Text { start, padded: " ".repeat(start) + text }
+    }
+
+    fn span(&self) -> Range<usize> {
+        // At the end is a place of its own, for what is missing there.
+        self.start..self.padded.len() + 1
+    }
+
+    fn line(&self, position: usize) -> usize {
+        let before = &self.padded.as_bytes()[..position.min(self.padded.len())];
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    }
+}
+
+impl Document {
+    /// The text of `origin` and those of its bases.
+    ///
+    /// # Errors
+    /// A text that is no TOML; a base that is missing or leads back to a file before it.
+    pub fn read(origin: Origin, text: &str) -> Result<Document, Error> {
+        let mut document = Document { files: vec![(origin, Text::new(0, text))], sets: Vec::new() };
+        while let Some((origin, text)) = document.next_base()? {
+            let text = Text::new(document.end(), &text);
+            document.files.push((origin, text));
+        }
+        Ok(document)
+    }
+
+    /// The base of the last file, if it has one.
+    fn next_base(&self) -> Result<Option<(Origin, String)>, Error> {
+        let Some((origin, text)) = self.files.last() else { return Ok(None) };
+        let Some(base) = self.parse(&text.padded)?.into_inner().remove("base") else {
+            return Ok(None);
+        };
+        let wrong = |message: String| {
+            Error::input(self.place(base.span().start), format!("base: {message}"))
+        };
+        let Some(name) = base.get_ref().as_str() else {
+            let message = "expected a shipped scenario such as \"sbd/sb-2\", or a .toml file";
+            return Err(wrong(message.into()));
+        };
+        let found = origin.base(name);
+        if self.files.iter().any(|(known, _)| known.same(&found)) {
+            return Err(wrong(format!("\"{name}\" leads back to {}", found.place())));
+        }
+        let text = found.text().map_err(|error| wrong(error.to_string()))?;
+        Ok(Some((found, text)))
+    }
+
+    /// Adds a change of the command line.
+    pub fn set(&mut self, field: &str, value: &str) {
+        let text = Text::new(self.end(), &format!("value = {value}"));
+        self.sets.push((Set { field: field.to_owned(), value: value.to_owned() }, text));
+    }
+
+    /// Where the next text begins.
+    fn end(&self) -> usize {
+        let last = self.sets.last().map(|(_, text)| text);
+        last.or(self.files.last().map(|(_, text)| text)).map_or(0, |text| text.span().end)
+    }
+
+    /// What the texts say together.
+    ///
+    /// # Errors
+    /// The first thing that no scenario has, with its place.
+    pub fn file(&self) -> Result<File, Error> {
+        let deserializer = toml::Deserializer::from(self.tree()?);
+        serde_path_to_error::deserialize(deserializer).map_err(|error| {
+            let field = error.path().to_string();
+            let message = toml_words(error.inner().message());
+            let position = error.inner().span().map_or(0, |span| span.start);
+            let keys: Vec<&str> = field.split('.').collect();
+            let around =
+                |set: &&(Set, Text)| set.0.field.split('.').zip(&keys).all(|(a, b)| a == *b);
+            match self.sets.iter().find(|(_, text)| text.span().contains(&position)) {
+                Some((set, _)) => set.error(message),
+                None => match self.sets.iter().find(around) {
+                    Some((set, _)) if keys.len() < set.field.split('.').count() => {
+                        set.error(message)
+                    }
+                    // At the top of the file there is no field to speak of.
+                    _ if field == "." => Error::input(self.place(position), message),
+                    _ => Error::input(self.place(position), format!("{field}: {message}")),
+                },
+            }
+        })
+    }
+
+    /// An error of `field`, given by the keys that lead to it.
+    pub fn error(&self, field: &[String], message: &str) -> Error {
+        // A change of the field, or inside or around it.
+        let touches = |set: &Set| field.iter().zip(set.field.split('.')).all(|(a, b)| a == b);
+        match self.sets.iter().find(|(set, _)| touches(set)) {
+            Some((set, _)) => set.error(message),
+            None => {
+                let place = match self.tree().ok().and_then(|tree| position(tree, field)) {
+                    Some(position) => self.place(position),
+                    None => self.files[0].0.place(),
+                };
+                Error::input(place, format!("{}: {message}", field.join(".")))
+            }
+        }
+    }
+
+    /// The texts as one tree: tables of a base and of what builds on it are merged key by key, of all
+    /// other values the last one stands.
+    fn tree(&self) -> Result<Spanned<DeTable<'_>>, Error> {
+        let mut tree = DeTable::new();
+        for (index, (origin, text)) in self.files.iter().enumerate().rev() {
+            let mut table = self.parse(&text.padded)?.into_inner();
+            self.find_traces(origin, &mut table)?;
+            for own in if index == 0 { &OWN[..1] } else { &OWN } {
+                table.remove(*own);
+            }
+            tree = merge(tree, table);
+        }
+        let mut root = Spanned::new(0..0, DeValue::Table(tree));
+        for (set, text) in &self.sets {
+            *set.place(&mut root, text).map_err(|message| set.error(message))? = set.value(text);
+        }
+        match root.into_inner() {
+            DeValue::Table(tree) => Ok(Spanned::new(0..0, tree)),
+            _ => unreachable!("a field has a name, so the root stays a table"),
+        }
+    }
+
+    fn parse<'a>(&self, text: &'a str) -> Result<Spanned<DeTable<'a>>, Error> {
+        DeTable::parse(text).map_err(|error| {
+            let position = error.span().map_or(0, |span| span.start);
+            Error::input(self.place(position), error.message())
+        })
+    }
+
+    /// Replaces the traces that the links in `table` name by what they are wherever the scenario ends
+    /// up: paths from the current folder, or names of shipped ones.
+    fn find_traces(&self, origin: &Origin, table: &mut DeTable) -> Result<(), Error> {
+        let Some(DeValue::Table(links)) = table.get_mut("links").map(Spanned::get_mut) else {
+            return Ok(());
+        };
+        for (name, link) in links.iter_mut() {
+            let DeValue::Table(link) = link.get_mut() else { continue };
+            let Some(trace) = link.get_mut("trace") else { continue };
+            let position = trace.span().start;
+            if let DeValue::String(file) = trace.get_mut() {
+                *file = origin
+                    .trace(file)
+                    .map_err(|message| {
+                        let field = format!("links.{}.trace", name.get_ref());
+                        Error::input(self.place(position), format!("{field}: {message}"))
+                    })?
+                    .into();
+            }
+        }
+        Ok(())
+    }
+
+    /// File and line of a position.
+    fn place(&self, position: usize) -> String {
+        let found = self.files.iter().find(|(_, text)| text.span().contains(&position));
+        match found {
+            Some((origin, text)) => format!("{}:{}", origin.place(), text.line(position)),
+            None => self.files[0].0.place(),
+        }
+    }
+}
+
+impl Set {
+    fn error(&self, message: impl ToString) -> Error {
+        Error::input(format!("--set {}={}", self.field, self.value), message)
+    }
+
+    /// The value: TOML if it reads as TOML, a string otherwise, so that `rate=10 Mbit/s` needs no second
+    /// pair of quotes.
+    fn value<'a>(&'a self, text: &'a Text) -> Spanned<DeValue<'a>> {
+        let table = DeTable::parse(&text.padded).ok();
+        match table.and_then(|table| table.into_inner().remove("value")) {
+            Some(value) => value,
+            None => Spanned::new(text.span(), DeValue::String(self.value.as_str().into())),
+        }
+    }
+
+    /// The place of the field in `root`, where numbers index arrays. Tables on the way that are missing
+    /// are made; the reading refuses unknown names.
+    fn place<'t, 'a>(
+        &'a self,
+        root: &'t mut Spanned<DeValue<'a>>,
+        text: &Text,
+    ) -> Result<&'t mut Spanned<DeValue<'a>>, String> {
+        let mut at = root;
+        for key in self.field.split('.') {
+            if key.is_empty() {
+                return Err("expected a field such as links.bottleneck1.rate".into());
+            }
+            at = match at.get_mut() {
+                DeValue::Table(table) => {
+                    let empty = || Spanned::new(text.span(), DeValue::Table(DeTable::new()));
+                    table.entry(Spanned::new(text.span(), key.into())).or_insert_with(empty)
+                }
+                DeValue::Array(array) => {
+                    let length = array.len();
+                    let index = key.parse().ok().filter(|&index: &usize| index < length);
+                    let wrong = || format!("expected an index below {length}, found {key}");
+                    &mut (**array)[index.ok_or_else(wrong)?]
+                }
+                _ => return Err(format!("unknown field: nothing called {key} is in there")),
+            };
+        }
+        Ok(at)
+    }
+}
+
+/// What `over` says, and what `base` says besides.
+fn merge<'a>(base: DeTable<'a>, mut over: DeTable<'a>) -> DeTable<'a> {
+    let mut merged = DeTable::new();
+    for (key, value) in base {
+        let Some((key, replaced)) = over.remove_entry(key.get_ref().as_ref()) else {
+            merged.insert(key, value);
+            continue;
+        };
+        let span = replaced.span();
+        let value = match (value.into_inner(), replaced.into_inner()) {
+            (DeValue::Table(base), DeValue::Table(over)) => DeValue::Table(merge(base, over)),
+            (_, replaced) => replaced,
+        };
+        merged.insert(key, Spanned::new(span, value));
+    }
+    merged.extend(over);
+    merged
+}
+
+/// Where a field begins: the innermost key on the way to it that exists.
+fn position(tree: Spanned<DeTable>, field: &[String]) -> Option<usize> {
+    let mut value = DeValue::Table(tree.into_inner());
+    let mut start = None;
+    for key in field {
+        value = match value {
+            DeValue::Table(mut table) => {
+                let Some((found, inner)) = table.remove_entry(key.as_str()) else { break };
+                start = Some(found.span().start);
+                inner.into_inner()
+            }
+            DeValue::Array(array) => {
+                let Some(item) = key.parse().ok().and_then(|i| array.into_iter().nth(i)) else {
+                    break;
+                };
+                start = Some(item.span().start);
+                item.into_inner()
+            }
+            _ => break,
+        };
+    }
+    start
+}
+
+/// What serde says, in the words of TOML.
+fn toml_words(message: &str) -> String {
+    let mut words: Vec<&str> = message.split(' ').collect();
+    // "expected struct Link" names a type of this program.
+    if let Some(index) = words.iter().position(|&word| word == "struct") {
+        words.splice(index..(index + 2).min(words.len()), ["a", "table"]);
+    }
+    let word = |word: &str| match word {
+        "map" => "table".into(),
+        "map," => "table,".into(),
+        "sequence" => "list".into(),
+        "sequence," => "list,".into(),
+        _ => word.to_owned(),
+    };
+    words.into_iter().map(word).collect::<Vec<String>>().join(" ")
+}
