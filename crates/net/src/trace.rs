@@ -52,6 +52,11 @@ impl Trace {
         &self.name
     }
 
+    /// Times of the opportunities in one period, ms.
+    pub fn times(&self) -> &[u32] {
+        &self.times
+    }
+
     /// Number of opportunities in one period.
     pub fn opportunities(&self) -> usize {
         self.times.len()

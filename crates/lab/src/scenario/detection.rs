@@ -25,6 +25,12 @@ pub fn signal(file: &File) -> Result<Signal, Fault> {
         .unwrap_or_default())
 }
 
+/// What `file` says of detection, with its defaults.
+pub fn whole(file: &File) -> Option<DetectionFile> {
+    let signal = signal(file).ok()?;
+    Some(DetectionFile { signal: Some(signal.name().into()) })
+}
+
 /// The parameters: the defaults, the preset, and what else is set.
 pub fn params(file: &File) -> Result<Params, Fault> {
     let mut params = Params::default();

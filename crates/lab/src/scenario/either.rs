@@ -9,7 +9,8 @@ use std::str::FromStr;
 
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Value;
 
 /// A `W`, written as a string, or a `T`, written as a table.
 #[derive(Clone, Debug, Serialize)]
@@ -97,8 +98,18 @@ pub trait Kinds: DeserializeOwned {
 
 /// A `T`, written as a table with one key, its kind, and in that its parameters, or as the name of its
 /// kind where it needs none.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct OneOf<T>(pub T);
+
+impl<T: Serialize> Serialize for OneOf<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value = Value::try_from(&self.0).map_err(serde::ser::Error::custom)?;
+        match value.as_table().and_then(|table| table.iter().next()) {
+            Some((name, Value::Table(none))) if none.is_empty() => serializer.serialize_str(name),
+            _ => value.serialize(serializer),
+        }
+    }
+}
 
 impl<'de, T: Kinds> Deserialize<'de> for OneOf<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

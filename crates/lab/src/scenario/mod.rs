@@ -20,6 +20,7 @@ mod source;
 mod sweep;
 mod tcp;
 mod trace;
+mod whole;
 
 use narrows_laws::Params;
 use narrows_net::{LinkConfig, Nanos, Rate};
@@ -62,6 +63,8 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// Published values.
     pub paper: Vec<Published>,
+    /// As it is written, without its bases and with the changes of the command line.
+    file: file::File,
 }
 
 /// A link that flows share.

@@ -12,7 +12,8 @@ use super::{background, detection, events, flow, generate, link, tcp};
 use crate::units::show_time;
 
 /// Resolves and checks `file`.
-pub fn resolve(mut file: File) -> Result<Scenario, Fault> {
+pub fn resolve(written: File) -> Result<Scenario, Fault> {
+    let mut file = written.clone();
     if !is_name(&file.name) {
         let message = "expected letters, digits, '-', '_' and '.', in parts separated by '/'";
         return Err(Fault::new(["name"], format!("{message}; found \"{}\"", file.name)));
@@ -20,10 +21,6 @@ pub fn resolve(mut file: File) -> Result<Scenario, Fault> {
     if file.duration.0 == 0 {
         return Err(Fault::new(["duration"], "expected a time above 0 s"));
     }
-    let listed = Listed {
-        links: file.links.keys().cloned().collect(),
-        routes: file.routes.keys().cloned().collect(),
-    };
     generate::expand(&mut file)?;
     let end = file.warmup.0 + file.duration.0;
     let links = link::links(&file)?;
@@ -48,7 +45,7 @@ pub fn resolve(mut file: File) -> Result<Scenario, Fault> {
     let phases = phases(&file, test.map(|index| &flows[index]), end)?;
     let params = detection::params(&file)?;
     let paper = published(&file)?;
-    unused(&file, &listed, &flows, &links)?;
+    unused(&written, &file, &flows, &links)?;
     let events = events::events(&file, &links, &mut flows, end)?;
     Ok(Scenario {
         name: file.name,
@@ -64,6 +61,7 @@ pub fn resolve(mut file: File) -> Result<Scenario, Fault> {
         params,
         events,
         paper,
+        file: written,
     })
 }
 
@@ -178,27 +176,43 @@ fn published(file: &File) -> Result<Vec<Published>, Fault> {
     file.paper.iter().enumerate().map(one).collect()
 }
 
-/// The names of links and routes that stand in the file, rather than being made.
-struct Listed {
-    links: Vec<String>,
-    routes: Vec<String>,
+/// Refuses links and routes that are listed and that nothing uses: most likely a mistyped name. What a
+/// generator makes does no harm.
+fn unused(written: &File, file: &File, flows: &[Flow], links: &[Link]) -> Result<(), Fault> {
+    let mut idle = idle(file, flows, links).peekable();
+    if idle.peek().is_none() {
+        return Ok(());
+    }
+    let mut made = written.clone();
+    (made.links, made.routes) = Default::default();
+    generate::expand(&mut made)?;
+    for (table, name) in idle {
+        let (made, what) = match table {
+            "links" => (made.links.contains_key(name), "link"),
+            _ => (made.routes.contains_key(name), "route"),
+        };
+        if !made {
+            return Err(Fault::new([table, name], format!("no flow uses this {what}")));
+        }
+    }
+    Ok(())
 }
 
-/// Refuses listed links and routes that nothing uses: most likely a mistyped name.
-fn unused(file: &File, listed: &Listed, flows: &[Flow], links: &[Link]) -> Result<(), Fault> {
+/// The routes and links of an expanded file that no flow uses, each with its table.
+pub fn idle<'a>(
+    file: &'a File,
+    flows: &'a [Flow],
+    links: &'a [Link],
+) -> impl Iterator<Item = (&'static str, &'a String)> {
     let paths = || flows.iter().flat_map(|flow| &flow.paths);
     debug_assert!(paths().all(|path| path.access_delay <= path.rtt));
     let routes = file.flows.values().flat_map(|flow| &flow.routes);
     let routes: HashSet<&str> = routes.map(String::as_str).collect();
-    if let Some(name) = listed.routes.iter().find(|name| !routes.contains(name.as_str())) {
-        return Err(Fault::new(["routes", name], "no flow uses this route"));
-    }
     let used: HashSet<&str> = paths()
         .flat_map(|path| path.links.iter().chain(&path.back))
         .map(|&link| links[link].config.name.as_str())
         .collect();
-    if let Some(name) = listed.links.iter().find(|name| !used.contains(name.as_str())) {
-        return Err(Fault::new(["links", name], "no flow uses this link"));
-    }
-    Ok(())
+    let routes = file.routes.keys().filter(move |name| !routes.contains(name.as_str()));
+    let links = file.links.keys().filter(move |name| !used.contains(name.as_str()));
+    routes.map(|name| ("routes", name)).chain(links.map(|name| ("links", name)))
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Packets, Time};
 
 /// Options of TCP, of one flow or of all.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpFile {
     ecn: Option<bool>,
@@ -16,6 +16,26 @@ pub struct TcpFile {
     gro: Option<Time>,
     timestamps: Option<Clock>,
     skew_ppm: Option<i32>,
+}
+
+impl TcpFile {
+    /// What `file` says, with the defaults.
+    pub fn whole(file: Option<&TcpFile>) -> TcpFile {
+        let default = TcpConfig::default();
+        let clock = match default.timestamps {
+            Timestamps::Ms => Clock::Ms,
+            Timestamps::Us => Clock::Us,
+        };
+        let file = file.cloned().unwrap_or_default();
+        TcpFile {
+            ecn: file.ecn.or(Some(default.ecn)),
+            pacing: file.pacing.or(Some(default.pacing)),
+            tso: file.tso.or(Some(Packets(default.tso.into()))),
+            gro: file.gro.or(Some(Time(default.gro))),
+            timestamps: file.timestamps.or(Some(clock)),
+            skew_ppm: file.skew_ppm.or(Some(default.skew_ppm)),
+        }
+    }
 }
 
 /// Clock of the timestamps.

@@ -1,0 +1,102 @@
+//! A scenario written out whole: one file without a base, with all that a generator makes and all that is
+//! default.
+
+use std::fmt::Write;
+
+use narrows_laws::catalogue::PARAMS;
+use narrows_net::{Rate, Trace};
+use sha2::{Digest, Sha256};
+use toml::Value;
+
+use super::either::{Either, Tables};
+use super::file::{File, Fullmesh, Kind, Scheduler};
+use super::resolve::idle;
+use super::tcp::TcpFile;
+use super::{Scenario, detection, generate};
+use crate::units::{Bytes, Time};
+
+impl Scenario {
+    /// The scenario whole, as TOML that loads as the same scenario and gives the same text: what its
+    /// name, its bases and the changes of the command line come to, and the SHA-256 of the traces in it.
+    /// What is changed in the loaded scenario, such as its law by `--cc`, is not in it.
+    ///
+    /// Traces on disk are named by their paths from the current folder.
+    pub fn text(&self) -> String {
+        let mut text = toml::to_string(&self.whole()).expect("what was read can be written");
+        for link in &self.links {
+            if let Rate::Trace(trace) = &link.config.rate {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "# {}: sha256 {}", trace.name(), digest(trace));
+            }
+        }
+        text
+    }
+
+    fn whole(&self) -> File {
+        let mut file = self.file.clone();
+        // It could be expanded when the scenario was loaded.
+        let _ = generate::expand(&mut file);
+        // What is listed must be used, unless it is the generator's.
+        if idle(&file, &self.flows, &self.links).next().is_none() {
+            file.generator = None;
+        }
+        for (link, loaded) in file.links.values_mut().zip(&self.links) {
+            link.fill(loaded);
+        }
+        for (flow, loaded) in file.flows.values_mut().zip(&self.flows) {
+            if flow.active.is_none() {
+                flow.start.get_or_insert(Time(0));
+            }
+            if flow.kind != Kind::Udp {
+                flow.send_buffer.get_or_insert(Bytes(loaded.send_buffer));
+                flow.recv_buffer.get_or_insert(Bytes(loaded.recv_buffer));
+            }
+            if flow.kind == Kind::Mptcp {
+                flow.scheduler.get_or_insert(Scheduler::Linux);
+                flow.path_manager.get_or_insert(Either::Word(Fullmesh));
+            }
+        }
+        let tables = match &mut file.background {
+            None => &mut [],
+            Some(Tables::One(one)) => std::slice::from_mut(one),
+            Some(Tables::List(list)) => &mut list[..],
+        };
+        for table in tables {
+            table.active.get_or_insert(vec![(Time(0), Time(self.end()))]);
+            table.cc.get_or_insert("reno".into());
+            table.greedy.get_or_insert(vec![0; table.links.len()]);
+        }
+        file.detection = detection::whole(&file);
+        file.tcp = Some(TcpFile::whole(file.tcp.as_ref()));
+        for (table, fields) in [
+            ("ssc", &mut file.ssc),
+            ("tr", &mut file.tr),
+            ("btlbw", &mut file.btlbw),
+            ("decision", &mut file.decision),
+        ] {
+            *fields = PARAMS
+                .iter()
+                .filter_map(|param| {
+                    let field = param.name.strip_prefix(table)?.strip_prefix('.')?;
+                    Some((field.to_owned(), scalar(param.value(&self.params))))
+                })
+                .collect();
+        }
+        file
+    }
+}
+
+/// A number as a number, else a word.
+fn scalar(text: String) -> Value {
+    match (text.parse(), text.parse()) {
+        (Ok(whole), _) => Value::Integer(whole),
+        (_, Ok(number)) => Value::Float(number),
+        _ => Value::String(text),
+    }
+}
+
+/// SHA-256 of a trace as a plain file.
+fn digest(trace: &Trace) -> String {
+    let lines: String = trace.times().iter().map(|time| format!("{time}\n")).collect();
+    Sha256::digest(lines).iter().map(|byte| format!("{byte:02x}")).collect()
+}
