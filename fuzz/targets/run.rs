@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use narrows_lab::{Edits, parse, run};
+use narrows_lab::{Edits, Job, host, parse, run};
 
 #[derive(Arbitrary, Debug)]
 struct Link {
@@ -109,7 +109,9 @@ fn toml(setup: &Setup) -> String {
 
 fuzz_target!(|setup: Setup| {
     let scenario = parse(&toml(&setup), &Edits::default()).expect("a valid scenario");
-    let result = run(&scenario, None, setup.seed, false, None, &AtomicBool::new(false));
+    let stop = AtomicBool::new(false);
+    let job = Job { seed: setup.seed, ..Job::new(&scenario, &stop) };
+    let result = run(host("sim").expect("always there"), job);
     let summary = result.unwrap_or_else(|error| panic!("{error}")).summary;
     let bytes: f64 = summary.connections.iter().map(|c| c.goodput_mbps * 0.3e6 / 8.0).sum();
     let bits = |link: &Link| (1.0 + f64::from(link.kbits)) * 350.0;

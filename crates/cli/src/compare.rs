@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Finished, Host, Journal, Output, Plan, Point, Row, Sweep, compare as run_all, detection,
-    legend, load, rows, series, table, write_csv,
+    Case, Finished, Host, HostId, Journal, Output, Plan, Point, Row, Sweep, compare as run_all,
+    detection, legend, load, rows, series, table, write_csv,
 };
 
 use crate::args::lab::{CompareArgs, control, hosts, signals};
@@ -44,11 +44,12 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             return Err(Error::input(&case.scenario.name, message));
         }
     }
+    let ids: Vec<HostId> = hosts.iter().map(|host| host.id()).collect();
     let plan = Plan {
         cases: &cases,
         controls: &controls,
         signals: &signals,
-        hosts: &hosts,
+        hosts: &ids,
         seeds: args.seeds,
         jobs: args.jobs,
         series: args.out.is_some(),
@@ -67,7 +68,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
-    let weight = |host: Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
+    let weight = |host: &dyn Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
     let all =
         hosts.iter().flat_map(|&host| cases.iter().map(move |case| times * weight(host, case)));
     let bar = progress(all.sum()).with_message(format!("0/{runs}"));
@@ -75,7 +76,8 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let done = |run: &Finished| {
         let count = 1 + count.fetch_add(1, Ordering::Relaxed);
         bar.set_message(format!("{count}/{runs}"));
-        bar.inc(weight(run.summary.host, &cases[run.case]));
+        let host = hosts.iter().find(|host| host.id() == run.summary.host);
+        bar.inc(host.map_or(0, |&host| weight(host, &cases[run.case])));
     };
     let finished = run_all(plan, journal.as_ref(), &stop, &done);
     bar.finish_and_clear();
@@ -101,12 +103,12 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         output.write("rows.json", |to| to.write_all(as_json.as_bytes()))?;
         output.write("rows.csv", |to| to.write_all(&as_csv))?;
         for run in &finished {
-            let stem = stem(&cases[run.case], run, &hosts);
+            let stem = stem(&cases[run.case], run, &ids);
             write_run(&mut output, &stem, run)?;
         }
         if !args.json && !args.csv {
             let folder = output.target().display();
-            let host = if hosts == [Host::Sim] { "" } else { "/HOST" };
+            let host = if ids == [HostId::SIM] { "" } else { "/HOST" };
             // Writing to a string cannot fail.
             let _ = write!(
                 text,
@@ -118,7 +120,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         journal.map_or(Ok(()), Journal::remove)?;
     }
     if !args.json && !args.csv {
-        text.push_str(&next_steps(args, &hosts));
+        text.push_str(&next_steps(args, &ids));
     }
     print(&text)
 }
@@ -168,7 +170,7 @@ fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narr
 }
 
 /// Where the files of a run go, without their extension; no two runs of a comparison share it.
-fn stem(case: &Case, run: &Finished, hosts: &[Host]) -> String {
+fn stem(case: &Case, run: &Finished, hosts: &[HostId]) -> String {
     let summary = &run.summary;
     let mut stem = format!("runs/{}", summary.scenario);
     if let Some(point) = &case.set {
@@ -179,7 +181,7 @@ fn stem(case: &Case, run: &Finished, hosts: &[Host]) -> String {
             .collect();
         let _ = write!(stem, "/{}={value}", point.field);
     }
-    if hosts != [Host::Sim] {
+    if hosts != [HostId::SIM] {
         let _ = write!(stem, "/{}", summary.host);
     }
     // A colon means a machine to rsync, and a target to make.
@@ -193,10 +195,10 @@ fn stem(case: &Case, run: &Finished, hosts: &[Host]) -> String {
 }
 
 /// Three commands to go on with.
-fn next_steps(args: &CompareArgs, hosts: &[Host]) -> String {
+fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
-    let on = if hosts == [Host::Sim] { "" } else { " --on kernel" };
+    let on = if hosts == [HostId::SIM] { "" } else { " --on kernel" };
     format!(
         "\nNext:\n  \
          {narrows} run {scenario} --cc {cc}{on} --out out/one    # one run and its series\n  \
@@ -209,7 +211,7 @@ fn next_steps(args: &CompareArgs, hosts: &[Host]) -> String {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use narrows_lab::{Edits, Run, run};
+    use narrows_lab::{Edits, Job, Run, host, run};
 
     use super::*;
 
@@ -219,20 +221,23 @@ mod tests {
         let edits = Edits { set: vec![("warmup".into(), "1 s".into()), second], traces: vec![] };
         let scenario = load("sbd/sb-2", &edits).unwrap();
         let control = "olia+ssc".parse().unwrap();
+        let stop = AtomicBool::new(false);
+        let job = Job { control: Some(control), seed: 3, ..Job::new(&scenario, &stop) };
         let Run { summary, detail, series, decisions, .. } =
-            run(&scenario, Some(control), 3, false, None, &AtomicBool::new(false)).unwrap();
+            run(host("sim").unwrap(), job).unwrap();
         let mut case = Case { scenario, set: None };
         let mut run =
             Finished { case: 0, control, signal: None, summary, detail, series, decisions };
-        assert_eq!(stem(&case, &run, &[Host::Sim]), "runs/sbd/sb-2/olia+ssc/seed-3");
-        assert_eq!(stem(&case, &run, &Host::ALL), "runs/sbd/sb-2/sim/olia+ssc/seed-3");
+        let kernel = HostId::new("kernel");
+        assert_eq!(stem(&case, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/seed-3");
+        assert_eq!(stem(&case, &run, &[HostId::SIM, kernel]), "runs/sbd/sb-2/sim/olia+ssc/seed-3");
         run.signal = Some(0);
-        assert_eq!(stem(&case, &run, &[Host::Sim]), "runs/sbd/sb-2/olia+ssc/sender-us/seed-3");
+        assert_eq!(stem(&case, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/sender-us/seed-3");
         (run.signal, run.control) = (None, "kernel:bbr".parse().unwrap());
-        run.summary.host = Host::Kernel;
+        run.summary.host = kernel;
         case.set = Some(Point { field: "links.l.rate".into(), value: "5 Mbit/s".into() });
         let there = "runs/sbd/sb-2/links.l.rate=5_Mbit_s/kernel/kernel-bbr/seed-3";
-        assert_eq!(stem(&case, &run, &[Host::Kernel]), there);
+        assert_eq!(stem(&case, &run, &[kernel]), there);
     }
 
     /// The words of a line as a shell has them, with single quotes alone.
@@ -271,12 +276,14 @@ mod tests {
                 for (host, cc) in
                     hosts.iter().flat_map(|host| args.cc.iter().map(move |cc| (host, cc)))
                 {
-                    let checked = host.check(&case.scenario, Some(control(cc).unwrap()));
+                    let stop = AtomicBool::new(false);
+                    let control = Some(control(cc).unwrap());
+                    let checked = host.check(&Job { control, ..Job::new(&case.scenario, &stop) });
                     checked.unwrap_or_else(|error| panic!("{line}: {error}"));
                 }
             }
-            used.extend(hosts);
+            used.extend(hosts.iter().map(|host| host.id()));
         }
-        assert!(Host::ALL.iter().all(|host| used.contains(host)), "{used:?}");
+        assert!(narrows_lab::hosts::hosts().all(|host| used.contains(&host.id())), "{used:?}");
     }
 }

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-#[cfg(feature = "kernel")]
-use narrows_lab::kernel::App;
 use narrows_lab::{
-    Fitness, Host, HostCapture, Output, Run, Scenario, describe, detection, load, run_on, series,
+    App, CaptureRequest, Fitness, HostId, Job, Output, Run, Scenario, describe, detection, load,
+    run as run_on, series,
 };
 
 use crate::args::lab::{RunArgs, Series, control, hosts, signals};
@@ -29,28 +28,21 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let under_test = scenario.test.and_then(|test| scenario.flows[test].control);
     let signal = signals(args.signal.as_slice(), under_test.as_slice())?;
     signal.into_iter().for_each(|signal| scenario.listen_to(signal));
-    host.check(&scenario, control)?;
+    let app = args.app.clone().map(|client| App { client, server: args.serve.clone() });
+    // Before the folders are there, which Ctrl-C takes away again.
+    let stop = stop::on_signal()?;
+    let (series, seed) = (args.out.is_some(), args.seed);
+    let mut job = Job { control, seed, series, app: app.as_ref(), ..Job::new(&scenario, &stop) };
+    host.check(&job)?;
     if args.dry_run {
         return print(&describe(&scenario, host));
     }
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;
-    let stop = stop::on_signal()?;
     let output = args.out.as_deref().map(Output::new).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
-    let open = |to| HostCapture::new(host, &scenario, args.seed, &args.capture, args.snaplen, to);
-    let mut capture = pcap.as_mut().map(open).transpose()?;
-    let (series, seed) = (output.is_some(), args.seed);
-    #[cfg(feature = "kernel")]
-    let result = match app(args, &scenario, host)? {
-        Some(app) => {
-            let capture = capture.as_mut().and_then(HostCapture::kernel);
-            let app = Some(&app);
-            narrows_lab::kernel::run(&scenario, control, app, seed, series, capture, &stop)?
-        }
-        None => run_on(host, &scenario, control, seed, series, capture.as_mut(), &stop)?,
-    };
-    #[cfg(not(feature = "kernel"))]
-    let result = run_on(host, &scenario, control, seed, series, capture.as_mut(), &stop)?;
+    let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
+    job.capture = pcap.as_mut().map(request);
+    let result = run_on(host, job)?;
     for note in &result.notes {
         eprintln!("{note}");
     }
@@ -87,30 +79,14 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         }
         output.commit()?;
     }
-    if let (Some(pcap), Some(capture)) = (pcap, capture) {
+    if let Some(pcap) = pcap {
         if !args.json {
             let folder = pcap.target().display();
-            let _ = writeln!(text, "\ncaptures in {folder}: {}", capture.names().join(", "));
+            let _ = writeln!(text, "\ncaptures in {folder}: {}", pcap.created().join(", "));
         }
-        drop(capture);
         pcap.commit()?;
     }
     print(&text)
-}
-
-/// The program in place of the source under test, if there is one.
-#[cfg(feature = "kernel")]
-fn app(args: &RunArgs, scenario: &Scenario, host: Host) -> Result<Option<App>, Error> {
-    let Some(client) = &args.app else { return Ok(None) };
-    if host != Host::Kernel {
-        return Err(Error::input("--app", "programs run on the kernel: --on kernel"));
-    }
-    if scenario.test.is_none() {
-        let message =
-            "no flow is under test, whose source it replaces; expected a field test = \"FLOW\"";
-        return Err(Error::input("--app", message));
-    }
-    Ok(Some(App { client: client.clone(), server: args.serve.clone() }))
 }
 
 /// A value as JSON for files and people.
@@ -122,7 +98,10 @@ pub fn json(value: &impl serde::Serialize) -> String {
 /// The summary for people: the listed connections, then the links.
 fn tell(scenario: &Scenario, run: &Run) -> String {
     let summary = &run.summary;
-    let on = if summary.host == Host::Sim { "" } else { " on the kernel" };
+    let on = match summary.host {
+        HostId::SIM => String::new(),
+        host => format!(" on {host}"),
+    };
     let mut text = format!(
         "{} under {}{on}, seed {}, {} s analysed\n\n",
         summary.scenario,

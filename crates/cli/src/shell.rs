@@ -10,8 +10,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
-use narrows_lab::kernel::{Addresses, Capture, Shell, alone, listens};
-use narrows_lab::{Output, load};
+use narrows_lab::hosts::kernel::{Addresses, Shell, alone, listens};
+use narrows_lab::{CaptureRequest, Output, load};
 
 use crate::args::lab::control;
 use crate::args::shell::ShellArgs;
@@ -34,17 +34,13 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
     let scenario = alone(load(&args.scenario, &args.edit.edits()?)?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
     let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
-    let open = |to| Capture::new(&scenario, &[], args.snaplen, to);
-    let mut capture = pcap.as_mut().map(open).transpose()?;
+    let request = |output| CaptureRequest { names: &[], snaplen: args.snaplen, output };
+    let capture = pcap.as_mut().map(request);
     let signals = stop::beside_children()?;
-    let shell = Shell::new(scenario.clone(), &args.host, SEED, control, capture.as_mut())?;
+    let shell = Shell::new(scenario, &args.host, SEED, control, capture)?;
     let status = shell.during(|| run(args, &shell, &signals))??;
     let fitness = shell.end()?;
-    if let (Some(pcap), Some(mut capture)) = (pcap, capture) {
-        capture.finish()?;
-        drop(capture);
-        pcap.commit()?;
-    }
+    pcap.map_or(Ok(()), Output::commit)?;
     if let Some(why) = fitness.why {
         // Nobody is left to tell if standard error is closed.
         let _ = writeln!(

@@ -27,18 +27,15 @@ pub struct Size {
 }
 
 /// Time of one run on `host`, alone on a core, in seconds.
-pub fn seconds(host: Host, scenario: &Scenario) -> f64 {
-    match host {
-        Host::Sim => Estimate::of(scenario).seconds(),
-        Host::Kernel => scenario.end() as f64 / 1e9,
-    }
+pub fn seconds(host: &dyn Host, scenario: &Scenario) -> f64 {
+    if host.real_time() { scenario.end() as f64 / 1e9 } else { Estimate::of(scenario).seconds() }
 }
 
 impl Size {
     /// Of runs of each of `scenarios` on each of `hosts`, `times` on each, `jobs` at the same time.
     pub fn of<'a>(
         scenarios: impl IntoIterator<Item = &'a Scenario>,
-        hosts: &[Host],
+        hosts: &[&dyn Host],
         times: u64,
         jobs: usize,
     ) -> Size {
@@ -47,14 +44,15 @@ impl Size {
         let mut runs: f64 = 0.0;
         for scenario in scenarios {
             runs += times;
-            if hosts.contains(&Host::Sim) {
-                let one = Estimate::of(scenario);
-                size.packet_hops += times * one.packet_hops;
-                size.seconds += times * one.seconds();
-                size.memory = size.memory.max(one.memory);
-            }
-            if hosts.contains(&Host::Kernel) {
-                size.real += times * seconds(Host::Kernel, scenario);
+            for &host in hosts {
+                if host.real_time() {
+                    size.real += times * seconds(host, scenario);
+                } else {
+                    let one = Estimate::of(scenario);
+                    size.packet_hops += times * one.packet_hops;
+                    size.seconds += times * one.seconds();
+                    size.memory = size.memory.max(one.memory);
+                }
             }
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -128,9 +126,34 @@ fn show_wait(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use narrows_lab::{Edits, parse};
+    use narrows_lab::{Edits, HostId, Job, Run, host, parse};
 
     use super::*;
+
+    /// A host in real time.
+    struct Real;
+
+    impl Host for Real {
+        fn id(&self) -> HostId {
+            HostId::new("real")
+        }
+
+        fn real_time(&self) -> bool {
+            true
+        }
+
+        fn check(&self, _: &Job) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn run(&self, _: Job) -> Result<Run, Error> {
+            unreachable!("only looked at")
+        }
+    }
+
+    fn sim() -> &'static dyn Host {
+        host("sim").unwrap()
+    }
 
     /// A link of 12 Mbit/s, which is a packet of 1500 B per ms, filled for so many hours.
     fn scenario(hours: u64) -> Scenario {
@@ -164,7 +187,7 @@ mod tests {
         let told = refusal(of(1e9, 72.0), None).unwrap_err();
         assert_eq!(told, "time: about 3 days ahead; --force runs it all the same");
 
-        let real = |times| Size::of([&scenario(2)], &[Host::Kernel], times, 0);
+        let real = |times| Size::of([&scenario(2)], &[&Real], times, 0);
         assert_eq!(refusal(real(12), None), Ok(()));
         let told = refusal(real(15), None).unwrap_err();
         assert_eq!(told, "time: 30 hours in real time ahead; --force runs it all the same");
@@ -173,7 +196,7 @@ mod tests {
     #[test]
     fn runs_at_the_same_time_need_their_memory_together() {
         let one = scenario(1);
-        let memory = |times, jobs| Size::of([&one], &[Host::Sim], times, jobs).memory;
+        let memory = |times, jobs| Size::of([&one], &[sim()], times, jobs).memory;
         let alone = Estimate::of(&one).memory;
         assert_eq!([memory(8, 1), memory(8, 3), memory(2, 3)], [1.0, 3.0, 2.0].map(|n| n * alone));
     }
@@ -181,11 +204,11 @@ mod tests {
     #[test]
     fn real_time_is_that_of_one_run_after_the_other_unless_asked_otherwise() {
         let one = scenario(1);
-        let real = |hosts: &[Host], jobs| Size::of([&one], hosts, 6, jobs).real / 3600.0;
-        assert_eq!([0, 1, 3, 64].map(|jobs| real(&[Host::Kernel], jobs)), [6.0, 6.0, 2.0, 1.0]);
-        assert_eq!(real(&[Host::Sim], 0), 0.0);
-        let both = Size::of([&one], &Host::ALL, 6, 1);
+        let real = |hosts: &[&dyn Host], jobs| Size::of([&one], hosts, 6, jobs).real / 3600.0;
+        assert_eq!([0, 1, 3, 64].map(|jobs| real(&[&Real], jobs)), [6.0, 6.0, 2.0, 1.0]);
+        assert_eq!(real(&[sim()], 0), 0.0);
+        let both = Size::of([&one], &[sim(), &Real], 6, 1);
         assert_eq!((both.seconds, both.real), (6.0 * Estimate::of(&one).seconds(), 6.0 * 3600.0));
-        assert_eq!(Size::of([&one], &[Host::Kernel], 6, 1).memory, 0.0);
+        assert_eq!(Size::of([&one], &[&Real], 6, 1).memory, 0.0);
     }
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::detection::{Judged, accuracy};
-use crate::host::{Host, run_on};
+use crate::host_id::HostId;
+use crate::hosts::{self, Host, Job};
 use crate::journal::Journal;
 use crate::recorder::Detail;
 use crate::scenario::Scenario;
@@ -52,7 +53,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// What ran it.
-    pub host: Host,
+    pub host: HostId,
     /// Number of seeds.
     pub seeds: usize,
     /// Those of them whose runs are not fit, and in no metric.
@@ -113,7 +114,7 @@ pub struct Plan<'a> {
     /// What detectors that listen hear; empty: what the scenarios say.
     pub signals: &'a [Signal],
     /// What runs them.
-    pub hosts: &'a [Host],
+    pub hosts: &'a [HostId],
     /// Seeds are 1 to this.
     pub seeds: u64,
     /// Runs at the same time; 0 for as many as cores, in real time for one.
@@ -151,25 +152,32 @@ pub fn compare(
             let message = "no flow is under test; expected a field test = \"FLOW\"";
             return Err(Error::input(&case.scenario.name, message));
         }
-        for &host in plan.hosts {
-            let check = |&control: &Algorithm| host.check(&case.scenario, Some(control));
-            plan.controls.iter().try_for_each(check)?;
+    }
+    let hosts: Vec<&dyn Host> =
+        plan.hosts.iter().map(|id| hosts::host(id.as_str())).collect::<Result<_, _>>()?;
+    // What this machine lacks is reported before the first run, not by the first that needs it, and
+    // after what no machine can run.
+    for look in [<dyn Host>::check, <dyn Host>::ready] {
+        for case in plan.cases {
+            let job = |&control| Job { control: Some(control), ..Job::new(&case.scenario, stop) };
+            for host in &hosts {
+                plan.controls.iter().try_for_each(|control| look(*host, &job(control)))?;
+            }
         }
     }
-    // What this machine lacks is told before the first run, not by the first that needs it.
-    for case in plan.cases {
-        for &host in plan.hosts {
-            let ready = |&control: &Algorithm| host.ready(&case.scenario, Some(control));
-            plan.controls.iter().try_for_each(ready)?;
-        }
-    }
-    each(plan, journal, done, &|task| {
+    let host = |id: HostId| *hosts.iter().find(|host| host.id() == id).expect("one of the plan's");
+    each(plan, &|id| host(id).real_time(), journal, done, &|task| {
         let mut scenario = Cow::Borrowed(&plan.cases[task.case].scenario);
         if let Some(signal) = task.signal {
             scenario.to_mut().listen_to(plan.signals[signal]);
         }
-        let (control, series) = (Some(task.control), plan.series && task.seed == 1);
-        run_on(task.host, &scenario, control, task.seed, series, None, stop)
+        let job = Job {
+            control: Some(task.control),
+            seed: task.seed,
+            series: plan.series && task.seed == 1,
+            ..Job::new(&scenario, stop)
+        };
+        hosts::run(host(task.host), job)
     })
 }
 
@@ -179,7 +187,7 @@ struct Task {
     case: usize,
     control: Algorithm,
     signal: Option<usize>,
-    host: Host,
+    host: HostId,
     seed: u64,
 }
 
@@ -194,6 +202,7 @@ impl Finished {
 /// in real time, from which they would take the cores.
 fn each(
     plan: Plan,
+    real_time: &(dyn Fn(HostId) -> bool + Sync),
     journal: Option<&Journal>,
     done: &(dyn Fn(&Finished) + Sync),
     run: &(dyn Fn(Task) -> Result<Run, Error> + Sync),
@@ -227,12 +236,11 @@ fn each(
         }
     }
     let mut finished = HashMap::new();
-    for host in Host::ALL {
+    let mut hosts = plan.hosts.to_vec();
+    hosts.sort_by_key(|&host| real_time(host));
+    for host in hosts {
         let tasks: Vec<Task> = all.iter().copied().filter(|task| task.host == host).collect();
-        if tasks.is_empty() {
-            continue;
-        }
-        let threads = if host == Host::Sim { plan.jobs } else { plan.jobs.max(1) };
+        let threads = if real_time(host) { plan.jobs.max(1) } else { plan.jobs };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| Error::input("--jobs", error))?;
         // One task at a time: they are long, and all threads should end together.
@@ -345,7 +353,13 @@ pub mod tests {
     }
 
     /// A run with so much goodput, half of it the rivals'; `why` it is not fit, if it is not.
-    pub fn finished(cc: &str, host: Host, seed: u64, goodput: f64, why: Option<&str>) -> Finished {
+    pub fn finished(
+        cc: &str,
+        host: HostId,
+        seed: u64,
+        goodput: f64,
+        why: Option<&str>,
+    ) -> Finished {
         let fitness = Fitness {
             lateness_p50_ms: 0.0,
             lateness_p99_ms: 0.0,
@@ -376,7 +390,7 @@ pub mod tests {
             connections: vec![connection],
             links: Vec::new(),
             fairness: Fairness { jain: 0.9 },
-            fitness: (host == Host::Kernel).then_some(fitness),
+            fitness: (host == HostId::new("kernel")).then_some(fitness),
             detection: Vec::new(),
         };
         let detail = Detail { p50_queue_ms: 12.0, p95_queue_ms: 20.0, ..Detail::default() };
@@ -415,7 +429,7 @@ pub mod tests {
     fn runs_in_real_time_come_last_and_one_after_the_other_unless_asked_otherwise() {
         let cases = [case()];
         let controls = ["olia", "kernel:bbr"].map(|cc| cc.parse().unwrap());
-        let hosts = [Host::Kernel, Host::Sim];
+        let hosts = [HostId::new("kernel"), HostId::SIM];
         let most = |jobs: usize| {
             let plan = Plan {
                 cases: &cases,
@@ -429,7 +443,7 @@ pub mod tests {
             let (simulated, now, most) =
                 (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
             let run = |task: Task| {
-                if task.host == Host::Sim {
+                if task.host == HostId::SIM {
                     simulated.fetch_add(1, Ordering::SeqCst);
                 } else {
                     assert_eq!(simulated.load(Ordering::SeqCst), 8, "beside one in real time");
@@ -446,7 +460,7 @@ pub mod tests {
             let count = |_: &Finished| {
                 done.fetch_add(1, Ordering::SeqCst);
             };
-            let all = each(plan, None, &count, &run).unwrap();
+            let all = each(plan, &|host| host != HostId::SIM, None, &count, &run).unwrap();
             assert_eq!(done.into_inner(), 16);
             let order: Vec<Task> = all.iter().map(Finished::task).collect();
             let mut expected = Vec::new();
@@ -468,12 +482,12 @@ pub mod tests {
     fn what_is_not_fit_is_counted_and_in_no_mean() {
         let late = Some("late");
         let all = [
-            finished("lia", Host::Sim, 1, 10.0, None),
-            finished("lia", Host::Sim, 2, 12.0, None),
-            finished("lia", Host::Kernel, 1, 90.0, late),
-            finished("lia", Host::Kernel, 2, 14.0, None),
-            finished("olia", Host::Kernel, 1, 90.0, late),
-            finished("olia", Host::Kernel, 2, 90.0, Some("rate")),
+            finished("lia", HostId::SIM, 1, 10.0, None),
+            finished("lia", HostId::SIM, 2, 12.0, None),
+            finished("lia", HostId::new("kernel"), 1, 90.0, late),
+            finished("lia", HostId::new("kernel"), 2, 14.0, None),
+            finished("olia", HostId::new("kernel"), 1, 90.0, late),
+            finished("olia", HostId::new("kernel"), 2, 90.0, Some("rate")),
         ];
         let rows = rows(&[case()], &all);
         let told: Vec<_> = rows
@@ -487,9 +501,9 @@ pub mod tests {
         assert_eq!(
             told,
             [
-                ("lia", Host::Sim, 2, 0, (Some(11.0), Some(1.1))),
-                ("lia", Host::Kernel, 2, 1, (Some(14.0), Some(1.4))),
-                ("olia", Host::Kernel, 2, 2, (None, None)),
+                ("lia", HostId::SIM, 2, 0, (Some(11.0), Some(1.1))),
+                ("lia", HostId::new("kernel"), 2, 1, (Some(14.0), Some(1.4))),
+                ("olia", HostId::new("kernel"), 2, 2, (None, None)),
             ]
         );
         assert_eq!(rows[2].why.as_deref(), Some("late"));
@@ -507,11 +521,11 @@ pub mod tests {
     fn accuracy_is_the_mean_of_what_is_fit_and_came_to_a_decision() {
         let run = |host, seed, why| finished("olia+ssc", host, seed, 10.0, why);
         let all = [
-            detected(run(Host::Sim, 1, None), Some(0.5), 30),
-            detected(run(Host::Sim, 2, None), Some(1.0), 10),
-            detected(run(Host::Sim, 3, None), None, 0),
-            detected(run(Host::Kernel, 1, Some("late")), Some(0.1), 10),
-            detected(run(Host::Kernel, 2, None), Some(0.9), 10),
+            detected(run(HostId::SIM, 1, None), Some(0.5), 30),
+            detected(run(HostId::SIM, 2, None), Some(1.0), 10),
+            detected(run(HostId::SIM, 3, None), None, 0),
+            detected(run(HostId::new("kernel"), 1, Some("late")), Some(0.1), 10),
+            detected(run(HostId::new("kernel"), 2, None), Some(0.9), 10),
         ];
         let rows = rows(&[case()], &all);
         let told: Vec<_> = rows.iter().map(|row| row.accuracy.map(|all| all.mean)).collect();
@@ -528,11 +542,12 @@ pub mod tests {
 
     #[test]
     fn a_run_is_read_again_as_it_was_written() {
-        let run = finished("kernel:bbr", Host::Kernel, 2, 14.0, Some("late"));
+        let run = finished("kernel:bbr", HostId::new("kernel"), 2, 14.0, Some("late"));
         let json = serde_json::to_string(&run).unwrap();
         let read: Finished = serde_json::from_str(&json).unwrap();
         assert_eq!((read.task(), read.summary), (run.task(), run.summary));
-        let json = serde_json::to_value(finished("lia", Host::Sim, 1, 1.0, None).summary).unwrap();
+        let json =
+            serde_json::to_value(finished("lia", HostId::SIM, 1, 1.0, None).summary).unwrap();
         assert_eq!(json.get("fitness"), None, "of the simulator there is none");
     }
 }

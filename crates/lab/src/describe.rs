@@ -6,12 +6,12 @@ use narrows_net::{Discipline, Loss, Policer, Rate, Reorder};
 use narrows_traffic::Source;
 
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
-use crate::host::Host;
+use crate::hosts::Host;
 use crate::scenario::{Event, Flow, Happening, Link, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
 /// Links, flows, rivals and the estimated size of a run on `host`.
-pub fn describe(scenario: &Scenario, host: Host) -> String {
+pub fn describe(scenario: &Scenario, host: &dyn Host) -> String {
     let mut text = format!("{}: {}\n", scenario.name, scenario.title);
     // Writing to a string cannot fail.
     let _ = writeln!(text, "source: {}", scenario.source);
@@ -41,7 +41,7 @@ pub fn describe(scenario: &Scenario, host: Host) -> String {
     for event in &scenario.events {
         let _ = writeln!(text, "  {}", describe_event(scenario, event));
     }
-    if host == Host::Kernel {
+    if host.real_time() {
         let _ = writeln!(text, "\n{} in real time", show_time(scenario.end()));
         return text;
     }

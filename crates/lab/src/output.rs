@@ -17,6 +17,8 @@ pub struct Output {
     made: Vec<PathBuf>,
     /// Made with the first file, so that a process killed before leaves nothing.
     staging: Option<TempDir>,
+    /// Names of the files of [`Output::create`].
+    created: Vec<String>,
     /// Files of an earlier run that this one has no part in.
     stale: Vec<PathBuf>,
 }
@@ -30,7 +32,13 @@ impl Output {
         let missing = target.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
         let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         made.reverse();
-        let output = Output { target: target.to_owned(), made, staging: None, stale: Vec::new() };
+        let output = Output {
+            target: target.to_owned(),
+            made,
+            staging: None,
+            created: Vec::new(),
+            stale: Vec::new(),
+        };
         fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
         staging(target)?.close().map_err(Error::io(target, "write in this folder"))?;
         Ok(output)
@@ -70,7 +78,13 @@ impl Output {
     pub fn create(&mut self, name: &str) -> Result<std::io::BufWriter<fs::File>, Error> {
         let file = fs::File::create_new(self.staging()?.join(name));
         let file = file.map_err(Error::io(&self.target.join(name), "write"))?;
+        self.created.push(name.into());
         Ok(std::io::BufWriter::new(file))
+    }
+
+    /// The names of the files that were opened to be written during a run.
+    pub fn created(&self) -> &[String] {
+        &self.created
     }
 
     /// There is no file `name` in the folder afterwards: an earlier run's would be taken for this one's.

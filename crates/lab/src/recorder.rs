@@ -7,7 +7,7 @@ use narrows_net::{Histogram, Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 
 use crate::detection::Judged;
-use crate::host::Host;
+use crate::host_id::HostId;
 use crate::measured::{FlowState, Observed, PathSamples, PathState};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
@@ -124,7 +124,7 @@ impl<'a> Recorder<'a> {
         self,
         now: Nanos,
         host: &impl Observed,
-        by: Host,
+        by: HostId,
         seed: u64,
         cc: impl Fn(usize) -> Option<String>,
     ) -> Run {
@@ -358,7 +358,7 @@ mod tests {
         recorder.begin(begin, &host);
         host.now = end;
         recorder.sample(end, &host);
-        let run = recorder.finish(end, &host, Host::Kernel, 1, |_| None);
+        let run = recorder.finish(end, &host, HostId::new("kernel"), 1, |_| None);
         let test = &run.summary.connections[scenario.test.unwrap()];
         assert_eq!(test.goodput_mbps, 8.0);
         assert_eq!(test.ratio_to_tcp, Some(0.5), "against two rivals of the same goodput");

@@ -1,7 +1,6 @@
 //! A scenario's links and the routes of its flows, in whatever takes links and routes.
 
 use narrows_net::{ConfigError, LinkConfig, LinkId, Nanos, Network, Rate, RouteId};
-use narrows_sim::Sim;
 
 use crate::scenario::{FlowPath, Scenario};
 
@@ -12,16 +11,6 @@ const ACCESS_MTU: u32 = 65_535;
 pub trait Routed {
     fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError>;
     fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, ConfigError>;
-}
-
-impl Routed for Sim {
-    fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
-        Sim::add_link(self, config)
-    }
-
-    fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, ConfigError> {
-        Sim::add_route(self, links)
-    }
 }
 
 impl<P: Copy> Routed for Network<P> {

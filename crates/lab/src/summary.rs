@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::detection::PhaseDetection;
-use crate::host::Host;
+use crate::host_id::HostId;
 use crate::scenario::FlowKind;
 
 /// The result of one run. All values are over the analysed time, after the warm-up.
@@ -15,7 +15,7 @@ pub struct Summary {
     /// Congestion control of the connection under test.
     pub cc: Option<String>,
     /// What ran it.
-    pub host: Host,
+    pub host: HostId,
     /// Seed of the run.
     pub seed: u64,
     /// Analysed time, seconds.

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
 
 use crate::compare::{Case, Row};
-use crate::host::Host;
+use crate::host_id::HostId;
 use crate::scenario::{Bound, Published};
 use narrows_stats::Spread;
 
@@ -89,7 +89,7 @@ fn one(case: &Case, rows: &[Row]) -> String {
     // Both would make lines too long.
     let (median, accuracy) = (3, 5);
     let unused = if has_accuracy(rows) { median } else { accuracy };
-    let on = rows.iter().all(|row| row.host == Host::Sim).then_some(1);
+    let on = rows.iter().all(|row| row.host == HostId::SIM).then_some(1);
     for hidden in on.into_iter().chain([unused]) {
         if let Some(column) = table.column_mut(hidden) {
             column.set_constraint(ColumnConstraint::Hidden);
@@ -182,8 +182,8 @@ mod tests {
     use crate::compare::tests::{case, detected, finished};
 
     /// What a table shows of runs with these goodputs, on which host, and why they are not fit.
-    fn shown(runs: &[(&str, Host, f64, Option<&str>)]) -> String {
-        let run = |(seed, &(cc, host, goodput, why)): (u64, &(&str, Host, f64, Option<&str>))| {
+    fn shown(runs: &[(&str, HostId, f64, Option<&str>)]) -> String {
+        let run = |(seed, &(cc, host, goodput, why)): (u64, &(&str, HostId, f64, Option<&str>))| {
             finished(cc, host, seed, goodput, why)
         };
         let all: Vec<_> = (1..).zip(runs).map(run).collect();
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn of_the_simulator_alone_the_table_says_nothing_of_hosts() {
-        let text = shown(&[("lia", Host::Sim, 10.0, None), ("lia", Host::Sim, 12.0, None)]);
+        let text = shown(&[("lia", HostId::SIM, 10.0, None), ("lia", HostId::SIM, 12.0, None)]);
         assert_eq!(
             text,
             "sbd/nsb-2: Two paths, each with a bottleneck of its own; 2 runs each\n\
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn hosts_stand_below_each_other_and_where_they_disagree_it_is_said() {
-        let (sim, kernel) = (Host::Sim, Host::Kernel);
+        let (sim, kernel) = (HostId::SIM, HostId::new("kernel"));
         let text = shown(&[
             ("lia", sim, 10.0, None),
             ("lia", sim, 10.2, None),
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn accuracy_is_a_column_if_a_row_has_it_and_only_then_explained() {
-        let runs = |cc: &str| [1, 2].map(|seed| finished(cc, Host::Sim, seed, 10.0, None));
+        let runs = |cc: &str| [1, 2].map(|seed| finished(cc, HostId::SIM, seed, 10.0, None));
         let judged = |accuracy| move |run| detected(run, Some(accuracy), 10);
         let shown = |all: Vec<Finished>| {
             let rows = rows(&[case()], &all);
@@ -255,10 +255,10 @@ mod tests {
     #[test]
     fn without_rivals_hosts_are_compared_by_goodput() {
         let mut all = vec![
-            finished("lia", Host::Sim, 1, 10.0, None),
-            finished("lia", Host::Sim, 2, 10.02, None),
-            finished("lia", Host::Kernel, 1, 8.0, None),
-            finished("lia", Host::Kernel, 2, 8.02, None),
+            finished("lia", HostId::SIM, 1, 10.0, None),
+            finished("lia", HostId::SIM, 2, 10.02, None),
+            finished("lia", HostId::new("kernel"), 1, 8.0, None),
+            finished("lia", HostId::new("kernel"), 2, 8.02, None),
         ];
         all.iter_mut().for_each(|run| run.summary.connections[0].ratio_to_tcp = None);
         let text = table(&[case()], &rows(&[case()], &all));
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn runs_that_are_not_fit_are_told() {
-        let kernel = Host::Kernel;
+        let kernel = HostId::new("kernel");
         let text = shown(&[
             ("lia", kernel, 10.0, None),
             ("lia", kernel, 90.0, Some("late")),

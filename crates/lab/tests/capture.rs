@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Capture, Edits, Output, Run, load, run};
+use narrows_lab::{CaptureRequest, Edits, Job, Output, Run, host, load, run};
 use pcap_file::pcapng::{Block, PcapNgReader};
 
+/// Bytes that a capture keeps of a packet at most where nothing else is asked for.
+const HEADERS: usize = 80;
 /// Bytes of the file that travels.
 const FILE: u64 = 3_000_000;
 
@@ -52,7 +54,7 @@ struct Captured {
 
 impl Captured {
     /// Runs the scenario with MPTCP or TCP and captures both hosts and the link `fast`.
-    fn new(kind: &str, seed: u64, snaplen: u32) -> Captured {
+    fn new(kind: &str, seed: u64, snaplen: Option<u32>) -> Captured {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("scenario.toml");
         let routes = if kind == "mptcp" { r#"["near", "far"]"# } else { r#"["near"]"# };
@@ -60,24 +62,26 @@ impl Captured {
         let scenario = load(file.to_str().unwrap(), &Edits::default()).unwrap();
         let mut output = Output::new(folder.path()).unwrap();
         let names = ["file", "udp", "fast"].map(String::from);
-        let mut capture = Capture::new(&scenario, seed, &names, snaplen, &mut output).unwrap();
+        let capture = CaptureRequest { names: &names, snaplen, output: &mut output };
         let stop = AtomicBool::new(false);
-        let run = run(&scenario, None, seed, true, Some(&mut capture), &stop).unwrap();
-        drop(capture);
+        let job = Job { seed, series: true, capture: Some(capture), ..Job::new(&scenario, &stop) };
+        let run = run(host("sim").unwrap(), job).unwrap();
         output.commit().unwrap();
         Captured { folder, run }
     }
 
     /// With all of every packet, so that checksums can be checked.
     fn full(kind: &str) -> Captured {
-        Captured::new(kind, 1, 65_535)
+        Captured::new(kind, 1, Some(65_535))
     }
 
     /// The same run without captures.
     fn uncaptured(&self, seed: u64) -> Run {
         let file = self.folder.path().join("scenario.toml");
         let scenario = load(file.to_str().unwrap(), &Edits::default()).unwrap();
-        run(&scenario, None, seed, true, None, &AtomicBool::new(false)).unwrap()
+        let stop = AtomicBool::new(false);
+        let job = Job { seed, series: true, ..Job::new(&scenario, &stop) };
+        run(host("sim").unwrap(), job).unwrap()
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -303,7 +307,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 #[test]
 fn a_seed_gives_the_same_bytes_and_nobody_feels_watched() {
-    let [one, again, other] = [1, 1, 2].map(|seed| Captured::new("mptcp", seed, Capture::HEADERS));
+    let [one, again, other] = [1, 1, 2].map(|seed| Captured::new("mptcp", seed, None));
     for file in FILES {
         assert_eq!(one.bytes(file), again.bytes(file), "{file}");
         assert_ne!(one.bytes(file), other.bytes(file), "{file}");
@@ -316,7 +320,7 @@ fn a_seed_gives_the_same_bytes_and_nobody_feels_watched() {
 /// By default only headers are kept, and the file says how long packets were.
 #[test]
 fn headers_are_kept_and_lengths_are_told() {
-    let [full, headers] = [65_535, Capture::HEADERS].map(|snap| Captured::new("mptcp", 1, snap));
+    let [full, headers] = [Some(65_535), None].map(|snap| Captured::new("mptcp", 1, snap));
     let (full, headers) = (full.bytes("file.sender"), headers.bytes("file.sender"));
     assert!(headers.len() < full.len() / 4);
     let [full, headers] = [full, headers].map(|bytes| {
@@ -333,6 +337,6 @@ fn headers_are_kept_and_lengths_are_told() {
     for ((time, length, all), (its_time, its_length, kept)) in full.iter().zip(&headers) {
         assert_eq!((time, length), (its_time, its_length));
         assert_eq!(all.len(), *length as usize);
-        assert_eq!(kept[..], all[..all.len().min(Capture::HEADERS as usize)]);
+        assert_eq!(kept[..], all[..all.len().min(HEADERS)]);
     }
 }

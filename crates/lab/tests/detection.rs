@@ -3,7 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use narrows_lab::detection::PhaseDetection;
-use narrows_lab::{Case, Edits, Finished, Host, Plan, Scenario, Signal, compare, load, parse};
+use narrows_lab::{Case, Edits, Finished, HostId, Plan, Scenario, Signal, compare, load, parse};
+#[cfg(feature = "kernel")]
+use narrows_lab::{Job, host};
 
 /// Two links of different rates, each with a TCP. The paths of the connection cross them one each,
 /// or both the first.
@@ -50,7 +52,7 @@ fn runs(scenario: Scenario, cc: &str, signals: &[Signal], jobs: usize) -> Vec<Fi
         cases: &cases,
         controls: &controls,
         signals,
-        hosts: &[Host::Sim],
+        hosts: &[HostId::SIM],
         seeds: SEEDS,
         jobs,
         series: false,
@@ -148,11 +150,14 @@ fn mistakes_are_told_in_a_line_with_their_field() {
     assert!(error.starts_with("--set ssc.p_s=x: "), "{error}");
 }
 
+#[cfg(feature = "kernel")]
 #[test]
-fn the_kernel_host_refuses_detectors_that_listen() {
-    let control = "olia+ssc".parse().unwrap();
-    let error = Host::Kernel.check(&scenario(true, ""), Some(control)).unwrap_err().to_string();
-    if cfg!(feature = "kernel") {
-        assert!(error.starts_with("--cc: the kernel host has no detector that listens"), "{error}");
-    }
+fn the_kernel_host_refuses_delay_based_detectors() {
+    let (scenario, stop) = (scenario(true, ""), AtomicBool::new(false));
+    let control = Some("olia+ssc".parse().unwrap());
+    let job = Job { control, ..Job::new(&scenario, &stop) };
+    let error = host("kernel").unwrap().check(&job).unwrap_err().to_string();
+    let line =
+        "--cc: olia+ssc needs a delay-based detector; the kernel host has none (use --on sim)";
+    assert_eq!(error, line);
 }

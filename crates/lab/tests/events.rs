@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use narrows_lab::series::Sample;
-use narrows_lab::{Edits, Run, Scenario, load, parse, run};
+use narrows_lab::{Edits, Job, Run, Scenario, host, load, parse, run};
 use narrows_traffic::{TcpConfig, Timestamps};
 
 /// Two links of 10 Mbit/s and a connection over both; `more` is what the test is about.
@@ -20,7 +20,8 @@ fn two(flow: &str, more: &str) -> Scenario {
 }
 
 fn result(scenario: &Scenario) -> Run {
-    run(scenario, None, 1, true, None, &AtomicBool::new(false)).unwrap()
+    let stop = AtomicBool::new(false);
+    run(host("sim").unwrap(), Job { series: true, ..Job::new(scenario, &stop) }).unwrap()
 }
 
 /// Mean goodput of a path in Mbit/s between two times in seconds.

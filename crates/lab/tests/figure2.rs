@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Algorithm, Case, Control, Edits, Host, Plan, compare, load, rows};
+use narrows_lab::{Algorithm, Case, Control, Edits, HostId, Plan, compare, load, rows};
 
 const COUPLED: [Control; 3] = [Control::LIA, Control::OLIA, Control::BALIA];
 
@@ -15,7 +15,7 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
         cases: &cases,
         controls: &controls,
         signals: &[],
-        hosts: &[Host::Sim],
+        hosts: &[HostId::SIM],
         seeds: 20,
         jobs: 0,
         series: false,

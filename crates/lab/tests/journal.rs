@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_lab::{
-    Algorithm, Case, Control, Edits, Error, Finished, Host, Journal, Plan, compare, load,
+    Algorithm, Case, Control, Edits, Error, Finished, HostId, Journal, Plan, compare, load,
 };
 
 const RENO: Algorithm = Algorithm::Ours(Control::RENO);
@@ -22,7 +22,7 @@ fn plan(cases: &[Case]) -> Plan<'_> {
         cases,
         controls: &[RENO, LIA],
         signals: &[],
-        hosts: &[Host::Sim],
+        hosts: &[HostId::SIM],
         seeds: 2,
         jobs: 2,
         series: true,
@@ -97,8 +97,8 @@ fn a_journal_is_of_one_plan() {
     for other in [
         Plan { seeds: 3, ..plan },
         Plan { controls: &[LIA], ..plan },
-        Plan { hosts: &[Host::Kernel], ..plan },
-        Plan { hosts: &[Host::Kernel, Host::Sim], ..plan },
+        Plan { hosts: &[HostId::new("kernel")], ..plan },
+        Plan { hosts: &[HostId::new("kernel"), HostId::SIM], ..plan },
         Plan { series: false, ..plan },
         Plan { cases: &other, ..plan },
     ] {
@@ -120,7 +120,7 @@ fn a_panic_names_its_run_and_leaves_the_others() {
         cases: &cases,
         controls: &[LIA],
         signals: &[],
-        hosts: &[Host::Sim],
+        hosts: &[HostId::SIM],
         seeds: 2,
         jobs: 1,
         series: false,

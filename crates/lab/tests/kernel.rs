@@ -11,9 +11,10 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use narrows_kernel::state;
-use narrows_lab::kernel::{App, run};
 use narrows_lab::series::Sample;
-use narrows_lab::{ConnectionSummary, Control, Edits, Error, Run, Scenario, parse};
+use narrows_lab::{
+    App, ConnectionSummary, Control, Edits, Error, Job, Run, Scenario, host, parse, run,
+};
 use nix::fcntl::{Flock, FlockArg};
 use root::Root;
 
@@ -47,12 +48,20 @@ impl Alone {
 
     /// Runs a scenario as it is.
     fn run(&self, scenario: &Scenario) -> Result<Run, Error> {
-        run(scenario, None, None, 1, true, None, &AtomicBool::new(false))
+        let stop = AtomicBool::new(false);
+        on_kernel(Job { series: true, ..Job::new(scenario, &stop) })
     }
 
     fn ends(self) {
         self.root.is_unchanged();
     }
+}
+
+/// Checks and runs a job.
+fn on_kernel(job: Job) -> Result<Run, Error> {
+    let kernel = host("kernel")?;
+    kernel.check(&job)?;
+    run(kernel, job)
 }
 
 /// Polls until `state` is fine, or panics with what is told last.
@@ -172,7 +181,8 @@ fn sources_write_what_they_write_in_the_simulator() {
                 flow.control = Some(Control::RENO.into());
             }
         }
-        narrows_lab::run(&scenario, None, 1, true, None, &AtomicBool::new(false)).unwrap()
+        let stop = AtomicBool::new(false);
+        run(host("sim").unwrap(), Job { series: true, ..Job::new(&scenario, &stop) }).unwrap()
     };
     let emulated = alone.run(&scenario).unwrap();
     for name in ["rate", "noise"] {
@@ -238,7 +248,8 @@ fn a_program_takes_the_place_of_a_source() {
         scenario("warmup = \"1 s\"\nduration = \"2 s\"", "10 Mbit/s", "35 packets", flow);
     let with = |client: &str, server: Option<&str>| {
         let app = App { client: client.into(), server: server.map(String::from) };
-        run(&scenario, None, Some(&app), 1, false, None, &AtomicBool::new(false))
+        let stop = AtomicBool::new(false);
+        on_kernel(Job { app: Some(&app), ..Job::new(&scenario, &stop) })
     };
     const SERVE: &str = "exec python3 -c 'import socket\n\
         l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)\n\
@@ -279,7 +290,8 @@ fn a_program_that_chooses_another_control_is_told() {
         s.connect((\"{server}\", 7))\n\
         while True: s.sendall(bytes(65536))'";
     let app = App { client: SEND.into(), server: Some(SERVE.into()) };
-    let told = run(&scenario, None, Some(&app), 1, false, None, &AtomicBool::new(false));
+    let stop = AtomicBool::new(false);
+    let told = on_kernel(Job { app: Some(&app), ..Job::new(&scenario, &stop) });
     let told = told.unwrap_err().to_string();
     assert_eq!(told, "two: the subflow of test from 10.1.0.1 runs cubic, not kernel:reno");
     alone.ends();
@@ -293,7 +305,8 @@ fn a_stop_ends_the_wait_for_a_server() {
     let scenario = scenario(TIMES, "10 Mbit/s", "35 packets", flow);
     let app = App { client: "true".into(), server: Some("sleep 60".into()) };
     let asked = Instant::now();
-    let end = run(&scenario, None, Some(&app), 1, false, None, &AtomicBool::new(true));
+    let stop = AtomicBool::new(true);
+    let end = on_kernel(Job { app: Some(&app), ..Job::new(&scenario, &stop) });
     assert!(matches!(end, Err(Error::Interrupted)), "{end:?}");
     assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
     alone.ends();
@@ -362,7 +375,7 @@ fn an_interrupted_run_ends_within_a_second_and_leaves_nothing() {
     let scenario = scenario(TIMES, "10 Mbit/s", "35 packets", flow);
     let stop = AtomicBool::new(false);
     scope(|scope| {
-        let running = scope.spawn(|| run(&scenario, None, None, 1, false, None, &stop));
+        let running = scope.spawn(|| on_kernel(Job::new(&scenario, &stop)));
         sleep(Duration::from_millis(1500));
         assert!(!running.is_finished(), "{:?}", running.join().unwrap().err());
         stop.store(true, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{
-    Algorithm, Case, Control, Edits, Host, Plan, Scenario, compare, load, run, series,
+    Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, compare, host, load, run, series,
 };
 use sha2::{Digest, Sha256};
 
@@ -21,7 +21,9 @@ fn golden() -> Scenario {
 
 /// The result files of a run.
 fn bytes(scenario: &Scenario, control: Option<Algorithm>, seed: u64) -> Vec<u8> {
-    let run = run(scenario, control, seed, true, None, &AtomicBool::new(false)).unwrap();
+    let stop = AtomicBool::new(false);
+    let job = Job { control, seed, series: true, ..Job::new(scenario, &stop) };
+    let run = run(host("sim").unwrap(), job).unwrap();
     let mut bytes = serde_json::to_vec_pretty(&run.summary).unwrap();
     series::write_csv(&run.series, &mut bytes).unwrap();
     bytes
@@ -53,7 +55,7 @@ fn the_number_of_threads_changes_nothing() {
             cases: &cases,
             controls: &controls,
             signals: &[],
-            hosts: &[Host::Sim],
+            hosts: &[HostId::SIM],
             seeds: 4,
             jobs,
             series: true,

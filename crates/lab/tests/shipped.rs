@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Bound, Control, Edits, FlowKind, Scenario, load, run, shipped};
+use narrows_lab::{Bound, Control, Edits, FlowKind, Job, Scenario, host, load, run, shipped};
 use narrows_net::{Discipline, Limit, MILLISECOND, SECOND};
 use narrows_traffic::Source;
 
@@ -33,7 +33,8 @@ fn every_shipped_scenario_runs() {
         let whole = scenario(one);
         let set = if whole.events.is_empty() && whole.phases.len() == 1 { set } else { vec![] };
         let scenario = load(one, &Edits { set, ..Edits::default() }).unwrap();
-        let run = run(&scenario, None, 1, false, None, &AtomicBool::new(false)).unwrap();
+        let stop = AtomicBool::new(false);
+        let run = run(host("sim").unwrap(), Job::new(&scenario, &stop)).unwrap();
         let test = &run.summary.connections[scenario.test.unwrap()];
         assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{}: {test:?}", one);
     }
@@ -231,7 +232,8 @@ fn the_phone_runs_over_recorded_lte_links() {
         let lte = scenario.links.iter().position(|link| link.config.name == "lte").unwrap();
         // 12,032 bits per opportunity, over the last timestamp.
         assert_eq!(scenario.links[lte].mean_rate() / 1000, kbits);
-        let run = run(&scenario, None, 1, false, None, &AtomicBool::new(false)).unwrap();
+        let stop = AtomicBool::new(false);
+        let run = run(host("sim").unwrap(), Job::new(&scenario, &stop)).unwrap();
         let test = &run.summary.connections[scenario.test.unwrap()];
         assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{name}: {test:?}");
     }

@@ -55,6 +55,11 @@ impl Generator {
         Generator { source, active, interval: 0, running: false, burst_end: 0, rng }
     }
 
+    /// What it writes.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
     /// When to wake it first; `u64::MAX`: never.
     pub fn first_start(&self) -> Nanos {
         self.active.first().map_or(NEVER, |&(start, _)| start)

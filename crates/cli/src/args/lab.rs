@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-#[cfg(feature = "kernel")]
 use clap::builder::NonEmptyStringValueParser;
-use narrows_lab::{Algorithm, Edits, Error, Host, Signal};
+use narrows_lab::{Algorithm, Edits, Error, Host, Signal, host};
 
 /// Options that change a scenario.
 #[derive(Debug, clap::Args)]
@@ -48,11 +47,9 @@ pub struct RunArgs {
     /// On the kernel: a program that takes the place of the source under test, in the sender's host;
     /// {server} is the receiver's address. Data counts from the sender to the receiver; TCP programs
     /// use all paths with `mptcpize run`
-    #[cfg(feature = "kernel")]
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub app: Option<String>,
     /// A program in the receiver's host that --app talks to; that waits until it listens
-    #[cfg(feature = "kernel")]
     #[arg(long, value_name = "CMD", requires = "app", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
     /// Seed of everything random
@@ -181,14 +178,13 @@ impl EditArgs {
 ///
 /// # Errors
 /// There is none of that name, this program was built without it, or it is named twice.
-pub fn hosts(names: &[String]) -> Result<Vec<Host>, Error> {
-    let mut hosts = Vec::new();
+pub fn hosts(names: &[String]) -> Result<Vec<&'static dyn Host>, Error> {
+    let mut hosts = Vec::<&dyn Host>::new();
     for name in names {
-        let host: Host = name.trim().parse().map_err(|told: String| Error::input("--on", told))?;
-        if hosts.contains(&host) {
-            return Err(Error::input("--on", format!("{host} is named twice")));
+        let host = host(name.trim())?;
+        if hosts.iter().any(|known| known.id() == host.id()) {
+            return Err(Error::input("--on", format!("{} is named twice", host.id())));
         }
-        host.available()?;
         hosts.push(host);
     }
     Ok(hosts)
@@ -209,7 +205,7 @@ pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, 
         signals.push(signal);
     }
     if !signals.is_empty() && !controls.iter().any(|control| control.listens()) {
-        let message = "nobody listens; expected a control with a detector that does, as olia+ssc";
+        let message = "expected with a delay-based detector, e.g. olia+ssc";
         return Err(Error::input("--signal", message));
     }
     Ok(signals)

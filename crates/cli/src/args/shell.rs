@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use narrows_lab::kernel::Capture;
 
 use super::lab::EditArgs;
 
@@ -41,9 +40,9 @@ pub struct ShellArgs {
     /// Write what both hosts send and get into this folder, as pcapng for Wireshark
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Bytes of a packet that a capture keeps; headers have 100 at most
-    #[arg(long, value_name = "N", default_value_t = Capture::HEADERS, requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
-    pub snaplen: u32,
+    /// Bytes of a packet that a capture keeps [default: headers, at most 100]
+    #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub snaplen: Option<u32>,
     #[command(flatten)]
     pub edit: EditArgs,
     /// What to run instead of a shell

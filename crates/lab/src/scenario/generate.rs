@@ -199,6 +199,7 @@ mod tests {
     use super::super::resolve::resolve;
     use super::super::{FlowKind, Scenario};
     use super::*;
+    use crate::{Job, host, run};
 
     const LINKS: &str = "rate = '10 Mbit/s', delay = '2 ms', queue = '20 packets'";
 
@@ -291,7 +292,8 @@ mod tests {
         let made = scenario("parking-lot", "bottlenecks = 3, rtt = '40 ms'", &rest).unwrap();
         assert_eq!(links(&made, 0, 0), ["bottleneck1", "bottleneck2", "bottleneck3"]);
         assert_eq!(links(&made, 3, 0), ["bottleneck3"]);
-        let run = crate::run::run(&made, None, 1, false, None, &AtomicBool::new(false)).unwrap();
+        let stop = AtomicBool::new(false);
+        let run = run(host("sim").unwrap(), Job::new(&made, &stop)).unwrap();
         let goodput: Vec<f64> = run.summary.connections.iter().map(|c| c.goodput_mbps).collect();
         assert!(goodput[1..].iter().all(|&cross| cross > 1.2 * goodput[0]), "{goodput:?}");
     }
@@ -307,7 +309,8 @@ mod tests {
         assert_eq!(made.links.len(), 5);
         assert_eq!(links(&made, 0, 0), ["client1", "server1"]);
         assert_eq!(links(&made, 0, 5), ["client2", "server3"]);
-        let run = crate::run::run(&made, None, 1, false, None, &AtomicBool::new(false)).unwrap();
+        let stop = AtomicBool::new(false);
+        let run = run(host("sim").unwrap(), Job::new(&made, &stop)).unwrap();
         let goodput = run.summary.connections[0].goodput_mbps;
         assert!(goodput > 17.0 && goodput < 20.0, "{goodput}");
     }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use narrows_net::{Nanos, Network, SECOND};
 use narrows_traffic::FlowId;
 use narrows_traffic::{ConnId, Generator, Scheduler, TcpConfig, UdpId};
 
-use super::app::{App, Program};
+use super::app::Program;
 use super::capture::Capture;
 use super::change::change;
 use super::controls::{self, Controls, kernel};
@@ -23,8 +22,8 @@ use super::sample::{Sampler, Sender, Snapshot};
 use super::sources::{Application, PORT, Sources, Working};
 use crate::Error;
 use crate::algorithm::Algorithm;
-use crate::caught::caught_run;
-use crate::host::Host;
+use crate::host_id::HostId;
+use crate::hosts::{App, Job};
 use crate::recorder::{Recorder, Run};
 use crate::scenario::{Flow, FlowKind, Happening, Scenario};
 use crate::series::INTERVAL;
@@ -35,80 +34,35 @@ use narrows_stats::round;
 /// joined, perhaps.
 const PATIENCE: u32 = 10;
 
-/// What one thread can carry, bit/s: links that are faster in sum are not worth trying.
-const MAX_RATE: u64 = 1_000_000_000;
+/// The host's name.
+pub const ID: HostId = HostId::new("kernel");
 
-/// Runs `scenario` with `seed`, which is that of the network and of the sources; `control` replaces
-/// the law of the connection under test, and `app` its source. Samples for a series are kept if
-/// `series` is set; packets are written down if there is a `capture`.
+/// Runs `job`. Its seed is that of the network and of the sources.
 ///
 /// # Errors
-/// What this kernel cannot do, [`Error::Interrupted`] once `stop` is set, a connection that fails, a
-/// capture that cannot be written, or [`Error::Fault`]. Nothing is left in the kernel.
-pub fn run(
-    scenario: &Scenario,
-    control: Option<Algorithm>,
-    app: Option<&App>,
-    seed: u64,
-    series: bool,
-    capture: Option<&mut Capture>,
-    stop: &AtomicBool,
-) -> Result<Run, Error> {
-    caught_run(scenario, control, seed, || {
-        emulate(scenario, control, app, seed, series, capture, stop)
-    })
-}
-
-/// Checks what can be checked without this kernel: whether any could be given `scenario`.
-///
-/// # Errors
-/// What is too fast for real time, or what Linux does not have.
-pub fn check(scenario: &Scenario) -> Result<(), Error> {
-    possible(scenario)?;
-    Plan::new(scenario, 0).map(drop)
-}
-
-/// Checks that this machine can run `scenario` now, where `control` replaces that of the connection
-/// under test.
-///
-/// # Errors
-/// This process is not root's, there are no TUN devices or no MPTCP, or a congestion control cannot
-/// be had.
-pub(crate) fn ready(scenario: &Scenario, control: Option<Algorithm>) -> Result<(), Error> {
-    narrows_emu::available().map_err(kernel)?;
-    let multipath = scenario.flows.iter().any(|flow| flow.kind == FlowKind::Mptcp);
-    if multipath && !Path::new("/proc/sys/net/mptcp").exists() {
-        return Err(kernel("no MPTCP here (/proc/sys/net/mptcp)"));
-    }
-    controls::can_be_had(&scenario.asked_for(control))
-}
-
-fn emulate(
-    scenario: &Scenario,
-    control: Option<Algorithm>,
-    app: Option<&App>,
-    seed: u64,
-    series: bool,
-    mut capture: Option<&mut Capture>,
-    stop: &AtomicBool,
-) -> Result<Run, Error> {
-    let algorithm = |flow| scenario.algorithm(flow, control);
-    possible(scenario)?;
+/// What this kernel cannot do, [`Error::Interrupted`] once `job.stop` is set, a connection that fails, or
+/// a capture that cannot be written.
+pub fn emulate(job: Job) -> Result<Run, Error> {
+    let algorithms: Vec<Option<Algorithm>> =
+        (0..job.scenario.flows.len()).map(|flow| job.algorithm(flow)).collect();
+    let wanted = job.controls();
+    let Job { scenario, seed, series, capture, app, stop, .. } = job;
     let plan = Plan::new(scenario, seed)?;
+    let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.
-    let _controls = Controls::provide(&scenario.asked_for(control))?;
+    let _controls = Controls::provide(&wanted)?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
     prepare(scenario, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
     let program = match app.zip(scenario.test) {
-        Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithm(test), stop)?),
+        Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithms[test], stop)?),
         None => None,
     };
-    let applications = applications(scenario, &plan, &hosts, seed, &algorithm);
+    let applications = applications(scenario, &plan, &hosts, seed, &algorithms);
     let own = |flow| program.as_ref().is_none_or(|program| program.flow != flow);
     let applications = applications.enumerate().map(|(flow, app)| own(flow).then_some(app));
     let sources = Sources::open(applications)?;
-    let sampler = Sampler::new(hosts.clone(), senders(scenario, &plan, &algorithm));
+    let sampler = Sampler::new(hosts.clone(), senders(scenario, &plan, &algorithms));
     let taps = capture.as_mut().map(|capture| capture.taps(&plan)).transpose()?;
     let taps = taps.unwrap_or_default();
     let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
@@ -150,14 +104,14 @@ fn emulate(
         }
     }
     let (now, last) = running.look(true)?;
-    let cc = |flow| algorithm(flow).map(|algorithm| algorithm.to_string());
-    let mut run = recorder.finish(now, &last, Host::Kernel, seed, cc);
+    let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
+    let mut run = recorder.finish(now, &last, ID, seed, cc);
     run.summary.fitness = Some(fitness(scenario, &running.wire.fitness()));
     run.notes.extend(simulators(scenario));
     run.notes.extend(running.program.iter_mut().flat_map(Replaced::failed));
     running.working.stop()?;
     running.wire.stop().map_err(kernel)?;
-    if let Some(capture) = capture {
+    if let Some(mut capture) = capture {
         capture.finish()?;
     }
     Ok(run)
@@ -174,7 +128,7 @@ fn applications<'a>(
     plan: &'a Plan,
     hosts: &'a [&'a narrows_emu::Host],
     seed: u64,
-    algorithm: &'a impl Fn(usize) -> Option<Algorithm>,
+    algorithms: &'a [Option<Algorithm>],
 ) -> impl Iterator<Item = Application<'a>> {
     // The simulator counts its connections and its UDP flows apart.
     let (mut connections, mut udp) = (0, 0);
@@ -196,9 +150,8 @@ fn applications<'a>(
         Application {
             name: &flow.name,
             kind: flow.kind,
-            source: flow.source,
             generator: Generator::new(seed, handle, flow.source, flow.active.clone()),
-            control: algorithm(index).map(controls::name),
+            control: algorithms[index].map(controls::name),
             from: end(SENDER),
             to: end(RECEIVER),
             buffer: flow.send_buffer,
@@ -210,17 +163,13 @@ fn applications<'a>(
 }
 
 /// The senders of all flows.
-fn senders(
-    scenario: &Scenario,
-    plan: &Plan,
-    algorithm: &impl Fn(usize) -> Option<Algorithm>,
-) -> Vec<Sender> {
+fn senders(scenario: &Scenario, plan: &Plan, algorithms: &[Option<Algorithm>]) -> Vec<Sender> {
     let flows = scenario.flows.iter().zip(&plan.flows).enumerate();
     let sender = |(index, (flow, at)): (usize, (&Flow, &FlowPlan))| Sender {
         name: flow.name.clone(),
         host: at.hosts[SENDER],
         addresses: at.paths.iter().map(|path| path.ends[SENDER].v4.into()).collect(),
-        algorithm: algorithm(index),
+        algorithm: algorithms[index],
     };
     flows.map(sender).collect()
 }
@@ -473,20 +422,6 @@ fn simulators(scenario: &Scenario) -> Option<String> {
     ];
     let said: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
     (!said.is_empty()).then(|| format!("of the simulator alone: {}", said.join(", ")))
-}
-
-/// Refuses what is too large for real time.
-fn possible(scenario: &Scenario) -> Result<(), Error> {
-    let rate = scenario.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.mean_rate()));
-    if rate > MAX_RATE {
-        let message = format!(
-            "links of {:.1} Gbit/s in sum; in real time one core carries about {} Gbit/s",
-            rate as f64 / 1e9,
-            MAX_RATE / 1_000_000_000
-        );
-        return Err(Error::input(&scenario.name, message));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

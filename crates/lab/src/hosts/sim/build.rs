@@ -1,14 +1,40 @@
 //! From a scenario to a simulation: links, routes, flows.
 
 use narrows_laws::{Control, Params};
-use narrows_net::{ConfigError, LinkId};
+use narrows_net::{ConfigError, LinkConfig, LinkId, RouteId};
 use narrows_sim::{ConnectionConfig, PathConfig, Sim, UdpConfig};
 use narrows_traffic::FlowId;
 use narrows_traffic::PathManager;
 
 use crate::Error;
-use crate::routes::{add_forward, add_links, add_reverse};
+use crate::hosts::Job;
+use crate::routes::{Routed, add_forward, add_links, add_reverse};
 use crate::scenario::{Flow, FlowKind, Scenario};
+
+impl Routed for Sim {
+    fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
+        Sim::add_link(self, config)
+    }
+
+    fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, ConfigError> {
+        Sim::add_route(self, links)
+    }
+}
+
+/// The congestion control of each flow; none of UDP.
+///
+/// # Errors
+/// One that the simulator has not.
+pub fn controls(job: &Job) -> Result<Vec<Option<Control>>, Error> {
+    for (place, algorithm) in job.controls() {
+        if algorithm.ours().is_none() {
+            let message = format!("the simulator has no {algorithm}; --on kernel has");
+            return Err(Error::input(place, message));
+        }
+    }
+    let flows = 0..job.scenario.flows.len();
+    Ok(flows.map(|flow| job.algorithm(flow)?.ours()).collect())
+}
 
 /// A simulation being put together.
 pub struct Build {
@@ -47,7 +73,7 @@ impl Build {
     fn add(&mut self, flow: &Flow, control: Option<Control>) -> Result<(), ConfigError> {
         let mut paths = Vec::new();
         let handle = match (flow.kind, control) {
-            (FlowKind::Udp, _) | (_, None) => {
+            (_, None) => {
                 let route = add_forward(&mut self.sim, &self.links, &flow.paths[0])?;
                 FlowId::Udp(self.sim.add_udp(UdpConfig {
                     name: flow.name.clone(),

@@ -1,53 +1,36 @@
 //! One run of a scenario on the simulator.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
+use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{ConfigError, Counters, LinkId, Nanos, SECOND};
 use narrows_sim::{PathConfig, PathStats, Sim};
 use narrows_traffic::FlowId;
 
-use crate::algorithm::Algorithm;
-use crate::build::Build;
-use crate::caught::caught_run;
+use super::build::{Build, controls};
+use super::capture::Capture;
+use crate::Error;
 use crate::detection::Trial;
-use crate::host::Host;
+use crate::host_id::HostId;
+use crate::hosts::Job;
 use crate::measured::{FlowState, Observed, PathState};
 use crate::recorder::{Recorder, Run};
 use crate::scenario::{Happening, Scenario};
 use crate::series::INTERVAL;
-use crate::{Capture, Error};
 
-/// Runs `scenario` with `seed`; `control` replaces the law of the connection under test. Samples
-/// for a series are kept if `series` is set; packets are written down if there is a `capture`.
+/// Runs `job`, whose congestion controls the simulator has.
 ///
 /// # Errors
-/// [`Error::Interrupted`] once `stop` is set, a congestion control that is the kernel's, what the
-/// network says to an impossible link, a capture that cannot be written, or [`Error::Fault`].
-pub fn run(
-    scenario: &Scenario,
-    control: Option<Algorithm>,
-    seed: u64,
-    series: bool,
-    capture: Option<&mut Capture>,
-    stop: &AtomicBool,
-) -> Result<Run, Error> {
-    Host::Sim.check(scenario, control)?;
-    caught_run(scenario, control, seed, || simulate(scenario, control, seed, series, capture, stop))
-}
-
-fn simulate(
-    scenario: &Scenario,
-    control: Option<Algorithm>,
-    seed: u64,
-    series: bool,
-    mut capture: Option<&mut Capture>,
-    stop: &AtomicBool,
-) -> Result<Run, Error> {
-    let control_of = |flow| scenario.algorithm(flow, control);
+/// [`Error::Interrupted`] once `job.stop` is set, what the network says to an impossible link, or a
+/// capture that cannot be written.
+pub fn simulate(job: Job) -> Result<Run, Error> {
+    let controls = controls(&job)?;
+    let Job { scenario, seed, series, capture, stop, .. } = job;
+    let mut capture = capture.map(|request| Capture::new(scenario, seed, request)).transpose()?;
     let mut build = Build::new(scenario, seed)?;
-    for (index, flow) in scenario.flows.iter().enumerate() {
-        build.flow(flow, control_of(index).and_then(Algorithm::ours))?;
+    for (flow, &control) in scenario.flows.iter().zip(&controls) {
+        build.flow(flow, control)?;
     }
     let Build { sim, links, handles, paths, .. } = build;
     let mut run = Running { sim, links, handles, paths };
@@ -89,12 +72,12 @@ fn simulate(
         recorder.sample(now, &run);
     }
 
-    if let Some(capture) = capture {
+    if let Some(mut capture) = capture {
         capture.finish()?;
     }
-    let cc = |flow| control_of(flow).map(|control| control.to_string());
-    let mut result = recorder.finish(now, &run, Host::Sim, seed, cc);
-    if let Some(trial) = run.trial(scenario, control) {
+    let cc = |flow: usize| controls[flow].map(|control| control.to_string());
+    let mut result = recorder.finish(now, &run, HostId::SIM, seed, cc);
+    if let Some(trial) = run.trial(scenario, &controls) {
         result.summary.detection = trial.by_phase();
         result.decisions = trial.decisions();
     }
@@ -110,16 +93,16 @@ struct Running {
 }
 
 impl Running {
-    /// What the connection under test heard and decided, if its detector listens.
+    /// What the connection under test sampled and decided, if its detector is delay-based.
     fn trial<'a>(
         &'a self,
         scenario: &'a Scenario,
-        control: Option<Algorithm>,
+        controls: &[Option<Control>],
     ) -> Option<Trial<'a>> {
         let test = scenario.test?;
         let FlowId::Connection(id) = self.handles[test] else { return None };
         let log = self.sim.detection(id)?;
-        let detector = scenario.algorithm(test, control)?.ours()?.detector;
+        let detector = controls[test]?.detector;
         Some(Trial { scenario, detector, log })
     }
 

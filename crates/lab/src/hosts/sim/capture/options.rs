@@ -5,8 +5,8 @@ use narrows_sim::capture::Captured;
 use narrows_sim::{Ack, Body, Segment};
 use narrows_traffic::TcpConfig;
 
-use super::flow::{FROM_RECEIVER, FROM_SENDER, Wiring};
 use super::secrets::Ports;
+use super::wiring::{FROM_RECEIVER, FROM_SENDER, Wiring};
 
 const NOP: u8 = 1;
 const MPTCP: u8 = 30;

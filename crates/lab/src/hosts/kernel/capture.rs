@@ -10,9 +10,9 @@ use narrows_emu::{Direction, Tap};
 use narrows_net::Nanos;
 
 use super::plan::{FlowPlan, Plan, RECEIVER, SENDER};
-use crate::capture::{CaptureFile, Part, open, parts};
+use crate::Error;
+use crate::capture::{CaptureFile, CaptureRequest, Part, open, parts};
 use crate::scenario::Scenario;
-use crate::{Error, Output};
 
 /// Bytes that are collected before the other thread gets them.
 const BATCH: usize = 64 << 10;
@@ -20,27 +20,21 @@ const BATCH: usize = 64 << 10;
 /// Captures of hosts, being written.
 pub struct Capture {
     files: Vec<CaptureFile>,
-    names: Vec<String>,
     snaplen: usize,
     writer: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Capture {
     /// Headers of a packet at most: IPv6, TCP, and TCP's options.
-    pub const HEADERS: u32 = 100;
+    const HEADERS: u32 = 100;
 
-    /// Opens the files in `output`: for each of `names`, which are flows, one for each of its hosts.
-    /// Without names it is the connection under test, or all listed flows if there is none. Of each
-    /// packet at most `snaplen` bytes are kept.
+    /// Opens the files of `request`, whose names are flows.
     ///
     /// # Errors
     /// A name that is no flow, or a file that cannot be written.
-    pub fn new(
-        scenario: &Scenario,
-        names: &[String],
-        snaplen: u32,
-        output: &mut Output,
-    ) -> Result<Capture, Error> {
+    pub fn new(scenario: &Scenario, request: CaptureRequest) -> Result<Capture, Error> {
+        let CaptureRequest { names, snaplen, output } = request;
+        let snaplen = snaplen.unwrap_or(Self::HEADERS);
         let parts = parts(scenario, names)?;
         let link = parts.iter().find_map(|part| match part {
             Part::Link(link) => Some(&scenario.links[*link].config.name),
@@ -52,20 +46,14 @@ impl Capture {
             return Err(Error::input("--capture", message));
         }
         let files = open(scenario, &parts, snaplen, output)?;
-        let names = files.iter().map(|(_, name, _)| name.clone()).collect();
-        Ok(Capture { files, names, snaplen: snaplen as usize, writer: None })
-    }
-
-    /// The names of the files.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+        Ok(Capture { files, snaplen: snaplen as usize, writer: None })
     }
 
     /// Begins: what the network of `plan`, the scenario's, is started with.
     ///
     /// # Errors
     /// The thread that writes cannot start.
-    pub(crate) fn taps(&mut self, plan: &Plan) -> Result<Vec<Tap>, Error> {
+    pub fn taps(&mut self, plan: &Plan) -> Result<Vec<Tap>, Error> {
         let (to, batches) = mpsc::channel();
         let tap = |(file, (part, ..)): (usize, &CaptureFile)| {
             let (flow, end) = match *part {
@@ -217,7 +205,7 @@ fn write(mut files: Vec<CaptureFile>, batches: mpsc::Receiver<Batch>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Edits, load};
+    use crate::{Edits, Output, load};
     use pcap_file::pcapng::{Block, PcapNgReader};
     use std::fs::File;
     use std::path::Path;
@@ -251,7 +239,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut output = Output::new(folder.path()).unwrap();
         let names = ["mptcp", "tcp-lte"].map(String::from);
-        let mut capture = Capture::new(&scenario, &names, 100, &mut output).unwrap();
+        let request = CaptureRequest { names: &names, snaplen: None, output: &mut output };
+        let mut capture = Capture::new(&scenario, request).unwrap();
         let mut taps = capture.taps(&plan).unwrap();
         assert_eq!(taps.iter().map(|tap| tap.host).collect::<Vec<_>>(), [0, 1, 2, 3]);
         // More than a batch, over both paths.
@@ -283,7 +272,8 @@ mod tests {
         let scenario = load("phone/wifi-lte", &Edits::default()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let mut output = Output::new(folder.path()).unwrap();
-        let told = Capture::new(&scenario, &["lte".into()], 100, &mut output).err().unwrap();
+        let request = CaptureRequest { names: &["lte".into()], snaplen: None, output: &mut output };
+        let told = Capture::new(&scenario, request).err().unwrap();
         let line = "--capture: \"lte\" is a link; on the kernel hosts alone can be captured";
         assert_eq!(told.to_string(), line);
     }

@@ -25,7 +25,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
 use crate::Error;
-use crate::caught::caught;
+use crate::panics::catch;
 use crate::scenario::FlowKind;
 
 /// Where receivers listen; each has an address of its own.
@@ -68,9 +68,7 @@ pub struct Application<'a> {
     pub name: &'a str,
     /// What carries it.
     pub kind: FlowKind,
-    /// What it writes.
-    pub source: Source,
-    /// When it writes it.
+    /// What it writes, and when.
     pub generator: Generator,
     /// Its congestion control, as the kernel calls it; none of UDP.
     pub control: Option<String>,
@@ -106,7 +104,6 @@ pub struct Working {
 struct Flow {
     place: String,
     kind: FlowKind,
-    source: Source,
     generator: Generator,
     to: SockAddr,
     mtu: u32,
@@ -185,7 +182,7 @@ impl Sources {
         let Sources { flows, poll, received } = self;
         let stop = Arc::new(AtomicBool::new(false));
         let told = stop.clone();
-        let work = move || caught(|| Loop { flows, poll, began }.run(&told));
+        let work = move || catch(|| Loop { flows, poll, began }.run(&told));
         let thread = std::thread::Builder::new().name("sources".into()).spawn(work);
         Working { thread: Some(thread.expect("a thread")), stop, received }
     }
@@ -281,7 +278,6 @@ impl Application<'_> {
         Ok(Flow {
             place: format!("flows.{}", self.name),
             kind: self.kind,
-            source: self.source,
             generator: self.generator,
             to: self.to.1.into(),
             mtu: self.mtu,
@@ -508,7 +504,8 @@ impl Flow {
                 FlowKind::Tcp | FlowKind::Mptcp => 0,
             };
             let bytes = self.received.bytes.fetch_add(length + headers, Ordering::Relaxed);
-            if matches!(self.source, Source::File { bytes: all } if bytes + length >= all) {
+            if matches!(self.generator.source(), Source::File { bytes: all } if bytes + length >= all)
+            {
                 self.received.completed.get_or_init(|| now);
             }
         }
@@ -568,7 +565,6 @@ mod tests {
         let flow = Flow {
             place: "flows.a".into(),
             kind: FlowKind::Tcp,
-            source,
             generator: Generator::new(1, FlowId::Connection(ConnId(0)), source, active),
             to: to.into(),
             mtu: 1500,

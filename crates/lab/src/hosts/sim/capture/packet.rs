@@ -5,9 +5,9 @@ use narrows_net::Ecn;
 use narrows_sim::Body;
 use narrows_sim::capture::Captured;
 
-use super::flow::Wiring;
 use super::options::{options, sequence};
 use super::secrets::Ports;
+use super::wiring::Wiring;
 
 /// Linux's default.
 const TIME_TO_LIVE: u8 = 64;

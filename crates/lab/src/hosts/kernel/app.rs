@@ -14,15 +14,7 @@ use narrows_mptcp::diag::{self, State};
 
 use super::controls::kernel;
 use crate::Error;
-
-/// What runs in place of a source, as a shell understands it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct App {
-    /// Runs in the sender's host when the flow starts. `{server}` stands for the receiver's address.
-    pub client: String,
-    /// Runs in the receiver's host, from before the start.
-    pub server: Option<String>,
-}
+use crate::hosts::App;
 
 /// Where the address of the receiver goes.
 const SERVER: &str = "{server}";
@@ -45,7 +37,7 @@ impl App {
     ///
     /// # Errors
     /// It cannot be started, or it failed; [`Error::Interrupted`] once `stop` is set.
-    pub fn serve(
+    pub(super) fn serve(
         &self,
         receiver: &Host,
         server: Ipv4Addr,
@@ -73,7 +65,7 @@ impl App {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(&self, sender: &Host, server: Ipv4Addr) -> Result<Program, Error> {
+    pub(super) fn start(&self, sender: &Host, server: Ipv4Addr) -> Result<Program, Error> {
         Program::start(sender, &self.client, server).map_err(failed("--app"))
     }
 }

@@ -16,6 +16,7 @@ use super::prepare::prepare;
 use super::run::fitness;
 use crate::Error;
 use crate::algorithm::Algorithm;
+use crate::capture::CaptureRequest;
 use crate::describe::describe_link;
 use crate::scenario::{Event, Happening, Scenario};
 use crate::summary::Fitness;
@@ -31,6 +32,7 @@ const NAMES: [&str; 2] = ["sender", "receiver"];
 pub struct Shell {
     wire: Wire,
     testbed: Testbed,
+    capture: Option<Capture>,
     /// After the hosts: then no socket is left that runs them.
     _controls: Controls,
     plan: Plan,
@@ -71,12 +73,13 @@ impl Shell {
         host: &str,
         seed: u64,
         control: Option<Algorithm>,
-        capture: Option<&mut Capture>,
+        capture: Option<CaptureRequest>,
     ) -> Result<Shell, Error> {
         let Some(own) = NAMES.iter().position(|name| *name == host) else {
             let message = format!("no host \"{host}\"; there is: {}", NAMES.join(", "));
             return Err(Error::input("--host", message));
         };
+        let mut capture = capture.map(|request| Capture::new(&scenario, request)).transpose()?;
         let plan = Plan::new(&scenario, seed)?;
         let wanted: Vec<_> = control.iter().map(|&control| ("--cc".into(), control)).collect();
         let controls = Controls::provide(&wanted)?;
@@ -87,9 +90,10 @@ impl Shell {
                 controls::make_default(host, "--cc", control)?;
             }
         }
-        let taps = capture.map(|capture| capture.taps(&plan)).transpose()?.unwrap_or_default();
+        let taps = capture.as_mut().map(|capture| capture.taps(&plan)).transpose()?;
+        let taps = taps.unwrap_or_default();
         let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
-        Ok(Shell { wire, testbed, _controls: controls, plan, scenario, own })
+        Ok(Shell { wire, testbed, capture, _controls: controls, plan, scenario, own })
     }
 
     /// The own host.
@@ -136,9 +140,12 @@ impl Shell {
     /// Ends it and says how well the network kept up with the model.
     ///
     /// # Errors
-    /// The network had ended before.
+    /// The network had ended before, or a capture cannot be written.
     pub fn end(self) -> Result<Fitness, Error> {
         let (_, measured) = self.wire.stop().map_err(kernel)?;
+        if let Some(mut capture) = self.capture {
+            capture.finish()?;
+        }
         Ok(fitness(&self.scenario, &measured))
     }
 

@@ -15,6 +15,8 @@ use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 
 /// Flows at most: more sockets in real time tell of the machine, not of the network.
 const MAX_FLOWS: usize = 500;
+/// What one thread can carry, bit/s: links that are faster in sum are not worth trying.
+const MAX_RATE: u64 = 1_000_000_000;
 /// `MPTCP_PM_ADDR_MAX`: endpoints of a namespace at most.
 const MAX_ENDPOINTS: usize = 8;
 /// Smallest MTU that IPv6 works on (RFC 8200, section 5).
@@ -239,8 +241,20 @@ impl FlowPlan {
     }
 }
 
-/// What the kernel has no answer to.
-fn possible(scenario: &Scenario) -> Result<(), Error> {
+/// Checks what can be checked without this kernel: whether any could run `scenario`.
+///
+/// # Errors
+/// What is too large for real time, or what Linux does not have.
+pub fn possible(scenario: &Scenario) -> Result<(), Error> {
+    let rate = scenario.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.mean_rate()));
+    if rate > MAX_RATE {
+        let message = format!(
+            "links of {:.1} Gbit/s in sum; in real time one core carries about {} Gbit/s",
+            rate as f64 / 1e9,
+            MAX_RATE / 1_000_000_000
+        );
+        return Err(Error::input(&scenario.name, message));
+    }
     let flows = scenario.flows.len();
     if flows > MAX_FLOWS {
         let message = format!("{flows} flows; the kernel runs at most {MAX_FLOWS} in real time");

@@ -1,0 +1,86 @@
+//! What every host does, and what it is asked to do.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::Error;
+use crate::algorithm::Algorithm;
+use crate::capture::CaptureRequest;
+use crate::host_id::HostId;
+use crate::recorder::Run;
+use crate::scenario::Scenario;
+
+/// What can run scenarios.
+pub trait Host: Sync {
+    /// Its name in options and results.
+    fn id(&self) -> HostId;
+
+    /// Does a run take as long as what it models, and the machine with it? Otherwise time is virtual,
+    /// and runs can share the cores.
+    fn real_time(&self) -> bool;
+
+    /// Checks, without a look at this machine, that the host has what `job` asks for.
+    ///
+    /// # Errors
+    /// The flow, or the option, that asks for what it has not.
+    fn check(&self, job: &Job) -> Result<(), Error>;
+
+    /// Checks that this machine can run `job`, which the host has checked, now.
+    ///
+    /// # Errors
+    /// What the host needs and does not find here.
+    fn ready(&self, _job: &Job) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Runs `job`, which the host has checked.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] once `job.stop` is set, an impossible network, a capture that cannot be
+    /// written, and what else the host refuses.
+    fn run(&self, job: Job) -> Result<Run, Error>;
+}
+
+/// A run that is asked for.
+pub struct Job<'a> {
+    /// What runs.
+    pub scenario: &'a Scenario,
+    /// Congestion control of the connection under test, in place of the scenario's.
+    pub control: Option<Algorithm>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Keep samples for a series.
+    pub series: bool,
+    /// What packets are written down.
+    pub capture: Option<CaptureRequest<'a>>,
+    /// Programs in place of the source of the connection under test.
+    pub app: Option<&'a App>,
+    /// Set to interrupt the run.
+    pub stop: &'a AtomicBool,
+}
+
+impl<'a> Job<'a> {
+    /// `scenario` as it is, with seed 1 and no output but its metrics.
+    pub fn new(scenario: &'a Scenario, stop: &'a AtomicBool) -> Job<'a> {
+        Job { scenario, control: None, seed: 1, series: false, capture: None, app: None, stop }
+    }
+
+    /// The congestion control of a flow of the scenario; none of UDP.
+    pub(crate) fn algorithm(&self, flow: usize) -> Option<Algorithm> {
+        self.scenario.algorithm(flow, self.control)
+    }
+
+    /// The congestion controls of all flows that have one, each with the option or field that asks for
+    /// it.
+    pub(crate) fn controls(&self) -> Vec<(String, Algorithm)> {
+        self.scenario.asked_for(self.control)
+    }
+}
+
+/// What runs in place of a source, as a shell understands it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct App {
+    /// Runs in the sender's host when the flow starts. `{server}` stands for the receiver's address.
+    pub client: String,
+    /// Runs in the receiver's host, from before the start.
+    pub server: Option<String>,
+}

@@ -1,0 +1,70 @@
+//! Scenarios on this machine's kernel: hosts in network namespaces, and the scenario's network
+//! between them in real time.
+
+mod app;
+mod capture;
+mod change;
+mod controls;
+mod plan;
+mod prepare;
+mod run;
+mod sample;
+mod shell;
+mod sources;
+
+use std::path::Path;
+
+use super::{Host, Job};
+use crate::Error;
+use crate::algorithm::Algorithm;
+use crate::host_id::HostId;
+use crate::recorder::Run;
+use crate::scenario::FlowKind;
+
+pub use app::listens;
+pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
+pub use shell::{Shell, alone};
+
+/// This machine's kernel, in real time.
+pub struct Kernel;
+
+impl Host for Kernel {
+    fn id(&self) -> HostId {
+        run::ID
+    }
+
+    fn real_time(&self) -> bool {
+        true
+    }
+
+    fn check(&self, job: &Job) -> Result<(), Error> {
+        let delay_based = |control: &Algorithm| control.listens();
+        if let Some((place, control)) = job.controls().iter().find(|(_, of)| delay_based(of)) {
+            let message = format!(
+                "{control} needs a delay-based detector; the kernel host has none (use --on sim)"
+            );
+            return Err(Error::input(place, message));
+        }
+        if job.app.is_some() && job.scenario.test.is_none() {
+            let message =
+                "no flow is under test, whose source it replaces; expected a field test = \"FLOW\"";
+            return Err(Error::input("--app", message));
+        }
+        plan::possible(job.scenario)
+    }
+
+    /// This process is root's, there are TUN devices and MPTCP, and the congestion controls can be had.
+    fn ready(&self, job: &Job) -> Result<(), Error> {
+        narrows_emu::available().map_err(controls::kernel)?;
+        let multipath = job.scenario.flows.iter().any(|flow| flow.kind == FlowKind::Mptcp);
+        if multipath && !Path::new("/proc/sys/net/mptcp").exists() {
+            return Err(controls::kernel("no MPTCP here (/proc/sys/net/mptcp)"));
+        }
+        controls::can_be_had(&job.controls())
+    }
+
+    /// Nothing is left in the kernel afterwards.
+    fn run(&self, job: Job) -> Result<Run, Error> {
+        run::emulate(job)
+    }
+}

@@ -1,0 +1,58 @@
+//! What can run a scenario. A host is a module here and a line of [`HOSTS`].
+
+mod host;
+#[cfg(feature = "kernel")]
+pub mod kernel;
+mod sim;
+
+use crate::Error;
+use crate::panics::catch;
+use crate::recorder::Run;
+
+pub use host::{App, Host, Job};
+
+/// All hosts by name, the default first; none for one that this program was built without.
+static HOSTS: &[(&str, Option<&dyn Host>)] = &[
+    ("sim", Some(&sim::Simulator)),
+    #[cfg(feature = "kernel")]
+    ("kernel", Some(&kernel::Kernel)),
+    #[cfg(not(feature = "kernel"))]
+    ("kernel", None),
+];
+
+/// The hosts that this program was built with, the default first.
+pub fn hosts() -> impl Iterator<Item = &'static dyn Host> {
+    HOSTS.iter().filter_map(|(_, host)| *host)
+}
+
+/// The host of a name, as `--on` has it.
+///
+/// # Errors
+/// There is none of that name, or this program was built without it.
+pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
+    let message = match HOSTS.iter().find(|(known, _)| *known == name) {
+        Some((_, Some(host))) => return Ok(*host),
+        Some((name, None)) => {
+            format!("this narrows was built without the {name}; `make install` builds it with")
+        }
+        None => {
+            let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
+            format!("unknown host \"{name}\"; there is: {}", known.join(", "))
+        }
+    };
+    Err(Error::input("--on", message))
+}
+
+/// Runs `job` on `host`, which has checked it. A panic, which is a fault of this program, must not take
+/// the results of other runs with it: it becomes an error.
+///
+/// # Errors
+/// As [`Host::run`], or [`Error::Fault`].
+pub fn run(host: &dyn Host, job: Job) -> Result<Run, Error> {
+    let (scenario, seed) = (job.scenario.name.clone(), job.seed);
+    let cc = job.scenario.test.and_then(|test| job.algorithm(test));
+    catch(|| host.run(job)).unwrap_or_else(|message| {
+        let cc = cc.map_or("-".into(), |control| control.to_string());
+        Err(Error::Fault { scenario, cc, seed, message })
+    })
+}

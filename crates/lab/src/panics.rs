@@ -1,0 +1,50 @@
+//! Panics caught, with what they said and where.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+thread_local! {
+    /// While a call of [`catch`] is under way on this thread: what its panic said.
+    static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Calls `f`; a panic in it becomes an error that says what it said and where, and prints nothing.
+pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    // The place of a panic is known to the hook only, and there is one hook for all threads: ours
+    // goes before the one that was there, which still sees all other panics.
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let others = take_hook();
+        set_hook(Box::new(move |panic| {
+            let ours = MESSAGE.with_borrow_mut(|told| match told {
+                Some(told) => {
+                    *told = panic.to_string().replace('\n', " ");
+                    true
+                }
+                None => false,
+            });
+            if !ours {
+                others(panic);
+            }
+        }));
+    });
+    MESSAGE.set(Some(String::new()));
+    // Nothing that the panic left half done is looked at again.
+    let result = catch_unwind(AssertUnwindSafe(f));
+    let told = MESSAGE.take().unwrap_or_default();
+    result.map_err(|_| told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_that_says_where() {
+        let told = catch(|| -> u32 { panic!("no packet\nleft") }).unwrap_err();
+        assert!(told.contains("no packet left"), "{told}");
+        assert!(told.contains("panics.rs:"), "{told}");
+        assert_eq!(catch(|| 7), Ok(7));
+    }
+}
