@@ -66,7 +66,7 @@ fn signals_are_for_those_who_listen() {
         |cc: &str, signal: &str| refused(&["compare", "sbd/nsb-2", "--cc", cc, "--signal", signal]);
     assert_eq!(
         told("olia,reno", "rtt"),
-        "--signal: nobody listens; expected a control with a detector that does, as olia+ssc"
+        "--signal: needs a delay-based detector, e.g. olia+ssc"
     );
     assert_eq!(
         told("olia+ssc", "owd"),

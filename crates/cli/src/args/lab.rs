@@ -205,7 +205,7 @@ pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, 
         signals.push(signal);
     }
     if !signals.is_empty() && !controls.iter().any(|control| control.listens()) {
-        let message = "expected with a delay-based detector, e.g. olia+ssc";
+        let message = "needs a delay-based detector, e.g. olia+ssc";
         return Err(Error::input("--signal", message));
     }
     Ok(signals)
