@@ -64,10 +64,7 @@ fn the_small_scenario_runs() {
 fn signals_are_for_those_who_listen() {
     let told =
         |cc: &str, signal: &str| refused(&["compare", "sbd/nsb-2", "--cc", cc, "--signal", signal]);
-    assert_eq!(
-        told("olia,reno", "rtt"),
-        "--signal: needs a delay-based detector, e.g. olia+ssc"
-    );
+    assert_eq!(told("olia,reno", "rtt"), "--signal: needs a delay-based detector, e.g. olia+ssc");
     assert_eq!(
         told("olia+ssc", "owd"),
         "--signal: unknown signal \"owd\"; there is: receiver-us, sender-us, sender-ms, rtt"
