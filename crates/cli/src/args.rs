@@ -42,6 +42,9 @@ pub enum Command {
     /// Run scenarios under several congestion controls with many seeds and show a table
     #[cfg(feature = "lab")]
     Compare(lab::CompareArgs),
+    /// Print a scenario's file, to start one of your own from, or the scenario whole
+    #[cfg(feature = "lab")]
+    Show(lab::ShowArgs),
     /// Tell which flows of a capture or of a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),

@@ -19,6 +19,8 @@ mod run;
 #[cfg(all(feature = "lab", feature = "kernel"))]
 mod shell;
 #[cfg(feature = "lab")]
+mod show;
+#[cfg(feature = "lab")]
 mod size;
 #[cfg(any(feature = "lab", feature = "kernel"))]
 mod stop;
@@ -51,6 +53,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         #[cfg(feature = "lab")]
         Command::Compare(args) => compare::compare(args),
+        #[cfg(feature = "lab")]
+        Command::Show(args) => show::show(args),
         #[cfg(feature = "detect")]
         Command::Detect(args) => detect::detect(args),
         #[cfg(feature = "kernel")]

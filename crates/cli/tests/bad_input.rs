@@ -179,6 +179,55 @@ fn unknown_fields_and_units_are_told_with_their_line() {
     assert!(line.starts_with("s.toml:10: "), "{line}");
 }
 
+/// A mistake in a base is shown where it stands; what a file builds on is found, and not itself.
+#[test]
+fn a_base_that_is_none_or_has_mistakes_is_told_by_file_and_line() {
+    let home = tempfile::tempdir().unwrap();
+    let top = "name = \"top\"\ntitle = \"\"\nsource = \"\"\n";
+    let told = |top: &str, base: &str| {
+        let file = home.path().join("top.toml");
+        fs::write(&file, top).unwrap();
+        fs::write(home.path().join("base.toml"), base).unwrap();
+        let line = refused(&["run", file.to_str().unwrap()]);
+        line.replace(&format!("{}/", home.path().display()), "")
+    };
+    let over = |base: &str| format!("{top}base = \"{base}\"\n");
+    assert_eq!(
+        told(&over("no.toml"), ""),
+        "top.toml:4: base: no.toml: cannot read: No such file or directory (os error 2)"
+    );
+    assert_eq!(
+        told(&over("sbd/sb"), ""),
+        "top.toml:4: base: sbd/sb: no such file and no shipped scenario; `narrows list scenarios` \
+         shows those"
+    );
+    let to_itself = told(&over("base.toml"), "\nbase = \"top.toml\"");
+    assert_eq!(to_itself, "base.toml:2: base: \"top.toml\" leads back to top.toml");
+    let number = told(&over("base.toml"), "base = 3");
+    assert!(number.starts_with("base.toml:1: base: expected a shipped scenario"), "{number}");
+
+    let small = SMALL.replace("20 ms", "20 min");
+    let absurd = "base.toml:14: routes.way.rtt: an RTT of 1200 s is absurdly long";
+    assert_eq!(told(&over("base.toml"), &small), absurd);
+    let field = "base.toml:10: links.wire.queu: unknown field `queu`, expected";
+    assert!(told(&over("base.toml"), &SMALL.replace("queue", "queu")).starts_with(field));
+    let own = told("base = \"base.toml\"\nname = \"top\"", SMALL);
+    assert_eq!(own, "top.toml:1: missing field `title`");
+    let over_it = format!("{}[links.wire]\nrate = \"fast\"", over("base.toml"));
+    assert!(told(&over_it, SMALL).starts_with("top.toml:6: links.wire.rate: expected a rate"));
+    assert_eq!(
+        refused(&["run", "sbd/base"]),
+        "sbd/base.toml: missing field `name`; a file without one is no scenario, but a base of others"
+    );
+}
+
+#[test]
+fn what_is_shown_as_written_is_not_changed() {
+    let told = "--set: a file is shown as it is written; with --resolved the change is in it";
+    assert_eq!(refused(&["show", "sbd/sb-2", "--set", "jitter=0 packets"]), told);
+    assert!(refused(&["show", "sbd/no"]).starts_with("sbd/no: no such file and no shipped"));
+}
+
 #[test]
 fn negative_and_absurd_numbers_are_refused() {
     for (from, to, told) in [
@@ -298,6 +347,13 @@ fn changes_on_the_command_line_are_told_by_their_option() {
     );
     assert_eq!(set("duration"), "--set: expected FIELD=VALUE, found \"duration\"");
     assert!(set("phases.7.start=0 s").contains("expected an index below 1, found 7"));
+    // Two kinds of one thing: the base's, or the file's, and the option's.
+    let two = set("generator.dumbbell.paths=3");
+    let told = "--set generator.dumbbell.paths=3: expected one of disjoint, dumbbell, series";
+    assert!(two.starts_with(told), "{two}");
+    assert_eq!(set("links=3"), "--set links=3: invalid type: integer `3`, expected a table");
+    assert!(set("phases=[3]").ends_with("expected a table"));
+    assert!(set("phases=3").ends_with("expected a list"));
     let sweep = |range: &str| refused(&["compare", "sbd/nsb-2", "--cc", "lia", "--sweep", range]);
     assert!(sweep("duration=1 s").starts_with("--sweep: expected FIELD=A..B:N"));
     assert!(sweep("duration=1..5 s:1").contains("N in 2..=1000"));

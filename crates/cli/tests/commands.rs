@@ -248,3 +248,19 @@ fn a_run_writes_captures() {
         assert!(bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && bytes.len() > 10_000, "{file}");
     }
 }
+
+/// Started from a shipped one: its base and its trace are found, wherever the file is.
+#[test]
+fn a_shown_file_runs_from_any_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("mine.toml");
+    for name in ["sbd/nsb-3-red", "phone/wifi-lte"] {
+        for args in [&["show", name][..], &["show", name, "--resolved"]] {
+            fs::write(&file, narrows(args)).unwrap();
+            let shown = narrows(&["run", file.to_str().unwrap(), "--dry-run"]);
+            assert_eq!(shown, narrows(&["run", name, "--dry-run"]), "{args:?}");
+        }
+    }
+    let red = ["show", "sbd/sb-2", "--resolved", "--set", "links.bottleneck1.aqm=red"];
+    assert!(narrows(&red).contains("[links.bottleneck1.aqm.red]\nmin = \"5 packets\""));
+}

@@ -17,6 +17,23 @@ pub struct EditArgs {
     pub trace: Vec<String>,
 }
 
+/// Options of `show`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  narrows show sbd/sb-2 > mine.toml                    a file to change; its base is found from any folder
+  narrows show sbd/sb-2 --resolved                     without a base, with all defaults
+  narrows show sbd/sb-2 --resolved --set links.bottleneck1.aqm=red")]
+pub struct ShowArgs {
+    /// A shipped scenario or base (`narrows list scenarios`) or a TOML file
+    pub scenario: String,
+    /// Print the scenario whole: with what its bases say, what a generator makes and all defaults
+    #[arg(long)]
+    pub resolved: bool,
+    #[command(flatten)]
+    pub edit: EditArgs,
+}
+
 /// Options of `run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -102,7 +102,13 @@ impl Document {
     /// # Errors
     /// The first thing that no scenario has, with its place.
     pub fn file(&self) -> Result<File, Error> {
-        let deserializer = toml::Deserializer::from(self.tree()?);
+        let tree = self.tree()?;
+        if !tree.get_ref().contains_key("name") {
+            let message =
+                "missing field `name`; a file without one is no scenario, but a base of others";
+            return Err(Error::input(self.files[0].0.place(), message));
+        }
+        let deserializer = toml::Deserializer::from(tree);
         serde_path_to_error::deserialize(deserializer).map_err(|error| {
             let field = error.path().to_string();
             let message = toml_words(error.inner().message());

@@ -1,0 +1,21 @@
+//! `narrows show`.
+
+use narrows_lab::{load, source_text};
+
+use crate::args::lab::ShowArgs;
+use crate::error::Error;
+use crate::print;
+
+/// Prints a scenario as it is written, or whole.
+pub fn show(args: &ShowArgs) -> Result<(), Error> {
+    let edits = args.edit.edits()?;
+    if args.resolved {
+        return print(&load(&args.scenario, &edits)?.text());
+    }
+    let changes = [("--set", edits.set.is_empty()), ("--trace", edits.traces.is_empty())];
+    if let Some((option, _)) = changes.into_iter().find(|(_, none)| !none) {
+        let message = "a file is shown as it is written; with --resolved the change is in it";
+        return Err(Error::input(option, message));
+    }
+    print(&source_text(&args.scenario)?)
+}

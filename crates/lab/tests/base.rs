@@ -1,0 +1,95 @@
+//! A scenario and its base: what each of them says.
+
+use std::fs;
+
+use narrows_lab::{Edits, Scenario, load};
+use narrows_net::Limit;
+
+const BASE: &str = r#"
+name = "base"
+title = "The base"
+source = "test"
+warmup = "1 s"
+duration = "9 s"
+
+[links]
+first = { rate = "10 Mbit/s", delay = "2 ms", queue = "20 packets" }
+second = { rate = "10 Mbit/s" }
+
+[routes]
+a = { links = ["first", "second"], rtt = "20 ms" }
+
+[flows]
+one = { kind = "tcp", routes = ["a"], cc = "reno" }
+two = { kind = "tcp", routes = ["a"], cc = "cubic" }
+
+[[paper]]
+cc = ["lia"]
+ratio_to_tcp = 1.0
+place = "Figure 1"
+"#;
+
+const OWN: &str = "name = \"top\"\ntitle = \"The top\"\nsource = \"also a test\"\n";
+
+/// The scenario `top` with the base `base`, in a folder of its own.
+fn over(base: &str, top: &str) -> Scenario {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("bases")).unwrap();
+    fs::write(home.path().join("bases/base.toml"), base).unwrap();
+    fs::write(home.path().join("bases/trace"), "1\n2\n").unwrap();
+    let file = home.path().join("top.toml");
+    fs::write(&file, format!("base = \"bases/base.toml\"\n{OWN}{top}")).unwrap();
+    load(file.to_str().unwrap(), &Edits::default()).unwrap()
+}
+
+#[test]
+fn tables_are_merged_and_all_else_is_replaced() {
+    let top = r#"
+        duration = "4 s"
+        links.first.rate = "5 Mbit/s"
+        links.third = { rate = "1 Gbit/s" }
+        routes.a.links = ["third", "first"]
+        flows.two.cc = "lia"
+        flows.three = { kind = "tcp", routes = ["b"], cc = "reno" }
+        routes.b = { links = ["second"], rtt = "30 ms" }
+    "#;
+    let scenario = over(BASE, top);
+    assert_eq!((scenario.warmup, scenario.duration), (1_000_000_000, 4_000_000_000));
+    let links: Vec<_> = scenario
+        .links
+        .iter()
+        .map(|link| (link.config.name.as_str(), link.mean_rate() / 1_000_000, link.config.delay))
+        .collect();
+    // The base's come first.
+    assert_eq!(links, [("first", 5, 2_000_000), ("second", 10, 0), ("third", 1000, 0)]);
+    assert_eq!(scenario.links[0].config.limit, Limit::Packets(20));
+    assert_eq!(scenario.flows[0].paths[0].links, [2, 0], "a list is replaced, not continued");
+    let laws: Vec<_> =
+        scenario.flows.iter().map(|flow| flow.control.unwrap().to_string()).collect();
+    assert_eq!(laws, ["reno", "lia", "reno"]);
+}
+
+#[test]
+fn what_a_file_says_of_itself_is_not_inherited() {
+    let scenario = over(BASE, "");
+    assert_eq!((scenario.name.as_str(), scenario.source.as_str()), ("top", "also a test"));
+    assert!(scenario.paper.is_empty(), "it was published of the base");
+}
+
+#[test]
+fn a_trace_is_beside_the_file_that_names_it() {
+    let replays = BASE.replace("{ rate = \"10 Mbit/s\" }", "{ trace = \"trace\" }");
+    assert_eq!(over(&replays, "").links[1].mean_rate(), 12_032_000);
+}
+
+#[test]
+fn bases_have_bases() {
+    let scenario = over(
+        "base = \"sbd/sb-3\"\nlinks.bottleneck1.ecn = true",
+        "links.bottleneck1.aqm = \"red\"",
+    );
+    let shipped = load("sbd/sb-3-red", &Edits::default()).unwrap();
+    let link = |scenario: &Scenario| format!("{:?}", scenario.links);
+    assert_eq!(link(&scenario), link(&shipped));
+    assert_eq!(scenario.flows.len(), shipped.flows.len());
+}
