@@ -7,7 +7,7 @@ use narrows_lab::{Edits, describe, host, parse};
 fuzz_target!(|text: &str| {
     match parse(text, &Edits::default()) {
         Ok(scenario) => {
-            let told = describe(&scenario, host("sim").expect("always there"));
+            let told = describe(&scenario, host("sim").expect("always there"), None);
             assert!(!told.is_empty());
             let text = scenario.text();
             let again = parse(&text, &Edits::default()).expect("what was read can be read again");

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Finished, Host, HostId, Journal, Output, Plan, Point, Row, Sweep, compare as run_all,
-    detection, legend, load, rows, series, table, write_csv,
+    Case, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance, Row, Sweep,
+    compare as run_all, detection, legend, load, rows, series, table, write_csv,
 };
 
 use crate::args::lab::{CompareArgs, control, hosts, signals};
 use crate::error::Error;
 use crate::run::json;
 use crate::size::{Size, seconds};
-use crate::{print, stop};
+use crate::{COMMIT, print, stop};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
@@ -65,7 +65,14 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     Size::of(scenarios, &hosts, times, args.jobs).check(args.force)?;
     // Before the folder is there, which Ctrl-C takes away again.
     let stop = stop::on_signal()?;
-    let output = args.out.as_deref().map(Output::new).transpose()?;
+    let provenance = Provenance::new(
+        "compare",
+        plan.identity(),
+        hosts.iter().any(|host| host.real_time()),
+        COMMIT,
+    );
+    let of = |folder| Output::of(folder, &provenance);
+    let output = args.out.as_deref().map(of).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
     let weight = |host: &dyn Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
@@ -85,7 +92,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         Some(journal) => journal.interrupted(error, runs),
         None => error,
     })?;
-    let rows = rows(&cases, &finished);
+    let rows = rows(&plan, &finished);
 
     let as_json = json(&Rows { rows: &rows });
     let mut as_csv = Vec::new();
@@ -103,7 +110,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         output.write("rows.json", |to| to.write_all(as_json.as_bytes()))?;
         output.write("rows.csv", |to| to.write_all(&as_csv))?;
         for run in &finished {
-            let stem = stem(&cases[run.case], run, &ids);
+            let stem = stem(&plan, run);
             write_run(&mut output, &stem, run)?;
         }
         if !args.json && !args.csv {
@@ -170,10 +177,10 @@ fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narr
 }
 
 /// Where the files of a run go, without their extension; no two runs of a comparison share it.
-fn stem(case: &Case, run: &Finished, hosts: &[HostId]) -> String {
+fn stem(plan: &Plan, run: &Finished) -> String {
     let summary = &run.summary;
     let mut stem = format!("runs/{}", summary.scenario);
-    if let Some(point) = &case.set {
+    if let Some(point) = &plan.cases[run.case].set {
         let value: String = point
             .value
             .chars()
@@ -181,14 +188,14 @@ fn stem(case: &Case, run: &Finished, hosts: &[HostId]) -> String {
             .collect();
         let _ = write!(stem, "/{}={value}", point.field);
     }
-    if hosts != [HostId::SIM] {
+    if plan.hosts != [HostId::SIM] {
         let _ = write!(stem, "/{}", summary.host);
     }
     // A colon means a machine to rsync, and a target to make.
     let cc = run.control.to_string().replace(':', "-");
     let _ = write!(stem, "/{cc}");
-    if let (Some(_), Some(phase)) = (run.signal, summary.detection.first()) {
-        let _ = write!(stem, "/{}", phase.signal);
+    if let Some(signal) = run.signal {
+        let _ = write!(stem, "/{}", plan.signals[signal].name());
     }
     let _ = write!(stem, "/seed-{}", summary.seed);
     stem
@@ -211,7 +218,7 @@ fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use narrows_lab::{Edits, Job, Run, host, run};
+    use narrows_lab::{Edits, Job, Run, Signal, host, run};
 
     use super::*;
 
@@ -223,21 +230,24 @@ mod tests {
         let control = "olia+ssc".parse().unwrap();
         let stop = AtomicBool::new(false);
         let job = Job { control: Some(control), seed: 3, ..Job::new(&scenario, &stop) };
-        let Run { summary, detail, series, decisions, .. } =
-            run(host("sim").unwrap(), job).unwrap();
-        let mut case = Case { scenario, set: None };
-        let mut run =
-            Finished { case: 0, control, signal: None, summary, detail, series, decisions };
         let kernel = HostId::new("kernel");
-        assert_eq!(stem(&case, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/seed-3");
-        assert_eq!(stem(&case, &run, &[HostId::SIM, kernel]), "runs/sbd/sb-2/sim/olia+ssc/seed-3");
+        let Run { summary, series, decisions, .. } = run(host("sim").unwrap(), job).unwrap();
+        let mut cases = [Case { scenario, set: None }];
+        let mut run = Finished { case: 0, control, signal: None, summary, series, decisions };
+        let stem = |cases: &[Case], run: &Finished, hosts: &[HostId]| {
+            let signals = &[Signal::SenderUs];
+            let (controls, seeds, jobs, series) = (&[control], 3, 1, false);
+            stem(&Plan { cases, controls, signals, hosts, seeds, jobs, series }, run)
+        };
+        assert_eq!(stem(&cases, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/seed-3");
+        assert_eq!(stem(&cases, &run, &[HostId::SIM, kernel]), "runs/sbd/sb-2/sim/olia+ssc/seed-3");
         run.signal = Some(0);
-        assert_eq!(stem(&case, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/sender-us/seed-3");
+        assert_eq!(stem(&cases, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/sender-us/seed-3");
         (run.signal, run.control) = (None, "kernel:bbr".parse().unwrap());
         run.summary.host = kernel;
-        case.set = Some(Point { field: "links.l.rate".into(), value: "5 Mbit/s".into() });
+        cases[0].set = Some(Point { field: "links.l.rate".into(), value: "5 Mbit/s".into() });
         let there = "runs/sbd/sb-2/links.l.rate=5_Mbit_s/kernel/kernel-bbr/seed-3";
-        assert_eq!(stem(&case, &run, &[kernel]), there);
+        assert_eq!(stem(&cases, &run, &[kernel]), there);
     }
 
     /// The words of a line as a shell has them, with single quotes alone.

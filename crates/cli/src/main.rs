@@ -39,6 +39,10 @@ use error::Error;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What it was built from, where that is known.
+#[cfg(feature = "lab")]
+const COMMIT: Option<&str> = option_env!("NARROWS_COMMIT");
+
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_lab::hosts::kernel::{Addresses, Shell, alone, listens};
-use narrows_lab::{CaptureRequest, Output, load};
+use narrows_lab::{CaptureRequest, Output, Provenance, Setup, load, sha256};
 
 use crate::args::lab::control;
 use crate::args::shell::ShellArgs;
 use crate::error::Error;
-use crate::print;
 use crate::stop::{self, Signals};
+use crate::{COMMIT, print};
 
 /// The seed of the network's chances.
 const SEED: u64 = 1;
@@ -33,7 +33,10 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
     }
     let scenario = alone(load(&args.scenario, &args.edit.edits()?)?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
-    let mut pcap = args.pcap.as_deref().map(Output::new).transpose()?;
+    let results = sha256(&(Setup::of(&scenario), control, &args.host));
+    let provenance = Provenance::new("shell", results, true, COMMIT);
+    let of = |folder| Output::of(folder, &provenance);
+    let mut pcap = args.pcap.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &[], snaplen: args.snaplen, output };
     let capture = pcap.as_mut().map(request);
     let signals = stop::beside_children()?;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Runs the command, which must succeed quietly; returns its standard output.
 fn narrows(args: &[&str]) -> String {
@@ -89,8 +89,21 @@ fn a_summary_has_exactly_the_documented_fields() {
     let summary: Value = serde_json::from_str(&narrows(&args)).unwrap();
     assert_eq!(
         keys(&summary),
-        ["cc", "connections", "duration_s", "fairness", "host", "links", "scenario", "seed"]
+        [
+            "cc",
+            "connections",
+            "duration_s",
+            "fairness",
+            "host",
+            "links",
+            "scenario",
+            "seed",
+            "setup",
+            "test"
+        ]
     );
+    assert_eq!(keys(&summary["setup"]), ["scenario_sha256", "settings"]);
+    assert_eq!(summary["setup"]["settings"], json!({ "warmup": "1 s", "duration": "2 s" }));
     assert_eq!(summary["scenario"], "sbd/nsb-2");
     assert_eq!(summary["cc"], "lia");
     assert_eq!(summary["host"], "sim");
@@ -162,7 +175,15 @@ fn a_run_writes_its_summary_and_a_series_with_units() {
     );
     // Three paths (two of the multipath connection, one of the rival), 3 s, ten samples a second.
     assert_eq!(lines.count(), 3 * 30);
-    assert_eq!(fs::read_dir(&out).unwrap().count(), 2, "no temporary files are left");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "no temporary files are left");
+
+    let provenance = fs::read_to_string(out.join("provenance.json")).unwrap();
+    let provenance: Value = serde_json::from_str(&provenance).unwrap();
+    assert_eq!(provenance["kind"], "run");
+    assert_eq!(provenance["command"][2], "sbd/sb-2");
+    assert_eq!(provenance["version"], env!("CARGO_PKG_VERSION"));
+    assert!(provenance["started"].as_str().unwrap().ends_with('Z'), "{provenance}");
+    assert!(provenance["kernel"].is_null(), "the simulator ran it");
 }
 
 #[test]
@@ -191,18 +212,28 @@ fn a_comparison_gives_a_table_and_rows() {
     assert_eq!(
         keys(&rows[0]),
         [
+            "accuracy",
             "cc",
             "goodput_mbps",
             "host",
             "jain",
+            "p50_queue_ms",
+            "p50_rtt_ms",
+            "p95_queue_ms",
+            "p95_rtt_ms",
             "queue_ms",
             "ratio_to_tcp",
             "retransmits",
             "scenario",
             "seeds",
+            "setup",
             "unfit"
         ]
     );
+    // A run alone and in a comparison is of the same setup.
+    let run = [&["run", "sbd/nsb-2", "--cc", "lia", "--json"][..], &SHORT].concat();
+    let run: Value = serde_json::from_str(&narrows(&run)).unwrap();
+    assert_eq!(rows[1]["setup"], run["setup"]);
     assert_eq!(keys(&rows[0]["ratio_to_tcp"]), ["ci95", "mean", "median", "q1", "q3"]);
     assert_eq!((&rows[1]["scenario"], &rows[1]["cc"]), (&"sbd/nsb-2".into(), &"lia".into()));
     assert_eq!((&rows[1]["seeds"], &rows[1]["unfit"]), (&2.into(), &0.into()));
@@ -216,6 +247,50 @@ fn a_comparison_gives_a_table_and_rows() {
 
     // The number of threads changes nothing.
     assert_eq!(with(&["--csv", "--jobs", "1"]), with(&["--csv", "--jobs", "3"]));
+}
+
+/// Runs the command, which must be refused; returns its line.
+fn refused(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_folder_holds_results_of_one_command() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let with =
+        |args: &[&'static str]| [args, &SHORT, &["--out", out.to_str().unwrap()]].concat::<&str>();
+    let run = with(&["run", "sbd/sb-2", "--cc", "lia"]);
+    narrows(&run);
+    let bytes = || fs::read(out.join("summary.json")).unwrap();
+    let first = bytes();
+    for other in [
+        &["run", "sbd/sb-2", "--cc", "olia"][..],
+        &["run", "sbd/sb-2", "--cc", "lia", "--seed", "2"],
+        &["run", "sbd/nsb-2", "--cc", "lia"],
+        &["run", "sbd/sb-2", "--cc", "lia", "--set", "jitter=0 packets"],
+        &["compare", "sbd/sb-2", "--cc", "lia", "--seeds", "1"],
+        &["compare", "sbd/sb-2", "--cc", "lia", "--seeds", "1", "--resume"],
+    ] {
+        let line = refused(&with(other));
+        let told = "out: holds other results, those of \"";
+        assert!(line.contains(told) && line.contains(" run sbd/sb-2 --cc lia "), "{line}");
+        assert!(line.ends_with("name another folder, or remove this one first\n"), "{line}");
+    }
+    narrows(&run);
+    assert_eq!(bytes(), first);
+
+    let file = out.join("provenance.json");
+    let old = fs::read_to_string(&file).unwrap().replace("\"format\": 1", "\"format\": 0");
+    fs::write(&file, old).unwrap();
+    assert!(refused(&run).contains("out: holds results in format 0, not 1;"));
+    fs::remove_file(&file).unwrap();
+    assert!(refused(&run).contains("out: holds results without a provenance.json;"));
+    fs::remove_file(out.join("summary.json")).unwrap();
+    fs::write(out.join("unfinished.jsonl"), "").unwrap();
+    assert!(refused(&run).contains("out: holds an interrupted comparison;"));
 }
 
 #[test]
@@ -241,7 +316,7 @@ fn a_run_writes_captures() {
     let text = narrows(&args);
     let files = ["tcp-lte.sender.pcapng", "tcp-lte.receiver.pcapng", "lte.link.pcapng"];
     assert!(text.contains(&format!("captures in {there}: {}", files.join(", "))), "{text}");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), files.len());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), files.len() + 1, "and provenance.json");
     for file in files {
         // A section header block (draft-ietf-opsawg-pcapng, section 4.1), and then some packets.
         let bytes = fs::read(folder.join(file)).unwrap();

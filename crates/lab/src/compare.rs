@@ -4,21 +4,23 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
+use indexmap::IndexMap;
 use narrows_traffic::Signal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::detection::{Judged, accuracy};
+use crate::detection::Judged;
 use crate::host_id::HostId;
 use crate::hosts::{self, Host, Job};
 use crate::journal::Journal;
-use crate::recorder::Detail;
+use crate::metrics::{Metric, TEST, TestSummary};
 use crate::scenario::Scenario;
 use crate::series::Sample;
+use crate::setup::{Setup, sha256};
 use crate::summary::Summary;
 use crate::{Error, Run};
-use narrows_stats::{Spread, mean};
+use narrows_stats::Spread;
 
 /// A scenario of a comparison; in a sweep with the point of it.
 #[derive(Clone, Debug)]
@@ -38,8 +40,8 @@ pub struct Point {
     pub value: String,
 }
 
-/// What is told about one scenario under one congestion control on one host, over the seeds whose
-/// runs are fit: the metrics of the connection under test.
+/// One scenario under one congestion control on one host: the metrics of the connection under test,
+/// over the seeds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Name of the scenario.
@@ -51,32 +53,22 @@ pub struct Row {
     pub cc: String,
     /// What its detector heard, where the plan names signals; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal: Option<String>,
+    pub signal: Option<&'static str>,
     /// What ran it.
     pub host: HostId,
     /// Number of seeds.
     pub seeds: usize,
-    /// Those of them whose runs are not fit, and in no metric.
+    /// Runs that missed real time; excluded from all metrics.
     pub unfit: usize,
-    /// Goodput, Mbit/s.
-    pub goodput_mbps: Option<Spread>,
-    /// Goodput over the sum of the rivals'; none without rivals.
-    pub ratio_to_tcp: Option<Spread>,
-    /// Jain's index at the bottlenecks, see [`crate::Fairness`].
-    pub jain: Option<Spread>,
-    /// Segments sent again.
-    pub retransmits: Option<Spread>,
-    /// Mean queueing delay at the bottlenecks, ms.
-    pub queue_ms: Option<Spread>,
-    /// Share of right decisions over all phases; left out unless the detector listens.
+    /// The scenario as it was resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub accuracy: Option<Spread>,
-    /// Why the first of them is not.
+    pub setup: Option<Setup>,
+    /// Metrics by name, see [`TEST`].
+    #[serde(flatten)]
+    pub metrics: IndexMap<&'static str, Option<Spread>>,
+    /// Why the first of them did.
     #[serde(skip)]
     pub why: Option<String>,
-    /// Means over the seeds of what tables show besides.
-    #[serde(skip)]
-    pub detail: Detail,
     /// The congestion control.
     #[serde(skip)]
     pub control: Algorithm,
@@ -96,8 +88,6 @@ pub struct Finished {
     pub signal: Option<usize>,
     /// The run's summary.
     pub summary: Summary,
-    /// What tables show besides.
-    pub detail: Detail,
     /// The series of the first seed, if asked for.
     pub series: Vec<Sample>,
     /// What the listening detector decided.
@@ -130,6 +120,29 @@ impl Plan<'_> {
         let signals = if control.listens() { self.signals.len() } else { 0 };
         let none = (signals == 0).then_some(None);
         none.into_iter().chain((0..signals).map(Some))
+    }
+
+    /// Hash of all that the results depend on, besides the program.
+    pub fn identity(&self) -> String {
+        let Plan { cases, controls, signals, hosts, seeds, .. } = self;
+        let cases = cases.iter().map(|case| Setup::of(&case.scenario));
+        sha256(&(cases.collect::<Vec<_>>(), controls, signals, hosts, seeds))
+    }
+
+    /// The scenario of a case, with a signal of the plan.
+    fn scenario(&self, case: usize, signal: Option<usize>) -> Cow<'_, Scenario> {
+        let mut scenario = Cow::Borrowed(&self.cases[case].scenario);
+        if let Some(signal) = signal {
+            scenario.to_mut().listen_to(self.signals[signal]);
+        }
+        scenario
+    }
+
+    /// The setup of each case with each signal, and without one.
+    fn setups(&self) -> HashMap<(usize, Option<usize>), Setup> {
+        let signals = || [None].into_iter().chain((0..self.signals.len()).map(Some));
+        let each = (0..self.cases.len()).flat_map(|case| signals().map(move |of| (case, of)));
+        each.map(|key| (key, Setup::of(&self.scenario(key.0, key.1)))).collect()
     }
 }
 
@@ -165,19 +178,19 @@ pub fn compare(
             }
         }
     }
+    let setups = plan.setups();
     let host = |id: HostId| *hosts.iter().find(|host| host.id() == id).expect("one of the plan's");
     each(plan, &|id| host(id).real_time(), journal, done, &|task| {
-        let mut scenario = Cow::Borrowed(&plan.cases[task.case].scenario);
-        if let Some(signal) = task.signal {
-            scenario.to_mut().listen_to(plan.signals[signal]);
-        }
+        let scenario = plan.scenario(task.case, task.signal);
         let job = Job {
             control: Some(task.control),
             seed: task.seed,
             series: plan.series && task.seed == 1,
             ..Job::new(&scenario, stop)
         };
-        hosts::run(host(task.host), job)
+        let mut run = hosts::run(host(task.host), job)?;
+        run.summary.setup = setups.get(&(task.case, task.signal)).cloned();
+        Ok(run)
     })
 }
 
@@ -213,10 +226,9 @@ fn each(
         let finished = match earlier.get(&task) {
             Some(&finished) => finished.clone(),
             None => {
-                let Run { summary, detail, series, decisions, .. } = run(task)?;
+                let Run { summary, series, decisions, .. } = run(task)?;
                 let Task { case, control, signal, .. } = task;
-                let finished =
-                    Finished { case, control, signal, summary, detail, series, decisions };
+                let finished = Finished { case, control, signal, summary, series, decisions };
                 journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
                 finished
             }
@@ -251,87 +263,62 @@ fn each(
     Ok(all.iter().filter_map(|task| finished.remove(task)).collect())
 }
 
-/// One row per case, control and host, in the order of `finished`.
-pub fn rows(cases: &[Case], finished: &[Finished]) -> Vec<Row> {
+/// One row per case, control, signal and host, in the order of `finished`.
+pub fn rows(plan: &Plan, finished: &[Finished]) -> Vec<Row> {
     let of = |run: &Finished| Task { seed: 0, ..run.task() };
     let same = |a: &Finished, b: &Finished| of(a) == of(b);
-    finished.chunk_by(same).filter_map(|runs| row(&cases[runs[0].case], runs)).collect()
+    finished.chunk_by(same).map(|runs| row(plan, runs)).collect()
 }
 
-fn row(case: &Case, all: &[Finished]) -> Option<Row> {
-    let (first, test) = (all.first()?, case.scenario.test?);
+fn row(plan: &Plan, all: &[Finished]) -> Row {
+    let first = &all[0];
+    let case = &plan.cases[first.case];
     let fitness = |run: &Finished| run.summary.fitness.clone().filter(|fitness| !fitness.fit);
-    let runs: Vec<&Finished> = all.iter().filter(|run| fitness(run).is_none()).collect();
-    let over = |get: &dyn Fn(&Finished) -> Option<f64>| {
-        let values: Option<Vec<f64>> = runs.iter().map(|run| get(run)).collect();
-        values.and_then(|values| Spread::of(&values))
+    let fit: Vec<_> = all.iter().filter(|run| fitness(run).is_none()).collect();
+    let tested = || fit.iter().filter_map(|run| run.summary.test.as_ref());
+    let spread = |metric: &Metric<TestSummary>| {
+        let values: Vec<f64> = tested().filter_map(metric.get).collect();
+        (metric.sparse || values.len() == fit.len()).then(|| Spread::of(&values)).flatten()
     };
-    // A run may end before its detector decides.
-    let accuracies: Vec<f64> =
-        runs.iter().filter_map(|run| accuracy(&run.summary.detection)).collect();
-    let detail = |get: fn(&Detail) -> f64| {
-        mean(&runs.iter().map(|run| get(&run.detail)).collect::<Vec<_>>())
-    };
-    Some(Row {
+    Row {
         scenario: case.scenario.name.clone(),
         set: case.set.clone(),
         cc: first.control.to_string(),
-        signal: first.signal.and_then(|_| Some(first.summary.detection.first()?.signal.clone())),
+        signal: first.signal.map(|signal| plan.signals[signal].name()),
         host: first.summary.host,
         seeds: all.len(),
-        unfit: all.len() - runs.len(),
+        unfit: all.len() - fit.len(),
+        setup: first.summary.setup.clone(),
+        metrics: TEST.iter().map(|metric| (metric.name, spread(metric))).collect(),
         why: all.iter().find_map(fitness).and_then(|fitness| fitness.why),
-        goodput_mbps: over(&|run| Some(run.summary.connections[test].goodput_mbps)),
-        ratio_to_tcp: over(&|run| run.summary.connections[test].ratio_to_tcp),
-        jain: over(&|run| Some(run.summary.fairness.jain)),
-        retransmits: over(&|run| Some(run.summary.connections[test].retransmits as f64)),
-        queue_ms: over(&|run| Some(run.detail.mean_queue_ms)),
-        accuracy: Spread::of(&accuracies),
-        detail: Detail {
-            mean_queue_ms: detail(|detail| detail.mean_queue_ms),
-            p50_queue_ms: detail(|detail| detail.p50_queue_ms),
-            p95_queue_ms: detail(|detail| detail.p95_queue_ms),
-            p50_rtt_ms: detail(|detail| detail.p50_rtt_ms),
-            p95_rtt_ms: detail(|detail| detail.p95_rtt_ms),
-        },
         control: first.control,
         case: first.case,
-    })
+    }
 }
 
 /// Writes the rows as CSV, with a line of names: each metric with its mean, ci95, median, q1, q3.
 pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
-    const METRICS: [&str; 6] =
-        ["goodput_mbps", "ratio_to_tcp", "jain", "retransmits", "queue_ms", "accuracy"];
     const PARTS: [&str; 5] = ["mean", "ci95", "median", "q1", "q3"];
+    let labels = ["scenario", "set_field", "set_value", "cc", "signal", "host", "seeds", "unfit"];
+    let parts = |metric: &Metric<_>| PARTS.map(|part| format!("{}_{part}", metric.name));
     let mut writer = csv::Writer::from_writer(to);
-    let mut names: Vec<String> =
-        ["scenario", "set_field", "set_value", "cc", "signal", "host", "seeds", "unfit"]
-            .map(String::from)
-            .to_vec();
-    for metric in METRICS {
-        names.extend(PARTS.map(|part| format!("{metric}_{part}")));
-    }
-    writer.write_record(&names)?;
+    let labels = labels.map(String::from).into_iter().chain(TEST.iter().flat_map(parts));
+    writer.write_record(labels.chain(["settings", "scenario_sha256"].map(String::from)))?;
     for row in rows {
-        let point = row.set.clone();
-        let (field, value) = point.map(|point| (point.field, point.value)).unwrap_or_default();
-        let (host, seeds, unfit) =
-            (row.host.to_string(), row.seeds.to_string(), row.unfit.to_string());
-        let signal = row.signal.clone().unwrap_or_default();
-        let mut record =
-            vec![row.scenario.clone(), field, value, row.cc.clone(), signal, host, seeds, unfit];
-        let Row { goodput_mbps, ratio_to_tcp, jain, retransmits, queue_ms, accuracy, .. } = *row;
-        for spread in [goodput_mbps, ratio_to_tcp, jain, retransmits, queue_ms, accuracy] {
-            match spread {
-                Some(Spread { mean, ci95, median, q1, q3 }) => {
-                    let parts = [Some(mean), ci95, Some(median), Some(q1), Some(q3)];
-                    let text = |value: f64| value.to_string();
-                    record.extend(parts.map(|part| part.map_or_else(String::new, text)));
-                }
-                None => record.extend(PARTS.map(|_| String::new())),
-            }
+        let (field, value) =
+            row.set.as_ref().map_or(("", ""), |point| (&point.field, &point.value));
+        let labels = [&row.scenario, field, value, &row.cc, row.signal.unwrap_or_default()];
+        let mut record = labels.map(String::from).to_vec();
+        record.extend([row.host.to_string(), row.seeds.to_string(), row.unfit.to_string()]);
+        for spread in row.metrics.values() {
+            let parts = spread.map_or([None; 5], |Spread { mean, ci95, median, q1, q3 }| {
+                [Some(mean), ci95, Some(median), Some(q1), Some(q3)]
+            });
+            record.extend(parts.map(|part| part.map_or_else(String::new, |part| part.to_string())));
         }
+        let setup = row.setup.as_ref();
+        let hash = setup.map(|setup| setup.scenario_sha256.clone());
+        record.extend([setup.map(Setup::show), hash].map(Option::unwrap_or_default));
         writer.write_record(&record)?;
     }
     writer.flush()
@@ -343,9 +330,8 @@ pub mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::detection::PhaseDetection;
-    use crate::summary::{ConnectionSummary, Fairness, Fitness};
-    use crate::{Edits, FlowKind, load};
+    use crate::summary::{Fairness, Fitness};
+    use crate::{Edits, load};
 
     /// A comparison's case, of which only the connection under test matters.
     pub fn case() -> Case {
@@ -368,61 +354,51 @@ pub mod tests {
             fit: why.is_none(),
             why: why.map(String::from),
         };
-        let connection = ConnectionSummary {
-            name: "mptcp".into(),
-            kind: FlowKind::Mptcp,
-            cc: Some(cc.into()),
-            goodput_mbps: goodput,
-            completion_s: None,
-            retransmits: 7,
-            reinjections: 0,
-            fallback: false,
-            head_of_line: None,
-            ratio_to_tcp: Some(goodput / 10.0),
-            paths: Vec::new(),
-        };
         let summary = Summary {
             scenario: "sbd/nsb-2".into(),
             cc: Some(cc.into()),
             host,
             seed,
             duration_s: 1.0,
-            connections: vec![connection],
+            connections: Vec::new(),
             links: Vec::new(),
             fairness: Fairness { jain: 0.9 },
             fitness: (host == HostId::new("kernel")).then_some(fitness),
             detection: Vec::new(),
+            setup: None,
+            test: Some(TestSummary {
+                goodput_mbps: goodput,
+                ratio_to_tcp: Some(goodput / 10.0),
+                jain: 0.9,
+                retransmits: 7,
+                queue_ms: 0.0,
+                accuracy: None,
+                p50_queue_ms: 12.0,
+                p95_queue_ms: 20.0,
+                p50_rtt_ms: 0.0,
+                p95_rtt_ms: 0.0,
+            }),
         };
-        let detail = Detail { p50_queue_ms: 12.0, p95_queue_ms: 20.0, ..Detail::default() };
         Finished {
             case: 0,
             control: cc.parse().unwrap(),
             signal: None,
             summary,
-            detail,
             series: Vec::new(),
             decisions: Vec::new(),
         }
     }
 
-    /// The same, with a detector of this accuracy in so many decisions.
-    pub fn detected(run: Finished, accuracy: Option<f64>, decisions: u64) -> Finished {
-        let phase = PhaseDetection {
-            start_s: 0.0,
-            signal: "sender-us".into(),
-            accuracy,
-            decisions,
-            groups_hist: Vec::new(),
-            false_merge_rate: None,
-            false_split_rate: None,
-            uncongested_share: None,
-            undecided_share: None,
-            first_correct_s: None,
-            transition_delay_s: None,
-            correct_observations_hist: Vec::new(),
-        };
-        let summary = Summary { detection: vec![phase], ..run.summary };
-        Finished { summary, ..run }
+    /// The same, changed as `change` says.
+    pub fn with(mut run: Finished, change: impl Fn(&mut TestSummary)) -> Finished {
+        run.summary.test.iter_mut().for_each(change);
+        run
+    }
+
+    /// A plan of which only the cases matter.
+    pub fn plan(cases: &[Case]) -> Plan<'_> {
+        let hosts = &[HostId::SIM];
+        Plan { cases, controls: &[], signals: &[], hosts, seeds: 1, jobs: 1, series: false }
     }
 
     #[test]
@@ -452,9 +428,9 @@ pub mod tests {
                     now.fetch_sub(1, Ordering::SeqCst);
                 }
                 let cc = task.control.to_string();
-                let Finished { summary, detail, series, .. } =
+                let Finished { summary, series, .. } =
                     finished(&cc, task.host, task.seed, 1.0, None);
-                Ok(Run { summary, detail, series, decisions: Vec::new(), notes: Vec::new() })
+                Ok(Run { summary, series, decisions: Vec::new(), notes: Vec::new() })
             };
             let done = AtomicUsize::new(0);
             let count = |_: &Finished| {
@@ -489,12 +465,12 @@ pub mod tests {
             finished("olia", HostId::new("kernel"), 1, 90.0, late),
             finished("olia", HostId::new("kernel"), 2, 90.0, Some("rate")),
         ];
-        let rows = rows(&[case()], &all);
+        let rows = rows(&plan(&[case()]), &all);
         let told: Vec<_> = rows
             .iter()
             .map(|row| {
-                let mean = |spread: Option<Spread>| spread.map(|spread| spread.mean);
-                let means = (mean(row.goodput_mbps), mean(row.ratio_to_tcp));
+                let mean = |name: &str| row.metrics[name].map(|spread| spread.mean);
+                let means = (mean("goodput_mbps"), mean("ratio_to_tcp"));
                 (row.cc.as_str(), row.host, row.seeds, row.unfit, means)
             })
             .collect();
@@ -513,22 +489,24 @@ pub mod tests {
         let csv = String::from_utf8(csv).unwrap();
         let lines: Vec<&str> = csv.lines().collect();
         assert!(lines[2].starts_with("sbd/nsb-2,,,lia,,kernel,2,1,14,,14,14,14,1.4,"), "{csv}");
-        assert_eq!(lines[3], format!("sbd/nsb-2,,,olia,,kernel,2,2{}", ",".repeat(30)));
+        assert_eq!(lines[3], format!("sbd/nsb-2,,,olia,,kernel,2,2{}", ",".repeat(52)));
     }
 
     /// A run may end before its detector decides.
     #[test]
     fn accuracy_is_the_mean_of_what_is_fit_and_came_to_a_decision() {
         let run = |host, seed, why| finished("olia+ssc", host, seed, 10.0, why);
+        let judged = |run, accuracy| with(run, |test| test.accuracy = accuracy);
         let all = [
-            detected(run(HostId::SIM, 1, None), Some(0.5), 30),
-            detected(run(HostId::SIM, 2, None), Some(1.0), 10),
-            detected(run(HostId::SIM, 3, None), None, 0),
-            detected(run(HostId::new("kernel"), 1, Some("late")), Some(0.1), 10),
-            detected(run(HostId::new("kernel"), 2, None), Some(0.9), 10),
+            judged(run(HostId::SIM, 1, None), Some(0.5)),
+            judged(run(HostId::SIM, 2, None), Some(1.0)),
+            judged(run(HostId::SIM, 3, None), None),
+            judged(run(HostId::new("kernel"), 1, Some("late")), Some(0.1)),
+            judged(run(HostId::new("kernel"), 2, None), Some(0.9)),
         ];
-        let rows = rows(&[case()], &all);
-        let told: Vec<_> = rows.iter().map(|row| row.accuracy.map(|all| all.mean)).collect();
+        let rows = rows(&plan(&[case()]), &all);
+        let told: Vec<_> =
+            rows.iter().map(|row| row.metrics["accuracy"].map(|all| all.mean)).collect();
         assert_eq!(told, [Some(0.75), Some(0.9)]);
 
         let mut csv = Vec::new();

@@ -5,13 +5,15 @@ use std::fmt::Write;
 use narrows_net::{Discipline, Loss, Policer, Rate, Reorder};
 use narrows_traffic::Source;
 
+use crate::algorithm::Algorithm;
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
 use crate::hosts::Host;
 use crate::scenario::{Event, Flow, Happening, Link, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
-/// Links, flows, rivals and the estimated size of a run on `host`.
-pub fn describe(scenario: &Scenario, host: &dyn Host) -> String {
+/// Links, flows, rivals and the estimated size of a run on `host`, where `control` replaces that of
+/// the connection under test.
+pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>) -> String {
     let mut text = format!("{}: {}\n", scenario.name, scenario.title);
     // Writing to a string cannot fail.
     let _ = writeln!(text, "source: {}", scenario.source);
@@ -22,7 +24,7 @@ pub fn describe(scenario: &Scenario, host: &dyn Host) -> String {
     }
     text.push_str("\nflows\n");
     for (index, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| !flow.background) {
-        let mut line = describe_flow(scenario, flow);
+        let mut line = describe_flow(scenario, flow, scenario.algorithm(index, control));
         if scenario.test == Some(index) {
             line.push_str(" (under test)");
         }
@@ -119,9 +121,9 @@ fn describe_event(scenario: &Scenario, event: &Event) -> String {
     format!("at {}: {what}", show_time(event.at))
 }
 
-fn describe_flow(scenario: &Scenario, flow: &Flow) -> String {
+fn describe_flow(scenario: &Scenario, flow: &Flow, control: Option<Algorithm>) -> String {
     let mut text = format!("{}: {}", flow.name, flow.kind.name());
-    if let Some(control) = flow.control {
+    if let Some(control) = control {
         let _ = write!(text, " {control}");
     }
     let source = match flow.source {

@@ -5,7 +5,6 @@
 //! then a line per finished run, each written at once. A line that did not reach the disk whole is
 //! a run that runs again.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Error;
 use crate::compare::{Finished, Plan};
+use crate::setup::{hex, sha256};
 
 /// Name of the file.
 const NAME: &str = "unfinished.jsonl";
@@ -38,6 +38,11 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// Is there a journal in `folder`?
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(NAME).exists()
+    }
+
     /// Begins a journal of `plan` in `folder`, or goes on with the one that is there if `resume` is
     /// set.
     ///
@@ -157,22 +162,9 @@ fn ends_with_newline(path: &Path) -> std::io::Result<bool> {
 /// SHA-256 of all that the results depend on: the resolved scenarios to the last point of their
 /// traces, laws, hosts, seeds, and the program itself, since another build may simulate otherwise.
 fn fingerprint(plan: &Plan) -> Result<String, Error> {
-    let mut hash = Sha256::new();
-    let Plan { cases, controls, signals, hosts, seeds, series, jobs: _ } = plan;
-    // The writer cannot fail.
-    let _ = write!(Hashing(&mut hash), "{:?}", (cases, controls, signals, hosts, seeds, series));
     let program = std::env::current_exe().unwrap_or_default();
     let bytes = std::fs::read(&program).map_err(Error::io(&program, "read"))?;
-    hash.update(&bytes);
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Text on its way into a hash, which needs not be in memory as a whole.
-struct Hashing<'a>(&'a mut Sha256);
-
-impl std::fmt::Write for Hashing<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.update(text.as_bytes());
-        Ok(())
-    }
+    let Plan { cases, controls, signals, hosts, seeds, series, jobs: _ } = plan;
+    let program = hex(&Sha256::digest(bytes));
+    Ok(sha256(&(cases, controls, signals, hosts, seeds, series, program)))
 }

@@ -16,13 +16,16 @@ mod host_id;
 pub mod hosts;
 mod journal;
 mod measured;
+pub mod metrics;
 mod output;
 mod panics;
 mod pcapng;
+mod provenance;
 mod recorder;
 mod routes;
 mod scenario;
 pub mod series;
+mod setup;
 mod summary;
 mod table;
 pub mod units;
@@ -36,15 +39,16 @@ pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use host_id::HostId;
 pub use hosts::{App, Host, Job, host, run};
 pub use journal::Journal;
+pub use metrics::{ConnectionSummary, HeadOfLineSummary, LinkSummary, PathSummary, TestSummary};
 pub use narrows_laws::{Control, catalogue};
 pub use narrows_traffic::Signal;
 pub use output::Output;
-pub use recorder::{Detail, Run};
+pub use provenance::Provenance;
+pub use recorder::Run;
 pub use scenario::{
     Bound, Edits, Event, Flow, FlowKind, FlowPath, Happening, Link, Phase, Published, Rival,
     Scenario, Sweep, load, parse, shipped, source_text,
 };
-pub use summary::{
-    ConnectionSummary, Fairness, Fitness, HeadOfLineSummary, LinkSummary, PathSummary, Summary,
-};
-pub use table::{legend, table};
+pub use setup::{Setup, sha256};
+pub use summary::{Fairness, Fitness, Summary};
+pub use table::{legend, summary_table, table};

@@ -1,7 +1,11 @@
 //! What a host counts of a running scenario, from which all metrics are made.
 
-use narrows_net::{Counters, Nanos};
+use narrows_net::{Counters, Histogram, Nanos, SECOND};
 use narrows_sim::HeadOfLine;
+
+use crate::detection::{PhaseDetection, accuracy};
+use crate::scenario::{Flow, FlowKind, Scenario};
+use narrows_stats::{jain, mean, quantile};
 
 /// What can be seen of a running scenario. Flows, their paths and links are named by their indices
 /// in the scenario.
@@ -57,4 +61,237 @@ pub struct PathSamples {
     pub cwnd: Vec<f64>,
     /// Smoothed RTT, ms.
     pub srtt_ms: Vec<f64>,
+}
+
+/// A run at its end.
+pub struct Measured<'a> {
+    /// What ran.
+    pub scenario: &'a Scenario,
+    /// Who ran it, which knows what the links counted.
+    pub host: &'a dyn Observed,
+    /// Congestion control of a flow.
+    pub cc: &'a dyn Fn(usize) -> Option<String>,
+    /// The flows at the end of the warm-up.
+    pub begin: Vec<FlowState>,
+    /// The flows at the end.
+    pub end: Vec<FlowState>,
+    /// By flow and path.
+    pub samples: Vec<Vec<PathSamples>>,
+    /// From the end of the warm-up to the end.
+    pub duration: Nanos,
+    /// How right the detector of the connection under test was.
+    pub detection: &'a [PhaseDetection],
+}
+
+impl Measured<'_> {
+    /// Congestion control of a flow.
+    pub fn cc(&self, flow: usize) -> Option<String> {
+        (self.cc)(flow)
+    }
+
+    /// Goodput of a flow, Mbit/s.
+    pub fn goodput(&self, flow: usize) -> f64 {
+        mbps(self.end[flow].delivered - self.begin[flow].delivered, self.duration)
+    }
+
+    /// Payload acknowledged on a path of a flow, Mbit/s.
+    fn path_goodput(&self, flow: usize, path: usize) -> f64 {
+        let [begin, end] = [&self.begin, &self.end].map(|flows| flows[flow].paths[path].delivered);
+        mbps(end - begin, self.duration)
+    }
+
+    /// `own` over the goodput of the rivals that a flow meets on one path, or on all; for multipath
+    /// connections and the connection under test, if their rivals got anything.
+    fn ratio(&self, own: f64, flow: usize, path: Option<usize>) -> Option<f64> {
+        let of = &self.scenario.flows[flow];
+        let multipath = of.kind == FlowKind::Mptcp || self.scenario.test == Some(flow);
+        let rivals = self.scenario.rivals_of(of, path);
+        let sum: f64 = rivals.map(|rival| self.goodput(rival.flow)).sum();
+        (multipath && sum > 0.0).then_some(own / sum)
+    }
+
+    /// Jain's index, see [`crate::Fairness`].
+    pub fn jain(&self) -> f64 {
+        let Scenario { flows, .. } = self.scenario;
+        let mut shares = Vec::new();
+        if let Some(test) = self.scenario.test {
+            for rival in self.scenario.rivals_of(&flows[test], None) {
+                let through = flows[test].paths.iter().enumerate();
+                let through = through.filter(|(_, path)| path.links.contains(&rival.link));
+                shares.push(through.map(|(path, _)| self.path_goodput(test, path)).sum());
+                shares.push(self.goodput(rival.flow));
+            }
+        }
+        if shares.is_empty() {
+            let listed = (0..flows.len())
+                .filter(|&flow| !flows[flow].background && flows[flow].kind != FlowKind::Udp);
+            shares.extend(listed.map(|flow| self.goodput(flow)));
+        }
+        jain(&shares)
+    }
+
+    /// Share of right decisions over all phases.
+    pub fn accuracy(&self) -> Option<f64> {
+        accuracy(self.detection)
+    }
+}
+
+/// A flow of a run.
+#[derive(Clone, Copy)]
+pub struct OfFlow<'a> {
+    /// The run.
+    pub run: &'a Measured<'a>,
+    /// Index of the flow.
+    pub flow: usize,
+}
+
+impl<'a> OfFlow<'a> {
+    /// The flow in the scenario.
+    pub fn flow(&self) -> &'a Flow {
+        &self.run.scenario.flows[self.flow]
+    }
+
+    /// What it counted until the end of the warm-up.
+    pub fn begin(&self) -> &'a FlowState {
+        &self.run.begin[self.flow]
+    }
+
+    /// What it counted until the end.
+    pub fn end(&self) -> &'a FlowState {
+        &self.run.end[self.flow]
+    }
+
+    /// Segments retransmitted.
+    pub fn retransmits(&self) -> u64 {
+        self.end().retransmits - self.begin().retransmits
+    }
+
+    /// Goodput over that of the rivals.
+    pub fn ratio(&self) -> Option<f64> {
+        self.run.ratio(self.run.goodput(self.flow), self.flow, None)
+    }
+
+    /// From the start of the flow until the whole file was there, seconds.
+    pub fn completion_s(&self) -> Option<f64> {
+        let start = self.flow().active.first().map_or(0, |period| period.0);
+        self.end().completed.map(|time| seconds(time.saturating_sub(start)))
+    }
+
+    /// What order costs at the receiver, of MPTCP.
+    pub fn waits(&self) -> Option<HeadOfLine> {
+        self.end().head_of_line.filter(|_| self.flow().kind == FlowKind::Mptcp)
+    }
+
+    /// The paths whose state a host sees: none of UDP.
+    pub fn paths(&self) -> Vec<OfPath<'a>> {
+        let paths = if self.flow().kind == FlowKind::Udp { 0 } else { self.flow().paths.len() };
+        (0..paths).map(|path| OfPath { of: *self, path }).collect()
+    }
+
+    /// Queueing delay in ms at the bottlenecks it crosses: a statistic over the packets, mean over
+    /// the bottlenecks.
+    pub fn queue_ms(&self, statistic: fn(&Histogram) -> Nanos) -> f64 {
+        let flow = self.flow();
+        let rivals = self.run.scenario.rivals_of(flow, None);
+        let mut crossed: Vec<usize> = rivals.map(|rival| rival.link).collect();
+        // Without rivals nobody says which links are the bottlenecks: all that the connection crosses.
+        if crossed.is_empty() {
+            crossed = flow.paths.iter().flat_map(|path| path.links.clone()).collect();
+            crossed.sort_unstable();
+            crossed.dedup();
+        }
+        let delay = |&link: &usize| ms(statistic(&self.run.host.link(link).queue_delay));
+        mean(&crossed.iter().map(delay).collect::<Vec<_>>())
+    }
+
+    /// Quantile of smoothed RTTs over the samples of all paths, ms.
+    pub fn srtt_ms(&self, p: f64) -> f64 {
+        quantile_of(self.run.samples[self.flow].iter().flat_map(|path| &path.srtt_ms), p)
+    }
+}
+
+/// A path of a flow.
+pub struct OfPath<'a> {
+    of: OfFlow<'a>,
+    path: usize,
+}
+
+impl OfPath<'_> {
+    /// Name of the route.
+    pub fn name(&self) -> String {
+        self.of.flow().paths[self.path].name.clone()
+    }
+
+    /// Payload acknowledged, Mbit/s.
+    pub fn goodput(&self) -> f64 {
+        self.of.run.path_goodput(self.of.flow, self.path)
+    }
+
+    /// Goodput over that of the rivals on this path.
+    pub fn ratio(&self) -> Option<f64> {
+        self.of.run.ratio(self.goodput(), self.of.flow, Some(self.path))
+    }
+
+    /// Segments retransmitted.
+    pub fn retransmits(&self) -> u64 {
+        let [begin, end] = [self.of.begin(), self.of.end()].map(|flow| &flow.paths[self.path]);
+        end.retransmits - begin.retransmits
+    }
+
+    /// Its samples in the analysed time.
+    pub fn samples(&self) -> &PathSamples {
+        &self.of.run.samples[self.of.flow][self.path]
+    }
+
+    /// Quantile of smoothed RTTs, ms.
+    pub fn srtt_ms(&self, p: f64) -> f64 {
+        quantile_of(&self.samples().srtt_ms, p)
+    }
+}
+
+/// A link of a run.
+pub struct OfLink<'a> {
+    /// The run.
+    pub run: &'a Measured<'a>,
+    /// Index of the link.
+    pub link: usize,
+}
+
+impl OfLink<'_> {
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.run.scenario.links[self.link].config.name.clone()
+    }
+
+    /// What it counted since the end of the warm-up.
+    pub fn counters(&self) -> &Counters {
+        self.run.host.link(self.link)
+    }
+
+    /// Bits sent over what it could send.
+    pub fn utilization(&self) -> f64 {
+        let Measured { scenario, duration, .. } = *self.run;
+        let share = duration as f64 / scenario.duration as f64;
+        // A link that is down all the time sends nothing of nothing.
+        let capacity = (scenario.capacity(self.link, scenario.warmup) * share).max(1.0);
+        self.counters().bytes_sent as f64 * 8.0 / capacity
+    }
+}
+
+fn quantile_of<'a>(values: impl IntoIterator<Item = &'a f64>, p: f64) -> f64 {
+    let mut sorted: Vec<f64> = values.into_iter().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    quantile(&sorted, p)
+}
+
+pub fn seconds(time: Nanos) -> f64 {
+    time as f64 / SECOND as f64
+}
+
+pub fn ms(time: Nanos) -> f64 {
+    time as f64 / 1e6
+}
+
+pub fn mbps(bytes: u64, time: Nanos) -> f64 {
+    bytes as f64 * 8.0 * 1e3 / time as f64
 }

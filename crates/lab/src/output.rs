@@ -2,12 +2,13 @@
 //! error or Ctrl-C leaves no half-written file.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::provenance::{self, Provenance};
 
 /// Files on their way into a folder. Dropped before [`Output::commit`], it leaves nothing.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ pub struct Output {
     staging: Option<TempDir>,
     /// Names of the files of [`Output::create`].
     created: Vec<String>,
-    /// Files of an earlier run that this one has no part in.
-    stale: Vec<PathBuf>,
+    /// The text of `provenance.json`.
+    provenance: Option<Vec<u8>>,
 }
 
 impl Output {
@@ -37,10 +38,23 @@ impl Output {
             made,
             staging: None,
             created: Vec::new(),
-            stale: Vec::new(),
+            provenance: None,
         };
         fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
         staging(target)?.close().map_err(Error::io(target, "write in this folder"))?;
+        Ok(output)
+    }
+
+    /// The same for results, beside which their provenance will stand.
+    ///
+    /// # Errors
+    /// As [`Output::new`]; the folder holds other results.
+    pub fn of(target: &Path, provenance: &Provenance) -> Result<Output, Error> {
+        provenance.check(target)?;
+        let mut output = Output::new(target)?;
+        let mut text = serde_json::to_vec_pretty(provenance).unwrap_or_default();
+        text.push(b'\n');
+        output.provenance = Some(text);
         Ok(output)
     }
 
@@ -87,11 +101,6 @@ impl Output {
         &self.created
     }
 
-    /// There is no file `name` in the folder afterwards: an earlier run's would be taken for this one's.
-    pub fn leave_out(&mut self, name: &str) {
-        self.stale.push(self.target.join(name));
-    }
-
     fn staging(&mut self) -> Result<&Path, Error> {
         let staging = match &mut self.staging {
             Some(staging) => staging,
@@ -100,23 +109,17 @@ impl Output {
         Ok(staging.path())
     }
 
-    /// Moves all files into place; files of the same names are replaced, and others stay that are not
-    /// left out.
+    /// Moves all files into place; files of the same names are replaced, and others stay.
     ///
     /// # Errors
-    /// A file cannot be moved or removed.
+    /// A file cannot be moved.
     pub fn commit(mut self) -> Result<(), Error> {
+        if let Some(text) = self.provenance.take() {
+            self.write(provenance::NAME, |to| to.write_all(&text))?;
+        }
         if let Some(staging) = self.staging.take() {
             move_files(staging.path(), &self.target)?;
             self.made.clear();
-        }
-        for path in &self.stale {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(Error::io(path, "remove")(error));
-                }
-                _ => {}
-            }
         }
         Ok(())
     }
@@ -187,17 +190,6 @@ mod tests {
         output.commit().unwrap();
         assert_eq!(files(&target.join("runs")), ["one.json", "two.json"]);
         assert_eq!(fs::read(target.join("runs/one.json")).unwrap(), b"2");
-
-        // What it has no part in is not taken for its own, unless it fails.
-        let mut output = Output::new(&target).unwrap();
-        output.leave_out("runs/one.json");
-        drop(output);
-        assert_eq!(files(&target.join("runs")), ["one.json", "two.json"]);
-        let mut output = Output::new(&target).unwrap();
-        output.leave_out("runs/one.json");
-        output.leave_out("runs/three.json");
-        output.commit().unwrap();
-        assert_eq!(files(&target.join("runs")), ["two.json"]);
     }
 
     #[test]

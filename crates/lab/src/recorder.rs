@@ -3,47 +3,30 @@
 
 use std::mem::replace;
 
-use narrows_net::{Histogram, Nanos, SECOND};
-use serde::{Deserialize, Serialize};
+use narrows_net::Nanos;
 
-use crate::detection::Judged;
+use crate::detection::{Judged, PhaseDetection};
 use crate::host_id::HostId;
-use crate::measured::{FlowState, Observed, PathSamples, PathState};
+use crate::measured::{
+    FlowState, Measured, Observed, OfFlow, OfLink, PathSamples, PathState, mbps, ms, seconds,
+};
+use crate::metrics::{ConnectionSummary, LinkSummary, TestSummary};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
-use crate::summary::{
-    ConnectionSummary, Fairness, HeadOfLineSummary, LinkSummary, PathSummary, Summary,
-};
-use narrows_stats::{jain, mean, quantile, round};
+use crate::summary::{Fairness, Summary};
+use narrows_stats::round;
 
 /// A run and its results.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// What `summary.json` holds.
     pub summary: Summary,
-    /// What tables show besides.
-    pub detail: Detail,
     /// Samples of the listed connections, if asked for.
     pub series: Vec<Sample>,
     /// What the listening detector of the connection under test decided.
     pub decisions: Vec<Judged>,
     /// What people should know of this run and no result holds, a line each.
     pub notes: Vec<String>,
-}
-
-/// Metrics of the connection under test that tables show besides those of the summary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Detail {
-    /// Queueing delay in ms: mean over the packets, mean over the bottlenecks it crosses.
-    pub mean_queue_ms: f64,
-    /// The same, median over the packets.
-    pub p50_queue_ms: f64,
-    /// The same, 95 % quantile.
-    pub p95_queue_ms: f64,
-    /// Smoothed RTT in ms, median over the samples of all paths.
-    pub p50_rtt_ms: f64,
-    /// Smoothed RTT in ms, 95 % quantile over the samples of all paths.
-    pub p95_rtt_ms: f64,
 }
 
 /// Looks at a run and keeps what its results are made of.
@@ -119,7 +102,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The run ends now: its results.
+    /// The run ends now: its results. `cc` is the congestion control of a flow, and `detection` how
+    /// right the detector of the connection under test was.
     pub fn finish(
         self,
         now: Nanos,
@@ -127,92 +111,37 @@ impl<'a> Recorder<'a> {
         by: HostId,
         seed: u64,
         cc: impl Fn(usize) -> Option<String>,
+        detection: Vec<PhaseDetection>,
     ) -> Run {
         let Recorder { scenario, begin, samples, rows, .. } = self;
-        let end = flows(scenario, host);
-        let duration = now - self.began.unwrap_or(0);
-        let share = duration as f64 / scenario.duration as f64;
-        let goodput: Vec<f64> = begin
-            .iter()
-            .zip(&end)
-            .map(|(begin, end)| mbps(end.delivered - begin.delivered, duration))
-            .collect();
-        let path_goodput = |flow: usize, path: usize| {
-            mbps(end[flow].paths[path].delivered - begin[flow].paths[path].delivered, duration)
+        let run = Measured {
+            scenario,
+            host,
+            cc: &cc,
+            begin,
+            end: flows(scenario, host),
+            samples,
+            duration: now - self.began.unwrap_or(0),
+            detection: &detection,
         };
-
-        let connections = scenario.flows.iter().enumerate().map(|(index, flow)| {
-            let multipath = flow.kind == FlowKind::Mptcp || scenario.test == Some(index);
-            let ratio = |own: f64, path: Option<usize>| {
-                let rivals: Vec<f64> =
-                    scenario.rivals_of(flow, path).map(|rival| goodput[rival.flow]).collect();
-                let sum: f64 = rivals.iter().sum();
-                (multipath && sum > 0.0).then(|| round(own / sum))
-            };
-            let (state, before) = (&end[index], &begin[index]);
-            let path = |(path, taken): (usize, &PathSamples)| {
-                let mut srtt = taken.srtt_ms.clone();
-                srtt.sort_by(f64::total_cmp);
-                let own = path_goodput(index, path);
-                PathSummary {
-                    name: flow.paths[path].name.clone(),
-                    goodput_mbps: round(own),
-                    ratio_to_tcp: ratio(own, Some(path)),
-                    retransmits: state.paths[path].retransmits - before.paths[path].retransmits,
-                    mean_cwnd_packets: round(mean(&taken.cwnd)),
-                    mean_srtt_ms: round(mean(&taken.srtt_ms)),
-                    p95_srtt_ms: round(quantile(&srtt, 0.95)),
-                }
-            };
-            let paths = match flow.kind {
-                FlowKind::Udp => Vec::new(),
-                _ => samples[index].iter().enumerate().map(path).collect(),
-            };
-            let head_of_line = state.head_of_line.filter(|_| flow.kind == FlowKind::Mptcp);
-            let head_of_line = head_of_line.map(|waits| HeadOfLineSummary {
-                mean_ms: round(ms(waits.mean)),
-                p95_ms: round(ms(waits.p95)),
-                max_ms: round(ms(waits.max)),
-            });
-            let start = flow.active.first().map_or(0, |period| period.0);
-            ConnectionSummary {
-                name: flow.name.clone(),
-                kind: flow.kind,
-                cc: cc(index),
-                goodput_mbps: round(goodput[index]),
-                reinjections: state.reinjections - before.reinjections,
-                fallback: state.fallback,
-                head_of_line,
-                completion_s: state
-                    .completed
-                    .map(|time| round(seconds(time.saturating_sub(start)))),
-                retransmits: state.retransmits - before.retransmits,
-                ratio_to_tcp: ratio(goodput[index], None),
-                paths,
-            }
-        });
+        let flow = |flow| OfFlow { run: &run, flow };
+        let connections = (0..scenario.flows.len()).map(flow);
+        let links = (0..scenario.links.len()).map(|link| OfLink { run: &run, link });
         let summary = Summary {
             scenario: scenario.name.clone(),
             cc: scenario.test.and_then(&cc),
             host: by,
             seed,
             duration_s: round(seconds(scenario.duration)),
-            connections: connections.collect(),
-            links: (0..scenario.links.len())
-                .map(|link| link_summary(scenario, link, share, host))
-                .collect(),
-            fairness: Fairness { jain: round(fairness(scenario, &goodput, &path_goodput)) },
+            connections: connections.map(|of| ConnectionSummary::read(&of)).collect(),
+            links: links.map(|of| LinkSummary::read(&of)).collect(),
+            fairness: Fairness { jain: round(run.jain()) },
             fitness: None,
-            detection: Vec::new(),
+            setup: None,
+            test: scenario.test.map(|test| TestSummary::read(&flow(test))),
+            detection,
         };
-        let detail = scenario.test.map(|test| detail(scenario, host, test, &samples[test]));
-        Run {
-            summary,
-            detail: detail.unwrap_or_default(),
-            series: rows,
-            decisions: Vec::new(),
-            notes: Vec::new(),
-        }
+        Run { summary, series: rows, decisions: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -226,89 +155,9 @@ fn flows(scenario: &Scenario, host: &impl Observed) -> Vec<FlowState> {
     (0..scenario.flows.len()).map(|flow| host.flow(flow)).collect()
 }
 
-/// What a link did in a `share` of the time that is to be analysed.
-fn link_summary(scenario: &Scenario, link: usize, share: f64, host: &impl Observed) -> LinkSummary {
-    let counters = host.link(link);
-    // A link that is down all the time sends nothing of nothing.
-    let capacity = (scenario.capacity(link, scenario.warmup) * share).max(1.0);
-    LinkSummary {
-        name: scenario.links[link].config.name.clone(),
-        utilization: round(counters.bytes_sent as f64 * 8.0 / capacity),
-        drops: counters.dropped(),
-        aqm_drops: counters.dropped_aqm,
-        marks: counters.marked,
-        mean_queue_ms: round(ms(counters.queue_delay.mean())),
-        p95_queue_ms: round(ms(counters.queue_delay.quantile(0.95))),
-    }
-}
-
-/// Jain's index, see [`Fairness`].
-fn fairness(
-    scenario: &Scenario,
-    goodput: &[f64],
-    path_goodput: &dyn Fn(usize, usize) -> f64,
-) -> f64 {
-    let mut shares = Vec::new();
-    if let Some(test) = scenario.test {
-        for rival in scenario.rivals_of(&scenario.flows[test], None) {
-            let through = scenario.flows[test].paths.iter().enumerate();
-            let through = through.filter(|(_, path)| path.links.contains(&rival.link));
-            shares.push(through.map(|(path, _)| path_goodput(test, path)).sum());
-            shares.push(goodput[rival.flow]);
-        }
-    }
-    if shares.is_empty() {
-        let listed = scenario.flows.iter().zip(goodput);
-        let listed = listed.filter(|(flow, _)| !flow.background && flow.kind != FlowKind::Udp);
-        shares.extend(listed.map(|(_, goodput)| *goodput));
-    }
-    jain(&shares)
-}
-
-fn detail(
-    scenario: &Scenario,
-    host: &impl Observed,
-    test: usize,
-    samples: &[PathSamples],
-) -> Detail {
-    let flow = &scenario.flows[test];
-    // Without rivals nobody says which links are the bottlenecks: all that the connection crosses.
-    let mut crossed: Vec<usize> = scenario.rivals_of(flow, None).map(|rival| rival.link).collect();
-    if crossed.is_empty() {
-        crossed = flow.paths.iter().flat_map(|path| path.links.clone()).collect();
-        crossed.sort_unstable();
-        crossed.dedup();
-    }
-    let over = |get: &dyn Fn(&Histogram) -> Nanos| {
-        let counters = crossed.iter().map(|&link| host.link(link));
-        round(mean(&counters.map(|counters| ms(get(&counters.queue_delay))).collect::<Vec<_>>()))
-    };
-    let mut srtt: Vec<f64> = samples.iter().flat_map(|path| path.srtt_ms.clone()).collect();
-    srtt.sort_by(f64::total_cmp);
-    Detail {
-        mean_queue_ms: over(&|delay| delay.mean()),
-        p50_queue_ms: over(&|delay| delay.quantile(0.5)),
-        p95_queue_ms: over(&|delay| delay.quantile(0.95)),
-        p50_rtt_ms: round(quantile(&srtt, 0.5)),
-        p95_rtt_ms: round(quantile(&srtt, 0.95)),
-    }
-}
-
-fn seconds(time: Nanos) -> f64 {
-    time as f64 / SECOND as f64
-}
-
-fn ms(time: Nanos) -> f64 {
-    time as f64 / 1e6
-}
-
-fn mbps(bytes: u64, time: Nanos) -> f64 {
-    bytes as f64 * 8.0 * 1e3 / time as f64
-}
-
 #[cfg(test)]
 mod tests {
-    use narrows_net::{Counters, MILLISECOND};
+    use narrows_net::{Counters, MILLISECOND, SECOND};
 
     use super::*;
     use crate::{Edits, load};
@@ -358,7 +207,7 @@ mod tests {
         recorder.begin(begin, &host);
         host.now = end;
         recorder.sample(end, &host);
-        let run = recorder.finish(end, &host, HostId::new("kernel"), 1, |_| None);
+        let run = recorder.finish(end, &host, HostId::new("kernel"), 1, |_| None, Vec::new());
         let test = &run.summary.connections[scenario.test.unwrap()];
         assert_eq!(test.goodput_mbps, 8.0);
         assert_eq!(test.ratio_to_tcp, Some(0.5), "against two rivals of the same goodput");

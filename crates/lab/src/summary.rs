@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::PhaseDetection;
 use crate::host_id::HostId;
-use crate::scenario::FlowKind;
+use crate::metrics::{ConnectionSummary, LinkSummary, TestSummary};
+use crate::setup::Setup;
 
 /// The result of one run. All values are over the analysed time, after the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct Summary {
     pub host: HostId,
     /// Seed of the run.
     pub seed: u64,
+    /// The scenario as it was resolved; left out where a program made it and not a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
     /// Analysed time, seconds.
     pub duration_s: f64,
     /// All connections and flows, in the order of the scenario.
@@ -33,86 +37,9 @@ pub struct Summary {
     /// one that listens.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detection: Vec<PhaseDetection>,
-}
-
-/// One connection or flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ConnectionSummary {
-    /// Name in the scenario.
-    pub name: String,
-    /// What carries it.
-    pub kind: FlowKind,
-    /// Congestion control; none for UDP.
-    pub cc: Option<String>,
-    /// Payload handed to the receiving application in order, Mbit/s; for UDP what arrived, with
-    /// headers.
-    pub goodput_mbps: f64,
-    /// From the start of the flow until the file was there, seconds.
-    pub completion_s: Option<f64>,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Segments given to a second subflow, as the first failed, closed or made no progress.
-    pub reinjections: u64,
-    /// Whether MPTCP fell back to TCP, as something on the way removes its options.
-    pub fallback: bool,
-    /// How long data waits at the receiver for earlier data that comes on other paths, from the start
-    /// of the run; for multipath connections.
-    pub head_of_line: Option<HeadOfLineSummary>,
-    /// Goodput over the sum of the goodputs of the designated rivals at the true bottlenecks it
-    /// crosses; for multipath connections and the connection under test.
-    pub ratio_to_tcp: Option<f64>,
-    /// Per path; empty for UDP.
-    pub paths: Vec<PathSummary>,
-}
-
-/// Waiting for earlier data, over all segments, those that did not wait included.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HeadOfLineSummary {
-    /// Mean, ms.
-    pub mean_ms: f64,
-    /// 95 % quantile, ms.
-    pub p95_ms: f64,
-    /// The longest, ms.
-    pub max_ms: f64,
-}
-
-/// One path of a connection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PathSummary {
-    /// Name of the route.
-    pub name: String,
-    /// Payload acknowledged on this path, Mbit/s.
-    pub goodput_mbps: f64,
-    /// Goodput over that of the rivals on this path.
-    pub ratio_to_tcp: Option<f64>,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Congestion window, packets: mean of the samples.
-    pub mean_cwnd_packets: f64,
-    /// Smoothed RTT, ms: mean of the samples.
-    pub mean_srtt_ms: f64,
-    /// Smoothed RTT, ms: 95 % quantile of the samples.
-    pub p95_srtt_ms: f64,
-}
-
-/// One link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkSummary {
-    /// Name in the scenario.
-    pub name: String,
-    /// Bits sent over what the link could have sent (a trace: at its mean rate; while it was down:
-    /// nothing).
-    pub utilization: f64,
-    /// Packets dropped, for any reason.
-    pub drops: u64,
-    /// Those of them that the queue discipline dropped before the queue was full.
-    pub aqm_drops: u64,
-    /// Packets that it marked instead (ECN).
-    pub marks: u64,
-    /// Queueing delay of the packets, ms: mean.
-    pub mean_queue_ms: f64,
-    /// Queueing delay of the packets, ms: 95 % quantile.
-    pub p95_queue_ms: f64,
+    /// The connection under test, as comparisons show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<TestSummary>,
 }
 
 /// How fairly the bottlenecks were shared.

@@ -1,36 +1,88 @@
-//! Tables for people, at most 100 columns wide.
+//! Tables for people, at most 100 columns wide, and what their columns mean.
 
-use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
 
 use crate::compare::{Case, Row};
 use crate::host_id::HostId;
-use crate::scenario::{Bound, Published};
+use crate::metrics::{CONNECTION, Form, LINK, Metric, PATH, TEST, TestSummary};
+use crate::scenario::{Bound, Published, Scenario};
+use crate::summary::{Fitness, Summary};
 use narrows_stats::Spread;
+
+/// Metrics that share a head.
+type Shown<T> = (&'static str, Vec<&'static Metric<T>>);
+
+/// The metric that papers publish; beside it stand its median and what they found.
+const RATIO: &str = "ratio";
+const AT_RATIO: &str = "           \
+1: one fair share where the paths share a bottleneck, all of them where each has its own;
+           median [quartiles]; paper: the published value
+";
 
 /// What the columns of a table of `rows` mean, to stand below it.
 pub fn legend(rows: &[Row]) -> String {
-    let accuracy = if has_accuracy(rows) { ACCURACY } else { "" };
-    format!("{RATIO}{accuracy}{OTHERS}")
+    let mut text = String::new();
+    for (head, metrics) in shown(rows) {
+        let about: Vec<&str> = metrics.iter().map(|metric| metric.about).collect();
+        let unit = Some(metrics[0].unit).filter(|&unit| !["1", "segments"].contains(&unit));
+        let unit = unit.map_or(String::new(), |unit| format!(", {unit}"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{head:10} {}{unit}", about.join(" / "));
+        if head == RATIO {
+            text.push_str(AT_RATIO);
+        }
+    }
+    text + "all are means over the seeds; \u{b1}: half the 95 % interval\n"
 }
 
-const RATIO: &str = "\
-ratio      goodput of the multipath connection / sum of the rival TCPs' at its bottlenecks:
-           mean with 95 % interval, median with quartiles; paper: the published value;
-           1: one fair share where the paths share a bottleneck, all of them where each has its own
-";
-const ACCURACY: &str = "\
-accuracy   share of the detector's decisions that found the right groups, mean with 95 % interval
-";
-const OTHERS: &str = "\
-goodput    payload of the multipath connection, Mbit/s, mean with 95 % interval
-Jain       fairness between the connection and the rival at each bottleneck, 1 is equal
-queue, RTT queueing delay at the bottlenecks, smoothed RTT: median/95 % quantile, ms
-retx       segments of the connection sent again
-";
+/// The columns of a table of `rows`. A sparse metric that no row has is left out.
+fn shown(rows: &[Row]) -> Vec<Shown<TestSummary>> {
+    let any = |metric: &Metric<_>| rows.iter().any(|row| row.metrics[metric.name].is_some());
+    columns(TEST, |metric| !metric.sparse || any(metric))
+}
 
-/// Has a detector been judged in any of them?
-fn has_accuracy(rows: &[Row]) -> bool {
-    rows.iter().any(|row| row.accuracy.is_some())
+/// Metrics by the head of their column, in the order of places.
+fn columns<T>(table: &'static [Metric<T>], shown: impl Fn(&Metric<T>) -> bool) -> Vec<Shown<T>> {
+    let metrics = table.iter().filter(|metric| shown(metric));
+    let mut metrics: Vec<_> = metrics.filter_map(|metric| Some((metric.column?, metric))).collect();
+    metrics.sort_by_key(|(column, _)| column.place);
+    let same = metrics.chunk_by(|(one, _), (other, _)| one.head == other.head);
+    same.map(|of| (of[0].0.head, of.iter().map(|(_, metric)| *metric).collect())).collect()
+}
+
+/// The values under a head: `12/20`.
+fn cell<T>(metrics: &[&Metric<T>], value: impl Fn(&Metric<T>) -> Option<Spread>) -> String {
+    let text = |metric: &&Metric<T>| Some(show(metric.column?.form, value(metric)?));
+    let texts: Option<Vec<String>> = metrics.iter().map(text).collect();
+    texts.map_or_else(|| "-".into(), |texts| texts.join("/"))
+}
+
+/// The values of one run under a head.
+fn single<T>(metrics: &[&Metric<T>], part: &T) -> String {
+    cell(metrics, |metric| (metric.get)(part).and_then(|value| Spread::of(&[value])))
+}
+
+fn show(form: Form, Spread { mean, ci95, .. }: Spread) -> String {
+    match (form, ci95) {
+        (Form::Interval(decimals), Some(half)) => format!("{mean:.decimals$} ±{half:.decimals$}"),
+        (Form::Number(decimals) | Form::Interval(decimals), _) => format!("{mean:.decimals$}"),
+        (Form::Percent(decimals), _) => format!("{:.decimals$}%", 100.0 * mean),
+    }
+}
+
+/// Lines and columns as text; after the first `left` columns numbers are aligned.
+fn render(heads: &[&str], left: usize, lines: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(heads).add_rows(lines);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if index >= left {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// The rows of each case as a table under its title.
@@ -40,11 +92,11 @@ pub fn table(cases: &[Case], rows: &[Row]) -> String {
         let case = &cases[of_case[0].case];
         text.push_str(&case.scenario.name);
         if let Some(point) = &case.set {
-            text.push_str(&format!(" with {} = {}", point.field, point.value));
+            let _ = write!(text, " with {} = {}", point.field, point.value);
         }
         let seeds = of_case[0].seeds;
         let times = if seeds == 1 { "1 run".into() } else { format!("{seeds} runs each") };
-        text.push_str(&format!(": {}; {times}\n", case.scenario.title));
+        let _ = writeln!(text, ": {}; {times}", case.scenario.title);
         text.push_str(&one(case, of_case));
         of_case.iter().filter_map(unfit).for_each(|line| text.push_str(&line));
         differences(of_case).for_each(|line| text.push_str(&line));
@@ -54,54 +106,39 @@ pub fn table(cases: &[Case], rows: &[Row]) -> String {
 }
 
 fn one(case: &Case, rows: &[Row]) -> String {
-    const NAMES: [&str; 11] = [
-        "cc", "on", "ratio", "median", "paper", "accuracy", "goodput", "Jain", "queue", "RTT",
-        "retx",
-    ];
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(NAMES);
-    let mut before = None;
-    for row in rows {
-        let detail = &row.detail;
-        let measured = |text: String| if row.unfit < row.seeds { text } else { "-".into() };
-        let mark = before.replace(row).and_then(|other| difference(other, row)).map_or("", |_| "*");
-        table.add_row([
-            format!("  {}", label(row)),
-            format!("{}{mark}", row.host),
-            interval(row.ratio_to_tcp, 2),
-            quartiles(row.ratio_to_tcp),
-            case.scenario.published(row.control).map(paper).unwrap_or_else(|| "-".into()),
-            interval(row.accuracy, 2),
-            interval(row.goodput_mbps, 1),
-            row.jain.map_or_else(|| "-".into(), |jain| format!("{:.2}", jain.mean)),
-            measured(format!("{:.0}/{:.0}", detail.p50_queue_ms, detail.p95_queue_ms)),
-            measured(format!("{:.0}/{:.0}", detail.p50_rtt_ms, detail.p95_rtt_ms)),
-            row.retransmits.map_or_else(|| "-".into(), |retx| format!("{:.0}", retx.mean)),
-        ]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index > 1 {
-            column.set_cell_alignment(CellAlignment::Right);
+    let columns = shown(rows);
+    let hosts = rows.iter().any(|row| row.host != HostId::SIM);
+    // The median beside all metrics would make lines too long.
+    let median = columns.iter().all(|(_, metrics)| metrics.iter().all(|metric| !metric.sparse));
+    let mut heads = vec!["cc"];
+    heads.extend(hosts.then_some("on"));
+    for (head, _) in &columns {
+        heads.push(head);
+        if *head == RATIO {
+            heads.extend(median.then_some("median"));
+            heads.push("paper");
         }
     }
-    // Both would make lines too long.
-    let (median, accuracy) = (3, 5);
-    let unused = if has_accuracy(rows) { median } else { accuracy };
-    let on = rows.iter().all(|row| row.host == HostId::SIM).then_some(1);
-    for hidden in on.into_iter().chain([unused]) {
-        if let Some(column) = table.column_mut(hidden) {
-            column.set_constraint(ColumnConstraint::Hidden);
+    let line = |(index, row): (usize, &Row)| {
+        let mut line = vec![format!("  {}", label(row))];
+        let before = index.checked_sub(1).map(|before| &rows[before]);
+        let mark = before.and_then(|other| difference(other, row)).map_or("", |_| "*");
+        line.extend(hosts.then(|| format!("{}{mark}", row.host)));
+        for (head, metrics) in &columns {
+            line.push(cell(metrics, |metric| row.metrics[metric.name]));
+            if *head == RATIO {
+                line.extend(median.then(|| quartiles(row.metrics[metrics[0].name])));
+                line.push(case.scenario.published(row.control).map_or("-".into(), paper));
+            }
         }
-    }
-    let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
-    lines.collect()
+        line
+    };
+    render(&heads, 1 + usize::from(hosts), rows.iter().enumerate().map(line))
 }
 
 /// `olia`, `olia+ssc (rtt)`.
 fn label(row: &Row) -> String {
-    match &row.signal {
+    match row.signal {
         Some(signal) => format!("{} ({signal})", row.cc),
         None => row.cc.clone(),
     }
@@ -117,43 +154,32 @@ fn unfit(row: &Row) -> Option<String> {
     (*unfit > 0).then(|| format!("  {cc} on {host}: {fit} of {seeds} runs ({unfit} unfit{why})\n"))
 }
 
-/// What two hosts say of the same control, if their 95 % intervals do not meet: the metric, its
-/// decimals, and its two means with half the intervals' widths. It is the ratio, without rivals the
-/// goodput.
-fn difference(one: &Row, other: &Row) -> Option<(&'static str, usize, [Spread; 2])> {
-    if (one.control, &one.signal) != (other.control, &other.signal) {
+/// The metric in which two hosts differ for the same control, as its 95 % intervals do not meet, and
+/// its two spreads. It is the ratio, without rivals the goodput.
+fn difference(one: &Row, other: &Row) -> Option<(&'static Metric<TestSummary>, [Spread; 2])> {
+    if (one.control, one.signal) != (other.control, other.signal) {
         return None;
     }
-    let (metric, decimals, one, other) = match (one.ratio_to_tcp, other.ratio_to_tcp) {
-        (Some(one), Some(other)) => ("ratio", 2, one, other),
-        _ => ("goodput", 1, one.goodput_mbps?, other.goodput_mbps?),
-    };
-    let apart = (one.mean - other.mean).abs() > one.ci95? + other.ci95?;
-    apart.then_some((metric, decimals, [one, other]))
+    let both = |name: &str| Some([one.metrics[name]?, other.metrics[name]?]);
+    let names = ["ratio_to_tcp", "goodput_mbps"].into_iter();
+    let (name, spreads) = names.filter_map(|name| Some((name, both(name)?))).next()?;
+    let [first, second] = spreads;
+    let apart = (first.mean - second.mean).abs() > first.ci95? + second.ci95?;
+    TEST.iter().find(|metric| apart && metric.name == name).map(|metric| (metric, spreads))
 }
 
 /// `* olia disagrees: ratio 0.52 ±0.03 on kernel, 0.37 ±0.02 on sim (+41 %)`.
 fn differences(rows: &[Row]) -> impl Iterator<Item = String> {
     rows.windows(2).filter_map(|pair| {
-        let (metric, decimals, [one, other]) = difference(&pair[0], &pair[1])?;
+        let (metric, [one, other]) = difference(&pair[0], &pair[1])?;
         let percent = 100.0 * (other.mean / one.mean - 1.0);
-        let [one, other] = [one, other].map(|spread| interval(Some(spread), decimals));
-        let (cc, first, second) = (&pair[0].cc, pair[0].host, pair[1].host);
+        let column = metric.column?;
+        let [one, other] = [one, other].map(|spread| show(column.form, spread));
+        let (cc, first, second, metric) = (&pair[0].cc, pair[0].host, pair[1].host, column.head);
         Some(format!(
             "* {cc} disagrees: {metric} {other} on {second}, {one} on {first} ({percent:+.0} %)\n"
         ))
     })
-}
-
-/// `0.62 ±0.03`.
-fn interval(spread: Option<Spread>, decimals: usize) -> String {
-    match spread {
-        Some(Spread { mean, ci95: Some(half), .. }) => {
-            format!("{mean:.decimals$} ±{half:.decimals$}")
-        }
-        Some(Spread { mean, .. }) => format!("{mean:.decimals$}"),
-        None => "-".into(),
-    }
 }
 
 /// `0.61 [0.55 0.70]`.
@@ -174,12 +200,75 @@ fn paper(paper: &Published) -> String {
     format!("{sign}{:.2}", paper.ratio_to_tcp)
 }
 
+/// One run: its listed connections with their paths, then the links.
+pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
+    let on = match summary.host {
+        HostId::SIM => String::new(),
+        host => format!(" on {host}"),
+    };
+    let cc = summary.cc.as_deref().unwrap_or("-");
+    let Summary { scenario: name, seed, duration_s, .. } = summary;
+    let mut text = format!("{name} under {cc}{on}, seed {seed}, {duration_s} s analysed\n\n");
+    let (of_connection, of_path) = (columns(CONNECTION, |_| true), columns(PATH, |_| true));
+    // What connections have, paths have too, and first.
+    let heads: Vec<&str> = of_path.iter().map(|(head, _)| *head).collect();
+    let mut lines = Vec::new();
+    let mut background = Vec::new();
+    for (flow, connection) in scenario.flows.iter().zip(&summary.connections) {
+        if flow.background {
+            background.push(connection.goodput_mbps);
+            continue;
+        }
+        let cc = connection.cc.as_deref().unwrap_or("-");
+        let mut line = [&connection.name, connection.kind.name(), cc].map(String::from).to_vec();
+        line.extend(of_connection.iter().map(|(_, metrics)| single(metrics, connection)));
+        lines.push(line);
+        for path in &connection.paths {
+            let mut line = vec![format!("  {}", path.name), String::new(), String::new()];
+            line.extend(of_path.iter().map(|(_, metrics)| single(metrics, path)));
+            lines.push(line);
+        }
+    }
+    text += &render(&[&["connection", "kind", "cc"], &heads[..]].concat(), 3, lines);
+    if !background.is_empty() {
+        let (flows, total) = (background.len(), background.iter().sum::<f64>());
+        let _ = writeln!(text, "{flows} background flows: {total:.2} Mbit/s");
+    }
+    let of_link = columns(LINK, |_| true);
+    let heads: Vec<&str> = of_link.iter().map(|(head, _)| *head).collect();
+    let lines = summary.links.iter().map(|link| {
+        let cells = of_link.iter().map(|(_, metrics)| single(metrics, link));
+        [link.name.clone()].into_iter().chain(cells).collect()
+    });
+    text = text + "\n" + &render(&[&["link"], &heads[..]].concat(), 1, lines);
+    let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
+    if let Some(fitness) = &summary.fitness {
+        let _ = writeln!(text, "{}", show_fitness(fitness));
+    }
+    text
+}
+
+/// `fit: packets 0.02 ms late in the median, 0.21 at 99 %, at most 1.30; worst second 0.4 % off`.
+fn show_fitness(fitness: &Fitness) -> String {
+    let Fitness { lateness_p50_ms, lateness_p99_ms, lateness_max_ms, worst_second, .. } = fitness;
+    let verdict = match (fitness.fit, &fitness.why) {
+        (true, _) => "fit".into(),
+        (false, Some(why)) => format!("unfit ({why})"),
+        (false, None) => "unfit".into(),
+    };
+    format!(
+        "{verdict}: packets {lateness_p50_ms:.2} ms late in the median, {lateness_p99_ms:.2} at \
+         99 %, at most {lateness_max_ms:.2}; worst second {:.1} % off",
+        100.0 * worst_second
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::Finished;
     use crate::compare::rows;
-    use crate::compare::tests::{case, detected, finished};
+    use crate::compare::tests::{case, finished, plan, with};
 
     /// What a table shows of runs with these goodputs, on which host, and why they are not fit.
     fn shown(runs: &[(&str, HostId, f64, Option<&str>)]) -> String {
@@ -187,7 +276,7 @@ mod tests {
             finished(cc, host, seed, goodput, why)
         };
         let all: Vec<_> = (1..).zip(runs).map(run).collect();
-        table(&[case()], &rows(&[case()], &all))
+        table(&[case()], &rows(&plan(&[case()]), &all))
     }
 
     #[test]
@@ -231,9 +320,9 @@ mod tests {
     #[test]
     fn accuracy_is_a_column_if_a_row_has_it_and_only_then_explained() {
         let runs = |cc: &str| [1, 2].map(|seed| finished(cc, HostId::SIM, seed, 10.0, None));
-        let judged = |accuracy| move |run| detected(run, Some(accuracy), 10);
+        let judged = |accuracy| move |run| with(run, |test| test.accuracy = Some(accuracy));
         let shown = |all: Vec<Finished>| {
-            let rows = rows(&[case()], &all);
+            let rows = rows(&plan(&[case()]), &all);
             let text = table(&[case()], &rows);
             let lines = text
                 .lines()
@@ -254,14 +343,14 @@ mod tests {
 
     #[test]
     fn without_rivals_hosts_are_compared_by_goodput() {
-        let mut all = vec![
+        let all = [
             finished("lia", HostId::SIM, 1, 10.0, None),
             finished("lia", HostId::SIM, 2, 10.02, None),
             finished("lia", HostId::new("kernel"), 1, 8.0, None),
             finished("lia", HostId::new("kernel"), 2, 8.02, None),
         ];
-        all.iter_mut().for_each(|run| run.summary.connections[0].ratio_to_tcp = None);
-        let text = table(&[case()], &rows(&[case()], &all));
+        let all = all.map(|run| with(run, |test| test.ratio_to_tcp = None));
+        let text = table(&[case()], &rows(&plan(&[case()]), &all));
         let told = "* lia disagrees: goodput 8.0 ±0.1 on kernel, 10.0 ±0.1 on sim (-20 %)\n";
         assert!(text.contains(told), "{text}");
     }
@@ -281,5 +370,22 @@ mod tests {
         assert_eq!(values, ["olia", "kernel", "-", "-", "~0.60", "-", "-", "-", "-", "-"]);
         assert_eq!(lines[4], "  lia on kernel: 1 of 2 runs (1 unfit: late)");
         assert_eq!(lines[5], "  olia on kernel: 0 of 2 runs (2 unfit, the first: late)");
+    }
+
+    #[test]
+    fn fitness_is_a_line() {
+        let mut fitness = Fitness {
+            lateness_p50_ms: 0.02,
+            lateness_p99_ms: 0.214,
+            lateness_max_ms: 1.3,
+            worst_second: 0.004,
+            fit: true,
+            why: None,
+        };
+        let line = "packets 0.02 ms late in the median, 0.21 at 99 %, at most 1.30; worst second \
+                    0.4 % off";
+        assert_eq!(show_fitness(&fitness), format!("fit: {line}"));
+        fitness = Fitness { fit: false, why: Some("late".into()), ..fitness };
+        assert_eq!(show_fitness(&fitness), format!("unfit (late): {line}"));
     }
 }

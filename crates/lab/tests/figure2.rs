@@ -21,8 +21,8 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
         series: false,
     };
     let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
-    let rows = rows(&cases, &finished);
-    rows.iter().map(|row| (row.control, row.ratio_to_tcp.unwrap().mean)).collect()
+    let rows = rows(&plan, &finished);
+    rows.iter().map(|row| (row.control, row.metrics["ratio_to_tcp"].unwrap().mean)).collect()
 }
 
 /// Asserts that each control's ratio is in `low..=high`; all are told, not only the first outside.

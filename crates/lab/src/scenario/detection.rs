@@ -16,6 +16,13 @@ pub struct DetectionFile {
     signal: Option<String>,
 }
 
+impl DetectionFile {
+    /// Detectors hear this.
+    pub fn of(signal: Signal) -> DetectionFile {
+        DetectionFile { signal: Some(signal.name().into()) }
+    }
+}
+
 /// What detectors hear.
 pub fn signal(file: &File) -> Result<Signal, Fault> {
     let name = file.detection.as_ref().and_then(|detection| detection.signal.as_ref());
@@ -28,7 +35,7 @@ pub fn signal(file: &File) -> Result<Signal, Fault> {
 /// What `file` says of detection, with its defaults.
 pub fn whole(file: &File) -> Option<DetectionFile> {
     let signal = signal(file).ok()?;
-    Some(DetectionFile { signal: Some(signal.name().into()) })
+    Some(DetectionFile::of(signal))
 }
 
 /// The parameters: the defaults, the preset, and what else is set.

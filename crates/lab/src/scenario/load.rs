@@ -59,13 +59,20 @@ fn build(origin: Origin, text: &str, edits: &Edits) -> Result<Scenario, Error> {
         let name = trace::on_disk(path);
         replay(&mut file, link, name).map_err(|message| Error::input(option(edit), message))?;
     }
-    resolve(file).map_err(|fault| {
+    let mut scenario = resolve(file).map_err(|fault| {
         let of_trace = |(link, _): &&(String, PathBuf)| fault.field == ["links", link, "trace"];
         match edits.traces.iter().find(of_trace) {
             Some(edit) => Error::input(option(edit), fault.message),
             None => document.error(&fault.field, &fault.message),
         }
-    })
+    })?;
+    scenario.settings.extend(edits.set.iter().cloned());
+    let traces = edits.traces.iter();
+    let trace = |(link, path): &(String, PathBuf)| {
+        (format!("links.{link}.trace"), path.display().to_string())
+    };
+    scenario.settings.extend(traces.map(trace));
+    Ok(scenario)
 }
 
 /// Lets the link called `link`, listed or made by a generator, replay the trace `name`.

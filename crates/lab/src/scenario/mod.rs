@@ -22,6 +22,8 @@ mod tcp;
 mod trace;
 mod whole;
 
+use std::collections::BTreeMap;
+
 use narrows_laws::Params;
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
@@ -65,6 +67,8 @@ pub struct Scenario {
     pub paper: Vec<Published>,
     /// As it is written, without its bases and with the changes of the command line.
     file: file::File,
+    /// What the command line set, by field.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// A link that flows share.
@@ -248,6 +252,8 @@ impl Scenario {
     pub fn listen_to(&mut self, signal: Signal) {
         if let Some(test) = self.test {
             self.flows[test].tcp.signal = signal;
+            self.file.detection = Some(detection::DetectionFile::of(signal));
+            self.settings.insert("detection.signal".into(), signal.name().into());
         }
     }
 

@@ -62,6 +62,7 @@ pub fn resolve(written: File) -> Result<Scenario, Fault> {
         events,
         paper,
         file: written,
+        settings: Default::default(),
     })
 }
 

@@ -105,7 +105,7 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     }
     let (now, last) = running.look(true)?;
     let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
-    let mut run = recorder.finish(now, &last, ID, seed, cc);
+    let mut run = recorder.finish(now, &last, ID, seed, cc, Vec::new());
     run.summary.fitness = Some(fitness(scenario, &running.wire.fitness()));
     run.notes.extend(simulators(scenario));
     run.notes.extend(running.program.iter_mut().flat_map(Replaced::failed));

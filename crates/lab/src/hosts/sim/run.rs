@@ -76,12 +76,10 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
         capture.finish()?;
     }
     let cc = |flow: usize| controls[flow].map(|control| control.to_string());
-    let mut result = recorder.finish(now, &run, HostId::SIM, seed, cc);
-    if let Some(trial) = run.trial(scenario, &controls) {
-        result.summary.detection = trial.by_phase();
-        result.decisions = trial.decisions();
-    }
-    Ok(result)
+    let trial = run.trial(scenario, &controls);
+    let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
+    let result = recorder.finish(now, &run, HostId::SIM, seed, cc, detection);
+    Ok(Run { decisions: trial.map_or_else(Vec::new, |trial| trial.decisions()), ..result })
 }
 
 /// A scenario in the simulator.

@@ -1,0 +1,90 @@
+//! Where results come from: `provenance.json` beside them. It says what a folder holds, so that
+//! results of two kinds are never mixed in one, and how to make them again. It differs from one
+//! time to the next, so whoever compares folders byte by byte leaves this file out.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Journal};
+
+/// Name of the file.
+pub const NAME: &str = "provenance.json";
+
+/// Version of the format of result files: one more whenever a key or a column gets another meaning.
+const FORMAT: u32 = 1;
+
+/// Where the results of a folder come from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the format of result files.
+    format: u32,
+    /// The kind of results: the subcommand that makes them.
+    kind: String,
+    /// Hash of all that the results depend on, besides the program.
+    results_sha256: String,
+    /// The command line.
+    command: Vec<String>,
+    /// Version of narrows.
+    version: String,
+    /// Commit that it was built from, where that is known.
+    commit: Option<String>,
+    /// Release of the kernel that ran them, of results in real time.
+    kernel: Option<String>,
+    /// When the command started, UTC.
+    started: String,
+}
+
+impl Provenance {
+    /// That of results of a `kind` that `results_sha256` identifies, which this command begins to
+    /// make now, on this machine's kernel if `kernel` is set.
+    pub fn new(
+        kind: &str,
+        results_sha256: String,
+        kernel: bool,
+        commit: Option<&str>,
+    ) -> Provenance {
+        let release = || fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+        Provenance {
+            format: FORMAT,
+            kind: kind.into(),
+            results_sha256,
+            command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            commit: commit.map(String::from),
+            kernel: kernel.then(release).flatten().map(|release| release.trim().to_owned()),
+            started: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+        }
+    }
+
+    /// Checks that `folder` holds no other results.
+    ///
+    /// # Errors
+    /// It does: what they are.
+    pub fn check(&self, folder: &Path) -> Result<(), Error> {
+        let refused = |what: String| {
+            let message = format!("holds {what}; name another folder, or remove this one first");
+            Err(Error::input(folder.display().to_string(), message))
+        };
+        if self.kind != "compare" && Journal::is_in(folder) {
+            return refused("an interrupted comparison".into());
+        }
+        let there = fs::read(folder.join(NAME)).ok();
+        let there = there.and_then(|bytes| serde_json::from_slice::<Provenance>(&bytes).ok());
+        match there {
+            Some(there) if there.format != self.format => {
+                refused(format!("results in format {}, not {}", there.format, self.format))
+            }
+            Some(there)
+                if (&there.kind, &there.results_sha256) != (&self.kind, &self.results_sha256) =>
+            {
+                refused(format!("other results, those of \"{}\"", there.command.join(" ")))
+            }
+            None if ["summary.json", "rows.json"].iter().any(|name| folder.join(name).exists()) => {
+                refused(format!("results without a {NAME}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
