@@ -154,14 +154,12 @@ fn mistakes_are_told_before_anything_is_printed() {
 /// Recordings of ns-3: flows 0 and 1 in one place, 30 and 31 in the other or in the same.
 #[test]
 fn recordings_of_another_simulator() {
-    let Ok(data) = std::env::var("NARROWS_TEST_DATA") else {
-        println!("skipped: NARROWS_TEST_DATA is not set");
-        return;
-    };
+    let Some(folder) = narrows_testkit::data("traces/ns3") else { return };
     for signal in ["owd", "rtt"] {
         let result = |name: &str| {
-            let file = format!("{data}/traces/ns3/E3_droptail_cubic_{name}.{signal}.csv.gz");
-            let result = json(&["detect", &file]);
+            let file = folder.join(format!("E3_droptail_cubic_{name}.{signal}.csv.gz"));
+            let file = file.to_str().unwrap();
+            let result = json(&["detect", file]);
             assert_eq!(result["signal"], signal);
             // Decisions with all four in one group.
             let decisions = result["decisions"].as_array().unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::{DeviceConfig, HostConfig, Testbed, Way};
 use narrows_net::{Limit, LinkConfig, MILLISECOND, Nanos, Network, Rate};
-use support::{Alone, tcp, v4};
+use support::{alone, tcp, v4};
 
 const RATE: u64 = 100_000_000;
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ fn ms(time: Nanos) -> f64 {
 }
 
 fn main() {
-    let Some(_alone) = Alone::with("emulated hops") else { return };
+    let Some(_alone) = alone("emulated hops") else { return };
     let hosts: Vec<HostConfig> = (1..=4)
         .map(|host| {
             let addresses = vec![v4(host, 1)];

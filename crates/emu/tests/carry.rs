@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::{Direction, Error, Quantiles, Tap, Way, Wire};
 use narrows_net::{CoDel, Discipline, Limit, LinkConfig, Loss, MILLISECOND, Nanos, Rate, RouteId};
+use narrows_testkit::wait_until;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use support::{
-    Alone, LEFT, RIGHT, counter, left_and_right, network, pair, tcp, two_hosts, udp, v4, v6,
-    wait_until,
+    LEFT, RIGHT, alone, counter, left_and_right, network, pair, tcp, two_hosts, udp, v4, v6,
 };
 
 /// What a datagram took to the right and back, each time.
@@ -41,7 +41,7 @@ fn round_trips(left: &UdpSocket, right: &UdpSocket, times: u32) -> Vec<Duration>
 #[test]
 fn a_round_trip_takes_the_delays_of_the_links() {
     const DELAY: Nanos = 10 * MILLISECOND;
-    let Some(_alone) = Alone::with("a_round_trip_takes_the_delays_of_the_links") else { return };
+    let Some(_alone) = alone("a_round_trip_takes_the_delays_of_the_links") else { return };
     let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
     let (testbed, wire) = pair(link.clone(), link);
     let [left, right] = left_and_right(&testbed);
@@ -65,7 +65,7 @@ fn a_round_trip_takes_the_delays_of_the_links() {
 
 #[test]
 fn a_transfer_through_losses_arrives_byte_by_byte() {
-    let Some(_alone) = Alone::with("a_transfer_through_losses_arrives_byte_by_byte") else {
+    let Some(_alone) = alone("a_transfer_through_losses_arrives_byte_by_byte") else {
         return;
     };
     const BYTES: usize = 4 << 20;
@@ -100,7 +100,7 @@ fn a_transfer_through_losses_arrives_byte_by_byte() {
 
 #[test]
 fn marks_reach_the_receiver() {
-    let Some(_alone) = Alone::with("marks_reach_the_receiver") else { return };
+    let Some(_alone) = alone("marks_reach_the_receiver") else { return };
     let marking = LinkConfig {
         rate: Rate::Constant(2_000_000),
         limit: Limit::Packets(1000),
@@ -169,7 +169,7 @@ fn is_mptcp(strips_mptcp: bool, address: fn(u8, u8) -> std::net::IpAddr) -> bool
 
 #[test]
 fn a_middlebox_makes_of_mptcp_what_tcp_is() {
-    let Some(_alone) = Alone::with("a_middlebox_makes_of_mptcp_what_tcp_is") else { return };
+    let Some(_alone) = alone("a_middlebox_makes_of_mptcp_what_tcp_is") else { return };
     if std::fs::metadata("/proc/sys/net/mptcp/enabled").is_err() {
         return println!("skipped, no MPTCP in this kernel");
     }
@@ -181,7 +181,7 @@ fn a_middlebox_makes_of_mptcp_what_tcp_is() {
 
 #[test]
 fn a_link_that_is_down_carries_nothing() {
-    let Some(_alone) = Alone::with("a_link_that_is_down_carries_nothing") else { return };
+    let Some(_alone) = alone("a_link_that_is_down_carries_nothing") else { return };
     let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
     let [left, right] = left_and_right(&testbed);
     let (left, right) = (udp(left, v4(1, 1), 7), udp(right, v4(2, 1), 7));
@@ -189,7 +189,7 @@ fn a_link_that_is_down_carries_nothing() {
     let dropped = || wire.with(|network, _| network.counters(RIGHT).dropped_down).unwrap();
     wire.with(|network, now| network.set_up(now, RIGHT, false)).unwrap();
     send();
-    wait_until(|| if dropped() == 1 { Ok(()) } else { Err("nothing dropped".into()) });
+    wait_until(20, || if dropped() == 1 { Ok(()) } else { Err("nothing dropped".into()) });
     wire.with(|network, now| network.set_up(now, RIGHT, true)).unwrap();
     send();
     right.recv(&mut [0; 60]).expect("it is up");
@@ -200,7 +200,7 @@ fn a_link_that_is_down_carries_nothing() {
 
 #[test]
 fn each_device_has_its_path() {
-    let Some(_alone) = Alone::with("each_device_has_its_path") else { return };
+    let Some(_alone) = alone("each_device_has_its_path") else { return };
     let testbed = two_hosts(2);
     let (network, ways) = network(&[Default::default(), Default::default()]);
     let wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
@@ -231,7 +231,7 @@ fn each_device_has_its_path() {
 
 #[test]
 fn a_tap_sees_what_a_host_sent_and_got() {
-    let Some(_alone) = Alone::with("a_tap_sees_what_a_host_sent_and_got") else { return };
+    let Some(_alone) = alone("a_tap_sees_what_a_host_sent_and_got") else { return };
     let testbed = two_hosts(2);
     let link = LinkConfig { delay: 5 * MILLISECOND, ..LinkConfig::default() };
     let (network, ways) = network(&[(link.clone(), link), Default::default()]);
@@ -252,7 +252,7 @@ fn a_tap_sees_what_a_host_sent_and_got() {
         round_trips(&left, &right, 1);
     }
     left.run(|| udp(left, v4(1, 1), 8).send_to(&[7; 60], "10.9.9.9:9")).unwrap().unwrap();
-    wait_until(|| match wire.fitness().unrouted {
+    wait_until(20, || match wire.fitness().unrouted {
         1 => Ok(()),
         unrouted => Err(format!("{unrouted} unrouted")),
     });
@@ -279,7 +279,7 @@ fn a_tap_sees_what_a_host_sent_and_got() {
 
 #[test]
 fn what_has_no_way_is_dropped_and_counted() {
-    let Some(_alone) = Alone::with("what_has_no_way_is_dropped_and_counted") else { return };
+    let Some(_alone) = alone("what_has_no_way_is_dropped_and_counted") else { return };
     let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
     let [left, _] = left_and_right(&testbed);
     let (four, six) = (udp(left, v4(1, 1), 7), udp(left, v6(1, 1), 7));
@@ -287,7 +287,7 @@ fn what_has_no_way_is_dropped_and_counted() {
         four.send_to(&[7; 60], "192.0.2.1:7").unwrap();
         six.send_to(&[7; 60], "[2001:db8::1]:7").unwrap();
     }
-    wait_until(|| match wire.fitness().unrouted {
+    wait_until(20, || match wire.fitness().unrouted {
         6 => Ok(()),
         unrouted => Err(format!("{unrouted} unrouted")),
     });
@@ -299,7 +299,7 @@ fn what_has_no_way_is_dropped_and_counted() {
 
 #[test]
 fn one_wire_at_a_time() {
-    let Some(_alone) = Alone::with("one_wire_at_a_time") else { return };
+    let Some(_alone) = alone("one_wire_at_a_time") else { return };
     let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
     let start = |ways: &[Way]| {
         let (network, _) = network(&[Default::default()]);
@@ -327,7 +327,7 @@ fn one_wire_at_a_time() {
 
 #[test]
 fn a_panic_in_work_for_the_wire_is_its_caller_s() {
-    let Some(_alone) = Alone::with("a_panic_in_work_for_the_wire_is_its_caller_s") else { return };
+    let Some(_alone) = alone("a_panic_in_work_for_the_wire_is_its_caller_s") else { return };
     let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
     let work = std::panic::AssertUnwindSafe(|| wire.with(|_, _| panic!("on purpose")));
     std::panic::catch_unwind(work).expect_err("it panicked");
@@ -338,7 +338,7 @@ fn a_panic_in_work_for_the_wire_is_its_caller_s() {
 #[test]
 fn a_device_that_is_down_or_gone_refuses_and_the_others_go_on() {
     let test = "a_device_that_is_down_or_gone_refuses_and_the_others_go_on";
-    let Some(_alone) = Alone::with(test) else { return };
+    let Some(_alone) = alone(test) else { return };
     let testbed = two_hosts(2);
     let link = LinkConfig { rate: Rate::Constant(1_000_000), ..LinkConfig::default() };
     let (network, ways) = network(&[Default::default(), (link.clone(), link)]);
@@ -349,7 +349,7 @@ fn a_device_that_is_down_or_gone_refuses_and_the_others_go_on() {
         let arguments = ["link"].into_iter().chain(change.split(' '));
         assert!(right.command("ip").args(arguments).status().unwrap().success(), "{change}");
         sender.send_to(&[7; 60], SocketAddr::new(v4(2, 2), 7)).unwrap();
-        wait_until(|| match wire.fitness().refused {
+        wait_until(20, || match wire.fitness().refused {
             told if told == refused => Ok(()),
             told => Err(format!("{told} refused after {change}")),
         });
@@ -397,7 +397,7 @@ fn entered(
 
 #[test]
 fn hosts_take_turns_after_a_stall() {
-    let Some(_alone) = Alone::with("hosts_take_turns_after_a_stall") else { return };
+    let Some(_alone) = alone("hosts_take_turns_after_a_stall") else { return };
     let testbed = two_hosts(1);
     let (network, ways) = network(&[Default::default()]);
     let (seen, sees) = mpsc::channel();

@@ -13,8 +13,9 @@ use std::time::Instant;
 
 use narrows_emu::{DeviceConfig, Error, HostConfig, Removed, Testbed, clean};
 use narrows_net::LinkConfig;
-use support::root::Root;
-use support::{Alone, hosts, left_and_right, pair, tcp, two_hosts, udp, v4, wait_until};
+use narrows_testkit::root::Root;
+use narrows_testkit::wait_until;
+use support::{alone, hosts, left_and_right, pair, tcp, two_hosts, udp, v4};
 
 /// A shell in a host with a child that outlives it: the shell, and the number of the child.
 fn shell(testbed: &Testbed) -> (Child, u32) {
@@ -39,7 +40,7 @@ fn names() -> Vec<String> {
 
 #[test]
 fn a_testbed_goes_with_all_that_runs_in_it() {
-    let Some(_alone) = Alone::with("a_testbed_goes_with_all_that_runs_in_it") else { return };
+    let Some(_alone) = alone("a_testbed_goes_with_all_that_runs_in_it") else { return };
     let root = Root::now();
     let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
     let [left, right] = left_and_right(&testbed);
@@ -66,7 +67,7 @@ fn a_testbed_goes_with_all_that_runs_in_it() {
 
 #[test]
 fn a_command_ends_with_the_thread_that_spawned_it() {
-    let Some(_alone) = Alone::with("a_command_ends_with_the_thread_that_spawned_it") else {
+    let Some(_alone) = alone("a_command_ends_with_the_thread_that_spawned_it") else {
         return;
     };
     let testbed = two_hosts(1);
@@ -78,7 +79,7 @@ fn a_command_ends_with_the_thread_that_spawned_it() {
 
 #[test]
 fn data_that_nobody_takes_does_not_keep_a_namespace() {
-    let Some(_alone) = Alone::with("data_that_nobody_takes_does_not_keep_a_namespace") else {
+    let Some(_alone) = alone("data_that_nobody_takes_does_not_keep_a_namespace") else {
         return;
     };
     let other = two_hosts(1);
@@ -98,12 +99,12 @@ fn data_that_nobody_takes_does_not_keep_a_namespace() {
     client.set_nonblocking(true).unwrap();
     while client.write(&[0; 1 << 16]).is_ok() {}
     drop((wire, client, server, testbed));
-    wait_until(|| if is_there() { Err("it is still there".into()) } else { Ok(()) });
+    wait_until(20, || if is_there() { Err("it is still there".into()) } else { Ok(()) });
 }
 
 #[test]
 fn a_command_has_nothing_open_that_its_testbed_has() {
-    let Some(_alone) = Alone::with("a_command_has_nothing_open_that_its_testbed_has") else {
+    let Some(_alone) = alone("a_command_has_nothing_open_that_its_testbed_has") else {
         return;
     };
     let open = |mut ls: Command| {
@@ -121,7 +122,7 @@ fn a_command_has_nothing_open_that_its_testbed_has() {
 #[test]
 fn whatever_step_a_process_was_killed_at_clean_removes_the_rest() {
     let test = "whatever_step_a_process_was_killed_at_clean_removes_the_rest";
-    let Some(_alone) = Alone::with(test) else { return };
+    let Some(_alone) = alone(test) else { return };
     let lock = Path::new("/run/narrows/zzz0.lock");
     let name = "nr-zzz0-left";
     let place = Path::new("/run/netns").join(name);
@@ -145,7 +146,7 @@ fn whatever_step_a_process_was_killed_at_clean_removes_the_rest() {
 
 #[test]
 fn an_error_in_the_middle_leaves_nothing() {
-    let Some(_alone) = Alone::with("an_error_in_the_middle_leaves_nothing") else { return };
+    let Some(_alone) = alone("an_error_in_the_middle_leaves_nothing") else { return };
     let root = Root::now();
     let mut hosts = hosts(1);
     hosts[1].devices[0].name = "a-name-of-more-than-15-bytes".into();
@@ -166,7 +167,7 @@ fn an_error_in_the_middle_leaves_nothing() {
 
 #[test]
 fn a_panic_leaves_nothing() {
-    let Some(_alone) = Alone::with("a_panic_leaves_nothing") else { return };
+    let Some(_alone) = alone("a_panic_leaves_nothing") else { return };
     let root = Root::now();
     let panics = AssertUnwindSafe(|| {
         let (testbed, _wire) = pair(LinkConfig::default(), LinkConfig::default());
@@ -228,7 +229,7 @@ impl Drop for Other {
 #[test]
 fn what_a_killed_process_leaves_is_removed_and_nothing_else() {
     let test = "what_a_killed_process_leaves_is_removed_and_nothing_else";
-    let Some(_alone) = Alone::with(test) else { return };
+    let Some(_alone) = alone(test) else { return };
     let root = Root::now();
     let other = Other::new("nr-1-other");
     let (living, wire) = pair(LinkConfig::default(), LinkConfig::default());
@@ -242,7 +243,7 @@ fn what_a_killed_process_leaves_is_removed_and_nothing_else() {
     assert_eq!(clean().unwrap(), []);
     holder.0.kill().unwrap();
     holder.0.wait().unwrap();
-    wait_until(|| if is_there(shell) { Err("the shell lives".into()) } else { Ok(()) });
+    wait_until(20, || if is_there(shell) { Err("the shell lives".into()) } else { Ok(()) });
     assert!(is_there(sleep));
     let expected = [
         Removed::Process { pid: sleep as i32, name: "sleep".into() },
@@ -263,7 +264,7 @@ fn what_a_killed_process_leaves_is_removed_and_nothing_else() {
 
 #[test]
 fn ten_hosts_and_two_hundred_addresses_take_no_time() {
-    let Some(_alone) = Alone::with("ten_hosts_and_two_hundred_addresses_take_no_time") else {
+    let Some(_alone) = alone("ten_hosts_and_two_hundred_addresses_take_no_time") else {
         return;
     };
     let host = |n: u8| {

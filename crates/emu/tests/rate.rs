@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::{Direction, Fitness, Tap};
 use narrows_net::{Limit, LinkConfig, MILLISECOND, Nanos, Rate, SECOND};
-use support::{Alone, RIGHT, left_and_right, network, pair, two_hosts, udp, v4, wait_until};
+use narrows_testkit::wait_until;
+use support::{RIGHT, alone, left_and_right, network, pair, two_hosts, udp, v4};
 
 const RATE: u64 = 20_000_000;
 
@@ -82,7 +83,7 @@ fn is_the_links(rate: f64, fitness: &Fitness) {
 
 #[test]
 fn a_blast_fills_a_link_and_no_more() {
-    let Some(_alone) = Alone::with("a_blast_fills_a_link_and_no_more") else { return };
+    let Some(_alone) = alone("a_blast_fills_a_link_and_no_more") else { return };
     let (got, fitness) = blasted(|_| sleep(Duration::from_millis(50)));
     is_the_links(rate(&got), &fitness);
     assert_eq!((fitness.refused, fitness.packets), (0, got.len() as u64));
@@ -99,7 +100,7 @@ fn a_blast_fills_a_link_and_no_more() {
 
 #[test]
 fn a_late_wake_up_loses_no_rate() {
-    let Some(_alone) = Alone::with("a_late_wake_up_loses_no_rate") else { return };
+    let Some(_alone) = alone("a_late_wake_up_loses_no_rate") else { return };
     const STALL: Duration = Duration::from_millis(30);
     let (got, fitness) = blasted(|wire| {
         wire.with(|_, _| sleep(STALL)).unwrap();
@@ -114,7 +115,7 @@ fn a_late_wake_up_loses_no_rate() {
 
 #[test]
 fn a_stall_over_the_end_of_a_second_is_told() {
-    let Some(_alone) = Alone::with("a_stall_over_the_end_of_a_second_is_told") else { return };
+    let Some(_alone) = alone("a_stall_over_the_end_of_a_second_is_told") else { return };
     let mut stalls = 1_u64;
     let (_, fitness) = blasted(|wire| {
         // From 20 ms before its end to 20 ms behind it.
@@ -134,7 +135,7 @@ fn a_stall_over_the_end_of_a_second_is_told() {
 
 #[test]
 fn what_is_dropped_frees_its_memory() {
-    let Some(_alone) = Alone::with("what_is_dropped_frees_its_memory") else { return };
+    let Some(_alone) = alone("what_is_dropped_frees_its_memory") else { return };
     const DROPS: u64 = 100_000;
     let slow = LinkConfig {
         rate: Rate::Constant(1_000_000),
@@ -146,7 +147,7 @@ fn what_is_dropped_frees_its_memory() {
     let (sender, receiver) = (udp(left, v4(1, 1), 7), udp(right, v4(2, 1), 7));
     let to = receiver.local_addr().unwrap();
     let dropped = || wire.with(|network, _| network.counters(RIGHT).dropped()).unwrap();
-    wait_until(|| {
+    wait_until(20, || {
         for _ in 0..5000 {
             sender.send_to(&[7; 100], to).unwrap();
         }
@@ -161,7 +162,7 @@ fn what_is_dropped_frees_its_memory() {
     for _ in 0..5000 {
         sender.send_to(&[7; 100], to).unwrap();
     }
-    wait_until(|| match dropped() {
+    wait_until(20, || match dropped() {
         dropped if dropped > DROPS + 4000 => Ok(()),
         dropped => Err(format!("{dropped} dropped")),
     });

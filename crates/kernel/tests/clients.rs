@@ -6,13 +6,13 @@ mod support;
 use narrows_kernel::control::Registered;
 use narrows_laws::Control;
 use narrows_netns::Namespace;
+use narrows_testkit::net;
 use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use support::Alone;
-use support::law::{agree, counted, counter};
-use support::net::{self, Net};
+use support::law::{Net, agree, counted, counter};
 
 const LAW: Control = Control::OLIA;
 
@@ -42,7 +42,7 @@ impl Drop for Program {
 
 /// Waits until something listens.
 fn listens(host: &Namespace, port: u16) {
-    support::wait_until(20, || {
+    narrows_testkit::wait_until(20, || {
         let listeners = net::run("ss", &["-N", &host.name, "-tlnH"]);
         match listeners.contains(&format!(":{port} ")) {
             true => Ok(()),

@@ -7,20 +7,16 @@ use narrows_kernel::register::available_controls;
 use narrows_kernel::state::{Connection, connections};
 use narrows_laws::catalogue::{LAWS, kernel_name};
 use narrows_laws::{Control, Detector, Law};
-use narrows_netns::Namespace;
-use nix::libc::O_NONBLOCK;
+use narrows_testkit::machine::{KernelLog, Turn, turn};
+use narrows_testkit::net::{Host, ip, run, sysctl, veth};
 use socket2::{Domain, Protocol, Socket, Type};
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs;
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const CLIENT: &str = "nr-couples-c";
-const SERVER: &str = "nr-couples-s";
 const PATHS: usize = 2;
 /// Over two paths of 10 Mbit/s each: 4 s.
 const BYTES: usize = 10_000_000;
@@ -61,7 +57,7 @@ fn lia_disjoint_hystartpp() {
 fn runs_on_both_paths(control: &str) {
     let Some(_machine) = machine(control) else { return };
     let control: Control = control.parse().unwrap();
-    let (before, mut messages) = (available_controls().unwrap(), kernel_messages());
+    let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
     let registered = Registered::register(control).unwrap();
     let insns = registered.verified_insns().unwrap();
     let (dearest, most) = insns.iter().max_by_key(|(_, insns)| *insns).unwrap();
@@ -73,7 +69,7 @@ fn runs_on_both_paths(control: &str) {
     }
     drop(registered);
     assert_eq!(available_controls().unwrap(), before);
-    no_warning(&mut messages);
+    assert_eq!(log.complaints(), [""; 0], "of the kernel");
     println!("{}, {control}: {seen}; verifier {most} instructions ({dearest})", kernel());
 }
 
@@ -85,14 +81,15 @@ fn bpftool() {
         println!("bpftool: skipped, it is not installed");
         return;
     }
-    let (before, mut messages) = (available_controls().unwrap(), kernel_messages());
+    let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
     let mut seen = String::new();
     for law in LAWS {
         let control = Control::of(law.item);
         let file = std::env::temp_dir().join(format!("nr-couples-{}.bpf.o", law.name));
         fs::write(&file, object(law.item)).unwrap();
         // A mount namespace of its own: what bpftool pins is gone with it.
-        let mounted = "mount -t bpf bpf /sys/fs/bpf && exec bpftool struct_ops register \"$0\"";
+        let mounted =
+            "mount -t bpf bpf /sys/fs/bpf && exec bpftool struct_ops register \"$0\" 2>&1";
         let said = run("unshare", &["-m", "sh", "-c", mounted, &file.to_string_lossy()]);
         fs::remove_file(&file).unwrap();
         let id = said.split_whitespace().last().expect("Registered tcp_congestion_ops nr_ops id N");
@@ -104,7 +101,7 @@ fn bpftool() {
         drop(registered);
         assert_eq!(available_controls().unwrap(), before);
     }
-    no_warning(&mut messages);
+    assert_eq!(log.complaints(), [""; 0], "of the kernel");
     println!("{}, {} objects by bpftool, olia: {seen}", kernel(), LAWS.len());
 }
 
@@ -118,71 +115,46 @@ impl Drop for Unregister {
 }
 
 /// The machine for one test at a time; none, and a word on the terminal, where there is no BPF.
-fn machine(test: &str) -> Option<MutexGuard<'static, ()>> {
-    static MACHINE: Mutex<()> = Mutex::new(());
-    if let Err(reason) = narrows_kernel::available() {
-        println!("{test}: skipped, {reason}");
-        return None;
-    }
-    Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
+fn machine(test: &str) -> Option<Turn> {
+    turn(test, narrows_kernel::available().map_err(|reason| reason.to_string()))
 }
 
 /// Two namespaces with two links between them, 10 Mbit/s and, where the kernel has netem, 10 ms
 /// each way. Gone when dropped.
 struct Network {
-    client: Namespace,
-    server: Namespace,
+    client: Host,
+    server: Host,
 }
 
 impl Network {
     /// Every TCP socket there runs `control` by default.
     fn new(control: &str) -> Network {
-        Network::remove();
-        for name in [CLIENT, SERVER] {
-            run("ip", &["netns", "add", name]);
-            let limits = ["subflow", "1", "add_addr_accepted", "1"];
-            run("ip", &[&["-n", name, "mptcp", "limits", "set"][..], &limits].concat());
+        let network = Network { client: Host::new("client"), server: Host::new("server") };
+        let Network { client, server } = &network;
+        for host in [client, server] {
+            ip(host, "mptcp limits set subflow 1 add_addr_accepted 1");
+            sysctl(host, "net/ipv4/tcp_congestion_control", control).unwrap();
         }
         for path in 1..=PATHS {
-            let ends = [(CLIENT, format!("c{path}"), 1), (SERVER, format!("s{path}"), 2)];
-            let [(_, c, _), (_, s, _)] = &ends;
-            run(
-                "ip",
-                &["-n", CLIENT, "link", "add", c, "type", "veth", "peer", s, "netns", SERVER],
-            );
-            for (name, device, host) in &ends {
-                let address = format!("10.77.{path}.{host}/24");
-                run("ip", &["-n", name, "addr", "add", &address, "dev", device]);
-                run("ip", &["-n", name, "link", "set", device, "up"]);
+            veth((client, &format!("c{path}")), (server, &format!("s{path}")));
+            for (host, device, last) in [(client, 'c', 1), (server, 's', 2)] {
+                ip(host, &format!("addr add 10.77.{path}.{last}/24 dev {device}{path}"));
+                ip(host, &format!("link set {device}{path} up"));
                 let netem = "netem rate 10mbit delay 10ms limit 60";
                 let tbf = "tbf rate 10mbit burst 16kb latency 60ms";
-                if !shape(name, device, netem) {
-                    assert!(shape(name, device, tbf), "neither netem nor tbf");
+                if !shape(host, &format!("{device}{path}"), netem) {
+                    assert!(shape(host, &format!("{device}{path}"), tbf), "neither netem nor tbf");
                 }
             }
         }
-        // The server tells of its second address, and the way there leaves by the second link.
-        run("ip", &["-n", SERVER, "mptcp", "endpoint", "add", "10.77.2.2", "signal"]);
-        let network = Network {
-            client: Namespace::named(CLIENT).unwrap(),
-            server: Namespace::named(SERVER).unwrap(),
-        };
-        let default = || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", control);
-        network.client.run(default).unwrap().unwrap();
-        network.server.run(default).unwrap().unwrap();
+        // The server announces its second address, and the way there leaves by the second link.
+        ip(server, "mptcp endpoint add 10.77.2.2 signal");
         network
     }
 
-    fn remove() {
-        for name in [CLIENT, SERVER] {
-            // There may be none.
-            let _ = Command::new("ip").args(["netns", "del", name]).output();
-        }
-    }
-
-    /// The cwnd that ss tells for the client's socket on that address, if it runs `control`.
+    /// The cwnd that ss shows for the client's socket on that address, if it runs `control`.
     fn cwnd(&self, local: SocketAddr, control: &str) -> Option<u32> {
-        let listed = run("ip", &["netns", "exec", CLIENT, "ss", "-tnHOi"]);
+        let listed = run("ip", &["netns", "exec", &self.client.name, "ss", "-tnHOi"]);
         let line = listed.lines().find(|line| line.contains(&format!(" {local} ")))?;
         let mut words = line.split_whitespace();
         words.clone().find(|word| *word == control)?;
@@ -190,20 +162,14 @@ impl Network {
     }
 }
 
-impl Drop for Network {
-    fn drop(&mut self) {
-        Network::remove();
-    }
-}
-
-fn shape(namespace: &str, device: &str, discipline: &str) -> bool {
+fn shape(host: &Host, device: &str, discipline: &str) -> bool {
     let mut tc = Command::new("tc");
-    tc.args(["-n", namespace, "qdisc", "add", "dev", device, "root"]).args(discipline.split(' '));
-    tc.output().unwrap().status.success()
+    tc.args(["-n", &host.name, "qdisc", "add", "dev", device, "root"]);
+    tc.args(discipline.split(' ')).output().unwrap().status.success()
 }
 
 /// Sends and receives; while it runs, both sides have one entry with both paths in it, whose
-/// windows are those that ss tells; afterwards there is none. Returns what was seen, in words.
+/// windows are those that ss shows; afterwards there is none. Returns what was seen, in words.
 fn transfer(control: Control) -> String {
     let name = kernel_name(control);
     let network = Network::new(&name);
@@ -238,7 +204,7 @@ fn transfer(control: Control) -> String {
 
     assert!(both >= 10, "{both} times both paths in an entry on both sides");
     // ss was asked between two readings. During recovery the stack is still on its way down to the
-    // window that the entry tells.
+    // window that the entry has.
     let within = |[a, b]: [u32; 2], told: u32| (a.min(b)..=a.max(b)).contains(&told);
     let equal = windows.iter().filter(|(_, ours, told)| within(*ours, *told)).count();
     assert!(
@@ -260,7 +226,7 @@ fn transfer(control: Control) -> String {
     }
     assert!(left().is_empty(), "left behind: {:?}", left());
     format!(
-        "{PATHS} paths in one entry {both} times, cwnd as ss tells {equal} of {} times, at last \
+        "{PATHS} paths in one entry {both} times, cwnd as ss shows {equal} of {} times, at last \
          {} + {}; {BYTES} bytes right in {seconds:.1} s",
         windows.len(),
         last[0],
@@ -318,31 +284,4 @@ fn receive(mut socket: Socket, bytes: &[u8]) -> usize {
 fn kernel() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     format!("Linux {}", release.trim())
-}
-
-/// What the kernel says from now on.
-fn kernel_messages() -> File {
-    let mut log = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open("/dev/kmsg").unwrap();
-    log.seek(SeekFrom::End(0)).unwrap();
-    log
-}
-
-fn no_warning(messages: &mut File) {
-    let mut record = [0; 8192];
-    // One record a read; at the end it would block.
-    while let Ok(n) = messages.read(&mut record) {
-        let record = String::from_utf8_lossy(&record[..n]).into_owned();
-        let bad = ["WARNING:", "BUG:", "Oops", "Call Trace:"];
-        assert!(!bad.iter().any(|bad| record.contains(bad)), "the kernel warns: {record}");
-    }
-}
-
-/// Runs a command that is to succeed, and returns what it said.
-fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output();
-    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(output.status.success(), "{program} {}: {said}", arguments.join(" "));
-    said
 }

@@ -6,6 +6,9 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_kernel::control::Registered;
 use narrows_kernel::state::{self, Connection};
 use narrows_laws::Control;
+use narrows_netns::set_sysctl;
+use narrows_testkit::machine::turn;
+use narrows_testkit::wait_until;
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use std::collections::HashMap;
@@ -16,34 +19,25 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
-use std::sync::Mutex;
 use std::thread;
-
-/// One at a time: a control is registered once, and the map's connections are counted.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// Does `work` with Reno loaded, in a network namespace where it is the default; not where this
 /// process cannot load BPF programs, with a word on the terminal.
 fn with_reno(test: &str, work: impl FnOnce(&Registered) + Send) {
-    if let Err(reason) = narrows_kernel::available() {
-        println!("{test}: skipped, {reason}");
-        return;
-    }
-    let turn = TURN.lock();
+    let here = narrows_kernel::available().map_err(|reason| reason.to_string());
+    let Some(_turn) = turn(test, here) else { return };
     let reno = Registered::register(Control::RENO).unwrap();
     thread::scope(|scope| {
         let inside = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).unwrap();
             let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
             assert!(up.unwrap().success());
-            let sysctl = "/proc/sys/net/ipv4/tcp_congestion_control";
-            fs::write(sysctl, reno.name()).unwrap();
+            set_sysctl("net/ipv4/tcp_congestion_control", reno.name()).unwrap();
             work(&reno);
         });
         inside.join().unwrap();
     });
     drop(reno);
-    drop(turn);
 }
 
 /// Number of this thread's network namespace.
@@ -97,7 +91,7 @@ fn fast_open(listener: &TcpListener) -> (TcpStream, TcpStream) {
 fn a_syn_with_data_is_acknowledged_before_the_socket_is_ready_and_takes_no_slot() {
     with_reno("data in the SYN", |reno| {
         // Client, server, and both without a cookie.
-        fs::write("/proc/sys/net/ipv4/tcp_fastopen", "0x607").unwrap();
+        set_sysctl("net/ipv4/tcp_fastopen", "0x607").unwrap();
         let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         let backlog = 8;
         // SAFETY: the option's value is an int.
@@ -136,14 +130,10 @@ fn netstat_value(netstat: &str, name: &str) -> u64 {
 
 /// `sockets` have come and gone, and nothing is left of them.
 fn drained(control: &Registered, sockets: u64) {
-    for _ in 0..100 {
-        if connections().is_empty() {
-            break;
-        }
-        thread::sleep(std::time::Duration::from_millis(20));
-    }
-    let left = connections();
-    assert!(left.is_empty(), "{left:?}");
+    wait_until(2, || match connections() {
+        left if left.is_empty() => Ok(()),
+        left => Err(format!("{left:?}")),
+    });
     let counted = counters(control);
     assert_eq!((counted["joins"], counted["leaves"]), (sockets, sockets), "{counted:?}");
 }

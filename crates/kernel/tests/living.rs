@@ -6,12 +6,12 @@ mod support;
 
 use narrows_kernel::control::Registered;
 use narrows_laws::Control;
+use narrows_testkit::net::{self, SERVER6, client, ip};
+use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
 use std::thread::sleep;
 use std::time::Duration;
 use support::Alone;
-use support::law::{agree, counted, counter, entries, slots};
-use support::net::{self, Net, SERVER6, client, ip};
-use support::transfer::{Kind, Server, Traffic, set_control};
+use support::law::{Net, agree, counted, counter, entries, slots};
 
 /// What most of it runs.
 const LAW: Control = Control::OLIA;
@@ -130,7 +130,7 @@ fn the_law_of_living_connections_is_switched() {
     for round in 1..=12 {
         if round % 3 == 0 {
             switch("cubic");
-            let by_ss = [&net.client, &net.server].map(net::sockets).concat();
+            let by_ss = [&net.client, &net.server].map(|host| net::sockets(host)).concat();
             assert!(by_ss.iter().all(|socket| socket.runs("cubic")), "{by_ss:?}");
             assert!(entries(&net).is_empty(), "{:?}", entries(&net));
         }

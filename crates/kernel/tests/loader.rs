@@ -6,21 +6,12 @@ use narrows_kernel::state::connections;
 use narrows_kernel::{Error, available};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, catalogue};
-
-/// False, and a word on the terminal, where this process cannot load BPF programs.
-fn can_load(test: &str) -> bool {
-    let available = available();
-    if let Err(reason) = available {
-        println!("{test}: skipped, {reason}");
-    }
-    available.is_ok()
-}
+use narrows_testkit::machine::turn;
 
 #[test]
 fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
-    if !can_load("every control") {
-        return;
-    }
+    let here = available().map_err(|reason| reason.to_string());
+    let Some(_turn) = turn("every control", here) else { return };
     let before = available_controls().unwrap();
     let loadable = catalogue::controls().filter(|control| !control.detector.listens());
     let started = loadable.flat_map(|control| {

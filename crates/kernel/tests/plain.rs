@@ -8,14 +8,14 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_kernel::control::Registered;
 use narrows_laws::Control;
 use narrows_netns::sysctl;
+use narrows_testkit::net::{self, ip};
+use narrows_testkit::transfer::{Kind, Server, Traffic};
+use narrows_testkit::wait_until;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 use support::Alone;
-use support::law::{agree, counted, counter, entries, slots};
-use support::net::{self, Net, ip};
-use support::transfer::{Kind, Server, Traffic};
-use support::wait_until;
+use support::law::{Net, agree, counted, counter, entries, slots};
 
 const LAW: Control = Control::OLIA;
 const PORT: u16 = 7000;
@@ -149,7 +149,7 @@ fn options_stripped_on_the_way_leave_what_is_left_running() {
         let before = counter(&law, "fallbacks");
         transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
             sleep(Duration::from_millis(500));
-            let by_ss = [&net.client, &net.server].map(net::sockets).concat();
+            let by_ss = [&net.client, &net.server].map(|host| net::sockets(host)).concat();
             assert!(by_ss.iter().all(|socket| socket.runs(law.name())), "{by_ss:?}");
             if subflows == 1 {
                 agree(&net, LAW, law.name(), 1);
@@ -221,7 +221,7 @@ fn connections_run_careful_while_the_map_is_full() {
             2 => Ok(()),
             n => Err(format!("{n} subflows")),
         });
-        let by_ss = [&net.client, &net.server].map(net::sockets).concat();
+        let by_ss = [&net.client, &net.server].map(|host| net::sockets(host)).concat();
         assert!(by_ss.iter().all(|socket| socket.runs(law.name())), "{by_ss:?}");
         assert_eq!(slots(&law), 0);
         assert!(counter(&law, "careful_full") >= 4);

@@ -6,14 +6,16 @@ mod support;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use narrows_kernel::pins::{Change, FOLDER, Pins};
 use narrows_laws::Control;
+use narrows_testkit::net;
+use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
+use narrows_testkit::wait_until;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;
 use std::path::Path;
 use std::thread::scope;
-use support::net::{self, Net};
-use support::transfer::{Kind, Server, Traffic, set_control};
-use support::{Alone, wait_until};
+use support::Alone;
+use support::law::Net;
 
 /// The verifier has the least work with it, and it takes most of a round.
 const LAW: Control = Control::RENO;

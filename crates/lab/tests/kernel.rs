@@ -2,10 +2,6 @@
 //! so and passes.
 #![cfg(feature = "kernel")]
 
-#[path = "../../emu/tests/support/root.rs"]
-mod root;
-
-use std::fs::{File, OpenOptions};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
@@ -15,35 +11,21 @@ use narrows_lab::series::Sample;
 use narrows_lab::{
     App, ConnectionSummary, Control, Edits, Error, Job, Run, Scenario, host, parse, run,
 };
-use nix::fcntl::{Flock, FlockArg};
-use root::Root;
+use narrows_testkit::machine::{Turn, mptcp, tun, turn, wanted};
+use narrows_testkit::root::Root;
 
 /// The kernel for one test alone; at the end the root namespace must be as it was.
 struct Alone {
     root: Root,
-    _lock: Flock<File>,
+    _turn: Turn,
 }
 
 impl Alone {
     /// None, and a word on the terminal, where scenarios cannot run.
     fn with(test: &str) -> Option<Alone> {
-        if std::env::var_os("NARROWS_SKIP_KERNEL").is_some() {
-            println!("{test}: skipped, NARROWS_SKIP_KERNEL is set");
-            return None;
-        }
-        if let Err(reason) = narrows_kernel::available() {
-            println!("{test}: skipped, {reason}");
-            return None;
-        }
-        let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
-        if let Err(reason) = tun.and(std::fs::metadata("/proc/sys/net/mptcp/enabled")) {
-            println!("{test}: skipped, no TUN devices or no MPTCP here: {reason}");
-            return None;
-        }
-        let file = File::create("/run/narrows-test.lock").expect("/run is root's");
-        let lock = Flock::lock(file, FlockArg::LockExclusive).expect("flock");
-        println!("{test}");
-        Some(Alone { root: Root::now(), _lock: lock })
+        let bpf = || narrows_kernel::available().map_err(|reason| reason.to_string());
+        let needs = wanted().and_then(|()| bpf()).and_then(|()| tun()).and_then(|()| mptcp());
+        Some(Alone { _turn: turn(test, needs)?, root: Root::now() })
     }
 
     /// Runs a scenario as it is.
@@ -62,15 +44,6 @@ fn on_kernel(job: Job) -> Result<Run, Error> {
     let kernel = host("kernel")?;
     kernel.check(&job)?;
     run(kernel, job)
-}
-
-/// Polls until `state` is fine, or panics with what is told last.
-fn wait_until(mut state: impl FnMut() -> Result<(), String>) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while let Err(told) = state() {
-        assert!(Instant::now() < end, "still: {told}");
-        sleep(Duration::from_millis(20));
-    }
 }
 
 /// A scenario of two links of `rate` with queues of `queue` and a route of 20 ms over each; `rest`

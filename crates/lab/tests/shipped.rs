@@ -216,11 +216,7 @@ fn a_recorded_trace_replaces_the_shipped_one() {
 /// The two recorded downlinks: an operator's LTE while driving, and while standing.
 #[test]
 fn the_phone_runs_over_recorded_lte_links() {
-    let Some(data) = std::env::var_os("NARROWS_TEST_DATA") else {
-        println!("skipped: NARROWS_TEST_DATA names no folder with recorded traces");
-        return;
-    };
-    let folder = std::path::Path::new(&data).join("traces");
+    let Some(folder) = narrows_testkit::data("traces") else { return };
     for (name, kbits) in
         [("ATT-LTE-driving-2016.down.gz", 4572), ("Verizon-LTE-short.down.gz", 5040)]
     {

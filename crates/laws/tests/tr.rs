@@ -525,13 +525,9 @@ fn what_makes_a_match_can_be_set() {
 /// because two equal queues often fill at one time. With the hold, that couples all of them.
 #[test]
 fn recorded_in_ns3() {
-    let Some(data) = std::env::var_os("NARROWS_TEST_DATA") else {
-        println!("skipped: NARROWS_TEST_DATA names no folder with recorded traces");
-        return;
-    };
+    let Some(folder) = narrows_testkit::data("traces/ns3") else { return };
     let found = |name: &str| {
-        let file = std::path::Path::new(&data).join("traces/ns3").join(name);
-        let flows = recorded(&file);
+        let flows = recorded(&folder.join(name));
         let lines: Vec<(usize, Vec<Line>)> =
             flows.iter().map(|(flow, samples)| (*flow, stream(samples))).collect();
         let mut shared = std::collections::BTreeMap::new();

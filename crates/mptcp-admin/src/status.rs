@@ -1,5 +1,5 @@
 //! What runs now: loaded controls, where they are used, and every MPTCP connection with its
-//! subflows, our controls' state joined with what the kernel tells of the sockets.
+//! subflows, our controls' state joined with what the kernel reports of the sockets.
 //!
 //! The structs are the schema of `narrows kernel status --json`; docs/kernel.md shows it. Fields may
 //! be added under the same [`FORMAT`].
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Version of the schema.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What runs now.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -41,7 +41,7 @@ pub struct Status {
 /// The kernel, as far as controls differ by it.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Kernel {
-    /// Its release, as `uname -r` tells it.
+    /// Its release, as in `uname -r`.
     pub release: String,
     /// Are controls held by struct_ops links (Linux 6.4), or plainly registered?
     pub struct_ops_links: bool,
@@ -50,12 +50,12 @@ pub struct Kernel {
 }
 
 impl Status {
-    /// Looks at controls and connections. What cannot be seen is told in `unseen`.
+    /// Looks at controls and connections. What cannot be seen is listed in `unseen`.
     pub fn look() -> Status {
         Status::of(Kernel::look())
     }
 
-    /// Looks again, and tells the throughputs since `self`.
+    /// Looks again, with the throughputs since `self`.
     pub fn again(&self) -> Status {
         let mut now = Status::of(self.kernel.clone());
         now.kernel.bpf_stats = controls::stats_enabled();
@@ -80,10 +80,10 @@ impl Status {
                 format!("connections of another build of narrows (bpftool map dump id {id})")
             }));
         }
-        // The sockets right after the state, so that the two tell of the same moment.
+        // The sockets right after the state, so that the two are of the same moment.
         let taken = Instant::now();
         let mut namespaces = connections::look(&entries, unseen.is_empty(), &mut unseen);
-        if namespaces.iter().any(Namespace::has_careful) {
+        if namespaces.iter().any(Namespace::has_fallback) {
             connections::find_late(&mut namespaces, &state::connections().unwrap_or_default());
         }
         let mut controls = controls::look();

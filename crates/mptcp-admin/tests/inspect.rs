@@ -5,158 +5,48 @@ use narrows_laws::Control;
 use narrows_mptcp_admin::check::{Item, Verdict, check};
 use narrows_mptcp_admin::status::{Connection, Status};
 use narrows_netns::Namespace;
-use nix::fcntl::{Flock, FlockArg};
-use socket2::{Domain, Protocol, Socket, Type};
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
-use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use narrows_testkit::machine::{Turn, mptcp, tools, turn};
+use narrows_testkit::net::{Net, ip, run, sysctl};
+use narrows_testkit::transfer::{Kind, Server, Traffic};
+use narrows_testkit::wait_until;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Paths' rates, Mbit/s.
 const RATES: [u32; 2] = [10, 20];
-/// Routed to over every path.
-const SERVER: [u8; 4] = [10, 77, 255, 1];
 const PORT: u16 = 5001;
+/// Bytes of a job: as one after the other is sent, as much as the paths carry.
+const JOB: u64 = 1 << 20;
 
-/// Two hosts, each a network namespace, and two paths between them: 10.77.N.1 on device cN of the
-/// client, 10.77.N.2 on sN of the server. Removed when dropped.
-struct Net {
-    client: Namespace,
-    server: Namespace,
-    /// Controls have global names: one test at a time, also of other processes.
-    _alone: Flock<File>,
+/// Two hosts and two paths between them; none, and a word on the terminal, where this process cannot
+/// load BPF programs or make hosts.
+fn two_paths(test: &str) -> Option<(Turn, Net)> {
+    let bpf = narrows_kernel::available().map_err(|reason| reason.to_string());
+    let needs = bpf.and_then(|()| mptcp()).and_then(|()| tools(&["ip", "ss", "tc"]));
+    Some((turn(test, needs)?, Net::new(&RATES)))
 }
 
-impl Net {
-    /// None, and a word on the terminal, where this process cannot load BPF programs or make hosts.
-    fn new(test: &str) -> Option<Net> {
-        if let Err(reason) = narrows_kernel::available() {
-            println!("{test}: skipped, {reason}");
-            return None;
-        }
-        if !fs::exists("/proc/sys/net/mptcp/enabled").unwrap()
-            || Command::new("tc").output().is_err()
-        {
-            println!("{test}: skipped, no MPTCP in this kernel, or no tc");
-            return None;
-        }
-        let file = File::create("/run/narrows-test.lock").expect("/run is root's");
-        let alone = Flock::lock(file, FlockArg::LockExclusive).expect("flock");
-        let name = |host| format!("nr-inspect{}-{host}", std::process::id());
-        let (c, s) = (name("c"), name("s"));
-        let mut script = format!("ip netns add {c}\nip netns add {s}\n");
-        script += &format!("ip -n {s} address add 10.77.255.1/32 dev lo\n");
-        for host in [&c, &s] {
-            script += &format!("ip -n {host} link set lo up\n");
-            script += &format!("ip -n {host} mptcp limits set subflows 4 add_addr_accepted 0\n");
-        }
-        for (n, rate) in (1..).zip(RATES) {
-            script += &format!("ip -n {c} link add c{n} type veth peer name s{n} netns {s}\n");
-            for (host, device, last) in [(&c, 'c', 1), (&s, 's', 2)] {
-                script +=
-                    &format!("ip -n {host} address add 10.77.{n}.{last}/24 dev {device}{n}\n");
-                script += &format!("ip -n {host} link set {device}{n} up\n");
-            }
-            script += &format!("ip -n {c} route add default via 10.77.{n}.2 metric {n}\n");
-            script += &format!("ip -n {c} route add default via 10.77.{n}.2 table {}\n", 100 + n);
-            script += &format!("ip -n {c} rule add from 10.77.{n}.1 table {}\n", 100 + n);
-            script += &format!(
-                "tc -n {c} qdisc add dev c{n} root tbf rate {rate}mbit burst 20kb latency 50ms\n"
-            );
-        }
-        script += &format!("ip -n {c} mptcp endpoint add 10.77.2.1 subflow");
-        script.lines().for_each(run);
-        let named = |name: &str| Namespace::named(name).expect("just made");
-        Some(Net { client: named(&c), server: named(&s), _alone: alone })
-    }
-
-    fn set_default(&self, control: &str) {
-        for host in [&self.client, &self.server] {
-            sysctl(host, "net/ipv4/tcp_congestion_control", control);
-        }
-    }
-
-    /// A connection that sends as much as it can.
-    fn send(&self, port: u16, listen: Protocol, connect: Protocol) -> Sending {
-        let address = SocketAddr::from((SERVER, port));
-        let socket =
-            |protocol| Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).expect("a socket");
-        let listener = self.server.run(|| {
-            let socket = socket(listen);
-            socket.set_reuse_address(true).unwrap();
-            socket.bind(&address.into()).unwrap();
-            socket.listen(8).unwrap();
-            TcpListener::from(socket)
-        });
-        let listener = listener.unwrap();
-        let stream = self.client.run(|| {
-            let socket = socket(connect);
-            socket.connect(&address.into()).unwrap();
-            TcpStream::from(socket)
-        });
-        let stream = stream.unwrap();
-        let mut accepted = listener.accept().unwrap().0;
-        let mut sender = stream.try_clone().unwrap();
-        let threads = [
-            std::thread::spawn(move || while sender.write(&[0; 65536]).is_ok() {}),
-            std::thread::spawn(
-                move || while accepted.read(&mut [0; 65536]).is_ok_and(|n| n > 0) {},
-            ),
-        ];
-        Sending { stream, threads, _listener: listener }
-    }
-}
-
-impl Drop for Net {
-    fn drop(&mut self) {
-        for host in [&self.client, &self.server] {
-            Command::new("ip").args(["netns", "del", &host.name]).status().ok();
-        }
-    }
+/// A connection that sends as much as it can.
+fn send(net: &Net, port: u16, listen: Kind, connect: Kind) -> Sending {
+    let address = net.address(port);
+    let server = Server::start(&net.server, address, listen);
+    Sending { traffic: Traffic::start(&net.client, address, connect, JOB, 0), server }
 }
 
 struct Sending {
-    stream: TcpStream,
-    threads: [JoinHandle<()>; 2],
-    _listener: TcpListener,
+    traffic: Traffic,
+    server: Server,
 }
 
 impl Sending {
     fn stop(self) {
-        self.stream.shutdown(Shutdown::Both).unwrap();
-        for thread in self.threads {
-            thread.join().unwrap();
-        }
+        self.traffic.stop();
+        let failed = self.server.stop();
+        assert!(failed.is_empty(), "{failed:?}");
     }
 }
 
-fn run(line: &str) {
-    let words: Vec<&str> = line.split(' ').collect();
-    let status = Command::new(words[0]).args(&words[1..]).status();
-    assert!(status.is_ok_and(|status| status.success()), "{line}");
-}
-
-/// `ip`, in a host.
-fn ip(host: &Namespace, line: &str) {
-    run(&format!("ip -n {} {line}", host.name));
-}
-
-fn sysctl(host: &Namespace, path: &str, value: &str) {
-    host.run(|| fs::write(format!("/proc/sys/{path}"), value)).unwrap().unwrap();
-}
-
-/// Polls until it is so, or panics with what is told last.
-fn wait_until(mut state: impl FnMut() -> Result<(), String>) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while let Err(state) = state() {
-        assert!(Instant::now() < deadline, "still: {state}");
-        sleep(Duration::from_millis(20));
-    }
-}
-
-/// The connections of a host as status tells them.
+/// The connections of a host as status shows them.
 fn connections(status: &Status, host: &Namespace) -> Vec<Connection> {
     let of = |one: &&narrows_mptcp_admin::status::Namespace| one.inum == host.inum;
     status.namespaces.iter().find(of).map(|found| found.connections.clone()).unwrap_or_default()
@@ -167,7 +57,7 @@ fn watch(host: &Namespace, subflows: usize) -> (Status, Vec<Connection>) {
     let count = |status: &Status| {
         connections(status, host).iter().map(|one| one.subflows.len()).sum::<usize>()
     };
-    wait_until(|| match count(&Status::look()) {
+    wait_until(10, || match count(&Status::look()) {
         n if n == subflows => Ok(()),
         n => Err(format!("{n} subflows of {subflows}")),
     });
@@ -182,9 +72,9 @@ fn watch(host: &Namespace, subflows: usize) -> (Status, Vec<Connection>) {
 
 #[test]
 fn a_transfer_over_two_paths_is_shown_as_one_connection_with_its_throughput() {
-    let Some(net) = Net::new("status of MPTCP without our control") else { return };
+    let Some((_turn, net)) = two_paths("status of MPTCP without our control") else { return };
     net.set_default("reno");
-    let sending = net.send(PORT, Protocol::MPTCP, Protocol::MPTCP);
+    let sending = send(&net, PORT, Kind::Mptcp, Kind::Mptcp);
     let (status, seen) = watch(&net.client, 2);
     assert_eq!(seen.len(), 1, "{}", status.text(None));
     assert!(seen[0].token.is_some() && seen[0].law.is_none() && !seen[0].fell_back);
@@ -192,11 +82,11 @@ fn a_transfer_over_two_paths_is_shown_as_one_connection_with_its_throughput() {
     assert!((10.0..31.0).contains(&mbits), "{mbits} Mbit/s of 30");
     for (n, subflow) in (1..).zip(&seen[0].subflows) {
         assert_eq!(subflow.local.ip().to_string(), format!("10.77.{n}.1"));
-        assert_eq!(subflow.remote, (SERVER, PORT).into());
+        assert_eq!(subflow.remote, net.address(PORT));
         assert_eq!(subflow.interface.as_deref(), Some(format!("c{n}").as_str()));
         assert_eq!(subflow.control, "reno");
         assert!(subflow.cwnd_packets > 1 && subflow.srtt_us > 0);
-        assert_eq!(subflow.careful, Some(false));
+        assert_eq!(subflow.fallback_law, Some(false));
         assert!(subflow.bytes_acked > 100_000, "{subflow:?}");
     }
     // The other side receives what this one sends.
@@ -209,13 +99,13 @@ fn a_transfer_over_two_paths_is_shown_as_one_connection_with_its_throughput() {
 
 #[test]
 fn under_our_control_subflows_stand_with_their_paths_and_masks() {
-    let Some(net) = Net::new("status of our control") else { return };
+    let Some((_turn, net)) = two_paths("status of our control") else { return };
     let law = Registered::register(Control::LIA).unwrap();
     net.set_default(law.name());
     let sending = [
-        net.send(PORT, Protocol::MPTCP, Protocol::MPTCP),
-        net.send(PORT + 1, Protocol::TCP, Protocol::TCP),
-        net.send(PORT + 2, Protocol::TCP, Protocol::MPTCP),
+        send(&net, PORT, Kind::Mptcp, Kind::Mptcp),
+        send(&net, PORT + 1, Kind::Tcp, Kind::Tcp),
+        send(&net, PORT + 2, Kind::Tcp, Kind::Mptcp),
     ];
     let (status, seen) = watch(&net.client, 4);
 
@@ -264,16 +154,19 @@ fn mistakes(host: &Namespace) -> Vec<Item> {
 
 /// Types what an item says.
 fn follow(item: &Item) {
-    item.fix.iter().for_each(|line| run(line));
+    for line in &item.fix {
+        let words: Vec<&str> = line.split(' ').collect();
+        run(words[0], &words[1..]);
+    }
 }
 
 #[test]
 fn what_check_says_to_type_repairs_the_mistake() {
-    let Some(net) = Net::new("check of MPTCP") else { return };
+    let Some((_turn, net)) = two_paths("check of MPTCP") else { return };
     let client = &net.client;
     assert_eq!(mistakes(client), [], "as the network is made");
 
-    sysctl(client, "net/mptcp/enabled", "0");
+    sysctl(client, "net/mptcp/enabled", "0").unwrap();
     let items = find(client, "MPTCP");
     assert_eq!(items[0].verdict, Verdict::Missing);
     follow(&items[0]);
@@ -304,19 +197,19 @@ fn what_check_says_to_type_repairs_the_mistake() {
 
 #[test]
 fn check_tells_of_connections_that_fell_back_or_have_one_subflow() {
-    let Some(net) = Net::new("check of connections") else { return };
+    let Some((_turn, net)) = two_paths("check of connections") else { return };
     let client = &net.client;
-    let fallen = net.send(PORT, Protocol::TCP, Protocol::MPTCP);
+    let fallen = send(&net, PORT, Kind::Tcp, Kind::Mptcp);
     let items = find(client, "fallback");
     assert_eq!(items.len(), 2, "{items:?}");
     assert!(items[0].seen.contains("MPCapableFallbackSYNACK"), "{items:?}");
-    assert!(items[1].seen.contains(&SocketAddr::from((SERVER, PORT)).to_string()), "{items:?}");
+    assert!(items[1].seen.contains(&net.address(PORT).to_string()), "{items:?}");
     let listeners = find(&net.server, "listeners");
     assert!(listeners[0].seen.ends_with(&PORT.to_string()), "{listeners:?}");
 
     ip(client, "mptcp endpoint flush");
-    let alone = net.send(PORT + 1, Protocol::MPTCP, Protocol::MPTCP);
-    wait_until(|| match find(client, "subflows").first() {
+    let alone = send(&net, PORT + 1, Kind::Mptcp, Kind::Mptcp);
+    wait_until(10, || match find(client, "subflows").first() {
         Some(item) if item.seen.starts_with("1 of 1 connection with one") => Ok(()),
         item => Err(format!("{item:?}")),
     });

@@ -1,6 +1,6 @@
 //! TCP and MPTCP sockets of the network namespace this thread is in, as the kernel's sock_diag
-//! tells them (what `ss` reads). Needs no root for one's own namespace; before Linux 6.18 the kernel
-//! tells an MPTCP subflow from a plain TCP socket to CAP_NET_ADMIN only.
+//! reports them (what `ss` reads). Needs no root for one's own namespace; before Linux 6.18 the kernel
+//! distinguishes an MPTCP subflow from a plain TCP socket to CAP_NET_ADMIN only.
 
 use crate::netlink::{self, Wanted};
 use netlink_packet_core::{
@@ -56,17 +56,17 @@ pub struct Socket {
     pub cookie: u64,
     /// The socket's file, 0 for a subflow that the kernel opened and no process holds.
     pub inode: u32,
-    /// Its cgroup's id (the inode of the folder); 0: not told.
+    /// Its cgroup's id (the inode of the folder); 0: not reported.
     pub cgroup: u64,
     /// Its congestion control.
     pub control: String,
-    /// Its send buffer now, bytes; 0: not told.
+    /// Its send buffer now, bytes; 0: not reported.
     pub send_buffer: u32,
     /// What TCP knows of the path; a listener has none of worth.
     pub info: Option<TcpInfo>,
     /// Was it opened as MPTCP, be it a subflow, a listener or fallen back?
     pub mptcp: bool,
-    /// The connection it is a subflow of, as far as the kernel tells.
+    /// The connection it is a subflow of, as far as the kernel reports.
     pub subflow: Option<Subflow>,
 }
 
@@ -253,7 +253,7 @@ impl Socket {
             let value = attribute.value();
             match attribute.kind() {
                 INET_DIAG_CONG => socket.control = parse_string(value)?,
-                // Older kernels tell less; what is missing is zero.
+                // Older kernels report less; what is missing is zero.
                 INET_DIAG_INFO => socket.info = Some(TcpInfo::parse(&padded::<512>(value))?),
                 INET_DIAG_SKMEMINFO => {
                     let send_buffer = value.get(SK_MEMINFO_SNDBUF * 4..).and_then(|v| v.get(..4));
@@ -268,7 +268,7 @@ impl Socket {
     }
 }
 
-/// Is the protocol above TCP MPTCP, and what does it tell of the connection?
+/// Is the protocol above TCP MPTCP, and what does it report of the connection?
 fn parse_ulp(value: &[u8]) -> Result<(bool, Option<Subflow>), DecodeError> {
     let (mut mptcp, mut subflow) = (false, None);
     for attribute in NlasIterator::new(value) {
@@ -279,7 +279,7 @@ fn parse_ulp(value: &[u8]) -> Result<(bool, Option<Subflow>), DecodeError> {
             _ => {}
         }
     }
-    // A listener is told to have a connection without a token.
+    // A listener is reported to have a connection without a token.
     Ok((mptcp, subflow.filter(|subflow: &Subflow| subflow.token != 0)))
 }
 

@@ -91,8 +91,8 @@ fn once(
                     let errno = payload.get(..4).map(|n| i32::from_ne_bytes(n.try_into().unwrap()));
                     return match errno {
                         Some(errno) if errno != 0 => {
-                            let told = message.flags() & NLM_F_ACK_TLVS != 0;
-                            Err(error(-errno, told.then(|| text(payload)).flatten()))
+                            let explained = message.flags() & NLM_F_ACK_TLVS != 0;
+                            Err(error(-errno, explained.then(|| text(payload)).flatten()))
                         }
                         _ => Ok(whole),
                     };

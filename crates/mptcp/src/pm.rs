@@ -150,7 +150,7 @@ pub fn add_endpoint(endpoint: &Endpoint) -> io::Result<()> {
     order_about(MPTCP_PM_CMD_ADD_ADDR, &about)
 }
 
-/// Removes the endpoint `id`: its subflows are closed, and the peer is told that the address is gone.
+/// Removes the endpoint `id`: its subflows are closed, and the peer learns that the address is gone.
 ///
 /// # Errors
 /// The kernel refused: not root, or no such endpoint.

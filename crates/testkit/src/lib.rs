@@ -1,5 +1,34 @@
 //! What tests of several crates wire again and again. Known only under `[dev-dependencies]`.
 
+pub mod machine;
+pub mod net;
+pub mod root;
+pub mod sysctls;
+pub mod transfer;
+
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Polls until `state` is fine; panics with its last error after `seconds`.
+pub fn wait_until(seconds: u64, mut state: impl FnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    while let Err(state) = state() {
+        assert!(Instant::now() < deadline, "after {seconds} s still: {state}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Recorded data, by its path below the folder that `NARROWS_TEST_DATA` names. None, and a word on the
+/// terminal, where that is unset.
+pub fn data(path: &str) -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("NARROWS_TEST_DATA") else {
+        println!("skipped: NARROWS_TEST_DATA names no folder with recorded data");
+        return None;
+    };
+    Some(PathBuf::from(folder).join(path))
+}
+
 /// An answer of Linux by netlink, by its name in `recorded/netlink.hex`.
 pub fn recorded_netlink(name: &str) -> Vec<u8> {
     let all = include_str!("../recorded/netlink.hex");

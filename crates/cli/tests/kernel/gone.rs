@@ -1,16 +1,13 @@
 //! Namespaces and cgroups that come, go and have each other's names.
 
-use super::host::{Host, can_load};
+use super::host::Host;
 use std::process::Stdio;
 
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 #[test]
 fn containers_that_end_meanwhile_do_not_stop_an_unload() {
-    if !can_load("containers") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("containers") else { return };
     let before = host.state();
     // Some are always there, and none for long.
     let mut containers = host
@@ -38,10 +35,7 @@ fn containers_that_end_meanwhile_do_not_stop_an_unload() {
 
 #[test]
 fn a_namespace_that_only_its_file_holds_is_restored() {
-    if !can_load("file of a namespace") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("file of a namespace") else { return };
     let file = std::env::temp_dir().join(format!("nr-file-test-{}", std::process::id()));
     let file = file.to_str().unwrap();
     host.sh(&format!("touch {file}; unshare --net={file} sh -c 'echo reno > {DEFAULT}'"));
@@ -57,10 +51,7 @@ fn a_namespace_that_only_its_file_holds_is_restored() {
 
 #[test]
 fn a_namespace_called_default_is_not_the_machines() {
-    if !can_load("called default") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("called default") else { return };
     host.does(&["load", "lia"]);
     host.does(&["use", "lia", "--default"]);
     host.sh("ip netns add default");
@@ -74,10 +65,7 @@ fn a_namespace_called_default_is_not_the_machines() {
 
 #[test]
 fn what_has_gone_is_found_by_what_it_was_called() {
-    if !can_load("gone") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("gone") else { return };
     let before = host.state();
     let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
     let folder = format!("{root}/nr-gone-test-{}/", std::process::id());

@@ -1,34 +1,20 @@
 //! A machine of its own, as far as `narrows kernel` sees.
 
+use narrows_testkit::machine::{Turn, turn, wanted};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The names of controls are the kernel's: one test at a time.
-static KERNEL: Mutex<()> = Mutex::new(());
-
-/// False, and a word on the terminal, where this process cannot load BPF programs.
-pub fn can_load(test: &str) -> bool {
-    if std::env::var_os("NARROWS_SKIP_KERNEL").is_some() {
-        println!("{test}: skipped, NARROWS_SKIP_KERNEL is set");
-        return false;
-    }
-    let available = narrows_kernel::available();
-    if let Err(reason) = available {
-        println!("{test}: skipped, {reason}");
-    }
-    available.is_ok()
-}
 
 /// Its network, BPF file system, `/etc`.
 pub struct Host {
     init: Child,
-    _alone: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Host {
-    pub fn new() -> Host {
-        let alone = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
+    /// None, and a word on the terminal, where this process cannot load BPF programs.
+    pub fn new(test: &str) -> Option<Host> {
+        let bpf = || narrows_kernel::available().map_err(|reason| reason.to_string());
+        let turn = turn(test, wanted().and_then(|()| bpf()))?;
         let script = "set -e
             ip link set lo up
             mount -t bpf bpf /sys/fs/bpf
@@ -47,7 +33,7 @@ impl Host {
         let mut line = String::new();
         BufReader::new(init.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        Host { init, _alone: alone }
+        Some(Host { init, _turn: turn })
     }
 
     /// A command on this host.

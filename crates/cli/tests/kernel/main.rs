@@ -15,14 +15,11 @@ use narrows_laws::Control;
 mod gone;
 mod host;
 
-use host::{Host, can_load, refused};
+use host::{Host, refused};
 
 #[test]
 fn load_use_unuse_unload_and_everything_is_as_before() {
-    if !can_load("round trip") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("round trip") else { return };
     let before = host.state();
     assert_eq!(
         host.does(&["load", "olia", "lia+disjoint"]),
@@ -60,10 +57,7 @@ fn load_use_unuse_unload_and_everything_is_as_before() {
 
 #[test]
 fn for_mptcp_only_plain_tcp_goes_on_with_what_it_had() {
-    if !can_load("MPTCP only") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("MPTCP only") else { return };
     let before = host.state();
     host.does(&["load", "lia"]);
     host.does(&["use", "lia", "--default"]);
@@ -84,10 +78,7 @@ fn for_mptcp_only_plain_tcp_goes_on_with_what_it_had() {
 
 #[test]
 fn a_namespace_and_a_cgroup_have_choices_of_their_own() {
-    if !can_load("namespace and cgroup") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("namespace and cgroup") else { return };
     let before = host.state();
     host.sh("ip netns add nr-loader-test");
     let there = "ip netns exec nr-loader-test cat /proc/sys/net/ipv4/tcp_congestion_control";
@@ -133,10 +124,7 @@ fn a_namespace_and_a_cgroup_have_choices_of_their_own() {
 
 #[test]
 fn what_somebody_else_changed_since_is_left_as_it_is() {
-    if !can_load("changed since") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("changed since") else { return };
     host.does(&["load", "olia"]);
     host.does(&["use", "olia", "--default"]);
     host.sh("echo reno > /proc/sys/net/ipv4/tcp_congestion_control");
@@ -156,10 +144,7 @@ fn what_somebody_else_changed_since_is_left_as_it_is() {
 
 #[test]
 fn a_newer_build_takes_the_place_of_an_older_one_also_where_it_is_the_default() {
-    if !can_load("replace") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("replace") else { return };
     let before = host.state();
     host.does(&["load", "olia"]);
     host.does(&["use", "olia", "--default"]);
@@ -184,10 +169,7 @@ fn a_newer_build_takes_the_place_of_an_older_one_also_where_it_is_the_default() 
 
 #[test]
 fn a_failure_leaves_nothing_half_done() {
-    if !can_load("failures") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("failures") else { return };
     let before = host.state();
     let line = host.refuses(&["load", "olia", "ollia"]);
     assert!(line.starts_with("ollia: unknown law 'ollia' (did you mean 'olia'?)"), "{line}");
@@ -237,10 +219,7 @@ fn a_failure_leaves_nothing_half_done() {
 
 #[test]
 fn ctrl_c_leaves_nothing_and_a_kill_nothing_that_the_next_command_does_not_find() {
-    if !can_load("interrupts") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("interrupts") else { return };
     let before = host.state();
     let many = ["load", "reno", "cubic", "lia", "olia", "balia", "lia+disjoint", "olia+disjoint"];
     let narrows = env!("CARGO_BIN_EXE_narrows");
@@ -288,10 +267,7 @@ fn ctrl_c_leaves_nothing_and_a_kill_nothing_that_the_next_command_does_not_find(
 
 #[test]
 fn sockets_that_keep_an_unloaded_control_are_counted() {
-    if !can_load("sockets") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("sockets") else { return };
     host.does(&["load", "reno"]);
     host.does(&["use", "reno", "--default"]);
     let mut server = host
@@ -313,10 +289,7 @@ fn sockets_that_keep_an_unloaded_control_are_counted() {
 
 #[test]
 fn what_is_done_at_the_start_of_the_machine_is_written_and_taken_back() {
-    if !can_load("boot") {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::new("boot") else { return };
     let before = host.state();
     let unit = "/etc/systemd/system/narrows.service";
     let dry = host.does(&["use", "olia", "--default", "--mptcp-only", "--boot", "--dry-run"]);

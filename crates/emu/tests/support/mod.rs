@@ -2,37 +2,17 @@
 //! into each test that says so, and none uses all of it.
 #![allow(dead_code)]
 
-pub mod root;
-
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use narrows_emu::{DeviceConfig, Host, HostConfig, Packet, Testbed, Way, Wire};
 use narrows_net::{LinkConfig, LinkId, Network};
-use nix::fcntl::{Flock, FlockArg};
+use narrows_testkit::machine::{Turn, root, tun, turn};
 
-/// The machine for one test alone, also of other processes: what tests measure would be the others'
-/// load.
-pub struct Alone(#[expect(dead_code, reason = "held")] Flock<File>);
-
-impl Alone {
-    /// None, and a word on the terminal, where there is no root or no TUN.
-    pub fn with(test: &str) -> Option<Alone> {
-        if !nix::unistd::Uid::effective().is_root() {
-            println!("{test}: skipped, this is not root");
-            return None;
-        }
-        if let Err(reason) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
-            println!("{test}: skipped, /dev/net/tun: {reason}");
-            return None;
-        }
-        let file = File::create("/run/narrows-test.lock").expect("/run is root's");
-        let lock = Flock::lock(file, FlockArg::LockExclusive).expect("flock");
-        println!("{test}");
-        Some(Alone(lock))
-    }
+/// The machine for one test alone. None, and a word on the terminal, where there is no root or no TUN.
+pub fn alone(test: &str) -> Option<Turn> {
+    turn(test, root().and_then(|()| tun()))
 }
 
 /// The address of host `host` on its device `device`, both from 1.
@@ -144,13 +124,4 @@ pub fn counter(host: &Host, group: &str, name: &str) -> u64 {
         }
     }
     panic!("no counter {group} {name}")
-}
-
-/// Polls until `done`, or panics with what is told last.
-pub fn wait_until(mut done: impl FnMut() -> Result<(), String>) {
-    let began = Instant::now();
-    while let Err(state) = done() {
-        assert!(began.elapsed() < PATIENCE, "still: {state}");
-        sleep(Duration::from_millis(20));
-    }
 }

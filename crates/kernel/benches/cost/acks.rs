@@ -73,7 +73,7 @@ pub fn table(machine: &Machine, empty: &Candidate<'_>, candidates: &[Candidate<'
     println!("control    paths   ns/ACK                      runs/ACK      ACKs");
     for paths in PATHS {
         let bottleneck = Bottleneck { mbit_per_s: RATE / paths, queue_packets: QUEUE_PACKETS };
-        let wire = Wire::lay(paths as usize, Some(bottleneck))?;
+        let wire = Wire::lay(paths as usize, Some(bottleneck));
         let mut own = Vec::new();
         let mut spans: Vec<Vec<Span>> = candidates.iter().map(|_| Vec::new()).collect();
         for _ in 0..ROUNDS {

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p narrows-kernel --bench cost [-- acks|cpu] [LAW...|all] [pairs=N]`
 //!
-//! Both parts send data over MPTCP between two namespaces of this process, which end with it. Needs
+//! Both parts send data over MPTCP between two namespaces of this process, which it removes. Needs
 //! root and Linux 6.4.
 
 mod acks;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::machine::Machine;
-use crate::wire::{Wire, inside};
+use crate::wire::Wire;
 
 /// One write, and one read at most.
 const CHUNK: usize = 256 * 1024;
@@ -64,17 +64,17 @@ pub fn transfer(machine: &Machine, wire: &Wire, control: &str, until: Until) -> 
     let cpu = SERVER_CPU % machine.cpus;
     let (softirq, idle, began) = (machine.softirq()?, machine.idle()?, Instant::now());
     let (served, wrote) = thread::scope(|scope| {
-        let served = scope.spawn(|| inside(&wire.server, || serve(control, cpu, address, ready)));
+        let served = scope.spawn(|| wire.server.run(|| serve(control, cpu, address, ready)));
         let wrote = match is_ready.recv() {
-            Ok(()) => inside(&wire.client, || send(control, CLIENT_CPU, address, until)),
-            Err(_) => Ok((Duration::ZERO, 0)), // the server has an error to tell
+            Ok(()) => wire.client.run(|| send(control, CLIENT_CPU, address, until)),
+            Err(_) => Ok(Ok((Duration::ZERO, 0))), // the server returns an error
         };
         (served.join().expect("no panic in the server"), wrote)
     });
     let wall = began.elapsed();
     let softirq = machine.softirq()? - softirq;
     let idle = machine.idle()? - idle;
-    let ((server_cpu, read), (client_cpu, written)) = (served?, wrote?);
+    let ((server_cpu, read), (client_cpu, written)) = (served??, wrote??);
     if read != written {
         return Err(format!("{control}: {written} bytes sent, {read} arrived").into());
     }

@@ -1,12 +1,49 @@
 //! What the state map says, held against what `ss` says.
 
-use super::net::{self, Net};
-use super::wait_until;
 use narrows_kernel::control::Registered;
 use narrows_kernel::state::{self, Connection};
 use narrows_laws::Control;
+use narrows_testkit::net;
+use narrows_testkit::wait_until;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Deref;
+
+/// Both hosts. Dropped: every socket must be gone from them and every entry from the map.
+pub struct Net(net::Net);
+
+impl Net {
+    /// A path for each rate, Mbit/s in either direction.
+    pub fn new(rates: &[u32]) -> Net {
+        Net(net::Net::new(rates))
+    }
+
+    /// Likewise, and the endpoints are IPv6 addresses.
+    pub fn v6(rates: &[u32]) -> Net {
+        Net(net::Net::v6(rates))
+    }
+
+    /// Waits until all that was opened is closed: sockets, and entries of the map.
+    pub fn drained(&self) {
+        self.0.drained(|| entries(self).len());
+    }
+}
+
+impl Deref for Net {
+    type Target = net::Net;
+
+    fn deref(&self) -> &net::Net {
+        &self.0
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.drained();
+        }
+    }
+}
 
 /// The entries of both hosts.
 pub fn entries(net: &Net) -> Vec<Connection> {

@@ -12,7 +12,7 @@ pub const OLDEST: (u32, u32) = (6, 1);
 /// What the kernel can, as far as this user may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Its release, as `uname -r` tells it.
+    /// Its release, as in `uname -r`.
     pub release: String,
     /// Does it describe its types (`/sys/kernel/btf/vmlinux`)?
     pub btf: bool,
@@ -83,7 +83,7 @@ impl Machine {
                 .fix("mount -t sysfs sysfs /sys"),
         });
         items.push(match (self.struct_ops, self.links) {
-            _ if !self.btf => Item::new("struct_ops", Unseen, "BTF tells"),
+            _ if !self.btf => Item::new("struct_ops", Unseen, "needs BTF to see"),
             (true, true) => Item::new("struct_ops", Ok, "TCP congestion control, with links"),
             (true, false) => Item::new(
                 "struct_ops",

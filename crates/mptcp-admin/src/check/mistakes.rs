@@ -167,10 +167,10 @@ impl Network {
             trial.route.is_none_or(|route| route.interface != trial.from.interface)
         };
         let mut items = Vec::new();
-        let mut told = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for trial in self.trials.iter().filter(wrong) {
             let Trial { from: Address { address, interface, .. }, to, route, behind } = trial;
-            if !told.insert(address) {
+            if !seen.insert(address) {
                 continue;
             }
             let name = self.name(*interface);
@@ -347,7 +347,7 @@ impl Network {
 
     /// A server without MPTCP is no mistake of this machine's, but nobody can use paths to it.
     fn judge_listeners(&self) -> Option<Item> {
-        // Where the kernel tells no user which sockets are MPTCP's, all would look plain.
+        // Where the kernel shows no user which sockets are MPTCP's, all would look plain.
         let shown = narrows_kernel::is_root() || self.sockets.iter().any(|socket| socket.mptcp);
         let reachable = self.sockets.iter().filter(|socket| {
             socket.state == State::Listen && !socket.local.ip().is_loopback() && !socket.mptcp

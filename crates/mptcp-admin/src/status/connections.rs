@@ -65,9 +65,9 @@ pub struct Subflow {
     pub backup: bool,
     /// The socket's control, by its name in the kernel.
     pub control: String,
-    /// Runs one of ours without a place in the connection, so as one of eight coupled paths; null: our
-    /// control's state was not all seen.
-    pub careful: Option<bool>,
+    /// Runs one of ours without a slot in the connection, so by the fallback law: as one of eight coupled
+    /// paths; null: our control's state was not all seen.
+    pub fallback_law: Option<bool>,
     /// Its number among the connection's paths under our control.
     pub path: Option<u8>,
     /// Those of the connection's paths that it is coupled with, itself included, a bit each.
@@ -103,9 +103,9 @@ impl Namespace {
         is_ours(&self.default_control)
     }
 
-    pub(super) fn has_careful(&self) -> bool {
+    pub(super) fn has_fallback(&self) -> bool {
         let mut subflows = self.connections.iter().flat_map(|connection| &connection.subflows);
-        subflows.any(|subflow| subflow.careful == Some(true))
+        subflows.any(|subflow| subflow.fallback_law == Some(true))
     }
 }
 
@@ -148,14 +148,16 @@ pub(super) fn look(
     namespaces
 }
 
-/// Looks for careful subflows once more, in state that was read later: one that began between the
-/// looks at state and sockets is not careful.
+/// Looks for subflows under the fallback law once more, in state that was read later: one that began
+/// between the looks at state and sockets is not under it.
 pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connection]) {
     let entries = Entries::of(entries, true);
     for namespace in namespaces {
         for connection in &mut namespace.connections {
             let token = connection.token.filter(|_| !connection.fell_back);
-            for subflow in connection.subflows.iter_mut().filter(|one| one.careful == Some(true)) {
+            for subflow in
+                connection.subflows.iter_mut().filter(|one| one.fallback_law == Some(true))
+            {
                 let found = entries.find(namespace.inum, token, subflow.local, subflow.remote);
                 subflow.place(found, true);
             }
@@ -303,21 +305,21 @@ impl Interfaces {
 }
 
 impl Subflow {
-    /// What our control, which it runs, keeps of it. Where nothing was found and all was seen it is
-    /// careful.
+    /// What our control, which it runs, keeps of it. Where nothing was found and all was seen it
+    /// runs the fallback law.
     fn place(&mut self, (connection, path): Found<'_>, complete: bool) {
         let taken = connection.map_or(0, |of| of.paths.iter().fold(0, |all, p| all | 1 << p.slot));
         self.path_state = path.map(|path| path_state(path.line.state));
         self.path = path.map(|path| path.slot as u8);
         self.coupling_mask = path.map(|path| path.mask & taken);
-        self.careful = match path {
+        self.fallback_law = match path {
             Some(_) => Some(false),
             None => complete.then_some(self.tcp_state == State::Established),
         };
     }
 }
 
-/// What the kernel tells of a socket.
+/// What the kernel reports of a socket.
 fn subflow(socket: &Socket, interfaces: &Interfaces) -> Subflow {
     let mptcp = socket.subflow.unwrap_or_default();
     let info = socket.info.as_ref();
@@ -332,7 +334,7 @@ fn subflow(socket: &Socket, interfaces: &Interfaces) -> Subflow {
         path_state: None,
         backup: mptcp.is_backup(),
         control: socket.control.clone(),
-        careful: Some(false),
+        fallback_law: Some(false),
         path: None,
         coupling_mask: None,
         cwnd_packets: of(|info| info.snd_cwnd),
@@ -414,7 +416,7 @@ mod tests {
         assert_eq!(seen[0].law.as_deref(), Some("olia"));
         let subflow = &seen[0].subflows[0];
         assert_eq!((subflow.path, subflow.path_state), (Some(0), Some("active")));
-        assert_eq!(subflow.careful, Some(false));
+        assert_eq!(subflow.fallback_law, Some(false));
         // Coupled with all, of which there is one.
         assert_eq!(subflow.coupling_mask, Some(1));
         assert_eq!(subflow.interface.as_deref(), Some("v2"));
@@ -429,25 +431,25 @@ mod tests {
         second.info.as_mut().unwrap().snd_ssthresh = i32::MAX as u32;
         let entry = entry(first.subflow.map(|of| of.token), &[&first, &second]);
         let seen = seen(&[second.clone(), first.clone()], &[entry]);
-        let told = seen[0].subflows.iter().map(|one| (one.path, one.remote, one.ssthresh_packets));
+        let shown = seen[0].subflows.iter().map(|one| (one.path, one.remote, one.ssthresh_packets));
         let expected = [(Some(0), first.remote, Some(142)), (Some(1), second.remote, None)];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn a_subflow_without_a_path_is_careful() {
+    fn a_subflow_without_a_path_runs_the_fallback_law() {
         let sockets = [socket("joined", "nr_olia")];
         let token = sockets[0].subflow.unwrap().token;
         let seen = seen(&sockets, &[entry(Some(token), &[&socket("first", "nr_olia")])]);
-        assert_eq!(seen[0].subflows[0].careful, Some(true));
+        assert_eq!(seen[0].subflows[0].fallback_law, Some(true));
         assert_eq!(seen[0].subflows[0].path, None);
     }
 
     #[test]
-    fn who_was_not_shown_all_state_calls_no_subflow_careful() {
+    fn without_all_state_no_subflow_is_said_to_run_the_fallback_law() {
         let sockets = [socket("joined", "nr_olia")];
         let seen = join(NETNS, &sockets, &interfaces(), &Entries::of(&[], false));
-        assert_eq!(seen[0].subflows[0].careful, None);
+        assert_eq!(seen[0].subflows[0].fallback_law, None);
     }
 
     #[test]
@@ -463,10 +465,13 @@ mod tests {
             connections: seen(&sockets, &[]),
         };
         let subflow = |namespace: &Namespace| namespace.connections[0].subflows[0].clone();
-        assert_eq!(subflow(&namespace).careful, Some(true));
+        assert_eq!(subflow(&namespace).fallback_law, Some(true));
         let entries = [entry(Some(token), &[&sockets[0]])];
         find_late(std::slice::from_mut(&mut namespace), &entries);
-        assert_eq!((subflow(&namespace).careful, subflow(&namespace).path), (Some(false), Some(0)));
+        assert_eq!(
+            (subflow(&namespace).fallback_law, subflow(&namespace).path),
+            (Some(false), Some(0))
+        );
     }
 
     #[test]
@@ -477,7 +482,7 @@ mod tests {
         for connection in &seen {
             assert_eq!(connection.law, None);
             assert_eq!(connection.subflows[0].control, "cubic");
-            assert_eq!(connection.subflows[0].careful, Some(false));
+            assert_eq!(connection.subflows[0].fallback_law, Some(false));
         }
     }
 
@@ -491,13 +496,13 @@ mod tests {
         assert_eq!(all[0].subflows[0].path, Some(0));
         // The same addresses in another namespace are another socket.
         let elsewhere = state::Connection { netns: 8, ..entry(None, &[&sockets[0]]) };
-        assert_eq!(seen(&sockets, &[elsewhere])[0].subflows[0].careful, Some(true));
+        assert_eq!(seen(&sockets, &[elsewhere])[0].subflows[0].fallback_law, Some(true));
     }
 
     #[test]
     fn who_fell_back_is_told_and_its_state_is_found_as_one_path() {
         let sockets = [socket("fallen-back", "nr_olia")];
         let all = seen(&sockets, &[entry(None, &[&sockets[0]])]);
-        assert!(all[0].fell_back && all[0].subflows[0].careful == Some(false));
+        assert!(all[0].fell_back && all[0].subflows[0].fallback_law == Some(false));
     }
 }

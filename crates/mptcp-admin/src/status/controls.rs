@@ -65,7 +65,7 @@ impl Control {
         self.programs.iter().map(|program| program.verified_insns).sum()
     }
 
-    /// Those of its counters that tell of paths that ran uncoupled or careful, where not zero.
+    /// Those of its counters that report paths under the fallback law, where not zero.
     pub fn problems(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let all = self.counters.iter().filter(|(name, n)| name.starts_with("careful") && **n > 0);
         all.map(|(name, n)| (*name, *n))

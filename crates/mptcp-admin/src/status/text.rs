@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt::{self, Write};
 use std::ptr;
 
-/// MPTCP's counters that tell of trouble have one of these in their name; all are in the JSON.
+/// MPTCP's counters that hint at trouble have one of these in their name; all are in the JSON.
 const TROUBLE: [&str; 10] = [
     "Fallback",
     "Fail",
@@ -84,7 +84,7 @@ fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Resul
     Ok(())
 }
 
-/// The busiest connections that these lines have room for, with what is told of their namespaces and
+/// The busiest connections that these lines have room for, with what is shown of their namespaces and
 /// a last line for the others; none: there is room for all.
 fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a Connection>> {
     // A namespace with connections has a line with the names of the columns.
@@ -99,15 +99,15 @@ fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a
     }
     all.sort_by_key(|(_, one)| Reverse(one.sent_bytes_per_s.max(one.received_bytes_per_s)));
     let mut room = lines.saturating_sub(1);
-    let (mut shown, mut told) = (Vec::new(), HashSet::new());
+    let (mut shown, mut headed) = (Vec::new(), HashSet::new());
     for (of, connection) in all {
-        let first = !told.contains(&of.0.inum);
+        let first = !headed.contains(&of.0.inum);
         let needed = height(connection) + if first { top(of) } else { 0 };
         if needed > room {
             break;
         }
         room -= needed;
-        told.insert(of.0.inum);
+        headed.insert(of.0.inum);
         shown.push(connection);
     }
     Some(shown)
@@ -142,11 +142,11 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     write!(text, "{} ({}): {state}; ", control.name, control.kernel_name)?;
     let mut used: Vec<String> = control.uses.iter().map(place).collect();
     // Set by hand, or taken over by a namespace that was made while it was the machine's default.
-    let told = |inum: u32| {
-        let of = |one: &Use| matches!(one.place, Place::Netns { inum: told, .. } if told == inum);
+    let listed = |inum: u32| {
+        let of = |one: &Use| matches!(one.place, Place::Netns { inum: of, .. } if of == inum);
         control.uses.iter().any(of)
     };
-    let others = control.default_in.iter().filter(|default| !told(default.inum));
+    let others = control.default_in.iter().filter(|default| !listed(default.inum));
     used.extend(others.map(|default| format!("default of {}", default.netns)));
     writeln!(text, "{}", if used.is_empty() { "used nowhere".into() } else { used.join(", ") })?;
     let insns = control.verified_insns();
@@ -187,17 +187,19 @@ fn place(of: &Use) -> String {
 
 fn meaning(counter: &str) -> &'static str {
     match counter {
-        "careful_law" => "subflows ran careful, their connection was another control's",
-        "careful_version" => "subflows ran careful, their connection was another build's",
-        "careful_slots" => "subflows ran careful, their connection had eight already",
-        "careful_full" => "subflows ran careful, the map of connections was full",
-        "careful_race" => "subflows ran careful, their connection came or went just then",
-        "careful_lost" => "subflows ran careful, their connection was deleted from outside",
-        _ => "subflows ran careful",
+        "careful_law" => "subflows ran the fallback law, their connection was another control's",
+        "careful_version" => "subflows ran the fallback law, their connection was another build's",
+        "careful_slots" => "subflows ran the fallback law, their connection had eight already",
+        "careful_full" => "subflows ran the fallback law, the map of connections was full",
+        "careful_race" => "subflows ran the fallback law, their connection came or went just then",
+        "careful_lost" => {
+            "subflows ran the fallback law, their connection was deleted from outside"
+        }
+        _ => "subflows ran the fallback law",
     }
 }
 
-/// What is told of a namespace above its connections.
+/// What is shown of a namespace above its connections.
 fn head(namespace: &Namespace) -> String {
     let Namespace { name, default_control, connections, .. } = namespace;
     let n = connections.len();
@@ -222,7 +224,7 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
         false,
         [
             "", "dev", "control", "out", "in", "cwnd", "srtt ms", "state", "coupled", "ssthresh",
-            "resent",
+            "retr",
         ]
         .map(str::to_owned),
     )];
@@ -298,14 +300,14 @@ fn state(subflow: &Subflow) -> &'static str {
 }
 
 fn control(subflow: &Subflow) -> String {
-    let careful = if subflow.careful == Some(true) { "!" } else { "" };
-    format!("{}{careful}", subflow.control)
+    let fallback = if subflow.fallback_law == Some(true) { "!" } else { "" };
+    format!("{}{fallback}", subflow.control)
 }
 
 /// The paths it is coupled with, by number; its own first.
 fn coupled(subflow: &Subflow) -> String {
-    match (subflow.careful, subflow.path, subflow.coupling_mask) {
-        (Some(true), ..) => "careful".into(),
+    match (subflow.fallback_law, subflow.path, subflow.coupling_mask) {
+        (Some(true), ..) => "fallback".into(),
         (_, Some(own), Some(mask)) => {
             let others = (0..8).filter(|other| mask >> other & 1 == 1 && *other != own);
             let others: Vec<String> = others.map(|other| other.to_string()).collect();
@@ -336,7 +338,7 @@ mod tests {
             path_state: Some("active"),
             backup: false,
             control: "nr_olia".into(),
-            careful: Some(false),
+            fallback_law: Some(false),
             path: Some(1),
             coupling_mask: Some(0b111),
             cwnd_packets: 24,
@@ -394,7 +396,7 @@ mod tests {
     #[test]
     fn builds_that_were_replaced_are_counted_in_a_line() {
         let mut status = status(1);
-        let control = |registered, careful| Control {
+        let control = |registered, full| Control {
             name: "olia".into(),
             kernel_name: "nr_olia".into(),
             registered,
@@ -402,7 +404,7 @@ mod tests {
             default_in: Vec::new(),
             uses: Vec::new(),
             programs: Vec::new(),
-            counters: BTreeMap::from([("careful_full", careful)]),
+            counters: BTreeMap::from([("careful_full", full)]),
         };
         status.controls = vec![control(true, 0), control(false, 0), control(false, 7)];
         let text = status.text(None);

@@ -182,7 +182,7 @@ fn buffers_are_too_small_where_paths_carry_more_or_subflows_wait() {
     network.sockets[1].send_buffer = 400_000;
     assert!(find(&network.judge(), "buffers").seen.contains("tcp_wmem"));
 
-    // A few requests do not tell how much a path carries.
+    // A few requests do not show how much a path carries.
     for socket in &mut network.sockets {
         socket.info.as_mut().unwrap().busy_time = 500_000;
     }

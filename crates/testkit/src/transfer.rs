@@ -1,5 +1,5 @@
 //! Connections that carry numbered random bytes, each compared where it arrives: a stream that was
-//! cut, doubled or reordered is told at its first wrong byte.
+//! cut, doubled or reordered is reported at its first wrong byte.
 //!
 //! The client sends a job, three numbers of 8 bytes: a seed, bytes up, bytes down. The bytes up
 //! follow; the server answers with how many of them were right, and sends the bytes down. Then the
@@ -20,7 +20,9 @@ const STALL: Duration = Duration::from_secs(40);
 /// MPTCP or plain TCP, as an application asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// `IPPROTO_MPTCP`.
     Mptcp,
+    /// `IPPROTO_TCP`.
     Tcp,
 }
 
@@ -59,8 +61,11 @@ pub fn set_control(stream: &TcpStream, name: &str) -> io::Result<()> {
 /// What a client asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
+    /// What the bytes are made of.
     pub seed: u64,
+    /// Bytes to the server.
     pub up: u64,
+    /// Bytes to the client.
     pub down: u64,
 }
 
@@ -167,8 +172,8 @@ impl Server {
         let stop = Arc::new(AtomicBool::new(false));
         let accepted = Arc::new(Mutex::new(Vec::new()));
         listener.set_nonblocking(true).unwrap();
-        let (told, kept) = (stop.clone(), accepted.clone());
-        let accepting = std::thread::spawn(move || accept(&listener, &told, &kept));
+        let (stopped, kept) = (stop.clone(), accepted.clone());
+        let accepting = std::thread::spawn(move || accept(&listener, &stopped, &kept));
         Server { stop, accepted, accepting: Some(accepting) }
     }
 
@@ -218,7 +223,7 @@ fn accept(
     serving.into_iter().filter_map(|thread| thread.join().expect("serve").err()).collect()
 }
 
-/// A connection that works until it is told to stop.
+/// A connection that works until it is stopped.
 pub struct Traffic {
     /// Bytes that arrived, and were right, in either direction.
     pub progress: Arc<AtomicU64>,

@@ -5,17 +5,17 @@
 //! path one takes: the client's rules route by source. The first path is the one a connection
 //! begins on; the others are MPTCP endpoints.
 
-use super::law;
-use super::wait_until;
-use narrows_netns::Namespace;
+use crate::wait_until;
+use narrows_netns::{Namespace, set_sysctl};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Deref;
 use std::process::{Command, Stdio};
 
-/// `nr-PID-client`: its process removes it, or after its death the next sweep().
-const PREFIX: &str = "nr-";
+/// What the names of namespaces begin with.
+const PREFIX: &str = "nr-test-";
 
 /// The server's addresses.
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 255, 1));
@@ -30,10 +30,42 @@ pub fn client(n: usize) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 77, n as u8, 1))
 }
 
-/// Both hosts. Dropped: every socket must be gone from them and every entry from the map.
+/// A network namespace that this process made: `nr-test-PID-NAME`. Removed when dropped, or after the
+/// process' death by the next [`sweep`].
+pub struct Host(Namespace);
+
+impl Host {
+    /// A new one, with its loopback up.
+    pub fn new(name: &str) -> Host {
+        let name = format!("{PREFIX}{}-{name}", std::process::id());
+        run("ip", &["netns", "add", &name]);
+        let host = Host(Namespace::named(&name).expect("just made"));
+        ip(&host, "link set lo up");
+        host
+    }
+}
+
+impl Deref for Host {
+    type Target = Namespace;
+
+    fn deref(&self) -> &Namespace {
+        &self.0
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        Command::new("ip").args(["netns", "del", &self.name]).output().ok();
+    }
+}
+
+/// Both hosts. Dropped: every socket must be gone from them.
 pub struct Net {
-    pub client: Namespace,
-    pub server: Namespace,
+    /// The one that connects.
+    pub client: Host,
+    /// The one that listens.
+    pub server: Host,
+    /// How many paths there are between them.
     pub paths: usize,
 }
 
@@ -49,14 +81,11 @@ impl Net {
     }
 
     fn over(rates: &[u32], v6: bool) -> Net {
-        let made = Names::new();
-        let Names { client, server } = &made;
-        run("ip", &["netns", "add", client]);
-        run("ip", &["netns", "add", server]);
-        let (mut c, mut c6) = (String::from("link set lo up\n"), String::new());
-        let mut s = format!(
-            "link set lo up\naddr add {SERVER}/32 dev lo\naddr add {SERVER6}/128 dev lo nodad\n"
-        );
+        sweep();
+        let hosts = ["client", "server"].map(Host::new);
+        let [client, server] = hosts.each_ref().map(|host| host.name.as_str());
+        let (mut c, mut c6) = (String::new(), String::new());
+        let mut s = format!("addr add {SERVER}/32 dev lo\naddr add {SERVER6}/128 dev lo nodad\n");
         let (mut c_tc, mut s_tc) = (String::new(), String::new());
         for (n, &rate) in (1..).zip(rates) {
             writeln!(c, "link add c{n} type veth peer name s{n} netns {server}").unwrap();
@@ -92,16 +121,14 @@ impl Net {
         batch(&["ip", "-n", server], &s);
         batch(&["tc", "-n", client], &c_tc);
         batch(&["tc", "-n", server], &s_tc);
-        let named = |name: &str| Namespace::named(name).expect("just made");
-        let net = Net { client: named(client), server: named(server), paths: rates.len() };
-        std::mem::forget(made);
-        for host in [&net.client, &net.server] {
+        for host in &hosts {
             // A minute after a kill -9 is too long for a test.
             sysctl(host, "net/mptcp/close_timeout", "2").ok();
             sysctl(host, "net/ipv4/tcp_fin_timeout", "2").unwrap();
             sysctl(host, "net/ipv4/conf/all/rp_filter", "0").unwrap();
         }
-        net
+        let [client, server] = hosts;
+        Net { client, server, paths: rates.len() }
     }
 
     /// Where the server listens.
@@ -118,66 +145,39 @@ impl Net {
         }
     }
 
-    /// Sockets that hold memory, but those that listen or wait for stray packets to die out.
-    fn sockets(&self) -> usize {
-        [&self.client, &self.server].map(inuse).iter().sum()
-    }
-
-    /// Waits until all that was opened is closed: sockets, and entries of the map.
-    pub fn drained(&self) {
+    /// Waits until all sockets are closed, but those that wait for stray packets to die out, and
+    /// `others`, which says what else is left, finds nothing.
+    pub fn drained(&self, others: impl Fn() -> usize) {
         // Retransmission timers of what a killed process left may be long after a silence.
         wait_until(75, || {
-            let (sockets, entries) = (self.sockets(), law::entries(self).len());
-            if sockets + entries == 0 {
+            let sockets: usize = [&self.client, &self.server].map(|host| inuse(host)).iter().sum();
+            let others = others();
+            if sockets + others == 0 {
                 return Ok(());
             }
-            let left = [&self.client, &self.server].map(all_sockets).concat();
-            Err(format!("{sockets} sockets, {entries} entries: {left}"))
+            let left = [&self.client, &self.server].map(|host| all_sockets(host)).concat();
+            Err(format!("{sockets} sockets, {others} others: {left}"))
         });
     }
 }
 
 impl Drop for Net {
     fn drop(&mut self) {
-        let names = Names { client: self.client.name.clone(), server: self.server.name.clone() };
         if !std::thread::panicking() {
-            self.drained();
+            self.drained(|| 0);
         }
-        drop(names);
     }
 }
 
 /// Subflows beside the first that Linux can do.
 pub const MAX_EXTRA: usize = 8;
 
-/// Names of namespaces, removed when dropped.
-struct Names {
-    client: String,
-    server: String,
-}
-
-impl Names {
-    fn new() -> Names {
-        let name = |host| format!("{PREFIX}{}-{host}", std::process::id());
-        Names { client: name("client"), server: name("server") }
-    }
-}
-
-impl Drop for Names {
-    fn drop(&mut self) {
-        for name in [&self.client, &self.server] {
-            // Half made: perhaps not there.
-            Command::new("ip").args(["netns", "del", name]).output().ok();
-        }
-    }
-}
-
 /// Removes what test processes left behind that were killed.
 pub fn sweep() {
     for entry in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let pid = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
-        let Some((pid, "client" | "server")) = pid else { continue };
+        let Some((pid, _)) = pid else { continue };
         if pid.parse::<u32>().is_ok() && fs::metadata(format!("/proc/{pid}")).is_err() {
             run("ip", &["netns", "del", &name]);
         }
@@ -199,6 +199,11 @@ pub fn ip(host: &Namespace, arguments: &str) -> String {
     run("ip", &arguments)
 }
 
+/// A veth pair, each end in a host and with a name.
+pub fn veth((left, name): (&Namespace, &str), (right, peer): (&Namespace, &str)) {
+    ip(left, &format!("link add {name} type veth peer name {peer} netns {}", right.name));
+}
+
 /// A command in a host, to be spawned. It dies with this process.
 pub fn command(host: &Namespace, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("setpriv");
@@ -209,7 +214,7 @@ pub fn command(host: &Namespace, program: impl AsRef<std::ffi::OsStr>) -> Comman
 
 /// Writes a sysctl, by its path below /proc/sys, in a host.
 pub fn sysctl(host: &Namespace, path: &str, value: &str) -> std::io::Result<()> {
-    host.run(|| fs::write(format!("/proc/sys/{path}"), value))?
+    host.run(|| set_sysctl(path, value))?
 }
 
 /// Lines of a script for `ip` or `tc`, in one process.
@@ -234,7 +239,9 @@ pub fn pipe(command: &mut Command, input: &str) {
 /// A line of `ss`.
 #[derive(Clone, Debug)]
 pub struct Socket {
+    /// Its own address.
     pub local: SocketAddr,
+    /// Its peer's address.
     pub remote: SocketAddr,
     words: Vec<String>,
 }
@@ -251,7 +258,7 @@ impl Socket {
     }
 }
 
-/// The established TCP sockets of a host, as `ss` tells them.
+/// The established TCP sockets of a host, as `ss` shows them.
 pub fn sockets(host: &Namespace) -> Vec<Socket> {
     let text = run("ss", &["-N", &host.name, "-tinOH", "state", "established"]);
     // An IPv6 socket that talks to an IPv4 peer has its addresses mapped.

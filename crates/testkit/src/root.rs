@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::wait_until;
+use crate::sysctls::{sysctls, unchanged};
+use crate::wait_until;
 
 /// Links, addresses, routes, rules, sysctls and named namespaces, each under its name.
 pub struct Root(BTreeMap<String, String>);
@@ -31,7 +32,7 @@ impl Root {
             all.insert(format!("ip {arguments}"), text);
         }
         all.insert("netns".into(), namespaces().join(" "));
-        sysctls(Path::new("/proc/sys/net"), &mut all);
+        all.extend(sysctls(&["net"]));
         let children = fs::read_dir("/proc/self/task").expect("/proc").flatten();
         let children = children.map(|task| fs::read_to_string(task.path().join("children")));
         all.insert("children".into(), children.filter_map(Result::ok).collect());
@@ -40,14 +41,7 @@ impl Root {
 
     /// Waits until it is as it was, or panics.
     pub fn is_unchanged(&self) {
-        wait_until(|| {
-            let now = Root::now().0;
-            let names = self.0.keys().chain(now.keys());
-            let changed = names.filter(|&name| self.0.get(name) != now.get(name));
-            let changed: Vec<_> =
-                changed.map(|name| (name, self.0.get(name), now.get(name))).collect();
-            if changed.is_empty() { Ok(()) } else { Err(format!("{changed:#?}")) }
-        });
+        wait_until(20, || unchanged(&self.0, &Root::now().0));
     }
 }
 
@@ -62,16 +56,4 @@ fn namespaces() -> Vec<String> {
     });
     names.sort_unstable();
     names
-}
-
-fn sysctls(folder: &Path, all: &mut BTreeMap<String, String>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.path().display().to_string());
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            sysctls(&path, all);
-        // Drawn anew at each reading, or counting.
-        } else if !name.contains("fastopen_key") && !name.ends_with("_count") {
-            all.extend(fs::read_to_string(&path).map(|value| (name, value)));
-        }
-    }
 }

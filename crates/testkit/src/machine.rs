@@ -1,0 +1,107 @@
+//! The machine for one test at a time, and what the kernel logs meanwhile.
+
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Held by a test that has the machine for itself, also among other processes: controls have global
+/// names, and what one test measures would be the load of another.
+pub struct Turn(#[expect(dead_code, reason = "held")] Flock<File>);
+
+/// Waits for this test's turn. None, and a word on the terminal, where something it needs is missing:
+/// the error of one of the functions below, or of one's own.
+pub fn turn(test: &str, needs: Result<(), String>) -> Option<Turn> {
+    if let Err(reason) = needs {
+        println!("{test}: skipped, {reason}");
+        return None;
+    }
+    let file = File::create("/run/narrows-test.lock").expect("/run is root's");
+    let lock = Flock::lock(file, FlockArg::LockExclusive).expect("flock");
+    println!("{test}");
+    Some(Turn(lock))
+}
+
+/// Is this root?
+pub fn root() -> Result<(), String> {
+    if nix::unistd::Uid::effective().is_root() { Ok(()) } else { Err("this is not root".into()) }
+}
+
+/// Are tests on the kernel wanted (`NARROWS_SKIP_KERNEL` is unset)?
+pub fn wanted() -> Result<(), String> {
+    match std::env::var_os("NARROWS_SKIP_KERNEL") {
+        Some(_) => Err("NARROWS_SKIP_KERNEL is set".into()),
+        None => Ok(()),
+    }
+}
+
+/// Can TUN devices be made?
+pub fn tun() -> Result<(), String> {
+    let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    tun.map(drop).map_err(|reason| format!("/dev/net/tun: {reason}"))
+}
+
+/// Does this kernel speak MPTCP?
+pub fn mptcp() -> Result<(), String> {
+    let sysctl = fs::metadata("/proc/sys/net/mptcp/enabled");
+    sysctl.map(drop).map_err(|reason| format!("no MPTCP in this kernel: {reason}"))
+}
+
+/// Are these commands in the PATH, or where administrators' commands are?
+pub fn tools(tools: &[&str]) -> Result<(), String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    let folders: Vec<_> = folders.collect();
+    let missing = |tool: &&&str| !folders.iter().any(|folder| folder.join(tool).is_file());
+    match tools.iter().find(missing) {
+        Some(tool) => Err(format!("no {tool} here")),
+        None => Ok(()),
+    }
+}
+
+/// The kernel's messages from here on.
+pub struct KernelLog(File);
+
+impl KernelLog {
+    /// Begins at the log's end.
+    pub fn open() -> KernelLog {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(nix::libc::O_NONBLOCK);
+        let mut file = options.open("/dev/kmsg").expect("/dev/kmsg");
+        file.seek(SeekFrom::End(0)).expect("the end of the kernel's log");
+        KernelLog(file)
+    }
+
+    /// The messages since then, or since the last call, that no test may cause.
+    pub fn complaints(&mut self) -> Vec<String> {
+        const BAD: [&str; 11] = [
+            "WARNING:",
+            "BUG:",
+            "Oops",
+            "Call Trace:",
+            "rcu_sched",
+            "rcu_preempt",
+            "rcu_tasks",
+            "general protection fault",
+            "soft lockup",
+            "refcount_t",
+            "blocked for more than",
+        ];
+        let mut bad = Vec::new();
+        let mut record = [0; 8192];
+        loop {
+            match self.0.read(&mut record) {
+                Ok(length) => {
+                    let text = String::from_utf8_lossy(&record[..length]);
+                    if BAD.iter().any(|word| text.contains(word)) {
+                        bad.push(text.trim_end().to_owned());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return bad,
+                // EPIPE: records were overwritten before they were read; it goes on at the oldest.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+                Err(error) => panic!("/dev/kmsg: {error}"),
+            }
+        }
+    }
+}
