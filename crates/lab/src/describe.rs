@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use narrows_net::{Discipline, Loss, Policer, Rate, Reorder};
+use narrows_net::{Loss, Policer, Rate, Reorder};
 use narrows_traffic::Source;
 
 use crate::algorithm::Algorithm;
@@ -86,13 +86,7 @@ pub fn describe_link(link: &Link) -> String {
     if config.wifi.is_some() {
         text.push_str(", Wi-Fi");
     }
-    let discipline = match config.discipline {
-        Discipline::DropTail => "droptail",
-        Discipline::Red(_) => "RED",
-        Discipline::CoDel(_) => "CoDel",
-        Discipline::FqCoDel(_) => "FQ-CoDel",
-        Discipline::Pie(_) => "PIE",
-    };
+    let discipline = config.discipline.name();
     let ecn = if config.ecn { " with ECN" } else { "" };
     let limit = show_limit(config.limit);
     let _ = write!(text, ", {discipline} {limit}{ecn}, MTU {}", config.mtu);

@@ -18,9 +18,9 @@ const PACKET_RATE: &[Unit] = &[("packets/s", 1.0)];
 const SHARE: &[Unit] = &[("%", 0.01)];
 
 /// Largest time: a week. More is taken for a mistake in units.
-const MAX_TIME: f64 = 7.0 * 86_400e9;
+pub(crate) const MAX_TIME: f64 = 7.0 * 86_400e9;
 /// Largest amount of data: 1 PB.
-const MAX_BYTES: f64 = 1e15;
+pub(crate) const MAX_BYTES: f64 = 1e15;
 
 /// Reads `text` as a number and one of `units`; `what` names the quantity, with an example.
 fn parse(text: &str, units: &[Unit], what: &str, max: f64) -> Result<f64, String> {

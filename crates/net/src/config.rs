@@ -137,9 +137,6 @@ impl LinkConfig {
             Some("a droptail queue does not mark, ECN needs another discipline")
         } else if !plain && matches!(self.rate, Rate::Infinite) {
             Some("at an infinite rate there is no queue to manage")
-        } else if matches!((self.discipline, self.limit), (Discipline::FqCoDel(_), Limit::Time(_)))
-        {
-            Some("FQ-CoDel's limit is in packets or bytes, not in time")
         } else if self.wifi.is_some() && !matches!(self.rate, Rate::Constant(_)) {
             Some("Wi-Fi needs a constant rate, that of the radio")
         } else if self.policer.is_some_and(policer) {
@@ -147,7 +144,7 @@ impl LinkConfig {
         } else if self.reorder.is_some_and(reorder) {
             Some("reordering needs a share in 0..=1 and a delay of at most one hour")
         } else {
-            self.discipline.fault().or(self.wifi.and_then(|wifi| wifi.fault()))
+            self.discipline.fault(self.limit).or(self.wifi.and_then(|wifi| wifi.fault()))
         }
     }
 }

@@ -27,13 +27,24 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// What is wrong with its parameters, if anything.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
+    /// Its name, for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Discipline::DropTail => "droptail",
+            Discipline::Red(_) => "RED",
+            Discipline::CoDel(_) => "CoDel",
+            Discipline::FqCoDel(_) => "FQ-CoDel",
+            Discipline::Pie(_) => "PIE",
+        }
+    }
+
+    /// What is wrong with its parameters, or with a queue of this limit under it, if anything.
+    pub(crate) fn fault(&self, limit: Limit) -> Option<&'static str> {
         match self {
             Discipline::DropTail => None,
             Discipline::Red(red) => red.fault(),
             Discipline::CoDel(codel) => codel.fault(),
-            Discipline::FqCoDel(fq_codel) => fq_codel.fault(),
+            Discipline::FqCoDel(fq_codel) => fq_codel.fault(limit),
             Discipline::Pie(pie) => pie.fault(),
         }
     }
@@ -97,6 +108,14 @@ impl Queue {
             Queue::Line(line, Manager::Red(red)) => red.judge(&arrival(line), || wait(line)),
             Queue::Line(line, Manager::Pie(pie)) => pie.judge(line.bytes(), mtu),
             _ => Verdict::Pass,
+        }
+    }
+
+    /// Makes up for the updates that were due until `now`. `wait` is how long a packet that joins the line at
+    /// a time would wait.
+    pub fn catch_up(&mut self, now: Nanos, mut wait: impl FnMut(&Line, Nanos) -> Nanos) {
+        if let Queue::Line(line, Manager::Pie(pie)) = self {
+            pie.catch_up(now, |time| wait(line, time));
         }
     }
 

@@ -10,7 +10,7 @@
 
 use crate::aqm::red::Arrival;
 use crate::aqm::{Signals, Verdict};
-use crate::discipline::{Manager, Queue};
+use crate::discipline::Queue;
 use crate::line::{Line, Waiting};
 use crate::link::Core;
 use crate::packet::Packet;
@@ -186,11 +186,8 @@ impl Managed {
 
     /// Makes up for the updates of a discipline that has some.
     fn update(&mut self, core: &Core, now: Nanos) {
-        let Managed { queue: Queue::Line(line, Manager::Pie(pie)), ready, free_from, .. } = self
-        else {
-            return;
-        };
-        pie.catch_up(now, |time| {
+        let Managed { queue, ready, free_from, .. } = self;
+        queue.catch_up(now, |line, time| {
             let since = if line.len() == 0 { time.max(*free_from) } else { *ready };
             core.server.start_behind(since, line.bytes()).saturating_sub(time)
         });

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::either::{Either, Kinds, OneOf};
 use super::{Fault, Link, file, trace};
-use crate::units::{BitRate, Bytes, Queue, Share, Time};
+use crate::units::{BitRate, Bytes, MAX_BYTES, MAX_TIME, Queue, Share, Time};
 
 /// Losses in bursts, where plain loss is a [`Share`].
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -78,8 +78,8 @@ impl RedFile {
             (Some(max), _) => max.0,
             (None, Limit::Unlimited) => Limit::Unlimited,
             (None, Limit::Packets(packets)) => Limit::Packets(packets.saturating_mul(3)),
-            (None, Limit::Bytes(bytes)) => Limit::Bytes(bytes.saturating_mul(3)),
-            (None, Limit::Time(time)) => Limit::Time(time.saturating_mul(3)),
+            (None, Limit::Bytes(bytes)) => Limit::Bytes((3 * bytes).min(MAX_BYTES as u64)),
+            (None, Limit::Time(time)) => Limit::Time((3 * time).min(MAX_TIME as u64)),
         }
     }
 

@@ -39,9 +39,11 @@ impl Default for FqCoDel {
 }
 
 impl FqCoDel {
-    /// What is wrong, if anything.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
-        if !(1..=65_536).contains(&self.flows) {
+    /// What is wrong, or with this limit, if anything.
+    pub(crate) fn fault(&self, limit: Limit) -> Option<&'static str> {
+        if matches!(limit, Limit::Time(_)) {
+            Some("FQ-CoDel's limit is in packets or bytes, not in time")
+        } else if !(1..=65_536).contains(&self.flows) {
             Some("FQ-CoDel's flows must be in 1..=65536")
         } else if self.quantum == 0 {
             Some("FQ-CoDel's quantum must be above 0")
