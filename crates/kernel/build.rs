@@ -37,6 +37,25 @@ fn main() {
         let detector = format!("-DNR_THIS_DETECTOR=NR_{detector}");
         compile(&clang, "control", law, &[law_here, name, detector]);
     }
+    slots();
+}
+
+/// Compiles `src/bpf/slots.h` for the model checker of `tests/slots.rs`.
+fn slots() {
+    let headers = variable("DEP_NARROWS_LAWS_INCLUDE");
+    let port = format!("{headers}/../tests/loom");
+    println!("cargo::rerun-if-changed=tests/slots.c");
+    println!("cargo::rerun-if-changed={port}");
+    cc::Build::new()
+        .file("tests/slots.c")
+        .includes(["src/bpf", &headers, &port])
+        .std("c11")
+        .flag("-Wno-unused-parameter") // of a detector that is not compiled in
+        .flag("-fexceptions") // a failure unwinds
+        .opt_level(2)
+        .cargo_metadata(false)
+        .compile("slots");
+    println!("cargo::rustc-link-arg-tests={}/libslots.a", variable("OUT_DIR"));
 }
 
 /// Compiles `source`.bpf.c to `object`.bpf.o.

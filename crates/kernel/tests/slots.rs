@@ -1,34 +1,58 @@
 //! Who owns a slot (`src/bpf/state.h`) in every interleaving: entries are made and deleted while
 //! other CPUs hold pointers to them, and a deleted entry's memory is another connection's at once.
-//! The functions take the same steps as those of the same name in `src/bpf/control.bpf.c`; change
-//! both.
+//! The C of `src/bpf/slots.h` itself runs here, over a hash map like the kernel's.
 
-use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use loom::sync::atomic::{AtomicBool, AtomicU64};
-use loom::sync::{Arc, Mutex};
+#[path = "../../laws/tests/loom/port.rs"]
+mod port;
+
+use loom::sync::Mutex;
+use loom::sync::atomic::AtomicU64;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::thread;
+use port::Shared;
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
 
-const SLOTS: u64 = 0xff;
+const SLOTS: usize = 8;
 const CLOSED: u64 = 1 << 8;
-const JOIN_TRIES: usize = 2;
-const CLAIM_TRIES: usize = 2;
 
-/// An entry's memory, the only one there is, so that each new entry takes over the last one's.
+unsafe extern "C-unwind" {
+    safe fn nr_take_slot(
+        key: u64,
+        mine: u64,
+        law: u32,
+        detector: u32,
+        slot: &mut u32,
+        reason: &mut u32,
+    ) -> *const Shared<Entry>;
+    safe fn nr_leave_slot(entry: &Shared<Entry>, key: u64, slot: u32);
+}
+
+/// `struct nr_entry`.
+#[repr(C, align(64))]
 struct Entry {
-    word: AtomicU64,
-    /// Stands for all the rest: the token of the connection that it was initialised for.
-    conn: AtomicU64,
-    /// Who works in the slot.
-    busy: [AtomicBool; 2],
+    word: u64,
+    /// Stands for all the rest: the connection that it was initialised for.
+    key: u64,
+    rest: [u64; 510],
 }
 
 /// The hash map: lookups take no lock, insertion and deletion take the bucket's.
 struct Map {
-    entry: Entry,
+    /// The only entry's memory there is, so that each new one takes over the last one's.
+    entry: Arc<Shared<Entry>>,
     /// The key under which the entry is found; 0: none.
     linked: AtomicU64,
     bucket: Mutex<Done>,
+    /// Who works in a slot. No part of the model, so that it orders nothing.
+    busy: [Cell<bool>; SLOTS],
 }
+
+// SAFETY: the threads of a model run one at a time, on one OS thread (port.rs).
+unsafe impl Send for Map {}
+// SAFETY: likewise.
+unsafe impl Sync for Map {}
 
 /// Insertions and deletions that were made.
 #[derive(Default)]
@@ -39,110 +63,80 @@ struct Done {
     refusals: u32,
 }
 
+thread_local! {
+    /// The model's map, which C asks for without a pointer, as in the kernel.
+    static MAP: RefCell<Option<Arc<Map>>> = const { RefCell::new(None) };
+}
+
+fn map() -> Arc<Map> {
+    MAP.with_borrow(|map| map.clone().expect("a model runs"))
+}
+
 impl Map {
     fn new(refusals: u32) -> Map {
-        let entry = Entry {
-            word: AtomicU64::new(CLOSED),
-            conn: AtomicU64::new(0),
-            busy: [AtomicBool::new(false), AtomicBool::new(false)],
-        };
+        let entry = Box::new(Entry { word: CLOSED, key: 0, rest: [0; 510] });
         Map {
-            entry,
+            entry: Shared::new(entry, |entry| vec![&entry.word, &entry.key]),
             linked: AtomicU64::new(0),
             bucket: Mutex::new(Done { refusals, ..Done::default() }),
+            busy: Default::default(),
         }
     }
 
-    fn lookup(&self, key: u64) -> Option<&Entry> {
-        (self.linked.load(Acquire) == key).then_some(&self.entry)
-    }
-
-    /// Copies a fresh value over what the memory held, then links it.
-    fn insert(&self, key: u64) -> bool {
-        let mut done = self.bucket.lock().unwrap();
-        if self.linked.load(Relaxed) != 0 {
-            return false;
-        }
-        self.entry.conn.store(0, Relaxed);
-        self.entry.word.store(CLOSED, Relaxed);
-        self.linked.store(key, Release);
-        done.inserted += 1;
-        true
-    }
-
-    fn delete(&self, key: u64) -> bool {
-        let mut done = self.bucket.lock().unwrap();
-        assert_eq!(self.linked.load(Relaxed), key, "deleted twice, or another's");
-        if done.refusals > 0 {
-            done.refusals -= 1;
-            return false;
-        }
-        self.linked.store(0, Relaxed);
-        done.deleted += 1;
-        true
-    }
-
-    /// `take_slot`
-    fn join(&self, token: u64) -> Option<usize> {
-        let mine = token << 32;
-        for _ in 0..JOIN_TRIES {
-            if let Some(entry) = self.lookup(token) {
-                if let Some(slot) = entry.claim(mine) {
-                    return Some(slot);
-                }
-                continue;
-            }
-            if !self.insert(token) {
-                continue;
-            }
-            let entry = self.lookup(token).unwrap();
-            entry.conn.store(token, Relaxed);
-            if entry.word.compare_exchange(CLOSED, mine | 1, SeqCst, SeqCst).is_ok() {
-                return Some(0);
-            }
-        }
-        None
-    }
-
-    /// The end of `nr_release`
-    fn leave(&self, token: u64, slot: usize) {
-        let entry = self.lookup(token).expect("an entry with a path stays");
-        let bit = 1 << slot;
-        let left = entry.word.fetch_and(!bit, SeqCst) & !bit;
-        if left & SLOTS == 0
-            && entry.word.compare_exchange(left, left | CLOSED, SeqCst, SeqCst).is_ok()
-            && !self.delete(token)
-        {
-            let _ = entry.word.compare_exchange(left | CLOSED, left, SeqCst, SeqCst);
-        }
+    fn join(&self, token: u64) -> Option<(&Shared<Entry>, u32)> {
+        let (mut slot, mut reason) = (0, 0);
+        let entry = nr_take_slot(token, token << 32, 0, 0, &mut slot, &mut reason);
+        (!entry.is_null()).then(|| {
+            assert!(ptr::eq(entry, &*self.entry));
+            (&*self.entry, slot)
+        })
     }
 
     /// A subflow's life: joins, works in its slot, leaves. Without a slot it runs careful.
     fn live(&self, token: u64) {
-        let Some(slot) = self.join(token) else { return };
-        let entry = self.lookup(token).expect("an entry with a path stays");
-        assert!(!entry.busy[slot].swap(true, SeqCst), "two paths in a slot");
-        assert_eq!(entry.conn.load(Relaxed), token, "in a stranger's connection");
-        entry.busy[slot].store(false, SeqCst);
-        self.leave(token, slot);
+        let Some((entry, slot)) = self.join(token) else { return };
+        let busy = &self.busy[slot as usize];
+        assert_eq!(self.linked.load(Acquire), token, "an entry with a path stays");
+        assert!(!busy.replace(true), "two paths in a slot");
+        assert_eq!(entry.load(|entry| &entry.key), token, "in a stranger's connection");
+        busy.set(false);
+        nr_leave_slot(entry, token, slot);
     }
 }
 
-impl Entry {
-    /// `claim`
-    fn claim(&self, mine: u64) -> Option<usize> {
-        for _ in 0..CLAIM_TRIES {
-            let word = self.word.load(Relaxed);
-            if word & CLOSED != 0 || (word ^ mine) & !SLOTS != 0 {
-                return None;
-            }
-            let slot = (0..self.busy.len()).find(|slot| word >> slot & 1 == 0)?;
-            if self.word.compare_exchange(word, word | 1 << slot, SeqCst, SeqCst).is_ok() {
-                return Some(slot);
-            }
-        }
-        None
+#[unsafe(no_mangle)]
+extern "C-unwind" fn nr_map_lookup(key: u64) -> *const Shared<Entry> {
+    let map = map();
+    if map.linked.load(Acquire) == key { &raw const *map.entry } else { ptr::null() }
+}
+
+/// Copies a fresh value over what the memory held, then links it.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn nr_map_insert(key: u64) -> i32 {
+    let map = map();
+    let mut done = map.bucket.lock().unwrap();
+    if map.linked.load(Relaxed) != 0 {
+        return 0;
     }
+    map.entry.store(|entry| &entry.key, 0);
+    map.entry.store(|entry| &entry.word, CLOSED);
+    map.linked.store(key, Release);
+    done.inserted += 1;
+    1
+}
+
+#[unsafe(no_mangle)]
+extern "C-unwind" fn nr_map_delete(key: u64) -> i32 {
+    let map = map();
+    let mut done = map.bucket.lock().unwrap();
+    assert_eq!(map.linked.load(Relaxed), key, "deleted twice, or another's");
+    if done.refusals > 0 {
+        done.refusals -= 1;
+        return 0;
+    }
+    map.linked.store(0, Relaxed);
+    done.deleted += 1;
+    1
 }
 
 /// Subflows of two connections, in every order that `bound` preemptions allow.
@@ -151,6 +145,7 @@ fn every_interleaving(bound: usize, tokens: [u64; 2], own: u64, refusals: u32) {
     model.preemption_bound = Some(bound);
     model.check(move || {
         let map = Arc::new(Map::new(refusals));
+        MAP.set(Some(Arc::clone(&map)));
         let others = tokens.map(|token| {
             let map = Arc::clone(&map);
             thread::spawn(move || map.live(token))
@@ -161,13 +156,16 @@ fn every_interleaving(bound: usize, tokens: [u64; 2], own: u64, refusals: u32) {
         }
         if refusals > 0 {
             // Whatever was refused, a new path gets a slot, and takes the entry with it.
-            let slot = map.join(own).expect("an entry that stayed is open");
-            map.leave(own, slot);
+            let (entry, slot) = map.join(own).expect("an entry that stayed is open");
+            nr_leave_slot(entry, own, slot);
         }
-        let done = map.bucket.lock().unwrap();
-        assert!(done.inserted > 0);
-        assert_eq!(done.inserted, done.deleted, "an entry is left, or was deleted twice");
-        assert_eq!(map.linked.load(Relaxed), 0);
+        {
+            let done = map.bucket.lock().unwrap();
+            assert!(done.inserted > 0);
+            assert_eq!(done.inserted, done.deleted, "an entry is left, or was deleted twice");
+            assert_eq!(map.linked.load(Relaxed), 0);
+        }
+        MAP.set(None);
     });
 }
 

@@ -41,6 +41,9 @@ typedef long long nr_s64;
 /* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
 #define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)
 
+/* Clears all bits but `keep`; returns what stood there before. A full barrier. */
+#define NR_FETCH_AND(ptr, keep) __sync_fetch_and_and(ptr, keep)
+
 /*
  * Keeps the load before it ahead of the load after it. BPF has no fence, but its atomics that
  * return a value are full barriers on every machine.

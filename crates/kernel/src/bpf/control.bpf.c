@@ -23,7 +23,7 @@
 
 #define NR_NOINLINE __attribute__((noinline))
 #define NR_STATIC_DETECTORS
-#include "state.h"
+#include "slots.h"
 
 #ifndef NR_THIS_LAW
 #define NR_THIS_LAW NR_OLIA
@@ -42,8 +42,6 @@ const volatile struct {
 
 /* Growth of a careful path: LIA's, and OLIA's, for one of n equal paths is Reno's / n^2. */
 #define NR_CAREFUL_DIVISOR (NR_MAX_PATHS * NR_MAX_PATHS)
-#define NR_JOIN_TRIES 4
-#define NR_CLAIM_TRIES 8
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -72,6 +70,21 @@ struct {
 } nr_counters SEC(".maps");
 
 static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};
+
+static __always_inline struct nr_entry *nr_conns_lookup(const nr_u64 *key)
+{
+	return bpf_map_lookup_elem(&nr_conns, key);
+}
+
+static __always_inline long nr_conns_insert(const nr_u64 *key)
+{
+	return bpf_map_update_elem(&nr_conns, key, &nr_unborn, BPF_NOEXIST);
+}
+
+static __always_inline long nr_conns_delete(const nr_u64 *key)
+{
+	return bpf_map_delete_elem(&nr_conns, key);
+}
 
 enum nr_mode {
 	NR_MODE_NONE = 0,
@@ -243,69 +256,6 @@ static __always_inline struct nr_entry *entry(struct sock *sk)
 	return e;
 }
 
-/* Takes a slot of an open entry that is this connection's; a slot, or -1 and why in *reason. */
-static __always_inline int claim(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
-{
-	for (nr_u32 try = 0; try < NR_CLAIM_TRIES; try++) {
-		nr_u64 w = NR_READ(e->word), differs = w ^ mine;
-		nr_u32 slot = 0;
-
-		*reason = NR_CAREFUL_RACE;
-		if (w & (NR_WORD_CLOSED | NR_WORD_ALONE) || differs >> 32)
-			return -1;
-		*reason = NR_CAREFUL_VERSION;
-		if (differs & NR_WORD_VERSION(~0))
-			return -1;
-		*reason = NR_CAREFUL_LAW;
-		if (differs & ~NR_WORD_SLOTS)
-			return -1;
-		*reason = NR_CAREFUL_SLOTS;
-		for (nr_u32 i = NR_MAX_PATHS; i-- > 0;)
-			if (!(w >> i & 1))
-				slot = i;
-		if (w >> slot & 1)
-			return -1;
-		if (NR_CAS(&e->word, w, w | 1ull << slot) == w)
-			return slot;
-	}
-	*reason = NR_CAREFUL_RACE;
-	return -1;
-}
-
-/* Finds or makes the entry of `key` and takes a slot in it; null, and why in *reason. */
-static __always_inline struct nr_entry *take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot,
-						  nr_u32 *reason)
-{
-	for (nr_u32 try = 0; try < NR_JOIN_TRIES; try++) {
-		struct nr_entry *e = bpf_map_lookup_elem(&nr_conns, &key);
-		long taken, error;
-
-		if (e) {
-			taken = claim(e, mine, reason);
-			if (taken >= 0) {
-				*slot = taken;
-				return e;
-			}
-			if (*reason != NR_CAREFUL_RACE)
-				return NULL;
-			continue;
-		}
-		error = bpf_map_update_elem(&nr_conns, &key, &nr_unborn, BPF_NOEXIST);
-		*reason = error && error != -EEXIST ? NR_CAREFUL_FULL : NR_CAREFUL_RACE;
-		if (error)
-			continue;
-		e = bpf_map_lookup_elem(&nr_conns, &key);
-		if (!e)
-			continue;
-		nr_conn_init(&e->conn, NR_THIS_LAW, control.detector);
-		e->key = key;
-		*slot = 0;
-		if (NR_CAS(&e->word, NR_WORD_CLOSED, mine | 1) == NR_WORD_CLOSED)
-			return e;
-	}
-	return NULL;
-}
-
 static __always_inline void identify(struct sock *sk, struct nr_entry *e, nr_u32 slot)
 {
 	struct sock_common *c = &sk->__sk_common;
@@ -342,7 +292,8 @@ static __noinline nr_u32 enter(struct sock *sk)
 	bool alone = s->key & NR_KEY_ALONE;
 	nr_u64 mine = control_word() | NR_WORD_TOKEN(s->key) | (alone ? NR_WORD_ALONE : 0);
 	nr_u32 slot = 0, reason = NR_CAREFUL_RACE;
-	struct nr_entry *e = take_slot(s->key, mine, &slot, &reason);
+	struct nr_entry *e =
+	    nr_take_slot(s->key, mine, NR_THIS_LAW, control.detector, &slot, &reason);
 
 	if (!e)
 		return reason;
@@ -410,18 +361,14 @@ void BPF_PROG(nr_release, struct sock *sk)
 {
 	struct nr_sock *s = nr_sk(sk);
 	struct nr_entry *e = entry(sk);
-	nr_u64 key = s->key, w;
+	nr_u64 key = s->key;
 
 	s->sk = 0;
 	if (!e)
 		return;
 	fill(sk, e, NR_LEFT);
 	nr_tell(e, s->slot);
-	w = ~(1ull << (s->slot & 7));
-	w &= __sync_fetch_and_and(&e->word, w);
-	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w &&
-	    bpf_map_delete_elem(&nr_conns, &key)) /* its bucket is busy */
-		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
+	nr_leave_slot(e, key, s->slot);
 	count(NR_LEAVES);
 }
 

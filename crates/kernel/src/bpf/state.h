@@ -25,7 +25,7 @@
  *   connection's next path.
  *
  * Who finds a CLOSED entry under its key looks again some times, then runs careful and tries again
- * a round trip later. ../../tests/slots.rs checks these steps in every interleaving.
+ * a round trip later. The steps stand in slots.h.
  */
 #ifndef NR_STATE_H
 #define NR_STATE_H

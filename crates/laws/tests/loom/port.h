@@ -12,6 +12,7 @@
 unsigned long long nr_loom_load(const volatile void *word, unsigned long long plain);
 int nr_loom_store(volatile void *word, unsigned long long value);
 unsigned long long nr_loom_cas(volatile void *word, unsigned long long old, unsigned long long new);
+unsigned long long nr_loom_and(volatile void *word, unsigned long long keep);
 void nr_loom_acquire(void);
 void nr_loom_release(void);
 
@@ -28,6 +29,7 @@ void nr_loom_release(void);
 	} while (0)
 #define NR_CAS(ptr, old, new)                                                                      \
 	((__typeof__(*(ptr)))nr_loom_cas(ptr, (__typeof__(*(ptr)))(old), (__typeof__(*(ptr)))(new)))
+#define NR_FETCH_AND(ptr, keep) ((__typeof__(*(ptr)))nr_loom_and(ptr, (__typeof__(*(ptr)))(keep)))
 #define NR_READ_BARRIER() nr_loom_acquire()
 #define NR_WRITE_BARRIER() nr_loom_release()
 

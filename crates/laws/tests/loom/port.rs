@@ -1,10 +1,10 @@
 //! Shared memory of C under loom: what `port.h` makes of the accesses that `c/nr_port.h` names.
 //!
-//! A word that a test shares ([`Shared::new`]) lives in a loom atomic from then on, and every
-//! `NR_READ`, `NR_WRITE` and `NR_CAS` of its address goes there: relaxed, relaxed, and sequentially
-//! consistent where the swap succeeds. All else is plain memory, which every thread sees as it was
-//! last written, and compare-and-swap of it fails the test. So a test shares the words that its
-//! protocol is about, and no more than it must: the interleavings multiply with every access.
+//! A word that a test shares ([`Shared::new`]) lives in a loom atomic from then on, and those macros
+//! access it there: reads and writes relaxed, `NR_CAS` sequentially consistent where it succeeds,
+//! `NR_FETCH_AND` always. All else is plain memory, which every thread sees as it was last written,
+//! and there these two fail the test. So a test shares the words that its protocol is about, and no
+//! more: the interleavings multiply with every access.
 //!
 //! A plain access of C to a shared word, past the macros, sees the value before it was shared.
 //!
@@ -18,6 +18,7 @@ use std::cell::{RefCell, UnsafeCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::size_of;
+use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -29,6 +30,10 @@ thread_local! {
 
 fn word(at: *const c_void) -> Option<Rc<AtomicU64>> {
     WORDS.with_borrow(|words| words.get(&at.addr()).cloned())
+}
+
+fn shared_word(at: *const c_void) -> Rc<AtomicU64> {
+    word(at).expect("a word that the test shares")
 }
 
 /// A field of 32 or 64 bits.
@@ -64,7 +69,7 @@ impl<T> Shared<T> {
         let shared: Box<Self> = unsafe { Box::from_raw(Box::into_raw(memory).cast()) };
         let shared: Arc<Self> = shared.into();
         for word in words(shared.plain()) {
-            let at = std::ptr::from_ref(word).cast::<()>().addr();
+            let at = ptr::from_ref(word).cast::<()>().addr();
             WORDS.with_borrow_mut(|words| {
                 words.insert(at, Rc::new(AtomicU64::new(word.value())));
             });
@@ -80,8 +85,13 @@ impl<T> Shared<T> {
 
     /// What a shared word holds.
     pub fn load<W: Word>(&self, field: impl Fn(&T) -> &W) -> u64 {
-        let at = std::ptr::from_ref(field(self.plain())).cast();
-        word(at).expect("a word that was shared").load(Relaxed)
+        shared_word(ptr::from_ref(field(self.plain())).cast()).load(Relaxed)
+    }
+
+    /// Writes a shared word.
+    #[allow(dead_code, reason = "not every test writes one itself")]
+    pub fn store<W: Word>(&self, field: impl Fn(&T) -> &W, value: u64) {
+        shared_word(ptr::from_ref(field(self.plain())).cast()).store(value, Relaxed);
     }
 }
 
@@ -106,8 +116,12 @@ extern "C-unwind" fn nr_loom_store(at: *const c_void, value: u64) -> i32 {
 
 #[unsafe(no_mangle)]
 extern "C-unwind" fn nr_loom_cas(at: *const c_void, old: u64, new: u64) -> u64 {
-    let word = word(at).expect("compare-and-swap of a word that the test does not share");
-    word.compare_exchange(old, new, SeqCst, Relaxed).unwrap_or_else(|now| now)
+    shared_word(at).compare_exchange(old, new, SeqCst, Relaxed).unwrap_or_else(|now| now)
+}
+
+#[unsafe(no_mangle)]
+extern "C-unwind" fn nr_loom_and(at: *const c_void, keep: u64) -> u64 {
+    shared_word(at).fetch_and(keep, SeqCst)
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who owns a slot: the steps of state.h. Nothing here is the kernel's: the includer has the map,
+ * and EEXIST, so that ../../tests/slots.rs runs these functions in every interleaving.
+ */
+#ifndef NR_SLOTS_H
+#define NR_SLOTS_H
+
+#include "state.h"
+
+#ifndef NR_JOIN_TRIES /* a model checker tries less */
+#define NR_JOIN_TRIES 4
+#define NR_CLAIM_TRIES 8
+#endif
+
+/* The map nr_conns. Insertion of a key that is not there, CLOSED; 0, or an error as the kernel's.
+ */
+static struct nr_entry *nr_conns_lookup(const nr_u64 *key);
+static long nr_conns_insert(const nr_u64 *key);
+static long nr_conns_delete(const nr_u64 *key);
+
+/* Takes a slot of an open entry that is this connection's; a slot, or -1 and why in *reason. */
+NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
+{
+	for (nr_u32 try = 0; try < NR_CLAIM_TRIES; try++) {
+		nr_u64 w = NR_READ(e->word), differs = w ^ mine;
+		nr_u32 slot = 0;
+
+		*reason = NR_CAREFUL_RACE;
+		if (w & (NR_WORD_CLOSED | NR_WORD_ALONE) || differs >> 32)
+			return -1;
+		*reason = NR_CAREFUL_VERSION;
+		if (differs & NR_WORD_VERSION(~0))
+			return -1;
+		*reason = NR_CAREFUL_LAW;
+		if (differs & ~NR_WORD_SLOTS)
+			return -1;
+		*reason = NR_CAREFUL_SLOTS;
+		for (nr_u32 i = NR_MAX_PATHS; i-- > 0;)
+			if (!(w >> i & 1))
+				slot = i;
+		if (w >> slot & 1)
+			return -1;
+		if (NR_CAS(&e->word, w, w | 1ull << slot) == w)
+			return slot;
+	}
+	*reason = NR_CAREFUL_RACE;
+	return -1;
+}
+
+/*
+ * Finds or makes the entry of `key` and takes a slot in it; null, and why in *reason. `mine` is the
+ * word of an entry that the path may join, without slots; law and detector are for a new one.
+ */
+NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 law, nr_u32 detector,
+					nr_u32 *slot, nr_u32 *reason)
+{
+	for (nr_u32 try = 0; try < NR_JOIN_TRIES; try++) {
+		struct nr_entry *e = nr_conns_lookup(&key);
+		long taken, error;
+
+		if (e) {
+			taken = nr_claim_slot(e, mine, reason);
+			if (taken >= 0) {
+				*slot = taken;
+				return e;
+			}
+			if (*reason != NR_CAREFUL_RACE)
+				return NULL;
+			continue;
+		}
+		error = nr_conns_insert(&key);
+		*reason = error && error != -EEXIST ? NR_CAREFUL_FULL : NR_CAREFUL_RACE;
+		if (error)
+			continue;
+		e = nr_conns_lookup(&key);
+		if (!e)
+			continue;
+		nr_conn_init(&e->conn, law, detector);
+		NR_WRITE(e->key, key);
+		*slot = 0;
+		if (NR_CAS(&e->word, NR_WORD_CLOSED, mine | 1) == NR_WORD_CLOSED)
+			return e;
+	}
+	return NULL;
+}
+
+/* Gives a slot of the entry of `key` back, and deletes the entry if it was the last. */
+NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u64 key, nr_u32 slot)
+{
+	nr_u64 w = ~(1ull << (slot & (NR_MAX_PATHS - 1)));
+
+	w &= NR_FETCH_AND(&e->word, w);
+	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w &&
+	    nr_conns_delete(&key)) /* its bucket is busy */
+		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
+}
+
+#endif
