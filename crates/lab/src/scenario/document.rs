@@ -113,19 +113,15 @@ impl Document {
             let field = error.path().to_string();
             let message = toml_words(error.inner().message());
             let position = error.inner().span().map_or(0, |span| span.start);
-            let keys: Vec<&str> = field.split('.').collect();
-            let around =
-                |set: &&(Set, Text)| set.0.field.split('.').zip(&keys).all(|(a, b)| a == *b);
-            match self.sets.iter().find(|(_, text)| text.span().contains(&position)) {
+            // Of a table that does not fit together, a change in it is the cause.
+            let within = |set: &Set| set.field.starts_with(&format!("{field}."));
+            let caused =
+                |(set, text): &&(Set, Text)| text.span().contains(&position) || within(set);
+            match self.sets.iter().find(caused) {
                 Some((set, _)) => set.error(message),
-                None => match self.sets.iter().find(around) {
-                    Some((set, _)) if keys.len() < set.field.split('.').count() => {
-                        set.error(message)
-                    }
-                    // At the top of the file there is no field to speak of.
-                    _ if field == "." => Error::input(self.place(position), message),
-                    _ => Error::input(self.place(position), format!("{field}: {message}")),
-                },
+                // At the top of the file there is no field to speak of.
+                None if field == "." => Error::input(self.place(position), message),
+                None => Error::input(self.place(position), format!("{field}: {message}")),
             }
         })
     }
