@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
-OUT ?= out/first-light
+OUT ?= out/first-light-$(SEEDS)
 FUZZ ?= 60
 
 help: ## what can be typed here
@@ -20,7 +20,7 @@ setup-kernel:
 build: setup
 	cargo build --release --locked
 
-run: setup ## the first table: what coupling costs and gains, and what detection makes of it, on three networks and for 20 s in this kernel (SEEDS=60 OUT=out/first-light)
+run: setup ## the first table: what coupling costs and gains, and what detection makes of it, on three networks and for 20 s in this kernel (SEEDS=60 OUT=out/first-light-60)
 	@SEEDS=$(SEEDS) OUT=$(OUT) scripts/first-table
 
 # Where this user may not write, with sudo.

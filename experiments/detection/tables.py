@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import namedtuple
@@ -95,10 +96,9 @@ def run(cell, seeds, out):
     mark, begun = folder / "done", folder / "begun"
     if mark.exists() and mark.read_text() == done:
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    mark.unlink(missing_ok=True)
     if not begun.exists() or begun.read_text() != done:
-        (folder / "unfinished.jsonl").unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         begun.write_text(done)
     print(f"{cell.name}: {len(cell.scenarios)} scenarios, {seeds} seeds", file=sys.stderr)
     call = [narrows, *call, "--jobs", str(os.cpu_count()), "--out", folder, "--resume"]

@@ -89,4 +89,7 @@ pub enum What {
     /// Shipped scenarios.
     #[cfg(feature = "lab")]
     Scenarios,
+    /// Metrics of results.
+    #[cfg(feature = "lab")]
+    Metrics,
 }

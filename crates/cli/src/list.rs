@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 #[cfg(feature = "lab")]
-use narrows_lab::{Edits, load, shipped};
+use narrows_lab::{Edits, load, metrics, shipped};
 use narrows_laws::params::{PRESET, PRESETS};
 use narrows_laws::{Control, Params, catalogue};
 
@@ -81,6 +81,21 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
             entries.push(vec![name.to_owned(), scenario.title, scenario.source]);
         }
         section("scenarios", &entries);
+    }
+    #[cfg(feature = "lab")]
+    if shows(What::Metrics) {
+        let mut entries = Vec::new();
+        for (of, metrics) in metrics::listed() {
+            entries.extend(metrics.into_iter().map(|[name, unit, about]| {
+                let unit = if ["", "1", "packets", "segments"].contains(&unit) {
+                    ""
+                } else {
+                    &format!(", {unit}")
+                };
+                vec![format!("{of}.{name}"), format!("{about}{unit}")]
+            }));
+        }
+        section("metrics (keys of summary.json; those of test are in tables and rows)", &entries);
     }
     print(&text)
 }

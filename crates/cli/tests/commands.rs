@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// Runs the command, which must succeed quietly; returns its standard output.
 fn narrows(args: &[&str]) -> String {
@@ -103,6 +104,9 @@ fn a_summary_has_exactly_the_documented_fields() {
         ]
     );
     assert_eq!(keys(&summary["setup"]), ["scenario_sha256", "settings"]);
+    let resolved = narrows(&[&["show", "sbd/nsb-2", "--resolved"][..], &SHORT].concat());
+    let hash: String = Sha256::digest(resolved).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(summary["setup"]["scenario_sha256"], hash);
     assert_eq!(summary["setup"]["settings"], json!({ "warmup": "1 s", "duration": "2 s" }));
     assert_eq!(summary["scenario"], "sbd/nsb-2");
     assert_eq!(summary["cc"], "lia");
