@@ -5,25 +5,21 @@ use std::io::Write;
 use narrows_lab::units::show_bytes;
 use narrows_lab::{Error, Estimate, Host, Scenario};
 
-/// A wait of this many seconds is told: an hour.
+/// A wait that is announced: an hour, in seconds.
 const LONG: f64 = 3600.0;
 
-/// A wait of this many seconds is refused: two days.
+/// A wait that is refused: two days.
 const ABSURD: f64 = 2.0 * 86_400.0;
-
-/// So is one of this many seconds in real time, in which the machine is to do nothing else: a day.
-const ABSURD_REAL: f64 = 86_400.0;
 
 /// What some runs need together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
+    /// In the simulator.
     packet_hops: f64,
     /// Bytes, of all the runs that are under way at the same time.
     memory: f64,
-    /// Wall time in the simulator, seconds.
+    /// Wall time, seconds.
     seconds: f64,
-    /// Wall time in real time, seconds.
-    real: f64,
 }
 
 /// Time of one run on `host`, alone on a core, in seconds.
@@ -32,34 +28,32 @@ pub fn seconds(host: &dyn Host, scenario: &Scenario) -> f64 {
 }
 
 impl Size {
-    /// Of runs of each of `scenarios` on each of `hosts`, `times` on each, `jobs` at the same time.
+    /// Of runs of each of `scenarios` on each of `hosts`, `times` on each, `jobs` at the same time; 0:
+    /// one per core, in real time one.
     pub fn of<'a>(
         scenarios: impl IntoIterator<Item = &'a Scenario>,
         hosts: &[&dyn Host],
         times: u64,
         jobs: usize,
     ) -> Size {
-        let mut size = Size { packet_hops: 0.0, memory: 0.0, seconds: 0.0, real: 0.0 };
-        let times = times as f64;
-        let mut runs: f64 = 0.0;
-        for scenario in scenarios {
-            runs += times;
-            for &host in hosts {
-                if host.real_time() {
-                    size.real += times * seconds(host, scenario);
-                } else {
-                    let one = Estimate::of(scenario);
-                    size.packet_hops += times * one.packet_hops;
-                    size.seconds += times * one.seconds();
-                    size.memory = size.memory.max(one.memory);
-                }
+        let scenarios: Vec<_> = scenarios.into_iter().collect();
+        let runs = scenarios.len() as f64 * times as f64;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs_at_once =
+            |default| runs.min(if jobs == 0 { default } else { jobs } as f64).max(1.0);
+        let mut size = Size { packet_hops: 0.0, memory: 0.0, seconds: 0.0 };
+        for &host in hosts {
+            let all: f64 = scenarios.iter().map(|one| times as f64 * seconds(host, one)).sum();
+            if host.real_time() {
+                size.seconds += all / jobs_at_once(1);
+                continue;
+            }
+            size.seconds += all / jobs_at_once(cores).min(cores as f64);
+            for one in scenarios.iter().map(|one| Estimate::of(one)) {
+                size.packet_hops += times as f64 * one.packet_hops;
+                size.memory = size.memory.max(one.memory * jobs_at_once(cores));
             }
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let at_once = if jobs == 0 { cores } else { jobs };
-        size.memory *= runs.min(at_once as f64);
-        size.seconds /= runs.min(at_once.min(cores) as f64).max(1.0);
-        size.real /= runs.min(jobs as f64).max(1.0);
         size
     }
 
@@ -71,17 +65,14 @@ impl Size {
         if !force {
             self.refuse(available_memory())?;
         }
-        // Nobody is left to tell if standard error is closed.
         if self.seconds > LONG {
-            let (millions, time) = (self.packet_hops / 1e6, show_wait(self.seconds));
-            let _ = writeln!(
-                std::io::stderr(),
-                "narrows: up to {millions:.0} million packet-hops ahead, about {time}"
-            );
-        }
-        if self.real > LONG {
-            let time = show_wait(self.real);
-            let _ = writeln!(std::io::stderr(), "narrows: {time} in real time ahead");
+            let hops = match self.packet_hops {
+                0.0 => "real time".into(),
+                hops => format!("up to {:.0} million packet-hops", hops / 1e6),
+            };
+            // Nobody is left to read it if standard error is closed.
+            let time = show_wait(self.seconds);
+            let _ = writeln!(std::io::stderr(), "narrows: {hops} ahead, about {time}");
         }
         Ok(())
     }
@@ -98,11 +89,6 @@ impl Size {
         if self.seconds > ABSURD {
             let time = show_wait(self.seconds);
             let message = format!("about {time} ahead; --force runs it all the same");
-            return Err(Error::input("time", message));
-        }
-        if self.real > ABSURD_REAL {
-            let time = show_wait(self.real);
-            let message = format!("{time} in real time ahead; --force runs it all the same");
             return Err(Error::input("time", message));
         }
         Ok(())
@@ -171,12 +157,7 @@ mod tests {
     fn what_is_out_of_reach_is_refused_with_its_size() {
         let refusal =
             |size: Size, available| size.refuse(available).map_err(|error| error.to_string());
-        let of = |memory, hours: f64| Size {
-            packet_hops: 0.0,
-            memory,
-            seconds: hours * 3600.0,
-            real: 0.0,
-        };
+        let of = |memory, hours: f64| Size { packet_hops: 0.0, memory, seconds: hours * 3600.0 };
         assert_eq!(refusal(of(1e9, 1.0), Some(1_000_000_000)), Ok(()));
         assert_eq!(
             refusal(of(1e9, 1.0), Some(999_000_000)).unwrap_err(),
@@ -188,9 +169,9 @@ mod tests {
         assert_eq!(told, "time: about 3 days ahead; --force runs it all the same");
 
         let real = |times| Size::of([&scenario(2)], &[&Real], times, 0);
-        assert_eq!(refusal(real(12), None), Ok(()));
-        let told = refusal(real(15), None).unwrap_err();
-        assert_eq!(told, "time: 30 hours in real time ahead; --force runs it all the same");
+        assert_eq!(refusal(real(24), None), Ok(()));
+        let told = refusal(real(36), None).unwrap_err();
+        assert_eq!(told, "time: about 3 days ahead; --force runs it all the same");
     }
 
     #[test]
@@ -204,11 +185,10 @@ mod tests {
     #[test]
     fn real_time_is_that_of_one_run_after_the_other_unless_asked_otherwise() {
         let one = scenario(1);
-        let real = |hosts: &[&dyn Host], jobs| Size::of([&one], hosts, 6, jobs).real / 3600.0;
-        assert_eq!([0, 1, 3, 64].map(|jobs| real(&[&Real], jobs)), [6.0, 6.0, 2.0, 1.0]);
-        assert_eq!(real(&[sim()], 0), 0.0);
-        let both = Size::of([&one], &[sim(), &Real], 6, 1);
-        assert_eq!((both.seconds, both.real), (6.0 * Estimate::of(&one).seconds(), 6.0 * 3600.0));
+        let real = |jobs| Size::of([&one], &[&Real], 6, jobs).seconds / 3600.0;
+        assert_eq!([0, 1, 3, 64].map(real), [6.0, 6.0, 2.0, 1.0]);
+        let both = Size::of([&one], &[sim(), &Real], 6, 1).seconds;
+        assert_eq!(both, 6.0 * Estimate::of(&one).seconds() + 6.0 * 3600.0);
         assert_eq!(Size::of([&one], &[&Real], 6, 1).memory, 0.0);
     }
 }

@@ -51,7 +51,7 @@ pub struct Row {
     pub set: Option<Point>,
     /// Congestion control of the connection under test.
     pub cc: String,
-    /// What its detector heard, where the plan names signals; left out otherwise.
+    /// What its detector listens to, where the plan names signals; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<&'static str>,
     /// What ran it.
@@ -114,7 +114,7 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// The signals that a control runs with, by index; one run without any if it hears nothing, or
+    /// The signals that a control runs with, by index; one run without any if it listens to nothing, or
     /// none is named.
     pub fn signals_of(&self, control: Algorithm) -> impl Iterator<Item = Option<usize>> + use<> {
         let signals = if control.listens() { self.signals.len() } else { 0 };
@@ -338,7 +338,7 @@ pub mod tests {
         Case { scenario: load("sbd/nsb-2", &Edits::default()).unwrap(), set: None }
     }
 
-    /// A run with so much goodput, half of it the rivals'; `why` it is not fit, if it is not.
+    /// A run with so much goodput, half of it the rivals'; `why` it missed real time, if it did.
     pub fn finished(
         cc: &str,
         host: HostId,

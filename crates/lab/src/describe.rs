@@ -1,4 +1,4 @@
-//! A scenario told to people before anything runs: `--dry-run`.
+//! A scenario shown to people before anything runs: `--dry-run`.
 
 use std::fmt::Write;
 

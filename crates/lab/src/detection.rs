@@ -17,7 +17,7 @@ use narrows_stats::round;
 pub struct PhaseDetection {
     /// Start of the phase, seconds from the start of the run.
     pub start_s: f64,
-    /// What the detector heard.
+    /// What the detector listened to.
     pub signal: String,
     /// Share of the decisions that found exactly the right groups, and so a place for every path;
     /// none without decisions or without right groups.

@@ -30,34 +30,29 @@ pub struct Estimate {
 impl Estimate {
     /// The size of a run of `scenario`.
     pub fn of(scenario: &Scenario) -> Estimate {
+        let paths =
+            scenario.flows.iter().flat_map(|flow| flow.paths.iter().map(move |p| (flow, p)));
+        let paths: Vec<_> =
+            paths.map(|(flow, path)| (flow, path, Load::of(scenario, flow, path))).collect();
+        let mut offered = vec![0.0; scenario.links.len()];
+        for (_, path, load) in &paths {
+            path.links.iter().for_each(|&link| offered[link] += load.bits);
+        }
+        // What is left of a path's load where links are too slow for the sum.
+        let share = |&link: &usize| (scenario.capacity(link, 0) / offered[link]).min(1.0);
         let seconds = scenario.end() as f64 / SECOND as f64;
-        // What each path would carry alone, then what is left of it where links are too slow for
-        // the sum.
-        let mut load = vec![0.0; scenario.links.len()];
-        for (flow, path) in paths(scenario) {
-            let bits = bits(scenario, flow, path);
-            path.links.iter().for_each(|&link| load[link] += bits);
-        }
-        let share = |link: usize| {
-            let capacity = scenario.capacity(link, 0);
-            if load[link] > capacity { capacity / load[link] } else { 1.0 }
-        };
         let mut packet_hops = 0.0;
-        let mut memory = 0.0;
-        for (flow, path) in paths(scenario) {
-            let share = path.links.iter().map(|&link| share(link)).fold(1.0, f64::min);
-            let packets = bits(scenario, flow, path) * share / packet_bits(scenario, flow, path);
-            // The access link and the return link of a path count as hops too.
-            let there = path.links.len() as f64 + 1.0;
-            // An acknowledgement for every second segment (RFC 5681, section 4.2).
+        let mut memory = PER_CONNECTION * scenario.flows.len() as f64;
+        for (flow, path, load) in &paths {
+            let packets =
+                load.bits * path.links.iter().map(share).fold(1.0, f64::min) / load.packet;
+            // The access link and the return link of a path count as hops too, and there is an
+            // acknowledgement for every second segment (RFC 5681, section 4.2).
             let back = if flow.kind == FlowKind::Udp { 0.0 } else { path.back.len() as f64 + 1.0 };
-            packet_hops += packets * (there + back / 2.0);
-            memory += PER_PATH + PER_PACKET * under_way(scenario, flow, path);
-            if !flow.background {
-                memory += PER_PATH_SECOND * seconds;
-            }
+            packet_hops += packets * (path.links.len() as f64 + 1.0 + back / 2.0);
+            let samples = if flow.background { 0.0 } else { PER_PATH_SECOND * seconds };
+            memory += PER_PATH + samples + PER_PACKET * load.in_flight / load.packet;
         }
-        memory += PER_CONNECTION * scenario.flows.len() as f64;
         Estimate { packet_hops, memory }
     }
 
@@ -67,66 +62,43 @@ impl Estimate {
     }
 }
 
-fn paths(scenario: &Scenario) -> impl Iterator<Item = (&Flow, &FlowPath)> {
-    scenario.flows.iter().flat_map(|flow| flow.paths.iter().map(move |path| (flow, path)))
+/// What a flow gives to one of its paths, if it is alone there.
+struct Load {
+    /// Bits in the whole run.
+    bits: f64,
+    /// Size of a packet, bits.
+    packet: f64,
+    /// Bits on the path or in its queues at the same time, at most.
+    in_flight: f64,
 }
 
-/// The slowest link of a path.
-fn slowest<'a>(scenario: &'a Scenario, path: &FlowPath) -> Option<&'a Link> {
-    path.links.iter().map(|&link| &scenario.links[link]).min_by_key(|link| link.mean_rate())
-}
-
-/// Size of a path's packets, bits.
-fn packet_bits(scenario: &Scenario, flow: &Flow, path: &FlowPath) -> f64 {
-    /// Headers of IPv4 and TCP with timestamps.
-    const HEADER: f64 = 52.0;
-    let mtu = path.links.iter().map(|&link| scenario.links[link].config.mtu).min();
-    let mtu = f64::from(mtu.unwrap_or(1500));
-    8.0 * match (flow.source, flow.kind) {
-        (Source::Greedy | Source::File { .. }, _) => mtu,
-        (Source::Rate { size, .. } | Source::OnOff { size, .. }, FlowKind::Udp) => size.mean(),
-        (Source::Rate { size, .. } | Source::OnOff { size, .. }, _) => {
-            (size.mean() + HEADER).min(mtu)
-        }
+impl Load {
+    fn of(scenario: &Scenario, flow: &Flow, path: &FlowPath) -> Load {
+        /// Headers of IPv4 and TCP with timestamps.
+        const HEADER: f64 = 52.0;
+        let udp = flow.kind == FlowKind::Udp;
+        let links = || path.links.iter().map(|&link| &scenario.links[link]);
+        let rate = links().map(Link::mean_rate).min().unwrap_or(0) as f64;
+        let mtu = f64::from(links().map(|link| link.config.mtu).min().unwrap_or(1500));
+        let active =
+            flow.active.iter().map(|&(start, stop)| stop.min(scenario.end()).saturating_sub(start));
+        let active = active.sum::<u64>() as f64 / SECOND as f64;
+        let size = |size: f64| if udp { size } else { (size + HEADER).min(mtu) };
+        let (bytes, packet) = match flow.source {
+            Source::Greedy => (f64::INFINITY, mtu),
+            Source::File { bytes } => (bytes as f64 / flow.paths.len() as f64, mtu),
+            Source::Rate { mean_pps, size: of } => (mean_pps * of.mean() * active, size(of.mean())),
+            Source::OnOff { pps, size: of, on_mean_s, off_mean_s, .. } => {
+                let on = active * on_mean_s / (on_mean_s + off_mean_s);
+                (pps * of.mean() * on, size(of.mean()))
+            }
+        };
+        // A UDP source sends whether or not its packets pass, and what does not pass waits.
+        let bits = if udp { 8.0 * bytes } else { (8.0 * bytes).min(rate * active) };
+        let window = if udp { bits } else { 8.0 * flow.send_buffer.min(flow.recv_buffer) as f64 };
+        let fits = rate * path.rtt as f64 / SECOND as f64 + links().map(queue_bits).sum::<f64>();
+        Load { bits, packet: 8.0 * packet, in_flight: window.min(fits).min(bits) }
     }
-}
-
-/// Seconds in which a flow may send.
-fn active_seconds(scenario: &Scenario, flow: &Flow) -> f64 {
-    let end = scenario.end();
-    let active = flow.active.iter().map(|&(start, stop)| stop.min(end).saturating_sub(start));
-    active.sum::<u64>() as f64 / SECOND as f64
-}
-
-/// Bits that a flow's source gives to a path, at most what the path carries if it is alone.
-fn bits(scenario: &Scenario, flow: &Flow, path: &FlowPath) -> f64 {
-    let active = active_seconds(scenario, flow);
-    let rate = slowest(scenario, path).map_or(0.0, |link| link.mean_rate() as f64);
-    let source = match flow.source {
-        Source::Greedy => f64::INFINITY,
-        Source::File { bytes } => bytes as f64 * 8.0 / flow.paths.len() as f64,
-        Source::Rate { mean_pps, size } => mean_pps * size.mean() * 8.0 * active,
-        Source::OnOff { pps, size, on_mean_s, off_mean_s, .. } => {
-            pps * size.mean() * 8.0 * active * on_mean_s / (on_mean_s + off_mean_s)
-        }
-    };
-    // A UDP source sends whether or not its packets pass.
-    if flow.kind == FlowKind::Udp { source } else { source.min(rate * active) }
-}
-
-/// Packets of a flow that are on a path or in its queues at the same time, at most.
-fn under_way(scenario: &Scenario, flow: &Flow, path: &FlowPath) -> f64 {
-    let Some(slowest) = slowest(scenario, path) else { return 0.0 };
-    let packet = packet_bits(scenario, flow, path);
-    let rate = slowest.mean_rate() as f64;
-    let queued: f64 = path.links.iter().map(|&link| queue_bits(&scenario.links[link])).sum();
-    let fits = rate * path.rtt as f64 / SECOND as f64 + queued;
-    let sent = match flow.kind {
-        // What does not pass waits, all the time.
-        FlowKind::Udp => bits(scenario, flow, path),
-        _ => flow.send_buffer.min(flow.recv_buffer) as f64 * 8.0,
-    };
-    sent.min(fits).min(bits(scenario, flow, path)) / packet
 }
 
 /// What a link's queue holds at most, bits; infinite if it has no limit.

@@ -25,7 +25,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prepares `target`, so that a folder that cannot be written is told before a long run.
+    /// Prepares `target`, so that a folder that cannot be written is reported before a long run.
     ///
     /// # Errors
     /// The folder cannot be made or written.
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_told_at_once() {
+    fn a_folder_that_cannot_be_made_is_reported_at_once() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("file");
         fs::write(&file, "").unwrap();

@@ -270,7 +270,7 @@ mod tests {
     use crate::compare::rows;
     use crate::compare::tests::{case, finished, plan, with};
 
-    /// What a table shows of runs with these goodputs, on which host, and why they are not fit.
+    /// What a table shows of runs with these goodputs, on which host, and why they missed real time.
     fn shown(runs: &[(&str, HostId, f64, Option<&str>)]) -> String {
         let run = |(seed, &(cc, host, goodput, why)): (u64, &(&str, HostId, f64, Option<&str>))| {
             finished(cc, host, seed, goodput, why)
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_not_fit_are_told() {
+    fn unfit_runs_are_shown() {
         let kernel = HostId::new("kernel");
         let text = shown(&[
             ("lia", kernel, 10.0, None),
