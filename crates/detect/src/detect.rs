@@ -4,7 +4,7 @@ use narrows_laws::catalogue::DETECTORS;
 use narrows_laws::detect::{Flows, FlowsDecision, Sample};
 use narrows_laws::{Detector, Params};
 
-use crate::{Error, Plot, Source};
+use crate::{Decision, Error, Plot, Source};
 
 /// The detector called `name`, which must go by delays and losses.
 ///
@@ -18,15 +18,6 @@ pub fn detector(name: &str) -> Result<Detector, String> {
         let names = known.fold(rest, |names, entry| names + ", " + entry.name);
         format!("unknown detector '{name}'; for captures and tables there is: {names}")
     })
-}
-
-/// Who shares a bottleneck with whom, from one time on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    /// When it was made, seconds in the time of the file.
-    pub t_s: f64,
-    /// What was decided on the flows of the file.
-    pub on: FlowsDecision,
 }
 
 /// A detector with its parameters, made for a file.

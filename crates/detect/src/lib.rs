@@ -8,11 +8,13 @@
 
 mod capture;
 mod clock;
+mod decision;
 mod detect;
 mod error;
 mod input;
 mod measure;
 mod mptcp;
+mod observation;
 mod packet;
 mod plot;
 mod sizes;
@@ -21,11 +23,13 @@ mod survey;
 mod table;
 mod tell;
 
-pub use detect::{Decision, Detection, detector};
+pub use decision::Decision;
+pub use detect::{Detection, detector};
 pub use error::Error;
 pub use input::Input;
+pub use observation::{Observation, Signal};
 pub use plot::Plot;
-pub use source::{Observation, Signal, Source};
+pub use source::Source;
 pub use tell::{Json, Text};
 
 pub use narrows_laws::detect::MAX_FLOWS;

@@ -9,7 +9,7 @@ pub struct Packet(u32);
 struct Buffer {
     bytes: Box<[u8]>,
     length: usize,
-    /// Where the packet goes: the number of a door.
+    /// Where the packet goes: the number of a port.
     to: usize,
 }
 

@@ -18,7 +18,7 @@ use nix::sys::time::TimeSpec;
 use crate::buffers::Buffers;
 use crate::fitness::Record;
 use crate::packet::{self, Parsed};
-use crate::wire::{Direction, Door};
+use crate::tap::{Direction, Port};
 use crate::{Fitness, Packet, Tap};
 
 /// Packets that are read from a device before the others have their turn.
@@ -31,7 +31,7 @@ pub type Work = Box<dyn FnOnce(&mut Carrier) + Send>;
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub route: RouteId,
-    pub door: usize,
+    pub port: usize,
     pub strips_mptcp: bool,
 }
 
@@ -41,12 +41,12 @@ pub struct Carrier {
     network: Network<Packet>,
     buffers: Buffers,
     ways: HashMap<(IpAddr, IpAddr), Target>,
-    doors: Arc<[Door]>,
+    ports: Arc<[Port]>,
     taps: Vec<Tap>,
     record: Record,
     /// Since when it is awake: it should have been, if it woke late from a sleep that had an end.
     awake: Nanos,
-    /// When each door's device was last seen empty.
+    /// When each port's device was last seen empty.
     empty: Vec<Nanos>,
     stopped: bool,
 }
@@ -56,12 +56,12 @@ impl Carrier {
     pub fn new(
         start: Instant,
         mut network: Network<Packet>,
-        doors: Vec<Door>,
+        ports: Vec<Port>,
         ways: HashMap<(IpAddr, IpAddr), Target>,
         taps: Vec<Tap>,
     ) -> Carrier {
         network.keep_lost();
-        let mtu = doors.iter().map(|door| door.mtu).max().unwrap_or(0);
+        let mtu = ports.iter().map(|port| port.mtu).max().unwrap_or(0);
         Carrier {
             start,
             network,
@@ -70,8 +70,8 @@ impl Carrier {
             taps,
             record: Record::new(0),
             awake: 0,
-            empty: vec![0; doors.len()],
-            doors: doors.into(),
+            empty: vec![0; ports.len()],
+            ports: ports.into(),
             stopped: false,
         }
     }
@@ -81,11 +81,11 @@ impl Carrier {
         // Timers are exact to the nanosecond, not to 50 µs.
         set_timerslack(1).ok();
         go_first();
-        let doors = self.doors.clone();
-        let mut open: Vec<usize> = (0..doors.len()).collect();
+        let ports = self.ports.clone();
+        let mut open: Vec<usize> = (0..ports.len()).collect();
         let wait_for = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut polled = vec![wait_for(bell.as_fd())];
-        polled.extend(doors.iter().map(|door| wait_for(door.tun.as_fd())));
+        polled.extend(ports.iter().map(|port| wait_for(port.tun.as_fd())));
         let mut more = false;
         while !self.stopped {
             let now = self.deliver();
@@ -117,12 +117,12 @@ impl Carrier {
                 polled[1..].reverse();
             }
             for n in (0..open.len()).rev() {
-                let door = open[n];
+                let port = open[n];
                 if !is_ready(&polled[n + 1]) {
-                    self.empty[door] = now;
+                    self.empty[port] = now;
                     continue;
                 }
-                match self.read(door) {
+                match self.read(port) {
                     Some(filled) => more |= filled,
                     None => {
                         open.remove(n);
@@ -159,27 +159,27 @@ impl Carrier {
         if delivery.ce {
             packet::mark(bytes);
         }
-        let door = &self.doors[to];
-        let written = (&*door.tun).write(bytes).is_ok();
+        let port = &self.ports[to];
+        let written = (&*port.tun).write(bytes).is_ok();
         if written {
-            tell(&mut self.taps, now, door, Direction::Got, bytes);
+            tell(&mut self.taps, now, port, Direction::Got, bytes);
         }
         self.record.delivered(&self.network, delivery, written.then_some(now));
         self.buffers.give_back(delivery.payload);
     }
 
     /// Takes in a batch of what a host sent. Whether there may be more; none: the device is gone.
-    fn read(&mut self, door: usize) -> Option<bool> {
+    fn read(&mut self, port: usize) -> Option<bool> {
         for _ in 0..BATCH {
             let packet = self.buffers.take();
-            let read = (&*self.doors[door].tun).read(self.buffers.space(packet));
+            let read = (&*self.ports[port].tun).read(self.buffers.space(packet));
             match read {
-                Ok(length) => self.accept(door, packet, length),
+                Ok(length) => self.accept(port, packet, length),
                 Err(error) => {
                     self.buffers.give_back(packet);
                     match error.kind() {
                         ErrorKind::WouldBlock => {
-                            self.empty[door] = self.now();
+                            self.empty[port] = self.now();
                             return Some(false);
                         }
                         ErrorKind::Interrupted => {}
@@ -192,12 +192,12 @@ impl Carrier {
     }
 
     /// A packet that was read enters the network.
-    fn accept(&mut self, door: usize, packet: Packet, length: usize) {
+    fn accept(&mut self, port: usize, packet: Packet, length: usize) {
         let now = self.deliver();
-        let seen = self.empty[door].max(self.awake);
+        let seen = self.empty[port].max(self.awake);
         self.record.reading.record(now.saturating_sub(seen));
         let bytes = &mut self.buffers.space(packet)[..length];
-        tell(&mut self.taps, now, &self.doors[door], Direction::Sent, bytes);
+        tell(&mut self.taps, now, &self.ports[port], Direction::Sent, bytes);
         let Some(Parsed { from, to, header }) = packet::parse(bytes) else {
             self.record.malformed += 1;
             return self.buffers.give_back(packet);
@@ -209,7 +209,7 @@ impl Carrier {
         if target.strips_mptcp {
             packet::strip_mptcp(bytes);
         }
-        self.buffers.fill(packet, length, target.door);
+        self.buffers.fill(packet, length, target.port);
         self.network.enqueue(now, target.route, header, packet);
         // What was dropped since the last packet entered, and perhaps this one.
         for lost in self.network.drain_lost() {
@@ -256,11 +256,11 @@ fn sleeps() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.voluntary_context_switches())
 }
 
-fn tell(taps: &mut [Tap], now: Nanos, door: &Door, direction: Direction, bytes: &[u8]) {
+fn tell(taps: &mut [Tap], now: Nanos, port: &Port, direction: Direction, bytes: &[u8]) {
     let here = |tap: &&mut Tap| {
-        tap.host == door.host && tap.device.is_none_or(|device| device == door.device)
+        tap.host == port.host && tap.device.is_none_or(|device| device == port.device)
     };
     for tap in taps.iter_mut().filter(here) {
-        (tap.see)(now, door.device, direction, bytes);
+        (tap.see)(now, port.device, direction, bytes);
     }
 }

@@ -56,6 +56,7 @@ mod namespace;
 mod owner;
 mod packet;
 mod plan;
+mod tap;
 mod testbed;
 mod wire;
 
@@ -64,5 +65,6 @@ pub use error::Error;
 pub use fitness::{Fitness, Quantiles};
 pub use owner::{Removed, clean};
 pub use plan::{DeviceConfig, HostConfig, Way};
+pub use tap::{Direction, See, Tap};
 pub use testbed::{Host, Testbed, available};
-pub use wire::{Direction, See, Tap, Wire};
+pub use wire::Wire;

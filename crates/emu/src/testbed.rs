@@ -17,7 +17,7 @@ use nix::unistd::{Uid, getpid, getppid};
 
 use crate::namespace::Namespace;
 use crate::owner::Owner;
-use crate::wire::Door;
+use crate::tap::Port;
 use crate::{Error, HostConfig, Packet, Tap, Way, Wire, clean, device};
 
 /// Hosts with their namespaces and devices. Dropped, also by a panic, it kills what runs in them
@@ -104,12 +104,12 @@ impl Testbed {
         ways: &[Way],
         taps: Vec<Tap>,
     ) -> Result<Wire, Error> {
-        let mut doors = Vec::new();
-        let mut door_of = HashMap::new();
+        let mut ports = Vec::new();
+        let mut port_of = HashMap::new();
         for (number, host) in self.hosts.iter().enumerate() {
             for (device, (config, tun)) in host.config.devices.iter().zip(&host.tuns).enumerate() {
-                door_of.extend(config.addresses.iter().map(|&address| (address, doors.len())));
-                doors.push(Door { tun: tun.clone(), host: number, device, mtu: config.mtu });
+                port_of.extend(config.addresses.iter().map(|&address| (address, ports.len())));
+                ports.push(Port { tun: tun.clone(), host: number, device, mtu: config.mtu });
             }
         }
         let is_somewhere = |tap: &Tap| {
@@ -122,7 +122,7 @@ impl Testbed {
         if Arc::strong_count(&self.carried) > 1 {
             return Err(Error::Running);
         }
-        Wire::start(network, doors, &door_of, ways, taps, self.carried.clone())
+        Wire::start(network, ports, &port_of, ways, taps, self.carried.clone())
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the testbed's owner holds of the thread that carries packets.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, mpsc};
@@ -12,40 +11,8 @@ use narrows_net::{Nanos, Network};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::carrier::{Carrier, Target, Work};
+use crate::tap::{Port, Tap};
 use crate::{Error, Fitness, Packet, Way};
-
-/// Whether a host sent a packet or got it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// It sent it.
-    Sent,
-    /// It got it.
-    Got,
-}
-
-/// What a [`Tap`] is given: the time, the number of the device, the direction, and the IP packet.
-pub type See = Box<dyn FnMut(Nanos, usize, Direction, &[u8]) + Send>;
-
-/// Sees packets as a host sent and got them: model times of reading from and writing to a device,
-/// and what a middlebox or a mark on the way has made of what it got. It works in the thread that
-/// carries all packets, so it must be quick.
-pub struct Tap {
-    /// The number of the host.
-    pub host: usize,
-    /// The number of its device; all if none.
-    pub device: Option<usize>,
-    /// Is told of every packet.
-    pub see: See,
-}
-
-/// A device of a host, where packets come out and go in.
-#[derive(Debug)]
-pub(crate) struct Door {
-    pub tun: Arc<File>,
-    pub host: usize,
-    pub device: usize,
-    pub mtu: u32,
-}
 
 /// A network that carries packets between the hosts of a [`Testbed`](crate::Testbed). Dropped, it
 /// stops.
@@ -62,18 +29,18 @@ pub struct Wire {
 impl Wire {
     pub(crate) fn start(
         network: Network<Packet>,
-        doors: Vec<Door>,
-        door_of: &HashMap<IpAddr, usize>,
+        ports: Vec<Port>,
+        port_of: &HashMap<IpAddr, usize>,
         ways: &[Way],
         taps: Vec<Tap>,
         carried: Arc<()>,
     ) -> Result<Wire, Error> {
-        let ways = resolve(&network, door_of, ways)?;
+        let ways = resolve(&network, port_of, ways)?;
         let (work, todo) = mpsc::channel();
         let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
         let bell = Arc::new(bell.map_err(|errno| Error::Carrier(errno.into()))?);
         let start = Instant::now();
-        let mut carrier = Carrier::new(start, network, doors, ways, taps);
+        let mut carrier = Carrier::new(start, network, ports, ways, taps);
         let rung = bell.clone();
         let carry = move || {
             // Until its end, no other wire may read these devices.
@@ -168,30 +135,24 @@ impl Drop for Wire {
 /// Where packets between two addresses go.
 fn resolve(
     network: &Network<Packet>,
-    door_of: &HashMap<IpAddr, usize>,
+    port_of: &HashMap<IpAddr, usize>,
     ways: &[Way],
 ) -> Result<HashMap<(IpAddr, IpAddr), Target>, Error> {
     let mut targets = HashMap::new();
     for &Way { from, to, route, strips_mptcp } in ways {
         let fault = |fault| Err(Error::Way { from, to, fault });
-        if !door_of.contains_key(&from) {
+        if !port_of.contains_key(&from) {
             return fault("no host has the source address");
         }
-        let Some(&door) = door_of.get(&to) else {
+        let Some(&port) = port_of.get(&to) else {
             return fault("no host has the destination address");
         };
         if network.routes().all(|known| known != route) {
             return fault("the network has no such route");
         }
-        if targets.insert((from, to), Target { route, door, strips_mptcp }).is_some() {
+        if targets.insert((from, to), Target { route, port, strips_mptcp }).is_some() {
             return fault("there are two");
         }
     }
     Ok(targets)
-}
-
-impl std::fmt::Debug for Tap {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.debug_struct("Tap").field("host", &self.host).field("device", &self.device).finish()
-    }
 }

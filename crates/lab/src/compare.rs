@@ -1,44 +1,22 @@
 //! Many runs: every scenario under every congestion control on every host with every seed.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
-use narrows_traffic::Signal;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::algorithm::Algorithm;
-use crate::detection::Judged;
 use crate::host_id::HostId;
 use crate::hosts::{self, Host, Job};
 use crate::journal::Journal;
 use crate::metrics::{Metric, TEST, TestSummary};
-use crate::scenario::Scenario;
-use crate::series::Sample;
-use crate::setup::{Setup, sha256};
+use crate::plan::{Finished, Plan, Point};
+use crate::setup::Setup;
 use crate::summary::Summary;
 use crate::{Error, Run};
 use narrows_stats::Spread;
-
-/// A scenario of a comparison; in a sweep with the point of it.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// The point of the sweep.
-    pub set: Option<Point>,
-}
-
-/// A point of a sweep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Point {
-    /// The field that was set, dotted.
-    pub field: String,
-    /// Its value.
-    pub value: String,
-}
 
 /// One scenario under one congestion control on one host: the metrics of the connection under test,
 /// over the seeds.
@@ -75,75 +53,6 @@ pub struct Row {
     /// Index of the case.
     #[serde(skip)]
     pub case: usize,
-}
-
-/// A finished run of a comparison.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Finished {
-    /// Index of the case.
-    pub case: usize,
-    /// The congestion control.
-    pub control: Algorithm,
-    /// Index of the signal, if the plan names any and the control's detector listens.
-    pub signal: Option<usize>,
-    /// The run's summary.
-    pub summary: Summary,
-    /// The series of the first seed, if asked for.
-    pub series: Vec<Sample>,
-    /// What the listening detector decided.
-    pub decisions: Vec<Judged>,
-}
-
-/// How a comparison runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
-    /// Scenarios.
-    pub cases: &'a [Case],
-    /// Congestion controls of the connection under test.
-    pub controls: &'a [Algorithm],
-    /// What detectors that listen hear; empty: what the scenarios say.
-    pub signals: &'a [Signal],
-    /// What runs them.
-    pub hosts: &'a [HostId],
-    /// Seeds are 1 to this.
-    pub seeds: u64,
-    /// Runs at the same time; 0 for as many as cores, in real time for one.
-    pub jobs: usize,
-    /// Keep the series of the first seed.
-    pub series: bool,
-}
-
-impl Plan<'_> {
-    /// The signals that a control runs with, by index; one run without any if it listens to nothing, or
-    /// none is named.
-    pub fn signals_of(&self, control: Algorithm) -> impl Iterator<Item = Option<usize>> + use<> {
-        let signals = if control.listens() { self.signals.len() } else { 0 };
-        let none = (signals == 0).then_some(None);
-        none.into_iter().chain((0..signals).map(Some))
-    }
-
-    /// Hash of all that the results depend on, besides the program.
-    pub fn identity(&self) -> String {
-        let Plan { cases, controls, signals, hosts, seeds, .. } = self;
-        let cases = cases.iter().map(|case| Setup::of(&case.scenario));
-        sha256(&(cases.collect::<Vec<_>>(), controls, signals, hosts, seeds))
-    }
-
-    /// The scenario of a case, with a signal of the plan.
-    fn scenario(&self, case: usize, signal: Option<usize>) -> Cow<'_, Scenario> {
-        let mut scenario = Cow::Borrowed(&self.cases[case].scenario);
-        if let Some(signal) = signal {
-            scenario.to_mut().listen_to(self.signals[signal]);
-        }
-        scenario
-    }
-
-    /// The setup of each case with each signal, and without one.
-    fn setups(&self) -> HashMap<(usize, Option<usize>), Setup> {
-        let signals = || [None].into_iter().chain((0..self.signals.len()).map(Some));
-        let each = (0..self.cases.len()).flat_map(|case| signals().map(move |of| (case, of)));
-        each.map(|key| (key, Setup::of(&self.scenario(key.0, key.1)))).collect()
-    }
 }
 
 /// Runs the plan, except what `journal` has kept of it, where each run that finishes is kept too;
@@ -331,7 +240,7 @@ pub mod tests {
 
     use super::*;
     use crate::summary::{Fairness, Fitness};
-    use crate::{Edits, load};
+    use crate::{Case, Edits, load};
 
     /// A comparison's case, of which only the connection under test matters.
     pub fn case() -> Case {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Error;
-use crate::compare::{Finished, Plan};
+use crate::plan::{Finished, Plan};
 use crate::setup::{hex, sha256};
 
 /// Name of the file.

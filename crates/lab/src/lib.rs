@@ -20,6 +20,7 @@ pub mod metrics;
 mod output;
 mod panics;
 mod pcapng;
+mod plan;
 mod provenance;
 mod recorder;
 mod routes;
@@ -32,7 +33,7 @@ pub mod units;
 
 pub use algorithm::{Algorithm, KernelName};
 pub use capture::CaptureRequest;
-pub use compare::{Case, Finished, Plan, Point, Row, compare, rows, write_csv};
+pub use compare::{Row, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
@@ -43,6 +44,7 @@ pub use metrics::{ConnectionSummary, HeadOfLineSummary, LinkSummary, PathSummary
 pub use narrows_laws::{Control, catalogue};
 pub use narrows_traffic::Signal;
 pub use output::Output;
+pub use plan::{Case, Finished, Plan, Point};
 pub use provenance::Provenance;
 pub use recorder::Run;
 pub use scenario::{

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::compare::{Case, Row};
+use crate::compare::Row;
 use crate::host_id::HostId;
 use crate::metrics::{CONNECTION, Form, LINK, Metric, PATH, TEST, TestSummary};
+use crate::plan::Case;
 use crate::scenario::{Bound, Published, Scenario};
 use crate::summary::{Fitness, Summary};
 use narrows_stats::Spread;
@@ -266,9 +267,9 @@ fn show_fitness(fitness: &Fitness) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Finished;
     use crate::compare::rows;
     use crate::compare::tests::{case, finished, plan, with};
+    use crate::plan::Finished;
 
     /// What a table shows of runs with these goodputs, on which host, and why they missed real time.
     fn shown(runs: &[(&str, HostId, f64, Option<&str>)]) -> String {

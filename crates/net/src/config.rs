@@ -1,44 +1,12 @@
 //! What a link is made of.
 
-use std::sync::Arc;
-
-use crate::{ConfigError, Discipline, Loss, Nanos, Policer, Reorder, SECOND, Trace, Wifi};
-
-/// Largest delay or jitter of a link, and time of its discipline: one hour. More is taken for a
-/// mistake in units.
-pub(crate) const MAX_DELAY: Nanos = 3600 * SECOND;
+use crate::{ConfigError, Discipline, Limit, Loss, MAX_DELAY, Nanos, Policer, Rate, Reorder, Wifi};
 
 /// Largest rate: 1 Pbit/s. More is taken for a mistake in units.
 const MAX_RATE: u64 = 1_000_000_000_000_000;
 
 /// Largest packet: 1 GiB. With [`MAX_RATE`] it keeps the transmission time's arithmetic in 64 bits.
 const MAX_MTU: u32 = 1 << 30;
-
-/// How fast a link transmits.
-#[derive(Clone, Debug, Default)]
-pub enum Rate {
-    /// Transmission takes no time, so nothing ever queues.
-    #[default]
-    Infinite,
-    /// A constant rate in bit/s.
-    Constant(u64),
-    /// The delivery opportunities of a recorded trace.
-    Trace(Arc<Trace>),
-}
-
-/// How much may wait in a link's queue. The packet in transmission does not count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limit {
-    /// Everything may wait.
-    #[default]
-    Unlimited,
-    /// At most this many packets.
-    Packets(u32),
-    /// At most this many bytes.
-    Bytes(u64),
-    /// No packet may wait longer than this from its arrival until its transmission starts.
-    Time(Nanos),
-}
 
 /// The description of a link. The default is a perfect link: no delay, no loss, infinite rate.
 #[derive(Clone, Debug)]

@@ -54,6 +54,7 @@
 
 mod aqm;
 mod config;
+mod counters;
 mod discipline;
 mod error;
 mod histogram;
@@ -63,6 +64,7 @@ mod loss;
 mod managed;
 mod network;
 mod packet;
+mod plain;
 mod policer;
 mod pool;
 mod prefetch;
@@ -78,16 +80,18 @@ pub use aqm::codel::CoDel;
 pub use aqm::fq_codel::FqCoDel;
 pub use aqm::pie::Pie;
 pub use aqm::red::{Red, Weight};
-pub use config::{Limit, LinkConfig, Rate};
+pub use config::LinkConfig;
+pub use counters::Counters;
 pub use discipline::Discipline;
 pub use error::{ConfigError, TraceError, TraceFault};
 pub use histogram::Histogram;
-pub use link::Counters;
 pub use loss::{GilbertElliott, Loss};
 pub use network::{Delivery, FORESEEN, LinkId, Network, RouteId, Seen};
 pub use packet::{Ecn, Header};
 pub use policer::Policer;
 pub use prefetch::prefetch;
+pub use queue::Limit;
+pub use rate::Rate;
 pub use reorder::Reorder;
 pub use trace::Trace;
 pub use wifi::Wifi;
@@ -100,3 +104,7 @@ pub const SECOND: Nanos = 1_000_000_000;
 
 /// Nanoseconds in a millisecond.
 pub const MILLISECOND: Nanos = 1_000_000;
+
+/// Largest delay or jitter of a link, and time of its discipline: one hour. More is taken for a
+/// mistake in units.
+const MAX_DELAY: Nanos = 3600 * SECOND;

@@ -2,56 +2,14 @@
 
 use std::mem::offset_of;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-
 use crate::loss::Losses;
 use crate::managed::Managed;
 use crate::packet::Packet;
+use crate::plain::{Core, Jitter};
 use crate::queue::{Entry, Fifo};
 use crate::rate::Server;
 use crate::rng::{self, Purpose};
-use crate::{Histogram, Limit, LinkConfig, Loss, Nanos, Rate};
-
-/// What a link has done since the start or the last [`crate::Network::reset_counters`]. A queue that
-/// decides when a packet's turn comes (CoDel, FQ-CoDel) tells of its drops and marks when next
-/// something enters or leaves the link.
-// In this order: what every packet changes lies side by side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counters {
-    /// Packets that came to the link.
-    pub arrived: u64,
-    /// Packets that reached its far end.
-    pub sent: u64,
-    /// Bytes on the wire of the packets that reached the far end.
-    pub bytes_sent: u64,
-    /// Queueing delay in ns: from the entry of a packet until its transmission starts. On a plain
-    /// link it is known, and counted, at the entry, and a change during the run does not correct
-    /// what was counted before the first one. Dropped packets do not count.
-    pub queue_delay: Histogram,
-    /// Packets dropped because the queue was full.
-    pub dropped_queue: u64,
-    /// Packets lost at random.
-    pub dropped_random: u64,
-    /// Packets dropped because they were larger than the MTU.
-    pub dropped_mtu: u64,
-    /// Packets dropped by the queue discipline before the queue was full.
-    pub dropped_aqm: u64,
-    /// Packets dropped by the policer.
-    pub dropped_policer: u64,
-    /// Packets dropped because the link was down or went down while they waited.
-    pub dropped_down: u64,
-    /// Packets marked by the queue discipline instead of being dropped.
-    pub marked: u64,
-}
-
-impl Counters {
-    /// Packets dropped for any reason.
-    pub fn dropped(&self) -> u64 {
-        let refused = self.dropped_queue + self.dropped_aqm + self.dropped_policer;
-        refused + self.dropped_random + self.dropped_mtu + self.dropped_down
-    }
-}
+use crate::{Counters, Histogram, LinkConfig, Loss, Nanos, Rate};
 
 /// A link with its packets, state and counters together.
 ///
@@ -66,59 +24,6 @@ pub(crate) struct Link {
     core: Core,
     /// Packets that were on the link when the counters were reset.
     carried_over: u64,
-}
-
-/// What every link has.
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub(crate) struct Core {
-    pub server: Server,
-    /// All packets of a plain link; of a managed one those that no longer wait.
-    pub fifo: Fifo,
-    pub limit: Limit,
-    pub mtu: u32,
-    pub delay: Nanos,
-    /// Arrival of the last packet whose transmission is known, without its detour.
-    pub last_arrival: Nanos,
-    losses: Option<Box<Losses>>,
-    jitter: Option<Box<Jitter>>,
-    pub counters: Counters,
-}
-
-/// Additional delay of a packet, uniform.
-#[derive(Clone, Debug)]
-struct Jitter {
-    max: Nanos,
-    rng: Xoshiro256PlusPlus,
-}
-
-impl Jitter {
-    fn draw(&mut self) -> Nanos {
-        rng::below(&mut self.rng, self.max + 1)
-    }
-}
-
-impl Core {
-    /// When a packet arrives whose transmission ends at `end`, if it need not wait for others.
-    pub fn propagate(&mut self, end: Nanos) -> Nanos {
-        let jitter = self.jitter.as_mut().map_or(0, |jitter| jitter.draw());
-        end.saturating_add(self.delay + jitter)
-    }
-
-    /// A packet enters a plain link. False if it was dropped.
-    fn enter(&mut self, now: Nanos, packet: Packet) -> bool {
-        self.fifo.settle(now);
-        let wait = self.server.start(now) - now;
-        if !self.fifo.admits(self.limit, packet.size, wait) {
-            self.counters.dropped_queue += 1;
-            return false;
-        }
-        self.counters.queue_delay.record(wait);
-        let slot = self.server.serve(now, packet.size);
-        self.last_arrival = self.last_arrival.max(self.propagate(slot.end));
-        self.fifo.push(now, Entry { start: slot.start, arrival: self.last_arrival, packet });
-        true
-    }
 }
 
 impl Link {

@@ -3,9 +3,23 @@
 
 use std::collections::VecDeque;
 
+use crate::Nanos;
 use crate::packet::Packet;
 use crate::prefetch::prefetch;
-use crate::{Limit, Nanos};
+
+/// How much may wait in a link's queue. The packet in transmission does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// Everything may wait.
+    #[default]
+    Unlimited,
+    /// At most this many packets.
+    Packets(u32),
+    /// At most this many bytes.
+    Bytes(u64),
+    /// No packet may wait longer than this from its arrival until its transmission starts.
+    Time(Nanos),
+}
 
 /// A packet on a link.
 #[derive(Clone, Copy, Debug)]

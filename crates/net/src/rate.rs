@@ -6,7 +6,19 @@
 
 use std::sync::Arc;
 
-use crate::{Nanos, Rate, SECOND, Trace};
+use crate::{Nanos, SECOND, Trace};
+
+/// How fast a link transmits.
+#[derive(Clone, Debug, Default)]
+pub enum Rate {
+    /// Transmission takes no time, so nothing ever queues.
+    #[default]
+    Infinite,
+    /// A constant rate in bit/s.
+    Constant(u64),
+    /// The delivery opportunities of a recorded trace.
+    Trace(Arc<Trace>),
+}
 
 /// The transmission of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

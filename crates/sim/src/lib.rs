@@ -64,6 +64,7 @@ mod stats;
 mod tcp;
 pub mod topology;
 mod udp;
+mod wire;
 
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
 pub use packet::{Ack, Body, Packet, Segment};

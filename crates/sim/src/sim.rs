@@ -8,10 +8,11 @@ use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
-use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER, Wire};
+use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER};
 use crate::stats::{ConnectionStats, Detection, UdpStats};
 use crate::tcp::NEVER;
 use crate::udp::Udp;
+use crate::wire::Wire;
 use crate::{ConnectionConfig, PathConfig, UdpConfig};
 
 /// So many events at one time are an endless loop, and the run is ended. Ten thousand connections

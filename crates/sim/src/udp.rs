@@ -3,8 +3,9 @@
 use narrows_net::{Nanos, RouteId};
 use narrows_traffic::{Generator, Write};
 
-use crate::packet::{Body, Wire};
+use crate::packet::Body;
 use crate::stats::UdpStats;
+use crate::wire::Wire;
 
 /// A UDP flow.
 #[derive(Debug)]

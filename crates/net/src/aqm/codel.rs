@@ -1,9 +1,8 @@
 //! CoDel: controlled delay, RFC 8289.
 
 use super::Signals;
-use crate::config::MAX_DELAY;
 use crate::line::{Line, Waiting};
-use crate::{MILLISECOND, Nanos};
+use crate::{MAX_DELAY, MILLISECOND, Nanos};
 
 /// Controlled delay (RFC 8289): once every packet of an interval has waited longer than the
 /// target, packets are dropped from the front, the n-th `interval / sqrt(n)` after the one before,

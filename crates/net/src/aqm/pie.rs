@@ -3,8 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Verdict;
-use crate::config::MAX_DELAY;
-use crate::{MILLISECOND, Nanos, SECOND, rng};
+use crate::{MAX_DELAY, MILLISECOND, Nanos, SECOND, rng};
 
 /// Drop probability up to which a link that marks does so: RFC 8033, section 5.1.
 const MAX_MARK: f64 = 0.1;

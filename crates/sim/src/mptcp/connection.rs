@@ -11,9 +11,10 @@ use super::reassembly::Reassembly;
 use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
-use crate::packet::{Body, Packet, Wire};
+use crate::packet::{Body, Packet};
 use crate::stats::{ConnectionStats, Detection, PathStats};
 use crate::tcp::NEVER;
+use crate::wire::Wire;
 
 /// A connection, from application to application.
 ///

@@ -6,7 +6,7 @@ use narrows_net::Nanos;
 use super::connection::{ALL, Connection};
 use super::scheduler::Lane;
 use super::subflow::{PathSetup, Subflow};
-use crate::packet::Wire;
+use crate::wire::Wire;
 
 impl Connection {
     /// Opens what may be opened now: the first path, and the others when the connection is fully

@@ -10,8 +10,8 @@ use narrows_net::Nanos;
 use narrows_traffic::Scheduler;
 
 use super::connection::Connection;
-use crate::packet::Wire;
 use crate::tcp::NEVER;
+use crate::wire::Wire;
 
 /// Periods of silence that a subflow may have: Linux's net.mptcp.stale_loss_cnt.
 const STALE_LOSS_CNT: u8 = 4;

@@ -6,9 +6,9 @@ use narrows_traffic::Scheduler;
 use super::connection::Connection;
 use super::scheduler::{self, BURST};
 use super::subflow::Chunk;
-use crate::packet::Wire;
 use crate::tcp::NEVER;
 use crate::tcp::rto::RTO_MAX;
+use crate::wire::Wire;
 
 impl Connection {
     /// Sends what may be sent, after something happened to the subflow `path`.

@@ -5,7 +5,8 @@ use narrows_net::Nanos;
 
 use super::NEVER;
 use super::sender::Sender;
-use crate::packet::{Body, Wire};
+use crate::packet::Body;
+use crate::wire::Wire;
 
 /// How far the handshake is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

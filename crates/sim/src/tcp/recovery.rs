@@ -7,7 +7,7 @@ use narrows_net::Nanos;
 use super::NEVER;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::packet::Wire;
+use crate::wire::Wire;
 
 /// What loss recovery is doing: Linux's icsk_ca_state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,8 @@ use super::rto::RttEstimator;
 use super::scoreboard::{Arrival, Delivered, Resend, Scoreboard};
 use super::tlp::Probe;
 use super::undo::Undo;
-use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER, Wire};
+use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER};
+use crate::wire::Wire;
 
 /// Counters of a sender.
 #[derive(Clone, Debug, Default)]

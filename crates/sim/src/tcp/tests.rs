@@ -7,7 +7,8 @@ use narrows_traffic::{Signal, TcpConfig, Timestamps};
 use super::NEVER;
 use super::recovery::Phase;
 use super::sender::Sender;
-use crate::packet::{Ack, Packet, Wire};
+use crate::packet::{Ack, Packet};
+use crate::wire::Wire;
 
 mod spurious;
 

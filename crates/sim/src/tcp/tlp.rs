@@ -11,7 +11,7 @@ use super::recovery::Phase;
 use super::rto::RTO_MIN;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::packet::Wire;
+use crate::wire::Wire;
 
 /// Added to two round trips: Linux's TCP_TIMEOUT_MIN_US.
 const TIMEOUT_MIN: Nanos = 2_000_000;

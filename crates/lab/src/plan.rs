@@ -1,0 +1,102 @@
+//! What a comparison runs, and what it finished.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use narrows_traffic::Signal;
+use serde::{Deserialize, Serialize};
+
+use crate::algorithm::Algorithm;
+use crate::detection::Judged;
+use crate::host_id::HostId;
+use crate::scenario::Scenario;
+use crate::series::Sample;
+use crate::setup::{Setup, sha256};
+use crate::summary::Summary;
+
+/// A scenario of a comparison; in a sweep with the point of it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The point of the sweep.
+    pub set: Option<Point>,
+}
+
+/// A point of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Point {
+    /// The field that was set, dotted.
+    pub field: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// How a comparison runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// Scenarios.
+    pub cases: &'a [Case],
+    /// Congestion controls of the connection under test.
+    pub controls: &'a [Algorithm],
+    /// What detectors that listen hear; empty: what the scenarios say.
+    pub signals: &'a [Signal],
+    /// What runs them.
+    pub hosts: &'a [HostId],
+    /// Seeds are 1 to this.
+    pub seeds: u64,
+    /// Runs at the same time; 0 for as many as cores, in real time for one.
+    pub jobs: usize,
+    /// Keep the series of the first seed.
+    pub series: bool,
+}
+
+impl Plan<'_> {
+    /// The signals that a control runs with, by index; one run without any if its detector samples none, or
+    /// none is named.
+    pub fn signals_of(&self, control: Algorithm) -> impl Iterator<Item = Option<usize>> + use<> {
+        let signals = if control.listens() { self.signals.len() } else { 0 };
+        let none = (signals == 0).then_some(None);
+        none.into_iter().chain((0..signals).map(Some))
+    }
+
+    /// Hash of all that the results depend on, besides the program.
+    pub fn identity(&self) -> String {
+        let Plan { cases, controls, signals, hosts, seeds, .. } = self;
+        let cases = cases.iter().map(|case| Setup::of(&case.scenario));
+        sha256(&(cases.collect::<Vec<_>>(), controls, signals, hosts, seeds))
+    }
+
+    /// The scenario of a case, with a signal of the plan.
+    pub(crate) fn scenario(&self, case: usize, signal: Option<usize>) -> Cow<'_, Scenario> {
+        let mut scenario = Cow::Borrowed(&self.cases[case].scenario);
+        if let Some(signal) = signal {
+            scenario.to_mut().listen_to(self.signals[signal]);
+        }
+        scenario
+    }
+
+    /// The setup of each case with each signal, and without one.
+    pub(crate) fn setups(&self) -> HashMap<(usize, Option<usize>), Setup> {
+        let signals = || [None].into_iter().chain((0..self.signals.len()).map(Some));
+        let each = (0..self.cases.len()).flat_map(|case| signals().map(move |of| (case, of)));
+        each.map(|key| (key, Setup::of(&self.scenario(key.0, key.1)))).collect()
+    }
+}
+
+/// A finished run of a comparison.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Finished {
+    /// Index of the case.
+    pub case: usize,
+    /// The congestion control.
+    pub control: Algorithm,
+    /// Index of the signal, if the plan names any and the control's detector listens.
+    pub signal: Option<usize>,
+    /// The run's summary.
+    pub summary: Summary,
+    /// The series of the first seed, if asked for.
+    pub series: Vec<Sample>,
+    /// What the listening detector decided.
+    pub decisions: Vec<Judged>,
+}

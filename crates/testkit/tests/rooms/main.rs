@@ -1,0 +1,156 @@
+//! Who may know whom: between the crates of the workspace, and between the files of a crate.
+
+mod files;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Each crate, and those that it may depend on. A new crate needs a line, and so does a new arrow.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("laws", &[]),
+    ("net", &[]),
+    ("stats", &[]),
+    ("netns", &[]),
+    ("mptcp", &[]),
+    ("traffic", &["net"]),
+    ("sim", &["laws", "net", "traffic"]),
+    ("kernel", &["laws"]),
+    ("mptcp-admin", &["kernel", "laws", "mptcp", "netns"]),
+    ("detect", &["laws"]),
+    ("emu", &["net"]),
+    ("lab", &["emu", "kernel", "laws", "mptcp", "net", "netns", "sim", "stats", "traffic"]),
+    ("cli", &["detect", "emu", "kernel", "lab", "laws", "mptcp-admin", "netns"]),
+    ("testkit", &["netns"]),
+];
+
+/// The folder of all crates.
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The crates of the workspace by the names of their folders, each with those that `sections` of its
+/// manifest name.
+fn arrows(sections: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut manifests = BTreeMap::new();
+    for folder in std::fs::read_dir(crates()).unwrap() {
+        let folder = folder.unwrap().path();
+        let Ok(text) = std::fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        manifests.insert(name, text.parse::<toml::Table>().unwrap());
+    }
+    let package = |manifest: &toml::Table| manifest["package"]["name"].as_str().unwrap().to_owned();
+    let folders: BTreeMap<String, String> =
+        manifests.iter().map(|(folder, manifest)| (package(manifest), folder.clone())).collect();
+    let of = |manifest: &toml::Table| -> BTreeSet<String> {
+        let targets = manifest.get("target").and_then(toml::Value::as_table);
+        let targets = targets.into_iter().flat_map(|targets| targets.values());
+        let tables = [manifest].into_iter().chain(targets.filter_map(toml::Value::as_table));
+        let tables = tables.flat_map(|table| sections.iter().filter_map(|name| table.get(*name)));
+        let names = tables.filter_map(toml::Value::as_table).flat_map(|table| table.keys());
+        names.filter_map(|name| folders.get(name).cloned()).collect()
+    };
+    manifests.iter().map(|(folder, manifest)| (folder.clone(), of(manifest))).collect()
+}
+
+#[test]
+fn no_crate_knows_another_that_it_must_not() {
+    let rooms: BTreeMap<&str, &[&str]> = ROOMS.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for (from, to) in arrows(&["dependencies", "build-dependencies"]) {
+        let Some(allowed) = rooms.get(from.as_str()) else {
+            wrong.push(format!("crates/{from} has no line in ROOMS"));
+            continue;
+        };
+        let to = to.iter().filter(|to| !allowed.contains(&to.as_str()));
+        wrong.extend(to.map(|to| format!("crates/{from} must not depend on crates/{to}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Cargo lets development dependencies lead back; here they do not either.
+#[test]
+fn crates_make_no_circle_with_their_tests_and_benches() {
+    let arrows = arrows(&["dependencies", "build-dependencies", "dev-dependencies"]);
+    assert_eq!(circles(&arrows), Vec::<Vec<String>>::new());
+}
+
+/// Circles that are left, each with its crate. One that is gone loses its line.
+const LEFT: &[(&str, &[&str])] = &[
+    // Names of the catalogue stand where they are read and where they are listed.
+    ("laws", &["catalogue.rs", "control.rs", "params.rs"]),
+    // A mechanism each, of one sender whose state they share.
+    (
+        "sim",
+        &[
+            "tcp/ecn.rs",
+            "tcp/handshake.rs",
+            "tcp/pacing.rs",
+            "tcp/recovery.rs",
+            "tcp/sender.rs",
+            "tcp/tlp.rs",
+            "tcp/undo.rs",
+        ],
+    ),
+    // The file's tables stand with the code that resolves them, which is given the whole file.
+    (
+        "lab",
+        &["scenario/detection.rs", "scenario/events.rs", "scenario/file.rs", "scenario/link.rs"],
+    ),
+];
+
+#[test]
+fn files_of_a_crate_make_no_circle() {
+    let mut all = Vec::new();
+    let mut left = LEFT.to_vec();
+    for (name, _) in ROOMS {
+        let crate_ = crates().join(name).join("src");
+        let arrows = files::arrows(&crate_);
+        for circle in circles(&arrows) {
+            if let Some(at) = left.iter().position(|&(of, known)| of == *name && circle == known) {
+                left.remove(at);
+                continue;
+            }
+            all.push(format!("crates/{name}/src:"));
+            for from in &circle {
+                let to: Vec<_> = arrows[from].iter().filter(|to| circle.contains(to)).collect();
+                all.push(format!("  {from} needs {to:?}"));
+            }
+        }
+    }
+    assert!(all.is_empty(), "files that need each other:\n{}", all.join("\n"));
+    assert!(left.is_empty(), "no circles any more, to be taken off the list: {left:?}");
+}
+
+/// The largest sets of two and more that all lead to each other.
+fn circles(arrows: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
+    let reached = |from: &String| {
+        let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = next.pop() {
+            let to = arrows.get(at).into_iter().flatten();
+            next.extend(to.filter(|to| reached.insert((*to).clone())));
+        }
+        reached
+    };
+    let reached: BTreeMap<&String, BTreeSet<String>> =
+        arrows.keys().map(|from| (from, reached(from))).collect();
+    let with = |from: &String| -> Vec<String> {
+        let back = |to: &&&String| reached[from].contains(**to) && reached[**to].contains(from);
+        reached.keys().filter(back).map(|to| (*to).clone()).collect()
+    };
+    let all: BTreeSet<Vec<String>> = arrows.keys().map(with).collect();
+    all.into_iter().filter(|circle| circle.len() > 1).collect()
+}
+
+#[test]
+fn a_circle_is_found_and_a_row_is_none() {
+    let arrows = |all: &[(&str, &str)]| {
+        let mut arrows = BTreeMap::<String, BTreeSet<String>>::new();
+        for (from, to) in all {
+            arrows.entry((*from).into()).or_default().insert((*to).into());
+            arrows.entry((*to).into()).or_default();
+        }
+        circles(&arrows)
+    };
+    assert_eq!(arrows(&[("a", "b"), ("b", "c"), ("a", "c")]), Vec::<Vec<String>>::new());
+    assert_eq!(arrows(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]), [["b", "c"]]);
+}
