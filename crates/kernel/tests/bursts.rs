@@ -131,17 +131,17 @@ impl Process {
 
     /// It does what is left, which must succeed.
     fn end(&mut self) {
-        let told = self.whatever();
-        assert!(told.contains("done, 0 failed"), "a process of a burst: {told}");
+        let printed = self.whatever();
+        assert!(printed.contains("done, 0 failed"), "a process of a burst: {printed}");
     }
 
     /// Likewise, and it may have failed. What it said.
     fn whatever(&mut self) -> String {
         drop(self.child.stdin.take());
-        let mut told = String::new();
-        self.out.read_to_string(&mut told).unwrap();
+        let mut printed = String::new();
+        self.out.read_to_string(&mut printed).unwrap();
         self.child.wait().unwrap();
-        told
+        printed
     }
 }
 
@@ -161,16 +161,16 @@ fn a_process_of_a_burst() {
     let failed = match role {
         "server" => {
             let server = Server::on(listen(address, Kind::Mptcp).unwrap());
-            tell("ready");
+            report("ready");
             std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
             server.stop().len()
         }
         _ => client(address),
     };
-    tell(&format!("done, {failed} failed"));
+    report(&format!("done, {failed} failed"));
 }
 
-fn tell(line: &str) {
+fn report(line: &str) {
     println!("{line}");
     std::io::stdout().flush().unwrap();
 }
@@ -197,7 +197,7 @@ fn client(address: SocketAddr) -> usize {
         let work = &work;
         let workers: Vec<_> = (0..BURST as u64).map(|n| scope.spawn(move || work(n))).collect();
         working.wait();
-        tell("working");
+        report("working");
         workers.into_iter().map(|worker| worker.join().unwrap()).filter(|done| !done).count()
     })
 }

@@ -189,12 +189,12 @@ fn transfer(control: Control) -> String {
         let Some(sent) = entry(network.client.inum, control) else { continue };
         let Some(received) = entry(network.server.inum, control) else { continue };
         both += usize::from(received.paths.len() == PATHS);
-        let told: Vec<_> = sent.paths.iter().map(|path| network.cwnd(path.local, &name)).collect();
+        let shown: Vec<_> = sent.paths.iter().map(|path| network.cwnd(path.local, &name)).collect();
         let Some(after) = entry(network.client.inum, control) else { continue };
-        for ((path, told), after) in sent.paths.iter().zip(told).zip(&after.paths) {
+        for ((path, shown), after) in sent.paths.iter().zip(shown).zip(&after.paths) {
             if path.line.srtt8_us > 0 {
-                let told = told.expect("ss knows the socket, and the control by that name");
-                windows.push((path.local.ip(), [path.line.cwnd, after.line.cwnd], told));
+                let shown = shown.expect("ss knows the socket, and the control by that name");
+                windows.push((path.local.ip(), [path.line.cwnd, after.line.cwnd], shown));
             }
         }
     }
@@ -205,8 +205,8 @@ fn transfer(control: Control) -> String {
     assert!(both >= 10, "{both} times both paths in an entry on both sides");
     // ss was asked between two readings. During recovery the stack is still on its way down to the
     // window that the entry has.
-    let within = |[a, b]: [u32; 2], told: u32| (a.min(b)..=a.max(b)).contains(&told);
-    let equal = windows.iter().filter(|(_, ours, told)| within(*ours, *told)).count();
+    let within = |[a, b]: [u32; 2], shown: u32| (a.min(b)..=a.max(b)).contains(&shown);
+    let equal = windows.iter().filter(|(_, ours, shown)| within(*ours, *shown)).count();
     assert!(
         equal * 2 >= windows.len(),
         "address, cwnd here before and after, cwnd by ss: {windows:?}"
@@ -255,7 +255,7 @@ fn socket() -> Socket {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).unwrap()
 }
 
-/// The bytes of the transfer, which tell their place.
+/// The bytes of the transfer, which depend on their place.
 fn bytes() -> Vec<u8> {
     (0..BYTES as u32 / 4).flat_map(|at| at.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect()
 }

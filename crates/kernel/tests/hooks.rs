@@ -56,7 +56,7 @@ fn counters(control: &Registered) -> HashMap<&'static str, u64> {
     control.counters().unwrap().into_iter().collect()
 }
 
-/// Both ends of a connection by TCP that tells its first data already with the SYN.
+/// Both ends of a connection by TCP that sends its first data already with the SYN.
 fn fast_open(listener: &TcpListener) -> (TcpStream, TcpStream) {
     let std::net::SocketAddr::V4(to) = listener.local_addr().unwrap() else { unreachable!() };
     let address = libc::sockaddr_in {

@@ -85,7 +85,7 @@ fn a_link_is_down_for_ten_seconds_during_transfers() {
     let traffic = [begin(0, JOB), begin(JOB, 0)];
     agree(&net, LAW, law.name(), 4);
     sleep(Duration::from_secs(1));
-    // Its addresses stay, so the subflows do, and nobody tells the peer.
+    // Its addresses stay, so the subflows do, and the peer is not notified.
     ip(&net.server, "link set s2 down");
     sleep(Duration::from_secs(5));
     let midway = traffic.each_ref().map(Traffic::bytes);

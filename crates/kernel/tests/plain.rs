@@ -1,6 +1,6 @@
 //! With a control as both hosts' default: plain TCP, a peer without MPTCP, options that are stripped
 //! on the way, and connections for which there is no slot. Transfers are right, and what cannot be
-//! coupled runs alone, is handed on, or runs careful and is counted.
+//! coupled runs alone, is handed on, or runs the fallback law and is counted.
 
 mod support;
 
@@ -177,7 +177,7 @@ fn options_stripped_on_the_way_leave_what_is_left_running() {
 }
 
 #[test]
-fn the_ninth_subflow_runs_careful_until_a_slot_is_free() {
+fn the_ninth_subflow_runs_the_fallback_law_until_a_slot_is_free() {
     let Some(_alone) = Alone::with("nine subflows", &[]) else { return };
     let law = Registered::register(LAW).unwrap();
     let net = Net::new(&[10; 9]);
@@ -203,7 +203,7 @@ fn the_ninth_subflow_runs_careful_until_a_slot_is_free() {
 }
 
 #[test]
-fn connections_run_careful_while_the_map_is_full() {
+fn connections_run_the_fallback_law_while_the_map_is_full() {
     let Some(_alone) = Alone::with("a full map", &[]) else { return };
     let law = Registered::register(LAW).unwrap();
     let net = Net::new(&[50, 50]);

@@ -1,11 +1,9 @@
 //! From observations to masks: MPTCP-SBD's filter, the three states of a path, joins, and clocks
 //! that are set back.
 
-mod common;
-
-use common::Random;
 use narrows_laws::raw::{self, MAX_PATHS, OBSERVATIONS, Watch};
 use narrows_laws::{Conn, Control, Event, EventKind, Params, Place, Private, State, flag};
+use narrows_testkit::Random;
 use proptest::prelude::*;
 
 const CLEAR: u8 = 0xe;

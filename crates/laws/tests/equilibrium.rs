@@ -20,8 +20,9 @@
 
 mod common;
 
-use common::{Host, Random};
+use common::Host;
 use narrows_laws::{Control, EventKind};
+use narrows_testkit::Random;
 
 /// Packets delivered before the next loss: geometric.
 fn gap(random: &mut Random, p: f64) -> u64 {

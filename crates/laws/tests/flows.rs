@@ -1,12 +1,10 @@
 //! The detectors on flows of a capture: who meets whom in queues that others fill and empty.
 
-mod common;
-
-use common::Random;
 use narrows_laws::detect::{Flows, FlowsDecision, MAX_FLOWS, Sample};
 use narrows_laws::{
     Conn, Control, Detector, Event, EventKind, Law, MAX_PATHS, Params, Place, State, flag,
 };
+use narrows_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A queue that fills slower and slower, as AIMD fills it, and drops; each time anew in length and

@@ -4,9 +4,10 @@
 mod common;
 mod reference;
 
-use common::{Host, Random, every_law};
+use common::{Host, every_law};
 use narrows_laws::raw::ONE_PACKET;
 use narrows_laws::{Control, Detector, Event, EventKind, State, flag};
+use narrows_testkit::Random;
 use reference::Flow;
 
 const COUPLED: [Control; 3] = [Control::LIA, Control::OLIA, Control::BALIA];

@@ -1,12 +1,11 @@
 //! `ssc` against RFC 8382 in floating point, and the mistakes that are known from other code.
 
-mod common;
 #[path = "reference/ssc.rs"]
 mod reference;
 
-use common::Random;
 use narrows_laws::raw::{self, MAX_PATHS, Watch};
 use narrows_laws::{Detector, Event, EventKind, Params, Place, State, flag};
+use narrows_testkit::Random;
 use reference::{Estimates, History, Real};
 
 /// A connection under the detector, with its records in sight.

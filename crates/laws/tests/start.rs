@@ -3,10 +3,11 @@
 mod common;
 mod reference;
 
-use common::{Host, Random, every_law};
+use common::{Host, every_law};
 use narrows_laws::catalogue::LAWS;
 use narrows_laws::raw::{ONE_PACKET, SSTHRESH_MAX};
 use narrows_laws::{Control, Event, EventKind, SlowStart, flag};
+use narrows_testkit::Random;
 use reference::{HystartPlusPlus, Rtt};
 
 fn hystartpp() -> impl Iterator<Item = Control> {

@@ -2,9 +2,12 @@
 
 pub mod machine;
 pub mod net;
+mod random;
 pub mod root;
 pub mod sysctls;
 pub mod transfer;
+
+pub use random::Random;
 
 use std::path::PathBuf;
 use std::thread::sleep;

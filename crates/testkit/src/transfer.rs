@@ -5,6 +5,7 @@
 //! follow; the server answers with how many of them were right, and sends the bytes down. Then the
 //! next job, or the end.
 
+use crate::Random;
 use narrows_netns::Namespace;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
@@ -71,13 +72,11 @@ pub struct Job {
 
 const PIECE: usize = 64 * 1024;
 
-/// Bytes of a stream from `at` on, a multiple of 8 (splitmix64 of the position).
+/// Bytes of a stream from `at` on, which is a multiple of [`PIECE`]: each piece has a seed of its own.
 fn fill(piece: &mut [u8], seed: u64, at: u64) {
-    for (n, word) in (at / 8..).zip(piece.chunks_mut(8)) {
-        let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word.copy_from_slice(&(z ^ z >> 31).to_le_bytes()[..word.len()]);
+    let mut random = Random(seed.wrapping_add(at));
+    for word in piece.chunks_mut(8) {
+        word.copy_from_slice(&random.next().to_le_bytes()[..word.len()]);
     }
 }
 

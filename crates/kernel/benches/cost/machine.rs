@@ -9,7 +9,7 @@ use crate::Result;
 /// A tick of /proc/stat: USER_HZ is 100 wherever Linux runs.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The CPUs, and where their softirq threads tell their time.
+/// The CPUs, and where the CPU time of their softirq threads stands.
 pub struct Machine {
     pub cpus: u32,
     ksoftirqd: Vec<PathBuf>,

@@ -52,7 +52,7 @@ impl Ratio {
     }
 }
 
-/// Prints the table: the kernel's Reno against itself, which shows what the method can tell, then
+/// Prints the table: the kernel's Reno against itself, which shows what the method can resolve, then
 /// each of `controls` against it.
 pub fn table(machine: &Machine, controls: &[&str], pairs: usize) -> Result<()> {
     println!(

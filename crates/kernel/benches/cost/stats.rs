@@ -2,7 +2,7 @@
 //!
 //! They are on while a descriptor of BPF_ENABLE_STATS is open, in this process or any other; no
 //! sysctl is touched, and with the process they end. The kernel then reads its clock before and
-//! after every run of a program, so what it tells includes one reading of the clock and the call:
+//! after every run of a program, so what it reports includes one reading of the clock and the call:
 //! the same for every program, and measured with an empty one.
 
 use libbpf_rs::query::ProgInfoIter;

@@ -72,7 +72,7 @@ pub fn slots(law: &Registered) -> i64 {
 }
 
 /// Waits until every MPTCP subflow of both hosts runs `control`, and each host has for each
-/// connection one entry of it with just these subflows in it: none is careful. `subflows` of them
+/// connection one entry of it with just these subflows in it: none runs the fallback law. `subflows` of them
 /// in each host.
 pub fn agree(net: &Net, control: Control, name: &str, subflows: usize) {
     wait_until(20, || agreement(net, control, name, subflows));

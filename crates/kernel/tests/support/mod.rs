@@ -61,11 +61,11 @@ fn passes_in_a_process_of_its_own() -> bool {
     test.args([name, "--exact", "--include-ignored", "--nocapture"]).env(FIRST, "1");
     for _ in 0..2 {
         let output = test.output().expect("this program again");
-        let told = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         // Another name than the thread's would run nothing.
-        if output.status.success() && told.contains("\nrunning 1 test\n") {
+        if output.status.success() && printed.contains("\nrunning 1 test\n") {
             let of_harness = |line: &str| line.starts_with("running ") || line.starts_with("test ");
-            let lines = told.lines().filter(|line| !line.is_empty() && !of_harness(line));
+            let lines = printed.lines().filter(|line| !line.is_empty() && !of_harness(line));
             lines.for_each(|line| println!("{line}"));
             return true;
         }
