@@ -1,23 +1,31 @@
-//! Compiles the laws for this machine and tells dependants where their headers are.
+//! Compiles the laws for this machine, each for itself, and tells dependants where their headers are.
+
+use std::path::Path;
+use std::process::exit;
 
 fn main() {
-    let headers = std::path::Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("c");
+    let headers = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("c");
     println!("cargo::rustc-check-cfg=cfg(loom)");
     println!("cargo::rerun-if-changed=c");
     println!("cargo::metadata=include={}", headers.display());
 
     let mut build = cc::Build::new();
-    build
-        .files(["c/native.c", "c/many.c"])
-        .flag("-std=c11")
-        .flag("-ffreestanding")
-        .flag("-Wextra")
-        .flag("-Werror")
-        .opt_level(2);
+    build.flag("-std=c11").flag("-ffreestanding").flag("-fno-strict-aliasing");
+    // Hooks have one signature, and most use a part of it.
+    build.flag("-Wextra").flag("-Werror").flag("-Wno-unused-parameter").opt_level(2);
     if std::env::var_os("CARGO_FEATURE_UBSAN").is_some() {
         build.flag("-fsanitize=undefined").flag("-fsanitize-undefined-trap-on-error");
     }
-    build.compile("narrows_laws");
+    let mut objects = build.clone().files(["c/native.c", "c/many.c"]).compile_intermediates();
+    for (number, name) in laws(&headers) {
+        let mut law = build.clone();
+        law.define("NR_LAW_HEADER", format!("\"laws/{name}.h\"").as_str()).file("c/module.c");
+        law.define("NR_THIS", name.as_str()).define("NR_NUMBER", number.to_string().as_str());
+        // All are of one source: without a place of its own one's object would be another's.
+        let out = Path::new(&std::env::var("OUT_DIR").unwrap()).join(&name);
+        objects.extend(law.out_dir(out).compile_intermediates());
+    }
+    build.objects(objects).compile("narrows_laws");
 
     // The headers once more, for the model checker.
     if std::env::var_os("CARGO_CFG_LOOM").is_some() {
@@ -26,8 +34,41 @@ fn main() {
             .file("tests/loom/laws.c")
             .include("c")
             .std("c11")
+            .flag("-Wno-unused-parameter")
             .flag("-fexceptions") // a failure unwinds
             .opt_level(2)
             .compile("narrows_laws_loom");
     }
+}
+
+/// The lines of `laws.def`. The build stops at one that is not as it should be.
+fn laws(headers: &Path) -> Vec<(u8, String)> {
+    let def = std::fs::read_to_string(headers.join("laws.def")).expect("laws.def is there");
+    let mut laws: Vec<(u8, String)> = Vec::new();
+    for (line, text) in def.lines().enumerate() {
+        let Some(row) = text.trim().strip_prefix("R(") else { continue };
+        let fail = |reason: String| fail(format!("laws.def:{}: {reason}", line + 1));
+        let row = row.trim_end_matches(['\\', ' ', '\t']).strip_suffix(')');
+        let row = row.and_then(|row| row.split_once(','));
+        let row = row.and_then(|(n, name)| Some((n.trim().parse::<u8>().ok()?, name.trim())));
+        let Some((number, name)) = row else { fail("expected R(number, name)".into()) };
+        if number >= 63 {
+            fail(format!("number {number}, expected one below 63"));
+        }
+        if laws.iter().any(|(n, of)| *n == number || of == name) {
+            fail(format!("law {number}, {name}: the number or the name stands there twice"));
+        }
+        let header = std::fs::read_to_string(headers.join(format!("laws/{name}.h")));
+        let Ok(header) = header else { fail(format!("there is no laws/{name}.h")) };
+        if !header.contains(&format!("\nNR_LAW({name}) = {{")) {
+            fail(format!("laws/{name}.h has no table, expected NR_LAW({name}) = {{ ... }};"));
+        }
+        laws.push((number, name.to_owned()));
+    }
+    laws
+}
+
+fn fail(reason: String) -> ! {
+    println!("cargo::error={reason}");
+    exit(1)
 }

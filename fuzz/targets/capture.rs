@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
                 Ok(())
             });
             measured.expect("what was read once");
-            let detection = Detection::new(&source, Detector::Ssc, &Params::default());
+            let detection = Detection::new(&source, Detector::SSC, &Params::default());
             detection.expect("fit").run::<Error>(None, |_| Ok(())).expect("what was read once");
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),

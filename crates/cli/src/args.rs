@@ -84,6 +84,8 @@ pub enum What {
     Detectors,
     /// Slow starts.
     Starts,
+    /// Parameters of laws and detectors.
+    Params,
     /// All controls with their names in the kernel.
     Controls,
     /// Shipped scenarios.

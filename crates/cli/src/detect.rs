@@ -4,7 +4,7 @@ use std::io::Write;
 
 use narrows_detect::{Decision, Detection, Input, Json, Plot, Source, Text, detector};
 use narrows_laws::Params;
-use narrows_laws::params::PRESET;
+use narrows_laws::params::is_preset;
 
 use crate::args::detect::DetectArgs;
 use crate::error::Error;
@@ -16,7 +16,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let mut params = Params::default();
     // A preset is what the others change, in whatever order they come, as in a scenario.
     let (presets, others): (Vec<_>, Vec<_>) =
-        args.set.iter().partition(|text| text.split('=').next() == Some(PRESET));
+        args.set.iter().partition(|text| text.split('=').next().is_some_and(is_preset));
     for text in presets.into_iter().chain(others) {
         let expected = || Error::input("--set", format!("expected NAME=VALUE, found \"{text}\""));
         let (name, value) = text.split_once('=').ok_or_else(expected)?;

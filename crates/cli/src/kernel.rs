@@ -7,10 +7,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use narrows_kernel::control::{loadable, object};
+use narrows_kernel::control::loadable;
+use narrows_kernel::object;
 use narrows_kernel::pins::{Change, loaded};
-use narrows_laws::Control;
-use narrows_laws::catalogue::{LAWS, control_of_kernel_name, kernel_name};
+use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
+use narrows_laws::{Control, Law};
 use narrows_mptcp_admin::assign::{Admin, Place, Target, Undone, Use, uses};
 use narrows_mptcp_admin::boot::Boot;
 
@@ -126,9 +127,9 @@ fn objects(folder: &Path) -> Result<(), Error> {
         |path: &Path, error| Error::input(path.display(), format!("cannot write: {error}"));
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     let mut text = String::new();
-    for law in LAWS {
-        let path = folder.join(format!("{}.bpf.o", kernel_name(Control::of(law.item))));
-        std::fs::write(&path, object(law.item)).map_err(|error| failed(&path, error))?;
+    for law in Law::all() {
+        let path = folder.join(format!("{}.bpf.o", kernel_name(Control::of(law))));
+        std::fs::write(&path, object::of(law)).map_err(|error| failed(&path, error))?;
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", path.display());
     }

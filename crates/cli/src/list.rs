@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 #[cfg(feature = "lab")]
 use narrows_lab::{Edits, load, metrics, shipped};
-use narrows_laws::params::{PRESET, PRESETS};
-use narrows_laws::{Control, Params, catalogue};
+use narrows_laws::{Control, Detector, Law, Params, SlowStart, catalogue, params};
 
 use crate::args::What;
 use crate::error::Error;
@@ -28,39 +27,39 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
             }
         }
     };
+    let entry = |of: [&str; 3]| of.map(String::from).to_vec();
     if shows(What::Laws) {
-        let entries =
-            catalogue::LAWS.map(|law| [law.name, law.about, law.source].map(String::from).into());
-        section("laws", &entries);
+        let entries = Law::all().map(|law| entry([law.name(), law.about(), law.source()]));
+        section("laws", &entries.collect::<Vec<_>>());
     }
     if shows(What::Detectors) {
-        let entries =
-            catalogue::DETECTORS.map(|d| [d.name, d.about, d.source].map(String::from).into());
-        section("detectors (written LAW+DETECTOR)", &entries);
-        let defaults = Params::default();
-        let mut entries: Vec<Vec<String>> = catalogue::PARAMS
-            .iter()
-            .map(|param| {
-                let value = format!("{}: {}", param.value(&defaults), param.about);
-                vec![param.name.into(), value, format!("{}; {}", param.takes(), param.source)]
-            })
-            .collect();
-        let about = format!("all of ssc at once: {}", PRESETS.join(", "));
-        entries.push(vec![
-            PRESET.into(),
-            about,
-            "the first is the default, of the control mptcp-sbd (olia+ssc) too".into(),
-        ]);
-        section("their parameters (set by --set NAME=VALUE)", &entries);
+        let entries = Detector::all().map(|of| entry([of.name(), of.about(), of.source()]));
+        section("detectors (written LAW+DETECTOR)", &entries.collect::<Vec<_>>());
     }
     if shows(What::Starts) {
-        let entries =
-            catalogue::STARTS.map(|s| [s.name, s.about, s.source].map(String::from).into());
-        section("slow starts (written LAW+START)", &entries);
+        let entries = SlowStart::all().map(|of| entry([of.name(), of.about(), of.source()]));
+        section("slow starts (written LAW+START)", &entries.collect::<Vec<_>>());
+    }
+    if shows(What::Params) {
+        let defaults = Params::default();
+        let param = |param: &params::Param| {
+            let value = format!("{}: {}", param.value(&defaults), param.about);
+            vec![param.name.clone(), value, format!("{}; {}", param.takes(), param.source)]
+        };
+        let mut entries: Vec<Vec<String>> = params::all().map(param).collect();
+        for detector in Detector::all().filter(|detector| !params::presets(*detector).is_empty()) {
+            let presets = params::presets(detector);
+            entries.push(vec![
+                format!("{}.preset", detector.name()),
+                format!("{}: all of {} at once", presets[0], detector.name()),
+                format!("one of {}", presets.join(", ")),
+            ]);
+        }
+        section("parameters (set by --set NAME=VALUE)", &entries);
     }
     if shows(What::Controls) {
         let names = |control: Control| {
-            let in_kernel = match control.detector.listens() {
+            let in_kernel = match control.detector.decides() {
                 true => "(not in the kernel)".to_owned(),
                 false => catalogue::kernel_name(control),
             };

@@ -76,7 +76,7 @@ fn main() {
             let source = Source::open(input, None, 16).expect("flows");
             let survey = start.elapsed().as_secs_f64();
             let params = Params::default();
-            let detection = Detection::new(&source, Detector::Ssc, &params).expect("fit");
+            let detection = Detection::new(&source, Detector::SSC, &params).expect("fit");
             detection.run::<Error>(None, |_| Ok(())).expect("read once");
             let all = start.elapsed().as_secs_f64();
             best = [best[0].min(survey), best[1].min(all)];

@@ -1,6 +1,5 @@
 //! A detector over the second pass.
 
-use narrows_laws::catalogue::DETECTORS;
 use narrows_laws::detect::{Flows, FlowsDecision, Sample};
 use narrows_laws::{Detector, Params};
 
@@ -11,11 +10,9 @@ use crate::{Decision, Error, Plot, Source};
 /// # Errors
 /// There is none; one line that has those there are.
 pub fn detector(name: &str) -> Result<Detector, String> {
-    let fit = |detector| Flows::new(detector, &Params::default(), 0).is_ok();
-    let mut known = DETECTORS.iter().filter(|entry| fit(entry.item));
-    known.clone().find(|entry| entry.name == name).map(|entry| entry.item).ok_or_else(|| {
-        let rest = known.next().map(|first| first.name.to_owned()).unwrap_or_default();
-        let names = known.fold(rest, |names, entry| names + ", " + entry.name);
+    let fit = || Detector::all().filter(|detector| detector.goes_by_delay());
+    fit().find(|detector| detector.name() == name).ok_or_else(|| {
+        let names = fit().map(Detector::name).collect::<Vec<_>>().join(", ");
         format!("unknown detector '{name}'; for captures and tables there is: {names}")
     })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use narrows_laws::{Detector, Place, catalogue};
+use narrows_laws::{Detector, Place};
 
 use crate::{Decision, Source};
 
@@ -21,7 +21,7 @@ impl<'a> Json<'a> {
     pub fn begin(source: &'a Source, detector: Detector) -> (Json<'a>, String) {
         let text = format!(
             "{{\"detector\": {}, \"signal\": {}, \"flows\": {}, \"decisions\": [",
-            json(catalogue::detector(detector).name),
+            json(detector.name()),
             json(source.signal().name()),
             json(source.flows()),
         );
@@ -83,7 +83,7 @@ impl<'a> Text<'a> {
         let (start, end) = source.span();
         let mut text = format!(
             "{} on {} flows, {:.1} s, by {} ({})\n\n",
-            catalogue::detector(detector).name,
+            detector.name(),
             flows.len(),
             end - start,
             source.signal(),
@@ -138,7 +138,7 @@ impl<'a> Text<'a> {
         let Some(span) = &self.span else {
             return format!(
                 "no decision: {} needs more than these {:.1} s of data\n",
-                catalogue::detector(self.detector).name,
+                self.detector.name(),
                 end - start
             );
         };

@@ -4,8 +4,7 @@
 //! `cargo bench -p narrows-kernel`
 
 use narrows_kernel::replay::{Error, Replay, STEPS};
-use narrows_laws::catalogue::LAWS;
-use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Params, Private, State, flag};
+use narrows_laws::{Conn, Control, Event, EventKind, Law, MAX_PATHS, Params, Private, State, flag};
 
 const ROUNDS: usize = 500;
 
@@ -19,12 +18,12 @@ fn main() -> Result<(), Error> {
     println!(
         "ns per ACK in the kernel ({jit}), best of {ROUNDS} runs of {STEPS}; paths:   2     8"
     );
-    for law in LAWS {
-        let control = Control::of(law.item);
+    for law in Law::all() {
+        let control = Control::of(law);
         let mut replay = Replay::load(control)?;
         let two = best(&mut replay, &record(control, 2))?;
         let eight = best(&mut replay, &record(control, 8))?;
-        println!("{:<64}{two:>6.1}{eight:>6.1}", law.name);
+        println!("{:<64}{two:>6.1}{eight:>6.1}", law.name());
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! The BPF side is `src/bpf/control.bpf.c`, compiled once per law; detector and slow start are
 //! constants that are set before the verifier sees the programs.
 
-use crate::object::{Aligned, ends_with, verified_insns};
+use crate::object::{self, ends_with, verified_insns};
 use crate::register::{Kernel, NAME_MAX, available_controls};
 use crate::state::{self, CONNS, PLAIN};
 use crate::{Error, libbpf_log};
@@ -13,8 +13,8 @@ use libbpf_rs::libbpf_sys;
 use libbpf_rs::{
     AsRawLibbpf, ErrorKind, Link, Map, MapCore, MapHandle, Object, ObjectBuilder, OpenObject,
 };
-use narrows_laws::catalogue::{DETECTORS, detector, kernel_name};
-use narrows_laws::{Control, Law};
+use narrows_laws::catalogue::kernel_name;
+use narrows_laws::{Control, Detector, Params};
 use std::os::fd::AsFd;
 
 /// A control that the verifier has accepted, and that no socket can ask for yet.
@@ -31,53 +31,39 @@ pub struct Registered {
     loaded: Loaded,
 }
 
-/// The BPF object of a law, as it is installed for bpftool.
-pub fn object(law: Law) -> &'static [u8] {
-    macro_rules! object {
-        ($name:literal) => {{
-            static OBJECT: &Aligned<[u8]> =
-                &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
-            &OBJECT.0
-        }};
-    }
-    match law {
-        Law::Reno => object!("reno"),
-        Law::Cubic => object!("cubic"),
-        Law::Lia => object!("lia"),
-        Law::Olia => object!("olia"),
-        Law::Balia => object!("balia"),
-    }
-}
-
-/// Can the kernel run `control`? Not with a detector that listens: its programs do not hear delays.
+/// Can the kernel run `control`? Not with a detector that decides: its programs sample no delays.
 ///
 /// # Errors
 /// It cannot.
 pub fn loadable(control: Control) -> Result<(), Error> {
-    if !control.detector.listens() {
+    if !control.detector.decides() {
         return Ok(());
     }
-    let detectors = DETECTORS.iter().filter(|known| !known.item.listens()).map(|known| known.name);
+    let detectors = Detector::all().filter(|known| !known.decides()).map(Detector::name);
     let known = detectors.collect::<Vec<_>>().join(", ");
-    let name = detector(control.detector).name;
+    let name = control.detector.name();
     let message = format!("the kernel does not run the detector '{name}'; there it has: {known}");
     Err(Error::input(control.to_string(), message))
 }
 
 impl Loaded {
-    /// Takes `control` through the verifier. Its state map is the living one, if there is one, so
+    /// Takes `control`, whose law runs with `params`, through the verifier. Its state map is the living one, if there is one, so
     /// that connections which change their control, or got it before an unload, stay together.
     ///
     /// # Errors
-    /// A detector that listens, not root, a kernel that is too old, a refusal by the verifier, a
+    /// A detector that decides, not root, a kernel that is too old, a refusal by the verifier, a
     /// living state map of another layout.
-    pub fn load(control: Control) -> Result<Loaded, Error> {
+    pub fn load(control: Control, params: &Params) -> Result<Loaded, Error> {
         loadable(control)?;
-        Loaded::load_object(control, object(control.law))
+        Loaded::load_object(control, params, object::of(control.law))
     }
 
     /// The same with an object of one's own.
-    pub(crate) fn load_object(control: Control, object: &[u8]) -> Result<Loaded, Error> {
+    pub(crate) fn load_object(
+        control: Control,
+        params: &Params,
+        object: &[u8],
+    ) -> Result<Loaded, Error> {
         let kernel = Kernel::probe()?;
         let name = kernel_name(control);
         let failed = |doing| Error::bpf(&name, doing);
@@ -93,9 +79,8 @@ impl Loaded {
                 ops[at..at + name.len()].copy_from_slice(name.as_bytes());
                 kernel.prepare(&mut map).map_err(failed("ask for a link to"))?;
             } else if ends_with(map.name(), ".rodata.control") {
-                let switches = [control.detector as u32, control.start as u32];
-                let switches = switches.map(u32::to_ne_bytes).concat();
-                map.set_initial_value(&switches).map_err(failed("choose"))?;
+                let constants = object::constants(control, params);
+                map.set_initial_value(&constants).map_err(failed("choose"))?;
             } else if map.name() == CONNS || map.name() == PLAIN {
                 // SAFETY: the map is open and not loaded yet; null means that nothing is pinned.
                 unsafe {
@@ -168,13 +153,21 @@ impl Registered {
     /// # Errors
     /// As [`Loaded::load`]; the name is taken.
     pub fn register(control: Control) -> Result<Registered, Error> {
+        Registered::with_params(control, &Params::default())
+    }
+
+    /// The same, where the law runs with `params`.
+    ///
+    /// # Errors
+    /// As [`Registered::register`].
+    pub fn with_params(control: Control, params: &Params) -> Result<Registered, Error> {
         let name = kernel_name(control);
         // The verifier's work would be for nothing.
         if available_controls()?.contains(&name) {
             crate::available()?;
             return Err(Error::NameTaken(name, ""));
         }
-        Loaded::load(control)?.register()
+        Loaded::load(control, params)?.register()
     }
 
     /// Its name in the kernel: `nr_olia`.
@@ -228,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_detector_that_listens_is_refused_in_one_line() {
+    fn a_detector_that_decides_is_refused_in_one_line() {
         let refused = loadable("olia+ssc".parse().unwrap()).unwrap_err().to_string();
         let expected = "olia+ssc: the kernel does not run the detector 'ssc'; \
                         there it has: shared, disjoint";

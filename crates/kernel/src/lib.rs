@@ -19,7 +19,7 @@ pub mod cgroup;
 pub mod control;
 mod error;
 mod libbpf_log;
-mod object;
+pub mod object;
 pub mod pins;
 pub mod register;
 pub mod replay;

@@ -10,14 +10,15 @@
 //! that is removed, which is done first. What a killed command left half-way is swept up by the next.
 //! Others may pin in the folder what belongs to loaded controls: it stays while that is there.
 
-use crate::control::{Loaded, object};
+use crate::control::Loaded;
+use crate::object;
 use crate::register::{Kernel, available_controls};
 use crate::state::{BPFFS, CONNS, PLAIN};
 use crate::{Error, Undo};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
-use narrows_laws::Control;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
+use narrows_laws::{Control, Params};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs::{self, DirBuilder, File};
@@ -143,7 +144,7 @@ impl Pins {
             };
             if change != Change::None {
                 check()?;
-                work.push((Loaded::load(control)?, change));
+                work.push((Loaded::load(control, &Params::default())?, change));
             }
             changes.push((name, change));
         }
@@ -362,7 +363,7 @@ fn names(folder: &Path) -> Result<Vec<String>, Error> {
 
 /// Tells builds apart: FNV-1a of the object.
 fn build(control: Control) -> u64 {
-    object(control.law).iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+    object::of(control.law).iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
 }

@@ -3,7 +3,7 @@
 //! The BPF side is `src/bpf/replay.bpf.c`. Everything it works on is one variable there, so that
 //! what goes in and comes out is one map value.
 
-use crate::object::{Aligned, ends_with, verified_insns};
+use crate::object::{self, ends_with, verified_insns};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use narrows_laws::raw::{Conn, Watch};
 use narrows_laws::{Control, Event, MAX_PATHS, Params, Path, Private};
@@ -11,9 +11,6 @@ use std::time::Duration;
 
 /// Events of one run of the BPF program (`STEPS`).
 pub const STEPS: usize = 1024;
-
-static OBJECT: &Aligned<[u8]> =
-    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o")));
 
 /// What failed between libbpf, the verifier and us. The verifier's own log goes to stderr.
 #[derive(Debug, thiserror::Error)]
@@ -67,15 +64,13 @@ impl Replay {
         let failed = |doing| move |source| Error { control, doing, source };
         let mut object = ObjectBuilder::default()
             .name("narrows")
-            .and_then(|builder| builder.open_memory(&OBJECT.0))
+            .and_then(|builder| builder.open_memory(object::replay_of(control.law)))
             .map_err(failed("open"))?;
-        let switches = [control.law as u32, control.detector as u32, control.start as u32];
-        let switches: Vec<u8> = switches.into_iter().flat_map(u32::to_ne_bytes).collect();
         object
             .maps_mut()
             .find(|map| ends_with(map.name(), ".rodata.control"))
-            .expect("the object has its switches")
-            .set_initial_value(&switches)
+            .expect("the object has its constants")
+            .set_initial_value(&object::constants(control, &Params::default()))
             .map_err(failed("choose"))?;
         let object = object.load().map_err(failed("load"))?;
         let mut replay = Replay { control, object, memory: zeroed() };
@@ -91,7 +86,7 @@ impl Replay {
     /// Starts over with a connection that has no paths; a detector that listens runs with `params`.
     pub fn reset(&mut self, params: &Params) -> Result<(), Error> {
         self.memory = zeroed();
-        self.memory.watch.params = *params;
+        self.memory.watch.params = params.of_detectors();
         self.execute("nr_reset", 0)?;
         Ok(())
     }

@@ -4,9 +4,9 @@ use crate::Error;
 use crate::register::{available_controls, padded};
 use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMap};
-use narrows_laws::catalogue::{DETECTORS, LAWS, STARTS, control_of_kernel_name};
+use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::raw::Conn;
-use narrows_laws::{Control, Event, MAX_PATHS, Path as Line, Private};
+use narrows_laws::{Control, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
@@ -145,12 +145,14 @@ pub fn of_other_builds() -> Vec<u32> {
 
 fn decode(key: u64, entry: &Entry) -> Connection {
     let word = entry.word;
-    let bits = |low: u32, width: u32| (word >> low & ((1 << width) - 1)) as usize;
+    let bits = |low: u32, width: u32| (word >> low & ((1 << width) - 1)) as u32;
     let control = || {
+        let (join, exit) = Control::starts_of(bits(26, 6))?;
         Some(Control {
-            law: LAWS.get(bits(16, 6))?.item,
-            detector: DETECTORS.get(bits(22, 5))?.item,
-            start: STARTS.get(bits(27, 5))?.item,
+            law: Law::from_number(bits(16, 6))?,
+            detector: Detector::from_number(bits(22, 4))?,
+            join,
+            exit,
         })
     };
     let paths = (0..MAX_PATHS).filter(|slot| word >> slot & 1 == 1).map(|slot| {
@@ -169,7 +171,7 @@ fn decode(key: u64, entry: &Entry) -> Connection {
         key,
         token: (word & WORD_ALONE == 0).then_some((word >> 32) as u32),
         control: control(),
-        version: bits(10, 6) as u32,
+        version: bits(10, 6),
         netns: entry.netns,
         closed: word & WORD_CLOSED != 0,
         paths: paths.collect(),
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn rust_and_bpf_see_the_same_memory() {
-        let object = crate::control::object(Law::Olia);
+        let object = crate::object::of(Law::OLIA);
         let open = ObjectBuilder::default().open_memory(object).unwrap();
         let map = |name: &str| open.maps().find(|map| map.name() == name).unwrap();
         assert_eq!(map(CONNS).value_size() as usize, size_of::<Entry>());

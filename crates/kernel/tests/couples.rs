@@ -2,10 +2,11 @@
 //! nothing stays behind. On this machine's kernel; `make test-kernels` runs the same program on
 //! others.
 
-use narrows_kernel::control::{Registered, object};
+use narrows_kernel::control::Registered;
+use narrows_kernel::object;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::state::{Connection, connections};
-use narrows_laws::catalogue::{LAWS, kernel_name};
+use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, Detector, Law};
 use narrows_testkit::machine::{KernelLog, Turn, turn};
 use narrows_testkit::net::{Host, ip, run, sysctl, veth};
@@ -83,10 +84,10 @@ fn bpftool() {
     }
     let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
     let mut seen = String::new();
-    for law in LAWS {
-        let control = Control::of(law.item);
-        let file = std::env::temp_dir().join(format!("nr-couples-{}.bpf.o", law.name));
-        fs::write(&file, object(law.item)).unwrap();
+    for law in Law::all() {
+        let control = Control::of(law);
+        let file = std::env::temp_dir().join(format!("nr-couples-{}.bpf.o", law.name()));
+        fs::write(&file, object::of(law)).unwrap();
         // A mount namespace of its own: what bpftool pins is gone with it.
         let mounted =
             "mount -t bpf bpf /sys/fs/bpf && exec bpftool struct_ops register \"$0\" 2>&1";
@@ -95,14 +96,14 @@ fn bpftool() {
         let id = said.split_whitespace().last().expect("Registered tcp_congestion_ops nr_ops id N");
         let registered = Unregister(id.to_owned());
         assert!(available_controls().unwrap().contains(&kernel_name(control)));
-        if law.item == Law::Olia {
+        if law == Law::OLIA {
             seen = transfer(control);
         }
         drop(registered);
         assert_eq!(available_controls().unwrap(), before);
     }
     assert_eq!(log.complaints(), [""; 0], "of the kernel");
-    println!("{}, {} objects by bpftool, olia: {seen}", kernel(), LAWS.len());
+    println!("{}, {} objects by bpftool, olia: {seen}", kernel(), Law::all().count());
 }
 
 /// Undoes `bpftool struct_ops register`.
@@ -242,7 +243,7 @@ fn entry(netns: u32, control: Control) -> Option<Connection> {
     assert!(all.next().is_none(), "the paths stand in one entry");
     assert_eq!(found.control, Some(control));
     assert!(found.token.is_some());
-    let (paths, coupled) = (&found.paths, control.detector == Detector::Shared);
+    let (paths, coupled) = (&found.paths, control.detector == Detector::SHARED);
     for (path, sibling) in paths.iter().flat_map(|a| paths.iter().map(move |b| (a, b))) {
         let own = path.slot == sibling.slot;
         assert_eq!(path.mask >> sibling.slot & 1 == 1, own || coupled, "{found:?}");

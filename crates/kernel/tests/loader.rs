@@ -13,11 +13,7 @@ fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
     let here = available().map_err(|reason| reason.to_string());
     let Some(_turn) = turn("every control", here) else { return };
     let before = available_controls().unwrap();
-    let loadable = catalogue::controls().filter(|control| !control.detector.listens());
-    let started = loadable.flat_map(|control| {
-        catalogue::STARTS.map(|start| Control { start: start.item, ..control })
-    });
-    for control in started {
+    for control in catalogue::all().filter(|control| !control.detector.decides()) {
         let registered = Registered::register(control).unwrap();
         let name = kernel_name(control);
         assert_eq!(registered.name(), name);

@@ -2,9 +2,10 @@
 //! at a bounded price.
 
 use narrows_kernel::replay::{Outcome, Replay, STEPS as BATCH};
-use narrows_laws::catalogue::{DETECTORS, LAWS, STARTS};
 use narrows_laws::replay::{queued, trace};
-use narrows_laws::{Conn, Control, Detector, Event, Law, MAX_PATHS, Params, Place, Private};
+use narrows_laws::{
+    Conn, Control, Detector, Event, Law, MAX_PATHS, Params, Place, Private, SlowStart,
+};
 use std::collections::BTreeSet;
 
 /// The verifier itself gives up at a million.
@@ -15,20 +16,22 @@ const SEEDS: u64 = 4;
 
 /// Every law under every detector that does not listen, and with every slow start.
 fn controls() -> impl Iterator<Item = Control> {
-    LAWS.iter().flat_map(|law| {
-        let own = Control::of(law.item);
-        let detectors = DETECTORS.iter().filter(|d| !d.item.listens());
-        let detectors = detectors.map(move |d| Control { detector: d.item, ..own });
-        let starts = STARTS.iter().map(move |s| Control { start: s.item, ..own });
+    Law::all().flat_map(|law| {
+        let own = Control::of(law);
+        let detectors = Detector::all().filter(|detector| !detector.decides());
+        let detectors = detectors.map(move |detector| Control { detector, ..own });
+        let exits = SlowStart::all().filter(|start| !start.joins());
+        let joins = SlowStart::all().filter(|start| start.joins());
+        let starts = exits.map(move |exit| Control { exit, ..own });
+        let starts = starts.chain(joins.map(move |join| Control { join, ..own }));
         detectors.chain(starts.filter(move |control| *control != own))
     })
 }
 
 /// The coupled laws of the literature under every detector that listens.
 fn listening_controls() -> impl Iterator<Item = Control> {
-    let detectors = DETECTORS.iter().map(|d| d.item).filter(|detector| detector.listens());
-    detectors.flat_map(|detector| {
-        [Law::Olia, Law::Lia].map(|law| Control { detector, ..Control::of(law) })
+    Detector::all().filter(|detector| detector.decides()).flat_map(|detector| {
+        [Law::OLIA, Law::LIA].map(|law| Control { detector, ..Control::of(law) })
     })
 }
 
@@ -100,7 +103,7 @@ fn detectors_that_listen_hear_and_decide_the_same_in_the_kernel() {
     if !can_load("replay of detectors in the kernel") {
         return;
     }
-    let presets = [Params::RFC8382, Params::MPTCP_SBD];
+    let presets = [Params::default(), Params::default().with(&[("ssc.preset", "mptcp-sbd")])];
     let mut compared = 0;
     for control in listening_controls() {
         let mut kernel = Replay::load(control).unwrap();
@@ -140,7 +143,7 @@ fn detectors_that_listen_hear_and_decide_the_same_in_the_kernel() {
             }
         }
         // The bandwidths that it goes by are those of laws with a model.
-        if control.detector != Detector::Btlbw {
+        if control.detector != Detector::BTLBW {
             assert!(seen.contains(&Seen::Together) && seen.contains(&Seen::Apart), "{seen:?}");
         }
         println!("replay in the kernel: {control} decided {seen:?}");

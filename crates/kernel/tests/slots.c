@@ -32,3 +32,8 @@ static long nr_conns_delete(const nr_u64 *key)
 {
 	return nr_map_delete(*key) ? 0 : -EBUSY;
 }
+
+static void nr_conn_begin(struct nr_conn *c)
+{
+	nr_conn_init(c, 0, 0);
+}

@@ -26,9 +26,9 @@ impl Algorithm {
         }
     }
 
-    /// Does its detector listen to what the paths measure?
-    pub fn listens(self) -> bool {
-        self.ours().is_some_and(|control| control.detector.listens())
+    /// Does its detector decide on what the paths measure?
+    pub fn decides(self) -> bool {
+        self.ours().is_some_and(|control| control.detector.decides())
     }
 }
 
@@ -56,7 +56,7 @@ impl FromStr for Algorithm {
             None => text
                 .parse()
                 .map(Algorithm::Ours)
-                .map_err(|e: crate::catalogue::Unknown| e.to_string()),
+                .map_err(|e: crate::catalogue::NoControl| e.to_string()),
         }
     }
 }

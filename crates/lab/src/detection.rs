@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use narrows_laws::{Decision, Detector, Params, Place};
+use narrows_laws::{Decision, Detector, Place};
 use narrows_net::{Nanos, SECOND};
 use narrows_sim::Detection;
 use serde::{Deserialize, Serialize};
@@ -212,14 +212,7 @@ impl Trial<'_> {
 
     /// For how long a detector says nothing of a path that carries data.
     fn warm_up(&self) -> Nanos {
-        let Params { ssc, tr, btlbw, .. } = self.scenario.params;
-        let us = match self.detector {
-            Detector::Ssc => u64::from(ssc.trusted) * u64::from(ssc.t_us),
-            Detector::Tr => u64::from(tr.t_us) + u64::from(tr.settle_us),
-            Detector::Btlbw => u64::from(btlbw.cycles) * u64::from(btlbw.t_us),
-            Detector::Shared | Detector::Disjoint => 0,
-        };
-        1000 * us
+        1000 * self.detector.warm_up_us(&self.scenario.params)
     }
 
     /// Does it place every path that carries data, and each two as is right?
@@ -304,7 +297,7 @@ fn seconds(time: Nanos) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use narrows_laws::MAX_PATHS;
+    use narrows_laws::{MAX_PATHS, Params};
 
     use super::*;
     use crate::scenario::{Event, Phase};
@@ -345,7 +338,7 @@ mod tests {
     }
 
     fn trial<'a>(scenario: &'a Scenario, log: &'a Detection) -> Trial<'a> {
-        Trial { scenario, detector: Detector::Ssc, log }
+        Trial { scenario, detector: Detector::SSC, log }
     }
 
     fn judge(scenario: &Scenario, log: &Detection) -> Vec<PhaseDetection> {
@@ -486,20 +479,18 @@ mod tests {
     #[test]
     fn a_decision_counts_from_the_end_of_the_longest_warm_up_on() {
         let mut scenario = scenario(2, &[(0, &[&[0], &[1]])]);
-        assert_eq!(counts_from(&scenario, Detector::Ssc), 23.0);
+        assert_eq!(counts_from(&scenario, Detector::SSC), 23.0);
         scenario.warmup = 30 * SECOND;
         scenario.duration = 110 * SECOND;
-        assert_eq!(counts_from(&scenario, Detector::Ssc), 30.0);
+        assert_eq!(counts_from(&scenario, Detector::SSC), 30.0);
         (scenario.warmup, scenario.duration) = (0, 140 * SECOND);
-        scenario.params.ssc.trusted = 50;
-        scenario.params.ssc.t_us = 300_000;
-        assert_eq!(counts_from(&scenario, Detector::Ssc), 2.0 + 15.0);
-        scenario.params.tr.t_us = 4_000_000;
-        scenario.params.tr.settle_us = 500_000;
-        assert_eq!(counts_from(&scenario, Detector::Tr), 2.0 + 4.5);
-        scenario.params.btlbw.cycles = 3;
-        scenario.params.btlbw.t_us = 1_500_000;
-        assert_eq!(counts_from(&scenario, Detector::Btlbw), 2.0 + 4.5);
+        let params = Params::default();
+        scenario.params = params.with(&[("ssc.trusted", "50"), ("ssc.t_ms", "300")]);
+        assert_eq!(counts_from(&scenario, Detector::SSC), 2.0 + 15.0);
+        scenario.params = params.with(&[("tr.t_s", "4"), ("tr.settle_ms", "500")]);
+        assert_eq!(counts_from(&scenario, Detector::TR), 2.0 + 4.5);
+        scenario.params = params.with(&[("btlbw.cycles", "3"), ("btlbw.t_s", "1.5")]);
+        assert_eq!(counts_from(&scenario, Detector::BTLBW), 2.0 + 4.5);
     }
 
     /// Groups are numbered anew in each decision, and by the path that opens them.

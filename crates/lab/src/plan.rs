@@ -55,7 +55,7 @@ impl Plan<'_> {
     /// The signals that a control runs with, by index; one run without any if its detector samples none, or
     /// none is named.
     pub fn signals_of(&self, control: Algorithm) -> impl Iterator<Item = Option<usize>> + use<> {
-        let signals = if control.listens() { self.signals.len() } else { 0 };
+        let signals = if control.decides() { self.signals.len() } else { 0 };
         let none = (signals == 0).then_some(None);
         none.into_iter().chain((0..signals).map(Some))
     }

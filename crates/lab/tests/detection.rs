@@ -111,19 +111,20 @@ fn the_number_of_threads_changes_no_decision() {
 
 #[test]
 fn parameters_are_set_in_the_file_or_from_outside() {
-    let params = |more: &str| scenario(true, more).params.ssc;
+    let params = |more: &str| scenario(true, more).params;
     let default = params("");
     // The preset goes first, wherever it stands.
     let preset = params("[ssc]\npreset = \"mptcp-sbd\"\n");
     assert_ne!(default, preset);
     let both = params("[ssc]\np_s = 0.25\npreset = \"mptcp-sbd\"\n");
-    assert_eq!((both.p_s, both.c_s), (65536 / 4, preset.c_s));
+    assert_eq!(both.word("ssc.p_s"), 65536 / 4);
+    assert_eq!(both.word("ssc.c_s"), preset.word("ssc.c_s"));
     let set = |field: &str, value: &str| {
         let set = vec![(field.to_owned(), value.to_owned())];
         load("sbd/nsb-2", &Edits { set, ..Edits::default() })
     };
-    assert_eq!(set("ssc.p_s", "0.25").unwrap().params.ssc.p_s, both.p_s);
-    assert_eq!(set("ssc.preset", "mptcp-sbd").unwrap().params.ssc, preset);
+    assert_eq!(set("ssc.p_s", "0.25").unwrap().params.word("ssc.p_s"), 65536 / 4);
+    assert_eq!(set("ssc.preset", "mptcp-sbd").unwrap().params, preset);
     let signal = set("detection.signal", "rtt").unwrap();
     assert_eq!(signal.flows[signal.test.unwrap()].tcp.signal, Signal::Rtt);
 }

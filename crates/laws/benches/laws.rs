@@ -1,10 +1,11 @@
 //! Nanoseconds an acknowledgement costs, for each law and number of paths; and what a detector that
-//! listens costs besides.
+//! decides costs besides.
 //!
 //! `cargo bench -p narrows-laws`
 
-use narrows_laws::catalogue::{DETECTORS, LAWS};
-use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Private, State, flag};
+use narrows_laws::{
+    Conn, Control, Detector, Event, EventKind, Law, MAX_PATHS, Private, State, flag,
+};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -50,7 +51,7 @@ fn run(control: Control, paths: usize) -> f64 {
 
 /// The detector's part alone: ACKs 1 ms apart, of delays that rise and fall with noise, so that a
 /// run is 20 s of a connection with all its decisions.
-fn listen(control: Control, paths: usize) -> f64 {
+fn detect(control: Control, paths: usize) -> f64 {
     let mut conn = Conn::new(control);
     let mut event = Event { state: State::Active as u32, delivered: 2, ..Event::default() };
     for path in 0..paths {
@@ -70,12 +71,12 @@ fn listen(control: Control, paths: usize) -> f64 {
 
 fn main() {
     println!("ns per ACK, best of {ROUNDS} runs of {ACKS}; paths:   1     2     4     8");
-    for law in LAWS {
-        print(law.name, |paths| run(Control::of(law.item), paths));
+    for law in Law::all() {
+        print(law.name(), |paths| run(Control::of(law), paths));
     }
-    for detector in DETECTORS.iter().filter(|detector| detector.item.listens()) {
-        let control = Control { detector: detector.item, ..Control::LIA };
-        print(&format!("+{}", detector.name), |paths| listen(control, paths));
+    for detector in Detector::all().filter(|detector| detector.decides()) {
+        let control = Control { detector, ..Control::LIA };
+        print(&format!("+{}", detector.name()), |paths| detect(control, paths));
     }
 }
 

@@ -4,19 +4,21 @@
  * that time closes, as everything is read in its order. For src/detect.rs.
  */
 #define NR_DETECT_MAX 64
-#include "detect/ssc.h"
-#include "detect/tr.h"
+#include "detect/deciding.h"
 
 struct nr_many {
 	struct nr_params params;
 	nr_u32 detector;
 	nr_u32 decided; /* stamp of the newest decision */
 	struct nr_ring ring;
-	struct nr_desk desk;
-	union {
-		struct nr_ssc ssc;
-		struct nr_tr tr;
-	} flow[NR_DETECT_MAX];
+	struct nr_scratch scratch;
+	nr_u64 flow[NR_DETECT_MAX][NR_HISTORY_WORDS];
+};
+
+/* A detector and its parameters. */
+struct nr_one {
+	const struct nr_detector *d;
+	const void *own;
 };
 
 nr_u64 narrows_many_size(void);
@@ -29,44 +31,47 @@ nr_u64 narrows_many_size(void)
 	return sizeof(struct nr_many);
 }
 
-/* The memory is all zero. */
+#define NR_ONE_OF(n, name)                                                                         \
+	case n:                                                                                    \
+		return (struct nr_one){&nr_detector_##name, &m->params.name};
+
+static struct nr_one one(const struct nr_many *m)
+{
+	switch (m->detector) {
+		NR_DECIDING(NR_ONE_OF)
+	}
+	return (struct nr_one){0};
+}
+
+/* The memory is all zero, and the detector one that decides. */
 void narrows_many_init(struct nr_many *m, nr_u32 detector, const struct nr_params *params)
 {
 	m->params = *params;
 	m->detector = detector;
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		if (detector == NR_SSC)
-			nr_ssc_reset(&m->flow[i].ssc);
-		else
-			nr_tr_reset(&m->flow[i].tr);
-	}
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		one(m).d->reset(m->flow[i]);
 }
 
 /* A sample of a flow; returns the stamp of the interval that it closed, or 0. */
 nr_u32 narrows_many_sample(struct nr_many *m, nr_u32 flow, const struct nr_sample *s)
 {
-	flow &= NR_DETECT_MAX - 1;
-	if (m->detector == NR_SSC)
-		return nr_ssc_sample(&m->params.ssc, &m->flow[flow].ssc, s);
-	return nr_tr_sample(&m->params.tr, &m->flow[flow].tr, s);
+	struct nr_one by = one(m);
+
+	return by.d->sample(by.own, m->flow[flow % NR_DETECT_MAX], s);
 }
 
 static void observe(struct nr_many *m)
 {
-	union {
-		struct nr_ssc_summary ssc[NR_DETECT_MAX];
-		struct nr_tr_summary tr[NR_DETECT_MAX];
-	} of;
+	struct nr_one by = one(m);
+	union nr_summaries all;
 
-	if (m->detector == NR_SSC) {
-		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-			of.ssc[i] = m->flow[i].ssc.summary;
-		nr_ssc_group(&m->params.ssc, of.ssc, &m->desk);
-	} else {
-		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-			of.tr[i] = m->flow[i].tr.summary;
-		nr_tr_group(&m->params.tr, of.tr, &m->desk);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		const nr_u8 *summary = (const nr_u8 *)m->flow[i] + by.d->summary_at;
+
+		for (nr_u32 n = 0; n < by.d->summary / 4; n++)
+			all.word[i * (by.d->summary / 4) + n] = ((const nr_u32 *)summary)[n];
 	}
+	by.d->group(by.own, &all, &m->scratch);
 }
 
 /*
@@ -75,24 +80,24 @@ static void observe(struct nr_many *m)
  */
 int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 *decided)
 {
-	struct nr_pace pace = nr_pace(m->detector, &m->params);
-	/* Nothing heard at the first moment of the next interval closes this one. */
+	struct nr_pace pace = one(m).d->pace(one(m).own, &m->params.decision);
+	/* A sample without a delay at the first moment of the next interval closes this one. */
 	const struct nr_sample nothing = {.now_us = (number + 1) * pace.t_us};
 	nr_u32 stamp = (nr_u32)number + 1;
 
-	m->desk.stamp = stamp;
-	m->desk.present = 0;
+	m->scratch.stamp = stamp;
+	m->scratch.present = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		m->desk.present |= (nr_u64)(narrows_many_sample(m, i, &nothing) == stamp) << i;
+		m->scratch.present |= (nr_u64)(narrows_many_sample(m, i, &nothing) == stamp) << i;
 	observe(m);
-	m->ring.of[stamp % NR_OBSERVATIONS] = nr_places(stamp, m->desk.place);
+	m->ring.of[stamp % NR_OBSERVATIONS] = nr_places(stamp, m->scratch.place);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		observed[i] = m->desk.place[i];
+		observed[i] = m->scratch.place[i];
 	if (stamp - m->decided < pace.filter.every)
 		return 0;
 	m->decided = stamp;
-	nr_filter(&pace.filter, &m->ring, &m->desk);
+	nr_filter(&pace.filter, &m->ring, &m->scratch);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		decided[i] = m->desk.place[i];
+		decided[i] = m->scratch.place[i];
 	return 1;
 }

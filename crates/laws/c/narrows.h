@@ -19,8 +19,9 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 3		    /* layout of nr_conn, nr_path and nr_private */
+#define NR_VERSION 4		    /* layout of nr_conn, nr_path and nr_private */
 #define NR_MAX_PATHS 8		    /* paths in a connection; every loop's bound */
+#define NR_LAW_PARAMS 16	    /* words of parameters that a law may have */
 #define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) counts as idle */
 #define NR_INIT_CWND 10u	    /* RFC 6928 */
 #define NR_SSTHRESH_MAX 0x7fffffffu /* "infinite": slow start until the first loss */
@@ -35,28 +36,6 @@
 /* Credit: fractions of a packet a window has earned and not yet grown by, in 2^-40 packet. */
 #define NR_CREDIT_BITS 40
 #define NR_ONE (1ull << NR_CREDIT_BITS)
-
-/* A control is a law, a detector and a slow start. The numbers are stable: hosts store them. */
-enum nr_law {
-	NR_RENO = 0,
-	NR_CUBIC,
-	NR_LIA,
-	NR_OLIA,
-	NR_BALIA,
-};
-
-enum nr_detector {
-	NR_SHARED = 0,
-	NR_DISJOINT,
-	NR_SSC, /* from here on those that listen to delays and decide */
-	NR_TR,
-	NR_BTLBW,
-};
-
-enum nr_start {
-	NR_STANDARD = 0,
-	NR_HYSTARTPP,
-};
 
 enum nr_state {
 	NR_FREE = 0, /* no path in this slot */
@@ -152,10 +131,12 @@ struct nr_record {
 
 /* What the paths of a connection share. */
 struct nr_conn {
-	nr_u64 masks;	/* 8 masks of 8 bits */
-	nr_u64 tick;	/* stamp of the last interval that some path has claimed to decide on */
-	nr_u32 version; /* NR_VERSION */
-	nr_u32 law;	/* enum nr_law: a join with another law is refused by the host */
+	nr_u64 masks;	  /* 8 masks of 8 bits */
+	nr_u64 tick;	  /* stamp of the last interval that some path has claimed to decide on */
+	nr_u32 version;	  /* NR_VERSION */
+	nr_u32 law;	  /* its number: a join with another law is refused by the host */
+	nr_u32 window[2]; /* struct nr_window_params */
+	nr_u32 param[NR_LAW_PARAMS]; /* the law's parameters */
 	struct nr_path path[NR_MAX_PATHS];
 	struct nr_record record[NR_MAX_PATHS][2];
 };

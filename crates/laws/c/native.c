@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The laws as functions of the platform's ABI, for the Rust side; see src/raw.rs. */
-#include "nr.h"
+/* The tables and the detectors as functions of the platform's ABI, for src/raw.rs. */
+#include "detectors.h"
+#include "laws.def"
+#include "module.h"
 #include <stddef.h>
 
-void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector);
+const struct nr_module *narrows_law(nr_u32 number);
+const struct nr_start *narrows_start(nr_u32 number);
+const struct nr_detector *narrows_detector(nr_u32 number);
+const struct nr_param *narrows_decision_param(nr_u32 n);
+const struct nr_param *narrows_window_param(nr_u32 n);
+nr_u64 narrows_warm_up_us(nr_u32 detector, const struct nr_params *p);
+struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p);
+const char *narrows_fault(nr_u32 detector, const struct nr_params *p, nr_u32 *n);
+nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p);
+void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
+		       const nr_u32 *param);
 void narrows_watch_init(struct nr_watch *w, const struct nr_params *p);
-void narrows_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c, struct nr_watch *w,
-		   nr_u32 i, struct nr_private *p, const struct nr_event *ev);
 void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 		    const struct nr_event *ev);
 void narrows_masks_set(struct nr_conn *c, nr_u64 masks);
@@ -15,40 +25,118 @@ int narrows_tick_claim(struct nr_conn *c, nr_u64 number);
 int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks);
 nr_u32 narrows_layout(nr_u32 which);
 
-void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
+#define NR_LAW_EXTERN(n, name) extern const struct nr_module narrows_law_##name;
+#define NR_LAW_CASE(n, name)                                                                       \
+	case n:                                                                                    \
+		return &narrows_law_##name;
+NR_LAWS(NR_LAW_EXTERN)
+
+/* The law of a number in laws.def, or null. */
+const struct nr_module *narrows_law(nr_u32 number)
+{
+	switch (number) {
+		NR_LAWS(NR_LAW_CASE)
+	}
+	return NULL;
+}
+
+#define NR_START_CASE(n, name)                                                                     \
+	case n:                                                                                    \
+		return &nr_start_##name;
+
+const struct nr_start *narrows_start(nr_u32 number)
+{
+	switch (number) {
+		NR_STARTS(NR_START_CASE)
+	}
+	return NULL;
+}
+
+#define NR_DETECTOR_CASE(n, name)                                                                  \
+	case n:                                                                                    \
+		return &nr_detector_##name;
+
+const struct nr_detector *narrows_detector(nr_u32 number)
+{
+	switch (number) {
+		NR_FIXED(NR_DETECTOR_CASE)
+		NR_DECIDING(NR_DETECTOR_CASE)
+	}
+	return NULL;
+}
+
+/* The parameters that are no law's and no detector's, by their place; null after the last. */
+const struct nr_param *narrows_decision_param(nr_u32 n)
+{
+	return n < sizeof(nr_decision_param) / sizeof(nr_decision_param[0]) ? &nr_decision_param[n]
+									    : NULL;
+}
+
+const struct nr_param *narrows_window_param(nr_u32 n)
+{
+	return n < sizeof(nr_window_param) / sizeof(nr_window_param[0]) ? &nr_window_param[n]
+									: NULL;
+}
+
+#define NR_OWN_CASE(n, name)                                                                       \
+	case n:                                                                                    \
+		return &p->name;
+
+/* The parameters of a detector that decides. */
+static const void *own(nr_u32 detector, const struct nr_params *p)
+{
+	switch (detector) {
+		NR_DECIDING(NR_OWN_CASE)
+	}
+	return NULL;
+}
+
+/* For how long nothing is known of a path, us; the pace of decisions: 0 of a fixed detector. */
+nr_u64 narrows_warm_up_us(nr_u32 detector, const struct nr_params *p)
+{
+	return nr_decides(detector) ? narrows_detector(detector)->warm_up_us(own(detector, p)) : 0;
+}
+
+struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p)
+{
+	if (!nr_decides(detector))
+		return (struct nr_pace){0};
+	return narrows_detector(detector)->pace(own(detector, p), &p->decision);
+}
+
+/* What is expected of parameter *n of the detector instead of its value, or null. */
+const char *narrows_fault(nr_u32 detector, const struct nr_params *p, nr_u32 *n)
+{
+	const struct nr_detector *d = narrows_detector(detector);
+
+	return nr_decides(detector) && d->fault ? d->fault(own(detector, p), n) : NULL;
+}
+
+/* With whom path i is coupled when it joins, as bits. */
+nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p)
+{
+	const struct nr_detector *d = narrows_detector(detector);
+
+	if (!nr_decides(detector))
+		return d->row(i);
+	return nr_first_row(d, own(detector, p), p, i);
+}
+
+/* `window` and `param`: parameters of all window laws, and of the law. */
+void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
+		       const nr_u32 *param)
 {
 	*c = (struct nr_conn){0};
 	nr_conn_init(c, law, detector);
+	for (nr_u32 n = 0; n < 2; n++)
+		c->window[n] = window[n];
+	for (nr_u32 n = 0; n < NR_LAW_PARAMS; n++)
+		c->param[n] = param[n];
 }
 
 void narrows_watch_init(struct nr_watch *w, const struct nr_params *p)
 {
 	*w = (struct nr_watch){.params = *p};
-}
-
-/* One compiled copy for each law, as in a kernel that runs only one. */
-void narrows_event(nr_u32 law, nr_u32 detector, nr_u32 start, struct nr_conn *c, struct nr_watch *w,
-		   nr_u32 i, struct nr_private *p, const struct nr_event *ev)
-{
-	switch (law) {
-	case NR_RENO:
-		nr_on_event(NR_RENO, detector, start, c, w, i, p, ev);
-		break;
-	case NR_CUBIC:
-		nr_on_event(NR_CUBIC, detector, start, c, w, i, p, ev);
-		break;
-	case NR_LIA:
-		nr_on_event(NR_LIA, detector, start, c, w, i, p, ev);
-		break;
-	case NR_OLIA:
-		nr_on_event(NR_OLIA, detector, start, c, w, i, p, ev);
-		break;
-	case NR_BALIA:
-		nr_on_event(NR_BALIA, detector, start, c, w, i, p, ev);
-		break;
-	default:
-		break;
-	}
 }
 
 void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
@@ -81,16 +169,35 @@ int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 nr_u32 narrows_layout(nr_u32 which)
 {
 	static const nr_u32 layout[] = {
-	    sizeof(struct nr_event),	       offsetof(struct nr_event, kind),
-	    offsetof(struct nr_event, owd_us), offsetof(struct nr_event, cwnd),
-	    offsetof(struct nr_event, mss),    sizeof(struct nr_path),
-	    offsetof(struct nr_path, debit),   offsetof(struct nr_path, bw),
-	    offsetof(struct nr_path, word),    sizeof(struct nr_conn),
-	    offsetof(struct nr_conn, law),     offsetof(struct nr_conn, path),
-	    offsetof(struct nr_conn, record),  sizeof(struct nr_private),
-	    sizeof(struct nr_params),	       offsetof(struct nr_params, decision),
-	    sizeof(struct nr_watch),	       offsetof(struct nr_watch, decided_us),
-	    offsetof(struct nr_watch, ring),   offsetof(struct nr_watch, path),
+	    NR_VERSION,
+	    sizeof(struct nr_event),
+	    offsetof(struct nr_event, kind),
+	    offsetof(struct nr_event, owd_us),
+	    offsetof(struct nr_event, cwnd),
+	    offsetof(struct nr_event, mss),
+	    sizeof(struct nr_path),
+	    offsetof(struct nr_path, debit),
+	    offsetof(struct nr_path, bw),
+	    offsetof(struct nr_path, word),
+	    sizeof(struct nr_conn),
+	    offsetof(struct nr_conn, law),
+	    offsetof(struct nr_conn, param),
+	    offsetof(struct nr_conn, path),
+	    offsetof(struct nr_conn, record),
+	    sizeof(struct nr_private),
+	    sizeof(struct nr_params),
+	    offsetof(struct nr_params, decision),
+	    sizeof(struct nr_watch),
+	    offsetof(struct nr_watch, decided_us),
+	    offsetof(struct nr_watch, ring),
+	    offsetof(struct nr_watch, path),
+	    sizeof(struct nr_module),
+	    offsetof(struct nr_law, kind),
+	    offsetof(struct nr_law, credit),
+	    offsetof(struct nr_start, initial),
+	    offsetof(struct nr_detector, masks),
+	    sizeof(struct nr_param),
+	    sizeof(struct nr_pace),
 	};
 
 	return which < sizeof(layout) / sizeof(layout[0]) ? layout[which] : 0;

@@ -83,4 +83,6 @@ typedef long long nr_s64;
 /* Ones in x. */
 #define NR_ONES64(x) __builtin_popcountll(x)
 
+#define NR_OFFSETOF(type, member) __builtin_offsetof(type, member)
+
 #endif

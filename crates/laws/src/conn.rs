@@ -79,14 +79,14 @@ impl Conn {
         Conn::with_params(control, &Params::default())
     }
 
-    /// A connection without paths, whose detector runs with `params`. Panics if
+    /// A connection without paths, whose law and detector run with `params`. Panics if
     /// [`Params::check`] finds fault with them.
     pub fn with_params(control: Control, params: &Params) -> Conn {
         if let Err(error) = params.check() {
             panic!("{error}");
         }
-        let raw = raw::Conn::new(control.law as u32, control.detector as u32);
-        let watch = control.detector.listens().then(|| Watch::new(params));
+        let raw = raw::Conn::new(control, params);
+        let watch = control.detector.decides().then(|| Watch::new(params));
         Conn { raw, watch, control }
     }
 
@@ -95,9 +95,9 @@ impl Conn {
         self.control
     }
 
-    /// An event will come: tells `load` which memory it will need, as far as all laws need it and
-    /// the connection has `paths` paths.
-    pub fn foresee(&self, paths: usize, load: impl Fn(&[Path], usize)) {
+    /// An event will come: `load` is called with the memory that all laws will need of a connection
+    /// of `paths` paths.
+    pub fn prefetch(&self, paths: usize, load: impl Fn(&[Path], usize)) {
         let paths = &self.raw.path[..paths];
         load(paths, size_of_val(paths));
     }
@@ -106,21 +106,11 @@ impl Conn {
     /// [`MAX_PATHS`].
     pub fn event(&mut self, path: usize, private: &mut Private, event: &Event) -> Output {
         assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
-        let Control { law, detector, start } = self.control;
         let watch = self.watch();
-        // SAFETY: the pointers are valid and exclusive for the call, or null where there is no
-        // listening detector, and `path` is in range.
+        // SAFETY: the pointers are valid and exclusive for the call, or null where no detector
+        // decides, and `path` is in range.
         unsafe {
-            raw::narrows_event(
-                law as u32,
-                detector as u32,
-                start as u32,
-                &mut self.raw,
-                watch,
-                path as u32,
-                private,
-                event,
-            );
+            raw::event(self.control, &mut self.raw, watch, path as u32, private, event);
         }
         let line = &self.raw.path[path];
         Output {
@@ -131,11 +121,11 @@ impl Conn {
         }
     }
 
-    /// The detector's part of an event, where one listens that runs no law: a receiver. Panics if
+    /// The detector's part of an event, where one runs without a law: at a receiver. Panics if
     /// `path` is not below [`MAX_PATHS`].
     pub fn detect(&mut self, path: usize, event: &Event) {
         assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
-        let (detector, watch) = (self.control.detector as u32, self.watch());
+        let (detector, watch) = (self.control.detector.number(), self.watch());
         // SAFETY: as in `event`.
         unsafe { raw::narrows_detect(detector, &mut self.raw, watch, path as u32, event) }
     }
@@ -156,20 +146,20 @@ impl Conn {
         unsafe { raw::narrows_masks_set(&mut self.raw, masks) }
     }
 
-    /// The newest decision, of a detector that listens.
+    /// The newest decision, of a detector that decides.
     pub fn decision(&self) -> Option<Decision> {
         let watch = self.watch.as_ref()?;
         Decision::unpack(watch.decided, watch.decided_us)
     }
 
-    /// The newest observation, of a detector that listens: what one interval looked like, before it
+    /// The newest observation, of a detector that decides: what one interval looked like, before it
     /// is compared with those before it.
     pub fn observation(&self) -> Option<Decision> {
         let watch = self.watch.as_ref()?;
         Decision::unpack(watch.observed, watch.observed_us)
     }
 
-    /// All that the paths share, and what a detector that listens keeps of them: for comparing runs.
+    /// All that the paths share, and what a detector that decides keeps of them: for comparing runs.
     pub fn shared(&self) -> (&raw::Conn, Option<&Watch>) {
         (&self.raw, self.watch.as_deref())
     }

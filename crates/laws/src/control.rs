@@ -1,62 +1,252 @@
 //! What a connection is controlled by: a law, a detector, a slow start.
 
 use crate::catalogue;
+use crate::params::Params;
+use crate::raw::{self, DetectorTable, LawTable, Module, StartTable};
+use crate::user;
+use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much the paths of one mask may take together. The numbers are those of `enum nr_law`.
-#[repr(u32)]
+/// How much the paths of one mask may take together: a line of `c/laws.def`, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Law {
+pub struct Law(u8);
+
+/// Which paths meet in one bottleneck: a line of `c/detectors.def`, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Detector(u8);
+
+/// What a joining path may begin with, and when slow start ends: a line of `c/starts.def`, by its
+/// number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SlowStart(u8);
+
+/// A string of a table on the C side.
+pub(crate) fn text(of: *const c_char) -> &'static str {
+    // SAFETY: tables hold pointers to string constants, of this program or of a law that is never
+    // unloaded.
+    let text = unsafe { CStr::from_ptr(of) };
+    text.to_str().expect("tables are in ASCII")
+}
+
+impl Law {
     /// RFC 5681, uncoupled.
-    Reno = 0,
+    pub const RENO: Law = Law(0);
     /// RFC 9438, uncoupled.
-    Cubic,
+    pub const CUBIC: Law = Law(1);
     /// RFC 6356.
-    Lia,
+    pub const LIA: Law = Law(2);
     /// draft-khalili-mptcp-congestion-control-05.
-    Olia,
+    pub const OLIA: Law = Law(3);
     /// draft-walid-mptcp-congestion-control-04.
-    Balia,
-}
+    pub const BALIA: Law = Law(4);
+    /// The law that was loaded at run time, if one was: `NR_LAW_USER`.
+    pub const USER: Law = Law(63);
 
-/// Which paths meet in one bottleneck. The numbers are those of `enum nr_detector`.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Detector {
-    /// All of them, always.
-    Shared = 0,
-    /// None, ever: each path is on its own.
-    Disjoint,
-    /// RFC 8382: alike summary statistics of delay.
-    Ssc,
-    /// arXiv:1812.05816: alike slopes of rising delay.
-    Tr,
-    /// C-MPBBR: alike bandwidths.
-    Btlbw,
-}
+    /// The law of a number, if there is one.
+    pub fn from_number(number: u32) -> Option<Law> {
+        let law = Law(number.try_into().ok()?);
+        law.find().map(|_| law)
+    }
 
-impl Detector {
-    /// Does it listen to what the paths measure, and decide?
-    pub const fn listens(self) -> bool {
-        match self {
-            Detector::Shared | Detector::Disjoint => false,
-            Detector::Ssc | Detector::Tr | Detector::Btlbw => true,
+    /// All laws, the one that was loaded at run time last.
+    pub fn all() -> impl Iterator<Item = Law> {
+        (0..=Law::USER.0).map(Law).filter(|law| law.find().is_some())
+    }
+
+    /// Its number, as hosts store it.
+    pub fn number(self) -> u32 {
+        self.0.into()
+    }
+
+    /// Its name in a control's name, and in file names.
+    pub fn name(self) -> &'static str {
+        text(self.table().name)
+    }
+
+    /// Its part of a control's name in the kernel; see [`catalogue::kernel_name`].
+    pub fn code(self) -> &'static str {
+        text(self.table().code)
+    }
+
+    /// What it does, one line.
+    pub fn about(self) -> &'static str {
+        text(self.table().about)
+    }
+
+    /// Where it is specified.
+    pub fn source(self) -> &'static str {
+        text(self.table().source)
+    }
+
+    /// Does the law read the sibling paths in its mask?
+    pub fn couples(self) -> bool {
+        self.table().couples != 0
+    }
+
+    /// Does it keep a model of the path, and publish its bandwidth, where others have a window?
+    pub fn is_model(self) -> bool {
+        self.table().kind != 0
+    }
+
+    /// The slow start whose exit is the law's own.
+    fn exit(self) -> SlowStart {
+        SlowStart(self.table().start as u8)
+    }
+
+    fn find(self) -> Option<&'static Module> {
+        if self == Law::USER {
+            return user::module();
         }
+        // SAFETY: null, or a constant of the C side.
+        unsafe { raw::narrows_law(self.number()).as_ref() }
+    }
+
+    pub(crate) fn module(self) -> &'static Module {
+        self.find().expect("a law that is there")
+    }
+
+    pub(crate) fn table(self) -> &'static LawTable {
+        // SAFETY: a module's table is a constant as it is.
+        unsafe { &*self.module().law }
     }
 }
 
-/// What a joining path may begin with. The numbers are those of `enum nr_start`.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SlowStart {
-    /// The initial window of RFC 6928, doubled each round trip; of CUBIC Linux's HyStart.
-    Standard = 0,
-    /// RFC 9406.
-    HystartPlusPlus,
+impl Detector {
+    /// All paths, always.
+    pub const SHARED: Detector = Detector(0);
+    /// None, ever: each path is on its own.
+    pub const DISJOINT: Detector = Detector(1);
+    /// RFC 8382: alike summary statistics of delay.
+    pub const SSC: Detector = Detector(2);
+    /// arXiv:1812.05816: alike slopes of rising delay.
+    pub const TR: Detector = Detector(3);
+    /// C-MPBBR: alike bandwidths.
+    pub const BTLBW: Detector = Detector(4);
+
+    /// The detector of a number, if there is one.
+    pub fn from_number(number: u32) -> Option<Detector> {
+        let detector = Detector(number.try_into().ok()?);
+        detector.find().map(|_| detector)
+    }
+
+    /// All detectors.
+    pub fn all() -> impl Iterator<Item = Detector> {
+        (0..raw::DETECTORS_MAX).filter_map(Detector::from_number)
+    }
+
+    /// Its number, as hosts store it.
+    pub fn number(self) -> u32 {
+        self.0.into()
+    }
+
+    /// Its name in a control's name.
+    pub fn name(self) -> &'static str {
+        text(self.table().name)
+    }
+
+    /// Its part of a control's name in the kernel.
+    pub fn code(self) -> &'static str {
+        text(self.table().code)
+    }
+
+    /// What it goes by, one line.
+    pub fn about(self) -> &'static str {
+        text(self.table().about)
+    }
+
+    /// Where it is specified.
+    pub fn source(self) -> &'static str {
+        text(self.table().source)
+    }
+
+    /// Does it decide on what the paths measure? The others know their answer beforehand.
+    pub fn decides(self) -> bool {
+        self.table().goes_by != 0
+    }
+
+    /// Does it go by delays and losses, which any flow has?
+    pub fn goes_by_delay(self) -> bool {
+        self.table().goes_by == raw::BY_DELAY
+    }
+
+    /// For how long it says nothing of a path that carries data, µs.
+    pub fn warm_up_us(self, params: &Params) -> u64 {
+        // SAFETY: a detector that is there, and parameters of the C side's layout.
+        unsafe { raw::narrows_warm_up_us(self.number(), &params.of_detectors()) }
+    }
+
+    /// Does it couple a path, of which it knows nothing yet, with the others?
+    pub fn couples_at_join(self, params: &Params) -> bool {
+        // SAFETY: as above.
+        unsafe { raw::narrows_first_row(self.number(), 0, &params.of_detectors()) != 1 }
+    }
+
+    fn find(self) -> Option<&'static DetectorTable> {
+        // SAFETY: null, or a constant of the C side.
+        unsafe { raw::narrows_detector(self.number()).as_ref() }
+    }
+
+    pub(crate) fn table(self) -> &'static DetectorTable {
+        self.find().expect("a detector that is there")
+    }
 }
 
-/// A congestion control, written `LAW[+DETECTOR][+START]`: `olia`, `lia+disjoint`,
+impl SlowStart {
+    /// The initial window of RFC 6928, doubled each round trip until a loss.
+    pub const STANDARD: SlowStart = SlowStart(0);
+    /// RFC 9406.
+    pub const HYSTARTPP: SlowStart = SlowStart(1);
+    /// Linux's HyStart, the exit of CUBIC.
+    pub const HYSTART: SlowStart = SlowStart(2);
+
+    /// The slow start of a number, if there is one.
+    pub fn from_number(number: u32) -> Option<SlowStart> {
+        let start = SlowStart(number.try_into().ok()?);
+        start.find().map(|_| start)
+    }
+
+    /// All slow starts.
+    pub fn all() -> impl Iterator<Item = SlowStart> {
+        (0..raw::STARTS_MAX).filter_map(SlowStart::from_number)
+    }
+
+    /// Its name in a control's name.
+    pub fn name(self) -> &'static str {
+        text(self.table().name)
+    }
+
+    /// Its part of a control's name in the kernel.
+    pub fn code(self) -> &'static str {
+        text(self.table().code)
+    }
+
+    /// What it does, one line.
+    pub fn about(self) -> &'static str {
+        text(self.table().about)
+    }
+
+    /// Where it is specified.
+    pub fn source(self) -> &'static str {
+        text(self.table().source)
+    }
+
+    /// Has it a part at the join, what a path may begin with? The others' is the standard one.
+    pub fn joins(self) -> bool {
+        !self.table().initial.is_null()
+    }
+
+    fn find(self) -> Option<&'static StartTable> {
+        // SAFETY: null, or a constant of the C side.
+        unsafe { raw::narrows_start(self.0.into()).as_ref() }
+    }
+
+    fn table(self) -> &'static StartTable {
+        self.find().expect("a slow start that is there")
+    }
+}
+
+/// A congestion control, written `LAW[+DETECTOR][+JOIN][+EXIT]`: `olia`, `lia+disjoint`,
 /// `reno+hystart++`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Control {
@@ -64,41 +254,65 @@ pub struct Control {
     pub law: Law,
     /// The detector.
     pub detector: Detector,
-    /// The slow start.
-    pub start: SlowStart,
+    /// The slow start whose part at the join it has.
+    pub join: SlowStart,
+    /// The slow start whose part at the exit it has.
+    pub exit: SlowStart,
 }
 
 impl Control {
     /// Reno on each path, uncoupled.
-    pub const RENO: Control = Control::of(Law::Reno);
-    /// CUBIC on each path, uncoupled.
-    pub const CUBIC: Control = Control::of(Law::Cubic);
+    pub const RENO: Control = Control::uncoupled(Law::RENO, SlowStart::STANDARD);
+    /// CUBIC on each path, uncoupled, with HyStart.
+    pub const CUBIC: Control = Control::uncoupled(Law::CUBIC, SlowStart::HYSTART);
     /// LIA over all paths.
-    pub const LIA: Control = Control::of(Law::Lia);
+    pub const LIA: Control = Control::coupled(Law::LIA);
     /// OLIA over all paths.
-    pub const OLIA: Control = Control::of(Law::Olia);
+    pub const OLIA: Control = Control::coupled(Law::OLIA);
     /// Balia over all paths.
-    pub const BALIA: Control = Control::of(Law::Balia);
+    pub const BALIA: Control = Control::coupled(Law::BALIA);
 
-    /// `law` with its own detector (full masks if it couples) and the standard slow start.
-    pub const fn of(law: Law) -> Control {
-        let detector = if law.couples() { Detector::Shared } else { Detector::Disjoint };
-        Control { law, detector, start: SlowStart::Standard }
+    const fn uncoupled(law: Law, exit: SlowStart) -> Control {
+        Control { law, detector: Detector::DISJOINT, join: SlowStart::STANDARD, exit }
     }
-}
 
-impl Law {
-    /// Does the law read the sibling paths in its mask?
-    pub const fn couples(self) -> bool {
-        match self {
-            Law::Reno | Law::Cubic => false,
-            Law::Lia | Law::Olia | Law::Balia => true,
-        }
+    const fn coupled(law: Law) -> Control {
+        let (join, exit) = (SlowStart::STANDARD, SlowStart::STANDARD);
+        Control { law, detector: Detector::SHARED, join, exit }
+    }
+
+    /// `law` with its own detector (full masks if it couples) and its own slow start.
+    pub fn of(law: Law) -> Control {
+        let detector = if law.couples() { Detector::SHARED } else { Detector::DISJOINT };
+        Control { law, detector, join: SlowStart::STANDARD, exit: law.exit() }
+    }
+
+    /// Its slow start as the C side and hosts store it (`c/starts.h`).
+    pub fn start(self) -> u32 {
+        u32::from(self.join.0) << 3 | u32::from(self.exit.0)
+    }
+
+    /// The slow starts of a number that [`Control::start`] gave: join and exit.
+    pub fn starts_of(number: u32) -> Option<(SlowStart, SlowStart)> {
+        Some((SlowStart::from_number(number >> 3)?, SlowStart::from_number(number & 7)?))
+    }
+
+    /// Why it could never do what its name says, if it could not.
+    pub fn fault(self) -> Option<String> {
+        let (law, detector) = (self.law.name(), self.detector.name());
+        (self.detector.decides() && !self.detector.goes_by_delay() && !self.law.is_model()).then(
+            || {
+                format!(
+                    "detector '{detector}' goes by the bandwidth that a law's model estimates, and \
+                     '{law}' has no model: it would never decide"
+                )
+            },
+        )
     }
 }
 
 impl FromStr for Control {
-    type Err = catalogue::Unknown;
+    type Err = catalogue::NoControl;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         catalogue::control(name)
@@ -107,13 +321,64 @@ impl FromStr for Control {
 
 impl fmt::Display for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(catalogue::law(self.law).name)?;
-        if self.detector != Control::of(self.law).detector {
-            write!(f, "+{}", catalogue::detector(self.detector).name)?;
+        f.write_str(self.law.name())?;
+        let own = Control::of(self.law);
+        if self.detector != own.detector {
+            write!(f, "+{}", self.detector.name())?;
         }
-        if self.start != SlowStart::Standard {
-            write!(f, "+{}", catalogue::start(self.start).name)?;
+        if self.join != own.join {
+            write!(f, "+{}", self.join.name())?;
+        }
+        if self.exit != own.exit {
+            write!(f, "+{}", self.exit.name())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_rust_are_those_of_the_tables() {
+        let laws = [
+            (Law::RENO, "reno"),
+            (Law::CUBIC, "cubic"),
+            (Law::LIA, "lia"),
+            (Law::OLIA, "olia"),
+            (Law::BALIA, "balia"),
+        ];
+        for (law, name) in laws {
+            assert_eq!(law.name(), name);
+        }
+        for control in [Control::RENO, Control::CUBIC, Control::LIA, Control::OLIA, Control::BALIA]
+        {
+            assert_eq!(control, Control::of(control.law));
+        }
+        let detectors = [
+            (Detector::SHARED, "shared"),
+            (Detector::DISJOINT, "disjoint"),
+            (Detector::SSC, "ssc"),
+            (Detector::TR, "tr"),
+            (Detector::BTLBW, "btlbw"),
+        ];
+        for (detector, name) in detectors {
+            assert_eq!(detector.name(), name);
+        }
+        for (start, name) in
+            [(SlowStart::STANDARD, "standard"), (SlowStart::HYSTARTPP, "hystart++")]
+        {
+            assert_eq!(start.name(), name);
+        }
+    }
+
+    #[test]
+    fn a_detector_that_would_never_decide_is_a_fault() {
+        let olia = |detector| Control { detector, ..Control::OLIA };
+        assert_eq!(olia(Detector::SSC).fault(), None);
+        assert_eq!(olia(Detector::DISJOINT).fault(), None);
+        let fault = olia(Detector::BTLBW).fault().unwrap();
+        assert!(fault.contains("'olia' has no model"), "{fault}");
     }
 }

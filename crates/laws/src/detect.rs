@@ -5,7 +5,7 @@
 //! use narrows_laws::detect::{Flows, Sample};
 //! use narrows_laws::{Detector, Params, Place};
 //!
-//! let mut flows = Flows::new(Detector::Ssc, &Params::default(), 2)?;
+//! let mut flows = Flows::new(Detector::SSC, &Params::default(), 2)?;
 //! let sample = Sample { now_us: 0, delay_us: Some(1_000), delivered: 1, ..Sample::default() };
 //! assert_eq!(flows.sample(0, &sample), None);
 //! let first = flows.advance(4_000_000).unwrap();
@@ -13,8 +13,7 @@
 //! # Ok::<(), narrows_laws::detect::Unfit>(())
 //! ```
 
-use crate::catalogue;
-use crate::{Detector, Params, Place};
+use crate::{Detector, Params, Place, raw};
 use std::collections::VecDeque;
 
 /// Flows that can be compared (`NR_DETECT_MAX` of `c/many.c`).
@@ -22,10 +21,15 @@ pub const MAX_FLOWS: usize = 64;
 
 /// A detector that cannot work on captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("detector '{name}' does not go by delays and losses; there is: ssc, tr")]
+#[error("detector '{name}' does not go by delays and losses; there is: {known}", known = fit())]
 pub struct Unfit {
     /// Its name.
     pub name: &'static str,
+}
+
+fn fit() -> String {
+    let fit = Detector::all().filter(|detector| detector.goes_by_delay());
+    fit.map(Detector::name).collect::<Vec<_>>().join(", ")
 }
 
 /// What is known of a flow at a moment.
@@ -133,23 +137,22 @@ impl Flows {
         if let Err(error) = params.check() {
             panic!("{error}");
         }
-        let (t_us, kept) = match detector {
-            Detector::Ssc => (params.ssc.t_us, params.decision.observations),
-            Detector::Tr => (params.tr.t_us, params.tr.hold_us.div_ceil(params.tr.t_us)),
-            Detector::Shared | Detector::Disjoint | Detector::Btlbw => {
-                return Err(Unfit { name: catalogue::detector(detector).name });
-            }
-        };
+        if !detector.goes_by_delay() {
+            return Err(Unfit { name: detector.name() });
+        }
+        let params = params.of_detectors();
+        // SAFETY: a detector that decides, and parameters of the C side's layout.
+        let pace = unsafe { raw::narrows_pace(detector.number(), &params) };
         // SAFETY: a constant of the C side.
         let words = unsafe { ffi::narrows_many_size() }.div_ceil(8);
         let mut memory = vec![0u64; words as usize].into_boxed_slice();
         // SAFETY: zeroed memory of its size and alignment.
-        unsafe { ffi::narrows_many_init(memory.as_mut_ptr().cast(), detector as u32, params) };
+        unsafe { ffi::narrows_many_init(memory.as_mut_ptr().cast(), detector.number(), &params) };
         Ok(Flows {
             memory,
             flows,
-            t_us: u64::from(t_us),
-            kept: kept as usize,
+            t_us: u64::from(pace.t_us),
+            kept: pace.observations as usize,
             origin_us: None,
             number: 0,
             now_us: 0,
@@ -170,7 +173,7 @@ impl Flows {
             now_us: self.now_us,
             bw: 0,
             delay_us: sample.delay_us.unwrap_or(0),
-            heard: sample.delay_us.is_some().into(),
+            sampled: sample.delay_us.is_some().into(),
             delivered: sample.delivered,
             lost: sample.lost,
             limited: sample.limited.into(),
@@ -269,7 +272,7 @@ impl Flows {
 
 mod ffi {
     use super::MAX_FLOWS;
-    use crate::Params;
+    use crate::raw::DETECTOR_PARAMS;
 
     /// `struct nr_many`: see `c/many.c`.
     #[repr(C)]
@@ -281,7 +284,7 @@ mod ffi {
         pub now_us: u64,
         pub bw: u64,
         pub delay_us: i32,
-        pub heard: u32,
+        pub sampled: u32,
         pub delivered: u32,
         pub lost: u32,
         pub limited: u32,
@@ -290,7 +293,11 @@ mod ffi {
 
     unsafe extern "C" {
         pub fn narrows_many_size() -> u64;
-        pub fn narrows_many_init(many: *mut Many, detector: u32, params: *const Params);
+        pub fn narrows_many_init(
+            many: *mut Many,
+            detector: u32,
+            params: *const [u32; DETECTOR_PARAMS],
+        );
         pub fn narrows_many_sample(many: *mut Many, flow: u32, sample: *const Sample) -> u32;
         pub fn narrows_many_close(
             many: *mut Many,

@@ -25,7 +25,7 @@
 //!     ..Event::default()
 //! };
 //! assert_eq!(conn.event(0, &mut path, &ack).cwnd, 12); // slow start
-//! # Ok::<(), narrows_laws::catalogue::Unknown>(())
+//! # Ok::<(), narrows_laws::catalogue::NoControl>(())
 //! ```
 
 pub mod catalogue;
@@ -35,6 +35,7 @@ pub mod detect;
 pub mod params;
 pub mod raw;
 pub mod replay;
+mod user;
 
 pub use conn::{Advice, Conn, Decision, Output, Place, Private};
 pub use control::{Control, Detector, Law, SlowStart};

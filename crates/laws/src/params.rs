@@ -1,144 +1,70 @@
-//! What can be set about the detectors: `c/detect/params.h`, with names.
+//! What can be set about laws and detectors: the parameters that their headers list, by name.
 
-use crate::catalogue::{self, PARAMS};
-use crate::raw;
+use crate::catalogue::Unknown;
+use crate::control::{Detector, Law, text};
+use crate::raw::{self, DETECTOR_PARAMS, LAW_PARAMS, ParamRow, WINDOW_PARAMS};
+use std::sync::OnceLock;
 
 /// Q16: a ratio of 1 (`NR_Q16`).
 pub const Q16: i64 = 1 << 16;
 
-macro_rules! words {
-    ($($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $word:ty,)+ })+) => {
-        $(
-            $(#[$about])*
-            #[repr(C)]
-            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub struct $name {
-                $($(#[$field_about])* pub $field: $word,)+
-            }
-        )+
-    };
-}
+/// Words of all parameters: of decisions and detectors, of window laws, of each law, and at the end
+/// of a law that is loaded at run time.
+const WORDS: usize = 256;
+const WINDOW: usize = DETECTOR_PARAMS;
+const LAWS: usize = WINDOW + WINDOW_PARAMS;
+const USER: usize = WORDS - LAW_PARAMS;
 
-words! {
-    /// Of `ssc` (`struct nr_ssc_params`). Ratios are Q16.
-    SscParams {
-        /// T, length of an interval, µs.
-        t_us: u32,
-        /// N, intervals of the key frequency, and of loss.
-        n: u32,
-        /// M, intervals of the mean, skewness and variability.
-        m: u32,
-        /// F, newest intervals of full weight.
-        f: u32,
-        /// Skewness below which there is congestion.
-        c_s: i32,
-        /// The same, where there was congestion before.
-        c_h: i32,
-        /// Loss above which there is congestion whatever the skewness.
-        p_l: u32,
-        /// Key frequencies this near are alike.
-        p_f: u32,
-        /// Variabilities this near, of the higher, are alike.
-        p_mad: u32,
-        /// Skewnesses this near are alike.
-        p_s: u32,
-        /// Losses this near, of the higher, are alike.
-        p_d: u32,
-        /// Half the band around the mean that is no crossing, of the variability.
-        p_v: u32,
-        /// Are variability and crossings of intervals without congestion left out?
-        mask_noise: u32,
-        /// Where a path loses more than p_l, does loss divide instead of skewness?
-        loss_for_skew: u32,
-        /// Do the clocks of delays run apart?
-        clock_skew: u32,
-        /// Intervals before a path's estimates are trusted.
-        trusted: u32,
-    }
-
-    /// Of `tr` (`struct nr_tr_params`). Ratios are Q16.
-    TrParams {
-        /// Length of an interval, µs.
-        t_us: u32,
-        /// After an interval's end, until it is decided on, µs.
-        settle_us: u32,
-        /// Weight of the new sample.
-        alpha: u32,
-        /// Groups of rising delay this near in time may be one, µs.
-        gap_us: u32,
-        /// Slopes this near, of the larger, are alike.
-        eps: u32,
-        /// Groups of two paths this near in time may be compared, µs.
-        tau_us: u32,
-        /// Slopes up to this are like no other, µs/s.
-        slope_min: u32,
-        /// Paths stay coupled for as long after they were last found alike, µs.
-        hold_us: u32,
-        /// Whom a path asks to be coupled with that nothing is known of yet.
-        undecided: u32,
-    }
-
-    /// Of `btlbw` (`struct nr_btlbw_params`). Ratios are Q16.
-    BtlbwParams {
-        /// Length of an interval, µs.
-        t_us: u32,
-        /// Bandwidths this near, of the smaller, are alike.
-        alpha: u32,
-        /// ProbeBW cycles for which they must be, or must not be any more.
-        cycles: u32,
-    }
-
-    /// Of what is made of observations (`struct nr_decision_params`).
-    DecisionParams {
-        /// Newest observations that a decision looks at.
-        observations: u32,
-        /// Of so many, at which two paths are grouped.
-        together: u32,
-        /// Observations from a decision to the next.
-        every: u32,
-        /// Whom a path asks to be coupled with that nothing is known of yet.
-        undecided: u32,
-        /// Whom a path asks to be coupled with that is not congested.
-        clear: u32,
-        /// Whom a path in a group asks to be coupled with beside its group.
-        grouped: u32,
-    }
-
-    /// The parameters of all detectors (`struct nr_params`).
-    Params {
-        /// Of `ssc`.
-        ssc: SscParams,
-        /// Of `tr`.
-        tr: TrParams,
-        /// Of `btlbw`.
-        btlbw: BtlbwParams,
-        /// Of what is made of observations.
-        decision: DecisionParams,
-    }
-}
-
-/// What a parameter's number means.
+/// What a parameter's number means (`enum nr_unit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// A number of things.
+    Count,
     /// A ratio, kept as Q16.
     Ratio,
+    /// A ratio that may be negative, kept as Q16.
+    Signed,
     /// Milliseconds, kept as microseconds.
     Ms,
     /// Milliseconds per second, kept as microseconds per second.
     MsPerSecond,
     /// Seconds, kept as microseconds.
     Seconds,
-    /// A number of things.
-    Count,
     /// One of these words, kept as its place in the list.
     Choice(&'static [&'static str]),
 }
 
+impl Unit {
+    fn of(number: u32) -> Unit {
+        match number {
+            0 => Unit::Count,
+            1 => Unit::Ratio,
+            2 => Unit::Signed,
+            3 => Unit::Ms,
+            4 => Unit::MsPerSecond,
+            5 => Unit::Seconds,
+            6 => Unit::Choice(&["off", "on"]),
+            7 => Unit::Choice(&["none", "undecided", "all"]),
+            _ => panic!("a unit of enum nr_unit"),
+        }
+    }
+
+    /// Words kept for a value of 1.
+    fn scale(self) -> f64 {
+        match self {
+            Unit::Ratio | Unit::Signed => Q16 as f64,
+            Unit::Ms | Unit::MsPerSecond => 1e3,
+            Unit::Seconds => 1e6,
+            Unit::Count | Unit::Choice(_) => 1.0,
+        }
+    }
+}
+
 /// A parameter, as `narrows list` shows it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Param {
-    /// The name, `DETECTOR.PARAMETER`.
-    pub name: &'static str,
+    /// The name, `LAW.PARAMETER` or `DETECTOR.PARAMETER`.
+    pub name: String,
     /// What its number means.
     pub unit: Unit,
     /// Smallest and largest value, in its unit.
@@ -147,8 +73,8 @@ pub struct Param {
     pub about: &'static str,
     /// Where it is specified.
     pub source: &'static str,
-    pub(crate) get: fn(&Params) -> i64,
-    pub(crate) put: fn(&mut Params, i64),
+    default: u32,
+    at: usize,
 }
 
 /// A name or value that a parameter does not take.
@@ -156,12 +82,12 @@ pub struct Param {
 pub enum ParamError {
     /// No parameter of this name.
     #[error(transparent)]
-    Unknown(#[from] catalogue::Unknown),
+    Unknown(#[from] Unknown),
     /// The value is not one of the parameter's.
     #[error("{name}: '{value}' is not {expected}")]
     Value {
         /// The parameter.
-        name: &'static str,
+        name: String,
         /// What was given.
         value: String,
         /// What it takes.
@@ -170,23 +96,43 @@ pub enum ParamError {
 }
 
 impl Param {
-    /// Words kept for a value of 1 in the parameter's unit.
-    fn scale(&self) -> f64 {
-        match self.unit {
-            Unit::Ratio => Q16 as f64,
-            Unit::Ms | Unit::MsPerSecond => 1e3,
-            Unit::Seconds => 1e6,
-            Unit::Count | Unit::Choice(_) => 1.0,
+    fn new(group: &str, row: &ParamRow, at: usize) -> Param {
+        let unit = Unit::of(row.unit);
+        let default = (row.value * unit.scale()).round() as i64 as u32;
+        Param {
+            name: format!("{group}.{}", text(row.name)),
+            unit,
+            range: (row.low, row.high),
+            about: text(row.about),
+            source: text(row.source),
+            default,
+            at,
         }
+    }
+
+    /// The law, the detector or the part of all that it belongs to: what stands before the dot.
+    pub fn group(&self) -> &str {
+        self.name.split_once('.').expect("a name has two parts").0
+    }
+
+    /// What stands after the dot.
+    pub fn field(&self) -> &str {
+        self.name.split_once('.').expect("a name has two parts").1
+    }
+
+    /// Its value in `params`, as the C side keeps it.
+    fn kept(&self, params: &Params) -> i64 {
+        let word = params.words[self.at];
+        if self.unit == Unit::Signed { i64::from(word as i32) } else { word.into() }
     }
 
     /// Its value in `params`, as [`Params::set`] takes it.
     pub fn value(&self, params: &Params) -> String {
-        let kept = (self.get)(params);
+        let kept = self.kept(params);
         match self.unit {
             Unit::Choice(words) => words[kept as usize].to_owned(),
             // Q16 is near enough to four decimals.
-            _ => format!("{}", (kept as f64 / self.scale() * 1e4).round() / 1e4),
+            _ => format!("{}", (kept as f64 / self.unit.scale() * 1e4).round() / 1e4),
         }
     }
 
@@ -194,7 +140,7 @@ impl Param {
     pub fn takes(&self) -> String {
         let (low, high) = self.range;
         match self.unit {
-            Unit::Ratio => format!("a number from {low} to {high}"),
+            Unit::Ratio | Unit::Signed => format!("a number from {low} to {high}"),
             Unit::Ms => format!("a number of ms from {low} to {high}"),
             Unit::MsPerSecond => format!("a number of ms/s from {low} to {high}"),
             Unit::Seconds => format!("a number of seconds from {low} to {high}"),
@@ -204,7 +150,7 @@ impl Param {
     }
 
     fn error(&self, value: String) -> ParamError {
-        ParamError::Value { name: self.name, value, expected: self.takes() }
+        ParamError::Value { name: self.name.clone(), value, expected: self.takes() }
     }
 
     fn parse(&self, value: &str) -> Option<i64> {
@@ -214,35 +160,148 @@ impl Param {
         let number: f64 = value.parse().ok()?;
         let whole = self.unit != Unit::Count || number.fract() == 0.0;
         (whole && (self.range.0..=self.range.1).contains(&number))
-            .then(|| (number * self.scale()).round() as i64)
+            .then(|| (number * self.unit.scale()).round() as i64)
+    }
+}
+
+/// Parameters of this program's laws and detectors, in the order of their lists.
+fn built_in() -> &'static [Param] {
+    static TABLE: OnceLock<Vec<Param>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        // SAFETY: rows of the C side, or null.
+        let decision = (0..).map_while(|n| unsafe { raw::narrows_decision_param(n).as_ref() });
+        let decision: Vec<&ParamRow> = decision.collect();
+        // SAFETY: as above.
+        let window = (0..).map_while(|n| unsafe { raw::narrows_window_param(n).as_ref() });
+        let mut table = Vec::new();
+        let mut add = |group: &str, rows: &[&ParamRow], mut at: usize, end: usize| {
+            for row in rows {
+                assert!(at < end, "room for parameters of {group}");
+                table.push(Param::new(group, row, at));
+                at += 1;
+            }
+            at
+        };
+        let mut at = decision.len();
+        for detector in Detector::all() {
+            let of = detector.table();
+            at = add(detector.name(), &rows(of.param, of.params), at, DETECTOR_PARAMS);
+        }
+        add("decision", &decision, 0, DETECTOR_PARAMS);
+        add("window", &window.collect::<Vec<_>>(), WINDOW, LAWS);
+        let mut at = LAWS;
+        for law in Law::all().filter(|law| *law != Law::USER) {
+            let of = law.table();
+            at = add(law.name(), &rows(of.param, of.params), at, USER);
+        }
+        table
+    })
+}
+
+/// Parameters of the law that was loaded at run time. Empty until it is.
+fn of_user() -> &'static [Param] {
+    static TABLE: OnceLock<Vec<Param>> = OnceLock::new();
+    if !Law::all().any(|law| law == Law::USER) {
+        return &[];
+    }
+    TABLE.get_or_init(|| {
+        let of = Law::USER.table();
+        let rows = rows(of.param, of.params).into_iter().zip(USER..);
+        rows.map(|(row, at)| Param::new(Law::USER.name(), row, at)).collect()
+    })
+}
+
+fn rows(param: *const ParamRow, params: u32) -> Vec<&'static ParamRow> {
+    // SAFETY: a table says how many rows it has; none where it is null.
+    (0..params as usize).map(|n| unsafe { &*param.add(n) }).collect()
+}
+
+/// All parameters.
+pub fn all() -> impl Iterator<Item = &'static Param> {
+    built_in().iter().chain(of_user())
+}
+
+/// What has parameters: laws, detectors, decisions, window laws; each once.
+pub fn groups() -> Vec<&'static str> {
+    let mut groups: Vec<&str> = all().map(Param::group).collect();
+    groups.dedup();
+    groups
+}
+
+/// The parameter called `name`.
+///
+/// # Errors
+/// There is none.
+pub fn named(name: &str) -> Result<&'static Param, Unknown> {
+    all().find(|param| param.name == name).ok_or_else(|| {
+        let names: Vec<&str> = all().map(|param| param.name.as_str()).collect();
+        Unknown::new("parameter", name, &names)
+    })
+}
+
+/// A value for every parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Params {
+    words: [u32; WORDS],
+}
+
+impl std::fmt::Debug for Params {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.differing(&Params::default())).finish()
     }
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params::RFC8382
+        let mut words = [0; WORDS];
+        for param in all() {
+            words[param.at] = param.default;
+        }
+        Params { words }
     }
 }
 
 impl Params {
-    /// Sets the parameter called `name`, of [`PARAMS`] or `ssc.preset`, to `value` in its unit.
+    /// Sets the parameter called `name`, or all of a detector by its preset, `DETECTOR.preset`, to
+    /// `value` in its unit.
     ///
     /// # Errors
     /// No such parameter, or not a value of it; in one line.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParamError> {
-        if name == PRESET {
-            let preset = Params::preset(value).ok_or_else(|| ParamError::Value {
-                name: PRESET,
+        if let Some(detector) = with_presets(name) {
+            let settings = preset(detector, value).ok_or_else(|| ParamError::Value {
+                name: name.to_owned(),
                 value: value.to_owned(),
-                expected: format!("one of {}", PRESETS.join(", ")),
+                expected: format!("one of {}", presets(detector).join(", ")),
             })?;
-            self.ssc = preset.ssc;
+            for param in all().filter(|param| param.group() == detector.name()) {
+                self.words[param.at] = param.default;
+            }
+            for setting in settings.split_whitespace() {
+                let (name, value) = setting.split_once('=').expect("a preset of NAME=VALUE");
+                self.set(&format!("{}.{name}", detector.name()), value)?;
+            }
             return Ok(());
         }
-        let param = catalogue::param(name)?;
+        let param = named(name)?;
         let kept = param.parse(value).ok_or_else(|| param.error(value.to_owned()))?;
-        (param.put)(self, kept);
+        self.words[param.at] = kept as u32;
         Ok(())
+    }
+
+    /// The same with values that are known to be right: for tests. Panics where `set` fails.
+    #[must_use]
+    pub fn with(mut self, settings: &[(&str, &str)]) -> Params {
+        for (name, value) in settings {
+            self.set(name, value).unwrap_or_else(|error| panic!("{error}"));
+        }
+        self
+    }
+
+    /// The value of the parameter called `name` as the C side keeps it: ratios are Q16, times µs.
+    /// Panics if there is none.
+    pub fn word(&self, name: &str) -> u32 {
+        self.words[named(name).unwrap_or_else(|error| panic!("{error}")).at]
     }
 
     /// Is every parameter in its range, and do they fit each other?
@@ -250,26 +309,35 @@ impl Params {
     /// # Errors
     /// The first that does not, in one line.
     pub fn check(&self) -> Result<(), ParamError> {
-        for param in &PARAMS {
+        for param in all() {
             let (low, high) = param.range;
-            let kept = (param.get)(self) as f64;
-            if kept < (low * param.scale()).floor() || kept > (high * param.scale()).ceil() {
+            let (kept, scale) = (param.kept(self) as f64, param.unit.scale());
+            if kept < (low * scale).floor() || kept > (high * scale).ceil() {
                 return Err(param.error(kept.to_string()));
             }
         }
-        if self.decision.together > self.decision.observations {
+        let (together, of) = (self.word("decision.together"), self.word("decision.observations"));
+        if together > of {
             return Err(ParamError::Value {
-                name: "decision.together",
-                value: self.decision.together.to_string(),
-                expected: format!("at most decision.observations, {}", self.decision.observations),
+                name: "decision.together".into(),
+                value: together.to_string(),
+                expected: format!("at most decision.observations, {of}"),
             });
         }
-        if self.tr.hold_us > raw::OBSERVATIONS as u32 * self.tr.t_us {
-            return Err(ParamError::Value {
-                name: "tr.hold_s",
-                value: (f64::from(self.tr.hold_us) / 1e6).to_string(),
-                expected: format!("at most {} times tr.t_s", raw::OBSERVATIONS),
-            });
+        for detector in Detector::all() {
+            let mut n = 0;
+            // SAFETY: a detector that is there, and parameters of the C side's layout.
+            let expected =
+                unsafe { raw::narrows_fault(detector.number(), &self.of_detectors(), &mut n) };
+            if !expected.is_null() {
+                let mut own = all().filter(|param| param.group() == detector.name());
+                let param = own.nth(n as usize).expect("a parameter of the detector");
+                return Err(ParamError::Value {
+                    name: param.name.clone(),
+                    value: param.value(self),
+                    expected: text(expected).to_owned(),
+                });
+            }
         }
         Ok(())
     }
@@ -279,90 +347,59 @@ impl Params {
         &'a self,
         other: &'a Params,
     ) -> impl Iterator<Item = (&'static str, String)> + 'a {
-        let differs = |param: &&Param| (param.get)(self) != (param.get)(other);
-        PARAMS.iter().filter(differs).map(|param| (param.name, param.value(self)))
+        let differs = |param: &&Param| param.kept(self) != param.kept(other);
+        all().filter(differs).map(|param| (param.name.as_str(), param.value(self)))
+    }
+
+    /// Of decisions and detectors (`struct nr_params`).
+    pub fn of_detectors(&self) -> [u32; DETECTOR_PARAMS] {
+        self.words[..WINDOW].try_into().expect("as many words")
+    }
+
+    /// Of all window laws (`struct nr_window_params`).
+    pub fn of_window(&self) -> [u32; WINDOW_PARAMS] {
+        self.words[WINDOW..LAWS].try_into().expect("as many words")
+    }
+
+    /// Of `law`, in the order of its list.
+    pub fn of_law(&self, law: Law) -> [u32; LAW_PARAMS] {
+        let mut words = [0; LAW_PARAMS];
+        let own = all().filter(|param| param.group() == law.name());
+        for (word, param) in words.iter_mut().zip(own) {
+            *word = self.words[param.at];
+        }
+        words
     }
 }
 
-/// The name that sets all of `ssc` at once.
-pub const PRESET: &str = "ssc.preset";
-
-/// The presets, by name.
-pub const PRESETS: [&str; 2] = ["rfc8382", "mptcp-sbd"];
-
-/// A ratio as Q16, of a number of thousandths.
-const fn q16(thousandths: i64) -> i64 {
-    (thousandths * Q16 + thousandths.signum() * 500) / 1000
+/// Is `name` that of a detector's presets, `DETECTOR.preset`, which other settings then change?
+pub fn is_preset(name: &str) -> bool {
+    with_presets(name).is_some()
 }
 
-const fn ratio(thousandths: i64) -> u32 {
-    q16(thousandths) as u32
+/// The detector whose presets `name` stands for: `ssc.preset`.
+fn with_presets(name: &str) -> Option<Detector> {
+    let group = name.strip_suffix(".preset")?;
+    Detector::all().find(|of| of.name() == group && !of.table().preset.is_null())
 }
 
-impl Params {
-    /// The detector of RFC 8382, section 2.2, and what is default of the others.
-    pub const RFC8382: Params = Params {
-        ssc: SscParams {
-            t_us: 350_000,
-            n: 50,
-            m: 30,
-            f: 20,
-            c_s: q16(100) as i32,
-            c_h: q16(300) as i32,
-            p_l: ratio(100),
-            p_f: ratio(100),
-            p_mad: ratio(100),
-            p_s: ratio(150),
-            p_d: ratio(100),
-            p_v: ratio(700),
-            mask_noise: 1,
-            loss_for_skew: 0,
-            clock_skew: 0,
-            trusted: 60,
-        },
-        tr: TrParams {
-            t_us: 5_000_000,
-            settle_us: 500_000,
-            alpha: ratio(900),
-            gap_us: 50_000,
-            eps: ratio(200),
-            tau_us: 1_000_000,
-            slope_min: 10_000,
-            hold_us: 100_000_000,
-            undecided: Couple::None as u32,
-        },
-        btlbw: BtlbwParams { t_us: 1_000_000, alpha: ratio(200), cycles: 3 },
-        decision: DecisionParams {
-            observations: 10,
-            together: 5,
-            every: 10,
-            undecided: Couple::All as u32,
-            clear: Couple::None as u32,
-            grouped: Couple::Undecided as u32,
-        },
-    };
+fn preset_rows(detector: Detector) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let first = detector.table().preset;
+    // SAFETY: a list of presets ends with a null name.
+    let rows = (0..).map(move |n| unsafe { &*first.add(n) });
+    rows.take_while(|row| !row.name.is_null()).map(|row| (text(row.name), text(row.set)))
+}
 
-    /// The detector of MPTCP-SBD (Table I): an earlier draft of the same, without weighting and
-    /// masking.
-    pub const MPTCP_SBD: Params = Params {
-        ssc: SscParams {
-            m: 50,
-            f: 50,
-            c_s: q16(-10) as i32,
-            p_s: ratio(100),
-            mask_noise: 0,
-            loss_for_skew: 1,
-            trusted: 50,
-            ..Params::RFC8382.ssc
-        },
-        ..Params::RFC8382
-    };
+fn preset(detector: Detector, name: &str) -> Option<&'static str> {
+    preset_rows(detector).find(|(known, _)| *known == name).map(|(_, set)| set)
+}
 
-    /// The parameters called `name`, if it is one of [`PRESETS`].
-    pub fn preset(name: &str) -> Option<Params> {
-        let at = PRESETS.iter().position(|preset| *preset == name)?;
-        Some([Params::RFC8382, Params::MPTCP_SBD][at])
+/// The presets of a detector, `DETECTOR.preset`.
+pub fn presets(detector: Detector) -> Vec<&'static str> {
+    if detector.table().preset.is_null() {
+        return Vec::new();
     }
+    preset_rows(detector).map(|(name, _)| name).collect()
 }
 
 /// Whom a path asks to be coupled with, beside its own group (`enum nr_couple`).
@@ -383,34 +420,45 @@ mod tests {
 
     #[test]
     fn defaults_and_presets_are_in_range_and_can_be_set_as_they_are_shown() {
-        for preset in PRESETS {
-            let params = Params::preset(preset).unwrap();
+        assert_eq!(presets(Detector::SSC), ["rfc8382", "mptcp-sbd"]);
+        for preset in presets(Detector::SSC) {
+            let params = Params::default().with(&[("ssc.preset", preset)]);
             assert_eq!(params.check(), Ok(()));
             let mut again = Params::default();
-            for param in &PARAMS {
-                again.set(param.name, &param.value(&params)).unwrap();
+            for param in all() {
+                again.set(&param.name, &param.value(&params)).unwrap();
             }
             assert_eq!(again, params, "{preset}");
-            let mut again = Params::default();
-            again.set(PRESET, preset).unwrap();
-            assert_eq!(again, params, "{preset}");
         }
-        assert_eq!(Params::preset("draft"), None);
+        let sbd = Params::default().with(&[("ssc.preset", "mptcp-sbd")]);
+        assert_eq!(sbd.differing(&Params::default()).count(), 7);
+    }
+
+    #[test]
+    fn a_preset_is_all_of_the_detectors_parameters() {
+        let params = Params::default().with(&[("ssc.t_ms", "100"), ("ssc.preset", "rfc8382")]);
+        assert_eq!(params, Params::default());
     }
 
     #[test]
     fn values_are_kept_in_the_units_of_the_c() {
-        let mut params = Params::default();
-        params.set("ssc.p_s", "0.5").unwrap();
-        params.set("ssc.c_s", "-0.01").unwrap();
-        params.set("ssc.t_ms", "350.5").unwrap();
-        params.set("tr.hold_s", "60").unwrap();
-        params.set("decision.clear", "all").unwrap();
-        assert_eq!((params.ssc.p_s, params.ssc.c_s, params.ssc.t_us), (32_768, -655, 350_500));
-        assert_eq!(params.tr.hold_us, 60_000_000);
-        assert_eq!(params.decision.clear, Couple::All as u32);
+        let params = Params::default().with(&[
+            ("ssc.p_s", "0.5"),
+            ("ssc.c_s", "-0.01"),
+            ("ssc.t_ms", "350.5"),
+            ("tr.hold_s", "60"),
+            ("decision.clear", "all"),
+            ("olia.floor", "2"),
+        ]);
+        assert_eq!(params.word("ssc.p_s"), 32_768);
+        assert_eq!(params.word("ssc.c_s") as i32, -655);
+        assert_eq!(params.word("ssc.t_ms"), 350_500);
+        assert_eq!(params.word("tr.hold_s"), 60_000_000);
+        assert_eq!(params.word("decision.clear"), Couple::All as u32);
+        assert_eq!(params.of_law(Law::OLIA)[..2], [2, 0]);
+        assert_eq!(params.of_law(Law::LIA), [0; LAW_PARAMS]);
         let differing: Vec<_> = params.differing(&Params::default()).collect();
-        assert_eq!(differing.len(), 5);
+        assert_eq!(differing.len(), 6);
         assert_eq!(differing[0], ("ssc.t_ms", "350.5".to_owned()));
     }
 
@@ -432,14 +480,18 @@ mod tests {
         let choice = "decision.clear: 'some' is not one of none, undecided, all";
         assert_eq!(said("decision.clear", "some"), choice);
         assert_eq!(said("ssc.preset", "old"), "ssc.preset: 'old' is not one of rfc8382, mptcp-sbd");
+        assert!(said("tr.preset", "x").starts_with("unknown parameter 'tr.preset'"));
+        assert_eq!(said("olia.floor", "0"), "olia.floor: '0' is not a whole number from 1 to 16");
         assert_eq!(params, Params::default(), "nothing half done");
     }
 
     #[test]
     fn parameters_that_contradict_each_other_are_found() {
-        let mut params = Params::default();
-        params.set("decision.together", "11").unwrap();
+        let params = Params::default().with(&[("decision.together", "11")]);
         let said = params.check().unwrap_err().to_string();
         assert_eq!(said, "decision.together: '11' is not at most decision.observations, 10");
+        let params = Params::default().with(&[("tr.hold_s", "200")]);
+        let said = params.check().unwrap_err().to_string();
+        assert_eq!(said, "tr.hold_s: '200' is not at most 32 times tr.t_s");
     }
 }

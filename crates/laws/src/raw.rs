@@ -1,13 +1,35 @@
-//! The C side as it is: the structs of `c/narrows.h` and the functions of `c/native.c`.
+//! The C side as it is: the structs and tables of `c/`, and the functions of `c/native.c`.
 //!
 //! Hosts use [`crate::Conn`]. This layer is for those that share one connection between threads,
 //! as the kernel does, and for tests of exactly that.
 
-use crate::Params;
+use crate::{Control, Params};
+use std::ffi::{c_char, c_void};
 use std::fmt;
 
 /// Paths in a connection (`NR_MAX_PATHS`).
 pub const MAX_PATHS: usize = 8;
+
+/// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
+pub const VERSION: u32 = 4;
+
+/// Words of parameters that a law may have (`NR_LAW_PARAMS`).
+pub const LAW_PARAMS: usize = 16;
+
+/// Words of parameters of all window laws.
+pub const WINDOW_PARAMS: usize = 2;
+
+/// Words of parameters of decisions and of all detectors (`NR_PARAM_WORDS`).
+pub const DETECTOR_PARAMS: usize = 128;
+
+/// Numbers of detectors are below this (`NR_DETECTORS_MAX`).
+pub(crate) const DETECTORS_MAX: u32 = 16;
+
+/// Numbers of slow starts are below this (`NR_STARTS_MAX`).
+pub(crate) const STARTS_MAX: u32 = 8;
+
+/// Goes by delays and losses (`NR_BY_DELAY`).
+pub(crate) const BY_DELAY: u32 = 1;
 
 /// "Infinite" slow start threshold, packets (`NR_SSTHRESH_MAX`).
 pub const SSTHRESH_MAX: u32 = 0x7fff_ffff;
@@ -179,6 +201,10 @@ pub struct Conn {
     pub version: u32,
     /// The law's number.
     pub law: u32,
+    /// Parameters of all window laws.
+    pub window: [u32; WINDOW_PARAMS],
+    /// The law's parameters.
+    pub param: [u32; LAW_PARAMS],
     /// The published lines.
     pub path: [Path; MAX_PATHS],
     /// The detectors' double-buffered records.
@@ -186,12 +212,19 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// An empty connection for `law` and `detector`, by number.
-    pub fn new(law: u32, detector: u32) -> Self {
+    /// An empty connection for the law and the detector of `control`.
+    pub fn new(control: Control, params: &Params) -> Self {
+        let (law, detector) = (control.law, control.detector);
         let mut conn = std::mem::MaybeUninit::zeroed();
-        // SAFETY: every field is an integer, so zeroes are a value; narrows_conn_init wants them.
+        // SAFETY: narrows_conn_init writes every field, and reads as many parameters as there are.
         unsafe {
-            narrows_conn_init(conn.as_mut_ptr(), law, detector);
+            narrows_conn_init(
+                conn.as_mut_ptr(),
+                law.number(),
+                detector.number(),
+                &params.of_window(),
+                &params.of_law(law),
+            );
             conn.assume_init()
         }
     }
@@ -200,12 +233,12 @@ impl Conn {
 /// Observations that are kept (`NR_OBSERVATIONS`).
 pub const OBSERVATIONS: usize = 32;
 
-/// What a listening detector keeps of a connection (`struct nr_watch`).
+/// What a detector that decides keeps of a connection (`struct nr_watch`).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// What was set.
-    pub params: Params,
+    /// Parameters of decisions and detectors, as [`Params::of_detectors`].
+    pub params: [u32; DETECTOR_PARAMS],
     /// When the newest observation was made, µs.
     pub observed_us: u64,
     /// When the newest decision was made, µs.
@@ -217,11 +250,11 @@ pub struct Watch {
     /// The last observations.
     pub ring: [u64; OBSERVATIONS],
     /// What is kept of each path.
-    pub path: [[u64; LISTENER_WORDS]; MAX_PATHS],
+    pub path: [[u64; WATCHED_WORDS]; MAX_PATHS],
 }
 
-/// Size of what a detector keeps of a path (`struct nr_listener`), in 64-bit words.
-pub const LISTENER_WORDS: usize = 282;
+/// Size of what a detector keeps of a path (`struct nr_watched`), in 64-bit words.
+pub const WATCHED_WORDS: usize = 282;
 
 impl Watch {
     /// Of a connection without paths.
@@ -229,7 +262,7 @@ impl Watch {
         let mut watch = Box::<Watch>::new_uninit();
         // SAFETY: narrows_watch_init writes every byte.
         unsafe {
-            narrows_watch_init(watch.as_mut_ptr(), params);
+            narrows_watch_init(watch.as_mut_ptr(), &params.of_detectors());
             watch.assume_init()
         }
     }
@@ -262,28 +295,146 @@ impl fmt::Debug for Private {
     }
 }
 
+/// A law (`struct nr_module`).
+#[repr(C)]
+pub struct Module {
+    pub(crate) version: u32,
+    reserved: u32,
+    pub(crate) law: *const LawTable,
+    pub(crate) event: unsafe extern "C" fn(u32, *mut Conn, u32, *mut Private, *const Event),
+}
+
+// SAFETY: modules are constants, and so is all that they point to.
+unsafe impl Sync for Module {}
+// SAFETY: as above.
+unsafe impl Send for Module {}
+
+/// Facts of a law (`struct nr_law`); its hooks follow.
+#[repr(C)]
+pub(crate) struct LawTable {
+    pub name: *const c_char,
+    pub code: *const c_char,
+    pub about: *const c_char,
+    pub source: *const c_char,
+    pub param: *const ParamRow,
+    pub params: u32,
+    pub kind: u32,
+    pub couples: u32,
+    pub start: u32,
+    pub state: u32,
+    pub alone: u32,
+}
+
+/// `struct nr_start`, up to its first hook.
+#[repr(C)]
+pub(crate) struct StartTable {
+    pub name: *const c_char,
+    pub code: *const c_char,
+    pub about: *const c_char,
+    pub source: *const c_char,
+    pub state: u32,
+    pub initial: *const c_void,
+}
+
+/// Facts of a detector (`struct nr_detector`); its hooks follow.
+#[repr(C)]
+pub(crate) struct DetectorTable {
+    pub name: *const c_char,
+    pub code: *const c_char,
+    pub about: *const c_char,
+    pub source: *const c_char,
+    pub param: *const ParamRow,
+    pub preset: *const Preset,
+    pub params: u32,
+    pub goes_by: u32,
+    pub state: u32,
+    pub summary: u32,
+    pub summary_at: u32,
+}
+
+/// `struct nr_param`.
+#[repr(C)]
+pub(crate) struct ParamRow {
+    pub name: *const c_char,
+    pub about: *const c_char,
+    pub source: *const c_char,
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+    pub unit: u32,
+}
+
+/// `struct nr_preset`.
+#[repr(C)]
+pub(crate) struct Preset {
+    pub name: *const c_char,
+    pub set: *const c_char,
+}
+
+/// When and from what a detector decides (`struct nr_pace`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    pub t_us: u32,
+    pub settle_us: u32,
+    pub observations: u32,
+    pub together: u32,
+    pub every: u32,
+}
+
+/// One event of path `i` under `control`; `watch` may be null unless the detector decides, and then
+/// all paths are taken to share. The answer stands in `conn.path[i]`.
+///
+/// # Safety
+/// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
+/// events of one path come one after another; those of siblings may run on other threads at the same
+/// time.
+pub unsafe fn event(
+    control: Control,
+    conn: *mut Conn,
+    watch: *mut Watch,
+    i: u32,
+    private: *mut Private,
+    event: *const Event,
+) {
+    let module = control.law.module();
+    // SAFETY: as the caller promises.
+    unsafe {
+        narrows_detect(control.detector.number(), conn, watch, i, event);
+        (module.event)(control.start(), conn, i, private, event);
+    }
+}
+
 unsafe extern "C" {
-    /// Makes an empty connection of the zeroed memory at `conn`.
-    pub fn narrows_conn_init(conn: *mut Conn, law: u32, detector: u32);
+    pub(crate) fn narrows_law(number: u32) -> *const Module;
+    pub(crate) fn narrows_start(number: u32) -> *const StartTable;
+    pub(crate) fn narrows_detector(number: u32) -> *const DetectorTable;
+    pub(crate) fn narrows_decision_param(n: u32) -> *const ParamRow;
+    pub(crate) fn narrows_window_param(n: u32) -> *const ParamRow;
+    pub(crate) fn narrows_warm_up_us(detector: u32, params: *const [u32; DETECTOR_PARAMS]) -> u64;
+    pub(crate) fn narrows_pace(detector: u32, params: *const [u32; DETECTOR_PARAMS]) -> Pace;
+    pub(crate) fn narrows_fault(
+        detector: u32,
+        params: *const [u32; DETECTOR_PARAMS],
+        n: *mut u32,
+    ) -> *const c_char;
+    pub(crate) fn narrows_first_row(
+        detector: u32,
+        i: u32,
+        params: *const [u32; DETECTOR_PARAMS],
+    ) -> u32;
 
-    /// Makes what a listening detector keeps of a connection without paths.
-    pub fn narrows_watch_init(watch: *mut Watch, params: *const Params);
-
-    /// One event of path `i`; `watch` may be null unless the detector listens, and then all paths
-    /// are taken to share. The events of one path must come one after another; those of
-    /// siblings may run on other threads at the same time. The answer stands in `conn.path[i]`.
-    pub fn narrows_event(
+    fn narrows_conn_init(
+        conn: *mut Conn,
         law: u32,
         detector: u32,
-        start: u32,
-        conn: *mut Conn,
-        watch: *mut Watch,
-        i: u32,
-        private: *mut Private,
-        event: *const Event,
+        window: *const [u32; WINDOW_PARAMS],
+        param: *const [u32; LAW_PARAMS],
     );
 
-    /// The detector's part of [`narrows_event`] alone, where no law runs.
+    fn narrows_watch_init(watch: *mut Watch, params: *const [u32; DETECTOR_PARAMS]);
+
+    /// The detector's part of [`event`] alone, where no law runs.
     pub fn narrows_detect(
         detector: u32,
         conn: *mut Conn,
@@ -317,6 +468,7 @@ mod tests {
     #[test]
     fn rust_and_c_see_the_same_memory() {
         let here = [
+            VERSION as usize,
             size_of::<Event>(),
             offset_of!(Event, kind),
             offset_of!(Event, owd_us),
@@ -328,15 +480,23 @@ mod tests {
             offset_of!(Path, word),
             size_of::<Conn>(),
             offset_of!(Conn, law),
+            offset_of!(Conn, param),
             offset_of!(Conn, path),
             offset_of!(Conn, record),
             size_of::<Private>(),
-            size_of::<Params>(),
-            offset_of!(Params, decision),
+            4 * DETECTOR_PARAMS,
+            0,
             size_of::<Watch>(),
             offset_of!(Watch, decided_us),
             offset_of!(Watch, ring),
             offset_of!(Watch, path),
+            size_of::<Module>(),
+            offset_of!(LawTable, kind),
+            size_of::<LawTable>(),
+            offset_of!(StartTable, initial),
+            size_of::<DetectorTable>().next_multiple_of(8),
+            size_of::<ParamRow>(),
+            size_of::<Pace>(),
         ];
         for (which, here) in here.into_iter().enumerate() {
             // SAFETY: a pure function of its argument.

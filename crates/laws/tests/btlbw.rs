@@ -2,9 +2,10 @@
 //! publishes them. Each slip of the paper's published code has its test.
 
 use narrows_laws::raw::{self, Watch};
-use narrows_laws::{Detector, Event, EventKind, Law, Params, State};
+use narrows_laws::{Control, Detector, Event, EventKind, Params, State};
 
-const DETECTOR: u32 = Detector::Btlbw as u32;
+/// A law with a window never publishes a bandwidth: the test does.
+const CONTROL: Control = Control { detector: Detector::BTLBW, ..Control::LIA };
 const MS: u64 = 1_000;
 /// What an undecided path's mask is: all.
 const ALL: u64 = u64::MAX;
@@ -19,7 +20,7 @@ struct Paths {
 impl Paths {
     fn new(paths: usize) -> Paths {
         let params = Params::default();
-        let conn = raw::Conn::new(Law::Lia as u32, DETECTOR);
+        let conn = raw::Conn::new(CONTROL, &params);
         let mut paths_ = Paths { conn, watch: Watch::new(&params), now_us: 10_000_000 };
         for path in 0..paths {
             paths_.tell(path, EventKind::Joined);
@@ -36,7 +37,8 @@ impl Paths {
         };
         // SAFETY: the pointers are valid and exclusive, and `path` is in range.
         unsafe {
-            raw::narrows_detect(DETECTOR, &mut self.conn, &mut *self.watch, path as u32, &event);
+            let detector = CONTROL.detector.number();
+            raw::narrows_detect(detector, &mut self.conn, &mut *self.watch, path as u32, &event);
         }
     }
 

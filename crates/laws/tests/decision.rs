@@ -14,19 +14,19 @@ const STAMP: u32 = 1_000;
 struct Bench {
     conn: raw::Conn,
     watch: Box<Watch>,
+    t_us: u64,
 }
 
 /// Of 10 observations a decision is made, and of an 11th, of the paths that are silent meanwhile.
 fn eleven() -> Params {
-    let mut params = Params::default();
-    params.decision.observations = 11;
-    params
+    Params::default().with(&[("decision.observations", "11")])
 }
 
 impl Bench {
     fn new(params: &Params) -> Bench {
-        let conn = raw::Conn::new(0, control().detector as u32);
-        let mut bench = Bench { conn, watch: Watch::new(params) };
+        let conn = raw::Conn::new(control(), params);
+        let t_us = u64::from(params.word("ssc.t_ms"));
+        let mut bench = Bench { conn, watch: Watch::new(params), t_us };
         for path in 0..MAX_PATHS {
             bench.send(path, EventKind::Joined, 0);
         }
@@ -35,7 +35,7 @@ impl Bench {
 
     fn send(&mut self, path: usize, kind: EventKind, now_us: u64) {
         let event = Event { kind: kind as u32, now_us, ..Event::default() };
-        let detector = control().detector as u32;
+        let detector = control().detector.number();
         // SAFETY: exclusive pointers, and a path in range.
         unsafe {
             raw::narrows_detect(detector, &mut self.conn, &mut *self.watch, path as u32, &event);
@@ -53,7 +53,7 @@ impl Bench {
 
     /// Decides, and tells where each path stands.
     fn decide(&mut self) -> [u8; MAX_PATHS] {
-        let t_us = u64::from(self.watch.params.ssc.t_us);
+        let t_us = self.t_us;
         self.send(0, EventKind::Acked, (u64::from(STAMP) + 1) * t_us);
         let decided = self.watch.decided;
         assert_eq!(decided >> 32, u64::from(STAMP), "a decision was made");
@@ -161,8 +161,8 @@ fn the_number_of_a_group_means_nothing_from_one_observation_to_the_next() {
 
 #[test]
 fn an_observation_counts_until_there_are_as_many_newer_ones() {
-    let mut params = Params::default();
-    (params.decision.observations, params.decision.together) = (5, 1);
+    let params =
+        Params::default().with(&[("decision.observations", "5"), ("decision.together", "1")]);
     let together = |at: usize| {
         let mut bench = Bench::new(&params);
         bench.observed(&ten(|n| if n == at { vec![1, 1] } else { vec![0, 1] }));
@@ -176,8 +176,7 @@ fn an_observation_counts_until_there_are_as_many_newer_ones() {
 #[test]
 fn only_the_newest_observations_count() {
     // Together in the first six of ten, and in none of the newest five.
-    let mut params = eleven();
-    (params.decision.observations, params.decision.together) = (5, 2);
+    let params = eleven().with(&[("decision.observations", "5"), ("decision.together", "2")]);
     let mut bench = Bench::new(&params);
     bench.observed(&ten(|n| if n < 6 { vec![0, 0] } else { vec![0, 1] }));
     let places = bench.decide();
@@ -259,8 +258,13 @@ proptest! {
         rows in prop::collection::vec(prop::array::uniform8(0..16u8), 0..20),
         policy in prop::array::uniform3(0..3u32),
     ) {
-        let mut params = eleven();
-        [params.decision.undecided, params.decision.clear, params.decision.grouped] = policy;
+        let [undecided, clear, grouped] =
+            policy.map(|policy| ["none", "undecided", "all"][policy as usize]);
+        let params = eleven().with(&[
+            ("decision.undecided", undecided),
+            ("decision.clear", clear),
+            ("decision.grouped", grouped),
+        ]);
         let mut bench = Bench::new(&params);
         bench.observed(&rows);
         bench.decide();
@@ -282,7 +286,7 @@ fn what_was_seen_of_a_slots_last_path_is_not_the_next_ones() {
     assert_eq!(bench.mask(1), 0b1111_1010);
 
     let mut bench = Bench::new(&eleven());
-    let now_us = u64::from(STAMP - 2) * u64::from(bench.watch.params.ssc.t_us);
+    let now_us = u64::from(STAMP - 2) * bench.t_us;
     bench.send(1, EventKind::Left, now_us);
     bench.send(1, EventKind::Joined, now_us);
     assert_eq!(bench.mask(1), 0xff, "with all, until something is known");
@@ -303,7 +307,7 @@ fn a_path_that_joins_after_a_decision_is_coupled_as_the_undecided_are() {
         bench.observed(&ten(|_| vec![0, 1, 2, 3, 4, 5, 6, 7]));
         bench.decide();
         assert_eq!([0, 1].map(|path| bench.mask(path)), [0b01, 0b10]);
-        let now_us = (u64::from(STAMP) + 1) * u64::from(params.ssc.t_us);
+        let now_us = (u64::from(STAMP) + 1) * u64::from(params.word("ssc.t_ms"));
         bench.send(1, EventKind::Left, now_us);
         bench.send(1, EventKind::Joined, now_us);
         [0, 1].map(|path| bench.mask(path))
@@ -318,7 +322,7 @@ fn a_path_that_joins_after_a_decision_is_coupled_as_the_undecided_are() {
 fn two_paths_are_compared_since_the_later_of_them_came() {
     let bench = |later: Option<usize>| {
         let mut bench = Bench::new(&eleven());
-        let now_us = u64::from(STAMP - 6) * u64::from(bench.watch.params.ssc.t_us);
+        let now_us = u64::from(STAMP - 6) * bench.t_us;
         if let Some(path) = later {
             bench.send(path, EventKind::Left, now_us);
             bench.send(path, EventKind::Joined, now_us);
@@ -378,8 +382,7 @@ fn run(conn: &mut Conn, private: &mut [Private], begin: u64, seed: u64) -> Vec<[
 }
 
 fn joined() -> (Conn, [Private; 3]) {
-    let mut params = Params::default();
-    params.ssc.trusted = 30;
+    let params = Params::default().with(&[("ssc.trusted", "30")]);
     let mut conn = Conn::with_params(control(), &params);
     let mut private = [Private::default(); 3];
     for (path, private) in private.iter_mut().enumerate() {
@@ -420,8 +423,7 @@ fn two_paths_behind_one_queue_are_found_together() {
 fn a_small_step_back_changes_nothing() {
     // Another CPU's clock may be a little behind, also across an interval's end: the sample counts
     // in the open interval.
-    let mut params = Params::default();
-    params.ssc.trusted = 8;
+    let params = Params::default().with(&[("ssc.trusted", "8")]);
     let stamps = |back: u64| {
         let mut conn = Conn::with_params(control(), &params);
         let mut private = Private::default();

@@ -101,7 +101,7 @@ const QUEUES: [(f64, f64); 8] = [
 fn sixty_four_flows_are_found_in_their_eight_queues() {
     let at: Vec<usize> = (0..MAX_FLOWS).map(|flow| flow * 5 % 8).collect();
     let network = Network { queues: &QUEUES, at: &at, seconds: 60, silent: &|_, _| false };
-    let decisions = decide(Detector::Ssc, &Params::default(), &network);
+    let decisions = decide(Detector::SSC, &Params::default(), &network);
     assert_eq!(decisions.len(), 17, "every 3.5 s");
     let last = decisions.last().unwrap();
     assert_eq!(partition(&last.places), truth(&at), "{last:?}");
@@ -117,7 +117,7 @@ fn the_order_of_flows_does_not_matter() {
     for last in (1..16).rev() {
         order.swap(last, random.below(last as u64 + 1) as usize);
     }
-    for detector in [Detector::Ssc, Detector::Tr] {
+    for detector in [Detector::SSC, Detector::TR] {
         let at: Vec<usize> = (0..16).map(|flow| flow % 5).collect();
         let network = Network { queues: &QUEUES, at: &at, seconds: 80, silent: &|_, _| false };
         let mut one = Flows::new(detector, &Params::default(), 16).unwrap();
@@ -142,7 +142,7 @@ fn who_comes_late_or_falls_silent_is_undecided() {
     let silent =
         |flow, now_us| flow == 1 && now_us < 40_000_000 || flow == 3 && now_us > 60_000_000;
     let network = Network { queues: &QUEUES, at: &at, seconds: 110, silent: &silent };
-    let decisions = decide(Detector::Ssc, &Params::default(), &network);
+    let decisions = decide(Detector::SSC, &Params::default(), &network);
     let at_s = |seconds: u64| {
         let until = decisions.iter().take_while(|decision| decision.at_us <= seconds * 1_000_000);
         until.last().unwrap().places.clone()
@@ -159,7 +159,7 @@ fn who_comes_late_or_falls_silent_is_undecided() {
 
 #[test]
 fn a_long_silence_costs_nothing_and_forgets_nothing_wrong() {
-    let mut flows = Flows::new(Detector::Ssc, &Params::default(), 2).unwrap();
+    let mut flows = Flows::new(Detector::SSC, &Params::default(), 2).unwrap();
     let sample = Sample { now_us: 5, delay_us: Some(1), delivered: 1, ..Sample::default() };
     assert_eq!(flows.sample(0, &sample), None);
     // A clock that jumps to the end of time is no reason to count intervals until then.
@@ -176,16 +176,17 @@ fn a_long_silence_costs_nothing_and_forgets_nothing_wrong() {
 fn a_connection_and_a_capture_of_it_are_seen_alike() {
     let at: Vec<usize> = (0..MAX_PATHS).map(|path| path % 3).collect();
     let network = Network { queues: &QUEUES[2..], at: &at, seconds: 90, silent: &|_, _| false };
-    for detector in [Detector::Ssc, Detector::Tr] {
+    for detector in [Detector::SSC, Detector::TR] {
         // Each observation a decision: both show what they see.
-        let mut params = Params::default();
-        params.decision.observations = 1;
-        params.decision.together = 1;
-        params.decision.every = 1;
-        params.tr.hold_us = params.tr.t_us;
+        let params = Params::default().with(&[
+            ("decision.observations", "1"),
+            ("decision.together", "1"),
+            ("decision.every", "1"),
+            ("tr.hold_s", "5"),
+        ]);
         let t_us =
-            u64::from(if detector == Detector::Ssc { params.ssc.t_us } else { params.tr.t_us });
-        let mut conn = Conn::with_params(Control { detector, ..Control::of(Law::Olia) }, &params);
+            u64::from(params.word(if detector == Detector::SSC { "ssc.t_ms" } else { "tr.t_s" }));
+        let mut conn = Conn::with_params(Control { detector, ..Control::of(Law::OLIA) }, &params);
         let mut flows = Flows::new(detector, &params, MAX_PATHS).unwrap();
         let mut seen: BTreeMap<u64, [Place; MAX_PATHS]> = BTreeMap::new();
         let mut decisions = Vec::new();
@@ -222,7 +223,7 @@ fn a_connection_and_a_capture_of_it_are_seen_alike() {
 
 #[test]
 fn a_detector_that_needs_a_law_is_refused() {
-    let refused = Flows::new(Detector::Btlbw, &Params::default(), 2).map(|_| ()).unwrap_err();
+    let refused = Flows::new(Detector::BTLBW, &Params::default(), 2).map(|_| ()).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "detector 'btlbw' does not go by delays and losses; there is: ssc, tr"

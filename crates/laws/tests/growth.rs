@@ -266,7 +266,7 @@ fn paths_with_masks_of_one_are_reno_to_the_bit() {
     reno.tell(0, EventKind::Joined);
     let expected = life(Control::RENO, 0, &mut reno, 7);
     for control in COUPLED {
-        let control = Control { detector: Detector::Disjoint, ..control };
+        let control = Control { detector: Detector::DISJOINT, ..control };
         let mut host = Host::new(control);
         for path in 0..3 {
             host.tell(path, EventKind::Joined);

@@ -2,7 +2,7 @@
 //! need it; an interval has one owner; a decision never undoes a join.
 
 use narrows_laws::raw::{self, Conn, Private};
-use narrows_laws::{Control, Event, EventKind, State, flag};
+use narrows_laws::{Control, Event, EventKind, Params, State, flag};
 use std::ptr::null_mut;
 
 /// One connection with all its words in sight.
@@ -15,7 +15,7 @@ impl Paths {
     /// Path 0 in slow start at `cwnd`.
     fn new(cwnd: u32) -> Paths {
         let mut paths = Paths {
-            conn: Conn::new(Control::LIA.law as u32, Control::LIA.detector as u32),
+            conn: Conn::new(Control::LIA, &Params::default()),
             private: Default::default(),
         };
         paths.event(0, EventKind::Joined, 0, 0, 0);
@@ -42,12 +42,11 @@ impl Paths {
             inflight,
             ..Event::default()
         };
-        let (law, detector) = (Control::LIA.law as u32, Control::LIA.detector as u32);
         let private = &mut self.private[path as usize];
         // SAFETY: exclusive pointers, path 0 or 1.
         unsafe {
-            raw::narrows_event(law, detector, 0, &mut self.conn, null_mut(), path, private, &event)
-        };
+            raw::event(Control::LIA, &mut self.conn, null_mut(), path, private, &event);
+        }
         self.conn.path[path as usize].cwnd
     }
 
@@ -122,16 +121,8 @@ fn a_loss_empties_what_was_in_flight_beyond_the_window() {
     };
     // SAFETY: exclusive pointers.
     unsafe {
-        raw::narrows_event(
-            2,
-            0,
-            0,
-            &mut paths.conn,
-            null_mut(),
-            0,
-            &mut paths.private[0],
-            &recovering,
-        );
+        let private = &mut paths.private[0];
+        raw::event(Control::LIA, &mut paths.conn, null_mut(), 0, private, &recovering);
     }
     assert_eq!(paths.event(0, EventKind::Recovered, 15, 0, 15), 15);
     assert_eq!(paths.event(0, EventKind::Acked, 15, 5, 10), 20, "back to ssthresh");

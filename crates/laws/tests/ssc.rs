@@ -4,9 +4,17 @@
 mod reference;
 
 use narrows_laws::raw::{self, MAX_PATHS, Watch};
-use narrows_laws::{Detector, Event, EventKind, Params, Place, State, flag};
+use narrows_laws::{Control, Detector, Event, EventKind, Params, Place, State, flag};
 use narrows_testkit::Random;
 use reference::{Estimates, History, Real};
+
+fn rfc8382() -> Params {
+    Params::default()
+}
+
+fn mptcp_sbd() -> Params {
+    Params::default().with(&[("ssc.preset", "mptcp-sbd")])
+}
 
 /// A connection under the detector, with its records in sight.
 struct Bench {
@@ -23,8 +31,9 @@ impl Bench {
     /// Whose paths join in interval `number`.
     fn from(params: &Params, paths: usize, number: u64) -> Bench {
         params.check().unwrap();
-        let conn = raw::Conn::new(0, Detector::Ssc as u32);
-        let t_us = u64::from(params.ssc.t_us);
+        let control = Control { detector: Detector::SSC, ..Control::RENO };
+        let conn = raw::Conn::new(control, params);
+        let t_us = u64::from(params.word("ssc.t_ms"));
         let mut bench = Bench { conn, watch: Watch::new(params), t_us };
         for path in 0..paths {
             bench.send(
@@ -40,7 +49,7 @@ impl Bench {
         let event = Event { kind: kind as u32, state: State::Active as u32, ..event };
         // SAFETY: exclusive pointers, and a path in range.
         unsafe {
-            let detector = Detector::Ssc as u32;
+            let detector = Detector::SSC.number();
             raw::narrows_detect(detector, &mut self.conn, &mut *self.watch, path as u32, &event);
         }
     }
@@ -129,16 +138,18 @@ fn estimates_are_those_of_the_rfc_on_any_series() {
     let mut random = Random(8382);
     let mut congested = [0; 2];
     for case in 0..120 {
-        let preset = if case % 2 == 0 { Params::RFC8382 } else { Params::MPTCP_SBD };
-        let mut params = Params { ssc: preset.ssc, ..Params::default() };
+        let mut params = if case % 2 == 0 { rfc8382() } else { mptcp_sbd() };
         if case >= 40 {
-            params.ssc.n = 2 + random.below(63) as u32;
-            params.ssc.m = 2 + random.below(63) as u32;
-            params.ssc.f = 1 + random.below(64) as u32;
-            params.ssc.mask_noise = random.below(2) as u32;
-            params.ssc.clock_skew = u32::from(random.below(4) == 0);
+            let switch = |on| if on { "on" } else { "off" };
+            params = params.with(&[
+                ("ssc.n", &(2 + random.below(63)).to_string()),
+                ("ssc.m", &(2 + random.below(63)).to_string()),
+                ("ssc.f", &(1 + random.below(64)).to_string()),
+                ("ssc.mask_noise", switch(random.below(2) == 1)),
+                ("ssc.clock_skew", switch(random.below(4) == 0)),
+            ]);
         }
-        let mut real = Real::from(params.ssc);
+        let mut real = Real::from(&params);
         real.f = real.f.min(real.m);
         let (mut bench, mut history) = (Bench::new(&params, 1), History::default());
         let mut next = series(case % 5, &mut random);
@@ -209,8 +220,7 @@ fn groups_are_those_of_the_rfc_for_any_estimates() {
     let mut random = Random(3);
     let mut sizes = [0; MAX_PATHS + 1];
     for case in 0..4_000 {
-        let preset = if case % 2 == 0 { Params::RFC8382 } else { Params::MPTCP_SBD };
-        let params = Params { ssc: preset.ssc, ..Params::default() };
+        let params = if case % 2 == 0 { rfc8382() } else { mptcp_sbd() };
         let flows: Vec<Estimates> = (0..1 + random.below(8))
             .map(|_| Estimates {
                 // Steps of a third of a threshold, off its multiples: near, apart, and equal.
@@ -222,7 +232,7 @@ fn groups_are_those_of_the_rfc_for_any_estimates() {
             })
             .collect();
         let places = placed(&params, &flows);
-        let expected = reference::groups(&params.ssc.into(), &flows);
+        let expected = reference::groups(&(&params).into(), &flows);
         assert_eq!(groups(&places), expected, "case {case}: {flows:?}");
         for (place, flow) in places.iter().zip(&flows) {
             assert_eq!(*place == Place::Clear, !flow.congested, "case {case}: {flows:?}");
@@ -236,8 +246,8 @@ fn groups_are_those_of_the_rfc_for_any_estimates() {
 #[test]
 fn a_path_that_is_not_there_is_not_observed() {
     for kind in [EventKind::Left, EventKind::Joined] {
-        let mut bench = Bench::new(&short(Params::RFC8382), 2);
-        bench.watch.params.ssc.trusted = 3;
+        let params = short(rfc8382()).with(&[("ssc.trusted", "3")]);
+        let mut bench = Bench::new(&params, 2);
         for number in 0..20 {
             (0..2).for_each(|path| bench.interval(path, number, &around(8), 0));
         }
@@ -259,12 +269,12 @@ fn a_path_that_is_not_there_is_not_observed() {
 fn frequency_divides_before_variability() {
     // In frequency the second is the bridge between the others; by variability it is none of them.
     let flows = [flow(0.0, 1e4, 0.0, 0.0), flow(0.08, 2e4, 0.0, 0.0), flow(0.16, 1e4, 0.0, 0.0)];
-    assert_eq!(groups(&placed(&Params::RFC8382, &flows)), [vec![0, 2], vec![1]]);
+    assert_eq!(groups(&placed(&rfc8382(), &flows)), [vec![0, 2], vec![1]]);
 }
 
 #[test]
 fn variability_and_loss_are_compared_relative_to_the_higher_the_others_absolutely() {
-    let grouped = |a, b| groups(&placed(&Params::RFC8382, &[a, b])).len() == 1;
+    let grouped = |a, b| groups(&placed(&rfc8382(), &[a, b])).len() == 1;
     assert!(grouped(flow(0.0, 1e5, 0.0, 0.0), flow(0.0, 0.95e5, 0.0, 0.0)));
     assert!(!grouped(flow(0.0, 10.0, 0.0, 0.0), flow(0.0, 8.0, 0.0, 0.0)));
     // 10 % of the higher, not of the lower: 1000 and 905 are nearer than that, 1000 and 899 not.
@@ -282,14 +292,14 @@ fn variability_and_loss_are_compared_relative_to_the_higher_the_others_absolutel
 #[test]
 fn mptcp_sbd_divides_by_loss_instead_of_skewness_where_there_is_much() {
     let flows = [flow(0.0, 1e3, -0.5, 0.2), flow(0.0, 1e3, 0.1, 0.2)];
-    assert_eq!(groups(&placed(&Params::MPTCP_SBD, &flows)), [[0, 1]]);
-    assert_eq!(groups(&placed(&Params::RFC8382, &flows)).len(), 2);
+    assert_eq!(groups(&placed(&mptcp_sbd(), &flows)), [[0, 1]]);
+    assert_eq!(groups(&placed(&rfc8382(), &flows)).len(), 2);
 }
 
 #[test]
 fn a_congested_path_alone_is_a_group_and_two_that_are_not_congested_are_none() {
     let clear = Estimates::default();
-    let places = placed(&Params::RFC8382, &[clear, flow(0.0, 1e3, 0.0, 0.0), clear]);
+    let places = placed(&rfc8382(), &[clear, flow(0.0, 1e3, 0.0, 0.0), clear]);
     assert_eq!(places, [Place::Clear, Place::Group(1), Place::Clear]);
 }
 
@@ -305,15 +315,13 @@ fn around(below: usize) -> Vec<i32> {
 
 /// M = 2, so that the skewness is that of the last intervals.
 fn short(preset: Params) -> Params {
-    let mut params = Params { ssc: preset.ssc, ..Params::default() };
-    (params.ssc.m, params.ssc.f) = (2, 2);
-    params
+    preset.with(&[("ssc.m", "2"), ("ssc.f", "2")])
 }
 
 #[test]
 fn congestion_stays_until_the_skewness_is_over_the_higher_threshold() {
     // Skewness 0.2 is between c_s = 0.1 and c_h = 0.3.
-    let mut bench = Bench::new(&short(Params::RFC8382), 1);
+    let mut bench = Bench::new(&short(rfc8382()), 1);
     for number in 0..4 {
         bench.after(0, number, &around(10));
     }
@@ -335,8 +343,7 @@ fn congestion_stays_until_the_skewness_is_over_the_higher_threshold() {
 
 /// N = 20 intervals of the same delay each, 10 ms and what `off` says, without weights or masks.
 fn crossings(off: &[i32]) -> f64 {
-    let mut params = Params { ssc: Params::MPTCP_SBD.ssc, ..Params::default() };
-    (params.ssc.n, params.ssc.m, params.ssc.f) = (20, 50, 50);
+    let params = mptcp_sbd().with(&[("ssc.n", "20"), ("ssc.m", "50"), ("ssc.f", "50")]);
     let mut bench = Bench::new(&params, 1);
     // A long level before, with noise, so that mean and band stand: var is 2 ms, the band 1.4 ms.
     let noise = |off: i32| [10_000 + off - 2_000, 10_000 + off + 2_000].repeat(50);
@@ -373,7 +380,7 @@ fn old_crossings_are_forgotten() {
 #[test]
 fn the_first_interval_has_no_mean_before_it() {
     // A mean of 0 before the first would make it all "above", and its deviation 50 ms.
-    let mut bench = Bench::new(&Params::RFC8382, 1);
+    let mut bench = Bench::new(&rfc8382(), 1);
     let first = bench.after(0, 7, &[50_000; 10]);
     assert_eq!((first.skew, first.var), (0.0, 0.0));
     let second = bench.after(0, 8, &[50_000; 10]);
@@ -384,7 +391,7 @@ fn the_first_interval_has_no_mean_before_it() {
 fn the_mean_is_finer_than_the_samples() {
     // Half at 20.000 ms, half at 20.001 ms: as many below as above. A mean in whole µs sees half
     // of them on it.
-    let mut bench = Bench::new(&Params::RFC8382, 1);
+    let mut bench = Bench::new(&rfc8382(), 1);
     let delays = [20_000, 20_001, 20_001, 20_001].repeat(8);
     let last = (0..40).map(|number| bench.after(0, number, &delays)).last().unwrap();
     assert_eq!(last.skew, -0.5, "one below, three above");
@@ -394,8 +401,7 @@ fn the_mean_is_finer_than_the_samples() {
 fn an_interval_without_samples_is_skipped_and_congestion_survives_it() {
     let mut random = Random(5);
     for limited in [false, true] {
-        let (mut here, mut there) =
-            (Bench::new(&Params::RFC8382, 1), Bench::new(&Params::RFC8382, 1));
+        let (mut here, mut there) = (Bench::new(&rfc8382(), 1), Bench::new(&rfc8382(), 1));
         let mut next = series(2, &mut random);
         let mut number = 0;
         for step in 0..150 {
@@ -419,7 +425,7 @@ fn an_interval_without_samples_is_skipped_and_congestion_survives_it() {
 #[test]
 fn an_interval_is_the_applications_if_most_of_its_samples_are() {
     let heard = |limited: u64| {
-        let mut bench = Bench::new(&Params::RFC8382, 1);
+        let mut bench = Bench::new(&rfc8382(), 1);
         for n in 0..10 {
             let flags = if n < limited { flag::APP_LIMITED } else { 0 };
             let event = Event { now_us: n * 10_000, delivered: 1, ..Event::default() };
@@ -437,7 +443,7 @@ fn an_interval_is_the_applications_if_most_of_its_samples_are() {
 #[test]
 fn a_path_silent_for_longer_than_its_history_starts_over() {
     let after = |silent: u64| {
-        let mut bench = Bench::new(&Params::RFC8382, 1);
+        let mut bench = Bench::new(&rfc8382(), 1);
         for number in 0..60 {
             assert!(bench.after(0, number, &around(5)).congested);
         }
@@ -450,11 +456,11 @@ fn a_path_silent_for_longer_than_its_history_starts_over() {
 
 #[test]
 fn loss_is_of_what_was_sent() {
-    let mut bench = Bench::new(&Params::RFC8382, 1);
+    let mut bench = Bench::new(&rfc8382(), 1);
     bench.interval(0, 0, &[1_000; 30], 10);
     assert!((bench.close(0, 0).unwrap().loss - 0.25).abs() < 1e-4, "10 of 40, not of 30");
     // It alone makes a path congested, and counts for N intervals.
-    let mut bench = Bench::new(&Params::RFC8382, 1);
+    let mut bench = Bench::new(&rfc8382(), 1);
     for number in 0..3 {
         bench.after(0, number, &around(15));
     }
@@ -469,8 +475,7 @@ fn delays_are_relative_and_their_clock_may_wrap() {
     let mut random = Random(17);
     for offset in [0, 1 << 30, i32::MAX - 20_000, i32::MIN + 5, -1_000] {
         let mut next = series(1, &mut Random(1));
-        let (mut here, mut there) =
-            (Bench::new(&Params::RFC8382, 1), Bench::new(&Params::RFC8382, 1));
+        let (mut here, mut there) = (Bench::new(&rfc8382(), 1), Bench::new(&rfc8382(), 1));
         for number in 0..120 {
             let delays: Vec<i32> = (0..1 + random.below(30)).map(|_| next()).collect();
             let moved: Vec<i32> = delays.iter().map(|delay| delay.wrapping_add(offset)).collect();
@@ -482,9 +487,8 @@ fn delays_are_relative_and_their_clock_may_wrap() {
 
 #[test]
 fn the_number_of_intervals_may_wrap() {
-    let (from, params) = ((1u64 << 32) - 30, short(Params::RFC8382));
-    let mut params = params;
-    params.ssc.trusted = 3;
+    let (from, params) = ((1u64 << 32) - 30, short(rfc8382()));
+    let params = params.with(&[("ssc.trusted", "3")]);
     let mut bench = Bench::from(&params, 2, from);
     for number in from..from + 60 {
         for path in 0..2 {
@@ -497,7 +501,7 @@ fn the_number_of_intervals_may_wrap() {
 
 #[test]
 fn a_delay_far_out_is_not_heard_and_a_clock_that_was_set_starts_a_path_over() {
-    let mut bench = Bench::new(&Params::RFC8382, 1);
+    let mut bench = Bench::new(&rfc8382(), 1);
     for number in 0..50 {
         bench.after(0, number, &around(5));
     }
@@ -514,9 +518,8 @@ fn a_delay_far_out_is_not_heard_and_a_clock_that_was_set_starts_a_path_over() {
 #[test]
 fn clocks_that_run_apart_do_not_look_like_an_empty_queue() {
     // 1000 ppm and a level of noise: the mean of 10 s is 5 ms behind, and all delays are above it.
-    let drifting = |clock_skew: u32| {
-        let mut params = Params::RFC8382;
-        params.ssc.clock_skew = clock_skew;
+    let drifting = |clock_skew: &str| {
+        let params = rfc8382().with(&[("ssc.clock_skew", clock_skew)]);
         let (mut bench, mut random) = (Bench::new(&params, 1), Random(2));
         let mut last = Estimates::default();
         for number in 0..100 {
@@ -526,7 +529,7 @@ fn clocks_that_run_apart_do_not_look_like_an_empty_queue() {
         }
         last
     };
-    let (plain, aware) = (drifting(0), drifting(1));
+    let (plain, aware) = (drifting("off"), drifting("on"));
     assert!(plain.skew < -0.5, "{plain:?}");
     assert!(aware.skew.abs() < 0.15 && aware.freq == 0.0, "{aware:?}");
 }
@@ -534,7 +537,7 @@ fn clocks_that_run_apart_do_not_look_like_an_empty_queue() {
 /// Acknowledgements every `every` us over 80 intervals, the packets they tell of and what is in the delay
 /// of the nth, us.
 fn hear(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
-    let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+    let mut bench = Bench::new(&mptcp_sbd(), 1);
     for n in 1..80 * bench.t_us / every {
         let (delivered, owd_us) = ack(n);
         let event = Event { now_us: n * every, delivered, owd_us, flags, ..Event::default() };
@@ -548,7 +551,7 @@ fn hear(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
 fn what_waited_in_a_delayed_acknowledgement_is_not_heard() {
     let delay = |n: u64| 10_000 + (n * 7919 % 13) as i32 * 500;
     let often = |wait: i32| {
-        let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+        let mut bench = Bench::new(&mptcp_sbd(), 1);
         let mut now_us = 0;
         while now_us < 80 * bench.t_us - 50_000 {
             let n = now_us / 10_000;
@@ -578,7 +581,7 @@ fn a_path_with_a_window_of_one_packet_is_heard_less_the_wait() {
 #[test]
 fn a_path_that_joins_is_told_from_waits_anew() {
     let heard = |joins: bool| {
-        let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+        let mut bench = Bench::new(&mptcp_sbd(), 1);
         for n in 1..=21 {
             if joins && n == 14 {
                 let now_us = 13 * 50_000 + 5_000;
@@ -596,7 +599,7 @@ fn a_path_that_joins_is_told_from_waits_anew() {
 /// As another CPU's may be.
 #[test]
 fn a_clock_that_is_a_little_behind_makes_no_silence() {
-    let mut bench = Bench::new(&Params::MPTCP_SBD, 1);
+    let mut bench = Bench::new(&mptcp_sbd(), 1);
     for n in 1..80 * bench.t_us / 10_000 {
         let (back_us, owd_us) = if n % 2 == 1 { (12_000, 8_000) } else { (0, 0) };
         let now_us = (n * 10_000).saturating_sub(back_us);
@@ -609,7 +612,7 @@ fn a_clock_that_is_a_little_behind_makes_no_silence() {
 
 #[test]
 fn estimates_are_not_trusted_too_early() {
-    let params = Params::RFC8382;
+    let params = rfc8382();
     let mut bench = Bench::new(&params, 2);
     for number in 0..70 {
         for path in 0..2 {

@@ -4,14 +4,13 @@ mod common;
 mod reference;
 
 use common::{Host, every_law};
-use narrows_laws::catalogue::LAWS;
 use narrows_laws::raw::{ONE_PACKET, SSTHRESH_MAX};
 use narrows_laws::{Control, Event, EventKind, SlowStart, flag};
 use narrows_testkit::Random;
 use reference::{HystartPlusPlus, Rtt};
 
 fn hystartpp() -> impl Iterator<Item = Control> {
-    every_law().map(|control| Control { start: SlowStart::HystartPlusPlus, ..control })
+    every_law().map(|control| Control { exit: SlowStart::HYSTARTPP, ..control })
 }
 
 /// A path that has just joined.
@@ -54,7 +53,7 @@ fn hystartpp_is_the_rfc_s() {
     for seed in 0..400 {
         let mut random = Random(seed);
         let paced = if random.below(2) == 0 { flag::PACED } else { 0 };
-        let mut host = joined(Control { start: SlowStart::HystartPlusPlus, ..Control::RENO });
+        let mut host = joined(Control { exit: SlowStart::HYSTARTPP, ..Control::RENO });
         let mut reference = HystartPlusPlus::new(paced != 0);
         let base = 1_000 + random.below(300_000) as u32;
         let mut queue = 0;
@@ -121,7 +120,7 @@ fn a_risen_rtt_slows_every_law_down_and_ends_slow_start_five_rounds_later() {
 fn the_threshold_is_an_eighth_between_4_and_16_ms() {
     for (before, still, risen) in [(8, 11, 12), (80, 89, 90), (400, 415, 416)] {
         for (rtt, slow) in [(still, false), (risen, true)] {
-            let mut host = joined(Control { start: SlowStart::HystartPlusPlus, ..Control::RENO });
+            let mut host = joined(Control { exit: SlowStart::HYSTARTPP, ..Control::RENO });
             rounds(&mut host, 8, &[before, rtt]);
             let credit = host.credit(0);
             assert_eq!(credit, if slow { 0.25 } else { 1.0 }, "{before} ms, then {rtt}");
@@ -133,7 +132,7 @@ fn the_threshold_is_an_eighth_between_4_and_16_ms() {
 /// go on for long.
 #[test]
 fn a_fallen_rtt_takes_slow_start_up_again() {
-    let mut host = joined(Control { start: SlowStart::HystartPlusPlus, ..Control::RENO });
+    let mut host = joined(Control { exit: SlowStart::HYSTARTPP, ..Control::RENO });
     rounds(&mut host, 8, &[100, 130]);
     assert_eq!(host.credit(0), 0.25);
     rounds(&mut host, 8, &[105]);
@@ -146,7 +145,7 @@ fn a_fallen_rtt_takes_slow_start_up_again() {
 #[test]
 fn a_stretch_is_worth_eight_packets_unless_paced() {
     for (more, cwnd) in [(0, 18), (flag::PACED, 40)] {
-        let mut host = joined(Control { start: SlowStart::HystartPlusPlus, ..Control::RENO });
+        let mut host = joined(Control { exit: SlowStart::HYSTARTPP, ..Control::RENO });
         assert_eq!(ack(&mut host, 30, 50_000, true, more), cwnd);
     }
 }
@@ -154,7 +153,7 @@ fn a_stretch_is_worth_eight_packets_unless_paced() {
 /// After a loss, and after a timeout, slow start is the standard one.
 #[test]
 fn only_the_first_slow_start_looks_ahead() {
-    let mut host = joined(Control { start: SlowStart::HystartPlusPlus, ..Control::RENO });
+    let mut host = joined(Control { exit: SlowStart::HYSTARTPP, ..Control::RENO });
     host.set_cwnd(0, 400);
     host.tell(0, EventKind::Timeout);
     assert_eq!((host.conn.path(0).cwnd, ssthresh(&host)), (1, 200));
@@ -166,8 +165,8 @@ fn only_the_first_slow_start_looks_ahead() {
 /// CUBIC alone has HyStart, the others have none: the same acknowledgements, and only CUBIC stops.
 #[test]
 fn cubic_has_hystart_and_no_other_law() {
-    for law in LAWS {
-        let mut host = joined(Control::of(law.item));
+    for control in every_law() {
+        let mut host = joined(control);
         host.set_cwnd(0, 16);
         host.now_us += 100_000;
         for round in 0..2 {
@@ -177,7 +176,7 @@ fn cubic_has_hystart_and_no_other_law() {
             }
         }
         let stopped = ssthresh(&host) != SSTHRESH_MAX;
-        assert_eq!(stopped, law.name == "cubic", "{}", law.name);
+        assert_eq!(stopped, control == Control::CUBIC, "{control}");
     }
 }
 

@@ -19,7 +19,7 @@ unsafe impl<T> Sync for Shared<T> {}
 
 impl Shared {
     fn new(control: Control) -> Shared {
-        Shared(UnsafeCell::new(Conn::new(control.law as u32, control.detector as u32)))
+        Shared(UnsafeCell::new(Conn::new(control, &Params::default())))
     }
 
     fn event(&self, control: Control, path: usize, private: &mut Private, event: &Event) {
@@ -34,19 +34,9 @@ impl Shared {
         private: &mut Private,
         event: &Event,
     ) {
-        let Control { law, detector, start } = control;
         // SAFETY: each thread has a path and its private state for itself.
         unsafe {
-            raw::narrows_event(
-                law as u32,
-                detector as u32,
-                start as u32,
-                self.0.get(),
-                watch,
-                path as u32,
-                private,
-                event,
-            );
+            raw::event(control, self.0.get(), watch, path as u32, private, event);
         }
     }
 
@@ -226,7 +216,7 @@ fn paths_under_a_listening_detector_claim_observe_and_decide_at_once() {
             });
         }
     });
-    let t_us = u64::from(params.ssc.t_us);
+    let t_us = u64::from(params.word("ssc.t_ms"));
     let stamp = |word: u64| word >> 32;
     // Each interval has its observation, in its place; the newest is that of the last tick.
     let newest = (STEPS - 1) * STEP_US / t_us - 1;

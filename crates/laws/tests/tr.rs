@@ -5,14 +5,11 @@ mod reference;
 
 use narrows_laws::detect::{Flows, Sample as Heard};
 use narrows_laws::raw::{self, MAX_PATHS, Watch};
-use narrows_laws::{
-    Conn, Control, Detector, Event, EventKind, Law, Params, Place, SlowStart, State,
-};
+use narrows_laws::{Conn, Control, Detector, Event, EventKind, Params, Place, State};
 use proptest::prelude::*;
 use reference::tr::{Line, Point, Slips, Tr};
 
-const LIA_TR: Control =
-    Control { law: Law::Lia, detector: Detector::Tr, start: SlowStart::Standard };
+const LIA_TR: Control = Control { detector: Detector::TR, ..Control::LIA };
 const S: u64 = 1_000_000;
 const PERIOD: u64 = 5 * S;
 /// What times in the sums are multiples of, in us.
@@ -43,9 +40,9 @@ type Sample = (u64, u32);
 
 /// What path 0 publishes of each period of `samples`.
 fn stream(samples: &[Sample]) -> Vec<Line> {
-    let detector = Detector::Tr as u32;
-    let mut conn = raw::Conn::new(Law::Lia as u32, detector);
-    let mut watch = Watch::new(&Params::default());
+    let (detector, params) = (Detector::TR.number(), Params::default());
+    let mut conn = raw::Conn::new(LIA_TR, &params);
+    let mut watch = Watch::new(&params);
     let mut lines = Vec::new();
     let mut tell = |event: &Event| {
         // SAFETY: the pointers are valid and exclusive, and path 0 is in range.
@@ -472,7 +469,7 @@ fn a_path_that_joins_in_a_slot_knows_nothing_of_the_last_one() {
 fn a_silent_flow_links_no_others() {
     let mut params = Params::default();
     params.set("tr.hold_s", "5").unwrap();
-    let mut flows = Flows::new(Detector::Tr, &params, 3).unwrap();
+    let mut flows = Flows::new(Detector::TR, &params, 3).unwrap();
     let (a, b, c) = (queue(50.0, 84.0, 1), queue(50.0, 100.0, 2), queue(50.0, 118.0, 3));
     let of = [a.samples(0.1, 10.0), b.samples(0.1, 5.0), c.samples(0.1, 10.0)];
     let mut all: Vec<(u64, usize, u32)> = Vec::new();

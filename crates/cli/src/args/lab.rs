@@ -221,7 +221,7 @@ pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, 
         }
         signals.push(signal);
     }
-    if !signals.is_empty() && !controls.iter().any(|control| control.listens()) {
+    if !signals.is_empty() && !controls.iter().any(|control| control.decides()) {
         let message = "needs a delay-based detector, e.g. olia+ssc";
         return Err(Error::input("--signal", message));
     }

@@ -17,7 +17,6 @@ use acks::Candidate;
 use libbpf_rs::{MapCore, ObjectBuilder};
 use machine::Machine;
 use narrows_kernel::control::Registered;
-use narrows_laws::catalogue::LAWS;
 use narrows_laws::{Control, Law};
 use stats::Programs;
 use std::process::exit;
@@ -46,10 +45,10 @@ impl Asked {
             match (word.as_str(), word.strip_prefix("pairs=").map(str::parse)) {
                 ("acks", _) => asked.acks = true,
                 ("cpu", _) => asked.cpu = true,
-                ("all", _) => asked.laws = LAWS.map(|law| law.item).to_vec(),
+                ("all", _) => asked.laws = Law::all().collect(),
                 (_, Some(Ok(pairs @ 2..))) => asked.pairs = pairs,
-                (name, _) => match LAWS.iter().find(|law| law.name == name) {
-                    Some(law) => asked.laws.push(law.item),
+                (name, _) => match Law::all().find(|law| law.name() == name) {
+                    Some(law) => asked.laws.push(law),
                     None => {
                         return Err(format!("`{word}`: expected acks, cpu, a law, all, pairs=N"));
                     }
@@ -83,7 +82,7 @@ fn main() {
 fn run(asked: &Asked) -> Result<()> {
     let machine = Machine::look()?;
     if asked.acks {
-        let laws = asked.laws_or(&LAWS.map(|law| law.item));
+        let laws = asked.laws_or(&Law::all().collect::<Vec<_>>());
         let controls = register(&laws)?;
         let mut object = ObjectBuilder::default().open_memory(&EMPTY.0)?.load()?;
         let _link = object
@@ -96,7 +95,7 @@ fn run(asked: &Asked) -> Result<()> {
         acks::table(&machine, &empty, &candidates)?;
     }
     if asked.cpu {
-        let controls = register(&asked.laws_or(&[Law::Reno, Law::Olia]))?;
+        let controls = register(&asked.laws_or(&[Law::RENO, Law::OLIA]))?;
         let names: Vec<&str> = controls.iter().map(Registered::name).collect();
         pairs::table(&machine, &names, asked.pairs)?;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A congestion control of stock Linux: from struct sock to the contract's events and back
- * (docs/contract.md). No formula stands here. Compiled once for each law, NR_THIS_LAW; detector and
- * slow start are chosen at load and what they do not need is pruned.
+ * (docs/contract.md). No formula stands here. Compiled once for each law, NR_THIS (law.h);
+ * detector, slow start and parameters are chosen at load, and what they do not need is pruned.
  *
  *   .init         JOINED: a slot of the connection's entry (state.h)
  *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is silent
@@ -23,13 +23,10 @@
 
 #define NR_NOINLINE __attribute__((noinline))
 #define NR_STATIC_DETECTORS
+#include NR_LAW_HEADER
+#include "nr.h"
+#include "laws/fallback.h"
 #include "slots.h"
-
-#ifndef NR_THIS_LAW
-#define NR_THIS_LAW NR_OLIA
-#define NR_THIS_NAME "nr_olia"
-#define NR_THIS_DETECTOR NR_SHARED
-#endif
 
 /*
  * Chosen by the loader; as they stand here for those who load without ours. The law is no such
@@ -38,10 +35,10 @@
 const volatile struct {
 	nr_u32 detector;
 	nr_u32 start;
-} control SEC(".rodata.control") = {NR_THIS_DETECTOR, NR_STANDARD};
-
-/* Growth of a careful path: LIA's, and OLIA's, for one of n equal paths is Reno's / n^2. */
-#define NR_CAREFUL_DIVISOR (NR_MAX_PATHS * NR_MAX_PATHS)
+	nr_u32 window[2];
+	nr_u32 param[NR_LAW_PARAMS];
+} control SEC(".rodata.control") = {
+    NR_THIS_DETECTOR, NR_THIS_START, {NR_THIS_WINDOW}, {NR_THIS_PARAMS}};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -84,6 +81,15 @@ static __always_inline long nr_conns_insert(const nr_u64 *key)
 static __always_inline long nr_conns_delete(const nr_u64 *key)
 {
 	return bpf_map_delete_elem(&nr_conns, key);
+}
+
+static __always_inline void nr_conn_begin(struct nr_conn *c)
+{
+	nr_conn_init(c, NR_NUMBER, control.detector);
+	for (nr_u32 n = 0; n < 2; n++)
+		c->window[n] = control.window[n];
+	for (nr_u32 n = 0; n < NR_LAW_PARAMS; n++)
+		c->param[n] = control.param[n];
 }
 
 enum nr_mode {
@@ -129,7 +135,7 @@ static __always_inline nr_u32 mode(struct sock *sk)
 /* The control as it stands in an entry's word. */
 static __always_inline nr_u64 control_word(void)
 {
-	return NR_WORD_VERSION(NR_VERSION) | NR_WORD_LAW(NR_THIS_LAW) |
+	return NR_WORD_VERSION(NR_VERSION) | NR_WORD_LAW(NR_NUMBER) |
 	       NR_WORD_DETECTOR(control.detector) | NR_WORD_START(control.start);
 }
 
@@ -202,8 +208,8 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	nr_on_event(NR_THIS_LAW, control.detector, control.start, &e->conn, NULL, slot,
-		    &e->slot[slot].private, &e->slot[slot].event);
+	nr_on_event(control.detector, control.start, &e->conn, NULL, slot, &e->slot[slot].private,
+		    &e->slot[slot].event);
 	return 1;
 }
 
@@ -292,8 +298,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	bool alone = s->key & NR_KEY_ALONE;
 	nr_u64 mine = control_word() | NR_WORD_TOKEN(s->key) | (alone ? NR_WORD_ALONE : 0);
 	nr_u32 slot = 0, reason = NR_CAREFUL_RACE;
-	struct nr_entry *e =
-	    nr_take_slot(s->key, mine, NR_THIS_LAW, control.detector, &slot, &reason);
+	struct nr_entry *e = nr_take_slot(s->key, mine, &slot, &reason);
 
 	if (!e)
 		return reason;
@@ -394,15 +399,17 @@ void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 static __always_inline void careful(struct sock *sk, nr_u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	nr_u32 divisor = control.detector == NR_DISJOINT ? 1 : NR_CAREFUL_DIVISOR;
+	bool alone = nr_first_masks(control.detector) == NR_MASKS_DISJOINT;
+	nr_u32 acks;
 
 	mend_cwnd(sk, tp->prior_cwnd);
 	if (!tcp_is_cwnd_limited(tp))
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh)
 		acked = tcp_slow_start(tp, acked);
+	acks = alone ? tp->snd_cwnd : nr_fallback_acks(tp->snd_cwnd);
 	if (acked)
-		tcp_cong_avoid_ai(tp, tp->snd_cwnd * divisor, acked);
+		tcp_cong_avoid_ai(tp, acks, acked);
 }
 
 SEC("struct_ops")
@@ -473,7 +480,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 		return;
 	if (!e) {
 		if (begins && mode(sk) == NR_MODE_CAREFUL && tp->snd_ssthresh > tp->prior_cwnd)
-			tp->snd_ssthresh = tp->prior_cwnd / 2 < 2 ? 2 : tp->prior_cwnd / 2;
+			tp->snd_ssthresh = nr_reno_ssthresh(tp->prior_cwnd);
 		return;
 	}
 	if (begins)

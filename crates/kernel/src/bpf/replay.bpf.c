@@ -10,15 +10,17 @@
 #include <bpf/bpf_helpers.h>
 
 #define NR_NOINLINE __attribute__((noinline))
+#include NR_LAW_HEADER
 #include "nr.h"
 
 #define STEPS 1024 /* events of one run */
 
-/* The control. Constant at load, so that the verifier prunes the laws that are not asked for. */
+/* Constant at load, so that the verifier prunes what is not asked for. */
 const volatile struct {
-	nr_u32 law;
 	nr_u32 detector;
 	nr_u32 start;
+	nr_u32 window[2];
+	nr_u32 param[NR_LAW_PARAMS];
 } control SEC(".rodata.control");
 
 /* One event of one path. */
@@ -55,7 +57,7 @@ static __always_inline nr_u32 run_step(nr_u32 n)
 	struct step *step = &replay.step[n];
 	nr_u32 i = step->path & (NR_MAX_PATHS - 1);
 
-	nr_on_event(control.law, control.detector, control.start, &replay.conn, &replay.watch, i,
+	nr_on_event(control.detector, control.start, &replay.conn, &replay.watch, i,
 		    &replay.private[i], &step->event);
 	return i;
 }
@@ -88,7 +90,11 @@ static long time(nr_u32 n, void *unused)
 SEC("syscall")
 int nr_reset(void *unused)
 {
-	nr_conn_init(&replay.conn, control.law, control.detector);
+	nr_conn_init(&replay.conn, NR_NUMBER, control.detector);
+	for (nr_u32 n = 0; n < 2; n++)
+		replay.conn.window[n] = control.window[n];
+	for (nr_u32 n = 0; n < NR_LAW_PARAMS; n++)
+		replay.conn.param[n] = control.param[n];
 	return 0;
 }
 

@@ -18,6 +18,8 @@
 static struct nr_entry *nr_conns_lookup(const nr_u64 *key);
 static long nr_conns_insert(const nr_u64 *key);
 static long nr_conns_delete(const nr_u64 *key);
+/* A connection of the includer's control, without paths. */
+static void nr_conn_begin(struct nr_conn *c);
 
 /* Takes a slot of an open entry that is this connection's; a slot, or -1 and why in *reason. */
 NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
@@ -50,10 +52,9 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 
 /*
  * Finds or makes the entry of `key` and takes a slot in it; null, and why in *reason. `mine` is the
- * word of an entry that the path may join, without slots; law and detector are for a new one.
+ * word of an entry that the path may join, without slots.
  */
-NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 law, nr_u32 detector,
-					nr_u32 *slot, nr_u32 *reason)
+NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot, nr_u32 *reason)
 {
 	for (nr_u32 try = 0; try < NR_JOIN_TRIES; try++) {
 		struct nr_entry *e = nr_conns_lookup(&key);
@@ -76,7 +77,7 @@ NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 law, nr_
 		e = nr_conns_lookup(&key);
 		if (!e)
 			continue;
-		nr_conn_init(&e->conn, law, detector);
+		nr_conn_begin(&e->conn);
 		NR_WRITE(e->key, key);
 		*slot = 0;
 		if (NR_CAS(&e->word, NR_WORD_CLOSED, mine | 1) == NR_WORD_CLOSED)

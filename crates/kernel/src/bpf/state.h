@@ -30,7 +30,8 @@
 #ifndef NR_STATE_H
 #define NR_STATE_H
 
-#include "nr.h"
+#include "detectors.h"
+#include "path.h"
 
 #define NR_CONNS_MAX 65536 /* connections; memory is taken as they come, 4 kB each */
 
@@ -43,8 +44,8 @@
 #define NR_WORD_ALONE (1ull << 9)  /* one path, no other may join */
 #define NR_WORD_VERSION(version) ((nr_u64)((version) & 63) << 10)
 #define NR_WORD_LAW(law) ((nr_u64)((law) & 63) << 16)
-#define NR_WORD_DETECTOR(detector) ((nr_u64)((detector) & 31) << 22)
-#define NR_WORD_START(start) ((nr_u64)((start) & 31) << 27)
+#define NR_WORD_DETECTOR(detector) ((nr_u64)((detector) & 15) << 22)
+#define NR_WORD_START(start) ((nr_u64)((start) & 63) << 26)
 #define NR_WORD_TOKEN(token) ((nr_u64)(token) << 32)
 
 /* Who a path is, in the words of ss. Written once, by its join. */

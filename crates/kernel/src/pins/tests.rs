@@ -2,8 +2,8 @@
 //! test has a BPF file system of its own.
 
 use super::*;
-use crate::control::object;
-use narrows_laws::Law;
+use crate::object;
+use narrows_laws::{Law, Params};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::cell::Cell;
@@ -124,7 +124,7 @@ fn without_links_it_is_the_same() {
 
             // Killed before it is registered, and as soon as it is: the kernel keeps it.
             let parts = || {
-                let mut loaded = Loaded::load(Control::LIA).unwrap();
+                let mut loaded = Loaded::load(Control::LIA, &Params::default()).unwrap();
                 let mut undo = Undo::default();
                 let pins = open();
                 pins.pin_parts(&mut loaded, Change::Loaded, &mut undo).unwrap();
@@ -176,7 +176,8 @@ fn what_a_kill_leaves_the_next_command_sweeps_up() {
 fn a_refusal_by_the_verifier_is_one_line_and_a_file_with_all() {
     alone("refused", || {
         let before = state();
-        let refusal = Loaded::load_object(Control::OLIA, &broken(object(Law::Olia)));
+        let refusal =
+            Loaded::load_object(Control::OLIA, &Params::default(), &broken(object::of(Law::OLIA)));
         let Err(Error::Refused { name, last, log: Some(log) }) = refusal else {
             panic!("{:?}", refusal.map(|_| "loaded").unwrap_err());
         };

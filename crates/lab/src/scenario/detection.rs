@@ -41,13 +41,7 @@ pub fn whole(file: &File) -> Option<DetectionFile> {
 /// The parameters: the defaults, the preset, and what else is set.
 pub fn params(file: &File) -> Result<Params, Fault> {
     let mut params = Params::default();
-    let tables = [
-        ("ssc", &file.ssc),
-        ("tr", &file.tr),
-        ("btlbw", &file.btlbw),
-        ("decision", &file.decision),
-    ];
-    for (table, fields) in tables {
+    for (table, fields) in &file.params {
         let (preset, others): (Vec<_>, Vec<_>) =
             fields.iter().partition(|(field, _)| *field == "preset");
         for (field, value) in preset.into_iter().chain(others) {

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use indexmap::IndexMap;
+use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -102,14 +104,15 @@ impl Document {
     /// # Errors
     /// The first thing that no scenario has, with its place.
     pub fn file(&self) -> Result<File, Error> {
-        let tree = self.tree()?;
+        let mut tree = self.tree()?;
+        let params = self.params(tree.get_mut())?;
         if !tree.get_ref().contains_key("name") {
             let message =
                 "missing field `name`; a file without one is no scenario, but a base of others";
             return Err(Error::input(self.files[0].0.place(), message));
         }
         let deserializer = toml::Deserializer::from(tree);
-        serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let file = serde_path_to_error::deserialize(deserializer).map_err(|error| {
             let field = error.path().to_string();
             let message = toml_words(error.inner().message());
             let position = error.inner().span().map_or(0, |span| span.start);
@@ -123,7 +126,24 @@ impl Document {
                 None if field == "." => Error::input(self.place(position), message),
                 None => Error::input(self.place(position), format!("{field}: {message}")),
             }
-        })
+        })?;
+        Ok(File { params, ..file })
+    }
+
+    /// Takes the tables of parameters out of the tree: laws and detectors say which there are.
+    fn params(&self, tree: &mut DeTable) -> Result<IndexMap<String, toml::Table>, Error> {
+        let mut params = IndexMap::new();
+        for group in narrows_laws::params::groups() {
+            let Some(fields) = tree.remove(group) else { continue };
+            let position = fields.span().start;
+            let fields = toml::de::ValueDeserializer::from(fields);
+            let fields = toml::Table::deserialize(fields).map_err(|error| {
+                let message = toml_words(error.message());
+                Error::input(self.place(position), format!("{group}: {message}"))
+            })?;
+            params.insert(group.to_owned(), fields);
+        }
+        Ok(params)
     }
 
     /// An error of `field`, given by the keys that lead to it.

@@ -24,14 +24,9 @@ pub struct File {
     pub test: Option<String>,
     pub tcp: Option<TcpFile>,
     pub detection: Option<DetectionFile>,
-    #[serde(default)]
-    pub ssc: toml::Table,
-    #[serde(default)]
-    pub tr: toml::Table,
-    #[serde(default)]
-    pub btlbw: toml::Table,
-    #[serde(default)]
-    pub decision: toml::Table,
+    /// Parameters: a table for each law and detector that has any, at the top of the file.
+    #[serde(skip)]
+    pub params: IndexMap<String, toml::Table>,
     pub generator: Option<OneOf<Generator>>,
     #[serde(default)]
     pub links: IndexMap<String, Link>,

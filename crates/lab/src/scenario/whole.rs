@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use narrows_laws::catalogue::PARAMS;
+use indexmap::IndexMap;
 use narrows_net::{Rate, Trace};
 use sha2::{Digest, Sha256};
 use toml::Value;
@@ -22,7 +22,10 @@ impl Scenario {
     ///
     /// Traces on disk are named by their paths from the current folder.
     pub fn text(&self) -> String {
-        let mut text = toml::to_string(&self.whole()).expect("what was read can be written");
+        let whole = self.whole();
+        let written = "what was read can be written";
+        let mut text = toml::to_string(&whole).expect(written);
+        text += &format!("\n{}", toml::to_string(&whole.params).expect(written));
         for link in &self.links {
             if let Rate::Trace(trace) = &link.config.rate {
                 // Writing to a string cannot fail.
@@ -33,7 +36,7 @@ impl Scenario {
     }
 
     fn whole(&self) -> File {
-        let mut file = self.file.clone();
+        let mut file = File { params: IndexMap::new(), ..self.file.clone() };
         // It could be expanded when the scenario was loaded.
         let _ = generate::expand(&mut file);
         // What is listed must be used, unless it is the generator's.
@@ -68,19 +71,10 @@ impl Scenario {
         }
         file.detection = detection::whole(&file);
         file.tcp = Some(TcpFile::whole(file.tcp.as_ref()));
-        for (table, fields) in [
-            ("ssc", &mut file.ssc),
-            ("tr", &mut file.tr),
-            ("btlbw", &mut file.btlbw),
-            ("decision", &mut file.decision),
-        ] {
-            *fields = PARAMS
-                .iter()
-                .filter_map(|param| {
-                    let field = param.name.strip_prefix(table)?.strip_prefix('.')?;
-                    Some((field.to_owned(), scalar(param.value(&self.params))))
-                })
-                .collect();
+        for param in narrows_laws::params::all() {
+            let value = scalar(param.value(&self.params));
+            let table = file.params.entry(param.group().to_owned()).or_default();
+            table.insert(param.field().to_owned(), value);
         }
         file
     }

@@ -29,12 +29,21 @@
 #ifndef NARROWS_DETECT_BTLBW_H
 #define NARROWS_DETECT_BTLBW_H
 
-#include "decision.h"
-#include "sample.h"
+#include "../detector.h"
 
 #define NR_BTLBW_CYCLES 6 /* the most that `cycles` may ask for */
 
-/* What a path tells of an interval. */
+#define NR_BTLBW_PARAMS(P)                                                                         \
+	P(t_us, t_s, SECONDS, 1, 0.1, 100, "time from a look at the newest cycles to the next",    \
+	  "a few cycles of 8 round trips")                                                         \
+	P(alpha, alpha, RATIO, 0.2, 0, 1, "bandwidths this near, of the smaller, are alike",       \
+	  "C-MPBBR, Algorithm 1")                                                                  \
+	P(cycles, cycles, COUNT, 3, 1, 6,                                                          \
+	  "ProbeBW cycles for which they must be, or must not be any more",                        \
+	  "C-MPBBR, Algorithm 1")
+NR_PARAMS(btlbw, NR_BTLBW_PARAMS);
+
+/* What a path publishes of an interval. */
 struct nr_btlbw_summary {
 	nr_u32 cycles;		    /* how many it knows, at most NR_BTLBW_CYCLES */
 	nr_u32 bw[NR_BTLBW_CYCLES]; /* at their ends, 16 bytes/s, the newest first */
@@ -49,8 +58,10 @@ struct nr_btlbw {
 	struct nr_btlbw_summary summary;
 };
 
-NR_INLINE void nr_btlbw_reset(struct nr_btlbw *h)
+NR_INLINE void nr_btlbw_reset(void *state)
 {
+	struct nr_btlbw *h = state;
+
 	h->follows = 0;
 	h->summary.cycles = 0;
 }
@@ -69,9 +80,10 @@ NR_INLINE void nr_btlbw_note(struct nr_btlbw_summary *of, nr_u64 bw)
  * if it closed none. (A path that was silent comes back with an empty summary: its cycles are no
  * evidence any more, in whichever interval.)
  */
-NR_INLINE nr_u32 nr_btlbw_sample(const struct nr_btlbw_params *p, struct nr_btlbw *h,
-				 const struct nr_sample *s)
+NR_INLINE nr_u32 nr_btlbw_sample(const void *own, void *state, const struct nr_sample *s)
 {
+	const struct nr_btlbw_params *p = own;
+	struct nr_btlbw *h = state;
 	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us);
 	nr_u32 stamp = 0;
 
@@ -129,9 +141,11 @@ NR_NOINLINE nr_u32 nr_btlbw_match(const struct nr_btlbw_params *p, const struct 
  * the observation before: a pair stays as it was unless it agreed, or disagreed, in all cycles.
  * One that belongs to no other is a group of its own, once it knows its cycles.
  */
-NR_INLINE void nr_btlbw_group(const struct nr_btlbw_params *p, const struct nr_btlbw_summary *of,
-			      struct nr_desk *d)
+NR_INLINE void nr_btlbw_group(const void *own, const void *summaries, struct nr_scratch *d)
 {
+	const struct nr_btlbw_summary *of = summaries;
+	const struct nr_btlbw_params *p = own;
+
 	d->of = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		if (d->present >> i & 1 && of[i].cycles >= p->cycles)
@@ -153,5 +167,35 @@ NR_INLINE void nr_btlbw_group(const struct nr_btlbw_params *p, const struct nr_b
 		if (!(d->of >> i & 1))
 			d->place[i] = NR_UNDECIDED;
 }
+
+/* Cycles are what it looks at: one observation is a decision. */
+NR_INLINE struct nr_pace nr_btlbw_pace(const void *own, const struct nr_decision_params *decision)
+{
+	const struct nr_btlbw_params *p = own;
+
+	return (struct nr_pace){p->t_us, p->t_us, {1, 1, 1}};
+}
+
+NR_INLINE nr_u64 nr_btlbw_warm_up(const void *own)
+{
+	const struct nr_btlbw_params *p = own;
+
+	return (nr_u64)p->cycles * p->t_us;
+}
+
+NR_DETECTOR(btlbw) = {
+    .name = "btlbw",
+    .code = "bw",
+    .about = "paths share a bottleneck whose bandwidths agree, cycle after cycle",
+    .source = "C-MPBBR, IEEE Access 2020",
+    NR_TAKES(btlbw),
+    .goes_by = NR_BY_BANDWIDTH,
+    NR_KEEPS(btlbw),
+    .reset = nr_btlbw_reset,
+    .sample = nr_btlbw_sample,
+    .group = nr_btlbw_group,
+    .pace = nr_btlbw_pace,
+    .warm_up_us = nr_btlbw_warm_up,
+};
 
 #endif

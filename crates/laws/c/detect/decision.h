@@ -10,7 +10,7 @@
 #define NARROWS_DETECT_DECISION_H
 
 #include "../narrows.h"
-#include "params.h"
+#include "../param.h"
 
 /* Members that are compared; more than the paths of a connection only for captures (many.c). */
 #ifndef NR_DETECT_MAX
@@ -30,6 +30,23 @@ enum nr_couple {
 
 /* Observations that are kept. */
 #define NR_OBSERVATIONS 32
+
+#define NR_DECISION_PARAMS(P)                                                                      \
+	P(observations, observations, COUNT, 10, 1, 32,                                            \
+	  "newest observations that a decision looks at", "MPTCP-SBD, section III-B")              \
+	P(together, together, COUNT, 5, 1, 32, "of so many, at which two paths are grouped",       \
+	  "MPTCP-SBD, section IV-B")                                                               \
+	P(every, every, COUNT, 10, 1, 1000, "observations from a decision to the next",            \
+	  "MPTCP-SBD, section III-B")                                                              \
+	P(undecided, undecided, COUPLE, NR_COUPLE_ALL, 0, 2,                                       \
+	  "whom a path is coupled with that nothing is known of yet",                              \
+	  "MPTCP-SBD, its implementation")                                                         \
+	P(clear, clear, COUPLE, NR_COUPLE_NONE, 0, 2,                                              \
+	  "whom a path is coupled with that is not congested", "MPTCP-SBD, section III-B")         \
+	P(grouped, grouped, COUPLE, NR_COUPLE_UNDECIDED, 0, 2,                                     \
+	  "whom a path in a group is coupled with beside its group",                               \
+	  "MPTCP-SBD, its implementation")
+NR_PARAMS(decision, NR_DECISION_PARAMS);
 
 #if NR_DETECT_MAX <= 8
 /* In one word, so that one path writes it and others read it: the stamp, and 4 bits for each. */
@@ -97,22 +114,10 @@ struct nr_pace {
 	struct nr_filter filter;
 };
 
-NR_INLINE struct nr_pace nr_pace(nr_u32 detector, const struct nr_params *p)
+/* The same for all, where a detector has nothing of its own. */
+NR_INLINE struct nr_filter nr_decision_filter(const struct nr_decision_params *p)
 {
-	struct nr_filter filter = {p->decision.observations, p->decision.together,
-				   p->decision.every};
-
-	switch (detector) {
-	case NR_SSC:
-		return (struct nr_pace){p->ssc.t_us, p->ssc.t_us, filter};
-	case NR_TR:
-		/* Found alike once, held for a time. */
-		filter.observations = (p->tr.hold_us + p->tr.t_us - 1) / p->tr.t_us;
-		filter.together = filter.every = 1;
-		return (struct nr_pace){p->tr.t_us, p->tr.settle_us, filter};
-	default:
-		return (struct nr_pace){p->btlbw.t_us, p->btlbw.t_us, {1, 1, 1}};
-	}
+	return (struct nr_filter){p->observations, p->together, p->every};
 }
 
 /* The newest observations: that of a stamp stands at the stamp's remainder. */
@@ -124,7 +129,7 @@ struct nr_ring {
  * Where observations and decisions are worked out: in memory, as BPF's stack is small, and as its
  * verifier, which knows too much of a register, walks each of its values on its own way.
  */
-struct nr_desk {
+struct nr_scratch {
 	nr_u64 present; /* members that told of the interval */
 	nr_u64 of;	/* members that are looked at */
 	nr_u64 near[NR_DETECT_MAX];
@@ -142,7 +147,7 @@ struct nr_desk {
  * Does observation `o` count for member i? Those from before it came are its slot's last member's.
  */
 NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o,
-			    const struct nr_desk *d, nr_u32 i)
+			    const struct nr_scratch *d, nr_u32 i)
 {
 	return nr_stamp(o) && d->stamp - nr_stamp(o) < f->observations &&
 	       (nr_s32)(nr_stamp(o) - d->since[i]) > 0;
@@ -153,7 +158,7 @@ NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o
  * group, `same`; with j = i, how often i was not congested.
  */
 NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *ring,
-			    struct nr_desk *d, nr_u32 i, nr_u32 j)
+			    struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
 	if (!f || !ring || !d)
 		return 0;
@@ -176,7 +181,7 @@ NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *rin
 
 /* What is known of member i: bit 0, that it has a place; bit 1, that it is clear if it is alone. */
 NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, const struct nr_ring *ring,
-			    struct nr_desk *d, nr_u32 i)
+			    struct nr_scratch *d, nr_u32 i)
 {
 	if (!f || !ring || !d)
 		return 0;
@@ -186,7 +191,7 @@ NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, const struct nr_ring *rin
 
 /* Are members i and j grouped? */
 NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, const struct nr_ring *ring,
-			      struct nr_desk *d, nr_u32 i, nr_u32 j)
+			      struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
 	if (!f || !ring || !d)
 		return 0;
@@ -199,7 +204,7 @@ NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, const struct nr_ring *r
  * Gives each member its group, by the number of the group's first, and leaves in near[i] all that
  * is in it (Warshall's closure).
  */
-NR_NOINLINE int nr_components(struct nr_desk *d)
+NR_NOINLINE int nr_components(struct nr_scratch *d)
 {
 	if (!d)
 		return 0;
@@ -224,7 +229,8 @@ NR_NOINLINE int nr_components(struct nr_desk *d)
  * the safer; and unlike a greedy pass (the authors' kernel) it does not depend on who came first.
  * A member that is in no group with another is clear if it was so in most of its places.
  */
-NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_ring *ring, struct nr_desk *d)
+NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_ring *ring,
+			 struct nr_scratch *d)
 {
 	nr_u64 known = 0, clear = 0;
 
@@ -264,7 +270,7 @@ NR_INLINE nr_u32 nr_asks(const struct nr_decision_params *p, nr_u32 place)
  * default a path that nothing is known of asks for all, one that is not congested for none, one in
  * a group for those that nothing is known of ("they might appear in the group at any moment").
  */
-NR_NOINLINE nr_u32 nr_asks_for(const struct nr_decision_params *p, const struct nr_desk *d,
+NR_NOINLINE nr_u32 nr_asks_for(const struct nr_decision_params *p, const struct nr_scratch *d,
 			       nr_u32 i, nr_u32 j)
 {
 	nr_u32 asks, to, from;
@@ -278,7 +284,7 @@ NR_NOINLINE nr_u32 nr_asks_for(const struct nr_decision_params *p, const struct 
 	       (from < NR_MAX_PATHS && from == to);
 }
 
-NR_INLINE nr_u64 nr_decided_masks(const struct nr_decision_params *p, const struct nr_desk *d)
+NR_INLINE nr_u64 nr_decided_masks(const struct nr_decision_params *p, const struct nr_scratch *d)
 {
 	nr_u64 masks = NR_MASKS_DISJOINT;
 

@@ -3,11 +3,20 @@
 #ifndef NARROWS_DETECT_DISJOINT_H
 #define NARROWS_DETECT_DISJOINT_H
 
-#include "../shared.h"
+#include "../detector.h"
 
-NR_INLINE void nr_disjoint_join(struct nr_conn *c, nr_u32 i)
+NR_INLINE nr_u32 nr_disjoint_row(nr_u32 i)
 {
-	nr_masks_join(c, i, 1u << (i & 7));
+	return 1u << (i & 7);
 }
+
+NR_DETECTOR(disjoint) = {
+    .name = "disjoint",
+    .code = "dj",
+    .about = "no two paths share a bottleneck (default of uncoupled laws)",
+    .source = "RFC 5681",
+    .masks = NR_MASKS_DISJOINT,
+    .row = nr_disjoint_row,
+};
 
 #endif

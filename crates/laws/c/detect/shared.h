@@ -3,11 +3,20 @@
 #ifndef NARROWS_DETECT_SHARED_H
 #define NARROWS_DETECT_SHARED_H
 
-#include "../shared.h"
+#include "../detector.h"
 
-NR_INLINE void nr_shared_join(struct nr_conn *c, nr_u32 i)
+NR_INLINE nr_u32 nr_shared_row(nr_u32 i)
 {
-	nr_masks_join(c, i, 0xff);
+	return i < NR_MAX_PATHS ? 0xff : 0;
 }
+
+NR_DETECTOR(shared) = {
+    .name = "shared",
+    .code = "sh",
+    .about = "all paths share one bottleneck (default of coupled laws)",
+    .source = "RFC 6356",
+    .masks = NR_MASKS_SHARED,
+    .row = nr_shared_row,
+};
 
 #endif

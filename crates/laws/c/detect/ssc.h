@@ -35,8 +35,7 @@
 #ifndef NARROWS_DETECT_SSC_H
 #define NARROWS_DETECT_SSC_H
 
-#include "sample.h"
-#include "decision.h"
+#include "../detector.h"
 
 #define NR_SSC_INTERVALS 64	  /* largest N and M */
 #define NR_SSC_RANGE (1u << 22)	  /* us around the first delay */
@@ -44,7 +43,44 @@
 #define NR_SSC_PACKETS (1u << 24) /* of an interval */
 #define NR_SSC_FRACTION 8	  /* bits of a microsecond, in means */
 
-/* What a path tells of an interval. */
+#define NR_SSC_PARAMS(P)                                                                           \
+	P(t_us, t_ms, MS, 350, 10, 10000, "length of an interval, T", "RFC 8382, section 2.2")     \
+	P(n, n, COUNT, 50, 2, 64, "intervals of the key frequency, and of loss, N",                \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(m, m, COUNT, 30, 2, 64, "intervals of the mean, skewness and variability, M",            \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(f, f, COUNT, 20, 1, 64, "newest intervals of full weight, F; m: nothing is weighted",    \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(c_s, c_s, SIGNED, 0.1, -1, 1, "skewness below which there is congestion",                \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(c_h, c_h, SIGNED, 0.3, 0, 2, "the same, where there was congestion before",              \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(p_l, p_l, RATIO, 0.1, 0, 1,                                                              \
+	  "loss above which there is congestion whatever the skewness",                            \
+	  "MPTCP-SBD, Table I (the RFC gives no value)")                                           \
+	P(p_f, p_f, RATIO, 0.1, 0, 1, "key frequencies this near are alike",                       \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(p_mad, p_mad, RATIO, 0.1, 0, 1, "variabilities this near, of the higher, are alike",     \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(p_s, p_s, RATIO, 0.15, 0, 2, "skewnesses this near are alike", "RFC 8382, section 2.2")  \
+	P(p_d, p_d, RATIO, 0.1, 0, 1, "losses this near, of the higher, are alike",                \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(p_v, p_v, RATIO, 0.7, 0, 10,                                                             \
+	  "half the band around the mean that is no crossing, of the variability",                 \
+	  "RFC 8382, section 2.2")                                                                 \
+	P(mask_noise, mask_noise, SWITCH, 1, 0, 1,                                                 \
+	  "variability and crossings of intervals without congestion are left out",                \
+	  "RFC 8382, section 4.2")                                                                 \
+	P(loss_for_skew, loss_for_skew, SWITCH, 0, 0, 1,                                           \
+	  "where a path loses more than p_l, loss divides instead of skewness",                    \
+	  "MPTCP-SBD, its implementation")                                                         \
+	P(clock_skew, clock_skew, SWITCH, 0, 0, 1, "the clocks of delays run apart",               \
+	  "RFC 8382, section 5.2")                                                                 \
+	P(trusted, trusted, COUNT, 60, 1, 1000, "intervals before a path's estimates are trusted", \
+	  "RFC 8382: 2 M")
+NR_PARAMS(ssc, NR_SSC_PARAMS);
+
+/* What a path publishes of an interval. */
 struct nr_ssc_summary {
 	nr_s32 skew; /* Q16 */
 	nr_u32 var;  /* 1/256 us */
@@ -83,7 +119,7 @@ struct nr_ssc {
 	nr_u64 var;	  /* var_base, 1/256 us */
 	nr_u64 last;	  /* number of the newest interval in the history */
 	nr_u64 crossings; /* bit i: the interval i before the last crossed */
-	nr_u32 heard;	  /* delays in the open interval */
+	nr_u32 samples;	  /* delays in the open interval */
 	nr_u32 strays;	  /* delays out of range */
 	nr_u32 limited;	  /* of these, while the application set the pace */
 	nr_s32 skew;	  /* skew_base */
@@ -111,12 +147,14 @@ NR_INLINE void nr_ssc_begin(struct nr_ssc *h, nr_u64 number)
 {
 	h->number = number;
 	h->sum = h->var = 0;
-	h->heard = h->strays = h->limited = h->delivered = h->lost = 0;
+	h->samples = h->strays = h->limited = h->delivered = h->lost = 0;
 	h->skew = 0;
 }
 
-NR_INLINE void nr_ssc_reset(struct nr_ssc *h)
+NR_INLINE void nr_ssc_reset(void *state)
 {
+	struct nr_ssc *h = state;
+
 	nr_ssc_forget(h);
 	nr_ssc_begin(h, 0);
 }
@@ -214,21 +252,21 @@ NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)
 
 	if (!p || !h)
 		return 0;
-	if (!h->heard) {
+	if (!h->samples) {
 		if (h->strays)
 			nr_ssc_forget(h);
 		return 0;
 	}
-	if (h->limited * 2 > h->heard)
+	if (h->limited * 2 > h->samples)
 		return 0;
 	if (h->closed && h->number - h->last > p->n)
 		nr_ssc_forget(h);
 	known = !!h->closed;
 	one = &h->ring[h->closed % NR_SSC_INTERVALS];
-	one->mean = (nr_u32)((h->sum << NR_SSC_FRACTION) / h->heard);
-	one->mad = known ? (nr_u32)(h->var / h->heard) : 0;
+	one->mean = (nr_u32)((h->sum << NR_SSC_FRACTION) / h->samples);
+	one->mad = known ? (nr_u32)(h->var / h->samples) : 0;
 	one->skew = known ? h->skew : 0;
-	one->n = known ? h->heard : 0;
+	one->n = known ? h->samples : 0;
 	one->delivered = h->delivered;
 	one->lost = h->lost;
 	h->closed++;
@@ -264,9 +302,10 @@ NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)
  * Takes a sample in. Returns the stamp of the interval that it closed, which h->summary is of, or 0
  * if it closed none.
  */
-NR_INLINE nr_u32 nr_ssc_sample(const struct nr_ssc_params *p, struct nr_ssc *h,
-			       const struct nr_sample *s)
+NR_INLINE nr_u32 nr_ssc_sample(const void *own, void *state, const struct nr_sample *s)
 {
+	const struct nr_ssc_params *p = own;
+	struct nr_ssc *h = state;
 	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us), delay;
 	nr_u32 stamp = 0, above;
 
@@ -279,9 +318,9 @@ NR_INLINE nr_u32 nr_ssc_sample(const struct nr_ssc_params *p, struct nr_ssc *h,
 		h->delivered += s->delivered;
 	if (s->lost < NR_SSC_PACKETS && h->lost < NR_SSC_PACKETS)
 		h->lost += s->lost;
-	if (!s->heard || h->heard >= NR_SSC_SAMPLES)
+	if (!s->sampled || h->samples >= NR_SSC_SAMPLES)
 		return stamp;
-	if (!h->closed && !h->heard)
+	if (!h->closed && !h->samples)
 		h->base = s->delay_us;
 	above = (nr_u32)s->delay_us - (nr_u32)h->base + NR_SSC_RANGE;
 	if (above >= 2 * NR_SSC_RANGE) {
@@ -289,7 +328,7 @@ NR_INLINE nr_u32 nr_ssc_sample(const struct nr_ssc_params *p, struct nr_ssc *h,
 		return stamp;
 	}
 	delay = (nr_u64)above << NR_SSC_FRACTION;
-	h->heard++;
+	h->samples++;
 	h->limited += s->limited;
 	h->sum += above;
 	h->skew += (delay < h->mean) - (delay > h->mean);
@@ -298,7 +337,7 @@ NR_INLINE nr_u32 nr_ssc_sample(const struct nr_ssc_params *p, struct nr_ssc *h,
 }
 
 /* Is member j the nearest yet that is in d->of, in the group of i, and not above it? */
-NR_NOINLINE int nr_ssc_nearer(struct nr_desk *d, nr_u32 i, nr_u32 j)
+NR_NOINLINE int nr_ssc_nearer(struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
 	nr_u32 away;
 
@@ -321,7 +360,7 @@ NR_NOINLINE int nr_ssc_nearer(struct nr_desk *d, nr_u32 i, nr_u32 j)
  * `limit` of the higher one: a member stays with the nearest of its group that is not above it,
  * unless that is too far. place[i] is the number of a member of i's group, the same for all of it.
  */
-NR_NOINLINE int nr_ssc_divide(struct nr_desk *d, nr_u32 limit, nr_u32 relative)
+NR_NOINLINE int nr_ssc_divide(struct nr_scratch *d, nr_u32 limit, nr_u32 relative)
 {
 	if (!d)
 		return 0;
@@ -344,7 +383,7 @@ NR_NOINLINE int nr_ssc_divide(struct nr_desk *d, nr_u32 limit, nr_u32 relative)
 }
 
 /* Is member j, which loses more than p_l (losses are in d->value), in the group of i? */
-NR_NOINLINE nr_u32 nr_ssc_loses(const struct nr_desk *d, nr_u32 p_l, nr_u32 i, nr_u32 j)
+NR_NOINLINE nr_u32 nr_ssc_loses(const struct nr_scratch *d, nr_u32 p_l, nr_u32 i, nr_u32 j)
 {
 	if (!d)
 		return 0;
@@ -354,7 +393,7 @@ NR_NOINLINE nr_u32 nr_ssc_loses(const struct nr_desk *d, nr_u32 p_l, nr_u32 i, n
 }
 
 /* Says in d->next of each member whether one of its group loses more than p_l. */
-NR_NOINLINE int nr_ssc_lossy(struct nr_desk *d, nr_u32 p_l)
+NR_NOINLINE int nr_ssc_lossy(struct nr_scratch *d, nr_u32 p_l)
 {
 	if (!d)
 		return 0;
@@ -370,9 +409,11 @@ NR_NOINLINE int nr_ssc_lossy(struct nr_desk *d, nr_u32 p_l)
  * Places the members of d->present: those that are congested in groups, the others clear. What is
  * not present, or not trusted, is undecided.
  */
-NR_INLINE void nr_ssc_group(const struct nr_ssc_params *p, const struct nr_ssc_summary *s,
-			    struct nr_desk *d)
+NR_INLINE void nr_ssc_group(const void *own, const void *summaries, struct nr_scratch *d)
 {
+	const struct nr_ssc_params *p = own;
+	const struct nr_ssc_summary *s = summaries;
+
 	d->of = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		if (d->present >> i & 1 && s[i].trusted && s[i].congested)
@@ -400,5 +441,42 @@ NR_INLINE void nr_ssc_group(const struct nr_ssc_params *p, const struct nr_ssc_s
 		if (!(d->of >> i & 1))
 			d->place[i] = d->present >> i & 1 && s[i].trusted ? NR_CLEAR : NR_UNDECIDED;
 }
+
+NR_INLINE struct nr_pace nr_ssc_pace(const void *own, const struct nr_decision_params *decision)
+{
+	const struct nr_ssc_params *p = own;
+
+	return (struct nr_pace){p->t_us, p->t_us, nr_decision_filter(decision)};
+}
+
+NR_INLINE nr_u64 nr_ssc_warm_up(const void *own)
+{
+	const struct nr_ssc_params *p = own;
+
+	return (nr_u64)p->trusted * p->t_us;
+}
+
+static const struct nr_preset nr_ssc_preset[] __attribute__((unused)) = {
+    {"rfc8382", ""},
+    /* Table I: an earlier draft of the same, without weighting and masking. */
+    {"mptcp-sbd", "m=50 f=50 c_s=-0.01 p_s=0.1 mask_noise=off loss_for_skew=on trusted=50"},
+    {0, 0},
+};
+
+NR_DETECTOR(ssc) = {
+    .name = "ssc",
+    .code = "ssc",
+    .about = "paths share a bottleneck whose delays have alike skewness, variability, frequency",
+    .source = "RFC 8382",
+    NR_TAKES(ssc),
+    .preset = nr_ssc_preset,
+    .goes_by = NR_BY_DELAY,
+    NR_KEEPS(ssc),
+    .reset = nr_ssc_reset,
+    .sample = nr_ssc_sample,
+    .group = nr_ssc_group,
+    .pace = nr_ssc_pace,
+    .warm_up_us = nr_ssc_warm_up,
+};
 
 #endif

@@ -18,7 +18,7 @@
  *
  * Units: times in us since the period began, in the sums in 64 us; delays above the period's first
  * one, smoothed in 2^-20 us, in the sums in 1/8 us; slopes in us per second.
- * Valid: periods to 16 s, 2^19 samples in one (what comes after is not heard), delays within 4 s of
+ * Valid: periods to 16 s, 2^19 samples in one (later ones are left out), delays within 4 s of
  * the period's first.
  * Departures: the gap is one of time (Algorithm 2 subtracts delays), and the last group counts
  * (Algorithm 2 stops before it). Times are centred once (equation 17 subtracts the first one on top
@@ -35,9 +35,8 @@
 #ifndef NARROWS_DETECT_TR_H
 #define NARROWS_DETECT_TR_H
 
+#include "../detector.h"
 #include "../nr_fx.h"
-#include "decision.h"
-#include "sample.h"
 
 #define NR_TR_TIME_BITS 6		/* of a us that the sums leave out */
 #define NR_TR_BITS 20			/* of a us in a smoothed delay */
@@ -45,7 +44,31 @@
 #define NR_TR_SAMPLES ((1u << 19) - 1)	/* of a period */
 #define NR_TR_POINTS_MIN 3		/* any two points lie on a line */
 
-/* What a path tells of a period: the line through its longest group. */
+#define NR_TR_PARAMS(P)                                                                            \
+	P(t_us, t_s, SECONDS, 5, 1, 16, "length of a period", "arXiv:1812.05816, section 4.3")     \
+	P(settle_us, settle_ms, MS, 500, 0, 1000, "after a period's end, until it is decided on",  \
+	  "paths report at their next sample")                                                     \
+	P(alpha, alpha, RATIO, 0.9, 0.01, 1, "weight of the new delay in the smoothed one",        \
+	  "arXiv:1812.05816, section 4.3")                                                         \
+	P(gap_us, gap_ms, MS, 50, 0, 5000,                                                         \
+	  "groups of rising delay this near in time may be one, delta",                            \
+	  "arXiv:1812.05816, section 4.3")                                                         \
+	P(eps, eps, RATIO, 0.2, 0, 1, "slopes this near, of the larger, are alike",                \
+	  "arXiv:1812.05816, section 4.3")                                                         \
+	P(tau_us, tau_s, SECONDS, 1, 0, 16,                                                        \
+	  "groups of two paths this near in time may be compared",                                 \
+	  "arXiv:1812.05816, section 4.3")                                                         \
+	P(slope_min, slope_min, MS_PER_S, 10, 0, 1000, "slopes up to this are like no other",      \
+	  "arXiv:1812.05816, its authors' code")                                                   \
+	P(hold_us, hold_s, SECONDS, 100, 1, 512,                                                   \
+	  "paths stay coupled for as long after they were last found alike",                       \
+	  "arXiv:1812.05816, section 5.2")                                                         \
+	P(undecided, undecided, COUPLE, NR_COUPLE_NONE, 0, 2,                                      \
+	  "whom a path is coupled with that nothing is known of yet",                              \
+	  "arXiv:1812.05816, section 5.2")
+NR_PARAMS(tr, NR_TR_PARAMS);
+
+/* What a path publishes of a period: the line through its longest group. */
 struct nr_tr_summary {
 	nr_u32 slope;	/* us of delay per second; 0: none, or it does not rise */
 	nr_u32 from_us; /* of the group, since the period began */
@@ -76,8 +99,10 @@ struct nr_tr {
 	struct nr_tr_summary summary;
 };
 
-NR_INLINE void nr_tr_reset(struct nr_tr *h)
+NR_INLINE void nr_tr_reset(void *state)
 {
+	struct nr_tr *h = state;
+
 	h->open = 0;
 }
 
@@ -177,8 +202,8 @@ NR_INLINE void nr_tr_begin(struct nr_tr *h, nr_s32 delay_us)
 }
 
 /* A delay, `at_us` into the period. */
-NR_INLINE void nr_tr_hear(const struct nr_tr_params *p, struct nr_tr *h, nr_u32 at_us,
-			  nr_s32 delay_us)
+NR_INLINE void nr_tr_delay(const struct nr_tr_params *p, struct nr_tr *h, nr_u32 at_us,
+			   nr_s32 delay_us)
 {
 	nr_s64 above = (nr_s64)delay_us - h->first_us, before = h->smooth;
 
@@ -202,9 +227,10 @@ NR_INLINE void nr_tr_hear(const struct nr_tr_params *p, struct nr_tr *h, nr_u32 
  * Takes a sample in. Returns the stamp of the period that it closed, which h->summary is of, or 0
  * if it closed none.
  */
-NR_INLINE nr_u32 nr_tr_sample(const struct nr_tr_params *p, struct nr_tr *h,
-			      const struct nr_sample *s)
+NR_INLINE nr_u32 nr_tr_sample(const void *own, void *state, const struct nr_sample *s)
 {
+	const struct nr_tr_params *p = own;
+	struct nr_tr *h = state;
 	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us), start = number * p->t_us;
 	nr_u32 stamp = 0;
 
@@ -214,12 +240,12 @@ NR_INLINE nr_u32 nr_tr_sample(const struct nr_tr_params *p, struct nr_tr *h,
 		h->open = 0;
 		h->number = number;
 	}
-	if (!s->heard || h->open >= NR_TR_SAMPLES)
+	if (!s->sampled || h->open >= NR_TR_SAMPLES)
 		return stamp;
 	if (!h->open)
 		nr_tr_begin(h, s->delay_us);
 	else
-		nr_tr_hear(p, h, s->now_us > start ? (nr_u32)(s->now_us - start) : 0, s->delay_us);
+		nr_tr_delay(p, h, s->now_us > start ? (nr_u32)(s->now_us - start) : 0, s->delay_us);
 	h->open++;
 	return stamp;
 }
@@ -244,9 +270,11 @@ NR_NOINLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_sum
  * Groups the members of d->present; the others are undecided. One that matches no other is a group
  * of its own: the paper has no test of congestion.
  */
-NR_INLINE void nr_tr_group(const struct nr_tr_params *p, const struct nr_tr_summary *of,
-			   struct nr_desk *d)
+NR_INLINE void nr_tr_place(const void *own, const void *summaries, struct nr_scratch *d)
 {
+	const struct nr_tr_summary *of = summaries;
+	const struct nr_tr_params *p = own;
+
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		d->near[i] = 0;
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
@@ -258,5 +286,59 @@ NR_INLINE void nr_tr_group(const struct nr_tr_params *p, const struct nr_tr_summ
 		if (!(d->present >> i & 1))
 			d->place[i] = NR_UNDECIDED;
 }
+
+/* Found alike once, held for a time. */
+NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_params *decision)
+{
+	const struct nr_tr_params *p = own;
+
+	return (struct nr_pace){
+	    p->t_us, p->settle_us, {(p->hold_us + p->t_us - 1) / p->t_us, 1, 1}};
+}
+
+/* TR couples what it has found alike, and nobody else. */
+NR_INLINE struct nr_decision_params nr_tr_couples(const void *own,
+						  const struct nr_decision_params *decision)
+{
+	const struct nr_tr_params *p = own;
+	struct nr_decision_params couples = *decision;
+
+	couples.undecided = p->undecided;
+	couples.grouped = NR_COUPLE_NONE;
+	return couples;
+}
+
+/* More periods than a decision has observations of cannot be held. */
+NR_INLINE const char *nr_tr_fault(const void *own, nr_u32 *n)
+{
+	const struct nr_tr_params *p = own;
+
+	*n = (nr_u32)(NR_OFFSETOF(struct nr_tr_params, hold_us) / sizeof(nr_u32));
+	return p->hold_us > NR_OBSERVATIONS * p->t_us ? "at most 32 times tr.t_s" : 0;
+}
+
+NR_INLINE nr_u64 nr_tr_warm_up(const void *own)
+{
+	const struct nr_tr_params *p = own;
+
+	return (nr_u64)p->t_us + p->settle_us;
+}
+
+NR_DETECTOR(tr) = {
+    .name = "tr",
+    .code = "tr",
+    .about = "paths share a bottleneck whose delays rise with the same slope at the same time",
+    .source = "arXiv:1812.05816",
+    NR_TAKES(tr),
+    .goes_by = NR_BY_DELAY,
+    NR_KEEPS(tr),
+    .reset = nr_tr_reset,
+    .sample = nr_tr_sample,
+    .group = nr_tr_place,
+    .pace = nr_tr_pace,
+    .couples = nr_tr_couples,
+    .fault = nr_tr_fault,
+    .warm_up_us = nr_tr_warm_up,
+};
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection under a detector that listens: who writes what, and when it is decided.
+ * A connection under a detector that decides: who writes what, and when it is decided.
  *
  * Time is cut into intervals of T, the same for all paths: k = now / T. A path closes its interval
  * at its first sample of a later one and publishes record k & 1. The first path that comes `settle`
@@ -12,50 +12,26 @@
 #ifndef NARROWS_DETECT_WATCH_H
 #define NARROWS_DETECT_WATCH_H
 
-#include "../shared.h"
-#include "ssc.h"
-#include "tr.h"
-#include "btlbw.h"
+#include "deciding.h"
 
-#define NR_HISTORY_WORDS 224 /* of 64 bits */
-
-NR_STATIC_ASSERT(sizeof(struct nr_ssc_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
-NR_STATIC_ASSERT(sizeof(struct nr_tr_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
-NR_STATIC_ASSERT(sizeof(struct nr_btlbw_summary) <= sizeof(nr_u32[7]), "a record has 7 words");
-
-/* What all paths told of an interval. */
-union nr_summaries {
-	struct nr_ssc_summary ssc[NR_DETECT_MAX];
-	struct nr_tr_summary tr[NR_DETECT_MAX];
-	struct nr_btlbw_summary btlbw[NR_DETECT_MAX];
-	nr_u32 word[7 * NR_DETECT_MAX]; /* so that its size is no detector's */
-};
-
-/* What a detector keeps of a path. The path's own, but for `since`. */
-struct nr_listener {
+/* What is kept of a path. The path's own, but for `since`. */
+struct nr_watched {
 	nr_u64 due_us; /* when it next looks whether a decision is to be claimed */
-	struct nr_hearing hearing;
+	struct nr_delack delack;
 	nr_u32 here;  /* 1: there is a path in this slot */
 	nr_u32 since; /* stamp of the interval before the path came; read by its siblings */
-	union {
-		nr_u64 room[NR_HISTORY_WORDS];
-		struct nr_ssc ssc;
-		struct nr_tr tr;
-		struct nr_btlbw btlbw;
-	};
+	nr_u64 history[NR_HISTORY_WORDS]; /* the detector's state of the path */
 	/*
 	 * Where the path works when it decides for the connection. Its own, as another path may
 	 * still be at the decision before.
 	 */
-	union nr_summaries told;
-	struct nr_desk desk;
+	union nr_summaries summaries;
+	struct nr_scratch scratch;
 };
-NR_STATIC_ASSERT(sizeof(struct nr_listener) == 8 * (NR_HISTORY_WORDS + 4) +
-						   sizeof(union nr_summaries) +
-						   sizeof(struct nr_desk),
-		 "histories fit");
 
-/* What a listening detector keeps of a connection. All zero, but for params, before a path joins.
+/*
+ * What a detector that decides keeps of a connection. All zero, but for params, before a path
+ * joins.
  */
 struct nr_watch {
 	struct nr_params params;
@@ -64,32 +40,14 @@ struct nr_watch {
 	struct nr_places observed;
 	struct nr_places decided;
 	struct nr_ring ring;
-	struct nr_listener path[NR_MAX_PATHS];
+	struct nr_watched path[NR_MAX_PATHS];
 };
 
-/* Whom paths ask to be coupled with. TR couples what it has found alike, and nobody else. */
-NR_INLINE struct nr_decision_params nr_couples(nr_u32 detector, const struct nr_params *p)
+/* Whom paths ask to be coupled with. */
+NR_INLINE struct nr_decision_params nr_couples(const struct nr_detector *d, const void *own,
+					       const struct nr_params *p)
 {
-	struct nr_decision_params couples = p->decision;
-
-	if (detector == NR_TR) {
-		couples.undecided = p->tr.undecided;
-		couples.grouped = NR_COUPLE_NONE;
-	}
-	return couples;
-}
-
-/* How many words a path tells of an interval. */
-NR_INLINE nr_u32 nr_summary_words(nr_u32 detector)
-{
-	switch (detector) {
-	case NR_SSC:
-		return sizeof(struct nr_ssc_summary) / 4;
-	case NR_TR:
-		return sizeof(struct nr_tr_summary) / 4;
-	default:
-		return sizeof(struct nr_btlbw_summary) / 4;
-	}
+	return d->couples ? d->couples(own, &p->decision) : p->decision;
 }
 
 NR_INLINE void nr_record_write(struct nr_record *r, nr_u32 stamp, const nr_u32 *word, nr_u32 words)
@@ -115,142 +73,121 @@ NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *wo
 }
 
 /*
- * Reads what path j published of interval d->stamp - 1: `words` words, to their place in `told`.
+ * Reads what path j published of interval s->stamp - 1: `words` words, to their place in `all`.
  * One step of a loop, in a function of its own for BPF's verifier.
  */
-NR_NOINLINE int nr_told(const struct nr_conn *c, struct nr_desk *d, union nr_summaries *told,
-			nr_u32 j, nr_u32 words)
+NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_scratch *s,
+				union nr_summaries *all, nr_u32 j, nr_u32 words)
 {
 	nr_u32 word[7];
 
-	if (!c || !d || !told || words > 7)
+	if (!c || !s || !all || words > 7)
 		return 0;
 	j %= NR_MAX_PATHS;
-	if (!nr_record_read(&c->record[j][(d->stamp - 1) & 1], d->stamp, word))
+	if (!nr_record_read(&c->record[j][(s->stamp - 1) & 1], s->stamp, word))
 		return 0;
-	d->present |= 1ull << j;
+	s->present |= 1ull << j;
 	for (nr_u32 n = 0; n < 7; n++)
 		if (n < words)
-			told->word[(j * words + n) % (7 * NR_DETECT_MAX)] = word[n];
+			all->word[(j * words + n) % (7 * NR_DETECT_MAX)] = word[n];
 	return 1;
 }
 
 /* Places the paths by what they published of interval `stamp` - 1, and where they stood before. */
+NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, const struct nr_conn *c,
+			      struct nr_watch *w, nr_u32 i, nr_u32 stamp)
+{
+	union nr_summaries *all = &w->path[i & 7].summaries;
+	struct nr_scratch *s = &w->path[i & 7].scratch;
+	struct nr_places last;
+
+	s->stamp = stamp;
+	s->present = 0;
+	last.word = NR_READ(w->observed.word);
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		s->since[j] = NR_READ(w->path[j].since);
+		s->place[j] = NR_UNDECIDED;
+		if ((nr_s32)(nr_stamp(&last) - s->since[j]) > 0)
+			s->place[j] = (nr_u8)nr_place(&last, j);
+	}
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		nr_read_summary(c, s, all, j, d->summary / 4);
+	d->group(own, all, s);
+}
+
+#define NR_OBSERVE(n, name)                                                                        \
+	case n:                                                                                    \
+		nr_place_paths(&nr_detector_##name, &w->params.name, c, w, i, stamp);              \
+		return 1;
+
 NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			   nr_u32 stamp)
 {
-	const struct nr_params *p;
-	union nr_summaries *told;
-	struct nr_places last;
-	struct nr_desk *d;
-
 	if (!c || !w)
 		return 0;
-	p = &w->params;
-	told = &w->path[i & 7].told;
-	d = &w->path[i & 7].desk;
-	d->stamp = stamp;
-	d->present = 0;
-	last.word = NR_READ(w->observed.word);
-	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		d->since[j] = NR_READ(w->path[j].since);
-		d->place[j] = NR_UNDECIDED;
-		if ((nr_s32)(nr_stamp(&last) - d->since[j]) > 0)
-			d->place[j] = (nr_u8)nr_place(&last, j);
-	}
-	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		nr_told(c, d, told, j, nr_summary_words(detector));
 	switch (detector) {
-	case NR_SSC:
-		nr_ssc_group(&p->ssc, told->ssc, d);
-		break;
-	case NR_TR:
-		nr_tr_group(&p->tr, told->tr, d);
-		break;
-	default:
-		nr_btlbw_group(&p->btlbw, told->btlbw, d);
-		break;
+		NR_DECIDING(NR_OBSERVE)
 	}
-	return 1;
-}
-
-/* A path's sample goes into its history; what an interval came to is published. */
-NR_INLINE void nr_hear(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-		       const struct nr_sample *s)
-{
-	struct nr_listener *l = &w->path[i & 7];
-	const struct nr_params *p = &w->params;
-	const void *summary;
-	nr_u32 stamp;
-
-	switch (detector) {
-	case NR_SSC:
-		stamp = nr_ssc_sample(&p->ssc, &l->ssc, s);
-		summary = &l->ssc.summary;
-		break;
-	case NR_TR:
-		stamp = nr_tr_sample(&p->tr, &l->tr, s);
-		summary = &l->tr.summary;
-		break;
-	default:
-		stamp = nr_btlbw_sample(&p->btlbw, &l->btlbw, s);
-		summary = &l->btlbw.summary;
-		break;
-	}
-	if (stamp)
-		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp, summary,
-				nr_summary_words(detector));
+	return 0;
 }
 
 /*
  * Decides on the observations up to the one that path i has just made. A join meanwhile keeps the
  * masks from being stored; then the next interval decides.
  */
-NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i)
+NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct nr_conn *c,
+			   struct nr_watch *w, nr_u32 i)
 {
-	struct nr_decision_params couples;
-	struct nr_filter filter;
-	struct nr_desk *d;
-	nr_u64 masks;
+	struct nr_decision_params couples = nr_couples(d, own, &w->params);
+	struct nr_filter filter = d->pace(own, &w->params.decision).filter;
+	struct nr_scratch *s = &w->path[i & 7].scratch;
+	nr_u64 masks = NR_READ(c->masks);
 
-	if (!c || !w)
-		return 0;
-	filter = nr_pace(detector, &w->params).filter;
-	couples = nr_couples(detector, &w->params);
-	d = &w->path[i & 7].desk;
-	masks = NR_READ(c->masks);
 	NR_READ_BARRIER(); /* a join that shows in the masks shows in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		d->since[j] = NR_READ(w->path[j].since);
-	nr_filter(&filter, &w->ring, d);
-	return nr_masks_store(c, masks, nr_decided_masks(&couples, d));
+		s->since[j] = NR_READ(w->path[j].since);
+	nr_filter(&filter, &w->ring, s);
+	return nr_masks_store(c, masks, nr_decided_masks(&couples, s));
+}
+
+#define NR_DECIDE(n, name)                                                                         \
+	case n:                                                                                    \
+		return nr_decide_by(&nr_detector_##name, &w->params.name, c, w, i);
+
+NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i)
+{
+	if (!c || !w)
+		return 0;
+	switch (detector) {
+		NR_DECIDING(NR_DECIDE)
+	}
+	return 0;
 }
 
 /* Path i has claimed interval `stamp` - 1: it observes it, and decides if it is time. */
-NR_INLINE void nr_claimed(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			  nr_u32 stamp, nr_u64 now_us)
+NR_INLINE void nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c, struct nr_watch *w,
+			  nr_u32 i, nr_u32 stamp, nr_u64 now_us)
 {
 	struct nr_places last = {NR_READ(w->decided.word)}, observed;
-	struct nr_desk *d = &w->path[i & 7].desk;
+	struct nr_scratch *s = &w->path[i & 7].scratch;
 
 	nr_observe(detector, c, w, i, stamp);
-	observed = nr_places(stamp, d->place);
+	observed = nr_places(stamp, s->place);
 	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
 	NR_WRITE(w->observed_us, now_us);
 	NR_WRITE(w->observed.word, observed.word);
-	if (last.word && stamp - nr_stamp(&last) < nr_pace(detector, &w->params).filter.every)
+	if (last.word && stamp - nr_stamp(&last) < every)
 		return;
 	if (!nr_decide(detector, c, w, i))
 		return;
 	NR_WRITE(w->decided_us, now_us);
-	NR_WRITE(w->decided.word, nr_places(stamp, d->place).word);
+	NR_WRITE(w->decided.word, nr_places(stamp, s->place).word);
 }
 
 /* The path comes to the time when a decision may be due. */
-NR_INLINE void nr_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-		       nr_u64 now_us)
+NR_INLINE void nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c, struct nr_watch *w,
+		       nr_u32 i, nr_u64 now_us)
 {
-	struct nr_pace pace = nr_pace(detector, &w->params);
 	nr_u64 ended;
 
 	if (now_us < pace.settle_us)
@@ -258,74 +195,80 @@ NR_INLINE void nr_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, n
 	ended = (now_us - pace.settle_us) / pace.t_us; /* intervals that are over and settled */
 	w->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
 	if (ended && nr_tick_claim(c, ended))
-		nr_claimed(detector, c, w, i, (nr_u32)ended, now_us);
+		nr_claimed(detector, pace.filter.every, c, w, i, (nr_u32)ended, now_us);
+}
+
+/* With whom path i is coupled when it joins. */
+NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
+			      const struct nr_params *p, nr_u32 i)
+{
+	return nr_couples(d, own, p).undecided == NR_COUPLE_NONE ? 1u << (i & 7) : 0xff;
 }
 
 /* A path that has just come, or whose clock was set back: nothing is known of it. */
-NR_INLINE void nr_listen(nr_u32 detector, const struct nr_params *p, struct nr_listener *l,
-			 nr_u64 now_us)
+NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct nr_watched *path,
+			      nr_u64 now_us)
 {
-	l->here = 1;
-	l->due_us = 0;
-	l->hearing = (struct nr_hearing){.acked_us = now_us};
-	NR_WRITE(l->since, (nr_u32)(now_us / nr_pace(detector, p).t_us));
-	if (detector == NR_SSC)
-		nr_ssc_reset(&l->ssc);
-	else if (detector == NR_TR)
-		nr_tr_reset(&l->tr);
-	else
-		nr_btlbw_reset(&l->btlbw);
+	path->here = 1;
+	path->due_us = 0;
+	path->delack = (struct nr_delack){.acked_us = now_us};
+	NR_WRITE(path->since, (nr_u32)(now_us / t_us));
+	d->reset(path->history);
 }
 
-/* Was the clock set back? */
-NR_INLINE int nr_is_back(nr_u32 detector, const struct nr_params *p, const struct nr_listener *l,
-			 nr_u64 now_us)
+/* An event of path i under detector `d`, whose number is `detector`. */
+NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u32 detector,
+			     struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			     const struct nr_event *ev)
 {
-	struct nr_pace pace = nr_pace(detector, p);
-
-	return now_us + 2ull * pace.t_us + pace.settle_us < l->due_us;
-}
-
-NR_INLINE void nr_watch_join(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			     nr_u64 now_us)
-{
-	nr_u32 alone = 1u << (i & 7);
-
-	nr_listen(detector, &w->params, &w->path[i & 7], now_us);
-	nr_masks_join(c, i,
-		      nr_couples(detector, &w->params).undecided == NR_COUPLE_NONE ? alone : 0xff);
-}
-
-NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			       const struct nr_event *ev)
-{
-	struct nr_listener *l;
+	struct nr_pace pace = d->pace(own, &w->params.decision);
+	struct nr_watched *path = &w->path[i & 7];
 	struct nr_sample s;
+	nr_u32 stamp;
 
-	if (!c || !w || !ev)
-		return 0;
-	l = &w->path[i & 7];
 	if (ev->kind == NR_JOINED || ev->kind == NR_LEFT) {
 		NR_WRITE(c->record[i & 7][0].stamp, 0);
 		NR_WRITE(c->record[i & 7][1].stamp, 0);
 	}
-	if (ev->kind == NR_JOINED)
-		nr_watch_join(detector, c, w, i, ev->now_us);
-	if (ev->kind == NR_LEFT)
-		l->here = 0;
-	if (!l->here)
-		return 0;
-	if (NR_UNLIKELY(nr_is_back(detector, &w->params, l, ev->now_us))) {
-		nr_listen(detector, &w->params, l, ev->now_us);
-		nr_tick_back(c, ev->now_us / nr_pace(detector, &w->params).t_us);
+	if (ev->kind == NR_JOINED) {
+		nr_watch_begin(d, pace.t_us, path, ev->now_us);
+		nr_masks_join(c, i, nr_first_row(d, own, &w->params, i));
 	}
-	s = nr_sample(&l->hearing, ev);
+	if (ev->kind == NR_LEFT)
+		path->here = 0;
+	if (!path->here)
+		return;
+	/* Was the clock set back? */
+	if (NR_UNLIKELY(ev->now_us + 2ull * pace.t_us + pace.settle_us < path->due_us)) {
+		nr_watch_begin(d, pace.t_us, path, ev->now_us);
+		nr_tick_back(c, ev->now_us / pace.t_us);
+	}
+	s = nr_sample(&path->delack, ev);
 	s.bw = NR_READ(c->path[i & 7].bw);
 	s.cycles = NR_READ(c->path[i & 7].word[0]);
-	nr_hear(detector, c, w, i, &s);
-	if (s.now_us >= l->due_us)
-		nr_tick(detector, c, w, i, s.now_us);
-	return 1;
+	stamp = d->sample(own, path->history, &s);
+	if (stamp)
+		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,
+				(const nr_u32 *)((const char *)path->history + d->summary_at),
+				d->summary / 4);
+	if (s.now_us >= path->due_us)
+		nr_tick(detector, pace, c, w, i, s.now_us);
+}
+
+#define NR_WATCH(n, name)                                                                          \
+	case n:                                                                                    \
+		nr_watch_path(&nr_detector_##name, &w->params.name, n, c, w, i, ev);               \
+		return 1;
+
+NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			       const struct nr_event *ev)
+{
+	if (!c || !w || !ev)
+		return 0;
+	switch (detector) {
+		NR_DECIDING(NR_WATCH)
+	}
+	return 0;
 }
 
 #endif

@@ -67,4 +67,25 @@ NR_NOINLINE nr_u32 nr_balia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 s
 	return cwnd > cut + floor ? cwnd - cut : floor;
 }
 
+NR_INLINE nr_s64 nr_balia_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+{
+	return (nr_s64)nr_balia_credit(c, i, set);
+}
+
+NR_INLINE nr_u32 nr_balia_reduced(NR_HOOK)
+{
+	return nr_balia_ssthresh(c, i, nr_coupled(c, i));
+}
+
+NR_LAW(balia) = {
+    .name = "balia",
+    .code = "balia",
+    .about = "balanced linked adaptation: between LIA's friendliness and OLIA's responsiveness",
+    .source = "draft-walid-mptcp-congestion-control-04",
+    .kind = NR_WINDOW,
+    .couples = 1,
+    .credit = nr_balia_growth,
+    .ssthresh = nr_balia_reduced,
+};
+
 #endif

@@ -23,7 +23,7 @@
 #ifndef NARROWS_LAW_CUBIC_H
 #define NARROWS_LAW_CUBIC_H
 
-#include "../narrows.h"
+#include "../law.h"
 #include "../nr_fx.h"
 
 #define NR_CUBIC_ONE (1ull << 32)
@@ -44,6 +44,7 @@ struct nr_cubic {
 	struct nr_cubic_epoch prior; /* before the last loss, should that be undone (4.9) */
 	nr_u64 last_us;		     /* last acknowledgement */
 };
+NR_LAW_STATE(cubic)
 
 /* K = cbrt((W_max - cwnd) / C) in us: cbrt(packets * 2.5e18). */
 NR_NOINLINE nr_u32 nr_cubic_k(nr_u64 below)
@@ -54,15 +55,15 @@ NR_NOINLINE nr_u32 nr_cubic_k(nr_u64 below)
 }
 
 /* Congestion avoidance begins, or goes on. */
-NR_INLINE void nr_cubic_begin(struct nr_cubic *cubic, nr_u32 cwnd, nr_u64 now_us)
+NR_INLINE void nr_cubic_begin(NR_HOOK)
 {
-	struct nr_cubic_epoch *e = &cubic->now;
-	nr_u64 w = cwnd * NR_CUBIC_ONE;
+	struct nr_cubic_epoch *e = &nr_cubic(p)->now;
+	nr_u64 w = p->cwnd * NR_CUBIC_ONE;
 
 	if (e->running)
 		return;
 	e->running = 1;
-	e->start_us = now_us;
+	e->start_us = ev->now_us;
 	e->w_est = w;
 	e->k_us = 0;
 	if (e->w_max > w)
@@ -139,45 +140,86 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 	return gap << 8;
 }
 
-/* n packets were acknowledged at window cwnd, in congestion avoidance. */
-NR_INLINE void nr_cubic_grown(struct nr_cubic *cubic, nr_u32 cwnd, nr_u32 n)
+NR_INLINE nr_s64 nr_cubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	cubic->now.w_est += nr_cubic_est_credit(&cubic->now, cwnd) * n;
-	if (cubic->now.w_est > NR_CWND_MAX * NR_CUBIC_ONE)
-		cubic->now.w_est = NR_CWND_MAX * NR_CUBIC_ONE;
+	return (nr_s64)nr_cubic_credit(nr_cubic(p), p->cwnd,
+				       p->cwnd * NR_CUBIC_ONE + ((nr_u64)p->credit >> 8),
+				       ev->now_us, c->path[i & 7].srtt8_us / 8, n);
+}
+
+/* n packets were acknowledged at window cwnd, in congestion avoidance. */
+NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
+{
+	struct nr_cubic_epoch *e = &nr_cubic(p)->now;
+
+	e->w_est += nr_cubic_est_credit(e, cwnd) * n;
+	if (e->w_est > NR_CWND_MAX * NR_CUBIC_ONE)
+		e->w_est = NR_CWND_MAX * NR_CUBIC_ONE;
 }
 
 /* Each acknowledgement. The clock stands while the application, not cwnd, is the limit (5.8). */
-NR_INLINE void nr_cubic_acked(struct nr_cubic *cubic, nr_u64 now_us, int limited)
+NR_INLINE void nr_cubic_acked(NR_HOOK)
 {
-	if (!limited && now_us > cubic->last_us)
-		cubic->now.start_us += now_us - cubic->last_us;
-	cubic->last_us = now_us;
+	struct nr_cubic *cubic = nr_cubic(p);
+
+	if (!(ev->flags & NR_F_CWND_LIMITED) && ev->now_us > cubic->last_us)
+		cubic->now.start_us += ev->now_us - cubic->last_us;
+	cubic->last_us = ev->now_us;
 }
 
-/* A loss at window cwnd. */
-NR_INLINE void nr_cubic_lost(struct nr_cubic *cubic, nr_u32 cwnd)
+/* A loss, at the window that p->cwnd still is. */
+NR_INLINE void nr_cubic_lost(NR_HOOK)
 {
+	struct nr_cubic *cubic = nr_cubic(p);
 	struct nr_cubic_epoch *e = &cubic->now;
-	nr_u64 w = cwnd * NR_CUBIC_ONE;
+	nr_u64 w = p->cwnd * NR_CUBIC_ONE;
 
 	cubic->prior = *e;
 	e->w_max = w < e->w_max ? w / 20 * 17 : w;
-	e->w_prior = cwnd;
+	e->w_prior = p->cwnd;
 	e->running = 0;
 }
 
-/* The timer, after that or in a recovery that had begun: the next epoch is at its plateau (4.8). */
-NR_INLINE void nr_cubic_timeout(struct nr_cubic *cubic)
+NR_INLINE void nr_cubic_undo(NR_HOOK)
 {
-	cubic->now.w_max = 0;
+	nr_cubic(p)->now = nr_cubic(p)->prior;
 }
 
-NR_INLINE nr_u32 nr_cubic_ssthresh(nr_u32 cwnd)
+/* The timer, after that or in a recovery that had begun: the next epoch is at its plateau (4.8). */
+NR_INLINE void nr_cubic_timeout(NR_HOOK)
 {
-	nr_u32 ssthresh = (nr_u32)(cwnd * 7ull / 10);
+	nr_cubic(p)->now.w_max = 0;
+}
+
+NR_INLINE void nr_cubic_restart(NR_HOOK)
+{
+	nr_cubic(p)->now.running = 0;
+}
+
+NR_INLINE nr_u32 nr_cubic_ssthresh(NR_HOOK)
+{
+	nr_u32 ssthresh = (nr_u32)(p->cwnd * 7ull / 10);
 
 	return ssthresh < 2 ? 2 : ssthresh;
 }
+
+NR_LAW(cubic) = {
+    .name = "cubic",
+    .code = "cubic",
+    .about = "a cubic of the time since the last loss; 0.7 on loss (uncoupled)",
+    .source = "RFC 9438",
+    .kind = NR_WINDOW,
+    .start = NR_START_hystart,
+    .state = sizeof(struct nr_cubic),
+    .credit = nr_cubic_growth,
+    .ssthresh = nr_cubic_ssthresh,
+    .acked = nr_cubic_acked,
+    .begin = nr_cubic_begin,
+    .grown = nr_cubic_grown,
+    .lost = nr_cubic_lost,
+    .undo = nr_cubic_undo,
+    .timeout = nr_cubic_timeout,
+    .restart = nr_cubic_restart,
+};
 
 #endif

@@ -37,4 +37,19 @@ NR_NOINLINE nr_u64 nr_lia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	return linked < alone ? linked : alone;
 }
 
+NR_INLINE nr_s64 nr_lia_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+{
+	return (nr_s64)nr_lia_credit(c, i, set);
+}
+
+NR_LAW(lia) = {
+    .name = "lia",
+    .code = "lia",
+    .about = "linked increases: together as much as one TCP on the best path",
+    .source = "RFC 6356",
+    .kind = NR_WINDOW,
+    .couples = 1,
+    .credit = nr_lia_growth,
+};
+
 #endif

@@ -10,7 +10,7 @@
  *   alpha_i = 1 / (|R| |C|) in C,  -1 / (|R| |M|) in M if C is not empty,  else 0
  *   each packet acknowledged on path i:
  *     w_i += (w_i / rtt_i^2) / (sum_k w_k / rtt_k)^2 + alpha_i / w_i
- *   loss on path i: as Reno, at least 1 packet (2 with a single path)
+ *   loss on path i: as Reno, at least `floor` packets, 1 (2 with a single path)
  *
  * Published: word[0] is l, packets.
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
@@ -30,34 +30,50 @@ struct nr_olia {
 	nr_u32 prior_l1; /* l1 before the last loss, should that be undone */
 };
 
+NR_LAW_STATE(olia)
+
+#define NR_OLIA_PARAMS(P)                                                                          \
+	P(floor, floor, COUNT, 1, 1, 16, "smallest ssthresh beside a sibling, packets",            \
+	  "section 3; the authors' Linux code has 2")
+NR_LAW_PARAMETERS(olia, NR_OLIA_PARAMS)
+
 NR_INLINE void nr_olia_publish(const struct nr_olia *o, struct nr_path *line)
 {
 	NR_WRITE(line->word[0], o->l1 > o->l2 ? o->l1 : o->l2);
 }
 
-/* Each acknowledgement, also in recovery. */
-NR_INLINE void nr_olia_acked(struct nr_olia *o, struct nr_path *line, nr_u32 delivered)
+NR_INLINE void nr_olia_count(struct nr_olia *o, nr_u32 delivered)
 {
 	o->l2 = o->l2 + delivered < o->l2 ? ~0u : o->l2 + delivered;
-	nr_olia_publish(o, line);
+}
+
+/* Each acknowledgement, also in recovery. */
+NR_INLINE void nr_olia_acked(NR_HOOK)
+{
+	nr_olia_count(nr_olia(p), ev->delivered);
+	nr_olia_publish(nr_olia(p), &c->path[i & 7]);
 }
 
 /* Each loss event: once, however many packets it took. */
-NR_INLINE void nr_olia_lost(struct nr_olia *o, struct nr_path *line)
+NR_INLINE void nr_olia_lost(NR_HOOK)
 {
+	struct nr_olia *o = nr_olia(p);
+
 	o->prior_l1 = o->l1;
 	o->l1 = o->l2;
 	o->l2 = 0;
-	nr_olia_publish(o, line);
+	nr_olia_publish(o, &c->path[i & 7]);
 }
 
-NR_INLINE void nr_olia_undo(struct nr_olia *o, struct nr_path *line)
+NR_INLINE void nr_olia_undo(NR_HOOK)
 {
+	struct nr_olia *o = nr_olia(p);
 	nr_u32 since = o->l2;
 
 	o->l2 = o->l1;
 	o->l1 = o->prior_l1;
-	nr_olia_acked(o, line, since);
+	nr_olia_count(o, since);
+	nr_olia_publish(o, &c->path[i & 7]);
 }
 
 /* l * rtt^2, exact in 96 bits: ties must be ties. */
@@ -167,17 +183,35 @@ NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	return credit;
 }
 
-/* With siblings, packets (section 3). The authors' Linux code has 2: docs/detection.md tries it. */
-#ifndef NR_OLIA_FLOOR
-#define NR_OLIA_FLOOR 1
-#endif
+NR_INLINE nr_s64 nr_olia_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+{
+	return nr_olia_credit(c, i, set);
+}
 
 /* The loss halves as Reno's, but for the floor. */
-NR_INLINE nr_u32 nr_olia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
+NR_INLINE nr_u32 nr_olia_ssthresh(NR_HOOK)
 {
+	nr_u32 floor = nr_olia_params(c)->floor, half = p->cwnd / 2;
+
 	if (!nr_has_sibling(c, i))
-		return nr_reno_ssthresh(cwnd);
-	return cwnd / 2 < NR_OLIA_FLOOR ? NR_OLIA_FLOOR : cwnd / 2;
+		return nr_reno_ssthresh(p->cwnd);
+	return half < floor ? floor : half;
 }
+
+NR_LAW(olia) = {
+    .name = "olia",
+    .code = "olia",
+    .about = "opportunistic linked increases: Pareto-optimal, moves traffic to the best paths",
+    .source = "draft-khalili-mptcp-congestion-control-05",
+    NR_TAKES(olia),
+    .kind = NR_WINDOW,
+    .couples = 1,
+    .state = sizeof(struct nr_olia),
+    .credit = nr_olia_growth,
+    .ssthresh = nr_olia_ssthresh,
+    .acked = nr_olia_acked,
+    .lost = nr_olia_lost,
+    .undo = nr_olia_undo,
+};
 
 #endif

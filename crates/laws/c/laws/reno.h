@@ -17,7 +17,7 @@
 #ifndef NARROWS_LAW_RENO_H
 #define NARROWS_LAW_RENO_H
 
-#include "../narrows.h"
+#include "../law.h"
 
 /*
  * 1/w, rounded up: w credits make a packet and w - 1 do not as long as w (w - 1) < 2^40. What is
@@ -32,5 +32,13 @@ NR_INLINE nr_u32 nr_reno_ssthresh(nr_u32 cwnd)
 {
 	return cwnd < 4 ? 2 : cwnd / 2;
 }
+
+NR_LAW(reno) = {
+    .name = "reno",
+    .code = "reno",
+    .about = "a packet per window; halves on loss (uncoupled)",
+    .source = "RFC 5681, RFC 6582",
+    .kind = NR_WINDOW,
+};
 
 #endif

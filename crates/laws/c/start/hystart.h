@@ -23,7 +23,7 @@
 #ifndef NARROWS_START_HYSTART_H
 #define NARROWS_START_HYSTART_H
 
-#include "../narrows.h"
+#include "../start.h"
 
 #define NR_HYSTART_LOW_WINDOW 16u /* packets: hystart_low_window */
 #define NR_HYSTART_ACK_DELTA 2000 /* us: hystart_ack_delta_us */
@@ -39,6 +39,7 @@ struct nr_hystart {
 	nr_u32 samples;	       /* of the round, up to NR_HYSTART_SAMPLES */
 	nr_u32 found;	       /* done, until a timeout */
 };
+NR_START_STATE(hystart)
 
 /* An eighth of the RTT, in [4 ms, 16 ms]: HYSTART_DELAY_THRESH, and RFC 9406's RttThresh. */
 NR_INLINE nr_u32 nr_hystart_delay(nr_u32 rtt_us)
@@ -63,26 +64,26 @@ NR_INLINE nr_u32 nr_hystart_train(nr_u32 min_rtt_us, nr_u32 cwnd, const struct n
 	return ev->flags & NR_F_PACED ? min_rtt_us : min_rtt_us / 2;
 }
 
-/* An acknowledgement, at window cwnd. Is this the end of slow start? */
-NR_INLINE int nr_hystart_acked(struct nr_hystart *h, nr_u32 cwnd, int slow_start,
-			       const struct nr_event *ev)
+/* An acknowledgement. Is this the end of slow start? */
+NR_INLINE int nr_hystart_acked(NR_HOOK)
 {
+	struct nr_hystart *h = nr_hystart(p);
 	nr_u32 now = (nr_u32)ev->now_us, rtt = ev->rtt_us;
 
 	if (!rtt)
 		return 0;
 	if (!h->min_rtt_us || rtt < h->min_rtt_us)
 		h->min_rtt_us = rtt;
-	if (h->found || !slow_start)
+	if (h->found || p->cwnd >= p->ssthresh)
 		return 0;
 	if (ev->flags & NR_F_ROUND_START) {
 		h->round_start_us = h->last_ack_us = now;
 		h->rtt_us = h->samples = 0;
 	}
-	if (cwnd < NR_HYSTART_LOW_WINDOW)
+	if (p->cwnd < NR_HYSTART_LOW_WINDOW)
 		return 0;
 	if ((nr_s32)(now - h->last_ack_us) <= NR_HYSTART_ACK_DELTA) {
-		nr_u32 most = nr_hystart_train(h->min_rtt_us, cwnd, ev);
+		nr_u32 most = nr_hystart_train(h->min_rtt_us, p->cwnd, ev);
 
 		h->last_ack_us = now;
 		if ((nr_s32)(now - h->round_start_us) > (nr_s32)most)
@@ -96,5 +97,21 @@ NR_INLINE int nr_hystart_acked(struct nr_hystart *h, nr_u32 cwnd, int slow_start
 		h->found = 1;
 	return !!h->found;
 }
+
+/* Another path may be there after it. */
+NR_INLINE void nr_hystart_timeout(NR_HOOK)
+{
+	*nr_hystart(p) = (struct nr_hystart){0};
+}
+
+NR_START(hystart) = {
+    .name = "hystart",
+    .code = "y",
+    .about = "a train of ACKs as long as half the RTT, or a rising RTT, ends slow start",
+    .source = "Ha and Rhee 2011, as Linux's tcp_cubic.c",
+    .state = sizeof(struct nr_hystart),
+    .acked = nr_hystart_acked,
+    .timeout = nr_hystart_timeout,
+};
 
 #endif

@@ -21,7 +21,6 @@
 #ifndef NARROWS_START_HYSTARTPP_H
 #define NARROWS_START_HYSTARTPP_H
 
-#include "../narrows.h"
 #include "hystart.h"
 
 #define NR_HYSTARTPP_SAMPLES 8u	   /* N_RTT_SAMPLE */
@@ -36,12 +35,16 @@ struct nr_hystartpp {
 	nr_u32 samples;		/* rttSampleCount */
 	nr_u32 css;		/* rounds of CSS left; 0: slow start */
 };
+NR_START_STATE(hystartpp)
 
-/* An acknowledgement in slow start. Is this its end? */
-NR_INLINE int nr_hystartpp_acked(struct nr_hystartpp *h, const struct nr_event *ev)
+/* An acknowledgement. Is this the end of slow start? */
+NR_INLINE int nr_hystartpp_acked(NR_HOOK)
 {
+	struct nr_hystartpp *h = nr_hystartpp(p);
 	nr_u32 rtt = ev->rtt_us;
 
+	if (!nr_first_slow_start(p))
+		return 0;
 	if (ev->flags & NR_F_ROUND_START) {
 		if (h->css && !--h->css)
 			return 1;
@@ -67,12 +70,23 @@ NR_INLINE int nr_hystartpp_acked(struct nr_hystartpp *h, const struct nr_event *
 }
 
 /* Growth for `acked` packets, Q40 packets. */
-NR_INLINE nr_s64 nr_hystartpp_credit(const struct nr_hystartpp *h, nr_u32 acked,
-				     const struct nr_event *ev)
+NR_INLINE nr_s64 nr_hystartpp_credit(NR_HOOK, nr_u32 acked)
 {
+	struct nr_hystartpp *h = nr_hystartpp(p);
+
 	if (acked > NR_HYSTARTPP_L && !(ev->flags & NR_F_PACED))
 		acked = NR_HYSTARTPP_L;
 	return (nr_s64)acked * (nr_s64)(h->css ? NR_ONE / NR_HYSTARTPP_DIVISOR : NR_ONE);
 }
+
+NR_START(hystartpp) = {
+    .name = "hystart++",
+    .code = "h",
+    .about = "a rising RTT slows slow start down, and ends it after five round trips",
+    .source = "RFC 9406",
+    .state = sizeof(struct nr_hystartpp),
+    .acked = nr_hystartpp_acked,
+    .credit = nr_hystartpp_credit,
+};
 
 #endif

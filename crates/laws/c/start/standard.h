@@ -6,11 +6,13 @@
 #ifndef NARROWS_START_STANDARD_H
 #define NARROWS_START_STANDARD_H
 
-#include "../narrows.h"
+#include "../start.h"
 
-NR_INLINE nr_u32 nr_standard_initial(void)
-{
-	return NR_INIT_CWND;
-}
+NR_START(standard) = {
+    .name = "standard",
+    .code = "s",
+    .about = "initial window of 10 packets, doubled each round trip until a loss",
+    .source = "RFC 5681, RFC 6928",
+};
 
 #endif

@@ -1,13 +1,12 @@
 //! A connection whose paths can be put into any state by the events a host would send.
 #![allow(dead_code)] // each test file uses its part
 
-use narrows_laws::catalogue::LAWS;
 use narrows_laws::raw::{MAX_PATHS, ONE_PACKET};
-use narrows_laws::{Conn, Control, Event, EventKind, Output, Private, State, flag};
+use narrows_laws::{Conn, Control, Event, EventKind, Law, Output, Private, State, flag};
 
 /// Every law, with its own detector.
 pub fn every_law() -> impl Iterator<Item = Control> {
-    LAWS.iter().map(|law| Control::of(law.item))
+    Law::all().map(Control::of)
 }
 
 /// Every law that reads its siblings.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The laws' headers under loom's port, for main.rs. */
 #include "port.h"
-#include "nr.h"
+#include "detectors.h"
 
 /* Where a path's interval of joining stands. */
 const nr_u32 *nr_since(const struct nr_watch *w, nr_u32 i)
@@ -15,6 +15,6 @@ nr_u32 nr_observers(const struct nr_watch *w, nr_u32 stamp)
 	nr_u32 observers = 0;
 
 	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
-		observers += w->path[i].desk.stamp == stamp;
+		observers += w->path[i].scratch.stamp == stamp;
 	return observers;
 }

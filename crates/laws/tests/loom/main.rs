@@ -33,7 +33,7 @@ unsafe extern "C-unwind" {
 
 /// A connection whose path 0 has a window of `cwnd`, which siblings may take from.
 fn donor(cwnd: u32) -> Arc<Shared<Conn>> {
-    let mut conn = Conn::new(Control::LIA.law as u32, Control::LIA.detector as u32);
+    let mut conn = Conn::new(Control::LIA, &Params::default());
     conn.path[0].cwnd = cwnd;
     Shared::new(Box::new(conn), |conn| vec![&conn.path[0].cwnd, &conn.path[0].debit])
 }
@@ -87,7 +87,7 @@ const APART: u64 = 0x8040_2010_0804_0201;
 
 /// A connection of paths that are apart.
 fn apart() -> Conn {
-    Conn::new(Control::LIA.law as u32, Detector::Disjoint as u32)
+    Conn::new(Control { detector: Detector::DISJOINT, ..Control::LIA }, &Params::default())
 }
 
 #[test]
@@ -158,21 +158,22 @@ fn a_record_is_read_whole_or_not_at_all() {
 
 #[test]
 fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
-    const SSC: u32 = Detector::Ssc as u32;
     /// Interval 3, in which paths 0 and 1 were not congested: no skewness, trusted.
     const CLEAR: Record = Record { stamp: 4, word: [0, 0, 0, 0, 0, 1, 0] };
 
-    let mut params = Params::default();
-    params.decision.observations = 1;
-    params.decision.together = 1;
-    params.decision.every = 1;
-    let in_interval_5 = 5 * u64::from(params.ssc.t_us);
+    let ssc = Detector::SSC.number();
+    let params = Params::default().with(&[
+        ("decision.observations", "1"),
+        ("decision.together", "1"),
+        ("decision.every", "1"),
+    ]);
+    let in_interval_5 = 5 * u64::from(params.word("ssc.t_ms"));
 
     loom::model(move || {
         let (mut conn, mut watch) = (apart(), Watch::new(&params));
         let joined = |now_us| Event { kind: EventKind::Joined as u32, now_us, ..Event::default() };
         // SAFETY: both are there, and nobody shares them yet.
-        unsafe { raw::narrows_detect(SSC, &mut conn, &mut *watch, 0, &joined(0)) };
+        unsafe { raw::narrows_detect(ssc, &mut conn, &mut *watch, 0, &joined(0)) };
         conn.masks = APART;
         conn.record[0][1] = CLEAR;
         conn.record[1][1] = CLEAR; // of the path that was in the slot before
@@ -186,10 +187,10 @@ fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
         let acked = Event { kind: EventKind::Acked as u32, now_us: in_interval_5, ..joined(0) };
         let claimer = {
             let (conn, watch) = (conn.clone(), watch.clone());
-            thread::spawn(move || nr_detect(SSC, &conn, &watch, 0, &acked))
+            thread::spawn(move || nr_detect(ssc, &conn, &watch, 0, &acked))
         };
         // The path that comes may be the one that claims the decision.
-        nr_detect(SSC, &conn, &watch, 1, &joined(in_interval_5));
+        nr_detect(ssc, &conn, &watch, 1, &joined(in_interval_5));
         claimer.join().unwrap();
         assert_eq!(conn.load(|conn| &conn.masks) & COUPLED, COUPLED);
         assert_eq!(nr_observers(&watch, 4), 1, "one observation");

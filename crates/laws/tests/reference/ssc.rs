@@ -1,6 +1,7 @@
 //! RFC 8382 in plain floating point, written from its text and not from the C.
 
-use narrows_laws::params::{Q16, SscParams};
+use narrows_laws::Params;
+use narrows_laws::params::Q16;
 
 /// The parameters as real numbers.
 #[derive(Clone, Copy, Debug)]
@@ -21,24 +22,25 @@ pub struct Real {
     pub clock_skew: bool,
 }
 
-impl From<SscParams> for Real {
-    fn from(p: SscParams) -> Real {
-        let real = |q16: i64| q16 as f64 / Q16 as f64;
+impl From<&Params> for Real {
+    fn from(params: &Params) -> Real {
+        let word = |name: &str| params.word(&format!("ssc.{name}"));
+        let real = |name: &str| f64::from(word(name) as i32) / Q16 as f64;
         Real {
-            n: p.n as usize,
-            m: p.m as usize,
-            f: p.f as usize,
-            c_s: real(p.c_s.into()),
-            c_h: real(p.c_h.into()),
-            p_l: real(p.p_l.into()),
-            p_f: real(p.p_f.into()),
-            p_mad: real(p.p_mad.into()),
-            p_s: real(p.p_s.into()),
-            p_d: real(p.p_d.into()),
-            p_v: real(p.p_v.into()),
-            mask_noise: p.mask_noise == 1,
-            loss_for_skew: p.loss_for_skew == 1,
-            clock_skew: p.clock_skew == 1,
+            n: word("n") as usize,
+            m: word("m") as usize,
+            f: word("f") as usize,
+            c_s: real("c_s"),
+            c_h: real("c_h"),
+            p_l: real("p_l"),
+            p_f: real("p_f"),
+            p_mad: real("p_mad"),
+            p_s: real("p_s"),
+            p_d: real("p_d"),
+            p_v: real("p_v"),
+            mask_noise: word("mask_noise") == 1,
+            loss_for_skew: word("loss_for_skew") == 1,
+            clock_skew: word("clock_skew") == 1,
         }
     }
 }

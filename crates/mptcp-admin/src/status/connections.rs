@@ -372,7 +372,8 @@ mod tests {
     /// What our control would know of these sockets, as paths of one connection.
     fn entry(token: Option<u32>, sockets: &[&Socket]) -> state::Connection {
         let path = |(slot, socket): (usize, &&Socket)| {
-            let mut line = Conn::new(3, 0).path[0];
+            let mut line =
+                Conn::new(narrows_laws::Control::OLIA, &narrows_laws::Params::default()).path[0];
             line.state = raw::State::Active as u32;
             let (local, remote) = (socket.local, socket.remote);
             state::ConnectionPath {

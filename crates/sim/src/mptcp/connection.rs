@@ -222,7 +222,7 @@ impl Connection {
             if is_ack {
                 let bytes = offset_of!(Connection, tcp) - offset_of!(Connection, stream);
                 prefetch(&self.stream, bytes);
-                self.law.foresee(self.subflows.len(), prefetch);
+                self.law.prefetch(self.subflows.len(), prefetch);
             } else {
                 let bytes = offset_of!(Connection, law) - offset_of!(Connection, data);
                 prefetch(&self.data, bytes);

@@ -1,6 +1,5 @@
 //! A detector that listens, at the sender or the receiver: what it hears, and a log of what it says.
 
-use narrows_laws::params::Couple;
 use narrows_laws::raw::MAX_PATHS;
 use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, State, flag};
 use narrows_net::Nanos;
@@ -52,7 +51,7 @@ impl Listener {
                 known: 0,
             })
         };
-        control.detector.listens().then(|| Listener {
+        control.detector.decides().then(|| Listener {
             receiver: (tcp.signal == Signal::ReceiverUs).then(at_receiver),
             log: Detection::default(),
         })
@@ -61,14 +60,10 @@ impl Listener {
     /// The control of the sender: what a detector elsewhere says is put into its masks. Until it says
     /// anything they are what the detector's own would be.
     pub fn at_sender(&self, control: Control, params: &Params) -> Control {
-        let undecided = match control.detector {
-            Detector::Tr => params.tr.undecided,
-            _ => params.decision.undecided,
-        };
-        let detector = match (&self.receiver, undecided == Couple::None as u32) {
+        let detector = match (&self.receiver, control.detector.couples_at_join(params)) {
             (None, _) => control.detector,
-            (Some(_), true) => Detector::Disjoint,
-            (Some(_), false) => Detector::Shared,
+            (Some(_), true) => Detector::SHARED,
+            (Some(_), false) => Detector::DISJOINT,
         };
         Control { detector, ..control }
     }
@@ -264,8 +259,7 @@ mod tests {
     /// TR couples nobody before it has found them alike, SSC all, unless it is told otherwise.
     #[test]
     fn before_the_first_decision_the_sender_couples_as_the_detector_would() {
-        let mut alone = Params::default();
-        alone.decision.undecided = Couple::None as u32;
+        let alone = Params::default().with(&[("decision.undecided", "none")]);
         for (control, params) in
             [("lia+ssc", Params::default()), ("lia+tr", Params::default()), ("lia+ssc", alone)]
         {

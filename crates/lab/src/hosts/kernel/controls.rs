@@ -11,6 +11,7 @@ use narrows_emu::Host;
 use narrows_kernel::control::Registered;
 use narrows_kernel::pins;
 use narrows_kernel::register::available_controls;
+use narrows_laws::Params;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_netns::{set_sysctl, sysctl};
 use nix::fcntl::{Flock, FlockArg};
@@ -77,7 +78,7 @@ impl Controls {
     /// # Errors
     /// One of the kernel's own that it has not; ours cannot be registered, or another process has
     /// them for its runs.
-    pub fn provide(wanted: &[(String, Algorithm)]) -> Result<Controls, Error> {
+    pub fn provide(wanted: &[(String, Algorithm)], params: &Params) -> Result<Controls, Error> {
         can_be_had(wanted)?;
         let mut ours: Vec<_> = wanted.iter().filter_map(|wanted| wanted.1.ours()).collect();
         ours.sort_by_key(|control| control.to_string());
@@ -96,8 +97,18 @@ impl Controls {
         let loaded = pins::loaded().map_err(kernel)?;
         for control in ours {
             let name = kernel_name(control);
+            let own = params.of_law(control.law);
+            let default = own == Params::default().of_law(control.law)
+                && params.of_window() == Params::default().of_window();
             match loaded.iter().find(|loaded| loaded.control == control) {
-                Some(loaded) if loaded.same_build => continue,
+                Some(loaded) if loaded.same_build && default => continue,
+                Some(loaded) if loaded.same_build => {
+                    let message = format!(
+                        "it is loaded with other parameters than the run's; `narrows kernel unload \
+                         {control}` first"
+                    );
+                    return Err(Error::input(name, message));
+                }
                 Some(_) => {
                     let message = format!(
                         "another build of narrows loaded it; `narrows kernel load {control}` \
@@ -111,7 +122,8 @@ impl Controls {
             let shared = match known {
                 Some(shared) => shared,
                 None => {
-                    let registered = Some(Registered::register(control).map_err(kernel)?);
+                    let registered =
+                        Some(Registered::with_params(control, params).map_err(kernel)?);
                     Arc::new(Shared { registered, _lock: lock.clone() })
                 }
             };

@@ -38,7 +38,7 @@ impl Host for Kernel {
     }
 
     fn check(&self, job: &Job) -> Result<(), Error> {
-        let delay_based = |control: &Algorithm| control.listens();
+        let delay_based = |control: &Algorithm| control.decides();
         if let Some((place, control)) = job.controls().iter().find(|(_, of)| delay_based(of)) {
             let message = format!(
                 "{control} needs a delay-based detector; the kernel host has none (use --on sim)"

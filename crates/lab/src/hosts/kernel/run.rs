@@ -50,7 +50,7 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     let plan = Plan::new(scenario, seed)?;
     let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.
-    let _controls = Controls::provide(&wanted)?;
+    let _controls = Controls::provide(&wanted, &scenario.params)?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
     prepare(scenario, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();

@@ -82,7 +82,7 @@ impl Shell {
         let mut capture = capture.map(|request| Capture::new(&scenario, request)).transpose()?;
         let plan = Plan::new(&scenario, seed)?;
         let wanted: Vec<_> = control.iter().map(|&control| ("--cc".into(), control)).collect();
-        let controls = Controls::provide(&wanted)?;
+        let controls = Controls::provide(&wanted, &scenario.params)?;
         let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
         prepare(&scenario, &plan, &testbed, own)?;
         if let Some(control) = control {

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The detectors that decide, all together: their parameters, and room for any one's state. */
+#ifndef NARROWS_DETECT_DECIDING_H
+#define NARROWS_DETECT_DECIDING_H
+
+#include "../detector.h"
+#include "../detectors.def"
+
+#define NR_HISTORY_WORDS 224 /* of 64 bits: what a detector keeps of a path */
+
+/*
+ * Parameters of decisions, and of all detectors that decide: each a word, in the order of their
+ * lists and of detectors.def. Its size is no detector's.
+ */
+#define NR_PARAM_WORDS 128
+#define NR_PARAMS_MEMBER(n, name) struct nr_##name##_params name;
+struct nr_params {
+	union {
+		struct {
+			struct nr_decision_params decision;
+			NR_DECIDING(NR_PARAMS_MEMBER)
+		};
+		nr_u32 word[NR_PARAM_WORDS];
+	};
+};
+NR_STATIC_ASSERT(sizeof(struct nr_params) == sizeof(nr_u32[NR_PARAM_WORDS]),
+		 "more parameters of detectors than NR_PARAM_WORDS");
+
+#define NR_FITS(n, name)                                                                           \
+	NR_STATIC_ASSERT(sizeof(struct nr_##name##_summary) <= sizeof(nr_u32[7]),                  \
+			 "detector " #name ": its summary is larger than a record's 7 words");     \
+	NR_STATIC_ASSERT(sizeof(struct nr_##name) <= sizeof(nr_u64[NR_HISTORY_WORDS]),             \
+			 "detector " #name ": its state is larger than NR_HISTORY_WORDS");
+NR_DECIDING(NR_FITS)
+
+/* What all paths published of an interval. */
+#define NR_SUMMARY_MEMBER(n, name) struct nr_##name##_summary name[NR_DETECT_MAX];
+union nr_summaries {
+	NR_DECIDING(NR_SUMMARY_MEMBER)
+	nr_u32 word[7 * NR_DETECT_MAX]; /* so that its size is no detector's */
+};
+
+/* Is it a detector that decides? */
+#define NR_DECIDES(n, name) || detector == n
+NR_INLINE int nr_decides(nr_u32 detector)
+{
+	return 0 NR_DECIDING(NR_DECIDES);
+}
+
+#endif

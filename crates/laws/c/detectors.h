@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The detector that a control names, by its number; and a connection before its first path. */
+#ifndef NARROWS_DETECTORS_H
+#define NARROWS_DETECTORS_H
+
+#include "detector.h"
+#include "detectors.def"
+
+#ifndef NR_STATIC_DETECTORS
+#include "detect/watch.h"
+#else
+struct nr_watch;
+#endif
+
+#define NR_FIXED_MASKS(n, name)                                                                    \
+	case n:                                                                                    \
+		return nr_detector_##name.masks;
+#define NR_FIXED_JOIN(n, name)                                                                     \
+	case n:                                                                                    \
+		nr_masks_join(c, i, nr_detector_##name.row(i));                                    \
+		return;
+
+/* Until a detector that decides has decided, all paths are taken to share. */
+NR_INLINE nr_u64 nr_first_masks(nr_u32 detector)
+{
+	switch (detector) {
+		NR_FIXED(NR_FIXED_MASKS)
+	}
+	return NR_MASKS_SHARED;
+}
+
+/* An empty connection, before its first path joins. Its memory is all zero. */
+NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
+{
+	c->masks = nr_first_masks(detector);
+	c->version = NR_VERSION;
+	c->law = law;
+}
+
+/*
+ * The detector's part of an event, alone: where one runs without a law. `w` is what one that
+ * decides keeps of the connection; without it every path is taken to share.
+ */
+NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			 const struct nr_event *ev)
+{
+#ifndef NR_STATIC_DETECTORS
+	if (w && nr_decides(detector)) {
+		nr_watch_event(detector, c, w, i, ev);
+		return;
+	}
+#endif
+	if (ev->kind != NR_JOINED)
+		return;
+	switch (detector) {
+		NR_FIXED(NR_FIXED_JOIN)
+	}
+	nr_masks_join(c, i, 0xff);
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a path keeps for itself, and how its windows and its line are written. */
+#ifndef NARROWS_PATH_H
+#define NARROWS_PATH_H
+
+#include "shared.h"
+
+#define NR_START_WORDS 3 /* of 64 bits: a slow start's own state */
+#define NR_LAW_WORDS 11	 /* of 64 bits: a law's */
+
+/* All zero before the join. */
+struct nr_private {
+	nr_s64 credit;	       /* Q40 packets, in (-1, 1) between events */
+	nr_u32 cwnd;	       /* packets */
+	nr_u32 ssthresh;       /* packets */
+	nr_u32 prior_cwnd;     /* before the last reduction; 0: nothing to undo */
+	nr_u32 prior_ssthresh; /* likewise */
+	nr_u32 reduced;	       /* a reduction was made and its recovery is not over */
+	nr_u32 skip;	       /* packets whose acknowledgement does not grow the window */
+	nr_u64 start[NR_START_WORDS];
+	nr_u64 law[NR_LAW_WORDS];
+};
+
+/*
+ * What every hook is given: the connection, the path's number below NR_MAX_PATHS, its private
+ * state, and the event it is at.
+ */
+#define NR_HOOK struct nr_conn *c, nr_u32 i, struct nr_private *p, const struct nr_event *ev
+#define NR_ARGS c, i, p, ev
+
+/* Publish a new window: the law's next credit, and the siblings', are worked out from it. */
+NR_INLINE void nr_set_cwnd(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 cwnd)
+{
+	if (cwnd < 1)
+		cwnd = 1;
+	if (cwnd > NR_CWND_MAX)
+		cwnd = NR_CWND_MAX;
+	p->cwnd = cwnd;
+	NR_WRITE(c->path[i & 7].cwnd, cwnd);
+}
+
+NR_INLINE void nr_set_ssthresh(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 ssthresh)
+{
+	if (ssthresh > NR_SSTHRESH_MAX)
+		ssthresh = NR_SSTHRESH_MAX;
+	p->ssthresh = ssthresh;
+	NR_WRITE(c->path[i & 7].ssthresh, ssthresh);
+}
+
+/* Turn whole packets of credit into window. */
+NR_INLINE void nr_settle(struct nr_conn *c, nr_u32 i, struct nr_private *p)
+{
+	nr_s64 one = (nr_s64)NR_ONE;
+
+	if (p->credit >= one) {
+		nr_set_cwnd(c, i, p, p->cwnd + (nr_u32)(p->credit >> NR_CREDIT_BITS));
+		p->credit &= one - 1;
+	} else if (p->credit <= -one) {
+		nr_u32 fall = (nr_u32)(-p->credit >> NR_CREDIT_BITS);
+
+		nr_set_cwnd(c, i, p, p->cwnd > fall ? p->cwnd - fall : 1);
+		p->credit = -(-p->credit & (one - 1));
+	}
+}
+
+/* Is this the first slow start, which knows no ssthresh? */
+NR_INLINE int nr_first_slow_start(const struct nr_private *p)
+{
+	return p->ssthresh == NR_SSTHRESH_MAX;
+}
+
+/*
+ * Nothing of a path stays behind when it leaves, or comes: not in a sum, not as a detector's
+ * sample. Its debit is settled, as the packets are in another window already.
+ */
+NR_INLINE void nr_clear(struct nr_conn *c, nr_u32 i)
+{
+	struct nr_path *line = &c->path[i & 7];
+
+	NR_WRITE(line->state, NR_FREE);
+	NR_WRITE(line->srtt8_us, 0);
+	NR_WRITE(line->inflight, 0);
+	NR_WRITE(line->pacing_rate, 0);
+	NR_WRITE(line->bw, 0);
+	NR_WRITE(line->advice, NR_ADVICE_NONE);
+	NR_WRITE(line->word[0], 0);
+	NR_WRITE(line->word[1], 0);
+	NR_WRITE(c->record[i & 7][0].stamp, 0);
+	NR_WRITE(c->record[i & 7][1].stamp, 0);
+	nr_debit_apply(c, i, 1);
+	NR_WRITE(line->cwnd, 0);
+}
+
+/* What siblings may know of the path as soon as the event is in. */
+NR_INLINE void nr_publish(struct nr_path *line, const struct nr_event *ev)
+{
+	if (ev->srtt8_us)
+		NR_WRITE(line->srtt8_us, ev->srtt8_us);
+	if (ev->mss)
+		NR_WRITE(line->mss, ev->mss);
+	NR_WRITE(line->inflight, ev->inflight);
+	NR_WRITE(line->seen_ms, (nr_u32)(ev->now_us / 1000));
+	NR_WRITE(line->state, ev->state);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Slow starts. One has a part at the join, what a path may begin with, and a part at the exit, how
+ * slow start grows and ends before a loss; most have one of the two, and one of each combine. Each
+ * header in start/ ends in a table; starts.def lists them, starts.h calls them.
+ */
+#ifndef NARROWS_START_H
+#define NARROWS_START_H
+
+#include "path.h"
+
+#define NR_STARTS_MAX 8
+
+struct nr_start {
+	const char *name;
+	const char *code; /* in the kernel's names of controls, one character */
+	const char *about;
+	const char *source;
+	nr_u32 state; /* bytes of nr_private.start */
+
+	/* The join: the first window, packets. Null: RFC 6928's. */
+	nr_u32 (*initial)(NR_HOOK);
+
+	/* The exit. `acked` says whether slow start ends here; null: a loss ends it. */
+	int (*acked)(NR_HOOK);
+	/* Growth of the first slow start for `acked` packets, Q40 packets. Null: a packet each. */
+	nr_s64 (*credit)(NR_HOOK, nr_u32 acked);
+	void (*timeout)(NR_HOOK);
+};
+
+#define NR_START(name) static const struct nr_start nr_start_##name __attribute__((unused))
+
+/* The start's own state, as a law has it. */
+#define NR_START_STATE(name)                                                                       \
+	NR_STATIC_ASSERT(sizeof(struct nr_##name) <= sizeof(nr_u64[NR_START_WORDS]),               \
+			 "slow start " #name ": its state is larger than NR_START_WORDS");         \
+	NR_INLINE struct nr_##name *nr_##name(struct nr_private *p)                                \
+	{                                                                                          \
+		return (struct nr_##name *)p->start;                                               \
+	}
+
+#endif
