@@ -27,6 +27,22 @@ fn main() {
     }
     build.objects(objects).compile("narrows_laws");
 
+    // And as text, for laws that are compiled at run time.
+    let mut list = String::from("&[");
+    for folder in ["", "detect/", "laws/", "start/"] {
+        let files = std::fs::read_dir(headers.join(folder)).expect("the headers are there");
+        let mut names: Vec<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names.retain(|name| [".h", ".def", "module.c"].iter().any(|end| name.ends_with(end)));
+        for name in names {
+            let path = headers.join(folder).join(&name);
+            list += &format!("({:?}, include_str!({path:?})),", format!("{folder}{name}"));
+        }
+    }
+    let to = Path::new(&std::env::var("OUT_DIR").unwrap()).join("headers.rs");
+    std::fs::write(to, list + "]").expect("the folder is there");
+
     // The headers once more, for the model checker.
     if std::env::var_os("CARGO_CFG_LOOM").is_some() {
         println!("cargo::rerun-if-changed=tests/loom");

@@ -3,7 +3,6 @@
 use crate::catalogue;
 use crate::params::Params;
 use crate::raw::{self, DetectorTable, LawTable, Module, StartTable};
-use crate::user;
 use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::str::FromStr;
@@ -96,7 +95,7 @@ impl Law {
 
     fn find(self) -> Option<&'static Module> {
         if self == Law::USER {
-            return user::module();
+            return raw::USER.get().copied();
         }
         // SAFETY: null, or a constant of the C side.
         unsafe { raw::narrows_law(self.number()).as_ref() }

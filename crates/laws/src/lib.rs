@@ -35,7 +35,7 @@ pub mod detect;
 pub mod params;
 pub mod raw;
 pub mod replay;
-mod user;
+pub mod user;
 
 pub use conn::{Advice, Conn, Decision, Output, Place, Private};
 pub use control::{Control, Detector, Law, SlowStart};

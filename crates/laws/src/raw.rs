@@ -6,6 +6,7 @@
 use crate::{Control, Params};
 use std::ffi::{c_char, c_void};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// Paths in a connection (`NR_MAX_PATHS`).
 pub const MAX_PATHS: usize = 8;
@@ -15,6 +16,9 @@ pub const VERSION: u32 = 4;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
+
+/// Words of state that a law may keep of a path (`NR_LAW_WORDS`).
+pub(crate) const LAW_WORDS: usize = 11;
 
 /// Words of parameters of all window laws.
 pub const WINDOW_PARAMS: usize = 2;
@@ -303,6 +307,9 @@ pub struct Module {
     pub(crate) law: *const LawTable,
     pub(crate) event: unsafe extern "C" fn(u32, *mut Conn, u32, *mut Private, *const Event),
 }
+
+/// The module of the law that was loaded at run time.
+pub(crate) static USER: OnceLock<&'static Module> = OnceLock::new();
 
 // SAFETY: modules are constants, and so is all that they point to.
 unsafe impl Sync for Module {}
