@@ -193,7 +193,7 @@ nr_u32 narrows_layout(nr_u32 which)
 	    offsetof(struct nr_watch, path),
 	    sizeof(struct nr_module),
 	    offsetof(struct nr_law, kind),
-	    offsetof(struct nr_law, credit),
+	    offsetof(struct nr_law, acked),
 	    offsetof(struct nr_start, initial),
 	    offsetof(struct nr_detector, masks),
 	    sizeof(struct nr_param),

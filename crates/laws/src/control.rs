@@ -88,6 +88,11 @@ impl Law {
         self.table().kind != 0
     }
 
+    /// Does it act at each acknowledgement, before any growth?
+    pub(crate) fn acts_at_acks(self) -> bool {
+        !self.table().acked.is_null()
+    }
+
     /// The slow start whose exit is the law's own.
     fn exit(self) -> SlowStart {
         SlowStart(self.table().start as u8)

@@ -29,6 +29,7 @@
 //! ```
 
 pub mod catalogue;
+pub mod check;
 mod conn;
 mod control;
 pub mod detect;

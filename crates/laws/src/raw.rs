@@ -316,7 +316,7 @@ unsafe impl Sync for Module {}
 // SAFETY: as above.
 unsafe impl Send for Module {}
 
-/// Facts of a law (`struct nr_law`); its hooks follow.
+/// `struct nr_law`, up to the hook `acked`.
 #[repr(C)]
 pub(crate) struct LawTable {
     pub name: *const c_char,
@@ -330,6 +330,10 @@ pub(crate) struct LawTable {
     pub start: u32,
     pub state: u32,
     pub alone: u32,
+    pub credit: *const c_void,
+    pub ssthresh: *const c_void,
+    pub joined: *const c_void,
+    pub acked: *const c_void,
 }
 
 /// `struct nr_start`, up to its first hook.
@@ -499,7 +503,7 @@ mod tests {
             offset_of!(Watch, path),
             size_of::<Module>(),
             offset_of!(LawTable, kind),
-            size_of::<LawTable>(),
+            offset_of!(LawTable, acked),
             offset_of!(StartTable, initial),
             size_of::<DetectorTable>().next_multiple_of(8),
             size_of::<ParamRow>(),

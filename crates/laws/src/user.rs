@@ -243,7 +243,7 @@ fn compiler(arguments: &[OsString]) -> Result<std::process::Output, String> {
         match Command::new(cc).args(arguments).output() {
             Ok(output) => return Ok(output),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("{}: {error}", cc.display())),
+            Err(error) => return Err(format!("{}: {error}", cc.to_string_lossy())),
         }
     }
     let tried: Vec<_> = tried.iter().map(|cc| cc.to_string_lossy()).collect();

@@ -12,8 +12,8 @@ use reference::Cubic;
 fn after_loss_at(w: u32, rtt_us: u32) -> Host {
     let mut host = Host::new(Control::CUBIC);
     host.avoiding(0, w, 8 * rtt_us, 0);
-    host.tell(0, EventKind::Recovery);
-    host.tell(0, EventKind::Recovered);
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
     host
 }
 
@@ -92,16 +92,16 @@ fn fast_convergence_gives_way_to_newcomers() {
     // A second loss below the plateau of the first sets the next plateau lower still: 0.85 of it.
     let mut host = after_loss_at(1_000, 100_000);
     host.set_cwnd(0, 800);
-    host.tell(0, EventKind::Recovery);
-    host.tell(0, EventKind::Recovered);
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
     let mut reference = Cubic::new(560.0, 680.0, 800.0);
     follow(&mut host, &mut reference, 6.7); // K = cbrt(120 / 0.4) = 6.69 s
     assert!((window(&host) - 680.0).abs() < 2.0);
     // One above it does not.
     let mut host = after_loss_at(1_000, 100_000);
     host.set_cwnd(0, 1_200);
-    host.tell(0, EventKind::Recovery);
-    host.tell(0, EventKind::Recovered);
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
     follow(&mut host, &mut Cubic::new(840.0, 1_200.0, 1_200.0), 9.7);
     assert!((window(&host) - 1_200.0).abs() < 2.0);
 }
@@ -111,7 +111,7 @@ fn after_a_timeout_the_epoch_begins_at_its_plateau() {
     // Section 4.8: K = 0, W_max is the window at the beginning of congestion avoidance.
     let mut host = Host::new(Control::CUBIC);
     host.avoiding(0, 1_000, 800_000, 0);
-    host.tell(0, EventKind::Timeout);
+    host.report(0, EventKind::Timeout);
     host.ack(0, 699);
     assert_eq!(host.conn.path(0).cwnd, 700);
     follow(&mut host, &mut Cubic::new(700.0, 0.0, 1_000.0), 10.0);
@@ -122,8 +122,8 @@ fn after_a_timeout_in_recovery_as_well() {
     // The timer fires after RACK has found the loss: one reduction, but the epoch is a timeout's.
     let mut host = Host::new(Control::CUBIC);
     host.avoiding(0, 1_000, 800_000, 0);
-    host.tell(0, EventKind::Recovery);
-    assert_eq!(host.tell(0, EventKind::Timeout).ssthresh, 700);
+    host.report(0, EventKind::Recovery);
+    assert_eq!(host.report(0, EventKind::Timeout).ssthresh, 700);
     host.ack(0, 699);
     assert_eq!(host.conn.path(0).cwnd, 700);
     follow(&mut host, &mut Cubic::new(700.0, 0.0, 1_000.0), 10.0);
@@ -179,8 +179,8 @@ fn undo_restores_the_epoch() {
     let mut calm = after_loss_at(1_000, 100_000);
     calm.ack(0, 700);
     let mut startled = calm.clone();
-    startled.tell(0, EventKind::Recovery);
-    startled.tell(0, EventKind::Undo);
+    startled.report(0, EventKind::Recovery);
+    startled.report(0, EventKind::Undo);
     for host in [&mut calm, &mut startled] {
         host.now_us += 6_000_000;
         host.ack(0, 700);

@@ -72,7 +72,7 @@ fn average(
 fn law(control: Control, n: usize, p: f64, rounds: usize, seed: u64) -> Mean {
     let mut host = Host::new(control);
     for path in 0..n {
-        host.tell(path, EventKind::Joined);
+        host.report(path, EventKind::Joined);
     }
     for path in 0..n {
         host.avoiding_at(path, (libm::sqrt(2.0 / p) / n as f64) as u32);
@@ -81,8 +81,8 @@ fn law(control: Control, n: usize, p: f64, rounds: usize, seed: u64) -> Mean {
         host.now_us += 20_000 / n as u64;
         host.ack(path, packets);
         if lost {
-            host.tell(path, EventKind::Recovery);
-            host.tell(path, EventKind::Recovered);
+            host.report(path, EventKind::Recovery);
+            host.report(path, EventKind::Recovered);
         }
         f64::from(host.conn.path(path).cwnd)
     })
@@ -124,13 +124,13 @@ fn at_the_fixed_point_n_paths_have_one_renos_window() {
                 let w = (2..1 << 20).step_by(1 + (1e-4 / libm::sqrt(p)) as usize).find(|w| {
                     let mut host = Host::new(control);
                     for path in 0..n {
-                        host.tell(path, EventKind::Joined);
+                        host.report(path, EventKind::Joined);
                     }
                     for path in 0..n {
                         host.avoiding_at(path, *w);
                     }
                     let credit = host.credit(0);
-                    let ssthresh = host.tell(0, EventKind::Recovery).ssthresh;
+                    let ssthresh = host.report(0, EventKind::Recovery).ssthresh;
                     credit <= p * f64::from(w - ssthresh)
                 });
                 let total = n as f64 * f64::from(w.unwrap());

@@ -17,7 +17,7 @@ const ABSOLUTE: f64 = 2.0 / (1u64 << 40) as f64;
 fn host(control: Control, flows: &[Flow]) -> Host {
     let mut host = Host::new(control);
     for path in 0..flows.len() {
-        host.tell(path, EventKind::Joined);
+        host.report(path, EventKind::Joined);
     }
     for (path, flow) in flows.iter().enumerate() {
         host.avoiding(path, flow.w, flow.rtt8, flow.l);

@@ -16,7 +16,7 @@ fn hystartpp() -> impl Iterator<Item = Control> {
 /// A path that has just joined.
 fn joined(control: Control) -> Host {
     let mut host = Host::new(control);
-    host.tell(0, EventKind::Joined);
+    host.report(0, EventKind::Joined);
     host
 }
 
@@ -155,7 +155,7 @@ fn a_stretch_is_worth_eight_packets_unless_paced() {
 fn only_the_first_slow_start_looks_ahead() {
     let mut host = joined(Control { exit: SlowStart::HYSTARTPP, ..Control::RENO });
     host.set_cwnd(0, 400);
-    host.tell(0, EventKind::Timeout);
+    host.report(0, EventKind::Timeout);
     assert_eq!((host.conn.path(0).cwnd, ssthresh(&host)), (1, 200));
     rounds(&mut host, 12, &[100, 100, 200, 200, 200]);
     assert_eq!(host.conn.path(0).cwnd, 61);
@@ -261,7 +261,7 @@ fn hystart_waits_for_16_packets_and_forgets_at_a_timeout() {
     rise(&mut host, 50_000);
     assert_eq!(ssthresh(&host), 100);
     // Found once is enough, until a timeout; a longer path may be there after it.
-    host.tell(0, EventKind::Timeout);
+    host.report(0, EventKind::Timeout);
     assert_eq!(ssthresh(&host), 70);
     ack(&mut host, 29, 200_000, true, 0);
     rise(&mut host, 190_000);

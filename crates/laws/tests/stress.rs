@@ -1,8 +1,5 @@
 //! Siblings on real threads, as the kernel runs them: nobody locks the connection.
 
-mod common;
-
-use common::every_law;
 use narrows_laws::raw::{self, Conn, MAX_PATHS, OBSERVATIONS, Private, Watch};
 use narrows_laws::{Control, Event, EventKind, Params, State, flag};
 use std::cell::UnsafeCell;
@@ -112,43 +109,6 @@ fn what_siblings_take_is_what_the_donor_gives() {
     let left = u64::from(conn.cwnd(0));
     assert_eq!(left + taken.into_inner(), 10 + EVENTS);
     assert!(left >= 3, "the takers left what they had to: {left}");
-}
-
-#[test]
-fn every_law_runs_on_all_paths_at_once() {
-    for control in every_law() {
-        let conn = Shared::new(control);
-        let barrier = Barrier::new(MAX_PATHS);
-        thread::scope(|scope| {
-            for path in 0..MAX_PATHS {
-                let (conn, barrier) = (&conn, &barrier);
-                scope.spawn(move || {
-                    let mut private = Private::default();
-                    barrier.wait();
-                    conn.event(control, path, &mut private, &event(EventKind::Joined, 0, 0));
-                    for number in 1..20_000u64 {
-                        let kind = match (number + path as u64 * 17) % 200 {
-                            0 => EventKind::Recovery,
-                            1 => EventKind::Recovered,
-                            77 if path % 2 == 0 => EventKind::Timeout,
-                            78 if path == 3 => EventKind::Left,
-                            79 if path == 3 => EventKind::Joined,
-                            _ => EventKind::Acked,
-                        };
-                        let before = conn.cwnd(path);
-                        let one = Event { delivered: 2, ..event(kind, number * 100, before) };
-                        conn.event(control, path, &mut private, &one);
-                        let after = conn.cwnd(path);
-                        assert!(after >= 1 || kind == EventKind::Left, "{control}: {after}");
-                        // Nothing a sibling does moves this path's window but its own events.
-                        if kind == EventKind::Acked {
-                            assert!(after <= before + 2 && after + 1 >= before, "{control}");
-                        }
-                    }
-                });
-            }
-        });
-    }
 }
 
 #[test]

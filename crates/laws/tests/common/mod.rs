@@ -1,8 +1,8 @@
-//! A connection whose paths can be put into any state by the events a host would send.
-#![allow(dead_code)] // each test file uses its part
+//! The laws, and a connection under one of them.
+#![allow(dead_code, unused_imports)] // each test file uses its part
 
-use narrows_laws::raw::{MAX_PATHS, ONE_PACKET};
-use narrows_laws::{Conn, Control, Event, EventKind, Law, Output, Private, State, flag};
+pub use narrows_laws::check::Host;
+use narrows_laws::{Control, Law};
 
 /// Every law, with its own detector.
 pub fn every_law() -> impl Iterator<Item = Control> {
@@ -12,96 +12,4 @@ pub fn every_law() -> impl Iterator<Item = Control> {
 /// Every law that reads its siblings.
 pub fn every_coupled_law() -> impl Iterator<Item = Control> {
     every_law().filter(|control| control.law.couples())
-}
-
-/// A connection and its host's view of each path.
-#[derive(Clone)]
-pub struct Host {
-    pub conn: Conn,
-    pub private: [Private; MAX_PATHS],
-    pub now_us: u64,
-    pub srtt8_us: [u32; MAX_PATHS],
-}
-
-impl Host {
-    pub fn new(control: Control) -> Host {
-        Host {
-            conn: Conn::new(control),
-            private: Default::default(),
-            now_us: 5_000_000,
-            srtt8_us: [8 * 20_000; MAX_PATHS],
-        }
-    }
-
-    /// An event of `path` as the host would fill it.
-    pub fn event(&self, path: usize, kind: EventKind) -> Event {
-        Event {
-            now_us: self.now_us,
-            kind: kind as u32,
-            state: State::Active as u32,
-            cwnd: self.conn.path(path).cwnd,
-            inflight: self.conn.path(path).cwnd,
-            srtt8_us: self.srtt8_us[path],
-            mss: 1448,
-            ..Event::default()
-        }
-    }
-
-    pub fn send(&mut self, path: usize, event: &Event) -> Output {
-        self.conn.event(path, &mut self.private[path], event)
-    }
-
-    pub fn tell(&mut self, path: usize, kind: EventKind) -> Output {
-        let event = self.event(path, kind);
-        self.send(path, &event)
-    }
-
-    /// `packets` acknowledged while the window was full.
-    pub fn ack(&mut self, path: usize, packets: u32) -> Output {
-        let event = Event {
-            delivered: packets,
-            flags: flag::CWND_LIMITED,
-            ..self.event(path, EventKind::Acked)
-        };
-        self.send(path, &event)
-    }
-
-    /// The host says its window is `cwnd`.
-    pub fn set_cwnd(&mut self, path: usize, cwnd: u32) {
-        let event = Event { cwnd, ..self.event(path, EventKind::Acked) };
-        self.send(path, &event);
-    }
-
-    /// A path in congestion avoidance at `cwnd` packets and `srtt8_us`, with `l` packets delivered
-    /// since a loss (OLIA).
-    pub fn avoiding(&mut self, path: usize, cwnd: u32, srtt8_us: u32, l: u32) {
-        self.srtt8_us[path] = srtt8_us;
-        if self.conn.path(path).state == State::Free as u32 {
-            self.tell(path, EventKind::Joined);
-        }
-        self.set_cwnd(path, 2);
-        self.tell(path, EventKind::Recovery);
-        let recovering =
-            Event { delivered: l, flags: flag::IN_RECOVERY, ..self.event(path, EventKind::Acked) };
-        self.send(path, &recovering);
-        self.tell(path, EventKind::Recovered);
-        self.set_cwnd(path, cwnd);
-    }
-
-    /// A path in congestion avoidance at 20 ms.
-    pub fn avoiding_at(&mut self, path: usize, cwnd: u32) {
-        self.avoiding(path, cwnd, 8 * 20_000, 0);
-    }
-
-    /// The window of `path` with the fraction that the law keeps, in 2^-40 packet.
-    pub fn window(&self, path: usize) -> i64 {
-        i64::from(self.conn.path(path).cwnd) * ONE_PACKET + self.private[path].credit()
-    }
-
-    /// What one acknowledged packet on `path` adds to its window, packets.
-    pub fn credit(&self, path: usize) -> f64 {
-        let mut after = self.clone();
-        after.ack(path, 1);
-        (after.window(path) - self.window(path)) as f64 / ONE_PACKET as f64
-    }
 }
