@@ -27,6 +27,7 @@ const MAX_RUNS: u64 = 200_000;
 /// Runs all and shows the table.
 pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let hosts = hosts(&args.on)?;
+    args.edit.load_law()?;
     let mut controls = Vec::new();
     for name in &args.cc {
         let control = control(name)?;

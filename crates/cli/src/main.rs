@@ -32,6 +32,8 @@ use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 use error::Error;
+#[cfg(feature = "lab")]
+use narrows_lab::hosts::child;
 
 /// It asks the system for huge pages: the state of a large network is spread over so much memory that
 /// finding the pages takes as long as loading from them.
@@ -44,6 +46,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const COMMIT: Option<&str> = option_env!("NARROWS_COMMIT");
 
 fn main() -> ExitCode {
+    // A run under a law of the user's own: no command for people, and so none of clap's.
+    #[cfg(feature = "lab")]
+    if std::env::args().nth(1).is_some_and(|word| word == child::CHILD) {
+        return exit(child::child().map_err(Error::from));
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         // Help and version are no errors; what is one gets one line, like every other.

@@ -15,6 +15,7 @@ use crate::{COMMIT, print, stop};
 /// Runs one scenario once.
 pub fn run(args: &RunArgs) -> Result<(), Error> {
     let host = hosts(std::slice::from_ref(&args.on))?[0];
+    args.edit.load_law()?;
     let mut scenario = load(&args.scenario, &args.edit.edits()?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
     if control.is_some() && scenario.test.is_none() {

@@ -8,6 +8,7 @@ use crate::print;
 
 /// Prints a scenario as it is written, or whole.
 pub fn show(args: &ShowArgs) -> Result<(), Error> {
+    args.edit.load_law()?;
     let edits = args.edit.edits()?;
     if args.resolved {
         return print(&load(&args.scenario, &edits)?.text());

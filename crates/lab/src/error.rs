@@ -37,6 +37,18 @@ pub enum Error {
         /// What the panic said and where in the source.
         message: String,
     },
+    /// A law of the user's own ended a run.
+    #[error("{place}: the law {reason} ({scenario}, seed {seed})")]
+    Law {
+        /// Its header.
+        place: String,
+        /// What it did.
+        reason: String,
+        /// Name of the scenario.
+        scenario: String,
+        /// Seed of the run.
+        seed: u64,
+    },
     /// The user interrupted the run.
     #[error("interrupted, no results were written")]
     Interrupted,
@@ -73,7 +85,7 @@ impl Error {
             // 128 + SIGINT, as a shell shows a command that was ended by Ctrl-C.
             Error::Interrupted => 130,
             Error::Input { .. } | Error::Io { .. } => 2,
-            Error::Fault { .. } => 1,
+            Error::Fault { .. } | Error::Law { .. } => 1,
             Error::Kept { error, .. } => error.exit_code(),
         }
     }

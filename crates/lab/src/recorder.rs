@@ -15,9 +15,10 @@ use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
 use crate::summary::{Fairness, Summary};
 use narrows_stats::round;
+use serde::{Deserialize, Serialize};
 
 /// A run and its results.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// What `summary.json` holds.
     pub summary: Summary,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use narrows_laws::Params;
+use narrows_laws::{Params, user};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -25,6 +25,11 @@ impl Setup {
         let defaults = Params::default();
         let changed = scenario.params.differing(&defaults);
         settings.extend(changed.map(|(name, value)| (name.to_owned(), value)));
+        // Which version of a law of the user's own it is.
+        settings.extend(user::loaded().map(|law| {
+            let version = format!("{} sha256 {}", law.name(), law.sha256());
+            ("law".to_owned(), version)
+        }));
         Setup { scenario_sha256: hex(&Sha256::digest(scenario.text())), settings }
     }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
+use narrows_lab::hosts::child;
 use narrows_lab::{Algorithm, Edits, Error, Host, Signal, host};
+use narrows_laws::user::{self, Checks};
 
 /// Options that change a scenario.
 #[derive(Debug, clap::Args)]
@@ -12,6 +14,9 @@ pub struct EditArgs {
     /// Change a field of the scenario, by its dotted name
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
+    /// Compile and load a law of your own, to be named in --cc (`narrows law new`)
+    #[arg(long = "law", value_name = "FILE.h")]
+    pub law: Option<PathBuf>,
     /// Replay a recorded trace (Mahimahi format, plain or .gz) on a link
     #[arg(long = "trace", value_name = "LINK=FILE")]
     pub trace: Vec<String>,
@@ -188,6 +193,22 @@ impl EditArgs {
             pair("--trace", "LINK=FILE", text).map(|(link, file)| (link, PathBuf::from(file)))
         });
         Ok(Edits { set: set.collect::<Result<_, _>>()?, traces: traces.collect::<Result<_, _>>()? })
+    }
+}
+
+impl EditArgs {
+    /// Loads the law of the user's own, once: before it is named, in --cc, --set or a scenario.
+    ///
+    /// # Errors
+    /// It is no law; what the compiler says of it.
+    pub fn load_law(&self) -> Result<(), crate::error::Error> {
+        let Some(header) = self.law.as_deref().filter(|_| user::loaded().is_none()) else {
+            return Ok(());
+        };
+        user::load(header, Checks::None).map_err(crate::error::Error::of_law)?;
+        let program = std::env::current_exe();
+        child::isolate(program.map_err(|error| Error::input("--law", error))?);
+        Ok(())
     }
 }
 

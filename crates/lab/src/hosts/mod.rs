@@ -1,5 +1,6 @@
 //! What can run a scenario. A host is a module here and a line of [`HOSTS`].
 
+pub mod child;
 mod host;
 #[cfg(feature = "kernel")]
 pub mod kernel;
@@ -51,6 +52,9 @@ pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
 pub fn run(host: &dyn Host, job: Job) -> Result<Run, Error> {
     let (scenario, seed) = (job.scenario.name.clone(), job.seed);
     let cc = job.scenario.test.and_then(|test| job.algorithm(test));
+    if child::is_asked(host, &job) {
+        return child::run(&job);
+    }
     catch(|| host.run(job)).unwrap_or_else(|message| {
         let cc = cc.map_or("-".into(), |control| control.to_string());
         Err(Error::Fault { scenario, cc, seed, message })

@@ -1,0 +1,203 @@
+//! Runs under a law of the user's own: each in a child process with a limit of CPU time, so that a law
+//! that divides by zero, loops or writes where it must not fails its run with one line, and nothing
+//! else.
+//!
+//! The child is the command itself, started with [`CHILD`]: it takes a job from its standard input and
+//! leaves a result on its standard output, both JSON.
+
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use narrows_laws::{Law, user};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
+
+use super::host::{Host, Job};
+use super::sim::Simulator;
+use crate::Error;
+use crate::algorithm::Algorithm;
+use crate::estimate::Estimate;
+use crate::panics::catch;
+use crate::recorder::Run;
+use crate::scenario::{Edits, parse};
+
+/// The word that makes the command a child of itself.
+pub const CHILD: &str = "run-under-user-law";
+
+/// CPU time of a run, at least, and how many times what it is estimated to take.
+const CPU_SECONDS: u64 = 10;
+const CPU_FACTOR: f64 = 20.0;
+
+/// The program whose children run jobs; none: they run here.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on, runs under the law of the user's own are made by children of `program`, which calls
+/// [`child`] if its first argument is [`CHILD`].
+pub fn isolate(program: PathBuf) {
+    let _ = PROGRAM.set(program);
+}
+
+/// What a child is to do.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    /// The law: its code, open; its header; which version it is.
+    fd: i32,
+    header: PathBuf,
+    sha256: String,
+    /// The scenario whole.
+    scenario: String,
+    /// By name, which the child knows once it has the law.
+    control: Option<String>,
+    seed: u64,
+    series: bool,
+    cpu_seconds: u64,
+}
+
+/// Is a run to be made by a child?
+pub fn is_asked(host: &dyn Host, job: &Job) -> bool {
+    let user =
+        |(_, algorithm): &(_, Algorithm)| algorithm.ours().is_some_and(|c| c.law == Law::USER);
+    PROGRAM.get().is_some() && !host.real_time() && job.controls().iter().any(user)
+}
+
+/// Has a child run `job` on the simulator.
+///
+/// # Errors
+/// What its run failed with; how the law ended it; a capture, which a child cannot write.
+pub fn run(job: &Job) -> Result<Run, Error> {
+    let (Some(program), Some(law)) = (PROGRAM.get(), user::loaded()) else {
+        unreachable!("is_asked() has looked");
+    };
+    if job.capture.is_some() {
+        let message = "not of a run under a law of --law; see its first flight on the kernel";
+        return Err(Error::input("--pcap", message));
+    }
+    let estimate = Estimate::of(job.scenario).seconds();
+    let request = Request {
+        fd: law.fd(),
+        header: law.header().to_owned(),
+        sha256: law.sha256().to_owned(),
+        scenario: job.scenario.text(),
+        control: job.control.map(|control| control.to_string()),
+        seed: job.seed,
+        series: job.series,
+        cpu_seconds: CPU_SECONDS.max((CPU_FACTOR * estimate) as u64),
+    };
+    let place = program.display().to_string();
+    let failed = |error| Error::input(&place, format!("cannot run a child: {error}"));
+    let mut child = Command::new(program)
+        .arg(CHILD)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let json = serde_json::to_vec(&request).expect("a request has names for keys");
+    let mut input = child.stdin.take().expect("it is piped");
+    let mut output = child.stdout.take().expect("it is piped");
+    let mut errors = child.stderr.take().expect("it is piped");
+    let (status, result) = thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            // A child that dies early closes both; its status says why.
+            let _ = input.write_all(&json);
+            drop(input);
+            let mut bytes = Vec::new();
+            let _ = output.read_to_end(&mut bytes);
+            bytes
+        });
+        let status = wait(&mut child, job.stop);
+        (status, reader.join().unwrap_or_default())
+    });
+    let status = status.map_err(failed)?;
+    if job.stop.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    if let Some(reason) = ended_by(status, request.cpu_seconds) {
+        let place = law.header().display().to_string();
+        let (scenario, seed) = (&job.scenario.name, job.seed);
+        return Err(Error::Law { place, reason, scenario: scenario.clone(), seed });
+    }
+    let result: Result<Run, String> = serde_json::from_slice(&result).map_err(|_| {
+        let mut said = String::new();
+        // Its error is one line.
+        let _ = errors.read_to_string(&mut said);
+        Error::input(law.header().display().to_string(), format!("a run left no result: {said}"))
+    })?;
+    result.map_err(|message| Error::input(&job.scenario.name, message))
+}
+
+/// Waits for the child, and ends it if `stop` is set.
+fn wait(child: &mut Child, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed) {
+            // It may just have ended.
+            let _ = child.kill();
+            return child.wait();
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What the law did, if a signal ended its process.
+fn ended_by(status: ExitStatus, cpu_seconds: u64) -> Option<String> {
+    let signal = Signal::try_from(status.signal()?);
+    Some(match signal {
+        Ok(Signal::SIGFPE) => "divides by zero, or overflows a division".into(),
+        Ok(Signal::SIGXCPU | Signal::SIGKILL) => {
+            format!("takes more than {cpu_seconds} s of CPU time for a run; does it loop?")
+        }
+        Ok(Signal::SIGSEGV | Signal::SIGBUS) => "reads or writes where it must not".into(),
+        Ok(Signal::SIGILL | Signal::SIGTRAP) => "does what C leaves undefined".into(),
+        Ok(signal) => format!("was ended by {signal}"),
+        Err(_) => "was ended by a signal".into(),
+    })
+}
+
+/// The child's part: runs the job of standard input; its result goes to standard output.
+///
+/// # Errors
+/// A request, or a law, that cannot be read.
+pub fn child() -> Result<(), Error> {
+    let place = "standard input";
+    let mut json = Vec::new();
+    std::io::stdin().read_to_end(&mut json).map_err(|error| Error::input(place, error))?;
+    let request: Request =
+        serde_json::from_slice(&json).map_err(|error| Error::input(place, error))?;
+    let limit = request.cpu_seconds;
+    setrlimit(Resource::RLIMIT_CPU, limit, limit + 5).map_err(|e| Error::input(place, e))?;
+    setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(|error| Error::input(place, error))?;
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| Error::input(place, e))?;
+    // SAFETY: the parent opened it for its children, and this process has it for itself.
+    unsafe { user::adopt(request.fd, &request.header, &request.sha256) }
+        .map_err(|error| Error::input(place, error))?;
+    let result = simulate(&request).map_err(|error| error.to_string());
+    let json = serde_json::to_vec(&result).expect("a result has names for keys");
+    std::io::stdout().write_all(&json).map_err(|error| Error::input("standard output", error))
+}
+
+fn simulate(request: &Request) -> Result<Run, Error> {
+    let scenario = parse(&request.scenario, &Edits::default())?;
+    let stop = AtomicBool::new(false);
+    let control = request.control.as_deref().map(str::parse::<Algorithm>).transpose();
+    let job = Job {
+        control: control.map_err(|error| Error::input("--cc", error))?,
+        seed: request.seed,
+        series: request.series,
+        ..Job::new(&scenario, &stop)
+    };
+    catch(|| Simulator.run(job)).unwrap_or_else(|message| {
+        let (scenario, cc, seed) = (scenario.name.clone(), "-".into(), request.seed);
+        Err(Error::Fault { scenario, cc, seed, message })
+    })
+}
