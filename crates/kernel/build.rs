@@ -1,14 +1,14 @@
 //! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`; the control and its replay once for each
 //! law.
 
-use narrows_laws::{Control, Law, Params, catalogue};
+use narrows_laws::{Control, Law, catalogue};
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, exit};
+use std::process::exit;
 
-/// Tried in this order where `CLANG` names none. Debian 12's unversioned clang (14) is not tested.
-const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
+#[path = "src/clang.rs"]
+mod clang;
 
 const OBJECTS: [&str; 2] = ["choose", "empty"];
 
@@ -20,29 +20,23 @@ fn main() {
     if let Some(reason) = catalogue::unfit_kernel_name() {
         fail(&reason);
     }
-    let Some(clang) = clang() else {
+    let Some(clang) = clang::find() else {
         fail(
             "no clang found (package clang-19): it compiles the laws for the kernel; CLANG=... names one",
         )
     };
+    sources();
     for name in OBJECTS {
         compile(&clang, name, name, &[]);
     }
     for law in Law::all() {
         let control = Control::of(law);
-        let params = Params::default();
-        let list = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        let defines = [
-            format!("NR_LAW_HEADER=\"laws/{}.h\"", law.name()),
-            format!("NR_THIS={}", law.name()),
-            format!("NR_NUMBER={}", law.number()),
-            format!("NR_THIS_NAME=\"{}\"", catalogue::kernel_name(control)),
-            format!("NR_THIS_DETECTOR={}", control.detector.number()),
-            format!("NR_THIS_START={}", control.start()),
-            format!("NR_THIS_WINDOW={}", list(&params.of_window())),
-            format!("NR_THIS_PARAMS={}", list(&params.of_law(law))),
+        let mut defines = vec![
+            format!("-DNR_LAW_HEADER=\"laws/{}.h\"", law.name()),
+            format!("-DNR_THIS={}", law.name()),
+            format!("-DNR_NUMBER={}", law.number()),
         ];
-        let defines = defines.map(|define| format!("-D{define}"));
+        defines.extend(clang::defines(control));
         for source in ["control", "replay"] {
             let object = compile(&clang, source, &format!("{source}-{}", law.name()), &defines);
             no_table(&object);
@@ -102,47 +96,33 @@ fn slots() {
 fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> PathBuf {
     let source = Path::new("src/bpf").join(format!("{source}.bpf.c"));
     let object = PathBuf::from(variable("OUT_DIR")).join(format!("{object}.bpf.o"));
-    let status = Command::new(clang)
-        .args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g"])
-        // The kernel fixes the parameters of programs, a constant law leaves some unused.
-        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
-        // BPF_PROG's own; which register a program's arguments come in.
-        .arg(format!("-D__TARGET_ARCH_{}", target_arch()))
-        .args(defines)
-        .arg(format!("-I{}", variable("DEP_NARROWS_LAWS_INCLUDE")))
-        // libbpf's own headers, of the version that loads the object.
-        .args(["-isystem", &variable("DEP_BPF_INCLUDE")])
-        // <linux/bpf.h> wants <asm/types.h>, which -target bpf does not look for.
-        .arg(format!("-idirafter/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")))
-        .arg("-c")
-        .arg(&source)
-        .arg("-o")
-        .arg(&object)
-        .status();
-    match status {
+    let arch = variable("CARGO_CFG_TARGET_ARCH");
+    let headers = ["DEP_NARROWS_LAWS_INCLUDE", "DEP_BPF_INCLUDE"].map(variable);
+    let headers = [0, 1].map(|n| Path::new(&headers[n]));
+    match clang::command(clang, &arch, headers, &source, &object, defines).status() {
         Ok(status) if status.success() => object,
         Ok(_) => fail(&format!("{clang} did not compile {}", source.display())),
         Err(error) => fail(&format!("{clang}: {error}")),
     }
 }
 
-/// As the kernel calls it.
-fn target_arch() -> String {
-    match variable("CARGO_CFG_TARGET_ARCH").as_str() {
-        "x86_64" => "x86".into(),
-        "aarch64" => "arm64".into(),
-        other => other.into(),
+/// What a law of the user's own is compiled with, as text.
+fn sources() {
+    let own = ["control.bpf.c", "replay.bpf.c", "nr_kernel.h", "slots.h", "state.h"];
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("src/bpf");
+    let own = own.map(|name| (name.to_owned(), root.join(name)));
+    let libbpf = PathBuf::from(variable("DEP_BPF_INCLUDE")).join("bpf");
+    let names = ["helpers", "helper_defs", "tracing", "core_read", "endian"];
+    let libbpf = names.map(|name| {
+        let name = format!("bpf_{name}.h");
+        (format!("bpf/{name}"), libbpf.join(name))
+    });
+    let rows = own.into_iter().chain(libbpf);
+    let rows = rows.map(|(name, path)| format!("({name:?}, include_str!({path:?})),"));
+    let path = PathBuf::from(variable("OUT_DIR")).join("sources.rs");
+    if let Err(error) = std::fs::write(&path, format!("&[{}]", rows.collect::<String>())) {
+        fail(&format!("{}: {error}", path.display()));
     }
-}
-
-fn clang() -> Option<String> {
-    if let Ok(named) = env::var("CLANG") {
-        return Some(named);
-    }
-    let runs = |name: &&str| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
-    };
-    CLANGS.iter().copied().find(runs).map(str::to_owned)
 }
 
 fn variable(name: &str) -> String {

@@ -24,6 +24,14 @@ impl Error {
         Error { message: message.into(), details: details.into(), code: 2 }
     }
 
+    /// What clang says of a law of the user's own, likewise.
+    #[cfg(feature = "kernel")]
+    pub fn of_compiler(error: narrows_kernel::Error) -> Error {
+        let text = error.to_string();
+        let (message, details) = text.split_once('\n').unwrap_or((&text, ""));
+        Error { message: message.into(), details: details.into(), code: 2 }
+    }
+
     /// The answer to what was asked is no.
     #[cfg(feature = "kernel")]
     pub fn no(place: impl fmt::Display, message: impl fmt::Display) -> Error {

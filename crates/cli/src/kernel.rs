@@ -11,6 +11,7 @@ use narrows_kernel::control::loadable;
 use narrows_kernel::object;
 use narrows_kernel::pins::{Change, loaded};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
+use narrows_laws::user::{self, Checks};
 use narrows_laws::{Control, Law};
 use narrows_mptcp_admin::assign::{Admin, Place, Target, Undone, Use, uses};
 use narrows_mptcp_admin::boot::Boot;
@@ -27,11 +28,13 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Load { names, boot } => {
             let controls = controls(names)?;
             controls.iter().try_for_each(|control| loadable(*control))?;
+            only_built_in(boot, &controls)?;
             with_boot(boot, |boot| boot.load(&controls), |admin, stop| load(admin, &controls, stop))
         }
         Command::Use { name, target, mptcp_only, boot } => {
             let (control, target) = (control(name)?, target.target());
             loadable(control)?;
+            only_built_in(boot, &[control])?;
             for_the_machine(boot, &target, Some((control, *mptcp_only)))?;
             let change = |boot: &mut Boot| boot.make_default(control, *mptcp_only);
             with_boot(boot, change, |admin, _| use_it(admin, control, &target, *mptcp_only))
@@ -51,6 +54,14 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         }
         Command::Objects { folder } => objects(folder),
     }
+}
+
+/// Refuses to run a law of the user's own at every start: its header may be gone by then.
+fn only_built_in(boot: &args::Boot, controls: &[Control]) -> Result<(), Error> {
+    if boot.boot && controls.iter().any(|control| control.law == Law::USER) {
+        return Err(Error::input("--boot", "not of a law of your own, only of those of narrows"));
+    }
+    Ok(())
 }
 
 fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Error> {
@@ -226,8 +237,13 @@ fn controls(names: &[String]) -> Result<Vec<Control>, Error> {
     names.iter().map(|name| control(name)).collect()
 }
 
-/// A control by either of its names.
+/// A control by either of its names, or by the header of a law of the user's own.
 fn control(name: &str) -> Result<Control, Error> {
+    if name.ends_with(".h") {
+        let law = user::load(Path::new(name), Checks::None).map_err(Error::of_law)?;
+        object::compile_user().map_err(Error::of_compiler)?;
+        return Ok(Control::of(law));
+    }
     match control_of_kernel_name(name) {
         Some(control) => Ok(control),
         None => name.parse().map_err(|error| Error::input(name, error)),

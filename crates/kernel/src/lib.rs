@@ -16,6 +16,7 @@
 
 mod available;
 pub mod cgroup;
+mod clang;
 pub mod control;
 mod error;
 mod libbpf_log;

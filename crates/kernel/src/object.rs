@@ -1,21 +1,75 @@
 //! What all our BPF objects have in common.
 
+use crate::{Error, clang};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Object, Program};
-use narrows_laws::{Control, Law, Params};
+use narrows_laws::{Control, Law, Params, user};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// The BPF object of a law, as it is installed for bpftool.
+/// What a law of the user's own is compiled with: the control, its replay, and libbpf's headers.
+const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// The objects of a law of the user's own, once [`compile_user`] has made them.
+static USER: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
+
+/// The BPF object of a law, as it is installed for bpftool. Panics at one of the user's own that
+/// [`compile_user`] has not compiled.
 pub fn of(law: Law) -> &'static [u8] {
-    find(CONTROL, law)
+    if law == Law::USER { &user()[0] } else { find(CONTROL, law) }
 }
 
 /// The one that replays events through it.
 pub(crate) fn replay_of(law: Law) -> &'static [u8] {
-    find(REPLAY, law)
+    if law == Law::USER { &user()[1] } else { find(REPLAY, law) }
+}
+
+fn user() -> &'static [Vec<u8>; 2] {
+    USER.get().expect("the law of the user's own has been compiled for the kernel")
+}
+
+/// Compiles the law of the user's own that this process has loaded, and its replay, to BPF objects.
+///
+/// # Errors
+/// No such law, no clang, what clang says.
+pub fn compile_user() -> Result<(), Error> {
+    if USER.get().is_some() {
+        return Ok(());
+    }
+    let law = user::loaded().ok_or_else(|| Error::input("law", "none of the user's is loaded"))?;
+    let place = law.header().display().to_string();
+    let error = |message: String| Error::input(&place, message);
+    let clang = clang::find().ok_or_else(|| {
+        error("no clang found (package clang-19): it compiles laws for the kernel".into())
+    })?;
+    let folder = tempfile::tempdir().map_err(|e| error(format!("no temporary folder: {e}")))?;
+    let folder = folder.path();
+    user::write_sources(user::SOURCES, folder)
+        .and_then(|()| user::write_sources(SOURCES, folder))
+        .map_err(|e| error(format!("cannot write its sources: {e}")))?;
+    let mut defines = user::defines(law.header(), law.name()).to_vec();
+    defines.extend(clang::defines(Control::of(Law::USER)));
+    let compile = |name: &str| {
+        let (source, object) = (folder.join(format!("{name}.bpf.c")), folder.join(name));
+        let arch = std::env::consts::ARCH;
+        let mut command =
+            clang::command(&clang, arch, [folder, folder], &source, &object, &defines);
+        // The same object from whatever folder: builds are told apart by their bytes.
+        command.arg(format!("-ffile-prefix-map={}=narrows", folder.display()));
+        let output = command.output().map_err(|e| error(format!("{clang}: {e}")))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(error(format!("it does not compile for the kernel\n{}", said.trim_end())));
+        }
+        std::fs::read(&object).map_err(|e| error(format!("cannot read its object: {e}")))
+    };
+    let objects = [compile("control")?, compile("replay")?];
+    // Another thread may have been as quick.
+    let _ = USER.set(objects);
+    Ok(())
 }
 
 fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8] {

@@ -35,9 +35,11 @@ Examples:
     #[command(after_help = "\
 Examples:
   narrows kernel load olia lia+disjoint       nr_olia and nr_lia_dj; `narrows list controls` has all
-  narrows kernel load olia --boot             now and whenever the machine starts")]
+  narrows kernel load olia --boot             now and whenever the machine starts
+  narrows kernel load ./mine.h                a law of your own (`narrows law new`)")]
     Load {
-        /// Controls: `LAW[+DETECTOR][+START]`, or their names in the kernel
+        /// Controls: `LAW[+DETECTOR][+START]`, their names in the kernel, or the header of a law
+        /// of your own
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
         #[command(flatten)]

@@ -1,0 +1,71 @@
+//! How a BPF object is compiled: by the build for the laws of this program, and when a law of the
+//! user's own is loaded. build.rs has this file, too.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Tried in this order where `CLANG` names none. Debian 12's unversioned clang (14) is not tested.
+const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
+
+/// The compiler that `CLANG` names, or the first that is there.
+pub fn find() -> Option<String> {
+    if let Ok(named) = std::env::var("CLANG") {
+        return Some(named);
+    }
+    let runs = |name: &&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    CLANGS.iter().copied().find(runs).map(str::to_owned)
+}
+
+/// Compiles `source` to `object` for a machine of `arch`, as Rust calls it; `laws` and `libbpf` are
+/// the folders of their headers.
+pub fn command(
+    clang: &str,
+    arch: &str,
+    [laws, libbpf]: [&Path; 2],
+    source: &Path,
+    object: &Path,
+    defines: &[String],
+) -> Command {
+    // As the kernel calls it.
+    let target = match arch {
+        "x86_64" => "x86",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let mut command = Command::new(clang);
+    command
+        .args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g"])
+        // The kernel fixes the parameters of programs, a constant law leaves some unused.
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+        // BPF_PROG's own; which register a program's arguments come in.
+        .arg(format!("-D__TARGET_ARCH_{target}"))
+        .args(defines)
+        .arg("-I")
+        .arg(laws)
+        // libbpf's own headers, of the version that loads the object.
+        .arg("-isystem")
+        .arg(libbpf)
+        // <linux/bpf.h> wants <asm/types.h>, which -target bpf does not look for.
+        .arg(format!("-idirafter/usr/include/{arch}-linux-gnu"))
+        .arg("-c")
+        .arg(source)
+        .arg("-o")
+        .arg(object);
+    command
+}
+
+/// What a control, and its replay, are compiled with besides the law: the name and the constants for
+/// those who load the object without us.
+pub fn defines(control: narrows_laws::Control) -> [String; 5] {
+    let params = narrows_laws::Params::default();
+    let list = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    [
+        format!("-DNR_THIS_NAME=\"{}\"", narrows_laws::catalogue::kernel_name(control)),
+        format!("-DNR_THIS_DETECTOR={}", control.detector.number()),
+        format!("-DNR_THIS_START={}", control.start()),
+        format!("-DNR_THIS_WINDOW={}", list(&params.of_window())),
+        format!("-DNR_THIS_PARAMS={}", list(&params.of_law(control.law))),
+    ]
+}
