@@ -31,13 +31,12 @@ KINDS = [f"sbd/{kind}-{n}" for kind in ("nsb", "sb") for n in range(2, 6)]
 TRACES = [f"e{n}" for n in range(1, 6)]
 CUBIC = [f"{field}.cc=cubic" for field in ("flows.tcp1", "flows.tcp2", "background.0", "background.1")]
 
-# Builds that differ from ours, by the flags of the laws. The slow start of the paper's Linux 3.14, and what
-# its OLIA did before and after the authors changed it (Remark 1).
-OLD = ("-DNR_SLOW_START_AT_SSTHRESH=1",)
-FLOOR = ("-DNR_OLIA_FLOOR=2",)
+# The slow start of the paper's Linux 3.14, and the least ssthresh of the authors' OLIA (Remark 1).
+OLD = ["window.slow_start_at_ssthresh=on"]
+FLOOR = ["olia.floor=2"]
 
-# A comparison: its folder, scenarios, controls, signals, settings, seeds (a share of those asked for), build.
-Cell = namedtuple("Cell", "name scenarios controls signals settings share flags", defaults=((), (), 1.0, ()))
+# A comparison: its folder, scenarios, controls, signals, settings, seeds (a share of those asked for).
+Cell = namedtuple("Cell", "name scenarios controls signals settings share", defaults=((), (), 1.0))
 
 
 def cells():
@@ -59,32 +58,26 @@ def cells():
         detectors = [f"{law}+tr", f"{law}+ssc"]
         yield Cell(f"traces-{law}", shared + apart, detectors, ["rtt"], PAPER + settings, 0.15)
     yield Cell("apart", apart, ["reno", "lia", "lia+ssc", "lia+tr"], ["rtt"], PAPER, 0.15)
-    yield Cell("floor", KINDS[4:], ["olia"], flags=FLOOR)
-    yield Cell("old-floor", KINDS[4:], ["olia"], flags=OLD + FLOOR)
+    yield Cell("floor", KINDS[4:], ["olia"], settings=FLOOR)
+    yield Cell("old-floor", KINDS[4:], ["olia"], settings=OLD + FLOOR)
     for suffix in ("", "-red", "-rtt"):
         scenarios = [kind + suffix for kind in KINDS]
-        yield Cell(f"old{suffix}", scenarios, ["olia+ssc"], SIGNALS[:1], PAPER, flags=OLD)
-    yield Cell("old-laws", KINDS, ["reno", "olia"], flags=OLD)
+        yield Cell(f"old{suffix}", scenarios, ["olia+ssc"], SIGNALS[:1], PAPER + OLD)
+    yield Cell("old-laws", KINDS, ["reno", "olia"], settings=OLD)
 
 
 # --- Running ---------------------------------------------------------------------------------------------
 
 
-def build(flags):
-    """The command, its laws with these flags; each such build has a folder of its own."""
-    names = [flag.removeprefix("-DNR_").replace("=", "-").replace("_", "-").lower() for flag in flags]
-    target = TARGET / "-".join(["laws", *names]) if flags else TARGET
-    environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
-    if flags:
-        environment["CFLAGS"] = " ".join(flags)
+def build():
+    """The command, built for release."""
     call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows"]
-    subprocess.run(call, cwd=HOME, env=environment, check=True)
-    return target / "release/narrows"
+    subprocess.run(call, cwd=HOME, check=True)
+    return TARGET / "release/narrows"
 
 
-def run(cell, seeds, out):
+def run(narrows, cell, seeds, out):
     """Runs the comparison, unless the same build has done it with as many seeds."""
-    narrows = build(cell.flags)
     folder = out / cell.name
     seeds = max(1, round(seeds * cell.share))
     call = ["compare", *cell.scenarios, "--cc", ",".join(cell.controls), "--seeds", str(seeds)]
@@ -476,8 +469,9 @@ def main():
     parser.add_argument("--out", type=Path, default=HOME / "out/detection")
     parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
     options = parser.parse_args()
+    narrows = build()
     for cell in cells():
-        run(cell, options.seeds, options.out)
+        run(narrows, cell, options.seeds, options.out)
     results = Results(options.out)
     text = DOCUMENT.read_text()
     for name, make in TABLES.items():
