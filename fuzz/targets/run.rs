@@ -43,7 +43,6 @@ struct Setup {
 
 const DISCIPLINES: [&str; 5] = ["droptail", "red", "codel", "fq-codel", "pie"];
 const SCHEDULERS: [&str; 4] = ["linux", "min-rtt", "round-robin", "redundant"];
-const CONTROLS: [&str; 6] = ["reno", "cubic", "lia", "olia", "balia", "lia+disjoint"];
 
 fn toml(setup: &Setup) -> String {
     let mut text = String::from(
@@ -70,7 +69,8 @@ fn toml(setup: &Setup) -> String {
             (false, true) => ("tcp", "\"r0\""),
             (false, false) => ("tcp", "\"r1\""),
         };
-        let (cc, start) = (CONTROLS[usize::from(flow.cc) % CONTROLS.len()], flow.start_ms);
+        let controls: Vec<_> = narrows_laws::catalogue::controls().collect();
+        let (cc, start) = (controls[usize::from(flow.cc) % controls.len()], flow.start_ms);
         let _ = writeln!(
             text,
             "[flows.f{n}]\nkind = \"{kind}\"\nroutes = [{routes}]\ncc = \"{cc}\"\n\

@@ -201,7 +201,12 @@ fn compile(
     let output = compiler(&arguments)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("it does not compile\n{}", said.trim_end()));
+        // Who included the header is no concern of its author.
+        let included = |line: &&str| {
+            line.starts_with("In file included from") || line.starts_with("                 from")
+        };
+        let said: Vec<&str> = said.trim_end().lines().filter(|line| !included(line)).collect();
+        return Err(format!("it does not compile\n{}", said.join("\n")));
     }
     let depends = fs::read_to_string(&depends).unwrap_or_default();
     let mut hash = Sha256::new();

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_kernel::control::Registered;
-use narrows_kernel::pins;
 use narrows_kernel::register::available_controls;
-use narrows_laws::Params;
+use narrows_kernel::{object, pins};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
+use narrows_laws::{Law, Params};
 use narrows_netns::{set_sysctl, sysctl};
 use nix::fcntl::{Flock, FlockArg};
 
@@ -95,6 +95,9 @@ impl Controls {
         };
         held.lock = Arc::downgrade(&lock);
         let loaded = pins::loaded().map_err(kernel)?;
+        if ours.iter().any(|control| control.law == Law::USER) {
+            object::compile_user().map_err(kernel)?;
+        }
         for control in ours {
             let name = kernel_name(control);
             let own = params.of_law(control.law);

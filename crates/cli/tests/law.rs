@@ -1,0 +1,159 @@
+//! A law of the user's own, from its header to a table: the same bytes as if it were built in, and
+//! what becomes of one that is none, or misbehaves.
+
+#![cfg(feature = "lab")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// LIA once more, under another name.
+fn lib() -> String {
+    let lia = concat!(env!("CARGO_MANIFEST_DIR"), "/../laws/c/laws/lia.h");
+    let lia = fs::read_to_string(lia).unwrap();
+    lia.replace("lia", "lib").replace("\"../", "\"").replace("\"reno.h\"", "\"laws/reno.h\"")
+}
+
+/// A law with `body` for its growth.
+fn law(name: &str, body: &str) -> String {
+    format!(
+        "#include \"law.h\"\n#include \"flows.h\"\n\
+         NR_INLINE nr_s64 nr_growth(NR_HOOK, nr_u32 set, nr_u32 *n)\n{{\n\t{body}\n}}\n\
+         NR_LAW({name}) = {{\n    .name = \"{name}\", .code = \"{name}\", .about = \"a test\",\n    \
+         .source = \"none\", .couples = 1, .credit = nr_growth,\n}};\n"
+    )
+}
+
+fn narrows(home: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).current_dir(home).output().unwrap()
+}
+
+/// What the command says of a header that it refuses.
+fn refused(file: &str, text: &str) -> String {
+    let home = tempfile::tempdir().unwrap();
+    if !text.is_empty() {
+        fs::write(home.path().join(file), text).unwrap();
+    }
+    let output = narrows(home.path(), &["run", "sbd/sb-2", "--law", file, "--cc", "mine"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(output.stdout.is_empty());
+    said.trim_end().strip_prefix("narrows: ").unwrap().to_owned()
+}
+
+const SHORT: [&str; 4] = ["--set", "warmup=1 s", "--set", "duration=4 s"];
+
+#[test]
+fn a_law_loaded_at_run_time_gives_the_bytes_of_the_same_law_built_in() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("lib.h"), lib()).unwrap();
+    let run = |cc: &str, out: &str| {
+        let mut args = vec!["run", "sbd/nsb-2", "--law", "lib.h", "--cc", cc, "--out", out];
+        args.extend(SHORT);
+        let output = narrows(home.path(), &args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let read = |name: &str| fs::read_to_string(home.path().join(out).join(name)).unwrap();
+        (read("series.csv"), read("summary.json"))
+    };
+    let (own, built_in) = (run("lib", "own"), run("lia", "built-in"));
+    assert_eq!(own.0, built_in.0);
+    assert_eq!(own.1.replace("\"lib\"", "\"lia\""), built_in.1);
+    assert!(own.1.contains("lib sha256 "), "the law's version is part of the result");
+    // With a detector, at the receiver.
+    let detected = (run("lib+ssc", "own-ssc"), run("lia+ssc", "built-in-ssc"));
+    assert_eq!(detected.0.0, detected.1.0);
+}
+
+#[test]
+fn another_version_of_a_law_is_another_result() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("lib.h"), lib()).unwrap();
+    let mut args = vec!["compare", "sbd/sb-2", "--law", "lib.h", "--cc", "lib", "--out", "out"];
+    args.extend(["--seeds", "1"]);
+    args.extend(SHORT);
+    let first = narrows(home.path(), &args);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    fs::write(home.path().join("lib.h"), lib() + "\n/* changed */\n").unwrap();
+    args.push("--resume");
+    let second = narrows(home.path(), &args);
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_law_that_divides_by_zero_or_loops_fails_its_run_with_one_line() {
+    let cases = [
+        ("return (nr_s64)(NR_ONE / NR_READ(c->path[7].cwnd));", "divides by zero"),
+        ("while (NR_READ(c->masks)) {}\n\treturn 0;", "CPU time for a run; does it loop?"),
+        ("*(volatile nr_u32 *)(nr_u64)set = 1;\n\treturn 0;", "reads or writes where it must not"),
+    ];
+    let home = tempfile::tempdir().unwrap();
+    for (body, expected) in cases {
+        fs::write(home.path().join("mine.h"), law("mine", body)).unwrap();
+        let mut args = vec!["run", "sbd/sb-2", "--law", "mine.h", "--cc", "mine", "--out", "out"];
+        args.extend(SHORT);
+        let output = narrows(home.path(), &args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(expected), "{said}");
+        let left: Vec<_> = fs::read_dir(home.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "only the header is there: {left:?}");
+    }
+}
+
+#[test]
+fn what_is_no_law_is_refused_in_one_line() {
+    let table = |name: &str| law(name, "return 0;");
+    let said = refused("mine.h", "");
+    assert_eq!(said, "mine.h: no such file; `narrows law new FILE` writes one to start from");
+    let said = refused("mine.h", "int x;\n");
+    assert_eq!(said, "mine.h: not a law, expected a table NR_LAW(mine) = { ... };");
+    let said = refused("mine.h", &table("other"));
+    assert_eq!(said, "mine.h: line 7: expected NR_LAW(mine), as the file is called");
+    let said = refused("mine.h", &(table("mine") + &table("mine")));
+    assert_eq!(said, "mine.h: two tables, in lines 7 and 17; expected one NR_LAW(mine)");
+    let said = refused("olia.h", &table("olia"));
+    assert_eq!(said, "olia.h: the name 'olia' is taken; rename the file and its table");
+    let said = refused("My-Law.h", &table("mine"));
+    assert!(said.contains("'My-Law' cannot name a law"), "{said}");
+    let said = refused("mine.c", &table("mine"));
+    assert_eq!(said, "mine.c: not a law, expected a C header NAME.h");
+    let long = table("mine").replace(".code = \"mine\"", ".code = \"minelong\"");
+    assert!(refused("mine.h", &long).contains("expected at most 15"));
+    let said = refused("mine.h", &table("mine").replace(".source = \"none\", ", ""));
+    assert_eq!(said, "mine.h: its table lacks one of .name, .code, .about and .source");
+    let large = table("mine").replace(".couples = 1", ".couples = 1, .state = 89");
+    assert!(refused("mine.h", &large).contains("89 bytes of state"), "{large}");
+}
+
+#[test]
+fn the_compilers_errors_name_file_and_line_of_the_users_header() {
+    let text = law("mine", "return 3x;");
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("mine.h"), &text).unwrap();
+    let output = narrows(home.path(), &["run", "sbd/sb-2", "--law", "mine.h", "--cc", "mine"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.starts_with("narrows: mine.h: it does not compile\n"), "{said}");
+    let line = text.lines().position(|line| line.contains("3x")).unwrap() + 1;
+    assert!(said.contains(&format!("mine.h:{line}:")), "{said}");
+    assert!(!said.contains("module.c"), "{said}");
+    // Written for another version of the contract.
+    let other =
+        "#include \"law.h\"\nNR_STATIC_ASSERT(NR_VERSION == 3, \"written for version 3\");\n";
+    fs::write(home.path().join("mine.h"), other.to_owned() + &law("mine", "return 0;")).unwrap();
+    let output = narrows(home.path(), &["run", "sbd/sb-2", "--law", "mine.h", "--cc", "mine"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("written for version 3"));
+    // No compiler at all.
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows"))
+        .args(["run", "sbd/sb-2", "--law", "mine.h", "--cc", "mine"])
+        .env("CC", "no-such-compiler")
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("no C compiler (no-such-compiler); install gcc or clang"), "{said}");
+}
