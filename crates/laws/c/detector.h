@@ -3,7 +3,7 @@
  * What a detector is to everything around it: a table of facts and hooks at the end of its header.
  * detectors.def lists the detectors.
  *
- * A fixed one says at a path's join with whom it is coupled, and no more. One that decides, called
+ * A fixed one gives a joining path its mask, and no more. One that decides, called
  * NAME, has `struct nr_NAME`, what it keeps of a path, with a member `struct nr_NAME_summary
  * summary`, what a path publishes of an interval, and parameters, `struct nr_NAME_params`. Its
  * hooks are given these parameters as `own`. watch.h runs it on a connection, many.c on captures.
@@ -56,7 +56,7 @@ struct nr_detector {
 	/* Places the members of d->present by their summaries. */
 	void (*group)(const void *own, const void *summaries, struct nr_scratch *d);
 	struct nr_pace (*pace)(const void *own, const struct nr_decision_params *decision);
-	/* Whom paths ask to be coupled with; null: as `decision` says. */
+	/* The paths that paths ask to be coupled with; null: by `decision`. */
 	struct nr_decision_params (*couples)(const void *own,
 					     const struct nr_decision_params *decision);
 	/*

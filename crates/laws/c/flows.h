@@ -10,9 +10,9 @@
 #define NR_AHEAD_MS 1000u
 
 /*
- * Does sibling `line` count in a law's sums? It must be active, measured, and have been heard of
- * within max(NR_IDLE_US, 2 srtt): the window of a path that sends nothing is no rate, and must not
- * throttle the others (nor lend them its share).
+ * Does sibling `line` count in a law's sums? It must be active, have an RTT sample, and have had an
+ * event within max(NR_IDLE_US, 2 srtt): the window of a path that sends nothing is no rate, and
+ * must not throttle the others (nor lend them its share).
  */
 NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 {

@@ -9,7 +9,7 @@
  * rates in bytes per second.
  *
  * Concurrency: the events of one path come one after another; those of its siblings may run on
- * other CPUs at the same time and nobody locks the connection. A path writes only its own line,
+ * other CPUs at the same time and no lock is taken. A path writes only its own line,
  * one word at a time (NR_WRITE), and reads its siblings' words (NR_READ), which may be an event
  * old. Three words are shared writers': struct nr_conn's masks and tick, and a line's debit; they
  * change by compare-and-swap only.
@@ -24,7 +24,7 @@
 #define NR_LAW_PARAMS 16	    /* words of parameters that a law may have */
 #define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) counts as idle */
 #define NR_INIT_CWND 10u	    /* RFC 6928 */
-#define NR_SSTHRESH_MAX 0x7fffffffu /* "infinite": slow start until the first loss */
+#define NR_SSTHRESH_MAX 0x7fffffffu /* no threshold yet; Linux: TCP_INFINITE_SSTHRESH */
 #define NR_CWND_MAX (1u << 30)
 
 /* Masks: 8 paths x 8 bits in one word, byte i is the mask of path i, bit j stands for path j. */
@@ -63,7 +63,7 @@ enum nr_flag {
 	NR_F_APP_LIMITED = 1 << 1,  /* the rate sample was limited by the application */
 	NR_F_IN_RECOVERY = 1 << 2,  /* the host runs loss recovery: no window growth */
 	NR_F_ROUND_START = 1 << 3,  /* the sample's packet was sent after the last round began */
-	NR_F_RETRANS = 1 << 4, /* the sample's packet had been sent again; TIMEOUT: by the timer */
+	NR_F_RETRANS = 1 << 4, /* the sample's packet was retransmitted; TIMEOUT: by the timer */
 	NR_F_OWD = 1 << 5,     /* owd_us is valid */
 	NR_F_DWELL = 1 << 6,   /* dwell_us is valid */
 	NR_F_PACED = 1 << 7,   /* the host paces what it sends */
@@ -119,10 +119,10 @@ struct nr_path {
 NR_STATIC_ASSERT(sizeof(struct nr_path) == 64, "a published line is one cache line");
 
 /*
- * What a path tells a detector of one interval. Double-buffered: interval k stands in record k & 1,
- * its stamp is written last and is k + 1 (0: never written). A path that claims the decision on
- * interval k does so when all that carry data have closed it, and before any of them closes k + 2;
- * see detect/watch.h. A stamp that does not fit means no sample.
+ * What a path publishes for a detector of one interval. Double-buffered: interval k stands in
+ * record k & 1, its stamp is written last and is k + 1 (0: never written). A path that claims the
+ * decision on interval k does so when all that carry data have closed it, and before any of them
+ * closes k + 2; see detect/watch.h. A stamp that does not fit means no sample.
  */
 struct nr_record {
 	nr_u32 stamp;

@@ -112,7 +112,7 @@ const char *narrows_fault(nr_u32 detector, const struct nr_params *p, nr_u32 *n)
 	return nr_decides(detector) && d->fault ? d->fault(own(detector, p), n) : NULL;
 }
 
-/* With whom path i is coupled when it joins, as bits. */
+/* The paths that path i is coupled with when it joins, as bits. */
 nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p)
 {
 	const struct nr_detector *d = narrows_detector(detector);

@@ -108,11 +108,13 @@ NR_INLINE nr_u64 nr_fx_fixed(struct nr_fx a, nr_s32 bits)
 
 /*
  * Cube root, by Newton's method from the exponent alone: a = f * 2^(3q) with f in [1/2, 4), first
- * guess 5/4 * 2^q, at most 58 % off; six steps bring that below 2^-30.
+ * guess 5/4 * 2^q, at most 58 % off; six steps bring that below 2^-30. q = floor((e + 32) / 3),
+ * as the mantissa is below 2^32; unsigned, as BPF has no signed division. The literals are
+ * 5/4 = 5 * 2^29 * 2^-31 and 1/3 = 0xaaaaaaaa.aa.. * 2^-33, rounded down.
  */
 NR_INLINE struct nr_fx nr_fx_cbrt(struct nr_fx a)
 {
-	nr_s32 q = (nr_s32)((nr_u32)(a.e + 32 + 3 * 1024) / 3) - 1024; /* unsigned: BPF */
+	nr_s32 q = (nr_s32)((nr_u32)(a.e + 32 + 3 * 1024) / 3) - 1024;
 	struct nr_fx x = {5u << 29, q - 31};
 	struct nr_fx third = {0xaaaaaaaau, -33};
 

@@ -17,9 +17,10 @@ typedef long long nr_s64;
 #endif
 
 /*
- * The dearest functions. A host may define it first: BPF makes them global functions, whose results
- * its verifier takes as unknown, so that it checks them once and not on every way through their
- * callers. Such a function returns a scalar and tests its pointers for null, as the verifier asks.
+ * The most expensive functions. A host may define it first: BPF makes them global functions, whose
+ * results its verifier takes as unknown, so that it checks them once and not on every path through
+ * their callers. Such a function returns a scalar and tests its pointers for null, as the verifier
+ * requires.
  */
 #ifndef NR_NOINLINE
 #define NR_NOINLINE static inline __attribute__((unused))
@@ -68,8 +69,9 @@ typedef long long nr_s64;
 #endif /* NR_READ */
 
 /*
- * Memory is read anew after this. In BPF, for loops: what comes from memory the verifier takes as
- * unknown, so that all ways through one step end alike and it walks the next step once.
+ * A compiler barrier: memory is read again after it. In BPF, for loops: the verifier takes a value
+ * from memory as unknown, so that all paths through one step end in one state and it explores the
+ * next step once.
  */
 #ifdef __BPF__
 #define NR_FORGET() __asm__ volatile("" ::: "memory")

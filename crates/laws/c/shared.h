@@ -97,7 +97,7 @@ NR_INLINE int nr_tick_claim(struct nr_conn *c, nr_u64 number)
 
 /*
  * The clock was set back to before interval `number` + 1: what was claimed beyond it is claimed
- * anew. Of several paths that find it, those after the first find nothing beyond.
+ * again. Of several paths that find it, those after the first find nothing beyond.
  */
 NR_INLINE void nr_tick_back(struct nr_conn *c, nr_u64 number)
 {

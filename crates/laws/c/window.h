@@ -11,7 +11,7 @@
 #include "law.h"
 #include "laws/reno.h"
 
-/* Times an event works its credit out anew: CUBIC's regions need 5. */
+/* Times an event computes its credit: CUBIC's regions need 5. */
 #define NR_GROW_STEPS 5
 /* Packets of one event that count: credit * this fits in 63 bits. */
 #define NR_ACKED_MAX (1u << 20)
@@ -33,7 +33,7 @@ NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
 /*
  * Congestion avoidance over `acked` packets. The credit of a packet holds between two whole packets
  * of window, so that a stretch acknowledgement is worth the same packets one by one: go to the
- * crossing, grow, work the credit out anew. After NR_GROW_STEPS steps the rest goes at the last.
+ * crossing, grow, compute the credit again. After NR_GROW_STEPS steps the rest goes at the last.
  */
 NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 {
@@ -89,7 +89,8 @@ NR_INLINE nr_u32 nr_slow_start(struct nr_conn *c, nr_u32 i, struct nr_private *p
 	return acked - grow;
 }
 
-/* One reduction for each loss event, however many packets it took and though the timer follows. */
+/* One reduction for each congestion event, however many packets it lost, or if the timer follows.
+ */
 NR_INLINE void nr_reduce(NR_HOOK)
 {
 	p->skip = 0; /* what was in flight is lost, or drained by recovery */
@@ -105,7 +106,7 @@ NR_INLINE void nr_reduce(NR_HOOK)
 		nr_this.lost(NR_ARGS);
 }
 
-/* The reduction was for nothing: back to what was before it, where that was more (RFC 4015). */
+/* The reduction was spurious: back to what was before it, where that was more (RFC 4015). */
 NR_INLINE void nr_undo(NR_HOOK)
 {
 	if (!p->prior_cwnd)

@@ -146,8 +146,8 @@ pub fn control_of_kernel_name(name: &str) -> Option<Control> {
     all().find(|control| kernel_name(*control) == name)
 }
 
-/// What [`kernel_name`] gives for a control that the kernel would not take, or could not tell from
-/// another: the reason, in one line. None where all are fit.
+/// What [`kernel_name`] gives for a control that the kernel would not take, or could not
+/// distinguish from another: the reason, in one line. None where all are fit.
 pub fn unfit_kernel_name() -> Option<String> {
     let mut names = std::collections::HashMap::new();
     // Also those that could never decide: others with as long names can.

@@ -119,8 +119,8 @@ pub struct Flows {
     /// The open interval, and the newest time.
     number: u64,
     now_us: u64,
-    /// Was anything heard in the open interval; how many before it were silent?
-    heard: bool,
+    /// Has the open interval a sample; how many before it had none?
+    sampled: bool,
     silent: usize,
     observed: VecDeque<Vec<Place>>,
     due: VecDeque<FlowsDecision>,
@@ -156,19 +156,19 @@ impl Flows {
             origin_us: None,
             number: 0,
             now_us: 0,
-            heard: false,
+            sampled: false,
             silent: 0,
             observed: VecDeque::new(),
             due: VecDeque::new(),
         })
     }
 
-    /// Takes a sample of `flow` in, and tells the oldest decision that was not told yet. Panics if
-    /// there is no such flow.
+    /// Takes a sample of `flow` in, and returns the oldest decision that was not returned yet.
+    /// Panics if there is no such flow.
     pub fn sample(&mut self, flow: usize, sample: &Sample) -> Option<FlowsDecision> {
         assert!(flow < self.flows, "flow {flow} of {}", self.flows);
         self.close_until(sample.now_us);
-        self.heard = true;
+        self.sampled = true;
         let sample = ffi::Sample {
             now_us: self.now_us,
             bw: 0,
@@ -184,8 +184,8 @@ impl Flows {
         self.due.pop_front()
     }
 
-    /// The time is `now_us`: tells the oldest decision that was not told yet. At the end, to be
-    /// asked until there is none. Before the first sample nothing happens.
+    /// The time is `now_us`: returns the oldest decision that was not returned yet. At the end,
+    /// to be asked until there is none. Before the first sample nothing happens.
     pub fn advance(&mut self, now_us: u64) -> Option<FlowsDecision> {
         if self.origin_us.is_some() {
             self.close_until(now_us);
@@ -193,8 +193,8 @@ impl Flows {
         self.due.pop_front()
     }
 
-    /// Closes all intervals before that of `now_us`. Where nobody has been heard of in any
-    /// observation that a decision looks at, there is nothing to decide until somebody is.
+    /// Closes all intervals before that of `now_us`. Where no flow has a sample in any
+    /// observation that a decision looks at, there is nothing to decide until one has.
     fn close_until(&mut self, now_us: u64) {
         // Intervals begin where those of a connection with the same clock do.
         let origin = *self.origin_us.get_or_insert(now_us - now_us % self.t_us);
@@ -213,8 +213,8 @@ impl Flows {
             let many = self.memory.as_mut_ptr().cast();
             ffi::narrows_many_close(many, self.number, &mut observed, &mut decided)
         };
-        self.silent = if self.heard { 0 } else { self.silent + 1 };
-        self.heard = false;
+        self.silent = if self.sampled { 0 } else { self.silent + 1 };
+        self.sampled = false;
         self.number += 1;
         if self.observed.len() == self.kept {
             self.observed.pop_front();

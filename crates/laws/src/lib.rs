@@ -3,7 +3,7 @@
 //! The algorithms are C headers in `c/`, written once and compiled here for this machine, and by
 //! the kernel's host for BPF. This crate wraps them for Rust: a [`Conn`] holds what the paths of a
 //! connection share, a [`Private`] what each keeps for itself, and every [`Event`] of a path is
-//! answered by an [`Output`]. A host's duties are told in `docs/contract.md`.
+//! answered by an [`Output`]. A host's duties are in `docs/contract.md`.
 //!
 //! ```
 //! use narrows_laws::{Conn, Control, Event, EventKind, Private, State, flag};

@@ -402,11 +402,11 @@ pub fn presets(detector: Detector) -> Vec<&'static str> {
     preset_rows(detector).map(|(name, _)| name).collect()
 }
 
-/// Whom a path asks to be coupled with, beside its own group (`enum nr_couple`).
+/// The paths that a path asks to be coupled with, beside its own group (`enum nr_couple`).
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Couple {
-    /// Nobody.
+    /// None.
     None = 0,
     /// Those that nothing is known of yet.
     Undecided,

@@ -93,7 +93,7 @@ pub mod flag {
     pub const IN_RECOVERY: u32 = 1 << 2;
     /// The sample's packet was sent after the last round began.
     pub const ROUND_START: u32 = 1 << 3;
-    /// The sample's packet had been sent again; with a timeout: by the timer.
+    /// The sample's packet was retransmitted; with a timeout: by the timer.
     pub const RETRANS: u32 = 1 << 4;
     /// `owd_us` is valid.
     pub const OWD: u32 = 1 << 5;
@@ -141,7 +141,7 @@ pub struct Event {
     pub sample_lost: u32,
     /// The host's window now, packets; outside recovery the law adopts it.
     pub cwnd: u32,
-    /// The host's slow start threshold now, packets; likewise. 0: not told.
+    /// The host's slow start threshold now, packets; likewise. 0: not reported.
     pub ssthresh: u32,
     /// Smoothed RTT, 1/8 µs.
     pub srtt8_us: u32,
@@ -183,7 +183,7 @@ pub struct Path {
     pub word: [u32; 2],
 }
 
-/// What a path tells a detector of one interval (`struct nr_record`).
+/// What a path publishes for a detector of one interval (`struct nr_record`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {

@@ -267,7 +267,7 @@ mod tests {
             let with = all.iter().filter(|(_, event)| event.flags & flag != 0).count();
             assert!(with > 100 && with < all.len(), "flag {flag:#x}: {with} of {}", all.len());
         }
-        // Paths fall silent for longer than an interval, and are heard of all through.
+        // Paths are silent for longer than an interval, and have events to the end.
         let of_path = |path| -> Vec<u64> {
             let events = trace.iter().filter(|(of, _)| *of == path);
             events.map(|(_, event)| event.now_us).collect()

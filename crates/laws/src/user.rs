@@ -219,7 +219,7 @@ fn compile(
     Ok((object, sha256))
 }
 
-/// What tells `module.c`, and the kernel's programs, which law they are of.
+/// The definitions that name the law to `module.c` and to the kernel's programs.
 pub fn defines(header: &Path, name: &str) -> [String; 3] {
     [
         format!("-DNR_LAW_HEADER=\"{}\"", header.display()),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From what a detector observes, interval by interval, to who is coupled with whom.
+ * From what a detector observes, interval by interval, to which paths are coupled.
  *
  * An observation gives each member (a path, or a flow of a capture) a place: a group, "not
  * congested", or nothing. A decision looks at the newest observations (MPTCP-SBD, section III-B: 10
@@ -21,7 +21,7 @@
 #define NR_CLEAR 0xfe	  /* not congested */
 #define NR_UNDECIDED 0xff /* nothing is known, or not enough */
 
-/* Whom a path asks to be coupled with, beside its own group. */
+/* The paths that a path asks to be coupled with, beside its own group. */
 enum nr_couple {
 	NR_COUPLE_NONE = 0,
 	NR_COUPLE_UNDECIDED, /* those that nothing is known of */
@@ -126,11 +126,11 @@ struct nr_ring {
 };
 
 /*
- * Where observations and decisions are worked out: in memory, as BPF's stack is small, and as its
- * verifier, which knows too much of a register, walks each of its values on its own way.
+ * Scratch of observations and decisions. In memory: BPF's stack is small, and tracked register
+ * values would make the verifier explore every path.
  */
 struct nr_scratch {
-	nr_u64 present; /* members that told of the interval */
+	nr_u64 present; /* members that published the interval */
 	nr_u64 of;	/* members that are looked at */
 	nr_u64 near[NR_DETECT_MAX];
 	nr_u64 nearest;
@@ -258,7 +258,7 @@ NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_ring *ring,
 	}
 }
 
-/* Whom a member in `place` asks to be coupled with. */
+/* The members that one in `place` asks to be coupled with. */
 NR_INLINE nr_u32 nr_asks(const struct nr_decision_params *p, nr_u32 place)
 {
 	return place == NR_UNDECIDED ? p->undecided : place == NR_CLEAR ? p->clear : p->grouped;

@@ -28,7 +28,7 @@ struct nr_sample {
 	nr_u32 cycles;	  /* full cycles that the law's probing for it has been through */
 };
 
-/* What a path remembers to tell delays from waits. */
+/* What a path remembers to distinguish delays from waits. */
 struct nr_delack {
 	nr_u64 acked_us; /* of the last acknowledgement */
 	nr_u32 waits;	 /* acknowledgements since one that did not wait, at most NR_WAITS */
@@ -50,12 +50,12 @@ NR_INLINE nr_u64 nr_interval(nr_u64 open, nr_u32 t_us, nr_u64 now_us)
 }
 
 /*
- * The sample in an event. No delay is taken of a packet that was sent twice; nor, where the wait is
- * not known, of one packet acknowledged NR_DELACK_US or more after the acknowledgement before it: a
- * delayed acknowledgement is sent at the second packet, and waits that long only when none comes.
- * But of a path with a window of one packet all wait, and nothing would ever be sampled of it:
- * coupled with all as long as nothing is known, it would stay at that window. Its delays are taken
- * less the shortest wait.
+ * The sample in an event. No delay is taken of a packet that was retransmitted; nor, where the wait
+ * is not known, of one packet acknowledged NR_DELACK_US or more after the acknowledgement before
+ * it: a delayed acknowledgement is sent at the second packet, and waits that long only when none
+ * comes. But of a path with a window of one packet all wait, and nothing would ever be sampled of
+ * it: coupled with all as long as nothing is known, it would stay at that window. Its delays are
+ * taken less the shortest wait.
  */
 NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event *ev)
 {

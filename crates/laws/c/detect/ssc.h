@@ -241,7 +241,7 @@ NR_INLINE nr_u32 nr_ssc_crossed(const struct nr_ssc_params *p, struct nr_ssc *h)
 }
 
 /*
- * The open interval is over: it goes into the history, and estimates are made anew. Returns 0 if it
+ * The open interval is over: it goes into the history, and estimates are updated. Returns 0 if it
  * is no interval.
  */
 NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)

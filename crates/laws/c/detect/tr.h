@@ -250,7 +250,7 @@ NR_INLINE nr_u32 nr_tr_sample(const void *own, void *state, const struct nr_samp
 	return stamp;
 }
 
-/* Do two paths tell of the same queue? */
+/* Do two paths see the same queue? */
 NR_NOINLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_summary *a,
 			    const struct nr_tr_summary *b)
 {
@@ -296,7 +296,7 @@ NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_pa
 	    p->t_us, p->settle_us, {(p->hold_us + p->t_us - 1) / p->t_us, 1, 1}};
 }
 
-/* TR couples what it has found alike, and nobody else. */
+/* TR couples the paths that it has found alike, and no others. */
 NR_INLINE struct nr_decision_params nr_tr_couples(const void *own,
 						  const struct nr_decision_params *decision)
 {

@@ -43,7 +43,7 @@ struct nr_watch {
 	struct nr_watched path[NR_MAX_PATHS];
 };
 
-/* Whom paths ask to be coupled with. */
+/* The paths that paths ask to be coupled with, by their places. */
 NR_INLINE struct nr_decision_params nr_couples(const struct nr_detector *d, const void *own,
 					       const struct nr_params *p)
 {
@@ -198,7 +198,7 @@ NR_INLINE void nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c, 
 		nr_claimed(detector, pace.filter.every, c, w, i, (nr_u32)ended, now_us);
 }
 
-/* With whom path i is coupled when it joins. */
+/* The paths that path i is coupled with when it joins, as bits. */
 NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
 			      const struct nr_params *p, nr_u32 i)
 {

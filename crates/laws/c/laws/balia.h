@@ -47,11 +47,11 @@ NR_NOINLINE nr_u64 nr_balia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 	return nr_fx_fixed(nr_fx_div(up, down), NR_CREDIT_BITS);
 }
 
-/* The decrease is worked out at the loss, from the rates as they are then, and continuous. */
+/* The decrease is computed at the congestion event, from the rates of that moment. */
 NR_NOINLINE nr_u32 nr_balia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 {
 	nr_u32 floor = nr_has_sibling(c, i) ? 1 : 2, cwnd, cut;
-	struct nr_fx alpha, most = {3u << 30, -31}; /* 1.5 */
+	struct nr_fx alpha, most = {3u << 30, -31}; /* 1.5 = 3 * 2^30 * 2^-31 */
 	struct nr_flows f;
 
 	if (!nr_read_flows(c, set, &f))
@@ -62,7 +62,7 @@ NR_NOINLINE nr_u32 nr_balia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 s
 		alpha = nr_fx(1);
 	if (nr_fx_less(most, alpha))
 		alpha = most;
-	/* Rounded up, as Reno's w - w/2 for odd w. */
+	/* w alpha / 2 in 2^-10 packet (9 bits are its half); rounded up, as Reno's for odd w. */
 	cut = (nr_u32)((nr_fx_fixed(nr_fx_mul(nr_fx(cwnd), alpha), 9) + 1023) >> 10);
 	return cwnd > cut + floor ? cwnd - cut : floor;
 }

@@ -46,10 +46,13 @@ struct nr_cubic {
 };
 NR_LAW_STATE(cubic)
 
-/* K = cbrt((W_max - cwnd) / C) in us: cbrt(packets * 2.5e18). */
+/*
+ * K = cbrt((W_max - cwnd) / C) in us: 1 / C = 2.5 s^3/packet = 2.5e18 us^3/packet, which is
+ * 0x8ac72304 * 2^30, rounded down (2^-32 of it). `below` is in 2^-32 packet, hence the -32.
+ */
 NR_NOINLINE nr_u32 nr_cubic_k(nr_u64 below)
 {
-	struct nr_fx per_c = {0x8ac72304u, 30 - 32}; /* 2.5e18, and 2^-32 for `below` */
+	struct nr_fx per_c = {0x8ac72304u, 30 - 32};
 
 	return (nr_u32)nr_fx_fixed(nr_fx_cbrt(nr_fx_mul(nr_fx(below), per_c)), 0);
 }
@@ -72,11 +75,14 @@ NR_INLINE void nr_cubic_begin(NR_HOOK)
 		e->w_max = w;
 }
 
-/* W_cubic(t), 2^-32 packet. */
+/*
+ * W_cubic(t), 2^-32 packet. C = 0.4 packets/s^3 = 0.4e-18 packets/us^3 = m * 2^-93 with
+ * m = 0.4e-18 * 2^93 = 0xec1e4a7d, rounded down (2^-32 of it).
+ */
 NR_NOINLINE nr_u64 nr_cubic_window(nr_u64 w_max, nr_u64 k_us, nr_u64 t_us)
 {
 	struct nr_fx d = nr_fx(t_us > k_us ? t_us - k_us : k_us - t_us);
-	struct nr_fx c = {0xec1e4a7du, -93}; /* 0.4 packets/s^3 in packets/us^3 */
+	struct nr_fx c = {0xec1e4a7du, -93};
 	nr_u64 rise = nr_fx_fixed(nr_fx_mul(nr_fx_mul(d, d), nr_fx_mul(d, c)), 32);
 	nr_u64 most = NR_CWND_MAX * NR_CUBIC_ONE;
 
@@ -122,6 +128,8 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 		if (target <= w)
 			return 0;
 		gap = target - w < w / 2 ? target - w : w / 2;
+		/* 2^-32 packet to 2^-40; from 2^55 on the shift would not fit before the division.
+		 */
 		return gap >> 55 ? gap / cwnd << 8 : (gap << 8) / cwnd;
 	}
 	/* Reno-friendly: up to W_est, and then with it. */
@@ -175,7 +183,7 @@ NR_INLINE void nr_cubic_lost(NR_HOOK)
 	nr_u64 w = p->cwnd * NR_CUBIC_ONE;
 
 	cubic->prior = *e;
-	e->w_max = w < e->w_max ? w / 20 * 17 : w;
+	e->w_max = w < e->w_max ? w / 20 * 17 : w; /* (1 + 0.7) / 2 = 17/20 */
 	e->w_prior = p->cwnd;
 	e->running = 0;
 }

@@ -54,7 +54,7 @@ NR_INLINE void nr_olia_acked(NR_HOOK)
 	nr_olia_publish(nr_olia(p), &c->path[i & 7]);
 }
 
-/* Each loss event: once, however many packets it took. */
+/* Each congestion event: once, however many packets it lost. */
 NR_INLINE void nr_olia_lost(NR_HOOK)
 {
 	struct nr_olia *o = nr_olia(p);

@@ -1,4 +1,4 @@
-//! Siblings on real threads, as the kernel runs them: nobody locks the connection.
+//! Siblings on real threads, as the kernel runs them: no lock is taken.
 
 use super::{Failure, Run, ensure};
 use crate::raw::{self, Conn, MAX_PATHS, Private};

@@ -6,9 +6,9 @@ use crate::raw::{Event, EventKind, MAX_PATHS, State, flag};
 
 /// Every [`super::trace`]'s kinds of event over `seconds` of a connection of `paths` paths, which go
 /// through four queues: three that others fill and empty, each in its own time and depth, and one
-/// that nobody fills. Where `seed` is even, paths 2n and 2n + 1 meet in a queue, else n and n + 4.
-/// Of four seeds two give one-way delays. Acknowledgements come late, packets twice, applications
-/// and paths pause.
+/// that no other traffic fills. Where `seed` is even, paths 2n and 2n + 1 meet in a queue, else n
+/// and n + 4. Of four seeds two give one-way delays. Acknowledgements come late, packets twice,
+/// applications and paths pause.
 ///
 /// Equal `seed`s and equal answers give equal traces. Returns the trace: path and event.
 ///
