@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_kernel::control::loadable;
 use narrows_kernel::object;
 use narrows_kernel::pins::{Change, loaded};
+use narrows_kernel::register::is_ours;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::{self, Checks};
 use narrows_laws::{Control, Law};
@@ -27,17 +28,21 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Status(args) => status::status(args),
         Command::Load { names, boot } => {
             let controls = controls(names)?;
-            controls.iter().try_for_each(|control| loadable(*control))?;
-            only_built_in(boot, &controls)?;
+            for &control in &controls {
+                loadable(control)?;
+                only_built_in(boot, Some(control))?;
+            }
             with_boot(boot, |boot| boot.load(&controls), |admin, stop| load(admin, &controls, stop))
         }
         Command::Use { name, target, mptcp_only, boot } => {
-            let (control, target) = (control(name)?, target.target());
-            loadable(control)?;
-            only_built_in(boot, &[control])?;
-            for_the_machine(boot, &target, Some((control, *mptcp_only)))?;
-            let change = |boot: &mut Boot| boot.make_default(control, *mptcp_only);
-            with_boot(boot, change, |admin, _| use_it(admin, control, &target, *mptcp_only))
+            let ((name, control), target) = (named(name)?, target.target());
+            control.map_or(Ok(()), loadable)?;
+            only_built_in(boot, control)?;
+            for_the_machine(boot, &target, control.map(|control| (control, *mptcp_only)))?;
+            let change = |boot: &mut Boot| {
+                boot.make_default(control.expect("only_built_in refuses none"), *mptcp_only);
+            };
+            with_boot(boot, change, |admin, _| use_it(admin, &name, &target, *mptcp_only))
         }
         Command::Unuse { target, boot } => {
             let target = target.target();
@@ -45,20 +50,21 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
             with_boot(boot, |boot| boot.default = None, |admin, _| unuse(admin, &target))
         }
         Command::Unload { names, boot } => {
-            let controls = controls(names)?;
+            let all: Vec<_> = names.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
+            let (names, controls): (Vec<_>, Vec<_>) = all.into_iter().unzip();
             let change = |boot: &mut Boot| match controls[..] {
                 [] => *boot = Boot::default(),
-                _ => boot.unload(&controls),
+                _ => boot.unload(&controls.iter().copied().flatten().collect::<Vec<_>>()),
             };
-            with_boot(boot, change, |admin, _| unload(admin, &controls))
+            with_boot(boot, change, |admin, _| unload(admin, names))
         }
         Command::Objects { folder } => objects(folder),
     }
 }
 
 /// Refuses to run a law of the user's own at every start: its header may be gone by then.
-fn only_built_in(boot: &args::Boot, controls: &[Control]) -> Result<(), Error> {
-    if boot.boot && controls.iter().any(|control| control.law == Law::USER) {
+fn only_built_in(boot: &args::Boot, control: Option<Control>) -> Result<(), Error> {
+    if boot.boot && control.is_none_or(|control| control.law == Law::USER) {
         return Err(Error::input("--boot", "not of a law of your own, only of those of narrows"));
     }
     Ok(())
@@ -79,8 +85,8 @@ fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Er
     print(&text)
 }
 
-fn use_it(admin: &Admin, control: Control, target: &Target, mptcp_only: bool) -> Result<(), Error> {
-    let Use { name, place, .. } = admin.assign(&kernel_name(control), target, mptcp_only)?;
+fn use_it(admin: &Admin, name: &str, target: &Target, mptcp_only: bool) -> Result<(), Error> {
+    let Use { name, place, .. } = admin.assign(name, target, mptcp_only)?;
     let (whose, place) = match place {
         Place::Netns { netns, before, .. } if mptcp_only => {
             (format!("MPTCP connections; plain TCP goes on with {before}"), netns)
@@ -99,8 +105,7 @@ fn unuse(admin: &Admin, target: &Target) -> Result<(), Error> {
     print(&format!("{}: {}\n", target.place(), show(&undone)))
 }
 
-fn unload(admin: &Admin, controls: &[Control]) -> Result<(), Error> {
-    let mut names: Vec<String> = controls.iter().copied().map(kernel_name).collect();
+fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
     if names.is_empty() {
         names = loaded()?.into_iter().map(|held| held.name).collect();
         names.extend(uses()?.into_iter().map(|used| used.name));
@@ -235,6 +240,18 @@ fn this_command() -> Result<PathBuf, Error> {
 
 fn controls(names: &[String]) -> Result<Vec<Control>, Error> {
     names.iter().map(|name| control(name)).collect()
+}
+
+/// The kernel name of a control, and the control; none: a law of the user's own that another process
+/// has loaded, which has no other name.
+fn named(name: &str) -> Result<(String, Option<Control>), Error> {
+    match control(name) {
+        Ok(control) => Ok((kernel_name(control), Some(control))),
+        Err(_) if is_ours(name) && loaded()?.iter().any(|held| held.name == name) => {
+            Ok((name.to_owned(), None))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// A control by either of its names, or by the header of a law of the user's own.

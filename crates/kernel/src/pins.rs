@@ -12,7 +12,7 @@
 
 use crate::control::Loaded;
 use crate::object;
-use crate::register::{Kernel, available_controls};
+use crate::register::{Kernel, available_controls, is_ours};
 use crate::state::{BPFFS, CONNS, PLAIN};
 use crate::{Error, Undo};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
@@ -47,11 +47,11 @@ pub enum Change {
 /// A loaded control.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// What it is.
-    pub control: Control,
+    /// What it is; none: a law of the user's own, which this process has not loaded.
+    pub control: Option<Control>,
     /// Its name in the kernel.
     pub name: String,
-    /// Is it of the same build as this command?
+    /// Is it of the same build as this command? False where `control` is none.
     pub same_build: bool,
 }
 
@@ -65,11 +65,11 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
     }
     let kernel = Kernel::probe()?;
     let mut all = Vec::new();
-    for name in names(Path::new(FOLDER))? {
+    for name in names(Path::new(FOLDER))?.into_iter().filter(|name| is_ours(name)) {
         let folder = Path::new(FOLDER).join(&name);
-        let Some(control) = control_of_kernel_name(&name) else { continue };
         if kernel.pinned(&folder.join(kernel.pin_name())).is_some() {
-            let same_build = build_of(&folder) == Some(build(control));
+            let control = control_of_kernel_name(&name);
+            let same_build = control.is_some() && build_of(&folder) == control.map(build);
             all.push(Held { control, name, same_build });
         }
     }
@@ -198,7 +198,7 @@ impl Pins {
             return Ok(());
         }
         // Controls that bpftool registered share the maps by these pins.
-        if !available_controls()?.iter().any(|name| control_of_kernel_name(name).is_some()) {
+        if !available_controls()?.iter().any(|name| is_ours(name)) {
             for name in [CONNS, PLAIN] {
                 let pin = Path::new(BPFFS).join(name);
                 if pin.exists() {
@@ -229,9 +229,7 @@ impl Pins {
                     }
                     remove_folder(&folder)?;
                 }
-                None if control_of_kernel_name(&name).is_some() && !living => {
-                    remove_folder(&folder)?
-                }
+                None if is_ours(&name) && folder.is_dir() && !living => remove_folder(&folder)?,
                 None => {}
             }
         }

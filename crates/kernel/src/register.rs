@@ -187,6 +187,12 @@ impl Pinned {
     }
 }
 
+/// Is this the kernel name of a control of ours, a law of the user's own included? `nr_` is theirs
+/// alone.
+pub fn is_ours(name: &str) -> bool {
+    name.starts_with("nr_")
+}
+
 /// The congestion controls that the kernel knows.
 ///
 /// # Errors

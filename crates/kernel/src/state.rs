@@ -1,10 +1,9 @@
 //! The state of connections, as the programs keep it in the kernel (`src/bpf/state.h`).
 
 use crate::Error;
-use crate::register::{available_controls, padded};
+use crate::register::{available_controls, is_ours, padded};
 use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMap};
-use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::raw::Conn;
 use narrows_laws::{Control, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -268,7 +267,7 @@ pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandl
 
 /// Are controls of ours registered, besides this one?
 fn others_than(control: &str) -> Result<bool, Error> {
-    let ours = |name: &String| name != control && control_of_kernel_name(name).is_some();
+    let ours = |name: &String| name != control && is_ours(name);
     Ok(available_controls()?.iter().any(ours))
 }
 

@@ -6,7 +6,7 @@
 
 use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
-use narrows_kernel::register::{NAME_MAX, available_controls, padded};
+use narrows_kernel::register::{NAME_MAX, available_controls, is_ours, padded};
 use narrows_kernel::state::set_plain;
 use narrows_kernel::{Error, Undo};
 use narrows_laws::Control;
@@ -164,8 +164,8 @@ impl Admin {
     /// It is not loaded; there is no such target; the kernel refuses. Nothing is changed then.
     pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<Use, Error> {
         if !available_controls()?.iter().any(|known| known == name) {
-            let control =
-                control_of_kernel_name(name).map_or_else(|| name.into(), |c| c.to_string());
+            let control = control_of_kernel_name(name);
+            let control = control.map_or_else(|| "LAW.h".into(), |control| control.to_string());
             let message = format!("not loaded; first: narrows kernel load {control}");
             return Err(Error::input(name, message));
         }
@@ -453,7 +453,7 @@ fn of(key: Key, record: &Record, namespaces: &[(u64, Namespace)]) -> Option<Name
 /// What a namespace's default was before ours: `now`, unless that is ours itself, which the
 /// namespace then has from another one.
 fn former(now: &str) -> Result<String, Error> {
-    if control_of_kernel_name(now).is_none() {
+    if !is_ours(now) {
         return Ok(now.to_owned());
     }
     let other = uses()?.into_iter().find_map(|used| match used.place {

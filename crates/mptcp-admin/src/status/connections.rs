@@ -1,5 +1,6 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
+use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::raw;
@@ -109,11 +110,6 @@ impl Namespace {
     }
 }
 
-/// Do our controls have such names? `nr_` is theirs alone.
-pub(super) fn is_ours(control: &str) -> bool {
-    control.starts_with("nr_")
-}
-
 /// All namespaces this user can enter, with what runs in each. Without `complete` some connections'
 /// state is missing in `entries`.
 pub(super) fn look(
@@ -207,7 +203,7 @@ fn join(
         let law = found.0.and_then(|connection| connection.control).map(|law| law.to_string());
         let law = law.or_else(|| {
             let ours = Some(&socket.control).filter(|control| is_ours(control))?;
-            control_of_kernel_name(ours).map(|law| law.to_string())
+            Some(control_of_kernel_name(ours).map_or_else(|| ours.clone(), |law| law.to_string()))
         });
         shown.law = shown.law.take().or(law);
         shown.subflows.push(subflow);

@@ -5,9 +5,9 @@ use crate::assign::{self, Use};
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions, ProgramInfo};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, ProgramType};
 use narrows_kernel::pins::FOLDER;
-use narrows_kernel::register::{NAME_MAX, available_controls};
+use narrows_kernel::register::{NAME_MAX, available_controls, is_ours};
 use narrows_kernel::state;
-use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
+use narrows_laws::catalogue::control_of_kernel_name;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -19,7 +19,7 @@ pub type Counters = BTreeMap<&'static str, u64>;
 /// A control in the kernel.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Control {
-    /// Its name here: `LAW[+DETECTOR][+START]`.
+    /// Its name here: `LAW[+DETECTOR][+START]`; that in the kernel for a law of the user's own.
     pub name: String,
     /// Its name in the kernel, as sysctl, setsockopt and ss have it.
     pub kernel_name: String,
@@ -88,15 +88,15 @@ pub(super) fn look() -> Vec<Control> {
     objects.sort_by_key(|(_, programs)| Reverse(programs.first().map(|program| program.load_time)));
     let mut taken = HashSet::new();
     let mut controls = Vec::new();
-    for (control, programs) in objects {
-        let kernel_name = kernel_name(control);
+    for (kernel_name, programs) in objects {
+        let control = control_of_kernel_name(&kernel_name);
         let counters = counters(&programs).unwrap_or_default();
         let mut programs: Vec<Program> = programs.into_iter().map(Program::of).collect();
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         let registered = registered.contains(&kernel_name) && taken.insert(kernel_name.clone());
         let here = uses.iter().filter(|one| registered && one.name == kernel_name);
         controls.push(Control {
-            name: control.to_string(),
+            name: control.map_or_else(|| kernel_name.clone(), |control| control.to_string()),
             registered,
             pinned: registered && Path::new(FOLDER).join(&kernel_name).exists(),
             default_in: Vec::new(),
@@ -127,8 +127,8 @@ impl Program {
     }
 }
 
-/// The control that each struct_ops map holds, with its programs.
-fn objects() -> Vec<(narrows_laws::Control, Vec<ProgramInfo>)> {
+/// The kernel name of the control that each struct_ops map holds, with its programs.
+fn objects() -> Vec<(String, Vec<ProgramInfo>)> {
     let values: Vec<Vec<u8>> = MapInfoIter::default()
         .filter(|info| info.ty == MapType::StructOps && info.name == "nr_ops")
         // It may have died meanwhile.
@@ -144,22 +144,22 @@ fn objects() -> Vec<(narrows_laws::Control, Vec<ProgramInfo>)> {
         .filter(|info| info.ty == ProgramType::StructOps)
         .collect();
     let objects = values.iter().filter_map(|value| {
-        let control = control_in(value)?;
+        let name = name_in(value)?;
         // Where the kernel has a pointer to a program, user space reads the program's id.
         let ids: HashSet<u64> =
             value.chunks_exact(8).map(|id| u64::from_ne_bytes(id.try_into().unwrap())).collect();
         let own = programs.iter().filter(|program| ids.contains(&program.id.into()));
-        Some((control, own.cloned().collect()))
+        Some((name, own.cloned().collect()))
     });
     objects.collect()
 }
 
-/// The control whose name stands in a `struct tcp_congestion_ops`, which differs by kernel; no other
-/// field can hold the name of one.
-fn control_in(ops: &[u8]) -> Option<narrows_laws::Control> {
-    ops.windows(NAME_MAX).filter(|name| name.starts_with(b"nr_")).find_map(|name| {
-        let name = name.split(|byte| *byte == 0).next()?;
-        control_of_kernel_name(std::str::from_utf8(name).ok()?)
+/// The name of ours that stands in a `struct tcp_congestion_ops`, which differs by kernel; no other
+/// field holds as many letters.
+fn name_in(ops: &[u8]) -> Option<String> {
+    ops.windows(NAME_MAX).find_map(|bytes| {
+        let name = std::str::from_utf8(bytes.split(|byte| *byte == 0).next()?).ok()?;
+        (is_ours(name) && name.len() > "nr_".len()).then(|| name.to_owned())
     })
 }
 

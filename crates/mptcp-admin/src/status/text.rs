@@ -134,12 +134,18 @@ fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
     Ok(())
 }
 
+/// `olia (nr_olia)`; `nr_mine` for a law of the user's own.
+fn names(control: &Control) -> String {
+    let Control { name, kernel_name, .. } = control;
+    if name == kernel_name { name.clone() } else { format!("{name} ({kernel_name})") }
+}
+
 fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     let state = match control.pinned {
         true => "loaded",
         false => "loaded, not pinned: gone with who loaded it",
     };
-    write!(text, "{} ({}): {state}; ", control.name, control.kernel_name)?;
+    write!(text, "{}: {state}; ", names(control))?;
     let mut used: Vec<String> = control.uses.iter().map(place).collect();
     // Set by hand, or taken over by a namespace that was made while it was the machine's default.
     let listed = |inum: u32| {
@@ -163,10 +169,9 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
 
 /// Unloaded or replaced ones of a name.
 fn write_old(text: &mut String, of: &[&Control]) -> fmt::Result {
-    let Control { name, kernel_name, .. } = of[0];
     let times = if of.len() == 1 { String::new() } else { format!("{} times ", of.len()) };
     let state = "gone or replaced, sockets or a default still hold it";
-    writeln!(text, "{name} ({kernel_name}): {times}{state}")?;
+    writeln!(text, "{}: {times}{state}", names(of[0]))?;
     of.iter().try_for_each(|control| write_problems(text, control))
 }
 

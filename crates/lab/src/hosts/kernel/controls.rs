@@ -103,7 +103,7 @@ impl Controls {
             let own = params.of_law(control.law);
             let default = own == Params::default().of_law(control.law)
                 && params.of_window() == Params::default().of_window();
-            match loaded.iter().find(|loaded| loaded.control == control) {
+            match loaded.iter().find(|loaded| loaded.name == name) {
                 Some(loaded) if loaded.same_build && default => continue,
                 Some(loaded) if loaded.same_build => {
                     let message = format!(
