@@ -10,6 +10,11 @@
 #include "detect/watch.h"
 #else
 struct nr_watch;
+NR_INLINE int nr_decides(nr_u32 detector)
+{
+	(void)detector;
+	return 0;
+}
 #endif
 
 #define NR_FIXED_MASKS(n, name)                                                                    \
@@ -20,13 +25,16 @@ struct nr_watch;
 		nr_masks_join(c, i, nr_detector_##name.row(i));                                    \
 		return;
 
-/* Until a detector that decides has decided, all paths are taken to share. */
+/*
+ * Until a detector that decides has decided, all paths are taken to share. A number that is not
+ * listed couples nobody with anybody.
+ */
 NR_INLINE nr_u64 nr_first_masks(nr_u32 detector)
 {
 	switch (detector) {
 		NR_FIXED(NR_FIXED_MASKS)
 	}
-	return NR_MASKS_SHARED;
+	return nr_decides(detector) ? NR_MASKS_SHARED : 0;
 }
 
 /* An empty connection, before its first path joins. Its memory is all zero. */
@@ -55,7 +63,8 @@ NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w,
 	switch (detector) {
 		NR_FIXED(NR_FIXED_JOIN)
 	}
-	nr_masks_join(c, i, 0xff);
+	if (nr_decides(detector))
+		nr_masks_join(c, i, 0xff);
 }
 
 #endif

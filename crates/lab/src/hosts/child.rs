@@ -32,7 +32,7 @@ use crate::scenario::{Edits, parse};
 pub const CHILD: &str = "run-under-user-law";
 
 /// CPU time of a run, at least, and how many times what it is estimated to take.
-const CPU_SECONDS: u64 = 10;
+const CPU_SECONDS: u64 = 5;
 const CPU_FACTOR: f64 = 20.0;
 
 /// The program whose children run jobs; none: they run here.
