@@ -1,6 +1,7 @@
 //! Controls by their names: `LAW[+DETECTOR][+JOIN][+EXIT]`, and their names in the kernel.
 
 use crate::control::{Control, Detector, Law, SlowStart};
+use std::str::FromStr;
 
 /// Other names under which controls are known, and what they are here. They name no parameters: those
 /// of `mptcp-sbd` too are RFC 8382's, unless `ssc.preset` says otherwise.
@@ -51,6 +52,14 @@ pub enum NoControl {
     /// Its parts do not work together.
     #[error("{0}: {1}")]
     Fault(String, String),
+}
+
+impl FromStr for Control {
+    type Err = NoControl;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        control(name)
+    }
 }
 
 /// All controls with the slow start of their law: every law with its default detector, then coupled

@@ -65,6 +65,60 @@ impl Decision {
     }
 }
 
+impl raw::Conn {
+    /// An empty connection for the law and the detector of `control`.
+    pub fn new(control: Control, params: &Params) -> Self {
+        let (law, detector) = (control.law, control.detector);
+        let mut conn = std::mem::MaybeUninit::zeroed();
+        // SAFETY: narrows_conn_init writes every field, and reads as many parameters as there are.
+        unsafe {
+            raw::narrows_conn_init(
+                conn.as_mut_ptr(),
+                law.number(),
+                detector.number(),
+                &params.of_window(),
+                &params.of_law(law),
+            );
+            conn.assume_init()
+        }
+    }
+}
+
+impl Watch {
+    /// Of a connection without paths.
+    pub fn new(params: &Params) -> Box<Watch> {
+        let mut watch = Box::<Watch>::new_uninit();
+        // SAFETY: narrows_watch_init writes every byte.
+        unsafe {
+            raw::narrows_watch_init(watch.as_mut_ptr(), &params.of_detectors());
+            watch.assume_init()
+        }
+    }
+}
+
+/// One event of path `i` under `control`; `watch` may be null unless the detector decides, and then
+/// all paths are taken to share. The answer stands in `conn.path[i]`.
+///
+/// # Safety
+/// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
+/// events of one path come one after another; those of siblings may run on other threads at the same
+/// time.
+pub unsafe fn event_shared(
+    control: Control,
+    conn: *mut raw::Conn,
+    watch: *mut Watch,
+    i: u32,
+    private: *mut Private,
+    event: *const Event,
+) {
+    let module = control.law.module();
+    // SAFETY: as the caller promises.
+    unsafe {
+        raw::narrows_detect(control.detector.number(), conn, watch, i, event);
+        (module.event)(control.start(), conn, i, private, event);
+    }
+}
+
 /// What the paths of a connection share, and the control they run.
 #[derive(Clone, Debug)]
 pub struct Conn {
@@ -110,7 +164,7 @@ impl Conn {
         // SAFETY: the pointers are valid and exclusive for the call, or null where no detector
         // decides, and `path` is in range.
         unsafe {
-            raw::event(self.control, &mut self.raw, watch, path as u32, private, event);
+            event_shared(self.control, &mut self.raw, watch, path as u32, private, event);
         }
         let line = &self.raw.path[path];
         Output {

@@ -1,11 +1,8 @@
 //! What a connection is controlled by: a law, a detector, a slow start.
 
-use crate::catalogue;
-use crate::params::Params;
 use crate::raw::{self, DetectorTable, LawTable, Module, StartTable};
 use std::ffi::{CStr, c_char};
 use std::fmt;
-use std::str::FromStr;
 
 /// How much the paths of one mask may take together: a line of `c/laws.def`, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -174,18 +171,6 @@ impl Detector {
         self.table().goes_by == raw::BY_DELAY
     }
 
-    /// For how long it says nothing of a path that carries data, µs.
-    pub fn warm_up_us(self, params: &Params) -> u64 {
-        // SAFETY: a detector that is there, and parameters of the C side's layout.
-        unsafe { raw::narrows_warm_up_us(self.number(), &params.of_detectors()) }
-    }
-
-    /// Does it couple a path, of which it knows nothing yet, with the others?
-    pub fn couples_at_join(self, params: &Params) -> bool {
-        // SAFETY: as above.
-        unsafe { raw::narrows_first_row(self.number(), 0, &params.of_detectors()) != 1 }
-    }
-
     fn find(self) -> Option<&'static DetectorTable> {
         // SAFETY: null, or a constant of the C side.
         unsafe { raw::narrows_detector(self.number()).as_ref() }
@@ -312,14 +297,6 @@ impl Control {
                 )
             },
         )
-    }
-}
-
-impl FromStr for Control {
-    type Err = catalogue::NoControl;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        catalogue::control(name)
     }
 }
 

@@ -38,7 +38,7 @@ pub mod raw;
 pub mod replay;
 pub mod user;
 
-pub use conn::{Advice, Conn, Decision, Output, Place, Private};
+pub use conn::{Advice, Conn, Decision, Output, Place, Private, event_shared};
 pub use control::{Control, Detector, Law, SlowStart};
 pub use params::Params;
 pub use raw::{Event, EventKind, MAX_PATHS, Path, State, flag};

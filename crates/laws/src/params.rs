@@ -377,6 +377,20 @@ pub fn is_preset(name: &str) -> bool {
     with_presets(name).is_some()
 }
 
+impl Detector {
+    /// For how long it says nothing of a path that carries data, µs.
+    pub fn warm_up_us(self, params: &Params) -> u64 {
+        // SAFETY: a detector that is there, and parameters of the C side's layout.
+        unsafe { raw::narrows_warm_up_us(self.number(), &params.of_detectors()) }
+    }
+
+    /// Does it couple a path, of which it knows nothing yet, with the others?
+    pub fn couples_at_join(self, params: &Params) -> bool {
+        // SAFETY: as above.
+        unsafe { raw::narrows_first_row(self.number(), 0, &params.of_detectors()) != 1 }
+    }
+}
+
 /// The detector whose presets `name` stands for: `ssc.preset`.
 fn with_presets(name: &str) -> Option<Detector> {
     let group = name.strip_suffix(".preset")?;

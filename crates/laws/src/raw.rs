@@ -3,7 +3,6 @@
 //! Hosts use [`crate::Conn`]. This layer is for those that share one connection between threads,
 //! as the kernel does, and for tests of exactly that.
 
-use crate::{Control, Params};
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::sync::OnceLock;
@@ -215,25 +214,6 @@ pub struct Conn {
     pub record: [[Record; 2]; MAX_PATHS],
 }
 
-impl Conn {
-    /// An empty connection for the law and the detector of `control`.
-    pub fn new(control: Control, params: &Params) -> Self {
-        let (law, detector) = (control.law, control.detector);
-        let mut conn = std::mem::MaybeUninit::zeroed();
-        // SAFETY: narrows_conn_init writes every field, and reads as many parameters as there are.
-        unsafe {
-            narrows_conn_init(
-                conn.as_mut_ptr(),
-                law.number(),
-                detector.number(),
-                &params.of_window(),
-                &params.of_law(law),
-            );
-            conn.assume_init()
-        }
-    }
-}
-
 /// Observations that are kept (`NR_OBSERVATIONS`).
 pub const OBSERVATIONS: usize = 32;
 
@@ -259,18 +239,6 @@ pub struct Watch {
 
 /// Size of what a detector keeps of a path (`struct nr_watched`), in 64-bit words.
 pub const WATCHED_WORDS: usize = 282;
-
-impl Watch {
-    /// Of a connection without paths.
-    pub fn new(params: &Params) -> Box<Watch> {
-        let mut watch = Box::<Watch>::new_uninit();
-        // SAFETY: narrows_watch_init writes every byte.
-        unsafe {
-            narrows_watch_init(watch.as_mut_ptr(), &params.of_detectors());
-            watch.assume_init()
-        }
-    }
-}
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -393,29 +361,6 @@ pub(crate) struct Pace {
     pub every: u32,
 }
 
-/// One event of path `i` under `control`; `watch` may be null unless the detector decides, and then
-/// all paths are taken to share. The answer stands in `conn.path[i]`.
-///
-/// # Safety
-/// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
-/// events of one path come one after another; those of siblings may run on other threads at the same
-/// time.
-pub unsafe fn event(
-    control: Control,
-    conn: *mut Conn,
-    watch: *mut Watch,
-    i: u32,
-    private: *mut Private,
-    event: *const Event,
-) {
-    let module = control.law.module();
-    // SAFETY: as the caller promises.
-    unsafe {
-        narrows_detect(control.detector.number(), conn, watch, i, event);
-        (module.event)(control.start(), conn, i, private, event);
-    }
-}
-
 unsafe extern "C" {
     pub(crate) fn narrows_law(number: u32) -> *const Module;
     pub(crate) fn narrows_start(number: u32) -> *const StartTable;
@@ -435,7 +380,7 @@ unsafe extern "C" {
         params: *const [u32; DETECTOR_PARAMS],
     ) -> u32;
 
-    fn narrows_conn_init(
+    pub(crate) fn narrows_conn_init(
         conn: *mut Conn,
         law: u32,
         detector: u32,
@@ -443,7 +388,7 @@ unsafe extern "C" {
         param: *const [u32; LAW_PARAMS],
     );
 
-    fn narrows_watch_init(watch: *mut Watch, params: *const [u32; DETECTOR_PARAMS]);
+    pub(crate) fn narrows_watch_init(watch: *mut Watch, params: *const [u32; DETECTOR_PARAMS]);
 
     /// The detector's part of [`event`] alone, where no law runs.
     pub fn narrows_detect(

@@ -45,7 +45,14 @@ impl Paths {
         let private = &mut self.private[path as usize];
         // SAFETY: exclusive pointers, path 0 or 1.
         unsafe {
-            raw::event(Control::LIA, &mut self.conn, null_mut(), path, private, &event);
+            narrows_laws::event_shared(
+                Control::LIA,
+                &mut self.conn,
+                null_mut(),
+                path,
+                private,
+                &event,
+            );
         }
         self.conn.path[path as usize].cwnd
     }
@@ -122,7 +129,14 @@ fn a_loss_empties_what_was_in_flight_beyond_the_window() {
     // SAFETY: exclusive pointers.
     unsafe {
         let private = &mut paths.private[0];
-        raw::event(Control::LIA, &mut paths.conn, null_mut(), 0, private, &recovering);
+        narrows_laws::event_shared(
+            Control::LIA,
+            &mut paths.conn,
+            null_mut(),
+            0,
+            private,
+            &recovering,
+        );
     }
     assert_eq!(paths.event(0, EventKind::Recovered, 15, 0, 15), 15);
     assert_eq!(paths.event(0, EventKind::Acked, 15, 5, 10), 20, "back to ssthresh");

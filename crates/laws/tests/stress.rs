@@ -33,7 +33,7 @@ impl Shared {
     ) {
         // SAFETY: each thread has a path and its private state for itself.
         unsafe {
-            raw::event(control, self.0.get(), watch, path as u32, private, event);
+            narrows_laws::event_shared(control, self.0.get(), watch, path as u32, private, event);
         }
     }
 

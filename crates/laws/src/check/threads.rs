@@ -1,7 +1,7 @@
 //! Siblings on real threads, as the kernel runs them: no lock is taken.
 
 use super::{Failure, Run, ensure};
-use crate::raw::{self, Conn, MAX_PATHS, Private};
+use crate::raw::{Conn, MAX_PATHS, Private};
 use crate::{Control, Event, EventKind, Params, State, flag};
 use std::cell::UnsafeCell;
 use std::sync::Barrier;
@@ -18,7 +18,14 @@ impl Shared {
     fn event(&self, control: Control, path: usize, private: &mut Private, event: &Event) {
         // SAFETY: each thread has a path and its private state for itself; no detector that decides.
         unsafe {
-            raw::event(control, self.0.get(), std::ptr::null_mut(), path as u32, private, event);
+            crate::event_shared(
+                control,
+                self.0.get(),
+                std::ptr::null_mut(),
+                path as u32,
+                private,
+                event,
+            );
         }
     }
 

@@ -76,9 +76,6 @@ fn crates_make_no_circle_with_their_tests_and_benches() {
 
 /// Circles that are left, each with its crate. One that is gone loses its line.
 const LEFT: &[(&str, &[&str])] = &[
-    // A control reads its name by the catalogue, its facts by the raw tables, and its detector's by
-    // the parameters, which know all three.
-    ("laws", &["catalogue.rs", "control.rs", "params.rs", "raw.rs"]),
     // A mechanism each, of one sender whose state they share.
     (
         "sim",
