@@ -18,7 +18,7 @@
 
 #define NR_DETECTORS_MAX 16
 
-/* What a detector that decides goes by. */
+/* What a detector that decides measures. */
 enum nr_goes_by {
 	NR_BY_NOTHING = 0, /* fixed */
 	NR_BY_DELAY,	   /* delays and losses of a path */

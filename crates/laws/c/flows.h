@@ -6,7 +6,7 @@
 #include "narrows.h"
 #include "nr_fx.h"
 
-/* Clocks of two CPUs, or an event that ran while this one read: a sibling may be "ahead". */
+/* Clocks of two CPUs, or an event during this one's reads: a sibling's time may be ahead. */
 #define NR_AHEAD_MS 1000u
 
 /*

@@ -198,10 +198,10 @@ NR_INLINE int nr_has_windows(const struct nr_private *p, const struct nr_event *
 }
 
 /*
- * The host's windows are the truth outside recovery: it may have an initial window of its own, the
+ * Outside recovery the host's windows prevail: it may have an initial window of its own, the
  * path may come from another law, it may have clamped what the law asked for, or have remembered a
  * threshold while the application was slow (RFC 2861); and a reduction starts from them.
- * Then what siblings took from it goes off, and while more is in flight than is left, packets that
+ * Then what siblings took is subtracted, and while more is in flight than is left, packets that
  * come in make no room for growth (LISA: ACKs to ignore).
  */
 NR_INLINE void nr_adopt(NR_HOOK)

@@ -120,7 +120,7 @@ NR_INLINE struct nr_filter nr_decision_filter(const struct nr_decision_params *p
 	return (struct nr_filter){p->observations, p->together, p->every};
 }
 
-/* The newest observations: that of a stamp stands at the stamp's remainder. */
+/* The newest observations: that of a stamp is at stamp % NR_OBSERVATIONS. */
 struct nr_ring {
 	struct nr_places of[NR_OBSERVATIONS];
 };

@@ -346,7 +346,7 @@ NR_NOINLINE int nr_ssc_nearer(struct nr_scratch *d, nr_u32 i, nr_u32 j)
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	away = d->value[i] - d->value[j];
-	/* Equal ones in the order of their numbers, so that the way down ends. */
+	/* Equal ones in the order of their numbers, so that the chain ends. */
 	if (!(d->of >> j & 1) || d->place[j] != d->place[i] || d->value[j] > d->value[i] ||
 	    (!away && j >= i) || away >= d->nearest)
 		return 0;
@@ -373,7 +373,7 @@ NR_NOINLINE int nr_ssc_divide(struct nr_scratch *d, nr_u32 limit, nr_u32 relativ
 								: (nr_u64)limit << 16))
 			d->next[i] = i;
 	}
-	/* Each step doubles the way down; where the ways end, there groups are one. */
+	/* Each step doubles the chain followed; members whose chains end at one are a group. */
 	for (nr_u32 way = 1; way < NR_DETECT_MAX; way *= 2)
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			d->next[i] = d->next[d->next[i] % NR_DETECT_MAX];

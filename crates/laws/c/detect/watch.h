@@ -184,7 +184,7 @@ NR_INLINE void nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c, stru
 	NR_WRITE(w->decided.word, nr_places(stamp, s->place).word);
 }
 
-/* The path comes to the time when a decision may be due. */
+/* The path is at the time when a decision may be due. */
 NR_INLINE void nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c, struct nr_watch *w,
 		       nr_u32 i, nr_u64 now_us)
 {
