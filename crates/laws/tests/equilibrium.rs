@@ -117,7 +117,7 @@ fn reno(p: f64, rounds: usize, seed: u64) -> f64 {
 
 #[test]
 fn at_the_fixed_point_n_paths_have_one_renos_window() {
-    for control in [Control::LIA, Control::OLIA, Control::BALIA] {
+    for control in [Control::LIA, Control::OLIA, Control::BALIA, "ewtcp".parse().unwrap()] {
         for n in 2..=8 {
             for p in [1e-4, 1e-6, 1e-8] {
                 // The window at which a packet's credit is what it is expected to cost.

@@ -9,7 +9,10 @@ use narrows_laws::{Control, Detector, Event, EventKind, State, flag};
 use narrows_testkit::Random;
 use reference::Flow;
 
-const COUPLED: [Control; 3] = [Control::LIA, Control::OLIA, Control::BALIA];
+/// The coupled laws that go by windows and losses: alone they are Reno.
+fn by_loss() -> impl Iterator<Item = Control> {
+    ["lia", "olia", "balia", "ewtcp"].into_iter().map(|law| law.parse().unwrap())
+}
 
 /// `n` paths in congestion avoidance at `w` packets and 20 ms.
 fn equal(control: Control, n: usize, w: u32) -> Host {
@@ -45,7 +48,7 @@ impl LinuxReno {
 fn n_equal_paths_earn_one_over_n_squared_w_each() {
     // The kernel's OLIA froze above w = 256 for two paths and 40 for five; its LIA was at most 2^12
     // packets slow for one of growth, and so N^2 w / 4096 times too fast above that.
-    for control in COUPLED {
+    for control in by_loss() {
         for n in 2..=8 {
             for w in (1..=20).flat_map(|bits| [(1 << bits), (1 << bits) - 1, (1 << bits) * 2 / 3]) {
                 if w < 2 {
@@ -252,7 +255,7 @@ fn one_path_alone_is_reno_to_the_bit() {
     let mut reno = Host::new(Control::RENO);
     reno.report(0, EventKind::Joined);
     let expected = life(Control::RENO, 0, &mut reno, 7);
-    for control in COUPLED {
+    for control in by_loss() {
         let mut host = Host::new(control);
         host.report(0, EventKind::Joined);
         assert!(life(control, 0, &mut host, 7) == expected, "{control} on its only path");
@@ -264,7 +267,7 @@ fn paths_with_masks_of_one_are_reno_to_the_bit() {
     let mut reno = Host::new(Control::RENO);
     reno.report(0, EventKind::Joined);
     let expected = life(Control::RENO, 0, &mut reno, 7);
-    for control in COUPLED {
+    for control in by_loss() {
         let control = Control { detector: Detector::DISJOINT, ..control };
         let mut host = Host::new(control);
         for path in 0..3 {
@@ -308,7 +311,7 @@ fn slow_start_hands_its_leftover_packets_to_congestion_avoidance() {
 
 #[test]
 fn a_silent_sibling_does_not_throttle() {
-    for control in COUPLED {
+    for control in by_loss() {
         let mut host = equal(control, 2, 100);
         host.now_us += 900_000;
         assert!(host.credit(0) < 1.0 / 390.0, "{control}: still coupled after 0.9 s");
@@ -329,7 +332,7 @@ fn a_silent_sibling_does_not_throttle() {
 
 #[test]
 fn silence_is_two_round_trips_and_at_least_a_second() {
-    for control in COUPLED {
+    for control in by_loss() {
         let mut host = equal(control, 2, 100);
         for path in 0..2 {
             host.avoiding(path, 100, 8 * 1_000_000, 0);
@@ -344,7 +347,7 @@ fn silence_is_two_round_trips_and_at_least_a_second() {
 
 #[test]
 fn any_event_breaks_the_silence() {
-    for control in COUPLED {
+    for control in by_loss() {
         let mut host = equal(control, 2, 100);
         host.now_us += 900_000;
         host.report(1, EventKind::Recovered);
@@ -357,7 +360,7 @@ fn any_event_breaks_the_silence() {
 #[test]
 fn a_siblings_clock_may_be_ahead() {
     // It ran on another CPU while this event waited.
-    for control in COUPLED {
+    for control in by_loss() {
         let mut host = equal(control, 2, 100);
         let coupled = host.credit(0);
         host.now_us += 50_000;
@@ -369,7 +372,7 @@ fn a_siblings_clock_may_be_ahead() {
 
 #[test]
 fn before_its_first_rtt_sample_a_path_is_alone() {
-    for control in COUPLED {
+    for control in by_loss() {
         let mut host = equal(control, 1, 100);
         host.avoiding(1, 100, 0, 0);
         assert_eq!(host.conn.path(1).srtt8_us, 0);
@@ -380,7 +383,7 @@ fn before_its_first_rtt_sample_a_path_is_alone() {
 
 #[test]
 fn only_active_siblings_count() {
-    for control in COUPLED {
+    for control in by_loss() {
         for state in [State::Joining, State::Idle, State::Backup, State::Failed] {
             let mut host = equal(control, 2, 100);
             let event = Event { state: state as u32, ..host.event(1, EventKind::Acked) };
@@ -396,7 +399,7 @@ fn only_active_siblings_count() {
 #[test]
 fn a_sibling_in_recovery_counts_with_the_window_after_it() {
     // RFC 6356 section 3: ssthresh instead of cwnd in fast recovery.
-    for control in COUPLED {
+    for control in by_loss() {
         let mut host = equal(control, 2, 100);
         host.report(1, EventKind::Recovery);
         let inflated = Event {

@@ -37,11 +37,14 @@ fn check(flows: &[Flow]) {
     let lia = host(Control::LIA, flows);
     let olia = host(Control::OLIA, flows);
     let balia = host(Control::BALIA, flows);
+    let ewtcp = host("ewtcp".parse().unwrap(), flows);
     for i in 0..flows.len() {
-        // LIA's ssthresh is at least 2, and so is that of a path alone: 1 packet is slow start.
+        // LIA's and EWTCP's ssthresh is at least 2, and so is that of a path alone: 1 packet is slow start.
         if flows[i].w >= 2 {
             let expected = reference::lia(flows, i);
             close(lia.credit(i), expected, expected, "LIA", flows);
+            let expected = reference::ewtcp(flows, i);
+            close(ewtcp.credit(i), expected, expected, "EWTCP", flows);
         }
         if flows.len() == 1 && flows[i].w < 2 {
             continue;

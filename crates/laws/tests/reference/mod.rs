@@ -84,6 +84,89 @@ pub fn balia_decrease(flows: &[Flow], i: usize) -> f64 {
     flows[i].w() / 2.0 * balia_alpha(flows, i).min(1.5)
 }
 
+/// Honda et al. 2009: a / w per acknowledged packet. From a / w = p w / 2, 1/n of sqrt(2 / p) is
+/// a = 1 / n^2.
+pub fn ewtcp(flows: &[Flow], i: usize) -> f64 {
+    let n = flows.len() as f64;
+    1.0 / (n * n) / flows[i].w()
+}
+
+/// draft-xu-mptcp-congestion-control-05, a path's round trips; as the header departs from it: whole
+/// packets between diff and alpha, and only a path that queues 2 (alpha + 1) drains.
+pub struct Vegas {
+    alpha: f64,
+    queue: f64,
+}
+
+/// What a round trip does to the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Round {
+    Up,
+    Stay,
+    Down,
+    /// Slow start ends at this window.
+    Leave(f64),
+    /// The window that lets the queue run empty.
+    Drain(f64),
+}
+
+impl Vegas {
+    const TOTAL_ALPHA: f64 = 10.0;
+    const INITIAL_ALPHA: f64 = 2.0;
+    const GAMMA: f64 = 1.0;
+
+    pub fn new() -> Vegas {
+        Vegas { alpha: Vegas::INITIAL_ALPHA, queue: f64::INFINITY }
+    }
+
+    /// A round at window `w` with these RTTs; `base` is the smallest so far, `share` the path's part
+    /// of the connection's rate. None where rounding decides.
+    pub fn round(
+        &mut self,
+        w: f64,
+        slow_start: bool,
+        rtts: &[u32],
+        base: u32,
+        share: f64,
+    ) -> Option<Round> {
+        if rtts.len() <= 2 {
+            return Some(Round::Up);
+        }
+        let rtt = rtts.iter().map(|rtt| f64::from(*rtt)).sum::<f64>() / rtts.len() as f64;
+        let base = f64::from(base);
+        let diff = w * (rtt - base) / rtt;
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
+        if slow_start {
+            let over = diff > Vegas::GAMMA;
+            let leave = Round::Leave(w.min((w * base / rtt).floor() + 1.0));
+            return (!near(diff, Vegas::GAMMA)).then_some(if over { leave } else { Round::Up });
+        }
+        if near(diff, self.alpha) {
+            return None;
+        }
+        if diff >= self.alpha {
+            self.alpha = (share * Vegas::TOTAL_ALPHA).max(Vegas::INITIAL_ALPHA);
+        }
+        if near(diff, self.alpha) || near(diff, self.alpha + 1.0) {
+            return None;
+        }
+        let queue = rtt - base;
+        self.queue = self.queue.min(queue);
+        let most = 2.0 * (self.alpha + 1.0);
+        if near(diff, most) || diff > most && (queue - 2.0 * self.queue).abs() < 0.02 {
+            return None;
+        }
+        if queue >= 2.0 * self.queue && diff >= most {
+            self.queue = f64::INFINITY;
+            return Some(Round::Drain(w * base / (2.0 * rtt)));
+        }
+        if diff < self.alpha {
+            return Some(Round::Up);
+        }
+        Some(if diff < self.alpha + 1.0 { Round::Stay } else { Round::Down })
+    }
+}
+
 /// RFC 9438: CUBIC's window in congestion avoidance, after one loss at `w_max` and no other.
 pub struct Cubic {
     /// Window, packets, with its fraction.
