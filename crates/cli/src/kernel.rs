@@ -71,9 +71,9 @@ fn only_built_in(boot: &args::Boot, control: Option<Control>) -> Result<(), Erro
 }
 
 fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Error> {
-    let told = admin.load(controls, || stop.load(Ordering::Relaxed))?;
+    let changes = admin.load(controls, || stop.load(Ordering::Relaxed))?;
     let mut text = String::new();
-    for (name, change) in told {
+    for (name, change) in changes {
         let change = match change {
             Change::Loaded => "loaded",
             Change::Replaced => "loaded in place of another build; open connections keep that",
@@ -117,15 +117,15 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
     }
     for name in names {
         let mut text = String::new();
-        let told = admin.unload(&name)?;
+        let done = admin.unload(&name)?;
         // Writing to a string cannot fail.
-        for (place, undone) in &told.uses {
+        for (place, undone) in &done.uses {
             let _ = writeln!(text, "{place}: {}", show(undone));
         }
-        for (namespace, now) in &told.others {
+        for (namespace, now) in &done.others {
             let _ = writeln!(text, "namespace {namespace}, which had inherited {name}: {now} now");
         }
-        let _ = match (told.loaded, told.sockets) {
+        let _ = match (done.loaded, done.sockets) {
             (false, _) => writeln!(text, "{name}: not loaded by narrows"),
             (true, 0) => writeln!(text, "{name}: unloaded"),
             (true, 1) => writeln!(text, "{name}: unloaded; 1 socket keeps it until it closes"),
@@ -214,7 +214,7 @@ fn with_boot(
         before.write(root, &command)?;
         return Err(error);
     }
-    tell_systemd()?;
+    reload_systemd()?;
     print(if after == Boot::default() {
         "at the start of the machine: nothing\n"
     } else {
@@ -223,12 +223,12 @@ fn with_boot(
 }
 
 /// Where systemd runs, it reads its units again.
-fn tell_systemd() -> Result<(), Error> {
+fn reload_systemd() -> Result<(), Error> {
     if !Path::new("/run/systemd/system").exists() {
         return Ok(());
     }
-    let told = std::process::Command::new("systemctl").arg("daemon-reload").status();
-    match told {
+    let status = std::process::Command::new("systemctl").arg("daemon-reload").status();
+    match status {
         Ok(status) if status.success() => Ok(()),
         _ => Err(Error::input("systemctl daemon-reload", "failed; the unit is written")),
     }

@@ -135,7 +135,7 @@ impl Loaded {
     /// Each program with the instructions the verifier walked through in it.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
         verified_insns(&self.object).map_err(Error::bpf(&self.name, "inspect"))
     }
@@ -178,7 +178,7 @@ impl Registered {
     /// What the programs counted since it was loaded, by name.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     pub fn counters(&self) -> Result<Vec<(&'static str, u64)>, Error> {
         let counters = MapHandle::try_from(&self.loaded.map("nr_counters"));
         counters
@@ -189,7 +189,7 @@ impl Registered {
     /// Each program with the instructions the verifier walked through in it.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
         self.loaded.verified_insns()
     }

@@ -57,7 +57,7 @@ pub fn compile_user() -> Result<(), Error> {
         let arch = std::env::consts::ARCH;
         let mut command =
             clang::command(&clang, arch, [folder, folder], &source, &object, &defines);
-        // The same object from whatever folder: builds are told apart by their bytes.
+        // The same object from whatever folder: builds are distinguished by their bytes.
         command.arg(format!("-ffile-prefix-map={}=narrows", folder.display()));
         let output = command.output().map_err(|e| error(format!("{clang}: {e}")))?;
         if !output.status.success() {

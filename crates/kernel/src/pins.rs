@@ -359,7 +359,7 @@ fn names(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Tells builds apart: FNV-1a of the object.
+/// Distinguishes builds: FNV-1a of the object.
 fn build(control: Control) -> u64 {
     object::of(control.law).iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

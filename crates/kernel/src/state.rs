@@ -20,17 +20,17 @@ pub const PLAIN: &str = "nr_plain";
 pub const COUNTERS: [&str; 13] = [
     "joins",
     "leaves",
-    "careful_law",
-    "careful_version",
-    "careful_slots",
-    "careful_full",
-    "careful_race",
-    "careful_lost",
-    "healed",
-    "fallbacks",
+    "fallback_law",
+    "fallback_version",
+    "fallback_slots",
+    "fallback_full",
+    "fallback_race",
+    "fallback_lost",
+    "coupled_later",
+    "tcp_fallbacks",
     "plain",
     "alone",
-    "mended",
+    "repaired",
 ];
 
 const WORD_CLOSED: u64 = 1 << 8;

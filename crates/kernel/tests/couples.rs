@@ -148,7 +148,7 @@ impl Network {
                 }
             }
         }
-        // The server announces its second address, and the way there leaves by the second link.
+        // The server announces its second address, and the route there leaves by the second link.
         ip(server, "mptcp endpoint add 10.77.2.2 signal");
         network
     }
@@ -204,7 +204,7 @@ fn transfer(control: Control) -> String {
     let seconds = began.elapsed().as_secs_f64();
 
     assert!(both >= 10, "{both} times both paths in an entry on both sides");
-    // ss was asked between two readings. During recovery the stack is still on its way down to the
+    // ss was asked between two readings. During recovery the stack is still reducing the window to the
     // window that the entry has.
     let within = |[a, b]: [u32; 2], shown: u32| (a.min(b)..=a.max(b)).contains(&shown);
     let equal = windows.iter().filter(|(_, ours, shown)| within(*ours, *shown)).count();

@@ -89,7 +89,7 @@ fn plain_tcp_runs_alone_or_is_handed_to_the_former_default() {
     net.set_default(law.name());
     transfer(&net, Kind::Tcp, Kind::Tcp, || alone(&net, &law));
     assert_eq!(counter(&law, "alone"), 2);
-    assert_eq!(counter(&law, "fallbacks"), 0);
+    assert_eq!(counter(&law, "tcp_fallbacks"), 0);
     let _handed = Handed::to(&former, &net, &law);
     transfer(&net, Kind::Tcp, Kind::Tcp, || {
         one_runs(&net, &former);
@@ -115,7 +115,7 @@ fn a_peer_without_mptcp_is_served_as_plain_tcp() {
     net.set_default(law.name());
     // A server that does not speak it, then a client, then a host where it is switched off.
     transfer(&net, Kind::Mptcp, Kind::Tcp, || alone(&net, &law));
-    assert_eq!(counter(&law, "fallbacks"), 1);
+    assert_eq!(counter(&law, "tcp_fallbacks"), 1);
     transfer(&net, Kind::Tcp, Kind::Mptcp, || alone(&net, &law));
     let _handed = Handed::to(&former, &net, &law);
     transfer(&net, Kind::Mptcp, Kind::Tcp, || one_runs(&net, &former));
@@ -146,7 +146,7 @@ fn options_stripped_on_the_way_leave_what_is_left_running() {
         let net = Net::new(&[50, 50]);
         net.set_default(law.name());
         strip(&net, matching);
-        let before = counter(&law, "fallbacks");
+        let before = counter(&law, "tcp_fallbacks");
         transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
             sleep(Duration::from_millis(500));
             let by_ss = [&net.client, &net.server].map(|host| net::sockets(host)).concat();
@@ -158,10 +158,10 @@ fn options_stripped_on_the_way_leave_what_is_left_running() {
                 assert_eq!(paths, [1, 1], "{matching}");
             }
         });
-        let fallbacks = counter(&law, "fallbacks") - before;
+        let fallbacks = counter(&law, "tcp_fallbacks") - before;
         println!("  stripped {matching:?}: {fallbacks} fallbacks");
     }
-    // A way that begins to strip while data flows: the subflow ends, the connection goes on.
+    // A path that begins to strip while data flows: the subflow ends, the connection goes on.
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
     transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
@@ -193,12 +193,12 @@ fn the_ninth_subflow_runs_the_fallback_law_until_a_slot_is_free() {
             subflows => Err(format!("{subflows:?} subflows")),
         });
         assert_eq!(paths(), [8, 8]);
-        assert!(counter(&law, "careful_slots") >= 2);
+        assert!(counter(&law, "fallback_slots") >= 2);
         ip(&net.client, "mptcp endpoint del id 2");
         agree(&net, LAW, law.name(), 8);
     });
     println!("  {}", counted(&law));
-    assert!(counter(&law, "healed") >= 1);
+    assert!(counter(&law, "coupled_later") >= 1);
     assert_eq!(slots(&law), 0);
 }
 
@@ -224,11 +224,11 @@ fn connections_run_the_fallback_law_while_the_map_is_full() {
         let by_ss = [&net.client, &net.server].map(|host| net::sockets(host)).concat();
         assert!(by_ss.iter().all(|socket| socket.runs(law.name())), "{by_ss:?}");
         assert_eq!(slots(&law), 0);
-        assert!(counter(&law, "careful_full") >= 4);
+        assert!(counter(&law, "fallback_full") >= 4);
         map.delete_batch(&keys, count, MapFlags::ANY, MapFlags::ANY).unwrap();
         agree(&net, LAW, law.name(), 2);
     });
     println!("  {}", counted(&law));
-    assert_eq!(counter(&law, "healed"), 4);
+    assert_eq!(counter(&law, "coupled_later"), 4);
     assert_eq!(slots(&law), 0);
 }

@@ -92,7 +92,7 @@ impl Map {
         })
     }
 
-    /// A subflow's life: joins, works in its slot, leaves. Without a slot it runs careful.
+    /// A subflow's life: joins, works in its slot, leaves. Without a slot it runs the fallback law.
     fn live(&self, token: u64) {
         let Some((entry, slot)) = self.join(token) else { return };
         let busy = &self.busy[slot as usize];

@@ -196,7 +196,7 @@ fn what_check_says_to_type_repairs_the_mistake() {
 }
 
 #[test]
-fn check_tells_of_connections_that_fell_back_or_have_one_subflow() {
+fn check_reports_connections_that_fell_back_or_have_one_subflow() {
     let Some((_turn, net)) = two_paths("check of connections") else { return };
     let client = &net.client;
     let fallen = send(&net, PORT, Kind::Tcp, Kind::Mptcp);

@@ -113,10 +113,10 @@ impl Drop for Screen {
 /// Lines of the terminal, two at least.
 fn rows() -> usize {
     // SAFETY: all zeros are a valid winsize, and the call only fills it.
-    let (told, size) = unsafe {
+    let (result, size) = unsafe {
         let mut size: libc::winsize = std::mem::zeroed();
         (libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size), size)
     };
-    let rows = if told == 0 && size.ws_row > 0 { size.ws_row.into() } else { 24 };
+    let rows = if result == 0 && size.ws_row > 0 { size.ws_row.into() } else { 24 };
     rows.max(2)
 }

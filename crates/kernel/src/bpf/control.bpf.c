@@ -10,14 +10,14 @@
  *   .ssthresh     RECOVERY or ECN, also just before a TIMEOUT: the law reduces once
  *   .set_state    TIMEOUT, RECOVERED
  *   .undo_cwnd    UNDO
- *   .cwnd_event   RESTART; a careful socket tries again when it begins to send
+ *   .cwnd_event   RESTART; a socket under the fallback law tries again when it begins to send
  *   .release      LEFT
  *
  * The stack runs recovery (PRR) towards ssthresh, and idle restart, by its own rules; the next
- * ACKED tells the law what came of it.
+ * ACKED reports the result to the law.
  *
- * A socket without a slot runs careful: as one of eight equal paths that are coupled, so that what
- * cannot be coupled takes too little, and never a full share unnoticed.
+ * A socket without a slot runs the fallback law (laws/fallback.h): as one of eight equal paths that
+ * are coupled, so that what cannot be coupled takes too little, and never a full share unnoticed.
  */
 #include "nr_kernel.h"
 
@@ -94,8 +94,8 @@ static __always_inline void nr_conn_begin(struct nr_conn *c)
 
 enum nr_mode {
 	NR_MODE_NONE = 0,
-	NR_MODE_PATH,	 /* has a slot */
-	NR_MODE_CAREFUL, /* has none */
+	NR_MODE_PATH,	  /* has a slot */
+	NR_MODE_FALLBACK, /* has none */
 };
 
 /* What a socket keeps for itself, in icsk_ca_priv. */
@@ -104,10 +104,10 @@ struct nr_sock {
 	nr_u64 key; /* of its entry */
 	nr_u32 mode;
 	nr_u32 slot;
-	nr_u32 delivered; /* tp->delivered, as last told to the law; so are the next two */
+	nr_u32 delivered; /* tp->delivered, as last reported to the law; so are the next two */
 	nr_u32 lost;
 	nr_u32 marked;
-	nr_u32 rtt_us;	  /* sample not told yet */
+	nr_u32 rtt_us;	  /* sample not reported yet */
 	nr_u32 round_end; /* a round ends when this is acknowledged */
 	nr_u32 reserved;
 };
@@ -203,7 +203,7 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
 }
 
 /* What the law makes of the path's event. A function that the verifier checks once, for itself. */
-NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
+NR_NOINLINE int nr_event(struct nr_entry *e, nr_u32 slot)
 {
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
@@ -218,32 +218,34 @@ NR_NOINLINE int nr_tell(struct nr_entry *e, nr_u32 slot)
  * the result of nr_ssthresh() or nr_undo_cwnd() is a stale word, an address. Nothing may come of
  * that, or a window of a billion packets does.
  */
-static __always_inline void mend_cwnd(struct sock *sk, nr_u32 cwnd)
+static __always_inline void repair_cwnd(struct sock *sk, nr_u32 cwnd)
 {
 	if (tcp_sk(sk)->snd_cwnd <= NR_CWND_MAX)
 		return;
 	tcp_sk(sk)->snd_cwnd = cwnd;
-	count(NR_MENDED);
+	count(NR_REPAIRED);
 }
 
-/* The same just after the stack has asked for ssthresh: what the law said holds. */
-static __always_inline void mend_ssthresh(struct sock *sk, struct nr_entry *e)
+/* The same just after the stack has asked for ssthresh: the law's value holds. */
+static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 {
 	struct nr_path *path = line(e, nr_sk(sk)->slot);
 	struct nr_event *ev;
 
 	if (tcp_sk(sk)->snd_ssthresh == path->ssthresh)
 		return;
-	/* If the program did not run, the law hears it now; a second time changes nothing. */
+	/* If the program did not run, this is the law's event; a second one changes nothing. */
 	ev = fill(sk, e, NR_RECOVERY);
 	ev->cwnd = path->cwnd;
 	ev->ssthresh = path->ssthresh;
-	nr_tell(e, nr_sk(sk)->slot);
+	nr_event(e, nr_sk(sk)->slot);
 	tcp_sk(sk)->snd_ssthresh = path->ssthresh;
-	count(NR_MENDED);
+	count(NR_REPAIRED);
 }
 
-/* The socket's entry; null: none, or somebody deleted it from outside, and it may be there anew. */
+/*
+ * The socket's entry; NULL if absent, or deleted externally (a new entry may exist under the key).
+ */
 static __always_inline struct nr_entry *entry(struct sock *sk)
 {
 	struct nr_sock *s = nr_sk(sk);
@@ -254,11 +256,11 @@ static __always_inline struct nr_entry *entry(struct sock *sk)
 		return NULL;
 	e = bpf_map_lookup_elem(&nr_conns, &key);
 	if (!e || e->slot[s->slot & (NR_MAX_PATHS - 1)].owner != s->sk) {
-		count(NR_CAREFUL_LOST);
-		s->mode = NR_MODE_CAREFUL;
+		count(NR_FALLBACK_LOST);
+		s->mode = NR_MODE_FALLBACK;
 		return NULL;
 	}
-	mend_cwnd(sk, line(e, s->slot)->cwnd);
+	repair_cwnd(sk, line(e, s->slot)->cwnd);
 	return e;
 }
 
@@ -297,7 +299,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	struct nr_sock *s = nr_sk(sk);
 	bool alone = s->key & NR_KEY_ALONE;
 	nr_u64 mine = control_word() | NR_WORD_TOKEN(s->key) | (alone ? NR_WORD_ALONE : 0);
-	nr_u32 slot = 0, reason = NR_CAREFUL_RACE;
+	nr_u32 slot = 0, reason = NR_FALLBACK_RACE;
 	struct nr_entry *e = nr_take_slot(s->key, mine, &slot, &reason);
 
 	if (!e)
@@ -325,11 +327,11 @@ static __always_inline nr_u32 join(struct sock *sk)
 		return result;
 	e = entry(sk);
 	if (!e)
-		return NR_CAREFUL_LOST;
+		return NR_FALLBACK_LOST;
 	ev = fill(sk, e, NR_JOINED);
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	ev->state = NR_JOINING;
-	nr_tell(e, nr_sk(sk)->slot);
+	nr_event(e, nr_sk(sk)->slot);
 	tcp_sk(sk)->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 	return NR_JOINS;
 }
@@ -343,14 +345,14 @@ void BPF_PROG(nr_init, struct sock *sk)
 	s->sk = (nr_u64)sk;
 	/* Read back, as the verifier lets nobody count with a pointer. */
 	s->key = token ? token : NR_READ(s->sk) | NR_KEY_ALONE;
-	s->mode = NR_MODE_CAREFUL;
+	s->mode = NR_MODE_FALLBACK;
 	s->round_end = tcp_sk(sk)->snd_nxt;
 	if (!token) {
 		nr_u32 netns = sk->__sk_common.skc_net.net->ns.inum;
 		char *plain = bpf_map_lookup_elem(&nr_plain, &netns);
 
 		if (subflow_ctx(sk))
-			count(NR_FALLBACKS);
+			count(NR_TCP_FALLBACKS);
 		/* Refused: there is no such control, or one by BPF chose us for this socket. */
 		if (plain && !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, plain, TCP_CA_NAME_MAX)) {
 			count(NR_PLAIN); /* and *s is the other control's */
@@ -372,7 +374,7 @@ void BPF_PROG(nr_release, struct sock *sk)
 	if (!e)
 		return;
 	fill(sk, e, NR_LEFT);
-	nr_tell(e, s->slot);
+	nr_event(e, s->slot);
 	nr_leave_slot(e, key, s->slot);
 	count(NR_LEAVES);
 }
@@ -393,16 +395,16 @@ void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	ev = fill_acked(sk, e);
 	ev->flags |= NR_F_IN_RECOVERY;
-	nr_tell(e, s->slot);
+	nr_event(e, s->slot);
 }
 
-static __always_inline void careful(struct sock *sk, nr_u32 acked)
+static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool alone = nr_first_masks(control.detector) == NR_MASKS_DISJOINT;
 	nr_u32 acks;
 
-	mend_cwnd(sk, tp->prior_cwnd);
+	repair_cwnd(sk, tp->prior_cwnd);
 	if (!tcp_is_cwnd_limited(tp))
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh)
@@ -424,10 +426,10 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 
 	e = entry(sk);
 	if (!e) {
-		if (round && mode(sk) == NR_MODE_CAREFUL && join(sk) == NR_JOINS)
-			count(NR_HEALED);
+		if (round && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)
+			count(NR_COUPLED_LATER);
 		else
-			careful(sk, acked);
+			fallback(sk, acked);
 		return;
 	}
 	ev = fill_acked(sk, e);
@@ -435,7 +437,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		ev->flags |= NR_F_ROUND_START;
 	if (tcp_is_cwnd_limited(tp))
 		ev->flags |= NR_F_CWND_LIMITED;
-	nr_tell(e, s->slot);
+	nr_event(e, s->slot);
 	cwnd = line(e, s->slot)->cwnd;
 	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
 	ssthresh = line(e, s->slot)->ssthresh;
@@ -443,7 +445,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		tp->snd_ssthresh = ssthresh;
 }
 
-/* The way down begins; the stack goes it (PRR, or a window of one after a timeout). */
+/* Congestion event: return ssthresh; the stack performs the reduction (PRR; cwnd 1 on timeout). */
 SEC("struct_ops")
 __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 {
@@ -459,7 +461,7 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 	s->lost = tp->lost;
 	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
 		ev->kind = NR_ECN;
-	nr_tell(e, s->slot);
+	nr_event(e, s->slot);
 	return line(e, s->slot)->ssthresh;
 }
 
@@ -473,18 +475,18 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 	struct nr_event *ev;
 	struct nr_entry *e;
 
-	/* After an undo the window is mended here, before anything is sent. */
+	/* After an undo the window is repaired here, before anything is sent. */
 	e = entry(sk);
 	/* Packets too large for the path are sent again in this state, too, at the same window. */
 	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
 		return;
 	if (!e) {
-		if (begins && mode(sk) == NR_MODE_CAREFUL && tp->snd_ssthresh > tp->prior_cwnd)
+		if (begins && mode(sk) == NR_MODE_FALLBACK && tp->snd_ssthresh > tp->prior_cwnd)
 			tp->snd_ssthresh = nr_reno_ssthresh(tp->prior_cwnd);
 		return;
 	}
 	if (begins)
-		mend_ssthresh(sk, e);
+		repair_ssthresh(sk, e);
 	if (!timeout && !ends)
 		return;
 	ev = fill(sk, e, timeout ? NR_TIMEOUT : NR_RECOVERED);
@@ -492,7 +494,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 		ev->flags |= NR_F_RETRANS;
 		ev->state = NR_FAILED;
 	}
-	nr_tell(e, nr_sk(sk)->slot);
+	nr_event(e, nr_sk(sk)->slot);
 }
 
 SEC("struct_ops")
@@ -504,7 +506,7 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 	if (!e)
 		return tcp_reno_undo_cwnd(sk);
 	fill(sk, e, NR_UNDO);
-	nr_tell(e, nr_sk(sk)->slot);
+	nr_event(e, nr_sk(sk)->slot);
 	cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 	return cwnd > now ? cwnd : now;
 }
@@ -515,9 +517,9 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	struct nr_event *ev;
 	struct nr_entry *e;
 
-	/* A careful path that only received until now does not wait for an acknowledgement. */
-	if (event == CA_EVENT_TX_START && mode(sk) == NR_MODE_CAREFUL && join(sk) == NR_JOINS)
-		count(NR_HEALED);
+	/* Without a slot and having only received, it does not wait for an acknowledgement. */
+	if (event == CA_EVENT_TX_START && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)
+		count(NR_COUPLED_LATER);
 	if (event != CA_EVENT_CWND_RESTART)
 		return;
 	e = entry(sk);
@@ -526,7 +528,7 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	ev = fill(sk, e, NR_RESTART);
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	ev->cwnd = NR_INIT_CWND;
-	nr_tell(e, nr_sk(sk)->slot);
+	nr_event(e, nr_sk(sk)->slot);
 }
 
 SEC(".struct_ops")

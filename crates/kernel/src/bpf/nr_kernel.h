@@ -148,7 +148,7 @@ static __always_inline struct tcp_sock *tcp_sk(const struct sock *sk)
 	return (struct tcp_sock *)sk;
 }
 
-/* The MPTCP side of a socket, to be read by probe; null: plain TCP. */
+/* The MPTCP side of a socket, to be read by probe; NULL: plain TCP. */
 static __always_inline struct mptcp_subflow_context *subflow_ctx(const struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -177,7 +177,7 @@ static __always_inline __u32 tcp_ca_state(const struct sock *sk)
 	return BPF_CORE_READ_BITFIELD(&tcp_sk(sk)->inet_conn, icsk_ca_state);
 }
 
-/* Does the stack run its own way down to ssthresh (PRR)? */
+/* Does the stack reduce the window to ssthresh by itself (PRR)? */
 static __always_inline bool tcp_in_cwnd_reduction(const struct sock *sk)
 {
 	__u32 state = tcp_ca_state(sk);

@@ -28,16 +28,16 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 		nr_u64 w = NR_READ(e->word), differs = w ^ mine;
 		nr_u32 slot = 0;
 
-		*reason = NR_CAREFUL_RACE;
+		*reason = NR_FALLBACK_RACE;
 		if (w & (NR_WORD_CLOSED | NR_WORD_ALONE) || differs >> 32)
 			return -1;
-		*reason = NR_CAREFUL_VERSION;
+		*reason = NR_FALLBACK_VERSION;
 		if (differs & NR_WORD_VERSION(~0))
 			return -1;
-		*reason = NR_CAREFUL_LAW;
+		*reason = NR_FALLBACK_LAW;
 		if (differs & ~NR_WORD_SLOTS)
 			return -1;
-		*reason = NR_CAREFUL_SLOTS;
+		*reason = NR_FALLBACK_SLOTS;
 		for (nr_u32 i = NR_MAX_PATHS; i-- > 0;)
 			if (!(w >> i & 1))
 				slot = i;
@@ -46,7 +46,7 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 		if (NR_CAS(&e->word, w, w | 1ull << slot) == w)
 			return slot;
 	}
-	*reason = NR_CAREFUL_RACE;
+	*reason = NR_FALLBACK_RACE;
 	return -1;
 }
 
@@ -66,12 +66,12 @@ NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot, n
 				*slot = taken;
 				return e;
 			}
-			if (*reason != NR_CAREFUL_RACE)
+			if (*reason != NR_FALLBACK_RACE)
 				return NULL;
 			continue;
 		}
 		error = nr_conns_insert(&key);
-		*reason = error && error != -EEXIST ? NR_CAREFUL_FULL : NR_CAREFUL_RACE;
+		*reason = error && error != -EEXIST ? NR_FALLBACK_FULL : NR_FALLBACK_RACE;
 		if (error)
 			continue;
 		e = nr_conns_lookup(&key);

@@ -24,8 +24,8 @@
  *   bucket's lock is held on that CPU already, it opens the word again: the entry stays, for the
  *   connection's next path.
  *
- * Who finds a CLOSED entry under its key looks again some times, then runs careful and tries again
- * a round trip later. The steps stand in slots.h.
+ * Who finds a CLOSED entry under its key looks again some times, then runs the fallback law and
+ * tries again a round trip later. The steps stand in slots.h.
  */
 #ifndef NR_STATE_H
 #define NR_STATE_H
@@ -80,19 +80,19 @@ struct nr_entry {
 
 /* Index into the map nr_counters. Each control has its own. */
 enum nr_counter {
-	NR_JOINS = 0,	    /* paths that got a slot at once */
-	NR_LEAVES,	    /* and gave it back */
-	NR_CAREFUL_LAW,	    /* ran careful: the connection was another control's */
-	NR_CAREFUL_VERSION, /* of another layout */
-	NR_CAREFUL_SLOTS,   /* had no slot left */
-	NR_CAREFUL_FULL,    /* the map, or the memory for it, was full */
-	NR_CAREFUL_RACE,    /* the entry was being made or deleted */
-	NR_CAREFUL_LOST,    /* the entry was deleted from outside */
-	NR_HEALED,	    /* ran careful, got a slot later */
-	NR_FALLBACKS,	    /* MPTCP was asked for and not agreed on */
-	NR_PLAIN,	    /* plain TCP and fallen-back sockets handed to another control */
-	NR_ALONE,	    /* plain TCP and fallen-back sockets that ran as one path */
-	NR_MENDED,	    /* the stack took up another window than a program had returned */
+	NR_JOINS = 0,	     /* paths that got a slot at once */
+	NR_LEAVES,	     /* and gave it back */
+	NR_FALLBACK_LAW,     /* ran the fallback law: the connection was another control's */
+	NR_FALLBACK_VERSION, /* of another layout */
+	NR_FALLBACK_SLOTS,   /* had no slot left */
+	NR_FALLBACK_FULL,    /* the map, or the memory for it, was full */
+	NR_FALLBACK_RACE,    /* the entry was being made or deleted */
+	NR_FALLBACK_LOST,    /* the entry was deleted from outside */
+	NR_COUPLED_LATER,    /* ran the fallback law, got a slot later */
+	NR_TCP_FALLBACKS,    /* MPTCP was asked for and not agreed on */
+	NR_PLAIN,	     /* plain TCP and fallen-back sockets handed to another control */
+	NR_ALONE,	     /* plain TCP and fallen-back sockets that ran as one path */
+	NR_REPAIRED,	     /* the stack took up another window than a program had returned */
 	NR_COUNTERS,
 };
 

@@ -65,10 +65,10 @@ pub fn counted(law: &Registered) -> String {
     some.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Joins and heals, less leaves: what has a slot now.
+/// Joins, at once or later, less leaves: what has a slot now.
 pub fn slots(law: &Registered) -> i64 {
     let of = |name| counter(law, name) as i64;
-    of("joins") + of("healed") - of("careful_lost") - of("leaves")
+    of("joins") + of("coupled_later") - of("fallback_lost") - of("leaves")
 }
 
 /// Waits until every MPTCP subflow of both hosts runs `control`, and each host has for each

@@ -63,7 +63,7 @@ impl Network {
         let of = |endpoint: &&Endpoint| endpoint.is_subflow();
         let subflow_endpoints: Vec<&Endpoint> =
             self.endpoints.iter().flatten().filter(of).collect();
-        // From that of the way out the first subflow goes.
+        // The first subflow leaves from that of the default route.
         let first = subflow_endpoints.iter().any(|endpoint| {
             let is_it =
                 |a: &Address| a.address == endpoint.address && self.default == Some(a.interface);
@@ -181,7 +181,7 @@ impl Network {
                 ),
                 None => format!("no route from {address} by {name} to {to}"),
             };
-            let way = match behind {
+            let route = match behind {
                 Some(Route { gateway: Some(gateway), .. }) => format!("default via {gateway}"),
                 // The peer is a neighbour there.
                 Some(Route { gateway: None, .. }) => to.to_string(),
@@ -192,7 +192,7 @@ impl Network {
             let family = if address.is_ipv4() { "ip" } else { "ip -6" };
             items.push(
                 Item::new("source route", Verdict::Mistake, seen)
-                    .fix(format!("{family} route replace {way} dev {name} table {table}"))
+                    .fix(format!("{family} route replace {route} dev {name} table {table}"))
                     .fix(format!("{family} rule add from {address} table {table}")),
             );
         }
@@ -230,7 +230,7 @@ impl Network {
             // Some are lost as any packet is.
             let verdict = if lost > asked / 10 { Verdict::Mistake } else { Verdict::Note };
             let seen = format!(
-                "{lost} of {} sent not answered: no listener on that address, a firewall, or no way there",
+                "{lost} of {} sent not answered: no listener on that address, a firewall, or no route there",
                 count(asked, "join")
             );
             items.push(Item::new("joins", verdict, seen));

@@ -16,7 +16,7 @@ const FAR: [IpAddr; 2] = [
 /// Peers that routes are asked for.
 const PEERS: usize = 4;
 
-/// An endpoint's address, and the way its packets take.
+/// An endpoint's address, and the route its packets take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// The address, and the interface it is on.
@@ -25,7 +25,7 @@ pub struct Trial {
     pub to: IpAddr,
     /// What rules and tables say; none: there is no route.
     pub route: Option<Route>,
-    /// The way there by the address' interface, if one is known.
+    /// The route there by the address' interface, if one is known.
     pub behind: Option<Route>,
 }
 
@@ -107,7 +107,7 @@ impl Network {
         }
     }
 
-    /// Does a living subflow carry data between these hosts? Then there is a way.
+    /// Does a living subflow carry data between these hosts? Then there is a route.
     fn carries(&self, from: IpAddr, to: IpAddr) -> bool {
         self.sockets.iter().any(|socket| {
             let info = socket.info.as_ref();

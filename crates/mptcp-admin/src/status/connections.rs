@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn subflows_of_a_server_share_its_address_and_are_told_apart_by_their_peers() {
+    fn subflows_of_a_server_share_its_address_and_differ_by_their_peers() {
         let first = socket("joined", "nr_olia");
         let mut second = first.clone();
         second.remote.set_port(first.remote.port() + 1);
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fell_back_is_told_and_its_state_is_found_as_one_path() {
+    fn who_fell_back_is_shown_and_its_state_is_found_as_one_path() {
         let sockets = [socket("fallen-back", "nr_olia")];
         let all = seen(&sockets, &[entry(None, &[&sockets[0]])]);
         assert!(all[0].fell_back && all[0].subflows[0].fallback_law == Some(false));

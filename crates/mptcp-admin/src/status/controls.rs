@@ -67,7 +67,7 @@ impl Control {
 
     /// Those of its counters that report paths under the fallback law, where not zero.
     pub fn problems(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let all = self.counters.iter().filter(|(name, n)| name.starts_with("careful") && **n > 0);
+        let all = self.counters.iter().filter(|(name, n)| name.starts_with("fallback") && **n > 0);
         all.map(|(name, n)| (*name, *n))
     }
 }

@@ -192,12 +192,12 @@ fn place(of: &Use) -> String {
 
 fn meaning(counter: &str) -> &'static str {
     match counter {
-        "careful_law" => "subflows ran the fallback law, their connection was another control's",
-        "careful_version" => "subflows ran the fallback law, their connection was another build's",
-        "careful_slots" => "subflows ran the fallback law, their connection had eight already",
-        "careful_full" => "subflows ran the fallback law, the map of connections was full",
-        "careful_race" => "subflows ran the fallback law, their connection came or went just then",
-        "careful_lost" => {
+        "fallback_law" => "subflows ran the fallback law, their connection was another control's",
+        "fallback_version" => "subflows ran the fallback law, their connection was another build's",
+        "fallback_slots" => "subflows ran the fallback law, their connection had eight already",
+        "fallback_full" => "subflows ran the fallback law, the map of connections was full",
+        "fallback_race" => "subflows ran the fallback law, their connection came or went just then",
+        "fallback_lost" => {
             "subflows ran the fallback law, their connection was deleted from outside"
         }
         _ => "subflows ran the fallback law",
@@ -272,7 +272,7 @@ fn title(connection: &Connection) -> String {
     format!("{name} {law}{fell_back}")
 }
 
-/// The most telling ones first: a narrow terminal cuts the others.
+/// The most useful ones first: a narrow terminal cuts the others.
 fn cells(subflow: &Subflow) -> [String; COLUMNS] {
     [
         format!("{} > {}", subflow.local, subflow.remote),
@@ -409,13 +409,13 @@ mod tests {
             default_in: Vec::new(),
             uses: Vec::new(),
             programs: Vec::new(),
-            counters: BTreeMap::from([("careful_full", full)]),
+            counters: BTreeMap::from([("fallback_full", full)]),
         };
         status.controls = vec![control(true, 0), control(false, 0), control(false, 7)];
         let text = status.text(None);
         assert!(text.contains("olia (nr_olia): loaded; used nowhere\n"), "{text}");
         assert!(text.contains("olia (nr_olia): 2 times gone or replaced"), "{text}");
-        assert!(text.contains("\n  careful_full 7: "), "{text}");
+        assert!(text.contains("\n  fallback_full 7: "), "{text}");
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn living() -> Network {
 }
 
 #[test]
-fn a_connection_with_one_subflow_is_told() {
+fn a_connection_with_one_subflow_is_reported() {
     let mut network = living();
     assert_eq!(verdict(&network.judge(), "subflows"), Some(Verdict::Ok));
     // A server whose clients join needs no endpoint.
