@@ -24,9 +24,9 @@ fn containers_that_end_meanwhile_do_not_stop_an_unload() {
     for _ in 0..4 {
         host.does(&["load", "reno"]);
         host.does(&["use", "reno", "--default"]);
-        let told = host.does(&["unload"]);
-        assert!(told.starts_with("default: reno again, no longer nr_reno\n"), "{told}");
-        assert!(told.ends_with("nr_reno: unloaded\n"), "{told}");
+        let output = host.does(&["unload"]);
+        assert!(output.starts_with("default: reno again, no longer nr_reno\n"), "{output}");
+        assert!(output.ends_with("nr_reno: unloaded\n"), "{output}");
     }
     drop(containers.stdin.take());
     containers.wait().unwrap();
@@ -43,8 +43,8 @@ fn a_namespace_that_only_its_file_holds_is_restored() {
     host.does(&["use", "lia", "--netns", file]);
     let there = format!("nsenter --net={file} cat {DEFAULT}");
     assert_eq!(host.sh(&there), "nr_lia\n");
-    let told = host.does(&["unload"]);
-    assert_eq!(told, format!("{file}: reno again, no longer nr_lia\nnr_lia: unloaded\n"));
+    let output = host.does(&["unload"]);
+    assert_eq!(output, format!("{file}: reno again, no longer nr_lia\nnr_lia: unloaded\n"));
     assert_eq!(host.sh(&there), "reno\n");
     host.sh(&format!("umount {file}; rm {file}"));
 }

@@ -93,7 +93,7 @@ impl Host {
             folder => format!("echo $$ > {folder}/cgroup.procs"),
         };
         let protocol = if mptcp { 262 } else { 0 };
-        let told = self.sh(&format!(
+        let output = self.sh(&format!(
             "{enter}
             python3 -c '
 import socket, subprocess
@@ -107,7 +107,7 @@ print(subprocess.run([\"ss\", \"-tinH\", \"state\", \"established\"], capture_ou
         ));
         let known =
             |word: &&str| word.starts_with("nr_") || ["reno", "cubic", "bbr"].contains(word);
-        told.split_whitespace().filter(known).map(str::to_owned).collect()
+        output.split_whitespace().filter(known).map(str::to_owned).collect()
     }
 }
 

@@ -63,9 +63,9 @@ fn for_mptcp_only_plain_tcp_goes_on_with_what_it_had() {
     host.does(&["load", "lia"]);
     host.does(&["use", "lia", "--default"]);
     assert_eq!(host.begins(false), ["nr_lia", "nr_lia"]);
-    let told = host.does(&["use", "lia", "--default", "--mptcp-only"]);
+    let output = host.does(&["use", "lia", "--default", "--mptcp-only"]);
     let used = "nr_lia: used in default for new MPTCP connections; plain TCP goes on with reno\n";
-    assert_eq!(told, used);
+    assert_eq!(output, used);
     assert_eq!(host.begins(false), ["reno", "reno"]);
     assert_eq!(host.begins(true), ["nr_lia", "nr_lia"]);
     host.does(&["use", "lia", "--default"]);
@@ -136,8 +136,8 @@ fn what_somebody_else_changed_since_is_left_as_it_is() {
     // Somebody made it a default without us: it would go on with a control that is gone.
     host.sh("ip netns add nr-loader-test
         ip netns exec nr-loader-test sh -c 'echo nr_olia > /proc/sys/net/ipv4/tcp_congestion_control'");
-    let told = host.does(&["unload"]);
-    assert!(told.contains("namespace nr-loader-test, which had inherited nr_olia: "), "{told}");
+    let output = host.does(&["unload"]);
+    assert!(output.contains("namespace nr-loader-test, which had inherited nr_olia: "), "{output}");
     let there = "ip netns exec nr-loader-test cat /proc/sys/net/ipv4/tcp_congestion_control";
     assert_eq!(host.sh(there), "reno\n");
     host.sh("ip netns del nr-loader-test");
@@ -158,8 +158,8 @@ fn a_newer_build_takes_the_place_of_an_older_one_also_where_it_is_the_default() 
     assert!(joins(&host).contains("\"0x02\""), "both ends joined: {}", joins(&host));
     let pinned = host.state();
     host.sh("bpftool map update pinned /sys/fs/bpf/narrows/nr_olia/build key 0 0 0 0 value 1 2 3 4 5 6 7 8");
-    let told = host.does(&["load", "olia"]);
-    assert_eq!(told, "nr_olia: loaded in place of another build; open connections keep that\n");
+    let output = host.does(&["load", "olia"]);
+    assert_eq!(output, "nr_olia: loaded in place of another build; open connections keep that\n");
     assert_eq!(host.state(), pinned);
     assert!(!joins(&host).contains("\"0x02\""), "counters of its own");
     assert_eq!(host.begins(true), ["nr_olia", "nr_olia"]);
@@ -282,8 +282,8 @@ fn sockets_that_keep_an_unloaded_control_are_counted() {
         .spawn()
         .unwrap();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    let told = host.does(&["unload"]);
-    assert!(told.ends_with("nr_reno: unloaded; 1 socket keeps it until it closes\n"), "{told}");
+    let output = host.does(&["unload"]);
+    assert!(output.ends_with("nr_reno: unloaded; 1 socket keeps it until it closes\n"), "{output}");
     drop(server.stdin.take());
     server.wait().unwrap();
 }

@@ -181,7 +181,7 @@ impl Network {
                 ),
                 None => format!("no route from {address} by {name} to {to}"),
             };
-            let route = match behind {
+            let destination = match behind {
                 Some(Route { gateway: Some(gateway), .. }) => format!("default via {gateway}"),
                 // The peer is a neighbour there.
                 Some(Route { gateway: None, .. }) => to.to_string(),
@@ -192,7 +192,7 @@ impl Network {
             let family = if address.is_ipv4() { "ip" } else { "ip -6" };
             items.push(
                 Item::new("source route", Verdict::Mistake, seen)
-                    .fix(format!("{family} route replace {route} dev {name} table {table}"))
+                    .fix(format!("{family} route replace {destination} dev {name} table {table}"))
                     .fix(format!("{family} rule add from {address} table {table}")),
             );
         }
