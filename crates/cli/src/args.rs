@@ -6,6 +6,7 @@ pub mod detect;
 pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
+pub mod law;
 #[cfg(all(feature = "lab", feature = "kernel"))]
 pub mod shell;
 
@@ -61,6 +62,9 @@ Processes, network namespaces and lock files whose owner lives are left alone. I
         /// Only these
         what: Option<What>,
     },
+    /// Write a law of your own, and check it
+    #[command(subcommand)]
+    Law(law::Command),
     /// Load congestion controls into this machine's kernel and choose who uses them
     #[cfg(feature = "kernel")]
     #[command(subcommand)]

@@ -33,7 +33,6 @@ impl Error {
     }
 
     /// The answer to what was asked is no.
-    #[cfg(feature = "kernel")]
     pub fn no(place: impl fmt::Display, message: impl fmt::Display) -> Error {
         Error { message: format!("{place}: {message}"), details: String::new(), code: 1 }
     }

@@ -2,7 +2,7 @@
 //! on captures, and its laws in this machine's kernel.
 //!
 //! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, or the
-//! answer of `kernel check` is no, 2 wrong input, 130 Ctrl-C (but 0 of `kernel status --watch`, which
+//! answer of `kernel check` or `law check` is no, 2 wrong input, 130 Ctrl-C (but 0 of `kernel status --watch`, which
 //! has no other end). `shell` has that of the command it ran.
 
 mod args;
@@ -13,6 +13,7 @@ mod detect;
 mod error;
 #[cfg(feature = "kernel")]
 mod kernel;
+mod law;
 mod list;
 #[cfg(feature = "lab")]
 mod run;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         },
         #[cfg(all(feature = "lab", feature = "kernel"))]
         Command::Clean => shell::clean(),
+        Command::Law(command) => law::law(command),
         Command::List { what } => list::list(*what),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -24,16 +24,30 @@ const KINDS: [EventKind; 9] = [
     EventKind::Left,
 ];
 
-/// An event as the law's author knows it: what is not 0, by the names of `struct nr_event`.
+/// `enum nr_flag`.
+const FLAGS: [(u32, &str); 8] = [
+    (flag::CWND_LIMITED, "NR_F_CWND_LIMITED"),
+    (flag::APP_LIMITED, "NR_F_APP_LIMITED"),
+    (flag::IN_RECOVERY, "NR_F_IN_RECOVERY"),
+    (flag::ROUND_START, "NR_F_ROUND_START"),
+    (flag::RETRANS, "NR_F_RETRANS"),
+    (flag::OWD, "NR_F_OWD"),
+    (flag::DWELL, "NR_F_DWELL"),
+    (flag::PACED, "NR_F_PACED"),
+];
+
+/// An event as the law's author knows it: what is not 0, by the names of `struct nr_event`; its
+/// state only where that is not NR_ACTIVE.
 pub(super) fn words((path, event): &(u32, Event)) -> String {
     let kind = KINDS.iter().find(|kind| **kind as u32 == event.kind);
     let kind = kind.map_or("unknown kind".into(), |kind| format!("{kind:?}").to_uppercase());
     let mut words = format!("path {path}: NR_{kind}");
+    if event.state != State::Active as u32 {
+        words += &format!(" state={}", event.state);
+    }
     let wide =
         [("now_us", event.now_us), ("sent_us", event.sent_us), ("rate", event.rate)].into_iter();
     let narrow = [
-        ("state", event.state),
-        ("flags", event.flags),
         ("delivered", event.delivered),
         ("lost", event.lost),
         ("marked", event.marked),
@@ -49,12 +63,17 @@ pub(super) fn words((path, event): &(u32, Event)) -> String {
             words += &format!(" {name}={value}");
         }
     }
+    let set = FLAGS.iter().filter(|(bit, _)| event.flags & bit != 0);
+    let set: Vec<_> = set.map(|(_, name)| *name).collect();
+    if !set.is_empty() {
+        words += &format!(" flags={}", set.join("|"));
+    }
     words
 }
 
 /// What leaves an event plainer than it was.
-const PLAINER: [fn(&mut Event); 15] = [
-    |event| *event = Event { kind: event.kind, ..Event::default() },
+const PLAINER: [fn(&mut Event); 17] = [
+    |event| *event = Event { kind: event.kind, state: State::Active as u32, ..Event::default() },
     |event| event.now_us = 0,
     |event| event.sent_us = 0,
     |event| event.rate = 0,
@@ -62,6 +81,8 @@ const PLAINER: [fn(&mut Event); 15] = [
     |event| event.flags = 0,
     |event| event.state = State::Active as u32,
     |event| event.delivered = event.delivered.min(1),
+    |event| event.lost = 0,
+    |event| event.marked = 0,
     |event| event.rtt_us = 0,
     |event| event.inflight = 0,
     |event| event.cwnd = event.cwnd.min(10),
