@@ -23,6 +23,9 @@ const TEMPLATE: &str = include_str!("law/template.h");
 const PROPERTY: Duration = Duration::from_secs(20);
 const CASE: Duration = Duration::from_secs(1);
 
+/// Why no more of a law is run.
+const DIED: &str = "it would die again";
+
 /// Does what was asked.
 pub fn law(command: &Command) -> Result<(), Error> {
     match command {
@@ -106,7 +109,7 @@ fn check(file: &Path) -> Result<(), Error> {
         let outcome = if !property.is_of(law) {
             Outcome::Skipped("not of such a law".into())
         } else if died {
-            Outcome::Skipped("it would die again".into())
+            Outcome::Skipped(DIED.into())
         } else {
             match keeps(property, control) {
                 Ok(()) => Outcome::Ok(String::new()),
@@ -143,9 +146,70 @@ fn keeps(property: &Property, control: Control) -> Result<(), (Failure, bool)> {
     }
 }
 
+/// What the kernel makes of it: the verifier, and the same windows bit by bit.
+#[cfg(feature = "kernel")]
+fn kernel(report: &mut Report, control: Control, died: bool) -> Result<(), Error> {
+    use narrows_kernel::replay::{Replay, VERIFIED_INSNS_MAX};
+
+    let (verifier, replay) = ("verifier", "replay in kernel");
+    let skipped = |reason: &dyn std::fmt::Display| Outcome::Skipped(reason.to_string());
+    let failed = |text: &str| {
+        let mut lines = text.lines().map(str::to_owned);
+        let what = lines.next().unwrap_or_default();
+        Outcome::Failed(Failure { what, case: lines.collect() })
+    };
+    if let Err(reason) = narrows_kernel::available() {
+        report.step(verifier, skipped(&reason))?;
+        return report.step(replay, skipped(&reason));
+    }
+    if let Err(error) = narrows_kernel::object::compile_user() {
+        let text = error.to_string();
+        // One line says what is missing, more are the compiler's.
+        let outcome = if text.contains('\n') { failed(&text) } else { skipped(&text) };
+        report.step(verifier, outcome)?;
+        return report.step(replay, skipped(&"no object"));
+    }
+    let loaded = Replay::load(control).and_then(|loaded| {
+        let most = loaded.verified_insns()?.into_iter().map(|(_, insns)| insns).max();
+        Ok((loaded, most.unwrap_or_default()))
+    });
+    let mut loaded = match loaded {
+        Ok((loaded, insns)) => {
+            let walked = format!("{insns} instructions of at most {VERIFIED_INSNS_MAX}");
+            let in_bounds = insns <= VERIFIED_INSNS_MAX;
+            let outcome = if in_bounds { Outcome::Ok(walked) } else { failed(&walked) };
+            report.step(verifier, outcome)?;
+            loaded
+        }
+        Err(error) => {
+            report.step(verifier, failed(&error.to_string()))?;
+            return report.step(replay, skipped(&"not loaded"));
+        }
+    };
+    if died {
+        return report.step(replay, skipped(&DIED));
+    }
+    let parted = isolated(PROPERTY, || {
+        for (seed, paths) in [1, 2, 4, 8].into_iter().enumerate() {
+            let fail = |what: String| Failure { what, case: Vec::new() };
+            let parted = loaded.compare(seed as u64, paths, 20_000);
+            if let Some(parted) = parted.map_err(|error| fail(error.to_string()))? {
+                return Err(fail(parted.to_string()));
+            }
+        }
+        Ok(())
+    });
+    let outcome = match parted {
+        Ok(Ok(())) => Outcome::Ok("the same windows as natively, to the bit".into()),
+        Ok(Err(failure)) => Outcome::Failed(failure),
+        Err(Died(how)) => failed(&how),
+    };
+    report.step(replay, outcome)
+}
+
 #[cfg(not(feature = "kernel"))]
 fn kernel(report: &mut Report, _: Control, _: bool) -> Result<(), Error> {
     let reason = "this narrows was built without the kernel";
     report.step("verifier", Outcome::Skipped(reason.into()))?;
-    report.step("replay", Outcome::Skipped(reason.into()))
+    report.step("replay in kernel", Outcome::Skipped(reason.into()))
 }

@@ -3,7 +3,8 @@
 //!
 //! `cargo bench -p narrows-kernel`
 
-use narrows_kernel::replay::{Error, Replay, STEPS};
+use narrows_kernel::Error;
+use narrows_kernel::replay::{Replay, STEPS};
 use narrows_laws::{Conn, Control, Event, EventKind, Law, MAX_PATHS, Params, Private, State, flag};
 
 const ROUNDS: usize = 500;

@@ -4,22 +4,20 @@
 //! what goes in and comes out is one map value.
 
 use crate::object::{self, ends_with, verified_insns};
+use crate::{Error, libbpf_log};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use narrows_laws::raw::{Conn, Watch};
+use narrows_laws::replay::trace;
 use narrows_laws::{Control, Event, MAX_PATHS, Params, Path, Private};
+use std::fmt;
 use std::time::Duration;
 
 /// Events of one run of the BPF program (`STEPS`).
 pub const STEPS: usize = 1024;
 
-/// What failed between libbpf, the verifier and us. The verifier's own log goes to stderr.
-#[derive(Debug, thiserror::Error)]
-#[error("{control} in the kernel: {doing}: {source}")]
-pub struct Error {
-    control: Control,
-    doing: &'static str,
-    source: libbpf_rs::Error,
-}
+/// What a program of a control may take of the verifier, instructions walked; it gives up at a million
+/// itself.
+pub const VERIFIED_INSNS_MAX: u32 = 200_000;
 
 /// All that an event may have changed, but for debits in other paths' lines (`struct outcome`).
 #[repr(C)]
@@ -31,6 +29,36 @@ pub struct Outcome {
     pub private: Private,
     /// The path's published line.
     pub path: Path,
+}
+
+impl Outcome {
+    /// After an event of `path`.
+    pub fn of(conn: &narrows_laws::Conn, path: usize, private: &Private) -> Outcome {
+        Outcome { masks: conn.masks(), private: *private, path: *conn.path(path) }
+    }
+}
+
+/// The first event after which the kernel has another outcome than native code.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    control: Control,
+    seed: u64,
+    paths: usize,
+    step: usize,
+    event: (u32, Event),
+    native: Outcome,
+    kernel: Outcome,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { control, seed, paths, step, event, native, kernel } = self;
+        write!(
+            f,
+            "{control}: native {native:?}, in the kernel {kernel:?}, after event {step} of trace \
+             {seed} of {paths} paths: {event:?}"
+        )
+    }
 }
 
 /// `struct step`.
@@ -60,27 +88,64 @@ pub struct Replay {
 
 impl Replay {
     /// Loads `control` through the verifier; the connection has no paths yet.
+    ///
+    /// # Errors
+    /// BPF, or the verifier, refuses.
     pub fn load(control: Control) -> Result<Replay, Error> {
-        let failed = |doing| move |source| Error { control, doing, source };
+        let name = control.to_string();
         let mut object = ObjectBuilder::default()
             .name("narrows")
             .and_then(|builder| builder.open_memory(object::replay_of(control.law)))
-            .map_err(failed("open"))?;
+            .map_err(Error::bpf(&name, "open"))?;
         object
             .maps_mut()
             .find(|map| ends_with(map.name(), ".rodata.control"))
             .expect("the object has its constants")
             .set_initial_value(&object::constants(control, &Params::default()))
-            .map_err(failed("choose"))?;
-        let object = object.load().map_err(failed("load"))?;
+            .map_err(Error::bpf(&name, "choose"))?;
+        let object = libbpf_log::load(&name, object)?;
         let mut replay = Replay { control, object, memory: zeroed() };
         replay.reset(&Params::default())?;
         Ok(replay)
     }
 
+    /// Runs a trace (`narrows_laws::replay::trace`) through the control as it is compiled for this
+    /// machine, and then in the kernel. Returns where they part, if they do.
+    ///
+    /// # Errors
+    /// A call of BPF fails.
+    pub fn compare(
+        &mut self,
+        seed: u64,
+        paths: usize,
+        steps: usize,
+    ) -> Result<Option<Difference>, Error> {
+        let control = self.control;
+        let mut conn = narrows_laws::Conn::new(control);
+        let mut private = [Private::default(); MAX_PATHS];
+        let mut native = Vec::with_capacity(steps);
+        let events = trace(seed, paths, steps, |path, event| {
+            let output = conn.event(path, &mut private[path], event);
+            native.push(Outcome::of(&conn, path, &private[path]));
+            output
+        });
+        self.reset(&Params::default())?;
+        let replayed = self.run(&events)?;
+        let parted = native.iter().zip(&replayed).position(|(native, kernel)| native != kernel);
+        Ok(parted.map(|step| Difference {
+            control,
+            seed,
+            paths,
+            step,
+            event: events[step],
+            native: native[step],
+            kernel: replayed[step],
+        }))
+    }
+
     /// Each program of the object with the instructions the verifier walked through in it.
     pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
-        verified_insns(&self.object).map_err(self.failed("inspect"))
+        verified_insns(&self.object).map_err(Error::bpf(self.control.to_string(), "inspect"))
     }
 
     /// Starts over with a connection that has no paths; a detector that listens runs with `params`.
@@ -127,7 +192,7 @@ impl Replay {
 
     /// Runs a program over the first `steps` steps of `self.memory`.
     fn execute(&mut self, program: &'static str, steps: usize) -> Result<Duration, Error> {
-        let failed = |source| Error { control: self.control, doing: program, source };
+        let failed = |source| Error::bpf(self.control.to_string(), program)(source);
         let map = self.object.maps().find(|map| ends_with(map.name(), ".bss"));
         let map = map.expect("the object has its memory");
         let program = self.object.progs_mut().find(|found| found.name() == program);
@@ -141,11 +206,6 @@ impl Replay {
         program.test_run(input).map_err(failed)?;
         map.lookup_into(&zero, bytes(&mut self.memory), MapFlags::ANY).map_err(failed)?;
         Ok(Duration::from_nanos(u64::from_ne_bytes(run[..8].try_into().unwrap())))
-    }
-
-    fn failed(&self, doing: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
-        let control = self.control;
-        move |source| Error { control, doing, source }
     }
 }
 

@@ -1,15 +1,10 @@
 //! The laws decide inside the kernel as they do natively, bit by bit, and its verifier accepts them
 //! at a bounded price.
 
-use narrows_kernel::replay::{Outcome, Replay, STEPS as BATCH};
-use narrows_laws::replay::{queued, trace};
-use narrows_laws::{
-    Conn, Control, Detector, Event, Law, MAX_PATHS, Params, Place, Private, SlowStart,
-};
+use narrows_kernel::replay::{Outcome, Replay, STEPS as BATCH, VERIFIED_INSNS_MAX};
+use narrows_laws::replay::queued;
+use narrows_laws::{Conn, Control, Detector, Law, MAX_PATHS, Params, Place, Private, SlowStart};
 use std::collections::BTreeSet;
-
-/// The verifier itself gives up at a million.
-const VERIFIED_INSNS_MAX: u32 = 200_000;
 
 const STEPS: usize = 20_000;
 const SEEDS: u64 = 4;
@@ -44,23 +39,6 @@ fn can_load(test: &str) -> bool {
     available.is_ok()
 }
 
-/// A trace, and what the law compiled for this machine made of each of its events.
-fn record(control: Control, paths: usize, seed: u64) -> (Vec<(u32, Event)>, Vec<Outcome>) {
-    let mut conn = Conn::new(control);
-    let mut private = [Private::default(); MAX_PATHS];
-    let mut outcomes = Vec::with_capacity(STEPS);
-    let events = trace(seed, paths, STEPS, |path, event| {
-        let output = conn.event(path, &mut private[path], event);
-        outcomes.push(outcome(&conn, path, &private[path]));
-        output
-    });
-    (events, outcomes)
-}
-
-fn outcome(conn: &Conn, path: usize, private: &Private) -> Outcome {
-    Outcome { masks: conn.masks(), private: *private, path: *conn.path(path) }
-}
-
 #[test]
 fn recorded_events_get_the_same_windows_in_the_kernel() {
     if !can_load("replay in the kernel") {
@@ -71,19 +49,9 @@ fn recorded_events_get_the_same_windows_in_the_kernel() {
         let mut kernel = Replay::load(control).unwrap();
         for paths in [1, 2, 4, 8] {
             for seed in 0..SEEDS {
-                let (events, native) = record(control, paths, seed);
-                kernel.reset(&Params::default()).unwrap();
-                let replayed = kernel.run(&events).unwrap();
-                assert_eq!(native.len(), replayed.len());
-                for (n, (native, replayed)) in native.iter().zip(&replayed).enumerate() {
-                    assert_eq!(
-                        native, replayed,
-                        "{control}, native left, kernel right, after event {n} of {paths} paths, \
-                         seed {seed}: {:?}",
-                        events[n]
-                    );
-                    compared += 1;
-                }
+                let parted = kernel.compare(seed, paths, STEPS).unwrap();
+                assert!(parted.is_none(), "{}", parted.unwrap());
+                compared += STEPS;
             }
         }
     }
@@ -122,7 +90,7 @@ fn detectors_that_listen_hear_and_decide_the_same_in_the_kernel() {
                 for (n, ((path, event), replayed)) in batch.iter().zip(replayed).enumerate() {
                     let path = *path as usize;
                     conn.event(path, &mut private[path], event);
-                    let native = outcome(&conn, path, &private[path]);
+                    let native = Outcome::of(&conn, path, &private[path]);
                     assert_eq!(
                         native, replayed,
                         "{control}, native left, kernel right, after event {n} of batch {number} \
