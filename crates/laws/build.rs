@@ -11,6 +11,8 @@ fn main() {
 
     let mut build = cc::Build::new();
     build.flag("-std=c11").flag("-ffreestanding").flag("-fno-strict-aliasing");
+    // What was a law of the user's own names headers as it did before it came to c/laws.
+    build.include("c");
     // Hooks have one signature, and most use a part of it.
     build.flag("-Wextra").flag("-Werror").flag("-Wno-unused-parameter").opt_level(2);
     if std::env::var_os("CARGO_FEATURE_UBSAN").is_some() {

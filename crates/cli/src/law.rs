@@ -7,9 +7,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use narrows_laws::Control;
 use narrows_laws::check::{Failure, PROPERTIES, Property};
 use narrows_laws::user::{self, Checks};
+use narrows_laws::{Control, Law};
 
 use crate::args::law::Command;
 use crate::error::Error;
@@ -17,10 +17,11 @@ use crate::print;
 
 use isolated::{Died, isolated};
 
-const TEMPLATE: &str = include_str!("law/template.h");
+/// The law that `new` writes, under the name of the file.
+const MINE: &str = include_str!("law/mine.h");
 
 /// CPU time of a property, and of one of its cases: far more than a law takes that ends.
-const PROPERTY: Duration = Duration::from_secs(20);
+const PROPERTY: Duration = Duration::from_secs(5);
 const CASE: Duration = Duration::from_secs(1);
 
 /// Why no more of a law is run.
@@ -41,8 +42,9 @@ fn new(file: &Path) -> Result<(), Error> {
     }
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     user::check_name(&name).map_err(error)?;
-    let text = TEMPLATE.replace("@name@", &name).replace("@NAME@", &name.to_uppercase());
-    let text = text.replace("@code@", &name[..name.len().min(5)]);
+    let code = format!(".code = \"{}\"", code(&name));
+    let text = MINE.replace(".code = \"mine\"", &code);
+    let text = text.replace("mine", &name).replace("MINE", &name.to_uppercase());
     // Never another file in its place, also if that came a moment ago.
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
     let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
@@ -56,6 +58,15 @@ fn new(file: &Path) -> Result<(), Error> {
             file = file.display()
         )),
     }
+}
+
+/// At most 5 characters of the name, that no other law has.
+fn code(name: &str) -> String {
+    let first = |n: usize| &name[..name.len().min(n)];
+    let numbered = (1..10).map(|n| format!("{}{n}", first(4)));
+    let mut codes = std::iter::once(first(5).to_owned()).chain(numbered);
+    let free = |code: &String| Law::all().all(|law| law.code() != code);
+    codes.find(free).unwrap_or_else(|| first(5).to_owned())
 }
 
 /// What a step of the check came to.
@@ -94,12 +105,12 @@ fn check(file: &Path) -> Result<(), Error> {
         Ok(law) => law,
         Err(error) => {
             let text = error.to_string();
-            // A compiler's lines are as it wrote them.
-            let Some((first, lines)) = text.split_once('\n') else {
-                return Err(Error::input("law check", text));
+            // One line: it is no law. More: a compiler's, as it wrote them.
+            let Some((_, lines)) = text.split_once('\n') else {
+                return Err(Error::of_law(error));
             };
             print(&format!("{lines}\n"))?;
-            return Err(Error::no("law check", first));
+            return Err(Error::no(file.display(), "it does not compile"));
         }
     };
     report.step("compiles", Outcome::Ok(String::new()))?;

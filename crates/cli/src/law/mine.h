@@ -1,5 +1,5 @@
 /*
- * @name@: each of N coupled paths grows as one of N equal paths does under LIA. It works, to start
+ * mine: each of N coupled paths grows as one of N equal paths does under LIA. It works, to start
  * from: say here what yours does.
  *
  * Source: RFC 6356, with N equal paths; name the paper or draft of yours.
@@ -12,33 +12,33 @@
  * Rules: integers only (nr_fx.h has fractions); loops with a constant bound; no static variables,
  * but the state below; siblings are read by NR_READ, and nothing of theirs is written.
  */
-#ifndef NARROWS_LAW_@NAME@_H
-#define NARROWS_LAW_@NAME@_H
+#ifndef NARROWS_LAW_MINE_H
+#define NARROWS_LAW_MINE_H
 
 #include "flows.h" /* who counts in a sum; nr_read_flows() reads all of them at once */
 #include "law.h"   /* the hooks, with their arguments and when they are called */
 
 /*
- * What users may set, --set @name@.cut=0.3, a line each: field, name, unit, default, lowest and
+ * What users may set, --set mine.cut=0.3, a line each: field, name, unit, default, lowest and
  * highest value, what it is, where it is from. A RATIO is kept in 2^-16.
  */
-#define NR_@NAME@_PARAMS(P)                                                                          \
+#define NR_MINE_PARAMS(P)                                                                          \
 	P(cut, cut, RATIO, 0.5, 0.1, 0.9, "part of the window that a loss takes", "RFC 5681")
-NR_LAW_PARAMETERS(@name@, NR_@NAME@_PARAMS)
+NR_LAW_PARAMETERS(mine, NR_MINE_PARAMS)
 
 /*
  * What a path remembers, if it must: at most NR_LAW_WORDS words of 64 bits, zero when it joins.
  *
- *   struct nr_@name@ {
+ *   struct nr_mine {
  *       nr_u64 since_us;
  *   };
- *   NR_LAW_STATE(@name@)
+ *   NR_LAW_STATE(mine)
  *
- * and in a hook nr_@name@(p)->since_us = ev->now_us; the table then has
- * .state = sizeof(struct nr_@name@).
+ * and in a hook nr_mine(p)->since_us = ev->now_us; the table then has
+ * .state = sizeof(struct nr_mine).
  */
 
-NR_INLINE nr_u32 nr_@name@_paths(nr_u32 set)
+NR_INLINE nr_u32 nr_mine_paths(nr_u32 set)
 {
 	nr_u32 n = 0;
 
@@ -52,32 +52,32 @@ NR_INLINE nr_u32 nr_@name@_paths(nr_u32 set)
  * each path that counts, path i among them. A path alone in its set is Reno and does not come here
  * (with .alone = 1 in the table it does).
  */
-NR_INLINE nr_s64 nr_@name@_credit(NR_HOOK, nr_u32 set, nr_u32 *n)
+NR_INLINE nr_s64 nr_mine_credit(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	nr_u64 paths = nr_@name@_paths(set);
+	nr_u64 paths = nr_mine_paths(set);
 
 	return (nr_s64)(NR_ONE / (paths * paths * p->cwnd));
 }
 
 /* The window after a congestion event, packets. */
-NR_INLINE nr_u32 nr_@name@_ssthresh(NR_HOOK)
+NR_INLINE nr_u32 nr_mine_ssthresh(NR_HOOK)
 {
-	nr_u32 cut = (nr_u32)((nr_u64)p->cwnd * nr_@name@_params(c)->cut / NR_Q16);
+	nr_u32 cut = (nr_u32)((nr_u64)p->cwnd * nr_mine_params(c)->cut / NR_Q16);
 
 	return p->cwnd > cut + 2 ? p->cwnd - cut : 2;
 }
 
 /* Hooks that are left out do nothing, or are Reno's; law.h has all of them. */
-NR_LAW(@name@) = {
-    .name = "@name@",
-    .code = "@code@", /* in names that the kernel knows: at most 5 characters */
+NR_LAW(mine) = {
+    .name = "mine",
+    .code = "mine", /* in names that the kernel knows: at most 5 characters */
     .about = "one of N equal paths, N counted in the coupling mask",
     .source = "RFC 6356, N equal paths",
     .kind = NR_WINDOW,
     .couples = 1, /* 1: reads the siblings in its mask */
-    .credit = nr_@name@_credit,
-    .ssthresh = nr_@name@_ssthresh,
-    NR_TAKES(@name@),
+    .credit = nr_mine_credit,
+    .ssthresh = nr_mine_ssthresh,
+    NR_TAKES(mine),
 };
 
 #endif
