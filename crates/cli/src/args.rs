@@ -16,16 +16,17 @@ use clap_complete::Shell;
 #[cfg(feature = "lab")]
 const EXAMPLES: &str = "\
 Examples:
-  narrows list                                         what there is
+  narrows list                                         laws, detectors, scenarios
   narrows run sbd/nsb-2 --cc lia                       one run: two paths, two bottlenecks
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia --seeds 10
-  narrows detect capture.pcap                          which of its flows share a bottleneck
+  narrows detect capture.pcap                          which flows share a bottleneck
 
 `narrows COMMAND --help` has examples for each command.";
 #[cfg(not(feature = "lab"))]
 const EXAMPLES: &str = "`narrows COMMAND --help` has examples for each command.";
 
-/// Multipath congestion control: scenarios run, compared and told in tables; laws in the kernel.
+/// Multipath congestion control: run and compare scenarios, find shared bottlenecks, load laws into
+/// the kernel.
 #[derive(Debug, Parser)]
 #[command(name = "narrows", version, after_help = EXAMPLES)]
 pub struct Args {
@@ -43,23 +44,23 @@ pub enum Command {
     /// Run scenarios under several congestion controls with many seeds and show a table
     #[cfg(feature = "lab")]
     Compare(lab::CompareArgs),
-    /// Print a scenario's file, to start one of your own from, or the scenario whole
+    /// Print a scenario's file, as a start for your own, or the scenario with all defaults
     #[cfg(feature = "lab")]
     Show(lab::ShowArgs),
-    /// Tell which flows of a capture or of a table of delays share a bottleneck
+    /// Report which flows of a capture or a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),
     /// Open a shell, or run a command, in a host of a scenario's network
     #[cfg(all(feature = "lab", feature = "kernel"))]
     Shell(shell::ShellArgs),
-    /// Remove what runs on the kernel and shells left behind that were killed
+    /// Remove what killed kernel runs and shells left behind
     #[cfg(all(feature = "lab", feature = "kernel"))]
     #[command(after_help = "\
-Processes, network namespaces and lock files whose owner lives are left alone. It needs root.")]
+Processes, network namespaces and lock files of running commands are kept. Needs root.")]
     Clean,
-    /// Show what there is: laws, detectors, scenarios
+    /// List laws, detectors, parameters, scenarios and metrics
     List {
-        /// Only these
+        /// List only these
         what: Option<What>,
     },
     /// Write a law of your own, and check it
@@ -74,7 +75,7 @@ Processes, network namespaces and lock files whose owner lives are left alone. I
 Example:
   narrows completions bash > ~/.local/share/bash-completion/completions/narrows")]
     Completions {
-        /// The shell it is for
+        /// The shell to complete in
         shell: Shell,
     },
 }

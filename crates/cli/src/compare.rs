@@ -41,7 +41,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         let same =
             |other: &Case| other.scenario.name == case.scenario.name && other.set == case.set;
         if cases[..index].iter().any(same) {
-            let message = "two scenarios of this name; their results would be one";
+            let message = "two scenarios of this name; their results would be merged";
             return Err(Error::input(&case.scenario.name, message));
         }
     }

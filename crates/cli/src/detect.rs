@@ -12,7 +12,8 @@ use crate::print;
 
 /// Tells which flows of a file share a bottleneck.
 pub fn detect(args: &DetectArgs) -> Result<(), Error> {
-    let detector = detector(&args.detector).map_err(|told| Error::input("--detector", told))?;
+    let detector =
+        detector(&args.detector).map_err(|message| Error::input("--detector", message))?;
     let mut params = Params::default();
     // A preset is what the others change, in whatever order they come, as in a scenario.
     let (presets, others): (Vec<_>, Vec<_>) =
@@ -20,9 +21,9 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     for text in presets.into_iter().chain(others) {
         let expected = || Error::input("--set", format!("expected NAME=VALUE, found \"{text}\""));
         let (name, value) = text.split_once('=').ok_or_else(expected)?;
-        params.set(name, value).map_err(|told| Error::input("--set", told))?;
+        params.set(name, value).map_err(|message| Error::input("--set", message))?;
     }
-    params.check().map_err(|told| Error::input("--set", told))?;
+    params.check().map_err(|message| Error::input("--set", message))?;
     let losses = args.losses.as_deref().map(Input::file);
     let source = Source::open(Input::file(&args.file), losses, args.flows.into())?;
     for note in source.notes() {

@@ -40,7 +40,7 @@ impl Error {
     /// Ctrl-C, or what means the same.
     #[cfg(all(feature = "lab", feature = "kernel"))]
     pub fn interrupted() -> Error {
-        // 128 + SIGINT, as a shell shows a command that was ended by Ctrl-C.
+        // 128 + SIGINT, as a shell shows a command that was killed by Ctrl-C.
         Error { message: "interrupted".into(), details: String::new(), code: 130 }
     }
 
@@ -75,7 +75,7 @@ impl From<narrows_detect::Error> for Error {
 #[cfg(feature = "kernel")]
 impl From<narrows_kernel::Error> for Error {
     fn from(error: narrows_kernel::Error) -> Error {
-        // 128 + SIGINT, as a shell shows a command that was ended by Ctrl-C.
+        // 128 + SIGINT, as a shell shows a command that was killed by Ctrl-C.
         let code = if matches!(error, narrows_kernel::Error::Interrupted) { 130 } else { 2 };
         Error { code, message: error.to_string(), details: String::new() }
     }

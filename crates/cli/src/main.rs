@@ -117,9 +117,9 @@ fn one_line(error: &clap::Error) -> Error {
         }
     }
     let text = error.to_string();
-    let told = text.lines().map(str::trim).take_while(|line| !line.is_empty());
-    let told = told.collect::<Vec<_>>().join(" ");
-    Error::input("command line", told.trim_start_matches("error: "))
+    let message = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+    let message = message.collect::<Vec<_>>().join(" ");
+    Error::input("command line", message.trim_start_matches("error: "))
 }
 
 /// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no

@@ -24,7 +24,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     }
     let under_test = control.or_else(|| scenario.flows[scenario.test?].control);
     let signal = signals(args.signal.as_slice(), under_test.as_slice())?;
-    signal.into_iter().for_each(|signal| scenario.listen_to(signal));
+    signal.into_iter().for_each(|signal| scenario.set_signal(signal));
     let app = args.app.clone().map(|client| App { client, server: args.serve.clone() });
     for (option, program) in [("app", &args.app), ("serve", &args.serve)] {
         scenario.settings.extend(program.clone().map(|program| (option.into(), program)));

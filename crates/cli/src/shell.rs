@@ -48,7 +48,7 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
         // Nobody is left to tell if standard error is closed.
         let _ = writeln!(
             std::io::stderr(),
-            "narrows: the network was not the scenario's ({why}): do not trust what was measured"
+            "narrows: the network was not the scenario's ({why}): measurements are not valid"
         );
     }
     // As a shell shows a command that a signal ended.
@@ -76,7 +76,7 @@ fn run(args: &ShellArgs, shell: &Shell, signals: &Signals) -> Result<ExitStatus,
     }
     let mut command = shell.own().command(&program);
     command.args(arguments.iter().map(|argument| fill(argument, server)));
-    tell(&mut command, shell.own(), server);
+    describe(&mut command, shell.own(), server);
     let mut child = Running::new(&mut command, &program)?;
     loop {
         if let Some(status) = child.ended()? {
@@ -157,12 +157,12 @@ fn serve(text: &str, host: &Host, server: Addresses) -> Result<Running, Error> {
     let mut command = host.command("sh");
     command.arg("-c").arg(fill(text.as_ref(), server)).stdin(Stdio::null()).process_group(0);
     command.stdout(std::io::stderr());
-    tell(&mut command, host, server);
+    describe(&mut command, host, server);
     Running::new(&mut command, "sh".as_ref())
 }
 
 /// What a program may want to know.
-fn tell(command: &mut Command, host: &Host, server: Addresses) {
+fn describe(command: &mut Command, host: &Host, server: Addresses) {
     command.env("NARROWS_HOST", host.name()).env("NARROWS_SERVER", server.v4.to_string());
     if let Some(v6) = server.v6 {
         command.env("NARROWS_SERVER6", v6.to_string());

@@ -15,7 +15,7 @@ pub fn show(args: &ShowArgs) -> Result<(), Error> {
     }
     let changes = [("--set", edits.set.is_empty()), ("--trace", edits.traces.is_empty())];
     if let Some((option, _)) = changes.into_iter().find(|(_, none)| !none) {
-        let message = "a file is shown as it is written; with --resolved the change is in it";
+        let message = "expected --resolved with changes: without it the file is printed as it is";
         return Err(Error::input(option, message));
     }
     print(&source_text(&args.scenario)?)

@@ -72,7 +72,7 @@ impl Size {
             };
             // Nobody is left to read it if standard error is closed.
             let time = show_wait(self.seconds);
-            let _ = writeln!(std::io::stderr(), "narrows: {hops} ahead, about {time}");
+            let _ = writeln!(std::io::stderr(), "narrows: about {time} ahead ({hops})");
         }
         Ok(())
     }
@@ -82,13 +82,13 @@ impl Size {
             let (needed, available) = (show_bytes(self.memory as u64), show_bytes(available));
             let message = format!(
                 "a run may take {needed}, and {available} are available; shorter queues or smaller \
-                 buffers take less, --force runs it as it is"
+                 buffers need less, --force runs it anyway"
             );
             return Err(Error::input("memory", message));
         }
         if self.seconds > ABSURD {
             let time = show_wait(self.seconds);
-            let message = format!("about {time} ahead; --force runs it all the same");
+            let message = format!("takes about {time}; --force runs it anyway");
             return Err(Error::input("time", message));
         }
         Ok(())
@@ -162,16 +162,16 @@ mod tests {
         assert_eq!(
             refusal(of(1e9, 1.0), Some(999_000_000)).unwrap_err(),
             "memory: a run may take 1 GB, and 999 MB are available; shorter queues or smaller \
-             buffers take less, --force runs it as it is"
+             buffers need less, --force runs it anyway"
         );
         assert_eq!(refusal(of(1e9, 48.0), None), Ok(()));
-        let told = refusal(of(1e9, 72.0), None).unwrap_err();
-        assert_eq!(told, "time: about 3 days ahead; --force runs it all the same");
+        let message = refusal(of(1e9, 72.0), None).unwrap_err();
+        assert_eq!(message, "time: takes about 3 days; --force runs it anyway");
 
         let real = |times| Size::of([&scenario(2)], &[&Real], times, 0);
         assert_eq!(refusal(real(24), None), Ok(()));
-        let told = refusal(real(36), None).unwrap_err();
-        assert_eq!(told, "time: about 3 days ahead; --force runs it all the same");
+        let message = refusal(real(36), None).unwrap_err();
+        assert_eq!(message, "time: takes about 3 days; --force runs it anyway");
     }
 
     #[test]

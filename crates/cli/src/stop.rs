@@ -64,7 +64,7 @@ fn hang_up_is_ignored() -> bool {
     // SAFETY: all zeros are a valid sigaction, and without a new one the call only fills it.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
-        let told = libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut now);
-        told == 0 && now.sa_sigaction == libc::SIG_IGN
+        let result = libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut now);
+        result == 0 && now.sa_sigaction == libc::SIG_IGN
     }
 }

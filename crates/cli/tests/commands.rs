@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 /// Runs the command, which must succeed quietly; returns its standard output.
 fn narrows(args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {told}");
-    assert_eq!(told, "", "{args:?}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {message}");
+    assert_eq!(message, "", "{args:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -279,8 +279,8 @@ fn a_folder_holds_results_of_one_command() {
         &["compare", "sbd/sb-2", "--cc", "lia", "--seeds", "1", "--resume"],
     ] {
         let line = refused(&with(other));
-        let told = "out: holds other results, those of \"";
-        assert!(line.contains(told) && line.contains(" run sbd/sb-2 --cc lia "), "{line}");
+        let message = "out: holds other results, those of \"";
+        assert!(line.contains(message) && line.contains(" run sbd/sb-2 --cc lia "), "{line}");
         assert!(line.ends_with("name another folder, or remove this one first\n"), "{line}");
     }
     narrows(&run);

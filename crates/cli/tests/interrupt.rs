@@ -68,18 +68,18 @@ fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let mut told = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert_eq!(status.code(), Some(130), "{told}");
-    let told: Vec<&str> = told.lines().collect();
-    assert!(told[0].contains("million packet-hops ahead, about "), "{told:?}");
-    assert_eq!(told.len(), 2, "{told:?}");
-    let line = told[1].strip_prefix("narrows: interrupted, no results were written").unwrap();
+    let mut message = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+    assert_eq!(status.code(), Some(130), "{message}");
+    let message: Vec<&str> = message.lines().collect();
+    assert!(message[0].contains("million packet-hops)"), "{message:?}");
+    assert_eq!(message.len(), 2, "{message:?}");
+    let line = message[1].strip_prefix("narrows: interrupted, no results were written").unwrap();
     // A fast machine may have finished a run.
     if line.is_empty() {
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "something was left behind");
     } else {
-        assert!(line.contains(" of 100000 runs are kept in "), "{line}");
+        assert!(line.contains(" of 100000 runs are saved in "), "{line}");
     }
 }
 
@@ -126,12 +126,15 @@ fn a_killed_comparison_goes_on_and_gives_the_same_bytes() {
 
     let refused = compare(&[]).wait_with_output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(told.contains("an interrupted comparison is kept here; --resume goes on"), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        message.contains("an interrupted comparison is in this folder; --resume continues"),
+        "{message}"
+    );
     let refused = compare(&["--resume", "--set", "warmup=1 s"]).wait_with_output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(told.contains("belongs to other arguments"), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("belongs to other arguments"), "{message}");
 
     assert!(compare(&["--resume", "--jobs", "1"]).wait().unwrap().success());
     let resumed = files(&out);

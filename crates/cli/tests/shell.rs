@@ -78,13 +78,13 @@ fn a_command_runs_in_a_host_and_its_exit_code_is_the_commands() {
     let before = root();
     let script = "echo $NARROWS_HOST $NARROWS_SERVER $NARROWS_SERVER6 $0 $1; \
                   ip -o -4 addr show scope global | cut -d' ' -f 2,7; exit 7";
-    let told = shell(&[PHONE, "--", "sh", "-c", script, "{server}", "[{server6}]"]);
+    let printed = shell(&[PHONE, "--", "sh", "-c", script, "{server}", "[{server6}]"]);
     let receiver = "receiver 10.1.0.1 fd6e:72::1:1:1 10.1.0.1 [fd6e:72::1:1:1]\n\
                     wifi 10.101.0.1/32\nlte 10.102.0.1/32\n";
-    assert_eq!(told, (Some(7), receiver.into()));
-    let told =
+    assert_eq!(printed, (Some(7), receiver.into()));
+    let printed =
         shell(&[PHONE, "--host", "sender", "--", "sh", "-c", "echo $NARROWS_SERVER; kill $$"]);
-    assert_eq!(told, (Some(128 + libc::SIGTERM), "10.101.0.1\n".into()));
+    assert_eq!(printed, (Some(128 + libc::SIGTERM), "10.101.0.1\n".into()));
     assert_eq!(root(), before, "the root namespace is as before");
 }
 
@@ -136,13 +136,13 @@ fn a_download_takes_both_paths_by_both_families_and_is_captured() {
     for address in ["{server}", "{server6}"] {
         let pcap = pcap.join(&address[1..address.len() - 1]);
         let options = [PHONE, "--serve", &serve, "--pcap", pcap.to_str().unwrap(), "--"];
-        let (code, told) = shell(&[&options[..], &["python3", "-c", CLIENT, address]].concat());
-        let mut lines = told.lines();
-        assert_eq!((code, lines.next()), (Some(0), Some("4000000")), "{told}");
+        let (code, printed) = shell(&[&options[..], &["python3", "-c", CLIENT, address]].concat());
+        let mut lines = printed.lines();
+        assert_eq!((code, lines.next()), (Some(0), Some("4000000")), "{printed}");
         for path in ["wifi ", "lte "] {
             let line = lines.next().unwrap();
             let bytes: u64 = line.strip_prefix(path).expect(line).parse().unwrap();
-            assert!(bytes > 400_000, "{address}: {told}");
+            assert!(bytes > 400_000, "{address}: {printed}");
         }
         for host in ["sender", "receiver"] {
             check_capture(&pcap.join(format!("mptcp.{host}.pcapng")), host);
@@ -212,9 +212,9 @@ impl Going {
             assert!(Instant::now() < deadline, "it goes on");
             sleep(Duration::from_millis(20));
         }
-        let mut told = String::new();
-        self.shell.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-        (self.shell.wait().unwrap().code(), told)
+        let mut printed = String::new();
+        self.shell.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        (self.shell.wait().unwrap().code(), printed)
     }
 }
 
@@ -292,9 +292,9 @@ fn links_change_when_the_scenario_says_so() {
     fs::write(&scenario, text).unwrap();
     fs::write(&script, ROUND_TRIPS).unwrap();
     let [scenario, script] = [scenario, script].map(|path| path.display().to_string());
-    let (code, told) = shell(&[&scenario, "--host", "sender", "--", "python3", &script]);
-    let seconds: Vec<f64> = told.lines().map(|line| line.parse().expect(line)).collect();
-    assert!(code == Some(0) && seconds[0] < 0.5 && seconds[1] > 1.0, "{code:?} {told}");
+    let (code, printed) = shell(&[&scenario, "--host", "sender", "--", "python3", &script]);
+    let seconds: Vec<f64> = printed.lines().map(|line| line.parse().expect(line)).collect();
+    assert!(code == Some(0) && seconds[0] < 0.5 && seconds[1] > 1.0, "{code:?} {printed}");
 }
 
 #[test]
@@ -303,8 +303,8 @@ fn five_paths_have_the_endpoints_and_limits_that_they_need() {
         return;
     }
     let script = "ip mptcp limits; ip mptcp endpoint | wc -l";
-    let (_, told) = shell(&["sbd/sb-5", "--", "sh", "-c", script]);
-    let words: Vec<&str> = told.split_whitespace().collect();
+    let (_, printed) = shell(&["sbd/sb-5", "--", "sh", "-c", script]);
+    let words: Vec<&str> = printed.split_whitespace().collect();
     assert_eq!(words.join(" "), "add_addr_accepted 0 subflows 8 8");
 }
 
@@ -325,8 +325,8 @@ fn what_a_killed_shell_leaves_clean_removes() {
     assert!(!clean().contains(&name) && place.exists());
     going.signal(libc::SIGKILL, false);
     assert_eq!(going.ends().0, None);
-    let told = clean();
-    assert!(!place.exists(), "{told}");
+    let printed = clean();
+    assert!(!place.exists(), "{printed}");
     assert!(!clean().contains(&name));
 }
 

@@ -18,7 +18,7 @@ fn stdout(output: &Output) -> &str {
 }
 
 #[test]
-fn check_answers_by_its_exit_code_and_says_what_to_type() {
+fn check_answers_by_its_exit_code_and_names_the_command() {
     let output = narrows(&["check"]).output().unwrap();
     let missing = stdout(&output).matches("\n  missing ").count();
     let code = i32::from(missing > 0);

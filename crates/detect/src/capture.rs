@@ -143,7 +143,7 @@ pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<St
                     return damage("it is damaged");
                 }
             }
-            Err(PcapError::UnexpectedEof) => return damage("it ends inside a packet that begins"),
+            Err(PcapError::UnexpectedEof) => return damage("it ends within the packet"),
             Err(_) => return damage("it is damaged"),
         }
     }

@@ -71,7 +71,7 @@ mod tests {
 
     /// What is told of a clock that makes `hertz` stamps a second, observed for so many seconds with
     /// delay that rises by `delay_ms`.
-    fn told(hertz: f64, seconds: f64, delay_ms: f64) -> Option<i64> {
+    fn tick_of(hertz: f64, seconds: f64, delay_ms: f64) -> Option<i64> {
         let packets = 500;
         let mut clock: Option<Clock> = None;
         for packet in 0..=packets {
@@ -85,22 +85,22 @@ mod tests {
     }
 
     #[test]
-    fn the_four_clocks_are_told_under_delay_and_skew() {
+    fn the_four_clocks_are_reported_under_delay_and_skew() {
         for (hertz, tick) in
             [(1e6, 1_000), (1e3, 1_000_000), (250.0, 4_000_000), (100.0, 10_000_000)]
         {
             for skew in [-200e-6, 0.0, 200e-6] {
                 let hertz = hertz * (1.0 + skew);
-                assert_eq!(told(hertz, 600.0, 300.0), Some(tick), "{hertz} Hz");
-                assert_eq!(told(hertz, 2.0, 200.0), Some(tick), "{hertz} Hz");
+                assert_eq!(tick_of(hertz, 600.0, 300.0), Some(tick), "{hertz} Hz");
+                assert_eq!(tick_of(hertz, 2.0, 200.0), Some(tick), "{hertz} Hz");
             }
         }
     }
 
     #[test]
     fn what_is_no_such_clock_is_not_taken_for_one() {
-        assert_eq!(told(1e3, 0.5, 0.0), None, "too short");
-        assert_eq!(told(1e3 * 1.2, 60.0, 0.0), None, "no tick that is in use");
-        assert_eq!(told(0.0, 60.0, 0.0), None, "it stands still");
+        assert_eq!(tick_of(1e3, 0.5, 0.0), None, "too short");
+        assert_eq!(tick_of(1e3 * 1.2, 60.0, 0.0), None, "no tick that is in use");
+        assert_eq!(tick_of(0.0, 60.0, 0.0), None, "it stands still");
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Detection<'a> {
         mut decided: impl FnMut(&Decision) -> Result<(), E>,
     ) -> Result<(), E> {
         let (start, end) = self.source.span();
-        let mut tell = |on: FlowsDecision, plot: &mut Option<&mut Plot>| {
+        let mut report = |on: FlowsDecision, plot: &mut Option<&mut Plot>| {
             let decision = Decision { t_s: start + on.at_us as f64 / 1e6, on };
             if let Some(plot) = plot {
                 plot.decided(&decision);
@@ -64,7 +64,7 @@ impl<'a> Detection<'a> {
             };
             let mut due = self.flows.sample(observation.flow, &sample);
             while let Some(on) = due {
-                tell(on, &mut plot)?;
+                report(on, &mut plot)?;
                 due = self.flows.advance(observation.now_us);
             }
             if let (Some(plot), Some(delay_us)) = (&mut plot, observation.delay_us) {
@@ -73,7 +73,7 @@ impl<'a> Detection<'a> {
             Ok(())
         })?;
         while let Some(on) = self.flows.advance(((end - start) * 1e6) as u64) {
-            tell(on, &mut plot)?;
+            report(on, &mut plot)?;
         }
         Ok(())
     }

@@ -17,11 +17,11 @@ mod mptcp;
 mod observation;
 mod packet;
 mod plot;
+mod report;
 mod sizes;
 mod source;
 mod survey;
 mod table;
-mod tell;
 
 pub use decision::Decision;
 pub use detect::{Detection, detector};
@@ -29,7 +29,7 @@ pub use error::Error;
 pub use input::Input;
 pub use observation::{Observation, Signal};
 pub use plot::Plot;
+pub use report::{Json, Text};
 pub use source::Source;
-pub use tell::{Json, Text};
 
 pub use narrows_laws::detect::MAX_FLOWS;

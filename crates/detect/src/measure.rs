@@ -44,7 +44,7 @@ struct State {
     /// In the order of their ends.
     sent: VecDeque<Sent>,
     /// How far the receiver has told of data, selectively or not.
-    heard: Option<u32>,
+    newest_ack: Option<u32>,
     /// The last acknowledgement, and its time.
     acked: Option<(u32, i64)>,
     /// It repeated the one before without telling of anything selectively: something is missing.
@@ -64,7 +64,7 @@ impl State {
             highest: None,
             newest: (None, 0),
             sent: VecDeque::new(),
-            heard: None,
+            newest_ack: None,
             acked: None,
             hole: false,
             lost: 0,
@@ -72,7 +72,7 @@ impl State {
     }
 
     /// Data passes. Returns the delay of it, if this is where that is told.
-    fn data(&mut self, time: i64, segment: &Segment) -> Told {
+    fn data(&mut self, time: i64, segment: &Segment) -> Sample {
         let end = segment.end();
         let stamp = segment.stamps.map(|(stamp, _)| stamp);
         let Some(highest) = self.highest else {
@@ -93,7 +93,7 @@ impl State {
                     break;
                 }
             }
-            return Told::default();
+            return Sample::default();
         }
         // Overtaken, but it came.
         self.arrived(time, segment)
@@ -118,31 +118,31 @@ impl State {
     }
 
     /// Near the receiver: it is there. The delay is the time of arrival less that of its stamp.
-    fn arrived(&mut self, time: i64, segment: &Segment) -> Told {
+    fn arrived(&mut self, time: i64, segment: &Segment) -> Sample {
         if self.signal != Signal::OwdReceiver {
-            return Told::default();
+            return Sample::default();
         }
         let delay = segment.stamps.map(|(stamp, _)| self.since(stamp, time, time));
-        Told { delay, delivered: segment.len.div_ceil(self.mss) }
+        Sample { delay, delivered: segment.len.div_ceil(self.mss) }
     }
 
     /// From `sent`, a time here, to a stamp of the other clock, less what the two clocks differ.
     fn since(&mut self, stamp: u32, now: i64, other: i64) -> i64 {
         let (stamps, first) = self.stamps.get_or_insert_with(|| (Stamps::new(stamp), now));
         // Stamps that jump to and fro add up to more than fits.
-        let told = stamps.ticks(stamp).saturating_mul(self.tick);
+        let stamped = stamps.ticks(stamp).saturating_mul(self.tick);
         let here = other - *first;
-        let delay = told.saturating_sub(here);
+        let delay = stamped.saturating_sub(here);
         if self.signal == Signal::OwdReceiver { delay.saturating_neg() } else { delay }
     }
 
     /// An acknowledgement passes, near the sender. The delay is that of the newest segment it tells
     /// of: until it passes, or until its stamp.
-    fn ack(&mut self, time: i64, segment: &Segment) -> Told {
-        let Some(ack) = segment.ack else { return Told::default() };
+    fn ack(&mut self, time: i64, segment: &Segment) -> Sample {
+        let Some(ack) = segment.ack else { return Sample::default() };
         // A block below the acknowledgement tells of a duplicate (RFC 2883).
         let block = segment.sack.map(|(_, end)| end).filter(|&end| after(end, ack));
-        let heard = block.unwrap_or(ack);
+        let newest = block.unwrap_or(ack);
         let (last, before) = self.acked.unwrap_or((ack, time));
         let advance = ack.wrapping_sub(last);
         let hole = self.hole;
@@ -152,13 +152,13 @@ impl State {
         if !after(last, ack) {
             self.acked = Some((ack, time));
         }
-        if !self.heard.is_none_or(|before| after(heard, before)) {
+        if !self.newest_ack.is_none_or(|before| after(newest, before)) {
             self.forget(ack);
-            return Told::default();
+            return Sample::default();
         }
-        let news = self.heard.map_or(0, |before| heard.wrapping_sub(before));
-        self.heard = Some(heard);
-        let place = self.sent.partition_point(|sent| after(heard, sent.end));
+        let news = self.newest_ack.map_or(0, |before| newest.wrapping_sub(before));
+        self.newest_ack = Some(newest);
+        let place = self.sent.partition_point(|sent| after(newest, sent.end));
         let newest = self.sent.get(place).copied();
         self.forget(ack);
         let delivered = news.div_ceil(self.mss);
@@ -169,7 +169,7 @@ impl State {
             Signal::Rtt => Some(time - sent.time),
             _ => segment.stamps.map(|(stamp, _)| self.since(stamp, sent.time, sent.time)),
         });
-        Told { delay, delivered }
+        Sample { delay, delivered }
     }
 
     /// Nothing up to `ack` is waited for any more.
@@ -182,7 +182,7 @@ impl State {
 
 /// What a segment tells of its flow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Sample {
     delay: Option<i64>,
     delivered: u32,
 }
@@ -221,7 +221,7 @@ pub fn measure<E: From<Error>>(
             *state = State::new(survey.signal, &survey.flows[flow]);
             return;
         }
-        let told = match data {
+        let sample = match data {
             true if segment.len > 0 => state.data(time, &segment),
             false if survey.signal != Signal::OwdReceiver && !segment.syn => {
                 state.ack(time, &segment)
@@ -231,10 +231,11 @@ pub fn measure<E: From<Error>>(
         // Clocks of captures may step back, and packets of several interfaces be in disorder.
         newest = newest.max(time.saturating_sub(survey.start) / 1000);
         let lost = std::mem::take(&mut state.lost);
-        let delay_us = told.delay.map(|delay| (delay / 1000).clamp(MIN_US, MAX_US) as i32);
-        if delay_us.is_some() || told.delivered > 0 || lost > 0 {
+        let delay_us = sample.delay.map(|delay| (delay / 1000).clamp(MIN_US, MAX_US) as i32);
+        if delay_us.is_some() || sample.delivered > 0 || lost > 0 {
             let now_us = newest as u64;
-            result = each(Observation { flow, now_us, delay_us, delivered: told.delivered, lost });
+            result =
+                each(Observation { flow, now_us, delay_us, delivered: sample.delivered, lost });
         }
     })?;
     result

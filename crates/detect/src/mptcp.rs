@@ -70,9 +70,9 @@ mod tests {
             mss: None,
             cut: false,
         };
-        let mut told = Multipath::default();
-        told.see(&segment);
-        assert_eq!((told.token, told.own), (Some(0xaf55_70f5), Some(token(&[1; 8]))));
+        let mut multipath = Multipath::default();
+        multipath.see(&segment);
+        assert_eq!((multipath.token, multipath.own), (Some(0xaf55_70f5), Some(token(&[1; 8]))));
     }
 
     #[test]

@@ -101,21 +101,21 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
         Link::Raw => ip(0)?,
     };
     // Where the IP header begins, and how long the packet says it is.
-    let (from, to, start, told, fragment) = match packet.net.as_ref().ok_or(Skip::NotIp)? {
+    let (from, to, start, total, fragment) = match packet.net.as_ref().ok_or(Skip::NotIp)? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
-            let told = u32::from(header.total_len());
+            let total = u32::from(header.total_len());
             let ends = (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()));
-            (ends.0, ends.1, header.slice().as_ptr(), told, ip.is_payload_fragmented())
+            (ends.0, ends.1, header.slice().as_ptr(), total, ip.is_payload_fragmented())
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
-            let told = match header.payload_length() {
+            let total = match header.payload_length() {
                 0 => 0,
                 length => u32::from(length) + 40,
             };
             let ends = (IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()));
-            (ends.0, ends.1, header.slice().as_ptr(), told, ip.is_payload_fragmented())
+            (ends.0, ends.1, header.slice().as_ptr(), total, ip.is_payload_fragmented())
         }
         LaxNetSlice::Arp(_) => return Err(Skip::NotIp),
     };
@@ -139,7 +139,7 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
     // All are parts of `data`.
     let place = |part: *const u8| (part as usize - data.as_ptr() as usize) as u32;
     // Segments that the device is yet to cut may be longer than IP can tell; then they say 0.
-    let length = if told == 0 { wire.saturating_sub(place(start)) } else { told };
+    let length = if total == 0 { wire.saturating_sub(place(start)) } else { total };
     let headers = place(tcp.as_ptr()) - place(start) + header as u32;
     let mut segment = Segment {
         from: (from, port(0)),
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn options_are_read_until_one_is_malformed() {
-        let told = |options: &[u8]| {
+        let read = |options: &[u8]| {
             let bytes = v4();
             let mut segment = segment(Link::Raw, &bytes, 1076).unwrap();
             (segment.stamps, segment.sack, segment.mss, segment.mptcp) = (None, None, None, None);
@@ -322,14 +322,14 @@ mod tests {
         let mss = [2, 4, 5, 0xb4];
         let capable = [&[30, 12, 1, 1][..], &KEY].concat();
         assert_eq!(
-            told(&[&mss[..], &capable].concat()),
+            read(&[&mss[..], &capable].concat()),
             (Some(1460), None, Some(capable[2..].into()))
         );
         let stamps = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
-        assert_eq!(told(&[&[1, 1][..], &stamps].concat()), (None, Some((1, 2)), None));
+        assert_eq!(read(&[&[1, 1][..], &stamps].concat()), (None, Some((1, 2)), None));
         for malformed in [&[3, 1][..], &[3, 0], &[3, 200], &[0]] {
-            let told = told(&[&mss, malformed, &stamps].concat());
-            assert_eq!(told, (Some(1460), None, None), "{malformed:?}");
+            let options = read(&[&mss, malformed, &stamps].concat());
+            assert_eq!(options, (Some(1460), None, None), "{malformed:?}");
         }
     }
 }

@@ -53,19 +53,19 @@ impl Plot {
     /// # Errors
     /// The file is neither SVG nor PNG by its name, or cannot be written.
     pub fn new(path: &Path, source: &Source) -> Result<Plot, Error> {
-        let told = path.display().to_string();
+        let name = path.display().to_string();
         let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
         let png = match extension.as_ref().and_then(|extension| extension.to_str()) {
             Some("svg") => false,
             Some("png") => true,
-            _ => return Err(Error::input(&told, "expected a name that ends with .svg or .png")),
+            _ => return Err(Error::input(&name, "expected a name that ends with .svg or .png")),
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
         // Better told now than after a long time. It is gone at once, so that Ctrl-C leaves nothing.
-        temporary(&folder).map_err(Error::io(&told, "write"))?;
+        temporary(&folder).map_err(Error::io(&name, "write"))?;
         if path.is_dir() {
-            return Err(Error::input(&told, "expected a file, found a folder"));
+            return Err(Error::input(&name, "expected a file, found a folder"));
         }
         let names = source.flows().to_vec();
         let (start, end) = source.span();
@@ -74,7 +74,7 @@ impl Plot {
             path: path.to_owned(),
             folder,
             png,
-            title: format!("{}, ms above its smallest", source.signal().about()),
+            title: format!("{}, ms above its minimum", source.signal().about()),
             start,
             // Of one packet, too.
             end: end.max(start + 1e-3),
@@ -116,9 +116,9 @@ impl Plot {
             // The font is one that can be read.
             let _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
         });
-        let told = self.path.display().to_string();
+        let name = self.path.display().to_string();
         let size = (WIDTH, HEAD + HEIGHT * self.names.len() as u32);
-        let cannot_draw = |error: String| Error::input(&told, format!("cannot draw: {error}"));
+        let cannot_draw = |error: String| Error::input(&name, format!("cannot draw: {error}"));
         let bytes = if self.png {
             let mut pixels = vec![0; (size.0 * size.1 * 3) as usize];
             let canvas = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
@@ -132,7 +132,7 @@ impl Plot {
             drop(canvas);
             text.into_bytes()
         };
-        self.write(&bytes).map_err(Error::io(&told, "write"))
+        self.write(&bytes).map_err(Error::io(&name, "write"))
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -146,9 +146,9 @@ impl Plot {
         canvas.fill(&WHITE).map_err(text)?;
         let (head, strips) = canvas.split_vertically(HEAD);
         let font = ("sans-serif", 15);
-        let head_text = |x: i32, told: &str, colour: RGBColor| {
+        let head_text = |x: i32, label: &str, colour: RGBColor| {
             let style = font.into_font().color(&colour);
-            head.draw(&Text::new(told.to_owned(), (x, 9), style)).map_err(text)
+            head.draw(&Text::new(label.to_owned(), (x, 9), style)).map_err(text)
         };
         head_text(12, &self.title, RGBColor(0, 0, 0))?;
         head_text(620, "one colour: one bottleneck", colour(0))?;
@@ -240,9 +240,9 @@ fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, png::En
 /// nobody knows.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::new_in(folder).map_err(|error| {
-        let told = error.to_string();
-        let said = told.split(" at path ").next().unwrap_or_default();
-        io::Error::new(error.kind(), said.to_owned())
+        let message = error.to_string();
+        let cause = message.split(" at path ").next().unwrap_or_default();
+        io::Error::new(error.kind(), cause.to_owned())
     })
 }
 

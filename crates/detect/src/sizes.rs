@@ -33,11 +33,11 @@ pub fn forget_half<K: Eq + Hash, V>(flows: &mut Flows<K, V>, size: impl Fn(&V) -
 }
 
 /// What the user is told of the flows that are left out, with `share` percent `of` the file.
-pub fn left_out(told: usize, others: usize, forgotten: usize, share: f64, of: &str) -> String {
+pub fn left_out(kept: usize, others: usize, forgotten: usize, share: f64, of: &str) -> String {
     // What was forgotten and came again was counted again.
     let about = if forgotten > 0 { "at most " } else { "" };
     format!(
-        "the {told} largest flows are told; {about}{others} others are left out, with {share:.1} % of \
+        "the {kept} largest flows are analysed; {about}{others} others are left out, with {share:.1} % of \
          the {of}"
     )
 }

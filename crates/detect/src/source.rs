@@ -29,7 +29,7 @@ impl Source {
         let (_, beginning) = input.open()?;
         let (kind, names) = if capture::is_capture(&beginning) {
             if losses.is_some() {
-                let message = "a capture tells losses itself; expected CSV for FILE";
+                let message = "a capture includes losses; expected CSV for FILE";
                 return Err(Error::input("--losses", message));
             }
             let survey = survey::survey(&input, limit)?;

@@ -176,9 +176,11 @@ impl Skipped {
     }
 
     fn note(&self, packets: u64) -> Option<String> {
-        let told = self.0.iter().zip(REASONS).filter(|(count, _)| **count > 0);
-        let told: Vec<String> = told.map(|(count, (_, why))| format!("{count} {why}")).collect();
-        (!told.is_empty()).then(|| format!("skipped of {packets} packets: {}", told.join(", ")))
+        let reasons = self.0.iter().zip(REASONS).filter(|(count, _)| **count > 0);
+        let reasons: Vec<String> =
+            reasons.map(|(count, (_, why))| format!("{count} {why}")).collect();
+        (!reasons.is_empty())
+            .then(|| format!("skipped of {packets} packets: {}", reasons.join(", ")))
     }
 }
 
@@ -207,8 +209,8 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
         flows.entry(ends).or_default().see(way, packet.time, &segment);
     })?;
     let skipped = skipped.note(packets);
-    let cut =
-        (cut > 0).then(|| format!("{cut} of {packets} packets were kept without all TCP options"));
+    let cut = (cut > 0)
+        .then(|| format!("{cut} of {packets} packets were captured without all TCP options"));
 
     let mut sized: Vec<_> = flows.into_iter().filter(|(_, entry)| entry.bytes() > 0).collect();
     sized.sort_by(|(ends, a), (others, b)| b.bytes().cmp(&a.bytes()).then(ends.cmp(others)));
@@ -230,20 +232,20 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
     let chosen: Vec<usize> =
         (0..sized.len()).filter(|&index| gives(&sized[index]).is_some()).take(limit).collect();
     let smallest = chosen.last().copied().unwrap_or_default();
-    let mute: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
+    let skipped: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
     let bytes = |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum() };
     let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
-    if !mute.is_empty() {
+    if !skipped.is_empty() {
         notes.push(format!(
-            "without {}, and left out: {} of the largest, with {:.1} % of the data",
+            "skipped, without {}: {} of the largest, with {:.1} % of the data",
             signal.about(),
-            mute.len(),
-            percent(bytes(&mute))
+            skipped.len(),
+            percent(bytes(&skipped))
         ));
     }
-    let others = sized.len() - chosen.len() - mute.len() + forgotten;
+    let others = sized.len() - chosen.len() - skipped.len() + forgotten;
     if others > 0 {
-        let share = percent(all - bytes(&chosen) - bytes(&mute));
+        let share = percent(all - bytes(&chosen) - bytes(&skipped));
         notes.push(left_out(chosen.len(), others, forgotten, share, "data"));
     }
     let names = |index: usize| name(&sized, index);

@@ -234,8 +234,8 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
     sized.truncate(limit);
     let mut notes = Vec::new();
     if others > 0 {
-        let told: u64 = sized.iter().map(|(_, (count, _))| count).sum();
-        let share = 100.0 * (rows - told) as f64 / rows as f64;
+        let kept: u64 = sized.iter().map(|(_, (count, _))| count).sum();
+        let share = 100.0 * (rows - kept) as f64 / rows as f64;
         notes.push(left_out(limit, others, forgotten, share, "rows"));
     }
     let flows: Vec<String> = sized.into_iter().map(|(name, _)| name).collect();
@@ -250,7 +250,7 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
         if of_others > 0 {
             let name = losses.name();
             notes.push(format!(
-                "{name}: {of_others} of {all} losses are of flows that are not told"
+                "{name}: {of_others} of {all} losses are of flows that are not analysed"
             ));
         }
     }

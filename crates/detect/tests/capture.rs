@@ -57,9 +57,9 @@ fn flow(at: At, client: u8, tick: Option<i64>) -> Vec<Tcp> {
         let stamps = tick.map(|tick| (answer(tick), stamp(tick)));
         packets.push(Tcp::ack(ack, client, seq + MSS, stamps));
         // The sender has heard of what it sent ten packets ago.
-        if let (Some(tick), Some(heard)) = (tick, packet.checked_sub(20)) {
-            let sent = 1_000 * MS + i64::from(heard) * EVERY;
-            echo = receiver_clock(sent + FORTH + queue(heard), tick);
+        if let (Some(tick), Some(sampled)) = (tick, packet.checked_sub(20)) {
+            let sent = 1_000 * MS + i64::from(sampled) * EVERY;
+            echo = receiver_clock(sent + FORTH + queue(sampled), tick);
         }
     }
     packets
@@ -67,16 +67,16 @@ fn flow(at: At, client: u8, tick: Option<i64>) -> Vec<Tcp> {
 
 /// The delays of the flow, each against the first, ms.
 fn delays(all: &[Observation]) -> Vec<f64> {
-    let told: Vec<f64> =
+    let measured: Vec<f64> =
         all.iter().filter_map(|one| one.delay_us).map(|us| f64::from(us) / 1e3).collect();
-    told.iter().map(|delay| delay - told[0]).collect()
+    measured.iter().map(|delay| delay - measured[0]).collect()
 }
 
 fn largest_error(all: &[Observation], right: impl Fn(u32) -> i64) -> f64 {
-    let told = delays(all);
-    assert_eq!(told.len(), PACKETS as usize);
+    let measured = delays(all);
+    assert_eq!(measured.len(), PACKETS as usize);
     let right = (0..PACKETS).map(|packet| (right(packet) - right(0)) as f64 / 1e6);
-    told.iter().zip(right).map(|(told, right)| (told - right).abs()).fold(0.0, f64::max)
+    measured.iter().zip(right).map(|(measured, right)| (measured - right).abs()).fold(0.0, f64::max)
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn near_the_receiver_delay_is_arrival_less_the_stamp() {
         let source = open(pcap(&flow(At::Receiver, 1, Some(tick))));
         assert_eq!(source.signal(), Signal::OwdReceiver);
         assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
-        let told = largest_error(&observations(&source), queue);
-        assert!(told < error, "tick {tick} ns: {told} ms");
+        let measured = largest_error(&observations(&source), queue);
+        assert!(measured < error, "tick {tick} ns: {measured} ms");
     }
 }
 
@@ -95,8 +95,8 @@ fn near_the_sender_the_way_back_is_not_in_it() {
     for (tick, error) in [(1_000, 0.002), (MS, 1.001)] {
         let source = open(pcap(&flow(At::Sender, 1, Some(tick))));
         assert_eq!(source.signal(), Signal::OwdSender);
-        let told = largest_error(&observations(&source), queue);
-        assert!(told < error, "tick {tick} ns: {told} ms");
+        let measured = largest_error(&observations(&source), queue);
+        assert!(measured < error, "tick {tick} ns: {measured} ms");
     }
 }
 
@@ -106,8 +106,8 @@ fn without_a_fine_clock_it_is_the_round_trip_time() {
         let source = open(pcap(&flow(At::Sender, 1, tick)));
         assert_eq!(source.signal(), Signal::Rtt, "{tick:?}");
         let there_and_back = |packet| queue(packet) + queue_back(packet);
-        let told = largest_error(&observations(&source), there_and_back);
-        assert!(told < 0.002, "{told} ms");
+        let measured = largest_error(&observations(&source), there_and_back);
+        assert!(measured < 0.002, "{measured} ms");
     }
 }
 
@@ -156,7 +156,7 @@ fn near_the_receiver_what_was_overtaken_is_not_lost() {
 }
 
 #[test]
-fn near_the_sender_what_was_sent_again_tells_no_delay() {
+fn near_the_sender_what_was_sent_again_shows_no_delay() {
     // The newest too: nothing is behind it.
     for number in [500, PACKETS - 1] {
         let mut packets = flow(At::Sender, 1, Some(MS));
@@ -173,7 +173,7 @@ fn near_the_sender_what_was_sent_again_tells_no_delay() {
 }
 
 #[test]
-fn near_the_sender_all_segments_that_were_sent_again_together_tell_no_delay() {
+fn near_the_sender_all_segments_that_were_sent_again_together_show_no_delay() {
     let mut packets = flow(At::Sender, 1, Some(MS));
     let first = packets.iter().find(|packet| packet.forward && packet.seq == 1 + 500 * MSS);
     let first = first.unwrap().clone();
@@ -184,7 +184,7 @@ fn near_the_sender_all_segments_that_were_sent_again_together_tell_no_delay() {
 }
 
 #[test]
-fn a_block_that_tells_of_a_duplicate_hides_no_delay() {
+fn a_block_that_shows_of_a_duplicate_hides_no_delay() {
     let mut packets = flow(At::Sender, 1, Some(MS));
     for packet in packets.iter_mut().filter(|packet| !packet.forward && packet.ack > 500 * MSS) {
         packet.sack = Some((packet.ack - 2 * MSS, packet.ack - MSS));
@@ -226,7 +226,7 @@ fn time_never_goes_back() {
 }
 
 #[test]
-fn what_fills_a_hole_tells_no_delay_of_what_waited_behind_it() {
+fn what_fills_a_hole_shows_no_delay_of_what_waited_behind_it() {
     for selective in [true, false] {
         let mut packets = flow(At::Sender, 1, Some(MS));
         // Packet 700 is lost and comes 300 ms later; 20 packets behind it arrive in the meantime.
@@ -247,10 +247,13 @@ fn what_fills_a_hole_tells_no_delay_of_what_waited_behind_it() {
         packets.retain(|packet| packet.forward || packet.ack <= last);
         packets.retain(|packet| !packet.forward || packet.seq < last);
         packets.push(Tcp::ack(late + 300 * MS, 1, last, Some((stamp, 5))));
-        let told = delays(&observations(&open(pcap(&packets))));
-        assert!(told.iter().all(|delay| (-41.0..=1.0).contains(delay)), "{selective}: {told:?}");
+        let measured = delays(&observations(&open(pcap(&packets))));
+        assert!(
+            measured.iter().all(|delay| (-41.0..=1.0).contains(delay)),
+            "{selective}: {measured:?}"
+        );
         let of_selected = if selective { 19 } else { 0 };
-        assert_eq!(told.len(), 700 + of_selected, "{selective}");
+        assert_eq!(measured.len(), 700 + of_selected, "{selective}");
     }
 }
 
@@ -273,15 +276,15 @@ fn what_may_have_waited_in_a_delayed_acknowledgement_is_left_out() {
     }
     let source = open(pcap(&packets));
     assert_eq!((source.signal(), waited), (Signal::Rtt, 19));
-    let told = delays(&observations(&source));
+    let measured = delays(&observations(&source));
     // The queue is longest at first.
-    assert!(told.iter().all(|delay| *delay < 4.0), "{told:?}");
+    assert!(measured.iter().all(|delay| *delay < 4.0), "{measured:?}");
     // Nor is the first after each of the 20 pauses taken: it tells of one packet after a long time, too.
-    assert_eq!(told.len() as u32, PACKETS / 2 + 20 - waited - 20);
+    assert_eq!(measured.len() as u32, PACKETS / 2 + 20 - waited - 20);
 }
 
 #[test]
-fn only_what_tells_of_one_segment_may_have_waited() {
+fn only_what_shows_of_one_segment_may_have_waited() {
     // An acknowledgement of every ten packets, 45 ms or more after the one before.
     let taken = |mss: u32, selective: bool| {
         let mut packets = flow(At::Sender, 1, None);
@@ -341,13 +344,13 @@ fn stamps_that_jump_are_no_end_of_it() {
         let steps = u32::min(number, PACKETS - 1 - number);
         *stamp = stamp.wrapping_add(steps.wrapping_mul(i32::MAX as u32 / 2));
     }
-    let told = delays(&observations(&open(pcap(&packets))));
-    assert_eq!(told.len(), PACKETS as usize);
-    assert!(told[PACKETS as usize - 1].abs() < 60.0);
+    let measured = delays(&observations(&open(pcap(&packets))));
+    assert_eq!(measured.len(), PACKETS as usize);
+    assert!(measured[PACKETS as usize - 1].abs() < 60.0);
 }
 
 #[test]
-fn the_largest_are_told_and_the_others_counted() {
+fn the_largest_are_reported_and_the_others_counted() {
     let mut packets = Vec::new();
     for client in 1..=20 {
         let flow = flow(At::Receiver, client, Some(MS));
@@ -358,20 +361,20 @@ fn the_largest_are_told_and_the_others_counted() {
     assert_eq!(source.notes().len(), 1, "{:?}", source.notes());
     let note = &source.notes()[0];
     assert!(
-        note.contains("the 2 largest flows are told; 18 others are left out, with 8"),
+        note.contains("the 2 largest flows are analysed; 18 others are left out, with 8"),
         "{note}"
     );
 }
 
 #[test]
-fn it_is_told_how_much_of_the_data_gives_no_delay() {
+fn it_is_reported_how_much_of_the_data_gives_no_delay() {
     let mut packets = flow(At::Receiver, 1, None);
     packets.extend(flow(At::Receiver, 2, Some(MS)).into_iter().take(500));
     let source = open(pcap(&packets));
     assert_eq!(source.flows(), ["10.0.0.2:1002 > 10.0.1.1:443"]);
     let note = &source.notes()[0];
     assert!(note.starts_with("without one-way delay, "), "{note}");
-    assert!(note.ends_with(", and left out: 1 of the largest, with 88.9 % of the data"), "{note}");
+    assert!(note.ends_with(": 1 of the largest, with 88.9 % of the data"), "{note}");
 }
 
 #[test]
@@ -420,7 +423,7 @@ fn a_packet_that_is_no_segment_is_counted() {
         source.notes(),
         [
             "skipped of 4005 packets: 1 not IP, 1 not TCP, 1 IP fragments, 1 cut within their headers",
-            "1 of 4005 packets were kept without all TCP options"
+            "1 of 4005 packets were captured without all TCP options"
         ]
     );
 }
@@ -433,29 +436,26 @@ fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
         (observations(&source).len(), source.notes().to_vec())
     };
     assert_eq!(count(whole.clone()), (PACKETS as usize, vec![]));
-    let (told, notes) = count(whole[..whole.len() * 3 / 4 + 5].to_vec());
-    assert!(told.abs_diff(PACKETS as usize * 3 / 4) < 3, "{told}");
+    let (measured, notes) = count(whole[..whole.len() * 3 / 4 + 5].to_vec());
+    assert!(measured.abs_diff(PACKETS as usize * 3 / 4) < 3, "{measured}");
     assert_eq!(notes.len(), 1);
-    assert!(
-        notes[0].starts_with("test: it ends inside a packet that begins at byte "),
-        "{notes:?}"
-    );
+    assert!(notes[0].starts_with("test: it ends within the packet at byte "), "{notes:?}");
     // A length that cannot be.
     let mut broken = whole.clone();
     let record = whole.len() / 2;
     let start =
         (24..).step_by(1).find(|at| *at >= record && whole[*at..].starts_with(&[52, 0, 0, 0]));
     broken[start.unwrap() + 3] = 0xff;
-    let (told, notes) = count(broken);
-    assert!(told > PACKETS as usize / 3 && told < PACKETS as usize * 2 / 3, "{told}");
+    let (measured, notes) = count(broken);
+    assert!(measured > PACKETS as usize / 3 && measured < PACKETS as usize * 2 / 3, "{measured}");
     assert_eq!(notes.len(), 1, "{notes:?}");
     // Packed, and cut.
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&whole).unwrap();
     let packed = packed.finish().unwrap();
     assert_eq!(count(packed.clone()), (PACKETS as usize, vec![]));
-    let (told, notes) = count(packed[..packed.len() / 2].to_vec());
-    assert!(told > PACKETS as usize / 4, "{told}");
+    let (measured, notes) = count(packed[..packed.len() / 2].to_vec());
+    assert!(measured > PACKETS as usize / 4, "{measured}");
     assert_eq!(notes.len(), 1, "{notes:?}");
     // Nothing is left of it: an error, in one line.
     let nothing = Source::open(Input::bytes("test", whole[..30].to_vec()), None, 16).unwrap_err();

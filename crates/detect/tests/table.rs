@@ -50,7 +50,7 @@ fn one_way_delay_is_before_round_trip_time() {
 }
 
 #[test]
-fn mistakes_are_told_with_file_line_and_what_was_expected() {
+fn mistakes_are_reported_with_file_line_and_what_was_expected() {
     let header = "t.csv line 1: expected a capture (pcap, pcapng) or CSV with a header that has flow, \
                   t_s and owd_ms or rtt_ms, found";
     for (text, found) in [
@@ -102,9 +102,9 @@ fn lines_are_counted_as_an_editor_does() {
     for end in ["\n", "\r\n"] {
         for last in [end, ""] {
             let lines = ["flow,t_s,owd_ms", "a,1,2", "", "  ", "a,2,2", "a,x,2"].join(end);
-            let told = refused(&(lines + last));
+            let message = refused(&(lines + last));
             let expected = "t.csv line 6: expected t_s, a number of seconds, found \"x\"";
-            assert_eq!(told, expected, "{end:?} {last:?}");
+            assert_eq!(message, expected, "{end:?} {last:?}");
         }
         let lines = ["flow,t_s,owd_ms", "", "a,1,2", "", "a,2,3"].join(end);
         assert_eq!(observations(&open(&lines, None).unwrap()).len(), 2, "{end:?}");
@@ -112,7 +112,7 @@ fn lines_are_counted_as_an_editor_does() {
 }
 
 #[test]
-fn the_flows_with_most_rows_are_told() {
+fn the_flows_with_most_rows_are_reported() {
     let mut text = String::from("flow,t_s,owd_ms\n");
     for row in 0..100 {
         let flow = if row % 10 == 0 { format!("f{row}") } else { "big".into() };
@@ -122,7 +122,7 @@ fn the_flows_with_most_rows_are_told() {
     assert_eq!(source.flows(), ["big", "f0", "f10"]);
     assert_eq!(
         source.notes(),
-        ["the 3 largest flows are told; 8 others are left out, with 8.0 % of the rows"]
+        ["the 3 largest flows are analysed; 8 others are left out, with 8.0 % of the rows"]
     );
 }
 
@@ -133,7 +133,7 @@ fn flows_that_come_again_after_others_are_not_told_as_so_many_for_sure() {
         text += &format!("f{},{row},1\n", row % 10_000);
     }
     let notes = open(&text, None).unwrap().notes().to_vec();
-    assert!(notes[0].contains("are told; at most "), "{notes:?}");
+    assert!(notes[0].contains("are analysed; at most "), "{notes:?}");
 }
 
 #[test]
@@ -143,6 +143,6 @@ fn losses_of_nobody_are_counted() {
     assert!(notes("flow,t_s\na,1\n").is_empty());
     assert_eq!(
         notes("flow,t_s\na,1\n\"a\",2\nb,3\n"),
-        ["losses.csv: 2 of 3 losses are of flows that are not told"]
+        ["losses.csv: 2 of 3 losses are of flows that are not analysed"]
     );
 }

@@ -162,7 +162,7 @@ impl Carrier {
         let port = &self.ports[to];
         let written = (&*port.tun).write(bytes).is_ok();
         if written {
-            tell(&mut self.taps, now, port, Direction::Got, bytes);
+            record(&mut self.taps, now, port, Direction::Got, bytes);
         }
         self.record.delivered(&self.network, delivery, written.then_some(now));
         self.buffers.give_back(delivery.payload);
@@ -197,7 +197,7 @@ impl Carrier {
         let seen = self.empty[port].max(self.awake);
         self.record.reading.record(now.saturating_sub(seen));
         let bytes = &mut self.buffers.space(packet)[..length];
-        tell(&mut self.taps, now, &self.ports[port], Direction::Sent, bytes);
+        record(&mut self.taps, now, &self.ports[port], Direction::Sent, bytes);
         let Some(Parsed { from, to, header }) = packet::parse(bytes) else {
             self.record.malformed += 1;
             return self.buffers.give_back(packet);
@@ -256,7 +256,7 @@ fn sleeps() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.voluntary_context_switches())
 }
 
-fn tell(taps: &mut [Tap], now: Nanos, port: &Port, direction: Direction, bytes: &[u8]) {
+fn record(taps: &mut [Tap], now: Nanos, port: &Port, direction: Direction, bytes: &[u8]) {
     let here = |tap: &&mut Tap| {
         tap.host == port.host && tap.device.is_none_or(|device| device == port.device)
     };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Only root may make network namespaces.
-    #[error("emulation makes network namespaces: only root may")]
+    #[error("emulation needs root, to create network namespaces")]
     NotRoot,
     /// There are no TUN devices here.
     #[error("/dev/net/tun: {0}: emulation needs TUN devices (modprobe tun)")]
@@ -42,7 +42,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A way makes no sense.
-    #[error("way from {from} to {to}: {fault}")]
+    #[error("route from {from} to {to}: {fault}")]
     Way {
         /// Source address.
         from: IpAddr,
@@ -61,10 +61,10 @@ pub enum Error {
     #[error("cannot carry packets: {0}")]
     Carrier(io::Error),
     /// A [`Wire`](crate::Wire) of this testbed is there already.
-    #[error("the testbed carries packets already")]
+    #[error("the testbed is already running")]
     Running,
     /// The thread that carries packets has ended.
-    #[error("the testbed carries packets no more")]
+    #[error("the testbed has stopped")]
     Ended,
 }
 

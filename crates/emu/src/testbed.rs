@@ -194,7 +194,7 @@ fn validate(hosts: &[HostConfig]) -> Result<(), Error> {
             return fault("a name is of letters, digits, - and _".into());
         }
         if hosts[..number].iter().any(|other| other.name == *name) {
-            return fault("there are two of this name".into());
+            return fault("named twice".into());
         }
         for &address in devices.iter().flat_map(|device| &device.addresses) {
             if let Some(other) = owner_of.insert(address, name) {

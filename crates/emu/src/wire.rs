@@ -103,7 +103,7 @@ impl Wire {
 
     fn end(&mut self) -> Option<Result<(Network<Packet>, Fitness), Error>> {
         let thread = self.thread.take()?;
-        self.tell(Box::new(Carrier::stop)).ok();
+        self.send(Box::new(Carrier::stop)).ok();
         Some(thread.join().map_err(|_| Error::Ended))
     }
 
@@ -113,13 +113,13 @@ impl Wire {
         work: impl FnOnce(&mut Carrier) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = mpsc::sync_channel(1);
-        self.tell(Box::new(move |carrier| {
+        self.send(Box::new(move |carrier| {
             answer.send(work(carrier)).ok();
         }))?;
         answered.recv().map_err(|_| Error::Ended)
     }
 
-    fn tell(&self, work: Work) -> Result<(), Error> {
+    fn send(&self, work: Work) -> Result<(), Error> {
         self.work.send(work).map_err(|_| Error::Ended)?;
         self.bell.write(1).map_err(|errno| Error::Carrier(errno.into()))?;
         Ok(())
@@ -151,7 +151,7 @@ fn resolve(
             return fault("the network has no such route");
         }
         if targets.insert((from, to), Target { route, port, strips_mptcp }).is_some() {
-            return fault("there are two");
+            return fault("named twice");
         }
     }
     Ok(targets)

@@ -258,7 +258,7 @@ fn a_tap_sees_what_a_host_sent_and_got() {
     });
     drop(wire);
     let seen: Vec<_> = sees.try_iter().collect();
-    let told: Vec<_> =
+    let reported: Vec<_> =
         seen.iter().map(|(host, _, device, way, _)| (*host, *device, *way)).collect();
     use Direction::{Got, Sent};
     // Nothing of the second host's second device; and what has no way was sent, too.
@@ -271,7 +271,7 @@ fn a_tap_sees_what_a_host_sent_and_got() {
         (0, 0, Got),
         (0, 0, Sent),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let (sent, got) = (&seen[2], &seen[3]);
     assert_eq!((sent.4.len(), &sent.4[..]), (20 + 8 + 60, &got.4[..]));
     assert!(got.1 >= sent.1 + 5 * MILLISECOND);
@@ -314,14 +314,14 @@ fn one_wire_at_a_time() {
     let fault = |ways: &[Way]| start(ways).expect_err("a fault").to_string();
     assert_eq!(
         fault(&[way(v4(1, 1), v4(3, 1), 0)]),
-        "way from 10.1.0.1 to 10.1.0.3: no host has the destination address"
+        "route from 10.1.0.1 to 10.1.0.3: no host has the destination address"
     );
     assert_eq!(
         fault(&[way(v4(1, 1), v4(2, 1), 2)]),
-        "way from 10.1.0.1 to 10.1.0.2: the network has no such route"
+        "route from 10.1.0.1 to 10.1.0.2: the network has no such route"
     );
     let twice = way(v4(1, 1), v4(2, 1), 0);
-    assert_eq!(fault(&[twice, twice]), "way from 10.1.0.1 to 10.1.0.2: there are two");
+    assert_eq!(fault(&[twice, twice]), "route from 10.1.0.1 to 10.1.0.2: named twice");
     start(&[twice]).expect("the first one has stopped");
 }
 
@@ -350,8 +350,8 @@ fn a_device_that_is_down_or_gone_refuses_and_the_others_go_on() {
         assert!(right.command("ip").args(arguments).status().unwrap().success(), "{change}");
         sender.send_to(&[7; 60], SocketAddr::new(v4(2, 2), 7)).unwrap();
         wait_until(20, || match wire.fitness().refused {
-            told if told == refused => Ok(()),
-            told => Err(format!("{told} refused after {change}")),
+            reported if reported == refused => Ok(()),
+            reported => Err(format!("{reported} refused after {change}")),
         });
         round_trips(&udp(left, v4(1, 1), 7), &udp(right, v4(2, 1), 7), 1);
     }
@@ -374,12 +374,12 @@ fn entered(
     sockets: [(&UdpSocket, usize); 2],
 ) -> Vec<usize> {
     let (stalled, stalls) = mpsc::channel();
-    let (go_on, told) = mpsc::channel::<()>();
+    let (go_on, reported) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             wire.with(move |_, _| {
                 stalled.send(()).unwrap();
-                told.recv().ok();
+                reported.recv().ok();
             })
             .unwrap();
         });

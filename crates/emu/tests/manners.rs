@@ -91,8 +91,9 @@ fn data_that_nobody_takes_does_not_keep_a_namespace() {
     let made = left.command("ip").args(link).arg(elsewhere.namespace()).status().unwrap();
     assert!(made.success());
     let is_there = || {
-        let told = elsewhere.command("ip").args(["link", "show", "dev", "v1"]).output().unwrap();
-        told.status.success()
+        let reported =
+            elsewhere.command("ip").args(["link", "show", "dev", "v1"]).output().unwrap();
+        reported.status.success()
     };
     assert!(is_there());
     let [mut client, server] = tcp([left, right], v4(2, 1), 80);

@@ -114,7 +114,7 @@ fn a_late_wake_up_loses_no_rate() {
 }
 
 #[test]
-fn a_stall_over_the_end_of_a_second_is_told() {
+fn a_stall_over_the_end_of_a_second_is_reported() {
     let Some(_alone) = alone("a_stall_over_the_end_of_a_second_is_told") else { return };
     let mut stalls = 1_u64;
     let (_, fitness) = blasted(|wire| {

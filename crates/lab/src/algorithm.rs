@@ -151,8 +151,8 @@ mod tests {
     fn a_name_is_one_that_the_kernel_can_have() {
         assert_eq!(read("kernel:a23456789012345").to_string(), "kernel:a23456789012345");
         for name in ["", "a234567890123456", "a b", "a-b", "b\u{fc}", "a/b", "a\0"] {
-            let told = format!("kernel:{name}").parse::<Algorithm>().unwrap_err();
-            assert!(told.starts_with("expected kernel:NAME such as"), "{told}");
+            let message = format!("kernel:{name}").parse::<Algorithm>().unwrap_err();
+            assert!(message.starts_with("expected kernel:NAME such as"), "{message}");
         }
         // Another prefix is no name of ours either.
         assert!("Kernel:cubic".parse::<Algorithm>().unwrap_err().starts_with("unknown law"));

@@ -375,7 +375,7 @@ pub mod tests {
             finished("olia", HostId::new("kernel"), 2, 90.0, Some("rate")),
         ];
         let rows = rows(&plan(&[case()]), &all);
-        let told: Vec<_> = rows
+        let reported: Vec<_> = rows
             .iter()
             .map(|row| {
                 let mean = |name: &str| row.metrics[name].map(|spread| spread.mean);
@@ -384,7 +384,7 @@ pub mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("lia", HostId::SIM, 2, 0, (Some(11.0), Some(1.1))),
                 ("lia", HostId::new("kernel"), 2, 1, (Some(14.0), Some(1.4))),
@@ -414,9 +414,9 @@ pub mod tests {
             judged(run(HostId::new("kernel"), 2, None), Some(0.9)),
         ];
         let rows = rows(&plan(&[case()]), &all);
-        let told: Vec<_> =
+        let reported: Vec<_> =
             rows.iter().map(|row| row.metrics["accuracy"].map(|all| all.mean)).collect();
-        assert_eq!(told, [Some(0.75), Some(0.9)]);
+        assert_eq!(reported, [Some(0.75), Some(0.9)]);
 
         let mut csv = Vec::new();
         write_csv(&rows, &mut csv).unwrap();

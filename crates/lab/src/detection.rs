@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn two_paths_apart() {
         let scenario = scenario(2, &[(0, &[&[0], &[1]])]);
-        let told = [
+        let reported = [
             (12.0, "- -"),
             (15.5, "0 1"),
             (22.9, "0 0"),
@@ -360,7 +360,7 @@ mod tests {
             (60.0, "1 0"),
             (70.0, "0 -"),
         ];
-        let judged = judge(&scenario, &log(&told));
+        let judged = judge(&scenario, &log(&reported));
         assert_eq!(
             judged,
             [PhaseDetection {
@@ -387,8 +387,8 @@ mod tests {
     #[test]
     fn mistakes_are_counted_by_pairs() {
         let scenario = scenario(3, &[(0, &[&[0, 1], &[2]])]);
-        let told = [(30.0, "0 0 1"), (40.0, "0 1 1"), (50.0, "0 - 1"), (60.0, "c c 1")];
-        let judged = &judge(&scenario, &log(&told))[0];
+        let reported = [(30.0, "0 0 1"), (40.0, "0 1 1"), (50.0, "0 - 1"), (60.0, "c c 1")];
+        let judged = &judge(&scenario, &log(&reported))[0];
         assert_eq!((judged.decisions, judged.accuracy), (4, Some(0.25)));
         assert_eq!(judged.groups_hist, [0, 2, 1]);
         // Two pairs do not share, but of one of them a decision says nothing.
@@ -406,16 +406,16 @@ mod tests {
         let event = |at: u64, what| Event { at: at * SECOND, what };
         scenario.events =
             vec![event(40, Happening::PathLost(test, 2)), event(80, Happening::PathAdded(test, 2))];
-        let told =
+        let reported =
             [(39.0, "0 0 -"), (41.0, "0 0 -"), (42.0, "c c -"), (85.0, "0 0 -"), (102.0, "0 0 0")];
-        let judged = &judge(&scenario, &log(&told))[0];
+        let judged = &judge(&scenario, &log(&reported))[0];
         assert_eq!((judged.decisions, judged.accuracy), (4, Some(0.5)));
         assert_eq!(judged.first_correct_s, Some(41.0));
         // Of the 10 places of paths that were there.
         assert_eq!(judged.uncongested_share, Some(0.2));
         assert_eq!(judged.undecided_share, Some(0.1));
         scenario.flows[test].paths[2].backup = true;
-        assert_eq!(judge(&scenario, &log(&told))[0].accuracy, Some(0.8));
+        assert_eq!(judge(&scenario, &log(&reported))[0].accuracy, Some(0.8));
     }
 
     /// One path alone has nobody to share with; what happens to others' paths is not its matter.
@@ -432,9 +432,11 @@ mod tests {
             event(50, Happening::PathAdded(other, 1)),
             event(80, Happening::PathAdded(test, 1)),
         ];
-        let told = [(35.0, "c c"), (40.0, "c c"), (75.0, "c c"), (100.9, "c c"), (101.0, "c c")];
-        let log = log(&told);
-        let counts = log.decisions.iter().map(|told| trial(&scenario, &log).counts(at(told)));
+        let reported =
+            [(35.0, "c c"), (40.0, "c c"), (75.0, "c c"), (100.9, "c c"), (101.0, "c c")];
+        let log = log(&reported);
+        let counts =
+            log.decisions.iter().map(|reported| trial(&scenario, &log).counts(at(reported)));
         assert_eq!(counts.collect::<Vec<_>>(), [true, false, false, false, true]);
         // What is added before the connection begins is opened with it.
         let opened = [0, 1].map(|path| trial(&scenario, &log).opened(path, 3 * SECOND));
@@ -445,8 +447,8 @@ mod tests {
     #[test]
     fn a_phase_is_judged_by_its_own_groups() {
         let scenario = scenario(2, &[(0, &[&[0, 1]]), (60, &[&[0], &[1]])]);
-        let told = [(53.0, "0 0"), (59.9, "0 0"), (63.5, "0 0"), (67.0, "0 1"), (70.5, "0 1")];
-        let judged = judge(&scenario, &log(&told));
+        let reported = [(53.0, "0 0"), (59.9, "0 0"), (63.5, "0 0"), (67.0, "0 1"), (70.5, "0 1")];
+        let judged = judge(&scenario, &log(&reported));
         let [first, second] = &judged[..] else { panic!("{judged:?}") };
         assert_eq!((first.decisions, first.accuracy), (2, Some(1.0)));
         assert_eq!((first.first_correct_s, first.transition_delay_s), (Some(53.0), None));
@@ -464,8 +466,8 @@ mod tests {
         assert_eq!(judged.iter().map(|one| one.decisions).collect::<Vec<_>>(), [0, 2]);
         assert_eq!((judged[0].accuracy, judged[0].first_correct_s), (None, None));
         assert_eq!((judged[1].accuracy, judged[1].transition_delay_s), (Some(1.0), Some(0.0)));
-        let told = trial(&scenario, &log).decisions();
-        assert_eq!(told[0].correct, Some(true));
+        let reported = trial(&scenario, &log).decisions();
+        assert_eq!(reported[0].correct, Some(true));
     }
 
     /// The first decision that counts, seconds, of one each half second.
@@ -533,10 +535,10 @@ mod tests {
         ];
         log.observations = observed.iter().map(|&(at, places)| said(at, places)).collect();
         assert_eq!(judge(&scenario, &log)[0].correct_observations_hist, [1, 1, 0, 1, 0]);
-        let told = trial(&scenario, &log).decisions();
-        let told: Vec<_> =
-            told.iter().map(|d| (d.correct, d.observations, d.correct_observations)).collect();
-        assert_eq!(told, [(Some(true), 1, 0), (Some(true), 4, 3), (Some(false), 3, 1)]);
+        let reported = trial(&scenario, &log).decisions();
+        let reported: Vec<_> =
+            reported.iter().map(|d| (d.correct, d.observations, d.correct_observations)).collect();
+        assert_eq!(reported, [(Some(true), 1, 0), (Some(true), 4, 3), (Some(false), 3, 1)]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub enum Error {
     #[error("interrupted, no results were written")]
     Interrupted,
     /// A comparison ended early, but what had finished is kept.
-    #[error("{error}; {kept} of {runs} runs are kept in {file}, --resume goes on with the others")]
+    #[error("{error}; {kept} of {runs} runs are saved in {file}, --resume runs the others")]
     Kept {
         /// What ended it.
         error: Box<Error>,
@@ -82,7 +82,7 @@ impl Error {
     /// The exit code of a command that failed with this.
     pub fn exit_code(&self) -> u8 {
         match self {
-            // 128 + SIGINT, as a shell shows a command that was ended by Ctrl-C.
+            // 128 + SIGINT, as a shell shows a command that was killed by Ctrl-C.
             Error::Interrupted => 130,
             Error::Input { .. } | Error::Io { .. } => 2,
             Error::Fault { .. } | Error::Law { .. } => 1,

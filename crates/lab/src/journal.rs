@@ -70,13 +70,13 @@ impl Journal {
         }
         match &head {
             Some(_) if !resume => {
-                let message = "an interrupted comparison is kept here; --resume goes on with it, \
-                               without this file one begins anew";
+                let message = "an interrupted comparison is in this folder; --resume continues it; \
+                               remove this file to start again";
                 return Err(Error::input(place, message));
             }
             Some(head) if head.plan != plan => {
                 let message = "belongs to other arguments, other scenarios or another build of \
-                               narrows; without this file one begins anew";
+                               narrows; remove this file to start again";
                 return Err(Error::input(place, message));
             }
             _ => {}

@@ -73,7 +73,7 @@ impl Output {
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), Error> {
         let path = self.staging()?.join(name);
-        let told = self.target.join(name);
+        let name = self.target.join(name);
         let attempt = || {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
@@ -82,7 +82,7 @@ impl Output {
             write(&mut file)?;
             file.flush()
         };
-        attempt().map_err(Error::io(&told, "write"))
+        attempt().map_err(Error::io(&name, "write"))
     }
 
     /// Opens a new file, `name` in the folder, to be written during a run.

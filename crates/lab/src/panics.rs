@@ -17,9 +17,9 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let others = take_hook();
         set_hook(Box::new(move |panic| {
-            let ours = MESSAGE.with_borrow_mut(|told| match told {
-                Some(told) => {
-                    *told = panic.to_string().replace('\n', " ");
+            let ours = MESSAGE.with_borrow_mut(|message| match message {
+                Some(message) => {
+                    *message = panic.to_string().replace('\n', " ");
                     true
                 }
                 None => false,
@@ -32,8 +32,8 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     MESSAGE.set(Some(String::new()));
     // Nothing that the panic left half done is looked at again.
     let result = catch_unwind(AssertUnwindSafe(f));
-    let told = MESSAGE.take().unwrap_or_default();
-    result.map_err(|_| told)
+    let message = MESSAGE.take().unwrap_or_default();
+    result.map_err(|_| message)
 }
 
 #[cfg(test)]
@@ -42,9 +42,9 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_error_that_says_where() {
-        let told = catch(|| -> u32 { panic!("no packet\nleft") }).unwrap_err();
-        assert!(told.contains("no packet left"), "{told}");
-        assert!(told.contains("panics.rs:"), "{told}");
+        let message = catch(|| -> u32 { panic!("no packet\nleft") }).unwrap_err();
+        assert!(message.contains("no packet left"), "{message}");
+        assert!(message.contains("panics.rs:"), "{message}");
         assert_eq!(catch(|| 7), Ok(7));
     }
 }

@@ -71,7 +71,7 @@ impl Plan<'_> {
     pub(crate) fn scenario(&self, case: usize, signal: Option<usize>) -> Cow<'_, Scenario> {
         let mut scenario = Cow::Borrowed(&self.cases[case].scenario);
         if let Some(signal) = signal {
-            scenario.to_mut().listen_to(self.signals[signal]);
+            scenario.to_mut().set_signal(self.signals[signal]);
         }
         scenario
     }

@@ -93,7 +93,7 @@ mod tests {
         let set = [("ssc.p_s", "0.20"), ("duration", "3 s")];
         let set = set.map(|(field, value)| (field.to_owned(), value.to_owned())).to_vec();
         let mut scenario = load("sbd/sb-2", &Edits { set, traces: Vec::new() }).unwrap();
-        scenario.listen_to("rtt".parse().unwrap());
+        scenario.set_signal("rtt".parse().unwrap());
         let settings = "detection.signal = rtt; duration = 3 s; ssc.p_s = 0.2";
         assert_eq!(Setup::of(&scenario).show(), settings);
     }

@@ -314,8 +314,8 @@ mod tests {
         assert!(lines[3].starts_with("  lia    kernel* "), "{text}");
         assert!(lines[5].starts_with("  olia   kernel "), "{text}");
         assert!(lines[7].starts_with("  balia  kernel "), "{text}");
-        let told = "* lia disagrees: ratio 1.51 ±0.13 on kernel, 1.01 ±0.13 on sim (+50 %)";
-        assert_eq!(lines[8..], [told, ""]);
+        let message = "* lia disagrees: ratio 1.51 ±0.13 on kernel, 1.01 ±0.13 on sim (+50 %)";
+        assert_eq!(lines[8..], [message, ""]);
     }
 
     #[test]
@@ -352,8 +352,8 @@ mod tests {
         ];
         let all = all.map(|run| with(run, |test| test.ratio_to_tcp = None));
         let text = table(&[case()], &rows(&plan(&[case()]), &all));
-        let told = "* lia disagrees: goodput 8.0 ±0.1 on kernel, 10.0 ±0.1 on sim (-20 %)\n";
-        assert!(text.contains(told), "{text}");
+        let message = "* lia disagrees: goodput 8.0 ±0.1 on kernel, 10.0 ±0.1 on sim (-20 %)\n";
+        assert!(text.contains(message), "{text}");
     }
 
     #[test]

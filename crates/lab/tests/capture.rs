@@ -138,8 +138,8 @@ fn nothing_is_malformed_and_all_checksums_are_right() {
     let fields =
         ["ip.checksum.status", "tcp.checksum.status", "udp.checksum.status", "_ws.malformed"];
     let right = |packet: &Vec<String>| {
-        let told = [0, 1, 2, 3].map(|field| packet[field].as_str());
-        told == ["1", "1", "", ""] || told == ["1", "", "1", ""]
+        let found = [0, 1, 2, 3].map(|field| packet[field].as_str());
+        found == ["1", "1", "", ""] || found == ["1", "", "1", ""]
     };
     for (kind, files) in [("tcp", &FILES[..1]), ("mptcp", &FILES)] {
         let captured = Captured::full(kind);
@@ -319,7 +319,7 @@ fn a_seed_gives_the_same_bytes_and_nobody_feels_watched() {
 
 /// By default only headers are kept, and the file says how long packets were.
 #[test]
-fn headers_are_kept_and_lengths_are_told() {
+fn headers_are_kept_and_lengths_are_reported() {
     let [full, headers] = [Some(65_535), None].map(|snap| Captured::new("mptcp", 1, snap));
     let (full, headers) = (full.bytes("file.sender"), headers.bytes("file.sender"));
     assert!(headers.len() < full.len() / 4);

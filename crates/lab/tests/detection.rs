@@ -69,7 +69,7 @@ fn mean(runs: &[Finished], signal: Signal) -> f64 {
 }
 
 #[test]
-fn every_signal_tells_two_different_links_apart() {
+fn every_signal_shows_two_different_links_apart() {
     let runs = runs(scenario(true, ""), "lia+ssc", &Signal::ALL, 0);
     for signal in Signal::ALL {
         let accuracy = mean(&runs, signal);
@@ -130,8 +130,8 @@ fn parameters_are_set_in_the_file_or_from_outside() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line_with_their_field() {
-    let told = |more: &str| parse(&text(true, more), &Edits::default()).unwrap_err().to_string();
+fn mistakes_are_reported_in_a_line_with_their_field() {
+    let message = |more: &str| parse(&text(true, more), &Edits::default()).unwrap_err().to_string();
     for (more, field) in [
         ("[ssc]\np_s = 7", "ssc.p_s: "),
         ("[ssc]\np_x = 0.1", "ssc.p_x: "),
@@ -141,10 +141,10 @@ fn mistakes_are_told_in_a_line_with_their_field() {
         ("[decision]\ntogether = 11", "decision.together: "),
         ("[tr]\nt_s = 2", "tr.hold_s: "),
     ] {
-        let told = told(more);
-        assert_eq!(told.lines().count(), 1, "{told}");
-        assert_eq!(told.matches(field).count(), 1, "{told}");
-        assert!(told.starts_with("scenario:"), "{told}");
+        let message = message(more);
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert_eq!(message.matches(field).count(), 1, "{message}");
+        assert!(message.starts_with("scenario:"), "{message}");
     }
     let set = vec![("ssc.p_s".into(), "x".into())];
     let error = load("sbd/nsb-2", &Edits { set, ..Edits::default() }).unwrap_err().to_string();

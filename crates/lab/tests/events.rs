@@ -142,7 +142,7 @@ fn what_tcp_links_and_schedulers_can_do_reaches_the_simulator() {
     ] {
         assert_ne!(of(flow, ""), base, "{flow}");
     }
-    for (link, told) in [
+    for (link, label) in [
         ("loss = \"1 %\"", "plain loss"),
         ("loss = { good_to_bad = \"0.1 %\", bad_to_good = \"30 %\" }", "bursts"),
         ("aqm = \"red\"", "RED"),
@@ -157,7 +157,7 @@ fn what_tcp_links_and_schedulers_can_do_reaches_the_simulator() {
         ("reorder = { share = \"1 %\", delay = \"5 ms\" }", "reordering"),
         ("wifi = { contention = \"1 ms\" }", "Wi-Fi"),
     ] {
-        assert_ne!(of("", &format!("links.a.{link}\n")), base, "{told}");
+        assert_ne!(of("", &format!("links.a.{link}\n")), base, "{label}");
     }
     let red = of(", tcp.ecn = true", "links.a.aqm = \"red\"\nlinks.a.ecn = true\n");
     assert!(red.links[0].marks > 0 && red.links[1].marks == 0);

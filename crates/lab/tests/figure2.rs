@@ -28,9 +28,9 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
 /// Asserts that each control's ratio is in `low..=high`; all are told, not only the first outside.
 fn within(scenario: &str, controls: &[Control], low: f64, high: f64) {
     let ratios = ratios(scenario, controls);
-    let told: Vec<String> = ratios.iter().map(|(c, ratio)| format!("{c} {ratio:.3}")).collect();
+    let found: Vec<String> = ratios.iter().map(|(c, ratio)| format!("{c} {ratio:.3}")).collect();
     let inside = ratios.iter().all(|(_, ratio)| (low..=high).contains(ratio));
-    assert!(inside, "{scenario}: expected {low} to {high}, found {}", told.join(", "));
+    assert!(inside, "{scenario}: expected {low} to {high}, found {}", found.join(", "));
 }
 
 /// Figure 2(a): uncoupled control takes TCP's part on both paths.

@@ -132,7 +132,7 @@ fn a_panic_names_its_run_and_leaves_the_others() {
     assert_eq!(line.lines().count(), 1);
     assert!(line.starts_with("broken under lia, seed "), "{line}");
     assert!(line.contains("1 to 8 paths"), "{line}");
-    assert!(line.contains("; 2 of 4 runs are kept in "), "{line}");
+    assert!(line.contains("; 2 of 4 runs are saved in "), "{line}");
     drop(journal);
     assert_eq!(Journal::open(home.path(), &plan, true).unwrap().earlier().len(), 2);
 }

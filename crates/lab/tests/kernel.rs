@@ -238,18 +238,21 @@ fn a_program_takes_the_place_of_a_source() {
     assert!(run.notes.is_empty(), "{:?}", run.notes);
 
     let run = with("echo first >&2; echo {server} >&2; exit 3", None).unwrap();
-    let told = "--app: \"echo first >&2; echo 10.101.0.1 >&2; exit 3\" ended with exit status: 3: 10.101.0.1";
-    assert_eq!(run.notes, [told]);
+    let message = "--app: \"echo first >&2; echo 10.101.0.1 >&2; exit 3\" ended with exit status: 3: 10.101.0.1";
+    assert_eq!(run.notes, [message]);
     assert_eq!(of(&run, "test").goodput_mbps, 0.0);
 
-    let told = with("true", Some("nonsuch-server")).unwrap_err().to_string();
-    assert!(told.starts_with("--serve: \"nonsuch-server\" ended with exit status: 127"), "{told}");
+    let message = with("true", Some("nonsuch-server")).unwrap_err().to_string();
+    assert!(
+        message.starts_with("--serve: \"nonsuch-server\" ended with exit status: 127"),
+        "{message}"
+    );
     alone.ends();
 }
 
 /// The end of the warm-up is between two samples: what runs is looked at all the same.
 #[test]
-fn a_program_that_chooses_another_control_is_told() {
+fn a_program_that_chooses_another_control_is_reported() {
     let Some(alone) = Alone::with("a_program_that_chooses_another_control_is_told") else { return };
     let flow = "[flows]\ntest = { kind = \"tcp\", routes = [\"r1\"], cc = \"kernel:reno\" }\n\
                 other = { kind = \"tcp\", routes = [\"r2\"], cc = \"kernel:reno\" }\n";
@@ -264,9 +267,9 @@ fn a_program_that_chooses_another_control_is_told() {
         while True: s.sendall(bytes(65536))'";
     let app = App { client: SEND.into(), server: Some(SERVE.into()) };
     let stop = AtomicBool::new(false);
-    let told = on_kernel(Job { app: Some(&app), ..Job::new(&scenario, &stop) });
-    let told = told.unwrap_err().to_string();
-    assert_eq!(told, "two: the subflow of test from 10.1.0.1 runs cubic, not kernel:reno");
+    let message = on_kernel(Job { app: Some(&app), ..Job::new(&scenario, &stop) });
+    let message = message.unwrap_err().to_string();
+    assert_eq!(message, "two: the subflow of test from 10.1.0.1 runs cubic, not kernel:reno");
     alone.ends();
 }
 
@@ -308,15 +311,15 @@ fn what_cannot_run_is_refused_in_one_line_and_leaves_nothing() {
         };
         format!("[flows]\n{}{}", flow("test", "r1"), flow("other", "r2"))
     };
-    let told = |rate: &str, cc: &str| {
-        let told = alone.run(&scenario(TIMES, rate, "35 packets", &flows(cc))).unwrap_err();
-        assert_eq!(told.exit_code(), 2);
-        told.to_string()
+    let message = |rate: &str, cc: &str| {
+        let message = alone.run(&scenario(TIMES, rate, "35 packets", &flows(cc))).unwrap_err();
+        assert_eq!(message.exit_code(), 2);
+        message.to_string()
     };
-    let unknown = told("10 Mbit/s", "kernel:nonsuch");
+    let unknown = message("10 Mbit/s", "kernel:nonsuch");
     let start = "two: flows.test.cc: this kernel has no kernel:nonsuch; there is: kernel:";
     assert!(unknown.starts_with(start), "{unknown}");
-    let fast = told("2 Gbit/s", "kernel:reno");
+    let fast = message("2 Gbit/s", "kernel:reno");
     assert!(fast.starts_with("two: links of 4.0 Gbit/s in sum;"), "{fast}");
     alone.ends();
 }

@@ -153,8 +153,8 @@ mod tests {
             values.sort_unstable();
             let rank = (libm::ceil(q * values.len() as f64) as usize).max(1);
             let exact = values[rank - 1];
-            let told = histogram.quantile(q);
-            prop_assert!(told >= exact && told - exact <= exact / 32, "{told} for {exact}");
+            let measured = histogram.quantile(q);
+            prop_assert!(measured >= exact && measured - exact <= exact / 32, "{measured} for {exact}");
             prop_assert_eq!(histogram.max(), *values.last().unwrap());
             let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
             prop_assert_eq!(u128::from(histogram.mean()), sum / values.len() as u128);

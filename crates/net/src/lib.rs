@@ -86,7 +86,7 @@ pub use discipline::Discipline;
 pub use error::{ConfigError, TraceError, TraceFault};
 pub use histogram::Histogram;
 pub use loss::{GilbertElliott, Loss};
-pub use network::{Delivery, FORESEEN, LinkId, Network, RouteId, Seen};
+pub use network::{Delivery, LinkId, Network, PREFETCHED, RouteId, Seen};
 pub use packet::{Ecn, Header};
 pub use policer::Policer;
 pub use prefetch::prefetch;

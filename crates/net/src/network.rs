@@ -49,8 +49,8 @@ pub struct Seen<P> {
 /// Marks the end of a route in [`Network::hops`].
 const END: u32 = u32::MAX;
 
-/// How many arrivals before a delivery [`Network::advance_foreseeing`] tells of it.
-pub const FORESEEN: [usize; 3] = [5, 3, 1];
+/// How many arrivals before a delivery [`Network::advance_prefetching`] tells of it.
+pub const PREFETCHED: [usize; 3] = [5, 3, 1];
 
 /// Links and routes, and the packets on them, each with a payload of type `P`: a small value that is
 /// copied.
@@ -173,18 +173,18 @@ impl<P: Copy> Network<P> {
     /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
     /// that reaches the end of its route; call again until there is none.
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
-        self.advance_foreseeing(now, |_, _| {})
+        self.advance_prefetching(now, |_, _| {})
     }
 
-    /// As [`Network::advance`], and tells `foresee` of the packets that will probably be delivered
+    /// As [`Network::advance`], and passes to `upcoming` the packets that will probably be delivered
     /// soon, so that their receivers can prepare for them: the payload, and how many arrivals come
-    /// before, once for each of [`FORESEEN`]. It is told of some packets only, and of none in a
+    /// before, once for each of [`PREFETCHED`]. It sees only some packets, and none in a
     /// small network, which stays in the near caches by itself.
     #[inline]
-    pub fn advance_foreseeing(
+    pub fn advance_prefetching(
         &mut self,
         now: Nanos,
-        mut foresee: impl FnMut(usize, &P),
+        mut upcoming: impl FnMut(usize, &P),
     ) -> Option<Delivery<P>> {
         while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
@@ -202,7 +202,7 @@ impl<P: Copy> Network<P> {
             };
             let Some(mut packet) = arrived else { continue };
             if self.links.len() > Self::NEAR {
-                self.prepare(&mut foresee);
+                self.prepare(&mut upcoming);
             }
             if watched {
                 self.see(time, number, packet);
@@ -224,7 +224,7 @@ impl<P: Copy> Network<P> {
     /// link that this enters, and the end of the queue there; or the payload of one that has come
     /// to the end of its route, and what its receiver needs.
     #[inline]
-    fn prepare(&self, foresee: &mut impl FnMut(usize, &P)) {
+    fn prepare(&self, upcoming: &mut impl FnMut(usize, &P)) {
         let link = |number: u32| &self.links[number as usize];
         let first = |n: usize| link(self.schedule.ahead(n)?).first();
         let next = |packet: &Packet| self.hops[packet.hop() as usize + 1];
@@ -253,11 +253,11 @@ impl<P: Copy> Network<P> {
                 number => link(number).prepare(),
             }
         }
-        for n in FORESEEN {
+        for n in PREFETCHED {
             if let Some(packet) = first(n).map(|entry| &entry.packet) {
                 if next(packet) == END {
                     if let Some((_, payload)) = self.packets.get(packet.key) {
-                        foresee(n, payload);
+                        upcoming(n, payload);
                     }
                 }
             }

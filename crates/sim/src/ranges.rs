@@ -14,7 +14,7 @@ impl Ranges {
     }
 
     /// Bytes will arrive: begins to load the first range and the last.
-    pub fn foresee(&self) {
+    pub fn prefetch(&self) {
         if let (Some(first), Some(last)) = (self.0.front(), self.0.back()) {
             prefetch(first, size_of_val(first));
             prefetch(last, size_of_val(last));

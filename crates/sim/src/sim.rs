@@ -159,9 +159,9 @@ impl Sim {
             let before = self.now;
             let timer = self.timers.first();
             let connections = &self.connections;
-            let delivery = self.network.advance_foreseeing(timer.min(t), |n, packet| {
+            let delivery = self.network.advance_prefetching(timer.min(t), |n, packet| {
                 if let Some(connection) = connections.get(packet.flow as usize) {
-                    connection.foresee(n, packet);
+                    connection.prefetch(n, packet);
                 }
             });
             if let Some(recorder) = &mut self.recorder {

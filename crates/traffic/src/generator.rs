@@ -215,8 +215,8 @@ mod tests {
             SizeDist::Exponential { mean: 1000.0, min: 100, max: 1500 },
         ] {
             let (messages, bytes) = offered(Source::Rate { mean_pps: 100.0, size }, 2);
-            let told = size.mean();
-            assert!((bytes / messages / told - 1.0).abs() < 0.01, "{size:?}: {told}");
+            let measured = size.mean();
+            assert!((bytes / messages / measured - 1.0).abs() < 0.01, "{size:?}: {measured}");
         }
     }
 

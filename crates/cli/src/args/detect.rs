@@ -6,9 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sudo tcpdump -i eth0 -s 128 -w two.pcap tcp port 443   take it, for a minute or more
-  narrows detect two.pcap                                who shares with whom, over time
-  narrows detect two.pcap --plot two.svg                 and each flow's delay, coloured by group
+  sudo tcpdump -i eth0 -s 128 -w two.pcap tcp port 443   capture for a minute or more
+  narrows detect two.pcap                                shared bottlenecks over time
+  narrows detect two.pcap --plot two.svg                 also plot each flow's delay, coloured by group
   narrows detect two.pcap --detector tr --json | jq '.decisions[-1]'
   narrows detect delays.csv.gz --losses losses.csv       header: flow,t_s,owd_ms; and flow,t_s
   narrows detect two.pcap --set ssc.preset=mptcp-sbd --set ssc.p_s=0.15")]
@@ -22,13 +22,13 @@ pub struct DetectArgs {
     /// Change a parameter of the detector: ssc.p_s=0.15
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Tell so many flows, the largest
+    /// Analyse the N largest flows
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub flows: u8,
-    /// Losses beside CSV: a header with flow and t_s
+    /// Losses, if FILE is CSV: CSV with a header that has flow and t_s
     #[arg(long, value_name = "FILE")]
     pub losses: Option<PathBuf>,
-    /// Draw each flow's delay, coloured by group (.svg or .png)
+    /// Plot each flow's delay, coloured by group (.svg or .png)
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
     /// Print the decisions as JSON

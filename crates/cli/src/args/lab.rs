@@ -26,13 +26,13 @@ pub struct EditArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows show sbd/sb-2 > mine.toml                    a file to change; its base is found from any folder
+  narrows show sbd/sb-2 > mine.toml                    a file to edit; its base is found from any folder
   narrows show sbd/sb-2 --resolved                     without a base, with all defaults
   narrows show sbd/sb-2 --resolved --set links.bottleneck1.aqm=red")]
 pub struct ShowArgs {
     /// A shipped scenario or base (`narrows list scenarios`) or a TOML file
     pub scenario: String,
-    /// Print the scenario whole: with what its bases say, what a generator makes and all defaults
+    /// Print the complete scenario: bases merged, generators expanded, all defaults
     #[arg(long)]
     pub resolved: bool,
     #[command(flatten)]
@@ -43,35 +43,35 @@ pub struct ShowArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows run sbd/nsb-2                                as the scenario says
+  narrows run sbd/nsb-2                                with the controls of the scenario
   narrows run sbd/sb-2 --cc balia --seed 7 --json      another law and seed, summary as JSON
   narrows run phone/wifi-lte --trace lte=lte.down.gz   a recorded trace
   narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
   narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
-  narrows run phone/wifi-handover --cc lia             links and addresses that come and go
+  narrows run phone/wifi-handover --cc lia             links and addresses appear and disappear
   narrows run sbd/nsb-2 --cc olia --on kernel          this machine's kernel, as root
   narrows run sbd/nsb-2 --cc olia --on kernel --serve 'mptcpize run iperf3 -s' \\
     --app 'mptcpize run iperf3 -c {server} -t 60'      a program in place of the source
-  narrows run my/scenario.toml --dry-run               only say what would run, and how large it is")]
+  narrows run my/scenario.toml --dry-run               only show what would run, and its size")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
     /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]` or `kernel:NAME`
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
-    /// What the control's detector hears: receiver-us, sender-us, sender-ms or rtt [default: the
+    /// Delay signal of the detector: receiver-us, sender-us, sender-ms or rtt [default: the
     /// scenario's, else sender-us]
     #[arg(long, value_name = "NAME")]
     pub signal: Option<String>,
-    /// What runs the scenario: sim, the simulator, or kernel, this machine's kernel in real time
+    /// Host to run on: sim, the simulator, or kernel, this machine's kernel in real time
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
-    /// On the kernel: a program that takes the place of the source under test, in the sender's host;
-    /// {server} is the receiver's address. Data counts from the sender to the receiver; TCP programs
-    /// use all paths with `mptcpize run`
+    /// On the kernel: a program that replaces the source under test, in the sender's host; {server}
+    /// is the receiver's address. Only data from sender to receiver is counted; TCP programs use all
+    /// paths with `mptcpize run`
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub app: Option<String>,
-    /// A program in the receiver's host that --app talks to; that waits until it listens
+    /// The server of --app, a program in the receiver's host; --app starts when it listens
     #[arg(long, value_name = "CMD", requires = "app", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
     /// Seed of everything random
@@ -79,19 +79,19 @@ pub struct RunArgs {
     pub seed: u64,
     #[command(flatten)]
     pub edit: EditArgs,
-    /// Run also what seems to need more memory than there is, or days
+    /// Run even if the estimate exceeds available memory, or is days
     #[arg(long)]
     pub force: bool,
-    /// Write summary.json and a series every 100 ms into this folder
+    /// Write summary.json and a time series, every 100 ms, into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Write what hosts or links saw into this folder, as pcapng for Wireshark
+    /// Capture packets of hosts or links into this folder, as pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Flows (both hosts) and links (only of sim) to capture [default: the connection under test]
+    /// Flows (at both hosts) and links (sim only) to capture [default: the connection under test]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pcap")]
     pub capture: Vec<String>,
-    /// Bytes of a packet that a capture keeps [default: headers, at most 80 and on the kernel 100]
+    /// Bytes to capture of each packet [default: headers, at most 80 and on the kernel 100]
     #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub snaplen: Option<u32>,
     /// Format of the series
@@ -100,7 +100,7 @@ pub struct RunArgs {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Show links, flows and the size of the run, and run nothing
+    /// Show links, flows and the size of the run without running it
     #[arg(long, conflicts_with_all = ["json", "out", "pcap"])]
     pub dry_run: bool,
 }
@@ -133,31 +133,31 @@ pub struct CompareArgs {
     /// Congestion controls of the connection under test, separated by commas
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
     pub cc: Vec<String>,
-    /// What detectors that listen hear, each a row: receiver-us, sender-us, sender-ms, rtt
+    /// Delay signals of the detectors, a row each: receiver-us, sender-us, sender-ms, rtt
     /// [default: the scenario's, else sender-us]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub signal: Vec<String>,
-    /// What runs them: sim, kernel, or both beside each other, separated by a comma
+    /// Hosts to run on: sim, kernel, or both, separated by a comma
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sim")]
     pub on: Vec<String>,
     /// Run each with seeds 1 to K
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub seeds: u64,
-    /// Runs at the same time; 0: one per core, in real time one
+    /// Concurrent runs; 0: one per core, but one in real time
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
-    /// Run with N values of a field from A to B
+    /// Run with N evenly spaced values of a field, from A to B
     #[arg(long, value_name = "FIELD=A..B:N")]
     pub sweep: Option<String>,
     #[command(flatten)]
     pub edit: EditArgs,
-    /// Run also what seems to need more memory than there is, or days
+    /// Run even if the estimate exceeds available memory, or is days
     #[arg(long)]
     pub force: bool,
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with an interrupted comparison of the same arguments, whose finished runs are in the folder
+    /// Resume an interrupted comparison with the same arguments and --out folder
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Print the rows as JSON
@@ -200,7 +200,7 @@ impl EditArgs {
     /// Loads the law of the user's own, once: before it is named, in --cc, --set or a scenario.
     ///
     /// # Errors
-    /// It is no law; what the compiler says of it.
+    /// Not a law; the compiler's message.
     pub fn load_law(&self) -> Result<(), crate::error::Error> {
         let Some(header) = self.law.as_deref().filter(|_| user::loaded().is_none()) else {
             return Ok(());
@@ -215,7 +215,7 @@ impl EditArgs {
 /// The hosts of an option.
 ///
 /// # Errors
-/// There is none of that name, this program was built without it, or it is named twice.
+/// An unknown host, one this program was built without, or one named twice.
 pub fn hosts(names: &[String]) -> Result<Vec<&'static dyn Host>, Error> {
     let mut hosts = Vec::<&dyn Host>::new();
     for name in names {
@@ -231,12 +231,12 @@ pub fn hosts(names: &[String]) -> Result<Vec<&'static dyn Host>, Error> {
 /// The signals of an option.
 ///
 /// # Errors
-/// There is none of that name, it is named twice, or none of the controls has a detector that listens.
+/// An unknown signal, one named twice, or no control with a delay-based detector.
 pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, Error> {
     let mut signals = Vec::new();
     for name in names {
         let signal: Signal =
-            name.trim().parse().map_err(|told: String| Error::input("--signal", told))?;
+            name.trim().parse().map_err(|message: String| Error::input("--signal", message))?;
         if signals.contains(&signal) {
             return Err(Error::input("--signal", format!("{name} is named twice")));
         }
@@ -252,7 +252,7 @@ pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, 
 /// The congestion control of an option.
 ///
 /// # Errors
-/// There is none of that name.
+/// An unknown control.
 pub fn control(name: &str) -> Result<Algorithm, Error> {
     name.trim().parse().map_err(|message: String| Error::input("--cc", message))
 }

@@ -11,7 +11,7 @@ use super::lab::EditArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows shell phone/wifi-lte                          a shell in host receiver, sender is the server
+  narrows shell phone/wifi-lte                          a shell in host receiver; sender is the server
   narrows shell phone/wifi-lte --serve 'python3 -m http.server 80 -d /srv' -- \\
       curl -o /dev/null http://{server}/file            over one path, by TCP
   narrows shell phone/wifi-lte --serve 'mptcpize run python3 -m http.server 80 -d /srv' -- \\
@@ -20,27 +20,27 @@ Examples:
       mptcpize run iperf3 -c {server}                   from the sender: an upload
   narrows shell phone/wifi-lte --pcap out/pcap -- ping -c 5 {server}
 
-Data of the scenario flows from host sender to host receiver. The scenario's own flows are not there;
-what it lets happen to its links does happen. CMD and --serve have {server} and {server6}, the
-addresses of the other host, and NARROWS_SERVER, NARROWS_SERVER6 and NARROWS_HOST in their
-environment. The exit code is CMD's. It needs root.")]
+Data of the scenario flows from host sender to host receiver. The scenario's own flows are not
+started; the changes to its links are made. In CMD and --serve, {server} and {server6} are the
+addresses of the other host; NARROWS_SERVER, NARROWS_SERVER6 and NARROWS_HOST are in their
+environment. The exit code is CMD's. Needs root.")]
 pub struct ShellArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
-    /// The host to be in, sender or receiver; it is the one that connects
+    /// The host of the shell, sender or receiver
     #[arg(long, value_name = "NAME", default_value = "receiver")]
     pub host: String,
-    /// Run this in the other host, by sh, and begin when it listens (or after 5 s)
+    /// Server to run in the other host, with sh; CMD starts when it listens (or after 5 s)
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
     /// Congestion control of new connections: `LAW[+DETECTOR][+START]` or `kernel:NAME` [default:
-    /// what the kernel has]
+    /// the kernel's default]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
-    /// Write what both hosts send and get into this folder, as pcapng for Wireshark
+    /// Capture packets of both hosts into this folder, as pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Bytes of a packet that a capture keeps [default: headers, at most 100]
+    /// Bytes to capture of each packet [default: headers, at most 100]
     #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub snaplen: Option<u32>,
     #[command(flatten)]

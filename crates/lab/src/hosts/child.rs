@@ -128,7 +128,10 @@ pub fn run(job: &Job) -> Result<Run, Error> {
         let mut said = String::new();
         // Its error is one line.
         let _ = errors.read_to_string(&mut said);
-        Error::input(law.header().display().to_string(), format!("a run left no result: {said}"))
+        Error::input(
+            law.header().display().to_string(),
+            format!("a run ended without a result: {said}"),
+        )
     })?;
     result.map_err(|message| Error::input(&job.scenario.name, message))
 }
@@ -156,10 +159,10 @@ fn ended_by(status: ExitStatus, cpu_seconds: u64) -> Option<String> {
         Ok(Signal::SIGXCPU | Signal::SIGKILL) => {
             format!("takes more than {cpu_seconds} s of CPU time for a run; does it loop?")
         }
-        Ok(Signal::SIGSEGV | Signal::SIGBUS) => "reads or writes where it must not".into(),
-        Ok(Signal::SIGILL | Signal::SIGTRAP) => "does what C leaves undefined".into(),
-        Ok(signal) => format!("was ended by {signal}"),
-        Err(_) => "was ended by a signal".into(),
+        Ok(Signal::SIGSEGV | Signal::SIGBUS) => "accesses invalid memory".into(),
+        Ok(Signal::SIGILL | Signal::SIGTRAP) => "has undefined behaviour".into(),
+        Ok(signal) => format!("was killed by {signal}"),
+        Err(_) => "was killed by a signal".into(),
     })
 }
 

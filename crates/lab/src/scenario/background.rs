@@ -96,7 +96,7 @@ impl Load {
         let udp_mean = (self.udp_pps[0] + self.udp_pps[1]) / 2.0;
         let (tcp, udp) = (count(self.tcp_pps), count(udp_mean / 2.0));
         if tcp + udp > 100_000 {
-            return Err(("offered", format!("{} flows are absurd", tcp + udp)));
+            return Err(("offered", format!("{} flows are too many", tcp + udp)));
         }
         Ok((tcp, udp))
     }
@@ -132,7 +132,7 @@ fn of_table(
         return Err(("greedy", "expected one number of flows for each link".into()));
     }
     if let Some(absurd) = greedy.iter().find(|&&count| count > 1000) {
-        return Err(("greedy", format!("{absurd} greedy flows are absurd")));
+        return Err(("greedy", format!("{absurd} greedy flows are too many")));
     }
 
     let mut flows = Vec::new();
@@ -210,7 +210,7 @@ mod tests {
             active = [["1 s", "2 s"], ["4 s", "4.3 s"]]
         "#;
         let scenario = parse(text, &Edits::default()).unwrap();
-        let told: Vec<_> = scenario
+        let reported: Vec<_> = scenario
             .flows
             .iter()
             .map(|flow| {
@@ -221,7 +221,7 @@ mod tests {
         let s = |seconds: f64| (seconds * SECOND as f64) as Nanos;
         let always = |from: f64| vec![(s(from), s(10.0))];
         assert_eq!(
-            told,
+            reported,
             [
                 ("bg-wire-greedy1", 25, "reno".into(), always(0.0)),
                 ("bg-wire-greedy2", 35, "reno".into(), always(0.5)),

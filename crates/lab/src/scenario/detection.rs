@@ -28,7 +28,7 @@ pub fn signal(file: &File) -> Result<Signal, Fault> {
     let name = file.detection.as_ref().and_then(|detection| detection.signal.as_ref());
     let signal = name.map(|name| name.parse()).transpose();
     Ok(signal
-        .map_err(|told: String| Fault::new(["detection", "signal"], told))?
+        .map_err(|message: String| Fault::new(["detection", "signal"], message))?
         .unwrap_or_default())
 }
 
@@ -67,7 +67,7 @@ pub fn params(file: &File) -> Result<Params, Fault> {
 
 /// What is wrong with a parameter, told of its field.
 fn fault(name: &str, error: &ParamError) -> Fault {
-    let told = error.to_string();
-    let told = told.strip_prefix(&format!("{name}: ")).unwrap_or(&told);
-    Fault { field: name.split('.').map(String::from).collect(), message: told.into() }
+    let message = error.to_string();
+    let message = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message);
+    Fault { field: name.split('.').map(String::from).collect(), message: message.into() }
 }

@@ -107,8 +107,7 @@ impl Document {
         let mut tree = self.tree()?;
         let params = self.params(tree.get_mut())?;
         if !tree.get_ref().contains_key("name") {
-            let message =
-                "missing field `name`; a file without one is no scenario, but a base of others";
+            let message = "missing field `name`; a file without it is a base, not a scenario";
             return Err(Error::input(self.files[0].0.place(), message));
         }
         let deserializer = toml::Deserializer::from(tree);

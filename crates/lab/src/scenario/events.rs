@@ -77,7 +77,7 @@ pub fn events(
                         return Err(fault(field, message.into()));
                     }
                     let path = of.paths.iter().position(|path| path.name == route);
-                    path.ok_or_else(|| fault(field, format!("\"{route}\" is no path of {name}")))
+                    path.ok_or_else(|| fault(field, format!("\"{route}\" is not a path of {name}")))
                 };
                 if let Some(route) = &event.lose {
                     add(Happening::PathLost(flow, path("lose", route)?));
@@ -122,16 +122,14 @@ fn lost_and_added_in_turn(events: &[Event]) -> Result<(), Fault> {
         let fault = |message: &str| Fault::new(["events", &index.to_string()], message);
         match event.what {
             Happening::PathLost(flow, path) if lost.contains(&(flow, path)) => {
-                return Err(fault("this path is lost already"));
+                return Err(fault("this path is already lost"));
             }
             Happening::PathLost(flow, path) => lost.push((flow, path)),
             Happening::PathAdded(flow, path) => {
                 let before = lost.len();
                 lost.retain(|&of| of != (flow, path));
                 if lost.len() == before {
-                    return Err(fault(
-                        "this path is there already; lose it before, at 0 s or later",
-                    ));
+                    return Err(fault("this path already exists; lose it first, at 0 s or later"));
                 }
             }
             _ => {}

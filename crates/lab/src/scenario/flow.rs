@@ -33,7 +33,7 @@ pub fn path(
         ));
     };
     if rtt > MAX_RTT {
-        return Err(format!("an RTT of {} is absurdly long", show_time(rtt)));
+        return Err(format!("an RTT of {} is too long", show_time(rtt)));
     }
     let half = (rtt / 2).saturating_sub(forward).min(rest);
     let slowest = over.iter().map(|&link| links[link].mean_rate()).min().unwrap_or(u64::MAX);
@@ -258,12 +258,13 @@ fn options(
     for (index, route) in flow.backup.iter().enumerate() {
         let Some(path) = resolved.paths.iter_mut().find(|path| path.name == *route) else {
             let place = ["flows", name, "backup", &index.to_string()];
-            return Err(Fault::new(place, format!("\"{route}\" is no path of this flow")));
+            return Err(Fault::new(place, format!("\"{route}\" is not a path of this flow")));
         };
         path.backup = true;
     }
     if let Some(Either::Table(manager)) = &flow.path_manager {
-        ndiffports(manager.ndiffports, resolved).map_err(|told| fault("path_manager", told))?;
+        ndiffports(manager.ndiffports, resolved)
+            .map_err(|message| fault("path_manager", message))?;
     }
     Ok(())
 }

@@ -230,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_are_told_by_field() {
+    fn numbers_out_of_range_are_reported_by_field() {
         let rtt = "rtt = '20 ms'";
         let tree = "cc = 'lia', routing = 'ecmp', seed = 1";
-        for (generator, fields, told) in [
+        for (generator, fields, field) in [
             ("dumbbell", format!("{rtt}, paths = 0"), "dumbbell.paths: expected 1 to 8 paths"),
             (
                 "series",
@@ -262,7 +262,7 @@ mod tests {
             ),
         ] {
             let refusal = refusal(generator, &fields);
-            assert!(refusal.starts_with(&format!("generator.{told}")), "{refusal}");
+            assert!(refusal.starts_with(&format!("generator.{field}")), "{refusal}");
         }
     }
 

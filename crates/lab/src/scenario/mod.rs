@@ -249,7 +249,7 @@ impl Scenario {
     }
 
     /// What the detector of the connection under test hears, if it listens.
-    pub fn listen_to(&mut self, signal: Signal) {
+    pub fn set_signal(&mut self, signal: Signal) {
         if let Some(test) = self.test {
             self.flows[test].tcp.signal = signal;
             self.file.detection = Some(detection::DetectionFile::of(signal));

@@ -71,7 +71,7 @@ impl Origin {
                 let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
                 text.map(str::to_owned).ok_or_else(|| {
                     let message =
-                        "no such file and no shipped scenario; `narrows list scenarios` shows those";
+                        "no such file and no shipped scenario; `narrows list scenarios` lists them";
                     Error::input(name, message)
                 })
             }
@@ -94,7 +94,7 @@ impl Origin {
             }
             _ if shipped => Ok(trace.to_owned()),
             Origin::Shipped(_) => Err(format!("no trace \"{trace}\" is shipped")),
-            Origin::Memory => Err(format!("no file \"{trace}\": the scenario is in no folder")),
+            Origin::Memory => Err(format!("no file \"{trace}\": the scenario has no folder")),
         }
     }
 

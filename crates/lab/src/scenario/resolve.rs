@@ -33,7 +33,7 @@ pub fn resolve(written: File) -> Result<Scenario, Fault> {
     for path in flows.iter().flat_map(|flow| &flow.paths) {
         if path.access_jitter > MAX_JITTER {
             let jitter = show_time(path.access_jitter);
-            let message = format!("{jitter} on \"{}\", at its rate, is absurdly long", path.name);
+            let message = format!("{jitter} on \"{}\", at its rate, is too long", path.name);
             return Err(Fault::new(["jitter"], message));
         }
     }
@@ -99,10 +99,12 @@ fn rivals(
         let flow = flows.iter().position(|flow| flow.name == *flow_name);
         let flow = flow.ok_or_else(|| fault(format!("unknown flow \"{flow_name}\"")))?;
         if flows[flow].kind != FlowKind::Tcp {
-            return Err(fault(format!("expected a tcp flow; \"{flow_name}\" is none")));
+            return Err(fault(format!("expected a tcp flow; \"{flow_name}\" is not")));
         }
         if test == Some(flow) {
-            return Err(fault(format!("\"{flow_name}\" is under test, so no rival of itself")));
+            return Err(fault(format!(
+                "\"{flow_name}\" is under test, it cannot be its own rival"
+            )));
         }
         if !flows[flow].paths[0].links.contains(&link) {
             return Err(fault(format!("\"{flow_name}\" does not cross this link")));
@@ -138,14 +140,15 @@ fn phases(file: &File, test: Option<&Flow>, end: Nanos) -> Result<Vec<Phase>, Fa
             for name in group {
                 let Some(position) = left.iter().position(|path| path == name) else {
                     let of = &test.name;
-                    let message = format!("\"{name}\" is no path of \"{of}\" or stands twice");
+                    let message =
+                        format!("\"{name}\" is not a path of \"{of}\" or is listed twice");
                     return Err(fault("groups", message));
                 };
                 left.remove(position);
                 members.extend(test.paths.iter().position(|path| path.name == *name));
             }
             if members.is_empty() {
-                return Err(fault("groups", "a group without paths is no group".into()));
+                return Err(fault("groups", "expected at least one path".into()));
             }
             groups.push(members);
         }
@@ -162,7 +165,8 @@ fn published(file: &File) -> Result<Vec<Published>, Fault> {
         let place = index.to_string();
         let fault = |field: &str, message: String| Fault::new(["paper", &place, field], message);
         let controls = paper.cc.iter().map(|name| name.parse());
-        let controls = controls.collect::<Result<_, _>>().map_err(|told| fault("cc", told))?;
+        let controls =
+            controls.collect::<Result<_, _>>().map_err(|message| fault("cc", message))?;
         if !paper.ratio_to_tcp.is_finite() || paper.ratio_to_tcp < 0.0 {
             let message = format!("expected a ratio such as 0.6, found {}", paper.ratio_to_tcp);
             return Err(fault("ratio_to_tcp", message));

@@ -9,12 +9,12 @@ use crate::units::Bytes;
 /// A distribution of sizes in the simulator's form.
 pub fn size_dist(size: &file::Size) -> Result<SizeDist, String> {
     let whole = |bytes: Bytes| match bytes.0 {
-        0 => Err("a packet of 0 B is no packet".to_owned()),
-        bytes if bytes > 65_535 => Err(format!("a packet of {bytes} B is absurd")),
+        0 => Err("expected a packet of at least 1 B".to_owned()),
+        bytes if bytes > 65_535 => Err(format!("a packet of {bytes} B is too large")),
         bytes => Ok(bytes as u32),
     };
     let ordered = |min: u32, max: u32| {
-        if min > max { Err(format!("{min} B to {max} B is no range")) } else { Ok((min, max)) }
+        if min > max { Err(format!("{min} B to {max} B is not a range")) } else { Ok((min, max)) }
     };
     Ok(match size {
         file::Size::Constant(bytes) => SizeDist::Constant(whole(*bytes)?),

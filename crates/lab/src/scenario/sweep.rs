@@ -33,7 +33,7 @@ impl std::str::FromStr for Sweep {
         };
         let ((low, low_unit, a), (high, unit, b)) = (number(low)?, number(high)?);
         if !low_unit.is_empty() && low_unit != unit {
-            return Err(format!("one unit for both ends, please; found \"{text}\""));
+            return Err(format!("expected one unit for both ends; found \"{text}\""));
         }
         if low == high {
             return Err(format!("A and B are the same; found \"{text}\""));

@@ -44,7 +44,7 @@ const MAX_TRACE: u64 = 256 << 20;
 fn bounded(from: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if from.take(limit + 1).read_to_end(&mut bytes)? as u64 > limit {
-        let message = format!("more than {limit} bytes are absurdly long for a trace");
+        let message = format!("more than {limit} bytes are too long for a trace");
         return Err(std::io::Error::other(message));
     }
     Ok(bytes)
@@ -58,6 +58,6 @@ mod tests {
     fn what_never_ends_is_not_read_to_its_end() {
         assert_eq!(bounded(&b"12"[..], 2).unwrap(), b"12");
         let error = bounded(std::io::repeat(b'1'), 2).unwrap_err().to_string();
-        assert_eq!(error, "more than 2 bytes are absurdly long for a trace");
+        assert_eq!(error, "more than 2 bytes are too long for a trace");
     }
 }

@@ -269,8 +269,8 @@ proptest! {
                 network.enqueue(now, route, Header { size, flow, ecn }, number);
             }
             deliveries.extend(std::iter::from_fn(|| network.advance(Nanos::MAX)));
-            let told = deliveries.iter().map(|d| (d.payload, d.time - delay, d.ce)).collect::<Vec<_>>();
-            (told, network.counters(LINK).clone())
+            let delivered = deliveries.iter().map(|d| (d.payload, d.time - delay, d.ce)).collect::<Vec<_>>();
+            (delivered, network.counters(LINK).clone())
         };
         prop_assert_eq!(arrivals(0), arrivals(delay));
     }

@@ -3,7 +3,7 @@
 use narrows_net::{Ecn, Header, Limit, LinkConfig, MILLISECOND, Network, Rate, SECOND, Seen};
 
 #[test]
-fn a_watched_link_tells_what_arrived_there_also_what_is_lost_later() {
+fn a_watched_link_shows_what_arrived_there_also_what_is_lost_later() {
     let mut network = Network::new(1);
     let mut link = |limit| {
         let rate = Rate::Constant(12_000_000);

@@ -3,11 +3,11 @@
 use std::mem::offset_of;
 
 use narrows_laws::{Conn, State};
-use narrows_net::{FORESEEN, Nanos, prefetch};
+use narrows_net::{Nanos, PREFETCHED, prefetch};
 use narrows_traffic::{Generator, Scheduler, Source, TcpConfig, Write};
 
-use super::listener::Listener;
 use super::reassembly::Reassembly;
+use super::receiver_detector::ReceiverDetector;
 use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
@@ -19,7 +19,7 @@ use crate::wire::Wire;
 /// A connection, from application to application.
 ///
 /// In this order, so that each kind of packet finds what it needs side by side: what both do, then
-/// acknowledgements, then data, then what packets do not need. See [`Connection::foresee`].
+/// acknowledgements, then data, then what packets do not need. See [`Connection::prefetch`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Connection {
@@ -35,7 +35,7 @@ pub(crate) struct Connection {
     pub(super) touched: u8,
     /// Path and generation of the subflow that opened it, or tries to.
     pub(super) first: (u8, u8),
-    /// There is a listener.
+    /// There is a receiver_detector.
     listens: bool,
     /// Generation of each slot, a byte each.
     pub(super) generations: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Connection {
     source: Source,
     pub(super) law: Conn,
     /// The detector, if it listens.
-    pub(super) listener: Option<Listener>,
+    pub(super) receiver_detector: Option<ReceiverDetector>,
     generator: Generator,
 }
 
@@ -76,10 +76,10 @@ impl Connection {
         generator: Generator,
     ) -> Self {
         let mut tcp = config.tcp;
-        let listener = Listener::new(config.control, &config.params, tcp);
+        let receiver_detector = ReceiverDetector::new(config.control, &config.params, tcp);
         let mut control = config.control;
-        if let Some(listener) = &listener {
-            control = listener.at_sender(control, &config.params);
+        if let Some(receiver_detector) = &receiver_detector {
+            control = receiver_detector.at_sender(control, &config.params);
             tcp.timestamps = tcp.signal.timestamps().unwrap_or(tcp.timestamps);
         }
         let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &tcp);
@@ -91,8 +91,8 @@ impl Connection {
             source: config.source,
             generator,
             law: Conn::with_params(control, &config.params),
-            listens: listener.is_some(),
-            listener,
+            listens: receiver_detector.is_some(),
+            receiver_detector,
             subflows: paths.iter().enumerate().map(subflow).collect(),
             lanes: vec![Lane::default(); if config.multipath { paths.len() } else { 0 }],
             usable: 0,
@@ -149,8 +149,10 @@ impl Connection {
         }
         match &packet.body {
             Body::Data(segment) => {
-                if let Some(listener) = self.listener.as_mut().filter(|_| self.listens) {
-                    listener.on_segment(path, segment, wire.now);
+                if let Some(receiver_detector) =
+                    self.receiver_detector.as_mut().filter(|_| self.listens)
+                {
+                    receiver_detector.on_segment(path, segment, wire.now);
                 }
                 let Subflow { receiver, .. } = &mut self.subflows[path];
                 let due =
@@ -161,8 +163,10 @@ impl Connection {
                 self.note_completion(wire.now);
             }
             Body::Ack(ack) => {
-                if let Some(listener) = self.listener.as_mut().filter(|_| self.listens) {
-                    listener.on_ack(ack.decision, &mut self.law);
+                if let Some(receiver_detector) =
+                    self.receiver_detector.as_mut().filter(|_| self.listens)
+                {
+                    receiver_detector.on_ack(ack.decision, &mut self.law);
                 }
                 let progress = self.stream.acknowledge(ack.data_ack, ack.edge);
                 let more = !self.stream.is_drained();
@@ -208,15 +212,15 @@ impl Connection {
         }
     }
 
-    /// A packet will arrive after `n` others, one of [`FORESEEN`]: begins to load what it needs.
+    /// A packet will arrive after `n` others, one of [`PREFETCHED`]: begins to load what it needs.
     /// Each step follows the pointers that the one before has loaded.
-    pub fn foresee(&self, n: usize, packet: &Packet) {
+    pub fn prefetch(&self, n: usize, packet: &Packet) {
         let is_ack = match packet.body {
             Body::Ack(_) => true,
             Body::Data(_) => false,
             _ => return,
         };
-        let [early, middle, _] = FORESEEN;
+        let [early, middle, _] = PREFETCHED;
         if n == early {
             prefetch(self, offset_of!(Connection, stream));
             if is_ack {
@@ -235,14 +239,14 @@ impl Connection {
                 if let Some(lane) = self.lanes.first() {
                     prefetch(lane, size_of_val(&self.lanes[..]));
                 }
-                subflow.foresee_ack();
+                subflow.prefetch_ack();
             }
             (true, false) => {
-                self.data.foresee();
-                subflow.foresee_data();
+                self.data.prefetch();
+                subflow.prefetch_data();
             }
-            (false, true) => subflow.sender.foresee(),
-            (false, false) => subflow.receiver.foresee(),
+            (false, true) => subflow.sender.prefetch(),
+            (false, false) => subflow.receiver.prefetch(),
         }
     }
 
@@ -250,8 +254,8 @@ impl Connection {
         let subflow = &mut self.subflows[path];
         let mut ack = subflow.receiver.acknowledge(&mut self.data);
         ack.elapsed_us = self.tcp.elapsed_us(wire.now, ack.echo);
-        if let Some(listener) = self.listener.as_ref().filter(|_| self.listens) {
-            ack.decision = listener.decision();
+        if let Some(receiver_detector) = self.receiver_detector.as_ref().filter(|_| self.listens) {
+            ack.decision = receiver_detector.decision();
         }
         if self.multipath {
             ack.leave_room_for_dss();
@@ -308,14 +312,14 @@ impl Connection {
 
     /// The law had events: its detector may have something to say.
     fn note_detection(&mut self) {
-        if let Some(listener) = self.listener.as_mut().filter(|_| self.listens) {
-            listener.on_events(&self.law);
+        if let Some(receiver_detector) = self.receiver_detector.as_mut().filter(|_| self.listens) {
+            receiver_detector.on_events(&self.law);
         }
     }
 
     /// What the listening detector said; none without one.
     pub fn detection(&self) -> Option<&Detection> {
-        self.listener.as_ref().map(Listener::log)
+        self.receiver_detector.as_ref().map(ReceiverDetector::log)
     }
 
     /// The application's time has come. Returns when it comes again.

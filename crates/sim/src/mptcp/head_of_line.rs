@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Data will arrive: begins to load the first that waits and where the next would be put.
-    pub fn foresee(&self) {
+    pub fn prefetch(&self) {
         let segments = self.segments.as_slice();
         if let (Some(first), Some(last)) = (segments.first(), segments.last()) {
             prefetch(first, size_of_val(first));

@@ -12,9 +12,9 @@
 
 pub(crate) mod connection;
 mod head_of_line;
-pub(crate) mod listener;
 mod paths;
 pub(crate) mod reassembly;
+pub(crate) mod receiver_detector;
 mod retransmit;
 mod scheduler;
 mod send;

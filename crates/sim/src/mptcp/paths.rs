@@ -106,8 +106,8 @@ impl Connection {
             return false;
         }
         self.subflows[path].sender.leave(wire.now, &mut self.law);
-        if let Some(listener) = &mut self.listener {
-            listener.leave(path, wire.now);
+        if let Some(receiver_detector) = &mut self.receiver_detector {
+            receiver_detector.leave(path, wire.now);
         }
         self.clear(path);
         // Lost before it was fully established, a connection fails in Linux, and the application
@@ -118,7 +118,7 @@ impl Connection {
         }
         if self.multipath {
             self.update_usable(wire.now);
-            self.resend_all(wire);
+            self.retransmit_all(wire);
         }
         true
     }

@@ -36,9 +36,9 @@ impl Reassembly {
     }
 
     /// Data will arrive: begins to load what is out of order, if anything is.
-    pub fn foresee(&self) {
-        self.out_of_order.foresee();
-        self.waiting.foresee();
+    pub fn prefetch(&self) {
+        self.out_of_order.prefetch();
+        self.waiting.prefetch();
     }
 
     /// Takes a segment of plain TCP that is in order.

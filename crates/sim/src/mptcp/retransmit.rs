@@ -81,7 +81,7 @@ impl Connection {
         }
         // A backup only if nobody else gets on.
         if let Some(path) = regular.or(backup.filter(|_| least > 1)) {
-            self.resend_head(path, wire);
+            self.retransmit_head(path, wire);
         }
     }
 
@@ -99,12 +99,12 @@ impl Connection {
         if self.subflows.iter().enumerate().any(better) {
             self.subflows[path].stale = true;
             self.update_usable(wire.now);
-            self.resend_all(wire);
+            self.retransmit_all(wire);
         }
     }
 
     /// All that is outstanding goes out again, by the choice of the scheduler.
-    pub(super) fn resend_all(&mut self, wire: &mut Wire) {
+    pub(super) fn retransmit_all(&mut self, wire: &mut Wire) {
         if self.scheduler != Scheduler::Redundant {
             self.stream.rewind();
         }
@@ -113,7 +113,7 @@ impl Connection {
 
     /// Sends again what the receiver waits for. With the redundant scheduler every subflow sends
     /// it anyway.
-    fn resend_head(&mut self, path: usize, wire: &mut Wire) {
+    fn retransmit_head(&mut self, path: usize, wire: &mut Wire) {
         let (una, next) = (self.stream.una(), self.stream.next());
         let len = (next - una).min(FRAGMENT) as u32;
         if len == 0 || self.scheduler == Scheduler::Redundant {

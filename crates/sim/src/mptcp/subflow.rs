@@ -57,8 +57,8 @@ pub(crate) struct Subflow {
     /// Send buffer, bytes, as grown by the window.
     buffer: u64,
     /// When the last acknowledgement came (Linux: rcv_tstamp), and that at the last look.
-    heard: Nanos,
-    stale_heard: Nanos,
+    last_arrival: Nanos,
+    stale_since: Nanos,
     pub sender: Sender,
     /// Data handed to the subflow that has not left yet.
     queue: VecDeque<Chunk>,
@@ -81,8 +81,8 @@ impl Subflow {
             advice: Advice::None,
             stale: false,
             stale_count: 0,
-            heard: 0,
-            stale_heard: 0,
+            last_arrival: 0,
+            stale_since: 0,
             queue: VecDeque::new(),
             queued: 0,
             pace: 0,
@@ -92,12 +92,12 @@ impl Subflow {
     }
 
     /// Data will arrive: begins to load what it needs.
-    pub fn foresee_data(&self) {
+    pub fn prefetch_data(&self) {
         prefetch(self, offset_of!(Subflow, advice));
     }
 
     /// An acknowledgement will arrive: begins to load what it needs.
-    pub fn foresee_ack(&self) {
+    pub fn prefetch_ack(&self) {
         prefetch(&self.advice, size_of::<Subflow>() - offset_of!(Subflow, advice));
     }
 
@@ -170,7 +170,7 @@ impl Subflow {
 
     /// An acknowledgement came. True if it ends staleness (Linux: mptcp_subflow_active()).
     pub fn hear(&mut self, now: Nanos) -> bool {
-        self.heard = now;
+        self.last_arrival = now;
         std::mem::take(&mut self.stale)
     }
 
@@ -178,9 +178,9 @@ impl Subflow {
     /// count of those without any acknowledgement (Linux: mptcp_pm_subflow_chk_stale()).
     pub fn count_silence(&mut self) -> u8 {
         if self.stale_count == 0 {
-            self.stale_heard = self.heard;
+            self.stale_since = self.last_arrival;
             self.stale_count = 1;
-        } else if self.stale_heard == self.heard {
+        } else if self.stale_since == self.last_arrival {
             self.stale_count = self.stale_count.saturating_add(1);
         } else {
             self.stale_count = 0;

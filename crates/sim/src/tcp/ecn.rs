@@ -71,9 +71,9 @@ impl Sender {
 
     /// An acknowledgement tells of a mark: reduce, once per window of data, unless a loss was reason
     /// enough already. Linux: tcp_enter_cwr().
-    pub(super) fn on_echo(&mut self, told: &Delivered, now: Nanos, law: &mut Conn) {
+    pub(super) fn on_echo(&mut self, delivered: &Delivered, now: Nanos, law: &mut Conn) {
         // Linux counts so: all that a marked acknowledgement delivers (tcp_count_delivered_ce()).
-        self.untold_marked += told.packets;
+        self.unreported_marked += delivered.packets;
         // There was congestion, so nothing was for nothing.
         self.undo.forget();
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
@@ -82,7 +82,7 @@ impl Sender {
         self.begin_reduction();
         self.phase = Phase::Cwr;
         self.tlp.give_up();
-        let out = self.tell(law, EventKind::Ecn, State::Active, now, Event::default());
+        let out = self.report(law, EventKind::Ecn, State::Active, now, Event::default());
         self.ssthresh = out.ssthresh;
     }
 
@@ -91,7 +91,7 @@ impl Sender {
     pub(super) fn leave_cwr(&mut self, now: Nanos, law: &mut Conn) {
         if self.phase == Phase::Cwr && self.board.una() > self.high_seq {
             self.phase = Phase::Open;
-            let out = self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
+            let out = self.report(law, EventKind::Recovered, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_new_data_is_ecn_capable_and_one_segment_tells_of_a_reduction() {
+    fn only_new_data_is_ecn_capable_and_one_segment_shows_of_a_reduction() {
         let mut ecn = EcnSender::new(true);
         let label = |ecn: &mut EcnSender, new| {
             let mut segment = Segment::default();

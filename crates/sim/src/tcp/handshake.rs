@@ -80,7 +80,7 @@ impl Sender {
         self.handshake = Handshake::Established;
         self.rto_at = NEVER;
         self.rtt.reset_backoff();
-        let out = self.tell(law, EventKind::Joined, State::Joining, now, Event::default());
+        let out = self.report(law, EventKind::Joined, State::Joining, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         if self.syn_lost {
             self.cwnd = 1;

@@ -222,8 +222,8 @@ mod tests {
         let mut bench = Bench::send(4);
         assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
         let again = RTT + 4 * MS;
-        let resend = bench.board.retransmit_next(again).expect("it waits");
-        assert_eq!((resend.seq, bench.board.in_flight()), (0, 1));
+        let segment = bench.board.retransmit_next(again).expect("it waits");
+        assert_eq!((segment.seq, bench.board.in_flight()), (0, 1));
         assert!(bench.board.retransmit_next(again).is_none());
         bench.board.send_new(4 * MSS, MSS as u32, again + MS);
         bench.look(again + MS);
@@ -243,16 +243,16 @@ mod tests {
         let mut bench = Bench::send(4);
         assert_eq!(bench.ack(1, 0, 0, RTT), (0, None));
         let probe = 3 * RTT;
-        assert_eq!(bench.board.resend_last(probe).seq, 3 * MSS);
+        assert_eq!(bench.board.retransmit_last(probe).seq, 3 * MSS);
         bench.board.check();
-        let told = probe + RTT;
-        assert_eq!(bench.ack(1, 3, 4, told), (2, None));
+        let acked_at = probe + RTT;
+        assert_eq!(bench.ack(1, 3, 4, acked_at), (2, None));
         let again: Vec<_> =
-            (1..3).map(|n| bench.board.retransmit_next(told + n).map(|r| r.seq)).collect();
+            (1..3).map(|n| bench.board.retransmit_next(acked_at + n).map(|r| r.seq)).collect();
         assert_eq!(again, [Some(MSS), Some(2 * MSS)]);
-        assert_eq!(bench.ack(1, 2, 4, told + RTT + MS), (1, None));
-        assert_eq!(bench.board.retransmit_next(told + RTT + MS).map(|r| r.seq), Some(MSS));
-        assert_eq!(bench.ack(4, 0, 0, told + 3 * RTT), (0, None));
+        assert_eq!(bench.ack(1, 2, 4, acked_at + RTT + MS), (1, None));
+        assert_eq!(bench.board.retransmit_next(acked_at + RTT + MS).map(|r| r.seq), Some(MSS));
+        assert_eq!(bench.ack(4, 0, 0, acked_at + 3 * RTT), (0, None));
         assert_eq!(bench.board.packets_out(), 0);
     }
 
@@ -262,7 +262,7 @@ mod tests {
     fn a_probe_of_a_sacked_segment_is_not_outstanding() {
         let mut bench = Bench::send(3);
         assert_eq!(bench.ack(0, 2, 3, RTT + 2 * MS), (0, Some(24 * MS)));
-        assert_eq!(bench.board.resend_last(2 * RTT).seq, 2 * MSS);
+        assert_eq!(bench.board.retransmit_last(2 * RTT).seq, 2 * MSS);
         bench.board.check();
         bench.board.send_new(3 * MSS, MSS as u32, 3 * RTT);
         assert_eq!(bench.ack(0, 3, 4, 4 * RTT), (2, None));

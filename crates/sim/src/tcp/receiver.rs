@@ -50,8 +50,8 @@ impl Receiver {
     }
 
     /// Data will arrive: begins to load what is out of order, if anything is.
-    pub fn foresee(&self) {
-        self.out_of_order.foresee();
+    pub fn prefetch(&self) {
+        self.out_of_order.prefetch();
         if let (Some(held), Some(block)) = (self.held.back(), self.blocks.front()) {
             prefetch(held, size_of_val(held));
             prefetch(block, size_of_val(block));
@@ -205,7 +205,8 @@ mod tests {
         arrive(&mut receiver, &mut data, 0);
         let mut last = Ack::default();
         for number in [2, 4, 6, 8] {
-            last = arrive(&mut receiver, &mut data, number).expect("disorder is told at once");
+            last =
+                arrive(&mut receiver, &mut data, number).expect("disorder is acknowledged at once");
         }
         assert_eq!(last.ack, u64::from(MSS));
         assert_eq!(blocks(&last), [(8, 9), (6, 7), (4, 5)]);
@@ -237,7 +238,7 @@ mod tests {
     /// RFC 2883, section 4: the duplicate is the first block, once; below the cumulative ACK it
     /// stands alone, above it the block that contains it follows.
     #[test]
-    fn a_duplicate_is_told_in_the_first_block() {
+    fn a_duplicate_is_reported_in_the_first_block() {
         let mut receiver = Receiver::default();
         let mut data = Reassembly::new(1 << 20);
         let mut ack = |number| arrive(&mut receiver, &mut data, number).expect("at once");
@@ -267,8 +268,8 @@ mod tests {
         (0..16).for_each(|number| assert!(acked(number, false, false)));
         let marked = [16, 17, 18, 19].map(|number| acked(number, number == 16, false));
         assert_eq!(marked, [true, true, false, true]);
-        let told = [20, 21, 22].map(|number| acked(number, false, number == 20));
-        assert_eq!(told, [true, false, true]);
+        let answered = [20, 21, 22].map(|number| acked(number, false, number == 20));
+        assert_eq!(answered, [true, false, true]);
     }
 
     /// RFC 7323, section 4.3: TS.Recent never goes back.

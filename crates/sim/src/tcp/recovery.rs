@@ -46,13 +46,13 @@ impl Sender {
     /// begins recovery. `more`: the connection has more to send.
     pub(super) fn recover(
         &mut self,
-        told: &Delivered,
+        delivered: &Delivered,
         echo: Nanos,
         more: bool,
         now: Nanos,
         law: &mut Conn,
     ) -> Recovery {
-        let nothing_new = told.sacked_sent.is_none() && told.duplicate.is_none();
+        let nothing_new = delivered.sacked_sent.is_none() && delivered.duplicate.is_none();
         if self.phase == Phase::Open && self.board.sacked_out() == 0 && nothing_new {
             return Recovery::default();
         }
@@ -61,7 +61,7 @@ impl Sender {
         }
         let mut hold = false;
         match self.phase {
-            Phase::Recovery if told.una_advanced && self.undo.was_late(echo) => {
+            Phase::Recovery if delivered.una_advanced && self.undo.was_late(echo) => {
                 // Something was late, and there may be retransmissions of what is late too. They
                 // go out no more; and when none is left in the network, the reduction is undone.
                 // Linux's tcp_try_undo_partial().
@@ -75,7 +75,7 @@ impl Sender {
                 self.undo_reduction(true, now, law);
                 self.phase = Phase::Open;
             }
-            Phase::Loss => hold = self.on_ack_in_loss(told, echo, more, now, law),
+            Phase::Loss => hold = self.on_ack_in_loss(delivered, echo, more, now, law),
             _ if self.undo.all_needless() => {
                 self.undo_reduction(false, now, law);
                 self.phase = Phase::Open;
@@ -107,7 +107,7 @@ impl Sender {
             return;
         }
         self.rack.recovered();
-        let out = self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
+        let out = self.report(law, EventKind::Recovered, State::Active, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
     }
 
@@ -116,15 +116,15 @@ impl Sender {
     /// lost.
     fn on_ack_in_loss(
         &mut self,
-        told: &Delivered,
+        delivered: &Delivered,
         echo: Nanos,
         more: bool,
         now: Nanos,
         law: &mut Conn,
     ) -> bool {
         // Step 3.b: something that was sent once, before the timeout, has arrived.
-        let original = self.frto.is_some_and(|since| told.sent_before(since));
-        if original || (told.una_advanced && self.may_undo(echo)) {
+        let original = self.frto.is_some_and(|since| delivered.sent_before(since));
+        if original || (delivered.una_advanced && self.may_undo(echo)) {
             self.undo_reduction(true, now, law);
             self.timeouts_in_row = 0;
             self.phase = Phase::Open;
@@ -132,13 +132,13 @@ impl Sender {
         }
         let recovered = self.board.una() >= self.high_seq;
         if self.frto.is_some() {
-            let told_nothing = told.packets == 0 && told.duplicate.is_none();
+            let nothing_delivered = delivered.packets == 0 && delivered.duplicate.is_none();
             if self.board.nxt() > self.high_seq {
                 // Step 3.a: the new data arrived behind a gap.
-                if told.sacked_sent.is_some() || told_nothing {
+                if delivered.sacked_sent.is_some() || nothing_delivered {
                     self.frto = None;
                 }
-            } else if told.una_advanced && !recovered {
+            } else if delivered.una_advanced && !recovered {
                 // Step 2.b: the first acknowledgement; the answer to new data will tell.
                 self.new_first = more;
                 if more {
@@ -178,7 +178,7 @@ impl Sender {
         );
         let before = self.board.lost_out();
         let (marked, wait) = self.board.detect_loss(&self.rack, reo_wnd, now);
-        self.untold_lost += marked;
+        self.unreported_lost += marked;
         self.reo_at = wait.map_or(NEVER, |wait| now + wait);
         Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
     }
@@ -192,7 +192,7 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.tlp.give_up();
         self.check();
-        let out = self.tell(law, EventKind::Recovery, State::Active, now, Event::default());
+        let out = self.report(law, EventKind::Recovery, State::Active, now, Event::default());
         self.ssthresh = out.ssthresh;
     }
 
@@ -242,9 +242,9 @@ impl Sender {
         self.timeouts_in_row += 1;
         if self.is_reducing() && self.board.una() >= self.high_seq {
             // The window that was reduced for a mark has arrived: this is another event.
-            self.tell(law, EventKind::Recovered, State::Active, wire.now, Event::default());
+            self.report(law, EventKind::Recovered, State::Active, wire.now, Event::default());
         }
-        self.untold_lost += self.board.mark_timeout(&self.rack, wire.now);
+        self.unreported_lost += self.board.mark_timeout(&self.rack, wire.now);
         if new || self.board.una() >= self.high_seq || (self.phase == Phase::Loss && !again) {
             self.begin_undo();
         }
@@ -260,7 +260,7 @@ impl Sender {
         self.ecn.reduced();
         self.high_seq = self.board.nxt();
         self.check();
-        let out = self.tell(law, EventKind::Timeout, State::Active, wire.now, event);
+        let out = self.report(law, EventKind::Timeout, State::Active, wire.now, event);
         self.ssthresh = out.ssthresh;
         // Loss window: one packet more than what is not yet given up.
         self.cwnd = self.board.in_flight() + 1;

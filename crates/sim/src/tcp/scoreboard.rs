@@ -77,7 +77,7 @@ impl Delivered {
 pub(crate) struct Duplicate {
     pub end: u64,
     /// It had been sent again, or is acknowledged so that nobody knows.
-    pub resent: bool,
+    pub retransmitted: bool,
     /// It waits behind a gap and had been sent again: the original came late.
     pub late: bool,
 }
@@ -101,7 +101,7 @@ impl Arrival {
 
 /// The bytes of a segment that is to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Resend {
+pub(crate) struct Transmit {
     pub seq: u64,
     pub dsn: u64,
     pub len: u32,
@@ -152,7 +152,7 @@ impl Default for Scoreboard {
 
 impl Scoreboard {
     /// An acknowledgement will come: begins to load the first segments and the last.
-    pub fn foresee(&self) {
+    pub fn prefetch(&self) {
         if let (Some(first), Some(last)) = (self.segments.front(), self.segments.back()) {
             prefetch(first, 2 * size_of_val(first));
             prefetch(last, 2 * size_of_val(last));
@@ -193,7 +193,7 @@ impl Scoreboard {
     }
 
     /// A retransmission may be unacknowledged (Linux: tcp_any_retrans_done()).
-    pub fn any_resent(&self) -> bool {
+    pub fn any_retransmitted(&self) -> bool {
         let head = self.segments.front();
         self.retrans_out > 0 || head.is_some_and(|s| s.flags & EVER_RETRANS != 0)
     }
@@ -214,7 +214,7 @@ impl Scoreboard {
     }
 
     /// A new segment of `len` bytes, `dsn` its first byte's data sequence, leaves.
-    pub fn send_new(&mut self, dsn: u64, len: u32, now: Nanos) -> Resend {
+    pub fn send_new(&mut self, dsn: u64, len: u32, now: Nanos) -> Transmit {
         let number = self.number(self.segments.len());
         let seq = self.nxt;
         let stamp = self.rate.sent(now, self.in_flight() + 1, self.segments.is_empty());
@@ -230,11 +230,11 @@ impl Scoreboard {
         });
         self.nxt += u64::from(len);
         self.link(number);
-        Resend { seq, dsn, len }
+        Transmit { seq, dsn, len }
     }
 
     /// The lowest lost segment that was not yet sent again leaves again.
-    pub fn retransmit_next(&mut self, now: Nanos) -> Option<Resend> {
+    pub fn retransmit_next(&mut self, now: Nanos) -> Option<Transmit> {
         if !self.must_retransmit() {
             return None;
         }
@@ -246,7 +246,7 @@ impl Scoreboard {
     }
 
     /// The last segment leaves again, though it does not count as lost.
-    pub fn resend_last(&mut self, now: Nanos) -> Resend {
+    pub fn retransmit_last(&mut self, now: Nanos) -> Transmit {
         let index = self.segments.len() - 1;
         // One that was SACKed is not outstanding (while a mark is answered there may be gaps).
         if self.segments[index].flags & SACKED == 0 {
@@ -259,20 +259,20 @@ impl Scoreboard {
         segment.flags |= EVER_RETRANS;
         segment.sent = now;
         segment.stamp = stamp;
-        Resend { seq: segment.seq, dsn: segment.dsn, len: segment.len }
+        Transmit { seq: segment.seq, dsn: segment.dsn, len: segment.len }
     }
 
-    fn retransmit(&mut self, index: usize, now: Nanos) -> Resend {
+    fn retransmit(&mut self, index: usize, now: Nanos) -> Transmit {
         let number = self.number(index);
         let stamp = self.rate.sent(now, self.in_flight() + 1, false);
         let segment = &mut self.segments[index];
         segment.flags |= RETRANS | EVER_RETRANS;
         segment.sent = now;
         segment.stamp = stamp;
-        let resend = Resend { seq: segment.seq, dsn: segment.dsn, len: segment.len };
+        let segment = Transmit { seq: segment.seq, dsn: segment.dsn, len: segment.len };
         self.retrans_out += 1;
         self.link(number);
-        resend
+        segment
     }
 
     /// Takes an acknowledgement up to `ack` with its SACK blocks; tells RACK of each segment that
@@ -284,30 +284,30 @@ impl Scoreboard {
         arrival: Arrival,
         rack: &mut Rack,
     ) -> Delivered {
-        let mut told = Delivered::default();
+        let mut delivered = Delivered::default();
         let arrival = Arrival { prior_highest: self.highest_sacked, ..arrival };
-        self.sack(ack, blocks, &arrival, rack, &mut told);
+        self.sack(ack, blocks, &arrival, rack, &mut delivered);
         if ack <= self.una {
-            return told;
+            return delivered;
         }
         debug_assert!(ack <= self.nxt, "acknowledges what was not sent");
-        told.una_advanced = true;
+        delivered.una_advanced = true;
         while let Some(segment) = self.segments.front() {
             if segment.end() > ack {
                 break;
             }
             let (flags, sent) = (segment.flags, segment.sent);
             if flags & EVER_RETRANS != 0 {
-                told.retrans_acked = true;
+                delivered.retrans_acked = true;
             }
             if flags & SACKED != 0 {
                 self.sacked_out -= 1;
             } else {
                 if flags & EVER_RETRANS == 0 {
-                    let first = told.acked_sent.map_or(sent, |(first, _)| first);
-                    told.acked_sent = Some((first, sent));
+                    let first = delivered.acked_sent.map_or(sent, |(first, _)| first);
+                    delivered.acked_sent = Some((first, sent));
                 }
-                self.arrived(0, &arrival, rack, &mut told);
+                self.arrived(0, &arrival, rack, &mut delivered);
             }
             if self.hint == self.base {
                 self.hint = self.hint.wrapping_add(1);
@@ -316,7 +316,7 @@ impl Scoreboard {
             self.segments.pop_front();
         }
         self.una = ack;
-        told
+        delivered
     }
 
     /// Marks what SACK blocks newly cover. RFC 2018, section 5.
@@ -326,7 +326,7 @@ impl Scoreboard {
         blocks: impl Iterator<Item = (u64, u64)>,
         arrival: &Arrival,
         rack: &mut Rack,
-        told: &mut Delivered,
+        delivered: &mut Delivered,
     ) {
         let mut list = [(0, 0); MAX_SACK_BLOCKS];
         let mut count = 0;
@@ -340,7 +340,7 @@ impl Scoreboard {
         let (first, second) = (list[0], list[1]);
         let inside = count > 1 && second.0 <= first.0 && first.1 <= second.1;
         if first.0 < ack || inside {
-            told.duplicate = Some(self.duplicate(first));
+            delivered.duplicate = Some(self.duplicate(first));
             list.rotate_left(1);
             count -= 1;
             list[count..].fill((0, 0));
@@ -359,7 +359,7 @@ impl Scoreboard {
                 }
                 let to = seen.iter().map(|b| b.0).filter(|&s| s > from).min().unwrap_or(end);
                 let to = to.min(end);
-                self.sack_range(from, to, arrival, rack, told);
+                self.sack_range(from, to, arrival, rack, delivered);
                 from = to;
             }
             self.highest_sacked = self.highest_sacked.max(end);
@@ -369,9 +369,9 @@ impl Scoreboard {
     fn duplicate(&self, (start, end): (u64, u64)) -> Duplicate {
         let segment = self.segments.get(self.segments.partition_point(|s| s.seq < start));
         let is = |flags| segment.is_some_and(|s| s.flags & flags == flags);
-        let resent = end <= self.una || is(EVER_RETRANS);
+        let retransmitted = end <= self.una || is(EVER_RETRANS);
         let late = is(SACKED | EVER_RETRANS) && end < self.highest_sacked;
-        Duplicate { end, resent, late }
+        Duplicate { end, retransmitted, late }
     }
 
     fn sack_range(
@@ -380,7 +380,7 @@ impl Scoreboard {
         to: u64,
         arrival: &Arrival,
         rack: &mut Rack,
-        told: &mut Delivered,
+        delivered: &mut Delivered,
     ) {
         let first = self.segments.partition_point(|s| s.seq < from);
         for index in first..self.segments.len() {
@@ -395,21 +395,27 @@ impl Scoreboard {
             self.sacked_out += 1;
             if segment.flags & EVER_RETRANS == 0 {
                 let sent = segment.sent;
-                let (first, last) = told.sacked_sent.unwrap_or((sent, sent));
-                told.sacked_sent = Some((first.min(sent), last.max(sent)));
+                let (first, last) = delivered.sacked_sent.unwrap_or((sent, sent));
+                delivered.sacked_sent = Some((first.min(sent), last.max(sent)));
             }
-            self.arrived(index, arrival, rack, told);
+            self.arrived(index, arrival, rack, delivered);
         }
     }
 
     /// A segment has arrived, by whichever acknowledgement that is told: it is outstanding no more.
-    fn arrived(&mut self, index: usize, arrival: &Arrival, rack: &mut Rack, told: &mut Delivered) {
+    fn arrived(
+        &mut self,
+        index: usize,
+        arrival: &Arrival,
+        rack: &mut Rack,
+        delivered: &mut Delivered,
+    ) {
         let segment = &mut self.segments[index];
         let (flags, sent, end) = (segment.flags, segment.sent, segment.end());
         segment.flags &= !(LOST | RETRANS);
-        self.rate.arrived(&mut told.newest, &segment.stamp, sent, end);
-        told.packets += 1;
-        told.bytes += u64::from(segment.len);
+        self.rate.arrived(&mut delivered.newest, &segment.stamp, sent, end);
+        delivered.packets += 1;
+        delivered.bytes += u64::from(segment.len);
         if flags & LOST != 0 {
             self.lost_out -= 1;
         }

@@ -14,7 +14,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::recovery::Phase;
 use super::rto::RttEstimator;
-use super::scoreboard::{Arrival, Delivered, Resend, Scoreboard};
+use super::scoreboard::{Arrival, Delivered, Scoreboard, Transmit};
 use super::tlp::Probe;
 use super::undo::Undo;
 use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER};
@@ -77,9 +77,9 @@ pub(crate) struct Sender {
     /// The law is told of one-way delays.
     one_way: bool,
     /// Packets marked lost that the law has not been told of.
-    pub(super) untold_lost: u32,
+    pub(super) unreported_lost: u32,
     /// Packets reported as marked, likewise.
-    pub(super) untold_marked: u32,
+    pub(super) unreported_marked: u32,
     /// Sent something since the use of the window was last looked at.
     pub(super) sent_since: bool,
     /// When data last left; before, the first SYN.
@@ -125,8 +125,8 @@ impl Sender {
             deferred: false,
             tick: tcp.timestamps.tick(),
             one_way: matches!(tcp.signal, Signal::SenderUs | Signal::SenderMs),
-            untold_lost: 0,
-            untold_marked: 0,
+            unreported_lost: 0,
+            unreported_marked: 0,
             sent_since: false,
             last_sent: 0,
             syn_lost: false,
@@ -136,8 +136,8 @@ impl Sender {
     }
 
     /// An acknowledgement will come: begins to load the segments it is likely to be about.
-    pub fn foresee(&self) {
-        self.board.foresee();
+    pub fn prefetch(&self) {
+        self.board.prefetch();
     }
 
     pub fn route(&self) -> RouteId {
@@ -219,7 +219,7 @@ impl Sender {
         let cwnd = limited::after_idle(self.cwnd, now - self.last_sent, self.rtt.rto());
         if cwnd < self.cwnd {
             self.cwnd = cwnd;
-            let out = self.tell(law, EventKind::Restart, State::Active, now, Event::default());
+            let out = self.report(law, EventKind::Restart, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }
@@ -237,8 +237,8 @@ impl Sender {
         }
     }
 
-    pub(super) fn transmit(&mut self, segment: Resend, new: bool, wire: &mut Wire) {
-        let Resend { seq, dsn, len } = segment;
+    pub(super) fn transmit(&mut self, segment: Transmit, new: bool, wire: &mut Wire) {
+        let Transmit { seq, dsn, len } = segment;
         let sent = self.timestamp(wire.now);
         let mut segment = Segment { seq, dsn, len, sent, ..Segment::default() };
         self.ecn.label(&mut segment, new);
@@ -283,33 +283,33 @@ impl Sender {
         let now = wire.now;
         self.end_burst(now);
         let arrival = Arrival::new(now, self.rtt.min_rtt(), ack.echo + self.tick);
-        let told = self.board.acknowledge(ack.ack, ack.blocks(), arrival, &mut self.rack);
-        self.counters.delivered_bytes += told.bytes;
-        if told.una_advanced {
+        let delivered = self.board.acknowledge(ack.ack, ack.blocks(), arrival, &mut self.rack);
+        self.counters.delivered_bytes += delivered.bytes;
+        if delivered.una_advanced {
             self.timeouts_in_row = 0;
         }
-        let sample = self.sample_rtt(&told, ack.echo, now);
-        if let Some(duplicate) = &told.duplicate {
+        let sample = self.sample_rtt(&delivered, ack.echo, now);
+        if let Some(duplicate) = &delivered.duplicate {
             self.on_duplicate(duplicate);
         }
         if self.tlp.is_out() {
-            self.on_probe_ack(ack.ack, &told, now, law);
+            self.on_probe_ack(ack.ack, &delivered, now, law);
         }
         self.leave_cwr(now, law);
-        let recovery = self.recover(&told, ack.echo, more, now, law);
+        let recovery = self.recover(&delivered, ack.echo, more, now, law);
         if ack.ece {
-            self.on_echo(&told, now, law);
+            self.on_echo(&delivered, now, law);
         }
-        self.rearm_timers(&told, now);
+        self.rearm_timers(&delivered, now);
         let in_recovery = self.is_reducing();
-        if told.packets > 0 {
+        if delivered.packets > 0 {
             let mut flags = 0;
             if in_recovery {
                 flags |= flag::IN_RECOVERY;
-            } else if self.may_grow(&told) {
+            } else if self.may_grow(&delivered) {
                 flags |= flag::CWND_LIMITED;
             }
-            if told.retrans_acked {
+            if delivered.retrans_acked {
                 flags |= flag::RETRANS;
             }
             if self.pacer.as_ref().is_some_and(|pacer| pacer.is_pacing()) {
@@ -324,19 +324,19 @@ impl Sender {
                 flags,
                 sent_us: sent / 1000,
                 rtt_us: (rtt / 1000) as u32,
-                delivered: told.packets,
+                delivered: delivered.packets,
                 ..Event::default()
             };
             if let Some(delay) = self.one_way_delay(ack, sample) {
                 event.flags |= flag::OWD;
                 event.owd_us = delay;
             }
-            self.sample_rate(&told, now, &mut event);
-            let out = self.tell(law, EventKind::Acked, state, now, event);
+            self.sample_rate(&delivered, now, &mut event);
+            let out = self.report(law, EventKind::Acked, state, now, event);
             if in_recovery {
-                let safe = told.una_advanced && recovery.lost == 0;
+                let safe = delivered.una_advanced && recovery.lost == 0;
                 let in_flight = self.board.in_flight();
-                self.cwnd = self.prr.window(told.packets, self.ssthresh, in_flight, safe);
+                self.cwnd = self.prr.window(delivered.packets, self.ssthresh, in_flight, safe);
             } else {
                 (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
             }
@@ -361,7 +361,7 @@ impl Sender {
             let reducing = self.is_reducing();
             let flags = if reducing { flag::IN_RECOVERY } else { 0 };
             let event = Event { flags, ..Event::default() };
-            let out = self.tell(law, EventKind::Acked, State::Idle, wire.now, event);
+            let out = self.report(law, EventKind::Acked, State::Idle, wire.now, event);
             if !reducing {
                 (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
             }
@@ -378,7 +378,7 @@ impl Sender {
         let reducing = self.is_reducing();
         let flags = if reducing { flag::IN_RECOVERY } else { 0 };
         let event = Event { flags, ..Event::default() };
-        let out = self.tell(law, EventKind::Acked, State::Idle, now, event);
+        let out = self.report(law, EventKind::Acked, State::Idle, now, event);
         if !reducing {
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
@@ -387,7 +387,7 @@ impl Sender {
     /// The path is removed.
     pub fn leave(&mut self, now: Nanos, law: &mut Conn) {
         if self.is_established() {
-            self.tell(law, EventKind::Left, State::Free, now, Event::default());
+            self.report(law, EventKind::Left, State::Free, now, Event::default());
         }
     }
 
@@ -399,22 +399,27 @@ impl Sender {
     /// Growth is for windows that were the limit; and while segments wait behind a gap, only if
     /// the cumulative ACK advances, or if reordering is known to happen (Linux:
     /// tcp_may_raise_cwnd()).
-    fn may_grow(&self, told: &Delivered) -> bool {
+    fn may_grow(&self, delivered: &Delivered) -> bool {
         self.window_use.is_limited(self.cwnd, self.ssthresh)
-            && (told.una_advanced || self.rack.reordering_seen())
+            && (delivered.una_advanced || self.rack.reordering_seen())
     }
 
     /// RFC 6298, section 3, and RFC 7323, section 4: the sample of the first segment never sent
     /// again, or of the timestamp. Returns the newest such segment's time and round trip.
-    fn sample_rtt(&mut self, told: &Delivered, echo: Nanos, now: Nanos) -> Option<(Nanos, Nanos)> {
-        let acked = told.acked_sent.filter(|_| !told.retrans_acked);
-        let by_time = told.una_advanced.then(|| {
+    fn sample_rtt(
+        &mut self,
+        delivered: &Delivered,
+        echo: Nanos,
+        now: Nanos,
+    ) -> Option<(Nanos, Nanos)> {
+        let acked = delivered.acked_sent.filter(|_| !delivered.retrans_acked);
+        let by_time = delivered.una_advanced.then(|| {
             // A tick at least: Linux's tcp_rtt_tsopt_us().
             let rtt = (self.timestamp(now) - echo).max(self.tick);
             (now.saturating_sub(rtt), now.saturating_sub(rtt))
         });
-        let (first, _) = acked.or(told.sacked_sent).or(by_time)?;
-        let (_, last) = told.sacked_sent.or(acked).or(by_time)?;
+        let (first, _) = acked.or(delivered.sacked_sent).or(by_time)?;
+        let (_, last) = delivered.sacked_sent.or(acked).or(by_time)?;
         self.rtt.sample_min(now - last, now);
         self.rtt.sample(now - first, self.board.una(), self.board.nxt());
         self.rtt.reset_backoff();
@@ -431,8 +436,8 @@ impl Sender {
     }
 
     /// Puts the rate sample of what arrived into the event.
-    fn sample_rate(&mut self, told: &Delivered, now: Nanos, event: &mut Event) {
-        let Some(newest) = &told.newest else { return };
+    fn sample_rate(&mut self, delivered: &Delivered, now: Nanos, event: &mut Event) {
+        let Some(newest) = &delivered.newest else { return };
         let sample = self.board.rate.sample(newest, now, self.rtt.min_rtt());
         event.rate = sample.rate(self.mss);
         if event.rate > if sample.app_limited { self.delivery_rate } else { 0 } {
@@ -450,22 +455,22 @@ impl Sender {
     }
 
     /// RFC 6298, sections 5.2 and 5.3.
-    fn rearm_timers(&mut self, told: &Delivered, now: Nanos) {
+    fn rearm_timers(&mut self, delivered: &Delivered, now: Nanos) {
         let Some(head_sent) = self.board.head_sent() else {
             (self.rto_at, self.reo_at, self.tlp.at) = (NEVER, NEVER, NEVER);
             return;
         };
         // Linux also starts it anew when a SACK tells of data older than the head's last
         // retransmission: the network still delivers.
-        let older = told.sacked_sent.is_some_and(|(first, _)| first < head_sent);
-        if told.una_advanced || older {
+        let older = delivered.sacked_sent.is_some_and(|(first, _)| first < head_sent);
+        if delivered.una_advanced || older {
             self.rto_at = now + self.rtt.rto();
         }
-        self.tlp.stale |= told.una_advanced || older || self.phase != Phase::Open;
+        self.tlp.stale |= delivered.una_advanced || older || self.phase != Phase::Open;
     }
 
     /// Tells the law what happened; the event's common fields are filled here.
-    pub(super) fn tell(
+    pub(super) fn report(
         &mut self,
         law: &mut Conn,
         kind: EventKind,
@@ -478,8 +483,8 @@ impl Sender {
             kind: kind as u32,
             state: if in_use { state } else { self.standing } as u32,
             now_us: now / 1000,
-            lost: std::mem::take(&mut self.untold_lost),
-            marked: std::mem::take(&mut self.untold_marked),
+            lost: std::mem::take(&mut self.unreported_lost),
+            marked: std::mem::take(&mut self.unreported_marked),
             inflight: self.board.in_flight(),
             cwnd: self.cwnd,
             srtt8_us: self.rtt.srtt8_us() as u32,

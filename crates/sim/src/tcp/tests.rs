@@ -87,11 +87,11 @@ impl Bench {
     fn ack(&mut self, ack: u64, from: u64, to: u64) -> u64 {
         self.now += MS;
         let bytes = |packets: u64| packets * u64::from(MSS);
-        let mut told = Ack { ack: bytes(ack), echo: self.now - RTT, ..Ack::default() };
+        let mut feedback = Ack { ack: bytes(ack), echo: self.now - RTT, ..Ack::default() };
         if from < to {
-            told.sack[0] = (bytes(from - ack) as i32, bytes(to - ack) as i32);
+            feedback.sack[0] = (bytes(from - ack) as i32, bytes(to - ack) as i32);
         }
-        self.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        self.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
         self.push()
     }
 
@@ -149,13 +149,13 @@ fn the_reordering_timer_repairs_a_tail() {
     let mut bench = Bench::established();
     bench.now += RTT;
     let bytes = |packets: u64| packets * u64::from(MSS);
-    let told = Ack {
+    let feedback = Ack {
         ack: bytes(8),
         echo: RTT,
         sack: [(MSS as i32, 2 * MSS as i32), (0, 0), (0, 0)],
         ..Ack::default()
     };
-    bench.act(|sender, wire, law| sender.on_ack(&told, false, wire, law));
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, false, wire, law));
     assert_eq!((bench.sender.in_flight(), bench.sender.deadline()), (1, bench.now + RTT / 4));
     bench.now = bench.sender.deadline();
     assert!(!bench.act(|sender, wire, law| sender.on_timer(wire, law)));
@@ -172,8 +172,8 @@ fn no_probe_while_there_is_a_gap() {
     assert_ne!(bench.sender.tlp.at, NEVER);
     bench.now += RTT;
     let block = (9 * MSS as i32, 10 * MSS as i32);
-    let told = Ack { echo: RTT, sack: [block, (0, 0), (0, 0)], ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, false, wire, law));
+    let feedback = Ack { echo: RTT, sack: [block, (0, 0), (0, 0)], ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, false, wire, law));
     bench.sender.note_window_use(0, bench.now);
     assert_eq!(bench.sender.tlp.at, NEVER);
 }
@@ -181,7 +181,7 @@ fn no_probe_while_there_is_a_gap() {
 /// Packets 0 to 6 of ten are lost, and 1 again when it is sent again. The acknowledgement that tells
 /// so advances, but it is not safe: two arrived, two leave, and not one more (RFC 9937).
 #[test]
-fn an_ack_that_tells_of_more_loss_does_not_slow_start() {
+fn an_ack_that_shows_of_more_loss_does_not_slow_start() {
     let mut bench = Bench::established();
     bench.now += RTT;
     assert_eq!(bench.ack(0, 7, 10), 3);
@@ -263,7 +263,7 @@ fn a_packet_that_times_out_again_holds_ssthresh() {
 /// F-RTO (RFC 5682, section 3.1): the acknowledgement of the retransmission releases new data. It
 /// arrives behind a gap, so the timeout was real, and the lost packets follow in slow start.
 #[test]
-fn new_data_behind_a_gap_tells_that_a_timeout_was_real() {
+fn new_data_behind_a_gap_shows_that_a_timeout_was_real() {
     let mut bench = Bench::established();
     bench.timeout();
     bench.now += RTT;
@@ -280,7 +280,7 @@ fn new_data_behind_a_gap_tells_that_a_timeout_was_real() {
 /// the gap, and what had been sent once is acknowledged with it: not all was lost, and F-RTO gives
 /// the window back, though the timestamp is the retransmission's.
 #[test]
-fn what_was_sent_once_tells_that_a_timeout_was_spurious() {
+fn what_was_sent_once_shows_that_a_timeout_was_spurious() {
     let mut bench = Bench::established();
     bench.timeout();
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
@@ -292,7 +292,7 @@ fn what_was_sent_once_tells_that_a_timeout_was_spurious() {
 
 /// The same after the timer has expired twice (RFC 5682, section 3.2).
 #[test]
-fn what_was_sent_once_tells_that_two_timeouts_were_spurious() {
+fn what_was_sent_once_shows_that_two_timeouts_were_spurious() {
     let mut bench = Bench::established();
     bench.timeout();
     bench.timeout();
@@ -308,8 +308,8 @@ fn without_new_data_f_rto_gives_way() {
     let mut bench = Bench::established();
     bench.timeout();
     bench.now += RTT;
-    let told = Ack { ack: MSS.into(), echo: bench.now, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let feedback = Ack { ack: MSS.into(), echo: bench.now, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     assert_eq!(bench.sender.in_flight(), 0);
     bench.act(|sender, wire, law| sender.note_sent(wire, law));
     assert_eq!((bench.sender.in_flight(), bench.sender.counters.retransmits), (2, 3));
@@ -342,7 +342,7 @@ fn a_retransmission_lost_after_a_timeout_begins_recovery() {
 /// What the law knows of the path: active while it carries data, also after timeouts; failed while
 /// the connection says so; idle when there is nothing more to send.
 #[test]
-fn the_law_is_told_the_state_of_the_path() {
+fn the_law_is_reported_the_state_of_the_path() {
     let mut bench = Bench::established();
     let state = |bench: &Bench| bench.law.path(0).state;
     assert_eq!(state(&bench), State::Joining as u32);
@@ -410,8 +410,8 @@ fn after_a_retransmission_the_rtt_is_as_fine_as_the_timestamps() {
         bench.timeout();
         let sent = bench.sender.timestamp(bench.now);
         bench.now += RTT + 700_000;
-        let told = Ack { ack: MSS.into(), echo: sent, ..Ack::default() };
-        bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        let feedback = Ack { ack: MSS.into(), echo: sent, ..Ack::default() };
+        bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
         bench.sender.srtt()
     };
     assert_eq!(srtt(Timestamps::Ms), RTT);
@@ -426,8 +426,9 @@ fn marks_reduce_once_per_window() {
     bench.now += RTT;
     let marked = |bench: &mut Bench, ack: u64, ece| {
         bench.now += MS;
-        let told = Ack { ack: ack * u64::from(MSS), echo: bench.now - RTT, ece, ..Ack::default() };
-        bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        let feedback =
+            Ack { ack: ack * u64::from(MSS), echo: bench.now - RTT, ece, ..Ack::default() };
+        bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
         bench.push()
     };
     let sent: Vec<u64> = (1..=10).map(|ack| marked(&mut bench, ack, true)).collect();
@@ -449,8 +450,8 @@ fn marks_reduce_once_per_window() {
 fn a_loss_after_a_mark_reduces_no_further() {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.now += 2 * RTT;
-    let told = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let feedback = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     bench.push();
     for to in 3..=6 {
         bench.ack(1, 2, to);
@@ -465,8 +466,8 @@ fn a_loss_after_a_mark_reduces_no_further() {
 fn a_path_set_aside_during_a_reduction_is_reduced_in_full() {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.now += 2 * RTT;
-    let told = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let feedback = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     bench.push();
     assert!(bench.sender.cwnd() > 5, "on its way down");
     bench.act(|sender, wire, law| sender.stand(State::Backup, wire.now, law));
@@ -501,6 +502,10 @@ fn the_delay_of_timestamps_is_that_of_the_newest_segment() {
         let sent = 15 * MS;
         [None, Some((sent, RTT))].map(|newest| bench.sender.one_way_delay(&ack, newest))
     });
-    let heard = [None, Some(7_345)];
-    assert_eq!(delays, [[None; 2], heard, heard, [None; 2]], "at the receiver, at the sender, RTT");
+    let sampled = [None, Some(7_345)];
+    assert_eq!(
+        delays,
+        [[None; 2], sampled, sampled, [None; 2]],
+        "at the receiver, at the sender, RTT"
+    );
 }

@@ -26,12 +26,12 @@ pub(crate) struct Probe {
     /// End of what was sent when the last one left (Linux: tlp_high_seq); 0: none is out.
     end: u64,
     /// It was an old segment, sent again.
-    resent: bool,
+    retransmitted: bool,
 }
 
 impl Default for Probe {
     fn default() -> Self {
-        Probe { at: NEVER, stale: false, end: 0, resent: false }
+        Probe { at: NEVER, stale: false, end: 0, retransmitted: false }
     }
 }
 
@@ -42,13 +42,13 @@ impl Probe {
     }
 
     /// A retransmission is out as a probe.
-    pub fn is_resent(&self) -> bool {
-        self.is_out() && self.resent
+    pub fn is_retransmitted(&self) -> bool {
+        self.is_out() && self.retransmitted
     }
 
     /// The segment that ends at `end` is out as a probe again.
     pub fn is_of(&self, end: u64) -> bool {
-        self.is_resent() && self.end == end
+        self.is_retransmitted() && self.end == end
     }
 
     /// Recovery begins: its acknowledgements tell more than a probe's.
@@ -80,25 +80,32 @@ impl Sender {
         match new {
             Some((dsn, len)) => self.send_new(dsn, len, wire, law),
             None => {
-                let segment = self.board.resend_last(wire.now);
+                let segment = self.board.retransmit_last(wire.now);
                 self.counters.retransmits += 1;
                 self.transmit(segment, false, wire);
             }
         }
         self.counters.probes += 1;
-        self.tlp = Probe { end: self.board.nxt(), resent: new.is_none(), ..Probe::default() };
+        self.tlp =
+            Probe { end: self.board.nxt(), retransmitted: new.is_none(), ..Probe::default() };
         self.rto_at = wire.now + self.rtt.rto();
     }
 
     /// An acknowledgement came while a probe is out: did the probe repair a loss? Then nothing else
     /// tells of it, and the window must come down. RFC 8985, section 7.4.
-    pub(super) fn on_probe_ack(&mut self, ack: u64, told: &Delivered, now: Nanos, law: &mut Conn) {
+    pub(super) fn on_probe_ack(
+        &mut self,
+        ack: u64,
+        delivered: &Delivered,
+        now: Nanos,
+        law: &mut Conn,
+    ) {
         let end = self.tlp.end;
         if ack < end {
             return;
         }
-        let twice = told.duplicate.as_ref().is_some_and(|duplicate| duplicate.end == end);
-        if !self.tlp.resent || twice || (!told.una_advanced && told.packets == 0) {
+        let twice = delivered.duplicate.as_ref().is_some_and(|duplicate| duplicate.end == end);
+        if !self.tlp.retransmitted || twice || (!delivered.una_advanced && delivered.packets == 0) {
             // All of it has arrived, the probe's original too.
             self.tlp.end = 0;
         } else if ack > end {
@@ -107,8 +114,8 @@ impl Sender {
                 return;
             }
             self.ecn.reduced();
-            self.tell(law, EventKind::Recovery, State::Active, now, Event::default());
-            let out = self.tell(law, EventKind::Recovered, State::Active, now, Event::default());
+            self.report(law, EventKind::Recovery, State::Active, now, Event::default());
+            let out = self.report(law, EventKind::Recovered, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }

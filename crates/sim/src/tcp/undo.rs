@@ -33,11 +33,11 @@ impl Default for Undo {
 }
 
 impl Undo {
-    /// The window is reduced at byte `una` while `resent` retransmissions are in the network, and
+    /// The window is reduced at byte `una` while `retransmitted` retransmissions are in the network, and
     /// `clean` if none of those is unacknowledged. Linux's tcp_init_undo().
-    pub fn begin(&mut self, una: u64, resent: u32, clean: bool) {
+    pub fn begin(&mut self, una: u64, retransmitted: u32, clean: bool) {
         self.marker = una;
-        self.doubtful = if resent > 0 { resent as i32 } else { -1 };
+        self.doubtful = if retransmitted > 0 { retransmitted as i32 } else { -1 };
         if clean {
             self.first = NEVER;
         }
@@ -66,7 +66,7 @@ impl Undo {
         if self.duplicates > sent {
             return false;
         }
-        if duplicate.resent && self.marker != NONE && duplicate.end > self.marker {
+        if duplicate.retransmitted && self.marker != NONE && duplicate.end > self.marker {
             self.doubtful -= i32::from(self.doubtful > 0);
         }
         true
@@ -101,8 +101,8 @@ impl Sender {
 
     /// From here on what a reduction was made for may turn out not to have been lost.
     pub(super) fn begin_undo(&mut self) {
-        let resent = self.board.retrans_out() + u32::from(self.tlp.is_resent());
-        self.undo.begin(self.board.una(), resent, !self.board.any_resent());
+        let retransmitted = self.board.retrans_out() + u32::from(self.tlp.is_retransmitted());
+        self.undo.begin(self.board.una(), retransmitted, !self.board.any_retransmitted());
     }
 
     pub(super) fn may_undo(&self, echo: Nanos) -> bool {
@@ -123,7 +123,7 @@ impl Sender {
         self.undo.forget();
         self.ecn.withdraw();
         self.counters.undos += 1;
-        let out = self.tell(law, EventKind::Undo, State::Active, now, Event::default());
+        let out = self.report(law, EventKind::Undo, State::Active, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn all_that_was_sent_again_must_have_come_twice() {
         let mut undo = Undo::default();
-        let twice = |end| Duplicate { end, resent: true, late: false };
+        let twice = |end| Duplicate { end, retransmitted: true, late: false };
         undo.begin(1000, 0, true);
         assert!(!undo.all_needless(), "nothing was sent again yet");
         undo.retransmitted(5);
@@ -156,9 +156,9 @@ mod tests {
         let mut undo = Undo::default();
         undo.begin(1000, 0, true);
         undo.retransmitted(5);
-        assert!(undo.on_duplicate(&Duplicate { end: 1000, resent: true, late: false }, 2));
-        assert!(undo.on_duplicate(&Duplicate { end: 3000, resent: false, late: false }, 2));
-        assert!(!undo.on_duplicate(&Duplicate { end: 2000, resent: true, late: false }, 2));
+        assert!(undo.on_duplicate(&Duplicate { end: 1000, retransmitted: true, late: false }, 2));
+        assert!(undo.on_duplicate(&Duplicate { end: 3000, retransmitted: false, late: false }, 2));
+        assert!(!undo.on_duplicate(&Duplicate { end: 2000, retransmitted: true, late: false }, 2));
         assert!(!undo.all_needless());
     }
 

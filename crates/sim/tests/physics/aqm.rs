@@ -80,13 +80,13 @@ fn meets_the_fixed_point(ecn: bool) {
     let mut net = Managed::new("reno", &[40; 20], 100, Discipline::Red(config), ecn);
     net.run(120);
     let counters = net.sim.network().counters(net.link);
-    let told = if ecn { counters.marked } else { counters.dropped_aqm };
+    let measured = if ecn { counters.marked } else { counters.dropped_aqm };
     let what = if ecn { "RED with ECN" } else { "RED" };
     let mean = net.queue_ms() / 0.12;
     figure("7", &format!("{what}: mean queue, packets"), mean, queue, within(10.0, queue));
-    let told = 100.0 * told as f64 / counters.arrived as f64;
+    let measured = 100.0 * measured as f64 / counters.arrived as f64;
     let verb = if ecn { "marked" } else { "dropped" };
-    figure("7", &format!("{what}: {verb}, %"), told, 100.0 * rate, within(15.0, 100.0 * rate));
+    figure("7", &format!("{what}: {verb}, %"), measured, 100.0 * rate, within(15.0, 100.0 * rate));
     if ecn {
         let dropped = counters.dropped() as f64;
         figure("7", "RED with ECN: packets dropped", dropped, 0.0, 0.0..=0.0);

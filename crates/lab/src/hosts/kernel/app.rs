@@ -50,8 +50,8 @@ impl App {
             if listens(receiver)? {
                 break;
             }
-            if let Some(told) = program.failed() {
-                return Err(Error::input("--serve", told));
+            if let Some(message) = program.failed() {
+                return Err(Error::input("--serve", message));
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -93,18 +93,18 @@ impl Program {
     /// How it failed, if it has ended and did: its status and the last it complained of.
     pub fn failed(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten().filter(|status| !status.success())?;
-        Some(self.tell(status))
+        Some(self.message(status))
     }
 
-    fn tell(&mut self, status: ExitStatus) -> String {
-        let mut told = Vec::new();
+    fn message(&mut self, status: ExitStatus) -> String {
+        let mut message = Vec::new();
         let length = self.complaints.seek(SeekFrom::End(0)).unwrap_or(0);
         let start = SeekFrom::Start(length.saturating_sub(COMPLAINT));
         if self.complaints.seek(start).is_ok() {
-            self.complaints.read_to_end(&mut told).ok();
+            self.complaints.read_to_end(&mut message).ok();
         }
-        let told = String::from_utf8_lossy(&told);
-        let last = told.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no word");
+        let message = String::from_utf8_lossy(&message);
+        let last = message.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output");
         format!("\"{}\" ended with {status}: {}", self.command, last.trim())
     }
 }

@@ -41,8 +41,7 @@ impl Capture {
             _ => None,
         });
         if let Some(link) = link {
-            let message =
-                format!("\"{link}\" is a link; on the kernel hosts alone can be captured");
+            let message = format!("\"{link}\" is a link; on the kernel only hosts can be captured");
             return Err(Error::input("--capture", message));
         }
         let files = open(scenario, &parts, snaplen, output)?;
@@ -273,8 +272,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut output = Output::new(folder.path()).unwrap();
         let request = CaptureRequest { names: &["lte".into()], snaplen: None, output: &mut output };
-        let told = Capture::new(&scenario, request).err().unwrap();
-        let line = "--capture: \"lte\" is a link; on the kernel hosts alone can be captured";
-        assert_eq!(told.to_string(), line);
+        let message = Capture::new(&scenario, request).err().unwrap();
+        let line = "--capture: \"lte\" is a link; on the kernel only hosts can be captured";
+        assert_eq!(message.to_string(), line);
     }
 }

@@ -430,11 +430,14 @@ mod tests {
     #[test]
     fn what_the_kernel_cannot_do_is_refused_in_one_line() {
         let mptcp = "kind = \"mptcp\", cc = \"lia\", path_manager = { ndiffports = 2 }";
-        let told = one(1500, "r", mptcp).unwrap_err().to_string();
-        assert!(told.starts_with("one: flows.f.path_manager: Linux has no ndiffports"), "{told}");
+        let message = one(1500, "r", mptcp).unwrap_err().to_string();
+        assert!(
+            message.starts_with("one: flows.f.path_manager: Linux has no ndiffports"),
+            "{message}"
+        );
         let mut scenario = load("phone/wifi-lte", &Edits::default()).unwrap();
         scenario.flows.extend(vec![scenario.flows[1].clone(); MAX_FLOWS]);
-        let told = Plan::new(&scenario, 1).unwrap_err().to_string();
-        assert_eq!(told, "phone/wifi-lte: 503 flows; the kernel runs at most 500 in real time");
+        let message = Plan::new(&scenario, 1).unwrap_err().to_string();
+        assert_eq!(message, "phone/wifi-lte: 503 flows; the kernel runs at most 500 in real time");
     }
 }

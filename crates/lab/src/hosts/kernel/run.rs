@@ -210,10 +210,10 @@ impl<'a> Replaced<'a> {
     /// How its programs failed, if they did.
     fn failed(&mut self) -> Vec<String> {
         let programs = [("--serve", &mut self.server), ("--app", &mut self.client)];
-        let told = programs.into_iter().filter_map(|(option, program)| {
+        let message = programs.into_iter().filter_map(|(option, program)| {
             Some(format!("{option}: {}", program.as_mut()?.failed()?))
         });
-        told.collect()
+        message.collect()
     }
 }
 
@@ -289,12 +289,12 @@ impl<'a> Running<'a> {
         }
         if links {
             let links = self.plan.links.clone();
-            let tell = move |network: &mut Network<Packet>, now| {
+            let snapshot_of = move |network: &mut Network<Packet>, now| {
                 let queues = links.iter().map(|&link| network.queue_delay(link, now));
                 let counters = links.iter().map(|&link| network.counters(link).clone());
                 (queues.collect(), counters.collect())
             };
-            (snapshot.queues, snapshot.counters) = self.wire.with(tell).map_err(kernel)?;
+            (snapshot.queues, snapshot.counters) = self.wire.with(snapshot_of).map_err(kernel)?;
         }
         Ok((now, snapshot))
     }
@@ -391,7 +391,7 @@ pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness 
     let ms = |time: Nanos| time as f64 / 1e6;
     let (p99, limit) = (ms(measured.lateness.p99), LATE * ms(queue));
     let why = if p99 > limit {
-        Some(format!("p99 {p99:.1} ms late, at most {limit:.1} ms are fit"))
+        Some(format!("p99 {p99:.1} ms late, limit {limit:.1} ms"))
     } else if measured.worst_second > OFF {
         Some(format!("a second {:.1} % off the rate", measured.worst_second * 100.0))
     } else if measured.refused > 0 {
@@ -421,7 +421,7 @@ fn simulators(scenario: &Scenario) -> Option<String> {
         ("tcp.timestamps", said(|flow, default| flow.tcp.timestamps != default.timestamps)),
     ];
     let said: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
-    (!said.is_empty()).then(|| format!("of the simulator alone: {}", said.join(", ")))
+    (!said.is_empty()).then(|| format!("simulator only: {}", said.join(", ")))
 }
 
 #[cfg(test)]
@@ -455,7 +455,7 @@ mod tests {
             why.unwrap_or_default()
         };
         assert_eq!(why(2 * MILLISECOND, 0.01, 0), "");
-        assert_eq!(why(2_100_000, 0.0, 0), "p99 2.1 ms late, at most 2.0 ms are fit");
+        assert_eq!(why(2_100_000, 0.0, 0), "p99 2.1 ms late, limit 2.0 ms");
         assert_eq!(why(0, 0.011, 0), "a second 1.1 % off the rate");
         assert_eq!(why(0, 0.0, 3), "3 packets refused by a device");
     }
@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(simulators(&scenario), None);
         scenario.flows[0].scheduler = Scheduler::RoundRobin;
         scenario.flows.iter_mut().for_each(|flow| flow.tcp.pacing = true);
-        let told = "of the simulator alone: scheduler, tcp.pacing";
-        assert_eq!(simulators(&scenario).as_deref(), Some(told));
+        let message = "simulator only: scheduler, tcp.pacing";
+        assert_eq!(simulators(&scenario).as_deref(), Some(message));
     }
 }

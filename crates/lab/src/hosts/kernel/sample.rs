@@ -177,7 +177,7 @@ impl<'a> Sampler<'a> {
                 entry.paths.iter().any(is)
             };
             if ours(sender) && !entries.any(has) {
-                return Ok(Some(format!("{of} is not in the charge of {algorithm}")));
+                return Ok(Some(format!("{of} is not controlled by {algorithm}")));
             }
         }
         Ok(None)

@@ -181,8 +181,8 @@ impl Sources {
     pub fn start(self, began: Instant) -> Working {
         let Sources { flows, poll, received } = self;
         let stop = Arc::new(AtomicBool::new(false));
-        let told = stop.clone();
-        let work = move || catch(|| Loop { flows, poll, began }.run(&told));
+        let stopped = stop.clone();
+        let work = move || catch(|| Loop { flows, poll, began }.run(&stopped));
         let thread = std::thread::Builder::new().name("sources".into()).spawn(work);
         Working { thread: Some(thread.expect("a thread")), stop, received }
     }
@@ -206,7 +206,7 @@ impl Working {
     pub fn stop(&mut self) -> Result<(), Error> {
         self.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else { return Ok(()) };
-        let done = thread.join().unwrap_or_else(|_| Err("a panic without words".into()));
+        let done = thread.join().unwrap_or_else(|_| Err("a panic without a message".into()));
         done.unwrap_or_else(|panic| Err(Error::input("sources", panic)))
     }
 }
@@ -229,7 +229,7 @@ impl Application<'_> {
         }
         if let Some(control) = &self.control {
             let set = socket.set_tcp_congestion(control.as_bytes());
-            set.map_err(|error| told(error, &format!("congestion control {control}")))?;
+            set.map_err(|error| context(error, &format!("congestion control {control}")))?;
         }
         if let Some(bytes) = self.send_buffer {
             setsockopt(&socket, sockopt::SndBufForce, &(bytes as usize))?;
@@ -398,7 +398,7 @@ impl Flow {
         }
         match self.sender.connect(&self.to) {
             Err(error) if error.raw_os_error() == Some(Errno::EINPROGRESS as i32) => {}
-            connected => connected.map_err(|error| told(error, "connect"))?,
+            connected => connected.map_err(|error| context(error, "connect"))?,
         }
         self.state = State::Connecting;
         poll.add(&self.sender, interest(EpollFlags::EPOLLOUT, index, SENDER))?;
@@ -409,7 +409,7 @@ impl Flow {
     fn ready(&mut self, index: u64, closed: bool, poll: &Epoll, piece: &[u8]) -> io::Result<()> {
         let doing = if self.state == State::Connecting { "connect" } else { "send" };
         if let Some(error) = self.sender.take_error()? {
-            return Err(told(error, doing));
+            return Err(context(error, doing));
         }
         if closed {
             return Err(io::Error::other("the connection was closed"));
@@ -428,7 +428,7 @@ impl Flow {
                 match self.sender.send_to(payload, &self.to) {
                     // Not to be sent is to be lost.
                     Err(error) if is_full(&error) => {}
-                    sent => drop(sent.map_err(|error| told(error, "send"))?),
+                    sent => drop(sent.map_err(|error| context(error, "send"))?),
                 }
             }
             return Ok(());
@@ -457,7 +457,7 @@ impl Flow {
                     state = State::Full;
                     break;
                 }
-                Err(error) => return Err(told(error, "send")),
+                Err(error) => return Err(context(error, "send")),
             }
         }
         if state != self.state {
@@ -474,7 +474,7 @@ impl Flow {
         let Some(listener) = &self.listener else { return Ok(()) };
         let (receiver, _) = match listener.accept() {
             Err(error) if is_full(&error) => return Ok(()),
-            accepted => accepted.map_err(|error| told(error, "accept"))?,
+            accepted => accepted.map_err(|error| context(error, "accept"))?,
         };
         if self.receiver.is_some() {
             // A subflow that lost its options on the way looks like another connection; left there,
@@ -494,7 +494,7 @@ impl Flow {
             let length = match receiver.read(piece) {
                 Ok(length) => length as u64,
                 Err(error) if is_full(&error) => break,
-                Err(error) => return Err(told(error, "receive")),
+                Err(error) => return Err(context(error, "receive")),
             };
             let headers = match self.kind {
                 FlowKind::Udp => u64::from(UDP_HEADERS),
@@ -514,7 +514,7 @@ impl Flow {
 }
 
 /// The same error, and what failed.
-fn told(error: io::Error, doing: &str) -> io::Error {
+fn context(error: io::Error, doing: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {doing}: {error}"))
 }
 
@@ -592,11 +592,11 @@ mod tests {
         sources.flows[0].listener = Some(listener);
         let Sources { flows, poll, received } = sources;
         let stop = Arc::new(AtomicBool::new(false));
-        let told = stop.clone();
+        let stopped = stop.clone();
         let cpu = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
         let work = move || {
             let before = cpu();
-            Loop { flows, poll, began: Instant::now() }.run(&told).unwrap();
+            Loop { flows, poll, began: Instant::now() }.run(&stopped).unwrap();
             cpu() - before
         };
         let thread = std::thread::spawn(work);
@@ -622,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_fails_is_told_whether_it_has_something_to_send_or_not() {
+    fn a_connection_that_fails_is_reported_whether_it_has_something_to_send_or_not() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let to = listener.local_addr().unwrap();
         for (source, bytes) in [(Source::Greedy, 1 << 20), (Source::File { bytes: 1000 }, 1000)] {
@@ -632,11 +632,11 @@ mod tests {
             assert!(!working.failed());
             peer.set_linger(Some(Duration::ZERO)).unwrap();
             drop(peer);
-            let told = end(working);
-            assert!(told.starts_with("flows.a: cannot send: Connection reset"), "{told}");
+            let message = end(working);
+            assert!(message.starts_with("flows.a: cannot send: Connection reset"), "{message}");
         }
         drop(listener);
-        let told = end(sources(to, Source::Greedy).start(Instant::now()));
-        assert!(told.starts_with("flows.a: cannot connect: Connection refused"), "{told}");
+        let message = end(sources(to, Source::Greedy).start(Instant::now()));
+        assert!(message.starts_with("flows.a: cannot connect: Connection refused"), "{message}");
     }
 }

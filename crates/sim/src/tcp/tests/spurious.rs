@@ -8,11 +8,11 @@ impl Bench {
     fn hear(&mut self, ack: u64, echo: Nanos, blocks: &[(u64, u64)]) -> u64 {
         self.now += MS;
         let offset = |packets: u64| (packets as i64 - ack as i64) as i32 * MSS as i32;
-        let mut told = Ack { ack: ack * u64::from(MSS), echo, ..Ack::default() };
-        for (place, &(from, to)) in told.sack.iter_mut().zip(blocks) {
+        let mut feedback = Ack { ack: ack * u64::from(MSS), echo, ..Ack::default() };
+        for (place, &(from, to)) in feedback.sack.iter_mut().zip(blocks) {
             *place = (offset(from), offset(to));
         }
-        self.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+        self.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
         let sent = self.push();
         self.act(|sender, wire, law| sender.note_sent(wire, law));
         sent
@@ -86,8 +86,8 @@ fn a_mark_in_recovery_prohibits_undo() {
         bench.hear(10, RTT, &[(11, to)]);
     }
     let sack = [(MSS as i32, 5 * MSS as i32), (0, 0), (0, 0)];
-    let told = Ack { ack: 10 * u64::from(MSS), echo: RTT, sack, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let feedback = Ack { ack: 10 * u64::from(MSS), echo: RTT, sack, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     let all = bench.next / u64::from(MSS);
     bench.hear(all, 2 * RTT, &[]);
     assert_eq!((bench.sender.counters.undos, bench.sender.ssthresh()), (0, 10));
@@ -154,8 +154,8 @@ fn what_may_be_late_is_not_sent_again() {
 fn probed() -> Bench {
     let mut bench = Bench::established();
     bench.now += RTT;
-    let told = Ack { ack: 9 * u64::from(MSS), echo: RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, false, wire, law));
+    let feedback = Ack { ack: 9 * u64::from(MSS), echo: RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, false, wire, law));
     bench.sender.note_window_use(0, bench.now);
     bench.now = bench.sender.deadline();
     assert!(bench.sender.probe_due(bench.now));
@@ -182,8 +182,8 @@ fn the_receiver_hears_of_a_loss_that_a_probe_repaired() {
     bench.sender.ecn = EcnSender::new(true);
     bench.push();
     bench.now += RTT;
-    let told = Ack { ack: 11 * u64::from(MSS), echo: bench.now - RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let feedback = Ack { ack: 11 * u64::from(MSS), echo: bench.now - RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     assert!(tells_of_a_reduction(&mut bench));
 }
 
@@ -202,8 +202,8 @@ fn a_needless_probe_costs_no_window() {
 fn marked() -> Bench {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.now += RTT;
-    let told = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let feedback = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     bench.push();
     assert_eq!(bench.sender.ssthresh(), 5);
     bench
@@ -246,15 +246,15 @@ fn a_timeout_in_the_window_after_a_mark_reduces_again() {
 fn an_undone_reduction_is_not_told() {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.timeout();
-    let told = Ack { ack: MSS.into(), echo: RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&told, true, wire, law));
+    let feedback = Ack { ack: MSS.into(), echo: RTT, ..Ack::default() };
+    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     assert_eq!(bench.sender.counters.undos, 1);
     assert!(!tells_of_a_reduction(&mut bench));
 }
 
 /// The same without DSACK: the second of them is answered by a mere duplicate (RFC 8985, section 7.4.2).
 #[test]
-fn a_duplicate_tells_that_a_probe_was_needless() {
+fn a_duplicate_shows_that_a_probe_was_needless() {
     let mut bench = probed();
     bench.push();
     bench.now += RTT;

@@ -93,7 +93,7 @@ impl<'a> Text<'a> {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{:4}  {name}", index + 1);
         }
-        let _ = writeln!(text, "\n  from s    to s  who shares a bottleneck (how sure)");
+        let _ = writeln!(text, "\n  from s    to s  who shares a bottleneck (confidence)");
         let pairs = flows.len() * flows.len();
         let (placed, together) = (vec![0; pairs], vec![0; pairs]);
         (Text { source, detector, span: None, placed, together }, text)
@@ -148,10 +148,10 @@ impl<'a> Text<'a> {
         let mut pairs: Vec<usize> =
             (0..count * count).filter(|&pair| self.placed[pair] > 0).collect();
         if pairs.is_empty() {
-            return text + "No two flows were ever placed at the same time.\n";
+            return text + "No decision placed two flows.\n";
         }
         pairs.sort_by(|&a, &b| share(b).total_cmp(&share(a)).then(a.cmp(&b)));
-        text += "Share of the decisions on both in which two flows shared a bottleneck:\n";
+        text += "Share of the decisions on both flows that found a shared bottleneck:\n";
         for &pair in pairs.iter().take(PAIRS) {
             let (a, b) = (pair / count + 1, pair % count + 1);
             let _ = writeln!(

@@ -10,7 +10,7 @@ use crate::packet::Segment;
 
 /// The listening detector of a connection.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct ReceiverDetector {
     /// None where it listens at the sender, whose law's events it hears.
     receiver: Option<Box<AtReceiver>>,
     log: Detection,
@@ -39,9 +39,9 @@ struct Arrivals {
     full: u32,
 }
 
-impl Listener {
+impl ReceiverDetector {
     /// Of a connection under `control`, if its detector listens.
-    pub fn new(control: Control, params: &Params, tcp: TcpConfig) -> Option<Listener> {
+    pub fn new(control: Control, params: &Params, tcp: TcpConfig) -> Option<ReceiverDetector> {
         let at_receiver = || {
             Box::new(AtReceiver {
                 conn: Conn::with_params(control, params),
@@ -51,7 +51,7 @@ impl Listener {
                 known: 0,
             })
         };
-        control.detector.decides().then(|| Listener {
+        control.detector.decides().then(|| ReceiverDetector {
             receiver: (tcp.signal == Signal::ReceiverUs).then(at_receiver),
             log: Detection::default(),
         })
@@ -107,7 +107,7 @@ impl Listener {
     pub fn leave(&mut self, path: usize, now: Nanos) {
         if let Some(receiver) = &mut self.receiver {
             if receiver.paths[path].any {
-                receiver.tell(path, now, EventKind::Left, Event::default());
+                receiver.report(path, now, EventKind::Left, Event::default());
             }
             receiver.paths[path] = Arrivals::default();
         }
@@ -124,7 +124,7 @@ impl AtReceiver {
         let arrivals = &mut self.paths[path];
         let lost = arrivals.lost(seq, len);
         if !std::mem::replace(&mut arrivals.any, true) {
-            self.tell(path, now, EventKind::Joined, Event::default());
+            self.report(path, now, EventKind::Joined, Event::default());
         }
         let event = Event {
             // Nothing waits between a segment and the detector.
@@ -135,10 +135,10 @@ impl AtReceiver {
             lost,
             ..Event::default()
         };
-        self.tell(path, now, EventKind::Acked, event);
+        self.report(path, now, EventKind::Acked, event);
     }
 
-    fn tell(&mut self, path: usize, now: Nanos, kind: EventKind, event: Event) {
+    fn report(&mut self, path: usize, now: Nanos, kind: EventKind, event: Event) {
         let state = match kind {
             EventKind::Joined => State::Joining,
             EventKind::Left => State::Free,
@@ -190,16 +190,16 @@ mod tests {
         assert_eq!(arrivals.lost(8_200, 100), 2);
     }
 
-    fn listener() -> (Listener, Conn) {
-        listener_of("olia+ssc", Signal::ReceiverUs, &Params::default())
+    fn receiver_detector() -> (ReceiverDetector, Conn) {
+        detector_of("olia+ssc", Signal::ReceiverUs, &Params::default())
     }
 
-    fn listener_of(control: &str, signal: Signal, params: &Params) -> (Listener, Conn) {
+    fn detector_of(control: &str, signal: Signal, params: &Params) -> (ReceiverDetector, Conn) {
         let control: Control = control.parse().unwrap();
         let tcp = TcpConfig { signal, ..TcpConfig::default() };
-        let listener = Listener::new(control, params, tcp).expect("it listens");
-        let law = Conn::with_params(listener.at_sender(control, params), params);
-        (listener, law)
+        let receiver_detector = ReceiverDetector::new(control, params, tcp).expect("it listens");
+        let law = Conn::with_params(receiver_detector.at_sender(control, params), params);
+        (receiver_detector, law)
     }
 
     const SHARED: u64 = u64::MAX;
@@ -209,31 +209,31 @@ mod tests {
     /// with the third is lost.
     #[test]
     fn the_sender_obeys_the_newest_decision_it_has_heard_of() {
-        let (mut listener, mut law) = listener();
+        let (mut receiver_detector, mut law) = receiver_detector();
         assert_eq!(law.masks(), SHARED);
-        let receiver = listener.receiver.as_mut().unwrap();
+        let receiver = receiver_detector.receiver.as_mut().unwrap();
         receiver.masks = vec![SHARED, DISJOINT, SHARED, DISJOINT];
         let masks = [0, 2, 1, 0, 4].map(|decision| {
-            listener.on_ack(decision, &mut law);
+            receiver_detector.on_ack(decision, &mut law);
             law.masks()
         });
         assert_eq!(masks, [SHARED, DISJOINT, DISJOINT, DISJOINT, DISJOINT]);
-        listener.receiver.as_mut().unwrap().masks.push(SHARED);
-        assert_eq!(listener.decision(), 5);
-        listener.on_ack(5, &mut law);
+        receiver_detector.receiver.as_mut().unwrap().masks.push(SHARED);
+        assert_eq!(receiver_detector.decision(), 5);
+        receiver_detector.on_ack(5, &mut law);
         assert_eq!(law.masks(), SHARED);
     }
 
     /// Decisions are told by 16 bits.
     #[test]
     fn numbers_of_decisions_wrap() {
-        let (mut listener, mut law) = listener();
-        let receiver = listener.receiver.as_mut().unwrap();
+        let (mut receiver_detector, mut law) = receiver_detector();
+        let receiver = receiver_detector.receiver.as_mut().unwrap();
         receiver.known = u16::MAX;
         receiver.masks = vec![SHARED; 1 << 16];
         receiver.masks.push(DISJOINT);
-        assert_eq!(listener.decision(), 1);
-        listener.on_ack(1, &mut law);
+        assert_eq!(receiver_detector.decision(), 1);
+        receiver_detector.on_ack(1, &mut law);
         assert_eq!(law.masks(), DISJOINT);
     }
 
@@ -241,19 +241,19 @@ mod tests {
     /// begins anew.
     #[test]
     fn of_a_path_that_left_nothing_is_kept() {
-        let (mut listener, _) = listener();
-        let heard = |listener: &Listener| {
-            let Arrivals { any, end, full } = listener.receiver.as_ref().unwrap().paths[0];
-            (any, end, full, listener.decision())
+        let (mut receiver_detector, _) = receiver_detector();
+        let sampled = |receiver_detector: &ReceiverDetector| {
+            let Arrivals { any, end, full } = receiver_detector.receiver.as_ref().unwrap().paths[0];
+            (any, end, full, receiver_detector.decision())
         };
         let segment = |len| Segment { seq: 5000, len, ..Segment::default() };
         let after = [0, 1000].map(|len| {
-            listener.on_segment(0, &segment(len), 1_000_000);
-            heard(&listener)
+            receiver_detector.on_segment(0, &segment(len), 1_000_000);
+            sampled(&receiver_detector)
         });
         assert_eq!(after, [(false, 0, 0, 0), (true, 6000, 1000, 0)]);
-        listener.leave(0, 2_000_000);
-        assert_eq!(heard(&listener), (false, 0, 0, 0));
+        receiver_detector.leave(0, 2_000_000);
+        assert_eq!(sampled(&receiver_detector), (false, 0, 0, 0));
     }
 
     /// TR couples nobody before it has found them alike, SSC all, unless it is told otherwise.
@@ -264,7 +264,7 @@ mod tests {
             [("lia+ssc", Params::default()), ("lia+tr", Params::default()), ("lia+ssc", alone)]
         {
             let masks = Signal::ALL.map(|signal| {
-                let (_, mut law) = listener_of(control, signal, &params);
+                let (_, mut law) = detector_of(control, signal, &params);
                 let joined = Event {
                     kind: EventKind::Joined as u32,
                     state: State::Joining as u32,
