@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use narrows_emu::{DeviceConfig, HostConfig, Testbed, Way};
+use narrows_emu::{DeviceConfig, HostConfig, Route, Testbed};
 use narrows_net::{Limit, LinkConfig, MILLISECOND, Nanos, Network, Rate};
 use support::{alone, tcp, v4};
 
@@ -42,7 +42,7 @@ fn main() {
     let testbed = Testbed::new(&hosts).expect("a testbed");
     let mut network = Network::new(1);
     let pairs = [(1, 2), (2, 1), (3, 4), (4, 3)];
-    let ways = pairs.map(|(from, to)| {
+    let routes = pairs.map(|(from, to)| {
         let config = LinkConfig {
             rate: Rate::Constant(RATE),
             delay: 10 * MILLISECOND,
@@ -51,9 +51,9 @@ fn main() {
         };
         let link = network.add_link(config).expect("a link");
         let route = network.add_route(&[link]).expect("a route");
-        Way { from: v4(from, 1), to: v4(to, 1), route, strips_mptcp: false }
+        Route { from: v4(from, 1), to: v4(to, 1), route, strips_mptcp: false }
     });
-    let wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
+    let wire = testbed.start(network, &routes, Vec::new()).expect("a wire");
     let host = |number: u8| testbed.host(&format!("host{number}")).expect("it was made");
     let until = Instant::now() + WARM_UP + TIME;
     scope(|scope| {

@@ -40,7 +40,7 @@ pub struct Carrier {
     start: Instant,
     network: Network<Packet>,
     buffers: Buffers,
-    ways: HashMap<(IpAddr, IpAddr), Target>,
+    routes: HashMap<(IpAddr, IpAddr), Target>,
     ports: Arc<[Port]>,
     taps: Vec<Tap>,
     record: Record,
@@ -57,7 +57,7 @@ impl Carrier {
         start: Instant,
         mut network: Network<Packet>,
         ports: Vec<Port>,
-        ways: HashMap<(IpAddr, IpAddr), Target>,
+        routes: HashMap<(IpAddr, IpAddr), Target>,
         taps: Vec<Tap>,
     ) -> Carrier {
         network.keep_lost();
@@ -66,7 +66,7 @@ impl Carrier {
             start,
             network,
             buffers: Buffers::new(mtu as usize),
-            ways,
+            routes,
             taps,
             record: Record::new(0),
             awake: 0,
@@ -202,7 +202,7 @@ impl Carrier {
             self.record.malformed += 1;
             return self.buffers.give_back(packet);
         };
-        let Some(&target) = self.ways.get(&(from, to)) else {
+        let Some(&target) = self.routes.get(&(from, to)) else {
             self.record.unrouted += 1;
             return self.buffers.give_back(packet);
         };

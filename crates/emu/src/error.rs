@@ -41,9 +41,9 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// A way makes no sense.
+    /// An invalid route.
     #[error("route from {from} to {to}: {fault}")]
-    Way {
+    Route {
         /// Source address.
         from: IpAddr,
         /// Destination address.

@@ -45,7 +45,7 @@ pub struct Fitness {
     pub worst_second: f64,
     /// Where that was, and in which second, from 0.
     pub worst_at: Option<(LinkId, u64)>,
-    /// Packets between addresses that have no way; dropped.
+    /// Packets between addresses without a route; dropped.
     pub unrouted: u64,
     /// What hosts sent that was no whole IP packet, or larger than all devices' MTU; dropped.
     pub malformed: u64,

@@ -1,7 +1,7 @@
 //! Real network stacks through the network model: hosts are network namespaces with TUN devices,
 //! and one process carries their packets over the links of a [`narrows_net::Network`] in real time.
 //!
-//! A packet that a host sends comes out of one of its TUN devices. Its two addresses name a [`Way`],
+//! A packet that a host sends comes out of one of its TUN devices. Its two addresses name a [`Route`],
 //! which is a route of the network; at the model time of its arrival it is written into the device
 //! of the host that has the destination's address. Packets move at exact model times: a late wake-up
 //! delays a packet, which is recorded ([`Fitness`]), and takes no rate from a link.
@@ -11,7 +11,7 @@
 //! the next one or by [`clean`].
 //!
 //! ```no_run
-//! use narrows_emu::{DeviceConfig, HostConfig, Testbed, Way};
+//! use narrows_emu::{DeviceConfig, HostConfig, Testbed, Route};
 //! use narrows_net::{LinkConfig, MILLISECOND, Network, Rate};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,18 +26,18 @@
 //! let testbed = Testbed::new(&[host("home", "10.1.0.1"), host("server", "10.1.0.2")])?;
 //!
 //! let mut network = Network::new(1);
-//! let mut way = |from: &str, to: &str, rate| -> Result<Way, Box<dyn std::error::Error>> {
+//! let mut route = |from: &str, to: &str, rate| -> Result<Route, Box<dyn std::error::Error>> {
 //!     let rate = Rate::Constant(rate);
 //!     let delay = 10 * MILLISECOND;
 //!     let link = network.add_link(LinkConfig { rate, delay, ..LinkConfig::default() })?;
 //!     let route = network.add_route(&[link])?;
-//!     Ok(Way { from: from.parse()?, to: to.parse()?, route, strips_mptcp: false })
+//!     Ok(Route { from: from.parse()?, to: to.parse()?, route, strips_mptcp: false })
 //! };
-//! let ways = [
-//!     way("10.1.0.1", "10.1.0.2", 10_000_000)?,
-//!     way("10.1.0.2", "10.1.0.1", 50_000_000)?,
+//! let routes = [
+//!     route("10.1.0.1", "10.1.0.2", 10_000_000)?,
+//!     route("10.1.0.2", "10.1.0.1", 50_000_000)?,
 //! ];
-//! let wire = testbed.start(network, &ways, Vec::new())?;
+//! let wire = testbed.start(network, &routes, Vec::new())?;
 //!
 //! let home = testbed.host("home").expect("it was made");
 //! home.command("ping").args(["-c", "3", "10.1.0.2"]).status()?; // 20 ms and a bit
@@ -64,7 +64,7 @@ pub use buffers::Packet;
 pub use error::Error;
 pub use fitness::{Fitness, Quantiles};
 pub use owner::{Removed, clean};
-pub use plan::{DeviceConfig, HostConfig, Way};
+pub use plan::{DeviceConfig, HostConfig, Route};
 pub use tap::{Direction, See, Tap};
 pub use testbed::{Host, Testbed, available};
 pub use wire::Wire;

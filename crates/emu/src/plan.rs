@@ -1,4 +1,4 @@
-//! What is to be built: hosts, their devices and addresses, and the ways between addresses.
+//! What is to be built: hosts, their devices and addresses, and the routes between addresses.
 
 use std::net::IpAddr;
 
@@ -25,16 +25,16 @@ pub struct DeviceConfig {
     pub addresses: Vec<IpAddr>,
 }
 
-/// The way that packets take from one address to another. Packets between addresses without a way
+/// The route of packets from one address to another. Packets between addresses without a route
 /// are dropped, and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Route {
     /// Source address.
     pub from: IpAddr,
     /// Destination address.
     pub to: IpAddr,
     /// The route in the network.
     pub route: RouteId,
-    /// A middlebox on the way removes the options of MPTCP.
+    /// A middlebox on the route removes the options of MPTCP.
     pub strips_mptcp: bool,
 }

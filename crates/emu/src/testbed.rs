@@ -18,7 +18,7 @@ use nix::unistd::{Uid, getpid, getppid};
 use crate::namespace::Namespace;
 use crate::owner::Owner;
 use crate::tap::Port;
-use crate::{Error, HostConfig, Packet, Tap, Way, Wire, clean, device};
+use crate::{Error, HostConfig, Packet, Route, Tap, Wire, clean, device};
 
 /// Hosts with their namespaces and devices. Dropped, also by a panic, it kills what runs in them
 /// and removes them; what a process leaves that is killed itself, [`clean`] removes. A [`Wire`] holds
@@ -101,7 +101,7 @@ impl Testbed {
     pub fn start(
         &self,
         network: Network<Packet>,
-        ways: &[Way],
+        routes: &[Route],
         taps: Vec<Tap>,
     ) -> Result<Wire, Error> {
         let mut ports = Vec::new();
@@ -122,7 +122,7 @@ impl Testbed {
         if Arc::strong_count(&self.carried) > 1 {
             return Err(Error::Running);
         }
-        Wire::start(network, ports, &port_of, ways, taps, self.carried.clone())
+        Wire::start(network, ports, &port_of, routes, taps, self.carried.clone())
     }
 }
 

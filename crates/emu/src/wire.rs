@@ -12,7 +12,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::carrier::{Carrier, Target, Work};
 use crate::tap::{Port, Tap};
-use crate::{Error, Fitness, Packet, Way};
+use crate::{Error, Fitness, Packet, Route};
 
 /// A network that carries packets between the hosts of a [`Testbed`](crate::Testbed). Dropped, it
 /// stops.
@@ -31,16 +31,16 @@ impl Wire {
         network: Network<Packet>,
         ports: Vec<Port>,
         port_of: &HashMap<IpAddr, usize>,
-        ways: &[Way],
+        routes: &[Route],
         taps: Vec<Tap>,
         carried: Arc<()>,
     ) -> Result<Wire, Error> {
-        let ways = resolve(&network, port_of, ways)?;
+        let routes = resolve(&network, port_of, routes)?;
         let (work, todo) = mpsc::channel();
         let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
         let bell = Arc::new(bell.map_err(|errno| Error::Carrier(errno.into()))?);
         let start = Instant::now();
-        let mut carrier = Carrier::new(start, network, ports, ways, taps);
+        let mut carrier = Carrier::new(start, network, ports, routes, taps);
         let rung = bell.clone();
         let carry = move || {
             // Until its end, no other wire may read these devices.
@@ -136,11 +136,11 @@ impl Drop for Wire {
 fn resolve(
     network: &Network<Packet>,
     port_of: &HashMap<IpAddr, usize>,
-    ways: &[Way],
+    routes: &[Route],
 ) -> Result<HashMap<(IpAddr, IpAddr), Target>, Error> {
     let mut targets = HashMap::new();
-    for &Way { from, to, route, strips_mptcp } in ways {
-        let fault = |fault| Err(Error::Way { from, to, fault });
+    for &Route { from, to, route, strips_mptcp } in routes {
+        let fault = |fault| Err(Error::Route { from, to, fault });
         if !port_of.contains_key(&from) {
             return fault("no host has the source address");
         }

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use narrows_emu::{Direction, Error, Quantiles, Tap, Way, Wire};
+use narrows_emu::{Direction, Error, Quantiles, Route, Tap, Wire};
 use narrows_net::{CoDel, Discipline, Limit, LinkConfig, Loss, MILLISECOND, Nanos, Rate, RouteId};
 use narrows_testkit::wait_until;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -139,9 +139,9 @@ fn marks_reach_the_receiver() {
 /// An MPTCP connection that carries some bytes; whether the client met MPTCP on the other side.
 fn is_mptcp(strips_mptcp: bool, address: fn(u8, u8) -> std::net::IpAddr) -> bool {
     let testbed = two_hosts(1);
-    let (network, mut ways) = network(&[Default::default()]);
-    ways.iter_mut().for_each(|way| way.strips_mptcp = strips_mptcp);
-    let _wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
+    let (network, mut routes) = network(&[Default::default()]);
+    routes.iter_mut().for_each(|entry| entry.strips_mptcp = strips_mptcp);
+    let _wire = testbed.start(network, &routes, Vec::new()).expect("a wire");
     let [left, right] = left_and_right(&testbed);
     let to = SocketAddr::new(address(2, 1), 80);
     let socket = || Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::MPTCP));
@@ -202,8 +202,8 @@ fn a_link_that_is_down_carries_nothing() {
 fn each_device_has_its_path() {
     let Some(_alone) = alone("each_device_has_its_path") else { return };
     let testbed = two_hosts(2);
-    let (network, ways) = network(&[Default::default(), Default::default()]);
-    let wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
+    let (network, routes) = network(&[Default::default(), Default::default()]);
+    let wire = testbed.start(network, &routes, Vec::new()).expect("a wire");
     let [left, right] = left_and_right(&testbed);
     for device in [1, 2] {
         for address in [v4, v6] {
@@ -223,7 +223,7 @@ fn each_device_has_its_path() {
         let right = udp(right, address, 7);
         let sender = left.run(|| UdpSocket::bind(any)).unwrap().unwrap();
         sender.send_to(&[7; 60], right.local_addr().unwrap()).unwrap();
-        let (_, from) = right.recv_from(&mut [0; 60]).expect("it has a way");
+        let (_, from) = right.recv_from(&mut [0; 60]).expect("it has a route");
         assert_eq!(from.ip(), if address.is_ipv4() { v4(1, 1) } else { v6(1, 1) });
     }
     assert_eq!(wire.fitness().unrouted, 0);
@@ -234,7 +234,7 @@ fn a_tap_sees_what_a_host_sent_and_got() {
     let Some(_alone) = alone("a_tap_sees_what_a_host_sent_and_got") else { return };
     let testbed = two_hosts(2);
     let link = LinkConfig { delay: 5 * MILLISECOND, ..LinkConfig::default() };
-    let (network, ways) = network(&[(link.clone(), link), Default::default()]);
+    let (network, routes) = network(&[(link.clone(), link), Default::default()]);
     let (seen, sees) = mpsc::channel();
     let tap = |host, device| {
         let seen = seen.clone();
@@ -244,7 +244,7 @@ fn a_tap_sees_what_a_host_sent_and_got() {
         Tap { host, device, see }
     };
     let taps = vec![tap(0, None), tap(1, Some(0))];
-    let wire = testbed.start(network, &ways, taps).expect("a wire");
+    let wire = testbed.start(network, &routes, taps).expect("a wire");
     let [left, right] = left_and_right(&testbed);
     for device in [2, 1] {
         let left = udp(left, v4(1, device), 7);
@@ -259,9 +259,9 @@ fn a_tap_sees_what_a_host_sent_and_got() {
     drop(wire);
     let seen: Vec<_> = sees.try_iter().collect();
     let reported: Vec<_> =
-        seen.iter().map(|(host, _, device, way, _)| (*host, *device, *way)).collect();
+        seen.iter().map(|(host, _, device, direction, _)| (*host, *device, *direction)).collect();
     use Direction::{Got, Sent};
-    // Nothing of the second host's second device; and what has no way was sent, too.
+    // Nothing of the second host's second device; and what has no route was sent, too.
     let expected = [
         (0, 1, Sent),
         (0, 1, Got),
@@ -301,26 +301,26 @@ fn what_has_no_way_is_dropped_and_counted() {
 fn one_wire_at_a_time() {
     let Some(_alone) = alone("one_wire_at_a_time") else { return };
     let (testbed, wire) = pair(LinkConfig::default(), LinkConfig::default());
-    let start = |ways: &[Way]| {
+    let start = |routes: &[Route]| {
         let (network, _) = network(&[Default::default()]);
-        testbed.start(network, ways, Vec::new())
+        testbed.start(network, routes, Vec::new())
     };
     assert!(matches!(start(&[]), Err(Error::Running)));
     let began = wire.now();
     sleep(Duration::from_millis(5));
     assert!(wire.now() >= began + 5 * MILLISECOND);
     wire.stop().unwrap();
-    let way = |from, to, route| Way { from, to, route: RouteId(route), strips_mptcp: false };
-    let fault = |ways: &[Way]| start(ways).expect_err("a fault").to_string();
+    let route = |from, to, id| Route { from, to, route: RouteId(id), strips_mptcp: false };
+    let fault = |routes: &[Route]| start(routes).expect_err("a fault").to_string();
     assert_eq!(
-        fault(&[way(v4(1, 1), v4(3, 1), 0)]),
+        fault(&[route(v4(1, 1), v4(3, 1), 0)]),
         "route from 10.1.0.1 to 10.1.0.3: no host has the destination address"
     );
     assert_eq!(
-        fault(&[way(v4(1, 1), v4(2, 1), 2)]),
+        fault(&[route(v4(1, 1), v4(2, 1), 2)]),
         "route from 10.1.0.1 to 10.1.0.2: the network has no such route"
     );
-    let twice = way(v4(1, 1), v4(2, 1), 0);
+    let twice = route(v4(1, 1), v4(2, 1), 0);
     assert_eq!(fault(&[twice, twice]), "route from 10.1.0.1 to 10.1.0.2: named twice");
     start(&[twice]).expect("the first one has stopped");
 }
@@ -341,8 +341,8 @@ fn a_device_that_is_down_or_gone_refuses_and_the_others_go_on() {
     let Some(_alone) = alone(test) else { return };
     let testbed = two_hosts(2);
     let link = LinkConfig { rate: Rate::Constant(1_000_000), ..LinkConfig::default() };
-    let (network, ways) = network(&[Default::default(), (link.clone(), link)]);
-    let wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
+    let (network, routes) = network(&[Default::default(), (link.clone(), link)]);
+    let wire = testbed.start(network, &routes, Vec::new()).expect("a wire");
     let [left, right] = left_and_right(&testbed);
     let sender = udp(left, v4(1, 2), 7);
     for (refused, change) in (1..).zip(["set path2 down", "delete path2"]) {
@@ -399,14 +399,14 @@ fn entered(
 fn hosts_take_turns_after_a_stall() {
     let Some(_alone) = alone("hosts_take_turns_after_a_stall") else { return };
     let testbed = two_hosts(1);
-    let (network, ways) = network(&[Default::default()]);
+    let (network, routes) = network(&[Default::default()]);
     let (seen, sees) = mpsc::channel();
     let tap = |host| {
         let seen = seen.clone();
         let see = Box::new(move |_, _, _, _: &[u8]| seen.send(host).unwrap());
         Tap { host, device: None, see }
     };
-    let wire = testbed.start(network, &ways, vec![tap(0), tap(1)]).expect("a wire");
+    let wire = testbed.start(network, &routes, vec![tap(0), tap(1)]).expect("a wire");
     let [left, right] = left_and_right(&testbed);
     let (left, right) = (udp(left, v4(1, 1), 7), udp(right, v4(2, 1), 7));
     let first = |_| entered(&wire, &sees, [(&left, 1), (&right, 1)])[0];

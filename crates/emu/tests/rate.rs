@@ -43,14 +43,14 @@ fn blast(sender: &UdpSocket, to: &UdpSocket, time: Duration) {
 /// and when; and how well it went.
 fn blasted(mut disturb: impl FnMut(&narrows_emu::Wire)) -> (Vec<(Nanos, usize)>, Fitness) {
     let testbed = two_hosts(1);
-    let (network, ways) = network(&[(bottleneck(), LinkConfig::default())]);
+    let (network, routes) = network(&[(bottleneck(), LinkConfig::default())]);
     let (seen, sees) = mpsc::channel();
     let see = Box::new(move |now, _: usize, direction, bytes: &[u8]| {
         if direction == Direction::Got {
             seen.send((now, bytes.len())).unwrap();
         }
     });
-    let wire = testbed.start(network, &ways, vec![Tap { host: 1, device: None, see }]).unwrap();
+    let wire = testbed.start(network, &routes, vec![Tap { host: 1, device: None, see }]).unwrap();
     let [left, right] = left_and_right(&testbed);
     let (sender, receiver) = (udp(left, v4(1, 1), 7), udp(right, v4(2, 1), 7));
     let ended = AtomicBool::new(false);

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use narrows_emu::{DeviceConfig, Host, HostConfig, Packet, Testbed, Way, Wire};
+use narrows_emu::{DeviceConfig, Host, HostConfig, Packet, Route, Testbed, Wire};
 use narrows_net::{LinkConfig, LinkId, Network};
 use narrows_testkit::machine::{Turn, root, tun, turn};
 
@@ -45,21 +45,21 @@ pub fn hosts(devices: u8) -> Vec<HostConfig> {
     vec![host(1, "left"), host(2, "right")]
 }
 
-/// A network of two links a path, to the right and to the left, and the ways over them.
-pub fn network(paths: &[(LinkConfig, LinkConfig)]) -> (Network<Packet>, Vec<Way>) {
+/// A network of two links a path, to the right and to the left, and the routes over them.
+pub fn network(paths: &[(LinkConfig, LinkConfig)]) -> (Network<Packet>, Vec<Route>) {
     let mut network = Network::new(1);
-    let mut ways = Vec::new();
+    let mut routes = Vec::new();
     for (device, (right, left)) in (1..).zip(paths) {
         for (link, from, to) in [(right, 1, 2), (left, 2, 1)] {
             let link = network.add_link(link.clone()).expect("a link");
             let route = network.add_route(&[link]).expect("a route");
             for address in [v4, v6] {
                 let (from, to) = (address(from, device), address(to, device));
-                ways.push(Way { from, to, route, strips_mptcp: false });
+                routes.push(Route { from, to, route, strips_mptcp: false });
             }
         }
     }
-    (network, ways)
+    (network, routes)
 }
 
 /// The link of the first path, to the right and to the left.
@@ -70,8 +70,8 @@ pub const LEFT: LinkId = LinkId(1);
 /// Two hosts and one path, which carries.
 pub fn pair(right: LinkConfig, left: LinkConfig) -> (Testbed, Wire) {
     let testbed = two_hosts(1);
-    let (network, ways) = network(&[(right, left)]);
-    let wire = testbed.start(network, &ways, Vec::new()).expect("a wire");
+    let (network, routes) = network(&[(right, left)]);
+    let wire = testbed.start(network, &routes, Vec::new()).expect("a wire");
     (testbed, wire)
 }
 

@@ -1,10 +1,10 @@
-//! What is built of a scenario: its network, hosts with their devices and addresses, and which way
+//! What is built of a scenario: its network, hosts with their devices and addresses, and which route
 //! packets take from one address to another.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use narrows_emu::{DeviceConfig, HostConfig, Packet, Way};
+use narrows_emu::{DeviceConfig, HostConfig, Packet, Route};
 use narrows_mptcp::pm::{Endpoint, Limits};
 use narrows_net::{ConfigError, LinkId, Network, RouteId};
 use narrows_traffic::PathManager;
@@ -41,7 +41,7 @@ pub struct Plan {
     /// The scenario's links in it.
     pub links: Vec<LinkId>,
     /// Between which addresses packets go, and over which route.
-    pub ways: Vec<Way>,
+    pub routes: Vec<Route>,
     /// The scenario's flows.
     pub flows: Vec<FlowPlan>,
 }
@@ -62,9 +62,9 @@ pub struct PathPlan {
     pub device: usize,
     /// The sender's and the receiver's addresses.
     pub ends: [Addresses; 2],
-    /// The data's way.
+    /// The data's route.
     pub forward: RouteId,
-    /// The acknowledgements' way.
+    /// The acknowledgements' route.
     pub reverse: RouteId,
     /// The smallest MTU of both, and so of the devices.
     pub mtu: u32,
@@ -111,7 +111,7 @@ impl Plan {
         let mut network = Network::new(seed);
         let links = add_links(&mut network, scenario).map_err(fault)?;
         let mut plan =
-            Plan { hosts: Vec::new(), network, links, ways: Vec::new(), flows: Vec::new() };
+            Plan { hosts: Vec::new(), network, links, routes: Vec::new(), flows: Vec::new() };
         for (index, flow) in scenario.flows.iter().enumerate() {
             let paths = flow.paths.iter().enumerate();
             let paths = paths.map(|(number, path)| plan.path(index, number, path));
@@ -153,8 +153,13 @@ impl Plan {
                 for from in sender.ends[SENDER].iter() {
                     let same = |to: &IpAddr| to.is_ipv4() == from.is_ipv4();
                     for to in receiver.ends[RECEIVER].iter().filter(same) {
-                        self.ways.push(Way { from, to, route: forward, strips_mptcp });
-                        self.ways.push(Way { from: to, to: from, route: reverse, strips_mptcp });
+                        self.routes.push(Route { from, to, route: forward, strips_mptcp });
+                        self.routes.push(Route {
+                            from: to,
+                            to: from,
+                            route: reverse,
+                            strips_mptcp,
+                        });
                     }
                 }
             }
@@ -300,9 +305,9 @@ mod tests {
 
     fn route(plan: &Plan, from: &str, to: &str) -> Option<RouteId> {
         let (from, to): (IpAddr, IpAddr) = (from.parse().unwrap(), to.parse().unwrap());
-        let mut ways = plan.ways.iter().filter(|way| (way.from, way.to) == (from, to));
-        let route = ways.next().map(|way| way.route);
-        assert!(ways.next().is_none(), "two ways from {from} to {to}");
+        let mut routes = plan.routes.iter().filter(|entry| (entry.from, entry.to) == (from, to));
+        let route = routes.next().map(|entry| entry.route);
+        assert!(routes.next().is_none(), "two routes from {from} to {to}");
         route
     }
 
@@ -355,11 +360,11 @@ mod tests {
         scenario.flows[0].paths[1].strips_mptcp = true;
         let plan = Plan::new(&scenario, 1).unwrap();
         let lte = plan.flows[0].paths[1];
-        for way in &plan.ways {
+        for entry in &plan.routes {
             assert_eq!(
-                way.strips_mptcp,
-                [lte.forward, lte.reverse].contains(&way.route),
-                "{way:?}"
+                entry.strips_mptcp,
+                [lte.forward, lte.reverse].contains(&entry.route),
+                "{entry:?}"
             );
         }
     }
@@ -369,9 +374,9 @@ mod tests {
         let plan = plan("sbd/nsb-3");
         assert_eq!(route(&plan, "10.2.0.1", "10.103.0.1"), None);
         assert!(route(&plan, "10.3.0.1", "10.103.0.1").is_some());
-        // 3n - 2 pairs of addresses, two ways each, in two families.
-        let of_test = |way: &&Way| plan.hosts[..2].iter().any(|host| has(host, way.from));
-        let test = plan.ways.iter().filter(of_test).count();
+        // 3n - 2 pairs of addresses, two routes each, in two families.
+        let of_test = |entry: &&Route| plan.hosts[..2].iter().any(|host| has(host, entry.from));
+        let test = plan.routes.iter().filter(of_test).count();
         assert_eq!(test, (3 * 3 - 2) * 2 * 2);
     }
 

@@ -65,7 +65,7 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     let sampler = Sampler::new(hosts.clone(), senders(scenario, &plan, &algorithms));
     let taps = capture.as_mut().map(|capture| capture.taps(&plan)).transpose()?;
     let taps = taps.unwrap_or_default();
-    let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
+    let wire = testbed.start(plan.network.clone(), &plan.routes, taps).map_err(kernel)?;
     let working = sources.start(Instant::now() - Duration::from_nanos(wire.now()));
     let mut running = Running {
         scenario,

@@ -92,7 +92,7 @@ impl Shell {
         }
         let taps = capture.as_mut().map(|capture| capture.taps(&plan)).transpose()?;
         let taps = taps.unwrap_or_default();
-        let wire = testbed.start(plan.network.clone(), &plan.ways, taps).map_err(kernel)?;
+        let wire = testbed.start(plan.network.clone(), &plan.routes, taps).map_err(kernel)?;
         Ok(Shell { wire, testbed, capture, _controls: controls, plan, scenario, own })
     }
 
