@@ -27,7 +27,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let losses = args.losses.as_deref().map(Input::file);
     let source = Source::open(Input::file(&args.file), losses, args.flows.into())?;
     for note in source.notes() {
-        // Nobody is left to tell if standard error is closed.
+        // Nothing to report to if standard error is closed.
         let _ = writeln!(std::io::stderr(), "narrows: {note}");
     }
     let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;

@@ -93,7 +93,7 @@ fn exit(result: Result<(), Error>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if standard error is closed too.
+            // Nothing to report to if standard error is closed too.
             let _ = writeln!(std::io::stderr(), "narrows: {error}");
             ExitCode::from(error.exit_code())
         }

@@ -21,7 +21,7 @@ use crate::{COMMIT, print};
 
 /// The seed of the network's chances.
 const SEED: u64 = 1;
-/// How often a child is asked whether it has ended, or listens.
+/// How often a child is polled: has it ended, or does it listen.
 const LOOK: Duration = Duration::from_millis(10);
 /// How long to wait for a server that does not listen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
     let fitness = shell.end()?;
     pcap.map_or(Ok(()), Output::commit)?;
     if let Some(why) = fitness.why {
-        // Nobody is left to tell if standard error is closed.
+        // Nothing to report to if standard error is closed.
         let _ = writeln!(
             std::io::stderr(),
             "narrows: the network was not the scenario's ({why}): measurements are not valid"
@@ -68,7 +68,7 @@ fn run(args: &ShellArgs, shell: &Shell, signals: &Signals) -> Result<ExitStatus,
         None => (std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()), &[][..]),
     };
     if args.command.is_empty() && std::io::stderr().is_terminal() {
-        // Nobody is left to tell if standard error is closed.
+        // Nothing to report to if standard error is closed.
         let _ = write!(std::io::stderr(), "{}", shell.describe());
     }
     if signals.any() {

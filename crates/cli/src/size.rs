@@ -57,7 +57,7 @@ impl Size {
         size
     }
 
-    /// Says before a long wait that it will be one.
+    /// Warns before a long run.
     ///
     /// # Errors
     /// The memory is not there, or the wait would be days, unless `force` is set.
@@ -70,7 +70,7 @@ impl Size {
                 0.0 => "real time".into(),
                 hops => format!("up to {:.0} million packet-hops", hops / 1e6),
             };
-            // Nobody is left to read it if standard error is closed.
+            // Nothing to report to if standard error is closed.
             let time = show_wait(self.seconds);
             let _ = writeln!(std::io::stderr(), "narrows: about {time} ahead ({hops})");
         }

@@ -164,7 +164,7 @@ impl Read for UntilFailure {
     }
 }
 
-/// The upper bits of pcap's field tell of a frame check sequence (draft-ietf-opsawg-pcap, section 4).
+/// The upper bits of pcap's field describe a frame check sequence (draft-ietf-opsawg-pcap, section 4).
 const LINK_TYPE: i32 = 0xffff;
 
 /// Without the padding.

@@ -3,7 +3,7 @@
 /// Ticks that are in use: 1 us (Linux's tcp_usec_ts), 1 ms, 4 ms and 10 ms, in nanoseconds.
 const TICKS: [i64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
 
-/// Shorter observations tell no tick, nanoseconds.
+/// Shorter observations give no tick, nanoseconds.
 const SHORTEST: i64 = 1_000_000_000;
 
 /// By how much delay may have changed from the first stamp to the last, nanoseconds.
@@ -69,7 +69,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// What is told of a clock that makes `hertz` stamps a second, observed for so many seconds with
+    /// The tick found for a clock that makes `hertz` stamps a second, observed for so many seconds with
     /// delay that rises by `delay_ms`.
     fn tick_of(hertz: f64, seconds: f64, delay_ms: f64) -> Option<i64> {
         let packets = 500;

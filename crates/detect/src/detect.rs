@@ -37,7 +37,7 @@ impl<'a> Detection<'a> {
         Ok(Detection { source, flows: flows.map_err(|error| Error::input("--detector", error))? })
     }
 
-    /// Reads the file once more and tells each decision. The delays go into the plot, too.
+    /// Reads the file once more and reports each decision. The delays go into the plot, too.
     ///
     /// # Errors
     /// The file cannot be read any more, or `decided` fails.

@@ -41,7 +41,7 @@ impl Input {
         Input { name, open: Box::new(open) }
     }
 
-    /// Bytes, told by a name.
+    /// Bytes, with a name.
     pub fn bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Input {
         let bytes = bytes.into();
         let open = move || Ok(Box::new(Cursor::new(Arc::clone(&bytes))) as Reader);

@@ -1,10 +1,10 @@
-//! Which flows share a bottleneck, told from what was recorded of them: a capture (pcap, pcapng) or
+//! Which flows share a bottleneck, found from recordings of them: a capture (pcap, pcapng) or
 //! a table of delays (CSV), plain or compressed by gzip.
 //!
 //! A file is read twice. The first pass, [`Source::open`], finds the flows, how large they are and
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
-//! largest to a detector of `narrows_laws` and tells each of its decisions. Both take the same
-//! memory whatever the size of the file. How a delay is taken is told in `docs/detect.md`.
+//! largest to a detector of `narrows_laws` and reports each of its decisions. Both take the same
+//! memory whatever the size of the file. How a delay is measured is described in `docs/detect.md`.
 
 mod capture;
 mod clock;

@@ -11,7 +11,7 @@ use crate::{Error, Input, Observation, Signal, capture};
 /// Segments of a flow that wait for their acknowledgement; of more no delay is taken.
 const OUTSTANDING: usize = 1 << 14;
 
-/// A segment that comes so much later than the newest, and has no timestamp that could tell, was sent
+/// A segment that comes so much later than the newest, and has no timestamp to show it, was sent
 /// again and not overtaken (as Wireshark has it), nanoseconds.
 const OVERTAKEN: i64 = 3_000_000;
 
@@ -36,20 +36,20 @@ struct State {
     signal: Signal,
     tick: i64,
     mss: u32,
-    /// Stamps of who tells the delay, and when the first came.
+    /// Stamps of the end that shows the delay, and when the first came.
     stamps: Option<(Stamps, i64)>,
     /// End of the data so far, and its newest segment's stamp and time.
     highest: Option<u32>,
     newest: (Option<u32>, i64),
     /// In the order of their ends.
     sent: VecDeque<Sent>,
-    /// How far the receiver has told of data, selectively or not.
+    /// How far the receiver has acknowledged data, selectively or not.
     newest_ack: Option<u32>,
     /// The last acknowledgement, and its time.
     acked: Option<(u32, i64)>,
-    /// It repeated the one before without telling of anything selectively: something is missing.
+    /// It repeated the one before without a selective block: something is missing.
     hole: bool,
-    /// Losses that have not been told yet.
+    /// Losses that have not been reported yet.
     lost: u32,
 }
 
@@ -71,7 +71,7 @@ impl State {
         }
     }
 
-    /// Data passes. Returns the delay of it, if this is where that is told.
+    /// Data passes. Returns the delay of it, if it is measured here.
     fn data(&mut self, time: i64, segment: &Segment) -> Sample {
         let end = segment.end();
         let stamp = segment.stamps.map(|(stamp, _)| stamp);
@@ -136,11 +136,11 @@ impl State {
         if self.signal == Signal::OwdReceiver { delay.saturating_neg() } else { delay }
     }
 
-    /// An acknowledgement passes, near the sender. The delay is that of the newest segment it tells
+    /// An acknowledgement passes, near the sender. The delay is that of the newest segment it covers
     /// of: until it passes, or until its stamp.
     fn ack(&mut self, time: i64, segment: &Segment) -> Sample {
         let Some(ack) = segment.ack else { return Sample::default() };
-        // A block below the acknowledgement tells of a duplicate (RFC 2883).
+        // A block below the acknowledgement reports a duplicate (RFC 2883).
         let block = segment.sack.map(|(_, end)| end).filter(|&end| after(end, ack));
         let newest = block.unwrap_or(ack);
         let (last, before) = self.acked.unwrap_or((ack, time));
@@ -180,14 +180,14 @@ impl State {
     }
 }
 
-/// What a segment tells of its flow.
+/// What a segment shows of its flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     delay: Option<i64>,
     delivered: u32,
 }
 
-/// Reads the capture again and gives what is told of the flows to `each`, in the order of time.
+/// Reads the capture again and gives each observation of the flows to `each`, in the order of time.
 ///
 /// # Errors
 /// It cannot be opened.

@@ -64,7 +64,7 @@ pub struct Segment<'a> {
     pub len: u32,
     /// Timestamp and echoed timestamp (RFC 7323).
     pub stamps: Option<(u32, u32)>,
-    /// The first block of a selective acknowledgement, which tells of the newest segment (RFC 2018).
+    /// The first block of a selective acknowledgement, which covers the newest segment (RFC 2018).
     pub sack: Option<(u32, u32)>,
     /// MPTCP's option, from its subtype on (RFC 8684, section 3).
     pub mptcp: Option<&'a [u8]>,
@@ -138,7 +138,7 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
     let (ack, syn) = (fixed[13] & 0x10 != 0, fixed[13] & 0x02 != 0);
     // All are parts of `data`.
     let place = |part: *const u8| (part as usize - data.as_ptr() as usize) as u32;
-    // Segments that the device is yet to cut may be longer than IP can tell; then they say 0.
+    // Segments that the device is yet to cut may be longer than the IP length field; then it is 0.
     let length = if total == 0 { wire.saturating_sub(place(start)) } else { total };
     let headers = place(tcp.as_ptr()) - place(start) + header as u32;
     let mut segment = Segment {

@@ -62,7 +62,7 @@ impl Plot {
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
-        // Better told now than after a long time. It is gone at once, so that Ctrl-C leaves nothing.
+        // Better reported now than after a long time. It is gone at once, so that Ctrl-C leaves nothing.
         temporary(&folder).map_err(Error::io(&name, "write"))?;
         if path.is_dir() {
             return Err(Error::input(&name, "expected a file, found a folder"));
@@ -236,7 +236,7 @@ fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, png::En
     Ok(bytes)
 }
 
-/// A file that is gone if it is not kept. What the system says of it is told without its name, which
+/// A file that is gone if it is not kept. The system's error is reported without its name, which
 /// nobody knows.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::new_in(folder).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Decisions as JSON and as text, told while the file is read.
+//! Decisions as JSON and as text, while the file is read.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use narrows_laws::{Detector, Place};
 
 use crate::{Decision, Source};
 
-/// Pairs of flows that the text tells of at most.
+/// Maximum pairs of flows in the text.
 const PAIRS: usize = 20;
 
 /// One object: `detector`, `signal`, `flows`, and `decisions` with a line each.

@@ -32,7 +32,7 @@ pub fn forget_half<K: Eq + Hash, V>(flows: &mut Flows<K, V>, size: impl Fn(&V) -
     before - flows.len()
 }
 
-/// What the user is told of the flows that are left out, with `share` percent `of` the file.
+/// The note on the flows that are left out, with `share` percent `of` the file.
 pub fn left_out(kept: usize, others: usize, forgotten: usize, share: f64, of: &str) -> String {
     // What was forgotten and came again was counted again.
     let about = if forgotten > 0 { "at most " } else { "" };

@@ -1,4 +1,4 @@
-//! What is read: a capture or a table, its flows, and what it tells of them.
+//! What is read: a capture or a table, its flows, and their delays and losses.
 
 use crate::{Error, Input, MAX_FLOWS, Observation, Signal, capture, measure, survey, table};
 
@@ -23,7 +23,7 @@ impl Source {
     ///
     /// # Errors
     /// A file cannot be read, is neither capture nor table, has a row that is not as it should be, or
-    /// no flow that gives a delay. A damaged capture is no error: it is told in [`Source::notes`].
+    /// no flow that gives a delay. A damaged capture is no error: it is reported in [`Source::notes`].
     pub fn open(input: Input, losses: Option<Input>, limit: usize) -> Result<Source, Error> {
         let limit = limit.min(MAX_FLOWS);
         let (_, beginning) = input.open()?;
@@ -72,7 +72,7 @@ impl Source {
         }
     }
 
-    /// Reads it again and gives what it tells of the flows to `each`, in the order of time.
+    /// Reads it again and gives each observation of the flows to `each`, in the order of time.
     ///
     /// # Errors
     /// A file cannot be read any more, or `each` fails.

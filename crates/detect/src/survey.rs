@@ -20,7 +20,7 @@ const HERE: i64 = 1_000_000;
 pub struct Flow {
     /// Who sends its data, and who gets it.
     pub ends: (End, End),
-    /// What the user is told: `10.0.0.1:40001 > 10.0.0.2:5001`, with its MPTCP connection.
+    /// What the user sees: `10.0.0.1:40001 > 10.0.0.2:5001`, with its MPTCP connection.
     pub name: String,
     /// Nanoseconds of a tick of the clock that stamps.
     pub tick: i64,
@@ -82,7 +82,7 @@ impl Entry {
                 this.highest = Some(end);
                 this.probe = this.probe.or(Some((end, time)));
             } else {
-                // Sent again: it could not be told which of the two is acknowledged.
+                // Sent again: it is unknown which of the two is acknowledged.
                 this.probe = None;
             }
         }

@@ -257,7 +257,7 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
     Ok(Survey { signal, flows, notes, start, end })
 }
 
-/// Reads the tables again and gives what they tell of the chosen flows to `each`, in the order of
+/// Reads the tables again and gives each observation of the chosen flows to `each`, in the order of
 /// time.
 ///
 /// # Errors

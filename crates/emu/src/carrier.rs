@@ -76,7 +76,7 @@ impl Carrier {
         }
     }
 
-    /// Carries packets and does the work it is given until it is told to stop.
+    /// Carries packets and does the work it is given until it is stopped.
     pub fn carry(&mut self, bell: &EventFd, work: &mpsc::Receiver<Work>) {
         // Timers are exact to the nanosecond, not to 50 µs.
         set_timerslack(1).ok();
@@ -243,7 +243,7 @@ impl Carrier {
 
 /// This thread runs before all ordinary ones. On two busy cores the 99th percentile of lateness is
 /// 0.3 ms with it, 4 ms at the best ordinary priority, and 6 ms without. Where it is not allowed,
-/// fitness tells what comes of it.
+/// fitness shows the effect.
 fn go_first() {
     let parameters = libc::sched_param { sched_priority: 1 };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

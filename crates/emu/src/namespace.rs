@@ -129,7 +129,7 @@ pub fn named(prefix: &str) -> Vec<String> {
     names
 }
 
-/// What tells a namespace from all other files: device and inode of its file.
+/// What identifies a namespace: device and inode of its file.
 pub type Identity = (u64, u64);
 
 /// The identity of the namespace that has this name.

@@ -26,7 +26,7 @@ pub struct Tap {
     pub host: usize,
     /// The number of its device; all if none.
     pub device: Option<usize>,
-    /// Is told of every packet.
+    /// Called with every packet.
     pub see: See,
 }
 

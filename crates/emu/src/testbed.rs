@@ -77,7 +77,7 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// What tells it from others: four letters and digits.
+    /// Its unique part of names: four letters and digits.
     pub fn id(&self) -> &str {
         self.owner.id()
     }
@@ -128,7 +128,7 @@ impl Testbed {
 
 impl Drop for Testbed {
     fn drop(&mut self) {
-        // There is nobody to tell; what could not be removed, clean() tries again.
+        // Nothing to report to; what could not be removed, clean() tries again.
         self.owner.remove().ok();
     }
 }

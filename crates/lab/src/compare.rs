@@ -29,7 +29,7 @@ pub struct Row {
     pub set: Option<Point>,
     /// Congestion control of the connection under test.
     pub cc: String,
-    /// What its detector listens to, where the plan names signals; left out otherwise.
+    /// Delay signal of its detector, where the plan names signals; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<&'static str>,
     /// What ran it.

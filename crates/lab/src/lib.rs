@@ -1,7 +1,7 @@
 //! Scenarios, runs, metrics and tables of Narrows.
 //!
 //! A [`Scenario`] is [`load`]ed from TOML, [`run`] gives a [`Summary`] and a series on a [`host`],
-//! [`compare`] runs many, on one host or several, and [`rows`] tells them as means with intervals. A simulated
+//! [`compare`] runs many, on one host or several, and [`rows`] are their means with intervals. A simulated
 //! result is a function of scenario and seed: the same bytes on any machine and with any number of
 //! jobs.
 

@@ -39,7 +39,7 @@ pub struct Plan<'a> {
     pub cases: &'a [Case],
     /// Congestion controls of the connection under test.
     pub controls: &'a [Algorithm],
-    /// What detectors that listen hear; empty: what the scenarios say.
+    /// Delay signals of detectors; empty: those of the scenarios.
     pub signals: &'a [Signal],
     /// What runs them.
     pub hosts: &'a [HostId],
@@ -91,7 +91,7 @@ pub struct Finished {
     pub case: usize,
     /// The congestion control.
     pub control: Algorithm,
-    /// Index of the signal, if the plan names any and the control's detector listens.
+    /// Index of the signal, if the plan names any and the control's detector is delay-based.
     pub signal: Option<usize>,
     /// The run's summary.
     pub summary: Summary,

@@ -34,7 +34,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<Fitness>,
     /// How right the detector of the connection under test was, phase by phase; left out unless it has
-    /// one that listens.
+    /// a delay-based one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detection: Vec<PhaseDetection>,
     /// The connection under test, as comparisons show it.

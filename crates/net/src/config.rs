@@ -37,7 +37,7 @@ pub struct LinkConfig {
     pub wifi: Option<Wifi>,
     /// Largest packet in bytes on the wire.
     pub mtu: u32,
-    /// Keep the distribution of queueing delays, so that [`crate::Counters::queue_delay`] can tell
+    /// Keep the distribution of queueing delays, so that [`crate::Counters::queue_delay`] can report
     /// quantiles: some kB, and in a large network a cache miss per packet.
     pub quantiles: bool,
 }

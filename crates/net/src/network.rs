@@ -49,7 +49,7 @@ pub struct Seen<P> {
 /// Marks the end of a route in [`Network::hops`].
 const END: u32 = u32::MAX;
 
-/// How many arrivals before a delivery [`Network::advance_prefetching`] tells of it.
+/// How many arrivals ahead of a delivery [`Network::advance_prefetching`] announces it.
 pub const PREFETCHED: [usize; 3] = [5, 3, 1];
 
 /// Links and routes, and the packets on them, each with a payload of type `P`: a small value that is

@@ -1,7 +1,7 @@
 //! What the network knows of a packet beside its payload.
 
 /// The two bits of explicit congestion notification in the IP header (RFC 3168, section 5). ECT(0)
-/// and ECT(1) are not told apart.
+/// and ECT(1) are not distinguished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// The endpoints do not understand marks: such a packet can only be dropped.

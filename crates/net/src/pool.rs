@@ -1,7 +1,7 @@
 //! A pool of values that come and go, found again by number.
 
 /// Values by number; numbers that are free are used again, the last one first, as its memory is
-/// still near. Unlike other slabs it tells where a value lies without looking at it.
+/// still near. Unlike other slabs it gives the address of a value without looking at it.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool<T> {
     places: Vec<Option<T>>,

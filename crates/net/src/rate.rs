@@ -110,7 +110,7 @@ impl Server {
 ///
 /// The end of a transmission is rarely a whole nanosecond. The exact end is kept as
 /// `busy_until + fraction / rate` ns and the next packet starts there, so the long-run rate is
-/// exact; what is told is rounded up, so no bit is early.
+/// exact; results are rounded up, so no bit is early.
 #[derive(Clone, Debug)]
 pub(crate) struct Constant {
     /// bit/s.

@@ -14,7 +14,7 @@ use crate::{MILLISECOND, Nanos, SECOND, rng};
 /// of them arrive when the aggregate ends, as receivers pass them on then.
 ///
 /// How long a packet would wait ([`crate::Network::queue_delay`], [`crate::Limit::Time`], RED's
-/// thresholds in time, PIE) is told by the rate alone, without overhead and contention; the counted
+/// thresholds in time, PIE) is computed from the rate alone, without overhead and contention; the counted
 /// queueing delays have all of it.
 ///
 /// The default is 802.11n/ac, best effort, a channel without contenders.

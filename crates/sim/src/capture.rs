@@ -45,9 +45,9 @@ pub struct Captured {
     /// Number among the packets of its host on this path, as IPv4's identification; the same
     /// wherever the packet is seen.
     pub id: u16,
-    /// When its host sent it: what TSval tells (RFC 7323), in ticks.
+    /// When its host sent it: TSval (RFC 7323), in ticks.
     pub sent: Nanos,
-    /// What TSecr tells, in ticks: when the other end sent the packet that this one echoes. None in
+    /// TSecr, in ticks: when the other end sent the packet that this one echoes. None in
     /// a SYN.
     pub echo: Option<Nanos>,
     /// What it carries.
@@ -57,7 +57,7 @@ pub struct Captured {
 /// Which end of which subflow of which flow sends: place, generation, forward.
 type End = (FlowId, u8, u8, bool);
 
-/// What a packet's headers tell that the packet of the simulator does not.
+/// What a packet's headers carry that the packet of the simulator does not.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     sent: Nanos,

@@ -1,4 +1,4 @@
-//! What a simulation is told about its connections and flows.
+//! Configuration of connections and flows.
 
 use narrows_laws::{Control, Params};
 use narrows_net::{Nanos, RouteId};

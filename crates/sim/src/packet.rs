@@ -22,7 +22,7 @@ const DSS_SHORT_ACK: u32 = 8;
 /// IPv4 and TCP header with the options of a SYN: MSS, SACK permitted, timestamp, window scale.
 const SYN_HEADER: u32 = 60;
 
-/// A packet in the network. Opaque outside of this crate; captures tell what is in it.
+/// A packet in the network. Opaque outside of this crate; captures show what is in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// Number of the connection or the UDP flow.
@@ -114,7 +114,7 @@ pub struct Ack {
     pub sack: [(i32, i32); MAX_SACK_BLOCKS],
     /// ECE: data that arrived was marked (RFC 3168).
     pub ece: bool,
-    /// Number of the newest decision of a detector at the receiver, as its option tells it with the
+    /// Number of the newest decision of a detector at the receiver, as its option carries it with the
     /// decision; 0 before the first.
     pub decision: u16,
     /// The acknowledgement's own timestamp less `echo`, us: TSval - TSecr.
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     /// A TCP header has room for 40 bytes of options (RFC 9293, section 3.1), so a subflow of MPTCP
-    /// tells of one SACK block where TCP tells of three.
+    /// carries one SACK block where TCP carries three.
     #[test]
     fn the_options_fit_into_a_header() {
         let sack = [(1, 2), (3, 4), (5, 6)];

@@ -1,4 +1,4 @@
-//! What a simulation tells about its connections and flows. Counters count from the start.
+//! What a simulation reports about its connections and flows. Counters count from the start.
 
 use narrows_laws::{Decision, State};
 use narrows_net::Nanos;
@@ -50,7 +50,7 @@ pub struct HeadOfLine {
 /// State of a path, and counters over all the paths that had this place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathStats {
-    /// What the law was last told; [`State::Free`] before the handshake is done and after the path
+    /// State last passed to the law; [`State::Free`] before the handshake is done and after the path
     /// was removed.
     pub state: State,
     /// Payload bytes newly acknowledged, cumulatively or selectively.
@@ -78,7 +78,7 @@ pub struct PathStats {
     pub sent_packets: u64,
 }
 
-/// What the listening detector of a connection has said so far, wherever it listens; empty without one.
+/// Decisions so far of the delay-based detector of a connection; empty without one.
 /// Places are those of the paths in [`ConnectionStats::paths`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detection {

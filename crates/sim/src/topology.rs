@@ -1,5 +1,5 @@
 //! Topologies by number: who is connected to whom, and which ways lead from one host to another.
-//! The caller makes links of its own rate, delay and queue, in the order told here.
+//! The caller makes links of its own rate, delay and queue, in the order given here.
 
 use narrows_net::rng::{self, RngCore};
 

@@ -7,7 +7,7 @@ pub enum PathManager {
     /// One on each path.
     #[default]
     Fullmesh,
-    /// So many (1 to 8) on the only path of the configuration, told apart by their ports.
+    /// So many (1 to 8) on the only path of the configuration, distinguished by their ports.
     Ndiffports(u8),
 }
 

@@ -76,7 +76,7 @@ impl TcpConfig {
 /// Clock of the timestamps in segments (RFC 7323, section 5.4).
 ///
 /// Linux takes the RTT from its own note of when a segment left, to the microsecond; only where
-/// all that an acknowledgement tells had been sent again it needs the timestamp.
+/// all that an acknowledgement covers was retransmitted it needs the timestamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timestamps {
     /// 1 ms: Linux's default.
@@ -105,7 +105,7 @@ pub enum Signal {
     /// takes of a segment are not modelled: what TCP's timestamp, of 1 us then, says is enough.
     ReceiverUs,
     /// At the sender, the one-way delay from TCP's timestamps of 1 us: when the receiver sent the
-    /// acknowledgement (TSval), less when the newest segment that it tells of left, by the sender's own
+    /// acknowledgement (TSval), less when the newest segment that it covers left, by the sender's own
     /// note. What it echoes (TSecr, RFC 7323, section 4) left earlier if the acknowledgement was delayed,
     /// and TSval - TSecr would contain the wait.
     #[default]

@@ -22,7 +22,7 @@ fn spread([low, high]: [f64; 2], k: usize, n: usize) -> f64 {
     low + (high - low) * (k as f64 + 0.5) / n as f64
 }
 
-/// A mistake in a field of a table, told of that field.
+/// An error in a field of a table, with the name of the field.
 type Wrong = (&'static str, String);
 
 /// The background flows of all tables in `file`.

@@ -1,4 +1,4 @@
-//! What detectors that listen hear, and their parameters: from the file's words to theirs.
+//! The delay signal and parameters of detectors, parsed from the file.
 
 use narrows_laws::Params;
 use narrows_laws::params::ParamError;
@@ -17,13 +17,13 @@ pub struct DetectionFile {
 }
 
 impl DetectionFile {
-    /// Detectors hear this.
+    /// The delay signal.
     pub fn of(signal: Signal) -> DetectionFile {
         DetectionFile { signal: Some(signal.name().into()) }
     }
 }
 
-/// What detectors hear.
+/// The delay signal of detectors.
 pub fn signal(file: &File) -> Result<Signal, Fault> {
     let name = file.detection.as_ref().and_then(|detection| detection.signal.as_ref());
     let signal = name.map(|name| name.parse()).transpose();
@@ -65,7 +65,7 @@ pub fn params(file: &File) -> Result<Params, Fault> {
     Ok(params)
 }
 
-/// What is wrong with a parameter, told of its field.
+/// An error in a parameter, with the name of its field.
 fn fault(name: &str, error: &ParamError) -> Fault {
     let message = error.to_string();
     let message = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message);

@@ -59,7 +59,7 @@ pub struct Scenario {
     pub rivals: Vec<Rival>,
     /// The right groups in each phase, ordered by start.
     pub phases: Vec<Phase>,
-    /// Parameters of detectors that listen.
+    /// Parameters of delay-based detectors.
     pub params: Params,
     /// What changes during the run, in the order of time.
     pub events: Vec<Event>,
@@ -248,7 +248,7 @@ impl Scenario {
         (0..self.flows.len()).filter_map(asked).collect()
     }
 
-    /// What the detector of the connection under test hears, if it listens.
+    /// Sets the delay signal of the connection under test, if its detector is delay-based.
     pub fn set_signal(&mut self, signal: Signal) {
         if let Some(test) = self.test {
             self.flows[test].tcp.signal = signal;

@@ -21,7 +21,7 @@ pub(crate) enum Verdict {
     Drop,
 }
 
-/// How a queue tells senders to slow down, and where that is counted.
+/// How a queue signals congestion to senders, and where that is counted.
 #[derive(Debug)]
 pub(crate) struct Signals<'a> {
     /// Whether the link marks.

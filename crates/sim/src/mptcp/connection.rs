@@ -35,7 +35,7 @@ pub(crate) struct Connection {
     pub(super) touched: u8,
     /// Path and generation of the subflow that opened it, or tries to.
     pub(super) first: (u8, u8),
-    /// There is a receiver_detector.
+    /// There is a delay-based detector.
     listens: bool,
     /// Generation of each slot, a byte each.
     pub(super) generations: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Connection {
     completed: Option<Nanos>,
     source: Source,
     pub(super) law: Conn,
-    /// The detector, if it listens.
+    /// The detector, if it is delay-based.
     pub(super) receiver_detector: Option<ReceiverDetector>,
     generator: Generator,
 }

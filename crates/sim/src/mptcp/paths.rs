@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Something changed in what may carry data: finds the subflows that the scheduler may use,
-    /// and tells the law how the others stand.
+    /// and reports the state of the others to the law.
     pub(super) fn update_usable(&mut self, now: Nanos) {
         self.touched = ALL;
         let (mut regular, mut backup) = (0, 0);

@@ -17,7 +17,7 @@ pub(crate) struct Reassembly {
     reading: bool,
     /// Bytes held at most, in order and not, over all subflows.
     buffer: u64,
-    /// Highest end of the window that has been told to the sender.
+    /// Highest end of the window that has been advertised to the sender.
     advertised: u64,
     waiting: Waiting,
 }

@@ -1,4 +1,4 @@
-//! A detector that listens, at the sender or the receiver: what it hears, and a log of what it says.
+//! A delay-based detector at the sender or the receiver: its input, and a log of its decisions.
 
 use narrows_laws::raw::MAX_PATHS;
 use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, State, flag};
@@ -11,7 +11,7 @@ use crate::packet::Segment;
 /// The listening detector of a connection.
 #[derive(Debug)]
 pub(crate) struct ReceiverDetector {
-    /// None where it listens at the sender, whose law's events it hears.
+    /// None for a detector at the sender, which gets the events of the law there.
     receiver: Option<Box<AtReceiver>>,
     log: Detection,
 }
@@ -40,7 +40,7 @@ struct Arrivals {
 }
 
 impl ReceiverDetector {
-    /// Of a connection under `control`, if its detector listens.
+    /// Of a connection under `control`, if its detector is delay-based.
     pub fn new(control: Control, params: &Params, tcp: TcpConfig) -> Option<ReceiverDetector> {
         let at_receiver = || {
             Box::new(AtReceiver {
@@ -57,8 +57,8 @@ impl ReceiverDetector {
         })
     }
 
-    /// The control of the sender: what a detector elsewhere says is put into its masks. Until it says
-    /// anything they are what the detector's own would be.
+    /// The control of the sender: the decisions of a detector elsewhere set its masks. Until the first
+    /// they are what the detector's own would be.
     pub fn at_sender(&self, control: Control, params: &Params) -> Control {
         let detector = match (&self.receiver, control.detector.couples_at_join(params)) {
             (None, _) => control.detector,
@@ -78,12 +78,12 @@ impl ReceiverDetector {
         }
     }
 
-    /// Number of the newest decision at the receiver, for an acknowledgement to tell.
+    /// Number of the newest decision at the receiver, for an acknowledgement to carry.
     pub fn decision(&self) -> u16 {
         self.receiver.as_ref().map_or(0, |receiver| receiver.masks.len() as u16)
     }
 
-    /// An acknowledgement tells of this decision: the sender's law obeys it, unless it knows a newer
+    /// An acknowledgement carries this decision: the sender's law follows it, unless it knows a newer
     /// one.
     pub fn on_ack(&mut self, decision: u16, law: &mut Conn) {
         if let Some(receiver) = &mut self.receiver {
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(law.masks(), SHARED);
     }
 
-    /// Decisions are told by 16 bits.
+    /// Decisions are numbered with 16 bits.
     #[test]
     fn numbers_of_decisions_wrap() {
         let (mut receiver_detector, mut law) = receiver_detector();
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(sampled(&receiver_detector), (false, 0, 0, 0));
     }
 
-    /// TR couples nobody before it has found them alike, SSC all, unless it is told otherwise.
+    /// TR couples nobody before it has found them alike, SSC all, unless configured otherwise.
     #[test]
     fn before_the_first_decision_the_sender_couples_as_the_detector_would() {
         let alone = Params::default().with(&[("decision.undecided", "none")]);

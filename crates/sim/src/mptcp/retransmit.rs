@@ -15,7 +15,7 @@ use crate::wire::Wire;
 
 /// Periods of silence that a subflow may have: Linux's net.mptcp.stale_loss_cnt.
 const STALE_LOSS_CNT: u8 = 4;
-/// The timer while no subflow's own tells more: Linux's TCP_RTO_MIN.
+/// The timer while no subflow's own is known: Linux's TCP_RTO_MIN.
 const INTERVAL_MIN: Nanos = 200_000_000;
 /// Most bytes sent again at an expiry: Linux's data fragment, 32 kB of pages.
 const FRAGMENT: u64 = 32 << 10;

@@ -12,7 +12,7 @@ use crate::tcp::NEVER;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 
-/// What a new subflow is told.
+/// Configuration of a new subflow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathSetup {
     pub forward: RouteId,

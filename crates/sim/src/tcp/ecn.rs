@@ -1,5 +1,5 @@
 //! Explicit congestion notification, RFC 3168, as Linux's tcp_ecn_*(): new data is sent as
-//! ECN-capable, the receiver echoes a mark until it hears of the reduction, the sender reduces once
+//! ECN-capable, the receiver echoes a mark until it gets CWR, the sender reduces once
 //! per window of data. Both ends agree in the handshake, which is not modelled: nobody refuses.
 
 use narrows_laws::{Conn, Event, EventKind, State};
@@ -25,7 +25,7 @@ impl EcnSender {
     }
 
     /// The ECN bits of a segment: what is sent again is not ECN-capable (RFC 3168, section 6.1.5),
-    /// and does not tell of the reduction, as it may be old.
+    /// and does not carry CWR, as it may be old.
     pub fn label(&mut self, segment: &mut Segment, new: bool) {
         if self.on && new {
             segment.ect = true;
@@ -38,7 +38,7 @@ impl EcnSender {
         self.cwr = true;
     }
 
-    /// The reduction was undone: nobody is to hear of it. Linux: tcp_ecn_withdraw_cwr().
+    /// The reduction was undone: no CWR is sent. Linux: tcp_ecn_withdraw_cwr().
     pub fn withdraw(&mut self) {
         self.cwr = false;
     }
@@ -69,7 +69,7 @@ impl Sender {
         matches!(self.phase, Phase::Cwr | Phase::Recovery)
     }
 
-    /// An acknowledgement tells of a mark: reduce, once per window of data, unless a loss was reason
+    /// An acknowledgement echoes a mark: reduce, once per window of data, unless a loss was reason
     /// enough already. Linux: tcp_enter_cwr().
     pub(super) fn on_echo(&mut self, delivered: &Delivered, now: Nanos, law: &mut Conn) {
         // Linux counts so: all that a marked acknowledgement delivers (tcp_count_delivered_ce()).
@@ -87,7 +87,7 @@ impl Sender {
     }
 
     /// The reduction for a mark ends when something beyond what was then out has been acknowledged:
-    /// the segment that told the receiver of it has arrived. Linux: tcp_fastretrans_alert().
+    /// the segment that carried CWR has arrived. Linux: tcp_fastretrans_alert().
     pub(super) fn leave_cwr(&mut self, now: Nanos, law: &mut Conn) {
         if self.phase == Phase::Cwr && self.board.una() > self.high_seq {
             self.phase = Phase::Open;
@@ -116,7 +116,7 @@ mod tests {
         let quick = echoes.map(|(quick, _)| quick);
         assert_eq!(quick, [false, true, false, false, false]);
         assert_eq!(echoes.map(|(_, echo)| echo), [false, true, true, true, false]);
-        // The segment that tells of the reduction is itself marked: that is another.
+        // The segment with CWR is itself marked: that is another.
         receiver.on_segment(true, true);
         assert!(receiver.echo);
     }

@@ -57,7 +57,7 @@ impl Sender {
             }
             Handshake::Closed | Handshake::Established => return false,
         }
-        // The timestamp tells which SYN was answered (RFC 7323, section 3.3).
+        // The timestamp shows which SYN was answered (RFC 7323, section 3.3).
         let rtt = wire.now - echo;
         self.rtt.sample(rtt, 0, 0);
         self.rtt.sample_min(rtt, wire.now);

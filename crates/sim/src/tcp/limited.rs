@@ -20,7 +20,7 @@ pub(crate) struct WindowUse {
 }
 
 impl WindowUse {
-    /// To be told after each attempt to send that sent something or found the window full.
+    /// To be called after each attempt to send that sent something or found the window full.
     pub fn validate(&mut self, full: bool, packets_out: u32, una: u64, nxt: u64) {
         // The strongest signal of each window's worth: full once is limited.
         if una >= self.window_end || full || (!self.limited && packets_out > self.max_packets_out) {

@@ -23,7 +23,7 @@ impl Prr {
     }
 
     /// The window after an acknowledgement that newly delivered `delivered` packets and leaves
-    /// `in_flight`. `safe_ack`: it advanced the cumulative ACK and told of no further loss.
+    /// `in_flight`. `safe_ack`: it advanced the cumulative ACK and showed no further loss.
     pub fn window(&mut self, delivered: u32, ssthresh: u32, in_flight: u32, safe_ack: bool) -> u32 {
         self.delivered += delivered;
         let due = if in_flight > ssthresh {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     /// Most of the window is lost: in flight is below ssthresh, and the window grows back by slow
-    /// start on safe ACKs, by packet conservation on those that tell of more loss.
+    /// start on safe ACKs, by packet conservation on those that show more loss.
     #[test]
     fn heavy_loss_slow_starts_on_safe_acks_only() {
         let mut prr = Prr::default();

@@ -236,8 +236,8 @@ mod tests {
         assert_eq!((bench.board.packets_out(), bench.board.in_flight()), (0, 0));
     }
 
-    /// RFC 8985, section 3.4: P1, P2 and P3 are lost. The probe is P3 again; its SACK tells that P1
-    /// and P2 are lost; P1 is lost once more, which the SACK of P2 tells.
+    /// RFC 8985, section 3.4: P1, P2 and P3 are lost. The probe is P3 again; its SACK shows that P1
+    /// and P2 are lost; P1 is lost once more, which the SACK of P2 shows.
     #[test]
     fn the_example_of_rfc_8985() {
         let mut bench = Bench::send(4);

@@ -115,7 +115,7 @@ impl RateSampler {
         self.app_limited = Some(self.delivered.wrapping_add(in_flight));
     }
 
-    /// The sample of an acknowledgement, when all it told has been noted. Linux: tcp_rate_gen().
+    /// The sample of an acknowledgement, when all it delivered has been noted. Linux: tcp_rate_gen().
     pub fn sample(&mut self, newest: &Newest, now: Nanos, min_rtt: Nanos) -> Sample {
         let Newest { stamp, sent, .. } = newest;
         if self.app_limited.is_some_and(|until| after(self.delivered, until)) {

@@ -26,7 +26,7 @@ pub(crate) struct Receiver {
     /// What waits out of order, in the order of `seq`. Only kept for MPTCP: of plain TCP the
     /// mapping to data sequence is the identity.
     held: VecDeque<Held>,
-    /// A segment that came twice, to be told with the next acknowledgement (RFC 2883).
+    /// A segment that came twice, to be reported with the next acknowledgement (RFC 2883).
     duplicate: Option<(u64, u64)>,
     /// TS.Recent of RFC 7323.
     echo: Nanos,

@@ -139,7 +139,7 @@ impl Sender {
                     self.frto = None;
                 }
             } else if delivered.una_advanced && !recovered {
-                // Step 2.b: the first acknowledgement; the answer to new data will tell.
+                // Step 2.b: the first acknowledgement; the answer to new data will show it.
                 self.new_first = more;
                 if more {
                     return true;

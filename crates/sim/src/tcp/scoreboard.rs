@@ -43,7 +43,7 @@ impl Segment {
     }
 }
 
-/// What an acknowledgement newly told.
+/// What an acknowledgement newly delivered.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
     /// Segments newly acknowledged, cumulatively or selectively.
@@ -275,7 +275,7 @@ impl Scoreboard {
         segment
     }
 
-    /// Takes an acknowledgement up to `ack` with its SACK blocks; tells RACK of each segment that
+    /// Takes an acknowledgement up to `ack` with its SACK blocks; passes RACK each segment that
     /// arrived.
     pub fn acknowledge(
         &mut self,
@@ -402,7 +402,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment has arrived, by whichever acknowledgement that is told: it is outstanding no more.
+    /// A segment has arrived, by whichever acknowledgement that is known: it is outstanding no more.
     fn arrived(
         &mut self,
         index: usize,
@@ -423,7 +423,7 @@ impl Scoreboard {
             self.retrans_out -= 1;
         }
         let sent_again = flags & EVER_RETRANS != 0;
-        // RFC 8985, section 6.2, step 2: the echo tells that the original arrived. With a SACK it is
+        // RFC 8985, section 6.2, step 2: the echo shows that the original arrived. With a SACK it is
         // of another segment. Linux: tcp_skb_spurious_retrans().
         let original = sent_again && flags & SACKED == 0 && sent >= arrival.after_echo;
         if !original {

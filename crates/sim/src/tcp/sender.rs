@@ -74,9 +74,9 @@ pub(crate) struct Sender {
     pub(super) deferred: bool,
     /// Tick of the timestamps.
     tick: Nanos,
-    /// The law is told of one-way delays.
+    /// The law gets one-way delays.
     one_way: bool,
-    /// Packets marked lost that the law has not been told of.
+    /// Packets marked lost, not yet reported to the law.
     pub(super) unreported_lost: u32,
     /// Packets reported as marked, likewise.
     pub(super) unreported_marked: u32,
@@ -368,7 +368,7 @@ impl Sender {
         }
     }
 
-    /// The connection sees the path in another way: its siblings are told, as far as they count
+    /// The connection sees the path in another way: its siblings are notified, as far as they count
     /// it.
     pub fn stand(&mut self, standing: State, now: Nanos, law: &mut Conn) {
         if self.standing == standing {
@@ -426,8 +426,8 @@ impl Sender {
         Some((last, now - last))
     }
 
-    /// The relative one-way delay of the newest segment that an acknowledgement tells of, us, if the law
-    /// is to hear of it: to the acknowledgement's timestamp from when the segment left, by the sender's
+    /// The relative one-way delay of the newest segment that an acknowledgement covers, us, if the law
+    /// gets it: to the acknowledgement's timestamp from when the segment left, by the sender's
     /// own note. What is echoed left earlier: the first segment that the acknowledgement waited for, or
     /// the last before a hole (RFC 7323, section 4.1).
     pub(super) fn one_way_delay(&self, ack: &Ack, newest: Option<(Nanos, Nanos)>) -> Option<i32> {
@@ -460,7 +460,7 @@ impl Sender {
             (self.rto_at, self.reo_at, self.tlp.at) = (NEVER, NEVER, NEVER);
             return;
         };
-        // Linux also starts it anew when a SACK tells of data older than the head's last
+        // Linux also starts it anew when a SACK covers data older than the head's last
         // retransmission: the network still delivers.
         let older = delivered.sacked_sent.is_some_and(|(first, _)| first < head_sent);
         if delivered.una_advanced || older {

@@ -1,5 +1,5 @@
 //! Tail loss probe, RFC 8985, section 7: when nothing has come back for about two round trips, a
-//! segment goes out so that the receiver's answer tells of losses at the end of a flight, long
+//! segment goes out so that the receiver's answer reveals losses at the end of a flight, long
 //! before the retransmission timer would. As Linux's tcp_schedule_loss_probe(),
 //! tcp_send_loss_probe() and tcp_process_tlp_ack().
 
@@ -51,7 +51,7 @@ impl Probe {
         self.is_retransmitted() && self.end == end
     }
 
-    /// Recovery begins: its acknowledgements tell more than a probe's.
+    /// Recovery begins: its acknowledgements show more than a probe's.
     pub fn give_up(&mut self) {
         *self = Probe::default();
     }
@@ -92,7 +92,7 @@ impl Sender {
     }
 
     /// An acknowledgement came while a probe is out: did the probe repair a loss? Then nothing else
-    /// tells of it, and the window must come down. RFC 8985, section 7.4.
+    /// shows it, and the window must come down. RFC 8985, section 7.4.
     pub(super) fn on_probe_ack(
         &mut self,
         ack: u64,

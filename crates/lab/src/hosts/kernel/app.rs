@@ -73,7 +73,7 @@ impl App {
 /// Does a TCP socket listen in a host?
 ///
 /// # Errors
-/// The kernel refuses to tell.
+/// The kernel refuses the query.
 pub fn listens(host: &Host) -> Result<bool, Error> {
     let sockets = host.run(diag::sockets).and_then(|sockets| sockets);
     Ok(sockets.map_err(kernel)?.iter().any(|socket| socket.state == State::Listen))

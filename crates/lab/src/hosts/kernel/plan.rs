@@ -13,7 +13,7 @@ use crate::Error;
 use crate::routes::{add_forward, add_links, add_reverse};
 use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 
-/// Flows at most: more sockets in real time tell of the machine, not of the network.
+/// Maximum flows: more sockets in real time measure the machine, not the network.
 const MAX_FLOWS: usize = 500;
 /// What one thread can carry, bit/s: links that are faster in sum are not worth trying.
 const MAX_RATE: u64 = 1_000_000_000;

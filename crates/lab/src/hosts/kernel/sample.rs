@@ -1,4 +1,4 @@
-//! What the kernel tells of the flows: sock_diag of the senders' namespaces, and our controls' map.
+//! What the kernel reports of the flows: sock_diag of the senders' namespaces, and our controls' map.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -89,7 +89,7 @@ impl<'a> Sampler<'a> {
     /// Looks at all sockets of the senders.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     pub fn look(&mut self) -> Result<(), Error> {
         self.sockets.clear();
         let mut hosts: Vec<usize> = self.senders.iter().map(|sender| sender.host).collect();

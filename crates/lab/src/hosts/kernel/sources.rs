@@ -194,7 +194,7 @@ impl Working {
         &self.received[flow]
     }
 
-    /// It failed, and [`Working::stop`] tells how.
+    /// It failed, and [`Working::stop`] returns the error.
     pub fn failed(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| thread.is_finished())
     }
@@ -213,7 +213,7 @@ impl Working {
 
 impl Drop for Working {
     fn drop(&mut self) {
-        // After another error, which is told.
+        // After another error, which is reported.
         self.stop().ok();
     }
 }
@@ -537,7 +537,7 @@ fn unacknowledged(socket: &Socket) -> io::Result<u64> {
     Ok(bytes.try_into().unwrap_or(0))
 }
 
-/// Ends a connection at once, and tells the peer, if there is one.
+/// Ends a connection at once, and notifies the peer, if there is one.
 fn reset(socket: &Socket) {
     let nobody = SockAddrStorage::zeroed();
     let length = nobody.size_of();

@@ -1,6 +1,6 @@
 //! Captures of a simulation, for Wireshark and its kin.
 //!
-//! The simulator tells what a packet carries ([`narrows_sim::capture`]); here it gets addresses,
+//! The simulator reports what a packet carries ([`narrows_sim::capture`]); here it gets addresses,
 //! sequence numbers that wrap, options and checksums. Two runs with the same seed give the same
 //! bytes.
 
