@@ -206,7 +206,7 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
     assert_eq!(
         message(&over("sbd/sb"), ""),
         "top.toml:4: base: sbd/sb: no such file and no shipped scenario; `narrows list scenarios` \
-         shows those"
+         lists them"
     );
     let to_itself = message(&over("base.toml"), "\nbase = \"top.toml\"");
     assert_eq!(to_itself, "base.toml:2: base: \"top.toml\" leads back to top.toml");
@@ -319,7 +319,7 @@ fn links_routes_and_flows_must_exist_and_be_used() {
         (
             "[flows]",
             "[[phases]]\nstart = \"0 s\"\ngroups = [[\"x\"]]\n[flows]",
-            "s.toml:18: phases.0.groups: \"x\" is no path",
+            "s.toml:18: phases.0.groups: \"x\" is not a path",
         ),
         (
             "[flows]",
@@ -599,7 +599,7 @@ fn what_is_out_of_reach_is_refused_before_it_starts() {
     let line = refused(&["run", file, "--set", "duration=60 min"]);
     // An hour of 100 Gbit/s in packets of 1500 B, each of which takes 200 B.
     assert!(line.starts_with("memory: a run may take 6000.005 GB, and "), "{line}");
-    assert!(line.contains("--force runs it as it is"), "{line}");
+    assert!(line.contains("--force runs it anyway"), "{line}");
 
     let small = ["run", "phone/wifi-lte", "--set", "duration=9000 min", "--set"];
     let line = refused(&[&small[..], &["links.wifi.rate=100 Gbit/s"]].concat());
