@@ -202,7 +202,7 @@ fn stem(plan: &Plan, run: &Finished) -> String {
     stem
 }
 
-/// Three commands to go on with.
+/// Three suggested commands.
 fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());

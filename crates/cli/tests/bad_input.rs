@@ -472,7 +472,7 @@ fn what_the_kernel_cannot_run_is_refused_before_the_simulator_begins() {
     assert!(refused(&["run", file, "--on", "kernel", "--dry-run"]).starts_with(message));
     let capture =
         ["run", "phone/wifi-lte", "--on", "kernel", "--pcap", out, "--capture", "mptcp,lte"];
-    let message = "--capture: \"lte\" is a link; on the kernel only hosts can be captured";
+    let message = "--capture: \"lte\" is a link; on the kernel, only hosts can be captured";
     assert_eq!(refused(&capture), message);
     assert_eq!(entries(home.path()), ["s.toml"]);
 }

@@ -105,7 +105,7 @@ fn describe_event(scenario: &Scenario, event: &Event) -> String {
         Happening::LinkRate(of, Rate::Constant(rate)) => {
             format!("link {}: {}", link(of), show_rate(*rate))
         }
-        Happening::LinkRate(of, _) => format!("link {}: another rate", link(of)),
+        Happening::LinkRate(of, _) => format!("link {}: rate changes", link(of)),
         Happening::LinkDelay(of, delay) => {
             format!("link {}: delay {}", link(of), show_time(*delay))
         }

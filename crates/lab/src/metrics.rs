@@ -172,7 +172,7 @@ metrics! {
             queue_ms: f64, "ms", "queueing delay at the bottlenecks, mean over packets",
                 None, |of| of.queue_ms(|delay| delay.mean());
             accuracy: Option<f64>, "1",
-                "share of its detector's decisions that found the right groups",
+                "share of its detector's decisions with the right groups",
                 column(2, "accuracy", Interval(2)), |of| of.run.accuracy(), sparse;
             p50_queue_ms: f64, "ms", "queueing delay at the bottlenecks, median over packets",
                 column(5, "queue", Number(0)), |of| of.queue_ms(|delay| delay.quantile(0.5));
@@ -199,14 +199,14 @@ metrics! {
             goodput_mbps: f64, "Mbit/s",
                 "payload delivered in order to the application; for UDP what arrived, with headers",
                 column(0, "Mbit/s", Number(2)), |of| of.run.goodput(of.flow);
-            completion_s: Option<f64>, "s", "from the start of the flow until the file was there",
+            completion_s: Option<f64>, "s", "from the start of the flow until the file was received",
                 None, |of| of.completion_s();
             retransmits: u64, "segments", "segments retransmitted",
                 column(2, "retx", Number(0)), |of| of.retransmits();
             reinjections: u64, "segments",
-                "segments given to a second subflow, as the first failed, closed or made no progress",
+                "segments sent again on another subflow, as the first failed, closed or made no progress",
                 None, |of| of.end().reinjections - of.begin().reinjections;
-            fallback: bool, "", "whether MPTCP fell back to TCP, as the path removes its options",
+            fallback: bool, "", "whether MPTCP fell back to TCP because the path removes its options",
                 None, |of| of.end().fallback;
             head_of_line: Option<HeadOfLineSummary>, "",
                 "how long segments wait at the receiver for earlier data on other paths, for MPTCP",
@@ -266,9 +266,9 @@ metrics! {
                 column(0, "used", Percent(1)), |of| of.utilization();
             drops: u64, "packets", "packets dropped, for any reason",
                 column(1, "drops", Number(0)), |of| of.counters().dropped();
-            aqm_drops: u64, "packets", "those of them dropped before the queue was full",
+            aqm_drops: u64, "packets", "of these, dropped by AQM before the queue was full",
                 None, |of| of.counters().dropped_aqm;
-            marks: u64, "packets", "packets marked instead (ECN)", None, |of| of.counters().marked;
+            marks: u64, "packets", "packets marked with ECN instead of dropped", None, |of| of.counters().marked;
             mean_queue_ms: f64, "ms", "queueing delay, mean over packets",
                 column(2, "queue ms", Number(1)), |of| ms(of.counters().queue_delay.mean());
             p95_queue_ms: f64, "ms", "the same, 95 % quantile",

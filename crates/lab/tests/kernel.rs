@@ -320,7 +320,7 @@ fn what_cannot_run_is_refused_in_one_line_and_leaves_nothing() {
     let start = "two: flows.test.cc: this kernel has no kernel:nonsuch; there is: kernel:";
     assert!(unknown.starts_with(start), "{unknown}");
     let fast = message("2 Gbit/s", "kernel:reno");
-    assert!(fast.starts_with("two: links of 4.0 Gbit/s in sum;"), "{fast}");
+    assert!(fast.starts_with("two: links of 4.0 Gbit/s in total;"), "{fast}");
     alone.ends();
 }
 

@@ -76,7 +76,7 @@ pub fn run(job: &Job) -> Result<Run, Error> {
         unreachable!("is_asked() has looked");
     };
     if job.capture.is_some() {
-        let message = "not of a run under a law of --law; see its first flight on the kernel";
+        let message = "not supported with --law";
         return Err(Error::input("--pcap", message));
     }
     let estimate = Estimate::of(job.scenario).seconds();

@@ -261,7 +261,7 @@ impl Set {
                     let wrong = || format!("expected an index below {length}, found {key}");
                     &mut (**array)[index.ok_or_else(wrong)?]
                 }
-                _ => return Err(format!("unknown field: nothing called {key} is in there")),
+                _ => return Err(format!("unknown field {key}")),
             };
         }
         Ok(at)

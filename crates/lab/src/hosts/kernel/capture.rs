@@ -41,7 +41,8 @@ impl Capture {
             _ => None,
         });
         if let Some(link) = link {
-            let message = format!("\"{link}\" is a link; on the kernel only hosts can be captured");
+            let message =
+                format!("\"{link}\" is a link; on the kernel, only hosts can be captured");
             return Err(Error::input("--capture", message));
         }
         let files = open(scenario, &parts, snaplen, output)?;
@@ -273,7 +274,7 @@ mod tests {
         let mut output = Output::new(folder.path()).unwrap();
         let request = CaptureRequest { names: &["lte".into()], snaplen: None, output: &mut output };
         let message = Capture::new(&scenario, request).err().unwrap();
-        let line = "--capture: \"lte\" is a link; on the kernel only hosts can be captured";
+        let line = "--capture: \"lte\" is a link; on the kernel, only hosts can be captured";
         assert_eq!(message.to_string(), line);
     }
 }

@@ -107,14 +107,14 @@ impl Controls {
                 Some(loaded) if loaded.same_build && default => continue,
                 Some(loaded) if loaded.same_build => {
                     let message = format!(
-                        "it is loaded with other parameters than the run's; `narrows kernel unload \
+                        "loaded with parameters other than the run's; `narrows kernel unload \
                          {control}` first"
                     );
                     return Err(Error::input(name, message));
                 }
                 Some(_) => {
                     let message = format!(
-                        "another build of narrows loaded it; `narrows kernel load {control}` \
+                        "loaded by another build of narrows; `narrows kernel load {control}` \
                          replaces it"
                     );
                     return Err(Error::input(name, message));
@@ -162,8 +162,7 @@ impl Drop for Shared {
 fn lock() -> Result<Flock<File>, Error> {
     let file = File::create(LOCK).map_err(Error::io(LOCK.as_ref(), "create"))?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
-        let message = "another process runs scenarios on this kernel with controls of ours; \
-                       wait until it has ended";
+        let message = "another process runs scenarios on this kernel; wait until it has ended";
         Error::input("kernel", message)
     })
 }
@@ -186,8 +185,8 @@ fn not_default(place: &str, control: Algorithm, error: &io::Error) -> Error {
     let own = allowed.split_whitespace().filter(|name| control_of_kernel_name(name).is_none());
     let allowed: Vec<String> = own.map(|name| format!("kernel:{name}")).collect();
     let message = format!(
-        "{control}: the kernel makes it no namespace's default, only one of \
-         net.ipv4.tcp_allowed_congestion_control: {}; programs can ask for it (iperf3 -C)",
+        "{control}: the kernel refuses it as default of a namespace; expected one of \
+         net.ipv4.tcp_allowed_congestion_control: {}; programs can select it (iperf3 -C)",
         allowed.join(", ")
     );
     Error::input(place, message)

@@ -254,7 +254,7 @@ pub fn possible(scenario: &Scenario) -> Result<(), Error> {
     let rate = scenario.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.mean_rate()));
     if rate > MAX_RATE {
         let message = format!(
-            "links of {:.1} Gbit/s in sum; in real time one core carries about {} Gbit/s",
+            "links of {:.1} Gbit/s in total; one core forwards about {} Gbit/s",
             rate as f64 / 1e9,
             MAX_RATE / 1_000_000_000
         );

@@ -179,9 +179,9 @@ impl Shell {
             text,
             "\n{other} is {} ($NARROWS_SERVER, $NARROWS_SERVER6)\n\n  \
              ip netns exec {} CMD    runs CMD in {other}\n  \
-             mptcpize run CMD    lets a TCP program use all paths\n  \
+             mptcpize run CMD    makes a TCP program use all paths\n  \
              PS1=\"($NARROWS_HOST) $PS1\"    shows the host in the prompt\n\n\
-             When this shell ends, all of it is removed.\n",
+             The network is removed when this shell ends.\n",
             addresses.join(", "),
             self.other().namespace(),
         );
