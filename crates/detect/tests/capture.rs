@@ -373,7 +373,7 @@ fn it_is_reported_how_much_of_the_data_gives_no_delay() {
     let source = open(pcap(&packets));
     assert_eq!(source.flows(), ["10.0.0.2:1002 > 10.0.1.1:443"]);
     let note = &source.notes()[0];
-    assert!(note.starts_with("without one-way delay, "), "{note}");
+    assert!(note.starts_with("skipped, without one-way delay, "), "{note}");
     assert!(note.ends_with(": 1 of the largest, with 88.9 % of the data"), "{note}");
 }
 
