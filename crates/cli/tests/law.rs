@@ -86,7 +86,7 @@ fn a_law_that_divides_by_zero_or_loops_fails_its_run_with_one_line() {
     let cases = [
         ("return (nr_s64)(NR_ONE / NR_READ(c->path[7].cwnd));", "divides by zero"),
         ("while (NR_READ(c->masks)) {}\n\treturn 0;", "CPU time for a run; does it loop?"),
-        ("*(volatile nr_u32 *)(nr_u64)set = 1;\n\treturn 0;", "reads or writes where it must not"),
+        ("*(volatile nr_u32 *)(nr_u64)set = 1;\n\treturn 0;", "accesses invalid memory"),
     ];
     let home = tempfile::tempdir().unwrap();
     for (body, expected) in cases {

@@ -18,7 +18,7 @@ type Shown<T> = (&'static str, Vec<&'static Metric<T>>);
 /// The metric that papers publish; beside it stand its median and what they found.
 const RATIO: &str = "ratio";
 const AT_RATIO: &str = "           \
-1: one fair share if the paths share a bottleneck, the sum of the shares if each has its own;
+1: one fair share if the paths share a bottleneck, their sum if each has its own;
            median [quartiles]; paper: the published value
 ";
 

@@ -91,7 +91,10 @@ fn a_journal_is_of_one_plan() {
     drop(journal);
     let refused =
         |plan: Plan, resume| Journal::open(home.path(), &plan, resume).unwrap_err().to_string();
-    assert!(refused(plan, false).contains("unfinished.jsonl: an interrupted comparison is kept"));
+    assert!(
+        refused(plan, false)
+            .contains("unfinished.jsonl: an interrupted comparison is in this folder")
+    );
     let mut other = cases.clone();
     other[0].scenario.links[0].config.delay += 1;
     for other in [
