@@ -21,8 +21,6 @@ unsafe extern "C-unwind" {
     safe fn nr_take_slot(
         key: u64,
         mine: u64,
-        law: u32,
-        detector: u32,
         slot: &mut u32,
         reason: &mut u32,
     ) -> *const Shared<Entry>;
@@ -85,7 +83,7 @@ impl Map {
 
     fn join(&self, token: u64) -> Option<(&Shared<Entry>, u32)> {
         let (mut slot, mut reason) = (0, 0);
-        let entry = nr_take_slot(token, token << 32, 0, 0, &mut slot, &mut reason);
+        let entry = nr_take_slot(token, token << 32, &mut slot, &mut reason);
         (!entry.is_null()).then(|| {
             assert!(ptr::eq(entry, &*self.entry));
             (&*self.entry, slot)
