@@ -1,6 +1,6 @@
 //! The table of metrics. An entry here is a key of `summary.json`; with a column it is shown in
 //! terminal tables and their legends, and those of the connection under test are in the rows of
-//! comparisons too. What an entry is made of stands in [`crate::measured::Measured`].
+//! comparisons too. What an entry is made of stands in `measured.rs`.
 
 use narrows_sim::HeadOfLine;
 use serde::{Deserialize, Serialize};

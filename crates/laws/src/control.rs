@@ -60,7 +60,7 @@ impl Law {
         text(self.table().name)
     }
 
-    /// Its part of a control's name in the kernel; see [`catalogue::kernel_name`].
+    /// Its part of a control's name in the kernel; see [`crate::catalogue::kernel_name`].
     pub fn code(self) -> &'static str {
         text(self.table().code)
     }

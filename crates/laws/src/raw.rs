@@ -221,7 +221,7 @@ pub const OBSERVATIONS: usize = 32;
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// Parameters of decisions and detectors, as [`Params::of_detectors`].
+    /// Parameters of decisions and detectors, as [`crate::Params::of_detectors`].
     pub params: [u32; DETECTOR_PARAMS],
     /// When the newest observation was made, µs.
     pub observed_us: u64,
@@ -390,7 +390,7 @@ unsafe extern "C" {
 
     pub(crate) fn narrows_watch_init(watch: *mut Watch, params: *const [u32; DETECTOR_PARAMS]);
 
-    /// The detector's part of [`event`] alone, where no law runs.
+    /// The detector's part of [`crate::event_shared`] alone, where no law runs.
     pub fn narrows_detect(
         detector: u32,
         conn: *mut Conn,

@@ -127,7 +127,8 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
     assert_eq!(coupled[0].law.as_deref(), Some("lia"));
     for (n, subflow) in coupled[0].subflows.iter().enumerate() {
         assert_eq!((subflow.path, subflow.coupling_mask), (Some(n as u8), Some(0b11)), "{text}");
-        assert_eq!(subflow.path_state, Some("active"));
+        // It carries data; now and then nothing is in flight, which is idle.
+        assert!(matches!(subflow.path_state, Some("active" | "idle")), "{text}");
     }
     let (tcp, mptcp): (Vec<_>, Vec<_>) =
         seen.iter().filter(|one| one.subflows.len() == 1).partition(|one| one.token.is_none());

@@ -1,4 +1,4 @@
-//! What can run a scenario. A host is a module here and a line of [`HOSTS`].
+//! What can run a scenario. A host is a module here and a line of `HOSTS`.
 
 pub mod child;
 mod host;
