@@ -94,10 +94,11 @@ impl Controls {
             None => Arc::new(lock()?),
         };
         held.lock = Arc::downgrade(&lock);
-        let loaded = pins::loaded().map_err(kernel)?;
+        // Before what is loaded is compared with it.
         if ours.iter().any(|control| control.law == Law::USER) {
             object::compile_user().map_err(kernel)?;
         }
+        let loaded = pins::loaded().map_err(kernel)?;
         for control in ours {
             let name = kernel_name(control);
             let own = params.of_law(control.law);
