@@ -18,15 +18,7 @@ impl Error {
     }
 
     /// A law of the user's own that cannot be loaded; what a compiler says has lines of its own.
-    pub fn of_law(error: narrows_laws::user::LoadError) -> Error {
-        let text = error.to_string();
-        let (message, details) = text.split_once('\n').unwrap_or((&text, ""));
-        Error { message: message.into(), details: details.into(), code: 2 }
-    }
-
-    /// What clang says of a law of the user's own, likewise.
-    #[cfg(feature = "kernel")]
-    pub fn of_compiler(error: narrows_kernel::Error) -> Error {
+    pub fn of_law(error: impl fmt::Display) -> Error {
         let text = error.to_string();
         let (message, details) = text.split_once('\n').unwrap_or((&text, ""));
         Error { message: message.into(), details: details.into(), code: 2 }

@@ -258,7 +258,7 @@ fn named(name: &str) -> Result<(String, Option<Control>), Error> {
 fn control(name: &str) -> Result<Control, Error> {
     if name.ends_with(".h") {
         let law = user::load(Path::new(name), Checks::None).map_err(Error::of_law)?;
-        object::compile_user().map_err(Error::of_compiler)?;
+        object::compile_user().map_err(Error::of_law)?;
         return Ok(Control::of(law));
     }
     match control_of_kernel_name(name) {

@@ -2,7 +2,7 @@
 
 use crate::control::Control;
 use crate::params::Params;
-use crate::raw::{self, Event, MAX_PATHS, Path, Watch};
+use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
 
 pub use crate::raw::Private;
 
@@ -113,6 +113,23 @@ pub unsafe fn event_shared(
 ) {
     let module = control.law.module();
     // SAFETY: as the caller promises.
+    unsafe { event_of(module, control, conn, watch, i, private, event) }
+}
+
+/// The same, where the law's module is known: looking it up would be done for every event.
+///
+/// # Safety
+/// As [`event_shared`].
+unsafe fn event_of(
+    module: &Module,
+    control: Control,
+    conn: *mut raw::Conn,
+    watch: *mut Watch,
+    i: u32,
+    private: *mut Private,
+    event: *const Event,
+) {
+    // SAFETY: as the caller promises.
     unsafe {
         raw::narrows_detect(control.detector.number(), conn, watch, i, event);
         (module.event)(control.start(), conn, i, private, event);
@@ -125,6 +142,7 @@ pub struct Conn {
     raw: raw::Conn,
     watch: Option<Box<Watch>>,
     control: Control,
+    module: &'static Module,
 }
 
 impl Conn {
@@ -141,7 +159,7 @@ impl Conn {
         }
         let raw = raw::Conn::new(control, params);
         let watch = control.detector.decides().then(|| Watch::new(params));
-        Conn { raw, watch, control }
+        Conn { raw, watch, control, module: control.law.module() }
     }
 
     /// The control this connection runs.
@@ -164,7 +182,8 @@ impl Conn {
         // SAFETY: the pointers are valid and exclusive for the call, or null where no detector
         // decides, and `path` is in range.
         unsafe {
-            event_shared(self.control, &mut self.raw, watch, path as u32, private, event);
+            let module = self.module;
+            event_of(module, self.control, &mut self.raw, watch, path as u32, private, event);
         }
         let line = &self.raw.path[path];
         Output {

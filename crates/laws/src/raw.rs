@@ -269,6 +269,7 @@ impl fmt::Debug for Private {
 
 /// A law (`struct nr_module`).
 #[repr(C)]
+#[derive(Debug)]
 pub struct Module {
     pub(crate) version: u32,
     reserved: u32,
