@@ -22,7 +22,7 @@ fn main() {
     }
     let Some(clang) = clang::find() else {
         fail(
-            "no clang found (package clang-19): it compiles the laws for the kernel; CLANG=... names one",
+            "no clang found (package clang-19), which compiles the laws for the kernel; or set CLANG",
         )
     };
     sources();

@@ -74,7 +74,7 @@ fn laws(headers: &Path) -> Vec<(u8, String)> {
             fail(format!("number {number}, expected one below 63"));
         }
         if laws.iter().any(|(n, of)| *n == number || of == name) {
-            fail(format!("law {number}, {name}: the number or the name stands there twice"));
+            fail(format!("law {number}, {name}: duplicate number or name"));
         }
         let header = std::fs::read_to_string(headers.join(format!("laws/{name}.h")));
         let Ok(header) = header else { fail(format!("there is no laws/{name}.h")) };

@@ -65,7 +65,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
 /// Refuses to run a law of the user's own at every start: its header may be gone by then.
 fn only_built_in(boot: &args::Boot, control: Option<Control>) -> Result<(), Error> {
     if boot.boot && control.is_none_or(|control| control.law == Law::USER) {
-        return Err(Error::input("--boot", "not of a law of your own, only of those of narrows"));
+        return Err(Error::input("--boot", "only for the laws of narrows, not for your own"));
     }
     Ok(())
 }
@@ -76,8 +76,8 @@ fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Er
     for (name, change) in changes {
         let change = match change {
             Change::Loaded => "loaded",
-            Change::Replaced => "loaded in place of another build; open connections keep that",
-            Change::None => "loaded already",
+            Change::Replaced => "loaded, replacing another build; open connections keep the old one",
+            Change::None => "already loaded",
         };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name}: {change}");
@@ -89,9 +89,9 @@ fn use_it(admin: &Admin, name: &str, target: &Target, mptcp_only: bool) -> Resul
     let Use { name, place, .. } = admin.assign(name, target, mptcp_only)?;
     let (whose, place) = match place {
         Place::Netns { netns, before, .. } if mptcp_only => {
-            (format!("MPTCP connections; plain TCP goes on with {before}"), netns)
+            (format!("MPTCP connections; plain TCP keeps {before}"), netns)
         }
-        Place::Netns { netns, before, .. } => (format!("connections; it was {before}"), netns),
+        Place::Netns { netns, before, .. } => (format!("connections instead of {before}"), netns),
         Place::Cgroup { cgroup, .. } => {
             let whose = if mptcp_only { "MPTCP connections" } else { "connections" };
             (whose.to_owned(), cgroup.display().to_string())
@@ -123,7 +123,7 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
             let _ = writeln!(text, "{place}: {}", show(undone));
         }
         for (namespace, now) in &done.others {
-            let _ = writeln!(text, "namespace {namespace}, which had inherited {name}: {now} now");
+            let _ = writeln!(text, "namespace {namespace}: {now} instead of the inherited {name}");
         }
         let _ = match (done.loaded, done.sockets) {
             (false, _) => writeln!(text, "{name}: not loaded by narrows"),
@@ -155,11 +155,11 @@ fn objects(folder: &Path) -> Result<(), Error> {
 /// What undoing a use came to, in words.
 fn show(undone: &Undone) -> String {
     match undone {
-        Undone::Nothing => "nothing of ours is in use there".into(),
-        Undone::Gone { name } => format!("has gone, and {name} with it"),
-        Undone::Restored { name, now } => format!("{now} again, no longer {name}"),
+        Undone::Nothing => "no control of narrows is in use there".into(),
+        Undone::Gone { name } => format!("no longer exists; {name} was in use there"),
+        Undone::Restored { name, now } => format!("restored {now} instead of {name}"),
         Undone::Changed { name, now } => {
-            format!("{now} now, left as it is: somebody changed it from {name}")
+            format!("left at {now}: it was changed from {name} since")
         }
         Undone::Detached { name } => format!("no longer {name}"),
     }
@@ -179,9 +179,9 @@ fn for_the_machine(
         Target::Cgroup(path) => format!("--cgroup {}", path.display()),
     };
     let message = match used {
-        None => "at the start of the machine nothing is in use there; leave --boot out".to_owned(),
+        None => "nothing is in use there at boot; omit --boot".to_owned(),
         Some((control, mptcp_only)) => format!(
-            "is there only when its service has begun; put this into the service (systemctl edit): \
+            "does not exist yet at boot; put this into the service (systemctl edit): \
              ExecStartPre=+{} kernel use {control} {option}{}",
             this_command()?.display(),
             if mptcp_only { " --mptcp-only" } else { "" }
@@ -216,9 +216,9 @@ fn with_boot(
     }
     reload_systemd()?;
     print(if after == Boot::default() {
-        "at the start of the machine: nothing\n"
+        "at boot: nothing\n"
     } else {
-        "at the start of the machine: by narrows.service\n"
+        "at boot: narrows.service\n"
     })
 }
 
@@ -230,7 +230,7 @@ fn reload_systemd() -> Result<(), Error> {
     let status = std::process::Command::new("systemctl").arg("daemon-reload").status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(Error::input("systemctl daemon-reload", "failed; the unit is written")),
+        _ => Err(Error::input("systemctl daemon-reload", "failed; the unit file was written")),
     }
 }
 

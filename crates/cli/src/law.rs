@@ -25,7 +25,7 @@ const PROPERTY: Duration = Duration::from_secs(5);
 const CASE: Duration = Duration::from_secs(1);
 
 /// Why no more of a law is run.
-const DIED: &str = "it would die again";
+const DIED: &str = "it would crash again";
 
 /// Does what was asked.
 pub fn law(command: &Command) -> Result<(), Error> {
@@ -50,7 +50,7 @@ fn new(file: &Path) -> Result<(), Error> {
     let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
     match written {
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(error("exists already, and is left as it is".into()))
+            Err(error("already exists and is not overwritten".into()))
         }
         Err(e) => Err(error(format!("cannot write: {e}"))),
         Ok(()) => print(&format!(
@@ -110,7 +110,7 @@ fn check(file: &Path) -> Result<(), Error> {
                 return Err(Error::of_law(error));
             };
             print(&format!("{lines}\n"))?;
-            return Err(Error::no(file.display(), "it does not compile"));
+            return Err(Error::no(file.display(), "does not compile"));
         }
     };
     report.step("compiles", Outcome::Ok(String::new()))?;
@@ -118,7 +118,7 @@ fn check(file: &Path) -> Result<(), Error> {
     let mut died = false;
     for property in &PROPERTIES {
         let outcome = if !property.is_of(law) {
-            Outcome::Skipped("not of such a law".into())
+            Outcome::Skipped("does not apply to this kind of law".into())
         } else if died {
             Outcome::Skipped(DIED.into())
         } else {
@@ -220,7 +220,7 @@ fn kernel(report: &mut Report, control: Control, died: bool) -> Result<(), Error
 
 #[cfg(not(feature = "kernel"))]
 fn kernel(report: &mut Report, _: Control, _: bool) -> Result<(), Error> {
-    let reason = "this narrows was built without the kernel";
+    let reason = "built without kernel support";
     report.step("verifier", Outcome::Skipped(reason.into()))?;
     report.step("replay in kernel", Outcome::Skipped(reason.into()))
 }

@@ -112,7 +112,7 @@ fn one_line(error: &clap::Error) -> Error {
     if let Some(command) = std::env::args().nth(1) {
         if ["kernel", "shell", "clean"].contains(&command.as_str()) {
             let message =
-                "this narrows was built without the kernel; `make install` builds it with";
+                "built without kernel support; `make install` includes it";
             return Error::input(command, message);
         }
     }

@@ -48,7 +48,7 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
         // Nothing to report to if standard error is closed.
         let _ = writeln!(
             std::io::stderr(),
-            "narrows: the network was not the scenario's ({why}): measurements are not valid"
+            "narrows: the network deviated from the scenario ({why}): measurements are invalid"
         );
     }
     // As a shell shows a command that a signal ended.

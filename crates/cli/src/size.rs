@@ -72,7 +72,7 @@ impl Size {
             };
             // Nothing to report to if standard error is closed.
             let time = show_wait(self.seconds);
-            let _ = writeln!(std::io::stderr(), "narrows: about {time} ahead ({hops})");
+            let _ = writeln!(std::io::stderr(), "narrows: this takes about {time} ({hops})");
         }
         Ok(())
     }

@@ -446,7 +446,7 @@ fn mistakes_of_the_command_line_are_one_line_too() {
     assert!(refused(&["run", "sbd/nsb-2", "--fast"]).contains("unexpected argument '--fast'"));
     if cfg!(not(feature = "kernel")) {
         let line =
-            "kernel: this narrows was built without the kernel; `make install` builds it with";
+            "kernel: built without kernel support; `make install` includes it";
         assert_eq!(refused(&["kernel", "load", "olia"]), line);
         assert_eq!(refused(&["shell", "sbd/nsb-2"]), line.replace("kernel: this", "shell: this"));
         let line = line.replace("kernel: this", "--on: this");

@@ -281,7 +281,7 @@ fn a_folder_holds_results_of_one_command() {
         let line = refused(&with(other));
         let message = "out: holds other results, those of \"";
         assert!(line.contains(message) && line.contains(" run sbd/sb-2 --cc lia "), "{line}");
-        assert!(line.ends_with("name another folder, or remove this one first\n"), "{line}");
+        assert!(line.ends_with("choose another folder, or remove this one first\n"), "{line}");
     }
     narrows(&run);
     assert_eq!(bytes(), first);

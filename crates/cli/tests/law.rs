@@ -107,7 +107,7 @@ fn a_law_that_divides_by_zero_or_loops_fails_its_run_with_one_line() {
 fn what_is_no_law_is_refused_in_one_line() {
     let table = |name: &str| law(name, "return 0;");
     let said = refused("mine.h", "");
-    assert_eq!(said, "mine.h: no such file; `narrows law new FILE` writes one to start from");
+    assert_eq!(said, "mine.h: no such file; `narrows law new FILE` writes a template");
     let said = refused("mine.h", "int x;\n");
     assert_eq!(said, "mine.h: not a law, expected a table NR_LAW(mine) = { ... };");
     let said = refused("mine.h", &table("other"));
@@ -136,7 +136,7 @@ fn the_compilers_errors_name_file_and_line_of_the_users_header() {
     let output = narrows(home.path(), &["run", "sbd/sb-2", "--law", "mine.h", "--cc", "mine"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.starts_with("narrows: mine.h: it does not compile\n"), "{said}");
+    assert!(said.starts_with("narrows: mine.h: does not compile\n"), "{said}");
     let line = text.lines().position(|line| line.contains("3x")).unwrap() + 1;
     assert!(said.contains(&format!("mine.h:{line}:")), "{said}");
     assert!(!said.contains("module.c"), "{said}");

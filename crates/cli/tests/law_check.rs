@@ -75,7 +75,7 @@ fn what_is_no_law_is_refused() {
     let home = home.path();
     assert!(law(home, &["new", "mine.h"]).status.success());
     let before = fs::read(home.join("mine.h")).unwrap();
-    assert_eq!(refused(home, &["new", "mine.h"]), "mine.h: exists already, and is left as it is");
+    assert_eq!(refused(home, &["new", "mine.h"]), "mine.h: already exists and is not overwritten");
     assert_eq!(fs::read(home.join("mine.h")).unwrap(), before);
     assert_eq!(
         refused(home, &["new", "lia.h"]),
@@ -83,7 +83,7 @@ fn what_is_no_law_is_refused() {
     );
     assert_eq!(
         refused(home, &["new", "2fast.h"]),
-        "2fast.h: '2fast' cannot name a law, expected lower case letters, digits and _ before .h"
+        "2fast.h: '2fast' is not a name for a law; expected lower case letters, digits and _ before .h"
     );
     assert_eq!(refused(home, &["new", "mine.c"]), "mine.c: expected a C header, NAME.h");
     let missing = refused(home, &["check", "none.h"]);
@@ -107,7 +107,7 @@ fn the_compilers_words_are_shown_with_line_and_file() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
     assert!(said.contains("mine.h:") && said.contains("'m'") || said.contains("‘m’"), "{said}");
-    assert_eq!(text(&output.stderr), "narrows: mine.h: it does not compile\n");
+    assert_eq!(text(&output.stderr), "narrows: mine.h: does not compile\n");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_law_that_does_not_end_is_stopped() {
         "while (NR_READ(c->path[i & 7].cwnd) == 1000)\n\t\t;\n\treturn (nr_s64)",
     );
     let found = fails(&home, "extremes");
-    assert!(found[0].contains("does not end"), "{found:#?}");
+    assert!(found[0].contains("does not terminate"), "{found:#?}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<St
                     }
                     PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                         let Some(from) = interfaces.get(packet.if_id as usize) else {
-                            return damage("a packet of an interface that is not there");
+                            return damage("a packet of an unknown interface");
                         };
                         let stamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                         let (data, wire) = (kept(packet.data, packet.caplen), packet.origlen);
@@ -129,7 +129,7 @@ pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<St
                 reader.consume(read);
             }
             Err(PcapError::Eof | PcapError::UnexpectedEof) if failed.load(Ordering::Relaxed) => {
-                return damage("it cannot be read on");
+                return damage("unreadable data");
             }
             Err(PcapError::Eof) => return Ok(None),
             Err(PcapError::Incomplete(_)) => {

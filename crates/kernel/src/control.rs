@@ -42,7 +42,7 @@ pub fn loadable(control: Control) -> Result<(), Error> {
     let detectors = Detector::all().filter(|known| !known.decides()).map(Detector::name);
     let known = detectors.collect::<Vec<_>>().join(", ");
     let name = control.detector.name();
-    let message = format!("the kernel does not run the detector '{name}'; there it has: {known}");
+    let message = format!("the kernel has no detector '{name}'; it has: {known}");
     Err(Error::input(control.to_string(), message))
 }
 
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn a_detector_that_decides_is_refused_in_one_line() {
         let refused = loadable("olia+ssc".parse().unwrap()).unwrap_err().to_string();
-        let expected = "olia+ssc: the kernel does not run the detector 'ssc'; \
-                        there it has: shared, disjoint";
+        let expected = "olia+ssc: the kernel has no detector 'ssc'; \
+                        it has: shared, disjoint";
         assert_eq!(refused, expected);
         assert!(loadable(Control::OLIA).is_ok());
     }

@@ -14,10 +14,10 @@ pub enum Error {
     #[error("this kernel has no {0}")]
     OldKernel(&'static str),
     /// A control of this name is registered.
-    #[error("{0}: the kernel has a congestion control of this name already{1}")]
+    #[error("{0}: a congestion control of this name is already registered{1}")]
     NameTaken(String, &'static str),
     /// The verifier, or libbpf before it, refused the control.
-    #[error("{name}: refused by the kernel's verifier: {last}{}", full(log))]
+    #[error("{name}: rejected by the kernel's verifier: {last}{}", full(log))]
     Refused {
         /// The control's name in the kernel.
         name: String,
@@ -97,5 +97,5 @@ impl Error {
 }
 
 fn full(log: &Option<PathBuf>) -> String {
-    log.as_ref().map(|log| format!(" (all of it: {})", log.display())).unwrap_or_default()
+    log.as_ref().map(|log| format!(" (full log: {})", log.display())).unwrap_or_default()
 }

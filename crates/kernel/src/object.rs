@@ -43,13 +43,13 @@ pub fn compile_user() -> Result<(), Error> {
     let place = law.header().display().to_string();
     let error = |message: String| Error::input(&place, message);
     let clang = clang::find().ok_or_else(|| {
-        error("no clang found (package clang-19): it compiles laws for the kernel".into())
+        error("no clang found (package clang-19), which compiles laws for the kernel".into())
     })?;
     let folder = tempfile::tempdir().map_err(|e| error(format!("no temporary folder: {e}")))?;
     let folder = folder.path();
     user::write_sources(user::SOURCES, folder)
         .and_then(|()| user::write_sources(SOURCES, folder))
-        .map_err(|e| error(format!("cannot write its sources: {e}")))?;
+        .map_err(|e| error(format!("cannot write the sources: {e}")))?;
     let mut defines = user::defines(law.header(), law.name()).to_vec();
     defines.extend(clang::defines(Control::of(Law::USER)));
     let compile = |name: &str| {
@@ -62,7 +62,7 @@ pub fn compile_user() -> Result<(), Error> {
         let output = command.output().map_err(|e| error(format!("{clang}: {e}")))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(error(format!("it does not compile for the kernel\n{}", said.trim_end())));
+            return Err(error(format!("does not compile for the kernel\n{}", said.trim_end())));
         }
         std::fs::read(&object).map_err(|e| error(format!("cannot read its object: {e}")))
     };

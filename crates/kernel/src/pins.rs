@@ -104,7 +104,7 @@ impl Pins {
         let about = Path::new(FOLDER).symlink_metadata();
         if about.is_ok_and(|about| !about.is_dir() || about.uid() != 0) {
             // Where others may write into the BPF file system, root does not follow them.
-            return Err(Error::input(FOLDER, "is not a folder of root's; remove it"));
+            return Err(Error::input(FOLDER, "is not a folder owned by root; remove it"));
         }
         let folder = File::open(root).map_err(Error::io(root, "open"))?;
         let lock = Flock::lock(folder, FlockArg::LockExclusive)

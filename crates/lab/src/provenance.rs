@@ -64,7 +64,7 @@ impl Provenance {
     /// It does: what they are.
     pub fn check(&self, folder: &Path) -> Result<(), Error> {
         let refused = |what: String| {
-            let message = format!("holds {what}; name another folder, or remove this one first");
+            let message = format!("holds {what}; choose another folder, or remove this one first");
             Err(Error::input(folder.display().to_string(), message))
         };
         if self.kind != "compare" && Journal::is_in(folder) {

@@ -115,7 +115,7 @@ fn name_of(header: &Path) -> Result<String, String> {
     let text = match fs::read(header) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err("no such file; `narrows law new FILE` writes one to start from".into());
+            return Err("no such file; `narrows law new FILE` writes a template".into());
         }
         Err(error) => return Err(format!("cannot read: {error}")),
     };
@@ -149,7 +149,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if !name.bytes().all(word) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
         return Err(format!(
-            "'{name}' cannot name a law, expected lower case letters, digits and _ before .h"
+            "'{name}' is not a name for a law; expected lower case letters, digits and _ before .h"
         ));
     }
     let mut taken = Law::all().filter(|law| *law != Law::USER).map(Law::name);
@@ -171,7 +171,7 @@ fn compile(
     folder: &Path,
     checks: Checks,
 ) -> Result<(PathBuf, String), String> {
-    write_sources(SOURCES, folder).map_err(|error| format!("cannot write its sources: {error}"))?;
+    write_sources(SOURCES, folder).map_err(|error| format!("cannot write the sources: {error}"))?;
     let (object, depends) = (folder.join("law.so"), folder.join("law.d"));
     let mut arguments: Vec<OsString> = [
         "-shared",
@@ -206,7 +206,7 @@ fn compile(
             line.starts_with("In file included from") || line.starts_with("                 from")
         };
         let said: Vec<&str> = said.trim_end().lines().filter(|line| !included(line)).collect();
-        return Err(format!("it does not compile\n{}", said.join("\n")));
+        return Err(format!("does not compile\n{}", said.join("\n")));
     }
     let depends = fs::read_to_string(&depends).unwrap_or_default();
     let mut hash = Sha256::new();
@@ -277,7 +277,7 @@ fn register(code: OwnedFd, name: String, header: PathBuf, sha256: String) -> Res
     let module = unsafe { &*module };
     if module.version != raw::VERSION {
         let version = module.version;
-        return Err(format!("of version {version}, expected {}", raw::VERSION));
+        return Err(format!("version {version}, expected {}", raw::VERSION));
     }
     // SAFETY: as above.
     let table = unsafe { &*module.law };
@@ -299,7 +299,7 @@ fn register(code: OwnedFd, name: String, header: PathBuf, sha256: String) -> Res
     if SlowStart::from_number(table.start).is_none() {
         return Err(format!("no slow start has the number {}", table.start));
     }
-    let twice = "this process has a law of the user's already";
+    let twice = "this process already has a user's law";
     raw::USER.set(module).map_err(|_| twice.to_owned())?;
     USER.set(UserLaw { code, name, header, sha256 }).map_err(|_| twice.to_owned())?;
     catalogue::unfit_kernel_name().map_or(Ok(Law::USER), Err)

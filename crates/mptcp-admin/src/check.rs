@@ -77,7 +77,7 @@ impl fmt::Display for Report {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "  {verdict:8} {:14} {}", item.what, item.seen);
                 for command in &item.fix {
-                    let _ = writeln!(text, "  {:8} {:14}   type: {command}", "", "");
+                    let _ = writeln!(text, "  {:8} {:14}   run: {command}", "", "");
                 }
             }
         };
@@ -89,7 +89,7 @@ impl fmt::Display for Report {
                 0 => writeln!(text, "\nready"),
                 n => writeln!(
                     text,
-                    "\nready to load and use; mistakes that cost MPTCP its paths: {n}"
+                    "\nready to load and use; mistakes in the configuration of MPTCP: {n}"
                 ),
             };
         }

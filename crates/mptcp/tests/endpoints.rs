@@ -1,4 +1,4 @@
-//! Endpoints and limits that are set are there, and living connections follow them.
+//! Endpoints and limits that are set are there, and open connections follow them.
 
 use narrows_mptcp::diag::{self, State};
 use narrows_mptcp::pm::{self, Endpoint, Limits};
@@ -111,7 +111,7 @@ fn has_subflows(wanted: &[[u8; 4]]) {
 
 #[test]
 fn a_living_connection_follows_its_endpoints() {
-    if !alone("a living connection") {
+    if !alone("a open connection") {
         return;
     }
     // Room for a join that comes before the peer has counted the subflow out that it replaces: it would

@@ -49,7 +49,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   narrows kernel use olia --default                 all TCP and MPTCP of this machine
-  narrows kernel use olia --default --mptcp-only    plain TCP goes on with what it had
+  narrows kernel use olia --default --mptcp-only    plain TCP keeps its control
   narrows kernel use olia --netns blue              a network namespace (ip netns)
   narrows kernel use olia --cgroup /sys/fs/cgroup/system.slice/nginx.service --mptcp-only")]
     Use {

@@ -49,7 +49,7 @@ pub fn isolated(
                     Ok(Err(Failure { what, case: lines.collect() }))
                 }
                 WaitStatus::Signaled(_, signal, _) => Err(Died(words(signal, limit))),
-                other => Err(Died(format!("its process ended: {other:?}"))),
+                other => Err(Died(format!("its process stopped: {other:?}"))),
             }
         }
     }
@@ -80,9 +80,9 @@ fn words(signal: Signal, limit: Duration) -> String {
              index out of range or the like"
                 .into()
         }
-        Signal::SIGFPE => "it divides by zero".into(),
-        Signal::SIGSEGV | Signal::SIGBUS => "it reads or writes where nothing is".into(),
-        Signal::SIGPROF => format!("it does not end: {limit:?} of CPU time are over"),
-        other => format!("it died of {other}"),
+        Signal::SIGFPE => "division by zero".into(),
+        Signal::SIGSEGV | Signal::SIGBUS => "invalid memory access".into(),
+        Signal::SIGPROF => format!("does not terminate: took {limit:?} of CPU time"),
+        other => format!("killed by {other}"),
     }
 }

@@ -25,7 +25,7 @@ fn containers_that_end_meanwhile_do_not_stop_an_unload() {
         host.does(&["load", "reno"]);
         host.does(&["use", "reno", "--default"]);
         let output = host.does(&["unload"]);
-        assert!(output.starts_with("default: reno again, no longer nr_reno\n"), "{output}");
+        assert!(output.starts_with("default: restored reno instead of nr_reno\n"), "{output}");
         assert!(output.ends_with("nr_reno: unloaded\n"), "{output}");
     }
     drop(containers.stdin.take());
@@ -44,7 +44,7 @@ fn a_namespace_that_only_its_file_holds_is_restored() {
     let there = format!("nsenter --net={file} cat {DEFAULT}");
     assert_eq!(host.sh(&there), "nr_lia\n");
     let output = host.does(&["unload"]);
-    assert_eq!(output, format!("{file}: reno again, no longer nr_lia\nnr_lia: unloaded\n"));
+    assert_eq!(output, format!("{file}: restored reno instead of nr_lia\nnr_lia: unloaded\n"));
     assert_eq!(host.sh(&there), "reno\n");
     host.sh(&format!("umount {file}; rm {file}"));
 }
@@ -56,7 +56,7 @@ fn a_namespace_called_default_is_not_the_machines() {
     host.does(&["use", "lia", "--default"]);
     host.sh("ip netns add default");
     host.does(&["use", "lia", "--netns", "default"]);
-    let undone = "the default: reno again, no longer nr_lia\n";
+    let undone = "the default: restored reno instead of nr_lia\n";
     assert_eq!(host.does(&["unuse", "--default"]), undone);
     assert_eq!(host.sh(&format!("ip netns exec default cat {DEFAULT}")), "nr_lia\n");
     host.does(&["unload"]);
@@ -76,12 +76,12 @@ fn what_has_gone_is_found_by_what_it_was_called() {
     host.sh(&format!("ip netns del nr-gone-test; rmdir {folder}"));
     let [netns, cgroup] =
         [["unuse", "--netns", "nr-gone-test"], ["unuse", "--cgroup", folder.as_str()]];
-    let gone = "namespace nr-gone-test: has gone, and nr_lia with it\n";
+    let gone = "namespace nr-gone-test: no longer exists; nr_lia was in use there\n";
     assert_eq!(host.does(&netns), gone);
     assert_eq!(host.sh("bpftool -j map dump pinned /sys/fs/bpf/nr_plain"), "[]\n");
     assert_eq!(host.does(&cgroup), format!("cgroup {folder}: no longer nr_lia\n"));
     for again in [netns, cgroup] {
-        assert!(host.does(&again).ends_with(": nothing of ours is in use there\n"));
+        assert!(host.does(&again).ends_with(": no control of narrows is in use there\n"));
     }
     assert_eq!(host.does(&["unload"]), "nr_lia: unloaded\n");
     assert_eq!(host.state(), before);

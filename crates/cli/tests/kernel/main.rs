@@ -28,11 +28,11 @@ fn load_use_unuse_unload_and_everything_is_as_before() {
     );
     let loaded = host.state();
     assert!(loaded.contains("/sys/fs/bpf/narrows/nr_lia_dj/counters"), "{loaded}");
-    assert_eq!(host.does(&["load", "nr_olia"]), "nr_olia: loaded already\n");
+    assert_eq!(host.does(&["load", "nr_olia"]), "nr_olia: already loaded\n");
     assert_eq!(host.state(), loaded, "twice is the same");
     assert_eq!(host.begins(true), ["reno", "reno"], "loaded is not used");
 
-    let used = "nr_olia: used in default for new connections; it was reno\n";
+    let used = "nr_olia: used in default for new connections instead of reno\n";
     assert_eq!(host.does(&["use", "olia", "--default"]), used);
     assert_eq!(host.default(), "nr_olia");
     let in_use = host.state();
@@ -43,10 +43,10 @@ fn load_use_unuse_unload_and_everything_is_as_before() {
     host.does(&["use", "lia+disjoint", "--default"]);
     assert_eq!(host.begins(true), ["nr_lia_dj", "nr_lia_dj"]);
 
-    let undone = "the default: reno again, no longer nr_lia_dj\n";
+    let undone = "the default: restored reno instead of nr_lia_dj\n";
     assert_eq!(host.does(&["unuse", "--default"]), undone);
     assert_eq!(host.state(), loaded);
-    let nothing = "the default: nothing of ours is in use there\n";
+    let nothing = "the default: no control of narrows is in use there\n";
     assert_eq!(host.does(&["unuse", "--default"]), nothing);
 
     assert_eq!(host.does(&["unload", "olia"]), "nr_olia: unloaded\n");
@@ -64,7 +64,7 @@ fn for_mptcp_only_plain_tcp_goes_on_with_what_it_had() {
     host.does(&["use", "lia", "--default"]);
     assert_eq!(host.begins(false), ["nr_lia", "nr_lia"]);
     let output = host.does(&["use", "lia", "--default", "--mptcp-only"]);
-    let used = "nr_lia: used in default for new MPTCP connections; plain TCP goes on with reno\n";
+    let used = "nr_lia: used in default for new MPTCP connections; plain TCP keeps reno\n";
     assert_eq!(output, used);
     assert_eq!(host.begins(false), ["reno", "reno"]);
     assert_eq!(host.begins(true), ["nr_lia", "nr_lia"]);
@@ -106,7 +106,7 @@ fn a_namespace_and_a_cgroup_have_choices_of_their_own() {
     // The other way round: unload undoes the uses, and those alone that are its.
     assert_eq!(
         host.does(&["unload", "balia"]),
-        "nr-loader-test: reno again, no longer nr_balia\nnr_balia: unloaded\n"
+        "nr-loader-test: restored reno instead of nr_balia\nnr_balia: unloaded\n"
     );
     assert_eq!(host.sh(there), "reno\n");
     assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
@@ -129,7 +129,7 @@ fn what_somebody_else_changed_since_is_left_as_it_is() {
     host.does(&["load", "olia"]);
     host.does(&["use", "olia", "--default"]);
     host.sh("echo reno > /proc/sys/net/ipv4/tcp_congestion_control");
-    let left = "the default: reno now, left as it is: somebody changed it from nr_olia\n";
+    let left = "the default: left at reno: it was changed from nr_olia since\n";
     assert_eq!(host.does(&["unuse", "--default"]), left);
     assert_eq!(host.default(), "reno");
 
@@ -137,7 +137,8 @@ fn what_somebody_else_changed_since_is_left_as_it_is() {
     host.sh("ip netns add nr-loader-test
         ip netns exec nr-loader-test sh -c 'echo nr_olia > /proc/sys/net/ipv4/tcp_congestion_control'");
     let output = host.does(&["unload"]);
-    assert!(output.contains("namespace nr-loader-test, which had inherited nr_olia: "), "{output}");
+    let undone = "namespace nr-loader-test: reno instead of the inherited nr_olia\n";
+    assert!(output.contains(undone), "{output}");
     let there = "ip netns exec nr-loader-test cat /proc/sys/net/ipv4/tcp_congestion_control";
     assert_eq!(host.sh(there), "reno\n");
     host.sh("ip netns del nr-loader-test");
@@ -159,7 +160,7 @@ fn a_newer_build_takes_the_place_of_an_older_one_also_where_it_is_the_default() 
     let pinned = host.state();
     host.sh("bpftool map update pinned /sys/fs/bpf/narrows/nr_olia/build key 0 0 0 0 value 1 2 3 4 5 6 7 8");
     let output = host.does(&["load", "olia"]);
-    assert_eq!(output, "nr_olia: loaded in place of another build; open connections keep that\n");
+    assert_eq!(output, "nr_olia: loaded, replacing another build; open connections keep the old one\n");
     assert_eq!(host.state(), pinned);
     assert!(!joins(&host).contains("\"0x02\""), "counters of its own");
     assert_eq!(host.begins(true), ["nr_olia", "nr_olia"]);
@@ -180,7 +181,7 @@ fn a_failure_leaves_nothing_half_done() {
     let with_taken = host.state();
     assert_eq!(
         host.refuses(&["load", "olia", "lia"]),
-        "nr_lia: the kernel has a congestion control of this name already, and narrows did not \
+        "nr_lia: a congestion control of this name is already registered, and narrows did not \
          load it (bpftool struct_ops list)"
     );
     assert_eq!(host.state(), with_taken);
@@ -207,7 +208,7 @@ fn a_failure_leaves_nothing_half_done() {
     host.sh("mkdir /tmp/nr-loader-test && touch /tmp/nr-loader-test/file
         ln -s /tmp/nr-loader-test /sys/fs/bpf/narrows");
     let line = host.refuses(&["unload"]);
-    assert_eq!(line, "/sys/fs/bpf/narrows: is not a folder of root's; remove it");
+    assert_eq!(line, "/sys/fs/bpf/narrows: is not a folder owned by root; remove it");
     host.sh("rm /tmp/nr-loader-test/file && rmdir /tmp/nr-loader-test && rm /sys/fs/bpf/narrows");
 
     // This machine may have one of its own below ours.

@@ -41,8 +41,8 @@ fn a_law_of_the_users_own_is_used_shown_and_unloaded_by_its_kernel_name() {
     let header = header.to_str().unwrap();
 
     assert_eq!(host.does(&["load", header, "lia"]), "nr_mine: loaded\nnr_lia: loaded\n");
-    assert_eq!(host.does(&["load", header]), "nr_mine: loaded already\n");
-    let used = "nr_mine: used in default for new connections; it was reno\n";
+    assert_eq!(host.does(&["load", header]), "nr_mine: already loaded\n");
+    let used = "nr_mine: used in default for new connections instead of reno\n";
     assert_eq!(host.does(&["use", "nr_mine", "--default"]), used);
     let line = host.refuses(&["use", "nr_mine", "--default", "--boot"]);
     assert!(line.starts_with("--boot: not of a law of your own"), "{line}");
@@ -67,7 +67,7 @@ fn a_law_of_the_users_own_is_used_shown_and_unloaded_by_its_kernel_name() {
 
     drop(transfer.stdin.take());
     transfer.wait().unwrap();
-    let undone = "default: reno again, no longer nr_mine\nnr_mine: unloaded\n";
+    let undone = "default: restored reno instead of nr_mine\nnr_mine: unloaded\n";
     assert_eq!(host.does(&["unload", "nr_mine"]), undone);
     let line = host.refuses(&["use", "nr_mine", "--default"]);
     assert!(line.contains("unknown"), "{line}");

@@ -34,7 +34,7 @@ pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
     let message = match HOSTS.iter().find(|(known, _)| *known == name) {
         Some((_, Some(host))) => return Ok(*host),
         Some((name, None)) => {
-            format!("this narrows was built without the {name}; `make install` builds it with")
+            format!("built without the {name} host; `make install` includes it")
         }
         None => {
             let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();

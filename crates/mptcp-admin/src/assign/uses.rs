@@ -48,7 +48,7 @@ impl Uses {
         }
         let map = MapHandle::from_pinned_path(&pin).map_err(Uses::failed("open"))?;
         if map.value_size() as usize != size_of::<Record>() {
-            let message = "written by another build of narrows; unload with that one";
+            let message = "written by another build of narrows; unload with that build";
             return Err(Error::input(pin.display().to_string(), message));
         }
         Ok(Some(Uses(map)))

@@ -79,7 +79,7 @@ impl Machine {
             (false, true) => {
                 Item::new("BTF", Missing, "a kernel built with CONFIG_DEBUG_INFO_BTF=y is needed")
             }
-            (false, false) => Item::new("BTF", Missing, "no sysfs on /sys to read it from")
+            (false, false) => Item::new("BTF", Missing, "sysfs is not mounted on /sys")
                 .fix("mount -t sysfs sysfs /sys"),
         });
         items.push(match (self.struct_ops, self.links) {
@@ -88,7 +88,7 @@ impl Machine {
             (true, false) => Item::new(
                 "struct_ops",
                 Ok,
-                "TCP congestion control, without links (Linux 6.4): by plain registration",
+                "TCP congestion control, without links (Linux 6.4): plain registration",
             ),
             (false, _) => Item::new(
                 "struct_ops",
@@ -106,7 +106,7 @@ impl Machine {
         items.push(if self.bpffs {
             Item::new("bpffs", Ok, "/sys/fs/bpf")
         } else {
-            Item::new("bpffs", Missing, "nothing to pin a control in on /sys/fs/bpf")
+            Item::new("bpffs", Missing, "not mounted on /sys/fs/bpf, where controls are pinned")
                 .fix("mount -t bpf bpf /sys/fs/bpf")
         });
         items.push(match &self.cgroup2 {

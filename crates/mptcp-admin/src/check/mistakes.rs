@@ -15,14 +15,14 @@ const BUSY_US: u64 = 1_000_000;
 
 /// `net.mptcp`'s counters of connections that went on as plain TCP, and why.
 const FALLBACKS: [(&str, &str); 10] = [
-    ("MPCapableFallbackSYNACK", "the peer or somebody on the way answered without MPTCP"),
+    ("MPCapableFallbackSYNACK", "the peer or a middlebox answered without MPTCP"),
     ("MPCapableFallbackACK", "a client's last handshake packet came without MPTCP"),
     ("MPCapableDataFallback", "the first data came without MPTCP"),
     ("MPCapableSYNTXDrop", "MPTCP's SYNs went unanswered"),
-    ("DSSCorruptionFallback", "somebody on the way changed the data"),
+    ("DSSCorruptionFallback", "a middlebox changed the data"),
     ("DssFallback", "data came with broken or without MPTCP options"),
-    ("InfiniteMapRx", "the peer gave MPTCP up"),
-    ("Blackhole", "MPTCP was given up for a while: its SYNs are dropped on the way"),
+    ("InfiniteMapRx", "the peer fell back to TCP"),
+    ("Blackhole", "MPTCP is paused: its SYNs are dropped on the path"),
     ("MD5SigFallback", "TCP MD5 leaves no room"),
     ("SimultConnectFallback", "both sides connected at once"),
 ];
@@ -35,7 +35,7 @@ impl Network {
                 let seen = "a kernel built with CONFIG_MPTCP=y is needed";
                 return vec![Item::new("MPTCP", Verdict::Missing, seen)];
             }
-            Some(false) => Item::new("MPTCP", Verdict::Missing, "switched off in this namespace")
+            Some(false) => Item::new("MPTCP", Verdict::Missing, "disabled in this namespace")
                 .fix("sysctl net.mptcp.enabled=1"),
             Some(true) => Item::new("MPTCP", Verdict::Ok, "enabled"),
         }];
@@ -43,7 +43,7 @@ impl Network {
             items.extend(self.judge_limits());
             items.extend(self.judge_endpoints());
         } else {
-            let seen = "a daemon's (mptcpd), not the kernel's: limits and endpoints are its own";
+            let seen = "a daemon (mptcpd), not the kernel: it has its own limits and endpoints";
             items.push(Item::new("path manager", Verdict::Note, seen));
         }
         items.extend(self.judge_routes());
@@ -73,9 +73,9 @@ impl Network {
         let mut items = Vec::new();
         if subflows < wanted.max(1) {
             let seen = match subflows {
-                0 => "no subflow beside the first is allowed".into(),
+                0 => "no additional subflow is allowed".into(),
                 n => format!(
-                    "{} beside the first allowed, for {wanted} further endpoints",
+                    "{} allowed in addition to the first, for {wanted} further endpoints",
                     count(n, "subflow")
                 ),
             };
@@ -85,13 +85,13 @@ impl Network {
         }
         let announced = self.counter("AddAddr");
         if add_addr_accepted == 0 && announced > 0 {
-            let seen = format!("peers announced {}, none is taken up", count(announced, "address"));
+            let seen = format!("peers announced {}, none is used", count(announced, "address"));
             let fix = "ip mptcp limits set add_addr_accepted 2";
             items.push(Item::new("limits", Verdict::Mistake, seen).fix(fix));
         }
         if items.is_empty() {
             let seen = format!(
-                "{subflows} subflows beside the first, {add_addr_accepted} announced addresses taken up"
+                "{subflows} additional subflows, {add_addr_accepted} announced addresses accepted"
             );
             items.push(Item::new("limits", Verdict::Ok, seen));
         }
@@ -216,7 +216,7 @@ impl Network {
                 Some(Item::new("subflows", Verdict::Ok, seen))
             }
             (all, alone) => {
-                let seen = format!("{alone} of {} with one subflow only", count(all, "connection"));
+                let seen = format!("{alone} of {} with only one subflow", count(all, "connection"));
                 Some(Item::new("subflows", Verdict::Mistake, seen))
             }
         }
@@ -246,7 +246,7 @@ impl Network {
         let stray = self.counter("MPJoinNoTokenFound");
         if stray > 0 {
             mistake(format!(
-                "{} came for connections that are not here: gone, or another host's behind a load \
+                "{} for unknown connections: closed, or of another host behind a load \
                  balancer",
                 count(stray, "join")
             ));
@@ -254,7 +254,7 @@ impl Network {
         let rejected = self.counter("MPJoinRejected");
         if rejected > 0 {
             mistake(format!(
-                "{} of peers rejected: over this host's limits",
+                "{} of peers rejected: above this host's limits",
                 count(rejected, "join")
             ));
         }
@@ -268,7 +268,7 @@ impl Network {
             n => {
                 // One of many may meet such a peer.
                 let verdict = if n > asked / 10 { Verdict::Mistake } else { Verdict::Note };
-                let seen = format!("{} so far: {why} ({name})", count(n, "connection"));
+                let seen = format!("{} in total: {why} ({name})", count(n, "connection"));
                 Some(Item::new("fallback", verdict, seen))
             }
         });
@@ -279,7 +279,7 @@ impl Network {
             let peers: Vec<&str> = peers.iter().map(String::as_str).collect();
             let seen = format!(
                 "{} plain TCP now, to {}",
-                count(now.len(), "living connection"),
+                count(now.len(), "open connection"),
                 list(&peers)
             );
             items.push(Item::new("fallback", Verdict::Mistake, seen));
@@ -307,7 +307,7 @@ impl Network {
             .unwrap_or(0);
         if needed > self.send_buffer_max {
             let seen = format!(
-                "the paths of a connection fill {needed} bytes, a send buffer is {} at most",
+                "the paths of a connection hold {needed} bytes, a send buffer at most {}",
                 self.send_buffer_max
             );
             let fix = fix(needed.next_power_of_two());
@@ -327,7 +327,7 @@ impl Network {
         }
         if peer > 0 {
             let seen = format!(
-                "{peer} of {} waiting for the peer's receive window over a tenth of the time: \
+                "{peer} of {} waited for the peer's receive window over a tenth of the time: \
                  its tcp_rmem is too small, or its application reads too slowly",
                 count(busy, "subflow")
             );
@@ -335,8 +335,8 @@ impl Network {
         }
         if own > 0 {
             let seen = format!(
-                "{own} of {} waiting for room in the send buffer over a tenth of the time, at its \
-                 largest: net.ipv4.tcp_wmem is too small",
+                "{own} of {} waited for space in a send buffer of maximum size over a tenth of the \
+                 time: net.ipv4.tcp_wmem is too small",
                 count(busy, "subflow")
             );
             let fix = fix(self.send_buffer_max.saturating_mul(2).min(i32::MAX as u64));

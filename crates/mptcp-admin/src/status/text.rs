@@ -79,7 +79,7 @@ fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Resul
     }
     if hidden > 0 {
         let ending = if hidden == 1 { "" } else { "s" };
-        writeln!(text, "and {hidden} more connection{ending}, less busy")?;
+        writeln!(text, "and {hidden} more, less busy connection{ending}")?;
     }
     Ok(())
 }
@@ -143,7 +143,7 @@ fn names(control: &Control) -> String {
 fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     let state = match control.pinned {
         true => "loaded",
-        false => "loaded, not pinned: gone with who loaded it",
+        false => "loaded, not pinned: removed when its loader exits",
     };
     write!(text, "{}: {state}; ", names(control))?;
     let mut used: Vec<String> = control.uses.iter().map(place).collect();
@@ -154,7 +154,7 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     };
     let others = control.default_in.iter().filter(|default| !listed(default.inum));
     used.extend(others.map(|default| format!("default of {}", default.netns)));
-    writeln!(text, "{}", if used.is_empty() { "used nowhere".into() } else { used.join(", ") })?;
+    writeln!(text, "{}", if used.is_empty() { "not in use".into() } else { used.join(", ") })?;
     let insns = control.verified_insns();
     writeln!(text, "  {insns} instructions verified in {} programs", control.programs.len())?;
     let costs = control.programs.iter().filter_map(|program| {
@@ -192,13 +192,13 @@ fn place(of: &Use) -> String {
 
 fn meaning(counter: &str) -> &'static str {
     match counter {
-        "fallback_law" => "subflows ran the fallback law, their connection was another control's",
-        "fallback_version" => "subflows ran the fallback law, their connection was another build's",
-        "fallback_slots" => "subflows ran the fallback law, their connection had eight already",
+        "fallback_law" => "subflows ran the fallback law, their connection ran another control",
+        "fallback_version" => "subflows ran the fallback law, their connection ran another build",
+        "fallback_slots" => "subflows ran the fallback law, their connection already had eight",
         "fallback_full" => "subflows ran the fallback law, the map of connections was full",
-        "fallback_race" => "subflows ran the fallback law, their connection came or went just then",
+        "fallback_race" => "subflows ran the fallback law, their connection was being created or deleted",
         "fallback_lost" => {
-            "subflows ran the fallback law, their connection was deleted from outside"
+            "subflows ran the fallback law, their connection's entry was deleted externally"
         }
         _ => "subflows ran the fallback law",
     }
@@ -267,7 +267,7 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
 
 fn title(connection: &Connection) -> String {
     let name = connection.token.map_or_else(|| "TCP".into(), |token| format!("{token:08x}"));
-    let law = connection.law.as_deref().unwrap_or("not under our control");
+    let law = connection.law.as_deref().unwrap_or("other control");
     let fell_back = if connection.fell_back { ", fallen back to TCP" } else { "" };
     format!("{name} {law}{fell_back}")
 }
@@ -413,7 +413,7 @@ mod tests {
         };
         status.controls = vec![control(true, 0), control(false, 0), control(false, 7)];
         let text = status.text(None);
-        assert!(text.contains("olia (nr_olia): loaded; used nowhere\n"), "{text}");
+        assert!(text.contains("olia (nr_olia): loaded; not in use\n"), "{text}");
         assert!(text.contains("olia (nr_olia): 2 times gone or replaced"), "{text}");
         assert!(text.contains("\n  fallback_full 7: "), "{text}");
     }
@@ -437,7 +437,7 @@ mod tests {
         assert!(text.lines().count() <= 24, "{}", text.lines().count());
         assert!(text.contains("10.0.0.1:77 > "));
         let hidden = 100 - text.matches("active").count();
-        assert!(text.contains(&format!("and {hidden} more connections, less busy")), "{text}");
+        assert!(text.contains(&format!("and {hidden} more, less busy connections")), "{text}");
     }
 
     #[test]
