@@ -44,29 +44,29 @@ pub enum Command {
     /// Run scenarios under several congestion controls with many seeds and show a table
     #[cfg(feature = "lab")]
     Compare(lab::CompareArgs),
-    /// Print a scenario's file, as a start for your own, or the scenario with all defaults
+    /// Print the file of a scenario, or the scenario with all defaults
     #[cfg(feature = "lab")]
     Show(lab::ShowArgs),
     /// Report which flows of a capture or a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),
-    /// Open a shell, or run a command, in a host of a scenario's network
+    /// Open a shell or run a command in a host of a scenario's network
     #[cfg(all(feature = "lab", feature = "kernel"))]
     Shell(shell::ShellArgs),
     /// Remove what killed kernel runs and shells left behind
     #[cfg(all(feature = "lab", feature = "kernel"))]
     #[command(after_help = "\
-Processes, network namespaces and lock files of running commands are kept. Needs root.")]
+What belongs to running commands is kept. Needs root.")]
     Clean,
     /// List laws, detectors, parameters, scenarios and metrics
     List {
         /// List only these
         what: Option<What>,
     },
-    /// Write a law of your own, and check it
+    /// Write and check your own law
     #[command(subcommand)]
     Law(law::Command),
-    /// Load congestion controls into this machine's kernel and choose who uses them
+    /// Load congestion controls into this machine's kernel and select where they are used
     #[cfg(feature = "kernel")]
     #[command(subcommand)]
     Kernel(kernel::Command),
@@ -75,7 +75,7 @@ Processes, network namespaces and lock files of running commands are kept. Needs
 Example:
   narrows completions bash > ~/.local/share/bash-completion/completions/narrows")]
     Completions {
-        /// The shell to complete in
+        /// Shell
         shell: Shell,
     },
 }

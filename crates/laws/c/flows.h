@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a coupled law sees of the paths in a mask: who counts, and one reading of their windows. */
+/* A coupled law's view of the paths in a mask: which ones count, and a snapshot of their windows.
+ */
 #ifndef NARROWS_FLOWS_H
 #define NARROWS_FLOWS_H
 
 #include "narrows.h"
 #include "nr_fx.h"
 
-/* Clocks of two CPUs, or an event during this one's reads: a sibling's time may be ahead. */
+/* A sibling's time may be ahead: clocks of two CPUs, or an event during the reads. */
 #define NR_AHEAD_MS 1000u
 
 /*
  * Does sibling `line` count in a law's sums? It must be active, have an RTT sample, and have had an
- * event within max(NR_IDLE_US, 2 srtt): the window of a path that sends nothing is no rate, and
- * must not throttle the others (nor lend them its share).
+ * event within max(NR_IDLE_US, 2 srtt): the window of an idle path is no rate, and must not
+ * throttle the others (nor lend them its share).
  */
 NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 {
@@ -26,8 +27,8 @@ NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 }
 
 /*
- * The paths in the mask of path i that count, as bits. The path at hand always does; before its
- * first RTT sample no law can weigh it, and it is alone.
+ * The paths in the mask of path i that count, as bits. Path i always counts, and counts alone
+ * before its first RTT sample, as no law can weigh it.
  */
 NR_NOINLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
 {
@@ -64,8 +65,8 @@ NR_NOINLINE int nr_has_sibling(const struct nr_conn *c, nr_u32 i)
 }
 
 /*
- * One reading of the paths in `set`: every word once, so that a law works on one state even while
- * siblings change theirs. Slots outside the set hold zeros, which no sum or maximum notices.
+ * A snapshot of the paths in `set`: every word is read once, so that a law works on one state while
+ * siblings change. Slots outside the set are zero, which affects no sum or maximum.
  */
 struct nr_flows {
 	nr_u32 cwnd[NR_MAX_PATHS];	 /* packets, w */

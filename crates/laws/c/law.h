@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a law is to everything around it: a table of facts and hooks at the end of its header.
+ * The interface of a law: a table of facts and hooks at the end of its header.
  *
  *   NR_LAW(mine) = {
  *       .name = "mine", .code = "mine",
@@ -9,8 +9,8 @@
  *       .credit = nr_mine_credit,
  *   };
  *
- * The generic part (window.h) reads the table as a constant, so that a hook is inlined where it is
- * called and one that is missing costs nothing. laws.def lists the laws, a line each.
+ * Generic code (window.h) reads the table as a constant, so that hooks are inlined and a missing
+ * hook costs nothing. laws.def lists the laws.
  */
 #ifndef NARROWS_LAW_H
 #define NARROWS_LAW_H
@@ -31,22 +31,23 @@ enum nr_law_kind {
 
 struct nr_law {
 	const char *name;
-	const char *code;   /* in the kernel's names of controls, at most 5 characters */
+	const char *code;   /* its part of a control's name in the kernel, at most 5 characters */
 	const char *about;  /* one line */
 	const char *source; /* where it is specified */
 	const struct nr_param *param;
 	nr_u32 params;	/* number of parameters, at most NR_LAW_PARAMS */
 	nr_u32 kind;	/* enum nr_law_kind */
 	nr_u32 couples; /* 1: reads the siblings in its mask */
-	nr_u32 start;	/* enum nr_start_number: the exit of slow start that is its own */
-	nr_u32 state;	/* bytes of nr_private.law */
-	nr_u32 alone;	/* 1: `credit` also without siblings; 0: a coupled law alone is Reno */
+	nr_u32 start;	/* enum nr_start_number: its default exit of slow start */
+	nr_u32 state;	/* bytes in nr_private.law */
+	nr_u32
+	    alone; /* 1: `credit` is also called without siblings; 0: a coupled law is Reno then */
 
 	/*
 	 * Window laws. All may be null. `credit` is the growth per acknowledged packet in
 	 * congestion avoidance, Q40 packets; `set` are the paths in the mask that count, as bits
-	 * (nr_coupled; 0 of a law that does not couple), *n the packets it is asked for, to be
-	 * lowered if it holds for fewer. Null: Reno's.
+	 * (nr_coupled; 0 for an uncoupled law); *n is the number of packets, to be lowered if the
+	 * growth holds for fewer. Null: Reno's.
 	 */
 	nr_s64 (*credit)(NR_HOOK, nr_u32 set, nr_u32 *n);
 	nr_u32 (*ssthresh)(NR_HOOK);		       /* at a congestion event; null: Reno's */
@@ -57,7 +58,7 @@ struct nr_law {
 	void (*lost)(NR_HOOK);	  /* after a reduction; p->cwnd is from before */
 	void (*undo)(NR_HOOK);	  /* that reduction was spurious */
 	void (*timeout)(NR_HOOK); /* after the reduction, if there was one */
-	void (*restart)(NR_HOOK); /* data again after idle */
+	void (*restart)(NR_HOOK); /* data after idle */
 
 	/* Model laws, instead of all above. */
 	void (*event)(NR_HOOK);
@@ -66,8 +67,8 @@ struct nr_law {
 #define NR_LAW(name) static const struct nr_law nr_law_##name __attribute__((unused))
 
 /*
- * The law's own state, all zero when a path joins: `struct nr_NAME`, at most NR_LAW_WORDS of 64
- * bits, and nr_NAME(p) to get at it.
+ * The law's state, all zero when a path joins: `struct nr_NAME`, at most NR_LAW_WORDS words of 64
+ * bits, returned by nr_NAME(p).
  */
 #define NR_LAW_STATE(name)                                                                         \
 	NR_STATIC_ASSERT(sizeof(struct nr_##name) <= sizeof(nr_u64[NR_LAW_WORDS]),                 \
@@ -77,7 +78,7 @@ struct nr_law {
 		return (struct nr_##name *)p->law;                                                 \
 	}
 
-/* The law's parameters from a list (param.h), and nr_NAME_params(c) to read them. */
+/* Defines the law's parameters from a list (param.h), and nr_NAME_params(c), which returns them. */
 #define NR_LAW_PARAMETERS(name, list)                                                              \
 	NR_PARAMS(name, list);                                                                     \
 	NR_STATIC_ASSERT(sizeof(struct nr_##name##_params) <= sizeof(nr_u32[NR_LAW_PARAMS]),       \
@@ -90,7 +91,7 @@ struct nr_law {
 /* Parameters of all window laws. */
 #define NR_WINDOW_PARAMS(P)                                                                        \
 	P(at_ssthresh, slow_start_at_ssthresh, SWITCH, 0, 0, 1,                                    \
-	  "a window that equals ssthresh is in slow start, too, as in Linux before 4.3",           \
+	  "slow start also at cwnd = ssthresh, as in Linux before 4.3",                            \
 	  "RFC 5681, section 3.1, leaves it open")
 NR_PARAMS(window, NR_WINDOW_PARAMS);
 NR_STATIC_ASSERT(sizeof(struct nr_window_params) <= sizeof(((struct nr_conn *)0)->window),
@@ -100,8 +101,8 @@ NR_STATIC_ASSERT(sizeof(struct nr_window_params) <= sizeof(((struct nr_conn *)0)
 #define NR_PASTE(a, b) NR_PASTE_(a, b)
 
 /*
- * The law of this translation unit, which is compiled with NR_THIS, its name, NR_NUMBER and
- * NR_LAW_HEADER, the file.
+ * The law of this translation unit: NR_THIS is its name, NR_NUMBER its number, NR_LAW_HEADER its
+ * file.
  */
 #define nr_this NR_PASTE(nr_law_, NR_THIS)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The detectors for flows of a capture: more members than a connection has paths, and intervals
- * that time closes, as everything is read in its order. For src/detect.rs.
+ * The detectors on flows of a capture: more members than a connection has paths, and intervals end
+ * by the clock, as packets are read in order. For src/detect.rs.
  */
 #define NR_DETECT_MAX 64
 #include "detect/deciding.h"
@@ -43,7 +43,7 @@ static struct nr_one one(const struct nr_many *m)
 	return (struct nr_one){0};
 }
 
-/* The memory is all zero, and the detector one that decides. */
+/* The memory is all zero, and the detector dynamic. */
 void narrows_many_init(struct nr_many *m, nr_u32 detector, const struct nr_params *params)
 {
 	m->params = *params;
@@ -75,13 +75,13 @@ static void observe(struct nr_many *m)
 }
 
 /*
- * Interval `number` is over: observes it and, where a decision is due, decides and returns 1. Both
- * arrays have NR_DETECT_MAX places.
+ * Interval `number` is over: makes an observation and, if a decision is due, decides and returns 1.
+ * Both arrays have NR_DETECT_MAX places.
  */
 int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 *decided)
 {
 	struct nr_pace pace = one(m).d->pace(one(m).own, &m->params.decision);
-	/* A sample without a delay at the first moment of the next interval closes this one. */
+	/* A sample without a delay at the start of the next interval closes this one. */
 	const struct nr_sample nothing = {.now_us = (number + 1) * pace.t_us};
 	nr_u32 stamp = (nr_u32)number + 1;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A law as native code: compiled with NR_LAW_HEADER, NR_THIS and NR_NUMBER, once for each line of
- * laws.def, and for a user's own header when it is loaded.
+ * laws.def, and for a user's header when it is loaded.
  */
 #include NR_LAW_HEADER
 #include "module.h"

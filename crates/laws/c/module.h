@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A law as a host gets it: compiled for itself, in the program or loaded at run time. */
+/* A law as a separately compiled module, in the program or loaded at run time. */
 #ifndef NARROWS_MODULE_H
 #define NARROWS_MODULE_H
 

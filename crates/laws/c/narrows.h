@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The vocabulary that laws, detectors, slow starts and hosts share. docs/contract.md shows it in
- * use. A multipath connection is a table of paths (MPTCP: subflows). A detector gives each path a
- * coupling mask, a law reads the paths in the mask of the path at hand, a slow start says what a
- * joining path may begin with.
+ * Types shared by laws, detectors, slow starts and hosts; docs/contract.md is their reference. A
+ * multipath connection is a table of paths (MPTCP: subflows). A detector gives each path a coupling
+ * mask, a law reads the paths in the mask of its path, a slow start sets the first window.
  *
  * Units: windows in packets of the path's MSS; times in microseconds (srtt in 1/8 us, as Linux);
  * rates in bytes per second.
  *
- * Concurrency: the events of one path come one after another; those of its siblings may run on
- * other CPUs at the same time and no lock is taken. A path writes only its own line,
- * one word at a time (NR_WRITE), and reads its siblings' words (NR_READ), which may be an event
- * old. Three words are shared writers': struct nr_conn's masks and tick, and a line's debit; they
- * change by compare-and-swap only.
+ * Concurrency: the events of one path are sequential; those of its siblings may run on other CPUs
+ * at the same time, without locks. A path writes only its own line, one word at a time (NR_WRITE),
+ * and reads its siblings' words (NR_READ), which may be one event old. Three words have several
+ * writers and change only by compare-and-swap: masks and tick of struct nr_conn, and debit of a
+ * line.
  */
 #ifndef NARROWS_H
 #define NARROWS_H
@@ -20,9 +19,9 @@
 #include "nr_port.h"
 
 #define NR_VERSION 4		    /* layout of nr_conn, nr_path and nr_private */
-#define NR_MAX_PATHS 8		    /* paths in a connection; every loop's bound */
-#define NR_LAW_PARAMS 16	    /* words of parameters that a law may have */
-#define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) counts as idle */
+#define NR_MAX_PATHS 8		    /* paths in a connection; bound of every loop */
+#define NR_LAW_PARAMS 16	    /* maximum words of a law's parameters */
+#define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) is idle */
 #define NR_INIT_CWND 10u	    /* RFC 6928 */
 #define NR_SSTHRESH_MAX 0x7fffffffu /* no threshold yet; Linux: TCP_INFINITE_SSTHRESH */
 #define NR_CWND_MAX (1u << 30)
@@ -33,7 +32,7 @@
 /* Bit 0 of every row; shifted left by j it is the column of path j. */
 #define NR_MASKS_COLUMN 0x0101010101010101ull
 
-/* Credit: fractions of a packet a window has earned and not yet grown by, in 2^-40 packet. */
+/* Credit: fraction of a packet that a window has earned but not yet grown by, in 2^-40 packet. */
 #define NR_CREDIT_BITS 40
 #define NR_ONE (1ull << NR_CREDIT_BITS)
 
@@ -41,8 +40,8 @@ enum nr_state {
 	NR_FREE = 0, /* no path in this slot */
 	NR_JOINING,  /* handshake done, nothing acknowledged yet */
 	NR_ACTIVE,   /* carries data: the only state that counts in a law's sums */
-	NR_IDLE,     /* nothing to send; siblings also see it by the age of seen_ms */
-	NR_BACKUP,   /* kept for failure */
+	NR_IDLE,     /* nothing to send; siblings also detect it from seen_ms */
+	NR_BACKUP,   /* used only when others fail */
 	NR_FAILED,   /* timeouts in a row without an acknowledgement */
 };
 
@@ -54,14 +53,14 @@ enum nr_kind {
 	NR_TIMEOUT,    /* the retransmission timer fired */
 	NR_UNDO,       /* the last reduction was spurious */
 	NR_ECN,	       /* congestion was marked: reduce once, no loss */
-	NR_RESTART,    /* data again after idle; ev->cwnd is the host's restart window */
+	NR_RESTART,    /* data after idle; ev->cwnd is the host's restart window */
 	NR_LEFT,       /* the path is gone; its slot becomes free */
 };
 
 enum nr_flag {
-	NR_F_CWND_LIMITED = 1 << 0, /* the window, not the application, held the sender back */
+	NR_F_CWND_LIMITED = 1 << 0, /* the sender was limited by the window */
 	NR_F_APP_LIMITED = 1 << 1,  /* the rate sample was limited by the application */
-	NR_F_IN_RECOVERY = 1 << 2,  /* the host runs loss recovery: no window growth */
+	NR_F_IN_RECOVERY = 1 << 2,  /* loss recovery: no window growth */
 	NR_F_ROUND_START = 1 << 3,  /* the sample's packet was sent after the last round began */
 	NR_F_RETRANS = 1 << 4, /* the sample's packet was retransmitted; TIMEOUT: by the timer */
 	NR_F_OWD = 1 << 5,     /* owd_us is valid */
@@ -71,11 +70,11 @@ enum nr_flag {
 
 enum nr_advice {
 	NR_ADVICE_NONE = 0,
-	NR_ADVICE_BACKUP, /* the law asks the host to stop scheduling data on this path */
-	NR_ADVICE_CLOSE,  /* the law asks the host to close this path */
+	NR_ADVICE_BACKUP, /* stop scheduling data on this path */
+	NR_ADVICE_CLOSE,  /* close this path */
 };
 
-/* One event of one path. The host fills all of it before each call; what it lacks is 0. */
+/* One event of one path. The host fills all fields before each call; unknown values are 0. */
 struct nr_event {
 	nr_u64 now_us;		 /* host's monotonic clock */
 	nr_u64 sent_us;		 /* when the sample's packet was sent */
@@ -88,60 +87,60 @@ struct nr_event {
 	nr_u32 marked;		 /* packets newly reported with ECN CE */
 	nr_u32 rtt_us;		 /* round-trip time of the sample */
 	nr_s32 owd_us;		 /* relative one-way delay of the sample */
-	nr_u32 dwell_us;	 /* how long the sample waited in a delayed acknowledgement */
+	nr_u32 dwell_us;	 /* delay of the sample by a delayed acknowledgement */
 	nr_u32 inflight;	 /* packets in flight after this event */
 	nr_u32 sample_inflight;	 /* packets in flight when the sample's packet was sent */
 	nr_u32 sample_delivered; /* packets delivered since it was sent */
 	nr_u32 sample_lost;	 /* packets lost since it was sent */
-	nr_u32 cwnd;		 /* the host's window now; outside recovery the law adopts it */
-	nr_u32 ssthresh;	 /* the host's threshold now, likewise */
+	nr_u32 cwnd;		 /* the host's current window; outside recovery the law adopts it */
+	nr_u32 ssthresh;	 /* the host's current threshold, likewise */
 	nr_u32 srtt8_us;	 /* smoothed RTT, 1/8 us */
 	nr_u32 mss;		 /* payload bytes of a full packet */
 	nr_u32 reserved;
 };
 
-/* A path's published line. Written by the path itself, but for debit; read by its siblings. */
+/* A path's published line. Written by the path (debit also by siblings), read by its siblings. */
 struct nr_path {
-	nr_u32 state;	    /* enum nr_state */
-	nr_u32 cwnd;	    /* packets, whole; in recovery already the window after it */
-	nr_u32 ssthresh;    /* packets */
-	nr_u32 srtt8_us;    /* 1/8 us, 0 before the first sample */
-	nr_u32 mss;	    /* bytes */
-	nr_u32 inflight;    /* packets */
-	nr_u32 seen_ms;	    /* time of the last event, wraps */
-	nr_u32 debit;	    /* packets siblings took from cwnd, not yet applied; see shared.h */
-	nr_u64 pacing_rate; /* bytes/s, 0: the host paces by its own rule */
+	nr_u32 state;	 /* enum nr_state */
+	nr_u32 cwnd;	 /* packets, whole; in recovery already the window after it */
+	nr_u32 ssthresh; /* packets */
+	nr_u32 srtt8_us; /* 1/8 us, 0 before the first sample */
+	nr_u32 mss;	 /* bytes */
+	nr_u32 inflight; /* packets */
+	nr_u32 seen_ms;	 /* time of the last event, wraps */
+	nr_u32 debit;	 /* packets that siblings took from cwnd, not yet applied; see shared.h */
+	nr_u64 pacing_rate; /* bytes/s, 0: chosen by the host */
 	nr_u64 bw;	    /* model laws: bottleneck bandwidth estimate, bytes/s */
 	nr_u32 advice;	    /* enum nr_advice */
-	nr_u32 generation;  /* of the slot: grows at every join */
-	nr_u32 word[2];	    /* the law's own published words; meaning in the law's header */
+	nr_u32 generation;  /* of the slot: incremented at every join */
+	nr_u32 word[2];	    /* published words of the law; meaning in its header */
 } __attribute__((aligned(64)));
 NR_STATIC_ASSERT(sizeof(struct nr_path) == 64, "a published line is one cache line");
 
 /*
- * What a path publishes for a detector of one interval. Double-buffered: interval k stands in
- * record k & 1, its stamp is written last and is k + 1 (0: never written). A path that claims the
- * decision on interval k does so when all that carry data have closed it, and before any of them
- * closes k + 2; see detect/watch.h. A stamp that does not fit means no sample.
+ * What a path publishes of one interval for a detector. Double-buffered: interval k is in record
+ * k & 1; its stamp is written last and is k + 1 (0: never written). A path claims the decision on
+ * interval k when all paths that carry data have closed it, and before any of them closes k + 2;
+ * see detect/watch.h. Another stamp means no sample.
  */
 struct nr_record {
 	nr_u32 stamp;
-	nr_u32 word[7]; /* the detector's own; meaning in the detector's header */
+	nr_u32 word[7]; /* meaning in the detector's header */
 };
 
 /* What the paths of a connection share. */
 struct nr_conn {
 	nr_u64 masks;	  /* 8 masks of 8 bits */
-	nr_u64 tick;	  /* stamp of the last interval that some path has claimed to decide on */
+	nr_u64 tick;	  /* stamp of the last interval claimed for a decision */
 	nr_u32 version;	  /* NR_VERSION */
-	nr_u32 law;	  /* its number: a join with another law is refused by the host */
+	nr_u32 law;	  /* number of the law; the host refuses a join with another law */
 	nr_u32 window[2]; /* struct nr_window_params */
 	nr_u32 param[NR_LAW_PARAMS]; /* the law's parameters */
 	struct nr_path path[NR_MAX_PATHS];
 	struct nr_record record[NR_MAX_PATHS][2];
 };
 
-/* The coupling mask of path i: the paths it must share one flow's part with, itself included. */
+/* The coupling mask of path i: the paths that share one flow's fair share, i included. */
 NR_INLINE nr_u32 nr_mask(const struct nr_conn *c, nr_u32 i)
 {
 	return (nr_u32)(NR_READ(c->masks) >> (8 * (i & 7))) & 0xff;

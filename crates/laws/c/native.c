@@ -65,7 +65,7 @@ const struct nr_detector *narrows_detector(nr_u32 number)
 	return NULL;
 }
 
-/* The parameters that are no law's and no detector's, by their place; null after the last. */
+/* Parameter n of decisions and of all window laws; null after the last. */
 const struct nr_param *narrows_decision_param(nr_u32 n)
 {
 	return n < sizeof(nr_decision_param) / sizeof(nr_decision_param[0]) ? &nr_decision_param[n]
@@ -82,7 +82,7 @@ const struct nr_param *narrows_window_param(nr_u32 n)
 	case n:                                                                                    \
 		return &p->name;
 
-/* The parameters of a detector that decides. */
+/* The parameters of a dynamic detector. */
 static const void *own(nr_u32 detector, const struct nr_params *p)
 {
 	switch (detector) {
@@ -91,7 +91,7 @@ static const void *own(nr_u32 detector, const struct nr_params *p)
 	return NULL;
 }
 
-/* For how long nothing is known of a path, us; the pace of decisions: 0 of a fixed detector. */
+/* How long a new path stays undecided, us; the pace of decisions. 0 for a fixed detector. */
 nr_u64 narrows_warm_up_us(nr_u32 detector, const struct nr_params *p)
 {
 	return nr_decides(detector) ? narrows_detector(detector)->warm_up_us(own(detector, p)) : 0;
@@ -104,7 +104,7 @@ struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p)
 	return narrows_detector(detector)->pace(own(detector, p), &p->decision);
 }
 
-/* What is expected of parameter *n of the detector instead of its value, or null. */
+/* The expected value of parameter *n of the detector if it contradicts another, or null. */
 const char *narrows_fault(nr_u32 detector, const struct nr_params *p, nr_u32 *n)
 {
 	const struct nr_detector *d = narrows_detector(detector);
@@ -112,7 +112,7 @@ const char *narrows_fault(nr_u32 detector, const struct nr_params *p, nr_u32 *n)
 	return nr_decides(detector) && d->fault ? d->fault(own(detector, p), n) : NULL;
 }
 
-/* The paths that path i is coupled with when it joins, as bits. */
+/* The paths that joining path i is coupled with, as bits. */
 nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p)
 {
 	const struct nr_detector *d = narrows_detector(detector);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a host includes that compiles one law into itself (NR_THIS, see law.h). An event goes to the
- * detector, which may change masks, and then to the law, which reads them. detector and start are
- * constants in most hosts, and then only these are compiled in.
+ * For hosts that compile in one law (NR_THIS, see law.h). An event goes to the detector, which may
+ * change masks, and then to the law, which reads them. In most hosts detector and start are
+ * constants, and only these two are compiled in.
  *
- * The answer stands in the path's published line: cwnd, ssthresh, pacing_rate, advice.
+ * The result is in the path's published line: cwnd, ssthresh, pacing_rate, advice.
  */
 #ifndef NARROWS_NR_H
 #define NARROWS_NR_H

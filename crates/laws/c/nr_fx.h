@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers for laws: a 32-bit mantissa times a power of two, never negative (a law keeps signs
- * apart). BPF has neither floats nor 128-bit products, and w / rtt^2 spans 100 bits; this carries
- * any product or quotient of windows and times with a relative error below 2^-30 a step.
+ * Numbers for laws: a 32-bit mantissa times a power of two, never negative (laws handle signs
+ * separately). BPF has neither floats nor 128-bit products, and w / rtt^2 spans 100 bits; these
+ * numbers hold any product or quotient of windows and times with a relative error below 2^-30 a
+ * step.
  *
- * All steps truncate, so nothing depends on the host. A sum depends on its terms alone, not on
- * their order, so that no law depends on slot numbers.
+ * All operations truncate, so results do not depend on the host. A sum does not depend on the order
+ * of its terms, so laws do not depend on slot numbers.
  */
 #ifndef NARROWS_FX_H
 #define NARROWS_FX_H
@@ -18,7 +19,7 @@ struct nr_fx {
 	nr_s32 e;
 };
 
-#define NR_FX_ZERO (-(1 << 20)) /* below every exponent that steps from 64-bit integers reach */
+#define NR_FX_ZERO (-(1 << 20)) /* below every exponent reached from 64-bit integers */
 #define NR_FX_TERMS 8		/* terms of a sum */
 
 NR_INLINE struct nr_fx nr_fx(nr_u64 x)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the compiler must give: fixed-width integers, single-word shared accesses and
- * compare-and-swap. The only header that names a builtin; everything else is freestanding C11.
+ * Compiler dependencies: fixed-width integers, single-word shared accesses and compare-and-swap.
+ * The only header that uses builtins; everything else is freestanding C11.
  */
 #ifndef NR_PORT_H
 #define NR_PORT_H
@@ -17,9 +17,9 @@ typedef long long nr_s64;
 #endif
 
 /*
- * The most expensive functions. A host may define it first: BPF makes them global functions, whose
- * results its verifier takes as unknown, so that it checks them once and not on every path through
- * their callers. Such a function returns a scalar and tests its pointers for null, as the verifier
+ * For the most expensive functions. A host may define it first: in BPF they are global functions,
+ * which the verifier checks once and not on every path through their callers, as it takes their
+ * results as unknown. They return a scalar and test their pointers for null, as the verifier
  * requires.
  */
 #ifndef NR_NOINLINE
@@ -30,8 +30,8 @@ typedef long long nr_s64;
 #define NR_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
 
 /*
- * Shared words. A model checker defines NR_READ and all that follows it here first, to see every
- * access (../tests/loom/port.h).
+ * Shared words. The model checker predefines NR_READ and the macros below, to see every access
+ * (../tests/loom/port.h).
  */
 #ifndef NR_READ
 
@@ -39,10 +39,10 @@ typedef long long nr_s64;
 #define NR_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define NR_WRITE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 
-/* Compare and swap; returns what stood there before. A full barrier where it succeeds. */
+/* Compare and swap; returns the old value. A full barrier if it succeeds. */
 #define NR_CAS(ptr, old, new) __sync_val_compare_and_swap(ptr, old, new)
 
-/* Clears all bits but `keep`; returns what stood there before. A full barrier. */
+/* Clears all bits except `keep`; returns the old value. A full barrier. */
 #define NR_FETCH_AND(ptr, keep) __sync_fetch_and_and(ptr, keep)
 
 /*
@@ -69,9 +69,9 @@ typedef long long nr_s64;
 #endif /* NR_READ */
 
 /*
- * A compiler barrier: memory is read again after it. In BPF, for loops: the verifier takes a value
- * from memory as unknown, so that all paths through one step end in one state and it explores the
- * next step once.
+ * A compiler barrier: memory is read again after it. For loops in BPF: the verifier takes a value
+ * read from memory as unknown, so all paths through a step end in the same state and the next step
+ * is explored once.
  */
 #ifdef __BPF__
 #define NR_FORGET() __asm__ volatile("" ::: "memory")

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Parameters: what a user may set about a law, a detector or a slow start. Each stands once, as a
- * line in a list of its header:
+ * User-settable parameters of a law or a detector. Each is defined once, as a line in a list
+ * of its header:
  *
  *   #define NR_TR_PARAMS(P)                                                                   \
- *     P(hold_us, hold_s, SECONDS, 60, 1, 512, "paths stay coupled so long", "section 5.2")
+ *     P(hold_us, hold_s, SECONDS, 60, 1, 512, "time that paths stay coupled, s", "section 5.2")
  *
- * its field in the C, its name to users, its unit, default, smallest and largest value in that
- * unit, what it is, and its source. A field is one 32-bit word, in the unit's own scale.
+ * with its field in C, name, unit, default, minimum and maximum in that unit, description, and
+ * source. A field is one 32-bit word in the unit's scale.
  */
 #ifndef NARROWS_PARAM_H
 #define NARROWS_PARAM_H
@@ -16,7 +16,7 @@
 
 #define NR_Q16 65536 /* a ratio of 1 */
 
-/* The unit of a parameter as users write it, and how a word keeps it. */
+/* The unit of a parameter for users; in comments, the unit of its word. */
 enum nr_unit {
 	NR_UNIT_COUNT = 0, /* a whole number */
 	NR_UNIT_RATIO,	   /* Q16 */
@@ -44,7 +44,7 @@ struct nr_param {
 #define NR_PARAM_ROW(field, name, unit, value, low, high, about, source)                           \
 	{#name, about, source, value, low, high, NR_UNIT_##unit},
 
-/* struct nr_NAME_params and the table that users see, of a list. */
+/* Defines struct nr_NAME_params, and the table that describes it, from a list. */
 #define NR_PARAMS(name, list)                                                                      \
 	struct nr_##name##_params {                                                                \
 		list(NR_PARAM_FIELD)                                                               \
@@ -52,7 +52,7 @@ struct nr_param {
 	static const struct nr_param nr_##name##_param[]                                           \
 	    __attribute__((unused)) = {list(NR_PARAM_ROW)}
 
-/* In a table of a law, detector or start: its parameters. */
+/* In the table of a law or detector: its parameters. */
 #define NR_TAKES(name)                                                                             \
 	.param = nr_##name##_param, .params = sizeof(nr_##name##_param) / sizeof(struct nr_param)
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a path keeps for itself, and how its windows and its line are written. */
+/* A path's private state, and functions that write its windows and its published line. */
 #ifndef NARROWS_PATH_H
 #define NARROWS_PATH_H
 
 #include "shared.h"
 
-#define NR_START_WORDS 3 /* of 64 bits: a slow start's own state */
-#define NR_LAW_WORDS 11	 /* of 64 bits: a law's */
+#define NR_START_WORDS 3 /* of 64 bits: state of a slow start */
+#define NR_LAW_WORDS 11	 /* of 64 bits: state of a law */
 
 /* All zero before the join. */
 struct nr_private {
@@ -16,19 +16,19 @@ struct nr_private {
 	nr_u32 prior_cwnd;     /* before the last reduction; 0: nothing to undo */
 	nr_u32 prior_ssthresh; /* likewise */
 	nr_u32 reduced;	       /* a reduction was made and its recovery is not over */
-	nr_u32 skip;	       /* packets whose acknowledgement does not grow the window */
+	nr_u32 skip;	       /* packets whose acknowledgements do not grow the window */
 	nr_u64 start[NR_START_WORDS];
 	nr_u64 law[NR_LAW_WORDS];
 };
 
 /*
- * What every hook is given: the connection, the path's number below NR_MAX_PATHS, its private
- * state, and the event it is at.
+ * The arguments of every hook: the connection, the path's number below NR_MAX_PATHS, its private
+ * state, and the event.
  */
 #define NR_HOOK struct nr_conn *c, nr_u32 i, struct nr_private *p, const struct nr_event *ev
 #define NR_ARGS c, i, p, ev
 
-/* Publish a new window: the law's next credit, and the siblings', are worked out from it. */
+/* Publish a new window, from which the law and its siblings compute their next credit. */
 NR_INLINE void nr_set_cwnd(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 cwnd)
 {
 	if (cwnd < 1)
@@ -63,15 +63,15 @@ NR_INLINE void nr_settle(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 	}
 }
 
-/* Is this the first slow start, which knows no ssthresh? */
+/* Is this the first slow start, without an ssthresh? */
 NR_INLINE int nr_first_slow_start(const struct nr_private *p)
 {
 	return p->ssthresh == NR_SSTHRESH_MAX;
 }
 
 /*
- * Nothing of a path stays behind when it leaves, or comes: not in a sum, not as a detector's
- * sample. Its debit is settled, as the packets are in another window already.
+ * At join and leave: removes the path from all sums and from the detector's samples. Its debit is
+ * settled, as those packets are already in another window.
  */
 NR_INLINE void nr_clear(struct nr_conn *c, nr_u32 i)
 {
@@ -91,7 +91,7 @@ NR_INLINE void nr_clear(struct nr_conn *c, nr_u32 i)
 	NR_WRITE(line->cwnd, 0);
 }
 
-/* What siblings may know of the path as soon as the event is in. */
+/* Publish what the event reports. */
 NR_INLINE void nr_publish(struct nr_path *line, const struct nr_event *ev)
 {
 	if (ev->srtt8_us)

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The three words of a connection that several paths write: a line's debit, the tick, the masks.
- * All change by compare-and-swap and nothing waits: a try that keeps failing gives up, and its
- * caller does without until the next event. ../tests/loom runs these functions in every
- * interleaving.
+ * They change by compare-and-swap, without waiting: after NR_TRIES failures the function gives up
+ * until the next event. ../tests/loom checks these functions in every interleaving.
  */
 #ifndef NARROWS_SHARED_H
 #define NARROWS_SHARED_H
 
 #include "narrows.h"
 
-#define NR_TRIES 8 /* each failed try is another path's success; there are 7 others */
+#define NR_TRIES 8 /* each failure is a success of another path; there are 7 others */
 
 /*
  * The debit word: packets taken in the low half, number of settlements in the high half. Without
- * the number a taker could read cwnd, sleep over a settlement, and then find the same amount again
- * that it saw before, put there by another taker (ABA), and take from the same packets twice.
+ * this number a taker could read cwnd, be delayed past a settlement, then find the same amount,
+ * written by another taker (ABA), and take the same packets twice.
  */
 #define NR_DEBIT_PACKETS 0xffffu
 
@@ -51,11 +50,11 @@ NR_INLINE nr_u32 nr_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_
 }
 
 /*
- * The donor settles what was taken from it; `cwnd` is its window, the result what is left of it.
+ * The donor settles its debit; `cwnd` is its window, the result is the rest.
  *
  * The smaller window is published first: between the two steps a taker sees the packets missing
- * twice and takes less, never the same ones again. A window that fell after the taker had read it
- * (a loss at that moment) may not cover the debit: then one packet stays and the rest is forgiven.
+ * twice and takes less, never the same packets again. If the window fell after the taker read it (a
+ * loss at that moment), it may not cover the debit: then one packet stays and the rest is dropped.
  */
 NR_INLINE nr_u32 nr_debit_apply(struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
 {
@@ -79,8 +78,8 @@ NR_INLINE nr_u32 nr_debit_apply(struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
 }
 
 /*
- * Claim decision interval `number` for the connection: of all paths that try, one gets 1. A path
- * that comes late, or with an older number than another, gets 0.
+ * Claim decision interval `number` for the connection. Returns 1 for one of the paths that try, 0
+ * for the others, and for an older number.
  */
 NR_INLINE int nr_tick_claim(struct nr_conn *c, nr_u64 number)
 {
@@ -96,8 +95,8 @@ NR_INLINE int nr_tick_claim(struct nr_conn *c, nr_u64 number)
 }
 
 /*
- * The clock was set back to before interval `number` + 1: what was claimed beyond it is claimed
- * again. Of several paths that find it, those after the first find nothing beyond.
+ * The clock was set back to before interval `number` + 1: later intervals can be claimed again. If
+ * several paths detect it, only the first changes the tick.
  */
 NR_INLINE void nr_tick_back(struct nr_conn *c, nr_u64 number)
 {
@@ -108,9 +107,9 @@ NR_INLINE void nr_tick_back(struct nr_conn *c, nr_u64 number)
 }
 
 /*
- * Store all masks of a decision at once. `seen` are the masks the decision started from: if a join
- * changed them since, the decision does not know that path and is dropped (0); the next interval
- * decides. (A join that left them as they were goes unnoticed, for one interval.)
+ * Store all masks of a decision at once. `seen` are the masks before the decision: if a join has
+ * changed them, the decision does not include that path and is dropped (0); the next interval
+ * decides. (A join that did not change them goes unnoticed for one interval.)
  */
 NR_INLINE int nr_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 {
@@ -118,8 +117,8 @@ NR_INLINE int nr_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 }
 
 /*
- * Masks decided elsewhere, by a detector at the peer. Coupling is mutual and a path is always in
- * its own mask, whatever came over the network.
+ * Masks decided by a detector at the peer. Coupling is made mutual and each path is put into its
+ * own mask, whatever was received.
  */
 NR_INLINE void nr_masks_set(struct nr_conn *c, nr_u64 masks)
 {
@@ -133,8 +132,8 @@ NR_INLINE void nr_masks_set(struct nr_conn *c, nr_u64 masks)
 }
 
 /*
- * A joining path takes over slot i: its row becomes `row`, and so, as coupling is mutual, its
- * column; nothing is left of the slot's last path.
+ * A path joins in slot i: its row becomes `row`, and its column likewise, as coupling is mutual;
+ * nothing is left of the slot's previous path.
  */
 NR_INLINE void nr_masks_join(struct nr_conn *c, nr_u32 i, nr_u32 row)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Slow starts. One has a part at the join, what a path may begin with, and a part at the exit, how
- * slow start grows and ends before a loss; most have one of the two, and one of each combine. Each
- * header in start/ ends in a table; starts.def lists them, starts.h calls them.
+ * The interface of a slow start. It acts at the join (the first window of a path) or at the exit
+ * (how slow start grows and ends before a loss); most do one of the two, and one of each can be
+ * combined. Each header in start/ ends in a table; starts.def lists them, starts.h calls them.
  */
 #ifndef NARROWS_START_H
 #define NARROWS_START_H
@@ -13,7 +13,7 @@
 
 struct nr_start {
 	const char *name;
-	const char *code; /* in the kernel's names of controls, one character */
+	const char *code; /* its part of a control's name in the kernel, one character */
 	const char *about;
 	const char *source;
 	nr_u32 state; /* bytes of nr_private.start */
@@ -21,7 +21,7 @@ struct nr_start {
 	/* The join: the first window, packets. Null: RFC 6928's. */
 	nr_u32 (*initial)(NR_HOOK);
 
-	/* The exit. `acked` says whether slow start ends here; null: a loss ends it. */
+	/* The exit. `acked` returns 1 where slow start ends; null: only a loss ends it. */
 	int (*acked)(NR_HOOK);
 	/* Growth of the first slow start for `acked` packets, Q40 packets. Null: a packet each. */
 	nr_s64 (*credit)(NR_HOOK, nr_u32 acked);
@@ -30,7 +30,7 @@ struct nr_start {
 
 #define NR_START(name) static const struct nr_start nr_start_##name __attribute__((unused))
 
-/* The start's own state, as a law has it. */
+/* The state of a slow start, as for a law. */
 #define NR_START_STATE(name)                                                                       \
 	NR_STATIC_ASSERT(sizeof(struct nr_##name) <= sizeof(nr_u64[NR_START_WORDS]),               \
 			 "slow start " #name ": its state is larger than NR_START_WORDS");         \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The hooks of the slow start that a control names, by its number. */
+/* The hooks of a control's slow start, by its number. */
 #ifndef NARROWS_STARTS_H
 #define NARROWS_STARTS_H
 

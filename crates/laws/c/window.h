@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What all window laws share: the events of a path, and how credit becomes window. The law, whose
- * table is nr_this, gives the growth per acknowledged packet, the threshold after a congestion
- * event, and what it must remember; what it leaves out is Reno's.
+ * Shared code of all window laws: handles the events of a path and turns credit into window. The
+ * law (its table is nr_this) provides the growth per acknowledged packet, the threshold after a
+ * congestion event, and its state; missing hooks are Reno's.
  */
 #ifndef NARROWS_WINDOW_H
 #define NARROWS_WINDOW_H
@@ -11,15 +11,14 @@
 #include "law.h"
 #include "laws/reno.h"
 
-/* Times an event computes its credit: CUBIC's regions need 5. */
+/* Maximum computations of credit per event: CUBIC's regions need 5. */
 #define NR_GROW_STEPS 5
-/* Packets of one event that count: credit * this fits in 63 bits. */
+/* Maximum packets counted per event: credit times this fits in 63 bits. */
 #define NR_ACKED_MAX (1u << 20)
 
 /*
- * Growth per acknowledged packet at the present window, Q40 packets; *n is lowered where the law
- * knows that it holds for fewer packets than that. A coupled law alone in its mask is Reno, if it
- * has nothing of its own.
+ * Growth per acknowledged packet at the current window, Q40 packets; the law lowers *n if the
+ * growth holds for fewer packets. A coupled law alone in its mask is Reno, unless `alone` is set.
  */
 NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
 {
@@ -31,9 +30,10 @@ NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
 }
 
 /*
- * Congestion avoidance over `acked` packets. The credit of a packet holds between two whole packets
- * of window, so that a stretch acknowledgement is worth the same packets one by one: go to the
- * crossing, grow, compute the credit again. After NR_GROW_STEPS steps the rest goes at the last.
+ * Congestion avoidance over `acked` packets. Credit is constant between two whole packets of
+ * window, so that a stretch acknowledgement has the same effect as one acknowledgement per packet:
+ * go to the crossing, grow, compute the credit again. After NR_GROW_STEPS steps the last credit is
+ * used for the rest.
  */
 NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 {
@@ -59,7 +59,7 @@ NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 		nr_settle(c, i, p);
 		/*
 		 * Reno: w credits of 1/w, rounded up, make one packet; the rest is rounding. A law
-		 * that keeps account of its growth keeps the rest.
+		 * with `grown` keeps the rest.
 		 */
 		if (!nr_this.grown && p->cwnd > cwnd && p->credit < cwnd)
 			p->credit = 0;
@@ -89,11 +89,10 @@ NR_INLINE nr_u32 nr_slow_start(struct nr_conn *c, nr_u32 i, struct nr_private *p
 	return acked - grow;
 }
 
-/* One reduction for each congestion event, however many packets it lost, or if the timer follows.
- */
+/* One reduction per congestion event, for any number of lost packets, and if a timeout follows. */
 NR_INLINE void nr_reduce(NR_HOOK)
 {
-	p->skip = 0; /* what was in flight is lost, or drained by recovery */
+	p->skip = 0; /* packets in flight are lost, or drained by recovery */
 	if (p->reduced)
 		return;
 	p->reduced = 1;
@@ -106,7 +105,7 @@ NR_INLINE void nr_reduce(NR_HOOK)
 		nr_this.lost(NR_ARGS);
 }
 
-/* The reduction was spurious: back to what was before it, where that was more (RFC 4015). */
+/* The reduction was spurious: restore the old values if they are larger (RFC 4015). */
 NR_INLINE void nr_undo(NR_HOOK)
 {
 	if (!p->prior_cwnd)
@@ -121,7 +120,7 @@ NR_INLINE void nr_undo(NR_HOOK)
 	p->reduced = 0;
 }
 
-/* RFC 2861: ssthresh remembers three quarters of the window that idleness takes. */
+/* RFC 2861: ssthresh remembers three quarters of the window before idle. */
 NR_INLINE void nr_restart(NR_HOOK)
 {
 	nr_u32 memory = p->cwnd - p->cwnd / 4, cwnd = ev->cwnd ? ev->cwnd : NR_INIT_CWND;
@@ -180,7 +179,7 @@ NR_INLINE void nr_acked(nr_u32 start, NR_HOOK)
 		nr_grow(NR_ARGS, acked);
 }
 
-/* Are the windows in this event the host's own, which recovery or restart has not yet moved? */
+/* Does this event report windows of the host that recovery or restart has not yet changed? */
 NR_INLINE int nr_has_windows(const struct nr_private *p, const struct nr_event *ev)
 {
 	switch (ev->kind) {
@@ -198,11 +197,11 @@ NR_INLINE int nr_has_windows(const struct nr_private *p, const struct nr_event *
 }
 
 /*
- * Outside recovery the host's windows prevail: it may have an initial window of its own, the
- * path may come from another law, it may have clamped what the law asked for, or have remembered a
- * threshold while the application was slow (RFC 2861); and a reduction starts from them.
- * Then what siblings took is subtracted, and while more is in flight than is left, packets that
- * come in make no room for growth (LISA: ACKs to ignore).
+ * Outside recovery the host's windows prevail: its initial window may differ, the path may have run
+ * another law, the host may have clamped the window, or remembered a threshold while the
+ * application was slow (RFC 2861); and a reduction starts from them. Then the debit of siblings is
+ * subtracted; as long as more packets are in flight than the rest, acknowledgements do not grow the
+ * window (LISA: ACKs to ignore).
  */
 NR_INLINE void nr_adopt(NR_HOOK)
 {
@@ -231,7 +230,7 @@ NR_INLINE void nr_window_event(nr_u32 start, NR_HOOK)
 	}
 	if (ev->kind == NR_JOINED)
 		nr_joined(start, NR_ARGS);
-	if (!p->cwnd) /* no path here: Linux calls some hooks before init and after release */
+	if (!p->cwnd) /* no path: Linux calls some hooks before init and after release */
 		return;
 	nr_publish(&c->path[i & 7], ev);
 	nr_adopt(NR_ARGS);
@@ -250,7 +249,8 @@ NR_INLINE void nr_window_event(nr_u32 start, NR_HOOK)
 		break;
 	case NR_TIMEOUT:
 		p->skip = 0;
-		if (!(ev->flags & NR_F_RETRANS)) /* again: RFC 5681, section 3.1, holds ssthresh */
+		if (!(ev->flags &
+		      NR_F_RETRANS)) /* RFC 5681, section 3.1: repeated, keep ssthresh */
 			nr_reduce(NR_ARGS);
 		if (nr_this.timeout)
 			nr_this.timeout(NR_ARGS);
@@ -268,7 +268,7 @@ NR_INLINE void nr_window_event(nr_u32 start, NR_HOOK)
 	}
 }
 
-/* An event of a path under the law of this translation unit. */
+/* Handles an event of a path under the law of this translation unit. */
 NR_INLINE void nr_law_event(nr_u32 start, NR_HOOK)
 {
 	if (nr_this.event)

@@ -13,19 +13,19 @@ Examples:
   narrows detect delays.csv.gz --losses losses.csv       header: flow,t_s,owd_ms; and flow,t_s
   narrows detect two.pcap --set ssc.preset=mptcp-sbd --set ssc.p_s=0.15")]
 pub struct DetectArgs {
-    /// A capture (pcap, pcapng) or CSV with flow, t_s and owd_ms or rtt_ms; plain or .gz
+    /// Capture (pcap, pcapng) or CSV with columns flow, t_s and owd_ms or rtt_ms; plain or .gz
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Detector of shared bottlenecks: ssc or tr
     #[arg(long, value_name = "NAME", default_value = "ssc")]
     pub detector: String,
-    /// Change a parameter of the detector: ssc.p_s=0.15
+    /// Set a parameter of the detector: ssc.p_s=0.15
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Analyse the N largest flows
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub flows: u8,
-    /// Losses, if FILE is CSV: CSV with a header that has flow and t_s
+    /// Losses, if FILE is CSV: CSV with columns flow and t_s
     #[arg(long, value_name = "FILE")]
     pub losses: Option<PathBuf>,
     /// Plot each flow's delay, coloured by group (.svg or .png)

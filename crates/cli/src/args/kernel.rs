@@ -8,44 +8,43 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
-  narrows kernel check                        is this machine ready, and what is wrong with its MPTCP
-  narrows kernel load olia                    put nr_olia into the kernel
-  narrows kernel use olia --default           for all connections of this machine that begin now
-  narrows kernel status --watch               controls, connections, subflows, each second
-  narrows kernel unload                       everything as it was before
+  narrows kernel check                        is this machine ready, is MPTCP set up
+  narrows kernel load olia                    load nr_olia into the kernel
+  narrows kernel use olia --default           use it for all new connections of this machine
+  narrows kernel status --watch               controls, connections, subflows, every second
+  narrows kernel unload                       unload all and restore the previous defaults
 
-All but check and --dry-run need root; without it status shows what the kernel tells everybody.")]
+All but check and --dry-run need root; without root status shows only part of the information.")]
 pub enum Command {
-    /// Is this machine ready, and what makes MPTCP useless on it? Says what to type; changes nothing
+    /// Check kernel features and the configuration of MPTCP, and print fixes; changes nothing
     #[command(after_help = "\
-Exit code: 0 ready to load and use, 1 something is missing, 2 it could not look.")]
+Exit code: 0 ready to load and use, 1 something is missing, 2 the check could not run.")]
     Check {
-        /// Look at MPTCP in a network namespace, by its name in /run/netns
+        /// Check MPTCP in this network namespace (name in /run/netns)
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
-    /// Show loaded controls, and all MPTCP connections with their subflows
+    /// Show loaded controls and all MPTCP connections with their subflows
     #[command(after_help = "\
 Examples:
-  narrows kernel status                       once; throughput of a quarter of a second
-  narrows kernel status --watch               each second, in place, until Ctrl-C
+  narrows kernel status                       once; throughput over a quarter of a second
+  narrows kernel status --watch               every second, in place, until Ctrl-C
   narrows kernel status --json | jq .namespaces[].connections[].subflows[]")]
     Status(StatusArgs),
-    /// Load controls into the kernel, where they stay until unloaded: all that are named, or none
+    /// Load controls into the kernel, all or none; they stay until unloaded
     #[command(after_help = "\
 Examples:
-  narrows kernel load olia lia+disjoint       nr_olia and nr_lia_dj; `narrows list controls` has all
-  narrows kernel load olia --boot             now and whenever the machine starts
-  narrows kernel load ./mine.h                a law of your own (`narrows law new`)")]
+  narrows kernel load olia lia+disjoint       nr_olia and nr_lia_dj; see `narrows list controls`
+  narrows kernel load olia --boot             now and at every boot
+  narrows kernel load ./mine.h                your own law (`narrows law new`)")]
     Load {
-        /// Controls: `LAW[+DETECTOR][+START]`, their names in the kernel, or the header of a law
-        /// of your own
+        /// Controls: `LAW[+DETECTOR][+START]`, names in the kernel, or the header of your own law
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
         #[command(flatten)]
         boot: Boot,
     },
-    /// Use a loaded control for connections that begin from now on
+    /// Use a loaded control for new connections
     #[command(after_help = "\
 Examples:
   narrows kernel use olia --default                 all TCP and MPTCP of this machine
@@ -53,24 +52,24 @@ Examples:
   narrows kernel use olia --netns blue              a network namespace (ip netns)
   narrows kernel use olia --cgroup /sys/fs/cgroup/system.slice/nginx.service --mptcp-only")]
     Use {
-        /// The control: `LAW[+DETECTOR][+START]`, or its name in the kernel
+        /// Control: `LAW[+DETECTOR][+START]`, or its name in the kernel
         name: String,
         #[command(flatten)]
         target: Target,
-        /// Only for MPTCP: plain TCP, and connections that fall back to it, go on with what they had
+        /// Only for MPTCP; plain TCP, and connections that fall back to it, keep the old default
         #[arg(long)]
         mptcp_only: bool,
         #[command(flatten)]
         boot: Boot,
     },
-    /// Undo `use`: what was there before is there again, unless somebody else changed it since
+    /// Undo `use`: restore the previous default, unless it was changed since
     Unuse {
         #[command(flatten)]
         target: Target,
         #[command(flatten)]
         boot: Boot,
     },
-    /// Undo `use` and `load`; without a name, of all controls
+    /// Undo `use` and `load`, by default for all controls
     #[command(after_help = "\
 Sockets that run a control keep it until they close.")]
     Unload {
@@ -82,7 +81,7 @@ Sockets that run a control keep it until they close.")]
     },
     /// Write the BPF objects of all laws into a folder, for bpftool
     Objects {
-        /// The folder
+        /// Folder
         folder: PathBuf,
     },
 }
@@ -90,10 +89,10 @@ Sockets that run a control keep it until they close.")]
 /// Options of `status`.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
-    /// Print one JSON object (docs/kernel.md); with --watch one a second, each on a line
+    /// Print one JSON object (docs/kernel.md), with --watch one line per second
     #[arg(long)]
     pub json: bool,
-    /// Show it again each second until Ctrl-C; block after block where the output is no terminal
+    /// Refresh every second until Ctrl-C; if the output is not a terminal, append blocks
     #[arg(long)]
     pub watch: bool,
 }
@@ -102,13 +101,13 @@ pub struct StatusArgs {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct Target {
-    /// Everywhere in the network namespace this command runs in, normally the machine's
+    /// The default of the current network namespace, normally the machine's
     #[arg(long)]
     pub default: bool,
-    /// For the sockets of a cgroup (version 2), by its folder
+    /// The sockets of a cgroup (version 2), by its folder
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,
-    /// Everywhere in a network namespace, by its name in /run/netns
+    /// The default of a network namespace (name in /run/netns)
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
 }
@@ -116,10 +115,10 @@ pub struct Target {
 /// Now, and at the start of the machine.
 #[derive(Debug, clap::Args)]
 pub struct Boot {
-    /// Also at the start of the machine: changes a systemd unit and a sysctl.d file
+    /// Also at boot: changes a systemd unit and a sysctl.d file
     #[arg(long)]
     pub boot: bool,
-    /// Show what --boot would write, and change nothing
+    /// Show the files that --boot would write, and change nothing
     #[arg(long, requires = "boot")]
     pub dry_run: bool,
 }

@@ -14,7 +14,7 @@ pub struct EditArgs {
     /// Change a field of the scenario, by its dotted name
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
-    /// Compile and load a law of your own, to be named in --cc (`narrows law new`)
+    /// Compile and load your own law, for use in --cc (`narrows law new`)
     #[arg(long = "law", value_name = "FILE.h")]
     pub law: Option<PathBuf>,
     /// Replay a recorded trace (Mahimahi format, plain or .gz) on a link
@@ -26,8 +26,8 @@ pub struct EditArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows show sbd/sb-2 > mine.toml                    a file to edit; its base is found from any folder
-  narrows show sbd/sb-2 --resolved                     without a base, with all defaults
+  narrows show sbd/sb-2 > mine.toml                    a file to edit; it runs from any folder
+  narrows show sbd/sb-2 --resolved                     bases merged, with all defaults
   narrows show sbd/sb-2 --resolved --set links.bottleneck1.aqm=red")]
 pub struct ShowArgs {
     /// A shipped scenario or base (`narrows list scenarios`) or a TOML file
@@ -43,7 +43,7 @@ pub struct ShowArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows run sbd/nsb-2                                with the controls of the scenario
+  narrows run sbd/nsb-2                                with the scenario's controls
   narrows run sbd/sb-2 --cc balia --seed 7 --json      another law and seed, summary as JSON
   narrows run phone/wifi-lte --trace lte=lte.down.gz   a recorded trace
   narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
@@ -51,8 +51,8 @@ Examples:
   narrows run phone/wifi-handover --cc lia             links and addresses appear and disappear
   narrows run sbd/nsb-2 --cc olia --on kernel          this machine's kernel, as root
   narrows run sbd/nsb-2 --cc olia --on kernel --serve 'mptcpize run iperf3 -s' \\
-    --app 'mptcpize run iperf3 -c {server} -t 60'      a program in place of the source
-  narrows run my/scenario.toml --dry-run               only show what would run, and its size")]
+    --app 'mptcpize run iperf3 -c {server} -t 60'      a program instead of the source
+  narrows run my/scenario.toml --dry-run               only show what would run, and its cost")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
@@ -63,7 +63,7 @@ pub struct RunArgs {
     /// scenario's, else sender-us]
     #[arg(long, value_name = "NAME")]
     pub signal: Option<String>,
-    /// Host to run on: sim, the simulator, or kernel, this machine's kernel in real time
+    /// Host to run on: sim (the simulator) or kernel (this machine's kernel, in real time)
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
     /// On the kernel: a program that replaces the source under test, in the sender's host; {server}
@@ -71,18 +71,18 @@ pub struct RunArgs {
     /// paths with `mptcpize run`
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub app: Option<String>,
-    /// The server of --app, a program in the receiver's host; --app starts when it listens
+    /// The server for --app, a program in the receiver's host; --app starts when it listens
     #[arg(long, value_name = "CMD", requires = "app", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
-    /// Seed of everything random
+    /// Seed of the random generator
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
     pub edit: EditArgs,
-    /// Run even if the estimate exceeds available memory, or is days
+    /// Run even if the estimate exceeds the available memory or two days
     #[arg(long)]
     pub force: bool,
-    /// Write summary.json and a time series, every 100 ms, into this folder
+    /// Write summary.json and a time series (every 100 ms) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Capture packets of hosts or links into this folder, as pcapng
@@ -100,7 +100,7 @@ pub struct RunArgs {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Show links, flows and the size of the run without running it
+    /// Show links, flows and cost of the run without running it
     #[arg(long, conflicts_with_all = ["json", "out", "pcap"])]
     pub dry_run: bool,
 }
@@ -143,21 +143,21 @@ pub struct CompareArgs {
     /// Run each with seeds 1 to K
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub seeds: u64,
-    /// Concurrent runs; 0: one per core, but one in real time
+    /// Concurrent runs; 0: one per core, in real time one
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
-    /// Run with N evenly spaced values of a field, from A to B
+    /// Run with N evenly spaced values of a field from A to B
     #[arg(long, value_name = "FIELD=A..B:N")]
     pub sweep: Option<String>,
     #[command(flatten)]
     pub edit: EditArgs,
-    /// Run even if the estimate exceeds available memory, or is days
+    /// Run even if the estimate exceeds the available memory or two days
     #[arg(long)]
     pub force: bool,
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Resume an interrupted comparison with the same arguments and --out folder
+    /// Resume an interrupted comparison; needs the same arguments and --out folder
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Print the rows as JSON

@@ -8,25 +8,25 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
-  narrows law new mine.h                      a law that works, with comments, to start from
-  narrows law check mine.h                    does it keep what every law must
+  narrows law new mine.h                      write a working law with comments
+  narrows law check mine.h                    test the properties that every law must have
   narrows compare sbd/nsb-2 sbd/sb-2 --law ./mine.h --cc mine,olia --seeds 5
 
-docs/write-a-law.md goes from the idea to the kernel.")]
+Tutorial: docs/write-a-law.md.")]
 pub enum Command {
-    /// Write a commented law to start from; it is called as the file is
+    /// Write a commented template of a law, named after the file
     New {
-        /// The header to write: lower case letters, digits and _, then .h
+        /// Header to write: lower case letters, digits and _, then .h
         file: PathBuf,
     },
-    /// Compile a law with warnings and UBSan and check what every law must keep; as root also in the
-    /// kernel: its verifier, and the same windows bit by bit
+    /// Compile a law with warnings and UBSan and test the properties that every law must have; as
+    /// root also with the kernel's verifier, and by replay in the kernel
     #[command(after_help = "\
-What fails is shown with the smallest case that was found: events by the names of struct nr_event.
+A failure is shown with the smallest case found, in the names of struct nr_event.
 
-Exit code: 0 all is kept, 1 something is not, 2 it is no law that can be compiled here.")]
+Exit code: 0 all checks passed, 1 a check failed, 2 the file is no law or cannot be compiled.")]
     Check {
-        /// The header of the law
+        /// Header of the law
         file: PathBuf,
     },
 }

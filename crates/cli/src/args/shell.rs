@@ -11,7 +11,7 @@ use super::lab::EditArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows shell phone/wifi-lte                          a shell in host receiver; sender is the server
+  narrows shell phone/wifi-lte                          a shell in host receiver; the server is sender
   narrows shell phone/wifi-lte --serve 'python3 -m http.server 80 -d /srv' -- \\
       curl -o /dev/null http://{server}/file            over one path, by TCP
   narrows shell phone/wifi-lte --serve 'mptcpize run python3 -m http.server 80 -d /srv' -- \\
@@ -20,14 +20,14 @@ Examples:
       mptcpize run iperf3 -c {server}                   from the sender: an upload
   narrows shell phone/wifi-lte --pcap out/pcap -- ping -c 5 {server}
 
-Data of the scenario flows from host sender to host receiver. The scenario's own flows are not
-started; the changes to its links are made. In CMD and --serve, {server} and {server6} are the
-addresses of the other host; NARROWS_SERVER, NARROWS_SERVER6 and NARROWS_HOST are in their
-environment. The exit code is CMD's. Needs root.")]
+In a scenario data flows from host sender to host receiver. The scenario's flows are not started;
+events that change links take place. In CMD and --serve, {server} and {server6} are the addresses
+of the other host; the environment has NARROWS_SERVER, NARROWS_SERVER6 and NARROWS_HOST. The exit
+code is CMD's. Needs root.")]
 pub struct ShellArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
-    /// The host of the shell, sender or receiver
+    /// Host of the shell: sender or receiver
     #[arg(long, value_name = "NAME", default_value = "receiver")]
     pub host: String,
     /// Server to run in the other host, with sh; CMD starts when it listens (or after 5 s)
@@ -45,7 +45,7 @@ pub struct ShellArgs {
     pub snaplen: Option<u32>,
     #[command(flatten)]
     pub edit: EditArgs,
-    /// What to run instead of a shell
+    /// Command to run instead of a shell
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }

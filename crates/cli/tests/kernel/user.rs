@@ -45,7 +45,7 @@ fn a_law_of_the_users_own_is_used_shown_and_unloaded_by_its_kernel_name() {
     let used = "nr_mine: used in default for new connections instead of reno\n";
     assert_eq!(host.does(&["use", "nr_mine", "--default"]), used);
     let line = host.refuses(&["use", "nr_mine", "--default", "--boot"]);
-    assert!(line.starts_with("--boot: not of a law of your own"), "{line}");
+    assert!(line.starts_with("--boot: only for the laws of narrows"), "{line}");
     let mut transfer = host
         .command(&["python3", "-c", TRANSFER])
         .stdin(Stdio::piped())

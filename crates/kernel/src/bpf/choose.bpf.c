@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Chooses a congestion control for the sockets of a cgroup when their connection stands, on both
- * sides, and for subflows that the kernel opens later. Living connections are left alone.
+ * Selects a congestion control for the sockets of a cgroup when their connection is established, on
+ * both sides, and for subflows that the kernel opens later. Open connections are not changed.
  */
 #include "nr_kernel.h"
 
@@ -27,7 +27,7 @@ int nr_choose(struct bpf_sock_ops *ops)
 	}
 	for (int i = 0; i < TCP_CA_NAME_MAX; i++)
 		name[i] = choice.name[i];
-	/* Refused if the control has been unloaded: the socket keeps what it has. */
+	/* Fails if the control has been unloaded: the socket keeps its control. */
 	bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
 	return 1;
 }

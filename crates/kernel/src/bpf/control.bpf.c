@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A congestion control of stock Linux: from struct sock to the contract's events and back
- * (docs/contract.md). No formula stands here. Compiled once for each law, NR_THIS (law.h);
- * detector, slow start and parameters are chosen at load, and what they do not need is pruned.
+ * A congestion control for stock Linux: translates between struct sock and the events of
+ * docs/contract.md, without any formula. Compiled once per law, NR_THIS (law.h); detector, slow
+ * start and parameters are set at load, and unused code is pruned.
  *
  *   .init         JOINED: a slot of the connection's entry (state.h)
- *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is silent
+ *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is not called
  *   .cong_avoid   ACKED
  *   .ssthresh     RECOVERY or ECN, also just before a TIMEOUT: the law reduces once
  *   .set_state    TIMEOUT, RECOVERED
  *   .undo_cwnd    UNDO
- *   .cwnd_event   RESTART; a socket under the fallback law tries again when it begins to send
+ *   .cwnd_event   RESTART; a socket under the fallback law retries when it begins to send
  *   .release      LEFT
  *
- * The stack runs recovery (PRR) towards ssthresh, and idle restart, by its own rules; the next
- * ACKED reports the result to the law.
+ * Recovery (PRR) towards ssthresh and idle restart are the stack's; the next ACKED reports the
+ * result to the law.
  *
- * A socket without a slot runs the fallback law (laws/fallback.h): as one of eight equal paths that
- * are coupled, so that what cannot be coupled takes too little, and never a full share unnoticed.
+ * A socket without a slot runs the fallback law (laws/fallback.h), as one of eight equal coupled
+ * paths: it takes too little rather than a second full share.
  */
 #include "nr_kernel.h"
 
@@ -29,8 +29,8 @@
 #include "slots.h"
 
 /*
- * Chosen by the loader; as they stand here for those who load without ours. The law is no such
- * choice: before 6.8 the verifier checks every global function of an object, used or not.
+ * Set by our loader; the defaults are for other loaders. The law is fixed at compile time: before
+ * 6.8 the verifier checks every global function of an object, used or not.
  */
 const volatile struct {
 	nr_u32 detector;
@@ -49,7 +49,7 @@ struct {
 	__type(value, struct nr_entry);
 } nr_conns SEC(".maps");
 
-/* Network namespace (inode number) -> the control that its plain TCP is handed to. */
+/* Network namespace (inode number) -> the control for its plain TCP. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -95,16 +95,16 @@ static __always_inline void nr_conn_begin(struct nr_conn *c)
 enum nr_mode {
 	NR_MODE_NONE = 0,
 	NR_MODE_PATH,	  /* has a slot */
-	NR_MODE_FALLBACK, /* has none */
+	NR_MODE_FALLBACK, /* has no slot: fallback law */
 };
 
-/* What a socket keeps for itself, in icsk_ca_priv. */
+/* Per-socket state, in icsk_ca_priv. */
 struct nr_sock {
-	nr_u64 sk;  /* its own address: a child's copy of its listener's is not valid */
+	nr_u64 sk;  /* address of the socket: invalid in a child's copy of its listener's state */
 	nr_u64 key; /* of its entry */
 	nr_u32 mode;
 	nr_u32 slot;
-	nr_u32 delivered; /* tp->delivered, as last reported to the law; so are the next two */
+	nr_u32 delivered; /* tp->delivered as last reported to the law; likewise the next two */
 	nr_u32 lost;
 	nr_u32 marked;
 	nr_u32 rtt_us;	  /* sample not reported yet */
@@ -126,20 +126,20 @@ static __always_inline struct nr_sock *nr_sk(struct sock *sk)
 	return (struct nr_sock *)tcp_sk(sk)->inet_conn.icsk_ca_priv;
 }
 
-/* Hooks also run before init (all that an ACK calls, if a SYN had data) and after release. */
+/* Hooks also run before init (those of an ACK, if a SYN had data) and after release. */
 static __always_inline nr_u32 mode(struct sock *sk)
 {
 	return nr_sk(sk)->sk == (nr_u64)sk ? nr_sk(sk)->mode : NR_MODE_NONE;
 }
 
-/* The control as it stands in an entry's word. */
+/* The control in the format of nr_entry.word. */
 static __always_inline nr_u64 control_word(void)
 {
 	return NR_WORD_VERSION(NR_VERSION) | NR_WORD_LAW(NR_NUMBER) |
 	       NR_WORD_DETECTOR(control.detector) | NR_WORD_START(control.start);
 }
 
-/* What siblings may expect of a path that has nothing in flight and nothing to send. */
+/* State of a path that has nothing in flight and nothing to send. */
 static __always_inline nr_u32 idle_state(struct sock *sk)
 {
 	struct mptcp_subflow_context *subflow = subflow_ctx(sk);
@@ -186,7 +186,7 @@ static __always_inline struct nr_event *fill_acked(struct sock *sk, struct nr_en
 	return ev;
 }
 
-/* Has a window of data come in since the last yes? */
+/* Has a window of data been acknowledged since this last returned true? */
 static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
 {
 	struct nr_sock *s = nr_sk(sk);
@@ -202,7 +202,7 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
 	return &e->conn.path[slot & (NR_MAX_PATHS - 1)];
 }
 
-/* What the law makes of the path's event. A function that the verifier checks once, for itself. */
+/* Passes the path's event to the law. A global function, which the verifier checks once. */
 NR_NOINLINE int nr_event(struct nr_entry *e, nr_u32 slot)
 {
 	slot &= NR_MAX_PATHS - 1;
@@ -214,9 +214,9 @@ NR_NOINLINE int nr_event(struct nr_entry *e, nr_u32 slot)
 }
 
 /*
- * A kernel may leave a program out (docs/kernel.md, Known limits). What the stack then takes for
- * the result of nr_ssthresh() or nr_undo_cwnd() is a stale word, an address. Nothing may come of
- * that, or a window of a billion packets does.
+ * A kernel may skip a program (docs/kernel.md, Known limits). The stack then uses a stale word, an
+ * address, as the result of nr_ssthresh() or nr_undo_cwnd(); without repair that becomes a window
+ * of a billion packets.
  */
 static __always_inline void repair_cwnd(struct sock *sk, nr_u32 cwnd)
 {
@@ -226,7 +226,7 @@ static __always_inline void repair_cwnd(struct sock *sk, nr_u32 cwnd)
 	count(NR_REPAIRED);
 }
 
-/* The same just after the stack has asked for ssthresh: the law's value holds. */
+/* The same right after the stack called nr_ssthresh(): the law's value holds. */
 static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 {
 	struct nr_path *path = line(e, nr_sk(sk)->slot);
@@ -234,7 +234,7 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 
 	if (tcp_sk(sk)->snd_ssthresh == path->ssthresh)
 		return;
-	/* If the program did not run, this is the law's event; a second one changes nothing. */
+	/* If the program was skipped, this is the law's event; a repeated event changes nothing. */
 	ev = fill(sk, e, NR_RECOVERY);
 	ev->cwnd = path->cwnd;
 	ev->ssthresh = path->ssthresh;
@@ -290,8 +290,8 @@ static __always_inline void identify(struct sock *sk, struct nr_entry *e, nr_u32
 }
 
 /*
- * A slot for the socket, whose key is set: NR_JOINS, or why there is none. A function, and apart
- * from join(), as BPF's stack is small.
+ * Takes a slot for the socket, whose key is set: NR_JOINS, or the reason for failure. A function
+ * separate from join(), as BPF's stack is small.
  */
 static __noinline nr_u32 enter(struct sock *sk)
 {
@@ -316,7 +316,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	return NR_JOINS;
 }
 
-/* Enters, and the law begins with the socket's windows as they are. */
+/* Takes a slot, and the law starts with the socket's current windows. */
 static __always_inline nr_u32 join(struct sock *sk)
 {
 	nr_u32 result = enter(sk);
@@ -343,7 +343,7 @@ void BPF_PROG(nr_init, struct sock *sk)
 	nr_u32 token = mptcp_token(sk);
 
 	s->sk = (nr_u64)sk;
-	/* Read back, as the verifier lets nobody count with a pointer. */
+	/* Read back, as the verifier forbids arithmetic on pointers. */
 	s->key = token ? token : NR_READ(s->sk) | NR_KEY_ALONE;
 	s->mode = NR_MODE_FALLBACK;
 	s->round_end = tcp_sk(sk)->snd_nxt;
@@ -353,9 +353,9 @@ void BPF_PROG(nr_init, struct sock *sk)
 
 		if (subflow_ctx(sk))
 			count(NR_TCP_FALLBACKS);
-		/* Refused: there is no such control, or one by BPF chose us for this socket. */
+		/* Fails if there is no such control, or if a BPF control selected this one. */
 		if (plain && !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, plain, TCP_CA_NAME_MAX)) {
-			count(NR_PLAIN); /* and *s is the other control's */
+			count(NR_PLAIN); /* *s now belongs to the other control */
 			return;
 		}
 		count(NR_ALONE);
@@ -475,9 +475,10 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 	struct nr_event *ev;
 	struct nr_entry *e;
 
-	/* After an undo the window is repaired here, before anything is sent. */
+	/* After an undo this repairs the window, before anything is sent. */
 	e = entry(sk);
-	/* Packets too large for the path are sent again in this state, too, at the same window. */
+	/* Packets too large for the path are also retransmitted in this state, at the same window.
+	 */
 	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
 		return;
 	if (!e) {
@@ -517,7 +518,7 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	struct nr_event *ev;
 	struct nr_entry *e;
 
-	/* Without a slot and having only received, it does not wait for an acknowledgement. */
+	/* A socket that only received and has no slot does not wait for an acknowledgement. */
 	if (event == CA_EVENT_TX_START && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)
 		count(NR_COUPLED_LATER);
 	if (event != CA_EVENT_CWND_RESTART)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A control for measurements: the kernel's Reno, called through BPF, and an empty program at every
- * acknowledgement. What the kernel's statistics say of the empty one is what they cost themselves.
+ * acknowledgement, whose run time is the overhead of the kernel's statistics.
  */
 #include "nr_kernel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What we use of the kernel's types: only these fields, found at load wherever the running kernel
- * has them (CO-RE). All that differs between Linux 6.1 and later stands here:
+ * The fields of the kernel's types that we use, relocated at load to the running kernel (CO-RE).
+ * Differences between Linux 6.1 and later are handled here:
  *
  *   local_id       8 bits in 6.1, 16 later: read as a bitfield, whose size is relocated
  *   subflow_ctx()  a pointer to read by probe, as 6.1 has no bpf_rdonly_cast
@@ -23,7 +23,7 @@
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
 #define TCP_CA_NAME_MAX 16
-#define TCP_CONG_NON_RESTRICTED 1 /* also other namespaces may make it their default */
+#define TCP_CONG_NON_RESTRICTED 1 /* may be the default of other namespaces, too */
 #define SK_PACING_NONE 0
 #define TCP_ECN_OK 1
 
@@ -108,7 +108,7 @@ struct tcp_sock {
 };
 
 struct mptcp_subflow_context {
-	__u32 token; /* the local one */
+	__u32 token; /* local */
 	__u32 mp_capable : 1;
 	__u32 mp_join : 1;
 	__u32 backup : 1;
@@ -121,7 +121,7 @@ struct ack_sample {
 	__s32 rtt_us;
 };
 
-/* Members we leave out are null. */
+/* Omitted members are null. */
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);

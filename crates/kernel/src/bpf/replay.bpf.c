@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Recorded events through a law inside the kernel: what the verifier and the JIT made of it must
- * decide as the native compiler's code does, bit by bit. Programs of type syscall: they run when
- * user space asks, and touch no socket.
+ * Replays events through a law in the kernel: after the verifier and the JIT its results must equal
+ * the native code's bit for bit. The programs have type syscall: user space starts them, and they
+ * use no socket.
  *
- * struct replay and struct run have twins in ../replay.rs.
+ * ../replay.rs mirrors struct replay and struct run.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -15,7 +15,7 @@
 
 #define STEPS 1024 /* events of one run */
 
-/* Constant at load, so that the verifier prunes what is not asked for. */
+/* Constant at load, so that the verifier prunes unused code. */
 const volatile struct {
 	nr_u32 detector;
 	nr_u32 start;
@@ -30,14 +30,14 @@ struct step {
 	nr_u32 reserved;
 };
 
-/* All that an event may have changed, but for other paths' debits. */
+/* All that an event may change, except other paths' debits. */
 struct outcome {
 	nr_u64 masks;
 	struct nr_private private;
 	struct nr_path path;
 };
 
-/* The connection, what its detector keeps, its paths' private states, and what is replayed. */
+/* The connection, the state of its detector and paths, and the replayed events. */
 struct replay {
 	struct nr_conn conn;
 	struct nr_watch watch;
@@ -84,7 +84,7 @@ static long time(nr_u32 n, void *unused)
 }
 
 /*
- * Prepares the connection for its first event; user space has zeroed the memory, but for the
+ * Prepares the connection for its first event; user space has zeroed the memory, except the
  * detectors' parameters.
  */
 SEC("syscall")

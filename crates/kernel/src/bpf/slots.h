@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who owns a slot: the steps of state.h. Nothing here is the kernel's: the includer has the map,
- * and EEXIST, so that ../../tests/slots.rs runs these functions in every interleaving.
+ * Ownership of slots, as described in state.h. Independent of the kernel: the includer provides the
+ * map and EEXIST, so that ../../tests/slots.rs can run these functions in every interleaving.
  */
 #ifndef NR_SLOTS_H
 #define NR_SLOTS_H
 
 #include "state.h"
 
-#ifndef NR_JOIN_TRIES /* a model checker tries less */
+#ifndef NR_JOIN_TRIES /* the model checker uses fewer */
 #define NR_JOIN_TRIES 4
 #define NR_CLAIM_TRIES 8
 #endif
 
-/* The map nr_conns. Insertion of a key that is not there, CLOSED; 0, or an error as the kernel's.
- */
+/* The map nr_conns. Inserts an absent key, CLOSED; returns 0 or a negative error. */
 static struct nr_entry *nr_conns_lookup(const nr_u64 *key);
 static long nr_conns_insert(const nr_u64 *key);
 static long nr_conns_delete(const nr_u64 *key);
-/* A connection of the includer's control, without paths. */
+/* Initialises a connection without paths under the includer's control. */
 static void nr_conn_begin(struct nr_conn *c);
 
-/* Takes a slot of an open entry that is this connection's; a slot, or -1 and why in *reason. */
+/* Takes a slot of an open entry of this connection; returns it, or -1 and sets *reason. */
 NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 {
 	for (nr_u32 try = 0; try < NR_CLAIM_TRIES; try++) {
@@ -51,8 +50,8 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 }
 
 /*
- * Finds or makes the entry of `key` and takes a slot in it; null, and why in *reason. `mine` is the
- * word of an entry that the path may join, without slots.
+ * Finds or creates the entry of `key` and takes a slot in it; or returns null and sets *reason.
+ * `mine` is the word, without slots, of an entry that the path may join.
  */
 NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot, nr_u32 *reason)
 {
@@ -86,7 +85,7 @@ NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot, n
 	return NULL;
 }
 
-/* Gives a slot of the entry of `key` back, and deletes the entry if it was the last. */
+/* Releases a slot of the entry of `key`, and deletes the entry if it was the last. */
 NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u64 key, nr_u32 slot)
 {
 	nr_u64 w = ~(1ull << (slot & (NR_MAX_PATHS - 1)));

@@ -46,7 +46,7 @@ pub struct Job<'a> {
     pub scenario: &'a Scenario,
     /// Congestion control of the connection under test, in place of the scenario's.
     pub control: Option<Algorithm>,
-    /// Seed of everything random.
+    /// Seed of the random generator.
     pub seed: u64,
     /// Keep samples for a series.
     pub series: bool,

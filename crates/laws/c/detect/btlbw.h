@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * C-MPBBR's rule: paths whose bottlenecks have the same bandwidth, cycle after cycle, share one.
+ * C-MPBBR's rule: paths whose bottlenecks have the same bandwidth over several cycles share one.
  *
  * Source: Mahmud et al., "Coupled Multipath BBR (C-MPBBR)", IEEE Access 8 (2020), section III,
- * Algorithm 1, in its words. What its published code does instead is not done here.
+ * Algorithm 1, as printed; the published code differs.
  *
- *   end of each full ProbeBW cycle of a path:  it notes its bandwidth
+ *   end of each full ProbeBW cycle of a path:  it records its bandwidth
  *   two paths agree in a cycle:                |a - b| <= alpha * min(a, b)
  *   they agree in `cycles` cycles in a row:    they belong together
  *   they disagree in `cycles` in a row:        they do not
  *   otherwise:                                 as before
- *   more than two paths:                       those that a chain of such pairs connects
+ *   more than two paths:                       connected components of such pairs
  *
- * A path compares its newest cycle with the other's newest, the one before with the one before.
- * The paper measures the difference from "this" path's bandwidth, so that 100 agrees with 82 but 82
- * not with 100: here each must be within alpha of the other. A path that was silent for NR_IDLE_US
- * forgets its cycles, and until it has new ones stays where it was.
+ * The newest cycles of two paths are compared with each other, then the ones before, and so on.
+ * The paper takes the difference relative to "this" path's bandwidth, so that 100 agrees with 82
+ * but 82 not with 100: here each must be within alpha of the other. A path silent for NR_IDLE_US
+ * forgets its cycles, and keeps its group until it has new ones.
  *
- * Input: a model law publishes its bandwidth in nr_path.bw and in word[0] the number of full
- * ProbeBW cycles it has been through (a cycle cut short by ProbeRTT or idleness is none). The other
- * laws publish no bandwidth: nothing is observed, and the masks stay as the paths' joins left them.
+ * Input: a model law publishes its bandwidth in nr_path.bw and its number of full ProbeBW cycles in
+ * word[0] (a cycle cut short by ProbeRTT or idle time does not count). Other laws publish no
+ * bandwidth: nothing is observed, and the masks stay as they were at the joins.
  *
  * Units: bandwidth in 16 bytes/s.
  * Valid: 80 bytes/s to 68 GB/s; above, all bandwidths are one.
- * Departures: symmetric, as said. Two bottlenecks of one bandwidth are taken for one (the paper's
- * scenario 5), and paths of unequal round trips, which BBR serves unequally, for two.
+ * Departures: symmetric, see above. Two bottlenecks of equal bandwidth are taken for one (the
+ * paper's scenario 5), and paths of unequal round trips, which BBR serves unequally, for two.
  */
 #ifndef NARROWS_DETECT_BTLBW_H
 #define NARROWS_DETECT_BTLBW_H
@@ -34,18 +34,17 @@
 #define NR_BTLBW_CYCLES 6 /* the most that `cycles` may ask for */
 
 #define NR_BTLBW_PARAMS(P)                                                                         \
-	P(t_us, t_s, SECONDS, 1, 0.1, 100, "time from a look at the newest cycles to the next",    \
+	P(t_us, t_s, SECONDS, 1, 0.1, 100, "interval between comparisons of the newest cycles, s", \
 	  "a few cycles of 8 round trips")                                                         \
-	P(alpha, alpha, RATIO, 0.2, 0, 1, "bandwidths this near, of the smaller, are alike",       \
-	  "C-MPBBR, Algorithm 1")                                                                  \
+	P(alpha, alpha, RATIO, 0.2, 0, 1,                                                          \
+	  "maximum difference of matching bandwidths, of the smaller", "C-MPBBR, Algorithm 1")     \
 	P(cycles, cycles, COUNT, 3, 1, 6,                                                          \
-	  "ProbeBW cycles for which they must be, or must not be any more",                        \
-	  "C-MPBBR, Algorithm 1")
+	  "consecutive ProbeBW cycles that join or separate a pair", "C-MPBBR, Algorithm 1")
 NR_PARAMS(btlbw, NR_BTLBW_PARAMS);
 
 /* What a path publishes of an interval. */
 struct nr_btlbw_summary {
-	nr_u32 cycles;		    /* how many it knows, at most NR_BTLBW_CYCLES */
+	nr_u32 cycles;		    /* number of recorded cycles, at most NR_BTLBW_CYCLES */
 	nr_u32 bw[NR_BTLBW_CYCLES]; /* at their ends, 16 bytes/s, the newest first */
 };
 
@@ -54,7 +53,7 @@ struct nr_btlbw {
 	nr_u64 number;	/* of the open interval */
 	nr_u64 seen_us; /* the last event */
 	nr_u32 cycle;	/* the law's count of cycles */
-	nr_u32 follows; /* 1: it is known, so that its next change ends a full cycle */
+	nr_u32 follows; /* 1: `cycle` is known, so that its next change ends a full cycle */
 	struct nr_btlbw_summary summary;
 };
 
@@ -76,9 +75,8 @@ NR_INLINE void nr_btlbw_note(struct nr_btlbw_summary *of, nr_u64 bw)
 }
 
 /*
- * Takes a sample in. Returns the stamp of the interval that it closed, which h->summary is of, or 0
- * if it closed none. (A path that was silent comes back with an empty summary: its cycles are no
- * evidence any more, in whichever interval.)
+ * Takes a sample. Returns the stamp of the interval that it closed, described by h->summary, or 0.
+ * (After silence the summary is empty: old cycles are no evidence in any interval.)
  */
 NR_INLINE nr_u32 nr_btlbw_sample(const void *own, void *state, const struct nr_sample *s)
 {
@@ -138,8 +136,8 @@ NR_NOINLINE nr_u32 nr_btlbw_match(const struct nr_btlbw_params *p, const struct 
 
 /*
  * Groups the members of d->present, and those that had a group. On entry d->place has the groups of
- * the observation before: a pair stays as it was unless it agreed, or disagreed, in all cycles.
- * One that belongs to no other is a group of its own, once it knows its cycles.
+ * the last observation: a pair keeps its state unless it agreed, or disagreed, in all cycles. A
+ * member without a match is its own group once it has its cycles.
  */
 NR_INLINE void nr_btlbw_group(const void *own, const void *summaries, struct nr_scratch *d)
 {
@@ -168,7 +166,7 @@ NR_INLINE void nr_btlbw_group(const void *own, const void *summaries, struct nr_
 			d->place[i] = NR_UNDECIDED;
 }
 
-/* Cycles are what it looks at: one observation is a decision. */
+/* One observation covers several cycles: each is a decision. */
 NR_INLINE struct nr_pace nr_btlbw_pace(const void *own, const struct nr_decision_params *decision)
 {
 	const struct nr_btlbw_params *p = own;
@@ -186,7 +184,7 @@ NR_INLINE nr_u64 nr_btlbw_warm_up(const void *own)
 NR_DETECTOR(btlbw) = {
     .name = "btlbw",
     .code = "bw",
-    .about = "paths share a bottleneck whose bandwidths agree, cycle after cycle",
+    .about = "groups paths whose bottleneck bandwidths agree over several cycles",
     .source = "C-MPBBR, IEEE Access 2020",
     NR_TAKES(btlbw),
     .goes_by = NR_BY_BANDWIDTH,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The detectors that decide, all together: their parameters, and room for any one's state. */
+/* All dynamic detectors: their parameters, and room for the state of any of them. */
 #ifndef NARROWS_DETECT_DECIDING_H
 #define NARROWS_DETECT_DECIDING_H
 
 #include "../detector.h"
 #include "../detectors.def"
 
-#define NR_HISTORY_WORDS 224 /* of 64 bits: what a detector keeps of a path */
+#define NR_HISTORY_WORDS 224 /* of 64 bits: a detector's state of a path */
 
 /*
- * Parameters of decisions, and of all detectors that decide: each a word, in the order of their
- * lists and of detectors.def. Its size is no detector's.
+ * Parameters of decisions and of all dynamic detectors: one word each, in the order of their lists
+ * and of detectors.def. The size does not depend on the detectors.
  */
 #define NR_PARAM_WORDS 128
 #define NR_PARAMS_MEMBER(n, name) struct nr_##name##_params name;
@@ -33,14 +33,14 @@ NR_STATIC_ASSERT(sizeof(struct nr_params) == sizeof(nr_u32[NR_PARAM_WORDS]),
 			 "detector " #name ": its state is larger than NR_HISTORY_WORDS");
 NR_DECIDING(NR_FITS)
 
-/* What all paths published of an interval. */
+/* What all paths published for an interval. */
 #define NR_SUMMARY_MEMBER(n, name) struct nr_##name##_summary name[NR_DETECT_MAX];
 union nr_summaries {
 	NR_DECIDING(NR_SUMMARY_MEMBER)
-	nr_u32 word[7 * NR_DETECT_MAX]; /* so that its size is no detector's */
+	nr_u32 word[7 * NR_DETECT_MAX]; /* the size does not depend on the detectors */
 };
 
-/* Is it a detector that decides? */
+/* Is the detector dynamic? */
 #define NR_DECIDES(n, name) || detector == n
 NR_INLINE int nr_decides(nr_u32 detector)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From what a detector observes, interval by interval, to which paths are coupled.
+ * From a detector's observations, one per interval, to the decision which paths are coupled.
  *
  * An observation gives each member (a path, or a flow of a capture) a place: a group, "not
- * congested", or nothing. A decision looks at the newest observations (MPTCP-SBD, section III-B: 10
- * of them, and two paths grouped if they were together in at least 5).
+ * congested", or undecided. A decision uses the newest observations (MPTCP-SBD, section III-B: of
+ * 10, two paths are grouped if they were together in at least 5).
  */
 #ifndef NARROWS_DETECT_DECISION_H
 #define NARROWS_DETECT_DECISION_H
@@ -12,19 +12,19 @@
 #include "../narrows.h"
 #include "../param.h"
 
-/* Members that are compared; more than the paths of a connection only for captures (many.c). */
+/* Maximum number of members; more than the paths of a connection only for captures (many.c). */
 #ifndef NR_DETECT_MAX
 #define NR_DETECT_MAX NR_MAX_PATHS
 #endif
 
 /* Places: groups are numbered from 0. */
 #define NR_CLEAR 0xfe	  /* not congested */
-#define NR_UNDECIDED 0xff /* nothing is known, or not enough */
+#define NR_UNDECIDED 0xff /* not enough is known */
 
-/* The paths that a path asks to be coupled with, beside its own group. */
+/* The paths that a path is coupled with besides its group. */
 enum nr_couple {
 	NR_COUPLE_NONE = 0,
-	NR_COUPLE_UNDECIDED, /* those that nothing is known of */
+	NR_COUPLE_UNDECIDED, /* the undecided ones */
 	NR_COUPLE_ALL,
 };
 
@@ -32,24 +32,23 @@ enum nr_couple {
 #define NR_OBSERVATIONS 32
 
 #define NR_DECISION_PARAMS(P)                                                                      \
-	P(observations, observations, COUNT, 10, 1, 32,                                            \
-	  "newest observations that a decision looks at", "MPTCP-SBD, section III-B")              \
-	P(together, together, COUNT, 5, 1, 32, "of so many, at which two paths are grouped",       \
+	P(observations, observations, COUNT, 10, 1, 32, "newest observations used in a decision",  \
+	  "MPTCP-SBD, section III-B")                                                              \
+	P(together, together, COUNT, 5, 1, 32, "number of them that groups two paths",             \
 	  "MPTCP-SBD, section IV-B")                                                               \
-	P(every, every, COUNT, 10, 1, 1000, "observations from a decision to the next",            \
+	P(every, every, COUNT, 10, 1, 1000, "observations between decisions",                      \
 	  "MPTCP-SBD, section III-B")                                                              \
 	P(undecided, undecided, COUPLE, NR_COUPLE_ALL, 0, 2,                                       \
-	  "whom a path is coupled with that nothing is known of yet",                              \
-	  "MPTCP-SBD, its implementation")                                                         \
+	  "paths that an undecided path is coupled with", "MPTCP-SBD, its implementation")         \
 	P(clear, clear, COUPLE, NR_COUPLE_NONE, 0, 2,                                              \
-	  "whom a path is coupled with that is not congested", "MPTCP-SBD, section III-B")         \
+	  "paths that an uncongested path is coupled with", "MPTCP-SBD, section III-B")            \
 	P(grouped, grouped, COUPLE, NR_COUPLE_UNDECIDED, 0, 2,                                     \
-	  "whom a path in a group is coupled with beside its group",                               \
+	  "paths that a grouped path is coupled with besides its group",                           \
 	  "MPTCP-SBD, its implementation")
 NR_PARAMS(decision, NR_DECISION_PARAMS);
 
 #if NR_DETECT_MAX <= 8
-/* In one word, so that one path writes it and others read it: the stamp, and 4 bits for each. */
+/* One word, for concurrent readers: the stamp, and 4 bits per path. */
 struct nr_places {
 	nr_u64 word;
 };
@@ -100,7 +99,7 @@ NR_INLINE nr_u32 nr_place(const struct nr_places *o, nr_u32 i)
 }
 #endif
 
-/* What a decision asks of the observations. */
+/* How a decision uses the observations. */
 struct nr_filter {
 	nr_u32 observations;
 	nr_u32 together;
@@ -114,7 +113,7 @@ struct nr_pace {
 	struct nr_filter filter;
 };
 
-/* The same for all, where a detector has nothing of its own. */
+/* The default filter, from the parameters of decisions. */
 NR_INLINE struct nr_filter nr_decision_filter(const struct nr_decision_params *p)
 {
 	return (struct nr_filter){p->observations, p->together, p->every};
@@ -131,20 +130,20 @@ struct nr_ring {
  */
 struct nr_scratch {
 	nr_u64 present; /* members that published the interval */
-	nr_u64 of;	/* members that are looked at */
+	nr_u64 of;	/* members considered */
 	nr_u64 near[NR_DETECT_MAX];
 	nr_u64 nearest;
 	nr_u32 value[NR_DETECT_MAX];
 	nr_u32 next[NR_DETECT_MAX];
-	nr_u32 since[NR_DETECT_MAX]; /* stamp of the interval before the member came */
+	nr_u32 since[NR_DETECT_MAX]; /* stamp of the interval before the member joined */
 	nr_u32 stamp;		     /* of the newest observation */
 	nr_u32 both;
 	nr_u32 same;
-	nr_u8 place[NR_DETECT_MAX]; /* what came of it */
+	nr_u8 place[NR_DETECT_MAX]; /* the result */
 };
 
 /*
- * Does observation `o` count for member i? Those from before it came are its slot's last member's.
+ * Does observation `o` count for member i? Older ones belong to the slot's previous member.
  */
 NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o,
 			    const struct nr_scratch *d, nr_u32 i)
@@ -154,8 +153,8 @@ NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o
 }
 
 /*
- * How often members i and j had a place at the same time, `both`, and how often of that the same
- * group, `same`; with j = i, how often i was not congested.
+ * Counts how often members i and j both had a place, `both`, and how often the same group, `same`;
+ * with j = i, how often i was not congested.
  */
 NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *ring,
 			    struct nr_scratch *d, nr_u32 i, nr_u32 j)
@@ -179,7 +178,7 @@ NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *rin
 	return 1;
 }
 
-/* What is known of member i: bit 0, that it has a place; bit 1, that it is clear if it is alone. */
+/* Bit 0: member i has a place; bit 1: it is not congested if it is alone. */
 NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, const struct nr_ring *ring,
 			    struct nr_scratch *d, nr_u32 i)
 {
@@ -189,7 +188,7 @@ NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, const struct nr_ring *rin
 	return (d->both >= f->together) | (nr_u32)(d->same * 2 > d->both) << 1;
 }
 
-/* Are members i and j grouped? */
+/* Are members i and j in one group? */
 NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, const struct nr_ring *ring,
 			      struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
@@ -200,9 +199,9 @@ NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, const struct nr_ring *r
 }
 
 /*
- * Bit j of near[i] says that members i and j belong together, and bit i of near[j] says so too.
- * Gives each member its group, by the number of the group's first, and leaves in near[i] all that
- * is in it (Warshall's closure).
+ * Bit j of near[i], and bit i of near[j], mean that members i and j belong together. Sets the group
+ * of each member, the number of the group's first member, and near[i] to the members of the group
+ * (Warshall's closure).
  */
 NR_NOINLINE int nr_components(struct nr_scratch *d)
 {
@@ -220,14 +219,14 @@ NR_NOINLINE int nr_components(struct nr_scratch *d)
 }
 
 /*
- * The decision of the observations in `ring` up to d->stamp.
+ * Decides from the observations in `ring` up to d->stamp.
  *
- * A member with fewer places than `together` is undecided. Two members are grouped if they stood in
- * the same group in `together` of `observations`, or that share of the fewer in which both had a
- * place: a tie groups. Groups are the connected components of that. Where a and b, and b and c, are
- * found to share a bottleneck often enough and a and c just not, sharing is the better guess, and
- * the safer; and unlike a greedy pass (the authors' kernel) it does not depend on who came first.
- * A member that is in no group with another is clear if it was so in most of its places.
+ * A member with fewer places than `together` is undecided. Two members are grouped if they were in
+ * the same group in `together` of `observations`, or in that share of those in which both had a
+ * place: a tie groups. Groups are the connected components. If a and b, and b and c, share a
+ * bottleneck often enough and a and c just not, sharing is the better and safer guess; and unlike a
+ * greedy pass (the authors' kernel) it does not depend on the order. A member in no group with
+ * another is not congested if it was so in most of its places.
  */
 NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_ring *ring,
 			 struct nr_scratch *d)
@@ -258,7 +257,7 @@ NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_ring *ring,
 	}
 }
 
-/* The members that one in `place` asks to be coupled with. */
+/* The members, enum nr_couple, that one in `place` is coupled with. */
 NR_INLINE nr_u32 nr_asks(const struct nr_decision_params *p, nr_u32 place)
 {
 	return place == NR_UNDECIDED ? p->undecided : place == NR_CLEAR ? p->clear : p->grouped;
@@ -266,9 +265,9 @@ NR_INLINE nr_u32 nr_asks(const struct nr_decision_params *p, nr_u32 place)
 
 #if NR_DETECT_MAX <= 8
 /*
- * Coupling is mutual: two paths are coupled if they are in one group, or if either asks for it. By
- * default a path that nothing is known of asks for all, one that is not congested for none, one in
- * a group for those that nothing is known of ("they might appear in the group at any moment").
+ * Coupling is mutual: two paths are coupled if they are in one group, or if the parameters of
+ * either couple it with the other. By default an undecided path is coupled with all, an uncongested
+ * one with none, a grouped one with the undecided ("they might appear in the group at any moment").
  */
 NR_NOINLINE nr_u32 nr_asks_for(const struct nr_decision_params *p, const struct nr_scratch *d,
 			       nr_u32 i, nr_u32 j)

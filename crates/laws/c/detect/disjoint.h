@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Masks of one: each path is on its own, so every coupled law runs as its single-path parent. */
+/* Masks of one path each: every coupled law runs as on a single path. */
 #ifndef NARROWS_DETECT_DISJOINT_H
 #define NARROWS_DETECT_DISJOINT_H
 

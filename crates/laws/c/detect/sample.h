@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a detector is given of a path: an acknowledgement's delay and losses, or at a receiver those
- * of a data segment.
+ * The input of a detector: delay and losses of an acknowledgement, or at a receiver of a data
+ * segment.
  *
- * The delay is relative: one-way where the host has it, else the round trip, less the time the
- * sample is known to have waited in a delayed acknowledgement. RFC 8382, section 2, takes either;
- * the round trip carries twice the noise.
+ * The delay is relative: one-way if the host has it, else the round trip, less the known delay by a
+ * delayed acknowledgement. RFC 8382, section 2, allows either; the round trip has twice the noise.
  */
 #ifndef NARROWS_DETECT_SAMPLE_H
 #define NARROWS_DETECT_SAMPLE_H
@@ -14,7 +13,7 @@
 
 /* The shortest time a delayed acknowledgement waits (Linux: TCP_DELACK_MIN, 40 ms). */
 #define NR_DELACK_US 40000u
-/* After so many acknowledgements in a row that waited, a path is taken to have no others. */
+/* After so many delayed acknowledgements in a row, all of the path are taken to be delayed. */
 #define NR_WAITS 8u
 
 struct nr_sample {
@@ -24,20 +23,20 @@ struct nr_sample {
 	nr_u32 sampled;	  /* 1: delay_us is valid */
 	nr_u32 delivered; /* packets */
 	nr_u32 lost;	  /* packets */
-	nr_u32 limited;	  /* 1: the application, not the network, set the pace */
-	nr_u32 cycles;	  /* full cycles that the law's probing for it has been through */
+	nr_u32 limited;	  /* 1: limited by the application */
+	nr_u32 cycles;	  /* full ProbeBW cycles of the law */
 };
 
-/* What a path remembers to distinguish delays from waits. */
+/* A path's state to recognise delayed acknowledgements. */
 struct nr_delack {
 	nr_u64 acked_us; /* of the last acknowledgement */
-	nr_u32 waits;	 /* acknowledgements since one that did not wait, at most NR_WAITS */
+	nr_u32 waits;	 /* consecutive delayed acknowledgements, at most NR_WAITS */
 	nr_u32 reserved;
 };
 
 /*
- * The number of the interval that `now_us` is in. A clock that is a little behind, as another CPU's
- * may be, stays in the open one.
+ * The number of the interval that `now_us` is in; the open one if the clock is slightly behind, as
+ * on another CPU.
  */
 NR_INLINE nr_u64 nr_interval(nr_u64 open, nr_u32 t_us, nr_u64 now_us)
 {
@@ -50,12 +49,12 @@ NR_INLINE nr_u64 nr_interval(nr_u64 open, nr_u32 t_us, nr_u64 now_us)
 }
 
 /*
- * The sample in an event. No delay is taken of a packet that was retransmitted; nor, where the wait
- * is not known, of one packet acknowledged NR_DELACK_US or more after the acknowledgement before
- * it: a delayed acknowledgement is sent at the second packet, and waits that long only when none
- * comes. But of a path with a window of one packet all wait, and nothing would ever be sampled of
- * it: coupled with all as long as nothing is known, it would stay at that window. Its delays are
- * taken less the shortest wait.
+ * The sample in an event. No delay is taken from a retransmitted packet; nor, without a known
+ * dwell, from a single packet acknowledged NR_DELACK_US or more after the last acknowledgement: a
+ * delayed acknowledgement is sent at the second packet, and waits that long only if none arrives.
+ * On a path with a window of one packet all acknowledgements are delayed, and it would never be
+ * sampled: coupled with all while undecided, it would keep that window. There the minimum wait is
+ * subtracted.
  */
 NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event *ev)
 {
@@ -65,7 +64,7 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 	    .lost = ev->lost,
 	    .limited = !!(ev->flags & NR_F_APP_LIMITED),
 	};
-	/* A clock that is a little behind makes no silence. */
+	/* A clock that is slightly behind is no silence. */
 	int silent = ev->now_us >= h->acked_us + NR_DELACK_US;
 
 	if (ev->kind != NR_ACKED)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Full masks: all paths are taken to share one bottleneck, as RFC 6356, OLIA and Balia assume. */
+/* Full masks: all paths share one bottleneck, as RFC 6356, OLIA and Balia assume. */
 #ifndef NARROWS_DETECT_SHARED_H
 #define NARROWS_DETECT_SHARED_H
 

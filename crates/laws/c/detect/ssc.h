@@ -3,9 +3,9 @@
  * Shared bottleneck detection by summary statistics of delay. RFC 8382; with other parameters, an
  * earlier draft of it, MPTCP-SBD (Ferlin et al., INFOCOM 2016).
  *
- * Of each interval of T, over its delays d:
+ * For each interval of T, over its delays d:
  *     E_T       = mean of d
- *     mean      = mean of E_T of the last M intervals, without the one that is open
+ *     mean      = mean of E_T of the last M intervals, without the open one
  *     skew_base = number of d < mean  -  number of d > mean
  *     var_base  = sum of |d - E_T of the interval before|
  * and at its end, sums over the last M intervals, with weights (section 4.1): M-F+1 for the newest
@@ -13,24 +13,24 @@
  *     skew = sum skew_base / sum n            in -1..1; low where the queue is full
  *     var  = sum var_base / sum n
  *     freq = crossings / N: E_T beyond mean +- p_v var, on the other side than the last E_T that
- *            was beyond it, however long ago; the first such E_T only sets the side
+ *            was beyond it, at any time; the first such E_T only sets the side
  *     loss = lost / (delivered + lost), over N intervals
  * Congested (section 3.3.1): skew < c_s, or skew < c_h and congested in the interval before, or
- * loss > p_l. Where it is not, its var_base is left out of the sum though its samples count, and
- * it records no crossing (section 4.2).
- * Groups: the congested ones, divided where neighbours differ by p_f in freq, then by p_mad of the
+ * loss > p_l. For an uncongested interval var_base is omitted from the sum, though its samples
+ * count, and no crossing is recorded (section 4.2).
+ * Groups: the congested paths, divided where neighbours differ by p_f in freq, then by p_mad of the
  * higher in var, by p_s in skew, and if one loses more than p_l by p_d of the higher in loss.
- * Where clocks run apart (section 5.2), skew_base is about E_T of the interval before, not mean,
+ * If clocks drift (section 5.2), skew_base is relative to E_T of the interval before, not to mean,
  * and freq does not divide.
  *
- * Left open there and chosen here: an interval without a delay, or of which the application set the
- * pace (most of its samples), is no interval: nothing is recorded and sums reach over it, the
- * congestion state with them; after N silent intervals, or where delay moved by NR_SSC_RANGE (a
- * clock was set), a path starts over. An interval with neither mean nor E_T before it gives its E_T
- * and losses alone. Equal values are never divided.
+ * Not specified there, chosen here: an interval without a delay, or with mostly application-limited
+ * samples, is skipped: nothing is recorded, and sums and congestion state continue across it; after
+ * N silent intervals, or if the delay moved by NR_SSC_RANGE (a clock was set), a path starts over.
+ * An interval with neither mean nor E_T before it only contributes its E_T and losses. Equal values
+ * are never divided.
  *
  * Range: delays within 4 s of a path's first, in us; means in 1/256 us; 2^18 samples an interval
- * (later ones are not looked at). Estimates are within 2^-15, or 1/128 us, of real numbers.
+ * (later ones are ignored). Estimates are within 2^-15, or 1/128 us, of real numbers.
  */
 #ifndef NARROWS_DETECT_SSC_H
 #define NARROWS_DETECT_SSC_H
@@ -44,43 +44,42 @@
 #define NR_SSC_FRACTION 8	  /* bits of a microsecond, in means */
 
 #define NR_SSC_PARAMS(P)                                                                           \
-	P(t_us, t_ms, MS, 350, 10, 10000, "length of an interval, T", "RFC 8382, section 2.2")     \
-	P(n, n, COUNT, 50, 2, 64, "intervals of the key frequency, and of loss, N",                \
+	P(t_us, t_ms, MS, 350, 10, 10000, "length of an interval, T, ms", "RFC 8382, section 2.2") \
+	P(n, n, COUNT, 50, 2, 64, "intervals for key frequency and loss, N",                       \
 	  "RFC 8382, section 2.2")                                                                 \
-	P(m, m, COUNT, 30, 2, 64, "intervals of the mean, skewness and variability, M",            \
+	P(m, m, COUNT, 30, 2, 64, "intervals for mean, skewness and variability, M",               \
 	  "RFC 8382, section 2.2")                                                                 \
-	P(f, f, COUNT, 20, 1, 64, "newest intervals of full weight, F; m: nothing is weighted",    \
+	P(f, f, COUNT, 20, 1, 64, "newest intervals with full weight, F; m: equal weights",        \
 	  "RFC 8382, section 2.2")                                                                 \
-	P(c_s, c_s, SIGNED, 0.1, -1, 1, "skewness below which there is congestion",                \
+	P(c_s, c_s, SIGNED, 0.1, -1, 1, "skewness below which a path is congested",                \
 	  "RFC 8382, section 2.2")                                                                 \
-	P(c_h, c_h, SIGNED, 0.3, 0, 2, "the same, where there was congestion before",              \
+	P(c_h, c_h, SIGNED, 0.3, 0, 2, "the same, if congested in the interval before",            \
 	  "RFC 8382, section 2.2")                                                                 \
 	P(p_l, p_l, RATIO, 0.1, 0, 1,                                                              \
-	  "loss above which there is congestion whatever the skewness",                            \
+	  "loss ratio above which a path is congested at any skewness",                            \
 	  "MPTCP-SBD, Table I (the RFC gives no value)")                                           \
-	P(p_f, p_f, RATIO, 0.1, 0, 1, "key frequencies this near are alike",                       \
+	P(p_f, p_f, RATIO, 0.1, 0, 1, "maximum difference of key frequency in a group",            \
 	  "RFC 8382, section 2.2")                                                                 \
-	P(p_mad, p_mad, RATIO, 0.1, 0, 1, "variabilities this near, of the higher, are alike",     \
+	P(p_mad, p_mad, RATIO, 0.1, 0, 1,                                                          \
+	  "maximum difference of variability in a group, of the higher", "RFC 8382, section 2.2")  \
+	P(p_s, p_s, RATIO, 0.15, 0, 2, "maximum difference of skewness in a group",                \
 	  "RFC 8382, section 2.2")                                                                 \
-	P(p_s, p_s, RATIO, 0.15, 0, 2, "skewnesses this near are alike", "RFC 8382, section 2.2")  \
-	P(p_d, p_d, RATIO, 0.1, 0, 1, "losses this near, of the higher, are alike",                \
+	P(p_d, p_d, RATIO, 0.1, 0, 1, "maximum difference of loss in a group, of the higher",      \
 	  "RFC 8382, section 2.2")                                                                 \
 	P(p_v, p_v, RATIO, 0.7, 0, 10,                                                             \
-	  "half the band around the mean that is no crossing, of the variability",                 \
-	  "RFC 8382, section 2.2")                                                                 \
+	  "half width of the band without crossings, in variabilities", "RFC 8382, section 2.2")   \
 	P(mask_noise, mask_noise, SWITCH, 1, 0, 1,                                                 \
-	  "variability and crossings of intervals without congestion are left out",                \
-	  "RFC 8382, section 4.2")                                                                 \
+	  "omit variability and crossings of uncongested intervals", "RFC 8382, section 4.2")      \
 	P(loss_for_skew, loss_for_skew, SWITCH, 0, 0, 1,                                           \
-	  "where a path loses more than p_l, loss divides instead of skewness",                    \
+	  "divide by loss instead of skewness if a path loses more than p_l",                      \
 	  "MPTCP-SBD, its implementation")                                                         \
-	P(clock_skew, clock_skew, SWITCH, 0, 0, 1, "the clocks of delays run apart",               \
+	P(clock_skew, clock_skew, SWITCH, 0, 0, 1, "the clocks of sender and receiver drift",      \
 	  "RFC 8382, section 5.2")                                                                 \
-	P(trusted, trusted, COUNT, 60, 1, 1000, "intervals before a path's estimates are trusted", \
+	P(trusted, trusted, COUNT, 60, 1, 1000, "intervals until a path's estimates are trusted",  \
 	  "RFC 8382: 2 M")
 NR_PARAMS(ssc, NR_SSC_PARAMS);
 
-/* What a path publishes of an interval. */
+/* What a path publishes for an interval. */
 struct nr_ssc_summary {
 	nr_s32 skew; /* Q16 */
 	nr_u32 var;  /* 1/256 us */
@@ -100,7 +99,7 @@ struct nr_ssc_interval {
 	nr_u32 lost;
 };
 
-/* Over a history: weighted but for the mean and the packets. */
+/* Sums over a history, weighted except means and packets. */
 struct nr_ssc_sums {
 	nr_u64 n;
 	nr_u64 below; /* of skew_base where above 0 */
@@ -121,22 +120,22 @@ struct nr_ssc {
 	nr_u64 crossings; /* bit i: the interval i before the last crossed */
 	nr_u32 samples;	  /* delays in the open interval */
 	nr_u32 strays;	  /* delays out of range */
-	nr_u32 limited;	  /* of these, while the application set the pace */
+	nr_u32 limited;	  /* application-limited samples */
 	nr_s32 skew;	  /* skew_base */
 	nr_u32 delivered;
 	nr_u32 lost;
 	nr_s32 base;		 /* the path's first delay */
-	nr_u32 mean;		 /* of closed intervals: what skew_base is about */
-	nr_u32 before;		 /* E_T of the newest interval: what var_base is about */
+	nr_u32 mean;		 /* of closed intervals: reference of skew_base */
+	nr_u32 before;		 /* E_T of the newest interval: reference of var_base */
 	nr_u32 closed;		 /* intervals in the history; index of the next one */
 	nr_u32 side;		 /* of the last significant E_T: 1 below, 2 above, 0 none yet */
 	nr_u32 congested;	 /* PB */
-	struct nr_ssc_sums sums; /* where nr_ssc_close() works */
+	struct nr_ssc_sums sums; /* scratch of nr_ssc_close() */
 	struct nr_ssc_summary summary;
 	struct nr_ssc_interval ring[NR_SSC_INTERVALS];
 };
 
-/* The history is empty; the ring is as long as `closed` says. */
+/* Empties the history; the ring has `closed` entries. */
 NR_INLINE void nr_ssc_forget(struct nr_ssc *h)
 {
 	h->crossings = 0;
@@ -159,7 +158,7 @@ NR_INLINE void nr_ssc_reset(void *state)
 	nr_ssc_begin(h, 0);
 }
 
-/* The interval i before the next one, 1 the newest. */
+/* Interval i of the history, 1 the newest. */
 NR_INLINE struct nr_ssc_interval *nr_ssc_last(struct nr_ssc *h, nr_u32 i)
 {
 	return &h->ring[(h->closed - i) % NR_SSC_INTERVALS];
@@ -171,7 +170,7 @@ NR_INLINE nr_u32 nr_ssc_ratio(nr_u64 part, nr_u64 whole)
 	return whole ? (nr_u32)((part << 16) / whole) : 0;
 }
 
-/* Section 4.1: the weight of interval i, 1 the newest; F of M and more weights nothing. */
+/* Section 4.1: the weight of interval i, 1 the newest; equal weights if F >= M. */
 NR_INLINE nr_u32 nr_ssc_weight(const struct nr_ssc_params *p, nr_u32 i)
 {
 	if (i > p->m)
@@ -182,8 +181,8 @@ NR_INLINE nr_u32 nr_ssc_weight(const struct nr_ssc_params *p, nr_u32 i)
 }
 
 /*
- * Adds the interval i before the next one, 1 the newest, to the sums; 0 if there is none. One step
- * of a loop, in a function of its own for BPF's verifier.
+ * Adds interval i, 1 the newest, to the sums; 0 if there is none. A separate function for BPF's
+ * verifier, one step of a loop.
  */
 NR_NOINLINE int nr_ssc_add(const struct nr_ssc_params *p, struct nr_ssc *h, nr_u32 i)
 {
@@ -241,8 +240,8 @@ NR_INLINE nr_u32 nr_ssc_crossed(const struct nr_ssc_params *p, struct nr_ssc *h)
 }
 
 /*
- * The open interval is over: it goes into the history, and estimates are updated. Returns 0 if it
- * is no interval.
+ * Closes the open interval: adds it to the history and updates the estimates. Returns 0 if it is
+ * skipped.
  */
 NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)
 {
@@ -299,8 +298,7 @@ NR_NOINLINE int nr_ssc_close(const struct nr_ssc_params *p, struct nr_ssc *h)
 }
 
 /*
- * Takes a sample in. Returns the stamp of the interval that it closed, which h->summary is of, or 0
- * if it closed none.
+ * Takes a sample. Returns the stamp of the interval that it closed, described by h->summary, or 0.
  */
 NR_INLINE nr_u32 nr_ssc_sample(const void *own, void *state, const struct nr_sample *s)
 {
@@ -336,7 +334,7 @@ NR_INLINE nr_u32 nr_ssc_sample(const void *own, void *state, const struct nr_sam
 	return stamp;
 }
 
-/* Is member j the nearest yet that is in d->of, in the group of i, and not above it? */
+/* Is member j of d->of, in the group of i and not above it, nearer than those before? */
 NR_NOINLINE int nr_ssc_nearer(struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
 	nr_u32 away;
@@ -346,7 +344,7 @@ NR_NOINLINE int nr_ssc_nearer(struct nr_scratch *d, nr_u32 i, nr_u32 j)
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	away = d->value[i] - d->value[j];
-	/* Equal ones in the order of their numbers, so that the chain ends. */
+	/* Equal values in the order of their numbers, so that the chain ends. */
 	if (!(d->of >> j & 1) || d->place[j] != d->place[i] || d->value[j] > d->value[i] ||
 	    (!away && j >= i) || away >= d->nearest)
 		return 0;
@@ -358,7 +356,7 @@ NR_NOINLINE int nr_ssc_nearer(struct nr_scratch *d, nr_u32 i, nr_u32 j)
 /*
  * Divides groups of the members in d->of where the values of neighbours differ by `limit`, or by
  * `limit` of the higher one: a member stays with the nearest of its group that is not above it,
- * unless that is too far. place[i] is the number of a member of i's group, the same for all of it.
+ * unless that is too far. place[i] is the number of one member of i's group, the same for all.
  */
 NR_NOINLINE int nr_ssc_divide(struct nr_scratch *d, nr_u32 limit, nr_u32 relative)
 {
@@ -392,7 +390,7 @@ NR_NOINLINE nr_u32 nr_ssc_loses(const struct nr_scratch *d, nr_u32 p_l, nr_u32 i
 	return d->of >> j & 1 && d->place[j] == d->place[i] && d->value[j] > p_l;
 }
 
-/* Says in d->next of each member whether one of its group loses more than p_l. */
+/* Sets d->next of each member to 1 if one of its group loses more than p_l. */
 NR_NOINLINE int nr_ssc_lossy(struct nr_scratch *d, nr_u32 p_l)
 {
 	if (!d)
@@ -406,8 +404,8 @@ NR_NOINLINE int nr_ssc_lossy(struct nr_scratch *d, nr_u32 p_l)
 }
 
 /*
- * Places the members of d->present: those that are congested in groups, the others clear. What is
- * not present, or not trusted, is undecided.
+ * Groups the congested members of d->present; other members are uncongested, or undecided if not
+ * present or not trusted.
  */
 NR_INLINE void nr_ssc_group(const void *own, const void *summaries, struct nr_scratch *d)
 {
@@ -466,7 +464,7 @@ static const struct nr_preset nr_ssc_preset[] __attribute__((unused)) = {
 NR_DETECTOR(ssc) = {
     .name = "ssc",
     .code = "ssc",
-    .about = "paths share a bottleneck whose delays have alike skewness, variability, frequency",
+    .about = "groups paths whose delays have similar skewness, variability and frequency",
     .source = "RFC 8382",
     NR_TAKES(ssc),
     .preset = nr_ssc_preset,

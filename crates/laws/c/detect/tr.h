@@ -11,26 +11,26 @@
  *   each period:            regression line of the merged group with the most samples
  *   two paths share:        |k1 - k2| <= eps * max(k1, k2), and the groups' times overlap or are
  *                           within tau
- *   more than two paths:    those that a chain of such pairs connects
+ *   more than two paths:    connected components of such pairs
  *
- * It keeps no samples. Of a run and of a merged group it keeps the sums of the regression, and sums
- * of neighbours add; both depend on what came before them alone.
+ * No samples are stored, only the sums of the regression for a run and for a merged group; sums of
+ * neighbours are added, and depend on earlier samples alone.
  *
  * Units: times in us since the period began, in the sums in 64 us; delays above the period's first
  * one, smoothed in 2^-20 us, in the sums in 1/8 us; slopes in us per second.
  * Valid: periods to 16 s, 2^19 samples in one (later ones are left out), delays within 4 s of
  * the period's first.
- * Departures: the gap is one of time (Algorithm 2 subtracts delays), and the last group counts
- * (Algorithm 2 stops before it). Times are centred once (equation 17 subtracts the first one on top
- * of the mean, which flattens the late groups). Slopes up to slope_min match nothing: equation 18
- * does not say what two flat lines are to each other. A period is smoothed by itself, so that an
- * idle path brings nothing old along. The paper has two paths; how long a pair stays coupled after
- * it was found is decision.h's.
+ * Departures: the gap is a time (Algorithm 2 subtracts delays), and the last group counts
+ * (Algorithm 2 stops before it). Times are centred once (equation 17 subtracts the first one in
+ * addition to the mean, which flattens late groups). Slopes up to slope_min match nothing: equation
+ * 18 does not define whether two flat lines match. Each period is smoothed separately, so that an
+ * idle path starts without old values. The paper has two paths; decision.h keeps a pair coupled
+ * after a match.
  *
  * The paper's equation 14 takes the slope as n / C, which is off by the round-trip time in seconds
- * (equation 12: n / (C r)). Nothing here rests on it, but the slope falls as r grows, so lines
- * through different parts of one rise differ; and two queues with one n / (C r) that fill together
- * are taken for one.
+ * (equation 12: n / (C r)). This code does not use it, but the slope falls as r grows, so lines
+ * through different parts of one rise differ; and two queues with the same n / (C r) that fill at
+ * the same time are taken for one.
  */
 #ifndef NARROWS_DETECT_TR_H
 #define NARROWS_DETECT_TR_H
@@ -38,37 +38,35 @@
 #include "../detector.h"
 #include "../nr_fx.h"
 
-#define NR_TR_TIME_BITS 6		/* of a us that the sums leave out */
+#define NR_TR_TIME_BITS 6		/* low bits of a us dropped in the sums */
 #define NR_TR_BITS 20			/* of a us in a smoothed delay */
 #define NR_TR_DELAY_MAX ((1 << 22) - 1) /* us from the period's first delay */
 #define NR_TR_SAMPLES ((1u << 19) - 1)	/* of a period */
 #define NR_TR_POINTS_MIN 3		/* any two points lie on a line */
 
 #define NR_TR_PARAMS(P)                                                                            \
-	P(t_us, t_s, SECONDS, 5, 1, 16, "length of a period", "arXiv:1812.05816, section 4.3")     \
-	P(settle_us, settle_ms, MS, 500, 0, 1000, "after a period's end, until it is decided on",  \
-	  "paths report at their next sample")                                                     \
-	P(alpha, alpha, RATIO, 0.9, 0.01, 1, "weight of the new delay in the smoothed one",        \
+	P(t_us, t_s, SECONDS, 5, 1, 16, "length of a period, s", "arXiv:1812.05816, section 4.3")  \
+	P(settle_us, settle_ms, MS, 500, 0, 1000, "wait after a period before its decision, ms",   \
+	  "our choice: paths publish at their next sample")                                        \
+	P(alpha, alpha, RATIO, 0.9, 0.01, 1, "weight of a new delay in the smoothed delay",        \
 	  "arXiv:1812.05816, section 4.3")                                                         \
 	P(gap_us, gap_ms, MS, 50, 0, 5000,                                                         \
-	  "groups of rising delay this near in time may be one, delta",                            \
+	  "maximum gap between groups of rising delay to merge, delta, ms",                        \
 	  "arXiv:1812.05816, section 4.3")                                                         \
-	P(eps, eps, RATIO, 0.2, 0, 1, "slopes this near, of the larger, are alike",                \
+	P(eps, eps, RATIO, 0.2, 0, 1, "maximum difference of matching slopes, of the larger",      \
 	  "arXiv:1812.05816, section 4.3")                                                         \
 	P(tau_us, tau_s, SECONDS, 1, 0, 16,                                                        \
-	  "groups of two paths this near in time may be compared",                                 \
+	  "maximum gap between the groups of two paths to compare, s",                             \
 	  "arXiv:1812.05816, section 4.3")                                                         \
-	P(slope_min, slope_min, MS_PER_S, 10, 0, 1000, "slopes up to this are like no other",      \
+	P(slope_min, slope_min, MS_PER_S, 10, 0, 1000, "slope up to which nothing matches, ms/s",  \
 	  "arXiv:1812.05816, its authors' code")                                                   \
 	P(hold_us, hold_s, SECONDS, 100, 1, 512,                                                   \
-	  "paths stay coupled for as long after they were last found alike",                       \
-	  "arXiv:1812.05816, section 5.2")                                                         \
+	  "time that paths stay coupled after the last match, s", "arXiv:1812.05816, section 5.2") \
 	P(undecided, undecided, COUPLE, NR_COUPLE_NONE, 0, 2,                                      \
-	  "whom a path is coupled with that nothing is known of yet",                              \
-	  "arXiv:1812.05816, section 5.2")
+	  "paths that an undecided path is coupled with", "arXiv:1812.05816, section 5.2")
 NR_PARAMS(tr, NR_TR_PARAMS);
 
-/* What a path publishes of a period: the line through its longest group. */
+/* What a path publishes for a period: the regression line of its longest group. */
 struct nr_tr_summary {
 	nr_u32 slope;	/* us of delay per second; 0: none, or it does not rise */
 	nr_u32 from_us; /* of the group, since the period began */
@@ -89,7 +87,7 @@ struct nr_tr_group {
 struct nr_tr {
 	nr_u64 number;	   /* of the open period */
 	nr_u32 open;	   /* samples in it */
-	nr_s32 first_us;   /* its first delay, which the others are measured from */
+	nr_s32 first_us;   /* its first delay, the origin of the others */
 	nr_s64 smooth;	   /* s, 2^-20 us */
 	nr_s64 run_smooth; /* sum of s over the run */
 	nr_s64 last;	   /* s at the end of the merged group */
@@ -147,7 +145,7 @@ NR_INLINE void nr_tr_add(struct nr_tr_group *g, nr_u32 at_us, nr_s64 smooth)
 	g->xy += x * y;
 }
 
-/* The run is over: it belongs to the merged group, or that is over too and it starts the next. */
+/* The run is over: it extends the merged group, or starts the next one. */
 NR_INLINE void nr_tr_merge(const struct nr_tr_params *p, struct nr_tr *h)
 {
 	struct nr_tr_group *run = &h->run, *merged = &h->merged;
@@ -190,7 +188,7 @@ NR_NOINLINE nr_u32 nr_tr_close(const struct nr_tr_params *p, struct nr_tr *h)
 	return (nr_u32)h->number + 1;
 }
 
-/* The first sample of a period, which has none before it and is in no run. */
+/* The first sample of a period, which is in no run. */
 NR_INLINE void nr_tr_begin(struct nr_tr *h, nr_s32 delay_us)
 {
 	h->first_us = delay_us;
@@ -212,7 +210,7 @@ NR_INLINE void nr_tr_delay(const struct nr_tr_params *p, struct nr_tr *h, nr_u32
 	if (above < -NR_TR_DELAY_MAX)
 		above = -NR_TR_DELAY_MAX;
 	above = above * (1 << NR_TR_BITS) - before;
-	/* s rises or falls as the delay is above or below it; it comes near, and never there. */
+	/* s rises or falls towards the delay, without reaching it. */
 	if (above < 0) {
 		nr_tr_merge(p, h);
 		h->smooth = before - (nr_s64)((nr_u64)-above * p->alpha >> 16);
@@ -224,8 +222,7 @@ NR_INLINE void nr_tr_delay(const struct nr_tr_params *p, struct nr_tr *h, nr_u32
 }
 
 /*
- * Takes a sample in. Returns the stamp of the period that it closed, which h->summary is of, or 0
- * if it closed none.
+ * Takes a sample. Returns the stamp of the period that it closed, described by h->summary, or 0.
  */
 NR_INLINE nr_u32 nr_tr_sample(const void *own, void *state, const struct nr_sample *s)
 {
@@ -250,7 +247,7 @@ NR_INLINE nr_u32 nr_tr_sample(const void *own, void *state, const struct nr_samp
 	return stamp;
 }
 
-/* Do two paths see the same queue? */
+/* Do the lines of two paths match? */
 NR_NOINLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_summary *a,
 			    const struct nr_tr_summary *b)
 {
@@ -267,8 +264,8 @@ NR_NOINLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_sum
 }
 
 /*
- * Groups the members of d->present; the others are undecided. One that matches no other is a group
- * of its own: the paper has no test of congestion.
+ * Groups the members of d->present; the others are undecided. A member without a match is its own
+ * group, as the paper has no test of congestion.
  */
 NR_INLINE void nr_tr_place(const void *own, const void *summaries, struct nr_scratch *d)
 {
@@ -287,7 +284,7 @@ NR_INLINE void nr_tr_place(const void *own, const void *summaries, struct nr_scr
 			d->place[i] = NR_UNDECIDED;
 }
 
-/* Found alike once, held for a time. */
+/* One match couples for hold_us. */
 NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_params *decision)
 {
 	const struct nr_tr_params *p = own;
@@ -296,7 +293,7 @@ NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_pa
 	    p->t_us, p->settle_us, {(p->hold_us + p->t_us - 1) / p->t_us, 1, 1}};
 }
 
-/* TR couples the paths that it has found alike, and no others. */
+/* TR couples only matching paths. */
 NR_INLINE struct nr_decision_params nr_tr_couples(const void *own,
 						  const struct nr_decision_params *decision)
 {
@@ -308,7 +305,7 @@ NR_INLINE struct nr_decision_params nr_tr_couples(const void *own,
 	return couples;
 }
 
-/* More periods than a decision has observations of cannot be held. */
+/* hold_us is limited by the number of observations. */
 NR_INLINE const char *nr_tr_fault(const void *own, nr_u32 *n)
 {
 	const struct nr_tr_params *p = own;
@@ -327,7 +324,7 @@ NR_INLINE nr_u64 nr_tr_warm_up(const void *own)
 NR_DETECTOR(tr) = {
     .name = "tr",
     .code = "tr",
-    .about = "paths share a bottleneck whose delays rise with the same slope at the same time",
+    .about = "groups paths whose delays rise at the same time with the same slope",
     .source = "arXiv:1812.05816",
     NR_TAKES(tr),
     .goes_by = NR_BY_DELAY,

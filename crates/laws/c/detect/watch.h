@@ -1,49 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection under a detector that decides: who writes what, and when it is decided.
+ * A connection under a dynamic detector: who writes what, and when decisions are made.
  *
- * Time is cut into intervals of T, the same for all paths: k = now / T. A path closes its interval
- * at its first sample of a later one and publishes record k & 1. The first path that comes `settle`
- * after the end of interval k claims the decision on it: it reads the records of k, writes one
- * observation, and when a decision is due stores all masks at once. With settle = T that is the
- * first event of k + 2, when all that carried data in k + 1 have closed k; the record stays until
- * its path closes k + 2.
+ * Time is divided into intervals of T, the same for all paths: k = now / T. A path closes its
+ * interval at its first sample of a later one and publishes record k & 1. The first path with an
+ * event `settle` or more after the end of interval k claims the decision on it: it reads the
+ * records of k, writes one observation, and when a decision is due stores all masks at once. With
+ * settle = T that is the first event of k + 2, when all paths that carried data in k + 1 have
+ * closed k; the record stays until its path closes k + 2.
  */
 #ifndef NARROWS_DETECT_WATCH_H
 #define NARROWS_DETECT_WATCH_H
 
 #include "deciding.h"
 
-/* What is kept of a path. The path's own, but for `since`. */
+/* State of a path. Only `since` is read by others. */
 struct nr_watched {
-	nr_u64 due_us; /* when it next looks whether a decision is to be claimed */
+	nr_u64 due_us; /* next time to try to claim a decision */
 	struct nr_delack delack;
 	nr_u32 here;  /* 1: there is a path in this slot */
-	nr_u32 since; /* stamp of the interval before the path came; read by its siblings */
+	nr_u32 since; /* stamp of the interval before the join; read by siblings */
 	nr_u64 history[NR_HISTORY_WORDS]; /* the detector's state of the path */
 	/*
-	 * Where the path works when it decides for the connection. Its own, as another path may
-	 * still be at the decision before.
+	 * Scratch memory for decisions made by this path. Per path, as another path may still be
+	 * at the last decision.
 	 */
 	union nr_summaries summaries;
 	struct nr_scratch scratch;
 };
 
 /*
- * What a detector that decides keeps of a connection. All zero, but for params, before a path
- * joins.
+ * State of a connection under a dynamic detector. Before a path joins all is zero except params.
  */
 struct nr_watch {
 	struct nr_params params;
-	nr_u64 observed_us; /* when the newest observation was made */
-	nr_u64 decided_us;  /* when the newest decision was made */
+	nr_u64 observed_us; /* time of the newest observation */
+	nr_u64 decided_us;  /* time of the newest decision */
 	struct nr_places observed;
 	struct nr_places decided;
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
 };
 
-/* The paths that paths ask to be coupled with, by their places. */
+/* Which paths to couple besides groups, by their places. */
 NR_INLINE struct nr_decision_params nr_couples(const struct nr_detector *d, const void *own,
 					       const struct nr_params *p)
 {
@@ -60,7 +59,7 @@ NR_INLINE void nr_record_write(struct nr_record *r, nr_u32 stamp, const nr_u32 *
 	NR_WRITE(r->stamp, stamp);
 }
 
-/* Was record `stamp` there, whole? */
+/* Reads record `stamp`; 0 if it is absent or changing. */
 NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *word)
 {
 	if (NR_READ(r->stamp) != stamp)
@@ -73,8 +72,8 @@ NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *wo
 }
 
 /*
- * Reads what path j published of interval s->stamp - 1: `words` words, to their place in `all`.
- * One step of a loop, in a function of its own for BPF's verifier.
+ * Reads the `words` words that path j published for interval s->stamp - 1 into their place in
+ * `all`. A separate function for BPF's verifier, one step of a loop.
  */
 NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_scratch *s,
 				union nr_summaries *all, nr_u32 j, nr_u32 words)
@@ -93,7 +92,7 @@ NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_scratch *s,
 	return 1;
 }
 
-/* Places the paths by what they published of interval `stamp` - 1, and where they stood before. */
+/* Groups the paths by what they published for interval `stamp` - 1 and by their last places. */
 NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, const struct nr_conn *c,
 			      struct nr_watch *w, nr_u32 i, nr_u32 stamp)
 {
@@ -132,8 +131,8 @@ NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_w
 }
 
 /*
- * Decides on the observations up to the one that path i has just made. A join meanwhile keeps the
- * masks from being stored; then the next interval decides.
+ * Decides from the observations up to the one that path i has just made. If a path joins meanwhile,
+ * the masks are not stored and the next interval decides.
  */
 NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct nr_conn *c,
 			   struct nr_watch *w, nr_u32 i)
@@ -143,7 +142,7 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 	struct nr_scratch *s = &w->path[i & 7].scratch;
 	nr_u64 masks = NR_READ(c->masks);
 
-	NR_READ_BARRIER(); /* a join that shows in the masks shows in `since` */
+	NR_READ_BARRIER(); /* a join visible in the masks is visible in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		s->since[j] = NR_READ(w->path[j].since);
 	nr_filter(&filter, &w->ring, s);
@@ -164,7 +163,7 @@ NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w
 	return 0;
 }
 
-/* Path i has claimed interval `stamp` - 1: it observes it, and decides if it is time. */
+/* Path i has claimed interval `stamp` - 1: makes an observation, and a decision if due. */
 NR_INLINE void nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c, struct nr_watch *w,
 			  nr_u32 i, nr_u32 stamp, nr_u64 now_us)
 {
@@ -184,7 +183,7 @@ NR_INLINE void nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c, stru
 	NR_WRITE(w->decided.word, nr_places(stamp, s->place).word);
 }
 
-/* The path is at the time when a decision may be due. */
+/* Claims a decision if one is due. */
 NR_INLINE void nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c, struct nr_watch *w,
 		       nr_u32 i, nr_u64 now_us)
 {
@@ -198,14 +197,14 @@ NR_INLINE void nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c, 
 		nr_claimed(detector, pace.filter.every, c, w, i, (nr_u32)ended, now_us);
 }
 
-/* The paths that path i is coupled with when it joins, as bits. */
+/* The paths that joining path i is coupled with, as bits. */
 NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
 			      const struct nr_params *p, nr_u32 i)
 {
 	return nr_couples(d, own, p).undecided == NR_COUPLE_NONE ? 1u << (i & 7) : 0xff;
 }
 
-/* A path that has just come, or whose clock was set back: nothing is known of it. */
+/* A path joins, or its clock was set back: its history is empty. */
 NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct nr_watched *path,
 			      nr_u64 now_us)
 {
@@ -216,7 +215,7 @@ NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct n
 	d->reset(path->history);
 }
 
-/* An event of path i under detector `d`, whose number is `detector`. */
+/* Handles an event of path i under detector `d` with number `detector`. */
 NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u32 detector,
 			     struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			     const struct nr_event *ev)

@@ -47,7 +47,7 @@ NR_NOINLINE nr_u64 nr_balia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 	return nr_fx_fixed(nr_fx_div(up, down), NR_CREDIT_BITS);
 }
 
-/* The decrease is computed at the congestion event, from the rates of that moment. */
+/* The decrease uses the rates at the congestion event. */
 NR_NOINLINE nr_u32 nr_balia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 {
 	nr_u32 floor = nr_has_sibling(c, i) ? 1 : 2, cwnd, cut;
@@ -58,7 +58,7 @@ NR_NOINLINE nr_u32 nr_balia_ssthresh(const struct nr_conn *c, nr_u32 i, nr_u32 s
 		return 0;
 	cwnd = f.cwnd[i & 7];
 	alpha = nr_fx_div(nr_balia_max(&f), f.rate[i & 7]);
-	if (!alpha.m) /* no RTT sample yet, no rate: the path is weighed alone */
+	if (!alpha.m) /* no RTT sample, so no rate: as a single path */
 		alpha = nr_fx(1);
 	if (nr_fx_less(most, alpha))
 		alpha = most;

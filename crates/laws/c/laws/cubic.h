@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CUBIC: the window is a cubic of the time since the last loss, flat around the window of that
- * loss, and never below what Reno would have reached.
+ * CUBIC: the window is a cubic function of the time since the last loss, flat around the window at
+ * that loss, and never below Reno's.
  *
  * Source: RFC 9438, sections 4.1 to 4.9 named below.
  *
@@ -16,9 +16,9 @@
  * Units: windows in packets, W_max and W_est in 2^-32 packet; t and K in us.
  * Valid: w 1 .. 2^24, t up to 2^32 us.
  * Departures: b times the window, not the flight size, as in Linux; W_est above w is approached by
- * at most a packet each packet, and never lowers w; a restart after idleness begins a new epoch
- * towards the old W_max; slow start ends by HyStart as in Linux (start/hystart.h), by HyStart++
- * (4.10) where that is asked for.
+ * at most one packet per packet, and never lowers w; a restart after idle begins a new epoch with
+ * the old W_max; slow start ends by HyStart as in Linux (start/hystart.h), or by HyStart++ (4.10)
+ * if selected.
  */
 #ifndef NARROWS_LAW_CUBIC_H
 #define NARROWS_LAW_CUBIC_H
@@ -30,7 +30,7 @@
 #define NR_CUBIC_ALPHA (NR_CUBIC_ONE * 9 / 17) /* 3 (1 - 0.7) / (1 + 0.7) */
 
 struct nr_cubic_epoch {
-	/* Begin of this congestion avoidance, later by what the application idled. */
+	/* Start of this congestion avoidance, plus the time that the application was the limit. */
 	nr_u64 start_us;
 	nr_u64 w_max; /* 2^-32 packet; 0: none, the epoch begins at its plateau */
 	nr_u64 w_est; /* 2^-32 packet */
@@ -41,7 +41,7 @@ struct nr_cubic_epoch {
 
 struct nr_cubic {
 	struct nr_cubic_epoch now;
-	struct nr_cubic_epoch prior; /* before the last loss, should that be undone (4.9) */
+	struct nr_cubic_epoch prior; /* before the last loss, for undo (4.9) */
 	nr_u64 last_us;		     /* last acknowledgement */
 };
 NR_LAW_STATE(cubic)
@@ -57,7 +57,7 @@ NR_NOINLINE nr_u32 nr_cubic_k(nr_u64 below)
 	return (nr_u32)nr_fx_fixed(nr_fx_cbrt(nr_fx_mul(nr_fx(below), per_c)), 0);
 }
 
-/* Congestion avoidance begins, or goes on. */
+/* Congestion avoidance begins or continues. */
 NR_INLINE void nr_cubic_begin(NR_HOOK)
 {
 	struct nr_cubic_epoch *e = &nr_cubic(p)->now;
@@ -91,7 +91,7 @@ NR_NOINLINE nr_u64 nr_cubic_window(nr_u64 w_max, nr_u64 k_us, nr_u64 t_us)
 	return w_max + rise < most ? w_max + rise : most;
 }
 
-/* How many of the next n packets, each raising W_est by `per`, leave it within bound? */
+/* Number of the next n packets, each raising W_est by `per`, that keep it within bound. */
 NR_INLINE nr_u32 nr_cubic_within(nr_u64 w_est, nr_u64 per, nr_u64 bound, nr_u32 n)
 {
 	if (w_est + per * n <= bound)
@@ -105,7 +105,7 @@ NR_INLINE nr_u64 nr_cubic_est_credit(const struct nr_cubic_epoch *e, nr_u32 cwnd
 }
 
 /*
- * Growth per packet, and for how many of the next *n packets it is that. `window` is cwnd with its
+ * Growth per packet; *n is lowered to the packets that it holds for. `window` is cwnd with its
  * fraction, 2^-32 packet.
  */
 NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u64 window,
@@ -116,7 +116,7 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 	nr_u64 t = now_us - e->start_us, plateau = e->w_prior * NR_CUBIC_ONE, gap;
 	nr_u32 within;
 
-	if (e->w_est < plateau) { /* a changes there */
+	if (e->w_est < plateau) { /* a changes at the plateau */
 		within = nr_cubic_within(e->w_est, per, plateau - 1, *n);
 		*n = within < *n ? within + 1 : *n;
 	}
@@ -132,14 +132,14 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 		 */
 		return gap >> 55 ? gap / cwnd << 8 : (gap << 8) / cwnd;
 	}
-	/* Reno-friendly: up to W_est, and then with it. */
+	/* Reno-friendly: up to W_est, then with it. */
 	within = nr_cubic_within(e->w_est, per, window, *n);
 	if (within) {
 		*n = within;
 		return 0;
 	}
 	gap = e->w_est + per - window;
-	if (gap > NR_CUBIC_ONE) { /* far below: all n packets together no further than W_est */
+	if (gap > NR_CUBIC_ONE) { /* far below: n packets together lead at most to W_est */
 		gap = (gap + per * (*n - 1)) / *n;
 		return (gap < NR_CUBIC_ONE ? gap : NR_CUBIC_ONE) << 8;
 	}
@@ -165,7 +165,7 @@ NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
 		e->w_est = NR_CWND_MAX * NR_CUBIC_ONE;
 }
 
-/* Each acknowledgement. The clock stands while the application, not cwnd, is the limit (5.8). */
+/* Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). */
 NR_INLINE void nr_cubic_acked(NR_HOOK)
 {
 	struct nr_cubic *cubic = nr_cubic(p);
@@ -175,7 +175,7 @@ NR_INLINE void nr_cubic_acked(NR_HOOK)
 	cubic->last_us = ev->now_us;
 }
 
-/* A loss, at the window that p->cwnd still is. */
+/* A loss; p->cwnd is the window before it. */
 NR_INLINE void nr_cubic_lost(NR_HOOK)
 {
 	struct nr_cubic *cubic = nr_cubic(p);
@@ -193,7 +193,7 @@ NR_INLINE void nr_cubic_undo(NR_HOOK)
 	nr_cubic(p)->now = nr_cubic(p)->prior;
 }
 
-/* The timer, after that or in a recovery that had begun: the next epoch is at its plateau (4.8). */
+/* A timeout, after the loss or during recovery: the next epoch starts at its plateau (4.8). */
 NR_INLINE void nr_cubic_timeout(NR_HOOK)
 {
 	nr_cubic(p)->now.w_max = 0;
@@ -214,7 +214,7 @@ NR_INLINE nr_u32 nr_cubic_ssthresh(NR_HOOK)
 NR_LAW(cubic) = {
     .name = "cubic",
     .code = "cubic",
-    .about = "a cubic of the time since the last loss; 0.7 on loss (uncoupled)",
+    .about = "a cubic function of the time since the last loss; 0.7 on loss (uncoupled)",
     .source = "RFC 9438",
     .kind = NR_WINDOW,
     .start = NR_START_hystart,

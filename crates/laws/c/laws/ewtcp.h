@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * EWTCP, equally weighted TCP: each of n paths is 1/n of a TCP on that path, whatever the others
- * carry. Over one bottleneck they are one TCP together; over several they do not move to the
- * better.
+ * EWTCP, equally weighted TCP: each of n paths takes 1/n of a TCP's rate on that path, whatever the
+ * others carry. Over one bottleneck they are one TCP together; over several, traffic does not move
+ * to the better path.
  *
  * Source: Honda, Nishida, Eggert, Sarolahti, Tokuda, "Multipath Congestion Control for Shared
  * Bottleneck", PFLDNeT 2009; Wischik, Raiciu, Greenhalgh, Handley, NSDI 2011, section 2.1.
@@ -12,8 +12,8 @@
  *
  * The weight: in equilibrium, with loss probability p, growth and loss balance where
  * a / w = p w / 2, so w = sqrt(2 a / p), and that is 1/n of a TCP's sqrt(2 / p) where a = 1 / n^2.
- * (a = 1 / sqrt(n), as NSDI 2011 prints it, belongs to a window in proportion to a^2, which is not
- * what its own rule gives.)
+ * (NSDI 2011 prints a = 1 / sqrt(n), for a window proportional to a^2, which does not follow from
+ * its rule.)
  *
  * n is the number of paths in the mask that count.
  * Units: windows in packets, credit in 2^-40 packet, rounded up.
@@ -35,7 +35,7 @@ NR_INLINE nr_s64 nr_ewtcp_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 NR_LAW(ewtcp) = {
     .name = "ewtcp",
     .code = "ewtcp",
-    .about = "equally weighted: each of n paths 1/n of a TCP, whatever the others carry",
+    .about = "equally weighted: each of n paths is 1/n of a TCP",
     .source = "Honda et al., PFLDNeT 2009; Wischik et al., NSDI 2011, section 2.1",
     .kind = NR_WINDOW,
     .couples = 1,

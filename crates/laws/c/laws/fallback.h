@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fallback: what a path runs that could not be coupled, though it should be. It takes too little
- * rather than a second full share.
+ * Fallback: for a path that should be coupled but cannot be. It takes too little rather than a
+ * second full share.
  *
  * Source: RFC 6356 and OLIA, each for one of n equal paths (growth is Reno's / n^2), with n = 8,
  * the most that a connection has.
@@ -9,8 +9,8 @@
  *   each acknowledged packet:  w += 1 / (64 w)
  *   loss:                      as Reno
  *
- * It asks nothing of its siblings, so a host can run it for a socket of which it knows nothing
- * else: the kernel's does. Under masks of one, where nothing is coupled, it is Reno.
+ * It reads nothing of its siblings, so a host can run it for a socket without any other state, as
+ * the kernel host does. If the mask contains only the path itself, it is Reno.
  *
  * Units: packets; the credit is in 2^-40 packet. Valid: w 1 .. 2^26.
  */
@@ -37,7 +37,7 @@ NR_INLINE nr_s64 nr_fallback_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 NR_LAW(fallback) = {
     .name = "fallback",
     .code = "fb",
-    .about = "one of eight equal paths, whatever the others do: what could not be coupled",
+    .about = "for paths that cannot be coupled: grows as one of eight equal paths",
     .source = "RFC 6356, n = 8",
     .kind = NR_WINDOW,
     .couples = 1,

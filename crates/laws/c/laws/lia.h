@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * LIA, linked increases: what a connection takes on all its paths together is what one TCP would
- * take on the best of them.
+ * LIA, linked increases: a connection takes on all its paths together what one TCP would take on
+ * the best of them.
  *
- * Source: RFC 6356 section 3 and 4; fast recovery counts with ssthresh (section 3), which is what
- * a path publishes as its window there.
+ * Source: RFC 6356 section 3 and 4; a path in fast recovery counts with ssthresh (section 3), which
+ * it publishes as its window.
  *
  *   alpha = w_total * max_k (w_k / rtt_k^2) / (sum_k w_k / rtt_k)^2
  *   each packet acknowledged on path i:  w_i += min(alpha / w_total, 1 / w_i)
@@ -14,8 +14,8 @@
  *
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
  * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; relative error below 2^-27, or 2^-40 packet.
- * Departures: packets, not bytes (paths with unequal MSS are taken by their packets, as in Linux);
- * alpha is computed for each packet of growth, where the RFC allows once per window.
+ * Departures: packets, not bytes (also with unequal MSS, as in Linux); alpha is computed for each
+ * packet of growth, where the RFC allows once per window.
  */
 #ifndef NARROWS_LAW_LIA_H
 #define NARROWS_LAW_LIA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * OLIA, opportunistic linked increases: Pareto-optimal resource pooling, kept from flapping by a
- * term that moves window from the paths with the largest one to those that could carry more.
+ * OLIA, opportunistic linked increases: Pareto-optimal resource pooling; a term that moves window
+ * from the paths with the largest window to those that could carry more prevents flapping.
  *
  * Source: draft-khalili-mptcp-congestion-control-05, section 2 and 3; Khalili et al., CoNEXT 2012.
  *
@@ -15,8 +15,8 @@
  * Published: word[0] is l, packets.
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
  * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; each term's relative error below 2^-27, or 2^-40 packet.
- * Departures: packets, not bytes. B is by l / rtt^2, the square of the rate sqrt(2 l) / rtt that
- * the paper derives it from, as in the authors' Linux code.
+ * Departures: packets, not bytes. B uses l / rtt^2, the square of the rate sqrt(2 l) / rtt from
+ * which the paper derives it, as in the authors' Linux code.
  */
 #ifndef NARROWS_LAW_OLIA_H
 #define NARROWS_LAW_OLIA_H
@@ -27,13 +27,13 @@
 struct nr_olia {
 	nr_u32 l1;	 /* packets delivered between the last two losses */
 	nr_u32 l2;	 /* packets delivered since the last loss */
-	nr_u32 prior_l1; /* l1 before the last loss, should that be undone */
+	nr_u32 prior_l1; /* l1 before the last loss, for undo */
 };
 
 NR_LAW_STATE(olia)
 
 #define NR_OLIA_PARAMS(P)                                                                          \
-	P(floor, floor, COUNT, 1, 1, 16, "smallest ssthresh beside a sibling, packets",            \
+	P(floor, floor, COUNT, 1, 1, 16, "minimum ssthresh with a sibling, packets",               \
 	  "section 3; the authors' Linux code has 2")
 NR_LAW_PARAMETERS(olia, NR_OLIA_PARAMS)
 
@@ -54,7 +54,7 @@ NR_INLINE void nr_olia_acked(NR_HOOK)
 	nr_olia_publish(nr_olia(p), &c->path[i & 7]);
 }
 
-/* Each congestion event: once, however many packets it lost. */
+/* Once per congestion event, for any number of lost packets. */
 NR_INLINE void nr_olia_lost(NR_HOOK)
 {
 	struct nr_olia *o = nr_olia(p);
@@ -108,7 +108,7 @@ NR_INLINE nr_u32 nr_olia_size(nr_u32 set)
 	return size;
 }
 
-/* B and M while they are being found, a bit for each path, and what it takes to be in them. */
+/* B and M under construction, a bit for each path, and the current maxima. */
 struct nr_olia_sets {
 	nr_u32 best;
 	nr_u32 best_l;
@@ -117,8 +117,7 @@ struct nr_olia_sets {
 	nr_u32 largest_w;
 };
 
-/* One path more. A function: Linux 6.1's verifier would walk all orders that eight paths can have.
- */
+/* Adds a path. A function, else Linux 6.1's verifier explores all orders of eight paths. */
 NR_NOINLINE int nr_olia_weigh(struct nr_olia_sets *s, nr_u32 bit, nr_u32 w, nr_u32 l, nr_u32 rtt)
 {
 	nr_s32 order;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * wVegas, weighted Vegas: a connection keeps about total_alpha packets queued, each path a part of
- * them by its share of the rate, so that traffic moves to where packets wait the shortest.
+ * wVegas, weighted Vegas: a connection keeps about total_alpha packets queued, each path in
+ * proportion to its rate, so that traffic moves to the paths with the shortest queueing delay.
  *
  * Source: Cao, Xu, Fu, "Delay-based Congestion Control for Multipath TCP", ICNP 2012;
  * draft-xu-mptcp-congestion-control-05.
@@ -15,25 +15,25 @@
  *           diff below alpha_i:       w += 1
  *     q = rtt - base, if at least twice the smallest since the last drain:
  *                                     w *= base / (2 rtt)
- *   loss: as Reno, and a new round; restart after idleness: a new base; w is at least 2
+ *   loss: as Reno, and a new round; restart after idle: a new base; w is at least 2
  *
- * Alone it is Vegas with alpha = total_alpha, beta = alpha + 1.
+ * A single path is Vegas with alpha = total_alpha, beta = alpha + 1.
  *
  * Units: windows in packets, times in us, diff and alpha in 2^-16 packet, q in 2^-8 us.
  * Valid: w 1 .. 2^30, RTT 1 us .. 2^32 us; diff within w 2^-29 + 2^-16 packet.
  * Departures:
- * - The packet of a round comes in as w parts, one for each packet acknowledged, as Reno's does.
- * - The source compares whole packets. Here diff and alpha keep their fractions and w stands where
+ * - The packet of a round is applied in w parts, one per acknowledged packet, as in Reno.
+ * - The source compares whole packets. Here diff and alpha have fractions, and w is constant for
  *   alpha <= diff < alpha + 1.
- * - Only a path that queues twice as much as it stands at, 2 (alpha + 1), drains. In the authors'
- *   Linux code a jitter of 1 us that becomes 2 halves the window of an empty path, and no path gets
- *   from 1 packet queued to 10: two of them, alone on 20 Mbit/s and 20 ms each, simulated, fill 80
- *   to 86 % of their links.
- * - The drain waits until what is out fits the smaller window; then slow start leads to 3/4 of the
- *   window before (the Linux code: to its ssthresh, which is at least that).
- * - Rates are the published windows by smoothed RTT, of all paths in the mask that count, in slow
- *   start and recovery as well.
- * - A restart that takes nothing of the window keeps the base.
+ * - A path drains only if it queues at least twice its equilibrium, 2 (alpha + 1). In the authors'
+ *   Linux code jitter that grows from 1 to 2 us halves the window of an empty path, and no path
+ * gets from 1 packet queued to 10: two of them, alone on 20 Mbit/s and 20 ms each, simulated, fill
+ * 80 to 86 % of their links.
+ * - The drain lasts until the packets in flight fit the smaller window; then slow start leads to
+ * 3/4 of the old window (the Linux code: to its ssthresh, which is at least that).
+ * - Rates are published windows over smoothed RTTs, of all paths in the mask that count, also in
+ * slow start and recovery.
+ * - A restart that does not reduce the window keeps the base.
  */
 #ifndef NARROWS_LAW_WVEGAS_H
 #define NARROWS_LAW_WVEGAS_H
@@ -56,17 +56,17 @@ struct nr_wvegas {
 	nr_u32 samples; /* of the round */
 	nr_u32 base_us; /* smallest RTT; 0: none yet */
 	nr_u32 alpha;	/* 2^-16 packet; 0: initial_alpha */
-	nr_u32 step;	/* enum nr_wvegas_step: what the round before says to this one */
+	nr_u32 step;	/* enum nr_wvegas_step: set by the last round for this one */
 	nr_u32 least;	/* window at which a step down ends, packets */
 };
 NR_LAW_STATE(wvegas)
 
 #define NR_WVEGAS_PARAMS(P)                                                                        \
 	P(total_alpha, total_alpha, COUNT, 10, 1, 10000,                                           \
-	  "packets that all paths together keep queued", "ICNP 2012, section V")                   \
+	  "target of queued packets, all paths together", "ICNP 2012, section V")                  \
 	P(initial_alpha, initial_alpha, COUNT, 2, 1, 10000,                                        \
-	  "packets that a path keeps queued at first, and at least", "the authors' Linux code")    \
-	P(gamma, gamma, COUNT, 1, 1, 10000, "packets queued that end slow start",                  \
+	  "initial and minimum target of a path, packets", "the authors' Linux code")              \
+	P(gamma, gamma, COUNT, 1, 1, 10000, "queued packets at which slow start ends",             \
 	  "the authors' Linux code")
 NR_LAW_PARAMETERS(wvegas, NR_WVEGAS_PARAMS)
 
@@ -98,8 +98,8 @@ NR_INLINE void nr_wvegas_begin(struct nr_wvegas *v, nr_u32 step)
 }
 
 /*
- * From here on congestion avoidance, wherever the window is. One packet of room is left, or two
- * with slow_start_at_ssthresh, and no round takes more.
+ * Congestion avoidance from now on, at any window. One packet of room is left, or two with
+ * slow_start_at_ssthresh, and no round takes more.
  */
 NR_INLINE void nr_wvegas_avoid(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
@@ -115,7 +115,7 @@ NR_INLINE void nr_wvegas_set(struct nr_conn *c, nr_u32 i, struct nr_private *p, 
 	nr_set_cwnd(c, i, p, cwnd < 2 ? 2 : cwnd);
 }
 
-/* alpha_i, worked out anew where the path queues as much. */
+/* alpha_i, recomputed if the path queues that much. */
 NR_INLINE nr_u64 nr_wvegas_alpha(const struct nr_conn *c, nr_u32 i, struct nr_wvegas *v,
 				 nr_u64 diff)
 {
@@ -132,8 +132,7 @@ NR_INLINE nr_u64 nr_wvegas_alpha(const struct nr_conn *c, nr_u32 i, struct nr_wv
 	return alpha;
 }
 
-/* The queue is twice what it was: others fill it, or the base is not yet known. Let it run empty.
- */
+/* The queue has doubled: others fill it, or the base is not yet known. Let it drain. */
 NR_INLINE void nr_wvegas_drain(NR_HOOK, nr_u64 diff)
 {
 	nr_u32 inflight = ev->inflight + ev->delivered;
@@ -146,7 +145,7 @@ NR_INLINE void nr_wvegas_drain(NR_HOOK, nr_u64 diff)
 	nr_wvegas(p)->queue = 0;
 }
 
-/* A round is over: what the next one does. */
+/* The end of a round: the step of the next one. */
 NR_INLINE nr_u32 nr_wvegas_round(NR_HOOK)
 {
 	struct nr_wvegas *v = nr_wvegas(p);
@@ -182,7 +181,7 @@ NR_INLINE nr_u32 nr_wvegas_round(NR_HOOK)
 	return NR_WVEGAS_DOWN;
 }
 
-/* Each acknowledgement. Recovery measures nothing but the base, and a round begins after it. */
+/* Each acknowledgement. In recovery only the base is measured; a round begins after it. */
 NR_INLINE void nr_wvegas_acked(NR_HOOK)
 {
 	struct nr_wvegas *v = nr_wvegas(p);

@@ -6,12 +6,12 @@
  * Source: Ha and Rhee, "Taming the elephants: new TCP slow start" (Computer Networks 55, 2011), as
  * Linux's tcp_cubic.c has it since 5.6: hystart_update(), hystart_ack_delay(), bictcp_acked().
  *
- * From 16 packets of window on, ssthresh = cwnd as soon as one of these holds in a round:
+ * From a window of 16 packets on, ssthresh = cwnd as soon as one of these holds in a round:
  *
- *   ACK train    acknowledgements no further apart than 2 ms have come for longer than
- *                (min_rtt + d) / 2 since the round began, or undivided where the host paces, as
- *                that alone stretches a window over half of the RTT; d is the time of four bursts
- *                of 64 kB at the pacing rate, twice a window per RTT, and at most 1 ms
+ *   ACK train    acknowledgements at most 2 ms apart for longer than (min_rtt + d) / 2 since the
+ *                round began (min_rtt + d if the host paces, as pacing spreads a window over half
+ *                of the RTT); d is the time of four bursts of 64 kB at the pacing rate, twice a
+ *                window per RTT, and at most 1 ms
  *   delay        the smallest RTT of the round, once it has more than 8 samples, is above
  *                min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
  *
@@ -51,7 +51,7 @@ NR_INLINE nr_u32 nr_hystart_delay(nr_u32 rtt_us)
 	return delay < NR_HYSTART_DELAY_MAX ? delay : NR_HYSTART_DELAY_MAX;
 }
 
-/* How long may a train be without being the bottleneck's doing? */
+/* The longest ACK train that does not indicate a full path, us. */
 NR_INLINE nr_u32 nr_hystart_train(nr_u32 min_rtt_us, nr_u32 cwnd, const struct nr_event *ev)
 {
 	nr_u64 window = (nr_u64)cwnd * ev->mss, bursts;
@@ -64,7 +64,7 @@ NR_INLINE nr_u32 nr_hystart_train(nr_u32 min_rtt_us, nr_u32 cwnd, const struct n
 	return ev->flags & NR_F_PACED ? min_rtt_us : min_rtt_us / 2;
 }
 
-/* An acknowledgement. Is this the end of slow start? */
+/* At an acknowledgement: does slow start end? */
 NR_INLINE int nr_hystart_acked(NR_HOOK)
 {
 	struct nr_hystart *h = nr_hystart(p);
@@ -98,7 +98,7 @@ NR_INLINE int nr_hystart_acked(NR_HOOK)
 	return !!h->found;
 }
 
-/* Another path may be there after it. */
+/* The network path may have changed. */
 NR_INLINE void nr_hystart_timeout(NR_HOOK)
 {
 	*nr_hystart(p) = (struct nr_hystart){0};
@@ -107,7 +107,7 @@ NR_INLINE void nr_hystart_timeout(NR_HOOK)
 NR_START(hystart) = {
     .name = "hystart",
     .code = "y",
-    .about = "a train of ACKs as long as half the RTT, or a rising RTT, ends slow start",
+    .about = "slow start ends at an ACK train of half the RTT, or at a rising RTT",
     .source = "Ha and Rhee 2011, as Linux's tcp_cubic.c",
     .state = sizeof(struct nr_hystart),
     .acked = nr_hystart_acked,

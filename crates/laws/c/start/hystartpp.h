@@ -9,11 +9,11 @@
  *                clamp(that / 8, 4 ms, 16 ms):  on to conservative slow start (CSS)
  *   CSS          w += min(n, L) / 4
  *                the round's smallest RTT, of at least 8 samples, is below the one that began CSS:
- *                back to slow start, that was jitter
+ *                back to slow start (it was jitter)
  *                5 rounds are over (one begun in part counts):  ssthresh = w
  *
- * A loss or a mark is the law's business and ends both. Only the first slow start is of this kind,
- * as the RFC has it; those after a timeout know an ssthresh.
+ * A loss or a mark ends both; the law handles it. Only the first slow start is of this kind, as in
+ * the RFC; after a timeout there is an ssthresh.
  *
  * Units: packets and us; quarters of packets are kept as credit.
  * Departures: none known. A round is the host's (NR_F_ROUND_START).
@@ -37,7 +37,7 @@ struct nr_hystartpp {
 };
 NR_START_STATE(hystartpp)
 
-/* An acknowledgement. Is this the end of slow start? */
+/* At an acknowledgement: does slow start end? */
 NR_INLINE int nr_hystartpp_acked(NR_HOOK)
 {
 	struct nr_hystartpp *h = nr_hystartpp(p);
@@ -82,7 +82,7 @@ NR_INLINE nr_s64 nr_hystartpp_credit(NR_HOOK, nr_u32 acked)
 NR_START(hystartpp) = {
     .name = "hystart++",
     .code = "h",
-    .about = "a rising RTT slows slow start down, and ends it after five round trips",
+    .about = "a rising RTT slows slow start down and ends it after five round trips",
     .source = "RFC 9406",
     .state = sizeof(struct nr_hystartpp),
     .acked = nr_hystartpp_acked,

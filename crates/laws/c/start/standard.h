@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Standard slow start: a joining path begins with the initial window of RFC 6928, takes nothing
- * from its siblings, and doubles each round trip.
+ * Standard slow start: a joining path begins with the initial window of RFC 6928, independent of
+ * its siblings, and doubles each round trip.
  */
 #ifndef NARROWS_START_STANDARD_H
 #define NARROWS_START_STANDARD_H
