@@ -35,10 +35,10 @@ fn refused(file: &str, text: &str) -> String {
         fs::write(home.path().join(file), text).unwrap();
     }
     let output = narrows(home.path(), &["run", "sbd/sb-2", "--law", file, "--cc", "mine"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(output.stdout.is_empty());
-    said.trim_end().strip_prefix("narrows: ").unwrap().to_owned()
+    stderr.trim_end().strip_prefix("narrows: ").unwrap().to_owned()
 }
 
 const SHORT: [&str; 4] = ["--set", "warmup=1 s", "--set", "duration=4 s"];
@@ -76,9 +76,9 @@ fn another_version_of_a_law_is_another_result() {
     fs::write(home.path().join("lib.h"), lib() + "\n/* changed */\n").unwrap();
     args.push("--resume");
     let second = narrows(home.path(), &args);
-    let said = String::from_utf8(second.stderr).unwrap();
-    assert_eq!(second.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let stderr = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(2), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn a_law_that_divides_by_zero_or_loops_fails_its_run_with_one_line() {
         let mut args = vec!["run", "sbd/sb-2", "--law", "mine.h", "--cc", "mine", "--out", "out"];
         args.extend(SHORT);
         let output = narrows(home.path(), &args);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(expected), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
         let left: Vec<_> = fs::read_dir(home.path()).unwrap().collect();
         assert_eq!(left.len(), 1, "only the header is there: {left:?}");
     }
@@ -106,24 +106,24 @@ fn a_law_that_divides_by_zero_or_loops_fails_its_run_with_one_line() {
 #[test]
 fn what_is_no_law_is_refused_in_one_line() {
     let table = |name: &str| law(name, "return 0;");
-    let said = refused("mine.h", "");
-    assert_eq!(said, "mine.h: no such file; `narrows law new FILE` writes a template");
-    let said = refused("mine.h", "int x;\n");
-    assert_eq!(said, "mine.h: not a law, expected a table NR_LAW(mine) = { ... };");
-    let said = refused("mine.h", &table("other"));
-    assert_eq!(said, "mine.h: line 7: expected NR_LAW(mine), as the file is called");
-    let said = refused("mine.h", &(table("mine") + &table("mine")));
-    assert_eq!(said, "mine.h: two tables, in lines 7 and 17; expected one NR_LAW(mine)");
-    let said = refused("olia.h", &table("olia"));
-    assert_eq!(said, "olia.h: the name 'olia' is taken; rename the file and its table");
-    let said = refused("My-Law.h", &table("mine"));
-    assert!(said.contains("'My-Law' cannot name a law"), "{said}");
-    let said = refused("mine.c", &table("mine"));
-    assert_eq!(said, "mine.c: not a law, expected a C header NAME.h");
+    let stderr = refused("mine.h", "");
+    assert_eq!(stderr, "mine.h: no such file; `narrows law new FILE` writes a template");
+    let stderr = refused("mine.h", "int x;\n");
+    assert_eq!(stderr, "mine.h: not a law, expected a table NR_LAW(mine) = { ... };");
+    let stderr = refused("mine.h", &table("other"));
+    assert_eq!(stderr, "mine.h: line 7: expected NR_LAW(mine), as the file is called");
+    let stderr = refused("mine.h", &(table("mine") + &table("mine")));
+    assert_eq!(stderr, "mine.h: two tables, in lines 7 and 17; expected one NR_LAW(mine)");
+    let stderr = refused("olia.h", &table("olia"));
+    assert_eq!(stderr, "olia.h: the name 'olia' is taken; rename the file and its table");
+    let stderr = refused("My-Law.h", &table("mine"));
+    assert!(stderr.contains("'My-Law' is not a name for a law"), "{stderr}");
+    let stderr = refused("mine.c", &table("mine"));
+    assert_eq!(stderr, "mine.c: not a law, expected a C header NAME.h");
     let long = table("mine").replace(".code = \"mine\"", ".code = \"minelong\"");
     assert!(refused("mine.h", &long).contains("expected at most 15"));
-    let said = refused("mine.h", &table("mine").replace(".source = \"none\", ", ""));
-    assert_eq!(said, "mine.h: its table lacks one of .name, .code, .about and .source");
+    let stderr = refused("mine.h", &table("mine").replace(".source = \"none\", ", ""));
+    assert_eq!(stderr, "mine.h: its table lacks one of .name, .code, .about and .source");
     let large = table("mine").replace(".couples = 1", ".couples = 1, .state = 89");
     assert!(refused("mine.h", &large).contains("89 bytes of state"), "{large}");
 }
@@ -134,12 +134,12 @@ fn the_compilers_errors_name_file_and_line_of_the_users_header() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("mine.h"), &text).unwrap();
     let output = narrows(home.path(), &["run", "sbd/sb-2", "--law", "mine.h", "--cc", "mine"]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.starts_with("narrows: mine.h: does not compile\n"), "{said}");
+    assert!(stderr.starts_with("narrows: mine.h: does not compile\n"), "{stderr}");
     let line = text.lines().position(|line| line.contains("3x")).unwrap() + 1;
-    assert!(said.contains(&format!("mine.h:{line}:")), "{said}");
-    assert!(!said.contains("module.c"), "{said}");
+    assert!(stderr.contains(&format!("mine.h:{line}:")), "{stderr}");
+    assert!(!stderr.contains("module.c"), "{stderr}");
     // Written for another version of the contract.
     let other =
         "#include \"law.h\"\nNR_STATIC_ASSERT(NR_VERSION == 3, \"written for version 3\");\n";
@@ -153,7 +153,7 @@ fn the_compilers_errors_name_file_and_line_of_the_users_header() {
         .current_dir(home.path())
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("no C compiler (no-such-compiler); install gcc or clang"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains("no C compiler (no-such-compiler); install gcc or clang"), "{stderr}");
 }

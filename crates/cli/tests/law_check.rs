@@ -40,10 +40,10 @@ fn mine(from: &str, to: &str) -> TempDir {
 /// What a check that fails says: all lines, and those of the step called `step`.
 fn fails(home: &TempDir, step: &str) -> Vec<String> {
     let output = law(home.path(), &["check", "mine.h"]);
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    let mut lines = said.lines().skip_while(|line| !line.starts_with(step)).map(str::to_owned);
-    let first = lines.next().unwrap_or_else(|| panic!("no step {step}: {said}"));
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{stdout}");
+    let mut lines = stdout.lines().skip_while(|line| !line.starts_with(step)).map(str::to_owned);
+    let first = lines.next().unwrap_or_else(|| panic!("no step {step}: {stdout}"));
     assert!(first.contains(" failed: "), "{first}");
     let case = lines.take_while(|line| line.starts_with("    "));
     std::iter::once(first).chain(case).collect()
@@ -61,11 +61,11 @@ fn the_template_is_a_law_that_keeps_all() {
             format!("{file}: law {name}; next: narrows law check {file}\n")
         );
         let output = law(home.path(), &["check", &file]);
-        let said = text(&output.stdout);
-        assert!(output.status.success(), "{said}{}", text(&output.stderr));
-        assert!(said.lines().count() > 14, "{said}");
+        let stdout = text(&output.stdout);
+        assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
+        assert!(stdout.lines().count() > 14, "{stdout}");
         let fine = |line: &str| line.contains(" ok") || line.contains(" skipped: ");
-        assert!(said.lines().all(fine), "{said}");
+        assert!(stdout.lines().all(fine), "{stdout}");
     }
 }
 
@@ -105,8 +105,8 @@ fn the_compilers_words_are_shown_with_line_and_file() {
     let home = mine("return n;", "return m;");
     let output = law(home.path(), &["check", "mine.h"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stdout);
-    assert!(said.contains("mine.h:") && said.contains("'m'") || said.contains("‘m’"), "{said}");
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains("mine.h:") && stdout.contains("'m'") || stdout.contains("‘m’"), "{stdout}");
     assert_eq!(text(&output.stderr), "narrows: mine.h: does not compile\n");
 }
 

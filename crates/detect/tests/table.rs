@@ -127,7 +127,7 @@ fn the_flows_with_most_rows_are_reported() {
 }
 
 #[test]
-fn flows_that_come_again_after_others_are_not_told_as_so_many_for_sure() {
+fn the_number_of_flows_that_return_after_others_is_a_bound() {
     let mut text = String::from("flow,t_s,owd_ms\n");
     for row in 0..30_000 {
         text += &format!("f{},{row},1\n", row % 10_000);

@@ -98,7 +98,7 @@ fn set_sysctls() -> Result<(), Refusal> {
     Ok(())
 }
 
-fn said(error: rtnetlink::Error) -> io::Error {
+fn io_error(error: rtnetlink::Error) -> io::Error {
     match error {
         rtnetlink::Error::NetlinkError(message) => message.to_io(),
         other => io::Error::other(other),
@@ -111,7 +111,7 @@ async fn configure_devices(netlink: &Handle, devices: &[DeviceConfig]) -> Result
     };
     let set = async |name: &str, message: LinkMessageBuilder<LinkUnspec>| {
         let done = netlink.link().set(message.up().build()).execute().await;
-        done.map_err(|error| (format!("set up device {name}"), said(error)))
+        done.map_err(|error| (format!("set up device {name}"), io_error(error)))
     };
     set("lo", LinkUnspec::new_with_index(index("lo")?)).await?;
     for (table, device) in (TABLE..).zip(devices) {
@@ -125,14 +125,14 @@ async fn configure_devices(netlink: &Handle, devices: &[DeviceConfig]) -> Result
                 request.message_mut().header.flags = AddressHeaderFlags::Nodad;
             }
             let done = request.execute().await;
-            done.map_err(|error| (format!("add {address} to {name}"), said(error)))?;
+            done.map_err(|error| (format!("add {address} to {name}"), io_error(error)))?;
         }
         let v4 = device.addresses.iter().find(|address| address.is_ipv4());
         let v6 = device.addresses.iter().find(|address| address.is_ipv6());
         for &source in v4.into_iter().chain(v6) {
             let add = async |table: Option<u32>| {
                 let done = netlink.route().add(default_route(index, source, table)).execute().await;
-                done.map_err(|error| (format!("add a default route by {name}"), said(error)))
+                done.map_err(|error| (format!("add a default route by {name}"), io_error(error)))
             };
             if table == TABLE {
                 add(None).await?;
@@ -144,7 +144,7 @@ async fn configure_devices(netlink: &Handle, devices: &[DeviceConfig]) -> Result
         if devices.len() > 1 {
             for &address in &device.addresses {
                 let done = add_rule(netlink, address, table).await;
-                done.map_err(|error| (format!("add a rule for {address}"), said(error)))?;
+                done.map_err(|error| (format!("add a rule for {address}"), io_error(error)))?;
             }
         }
     }

@@ -61,8 +61,8 @@ pub fn compile_user() -> Result<(), Error> {
         command.arg(format!("-ffile-prefix-map={}=narrows", folder.display()));
         let output = command.output().map_err(|e| error(format!("{clang}: {e}")))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(error(format!("does not compile for the kernel\n{}", said.trim_end())));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            return Err(error(format!("does not compile for the kernel\n{}", stderr.trim_end())));
         }
         std::fs::read(&object).map_err(|e| error(format!("cannot read its object: {e}")))
     };

@@ -91,9 +91,9 @@ fn bpftool() {
         // A mount namespace of its own: what bpftool pins is gone with it.
         let mounted =
             "mount -t bpf bpf /sys/fs/bpf && exec bpftool struct_ops register \"$0\" 2>&1";
-        let said = run("unshare", &["-m", "sh", "-c", mounted, &file.to_string_lossy()]);
+        let output = run("unshare", &["-m", "sh", "-c", mounted, &file.to_string_lossy()]);
         fs::remove_file(&file).unwrap();
-        let id = said.split_whitespace().last().expect("Registered tcp_congestion_ops nr_ops id N");
+        let id = output.split_whitespace().last().expect("Registered tcp_congestion_ops nr_ops id N");
         let registered = Unregister(id.to_owned());
         assert!(available_controls().unwrap().contains(&kernel_name(control)));
         if law == Law::OLIA {

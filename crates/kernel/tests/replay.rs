@@ -24,7 +24,7 @@ fn controls() -> impl Iterator<Item = Control> {
 }
 
 /// The coupled laws of the literature under every detector that listens.
-fn listening_controls() -> impl Iterator<Item = Control> {
+fn dynamic_controls() -> impl Iterator<Item = Control> {
     Detector::all().filter(|detector| detector.decides()).flat_map(|detector| {
         [Law::OLIA, Law::LIA].map(|law| Control { detector, ..Control::of(law) })
     })
@@ -67,13 +67,13 @@ enum Seen {
 }
 
 #[test]
-fn detectors_that_listen_hear_and_decide_the_same_in_the_kernel() {
+fn dynamic_detectors_sample_and_decide_the_same_in_the_kernel() {
     if !can_load("replay of detectors in the kernel") {
         return;
     }
     let presets = [Params::default(), Params::default().with(&[("ssc.preset", "mptcp-sbd")])];
     let mut compared = 0;
-    for control in listening_controls() {
+    for control in dynamic_controls() {
         let mut kernel = Replay::load(control).unwrap();
         let mut seen = BTreeSet::new();
         for (seed, paths) in (0..8).zip([2, 2, 8, 8, 4, 4, 5, 7]) {
@@ -125,7 +125,7 @@ fn the_verifier_walks_a_bounded_number_of_instructions() {
         return;
     }
     println!("verifier instructions (bound {VERIFIED_INSNS_MAX})");
-    for control in controls().chain(listening_controls()) {
+    for control in controls().chain(dynamic_controls()) {
         for (program, insns) in Replay::load(control).unwrap().verified_insns().unwrap() {
             println!("  {:<16} {program:<10} {insns:>8}", control.to_string());
             assert!(insns <= VERIFIED_INSNS_MAX, "{control}: {program} takes {insns}");

@@ -8,7 +8,7 @@ use narrows_traffic::Source;
 use crate::algorithm::Algorithm;
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
 use crate::hosts::Host;
-use crate::scenario::{Event, Flow, Happening, Link, Scenario};
+use crate::scenario::{Event, Flow, EventKind, Link, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
 /// Links, flows, rivals and the estimated size of a run on `host`, where `control` replaces that of
@@ -100,17 +100,17 @@ fn describe_event(scenario: &Scenario, event: &Event) -> String {
         format!("{} of {}", flow.paths[*path].name, flow.name)
     };
     let what = match &event.what {
-        Happening::LinkUp(of, true) => format!("link {} up", link(of)),
-        Happening::LinkUp(of, false) => format!("link {} down", link(of)),
-        Happening::LinkRate(of, Rate::Constant(rate)) => {
+        EventKind::LinkUp(of, true) => format!("link {} up", link(of)),
+        EventKind::LinkUp(of, false) => format!("link {} down", link(of)),
+        EventKind::LinkRate(of, Rate::Constant(rate)) => {
             format!("link {}: {}", link(of), show_rate(*rate))
         }
-        Happening::LinkRate(of, _) => format!("link {}: rate changes", link(of)),
-        Happening::LinkDelay(of, delay) => {
+        EventKind::LinkRate(of, _) => format!("link {}: rate changes", link(of)),
+        EventKind::LinkDelay(of, delay) => {
             format!("link {}: delay {}", link(of), show_time(*delay))
         }
-        Happening::PathLost(flow, lost) => format!("path {} lost", path(flow, lost)),
-        Happening::PathAdded(flow, added) => format!("path {} added", path(flow, added)),
+        EventKind::PathLost(flow, lost) => format!("path {} lost", path(flow, lost)),
+        EventKind::PathAdded(flow, added) => format!("path {} added", path(flow, added)),
     };
     format!("at {}: {what}", show_time(event.at))
 }

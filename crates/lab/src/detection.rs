@@ -7,7 +7,7 @@ use narrows_net::{Nanos, SECOND};
 use narrows_sim::Detection;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{Flow, Happening, Scenario};
+use crate::scenario::{Flow, EventKind, Scenario};
 use narrows_stats::round;
 
 /// How right the detector of the connection under test was in one phase of the scenario. Shares and
@@ -181,8 +181,8 @@ impl Trial<'_> {
         let mut opened = Some(start);
         for event in self.scenario.events.iter().take_while(|event| event.at <= time) {
             match event.what {
-                Happening::PathLost(flow, of) if self.is(flow) && of == path => opened = None,
-                Happening::PathAdded(flow, of) if self.is(flow) && of == path => {
+                EventKind::PathLost(flow, of) if self.is(flow) && of == path => opened = None,
+                EventKind::PathAdded(flow, of) if self.is(flow) && of == path => {
                     opened = Some(event.at.max(start));
                 }
                 _ => {}
@@ -304,7 +304,7 @@ mod tests {
     use crate::{Edits, load};
 
     /// Places by path: a number is a group, `c` is not congested, `-` is nothing said.
-    fn said(at_s: f64, places: &str) -> Decision {
+    fn decided(at_s: f64, places: &str) -> Decision {
         let mut all = [Place::Undecided; MAX_PATHS];
         for (place, text) in all.iter_mut().zip(places.split(' ')) {
             *place = match text {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     fn log(decisions: &[(f64, &str)]) -> Detection {
-        let decisions = decisions.iter().map(|&(at, places)| said(at, places)).collect();
+        let decisions = decisions.iter().map(|&(at, places)| decided(at, places)).collect();
         Detection { decisions, observations: Vec::new() }
     }
 
@@ -405,7 +405,7 @@ mod tests {
         let test = scenario.test.unwrap();
         let event = |at: u64, what| Event { at: at * SECOND, what };
         scenario.events =
-            vec![event(40, Happening::PathLost(test, 2)), event(80, Happening::PathAdded(test, 2))];
+            vec![event(40, EventKind::PathLost(test, 2)), event(80, EventKind::PathAdded(test, 2))];
         let reported =
             [(39.0, "0 0 -"), (41.0, "0 0 -"), (42.0, "c c -"), (85.0, "0 0 -"), (102.0, "0 0 0")];
         let judged = &judge(&scenario, &log(&reported))[0];
@@ -426,11 +426,11 @@ mod tests {
         let other = test - 1;
         let event = |at: u64, what| Event { at: at * SECOND, what };
         scenario.events = vec![
-            event(1, Happening::PathAdded(test, 0)),
-            event(30, Happening::PathLost(other, 0)),
-            event(40, Happening::PathLost(test, 1)),
-            event(50, Happening::PathAdded(other, 1)),
-            event(80, Happening::PathAdded(test, 1)),
+            event(1, EventKind::PathAdded(test, 0)),
+            event(30, EventKind::PathLost(other, 0)),
+            event(40, EventKind::PathLost(test, 1)),
+            event(50, EventKind::PathAdded(other, 1)),
+            event(80, EventKind::PathAdded(test, 1)),
         ];
         let reported =
             [(35.0, "c c"), (40.0, "c c"), (75.0, "c c"), (100.9, "c c"), (101.0, "c c")];
@@ -504,7 +504,7 @@ mod tests {
             path.name = name.into();
         }
         let mut log = log(&[(3.0, "4 c 4"), (30.0, "0 7 -")]);
-        log.observations = vec![said(29.0, "0 1 0"), said(30.0, "0 1 1")];
+        log.observations = vec![decided(29.0, "0 1 0"), decided(30.0, "0 1 1")];
         let write = |scenario: &Scenario| {
             let mut csv = Vec::new();
             write_csv(&trial(scenario, &log).decisions(), &mut csv).unwrap();
@@ -533,7 +533,7 @@ mod tests {
             (33.5, "0 0"),
             (34.0, "0 1"),
         ];
-        log.observations = observed.iter().map(|&(at, places)| said(at, places)).collect();
+        log.observations = observed.iter().map(|&(at, places)| decided(at, places)).collect();
         assert_eq!(judge(&scenario, &log)[0].correct_observations_hist, [1, 1, 0, 1, 0]);
         let reported = trial(&scenario, &log).decisions();
         let reported: Vec<_> =

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_stand_below_each_other_and_where_they_disagree_it_is_said() {
+    fn hosts_are_listed_together_and_disagreements_noted() {
         let (sim, kernel) = (HostId::SIM, HostId::new("kernel"));
         let text = shown(&[
             ("lia", sim, 10.0, None),

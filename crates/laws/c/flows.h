@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A coupled law's view of the paths in a mask: which ones count, and a snapshot of their windows.
- */
+/* A coupled law's view of the paths in a mask: which count, and a snapshot of their windows. */
 #ifndef NARROWS_FLOWS_H
 #define NARROWS_FLOWS_H
 

@@ -40,8 +40,7 @@ struct nr_law {
 	nr_u32 couples; /* 1: reads the siblings in its mask */
 	nr_u32 start;	/* enum nr_start_number: its default exit of slow start */
 	nr_u32 state;	/* bytes in nr_private.law */
-	nr_u32
-	    alone; /* 1: `credit` is also called without siblings; 0: a coupled law is Reno then */
+	nr_u32 alone;	/* 1: `credit` also without siblings; 0: Reno there, if coupled */
 
 	/*
 	 * Window laws. All may be null. `credit` is the growth per acknowledged packet in

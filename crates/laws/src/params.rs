@@ -477,35 +477,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_parameter_or_not_its_value_is_said_in_one_line() {
+    fn a_wrong_parameter_or_value_is_one_line() {
         let mut params = Params::default();
-        let mut said = |name, value| params.set(name, value).unwrap_err().to_string();
-        let unknown = said("ssc.ps", "0.1");
+        let mut error = |name, value| params.set(name, value).unwrap_err().to_string();
+        let unknown = error("ssc.ps", "0.1");
         let start =
             "unknown parameter 'ssc.ps' (did you mean 'ssc.p_s'?); there is: ssc.t_ms, ssc.n";
         assert!(unknown.starts_with(start), "{unknown}");
-        assert_eq!(said("ssc.p_s", "x"), "ssc.p_s: 'x' is not a number from 0 to 2");
-        assert_eq!(said("ssc.n", "65"), "ssc.n: '65' is not a whole number from 2 to 64");
-        assert_eq!(said("ssc.n", "9.5"), "ssc.n: '9.5' is not a whole number from 2 to 64");
+        assert_eq!(error("ssc.p_s", "x"), "ssc.p_s: 'x' is not a number from 0 to 2");
+        assert_eq!(error("ssc.n", "65"), "ssc.n: '65' is not a whole number from 2 to 64");
+        assert_eq!(error("ssc.n", "9.5"), "ssc.n: '9.5' is not a whole number from 2 to 64");
         assert_eq!(
-            said("ssc.t_ms", "nan"),
+            error("ssc.t_ms", "nan"),
             "ssc.t_ms: 'nan' is not a number of ms from 10 to 10000"
         );
         let choice = "decision.clear: 'some' is not one of none, undecided, all";
-        assert_eq!(said("decision.clear", "some"), choice);
-        assert_eq!(said("ssc.preset", "old"), "ssc.preset: 'old' is not one of rfc8382, mptcp-sbd");
-        assert!(said("tr.preset", "x").starts_with("unknown parameter 'tr.preset'"));
-        assert_eq!(said("olia.floor", "0"), "olia.floor: '0' is not a whole number from 1 to 16");
+        assert_eq!(error("decision.clear", "some"), choice);
+        assert_eq!(error("ssc.preset", "old"), "ssc.preset: 'old' is not one of rfc8382, mptcp-sbd");
+        assert!(error("tr.preset", "x").starts_with("unknown parameter 'tr.preset'"));
+        assert_eq!(error("olia.floor", "0"), "olia.floor: '0' is not a whole number from 1 to 16");
         assert_eq!(params, Params::default(), "nothing half done");
     }
 
     #[test]
     fn parameters_that_contradict_each_other_are_found() {
         let params = Params::default().with(&[("decision.together", "11")]);
-        let said = params.check().unwrap_err().to_string();
-        assert_eq!(said, "decision.together: '11' is not at most decision.observations, 10");
+        let error = params.check().unwrap_err().to_string();
+        assert_eq!(error, "decision.together: '11' is not at most decision.observations, 10");
         let params = Params::default().with(&[("tr.hold_s", "200")]);
-        let said = params.check().unwrap_err().to_string();
-        assert_eq!(said, "tr.hold_s: '200' is not at most 32 times tr.t_s");
+        let error = params.check().unwrap_err().to_string();
+        assert_eq!(error, "tr.hold_s: '200' is not at most 32 times tr.t_s");
     }
 }

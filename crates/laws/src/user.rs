@@ -200,13 +200,13 @@ fn compile(
     arguments.extend(["-o".into(), object.clone().into()]);
     let output = compiler(&arguments)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         // Who included the header is no concern of its author.
         let included = |line: &&str| {
             line.starts_with("In file included from") || line.starts_with("                 from")
         };
-        let said: Vec<&str> = said.trim_end().lines().filter(|line| !included(line)).collect();
-        return Err(format!("does not compile\n{}", said.join("\n")));
+        let stderr: Vec<&str> = stderr.trim_end().lines().filter(|line| !included(line)).collect();
+        return Err(format!("does not compile\n{}", stderr.join("\n")));
     }
     let depends = fs::read_to_string(&depends).unwrap_or_default();
     let mut hash = Sha256::new();

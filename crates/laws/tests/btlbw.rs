@@ -23,12 +23,12 @@ impl Paths {
         let conn = raw::Conn::new(CONTROL, &params);
         let mut paths_ = Paths { conn, watch: Watch::new(&params), now_us: 10_000_000 };
         for path in 0..paths {
-            paths_.tell(path, EventKind::Joined);
+            paths_.report(path, EventKind::Joined);
         }
         paths_
     }
 
-    fn tell(&mut self, path: usize, kind: EventKind) {
+    fn report(&mut self, path: usize, kind: EventKind) {
         let event = Event {
             now_us: self.now_us,
             kind: kind as u32,
@@ -47,7 +47,7 @@ impl Paths {
         for _ in 0..ms / 10 {
             self.now_us += 10 * MS;
             for path in (0..8).filter(|path| !idle.contains(path)) {
-                self.tell(path, EventKind::Acked);
+                self.report(path, EventKind::Acked);
             }
         }
     }
@@ -213,7 +213,7 @@ fn a_clock_that_is_a_little_behind_makes_no_silence() {
         paths.pass(200, &[]);
         (0..2).for_each(|path| paths.cycle(path, UNLIKE[path]));
         paths.now_us -= 5 * MS;
-        (0..2).for_each(|path| paths.tell(path, EventKind::Acked));
+        (0..2).for_each(|path| paths.report(path, EventKind::Acked));
     }
     paths.pass(3_000, &[]);
     assert_eq!(paths.masks(2), APART);
@@ -238,10 +238,10 @@ fn paths_of_unequal_round_trips_end_their_cycles_when_they_do() {
 fn a_path_that_joins_in_a_slot_knows_nothing_of_the_last_one() {
     let mut paths = Paths::started(&UNLIKE);
     assert_eq!(paths.cycles(&[ALIKE; 3]), TOGETHER);
-    paths.tell(1, EventKind::Left);
+    paths.report(1, EventKind::Left);
     paths.conn.path[1].bw = 0;
     paths.conn.path[1].word[0] = 0;
-    paths.tell(1, EventKind::Joined);
+    paths.report(1, EventKind::Joined);
     paths.pass(3_000, &[]);
     assert_eq!(paths.watch.observed >> 4 & 0xf, 0xf);
     paths.conn.path[1].bw = 2_000_000;
@@ -261,7 +261,7 @@ fn without_a_law_that_publishes_bandwidths_the_masks_stay_as_the_joins_made_them
     assert_eq!(paths.watch.decided & 0xffff_ffff, 0xffff_ffff);
 }
 
-/// What the rule cannot tell (the paper's scenario 5): two bottlenecks of one bandwidth.
+/// What the rule cannot report (the paper's scenario 5): two bottlenecks of one bandwidth.
 #[test]
 fn equal_bottlenecks_are_taken_for_one() {
     assert_eq!(Paths::started(&[1_000_000; 2]).cycles(&[[1_000_000; 2]; 3]), TOGETHER);

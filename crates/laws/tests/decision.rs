@@ -115,7 +115,7 @@ fn a_tie_among_fewer_observations_groups_too() {
 
 /// Whichever of the two is in the lower slot.
 #[test]
-fn only_observations_with_a_place_for_both_tell_of_two() {
+fn only_observations_with_a_place_for_both_count_for_two() {
     let places = |row: &dyn Fn(usize) -> [u8; 2]| {
         let one = decided(|n| row(n).to_vec());
         let other = decided(|n| row(n).into_iter().rev().collect());

@@ -79,7 +79,7 @@ fn growth_is_smooth_where_lia_stepped() {
 }
 
 #[test]
-fn lia_tells_the_best_path_apart_on_slow_links() {
+fn lia_distinguishes_the_best_path_on_slow_links() {
     // w = 10 at 50 ms was 0 in the kernel's key, as all slower paths were: they tied, and the last
     // one won. The best path here is the first.
     let flows = [Flow { w: 10, rtt8: 8 * 50_000, l: 1 }, Flow { w: 10, rtt8: 8 * 300_000, l: 1 }];

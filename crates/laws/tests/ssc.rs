@@ -424,7 +424,7 @@ fn an_interval_without_samples_is_skipped_and_congestion_survives_it() {
 /// As many acknowledgements of which the application set the pace, of 10.
 #[test]
 fn an_interval_is_the_applications_if_most_of_its_samples_are() {
-    let heard = |limited: u64| {
+    let sampled = |limited: u64| {
         let mut bench = Bench::new(&rfc8382(), 1);
         for n in 0..10 {
             let flags = if n < limited { flag::APP_LIMITED } else { 0 };
@@ -437,7 +437,7 @@ fn an_interval_is_the_applications_if_most_of_its_samples_are() {
         }
         bench.close(0, 0).is_some()
     };
-    assert_eq!([0, 5, 6, 10].map(heard), [true, true, false, false]);
+    assert_eq!([0, 5, 6, 10].map(sampled), [true, true, false, false]);
 }
 
 #[test]
@@ -500,7 +500,7 @@ fn the_number_of_intervals_may_wrap() {
 }
 
 #[test]
-fn a_delay_far_out_is_not_heard_and_a_clock_that_was_set_starts_a_path_over() {
+fn a_delay_far_out_is_no_sample_and_a_clock_that_was_set_starts_a_path_over() {
     let mut bench = Bench::new(&rfc8382(), 1);
     for number in 0..50 {
         bench.after(0, number, &around(5));
@@ -536,7 +536,7 @@ fn clocks_that_run_apart_do_not_look_like_an_empty_queue() {
 
 /// Acknowledgements every `every` us over 80 intervals, the packets they tell of and what is in the delay
 /// of the nth, us.
-fn hear(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
+fn samples(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
     let mut bench = Bench::new(&mptcp_sbd(), 1);
     for n in 1..80 * bench.t_us / every {
         let (delivered, owd_us) = ack(n);
@@ -548,7 +548,7 @@ fn hear(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
 
 /// Every eighth comes alone, after 50 ms, and waited for most of them.
 #[test]
-fn what_waited_in_a_delayed_acknowledgement_is_not_heard() {
+fn a_delayed_acknowledgement_is_no_sample() {
     let delay = |n: u64| 10_000 + (n * 7919 % 13) as i32 * 500;
     let often = |wait: i32| {
         let mut bench = Bench::new(&mptcp_sbd(), 1);
@@ -564,23 +564,23 @@ fn what_waited_in_a_delayed_acknowledgement_is_not_heard() {
         }
         bench.close(0, 79).unwrap()
     };
-    let (heard, waited) = (often(0), often(45_000));
-    assert!(close_to(&heard, &waited), "{heard:?}, {waited:?}");
+    let (sampled, waited) = (often(0), often(45_000));
+    assert!(close_to(&sampled, &waited), "{sampled:?}, {waited:?}");
 }
 
 /// All it sends waits, 40 ms and sometimes a little longer: what is left is the queue's.
 #[test]
-fn a_path_with_a_window_of_one_packet_is_heard_less_the_wait() {
+fn a_path_with_a_window_of_one_packet_is_sampled_less_the_wait() {
     let queue = |n: u64| (n / 12 % 5) as i32 * 4_000;
-    let known = hear(60_000, flag::OWD | flag::DWELL, |n| (1, queue(n)));
-    let waited = hear(60_000, flag::OWD, |n| (1, 40_000 + queue(n)));
+    let known = samples(60_000, flag::OWD | flag::DWELL, |n| (1, queue(n)));
+    let waited = samples(60_000, flag::OWD, |n| (1, 40_000 + queue(n)));
     assert!(known.var > 1_000.0 && close_to(&waited, &known), "{waited:?}, without {known:?}");
 }
 
 /// That all of its slot's last path waited says nothing of a path that joins there.
 #[test]
-fn a_path_that_joins_is_told_from_waits_anew() {
-    let heard = |joins: bool| {
+fn a_path_that_joins_counts_delayed_acknowledgements_from_zero() {
+    let sampled = |joins: bool| {
         let mut bench = Bench::new(&mptcp_sbd(), 1);
         for n in 1..=21 {
             if joins && n == 14 {
@@ -593,7 +593,7 @@ fn a_path_that_joins_is_told_from_waits_anew() {
         }
         bench.close(0, 2).is_some()
     };
-    assert_eq!([heard(false), heard(true)], [true, false]);
+    assert_eq!([sampled(false), sampled(true)], [true, false]);
 }
 
 /// As another CPU's may be.

@@ -138,7 +138,7 @@ fn each_decision_interval_has_one_owner() {
 }
 
 #[test]
-fn paths_under_a_listening_detector_claim_observe_and_decide_at_once() {
+fn paths_under_a_dynamic_detector_claim_observe_and_decide_at_once() {
     const STEPS: u64 = 40_000;
     const STEP_US: u64 = 2_000;
     let control: Control = "lia+ssc".parse().unwrap();

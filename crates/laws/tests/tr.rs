@@ -44,7 +44,7 @@ fn stream(samples: &[Sample]) -> Vec<Line> {
     let mut conn = raw::Conn::new(LIA_TR, &params);
     let mut watch = Watch::new(&params);
     let mut lines = Vec::new();
-    let mut tell = |event: &Event| {
+    let mut report = |event: &Event| {
         // SAFETY: the pointers are valid and exclusive, and path 0 is in range.
         unsafe { raw::narrows_detect(detector, &mut conn, &mut *watch, 0, event) };
         for record in conn.record[0].iter_mut().filter(|record| record.stamp != 0) {
@@ -58,11 +58,11 @@ fn stream(samples: &[Sample]) -> Vec<Line> {
             record.stamp = 0;
         }
     };
-    tell(&event(EventKind::Joined, samples[0].0, 0));
+    report(&event(EventKind::Joined, samples[0].0, 0));
     for (now_us, rtt_us) in samples {
-        tell(&event(EventKind::Acked, *now_us, *rtt_us));
+        report(&event(EventKind::Acked, *now_us, *rtt_us));
     }
-    tell(&event(EventKind::Acked, samples[samples.len() - 1].0 + PERIOD, 0));
+    report(&event(EventKind::Acked, samples[samples.len() - 1].0 + PERIOD, 0));
     lines
 }
 
@@ -227,7 +227,7 @@ fn drawn(corners: &[(f64, f64)], step: f64) -> Vec<Sample> {
 }
 
 /// Only what the paper means finds `slope`; with `slips` it finds something else, and so would we.
-fn assert_told_apart(samples: &[Sample], slips: Slips, slope: f64) {
+fn assert_differ(samples: &[Sample], slips: Slips, slope: f64) {
     let ours = stream(samples)[0];
     let slipped = batches(&Tr { slips, ..paper() }, samples)[0];
     assert!((ours.slope - slope).abs() < 0.02 * slope, "{ours:?} instead of {slope}");
@@ -241,7 +241,7 @@ fn two_rises_far_apart_in_time_are_two() {
     let mut samples = drawn(&[(0.1, 50.0), (1.1, 70.0)], 0.01);
     samples.extend(drawn(&[(4.0, 55.0), (4.9, 91.0)], 0.01));
     let slips = Slips { gap_of_delays: true, ..Slips::default() };
-    assert_told_apart(&samples, slips, 20.0);
+    assert_differ(&samples, slips, 20.0);
 }
 
 /// Algorithm 2 copies groups up to the last but one.
@@ -249,7 +249,7 @@ fn two_rises_far_apart_in_time_are_two() {
 fn the_last_rise_of_a_period_counts() {
     let samples = drawn(&[(0.1, 50.0), (1.1, 100.0), (1.2, 50.0), (4.9, 87.0)], 0.01);
     let slips = Slips { last_group_dropped: true, ..Slips::default() };
-    assert_told_apart(&samples, slips, 10.0);
+    assert_differ(&samples, slips, 10.0);
 }
 
 /// Equation 17 subtracts a group's first time on top of its mean time, and so the slope of a late
@@ -259,7 +259,7 @@ fn a_late_rise_is_as_steep_as_an_early_one() {
     let slips = Slips { centred_twice: true, ..Slips::default() };
     for at in [1.0, 4.0] {
         let samples = drawn(&[(at, 50.0), (at + 0.9, 86.0)], 0.01);
-        assert_told_apart(&samples, slips, 40.0);
+        assert_differ(&samples, slips, 40.0);
     }
 }
 
@@ -325,7 +325,7 @@ impl Paths {
     }
 
     /// All samples in the order of their times; those of each path in a slot of its own.
-    fn hear(&mut self, samples: &[(usize, Vec<Sample>)]) {
+    fn sample(&mut self, samples: &[(usize, Vec<Sample>)]) {
         let mut all: Vec<(u64, usize, u32)> = samples
             .iter()
             .flat_map(|(path, samples)| samples.iter().map(|(at, rtt)| (*at, *path, *rtt)))
@@ -349,9 +349,9 @@ fn queue(base: f64, slope: f64, seed: u64) -> Saw {
 fn paths_are_apart_until_their_slopes_meet_and_a_decision_waits_for_nobody_s_next_period() {
     let mut paths = Paths::new(2, &Params::default());
     let (a, b) = (queue(30.0, 40.0, 1), queue(90.0, 42.0, 2));
-    paths.hear(&[(0, a.samples(0.1, 5.45)), (1, b.samples(0.1, 5.45))]);
+    paths.sample(&[(0, a.samples(0.1, 5.45)), (1, b.samples(0.1, 5.45))]);
     assert_eq!(paths.masks()[..2], [0b01, 0b10]);
-    paths.hear(&[(0, a.samples(5.45, 5.55)), (1, b.samples(5.45, 5.55))]);
+    paths.sample(&[(0, a.samples(5.45, 5.55)), (1, b.samples(5.45, 5.55))]);
     assert_eq!(paths.masks()[..2], [0b11, 0b11]);
     let decision = paths.conn.decision().unwrap();
     assert!((PERIOD + SETTLE..PERIOD + SETTLE + S / 100).contains(&decision.at_us));
@@ -361,7 +361,7 @@ fn paths_are_apart_until_their_slopes_meet_and_a_decision_waits_for_nobody_s_nex
 #[test]
 fn unequal_slopes_stay_apart() {
     let mut paths = Paths::new(2, &Params::default());
-    paths.hear(&[
+    paths.sample(&[
         (0, queue(30.0, 40.0, 1).samples(0.1, 31.0)),
         (1, queue(30.0, 60.0, 2).samples(0.1, 31.0)),
     ]);
@@ -377,7 +377,7 @@ fn flat_paths_share_nothing() {
     let mut paths = Paths::new(4, &Params::default());
     let flat = |ms| drawn(&[(0.1, ms), (11.0, ms)], 0.01);
     let slow = |seed| Saw { up: 5.0, noise: 20.0, ..queue(50.0, 8.0, seed) }.samples(0.1, 11.0);
-    paths.hear(&[(0, flat(50.0)), (1, flat(50.0)), (2, slow(1)), (3, slow(2))]);
+    paths.sample(&[(0, flat(50.0)), (1, flat(50.0)), (2, slow(1)), (3, slow(2))]);
     assert_eq!(paths.masks()[..4], [1, 2, 4, 8]);
 }
 
@@ -390,7 +390,7 @@ fn three_paths_and_more_are_grouped_by_the_chains_of_pairs() {
         .enumerate()
         .map(|(i, slope)| (i, queue(50.0, *slope, i as u64).samples(0.1, 5.6)))
         .collect();
-    paths.hear(&samples);
+    paths.sample(&samples);
     assert_eq!(paths.masks()[..5], [0b10101, 0b00010, 0b10101, 0b01000, 0b10101]);
 }
 
@@ -399,11 +399,11 @@ fn rises_within_a_second_of_each_other_are_of_one_queue_and_later_ones_are_not()
     for (gap, masks) in [(0.9, [0b11, 0b11]), (1.1, [0b01, 0b10])] {
         let mut paths = Paths::new(2, &Params::default());
         let later = 1.5 + gap;
-        paths.hear(&[
+        paths.sample(&[
             (0, drawn(&[(0.5, 50.0), (1.5, 90.0)], 0.01)),
             (1, drawn(&[(later, 50.0), (later + 1.0, 90.0)], 0.01)),
         ]);
-        paths.hear(&[(0, vec![(5_100_000, 50_000)]), (1, vec![(5_600_000, 50_000)])]);
+        paths.sample(&[(0, vec![(5_100_000, 50_000)]), (1, vec![(5_600_000, 50_000)])]);
         assert_eq!(paths.masks()[..2], masks, "{gap}");
     }
 }
@@ -418,10 +418,10 @@ fn a_pair_is_held_for_100_s_after_it_was_last_found() {
         let mut second = b.samples(0.1, 5.0);
         second.extend(other.samples(5.0, until));
         // Found in the first period, which is decided on at 5.5 s.
-        paths.hear(&[(0, a.samples(0.1, until)), (1, second)]);
+        paths.sample(&[(0, a.samples(0.1, until)), (1, second)]);
         assert_eq!(paths.masks()[..2], [0b11, 0b11], "{hold}");
         let next = (until, until + 0.6);
-        paths.hear(&[(0, a.samples(next.0, next.1)), (1, other.samples(next.0, next.1))]);
+        paths.sample(&[(0, a.samples(next.0, next.1)), (1, other.samples(next.0, next.1))]);
         assert_eq!(paths.masks()[..2], [0b01, 0b10], "{hold}");
     }
 }
@@ -441,12 +441,12 @@ fn a_hold_that_cannot_be_kept_is_refused() {
 fn an_idle_path_stays_held_and_keeps_no_others_from_deciding() {
     let mut paths = Paths::new(3, &Params::default());
     let (a, b, c) = (queue(30.0, 40.0, 1), queue(90.0, 41.0, 2), queue(50.0, 150.0, 3));
-    paths.hear(&[(0, a.samples(0.1, 30.0)), (1, b.samples(0.1, 6.0)), (2, c.samples(0.1, 30.0))]);
+    paths.sample(&[(0, a.samples(0.1, 30.0)), (1, b.samples(0.1, 6.0)), (2, c.samples(0.1, 30.0))]);
     assert_eq!(paths.masks()[..3], [0b011, 0b011, 0b100]);
     assert!(paths.conn.decision().unwrap().at_us > 25 * S);
     assert_eq!(paths.conn.observation().unwrap().places[1], Place::Undecided);
     // Its old line is not compared with what the others see now.
-    paths.hear(&[(0, a.samples(30.0, 121.0)), (2, c.samples(30.0, 121.0))]);
+    paths.sample(&[(0, a.samples(30.0, 121.0)), (2, c.samples(30.0, 121.0))]);
     assert_eq!(paths.masks()[..3], [0b001, 0b010, 0b100]);
 }
 
@@ -454,13 +454,13 @@ fn an_idle_path_stays_held_and_keeps_no_others_from_deciding() {
 fn a_path_that_joins_in_a_slot_knows_nothing_of_the_last_one() {
     let mut paths = Paths::new(2, &Params::default());
     let (a, b) = (queue(30.0, 40.0, 1), queue(90.0, 41.0, 2));
-    paths.hear(&[(0, a.samples(0.1, 6.0)), (1, b.samples(0.1, 6.0))]);
+    paths.sample(&[(0, a.samples(0.1, 6.0)), (1, b.samples(0.1, 6.0))]);
     assert_eq!(paths.masks()[..2], [0b11, 0b11]);
     paths.conn.detect(1, &event(EventKind::Left, 6 * S, 0));
     paths.conn.detect(1, &event(EventKind::Joined, 6 * S, 0));
     assert_eq!(paths.masks()[..2], [0b01, 0b10]);
     let other = queue(90.0, 200.0, 3);
-    paths.hear(&[(0, a.samples(6.0, 21.0)), (1, other.samples(6.0, 21.0))]);
+    paths.sample(&[(0, a.samples(6.0, 21.0)), (1, other.samples(6.0, 21.0))]);
     assert_eq!(paths.masks()[..2], [0b01, 0b10]);
 }
 
@@ -489,13 +489,13 @@ fn a_silent_flow_links_no_others() {
     assert_eq!(second, [Place::Group(0), Place::Undecided, Place::Group(2)]);
 }
 
-/// What TR cannot tell (a limit, not a wish): two queues of one n / (C r) that fill at one time.
+/// What TR cannot report (a limit, not a wish): two queues of one n / (C r) that fill at one time.
 #[test]
 fn two_queues_that_fill_alike_are_taken_for_one() {
     let mut paths = Paths::new(2, &Params::default());
     let second = |seed| Saw { up: 2.1, ..queue(50.0, 40.0, seed) };
     let (a, b) = (queue(50.0, 40.0, 1).samples(0.1, 5.6), second(2).samples(0.1, 5.6));
-    paths.hear(&[(0, a), (1, b)]);
+    paths.sample(&[(0, a), (1, b)]);
     assert_eq!(paths.masks()[..2], [0b11, 0b11]);
 }
 
@@ -507,7 +507,7 @@ fn what_makes_a_match_can_be_set() {
         let mut paths = Paths::new(2, &params);
         // They differ by 18 % of the larger, 22 % of the smaller.
         let (a, b) = (queue(30.0, 40.0, 1), queue(90.0, 49.0, 2));
-        paths.hear(&[(0, a.samples(0.1, 5.7)), (1, b.samples(0.1, 5.7))]);
+        paths.sample(&[(0, a.samples(0.1, 5.7)), (1, b.samples(0.1, 5.7))]);
         paths.masks()[..2] == [0b11, 0b11]
     };
     assert!(masks("tr.eps", "0.2"));

@@ -173,7 +173,7 @@ pub struct Connection {
     /// It goes on as plain TCP.
     pub fell_back: bool,
     /// Payload that went out again on another subflow, bytes; 0 before Linux 6.5, which counts it.
-    pub resent_bytes: u64,
+    pub retransmitted_bytes: u64,
 }
 
 /// All TCP sockets but those in TIME_WAIT, listeners included.
@@ -328,7 +328,7 @@ impl Connection {
             extra_subflows: info[0],
             extra_subflows_max: info[3],
             fell_back: word(8) & 1 != 0,
-            resent_bytes: u64::from_ne_bytes(info[48..56].try_into().unwrap()),
+            retransmitted_bytes: u64::from_ne_bytes(info[48..56].try_into().unwrap()),
         })
     }
 }

@@ -51,9 +51,9 @@ impl Host {
     /// `narrows kernel ...`, which must succeed; what it says.
     pub fn does(&self, args: &[&str]) -> String {
         let output = self.narrows(args);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{args:?}: {said}");
-        assert_eq!(said, "", "{args:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{args:?}: {stderr}");
+        assert_eq!(stderr, "", "{args:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -65,8 +65,8 @@ impl Host {
     /// A shell script, which must succeed; what it says.
     pub fn sh(&self, script: &str) -> String {
         let output = self.command(&["bash", "-euc", script]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{script}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 

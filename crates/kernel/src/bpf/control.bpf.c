@@ -477,8 +477,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 
 	/* After an undo this repairs the window, before anything is sent. */
 	e = entry(sk);
-	/* Packets too large for the path are also retransmitted in this state, at the same window.
-	 */
+	/* Packets too large for the path are retransmitted in this state, at the same window. */
 	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
 		return;
 	if (!e) {

@@ -125,12 +125,12 @@ pub fn run(job: &Job) -> Result<Run, Error> {
         return Err(Error::Law { place, reason, scenario: scenario.clone(), seed });
     }
     let result: Result<Run, String> = serde_json::from_slice(&result).map_err(|_| {
-        let mut said = String::new();
+        let mut stderr = String::new();
         // Its error is one line.
-        let _ = errors.read_to_string(&mut said);
+        let _ = errors.read_to_string(&mut stderr);
         Error::input(
             law.header().display().to_string(),
-            format!("a run ended without a result: {said}"),
+            format!("a run ended without a result: {stderr}"),
         )
     })?;
     result.map_err(|message| Error::input(&job.scenario.name, message))

@@ -3,7 +3,7 @@
 use narrows_net::{Nanos, Rate, SECOND};
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Fault, Flow, FlowKind, Happening, Link, PathManager, Scenario, file};
+use super::{Event, Fault, Flow, FlowKind, EventKind, Link, PathManager, Scenario, file};
 use crate::units::{BitRate, Time, show_time};
 
 /// Longest delay of a link: an hour, as the network allows.
@@ -52,16 +52,16 @@ pub fn events(
                 let link = links.iter().position(|link| link.config.name == *name);
                 let link = link.ok_or_else(|| fault("link", format!("unknown link \"{name}\"")))?;
                 if let Some(up) = event.up {
-                    add(Happening::LinkUp(link, up));
+                    add(EventKind::LinkUp(link, up));
                 }
                 if let Some(rate) = event.rate {
-                    add(Happening::LinkRate(link, Rate::Constant(rate.0)));
+                    add(EventKind::LinkRate(link, Rate::Constant(rate.0)));
                 }
                 if let Some(delay) = event.delay {
                     if delay.0 > MAX_DELAY {
                         return Err(fault("delay", "more than an hour".into()));
                     }
-                    add(Happening::LinkDelay(link, delay.0));
+                    add(EventKind::LinkDelay(link, delay.0));
                 }
             }
             (None, Some(name)) if of_flow.contains(&true) && !of_link.contains(&true) => {
@@ -80,10 +80,10 @@ pub fn events(
                     path.ok_or_else(|| fault(field, format!("\"{route}\" is not a path of {name}")))
                 };
                 if let Some(route) = &event.lose {
-                    add(Happening::PathLost(flow, path("lose", route)?));
+                    add(EventKind::PathLost(flow, path("lose", route)?));
                 }
                 if let Some(route) = &event.add {
-                    add(Happening::PathAdded(flow, path("add", route)?));
+                    add(EventKind::PathAdded(flow, path("add", route)?));
                 }
             }
             _ => {
@@ -121,11 +121,11 @@ fn lost_and_added_in_turn(events: &[Event]) -> Result<(), Fault> {
     for (index, event) in events.iter().enumerate() {
         let fault = |message: &str| Fault::new(["events", &index.to_string()], message);
         match event.what {
-            Happening::PathLost(flow, path) if lost.contains(&(flow, path)) => {
+            EventKind::PathLost(flow, path) if lost.contains(&(flow, path)) => {
                 return Err(fault("this path is already lost"));
             }
-            Happening::PathLost(flow, path) => lost.push((flow, path)),
-            Happening::PathAdded(flow, path) => {
+            EventKind::PathLost(flow, path) => lost.push((flow, path)),
+            EventKind::PathAdded(flow, path) => {
                 let before = lost.len();
                 lost.retain(|&of| of != (flow, path));
                 if lost.len() == before {
@@ -153,11 +153,11 @@ impl Scenario {
         };
         for event in &self.events {
             match &event.what {
-                Happening::LinkUp(of, to) if *of == link => {
+                EventKind::LinkUp(of, to) if *of == link => {
                     pass(event.at, if up { rate } else { 0.0 });
                     up = *to;
                 }
-                Happening::LinkRate(of, Rate::Constant(to)) if *of == link => {
+                EventKind::LinkRate(of, Rate::Constant(to)) if *of == link => {
                     pass(event.at, if up { rate } else { 0.0 });
                     rate = *to as f64;
                 }

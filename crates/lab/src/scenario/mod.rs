@@ -171,12 +171,12 @@ pub struct Event {
     /// The time.
     pub at: Nanos,
     /// What happens.
-    pub what: Happening,
+    pub what: EventKind,
 }
 
 /// What can happen during a run. Links, flows and paths are named by their indices.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum EventKind {
     /// A link goes up or down; what it holds when it goes down is lost.
     LinkUp(usize, bool),
     /// A link has this rate from now on.

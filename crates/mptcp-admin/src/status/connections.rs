@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn without_all_state_no_subflow_is_said_to_run_the_fallback_law() {
+    fn without_all_state_no_subflow_counts_as_under_the_fallback_law() {
         let sockets = [socket("joined", "nr_olia")];
         let seen = join(NETNS, &sockets, &interfaces(), &Entries::of(&[], false));
         assert_eq!(seen[0].subflows[0].fallback_law, None);

@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     /// Path and generation of the subflow that opened it, or tries to.
     pub(super) first: (u8, u8),
     /// There is a delay-based detector.
-    listens: bool,
+    detects: bool,
     /// Generation of each slot, a byte each.
     pub(super) generations: u64,
     /// By slot, which is also the law's.
@@ -91,7 +91,7 @@ impl Connection {
             source: config.source,
             generator,
             law: Conn::with_params(control, &config.params),
-            listens: receiver_detector.is_some(),
+            detects: receiver_detector.is_some(),
             receiver_detector,
             subflows: paths.iter().enumerate().map(subflow).collect(),
             lanes: vec![Lane::default(); if config.multipath { paths.len() } else { 0 }],
@@ -150,7 +150,7 @@ impl Connection {
         match &packet.body {
             Body::Data(segment) => {
                 if let Some(receiver_detector) =
-                    self.receiver_detector.as_mut().filter(|_| self.listens)
+                    self.receiver_detector.as_mut().filter(|_| self.detects)
                 {
                     receiver_detector.on_segment(path, segment, wire.now);
                 }
@@ -164,7 +164,7 @@ impl Connection {
             }
             Body::Ack(ack) => {
                 if let Some(receiver_detector) =
-                    self.receiver_detector.as_mut().filter(|_| self.listens)
+                    self.receiver_detector.as_mut().filter(|_| self.detects)
                 {
                     receiver_detector.on_ack(ack.decision, &mut self.law);
                 }
@@ -254,7 +254,7 @@ impl Connection {
         let subflow = &mut self.subflows[path];
         let mut ack = subflow.receiver.acknowledge(&mut self.data);
         ack.elapsed_us = self.tcp.elapsed_us(wire.now, ack.echo);
-        if let Some(receiver_detector) = self.receiver_detector.as_ref().filter(|_| self.listens) {
+        if let Some(receiver_detector) = self.receiver_detector.as_ref().filter(|_| self.detects) {
             ack.decision = receiver_detector.decision();
         }
         if self.multipath {
@@ -312,7 +312,7 @@ impl Connection {
 
     /// The law had events: its detector may have something to say.
     fn note_detection(&mut self) {
-        if let Some(receiver_detector) = self.receiver_detector.as_mut().filter(|_| self.listens) {
+        if let Some(receiver_detector) = self.receiver_detector.as_mut().filter(|_| self.detects) {
             receiver_detector.on_events(&self.law);
         }
     }

@@ -208,7 +208,7 @@ mod tests {
     /// The acknowledgement with the first decision is overtaken by that with the second, and that
     /// with the third is lost.
     #[test]
-    fn the_sender_obeys_the_newest_decision_it_has_heard_of() {
+    fn the_sender_obeys_the_newest_decision_it_received() {
         let (mut receiver_detector, mut law) = receiver_detector();
         assert_eq!(law.masks(), SHARED);
         let receiver = receiver_detector.receiver.as_mut().unwrap();

@@ -27,7 +27,7 @@ impl Connection {
             self.fully_established = true;
             self.open_subflows(wire);
         }
-        if self.subflows[path].hear(wire.now) {
+        if self.subflows[path].acknowledged(wire.now) {
             self.update_usable(wire.now);
         }
         if progress {

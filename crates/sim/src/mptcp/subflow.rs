@@ -169,7 +169,7 @@ impl Subflow {
     }
 
     /// An acknowledgement came. True if it ends staleness (Linux: mptcp_subflow_active()).
-    pub fn hear(&mut self, now: Nanos) -> bool {
+    pub fn acknowledged(&mut self, now: Nanos) -> bool {
         self.last_arrival = now;
         std::mem::take(&mut self.stale)
     }

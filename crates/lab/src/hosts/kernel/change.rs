@@ -5,7 +5,7 @@ use narrows_net::{ConfigError, LinkId, Nanos, Network};
 
 use super::controls::kernel;
 use crate::Error;
-use crate::scenario::{Happening, Scenario};
+use crate::scenario::{EventKind, Scenario};
 
 /// Lets happen now what happens to a link; `links` are the scenario's in the network. To flows and
 /// their paths nothing does.
@@ -13,7 +13,7 @@ pub fn change(
     wire: &Wire,
     scenario: &Scenario,
     links: &[LinkId],
-    what: &Happening,
+    what: &EventKind,
 ) -> Result<(), Error> {
     let (what, links) = (what.clone(), links.to_vec());
     let done = wire.with(move |network, now| apply(network, now, &what, &links));
@@ -23,14 +23,14 @@ pub fn change(
 fn apply(
     network: &mut Network<Packet>,
     now: Nanos,
-    what: &Happening,
+    what: &EventKind,
     links: &[LinkId],
 ) -> Result<(), ConfigError> {
     match what {
-        Happening::LinkUp(link, up) => network.set_up(now, links[*link], *up),
-        Happening::LinkRate(link, rate) => network.set_rate(now, links[*link], rate.clone())?,
-        Happening::LinkDelay(link, delay) => network.set_delay(now, links[*link], *delay)?,
-        Happening::PathLost(..) | Happening::PathAdded(..) => {}
+        EventKind::LinkUp(link, up) => network.set_up(now, links[*link], *up),
+        EventKind::LinkRate(link, rate) => network.set_rate(now, links[*link], rate.clone())?,
+        EventKind::LinkDelay(link, delay) => network.set_delay(now, links[*link], *delay)?,
+        EventKind::PathLost(..) | EventKind::PathAdded(..) => {}
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::hosts::{App, Job};
 use crate::recorder::{Recorder, Run};
-use crate::scenario::{Flow, FlowKind, Happening, Scenario};
+use crate::scenario::{Flow, FlowKind, EventKind, Scenario};
 use crate::series::INTERVAL;
 use crate::summary::Fitness;
 use narrows_stats::round;
@@ -221,7 +221,7 @@ impl<'a> Replaced<'a> {
 #[derive(Clone, Copy)]
 enum Moment<'a> {
     /// An event of the scenario.
-    Event(&'a Happening),
+    Event(&'a EventKind),
     /// The program starts in place of a source.
     Start,
 }
@@ -326,8 +326,8 @@ impl<'a> Running<'a> {
             }
         };
         match *what {
-            Happening::PathLost(flow, path) => self.lose(flow, path),
-            Happening::PathAdded(flow, path) => self.add(flow, path),
+            EventKind::PathLost(flow, path) => self.lose(flow, path),
+            EventKind::PathAdded(flow, path) => self.add(flow, path),
             _ => change(&self.wire, self.scenario, &self.plan.links, what),
         }
     }
@@ -412,16 +412,16 @@ pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness 
 /// What the scenario says and this kernel does in its own way.
 fn simulators(scenario: &Scenario) -> Option<String> {
     let default = TcpConfig::default();
-    let said = |is: fn(&Flow, &TcpConfig) -> bool| scenario.flows.iter().any(|f| is(f, &default));
+    let used = |is: fn(&Flow, &TcpConfig) -> bool| scenario.flows.iter().any(|f| is(f, &default));
     let fields = [
-        ("scheduler", said(|flow, _| flow.scheduler != Scheduler::default())),
-        ("tcp.pacing", said(|flow, default| flow.tcp.pacing != default.pacing)),
-        ("tcp.tso", said(|flow, default| flow.tcp.tso != default.tso)),
-        ("tcp.gro", said(|flow, default| flow.tcp.gro != default.gro)),
-        ("tcp.timestamps", said(|flow, default| flow.tcp.timestamps != default.timestamps)),
+        ("scheduler", used(|flow, _| flow.scheduler != Scheduler::default())),
+        ("tcp.pacing", used(|flow, default| flow.tcp.pacing != default.pacing)),
+        ("tcp.tso", used(|flow, default| flow.tcp.tso != default.tso)),
+        ("tcp.gro", used(|flow, default| flow.tcp.gro != default.gro)),
+        ("tcp.timestamps", used(|flow, default| flow.tcp.timestamps != default.timestamps)),
     ];
-    let said: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
-    (!said.is_empty()).then(|| format!("simulator only: {}", said.join(", ")))
+    let used: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
+    (!used.is_empty()).then(|| format!("simulator only: {}", used.join(", ")))
 }
 
 #[cfg(test)]
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_simulators_alone_is_said_once() {
+    fn fields_for_the_simulator_only_are_noted_once() {
         let mut scenario = load("sbd/nsb-2", &Edits::default()).unwrap();
         scenario.flows.iter_mut().for_each(|flow| flow.scheduler = Scheduler::default());
         assert_eq!(simulators(&scenario), None);

@@ -68,7 +68,7 @@ pub struct Sampler<'a> {
 struct Counted {
     fallback: bool,
     /// Bytes that went out on a second subflow, by connection.
-    resent: HashMap<u32, u64>,
+    retransmitted: HashMap<u32, u64>,
     /// Bytes acknowledged and segments sent again, by path and socket.
     paths: Vec<HashMap<u64, (u64, u64)>>,
 }
@@ -103,7 +103,7 @@ impl<'a> Sampler<'a> {
                 let Some(&(flow, _)) = self.place.get(&connection.local.ip()) else { continue };
                 let counted = &mut self.counted[flow];
                 counted.fallback |= connection.fell_back;
-                counted.resent.insert(connection.token, connection.resent_bytes);
+                counted.retransmitted.insert(connection.token, connection.retransmitted_bytes);
             }
             for socket in sockets.into_iter().filter(|socket| socket.state != State::Listen) {
                 let Some(&(flow, path)) = self.place.get(&socket.local.ip()) else { continue };
@@ -135,11 +135,11 @@ impl<'a> Sampler<'a> {
             }
         };
         let paths: Vec<PathState> = counted.paths.iter().enumerate().map(path).collect();
-        let resent: u64 = counted.resent.values().sum();
+        let retransmitted: u64 = counted.retransmitted.values().sum();
         FlowState {
             delivered: paths.iter().map(|path| path.delivered).sum(),
             retransmits: paths.iter().map(|path| path.retransmits).sum(),
-            reinjections: resent.div_ceil(SEGMENT),
+            reinjections: retransmitted.div_ceil(SEGMENT),
             fallback: counted.fallback,
             paths,
             ..FlowState::default()

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::capture::CaptureRequest;
 use crate::describe::describe_link;
-use crate::scenario::{Event, Happening, Scenario};
+use crate::scenario::{Event, EventKind, Scenario};
 use crate::summary::Fitness;
 use crate::units::show_time;
 
@@ -55,7 +55,7 @@ pub fn alone(mut scenario: Scenario) -> Result<Scenario, Error> {
     scenario.flows = vec![scenario.flows.swap_remove(test)];
     scenario.test = Some(0);
     let of_link =
-        |what: &Happening| !matches!(what, Happening::PathLost(..) | Happening::PathAdded(..));
+        |what: &EventKind| !matches!(what, EventKind::PathLost(..) | EventKind::PathAdded(..));
     scenario.events.retain(|event| of_link(&event.what));
     Ok(scenario)
 }

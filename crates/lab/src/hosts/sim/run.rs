@@ -16,7 +16,7 @@ use crate::host_id::HostId;
 use crate::hosts::Job;
 use crate::measured::{FlowState, Observed, PathState};
 use crate::recorder::{Recorder, Run};
-use crate::scenario::{Happening, Scenario};
+use crate::scenario::{EventKind, Scenario};
 use crate::series::INTERVAL;
 
 /// Runs `job`, whose congestion controls the simulator has.
@@ -105,18 +105,18 @@ impl Running {
     }
 
     /// Lets something happen at this moment of the run.
-    fn happen(&mut self, what: &Happening) -> Result<(), ConfigError> {
+    fn happen(&mut self, what: &EventKind) -> Result<(), ConfigError> {
         let Running { sim, links, handles, paths } = self;
         match what {
-            Happening::LinkUp(link, up) => sim.set_link_up(links[*link], *up),
-            Happening::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone())?,
-            Happening::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay)?,
-            Happening::PathLost(flow, path) => {
+            EventKind::LinkUp(link, up) => sim.set_link_up(links[*link], *up),
+            EventKind::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone())?,
+            EventKind::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay)?,
+            EventKind::PathLost(flow, path) => {
                 if let FlowId::Connection(id) = handles[*flow] {
                     sim.remove_path(id, *path);
                 }
             }
-            Happening::PathAdded(flow, path) => {
+            EventKind::PathAdded(flow, path) => {
                 if let FlowId::Connection(id) = handles[*flow] {
                     sim.add_path(id, &paths[*flow][*path]);
                 }

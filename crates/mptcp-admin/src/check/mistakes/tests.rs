@@ -113,7 +113,7 @@ fn an_endpoint_on_the_way_out_needs_no_subflow_beside_the_first() {
 }
 
 #[test]
-fn counters_tell_of_fallback_and_of_joins_without_answer() {
+fn counters_show_fallback_and_joins_without_answer() {
     let mut network = two_paths();
     network.counters.insert("MPCapableFallbackACK".into(), 2);
     network.counters.insert("MPJoinSynTx".into(), 5);

@@ -5,7 +5,7 @@ use crate::tcp::ecn::EcnSender;
 
 impl Bench {
     /// An acknowledgement with these SACK blocks that echoes `echo`; returns how many packets leave.
-    fn hear(&mut self, ack: u64, echo: Nanos, blocks: &[(u64, u64)]) -> u64 {
+    fn acknowledge(&mut self, ack: u64, echo: Nanos, blocks: &[(u64, u64)]) -> u64 {
         self.now += MS;
         let offset = |packets: u64| (packets as i64 - ack as i64) as i32 * MSS as i32;
         let mut feedback = Ack { ack: ack * u64::from(MSS), echo, ..Ack::default() };
@@ -22,7 +22,7 @@ impl Bench {
     fn twenty() -> Bench {
         let mut bench = Bench::established();
         bench.now = 2 * RTT - MS;
-        assert_eq!(bench.hear(10, RTT, &[]), 20);
+        assert_eq!(bench.acknowledge(10, RTT, &[]), 20);
         bench
     }
 
@@ -40,7 +40,7 @@ fn an_original_that_arrives_after_the_timeout_gives_the_window_back() {
     let mut bench = Bench::established();
     bench.timeout();
     assert_eq!(bench.windows(), (1, 5));
-    bench.hear(1, RTT, &[]);
+    bench.acknowledge(1, RTT, &[]);
     assert_eq!(bench.sender.counters.retransmits, 1);
     assert!(bench.sender.cwnd() >= 10 && bench.sender.ssthresh() == NEVER_REDUCED);
     assert!(bench.sender.in_flight() >= 10, "all is in the network");
@@ -67,11 +67,11 @@ fn an_original_that_ends_recovery_gives_the_window_back() {
     let mut bench = Bench::twenty();
     bench.now += RTT;
     for to in [12, 13, 14] {
-        bench.hear(10, RTT, &[(11, to)]);
+        bench.acknowledge(10, RTT, &[(11, to)]);
     }
     assert_eq!((bench.sender.ssthresh(), bench.sender.counters.retransmits), (10, 1));
     let all = bench.next / u64::from(MSS);
-    bench.hear(all, 2 * RTT, &[]);
+    bench.acknowledge(all, 2 * RTT, &[]);
     assert_eq!(bench.sender.counters.undos, 1);
     assert!(bench.sender.cwnd() >= 20 && bench.sender.ssthresh() == NEVER_REDUCED);
 }
@@ -83,13 +83,13 @@ fn a_mark_in_recovery_prohibits_undo() {
     let mut bench = Bench::twenty();
     bench.now += RTT;
     for to in [12, 13, 14] {
-        bench.hear(10, RTT, &[(11, to)]);
+        bench.acknowledge(10, RTT, &[(11, to)]);
     }
     let sack = [(MSS as i32, 5 * MSS as i32), (0, 0), (0, 0)];
     let feedback = Ack { ack: 10 * u64::from(MSS), echo: RTT, sack, ece: true, ..Ack::default() };
     bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     let all = bench.next / u64::from(MSS);
-    bench.hear(all, 2 * RTT, &[]);
+    bench.acknowledge(all, 2 * RTT, &[]);
     assert_eq!((bench.sender.counters.undos, bench.sender.ssthresh()), (0, 10));
 }
 
@@ -100,13 +100,13 @@ fn a_dsack_after_recovery_gives_the_window_back() {
     let mut bench = Bench::twenty();
     bench.now += RTT;
     for to in [12, 13, 14] {
-        bench.hear(10, RTT, &[(11, to)]);
+        bench.acknowledge(10, RTT, &[(11, to)]);
     }
     let all = bench.next / u64::from(MSS);
     bench.now += RTT;
-    bench.hear(all, bench.now - RTT / 2, &[]);
+    bench.acknowledge(all, bench.now - RTT / 2, &[]);
     assert_eq!((bench.sender.ssthresh(), bench.sender.counters.undos), (10, 0));
-    bench.hear(all, bench.now, &[(10, 11)]);
+    bench.acknowledge(all, bench.now, &[(10, 11)]);
     assert_eq!((bench.windows(), bench.sender.counters.undos), ((20, NEVER_REDUCED), 1));
 }
 
@@ -116,20 +116,20 @@ fn a_dsack_after_recovery_gives_the_window_back() {
 fn a_dsack_behind_a_gap_counts() {
     let mut bench = Bench::twenty();
     bench.now += RTT;
-    bench.hear(10, RTT, &[(11, 12), (13, 14)]);
-    bench.hear(10, RTT, &[(13, 16), (11, 12)]);
+    bench.acknowledge(10, RTT, &[(11, 12), (13, 14)]);
+    bench.acknowledge(10, RTT, &[(13, 16), (11, 12)]);
     // What leaves from here on was sent after the retransmissions and has not arrived yet.
     let all = bench.next / u64::from(MSS);
-    bench.hear(10, RTT, &[(13, 22), (11, 12)]);
+    bench.acknowledge(10, RTT, &[(13, 22), (11, 12)]);
     assert_eq!((bench.sender.counters.retransmits, bench.sender.board.lost_out()), (2, 2));
-    bench.hear(10, RTT, &[(11, all)]);
+    bench.acknowledge(10, RTT, &[(11, all)]);
     bench.now += RTT;
     assert!(!bench.sender.rack.reordering_seen());
-    bench.hear(10, RTT, &[(12, 13), (11, all)]);
+    bench.acknowledge(10, RTT, &[(12, 13), (11, all)]);
     assert!(bench.sender.rack.reordering_seen());
-    bench.hear(all, bench.now, &[]);
+    bench.acknowledge(all, bench.now, &[]);
     assert_eq!(bench.sender.counters.undos, 0);
-    bench.hear(all, bench.now, &[(10, 11)]);
+    bench.acknowledge(all, bench.now, &[(10, 11)]);
     assert_eq!(bench.sender.counters.undos, 1);
 }
 
@@ -140,13 +140,13 @@ fn a_dsack_behind_a_gap_counts() {
 fn what_may_be_late_is_not_sent_again() {
     let mut bench = Bench::twenty();
     bench.now += RTT;
-    bench.hear(10, RTT, &[(15, 18)]);
-    bench.hear(10, RTT, &[(15, 22)]);
+    bench.acknowledge(10, RTT, &[(15, 18)]);
+    bench.acknowledge(10, RTT, &[(15, 22)]);
     assert_eq!((bench.sender.counters.retransmits, bench.sender.board.lost_out()), (2, 5));
-    assert!(bench.hear(11, 2 * RTT, &[(15, 25)]) > 0);
+    assert!(bench.acknowledge(11, 2 * RTT, &[(15, 25)]) > 0);
     assert_eq!((bench.sender.counters.retransmits, bench.sender.counters.undos), (2, 0));
     // The original of 11 as well: no retransmission is out any more.
-    bench.hear(12, 2 * RTT, &[(15, 25)]);
+    bench.acknowledge(12, 2 * RTT, &[(15, 25)]);
     assert_eq!((bench.sender.counters.undos, bench.sender.ssthresh()), (1, NEVER_REDUCED));
 }
 
@@ -171,20 +171,20 @@ fn a_loss_that_a_probe_repaired_halves_the_window() {
     bench.push();
     let cwnd = bench.sender.cwnd();
     bench.now += RTT;
-    bench.hear(11, bench.now - RTT, &[]);
+    bench.acknowledge(11, bench.now - RTT, &[]);
     assert_eq!(bench.sender.ssthresh(), cwnd / 2);
 }
 
 /// That reduction is one as any other: the receiver hears of it (RFC 3168, section 6.1.2).
 #[test]
-fn the_receiver_hears_of_a_loss_that_a_probe_repaired() {
+fn a_loss_that_a_probe_repaired_is_reported_to_the_receiver() {
     let mut bench = probed();
     bench.sender.ecn = EcnSender::new(true);
     bench.push();
     bench.now += RTT;
     let feedback = Ack { ack: 11 * u64::from(MSS), echo: bench.now - RTT, ..Ack::default() };
     bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
-    assert!(tells_of_a_reduction(&mut bench));
+    assert!(reports_a_reduction(&mut bench));
 }
 
 /// Both the last packet and the probe arrived.
@@ -193,8 +193,8 @@ fn a_needless_probe_costs_no_window() {
     let mut bench = probed();
     bench.push();
     bench.now += RTT;
-    bench.hear(10, bench.now - RTT, &[(9, 10)]);
-    bench.hear(11, bench.now - RTT, &[]);
+    bench.acknowledge(10, bench.now - RTT, &[(9, 10)]);
+    bench.acknowledge(11, bench.now - RTT, &[]);
     assert_eq!(bench.sender.ssthresh(), NEVER_REDUCED);
 }
 
@@ -210,7 +210,7 @@ fn marked() -> Bench {
 }
 
 /// Does the next new segment tell of a reduction?
-fn tells_of_a_reduction(bench: &mut Bench) -> bool {
+fn reports_a_reduction(bench: &mut Bench) -> bool {
     let mut segment = crate::packet::Segment::default();
     bench.sender.ecn.label(&mut segment, true);
     segment.cwr
@@ -222,7 +222,7 @@ fn tells_of_a_reduction(bench: &mut Bench) -> bool {
 fn a_mark_is_not_undone_with_a_timeout() {
     let mut bench = marked();
     bench.timeout();
-    bench.hear(3, RTT, &[]);
+    bench.acknowledge(3, RTT, &[]);
     assert_eq!((bench.sender.board.lost_out(), bench.sender.counters.undos), (0, 0));
     assert_eq!(bench.sender.ssthresh(), 5);
     assert!(bench.sender.cwnd() <= 5);
@@ -241,15 +241,15 @@ fn a_timeout_in_the_window_after_a_mark_reduces_again() {
     assert_eq!(bench.sender.ssthresh(), 2);
 }
 
-/// A window that was given back was not reduced, so nobody is to hear of it.
+/// A window that was given back was not reduced, so nobody is to acknowledge of it.
 #[test]
-fn an_undone_reduction_is_not_told() {
+fn an_undone_reduction_is_not_reported() {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.timeout();
     let feedback = Ack { ack: MSS.into(), echo: RTT, ..Ack::default() };
     bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
     assert_eq!(bench.sender.counters.undos, 1);
-    assert!(!tells_of_a_reduction(&mut bench));
+    assert!(!reports_a_reduction(&mut bench));
 }
 
 /// The same without DSACK: the second of them is answered by a mere duplicate (RFC 8985, section 7.4.2).
@@ -258,9 +258,9 @@ fn a_duplicate_shows_that_a_probe_was_needless() {
     let mut bench = probed();
     bench.push();
     bench.now += RTT;
-    bench.hear(10, bench.now - RTT, &[]);
-    bench.hear(10, bench.now - RTT, &[]);
-    bench.hear(11, bench.now - RTT, &[]);
+    bench.acknowledge(10, bench.now - RTT, &[]);
+    bench.acknowledge(10, bench.now - RTT, &[]);
+    bench.acknowledge(11, bench.now - RTT, &[]);
     assert_eq!(bench.sender.ssthresh(), NEVER_REDUCED);
 }
 
@@ -270,7 +270,7 @@ fn a_needless_probe_does_not_make_rack_wait_longer() {
     let mut bench = probed();
     bench.sender.rack.reordered();
     bench.now += RTT;
-    bench.hear(10, bench.now - RTT, &[(9, 10)]);
+    bench.acknowledge(10, bench.now - RTT, &[(9, 10)]);
     assert_eq!(bench.sender.rack.reo_wnd(false, 0, RTT, 2 * RTT), RTT / 4);
 }
 
