@@ -1,4 +1,4 @@
-//! Compiles the laws for this machine, each for itself, and tells dependants where their headers are.
+//! Compiles the laws as native code, each separately, and exports the path of their headers.
 
 use std::path::Path;
 use std::process::exit;
@@ -11,9 +11,9 @@ fn main() {
 
     let mut build = cc::Build::new();
     build.flag("-std=c11").flag("-ffreestanding").flag("-fno-strict-aliasing");
-    // What was a law of the user's own names headers as it did before it came to c/laws.
+    // A contributed user's law includes headers without a path.
     build.include("c");
-    // Hooks have one signature, and most use a part of it.
+    // Hooks have one signature; most do not use all arguments.
     build.flag("-Wextra").flag("-Werror").flag("-Wno-unused-parameter").opt_level(2);
     if std::env::var_os("CARGO_FEATURE_UBSAN").is_some() {
         build.flag("-fsanitize=undefined").flag("-fsanitize-undefined-trap-on-error");
@@ -23,13 +23,13 @@ fn main() {
         let mut law = build.clone();
         law.define("NR_LAW_HEADER", format!("\"laws/{name}.h\"").as_str()).file("c/module.c");
         law.define("NR_THIS", name.as_str()).define("NR_NUMBER", number.to_string().as_str());
-        // All are of one source: without a place of its own one's object would be another's.
+        // One source for all: without separate folders the objects would overwrite each other.
         let out = Path::new(&std::env::var("OUT_DIR").unwrap()).join(&name);
         objects.extend(law.out_dir(out).compile_intermediates());
     }
     build.objects(objects).compile("narrows_laws");
 
-    // And as text, for laws that are compiled at run time.
+    // The sources as text, for laws compiled at run time.
     let mut list = String::from("&[");
     for folder in ["", "detect/", "laws/", "start/"] {
         let files = std::fs::read_dir(headers.join(folder)).expect("the headers are there");
@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-/// The lines of `laws.def`. The build stops at one that is not as it should be.
+/// The lines of `laws.def`; the build stops at an invalid one.
 fn laws(headers: &Path) -> Vec<(u8, String)> {
     let def = std::fs::read_to_string(headers.join("laws.def")).expect("laws.def is there");
     let mut laws: Vec<(u8, String)> = Vec::new();
@@ -77,7 +77,7 @@ fn laws(headers: &Path) -> Vec<(u8, String)> {
             fail(format!("law {number}, {name}: duplicate number or name"));
         }
         let header = std::fs::read_to_string(headers.join(format!("laws/{name}.h")));
-        let Ok(header) = header else { fail(format!("there is no laws/{name}.h")) };
+        let Ok(header) = header else { fail(format!("laws/{name}.h does not exist")) };
         if !header.contains(&format!("\nNR_LAW({name}) = {{")) {
             fail(format!("laws/{name}.h has no table, expected NR_LAW({name}) = {{ ... }};"));
         }

@@ -64,7 +64,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     }
     let scenarios = cases.iter().map(|case| &case.scenario);
     Size::of(scenarios, &hosts, times, args.jobs).check(args.force)?;
-    // Before the folder is there, which Ctrl-C takes away again.
+    // Before the folder is created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
     let provenance = Provenance::new(
         "compare",
@@ -156,7 +156,7 @@ fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
 }
 
 /// A progress bar with the time left, on standard error and only if that is a terminal. Its length is
-/// what the runs take one after the other: those in real time count as what they are.
+/// the time of all runs in sequence.
 fn progress(milliseconds: u64) -> ProgressBar {
     let bar = ProgressBar::new(milliseconds);
     let style = ProgressStyle::with_template("{wide_bar} {msg} runs, {eta} left");
@@ -177,7 +177,7 @@ fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narr
     output.write(&format!("{stem}.csv"), |to| series::write_csv(&run.series, to))
 }
 
-/// Where the files of a run go, without their extension; no two runs of a comparison share it.
+/// The path of a run's files without extension, unique in a comparison.
 fn stem(plan: &Plan, run: &Finished) -> String {
     let summary = &run.summary;
     let mut stem = format!("runs/{}", summary.scenario);
@@ -192,7 +192,7 @@ fn stem(plan: &Plan, run: &Finished) -> String {
     if plan.hosts != [HostId::SIM] {
         let _ = write!(stem, "/{}", summary.host);
     }
-    // A colon means a machine to rsync, and a target to make.
+    // A colon has a meaning for rsync and make.
     let cc = run.control.to_string().replace(':', "-");
     let _ = write!(stem, "/{cc}");
     if let Some(signal) = run.signal {

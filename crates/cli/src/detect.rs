@@ -10,12 +10,12 @@ use crate::args::detect::DetectArgs;
 use crate::error::Error;
 use crate::print;
 
-/// Tells which flows of a file share a bottleneck.
+/// Reports which flows of a file share a bottleneck.
 pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let detector =
         detector(&args.detector).map_err(|message| Error::input("--detector", message))?;
     let mut params = Params::default();
-    // A preset is what the others change, in whatever order they come, as in a scenario.
+    // Presets first, in any order of the options, as in a scenario.
     let (presets, others): (Vec<_>, Vec<_>) =
         args.set.iter().partition(|text| text.split('=').next().is_some_and(is_preset));
     for text in presets.into_iter().chain(others) {

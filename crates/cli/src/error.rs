@@ -1,4 +1,4 @@
-//! What a command fails with.
+//! Errors of commands.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ pub struct Error {
 }
 
 impl Error {
-    /// Something the user gave, or the machine, is not as expected: where, and what was expected.
+    /// Wrong input, or a machine that is not as expected: the place, and what was expected.
     pub fn input(place: impl fmt::Display, message: impl fmt::Display) -> Error {
         Error { message: format!("{place}: {message}"), details: String::new(), code: 2 }
     }
 
-    /// A law of the user's own that cannot be loaded; what a compiler says has lines of its own.
+    /// A user's law that cannot be loaded; the compiler's messages follow in further lines.
     pub fn of_law(error: impl fmt::Display) -> Error {
         let text = error.to_string();
         let (message, details) = text.split_once('\n').unwrap_or((&text, ""));
         Error { message: message.into(), details: details.into(), code: 2 }
     }
 
-    /// The answer to what was asked is no.
+    /// A check failed.
     pub fn no(place: impl fmt::Display, message: impl fmt::Display) -> Error {
         Error { message: format!("{place}: {message}"), details: String::new(), code: 1 }
     }
 
-    /// Ctrl-C, or what means the same.
+    /// Ctrl-C or an equivalent signal.
     #[cfg(all(feature = "lab", feature = "kernel"))]
     pub fn interrupted() -> Error {
         // 128 + SIGINT, as a shell shows a command that was killed by Ctrl-C.

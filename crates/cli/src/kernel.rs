@@ -21,7 +21,7 @@ use crate::args::kernel::{self as args, Command};
 use crate::error::Error;
 use crate::{print, stop};
 
-/// Does what was asked.
+/// Runs the command.
 pub fn kernel(command: &Command) -> Result<(), Error> {
     match command {
         Command::Check { netns } => check::check(netns.as_deref()),
@@ -62,7 +62,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
     }
 }
 
-/// Refuses to run a law of the user's own at every start: its header may be gone by then.
+/// Refuses --boot for a user's law: its header may be missing at boot.
 fn only_built_in(boot: &args::Boot, control: Option<Control>) -> Result<(), Error> {
     if boot.boot && control.is_none_or(|control| control.law == Law::USER) {
         return Err(Error::input("--boot", "only for the laws of narrows, not for your own"));
@@ -76,7 +76,9 @@ fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Er
     for (name, change) in changes {
         let change = match change {
             Change::Loaded => "loaded",
-            Change::Replaced => "loaded, replacing another build; open connections keep the old one",
+            Change::Replaced => {
+                "loaded, replacing another build; open connections keep the old one"
+            }
             Change::None => "already loaded",
         };
         // Writing to a string cannot fail.
@@ -152,7 +154,7 @@ fn objects(folder: &Path) -> Result<(), Error> {
     print(&text)
 }
 
-/// What undoing a use came to, in words.
+/// The result of undoing a use, in words.
 fn show(undone: &Undone) -> String {
     match undone {
         Undone::Nothing => "no control of narrows is in use there".into(),
@@ -165,8 +167,8 @@ fn show(undone: &Undone) -> String {
     }
 }
 
-/// What is wanted at the start of the machine is the machine's default. `used`: the control that is
-/// to be used, and for MPTCP only?
+/// --boot needs the machine's default as target. `used`: the control to be used, and whether for
+/// MPTCP only.
 fn for_the_machine(
     boot: &args::Boot,
     target: &Target,
@@ -190,20 +192,20 @@ fn for_the_machine(
     Err(Error::input(format!("--boot with {option}"), message))
 }
 
-/// Does `now`, and with --boot sees to it that it is done at the start of the machine: both or none.
+/// Does `now`, and with --boot also changes the files for boot: both or none.
 fn with_boot(
     options: &args::Boot,
     change: impl FnOnce(&mut Boot),
     now: impl FnOnce(&Admin, &AtomicBool) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    // Ctrl-C ends loading, which takes seconds. All else that has begun is finished.
+    // Ctrl-C interrupts loading, which takes seconds. Other steps are completed.
     let begin = || -> Result<_, Error> { Ok((Admin::open()?, stop::on_signal()?)) };
     if !options.boot {
         let (admin, stop) = begin()?;
         return now(&admin, &stop);
     }
     let (root, command) = (Path::new("/"), this_command()?);
-    // One command at a time also between reading the files and writing them.
+    // The lock also covers reading and writing the files.
     let begun = if options.dry_run { None } else { Some(begin()?) };
     let before = Boot::read(root)?;
     let mut after = before.clone();
@@ -222,7 +224,7 @@ fn with_boot(
     })
 }
 
-/// Where systemd runs, it reads its units again.
+/// Reloads systemd's units if systemd runs.
 fn reload_systemd() -> Result<(), Error> {
     if !Path::new("/run/systemd/system").exists() {
         return Ok(());
@@ -242,8 +244,8 @@ fn controls(names: &[String]) -> Result<Vec<Control>, Error> {
     names.iter().map(|name| control(name)).collect()
 }
 
-/// The kernel name of a control, and the control; none: a law of the user's own that another process
-/// has loaded, which has no other name.
+/// The kernel name of a control, and the control; none for a user's law that another process loaded,
+/// which has no other name.
 fn named(name: &str) -> Result<(String, Option<Control>), Error> {
     match control(name) {
         Ok(control) => Ok((kernel_name(control), Some(control))),
@@ -254,7 +256,7 @@ fn named(name: &str) -> Result<(String, Option<Control>), Error> {
     }
 }
 
-/// A control by either of its names, or by the header of a law of the user's own.
+/// A control by either of its names, or by the header of a user's law.
 fn control(name: &str) -> Result<Control, Error> {
     if name.ends_with(".h") {
         let law = user::load(Path::new(name), Checks::None).map_err(Error::of_law)?;

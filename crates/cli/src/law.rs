@@ -17,17 +17,17 @@ use crate::print;
 
 use isolated::{Died, isolated};
 
-/// The law that `new` writes, under the name of the file.
+/// The template of `new`; its name is replaced by that of the file.
 const MINE: &str = include_str!("law/mine.h");
 
-/// CPU time of a property, and of one of its cases: far more than a law takes that ends.
+/// Limits of CPU time for a property and for one of its cases: far above what a law needs.
 const PROPERTY: Duration = Duration::from_secs(5);
 const CASE: Duration = Duration::from_secs(1);
 
-/// Why no more of a law is run.
+/// Why the rest is skipped after a crash.
 const DIED: &str = "it would crash again";
 
-/// Does what was asked.
+/// Runs the command.
 pub fn law(command: &Command) -> Result<(), Error> {
     match command {
         Command::New { file } => new(file),
@@ -45,7 +45,7 @@ fn new(file: &Path) -> Result<(), Error> {
     let code = format!(".code = \"{}\"", code(&name));
     let text = MINE.replace(".code = \"mine\"", &code);
     let text = text.replace("mine", &name).replace("MINE", &name.to_uppercase());
-    // Never another file in its place, also if that came a moment ago.
+    // Never overwrites a file, even one created just now.
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
     let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
     match written {
@@ -60,7 +60,7 @@ fn new(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// At most 5 characters of the name, that no other law has.
+/// A code of at most 5 characters from the name, different from those of other laws.
 fn code(name: &str) -> String {
     let first = |n: usize| &name[..name.len().min(n)];
     let numbered = (1..10).map(|n| format!("{}{n}", first(4)));
@@ -69,14 +69,14 @@ fn code(name: &str) -> String {
     codes.find(free).unwrap_or_else(|| first(5).to_owned())
 }
 
-/// What a step of the check came to.
+/// Result of a step of the check.
 enum Outcome {
     Ok(String),
     Skipped(String),
     Failed(Failure),
 }
 
-/// The steps as they are shown.
+/// Prints the steps and counts failures.
 #[derive(Default)]
 struct Report {
     steps: usize,
@@ -105,7 +105,7 @@ fn check(file: &Path) -> Result<(), Error> {
         Ok(law) => law,
         Err(error) => {
             let text = error.to_string();
-            // One line: it is no law. More: a compiler's, as it wrote them.
+            // One line: not a law. More: the compiler's messages.
             let Some((_, lines)) = text.split_once('\n') else {
                 return Err(Error::of_law(error));
             };
@@ -139,14 +139,14 @@ fn check(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Does the law keep it? If not: what fails, and did the law die?
+/// Checks a property; on failure: the failure, and whether the law crashed.
 fn keeps(property: &Property, control: Control) -> Result<(), (Failure, bool)> {
     let by = |limit| isolated(limit, || property.check(control)).map_err(|Died(how)| how);
     match by(PROPERTY) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(failure)) => Err((failure, false)),
         Err(how) => {
-            // Once more, each case in a process of its own, for the smallest that dies.
+            // Again with a process per case, to find the smallest that crashes.
             let case = |case: narrows_laws::check::Case| {
                 let died = |Died(what)| Err(Failure { what, case: Vec::new() });
                 isolated(CASE, case).unwrap_or_else(died)
@@ -157,7 +157,7 @@ fn keeps(property: &Property, control: Control) -> Result<(), (Failure, bool)> {
     }
 }
 
-/// What the kernel makes of it: the verifier, and the same windows bit by bit.
+/// Checks in the kernel: the verifier, and replay with equal windows bit by bit.
 #[cfg(feature = "kernel")]
 fn kernel(report: &mut Report, control: Control, died: bool) -> Result<(), Error> {
     use narrows_kernel::replay::{Replay, VERIFIED_INSNS_MAX};
@@ -175,7 +175,7 @@ fn kernel(report: &mut Report, control: Control, died: bool) -> Result<(), Error
     }
     if let Err(error) = narrows_kernel::object::compile_user() {
         let text = error.to_string();
-        // One line says what is missing, more are the compiler's.
+        // One line: something is missing. More: the compiler's messages.
         let outcome = if text.contains('\n') { failed(&text) } else { skipped(&text) };
         report.step(verifier, outcome)?;
         return report.step(replay, skipped(&"no object"));

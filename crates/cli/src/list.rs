@@ -10,7 +10,7 @@ use crate::args::What;
 use crate::error::Error;
 use crate::print;
 
-/// Lists what there is of `what`, or of everything.
+/// Lists `what`, or everything.
 pub fn list(what: Option<What>) -> Result<(), Error> {
     let mut text = String::new();
     let shows = |part| what.is_none() || what == Some(part);

@@ -1,9 +1,9 @@
-//! The command `narrows`: scenarios of multipath congestion control, run and compared, its detectors
-//! on captures, and its laws in this machine's kernel.
+//! The command `narrows`: runs and compares scenarios of multipath congestion control, runs detectors
+//! on captures, and loads laws into this machine's kernel.
 //!
-//! Exit codes: 0 done (also if a reader closes the pipe), 1 a fault of the program in a run, or the
-//! answer of `kernel check` or `law check` is no, 2 wrong input, 130 Ctrl-C (but 0 of `kernel status --watch`, which
-//! has no other end). `shell` has that of the command it ran.
+//! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, or `kernel
+//! check` or `law check` failed, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status --watch`). `shell`
+//! returns the exit code of its command.
 
 mod args;
 #[cfg(feature = "lab")]
@@ -36,25 +36,25 @@ use error::Error;
 #[cfg(feature = "lab")]
 use narrows_lab::hosts::child;
 
-/// It asks the system for huge pages: the state of a large network is spread over so much memory that
-/// finding the pages takes as long as loading from them.
+/// Uses huge pages: the state of a large network is spread over so much memory that TLB misses take as
+/// long as the loads.
 #[cfg(feature = "lab")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What it was built from, where that is known.
+/// The commit it was built from, if known.
 #[cfg(feature = "lab")]
 const COMMIT: Option<&str> = option_env!("NARROWS_COMMIT");
 
 fn main() -> ExitCode {
-    // A run under a law of the user's own: no command for people, and so none of clap's.
+    // The internal command for a run under a user's law, unknown to clap.
     #[cfg(feature = "lab")]
     if std::env::args().nth(1).is_some_and(|word| word == child::CHILD) {
         return exit(child::child().map_err(Error::from));
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
-        // Help and version are no errors; what is one gets one line, like every other.
+        // Help and version are no errors; errors are one line.
         Err(error) if !error.use_stderr() => {
             return exit(print(&error.render().to_string()));
         }
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Shows the error, if there is one, as one line, and its exit code.
+/// Prints the error, if any, as one line; returns the exit code.
 fn exit(result: Result<(), Error>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -111,8 +111,7 @@ fn one_line(error: &clap::Error) -> Error {
     #[cfg(not(feature = "kernel"))]
     if let Some(command) = std::env::args().nth(1) {
         if ["kernel", "shell", "clean"].contains(&command.as_str()) {
-            let message =
-                "built without kernel support; `make install` includes it";
+            let message = "built without kernel support; `make install` includes it";
             return Error::input(command, message);
         }
     }

@@ -29,7 +29,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     for (option, program) in [("app", &args.app), ("serve", &args.serve)] {
         scenario.settings.extend(program.clone().map(|program| (option.into(), program)));
     }
-    // Before the folders are there, which Ctrl-C takes away again.
+    // Before the folders are created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
     let (series, seed) = (args.out.is_some(), args.seed);
     let mut job = Job { control, seed, series, app: app.as_ref(), ..Job::new(&scenario, &stop) };

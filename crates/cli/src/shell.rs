@@ -19,9 +19,9 @@ use crate::error::Error;
 use crate::stop::{self, Signals};
 use crate::{COMMIT, print};
 
-/// The seed of the network's chances.
+/// The seed of the network.
 const SEED: u64 = 1;
-/// How often a child is polled: has it ended, or does it listen.
+/// Interval of polling a child: has it ended, or does it listen?
 const LOOK: Duration = Duration::from_millis(10);
 /// How long to wait for a server that does not listen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -82,16 +82,16 @@ fn run(args: &ShellArgs, shell: &Shell, signals: &Signals) -> Result<ExitStatus,
         if let Some(status) = child.ended()? {
             return Ok(status);
         }
-        // A key is the command's business, which got it too.
+        // Keys are handled by the command, which got the signal too.
         if signals.end.load(Ordering::Relaxed) {
-            // What it does about that is not waited for: the terminal may be gone.
+            // Do not wait for its reaction: the terminal may be gone.
             return child.kill();
         }
         sleep(LOOK);
     }
 }
 
-/// Removes what killed runs left.
+/// Removes what killed runs left behind.
 pub fn clean() -> Result<(), Error> {
     let removed = narrows_emu::clean().map_err(|error| Error::input("clean", error))?;
     if removed.is_empty() {
@@ -130,7 +130,7 @@ impl Running {
                 return Ok(());
             }
             match self.ended()? {
-                // One that goes on in the background ends well.
+                // A server that continues in the background exits with success.
                 Some(status) if !status.success() => {
                     return Err(Error::input("--serve", format!("{status}, before it listened")));
                 }
@@ -151,8 +151,7 @@ fn cannot(program: &OsStr, error: std::io::Error) -> Error {
     Error::input(program.to_string_lossy(), format!("cannot be run: {error}"))
 }
 
-/// Starts a server. It is no business of the terminal, so Ctrl-C is not for it, and standard output
-/// is the command's alone.
+/// Starts a server, without the terminal's Ctrl-C; standard output is for the command alone.
 fn serve(text: &str, host: &Host, server: Addresses) -> Result<Running, Error> {
     let mut command = host.command("sh");
     command.arg("-c").arg(fill(text.as_ref(), server)).stdin(Stdio::null()).process_group(0);
@@ -161,7 +160,7 @@ fn serve(text: &str, host: &Host, server: Addresses) -> Result<Running, Error> {
     Running::new(&mut command, "sh".as_ref())
 }
 
-/// What a program may want to know.
+/// Sets the environment of a program.
 fn describe(command: &mut Command, host: &Host, server: Addresses) {
     command.env("NARROWS_HOST", host.name()).env("NARROWS_SERVER", server.v4.to_string());
     if let Some(v6) = server.v6 {
@@ -169,7 +168,7 @@ fn describe(command: &mut Command, host: &Host, server: Addresses) {
     }
 }
 
-/// Puts the addresses of the other host where they are asked for.
+/// Replaces the placeholders by the addresses of the other host.
 fn fill(text: &OsStr, server: Addresses) -> OsString {
     let v6 = server.v6.map(|v6| v6.to_string()).unwrap_or_default();
     let filled = replace(text.as_bytes(), b"{server}", server.v4.to_string().as_bytes());

@@ -6,7 +6,7 @@ use crate::args::lab::ShowArgs;
 use crate::error::Error;
 use crate::print;
 
-/// Prints a scenario as it is written, or whole.
+/// Prints a scenario's file, or the resolved scenario.
 pub fn show(args: &ShowArgs) -> Result<(), Error> {
     args.edit.load_law()?;
     let edits = args.edit.edits()?;
@@ -15,7 +15,7 @@ pub fn show(args: &ShowArgs) -> Result<(), Error> {
     }
     let changes = [("--set", edits.set.is_empty()), ("--trace", edits.traces.is_empty())];
     if let Some((option, _)) = changes.into_iter().find(|(_, none)| !none) {
-        let message = "expected --resolved with changes: without it the file is printed as it is";
+        let message = "needs --resolved; without it the file is printed unchanged";
         return Err(Error::input(option, message));
     }
     print(&source_text(&args.scenario)?)

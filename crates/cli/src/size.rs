@@ -1,14 +1,14 @@
-//! What lies ahead, said before it starts; what is out of reach is refused.
+//! The estimated cost of runs: a warning before long runs, an error for infeasible ones.
 
 use std::io::Write;
 
 use narrows_lab::units::show_bytes;
 use narrows_lab::{Error, Estimate, Host, Scenario};
 
-/// A wait that is announced: an hour, in seconds.
+/// Runs longer than this are announced: an hour, in seconds.
 const LONG: f64 = 3600.0;
 
-/// A wait that is refused: two days.
+/// Runs longer than this are refused: two days, in seconds.
 const ABSURD: f64 = 2.0 * 86_400.0;
 
 /// What some runs need together.
@@ -28,7 +28,7 @@ pub fn seconds(host: &dyn Host, scenario: &Scenario) -> f64 {
 }
 
 impl Size {
-    /// Of runs of each of `scenarios` on each of `hosts`, `times` on each, `jobs` at the same time; 0:
+    /// Cost of `times` runs of each of `scenarios` on each of `hosts`, `jobs` at the same time; 0:
     /// one per core, in real time one.
     pub fn of<'a>(
         scenarios: impl IntoIterator<Item = &'a Scenario>,
@@ -60,7 +60,7 @@ impl Size {
     /// Warns before a long run.
     ///
     /// # Errors
-    /// The memory is not there, or the wait would be days, unless `force` is set.
+    /// Not enough memory, or runs of days, unless `force` is set.
     pub fn check(self, force: bool) -> Result<(), Error> {
         if !force {
             self.refuse(available_memory())?;

@@ -1,11 +1,11 @@
-//! Ctrl-C: a flag that the runs look at, so that they end in order and leave no half-written file.
+//! Ctrl-C: a flag that runs check, so that they end cleanly and leave no incomplete files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 
-/// A flag that Ctrl-C (or a polite kill) sets.
+/// A flag that Ctrl-C (or SIGTERM) sets.
 ///
 /// # Errors
 /// The system refuses to set a handler.
@@ -22,13 +22,13 @@ pub fn on_signal() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-/// What came while a child had the terminal.
+/// Signals received while a child had the terminal.
 #[cfg(all(feature = "lab", feature = "kernel"))]
 #[derive(Default)]
 pub struct Signals {
-    /// A polite kill, or the end of the terminal.
+    /// SIGTERM, or the end of the terminal.
     pub end: Arc<AtomicBool>,
-    /// A key that means an end: also the children got it.
+    /// Ctrl-C or Ctrl-\, which the children got, too.
     pub key: Arc<AtomicBool>,
 }
 
@@ -40,7 +40,7 @@ impl Signals {
     }
 }
 
-/// Flags that signals set. This process goes on; what they do to its children is the children's.
+/// Flags that signals set. This process continues; its children handle the signals themselves.
 ///
 /// # Errors
 /// The system refuses to set a handler.
@@ -59,7 +59,7 @@ pub fn beside_children() -> Result<Signals, Error> {
     Ok(signals)
 }
 
-/// Does `nohup` ask us to outlive the terminal? ctrlc's handler would take its place.
+/// Is SIGHUP ignored, as by `nohup`? The handler of ctrlc would replace that.
 fn hang_up_is_ignored() -> bool {
     // SAFETY: all zeros are a valid sigaction, and without a new one the call only fills it.
     unsafe {

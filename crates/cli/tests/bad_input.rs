@@ -70,7 +70,7 @@ fn signals_need_a_delay_based_detector() {
     );
     assert_eq!(
         message("olia+ssc", "owd"),
-        "--signal: unknown signal \"owd\"; there is: receiver-us, sender-us, sender-ms, rtt"
+        "--signal: unknown signal \"owd\"; expected one of: receiver-us, sender-us, sender-ms, rtt"
     );
     assert_eq!(message("olia+ssc", "rtt,rtt"), "--signal: rtt is named twice");
 }
@@ -82,21 +82,24 @@ fn unknown_names_are_reported_with_the_known_ones() {
     assert!(laws.starts_with(&["reno", "cubic", "lia", "olia", "balia"]), "{laws:?}");
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--cc", "oliaa"]),
-        format!("--cc: unknown law 'oliaa' (did you mean 'olia'?); there is: {}", laws.join(", "))
+        format!(
+            "--cc: unknown law 'oliaa' (did you mean 'olia'?); expected one of: {}",
+            laws.join(", ")
+        )
     );
     assert_eq!(
         refused(&["compare", "sbd/nsb-2", "--cc", "reno,olia+magic"]),
-        "--cc: unknown detector or slow start 'magic'; there is: shared, disjoint, ssc, tr, btlbw, standard, \
+        "--cc: unknown detector or slow start 'magic'; expected one of: shared, disjoint, ssc, tr, btlbw, standard, \
          hystart++, hystart"
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),
-        "--on: unknown host \"mars\"; there is: sim, kernel"
+        "--on: unknown host \"mars\"; expected one of: sim, kernel"
     );
     for command in [&["run", "sbd/nsb-2"][..], &["compare", "sbd/nsb-2", "--cc", "lia"]] {
         assert_eq!(
             refused(&[command, &["--on", "sim,mars"]].concat()).replace("sim,mars", "mars"),
-            "--on: unknown host \"mars\"; there is: sim, kernel"
+            "--on: unknown host \"mars\"; expected one of: sim, kernel"
         );
     }
     let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,sim"];
@@ -104,7 +107,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
     assert_eq!(
         broken("cc = \"reno\"", "cc = \"renoo\""),
         format!(
-            "s.toml:17: flows.a.cc: unknown law 'renoo' (did you mean 'reno'?); there is: {}",
+            "s.toml:17: flows.a.cc: unknown law 'renoo' (did you mean 'reno'?); expected one of: {}",
             laws.join(", ")
         )
     );
@@ -235,8 +238,7 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
 
 #[test]
 fn what_is_shown_as_written_is_not_changed() {
-    let message =
-        "--set: expected --resolved with changes: without it the file is printed as it is";
+    let message = "--set: needs --resolved; without it the file is printed unchanged";
     assert_eq!(refused(&["show", "sbd/sb-2", "--set", "jitter=0 packets"]), message);
     assert!(refused(&["show", "sbd/no"]).starts_with("sbd/no: no such file and no shipped"));
 }
@@ -445,11 +447,10 @@ fn mistakes_of_the_command_line_are_one_line_too() {
     assert!(refused(&["fly"]).contains("unrecognized subcommand 'fly'"));
     assert!(refused(&["run", "sbd/nsb-2", "--fast"]).contains("unexpected argument '--fast'"));
     if cfg!(not(feature = "kernel")) {
-        let line =
-            "kernel: built without kernel support; `make install` includes it";
+        let line = "kernel: built without kernel support; `make install` includes it";
         assert_eq!(refused(&["kernel", "load", "olia"]), line);
-        assert_eq!(refused(&["shell", "sbd/nsb-2"]), line.replace("kernel: this", "shell: this"));
-        let line = line.replace("kernel: this", "--on: this");
+        assert_eq!(refused(&["shell", "sbd/nsb-2"]), line.replace("kernel: built", "shell: built"));
+        let line = line.replace("kernel: built", "--on: built");
         assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "kernel", "--dry-run"]), line);
         let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,kernel"];
         assert_eq!(refused(&both), line);

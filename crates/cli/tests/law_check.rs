@@ -106,7 +106,10 @@ fn the_compilers_words_are_shown_with_line_and_file() {
     let output = law(home.path(), &["check", "mine.h"]);
     assert_eq!(output.status.code(), Some(1));
     let stdout = text(&output.stdout);
-    assert!(stdout.contains("mine.h:") && stdout.contains("'m'") || stdout.contains("‘m’"), "{stdout}");
+    assert!(
+        stdout.contains("mine.h:") && stdout.contains("'m'") || stdout.contains("‘m’"),
+        "{stdout}"
+    );
     assert_eq!(text(&output.stderr), "narrows: mine.h: does not compile\n");
 }
 

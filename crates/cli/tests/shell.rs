@@ -335,7 +335,7 @@ fn mistakes_are_one_line() {
     let shell = |args: &[&str]| refused(narrows(&[&["shell"], args].concat()));
     assert_eq!(
         shell(&[PHONE, "--host", "phone", "--", "true"]),
-        "--host: no host \"phone\"; there is: sender, receiver"
+        "--host: no host \"phone\"; expected one of: sender, receiver"
     );
     assert!(shell(&["phone/none"]).starts_with("phone/none: "));
     assert!(shell(&[PHONE, "--cc", "ollia", "--", "true"]).starts_with("--cc: unknown law"));

@@ -13,7 +13,7 @@ pub fn detector(name: &str) -> Result<Detector, String> {
     let fit = || Detector::all().filter(|detector| detector.goes_by_delay());
     fit().find(|detector| detector.name() == name).ok_or_else(|| {
         let names = fit().map(Detector::name).collect::<Vec<_>>().join(", ");
-        format!("unknown detector '{name}'; for captures and tables there is: {names}")
+        format!("unknown detector '{name}'; for captures and tables expected one of: {names}")
     })
 }
 

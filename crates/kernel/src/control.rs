@@ -31,7 +31,7 @@ pub struct Registered {
     loaded: Loaded,
 }
 
-/// Can the kernel run `control`? Not with a detector that decides: its programs sample no delays.
+/// Can the kernel run `control`? Not with a dynamic detector: its programs sample no delays.
 ///
 /// # Errors
 /// It cannot.
@@ -51,7 +51,7 @@ impl Loaded {
     /// that connections which change their control, or got it before an unload, stay together.
     ///
     /// # Errors
-    /// A detector that decides, not root, a kernel that is too old, a refusal by the verifier, a
+    /// A dynamic detector, not root, a kernel that is too old, a refusal by the verifier, a
     /// living state map of another layout.
     pub fn load(control: Control, params: &Params) -> Result<Loaded, Error> {
         loadable(control)?;
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_detector_that_decides_is_refused_in_one_line() {
+    fn a_dynamic_detector_is_refused_in_one_line() {
         let refused = loadable("olia+ssc".parse().unwrap()).unwrap_err().to_string();
         let expected = "olia+ssc: the kernel has no detector 'ssc'; \
                         it has: shared, disjoint";

@@ -148,7 +148,7 @@ impl Replay {
         verified_insns(&self.object).map_err(Error::bpf(self.control.to_string(), "inspect"))
     }
 
-    /// Starts over with a connection that has no paths; a detector that listens runs with `params`.
+    /// Starts over with a connection that has no paths; a dynamic detector runs with `params`.
     pub fn reset(&mut self, params: &Params) -> Result<(), Error> {
         self.memory = zeroed();
         self.memory.watch.params = params.of_detectors();
@@ -169,7 +169,7 @@ impl Replay {
         Ok(outcomes)
     }
 
-    /// What the connection's paths share, and what a detector that listens keeps of them.
+    /// The shared state of the connection's paths and of a dynamic detector.
     pub fn shared(&self) -> (&Conn, &Watch) {
         (&self.memory.conn, &self.memory.watch)
     }

@@ -93,7 +93,8 @@ fn bpftool() {
             "mount -t bpf bpf /sys/fs/bpf && exec bpftool struct_ops register \"$0\" 2>&1";
         let output = run("unshare", &["-m", "sh", "-c", mounted, &file.to_string_lossy()]);
         fs::remove_file(&file).unwrap();
-        let id = output.split_whitespace().last().expect("Registered tcp_congestion_ops nr_ops id N");
+        let id =
+            output.split_whitespace().last().expect("Registered tcp_congestion_ops nr_ops id N");
         let registered = Unregister(id.to_owned());
         assert!(available_controls().unwrap().contains(&kernel_name(control)));
         if law == Law::OLIA {

@@ -23,7 +23,7 @@ fn controls() -> impl Iterator<Item = Control> {
     })
 }
 
-/// The coupled laws of the literature under every detector that listens.
+/// The coupled laws of the literature under every dynamic detector.
 fn dynamic_controls() -> impl Iterator<Item = Control> {
     Detector::all().filter(|detector| detector.decides()).flat_map(|detector| {
         [Law::OLIA, Law::LIA].map(|law| Control { detector, ..Control::of(law) })
@@ -58,7 +58,7 @@ fn recorded_events_get_the_same_windows_in_the_kernel() {
     println!("replay in the kernel: {compared} outcomes equal bit by bit");
 }
 
-/// What a detector that listens was seen to decide on paths 0 and 1.
+/// Decisions of a dynamic detector on paths 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
     Together,

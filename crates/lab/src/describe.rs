@@ -8,7 +8,7 @@ use narrows_traffic::Source;
 use crate::algorithm::Algorithm;
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
 use crate::hosts::Host;
-use crate::scenario::{Event, Flow, EventKind, Link, Scenario};
+use crate::scenario::{Event, EventKind, Flow, Link, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
 /// Links, flows, rivals and the estimated size of a run on `host`, where `control` replaces that of

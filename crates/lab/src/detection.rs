@@ -7,7 +7,7 @@ use narrows_net::{Nanos, SECOND};
 use narrows_sim::Detection;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{Flow, EventKind, Scenario};
+use crate::scenario::{EventKind, Flow, Scenario};
 use narrows_stats::round;
 
 /// How right the detector of the connection under test was in one phase of the scenario. Shares and
@@ -33,7 +33,7 @@ pub struct PhaseDetection {
     pub false_split_rate: Option<f64>,
     /// Of the paths in each decision, those that are not congested.
     pub uncongested_share: Option<f64>,
-    /// Of the paths in each decision, those of which nothing is said.
+    /// Of the paths in each decision, the undecided ones.
     pub undecided_share: Option<f64>,
     /// When the first right decision of the phase was made, seconds from the start of the run, be it
     /// within a warm-up.
@@ -54,7 +54,7 @@ pub struct Judged {
     pub groups: String,
     /// The paths that are not congested.
     pub uncongested: String,
-    /// The paths of which nothing is said.
+    /// The undecided paths.
     pub undecided: String,
     /// Whether these are the right groups; none where the scenario has none.
     pub correct: Option<bool>,
@@ -64,7 +64,7 @@ pub struct Judged {
     pub correct_observations: usize,
 }
 
-/// What a listening detector said, and where its paths truly met.
+/// The decisions of a detector, and the true bottlenecks of its paths.
 #[derive(Clone, Copy)]
 pub(crate) struct Trial<'a> {
     pub scenario: &'a Scenario,
@@ -303,7 +303,7 @@ mod tests {
     use crate::scenario::{Event, Phase};
     use crate::{Edits, load};
 
-    /// Places by path: a number is a group, `c` is not congested, `-` is nothing said.
+    /// Places by path: a number is a group, `c` is not congested, `-` is undecided.
     fn decided(at_s: f64, places: &str) -> Decision {
         let mut all = [Place::Undecided; MAX_PATHS];
         for (place, text) in all.iter_mut().zip(places.split(' ')) {

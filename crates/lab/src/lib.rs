@@ -48,7 +48,7 @@ pub use plan::{Case, Finished, Plan, Point};
 pub use provenance::Provenance;
 pub use recorder::Run;
 pub use scenario::{
-    Bound, Edits, Event, Flow, FlowKind, FlowPath, EventKind, Link, Phase, Published, Rival,
+    Bound, Edits, Event, EventKind, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival,
     Scenario, Sweep, load, parse, shipped, source_text,
 };
 pub use setup::{Setup, sha256};

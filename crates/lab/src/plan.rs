@@ -97,6 +97,6 @@ pub struct Finished {
     pub summary: Summary,
     /// The series of the first seed, if asked for.
     pub series: Vec<Sample>,
-    /// What the listening detector decided.
+    /// The detector's decisions.
     pub decisions: Vec<Judged>,
 }

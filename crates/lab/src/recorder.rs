@@ -24,7 +24,7 @@ pub struct Run {
     pub summary: Summary,
     /// Samples of the listed connections, if asked for.
     pub series: Vec<Sample>,
-    /// What the listening detector of the connection under test decided.
+    /// The decisions of the detector of the connection under test.
     pub decisions: Vec<Judged>,
     /// What people should know of this run and no result holds, a line each.
     pub notes: Vec<String>,

@@ -317,7 +317,7 @@ fn what_cannot_run_is_refused_in_one_line_and_leaves_nothing() {
         message.to_string()
     };
     let unknown = message("10 Mbit/s", "kernel:nonsuch");
-    let start = "two: flows.test.cc: this kernel has no kernel:nonsuch; there is: kernel:";
+    let start = "two: flows.test.cc: this kernel has no kernel:nonsuch; expected one of: kernel:";
     assert!(unknown.starts_with(start), "{unknown}");
     let fast = message("2 Gbit/s", "kernel:reno");
     assert!(fast.starts_with("two: links of 4.0 Gbit/s in total;"), "{fast}");

@@ -3,8 +3,8 @@
 use crate::control::{Control, Detector, Law, SlowStart};
 use std::str::FromStr;
 
-/// Other names under which controls are known, and what they are here. They name no parameters: those
-/// of `mptcp-sbd` too are RFC 8382's, unless `ssc.preset` says otherwise.
+/// Aliases of controls. They do not set parameters: those of `mptcp-sbd`, too, are RFC 8382's by
+/// default (see `ssc.preset`).
 pub const ALIASES: [(&str, &str); 5] = [
     ("uncoupled", "reno"),
     ("coupled", "lia"),
@@ -13,13 +13,13 @@ pub const ALIASES: [(&str, &str); 5] = [
     ("tr-lia", "lia+tr"),
 ];
 
-/// A name that nothing in the catalogue has.
+/// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {kind} '{name}'{hint}; there is: {known}", hint = hint(near))]
+#[error("unknown {kind} '{name}'{hint}; expected one of: {known}", hint = hint(near))]
 pub struct Unknown {
     /// `law`, `detector or slow start`, or `parameter`.
     pub kind: &'static str,
-    /// The name that was asked for.
+    /// The unknown name.
     pub name: String,
     /// The nearest known name, if one is near.
     pub near: Option<String>,
@@ -43,7 +43,7 @@ fn hint(near: &Option<String>) -> String {
     near.as_ref().map(|near| format!(" (did you mean '{near}'?)")).unwrap_or_default()
 }
 
-/// Why a name is no control's.
+/// Why a name is not a control.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoControl {
     /// Part of it is not known.
@@ -63,7 +63,7 @@ impl FromStr for Control {
 }
 
 /// All controls with the slow start of their law: every law with its default detector, then coupled
-/// laws with the others. Without those that could never decide.
+/// laws with the others, except combinations that do not work.
 pub fn controls() -> impl Iterator<Item = Control> {
     let others = Law::all().filter(|law| law.couples()).flat_map(|law| {
         Detector::all().map(move |detector| Control { detector, ..Control::of(law) })
@@ -126,7 +126,9 @@ pub fn control(name: &str) -> Result<Control, NoControl> {
     if starts.iter().filter(|start| start.joins()).count() > 1
         || starts.iter().filter(|start| !start.joins()).count() > 1
     {
-        return fault("two slow starts of one part; one for the join and one for the exit".into());
+        return fault(
+            "two slow starts for the join or for the exit; expected at most one for each".into(),
+        );
     }
     match control.fault() {
         Some(what) => fault(what),
@@ -155,8 +157,8 @@ pub fn control_of_kernel_name(name: &str) -> Option<Control> {
     all().find(|control| kernel_name(*control) == name)
 }
 
-/// What [`kernel_name`] gives for a control that the kernel would not take, or could not
-/// distinguish from another: the reason, in one line. None where all are fit.
+/// Why the [`kernel_name`] of a control is invalid or equals that of another, in one line; none if
+/// all are valid.
 pub fn unfit_kernel_name() -> Option<String> {
     let mut names = std::collections::HashMap::new();
     // Also those that could never decide: others with as long names can.
@@ -175,7 +177,9 @@ pub fn unfit_kernel_name() -> Option<String> {
                         ));
                     }
                     if let Some(other) = names.insert(name.clone(), control) {
-                        return Some(format!("{control} and {other} have one kernel name, {name}"));
+                        return Some(format!(
+                            "{control} and {other} have the same kernel name, {name}"
+                        ));
                     }
                 }
             }
@@ -215,11 +219,11 @@ mod tests {
     #[test]
     fn a_mistyped_name_gets_the_nearest_one_and_the_list() {
         let error = control("ollia").unwrap_err().to_string();
-        let start = "unknown law 'ollia' (did you mean 'olia'?); there is: reno, cubic, lia, olia";
+        let start =
+            "unknown law 'ollia' (did you mean 'olia'?); expected one of: reno, cubic, lia, olia";
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+xyz").unwrap_err().to_string();
-        let start =
-            "unknown detector or slow start 'xyz'; there is: shared, disjoint, ssc, tr, btlbw";
+        let start = "unknown detector or slow start 'xyz'; expected one of: shared, disjoint, ssc, tr, btlbw";
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+histart++").unwrap_err().to_string();
         assert!(error.contains("did you mean 'hystart++'?"), "{error}");
@@ -228,8 +232,11 @@ mod tests {
     #[test]
     fn parts_that_do_not_work_together_are_refused() {
         let error = control("olia+btlbw").unwrap_err().to_string();
-        assert!(error.starts_with("olia+btlbw: detector 'btlbw' goes by the bandwidth"), "{error}");
+        assert!(
+            error.starts_with("olia+btlbw: detector 'btlbw' uses the bandwidth estimate"),
+            "{error}"
+        );
         let error = control("reno+hystart+hystart++").unwrap_err().to_string();
-        assert!(error.contains("two slow starts of one part"), "{error}");
+        assert!(error.contains("two slow starts for the join or for the exit"), "{error}");
     }
 }

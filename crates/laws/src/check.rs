@@ -1,8 +1,8 @@
-//! What holds for every law, whatever it computes: for the tests, and for `narrows law check` with a
-//! law of a user's.
+//! Properties of every law, whatever it computes: for the tests, and for `narrows law check` with a
+//! user's law.
 //!
-//! A property looks at a law from outside, by events and windows. What a law owes to its own source
-//! stands in the tests, beside a reference in floating point.
+//! A property tests a law from outside, by events and windows. The tests compare each law with its
+//! source, by a reference in floating point.
 
 mod events;
 mod host;
@@ -15,12 +15,12 @@ pub use host::Host;
 use crate::{Control, Law};
 use std::fmt;
 
-/// A law does not keep a property: what was seen, and the smallest case of it that was found.
+/// A law violates a property: what was found, and the smallest case found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What was seen and what was expected, one line.
+    /// Found and expected, one line.
     pub what: String,
-    /// How to see it, a line for each step.
+    /// How to reproduce it, one line per step.
     pub case: Vec<String>,
 }
 
@@ -50,44 +50,44 @@ impl std::error::Error for Failure {}
 /// A case of a property.
 pub type Case<'a> = &'a dyn Fn() -> Result<(), Failure>;
 
-/// Runs one case: here, or where a law that dies takes nothing else with it.
+/// Runs one case: in this process, or in another that a crash of the law does not affect.
 pub type Run<'a> = &'a dyn Fn(Case) -> Result<(), Failure>;
 
 /// One of [`PROPERTIES`].
 pub struct Property {
-    /// A few words.
+    /// Short name.
     pub name: &'static str,
-    /// What holds, one line.
+    /// The property, one line.
     pub about: &'static str,
-    /// Laws that owe it.
+    /// Laws that must have it.
     of: fn(Law) -> bool,
     holds: fn(Control, Run) -> Result<(), Failure>,
 }
 
 impl Property {
-    /// Does `law` owe it? The table of the law decides.
+    /// Must `law` have it? Depends on its table.
     pub fn is_of(&self, law: Law) -> bool {
         (self.of)(law)
     }
 
-    /// Does the law of `control` keep it?
+    /// Checks the law of `control`.
     ///
     /// # Errors
-    /// It does not.
+    /// The law violates the property.
     pub fn check(&self, control: Control) -> Result<(), Failure> {
         self.check_by(control, &|case| case())
     }
 
-    /// The same, each case by `run`.
+    /// The same, with each case run by `run`.
     ///
     /// # Errors
-    /// It does not keep it, or a case died.
+    /// The law violates the property, or a case crashed.
     pub fn check_by(&self, control: Control, run: Run) -> Result<(), Failure> {
         (self.holds)(control, run)
     }
 }
 
-/// The properties. Cases are deterministic but for the last, where threads meet as they do.
+/// The properties. Cases are deterministic except the last, which uses threads.
 pub const PROPERTIES: [Property; 14] = [
     Property {
         name: "hostile events",
@@ -109,7 +109,7 @@ pub const PROPERTIES: [Property; 14] = [
     },
     Property {
         name: "determinism",
-        about: "the events of a connection alone decide its windows",
+        about: "the windows depend only on the connection's events",
         of: any,
         holds: events::determinism,
     },
@@ -121,7 +121,7 @@ pub const PROPERTIES: [Property; 14] = [
     },
     Property {
         name: "stretch ACKs",
-        about: "an acknowledgement of n packets grows the window as n of one packet do",
+        about: "one acknowledgement of n packets grows the window as n of one packet",
         of: window,
         holds: windows::stretch,
     },
@@ -133,43 +133,43 @@ pub const PROPERTIES: [Property; 14] = [
     },
     Property {
         name: "disjoint siblings",
-        about: "a path alone in its mask runs as if there were no other",
+        about: "a path alone in its mask behaves as a single path",
         of: any,
         holds: siblings::disjoint,
     },
     Property {
-        name: "left siblings",
-        about: "a sibling that has left leaves no trace",
+        name: "siblings leaving",
+        about: "a sibling that left has no effect",
         of: any,
         holds: siblings::left,
     },
     Property {
-        name: "slots again",
-        about: "a path in the slot of one that left knows nothing of it",
+        name: "slot reuse",
+        about: "a path in a reused slot starts without old state",
         of: any,
         holds: siblings::slot_again,
     },
     Property {
-        name: "not limited",
-        about: "a window that does not hold the sender back does not grow",
+        name: "not cwnd-limited",
+        about: "the window does not grow if the sender is not cwnd-limited",
         of: window,
         holds: windows::not_limited,
     },
     Property {
         name: "loss",
-        about: "a congestion event reduces once, ECN as a loss; a timeout leaves 1 packet; undo repairs",
+        about: "a congestion event reduces once, ECN as a loss; a timeout leaves 1 packet; undo restores",
         of: window,
         holds: windows::loss,
     },
     Property {
         name: "host's windows",
-        about: "outside recovery the host's cwnd and ssthresh are taken over",
+        about: "outside recovery the law adopts the host's cwnd and ssthresh",
         of: window,
         holds: windows::hosts,
     },
     Property {
         name: "threads",
-        about: "events of all paths at once, each on a thread of its own",
+        about: "concurrent events of all paths, one thread each",
         of: window,
         holds: threads::at_once,
     },

@@ -1,4 +1,4 @@
-//! A connection under control, for hosts that run its events one after another.
+//! A connection under a control, for hosts that run its events sequentially.
 
 use crate::control::Control;
 use crate::params::Params;
@@ -6,7 +6,7 @@ use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
 
 pub use crate::raw::Private;
 
-/// What a law asks of its host about a path (`enum nr_advice`).
+/// A law's advice to the host about a path (`enum nr_advice`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Nothing.
@@ -17,23 +17,23 @@ pub enum Advice {
     Close,
 }
 
-/// The answer to an event.
+/// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Window, packets. In recovery: the window that recovery must end with.
     pub cwnd: u32,
     /// Slow start threshold, packets.
     pub ssthresh: u32,
-    /// Pacing rate, bytes/s; 0: the host paces by its own rule.
+    /// Pacing rate, bytes/s; 0: chosen by the host.
     pub pacing_rate: u64,
-    /// What the law asks about this path.
+    /// The law's advice about this path.
     pub advice: Advice,
 }
 
-/// Where a path stands in an observation or decision.
+/// The place of a path in an observation or decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// In a group of paths that share a bottleneck, perhaps alone; the number means nothing else.
+    /// In a group of paths that share a bottleneck, perhaps alone; the number only names the group.
     Group(u8),
     /// Not congested.
     Clear,
@@ -41,14 +41,14 @@ pub enum Place {
     Undecided,
 }
 
-/// What a detector made of the paths at one time.
+/// A detector's observation or decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Number of the interval it is about, counted from 1 at time 0; grows, wraps.
+    /// Number of its interval, counted from 1 at time 0; wraps.
     pub number: u32,
     /// When it was made, µs.
     pub at_us: u64,
-    /// Where each path stands.
+    /// The place of each path.
     pub places: [Place; MAX_PATHS],
 }
 
@@ -96,13 +96,12 @@ impl Watch {
     }
 }
 
-/// One event of path `i` under `control`; `watch` may be null unless the detector decides, and then
-/// all paths are taken to share. The answer stands in `conn.path[i]`.
+/// One event of path `i` under `control`; `watch` may be null unless the detector is dynamic. The
+/// result is in `conn.path[i]`.
 ///
 /// # Safety
 /// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
-/// events of one path come one after another; those of siblings may run on other threads at the same
-/// time.
+/// events of one path are sequential; those of siblings may run on other threads at the same time.
 pub unsafe fn event_shared(
     control: Control,
     conn: *mut raw::Conn,
@@ -112,11 +111,11 @@ pub unsafe fn event_shared(
     event: *const Event,
 ) {
     let module = control.law.module();
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { event_of(module, control, conn, watch, i, private, event) }
 }
 
-/// The same, where the law's module is known: looking it up would be done for every event.
+/// The same with a known module of the law, which saves the lookup at every event.
 ///
 /// # Safety
 /// As [`event_shared`].
@@ -129,7 +128,7 @@ unsafe fn event_of(
     private: *mut Private,
     event: *const Event,
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         raw::narrows_detect(control.detector.number(), conn, watch, i, event);
         (module.event)(control.start(), conn, i, private, event);
@@ -167,8 +166,8 @@ impl Conn {
         self.control
     }
 
-    /// An event will come: `load` is called with the memory that all laws will need of a connection
-    /// of `paths` paths.
+    /// Prefetch for an event: calls `load` with the memory that laws need of a connection of `paths`
+    /// paths.
     pub fn prefetch(&self, paths: usize, load: impl Fn(&[Path], usize)) {
         let paths = &self.raw.path[..paths];
         load(paths, size_of_val(paths));
@@ -179,8 +178,8 @@ impl Conn {
     pub fn event(&mut self, path: usize, private: &mut Private, event: &Event) -> Output {
         assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
         let watch = self.watch();
-        // SAFETY: the pointers are valid and exclusive for the call, or null where no detector
-        // decides, and `path` is in range.
+        // SAFETY: the pointers are valid and exclusive for the call, or null with a fixed detector,
+        // and `path` is in range.
         unsafe {
             let module = self.module;
             event_of(module, self.control, &mut self.raw, watch, path as u32, private, event);
@@ -194,7 +193,7 @@ impl Conn {
         }
     }
 
-    /// The detector's part of an event, where one runs without a law: at a receiver. Panics if
+    /// The detector's part of an event, for a detector without a law, at a receiver. Panics if
     /// `path` is not below [`MAX_PATHS`].
     pub fn detect(&mut self, path: usize, event: &Event) {
         assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
@@ -212,32 +211,31 @@ impl Conn {
         self.raw.masks
     }
 
-    /// Takes masks that were decided elsewhere. A path stays in its own mask, and who is in whose
-    /// mask is made mutual.
+    /// Sets masks that were decided elsewhere. Each path is put into its own mask, and coupling is
+    /// made mutual.
     pub fn set_masks(&mut self, masks: u64) {
         // SAFETY: the pointer is valid and exclusive.
         unsafe { raw::narrows_masks_set(&mut self.raw, masks) }
     }
 
-    /// The newest decision, of a detector that decides.
+    /// The newest decision, of a dynamic detector.
     pub fn decision(&self) -> Option<Decision> {
         let watch = self.watch.as_ref()?;
         Decision::unpack(watch.decided, watch.decided_us)
     }
 
-    /// The newest observation, of a detector that decides: what one interval looked like, before it
-    /// is compared with those before it.
+    /// The newest observation, of a dynamic detector: of one interval, not yet filtered.
     pub fn observation(&self) -> Option<Decision> {
         let watch = self.watch.as_ref()?;
         Decision::unpack(watch.observed, watch.observed_us)
     }
 
-    /// All that the paths share, and what a detector that decides keeps of them: for comparing runs.
+    /// The shared state of the paths and of a dynamic detector, for comparing runs.
     pub fn shared(&self) -> (&raw::Conn, Option<&Watch>) {
         (&self.raw, self.watch.as_deref())
     }
 
-    /// What the law last asked about path `i`. Panics if `i` is not below [`MAX_PATHS`].
+    /// The law's last advice about path `i`. Panics if `i` is not below [`MAX_PATHS`].
     pub fn advice(&self, i: usize) -> Advice {
         match self.raw.path[i].advice {
             1 => Advice::Backup,
@@ -251,7 +249,7 @@ impl Conn {
         &self.raw.path[i]
     }
 
-    /// The coupling mask of path `i`: bit j stands for path j, `i` itself included.
+    /// The coupling mask of path `i`: bit j is path j, `i` included.
     pub fn mask(&self, i: usize) -> u8 {
         self.raw.masks.to_le_bytes()[i]
     }

@@ -1,19 +1,19 @@
-//! What a connection is controlled by: a law, a detector, a slow start.
+//! The parts of a congestion control: a law, a detector, a slow start.
 
 use crate::raw::{self, DetectorTable, LawTable, Module, StartTable};
 use std::ffi::{CStr, c_char};
 use std::fmt;
 
-/// How much the paths of one mask may take together: a line of `c/laws.def`, by its number.
+/// A law, by its number in `c/laws.def`: how windows grow and shrink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Law(u8);
 
-/// Which paths meet in one bottleneck: a line of `c/detectors.def`, by its number.
+/// A detector, by its number in `c/detectors.def`: which paths share a bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Detector(u8);
 
-/// What a joining path may begin with, and when slow start ends: a line of `c/starts.def`, by its
-/// number.
+/// A slow start, by its number in `c/starts.def`: the first window of a path, and when slow start
+/// ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlowStart(u8);
 
@@ -80,7 +80,7 @@ impl Law {
         self.table().couples != 0
     }
 
-    /// Does it keep a model of the path, and publish its bandwidth, where others have a window?
+    /// Is it a model law, which publishes a bandwidth, and not a window law?
     pub fn is_model(self) -> bool {
         self.table().kind != 0
     }
@@ -90,7 +90,7 @@ impl Law {
         !self.table().acked.is_null()
     }
 
-    /// The slow start whose exit is the law's own.
+    /// Its default exit of slow start.
     fn exit(self) -> SlowStart {
         SlowStart(self.table().start as u8)
     }
@@ -116,13 +116,13 @@ impl Law {
 impl Detector {
     /// All paths, always.
     pub const SHARED: Detector = Detector(0);
-    /// None, ever: each path is on its own.
+    /// No paths, always.
     pub const DISJOINT: Detector = Detector(1);
-    /// RFC 8382: alike summary statistics of delay.
+    /// RFC 8382: similar summary statistics of delay.
     pub const SSC: Detector = Detector(2);
-    /// arXiv:1812.05816: alike slopes of rising delay.
+    /// arXiv:1812.05816: similar slopes of rising delay.
     pub const TR: Detector = Detector(3);
-    /// C-MPBBR: alike bandwidths.
+    /// C-MPBBR: similar bandwidths.
     pub const BTLBW: Detector = Detector(4);
 
     /// The detector of a number, if there is one.
@@ -151,7 +151,7 @@ impl Detector {
         text(self.table().code)
     }
 
-    /// What it goes by, one line.
+    /// What it measures, one line.
     pub fn about(self) -> &'static str {
         text(self.table().about)
     }
@@ -161,12 +161,12 @@ impl Detector {
         text(self.table().source)
     }
 
-    /// Does it decide on what the paths measure? The others know their answer beforehand.
+    /// Is it dynamic, deciding from measurements? The others are fixed.
     pub fn decides(self) -> bool {
         self.table().goes_by != 0
     }
 
-    /// Does it go by delays and losses, which any flow has?
+    /// Does it use delays and losses, which any flow has?
     pub fn goes_by_delay(self) -> bool {
         self.table().goes_by == raw::BY_DELAY
     }
@@ -220,7 +220,7 @@ impl SlowStart {
         text(self.table().source)
     }
 
-    /// Has it a part at the join, what a path may begin with? The others' is the standard one.
+    /// Does it act at the join? The others use the standard one there.
     pub fn joins(self) -> bool {
         !self.table().initial.is_null()
     }
@@ -243,9 +243,9 @@ pub struct Control {
     pub law: Law,
     /// The detector.
     pub detector: Detector,
-    /// The slow start whose part at the join it has.
+    /// The slow start at the join.
     pub join: SlowStart,
-    /// The slow start whose part at the exit it has.
+    /// The slow start at the exit.
     pub exit: SlowStart,
 }
 
@@ -286,14 +286,13 @@ impl Control {
         Some((SlowStart::from_number(number >> 3)?, SlowStart::from_number(number & 7)?))
     }
 
-    /// Why it could never do what its name says, if it could not.
+    /// Why its parts do not work together, if so.
     pub fn fault(self) -> Option<String> {
         let (law, detector) = (self.law.name(), self.detector.name());
         (self.detector.decides() && !self.detector.goes_by_delay() && !self.law.is_model()).then(
             || {
                 format!(
-                    "detector '{detector}' goes by the bandwidth that a law's model estimates, and \
-                     '{law}' has no model: it would never decide"
+                    "detector '{detector}' uses the bandwidth estimate of a model law; '{law}' has none"
                 )
             },
         )

@@ -1,5 +1,4 @@
-//! The detectors on flows that are no connection's: captures and recordings, up to
-//! [`MAX_FLOWS`] flows whose samples come in the order of time.
+//! The detectors on recorded flows: up to [`MAX_FLOWS`] flows, with samples in the order of time.
 //!
 //! ```
 //! use narrows_laws::detect::{Flows, Sample};
@@ -21,7 +20,7 @@ pub const MAX_FLOWS: usize = 64;
 
 /// A detector that cannot work on captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("detector '{name}' does not go by delays and losses; there is: {known}", known = fit())]
+#[error("detector '{name}' does not use delays and losses; expected one of: {known}", known = fit())]
 pub struct Unfit {
     /// Its name.
     pub name: &'static str,
@@ -32,38 +31,36 @@ fn fit() -> String {
     fit.map(Detector::name).collect::<Vec<_>>().join(", ")
 }
 
-/// What is known of a flow at a moment.
+/// A sample of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When, µs, by any clock. A sample from before the last one counts as of the same time.
-    pub now_us: u64,
+    /// Time, µs, of any clock. A sample from before the last one counts as of the same time.pub now_us: u64,
     /// Delay against any fixed zero, µs; none: there is no sample of it.
     pub delay_us: Option<i32>,
     /// Packets delivered since the last sample.
     pub delivered: u32,
     /// Packets lost since the last sample.
     pub lost: u32,
-    /// The application, not the network, sets the pace.
+    /// Limited by the application.
     pub limited: bool,
 }
 
-/// What was decided on the flows.
+/// A decision on the flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowsDecision {
-    /// The end of the last interval that it is about, µs.
+    /// End of its last interval, µs.
     pub at_us: u64,
-    /// Where each flow stands.
+    /// The place of each flow.
     pub places: Vec<Place>,
-    /// How sure that is, from 0 to 1, of each flow: of the observations in which it was placed, how
-    /// many saw it so. In a group with others: together with each of them, on average over them.
-    /// 0: undecided.
+    /// Confidence of each place, from 0 to 1: the share of the observations with a place that agree;
+    /// in a group with others, that have both together, mean over the others. 0: undecided.
     pub confidence: Vec<f64>,
 }
 
 /// Flows that share a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Their numbers, in order; one alone has a bottleneck of its own.
+    /// Their numbers, in order; a single one has its own bottleneck.
     pub flows: Vec<usize>,
     /// The mean of their [`FlowsDecision::confidence`].
     pub confidence: f64,
@@ -95,7 +92,7 @@ impl FlowsDecision {
         self.at(Place::Clear)
     }
 
-    /// The flows that nothing, or not enough, is known of, in order.
+    /// The undecided flows, in order.
     pub fn undecided(&self) -> Vec<usize> {
         self.at(Place::Undecided)
     }
@@ -105,8 +102,8 @@ impl FlowsDecision {
     }
 }
 
-/// A detector on flows. Intervals are cut and closed by time; what one looks like is an observation,
-/// and of some of these a decision is made, as in a connection.
+/// A detector on flows. Each interval of time gives an observation, and some observations a
+/// decision, as in a connection.
 pub struct Flows {
     /// `struct nr_many`.
     memory: Box<[u64]>,
@@ -131,7 +128,7 @@ impl Flows {
     /// [`Params::check`] finds fault with the parameters.
     ///
     /// # Errors
-    /// A detector that does not go by delays and losses.
+    /// The detector does not use delays and losses.
     pub fn new(detector: Detector, params: &Params, flows: usize) -> Result<Flows, Unfit> {
         assert!(flows <= MAX_FLOWS, "{flows} flows of at most {MAX_FLOWS}");
         if let Err(error) = params.check() {
@@ -141,7 +138,7 @@ impl Flows {
             return Err(Unfit { name: detector.name() });
         }
         let params = params.of_detectors();
-        // SAFETY: a detector that decides, and parameters of the C side's layout.
+        // SAFETY: a dynamic detector, and parameters of the C side's layout.
         let pace = unsafe { raw::narrows_pace(detector.number(), &params) };
         // SAFETY: a constant of the C side.
         let words = unsafe { ffi::narrows_many_size() }.div_ceil(8);
@@ -163,7 +160,7 @@ impl Flows {
         })
     }
 
-    /// Takes a sample of `flow` in, and returns the oldest decision that was not returned yet.
+    /// Takes a sample of `flow`, and returns the oldest decision that was not returned yet.
     /// Panics if there is no such flow.
     pub fn sample(&mut self, flow: usize, sample: &Sample) -> Option<FlowsDecision> {
         assert!(flow < self.flows, "flow {flow} of {}", self.flows);
@@ -184,8 +181,8 @@ impl Flows {
         self.due.pop_front()
     }
 
-    /// The time is `now_us`: returns the oldest decision that was not returned yet. At the end,
-    /// to be asked until there is none. Before the first sample nothing happens.
+    /// Advances the time to `now_us` and returns the oldest decision that was not returned yet; at
+    /// the end, call it until there is none. Has no effect before the first sample.
     pub fn advance(&mut self, now_us: u64) -> Option<FlowsDecision> {
         if self.origin_us.is_some() {
             self.close_until(now_us);
@@ -237,7 +234,7 @@ impl Flows {
         raw[..self.flows].iter().map(place).collect()
     }
 
-    /// How often `flow` was seen where `places` has it.
+    /// In how many observations `flow` had the place of `places`.
     fn confidence(&self, places: &[Place], flow: usize) -> f64 {
         let others = |of: &[Place]| -> Vec<usize> {
             (0..of.len()).filter(|&other| other != flow && of[other] == of[flow]).collect()

@@ -1,9 +1,9 @@
 //! Congestion control for connections of several paths: laws, bottleneck detectors, slow starts.
 //!
 //! The algorithms are C headers in `c/`, written once and compiled here for this machine, and by
-//! the kernel's host for BPF. This crate wraps them for Rust: a [`Conn`] holds what the paths of a
-//! connection share, a [`Private`] what each keeps for itself, and every [`Event`] of a path is
-//! answered by an [`Output`]. A host's duties are in `docs/contract.md`.
+//! the kernel's host for BPF. This crate wraps them for Rust: a [`Conn`] is the shared state of a
+//! connection's paths, a [`Private`] the private state of one, and every [`Event`] of a path returns
+//! an [`Output`]. The duties of a host are in `docs/contract.md`.
 //!
 //! ```
 //! use narrows_laws::{Conn, Control, Event, EventKind, Private, State, flag};

@@ -1,4 +1,4 @@
-//! What can be set about laws and detectors: the parameters that their headers list, by name.
+//! The parameters of laws and detectors, from the lists of their headers, by name.
 
 use crate::catalogue::Unknown;
 use crate::control::{Detector, Law, text};
@@ -15,7 +15,7 @@ const WINDOW: usize = DETECTOR_PARAMS;
 const LAWS: usize = WINDOW + WINDOW_PARAMS;
 const USER: usize = WORDS - LAW_PARAMS;
 
-/// What a parameter's number means (`enum nr_unit`).
+/// The unit of a parameter (`enum nr_unit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A number of things.
@@ -110,12 +110,12 @@ impl Param {
         }
     }
 
-    /// The law, the detector or the part of all that it belongs to: what stands before the dot.
+    /// Its law, detector or group: the name before the dot.
     pub fn group(&self) -> &str {
         self.name.split_once('.').expect("a name has two parts").0
     }
 
-    /// What stands after the dot.
+    /// The name after the dot.
     pub fn field(&self) -> &str {
         self.name.split_once('.').expect("a name has two parts").1
     }
@@ -136,7 +136,7 @@ impl Param {
         }
     }
 
-    /// What it takes, in words.
+    /// The expected value, in words.
     pub fn takes(&self) -> String {
         let (low, high) = self.range;
         match self.unit {
@@ -372,19 +372,19 @@ impl Params {
     }
 }
 
-/// Is `name` that of a detector's presets, `DETECTOR.preset`, which other settings then change?
+/// Is `name` a preset, `DETECTOR.preset`, to be applied before other settings?
 pub fn is_preset(name: &str) -> bool {
     with_presets(name).is_some()
 }
 
 impl Detector {
-    /// For how long it says nothing of a path that carries data, µs.
+    /// How long a path that carries data stays undecided, µs.
     pub fn warm_up_us(self, params: &Params) -> u64 {
         // SAFETY: a detector that is there, and parameters of the C side's layout.
         unsafe { raw::narrows_warm_up_us(self.number(), &params.of_detectors()) }
     }
 
-    /// Does it couple a path, of which it knows nothing yet, with the others?
+    /// Does it couple an undecided path with the others?
     pub fn couples_at_join(self, params: &Params) -> bool {
         // SAFETY: as above.
         unsafe { raw::narrows_first_row(self.number(), 0, &params.of_detectors()) != 1 }
@@ -416,13 +416,13 @@ pub fn presets(detector: Detector) -> Vec<&'static str> {
     preset_rows(detector).map(|(name, _)| name).collect()
 }
 
-/// The paths that a path asks to be coupled with, beside its own group (`enum nr_couple`).
+/// The paths that a path is coupled with besides its group (`enum nr_couple`).
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Couple {
     /// None.
     None = 0,
-    /// Those that nothing is known of yet.
+    /// The undecided ones.
     Undecided,
     /// All.
     All,
@@ -481,8 +481,7 @@ mod tests {
         let mut params = Params::default();
         let mut error = |name, value| params.set(name, value).unwrap_err().to_string();
         let unknown = error("ssc.ps", "0.1");
-        let start =
-            "unknown parameter 'ssc.ps' (did you mean 'ssc.p_s'?); there is: ssc.t_ms, ssc.n";
+        let start = "unknown parameter 'ssc.ps' (did you mean 'ssc.p_s'?); expected one of: ssc.t_ms, ssc.n";
         assert!(unknown.starts_with(start), "{unknown}");
         assert_eq!(error("ssc.p_s", "x"), "ssc.p_s: 'x' is not a number from 0 to 2");
         assert_eq!(error("ssc.n", "65"), "ssc.n: '65' is not a whole number from 2 to 64");
@@ -493,7 +492,10 @@ mod tests {
         );
         let choice = "decision.clear: 'some' is not one of none, undecided, all";
         assert_eq!(error("decision.clear", "some"), choice);
-        assert_eq!(error("ssc.preset", "old"), "ssc.preset: 'old' is not one of rfc8382, mptcp-sbd");
+        assert_eq!(
+            error("ssc.preset", "old"),
+            "ssc.preset: 'old' is not one of rfc8382, mptcp-sbd"
+        );
         assert!(error("tr.preset", "x").starts_with("unknown parameter 'tr.preset'"));
         assert_eq!(error("olia.floor", "0"), "olia.floor: '0' is not a whole number from 1 to 16");
         assert_eq!(params, Params::default(), "nothing half done");

@@ -1,7 +1,7 @@
-//! The C side as it is: the structs and tables of `c/`, and the functions of `c/native.c`.
+//! The C side: the structs and tables of `c/`, and the functions of `c/native.c`.
 //!
-//! Hosts use [`crate::Conn`]. This layer is for those that share one connection between threads,
-//! as the kernel does, and for tests of exactly that.
+//! Hosts use [`crate::Conn`]. This layer is for sharing a connection between threads, as in the
+//! kernel, and for tests of that.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -58,7 +58,7 @@ pub enum EventKind {
     Undo,
     /// Congestion was marked: reduce once, no loss.
     Ecn,
-    /// Data again after idle; `cwnd` is the host's restart window.
+    /// Data after idle; `cwnd` is the host's restart window.
     Restart,
     /// The path is gone; its slot becomes free.
     Left,
@@ -76,7 +76,7 @@ pub enum State {
     Active,
     /// Nothing to send.
     Idle,
-    /// Kept for failure.
+    /// Used only when others fail.
     Backup,
     /// Timeouts in a row without an acknowledgement.
     Failed,
@@ -84,7 +84,7 @@ pub enum State {
 
 /// Flags of an event (`enum nr_flag`).
 pub mod flag {
-    /// The window, not the application, held the sender back.
+    /// The sender was limited by the window.
     pub const CWND_LIMITED: u32 = 1 << 0;
     /// The rate sample was limited by the application.
     pub const APP_LIMITED: u32 = 1 << 1;
@@ -102,7 +102,7 @@ pub mod flag {
     pub const PACED: u32 = 1 << 7;
 }
 
-/// One event of one path (`struct nr_event`). The host fills all of it; what it lacks is 0.
+/// One event of one path (`struct nr_event`). The host fills all fields; unknown values are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
@@ -128,7 +128,7 @@ pub struct Event {
     pub rtt_us: u32,
     /// Relative one-way delay of the sample, µs.
     pub owd_us: i32,
-    /// How long the sample waited in a delayed acknowledgement, µs.
+    /// Delay of the sample by a delayed acknowledgement, µs.
     pub dwell_us: u32,
     /// Packets in flight after this event.
     pub inflight: u32,
@@ -170,25 +170,25 @@ pub struct Path {
     pub seen_ms: u32,
     /// Packets siblings took from the window and the path has not settled (low 16 bits).
     pub debit: u32,
-    /// Pacing rate, bytes/s; 0: the host paces by its own rule.
+    /// Pacing rate, bytes/s; 0: chosen by the host.
     pub pacing_rate: u64,
     /// Model laws: bottleneck bandwidth estimate, bytes/s.
     pub bw: u64,
-    /// What the law asks of the host (`enum nr_advice`).
+    /// The law's advice to the host (`enum nr_advice`).
     pub advice: u32,
     /// Number of joins this slot has seen.
     pub generation: u32,
-    /// The law's own published words.
+    /// Published words of the law.
     pub word: [u32; 2],
 }
 
-/// What a path publishes for a detector of one interval (`struct nr_record`).
+/// What a path publishes of one interval for a detector (`struct nr_record`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Number of the interval + 1; 0: never written.
     pub stamp: u32,
-    /// The detector's own words.
+    /// Words of the detector.
     pub word: [u32; 7],
 }
 
@@ -198,7 +198,7 @@ pub struct Record {
 pub struct Conn {
     /// 8 coupling masks of 8 bits; byte i is the mask of path i.
     pub masks: u64,
-    /// Stamp of the last interval that some path has claimed to decide on.
+    /// Stamp of the last interval claimed for a decision.
     pub tick: u64,
     /// Layout version (`NR_VERSION`).
     pub version: u32,
@@ -217,15 +217,15 @@ pub struct Conn {
 /// Observations that are kept (`NR_OBSERVATIONS`).
 pub const OBSERVATIONS: usize = 32;
 
-/// What a detector that decides keeps of a connection (`struct nr_watch`).
+/// State of a connection under a dynamic detector (`struct nr_watch`).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
     /// Parameters of decisions and detectors, as [`crate::Params::of_detectors`].
     pub params: [u32; DETECTOR_PARAMS],
-    /// When the newest observation was made, µs.
+    /// Time of the newest observation, µs.
     pub observed_us: u64,
-    /// When the newest decision was made, µs.
+    /// Time of the newest decision, µs.
     pub decided_us: u64,
     /// The newest observation: its stamp in the high half, 4 bits for each path in the low.
     pub observed: u64,
@@ -233,7 +233,7 @@ pub struct Watch {
     pub decided: u64,
     /// The last observations.
     pub ring: [u64; OBSERVATIONS],
-    /// What is kept of each path.
+    /// State of each path.
     pub path: [[u64; WATCHED_WORDS]; MAX_PATHS],
 }
 
@@ -246,7 +246,7 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// What a path keeps for itself (`struct nr_private`): opaque to hosts, zero before the join.
+/// Private state of a path (`struct nr_private`): opaque to hosts, zero before the join.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Private([u64; PRIVATE_WORDS]);

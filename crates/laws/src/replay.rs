@@ -1,10 +1,10 @@
 //! Traces of events for replays: the same trace through two builds of a control must give the same
-//! windows. [`trace`] walks through all a connection may live through, deterministically, and
-//! [`queued`] takes its paths for a minute or more through queues, for detectors to decide on.
+//! windows. [`trace`] deterministically generates all kinds of events of a connection, and
+//! [`queued`] sends its paths through queues for a minute or more, for detectors.
 //!
-//! It is not a simulator: paths lose packets by the throw of a die, and their clocks and RTTs move
-//! as such things do, but no window fills a queue. What matters is that every kind of event comes in
-//! the order a host may send it, at windows from one packet to many thousands.
+//! It is not a simulator: losses are random, and clocks and RTTs vary, but no window fills a queue.
+//! Events of every kind come in an order that a host may send, at windows from one packet to many
+//! thousands.
 
 mod queues;
 
@@ -14,8 +14,8 @@ use crate::raw::{Event, EventKind, MAX_PATHS, State, flag};
 pub use queues::queued;
 
 /// Feeds `steps` events of `paths` paths to `answer`, which runs each through the law under test
-/// and returns what the law said; the trace follows the windows the law asks for, as a host does.
-/// Equal `seed`s and equal answers give equal traces. Returns the trace: path and event.
+/// and returns its output; the trace follows the law's windows, as a host does. Equal `seed`s and
+/// equal outputs give equal traces. Returns the trace: path and event.
 ///
 /// Panics if `paths` is 0 or above [`MAX_PATHS`].
 pub fn trace(

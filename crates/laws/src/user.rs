@@ -1,8 +1,8 @@
-//! A law of the user's own, `mine.h`, compiled and loaded at run time: [`Law::USER`].
+//! A user's law, `mine.h`, compiled and loaded at run time: [`Law::USER`].
 //!
-//! The header is compiled as those of this crate are ([`SOURCES`] has them) and checked before any
-//! of its code runs. Nothing stays on disk: the code is kept in memory, where child processes find
-//! it ([`UserLaw::fd`]). A process has one such law, and never unloads it.
+//! The header is compiled like those of this crate ([`SOURCES`]) and checked before its code runs.
+//! Nothing stays on disk: the code is kept in memory, accessible to child processes
+//! ([`UserLaw::fd`]). A process has at most one such law, and never unloads it.
 
 use crate::catalogue::{self, ALIASES};
 use crate::control::{Detector, Law, SlowStart};
@@ -17,15 +17,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The C of this crate by name: the headers a law may include, and what compiles it.
+/// The C sources of this crate by name: the headers that a law may include, and module.c.
 pub const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
-/// Tried in this order where `CC` names none.
+/// Tried in this order unless `CC` is set.
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 
 static USER: OnceLock<UserLaw> = OnceLock::new();
 
-/// What is compiled into the code besides the law.
+/// Run-time checks compiled into the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checks {
     /// Nothing.
@@ -34,7 +34,7 @@ pub enum Checks {
     Undefined,
 }
 
-/// Why a header is no law that can be loaded; in one line, but for what a compiler says.
+/// Why a header cannot be loaded as a law: one line, followed by the compiler's messages if any.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct LoadError {
@@ -42,7 +42,7 @@ pub struct LoadError {
     message: String,
 }
 
-/// A law of the user's own that this process has loaded.
+/// The user's law of this process.
 #[derive(Debug)]
 pub struct UserLaw {
     code: OwnedFd,
@@ -51,13 +51,13 @@ pub struct UserLaw {
     sha256: String,
 }
 
-/// The law that [`load`] or [`adopt`] gave this process.
+/// The law loaded by [`load`] or [`adopt`].
 pub fn loaded() -> Option<&'static UserLaw> {
     USER.get()
 }
 
 impl UserLaw {
-    /// Its name: the stem of its header's.
+    /// Its name: the file stem of its header.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -67,12 +67,12 @@ impl UserLaw {
         &self.header
     }
 
-    /// SHA-256 of the header, and of what it includes of the user's: which version of the law it is.
+    /// SHA-256 of the header and of the user's files that it includes: the version of the law.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// The compiled code, open in this process and those that it starts; see [`adopt`].
+    /// The compiled code, open in this process and its children; see [`adopt`].
     pub fn fd(&self) -> RawFd {
         self.code.as_raw_fd()
     }
@@ -81,8 +81,8 @@ impl UserLaw {
 /// Compiles the law in `header` and loads it as [`Law::USER`].
 ///
 /// # Errors
-/// The file cannot be read, has no table or two, its name is none or taken, no compiler, what the
-/// compiler says, a table that does not fit.
+/// The file cannot be read, has no table or two, its name is invalid or taken, there is no compiler,
+/// it does not compile, the table is invalid.
 pub fn load(header: &Path, checks: Checks) -> Result<Law, LoadError> {
     let place = header.display().to_string();
     let error = |message: String| LoadError { place: place.clone(), message };
@@ -101,16 +101,16 @@ pub fn load(header: &Path, checks: Checks) -> Result<Law, LoadError> {
 /// It is no law.
 ///
 /// # Safety
-/// `fd` is open, and nobody else's.
+/// `fd` is open and owned by the caller.
 pub unsafe fn adopt(fd: RawFd, header: &Path, sha256: &str) -> Result<Law, LoadError> {
     let error = |message: String| LoadError { place: header.display().to_string(), message };
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let code = unsafe { OwnedFd::from_raw_fd(fd) };
     let name = name_of(header).map_err(error)?;
     register(code, name, header.to_owned(), sha256.to_owned()).map_err(error)
 }
 
-/// The name of the law in `header`, if its text may be one.
+/// The name of the law in `header`, after checks of its text.
 fn name_of(header: &Path) -> Result<String, String> {
     let text = match fs::read(header) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
@@ -141,7 +141,7 @@ fn name_of(header: &Path) -> Result<String, String> {
     }
 }
 
-/// Can a law of the user's be called so?
+/// Checks the name of a user's law.
 ///
 /// # Errors
 /// Why not, in one line.
@@ -164,7 +164,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles to a shared object in `folder`: its path, and the hash of what is the user's.
+/// Compiles to a shared object in `folder`; returns its path and the hash of the user's files.
 fn compile(
     header: &Path,
     name: &str,
@@ -183,7 +183,7 @@ fn compile(
         "-Wall",
         "-Wextra",
         "-Werror",
-        // Hooks have one signature, and most use a part of it.
+        // Hooks have one signature; most do not use all arguments.
         "-Wno-unused-parameter",
         "-MMD",
         "-MF",
@@ -201,7 +201,7 @@ fn compile(
     let output = compiler(&arguments)?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        // Who included the header is no concern of its author.
+        // Lines about inclusion of the header do not help its author.
         let included = |line: &&str| {
             line.starts_with("In file included from") || line.starts_with("                 from")
         };
@@ -219,7 +219,7 @@ fn compile(
     Ok((object, sha256))
 }
 
-/// The definitions that name the law to `module.c` and to the kernel's programs.
+/// The macros that select the law in `module.c` and in the BPF programs.
 pub fn defines(header: &Path, name: &str) -> [String; 3] {
     [
         format!("-DNR_LAW_HEADER=\"{}\"", header.display()),
@@ -255,7 +255,7 @@ fn compiler(arguments: &[OsString]) -> Result<std::process::Output, String> {
     Err(format!("no C compiler ({}); install gcc or clang, or name one in CC", tried.join(", ")))
 }
 
-/// The file's bytes in memory that child processes inherit.
+/// The file's content in memory, inherited by child processes.
 fn in_memory(path: &Path) -> std::io::Result<OwnedFd> {
     let fd = memfd_create(c"law", MFdFlags::empty())?;
     let mut file = File::from(fd);
@@ -265,15 +265,15 @@ fn in_memory(path: &Path) -> std::io::Result<OwnedFd> {
 
 fn register(code: OwnedFd, name: String, header: PathBuf, sha256: String) -> Result<Law, String> {
     let path = format!("/proc/self/fd/{}", code.as_raw_fd());
-    // SAFETY: what was compiled above from C without constructors.
+    // SAFETY: compiled above from C without constructors.
     let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
     let symbol = format!("narrows_law_{name}");
-    // SAFETY: module.c defines it as a module.
+    // SAFETY: module.c defines the symbol as a module.
     let module = unsafe { library.get::<*const Module>(symbol.as_bytes()) };
     let module: *const Module = *module.map_err(|e| e.to_string())?;
     // Its code may run until the process ends.
     std::mem::forget(library);
-    // SAFETY: a constant of the library, which stays.
+    // SAFETY: a constant of the library, which stays loaded.
     let module = unsafe { &*module };
     if module.version != raw::VERSION {
         let version = module.version;

@@ -302,7 +302,7 @@ impl Sim {
         self.connections[connection.0 as usize].stats()
     }
 
-    /// What the listening detector of a connection said; none without one.
+    /// The newest decision of a connection's dynamic detector; none without one.
     pub fn detection(&self, connection: ConnId) -> Option<&Detection> {
         self.connections[connection.0 as usize].detection()
     }

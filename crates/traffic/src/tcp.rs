@@ -147,7 +147,7 @@ impl FromStr for Signal {
     fn from_str(name: &str) -> Result<Signal, String> {
         let known = || Signal::ALL.map(Signal::name).join(", ");
         let signal = Signal::ALL.into_iter().find(|signal| signal.name() == name);
-        signal.ok_or_else(|| format!("unknown signal \"{name}\"; there is: {}", known()))
+        signal.ok_or_else(|| format!("unknown signal \"{name}\"; expected one of: {}", known()))
     }
 }
 

@@ -124,7 +124,7 @@ pub struct Boot {
 }
 
 impl Target {
-    /// As the library has it.
+    /// As the library's type.
     pub fn target(&self) -> narrows_mptcp_admin::assign::Target {
         use narrows_mptcp_admin::assign::Target;
         match (&self.cgroup, &self.netns) {

@@ -179,7 +179,7 @@ impl EditArgs {
     /// The edits.
     ///
     /// # Errors
-    /// An option that is not of the form it should have.
+    /// An option of the wrong form.
     pub fn edits(&self) -> Result<Edits, Error> {
         let pair = |option: &str, form: &str, text: &String| {
             let pair =
@@ -197,10 +197,10 @@ impl EditArgs {
 }
 
 impl EditArgs {
-    /// Loads the law of the user's own, once: before it is named, in --cc, --set or a scenario.
+    /// Loads the user's law once, before --cc, --set or a scenario names it.
     ///
     /// # Errors
-    /// Not a law; the compiler's message.
+    /// Not a law, or it does not compile.
     pub fn load_law(&self) -> Result<(), crate::error::Error> {
         let Some(header) = self.law.as_deref().filter(|_| user::loaded().is_none()) else {
             return Ok(());

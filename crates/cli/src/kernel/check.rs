@@ -6,8 +6,7 @@ use narrows_netns::Namespace;
 use crate::error::Error;
 use crate::print;
 
-/// Looks at this machine and at MPTCP in a network namespace. What is missing makes it an error,
-/// as the answer to *is it ready* is no.
+/// Checks this machine and MPTCP in a network namespace. Missing features are an error.
 pub fn check(netns: Option<&str>) -> Result<(), Error> {
     let namespace = match netns {
         Some(name) => Namespace::named(name),

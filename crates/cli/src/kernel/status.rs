@@ -11,9 +11,9 @@ use crate::args::kernel::StatusArgs;
 use crate::error::Error;
 use crate::{print, stop};
 
-/// Between the two looks that one status is made of.
+/// Time between the two samples of one status.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Between the looks of --watch.
+/// Time between the samples of --watch.
 const TICK: Duration = Duration::from_secs(1);
 /// How soon Ctrl-C is noticed.
 const SLICE: Duration = Duration::from_millis(50);
@@ -45,7 +45,7 @@ fn watch(mut status: Status, as_json: bool) -> Result<(), Error> {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             shown => shown.map_err(failed)?,
         }
-        // After a pause (Ctrl-Z) or a long look the missed ticks are not made up for.
+        // After a pause (Ctrl-Z) or a slow sample missed ticks are skipped.
         next = (next + TICK).max(Instant::now());
         if !wait(next, &stop) {
             return Ok(());
@@ -83,8 +83,7 @@ fn failed(error: io::Error) -> Error {
     Error::input("standard output", format!("cannot write: {error}"))
 }
 
-/// The terminal's second screen (xterm's control sequences, which all of today's terminals know):
-/// what stood on the first is there again at the end.
+/// The terminal's alternate screen (xterm's control sequences); the first one is restored at the end.
 struct Screen;
 
 impl Screen {
@@ -94,7 +93,7 @@ impl Screen {
         Ok(Screen)
     }
 
-    /// Draws over what is there, so that nothing flickers.
+    /// Overwrites the screen without flicker.
     fn show(&self, status: &Status) -> io::Result<()> {
         let rows = rows();
         let text = status.text(Some(rows - 1));

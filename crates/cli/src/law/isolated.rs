@@ -1,4 +1,4 @@
-//! A process of its own for what may die.
+//! Runs code that may crash in a separate process.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork, pipe};
 
-/// How it died, in words.
+/// How the process died, in words.
 pub struct Died(pub String);
 
 /// Runs `case` in a child process, which may take `limit` of CPU time.
@@ -55,7 +55,7 @@ pub fn isolated(
     }
 }
 
-/// SIGPROF after so much CPU time of all threads; no core of who dies.
+/// SIGPROF after `limit` of CPU time of all threads; no core dumps.
 fn limit_cpu(limit: Duration) {
     let zero = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let timer = libc::itimerval {

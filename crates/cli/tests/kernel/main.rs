@@ -160,7 +160,10 @@ fn a_newer_build_takes_the_place_of_an_older_one_also_where_it_is_the_default() 
     let pinned = host.state();
     host.sh("bpftool map update pinned /sys/fs/bpf/narrows/nr_olia/build key 0 0 0 0 value 1 2 3 4 5 6 7 8");
     let output = host.does(&["load", "olia"]);
-    assert_eq!(output, "nr_olia: loaded, replacing another build; open connections keep the old one\n");
+    assert_eq!(
+        output,
+        "nr_olia: loaded, replacing another build; open connections keep the old one\n"
+    );
     assert_eq!(host.state(), pinned);
     assert!(!joins(&host).contains("\"0x02\""), "counters of its own");
     assert_eq!(host.begins(true), ["nr_olia", "nr_olia"]);

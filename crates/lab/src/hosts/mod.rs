@@ -34,11 +34,11 @@ pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
     let message = match HOSTS.iter().find(|(known, _)| *known == name) {
         Some((_, Some(host))) => return Ok(*host),
         Some((name, None)) => {
-            format!("built without the {name} host; `make install` includes it")
+            format!("built without {name} support; `make install` includes it")
         }
         None => {
             let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
-            format!("unknown host \"{name}\"; there is: {}", known.join(", "))
+            format!("unknown host \"{name}\"; expected one of: {}", known.join(", "))
         }
     };
     Err(Error::input("--on", message))

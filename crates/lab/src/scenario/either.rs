@@ -124,7 +124,7 @@ impl<'de, T: Kinds> Deserialize<'de> for OneOf<T> {
             fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
                 if !T::NAMES.contains(&name) {
                     let (what, names) = (T::WHAT, T::NAMES.join(", "));
-                    let message = format!("unknown {what} \"{name}\"; there is: {names}");
+                    let message = format!("unknown {what} \"{name}\"; expected one of: {names}");
                     return Err(E::custom(message));
                 }
                 let no_parameters = BTreeMap::<&str, &str>::new();

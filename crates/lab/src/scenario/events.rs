@@ -3,7 +3,7 @@
 use narrows_net::{Nanos, Rate, SECOND};
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Fault, Flow, FlowKind, EventKind, Link, PathManager, Scenario, file};
+use super::{Event, EventKind, Fault, Flow, FlowKind, Link, PathManager, Scenario, file};
 use crate::units::{BitRate, Time, show_time};
 
 /// Longest delay of a link: an hour, as the network allows.

@@ -1,5 +1,4 @@
-//! What holds for any sequence of events; where it does not, the fewest and plainest events that
-//! show it are looked for.
+//! Properties for any sequence of events; a failure is reduced to the fewest and simplest events.
 
 use super::{Failure, Run, ensure};
 use crate::raw::{MAX_PATHS, ONE_PACKET};
@@ -36,8 +35,8 @@ const FLAGS: [(u32, &str); 8] = [
     (flag::PACED, "NR_F_PACED"),
 ];
 
-/// An event as the law's author knows it: what is not 0, by the names of `struct nr_event`; its
-/// state only where that is not NR_ACTIVE.
+/// An event for the law's author: non-zero fields by the names of `struct nr_event`; the state only
+/// if it is not NR_ACTIVE.
 pub(super) fn words((path, event): &(u32, Event)) -> String {
     let kind = KINDS.iter().find(|kind| **kind as u32 == event.kind);
     let kind = kind.map_or("unknown kind".into(), |kind| format!("{kind:?}").to_uppercase());
@@ -71,7 +70,7 @@ pub(super) fn words((path, event): &(u32, Event)) -> String {
     words
 }
 
-/// What leaves an event plainer than it was.
+/// Simplifications of an event.
 const PLAINER: [fn(&mut Event); 17] = [
     |event| *event = Event { kind: event.kind, state: State::Active as u32, ..Event::default() },
     |event| event.now_us = 0,
@@ -92,7 +91,7 @@ const PLAINER: [fn(&mut Event); 17] = [
     |event| event.mss = 0,
 ];
 
-/// Checks `events`; if they fail, looks for the fewest and plainest of them that fail, too.
+/// Checks `events`; if they fail, reduces them to the fewest and simplest that still fail.
 fn smallest(
     events: &Events,
     run: Run,
@@ -136,7 +135,7 @@ fn smallest(
     Err(failure)
 }
 
-/// A connection, and a seat of each path in a slot.
+/// A connection, and the slot of each path.
 struct Seated {
     conn: Conn,
     private: [Private; MAX_PATHS],
@@ -157,8 +156,7 @@ impl Seated {
 
 const IN_ORDER: [usize; MAX_PATHS] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// A trace of `paths` paths under `control`, and a check of it: generated and checked as one case,
-/// and made smaller if that fails.
+/// Generates and checks a trace of `paths` paths under `control` as one case, reduced if it fails.
 fn traced(
     control: Control,
     run: Run,
@@ -168,7 +166,7 @@ fn traced(
     let whole = || {
         let mut under = Seated::new(control, IN_ORDER);
         let events = trace(seed, paths, steps, |path, event| under.event(path as u32, event).0);
-        // In one process from here on: a law that dies, died above.
+        // In one process from here on: a law that crashes has crashed above.
         smallest(&events, &|case| case(), holds)
     };
     run(&whole).map_err(|failure| failure.at(format!("trace {seed} of {paths} paths")))
@@ -210,7 +208,7 @@ pub(super) fn slot_order(control: Control, run: Run) -> Result<(), Failure> {
 }
 
 pub(super) fn determinism(control: Control, run: Run) -> Result<(), Failure> {
-    // Beside another connection, which lives through the same in other slots.
+    // Next to another connection, with the same events in other slots.
     let holds = |events: &Events| {
         let mut alone = Seated::new(control, IN_ORDER);
         let expected: Vec<_> =
@@ -221,7 +219,12 @@ pub(super) fn determinism(control: Control, run: Run) -> Result<(), Failure> {
             other.event(*path, &Event { delivered: event.delivered / 2, ..*event });
             let found = again.event(*path, event);
             if found != expected {
-                return Err(differ(*path, expected, found, "again, beside another connection:"));
+                return Err(differ(
+                    *path,
+                    expected,
+                    found,
+                    "in a second run, next to another connection:",
+                ));
             }
         }
         Ok(())
@@ -232,7 +235,7 @@ pub(super) fn determinism(control: Control, run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Small numbers, huge ones, and all between.
+/// Small and huge numbers, and all between.
 fn any_u64(random: &mut Random, usual: u64) -> u64 {
     match random.below(5) {
         0 => random.below(4),
@@ -273,7 +276,7 @@ fn any_event(random: &mut Random) -> Event {
     }
 }
 
-/// Up to 200 events of any kind. Half of the slots begin with a join, the others see what comes.
+/// Up to 200 events of any kind. Half of the slots begin with a join, the others with any event.
 fn any_events(seed: u64) -> Vec<(u32, Event)> {
     let mut random = Random(seed);
     let mut joined = [false; MAX_PATHS];

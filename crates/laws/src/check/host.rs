@@ -1,4 +1,4 @@
-//! A connection whose paths can be put into any state by the events a host would send.
+//! A connection whose paths can be put into any state by events of a host.
 
 use crate::raw::{MAX_PATHS, ONE_PACKET};
 use crate::{Conn, Control, Event, EventKind, Output, Private, State, flag};
@@ -8,9 +8,9 @@ use crate::{Conn, Control, Event, EventKind, Output, Private, State, flag};
 pub struct Host {
     /// The connection.
     pub conn: Conn,
-    /// What each path keeps for itself.
+    /// Private state of each path.
     pub private: [Private; MAX_PATHS],
-    /// The clock, which stands unless it is set, µs.
+    /// The clock, constant unless set, µs.
     pub now_us: u64,
     /// Smoothed RTTs, 1/8 µs; 20 ms at first.
     pub srtt8_us: [u32; MAX_PATHS],
@@ -27,7 +27,7 @@ impl Host {
         }
     }
 
-    /// An event of `path` as the host would fill it.
+    /// An event of `path` as filled by a host.
     pub fn event(&self, path: usize, kind: EventKind) -> Event {
         Event {
             now_us: self.now_us,
@@ -41,18 +41,18 @@ impl Host {
         }
     }
 
-    /// An event as it is.
+    /// Sends an event unchanged.
     pub fn send(&mut self, path: usize, event: &Event) -> Output {
         self.conn.event(path, &mut self.private[path], event)
     }
 
-    /// An event of which nothing is known but its kind.
+    /// Sends an event with no details but its kind.
     pub fn report(&mut self, path: usize, kind: EventKind) -> Output {
         let event = self.event(path, kind);
         self.send(path, &event)
     }
 
-    /// `packets` acknowledged while the window was full.
+    /// Acknowledges `packets`, cwnd-limited.
     pub fn ack(&mut self, path: usize, packets: u32) -> Output {
         let event = Event {
             delivered: packets,
@@ -62,7 +62,7 @@ impl Host {
         self.send(path, &event)
     }
 
-    /// The host says its window is `cwnd`.
+    /// The host reports a window of `cwnd`.
     pub fn set_cwnd(&mut self, path: usize, cwnd: u32) {
         let event = Event { cwnd, ..self.event(path, EventKind::Acked) };
         self.send(path, &event);
@@ -89,12 +89,12 @@ impl Host {
         self.avoiding(path, cwnd, 8 * 20_000, 0);
     }
 
-    /// The window of `path` with the fraction that the law keeps, in 2^-40 packet.
+    /// The window of `path` with its credit, in 2^-40 packet.
     pub fn window(&self, path: usize) -> i64 {
         i64::from(self.conn.path(path).cwnd) * ONE_PACKET + self.private[path].credit()
     }
 
-    /// What one acknowledged packet on `path` adds to its window, packets.
+    /// Growth of `path` for one acknowledged packet, packets.
     pub fn credit(&self, path: usize) -> f64 {
         let mut after = self.clone();
         after.ack(path, 1);

@@ -1,4 +1,4 @@
-//! What paths of a connection owe each other.
+//! Properties of siblings.
 
 use super::{Failure, Host, Run, ensure};
 use crate::replay::trace;
@@ -25,8 +25,8 @@ pub(super) fn equal_paths(control: Control, run: Run) -> Result<(), Failure> {
                     let credit = equal(control, n, w).credit(0);
                     ensure(credit <= reno, || {
                         format!(
-                            "an acknowledged packet adds {credit:.9} packets, Reno on a path of \
-                             its own {reno:.9}"
+                            "an acknowledged packet adds {credit:.9} packets, Reno on a single \
+                             path {reno:.9}"
                         )
                     })
                 };
@@ -69,7 +69,7 @@ pub(super) fn disjoint(control: Control, run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Path 0 lives alone; then while nothing happens to it a sibling joins, grows, loses and leaves.
+/// Path 0 is alone; then, without events of path 0, a sibling joins, grows, loses and leaves.
 pub(super) fn left(control: Control, run: Run) -> Result<(), Failure> {
     for before in [1, 10, 100, 1_000] {
         for acks in [0, 1, 10, 100] {
@@ -86,7 +86,7 @@ pub(super) fn left(control: Control, run: Run) -> Result<(), Failure> {
                     let (found, expected) = (live(&mut host, 0, 1), live(&mut alone, 0, 1));
                     ensure(found == expected, || {
                         format!(
-                            "{step} acknowledgements after its sibling left cwnd and credit of a \
+                            "{step} acknowledgements after its sibling left, cwnd and credit of a \
                              path are {found:?}, without that sibling {expected:?}"
                         )
                     })?;

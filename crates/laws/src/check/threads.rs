@@ -1,4 +1,4 @@
-//! Siblings on real threads, as the kernel runs them: no lock is taken.
+//! Siblings on real threads without locks, as in the kernel.
 
 use super::{Failure, Run, ensure};
 use crate::raw::{Conn, MAX_PATHS, Private};
@@ -16,7 +16,7 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     fn event(&self, control: Control, path: usize, private: &mut Private, event: &Event) {
-        // SAFETY: each thread has a path and its private state for itself; no detector that decides.
+        // SAFETY: each thread has its own path and private state; the detector is fixed.
         unsafe {
             crate::event_shared(
                 control,
@@ -63,7 +63,7 @@ pub(super) fn at_once(control: Control, run: Run) -> Result<(), Failure> {
                     })
                 })
                 .collect();
-            // A panic here would be one of ours.
+            // The law cannot panic, only this code.
             paths.into_iter().try_for_each(|path| path.join().expect("no thread panics"))
         })
     };
@@ -89,7 +89,7 @@ fn live(control: Control, conn: &Shared, path: usize) -> Result<(), Failure> {
         ensure(after >= 1 || kind == EventKind::Left, || {
             format!("path {path} has a cwnd of {after} after its event {number}")
         })?;
-        // Nothing a sibling does moves this path's window but its own events.
+        // Only the path's own events change its window.
         let own = kind != EventKind::Acked || (after <= before + 2 && after + 1 >= before);
         ensure(own, || {
             format!(

@@ -1,4 +1,4 @@
-//! How the windows of window laws grow, and what takes from them.
+//! Growth and reduction of window laws.
 
 use super::{Failure, Host, Run, ensure};
 use crate::raw::{ONE_PACKET, SSTHRESH_MAX};
@@ -25,14 +25,14 @@ fn words(paths: &Paths) -> String {
     paths.iter().enumerate().map(path).collect::<Vec<_>>().join(", ")
 }
 
-/// Path 0 beside 0 to 7 others, from plain to far-fetched.
+/// Path 0 and 0 to 7 others, from normal to extreme.
 fn extreme_paths() -> impl Iterator<Item = Vec<(u32, u32)>> {
     const WINDOWS: [u32; 6] = [2, 1, 3, 10, 1_000, 1 << 20];
     const RTTS_US: [u32; 4] = [20_000, 10, 1_000_000, 10_000_000];
     [0, 1, 2, 7].into_iter().flat_map(|others| {
         WINDOWS.into_iter().flat_map(move |w| {
             RTTS_US.into_iter().flat_map(move |rtt_us| {
-                // Alike, and as unlike as can be.
+                // Equal, and as different as possible.
                 let other = [(w, rtt_us), (1, 10), (1 << 20, 10), (1, 10_000_000)];
                 let kinds = if others == 0 { 1 } else { other.len() };
                 other.into_iter().take(kinds).map(move |other| {
@@ -68,7 +68,7 @@ pub(super) fn extremes(control: Control, run: Run) -> Result<(), Failure> {
         };
         run(&case).map_err(|failure: Failure| failure.at(words(&paths)))?;
     }
-    // Beyond what is claimed: it need not be right, but must stay in bounds.
+    // Beyond the specified range: in bounds, if not accurate.
     let case = || {
         let mut host = avoiding(control, &[(1 << 30, 160_000), (1 << 30, 160_000)]);
         for _ in 0..100 {
@@ -94,8 +94,8 @@ pub(super) fn extremes(control: Control, run: Run) -> Result<(), Failure> {
     run(&case).map_err(|failure| failure.at("2 paths at cwnd 2"))
 }
 
-/// A law that reads of its siblings what they count at each acknowledgement counts all packets of a
-/// stretch before it grows (OLIA's l): it may be off by rounding, but not by a packet.
+/// A law whose siblings publish counts at each acknowledgement (OLIA's l) counts all packets of a
+/// stretch before it grows: it may be off by rounding, but not by a packet.
 pub(super) fn stretch(control: Control, run: Run) -> Result<(), Failure> {
     let counts = control.law.couples() && control.law.acts_at_acks();
     let allowed = if counts { ONE_PACKET } else { 0 };
@@ -181,7 +181,7 @@ fn reduces(mut host: Host, kind: EventKind) -> Result<(), Failure> {
         format!("ssthresh is {} at cwnd {w}, expected a reduction", reduced.ssthresh)
     })?;
     let credit = host.private[0].credit();
-    ensure(credit == 0, || format!("{credit} units of credit outlive the reduction"))?;
+    ensure(credit == 0, || format!("{credit} units of credit remain after the reduction"))?;
     if kind == EventKind::Timeout {
         ensure(reduced.cwnd == 1, || format!("cwnd is {} after it, expected 1", reduced.cwnd))?;
     } else {
@@ -190,7 +190,7 @@ fn reduces(mut host: Host, kind: EventKind) -> Result<(), Failure> {
         let again = host.clone().report(0, kind);
         ensure(again == reduced, || {
             format!(
-                "a second of the same window takes cwnd from {} to {}",
+                "a second event of the same window takes cwnd from {} to {}",
                 reduced.cwnd, again.cwnd
             )
         })?;
@@ -200,7 +200,7 @@ fn reduces(mut host: Host, kind: EventKind) -> Result<(), Failure> {
         let after = timeouts.report(0, EventKind::Timeout);
         ensure((after.cwnd, after.ssthresh) == (1, reduced.ssthresh), || {
             format!(
-                "the timer after it leaves cwnd {} and ssthresh {}, expected 1 and {}",
+                "a timeout after it leaves cwnd {} and ssthresh {}, expected 1 and {}",
                 after.cwnd, after.ssthresh, reduced.ssthresh
             )
         })?;
@@ -208,11 +208,11 @@ fn reduces(mut host: Host, kind: EventKind) -> Result<(), Failure> {
     host.now_us += 20_000;
     let undone = host.report(0, EventKind::Undo);
     ensure(undone.cwnd == w.max(reduced.cwnd), || {
-        format!("undo brings back cwnd {}, expected {w}", undone.cwnd)
+        format!("undo restores cwnd {}, expected {w}", undone.cwnd)
     })?;
     let ssthresh = before.ssthresh.max(reduced.ssthresh);
     ensure(undone.ssthresh == ssthresh, || {
-        format!("undo brings back ssthresh {}, expected {ssthresh}", undone.ssthresh)
+        format!("undo restores ssthresh {}, expected {ssthresh}", undone.ssthresh)
     })?;
     let line = host.conn.path(0);
     ensure(line.word == words, || {
@@ -248,7 +248,7 @@ pub(super) fn hosts(control: Control, run: Run) -> Result<(), Failure> {
         taken(&mut host, &late, (reduced.cwnd, reduced.ssthresh))?;
         let undo = host.event(0, EventKind::Undo);
         taken(&mut host, &undo, (20, 33))?;
-        // One that brings no threshold is in its first slow start.
+        // A path without a threshold is in its first slow start.
         let join = host.event(1, EventKind::Joined);
         let joined = host.send(1, &join);
         ensure((joined.cwnd, joined.ssthresh) == (10, SSTHRESH_MAX), || {

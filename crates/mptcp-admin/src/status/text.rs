@@ -196,7 +196,9 @@ fn meaning(counter: &str) -> &'static str {
         "fallback_version" => "subflows ran the fallback law, their connection ran another build",
         "fallback_slots" => "subflows ran the fallback law, their connection already had eight",
         "fallback_full" => "subflows ran the fallback law, the map of connections was full",
-        "fallback_race" => "subflows ran the fallback law, their connection was being created or deleted",
+        "fallback_race" => {
+            "subflows ran the fallback law, their connection was being created or deleted"
+        }
         "fallback_lost" => {
             "subflows ran the fallback law, their connection's entry was deleted externally"
         }

@@ -317,7 +317,7 @@ impl Connection {
         }
     }
 
-    /// What the listening detector said; none without one.
+    /// The newest decision of a dynamic detector; none without one.
     pub fn detection(&self) -> Option<&Detection> {
         self.receiver_detector.as_ref().map(ReceiverDetector::log)
     }

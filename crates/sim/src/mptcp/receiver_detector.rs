@@ -8,7 +8,7 @@ use narrows_traffic::{Signal, TcpConfig};
 use crate::Detection;
 use crate::packet::Segment;
 
-/// The listening detector of a connection.
+/// The detector at the receiver of a connection.
 #[derive(Debug)]
 pub(crate) struct ReceiverDetector {
     /// None for a detector at the sender, which gets the events of the law there.

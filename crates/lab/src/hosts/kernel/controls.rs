@@ -64,7 +64,8 @@ pub fn can_be_had(wanted: &[(String, Algorithm)]) -> Result<(), Error> {
         if !available.iter().any(|known| known == name.as_str()) {
             let known = available.iter().filter(|known| control_of_kernel_name(known).is_none());
             let known: Vec<_> = known.map(|name| format!("kernel:{name}")).collect();
-            let message = format!("this kernel has no {algorithm}; there is: {}", known.join(", "));
+            let message =
+                format!("this kernel has no {algorithm}; expected one of: {}", known.join(", "));
             return Err(Error::input(place, message));
         }
     }

@@ -25,7 +25,7 @@ use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::hosts::{App, Job};
 use crate::recorder::{Recorder, Run};
-use crate::scenario::{Flow, FlowKind, EventKind, Scenario};
+use crate::scenario::{EventKind, Flow, FlowKind, Scenario};
 use crate::series::INTERVAL;
 use crate::summary::Fitness;
 use narrows_stats::round;

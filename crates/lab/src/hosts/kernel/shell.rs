@@ -76,7 +76,7 @@ impl Shell {
         capture: Option<CaptureRequest>,
     ) -> Result<Shell, Error> {
         let Some(own) = NAMES.iter().position(|name| *name == host) else {
-            let message = format!("no host \"{host}\"; there is: {}", NAMES.join(", "));
+            let message = format!("no host \"{host}\"; expected one of: {}", NAMES.join(", "));
             return Err(Error::input("--host", message));
         };
         let mut capture = capture.map(|request| Capture::new(&scenario, request)).transpose()?;
