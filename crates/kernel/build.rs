@@ -20,11 +20,7 @@ fn main() {
     if let Some(reason) = catalogue::unfit_kernel_name() {
         fail(&reason);
     }
-    let Some(clang) = clang::find() else {
-        fail(
-            "no clang found (package clang-19), which compiles the laws for the kernel; or set CLANG",
-        )
-    };
+    let Some(clang) = clang::find() else { fail("no clang found; install clang-19, or set CLANG") };
     sources();
     for name in OBJECTS {
         compile(&clang, name, name, &[]);
@@ -57,7 +53,7 @@ fn main() {
     }
 }
 
-/// The tables of laws, detectors and slow starts must have folded away: a program reaches none.
+/// The tables of laws, detectors and slow starts must be folded: no program refers to them.
 fn no_table(path: &Path) {
     let bytes = std::fs::read(path).unwrap_or_else(|e| fail(&format!("{}: {e}", path.display())));
     let object = object::File::parse(&*bytes)
@@ -69,7 +65,7 @@ fn no_table(path: &Path) {
     });
     if let Some(symbol) = table {
         let name = symbol.name().unwrap_or_default();
-        fail(&format!("{}: table {name} is still there, expected it to fold", path.display()));
+        fail(&format!("{}: table {name} was not folded into constants", path.display()));
     }
     slots();
 }
@@ -106,7 +102,7 @@ fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> PathB
     }
 }
 
-/// What a law of the user's own is compiled with, as text.
+/// The sources that compile a user's law, as text.
 fn sources() {
     let own = ["control.bpf.c", "replay.bpf.c", "nr_kernel.h", "slots.h", "state.h"];
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("src/bpf");

@@ -244,8 +244,8 @@ fn controls(names: &[String]) -> Result<Vec<Control>, Error> {
     names.iter().map(|name| control(name)).collect()
 }
 
-/// The kernel name of a control, and the control; none for a user's law that another process loaded,
-/// which has no other name.
+/// The kernel name of a control, and the control; none for a user's law that another process
+/// loaded, which has no other name.
 fn named(name: &str) -> Result<(String, Option<Control>), Error> {
     match control(name) {
         Ok(control) => Ok((kernel_name(control), Some(control))),

@@ -1,9 +1,9 @@
-//! The command `narrows`: runs and compares scenarios of multipath congestion control, runs detectors
-//! on captures, and loads laws into this machine's kernel.
+//! The command `narrows`: runs and compares scenarios of multipath congestion control, runs
+//! detectors on captures, and loads laws into this machine's kernel.
 //!
 //! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, or `kernel
-//! check` or `law check` failed, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status --watch`). `shell`
-//! returns the exit code of its command.
+//! check` or `law check` failed, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status --watch`).
+//! `shell` returns the exit code of its command.
 
 mod args;
 #[cfg(feature = "lab")]
@@ -36,8 +36,8 @@ use error::Error;
 #[cfg(feature = "lab")]
 use narrows_lab::hosts::child;
 
-/// Uses huge pages: the state of a large network is spread over so much memory that TLB misses take as
-/// long as the loads.
+/// Uses huge pages: the state of a large network is spread over so much memory that TLB misses take
+/// as long as the loads.
 #[cfg(feature = "lab")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -19,7 +19,7 @@ pub enum Error {
         path: String,
         /// What was tried.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -28,7 +28,7 @@ pub enum Error {
         namespace: String,
         /// What was tried.
         doing: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A file could not be read or written.
@@ -38,7 +38,7 @@ pub enum Error {
         path: PathBuf,
         /// What was tried.
         doing: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// An invalid route.

@@ -1,4 +1,4 @@
-//! Can BPF be used here at all?
+//! Can BPF be used on this machine?
 
 use libbpf_rs::ProgramType;
 use std::os::unix::fs::MetadataExt;
@@ -26,7 +26,7 @@ pub fn available() -> Result<(), Unavailable> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(Unavailable::NoBtf);
     }
-    // A refusal looks as a missing type does, and would pass for a helper that is there.
+    // Missing permission looks like a missing type, and would be taken for a present helper.
     let loops = libbpf_rs::libbpf_sys::BPF_FUNC_loop;
     let syscall = ProgramType::Syscall;
     match (syscall.is_supported(), syscall.is_helper_supported(loops)) {

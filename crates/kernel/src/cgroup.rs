@@ -1,4 +1,4 @@
-//! Controls chosen for the sockets of a cgroup: a program that is attached to it, by a pinned link.
+//! Controls for the sockets of a cgroup, by a program attached with a pinned link.
 
 use crate::object::{Aligned, ends_with};
 use crate::pins::FOLDER;
@@ -40,7 +40,7 @@ impl Cgroup {
         Ok(Cgroup { path, id: about.ino(), folder })
     }
 
-    /// Lets `choice` choose for the connections that begin from now on.
+    /// Attaches `choice`, for new connections.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -81,7 +81,7 @@ pub fn choice(name: &str, mptcp_only: bool, cgroup: &Cgroup) -> Result<Choice, E
     libbpf_log::load("nr_choose", open).map(Choice)
 }
 
-/// Nothing chooses for the cgroup with that id any more.
+/// Detaches the program of the cgroup with that id.
 ///
 /// # Errors
 /// Its pin cannot be removed.

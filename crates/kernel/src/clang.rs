@@ -1,10 +1,10 @@
-//! How a BPF object is compiled: by the build for the laws of this program, and when a law of the
-//! user's own is loaded. build.rs has this file, too.
+//! Compiles BPF objects: at build time the laws of this program, at run time a user's law. build.rs
+//! includes this file, too.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Tried in this order where `CLANG` names none. Debian 12's unversioned clang (14) is not tested.
+/// Tried in this order unless `CLANG` is set. Debian 12's unversioned clang (14) is not tested.
 const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
 
 /// The compiler that `CLANG` names, or the first that is there.
@@ -56,8 +56,7 @@ pub fn command(
     command
 }
 
-/// What a control, and its replay, are compiled with besides the law: the name and the constants for
-/// those who load the object without us.
+/// Macros for a control and its replay: the name, and the default constants for other loaders.
 pub fn defines(control: narrows_laws::Control) -> [String; 5] {
     let params = narrows_laws::Params::default();
     let list = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(",");

@@ -1,4 +1,4 @@
-//! A control in the kernel, where sockets can ask for it by its name.
+//! A control in the kernel, which sockets can select by name.
 //!
 //! The BPF side is `src/bpf/control.bpf.c`, compiled once per law; detector and slow start are
 //! constants that are set before the verifier sees the programs.
@@ -17,7 +17,7 @@ use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, Detector, Params};
 use std::os::fd::AsFd;
 
-/// A control that the verifier has accepted, and that no socket can ask for yet.
+/// A control accepted by the verifier, but not registered yet.
 pub struct Loaded {
     control: Control,
     name: String,
@@ -31,7 +31,7 @@ pub struct Registered {
     loaded: Loaded,
 }
 
-/// Can the kernel run `control`? Not with a dynamic detector: its programs sample no delays.
+/// Can the kernel run `control`? Not with a dynamic detector, as the programs sample no delays.
 ///
 /// # Errors
 /// It cannot.
@@ -47,8 +47,9 @@ pub fn loadable(control: Control) -> Result<(), Error> {
 }
 
 impl Loaded {
-    /// Takes `control`, whose law runs with `params`, through the verifier. Its state map is the living one, if there is one, so
-    /// that connections which change their control, or got it before an unload, stay together.
+    /// Loads `control`, whose law runs with `params`, through the verifier. It shares an existing
+    /// state map, so that connections which change their control, or got it before an unload, stay
+    /// together.
     ///
     /// # Errors
     /// A dynamic detector, not root, a kernel that is too old, a refusal by the verifier, a
@@ -58,7 +59,7 @@ impl Loaded {
         Loaded::load_object(control, params, object::of(control.law))
     }
 
-    /// The same with an object of one's own.
+    /// The same with another object.
     pub(crate) fn load_object(
         control: Control,
         params: &Params,
@@ -98,7 +99,7 @@ impl Loaded {
         Ok(Loaded { control, name, object })
     }
 
-    /// Lets sockets ask for it by name.
+    /// Registers it, so that sockets can select it by name.
     ///
     /// # Errors
     /// The name is taken.
@@ -118,7 +119,7 @@ impl Loaded {
         &self.name
     }
 
-    /// What it is.
+    /// The control.
     pub fn control(&self) -> Control {
         self.control
     }
@@ -132,7 +133,7 @@ impl Loaded {
         &mut self.object
     }
 
-    /// Each program with the instructions the verifier walked through in it.
+    /// Each program with its number of verified instructions.
     ///
     /// # Errors
     /// The kernel does not report it.
@@ -162,7 +163,7 @@ impl Registered {
     /// As [`Registered::register`].
     pub fn with_params(control: Control, params: &Params) -> Result<Registered, Error> {
         let name = kernel_name(control);
-        // The verifier's work would be for nothing.
+        // Before the work of the verifier.
         if available_controls()?.contains(&name) {
             crate::available()?;
             return Err(Error::NameTaken(name, ""));
@@ -175,7 +176,7 @@ impl Registered {
         &self.loaded.name
     }
 
-    /// What the programs counted since it was loaded, by name.
+    /// The counters since it was loaded, by name.
     ///
     /// # Errors
     /// The kernel does not report it.
@@ -186,7 +187,7 @@ impl Registered {
             .map_err(Error::bpf(self.name(), "read the counters of"))
     }
 
-    /// Each program with the instructions the verifier walked through in it.
+    /// Each program with its number of verified instructions.
     ///
     /// # Errors
     /// The kernel does not report it.

@@ -1,4 +1,4 @@
-//! What can go wrong between us and the kernel, each as one line.
+//! Errors of the kernel host, each in one line.
 
 use crate::available::Unavailable;
 use std::io;
@@ -10,23 +10,23 @@ pub enum Error {
     /// BPF cannot be used here at all.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// The kernel lacks what a congestion control in BPF, or one for MPTCP, needs.
+    /// The kernel lacks a feature needed for congestion control in BPF, or for MPTCP.
     #[error("this kernel has no {0}")]
     OldKernel(&'static str),
     /// A control of this name is registered.
     #[error("{0}: a congestion control of this name is already registered{1}")]
     NameTaken(String, &'static str),
-    /// The verifier, or libbpf before it, refused the control.
+    /// The verifier, or libbpf, rejected the control.
     #[error("{name}: rejected by the kernel's verifier: {last}{}", full(log))]
     Refused {
         /// The control's name in the kernel.
         name: String,
-        /// The last lines of what was said, as one.
+        /// The last lines of the log, joined into one.
         last: String,
-        /// All of it.
+        /// File of the full log.
         log: Option<PathBuf>,
     },
-    /// A state map of another layout lives: its connections could not meet those of this build.
+    /// A state map of another layout exists: its connections could not be shared with this build.
     #[error(
         "{name}: connections of another build of narrows have their state in the kernel (map {map}, \
          id {id}, {theirs} bytes an entry, here {ours}): unload it and let its connections end"
@@ -50,7 +50,7 @@ pub enum Error {
         what: String,
         /// What was tried.
         doing: &'static str,
-        /// What libbpf or the kernel said.
+        /// The error of libbpf or the kernel.
         source: libbpf_rs::Error,
     },
     /// A file could not be read or written.
@@ -60,10 +60,10 @@ pub enum Error {
         path: PathBuf,
         /// What was tried.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// What was asked for does not fit what is there.
+    /// Wrong input, or an unsuitable machine.
     #[error("{place}: {message}")]
     Input {
         /// The option, control or path.
@@ -71,7 +71,7 @@ pub enum Error {
         /// What is wrong and what to do.
         message: String,
     },
-    /// The user interrupted; what had been begun is undone.
+    /// Interrupted by the user; changes are undone.
     #[error("interrupted, nothing was changed")]
     Interrupted,
 }

@@ -3,13 +3,13 @@
 //! The laws' C headers are compiled for BPF and loaded through the kernel's verifier; a control is
 //! chosen by constants at load, so the verifier prunes and the JIT compiles that control alone.
 //!
-//! [`control`] puts a control into the kernel, where sockets can ask for it by its name (`struct
+//! [`control`] loads a control into the kernel, where sockets can select it by name (`struct
 //! tcp_congestion_ops` by BPF struct_ops); [`pins`] makes it outlive the command that loaded it,
-//! [`cgroup`] chooses it for the sockets of a cgroup, and [`state`] reads what its connections share.
+//! [`cgroup`] selects it for the sockets of a cgroup, and [`state`] reads the state of connections.
 //!
-//! [`replay`] runs recorded events through a control inside the kernel, away from any socket. The tests
-//! compare every outcome with native code's, bit by bit, and bound what the verifier must walk; the
-//! bench measures what an acknowledgement costs.
+//! [`replay`] runs recorded events through a control in the kernel, without sockets. The tests compare
+//! every outcome with native code's, bit by bit, and bound the verified instructions; the bench
+//! measures the cost of an acknowledgement.
 //!
 //! Building needs clang (Debian: clang-19) and the headers of libelf and zlib (libelf-dev,
 //! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].

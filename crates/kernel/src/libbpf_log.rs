@@ -1,4 +1,4 @@
-//! What libbpf logs while it works, the verifier's log among it: kept for the error instead of printed.
+//! Captures libbpf's log, including the verifier's, for the error instead of printing it.
 
 use crate::Error;
 use libbpf_rs::{Object, OpenObject, PrintLevel, set_print};
@@ -13,7 +13,7 @@ thread_local! {
     static LOG: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Does `work`, and returns with its result what libbpf logged on the way.
+/// Runs `work`; returns its result and libbpf's log.
 pub(crate) fn capture<T>(work: impl FnOnce() -> T) -> (T, String) {
     static PRINT: Once = Once::new();
     PRINT.call_once(|| {
@@ -27,7 +27,7 @@ pub(crate) fn capture<T>(work: impl FnOnce() -> T) -> (T, String) {
 /// Loads an object, whose name in an error is `name`.
 ///
 /// # Errors
-/// The verifier, or libbpf before it, refuses: with the end of the log, and a file with all of it.
+/// The verifier, or libbpf, rejects it: with the end of the log, and a file with the full log.
 pub(crate) fn load(name: &str, open: OpenObject) -> Result<Object, Error> {
     let (loaded, log) = capture(|| open.load());
     loaded.map_err(|source| match log.is_empty() {
@@ -65,7 +65,7 @@ fn last_lines(log: &str) -> String {
 fn keep(name: &str, log: &str) -> Option<PathBuf> {
     let path =
         std::env::temp_dir().join(format!("narrows-{name}-verifier-{}.log", std::process::id()));
-    // A new file, never one that somebody else put there.
+    // Always a new file, never an existing one.
     let mut file = File::create_new(&path).ok()?;
     file.write_all(log.as_bytes()).ok()?;
     Some(path)

@@ -1,4 +1,4 @@
-//! What all our BPF objects have in common.
+//! The BPF objects of laws.
 
 use crate::{Error, clang};
 use libbpf_rs::query::ProgInfoIter;
@@ -10,19 +10,19 @@ use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// What a law of the user's own is compiled with: the control, its replay, and libbpf's headers.
+/// The sources that compile a user's law: the control, its replay, and libbpf's headers.
 const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// The objects of a law of the user's own, once [`compile_user`] has made them.
+/// The objects of a user's law, once [`compile_user`] has compiled them.
 static USER: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
 
-/// The BPF object of a law, as it is installed for bpftool. Panics at one of the user's own that
-/// [`compile_user`] has not compiled.
+/// The BPF object of a law, as installed for bpftool. Panics for a user's law that [`compile_user`]
+/// has not compiled.
 pub fn of(law: Law) -> &'static [u8] {
     if law == Law::USER { &user()[0] } else { find(CONTROL, law) }
 }
 
-/// The one that replays events through it.
+/// The BPF object that replays events through a law.
 pub(crate) fn replay_of(law: Law) -> &'static [u8] {
     if law == Law::USER { &user()[1] } else { find(REPLAY, law) }
 }
@@ -31,10 +31,10 @@ fn user() -> &'static [Vec<u8>; 2] {
     USER.get().expect("the law of the user's own has been compiled for the kernel")
 }
 
-/// Compiles the law of the user's own that this process has loaded, and its replay, to BPF objects.
+/// Compiles the user's law of this process, and its replay, to BPF objects.
 ///
 /// # Errors
-/// No such law, no clang, what clang says.
+/// No such law, no clang, or it does not compile.
 pub fn compile_user() -> Result<(), Error> {
     if USER.get().is_some() {
         return Ok(());
@@ -42,9 +42,8 @@ pub fn compile_user() -> Result<(), Error> {
     let law = user::loaded().ok_or_else(|| Error::input("law", "none of the user's is loaded"))?;
     let place = law.header().display().to_string();
     let error = |message: String| Error::input(&place, message);
-    let clang = clang::find().ok_or_else(|| {
-        error("no clang found (package clang-19), which compiles laws for the kernel".into())
-    })?;
+    let clang = clang::find()
+        .ok_or_else(|| error("no clang found; install clang-19, or set CLANG".into()))?;
     let folder = tempfile::tempdir().map_err(|e| error(format!("no temporary folder: {e}")))?;
     let folder = folder.path();
     user::write_sources(user::SOURCES, folder)
@@ -57,7 +56,7 @@ pub fn compile_user() -> Result<(), Error> {
         let arch = std::env::consts::ARCH;
         let mut command =
             clang::command(&clang, arch, [folder, folder], &source, &object, &defines);
-        // The same object from whatever folder: builds are distinguished by their bytes.
+        // The same object from any folder: builds are distinguished by their bytes.
         command.arg(format!("-ffile-prefix-map={}=narrows", folder.display()));
         let output = command.output().map_err(|e| error(format!("{clang}: {e}")))?;
         if !output.status.success() {
@@ -67,7 +66,7 @@ pub fn compile_user() -> Result<(), Error> {
         std::fs::read(&object).map_err(|e| error(format!("cannot read its object: {e}")))
     };
     let objects = [compile("control")?, compile("replay")?];
-    // Another thread may have been as quick.
+    // Another thread may have compiled it at the same time.
     let _ = USER.set(objects);
     Ok(())
 }
@@ -77,14 +76,14 @@ fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8
     &of.expect("each law has been compiled").1.0
 }
 
-/// What an object has as constants (`control` in both): how `control` runs with `params`.
+/// The constants of an object (`control` in the C): those of `control` with `params`.
 pub(crate) fn constants(control: Control, params: &Params) -> Vec<u8> {
     let of = [control.detector.number(), control.start()];
     let words = of.into_iter().chain(params.of_window()).chain(params.of_law(control.law));
     words.flat_map(u32::to_ne_bytes).collect()
 }
 
-/// ELF wants more alignment than a byte array promises.
+/// ELF needs more alignment than a byte array has.
 #[repr(C, align(8))]
 pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
 
@@ -93,7 +92,7 @@ pub(crate) fn ends_with(name: &OsStr, section: &str) -> bool {
     name.as_encoded_bytes().ends_with(section.as_bytes())
 }
 
-/// Each program of the object with the instructions the verifier walked through in it.
+/// Each program of the object with its number of verified instructions.
 pub(crate) fn verified_insns(object: &Object) -> Result<Vec<(String, u32)>, libbpf_rs::Error> {
     let mut all = Vec::new();
     for program in object.progs() {

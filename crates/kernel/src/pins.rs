@@ -1,4 +1,4 @@
-//! Controls that outlive the command that loads them: what is pinned in the BPF file system.
+//! Controls that outlive the command that loads them, by pins in the BPF file system.
 //!
 //! ```text
 //! /sys/fs/bpf/nr_conns, nr_plain   the maps that all controls share
@@ -6,9 +6,9 @@
 //! /sys/fs/bpf/narrows/cgroup-ID    a control's choice for a cgroup; see cgroup
 //! ```
 //!
-//! A control counts as loaded when its registration is pinned, which is done last, and is gone when
-//! that is removed, which is done first. What a killed command left half-way is swept up by the next.
-//! Others may pin in the folder what belongs to loaded controls: it stays while that is there.
+//! A control counts as loaded while its registration is pinned, which is pinned last and removed
+//! first. What a killed command left incomplete the next one cleans up. Others may add pins for
+//! loaded controls to the folder: they stay as long as the control.
 
 use crate::control::Loaded;
 use crate::object;
@@ -28,26 +28,26 @@ use std::path::Path;
 /// Our folder in it.
 pub const FOLDER: &str = "/sys/fs/bpf/narrows";
 
-/// Parts of a newer build, until it takes the older one's place.
+/// Prefix of a newer build until it replaces the older one.
 const NEW: &str = "new-";
-/// An older build, until the newer one is in its place.
+/// Prefix of an older build until it is replaced.
 const OLD: &str = "old-";
 
 /// What [`Pins::load`] found and did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was not there.
+    /// The control was not loaded.
     Loaded,
-    /// Another build of it was there.
+    /// Another build was loaded.
     Replaced,
-    /// It was there.
+    /// This build was loaded.
     None,
 }
 
 /// A loaded control.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// What it is; none: a law of the user's own, which this process has not loaded.
+    /// The control; none for a user's law that this process has not loaded.
     pub control: Option<Control>,
     /// Its name in the kernel.
     pub name: String,
@@ -87,9 +87,9 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Waits for other commands, and sweeps up after one that was killed. `renew` is called with the
-    /// name of each control that a newer build has replaced: the kernel keeps the build that was
-    /// registered when a namespace's default was set, until it is set again.
+    /// Waits for other commands, and cleans up after a killed one. `renew` is called with the name
+    /// of each control replaced by a newer build: for a namespace's default the kernel keeps the
+    /// old build until the default is set again.
     ///
     /// # Errors
     /// Not root, a kernel without what is needed, no BPF file system.
@@ -103,7 +103,7 @@ impl Pins {
         }
         let about = Path::new(FOLDER).symlink_metadata();
         if about.is_ok_and(|about| !about.is_dir() || about.uid() != 0) {
-            // Where others may write into the BPF file system, root does not follow them.
+            // If others may write to the BPF file system, do not follow their links.
             return Err(Error::input(FOLDER, "is not a folder owned by root; remove it"));
         }
         let folder = File::open(root).map_err(Error::io(root, "open"))?;
@@ -114,10 +114,11 @@ impl Pins {
         Ok(pins)
     }
 
-    /// Loads and pins `controls`: all of them, or none.
+    /// Loads and pins all or none of `controls`.
     ///
     /// # Errors
-    /// As [`crate::control::Registered::register`]; `interrupted` said so. Nothing is changed then.
+    /// As [`crate::control::Registered::register`], or `interrupted` returned true. Nothing is changed
+    /// then.
     pub fn load(
         &self,
         controls: &[Control],
@@ -185,7 +186,7 @@ impl Pins {
         Ok(true)
     }
 
-    /// Removes what is shared when nothing is left that shares it.
+    /// Removes the shared maps when no control is left.
     ///
     /// # Errors
     /// A pin cannot be removed.
@@ -236,7 +237,7 @@ impl Pins {
         self.tidy()
     }
 
-    /// Pins all but the registration: nothing is changed for any socket yet.
+    /// Pins all but the registration; no socket is affected yet.
     fn pin_parts(&self, loaded: &mut Loaded, change: Change, undo: &mut Undo) -> Result<(), Error> {
         let name = loaded.name().to_owned();
         let failed = |doing| Error::bpf(&name, doing);
@@ -283,7 +284,7 @@ impl Pins {
         Ok(())
     }
 
-    /// Puts a newer build in the place of the older one: connections that begin get it.
+    /// Replaces an older build by a newer one, for new connections.
     fn replace(&self, mut loaded: Loaded, undo: &mut Undo) -> Result<(), Error> {
         let name = loaded.name().to_owned();
         let folder = |prefix: &str| Path::new(FOLDER).join(format!("{prefix}{name}"));
@@ -321,7 +322,7 @@ impl Pins {
     }
 }
 
-/// Makes a folder of pins, if it is not there.
+/// Creates a folder of pins if it is missing.
 ///
 /// # Errors
 /// It cannot be made.
@@ -350,7 +351,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).map_err(Error::io(from, "rename"))
 }
 
-/// What a folder holds, in order.
+/// The names in a folder, sorted.
 fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder, "read"))?;
     let mut names: Vec<String> =

@@ -1,8 +1,8 @@
-//! How a loaded control becomes one that sockets can ask for. All that differs between kernels with
-//! struct_ops links (Linux 6.4) and without stands here.
+//! Registration of a loaded control. Handles the differences between kernels with struct_ops links
+//! (Linux 6.4) and without.
 //!
-//! With links the registration lives as long as the link, which is pinned or held by a process, and
-//! a newer build takes an older one's place at once. Without, the kernel keeps the registration until
+//! With links the registration lasts as long as the link, which is pinned or held by a process, and
+//! a newer build replaces an older one atomically. Without, the kernel keeps the registration until
 //! the map's value is deleted, and a newer build is registered after the older one is gone.
 
 use crate::Error;
@@ -32,7 +32,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Looks at the running kernel's types.
+    /// Reads the running kernel's types.
     ///
     /// # Errors
     /// It cannot register congestion controls in BPF, or has no MPTCP.
@@ -65,7 +65,7 @@ impl Kernel {
         if self.links { "link" } else { "ops" }
     }
 
-    /// Asks for a link. The objects do without, so that `bpftool struct_ops register` keeps them.
+    /// Requests a link. The objects do not, so that `bpftool struct_ops register` keeps them.
     pub(crate) fn prepare(self, ops: &mut OpenMapMut<'_>) -> Result<(), libbpf_rs::Error> {
         if !self.links {
             return Ok(());
@@ -73,7 +73,7 @@ impl Kernel {
         ops.set_map_flags(ops.map_flags() | libbpf_sys::BPF_F_LINK)
     }
 
-    /// The registration is not to end with this process.
+    /// Keeps the registration beyond this process.
     pub(crate) fn keep(self, link: &mut Link, pin: &Path) -> Result<(), libbpf_rs::Error> {
         if self.links {
             return link.pin(pin);
@@ -156,7 +156,7 @@ impl Pinned {
         }
     }
 
-    /// Puts the map of an older build back in its place.
+    /// Restores the map of an older build.
     pub(crate) fn put_back(&self, map: &MapHandle) -> io::Result<()> {
         match self {
             Pinned::Link(link) => link_update(link, map.as_fd().as_raw_fd()),
@@ -187,13 +187,12 @@ impl Pinned {
     }
 }
 
-/// Is this the kernel name of a control of ours, a law of the user's own included? `nr_` is theirs
-/// alone.
+/// Is this the kernel name of a control of narrows or of a user's law? Only they begin with `nr_`.
 pub fn is_ours(name: &str) -> bool {
     name.starts_with("nr_")
 }
 
-/// The congestion controls that the kernel knows.
+/// The congestion controls of the kernel.
 ///
 /// # Errors
 /// No /proc.

@@ -1,7 +1,7 @@
-//! Recorded events through a control inside the kernel, as a BPF program of type syscall.
+//! Replays events through a control in the kernel, by a BPF program of type syscall.
 //!
-//! The BPF side is `src/bpf/replay.bpf.c`. Everything it works on is one variable there, so that
-//! what goes in and comes out is one map value.
+//! The BPF side is `src/bpf/replay.bpf.c`. All its data is one variable, so that input and output
+//! are one map value.
 
 use crate::object::{self, ends_with, verified_insns};
 use crate::{Error, libbpf_log};
@@ -15,11 +15,10 @@ use std::time::Duration;
 /// Events of one run of the BPF program (`STEPS`).
 pub const STEPS: usize = 1024;
 
-/// What a program of a control may take of the verifier, instructions walked; it gives up at a million
-/// itself.
+/// Our limit of verified instructions per program of a control; the kernel's is a million.
 pub const VERIFIED_INSNS_MAX: u32 = 200_000;
 
-/// All that an event may have changed, but for debits in other paths' lines (`struct outcome`).
+/// All that an event may change, except other paths' debits (`struct outcome`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -38,7 +37,7 @@ impl Outcome {
     }
 }
 
-/// The first event after which the kernel has another outcome than native code.
+/// The first event whose outcome in the kernel differs from native code's.
 #[derive(Clone, Debug)]
 pub struct Difference {
     control: Control,
@@ -109,8 +108,8 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Runs a trace (`narrows_laws::replay::trace`) through the control as it is compiled for this
-    /// machine, and then in the kernel. Returns where they part, if they do.
+    /// Runs a trace (`narrows_laws::replay::trace`) through the native control, and then in the
+    /// kernel. Returns the first difference, if any.
     ///
     /// # Errors
     /// A call of BPF fails.
@@ -143,7 +142,7 @@ impl Replay {
         }))
     }
 
-    /// Each program of the object with the instructions the verifier walked through in it.
+    /// Each program of the object with its number of verified instructions.
     pub fn verified_insns(&self) -> Result<Vec<(String, u32)>, Error> {
         verified_insns(&self.object).map_err(Error::bpf(self.control.to_string(), "inspect"))
     }
@@ -156,9 +155,8 @@ impl Replay {
         Ok(())
     }
 
-    /// Runs the events, each of the path it stands with, and returns what each of them changed.
-    /// Goes on from where the last call left the connection. Panics at a path of [`MAX_PATHS`] or
-    /// above.
+    /// Runs the events, each with its path, and returns what each of them changed. Continues from
+    /// the state after the last call. Panics at a path of [`MAX_PATHS`] or above.
     pub fn run(&mut self, events: &[(u32, Event)]) -> Result<Vec<Outcome>, Error> {
         let mut outcomes = Vec::with_capacity(events.len());
         for batch in events.chunks(STEPS) {
@@ -174,8 +172,8 @@ impl Replay {
         (&self.memory.conn, &self.memory.watch)
     }
 
-    /// Runs at most [`STEPS`] events and returns how long they took together, by the kernel's clock
-    /// around them. The loop that reads them is in it, writing down outcomes is not.
+    /// Runs at most [`STEPS`] events and returns their total time by the kernel's clock, including
+    /// the loop over the events but not the recording of outcomes.
     pub fn time(&mut self, events: &[(u32, Event)]) -> Result<Duration, Error> {
         assert!(events.len() <= STEPS, "{} events of at most {STEPS}", events.len());
         self.load_steps(events);

@@ -13,10 +13,10 @@ use std::path::Path;
 pub const BPFFS: &str = "/sys/fs/bpf";
 /// The state map of all controls: token, or a socket's address, to an entry with its paths.
 pub const CONNS: &str = "nr_conns";
-/// Network namespace to the control that its plain TCP is handed to.
+/// The map from network namespace to the control for its plain TCP.
 pub const PLAIN: &str = "nr_plain";
 
-/// What each control counts, in the order of `enum nr_counter`.
+/// The counters of each control, in the order of `enum nr_counter`.
 pub const COUNTERS: [&str; 13] = [
     "joins",
     "leaves",
@@ -77,15 +77,15 @@ struct Entry {
 pub struct Connection {
     /// Its key in the map.
     pub key: u64,
-    /// Its MPTCP token on this side; none: a socket that is one path alone.
+    /// Its local MPTCP token; none for a socket with a single path.
     pub token: Option<u32>,
-    /// What it runs; none: a control that this build does not know.
+    /// Its control; none if unknown to this build.
     pub control: Option<Control>,
     /// `NR_VERSION` of the build that made it.
     pub version: u32,
     /// Inode number of its network namespace.
     pub netns: u32,
-    /// It is being made or deleted just now.
+    /// It is being created or deleted.
     pub closed: bool,
     /// Its paths, by slot.
     pub paths: Vec<ConnectionPath>,
@@ -136,7 +136,7 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
     Ok(all)
 }
 
-/// Ids of living state maps that another build made, with a layout that this one cannot read.
+/// Ids of state maps of other builds, with a layout that this one cannot read.
 pub fn of_other_builds() -> Vec<u32> {
     let maps = all_of(CONNS).into_iter();
     maps.filter(|info| info.value_size as usize != size_of::<Entry>()).map(|info| info.id).collect()
@@ -203,7 +203,7 @@ pub fn counters(map: &MapHandle) -> Result<Vec<(&'static str, u64)>, libbpf_rs::
     Ok(all)
 }
 
-/// The living maps of a name: the pinned one first, which bpftool shares, then the oldest.
+/// The existing maps of a name: first the pinned one, which bpftool shares, then the oldest.
 fn all_of(name: &str) -> Vec<MapInfo> {
     let pinned = MapHandle::from_pinned_path(Path::new(BPFFS).join(name)).ok();
     let pinned = pinned.and_then(|map| map.info().ok()).map(|about| about.info.id);
@@ -212,8 +212,8 @@ fn all_of(name: &str) -> Vec<MapInfo> {
     all
 }
 
-/// Hands the plain TCP of a network namespace, by its inode number, to `control`; none: it runs the law
-/// as one path.
+/// Hands plain TCP of a network namespace, by its inode number, to `control`; with none it runs the
+/// law as one path.
 ///
 /// # Errors
 /// No control of ours is loaded; the kernel refuses.
@@ -237,11 +237,10 @@ pub fn set_plain(netns: u32, control: Option<&str>) -> Result<(), Error> {
     }
 }
 
-/// The living map that `map` would otherwise be made beside.
+/// The existing map to reuse instead of a new `map`.
 ///
 /// # Errors
-/// There is one of another layout, and it is in use: its connections and those of the new control
-/// could not meet.
+/// A map of another layout is in use: its connections could not be shared with the new control.
 pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandle>, Error> {
     let name = map.name().to_string_lossy();
     let mut found = None;

@@ -1,16 +1,16 @@
-//! Changes that are taken back unless all of them went well.
+//! Changes that are undone unless all succeed.
 
-/// Steps back, the last first, unless all went well.
+/// Undoes steps, the last first, unless all succeeded.
 #[derive(Default)]
 pub struct Undo(Vec<Box<dyn FnOnce()>>);
 
 impl Undo {
-    /// One more step back.
+    /// Adds a step to undo.
     pub fn push(&mut self, step: impl FnOnce() + 'static) {
         self.0.push(Box::new(step));
     }
 
-    /// All went well.
+    /// All steps succeeded: undo nothing.
     pub fn forget(&mut self) {
         self.0.clear();
     }

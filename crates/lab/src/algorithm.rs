@@ -1,4 +1,4 @@
-//! What a flow's congestion control can be: one of ours, or one that the kernel has itself.
+//! The congestion control of a flow: a control of narrows, or one of the kernel's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::str::FromStr;
 use narrows_laws::Control;
 use serde::{Deserialize, Serialize};
 
-/// The congestion control algorithm of a flow: ours as the catalogue names it, or one of the
-/// kernel's own, written `kernel:NAME`, which only the kernel runs.
+/// The congestion control algorithm of a flow: a control of the catalogue, or one of the kernel's,
+/// written `kernel:NAME`, which only the kernel host runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Algorithm {
-    /// Ours, on any host.
+    /// A control of narrows, on any host.
     Ours(Control),
     /// The kernel's own.
     Kernel(KernelName),
 }
 
 impl Algorithm {
-    /// Ours, if it is.
+    /// The control, if it is one of narrows.
     pub fn ours(self) -> Option<Control> {
         match self {
             Algorithm::Ours(control) => Some(control),
@@ -26,7 +26,7 @@ impl Algorithm {
         }
     }
 
-    /// Does its detector decide on what the paths measure?
+    /// Is its detector dynamic?
     pub fn decides(self) -> bool {
         self.ours().is_some_and(|control| control.detector.decides())
     }
@@ -44,7 +44,7 @@ impl From<Algorithm> for String {
     }
 }
 
-/// What stands before the name of one of the kernel's own.
+/// The prefix of the kernel's controls.
 const KERNEL: &str = "kernel:";
 
 impl FromStr for Algorithm {
@@ -81,8 +81,8 @@ impl fmt::Display for Algorithm {
 /// The longest name that the kernel gives a congestion control (`TCP_CA_NAME_MAX` less its zero).
 const MAX_NAME: usize = 15;
 
-/// A name that a congestion control in the kernel can have: 1 to 15 letters, digits, `_` and `.`.
-/// Whether this machine's kernel has it is not said.
+/// A valid name of a congestion control in the kernel: 1 to 15 letters, digits, `_` and `.`. The
+/// kernel need not have it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelName {
     /// The name, then zeros.

@@ -1,4 +1,4 @@
-//! What of a run is captured, and the files it goes to: pcapng, one per host or link.
+//! Captures of a run, and their files: pcapng, one per host or link.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -7,7 +7,7 @@ use crate::pcapng::PcapFile;
 use crate::scenario::Scenario;
 use crate::{Error, Output};
 
-/// What is to be captured of a run, and where it goes.
+/// A request to capture packets of a run.
 pub struct CaptureRequest<'a> {
     /// Flows (both hosts) and links; without any the connection under test, or all listed flows if
     /// there is none.
@@ -49,8 +49,8 @@ pub fn open(
     parts.iter().map(open).collect()
 }
 
-/// What `--capture` asks for: both hosts of each of `names` that is a flow, and each that is a link.
-/// Without names it is the connection under test, or all listed flows if there is none.
+/// What `--capture` asks for: both hosts of each of `names` that is a flow, and each that is a
+/// link. Without names it is the connection under test, or all listed flows if there is none.
 ///
 /// # Errors
 /// A name that is neither flow nor link.

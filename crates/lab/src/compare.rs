@@ -32,7 +32,7 @@ pub struct Row {
     /// Delay signal of its detector, where the plan names signals; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<&'static str>,
-    /// What ran it.
+    /// The host.
     pub host: HostId,
     /// Number of seeds.
     pub seeds: usize,
@@ -55,14 +55,14 @@ pub struct Row {
     pub case: usize,
 }
 
-/// Runs the plan, except what `journal` has kept of it, where each run that finishes is kept too;
-/// `done` is called with each finished run, on any thread. The order of the result is that of cases,
-/// controls, hosts and seeds, whatever the number of threads and whatever was kept.
+/// Runs the plan, except the runs in `journal`, which also records each finished run; `done` is
+/// called with each finished run, on any thread. The result is in the order of cases, controls,
+/// hosts and seeds, for any number of threads and recorded runs.
 ///
 /// # Errors
-/// A case without a connection under test, a congestion control that its host has not,
-/// [`Error::Interrupted`], an impossible network, or a
-/// fault of the program in one of the runs. Runs that were under way then are finished and kept.
+/// A case without a connection under test, a congestion control that its host does not have,
+/// [`Error::Interrupted`], an impossible network, or an internal error in a run. Runs in progress are
+/// then finished and recorded.
 pub fn compare(
     plan: Plan,
     journal: Option<&Journal>,

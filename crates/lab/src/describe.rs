@@ -1,4 +1,4 @@
-//! A scenario shown to people before anything runs: `--dry-run`.
+//! Describes a scenario without running it: `--dry-run`.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! How right a detector was: what it decided beside the right groups of the scenario.
+//! Accuracy of a detector: its decisions against the right groups of the scenario.
 
 use std::io::Write;
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::scenario::{EventKind, Flow, Scenario};
 use narrows_stats::round;
 
-/// How right the detector of the connection under test was in one phase of the scenario. Shares and
+/// Accuracy of the detector of the connection under test in one phase of the scenario. Shares and
 /// rates are over the decisions that count: those after the warm-up, the scenario's and the
 /// detector's own. `docs/measuring.md` has the definitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseDetection {
     /// Start of the phase, seconds from the start of the run.
     pub start_s: f64,
-    /// What the detector listened to.
+    /// The signal that the detector sampled.
     pub signal: String,
     /// Share of the decisions that found exactly the right groups, and so a place for every path;
     /// none without decisions or without right groups.
@@ -35,8 +35,8 @@ pub struct PhaseDetection {
     pub uncongested_share: Option<f64>,
     /// Of the paths in each decision, the undecided ones.
     pub undecided_share: Option<f64>,
-    /// When the first right decision of the phase was made, seconds from the start of the run, be it
-    /// within a warm-up.
+    /// When the first right decision of the phase was made, seconds from the start of the run, be
+    /// it within a warm-up.
     pub first_correct_s: Option<f64>,
     /// From the start of the phase until then, seconds; of a phase that begins during the run.
     pub transition_delay_s: Option<f64>,
@@ -210,7 +210,7 @@ impl Trial<'_> {
             && opened.max().is_some_and(|last| time >= last + self.warm_up())
     }
 
-    /// For how long a detector says nothing of a path that carries data.
+    /// How long a detector leaves a path that carries data undecided.
     fn warm_up(&self) -> Nanos {
         1000 * self.detector.warm_up_us(&self.scenario.params)
     }
@@ -322,8 +322,8 @@ mod tests {
         Detection { decisions, observations: Vec::new() }
     }
 
-    /// Of so many paths, with these groups from these seconds on. The connection under test is not the
-    /// first flow.
+    /// Of so many paths, with these groups from these seconds on. The connection under test is not
+    /// the first flow.
     fn scenario(paths: usize, phases: &[(u64, &[&[usize]])]) -> Scenario {
         let mut scenario = load(&format!("sbd/nsb-{paths}"), &Edits::default()).unwrap();
         assert_eq!((scenario.warmup, scenario.duration), (20 * SECOND, 120 * SECOND));
@@ -382,8 +382,8 @@ mod tests {
     }
 
     /// The first two paths share. The second decision puts them apart, and one of them with the
-    /// third, which is two mistakes in three pairs; the next says nothing of one, and the last finds
-    /// no congestion.
+    /// third, which is two mistakes in three pairs; the next says nothing of one, and the last
+    /// finds no congestion.
     #[test]
     fn mistakes_are_counted_by_pairs() {
         let scenario = scenario(3, &[(0, &[&[0, 1], &[2]])]);

@@ -1,4 +1,4 @@
-//! Everything that can go wrong, each as one line that says where.
+//! Errors of the lab, each in one line with its place.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 /// An error of the lab. Its message is one line.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Something the user gave is wrong: where, and what was expected.
+    /// Wrong input: the place, and what was expected.
     #[error("{place}: {message}")]
     Input {
         /// File with line and field, or the option of the command line.
@@ -22,10 +22,10 @@ pub enum Error {
         path: String,
         /// What was tried.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A run panicked, which is a fault of this program, or its time stood still.
+    /// A run panicked or made no progress, an internal error.
     #[error("{scenario} under {cc}, seed {seed}: {message}")]
     Fault {
         /// Name of the scenario.
@@ -34,10 +34,10 @@ pub enum Error {
         cc: String,
         /// Seed of the run.
         seed: u64,
-        /// What the panic said and where in the source.
+        /// The panic's message and place in the source.
         message: String,
     },
-    /// A law of the user's own ended a run.
+    /// A user's law ended a run.
     #[error("{place}: the law {reason} ({scenario}, seed {seed})")]
     Law {
         /// Its header.
@@ -52,7 +52,7 @@ pub enum Error {
     /// The user interrupted the run.
     #[error("interrupted, no results were written")]
     Interrupted,
-    /// A comparison ended early, but what had finished is kept.
+    /// A comparison ended early; its finished runs are kept.
     #[error("{error}; {kept} of {runs} runs are saved in {file}, --resume runs the others")]
     Kept {
         /// What ended it.

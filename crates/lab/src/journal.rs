@@ -1,5 +1,5 @@
-//! The finished runs of a comparison, kept as they finish: what Ctrl-C, a crash or a power failure
-//! interrupts goes on from here.
+//! The finished runs of a comparison, recorded as they finish, to resume after Ctrl-C, a crash or a
+//! power failure.
 //!
 //! One file, `unfinished.jsonl` in the folder of the results: a line that says what is compared,
 //! then a line per finished run, each written at once. A line that did not reach the disk whole is

@@ -1,15 +1,15 @@
-//! Panics caught, with what they said and where.
+//! Catches panics, with message and place.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// While a call of [`catch`] is under way on this thread: what its panic said.
+    /// During a call of [`catch`] on this thread: the panic's message.
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Calls `f`; a panic in it becomes an error that says what it said and where, and prints nothing.
+/// Calls `f`; a panic becomes an error with its message and place, and prints nothing.
 pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     // The place of a panic is known to the hook only, and there is one hook for all threads: ours
     // goes before the one that was there, which still sees all other panics.

@@ -15,7 +15,7 @@ pub struct Summary {
     pub scenario: String,
     /// Congestion control of the connection under test.
     pub cc: Option<String>,
-    /// What ran it.
+    /// The host.
     pub host: HostId,
     /// Seed of the run.
     pub seed: u64,
@@ -33,8 +33,8 @@ pub struct Summary {
     /// How exactly the network kept real time; left out where time is the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<Fitness>,
-    /// How right the detector of the connection under test was, phase by phase; left out unless it has
-    /// a delay-based one.
+    /// How right the detector of the connection under test was, phase by phase; left out unless it
+    /// has a delay-based one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detection: Vec<PhaseDetection>,
     /// The connection under test, as comparisons show it.

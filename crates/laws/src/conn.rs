@@ -166,8 +166,8 @@ impl Conn {
         self.control
     }
 
-    /// Prefetch for an event: calls `load` with the memory that laws need of a connection of `paths`
-    /// paths.
+    /// Prefetch for an event: calls `load` with the memory that laws need of a connection of
+    /// `paths` paths.
     pub fn prefetch(&self, paths: usize, load: impl Fn(&[Path], usize)) {
         let paths = &self.raw.path[..paths];
         load(paths, size_of_val(paths));

@@ -34,7 +34,8 @@ fn fit() -> String {
 /// A sample of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Time, µs, of any clock. A sample from before the last one counts as of the same time.pub now_us: u64,
+    /// Time, µs, of any clock. A sample from before the last one counts as of the same time.
+    pub now_us: u64,
     /// Delay against any fixed zero, µs; none: there is no sample of it.
     pub delay_us: Option<i32>,
     /// Packets delivered since the last sample.
@@ -52,8 +53,8 @@ pub struct FlowsDecision {
     pub at_us: u64,
     /// The place of each flow.
     pub places: Vec<Place>,
-    /// Confidence of each place, from 0 to 1: the share of the observations with a place that agree;
-    /// in a group with others, that have both together, mean over the others. 0: undecided.
+    /// Confidence of each place, from 0 to 1: the share of the observations with a place that
+    /// agree; in a group with others, that have both together, mean over the others. 0: undecided.
     pub confidence: Vec<f64>,
 }
 

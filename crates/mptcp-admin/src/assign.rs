@@ -258,7 +258,7 @@ impl Admin {
         Ok(done)
     }
 
-    /// Removes what is shared when nothing is left that shares it.
+    /// Removes the shared maps when no control is left.
     fn tidy(&self) -> Result<(), Error> {
         tidy_uses()?;
         self.0.tidy()

@@ -83,7 +83,8 @@ fn failed(error: io::Error) -> Error {
     Error::input("standard output", format!("cannot write: {error}"))
 }
 
-/// The terminal's alternate screen (xterm's control sequences); the first one is restored at the end.
+/// The terminal's alternate screen (xterm's control sequences); the first one is restored at the
+/// end.
 struct Screen;
 
 impl Screen {

@@ -23,7 +23,7 @@ use std::process::exit;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// ELF wants more alignment than a byte array promises.
+/// ELF needs more alignment than a byte array has.
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
 

@@ -9,7 +9,7 @@ use toml::Value;
 use super::Fault;
 use super::file::File;
 
-/// What is said of detection besides the parameters.
+/// The fields of detection besides the parameters.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionFile {
