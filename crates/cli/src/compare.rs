@@ -155,8 +155,8 @@ fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
     Ok(cases)
 }
 
-/// A progress bar with the time left, on standard error and only if that is a terminal. Its length
-/// is the time of all runs in sequence.
+/// A progress bar with the time left, on standard error and only if that is a terminal. Its length is
+/// the time of all runs in sequence.
 fn progress(milliseconds: u64) -> ProgressBar {
     let bar = ProgressBar::new(milliseconds);
     let style = ProgressStyle::with_template("{wide_bar} {msg} runs, {eta} left");

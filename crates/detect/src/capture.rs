@@ -15,8 +15,8 @@ const BUFFER: usize = 1 << 20;
 /// A block or packet that is longer is damage.
 const LONGEST: usize = 32 << 20;
 
-/// How the file begins: pcapng, and pcap with microseconds or nanoseconds, of either byte order,
-/// and its modified form.
+/// How the file begins: pcapng, and pcap with microseconds or nanoseconds, of either byte order, and
+/// its modified form.
 const BEGINNINGS: [[u8; 4]; 7] = [
     [0x0a, 0x0d, 0x0d, 0x0a],
     [0xd4, 0xc3, 0xb2, 0xa1],
@@ -55,8 +55,8 @@ struct Interface {
 }
 
 impl Interface {
-    /// Nanoseconds since 1970 of a time in the interface's units; never before, so that the
-    /// difference of two fits.
+    /// Nanoseconds since 1970 of a time in the interface's units; never before, so that the difference
+    /// of two fits.
     fn time(&self, stamp: u64) -> i64 {
         let (seconds, rest) = (stamp / self.units, stamp % self.units);
         let rest = match 1_000_000_000 / self.units {
@@ -164,8 +164,7 @@ impl Read for UntilFailure {
     }
 }
 
-/// The upper bits of pcap's field describe a frame check sequence (draft-ietf-opsawg-pcap, section
-/// 4).
+/// The upper bits of pcap's field describe a frame check sequence (draft-ietf-opsawg-pcap, section 4).
 const LINK_TYPE: i32 = 0xffff;
 
 /// Without the padding.

@@ -205,8 +205,8 @@ fn transfer(control: Control) -> String {
     let seconds = began.elapsed().as_secs_f64();
 
     assert!(both >= 10, "{both} times both paths in an entry on both sides");
-    // ss was asked between two readings. During recovery the stack is still reducing the window to
-    // the window that the entry has.
+    // ss was asked between two readings. During recovery the stack is still reducing the window to the
+    // window that the entry has.
     let within = |[a, b]: [u32; 2], shown: u32| (a.min(b)..=a.max(b)).contains(&shown);
     let equal = windows.iter().filter(|(_, ours, shown)| within(*ours, *shown)).count();
     assert!(

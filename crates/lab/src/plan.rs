@@ -52,8 +52,8 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// The signals that a control runs with, by index; one run without any if its detector samples
-    /// none, or none is named.
+    /// The signals that a control runs with, by index; one run without any if its detector samples none, or
+    /// none is named.
     pub fn signals_of(&self, control: Algorithm) -> impl Iterator<Item = Option<usize>> + use<> {
         let signals = if control.decides() { self.signals.len() } else { 0 };
         let none = (signals == 0).then_some(None);

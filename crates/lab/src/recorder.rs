@@ -163,8 +163,7 @@ mod tests {
     use super::*;
     use crate::{Edits, load};
 
-    /// All flows deliver 1 MB in a second, on their paths in equal parts; links carry what they
-    /// can.
+    /// All flows deliver 1 MB in a second, on their paths in equal parts; links carry what they can.
     struct Steady {
         paths: Vec<usize>,
         counters: Vec<Counters>,

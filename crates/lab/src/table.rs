@@ -155,8 +155,8 @@ fn unfit(row: &Row) -> Option<String> {
     (*unfit > 0).then(|| format!("  {cc} on {host}: {fit} of {seeds} runs ({unfit} unfit{why})\n"))
 }
 
-/// The metric in which two hosts differ for the same control, as its 95 % intervals do not meet,
-/// and its two spreads. It is the ratio, without rivals the goodput.
+/// The metric in which two hosts differ for the same control, as its 95 % intervals do not meet, and
+/// its two spreads. It is the ratio, without rivals the goodput.
 fn difference(one: &Row, other: &Row) -> Option<(&'static Metric<TestSummary>, [Spread; 2])> {
     if (one.control, one.signal) != (other.control, other.signal) {
         return None;
@@ -271,8 +271,7 @@ mod tests {
     use crate::compare::tests::{case, finished, plan, with};
     use crate::plan::Finished;
 
-    /// What a table shows of runs with these goodputs, on which host, and why they missed real
-    /// time.
+    /// What a table shows of runs with these goodputs, on which host, and why they missed real time.
     fn shown(runs: &[(&str, HostId, f64, Option<&str>)]) -> String {
         let run = |(seed, &(cc, host, goodput, why)): (u64, &(&str, HostId, f64, Option<&str>))| {
             finished(cc, host, seed, goodput, why)

@@ -1,5 +1,5 @@
-//! Scenarios on this machine's kernel, in real time. Without root, BTF or TUN devices each test
-//! says so and passes.
+//! Scenarios on this machine's kernel, in real time. Without root, BTF or TUN devices each test says
+//! so and passes.
 #![cfg(feature = "kernel")]
 
 use std::sync::atomic::{AtomicBool, Ordering};

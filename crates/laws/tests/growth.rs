@@ -65,8 +65,8 @@ fn n_equal_paths_earn_one_over_n_squared_w_each() {
 
 #[test]
 fn growth_is_smooth_where_lia_stepped() {
-    // The kernel's coarse alpha made w = 700 with two paths, and w = 300 with three, nearly half
-    // too slow, and the next window twice as fast.
+    // The kernel's coarse alpha made w = 700 with two paths, and w = 300 with three, nearly half too
+    // slow, and the next window twice as fast.
     for (n, w) in [(2, 700), (3, 300)] {
         let mut host = equal(Control::LIA, n, w);
         let mut acked = 0usize;

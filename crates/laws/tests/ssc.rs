@@ -534,8 +534,8 @@ fn clocks_that_run_apart_do_not_look_like_an_empty_queue() {
     assert!(aware.skew.abs() < 0.15 && aware.freq == 0.0, "{aware:?}");
 }
 
-/// Acknowledgements every `every` us over 80 intervals, the packets they tell of and what is in the
-/// delay of the nth, us.
+/// Acknowledgements every `every` us over 80 intervals, the packets they tell of and what is in the delay
+/// of the nth, us.
 fn samples(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
     let mut bench = Bench::new(&mptcp_sbd(), 1);
     for n in 1..80 * bench.t_us / every {

@@ -1,7 +1,7 @@
 //! Is this machine ready, and does MPTCP do on it what it is there for?
 //!
-//! Looking and judging are apart: [`Machine`] and [`Network`] hold what was seen, their `judge`
-//! says what it means. Nothing here needs root; what only root may see is reported as unseen.
+//! Looking and judging are apart: [`Machine`] and [`Network`] hold what was seen, their `judge` says
+//! what it means. Nothing here needs root; what only root may see is reported as unseen.
 
 mod item;
 mod machine;

@@ -1,6 +1,6 @@
 //! TCP and MPTCP sockets of the network namespace this thread is in, as the kernel's sock_diag
-//! reports them (what `ss` reads). Needs no root for one's own namespace; before Linux 6.18 the
-//! kernel distinguishes an MPTCP subflow from a plain TCP socket to CAP_NET_ADMIN only.
+//! reports them (what `ss` reads). Needs no root for one's own namespace; before Linux 6.18 the kernel
+//! distinguishes an MPTCP subflow from a plain TCP socket to CAP_NET_ADMIN only.
 
 use crate::netlink::{self, Wanted};
 use netlink_packet_core::{
@@ -310,8 +310,8 @@ impl Connection {
     pub fn parse(answer: &[u8]) -> Result<Connection, DecodeError> {
         let header = InetResponseHeader::parse(answer)?;
         let (local, remote) = addresses(&header.socket_id);
-        // struct mptcp_info: eight bytes, of them six counters, then flags and token; from 48 on
-        // the bytes sent again.
+        // struct mptcp_info: eight bytes, of them six counters, then flags and token; from 48 on the
+        // bytes sent again.
         let mut info = [0; 56];
         for attribute in NlasIterator::new(&answer[MESSAGE..]) {
             let attribute = attribute?;

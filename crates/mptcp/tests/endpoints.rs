@@ -114,8 +114,8 @@ fn a_living_connection_follows_its_endpoints() {
     if !alone("a open connection") {
         return;
     }
-    // Room for a join that comes before the peer has counted the subflow out that it replaces: it
-    // would be reset, and not tried again.
+    // Room for a join that comes before the peer has counted the subflow out that it replaces: it would
+    // be reset, and not tried again.
     pm::set_limits(Limits { subflows: 4, add_addr_accepted: 0 }).unwrap();
     let socket = || Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).unwrap();
     let listener = socket();

@@ -107,11 +107,11 @@ impl Sim {
         }
     }
 
-    /// The address of a path of a connection is lost at this moment: both ends drop its subflow, if
-    /// it has one, and the data outstanding goes out on others. (The peer would learn it from
-    /// RM_ADDR, RFC 8684, section 3.4.2, half a round trip later.) A connection of MPTCP without
-    /// any path waits for a new one; plain TCP, also after a fallback, has come to its end. False
-    /// if there is no such path.
+    /// The address of a path of a connection is lost at this moment: both ends drop its subflow,
+    /// if it has one, and the data outstanding goes out on others. (The peer would learn it from
+    /// RM_ADDR, RFC 8684, section 3.4.2, half a round trip later.) A connection of MPTCP without any
+    /// path waits for a new one; plain TCP, also after a fallback, has come to its end. False if
+    /// there is no such path.
     pub fn remove_path(&mut self, connection: ConnId, path: usize) -> bool {
         self.with_connection(connection.0, |c, wire| c.remove_path(path, wire))
     }

@@ -99,16 +99,15 @@ impl Timestamps {
 /// What a delay-based detector samples of a path, and at which end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Signal {
-    /// The detector is at the receiver, as MPTCP-SBD (INFOCOM 2016, section III-B) has it: it
-    /// samples the one-way delay of each segment to the microsecond, and losses as holes in the
-    /// sequence. Its decision rides on the acknowledgements of all paths. The eight bytes that its
-    /// timestamp takes of a segment are not modelled: what TCP's timestamp, of 1 us then, says is
-    /// enough.
+    /// The detector is at the receiver, as MPTCP-SBD (INFOCOM 2016, section III-B) has it: it samples
+    /// the one-way delay of each segment to the microsecond, and losses as holes in the sequence.
+    /// Its decision rides on the acknowledgements of all paths. The eight bytes that its timestamp
+    /// takes of a segment are not modelled: what TCP's timestamp, of 1 us then, says is enough.
     ReceiverUs,
     /// At the sender, the one-way delay from TCP's timestamps of 1 us: when the receiver sent the
-    /// acknowledgement (TSval), less when the newest segment that it covers left, by the sender's
-    /// own note. What it echoes (TSecr, RFC 7323, section 4) left earlier if the acknowledgement
-    /// was delayed, and TSval - TSecr would contain the wait.
+    /// acknowledgement (TSval), less when the newest segment that it covers left, by the sender's own
+    /// note. What it echoes (TSecr, RFC 7323, section 4) left earlier if the acknowledgement was delayed,
+    /// and TSval - TSecr would contain the wait.
     #[default]
     SenderUs,
     /// The same from timestamps of 1 ms, Linux's default.

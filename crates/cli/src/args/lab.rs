@@ -67,8 +67,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
     /// On the kernel: a program that replaces the source under test, in the sender's host; {server}
-    /// is the receiver's address. Only data from sender to receiver is counted; TCP programs use
-    /// all paths with `mptcpize run`
+    /// is the receiver's address. Only data from sender to receiver is counted; TCP programs use all
+    /// paths with `mptcpize run`
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub app: Option<String>,
     /// The server for --app, a program in the receiver's host; --app starts when it listens

@@ -1,9 +1,9 @@
-//! Runs under a law of the user's own: each in a child process with a limit of CPU time, so that a
-//! law that divides by zero, loops or writes where it must not fails its run with one line, and
-//! nothing else.
+//! Runs under a law of the user's own: each in a child process with a limit of CPU time, so that a law
+//! that divides by zero, loops or writes where it must not fails its run with one line, and nothing
+//! else.
 //!
-//! The child is the command itself, started with [`CHILD`]: it takes a job from its standard input
-//! and leaves a result on its standard output, both JSON.
+//! The child is the command itself, started with [`CHILD`]: it takes a job from its standard input and
+//! leaves a result on its standard output, both JSON.
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;

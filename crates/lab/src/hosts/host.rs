@@ -14,8 +14,8 @@ pub trait Host: Sync {
     /// Its name in options and results.
     fn id(&self) -> HostId;
 
-    /// Does a run take as long as what it models, and the machine with it? Otherwise time is
-    /// virtual, and runs can share the cores.
+    /// Does a run take as long as what it models, and the machine with it? Otherwise time is virtual,
+    /// and runs can share the cores.
     fn real_time(&self) -> bool;
 
     /// Checks, without a look at this machine, that the host has what `job` asks for.
@@ -69,8 +69,8 @@ impl<'a> Job<'a> {
         self.scenario.algorithm(flow, self.control)
     }
 
-    /// The congestion controls of all flows that have one, each with the option or field that asks
-    /// for it.
+    /// The congestion controls of all flows that have one, each with the option or field that asks for
+    /// it.
     pub(crate) fn controls(&self) -> Vec<(String, Algorithm)> {
         self.scenario.asked_for(self.control)
     }
@@ -79,8 +79,7 @@ impl<'a> Job<'a> {
 /// What runs in place of a source, as a shell understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
-    /// Runs in the sender's host when the flow starts. `{server}` stands for the receiver's
-    /// address.
+    /// Runs in the sender's host when the flow starts. `{server}` stands for the receiver's address.
     pub client: String,
     /// Runs in the receiver's host, from before the start.
     pub server: Option<String>,

@@ -44,8 +44,8 @@ pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
     Err(Error::input("--on", message))
 }
 
-/// Runs `job` on `host`, which has checked it. A panic, which is a fault of this program, must not
-/// take the results of other runs with it: it becomes an error.
+/// Runs `job` on `host`, which has checked it. A panic, which is a fault of this program, must not take
+/// the results of other runs with it: it becomes an error.
 ///
 /// # Errors
 /// As [`Host::run`], or [`Error::Fault`].

@@ -1,6 +1,6 @@
-//! Fields that are written in one way in the plain case, and in another otherwise: a word or
-//! quantity or a table, one table or a list of them, one of several kinds with its parameters or by
-//! its name alone.
+//! Fields that are written in one way in the plain case, and in another otherwise: a word or quantity
+//! or a table, one table or a list of them, one of several kinds with its parameters or by its name
+//! alone.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,8 +96,8 @@ pub trait Kinds: DeserializeOwned {
     const NAMES: &'static [&'static str];
 }
 
-/// A `T`, written as a table with one key, its kind, and in that its parameters, or as the name of
-/// its kind where it needs none.
+/// A `T`, written as a table with one key, its kind, and in that its parameters, or as the name of its
+/// kind where it needs none.
 #[derive(Clone, Debug)]
 pub struct OneOf<T>(pub T);
 

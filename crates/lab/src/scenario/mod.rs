@@ -235,8 +235,8 @@ impl Scenario {
         }
     }
 
-    /// The congestion controls of all flows that have one, each with the option or field that asks
-    /// for it.
+    /// The congestion controls of all flows that have one, each with the option or field that asks for
+    /// it.
     pub(crate) fn asked_for(&self, replaced: Option<Algorithm>) -> Vec<(String, Algorithm)> {
         let asked = |flow: usize| {
             let place = match replaced {

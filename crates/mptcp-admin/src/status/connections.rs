@@ -66,8 +66,8 @@ pub struct Subflow {
     pub backup: bool,
     /// The socket's control, by its name in the kernel.
     pub control: String,
-    /// Runs one of ours without a slot in the connection, so by the fallback law: as one of eight
-    /// coupled paths; null: our control's state was not all seen.
+    /// Runs one of ours without a slot in the connection, so by the fallback law: as one of eight coupled
+    /// paths; null: our control's state was not all seen.
     pub fallback_law: Option<bool>,
     /// Its number among the connection's paths under our control.
     pub path: Option<u8>,
@@ -144,8 +144,8 @@ pub(super) fn look(
     namespaces
 }
 
-/// Looks for subflows under the fallback law once more, in state that was read later: one that
-/// began between the looks at state and sockets is not under it.
+/// Looks for subflows under the fallback law once more, in state that was read later: one that began
+/// between the looks at state and sockets is not under it.
 pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connection]) {
     let entries = Entries::of(entries, true);
     for namespace in namespaces {

@@ -84,8 +84,8 @@ fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Resul
     Ok(())
 }
 
-/// The busiest connections that these lines have room for, with what is shown of their namespaces
-/// and a last line for the others; none: there is room for all.
+/// The busiest connections that these lines have room for, with what is shown of their namespaces and
+/// a last line for the others; none: there is room for all.
 fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a Connection>> {
     // A namespace with connections has a line with the names of the columns.
     let top = |(namespace, head): &(&Namespace, String)| {
@@ -226,8 +226,7 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
     if connections.is_empty() {
         return Ok(());
     }
-    // A row's words, and whether its first one is a connection's, which may stand over what
-    // follows.
+    // A row's words, and whether its first one is a connection's, which may stand over what follows.
     let mut rows = vec![(
         false,
         [

@@ -57,8 +57,8 @@ impl ReceiverDetector {
         })
     }
 
-    /// The control of the sender: the decisions of a detector elsewhere set its masks. Until the
-    /// first they are what the detector's own would be.
+    /// The control of the sender: the decisions of a detector elsewhere set its masks. Until the first
+    /// they are what the detector's own would be.
     pub fn at_sender(&self, control: Control, params: &Params) -> Control {
         let detector = match (&self.receiver, control.detector.couples_at_join(params)) {
             (None, _) => control.detector,
@@ -83,8 +83,8 @@ impl ReceiverDetector {
         self.receiver.as_ref().map_or(0, |receiver| receiver.masks.len() as u16)
     }
 
-    /// An acknowledgement carries this decision: the sender's law follows it, unless it knows a
-    /// newer one.
+    /// An acknowledgement carries this decision: the sender's law follows it, unless it knows a newer
+    /// one.
     pub fn on_ack(&mut self, decision: u16, law: &mut Conn) {
         if let Some(receiver) = &mut self.receiver {
             let newer = decision.wrapping_sub(receiver.known);

@@ -202,8 +202,8 @@ impl Subflow {
         self.sender.outstanding() + self.queued
     }
 
-    /// The scheduler has chosen this subflow for so many bytes of the window, if it has any (the
-    /// end of Linux's mptcp_subflow_get_send()).
+    /// The scheduler has chosen this subflow for so many bytes of the window, if it has any (the end
+    /// of Linux's mptcp_subflow_get_send()).
     pub fn note_choice(&mut self, burst: u64) {
         if burst > 0 {
             let (held, burst) = (u128::from(self.held()), u128::from(burst));
@@ -212,8 +212,8 @@ impl Subflow {
         }
     }
 
-    /// What the scheduler and the connection's timer need to know. A subflow that may not carry
-    /// data yet, or none, has no part in either: its timer, that of a SYN, backs off for minutes.
+    /// What the scheduler and the connection's timer need to know. A subflow that may not carry data
+    /// yet, or none, has no part in either: its timer, that of a SYN, backs off for minutes.
     pub fn lane(&mut self, scheduler: Scheduler) -> Lane {
         if !self.sender.is_established() {
             return Lane::default();

@@ -1,5 +1,4 @@
-//! What the kernel reports of the flows: sock_diag of the senders' namespaces, and our controls'
-//! map.
+//! What the kernel reports of the flows: sock_diag of the senders' namespaces, and our controls' map.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

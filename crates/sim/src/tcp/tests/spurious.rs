@@ -4,8 +4,7 @@ use super::*;
 use crate::tcp::ecn::EcnSender;
 
 impl Bench {
-    /// An acknowledgement with these SACK blocks that echoes `echo`; returns how many packets
-    /// leave.
+    /// An acknowledgement with these SACK blocks that echoes `echo`; returns how many packets leave.
     fn acknowledge(&mut self, ack: u64, echo: Nanos, blocks: &[(u64, u64)]) -> u64 {
         self.now += MS;
         let offset = |packets: u64| (packets as i64 - ack as i64) as i32 * MSS as i32;
@@ -253,8 +252,7 @@ fn an_undone_reduction_is_not_reported() {
     assert!(!reports_a_reduction(&mut bench));
 }
 
-/// The same without DSACK: the second of them is answered by a mere duplicate (RFC 8985, section
-/// 7.4.2).
+/// The same without DSACK: the second of them is answered by a mere duplicate (RFC 8985, section 7.4.2).
 #[test]
 fn a_duplicate_shows_that_a_probe_was_needless() {
     let mut bench = probed();
