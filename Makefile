@@ -8,7 +8,7 @@ SEEDS ?= 60
 OUT ?= out/first-light-$(SEEDS)
 FUZZ ?= 60
 
-help: ## what can be typed here
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## install what building and running need (apt, with sudo where not root)
@@ -20,10 +20,10 @@ setup-kernel:
 build: setup
 	cargo build --release --locked
 
-run: setup ## the first table: what coupling costs and gains, and what detection makes of it, on three networks and for 20 s in this kernel (SEEDS=60 OUT=out/first-light-60)
+run: setup ## the first table: cost and gain of coupling and detection on three networks, and 20 s in this kernel (SEEDS=60 OUT=out/first-light-60)
 	@SEEDS=$(SEEDS) OUT=$(OUT) scripts/first-table
 
-# Where this user may not write, with sudo.
+# With sudo if this user may not write there.
 into := $(DESTDIR)$(PREFIX)
 sudo := $(if $(DESTDIR),,$(shell [ "$$(id -u)" = 0 ] || [ -w "$(into)" ] || echo sudo))
 release := $(or $(CARGO_TARGET_DIR),target)/release
@@ -40,21 +40,21 @@ install: setup setup-kernel ## the command with the kernel host, BPF objects and
 	$(release)/narrows completions zsh | $(sudo) tee "$(into)/$(word 2,$(completions))" >/dev/null
 	$(release)/narrows completions fish | $(sudo) tee "$(into)/$(word 3,$(completions))" >/dev/null
 
-uninstall: ## what install put there; first `narrows kernel unload --boot`
+uninstall: ## remove what install installed; first run `narrows kernel unload --boot`
 	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions),"$(into)/$(file)")
 
-test: setup ## unit, property and scenario tests, and the shared words of a connection in every interleaving
+test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test
 	RUSTFLAGS="--cfg loom" cargo test --locked --target-dir target/loom -p narrows-laws --test loom
 
-test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (root and BTF, else it skips with a word)
+test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (needs root and BTF, else skips with a note)
 	@scripts/test-kernel
 
 test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 and 6.12, emulated (no root; minutes)
 	@scripts/setup qemu
 	scripts/test-kernels
 
-test-capture: setup ## the captures as tshark reads them
+test-capture: setup ## check captures with tshark
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test capture
 
@@ -62,13 +62,13 @@ test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded
 	cargo test --locked --release -- --ignored
 	@if scripts/setup kernel; then cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture; fi
 
-fidelity: setup ## the figures of docs/fidelity.md: theory, ns-2 and ns-3 beside the simulator
+fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity
 
-detection: setup ## the tables of docs/detection.md: detectors beside the papers (SEEDS=20, a quarter of an hour on two cores)
+detection: setup ## the tables of docs/detection.md: detectors against the papers (SEEDS=20, a quarter of an hour on two cores)
 	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS))
 
-fuzz: setup ## what reads files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
+fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz
 	FUZZ=$(FUZZ) scripts/fuzz
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the tables of docs/detection.md again: every one stands there between two marks.
+"""Regenerates the tables of docs/detection.md, each between two marks.
 
     experiments/detection/tables.py [--seeds N] [--out DIR] [--check]
 
@@ -184,7 +184,7 @@ def right_groups(scenario):
 
 
 def accuracy(results, suffix):
-    """A table of the paper beside ours, by signal; bold: more than 5 points below."""
+    """A table of the paper next to ours, by signal; bold: more than 5 points below."""
     rows = []
     for scenario in (kind + suffix for kind in KINDS):
         _, theirs = published()[scenario]

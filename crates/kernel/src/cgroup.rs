@@ -30,8 +30,8 @@ impl Cgroup {
     /// It is not there, or no folder of the cgroup2 file system.
     pub fn open(path: &Path) -> Result<Cgroup, Error> {
         let folder = File::open(path).map_err(Error::io(path, "open"))?;
-        let system = statfs(path).map_err(|errno| Error::io(path, "look at")(errno.into()))?;
-        let about = folder.metadata().map_err(Error::io(path, "look at"))?;
+        let system = statfs(path).map_err(|errno| Error::io(path, "inspect")(errno.into()))?;
+        let about = folder.metadata().map_err(Error::io(path, "inspect"))?;
         if system.filesystem_type() != CGROUP2_SUPER_MAGIC || !about.is_dir() {
             let place = format!("--cgroup {}", path.display());
             return Err(Error::input(place, "expected a folder of the cgroup2 file system"));
@@ -54,7 +54,7 @@ impl Cgroup {
                 link.and_then(|mut link| link.pin(&pin))
             }
         });
-        attached.map_err(Error::bpf(self.path.display().to_string(), "attach the choice to"))
+        attached.map_err(Error::bpf(self.path.display().to_string(), "attach the program to"))
     }
 }
 
@@ -70,14 +70,14 @@ pub fn choice(name: &str, mptcp_only: bool, cgroup: &Cgroup) -> Result<Choice, E
     let mut open = ObjectBuilder::default()
         .name("narrows")
         .and_then(|builder| builder.open_memory(&CHOOSE.0))
-        .map_err(failed("open the choice for"))?;
+        .map_err(failed("open the program for"))?;
     let choice = open.maps_mut().find(|map| ends_with(map.name(), ".rodata.choice"));
     let mut value = padded(name).to_vec();
     value.extend(u32::from(mptcp_only).to_ne_bytes());
     choice
         .expect("the object has its choice")
         .set_initial_value(&value)
-        .map_err(failed("choose for"))?;
+        .map_err(failed("load the program for"))?;
     libbpf_log::load("nr_choose", open).map(Choice)
 }
 

@@ -78,7 +78,7 @@ impl Loaded {
                 let ops = map.initial_value_mut().expect("struct_ops have values");
                 ops[at..at + NAME_MAX].fill(0);
                 ops[at..at + name.len()].copy_from_slice(name.as_bytes());
-                kernel.prepare(&mut map).map_err(failed("ask for a link to"))?;
+                kernel.prepare(&mut map).map_err(failed("request a link for"))?;
             } else if ends_with(map.name(), ".rodata.control") {
                 let constants = object::constants(control, params);
                 map.set_initial_value(&constants).map_err(failed("choose"))?;

@@ -39,7 +39,7 @@ pub fn compile_user() -> Result<(), Error> {
     if USER.get().is_some() {
         return Ok(());
     }
-    let law = user::loaded().ok_or_else(|| Error::input("law", "none of the user's is loaded"))?;
+    let law = user::loaded().ok_or_else(|| Error::input("law", "no user's law is loaded"))?;
     let place = law.header().display().to_string();
     let error = |message: String| Error::input(&place, message);
     let clang = clang::find()

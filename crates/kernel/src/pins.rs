@@ -291,7 +291,7 @@ impl Pins {
         let (here, new, old) = (folder(""), folder(NEW), folder(OLD));
         let pin_name = self.kernel.pin_name();
         let older = self.kernel.pinned(&here.join(pin_name));
-        let older = older.ok_or_else(|| Error::input(&name, "was unloaded just now"))?;
+        let older = older.ok_or_else(|| Error::input(&name, "was unloaded meanwhile"))?;
         let before = older.map_id().and_then(|id| MapHandle::from_map_id(id).ok());
         let failed = |source| Error::Io { path: here.clone(), doing: "replace", source };
 

@@ -53,7 +53,7 @@ pub enum Error {
     #[error("interrupted, no results were written")]
     Interrupted,
     /// A comparison ended early; its finished runs are kept.
-    #[error("{error}; {kept} of {runs} runs are saved in {file}, --resume runs the others")]
+    #[error("{error}; {kept} of {runs} runs are saved in {file}, --resume runs the rest")]
     Kept {
         /// What ended it.
         error: Box<Error>,

@@ -17,7 +17,7 @@ const SYSCTL: &str = "etc/sysctl.d/90-narrows.conf";
 
 /// How the files begin.
 const OURS: &str = "# Written by `narrows kernel ... --boot`";
-const NOT_OURS: &str = "not as narrows writes it; move it away";
+const NOT_OURS: &str = "not written by narrows; move it away";
 
 /// What is loaded and used at the start of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Boot {
         if !command.chars().all(plain) {
             return Err(Error::input(
                 command,
-                "install narrows under a path without blanks or signs",
+                "install narrows in a path without spaces or special characters",
             ));
         }
         let names: Vec<String> = self.loads.iter().map(Control::to_string).collect();
@@ -176,7 +176,7 @@ impl Boot {
     pub fn show(&self, command: &Path) -> Result<String, Error> {
         let files = self.files(command)?;
         if files.is_empty() {
-            return Ok(format!("# /{UNIT}, /{WANTED} and /{SYSCTL} would not be there\n"));
+            return Ok(format!("# /{UNIT}, /{WANTED} and /{SYSCTL} would be removed\n"));
         }
         let mut text = String::new();
         for (name, content) in files {

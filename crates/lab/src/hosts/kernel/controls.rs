@@ -164,7 +164,7 @@ impl Drop for Shared {
 fn lock() -> Result<Flock<File>, Error> {
     let file = File::create(LOCK).map_err(Error::io(LOCK.as_ref(), "create"))?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
-        let message = "another process runs scenarios on this kernel; wait until it has ended";
+        let message = "another process runs scenarios on this kernel; wait until it ends";
         Error::input("kernel", message)
     })
 }

@@ -74,7 +74,7 @@ fn ecn(scenario: &Scenario, flows: &[&Flow]) -> Result<bool, Error> {
             let place = format!("{}: flows.{}.tcp.ecn", scenario.name, flow.name);
             let other = &flows[0].name;
             let message =
-                format!("on the kernel it shares a host with \"{other}\"; expected the same there");
+                format!("on the kernel it shares a host with \"{other}\"; expected the same value");
             Err(Error::input(place, message))
         }
     }

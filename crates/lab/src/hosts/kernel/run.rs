@@ -393,7 +393,7 @@ pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness 
     let why = if p99 > limit {
         Some(format!("p99 {p99:.1} ms late, limit {limit:.1} ms"))
     } else if measured.worst_second > OFF {
-        Some(format!("a second {:.1} % off the rate", measured.worst_second * 100.0))
+        Some(format!("{:.1} % off the rate in one second", measured.worst_second * 100.0))
     } else if measured.refused > 0 {
         Some(format!("{} packets refused by a device", measured.refused))
     } else {
@@ -456,7 +456,7 @@ mod tests {
         };
         assert_eq!(why(2 * MILLISECOND, 0.01, 0), "");
         assert_eq!(why(2_100_000, 0.0, 0), "p99 2.1 ms late, limit 2.0 ms");
-        assert_eq!(why(0, 0.011, 0), "a second 1.1 % off the rate");
+        assert_eq!(why(0, 0.011, 0), "1.1 % off the rate in one second");
         assert_eq!(why(0, 0.0, 3), "3 packets refused by a device");
     }
 
