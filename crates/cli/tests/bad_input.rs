@@ -545,7 +545,7 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
     }
     let link = |field: &str| broken("queue = ", &format!("{field}\nqueue = "));
     for (field, message) in [
-        ("aqm = \"wred\"", "links.wire.aqm: unknown queue discipline \"wred\"; there"),
+        ("aqm = \"wred\"", "links.wire.aqm: unknown queue discipline \"wred\"; expected"),
         ("aqm = { red = {}, pie = {} }", "links.wire.aqm: expected one of red, codel"),
         ("aqm = { red = { mn = 1 } }", "links.wire.aqm.red.mn: unknown field `mn`"),
         ("aqm.red = { weight = 1, time_constant = \"1 s\" }", "links.wire.aqm: a weight"),

@@ -52,7 +52,7 @@ pub enum Error {
         fault: &'static str,
     },
     /// A tap at a host or device that does not exist.
-    #[error("tap at host {host}: there is no such host or device")]
+    #[error("tap at host {host}: unknown host or device")]
     Tap {
         /// Number of the host.
         host: usize,
