@@ -359,6 +359,6 @@ mod tests {
         assert_eq!(olia(Detector::SSC).fault(), None);
         assert_eq!(olia(Detector::DISJOINT).fault(), None);
         let fault = olia(Detector::BTLBW).fault().unwrap();
-        assert!(fault.contains("'olia' has no model"), "{fault}");
+        assert!(fault.contains("'olia' has none"), "{fault}");
     }
 }
