@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One line that says what is wrong and where, and the exit code.
+/// One line with the place and the problem, and the exit code.
 #[derive(Debug)]
 pub struct Error {
     message: String,

@@ -1,4 +1,4 @@
-//! What can go wrong, each as one line that says where.
+//! Errors, each in one line with its place.
 
 /// An error of detection. Its message is one line.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Which connection a subflow of MPTCP belongs to, as its handshake says (RFC 8684).
+//! The connection of an MPTCP subflow, from its handshake (RFC 8684).
 
 use sha2::{Digest, Sha256};
 
@@ -20,7 +20,7 @@ pub struct Multipath {
 }
 
 impl Multipath {
-    /// Takes what a segment says.
+    /// Reads a segment.
     pub fn see(&mut self, segment: &Segment) {
         let Some(option) = segment.mptcp else { return };
         self.seen = true;

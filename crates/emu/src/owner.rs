@@ -76,7 +76,7 @@ pub fn clean() -> Result<Vec<Removed>, Error> {
     Ok(removed)
 }
 
-/// A testbed's name and the lock that says that it lives.
+/// A testbed's name and the lock that marks it as in use.
 #[derive(Debug)]
 pub struct Owner {
     id: String,

@@ -9,7 +9,7 @@ use narrows_net::{Ecn, Header};
 /// The kind of TCP option that MPTCP uses (RFC 8684, section 3).
 const OPTION_MPTCP: u8 = 30;
 
-/// What an IP packet says.
+/// The headers of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
     pub from: IpAddr,

@@ -79,7 +79,7 @@ impl Kernel {
             return link.pin(pin);
         }
         // What libbpf calls a link here deletes the map's value when it is dropped. The map itself
-        // was pinned before: nobody else would know of a registration that a kill left.
+        // was pinned before, so that a registration left by a kill can be found.
         link.disconnect();
         Ok(())
     }

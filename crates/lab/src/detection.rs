@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(judged.undecided_share, Some(round(1.0 / 12.0)));
     }
 
-    /// Of a path whose address is lost nobody expects anything, nor of one that has just come back.
+    /// A path whose address is lost does not count, nor one that has just come back.
     #[test]
     fn a_lost_path_has_no_place_and_a_new_one_gets_time() {
         let mut scenario = scenario(3, &[(0, &[&[0, 1, 2]])]);
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(judge(&scenario, &log(&reported))[0].accuracy, Some(0.8));
     }
 
-    /// One path alone has nobody to share with; what happens to others' paths is not its matter.
+    /// A single path shares with none; events of other flows' paths do not matter.
     #[test]
     fn while_one_path_is_there_nothing_counts() {
         let mut scenario = scenario(2, &[(0, &[&[0], &[1]])]);
@@ -495,7 +495,7 @@ mod tests {
         assert_eq!(counts_from(&scenario, Detector::BTLBW), 2.0 + 4.5);
     }
 
-    /// Groups are numbered anew in each decision, and by the path that opens them.
+    /// Groups are numbered in each decision, by the path that opens them.
     #[test]
     fn a_decision_is_written_by_the_names_of_its_paths() {
         let mut scenario = scenario(3, &[(0, &[&[0, 2], &[1]])]);

@@ -1,7 +1,7 @@
 //! The finished runs of a comparison, recorded as they finish, to resume after Ctrl-C, a crash or a
 //! power failure.
 //!
-//! One file, `unfinished.jsonl` in the folder of the results: a line that says what is compared,
+//! One file, `unfinished.jsonl` in the folder of the results: a line that identifies the comparison,
 //! then a line per finished run, each written at once. A line that did not reach the disk whole is
 //! a run that runs again.
 

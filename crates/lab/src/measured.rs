@@ -194,7 +194,7 @@ impl<'a> OfFlow<'a> {
         let flow = self.flow();
         let rivals = self.run.scenario.rivals_of(flow, None);
         let mut crossed: Vec<usize> = rivals.map(|rival| rival.link).collect();
-        // Without rivals nobody says which links are the bottlenecks: all that the connection crosses.
+        // Without rivals the bottlenecks are unknown: use all links that the connection crosses.
         if crossed.is_empty() {
             crossed = flow.paths.iter().flat_map(|path| path.links.clone()).collect();
             crossed.sort_unstable();

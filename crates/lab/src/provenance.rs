@@ -1,6 +1,6 @@
-//! Where results come from: `provenance.json` beside them. It says what a folder holds, so that
+//! The origin of results: `provenance.json` in their folder. It identifies the content, so that
 //! results of two kinds are never mixed in one, and how to make them again. It differs from one
-//! time to the next, so whoever compares folders byte by byte leaves this file out.
+//! time to the next, so exclude this file to compare folders byte by byte.
 
 use std::fs;
 use std::path::Path;

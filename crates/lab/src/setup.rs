@@ -25,7 +25,7 @@ impl Setup {
         let defaults = Params::default();
         let changed = scenario.params.differing(&defaults);
         settings.extend(changed.map(|(name, value)| (name.to_owned(), value)));
-        // Which version of a law of the user's own it is.
+        // The version of a user's law.
         settings.extend(user::loaded().map(|law| {
             let version = format!("{} sha256 {}", law.name(), law.sha256());
             ("law".to_owned(), version)

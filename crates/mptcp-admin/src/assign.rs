@@ -2,7 +2,7 @@
 //!
 //! What was there before is remembered in a map that is pinned beside the controls, so that it
 //! survives the command and goes with the BPF file system. It is written first and removed last:
-//! whatever a killed command left, undoing finds. What somebody else changed since is left alone.
+//! undo also finds what a killed command left. What others changed since is left alone.
 
 use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};

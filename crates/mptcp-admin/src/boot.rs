@@ -29,10 +29,10 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// What the unit under `root` (normally `/`) says. Neither file is somebody else's.
+    /// Reads the unit under `root` (normally `/`).
     ///
     /// # Errors
-    /// It cannot be read, or somebody else wrote it.
+    /// A file cannot be read, or was not written by narrows.
     pub fn read(root: &Path) -> Result<Boot, Error> {
         ours(&root.join(SYSCTL))?;
         let path = root.join(UNIT);
@@ -186,7 +186,7 @@ impl Boot {
     }
 }
 
-/// What a file of ours says; empty: there is none.
+/// The content of a file written by narrows; empty if there is none.
 fn ours(path: &Path) -> Result<String, Error> {
     if path.symlink_metadata().is_err() {
         return Ok(String::new());

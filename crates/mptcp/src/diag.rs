@@ -104,7 +104,7 @@ pub mod flag {
 }
 
 impl Subflow {
-    /// The peer, or somebody on the way, answered without MPTCP: it goes on as plain TCP.
+    /// The peer, or a middlebox, answered without MPTCP: it continues as plain TCP.
     pub fn fell_back(&self) -> bool {
         let spoken = flag::CAPABLE_PEER | flag::JOIN_PEER | flag::JOIN_HERE;
         self.flags & flag::CONNECTED != 0 && self.flags & spoken == 0

@@ -107,7 +107,7 @@ fn once(
     }
 }
 
-/// What the kernel says to an error, in words.
+/// The kernel's message for an error.
 fn text(payload: &[u8]) -> Option<String> {
     // Behind the number stands the header of what it answers.
     let attributes = NlasIterator::new(payload.get(4 + HEADER..)?);

@@ -87,7 +87,7 @@ impl Namespace {
     /// moves there.
     ///
     /// # Errors
-    /// Entering another namespace than one's own needs root.
+    /// Entering another namespace needs root.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         let Some(path) = &self.path else { return Ok(work()) };
         let file = File::open(path)?;

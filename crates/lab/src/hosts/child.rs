@@ -1,4 +1,4 @@
-//! Runs under a law of the user's own: each in a child process with a limit of CPU time, so that a law
+//! Runs under a user's law: each in a child process with a limit of CPU time, so that a law
 //! that divides by zero, loops or writes where it must not fails its run with one line, and nothing
 //! else.
 //!
@@ -38,7 +38,7 @@ const CPU_FACTOR: f64 = 20.0;
 /// The program whose children run jobs; none: they run here.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// From now on, runs under the law of the user's own are made by children of `program`, which calls
+/// From now on, runs under the user's law are made by children of `program`, which calls
 /// [`child`] if its first argument is [`CHILD`].
 pub fn isolate(program: PathBuf) {
     let _ = PROGRAM.set(program);

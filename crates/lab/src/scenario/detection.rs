@@ -32,7 +32,7 @@ pub fn signal(file: &File) -> Result<Signal, Fault> {
         .unwrap_or_default())
 }
 
-/// What `file` says of detection, with its defaults.
+/// The fields of `file` about detection, with the defaults.
 pub fn whole(file: &File) -> Option<DetectionFile> {
     let signal = signal(file).ok()?;
     Some(DetectionFile::of(signal))

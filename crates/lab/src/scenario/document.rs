@@ -12,7 +12,7 @@ use super::file::File;
 use super::origin::Origin;
 use crate::Error;
 
-/// What each file says of itself alone: a base's own is not inherited.
+/// Fields of each file alone, not inherited from a base.
 const OWN: [&str; 5] = ["base", "name", "title", "source", "paper"];
 
 /// The texts of a scenario.
@@ -268,7 +268,7 @@ impl Set {
     }
 }
 
-/// What `over` says, and what `base` says besides.
+/// The fields of `over`, and those of `base` that `over` does not have.
 fn merge<'a>(base: DeTable<'a>, mut over: DeTable<'a>) -> DeTable<'a> {
     let mut merged = DeTable::new();
     for (key, value) in base {
@@ -311,7 +311,7 @@ fn position(tree: Spanned<DeTable>, field: &[String]) -> Option<usize> {
     start
 }
 
-/// What serde says, in the words of TOML.
+/// Serde's message in TOML's terms.
 fn toml_words(message: &str) -> String {
     let mut words: Vec<&str> = message.split(' ').collect();
     // "expected struct Link" names a type of this program.

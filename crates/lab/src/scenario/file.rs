@@ -198,7 +198,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow of which nothing else is said.
+    /// A flow with the defaults.
     pub fn new(kind: Kind, routes: Vec<String>) -> Flow {
         Flow {
             kind,

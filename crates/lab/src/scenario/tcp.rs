@@ -19,7 +19,7 @@ pub struct TcpFile {
 }
 
 impl TcpFile {
-    /// What `file` says, with the defaults.
+    /// The fields of `file`, with the defaults.
     pub fn whole(file: Option<&TcpFile>) -> TcpFile {
         let default = TcpConfig::default();
         let clock = match default.timestamps {
@@ -55,7 +55,7 @@ const MAX_SKEW_PPM: i32 = 10_000;
 /// Longest time a receiver gathers segments.
 const MAX_GRO: Nanos = 10 * MILLISECOND;
 
-/// `default` with what `file` says, or the field at fault.
+/// `default` with the fields of `file`, or the wrong field.
 pub fn config(
     file: &Option<TcpFile>,
     default: TcpConfig,

@@ -1,4 +1,4 @@
-//! One thing that was looked at, and what to make of it.
+//! The result of one check.
 
 /// What came out for one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

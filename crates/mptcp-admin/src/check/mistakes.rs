@@ -345,7 +345,7 @@ impl Network {
         items
     }
 
-    /// A server without MPTCP is no mistake of this machine's, but nobody can use paths to it.
+    /// A server without MPTCP is no mistake, but its clients can use only one path.
     fn judge_listeners(&self) -> Option<Item> {
         // Where the kernel shows no user which sockets are MPTCP's, all would look plain.
         let shown = narrows_kernel::is_root() || self.sockets.iter().any(|socket| socket.mptcp);

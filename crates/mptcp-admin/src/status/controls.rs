@@ -19,7 +19,7 @@ pub type Counters = BTreeMap<&'static str, u64>;
 /// A control in the kernel.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Control {
-    /// Its name here: `LAW[+DETECTOR][+START]`; that in the kernel for a law of the user's own.
+    /// Its name here: `LAW[+DETECTOR][+START]`; its name in the kernel for a user's law.
     pub name: String,
     /// Its name in the kernel, as sysctl, setsockopt and ss have it.
     pub kernel_name: String,
@@ -27,7 +27,7 @@ pub struct Control {
     pub registered: bool,
     /// Does its registration outlive who loaded it?
     pub pinned: bool,
-    /// Network namespaces whose sockets get it where none is asked for, whoever set that.
+    /// Network namespaces whose default it is, whoever set it.
     pub default_in: Vec<Default>,
     /// Where `narrows kernel use` put it.
     pub uses: Vec<Use>,

@@ -134,7 +134,7 @@ fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
     Ok(())
 }
 
-/// `olia (nr_olia)`; `nr_mine` for a law of the user's own.
+/// `olia (nr_olia)`; `nr_mine` for a user's law.
 fn names(control: &Control) -> String {
     let Control { name, kernel_name, .. } = control;
     if name == kernel_name { name.clone() } else { format!("{name} ({kernel_name})") }

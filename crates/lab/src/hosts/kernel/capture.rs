@@ -181,7 +181,7 @@ fn address(packet: &[u8], source: bool) -> Option<IpAddr> {
     }
 }
 
-/// Writes all that comes until nobody is left who collects. After a failure the rest is thrown away.
+/// Writes packets until all collectors are gone. After a failure the rest is discarded.
 fn write(mut files: Vec<CaptureFile>, batches: mpsc::Receiver<Batch>) -> Result<(), Error> {
     let mut written = Ok(());
     for batch in batches {

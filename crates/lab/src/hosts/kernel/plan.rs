@@ -104,7 +104,7 @@ impl Plan {
     /// The plan of `scenario`; `seed` is that of the network's chances.
     ///
     /// # Errors
-    /// What the kernel cannot do, or what the network says to an impossible link.
+    /// What the kernel cannot do, or the network's error for an impossible link.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Plan, Error> {
         possible(scenario)?;
         let fault = |error: ConfigError| Error::input(&scenario.name, error);
@@ -393,7 +393,7 @@ mod tests {
         };
         assert_eq!(show(&flow, SENDER), ["2 10.2.0.1 6", "102 fd6e:72::1:2:1 6"]);
         assert_eq!(show(&flow, RECEIVER), ["2 10.102.0.1 6", "102 fd6e:72::2:2:1 6"]);
-        // With backup on the first path it has to be told, too.
+        // With backup on the first path it must be an endpoint, too.
         flow.paths[0].backup = true;
         assert_eq!(flow.endpoints(SENDER)[0].id, 1);
         // Eight paths leave no room for IPv6.

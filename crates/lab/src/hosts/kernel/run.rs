@@ -280,7 +280,7 @@ impl<'a> Running<'a> {
         for flow in 0..self.scenario.flows.len() {
             let received = self.working.received(flow);
             let mut state = self.sampler.flow(flow);
-            // Of a program nobody knows what it reads: what is acknowledged has to do.
+            // What a program reads is unknown: use what is acknowledged.
             if self.program.as_ref().is_none_or(|program| program.flow != flow) {
                 state.delivered = received.bytes.load(Ordering::Relaxed);
                 state.completed = received.completed.get().copied();
@@ -409,7 +409,7 @@ pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness 
     }
 }
 
-/// What the scenario says and this kernel does in its own way.
+/// Settings of the scenario that this kernel ignores.
 fn simulators(scenario: &Scenario) -> Option<String> {
     let default = TcpConfig::default();
     let used = |is: fn(&Flow, &TcpConfig) -> bool| scenario.flows.iter().any(|f| is(f, &default));

@@ -137,7 +137,7 @@ impl Shell {
         })
     }
 
-    /// Ends it and says how well the network kept up with the model.
+    /// Ends it and reports how well the network kept up with the model.
     ///
     /// # Errors
     /// The network had ended before, or a capture cannot be written.

@@ -78,7 +78,7 @@ pub struct Application<'a> {
     pub to: (&'a Host, SocketAddr),
     /// Bytes written but not acknowledged that messages may come to.
     pub buffer: u64,
-    /// Sizes of the socket buffers, where the scenario says them.
+    /// Sizes of the socket buffers, if the scenario sets them.
     pub send_buffer: Option<u64>,
     /// Likewise.
     pub recv_buffer: Option<u64>,
@@ -138,7 +138,7 @@ fn interest(flags: EpollFlags, flow: u64, which: u64) -> EpollEvent {
     EpollEvent::new(flags, flow * SOCKETS + which)
 }
 
-/// The sockets of a flow, as the poll tells them apart.
+/// Keys of a flow's sockets in the poll.
 const SENDER: u64 = 0;
 const LISTENER: u64 = 1;
 const RECEIVER: u64 = 2;
@@ -301,7 +301,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Works until told to stop.
+    /// Works until stopped.
     fn run(mut self, stop: &AtomicBool) -> Result<(), Error> {
         let done = self.work(stop);
         // A closed connection would go on for a while and hold its namespace.

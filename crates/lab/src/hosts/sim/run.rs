@@ -22,7 +22,7 @@ use crate::series::INTERVAL;
 /// Runs `job`, whose congestion controls the simulator has.
 ///
 /// # Errors
-/// [`Error::Interrupted`] once `job.stop` is set, what the network says to an impossible link, or a
+/// [`Error::Interrupted`] once `job.stop` is set, the network's error for an impossible link, or a
 /// capture that cannot be written.
 pub fn simulate(job: Job) -> Result<Run, Error> {
     let controls = controls(&job)?;

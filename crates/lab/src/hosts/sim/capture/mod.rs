@@ -1,4 +1,4 @@
-//! Captures of a simulation, for Wireshark and its kin.
+//! Captures of a simulation, for Wireshark and similar tools.
 //!
 //! The simulator reports what a packet carries ([`narrows_sim::capture`]); here it gets addresses,
 //! sequence numbers that wrap, options and checksums. Two runs with the same seed give the same
