@@ -10,7 +10,7 @@ use crate::{Decision, Error, Plot, Source};
 /// # Errors
 /// There is none; one line that has those there are.
 pub fn detector(name: &str) -> Result<Detector, String> {
-    let fit = || Detector::all().filter(|detector| detector.goes_by_delay());
+    let fit = || Detector::all().filter(|detector| detector.measures_delay());
     fit().find(|detector| detector.name() == name).ok_or_else(|| {
         let names = fit().map(Detector::name).collect::<Vec<_>>().join(", ");
         format!("unknown detector '{name}'; for captures and tables expected one of: {names}")

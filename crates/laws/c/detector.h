@@ -19,7 +19,7 @@
 #define NR_DETECTORS_MAX 16
 
 /* What a dynamic detector measures. */
-enum nr_goes_by {
+enum nr_measures {
 	NR_BY_NOTHING = 0, /* fixed */
 	NR_BY_DELAY,	   /* delays and losses of a path */
 	NR_BY_BANDWIDTH,   /* nr_path.bw, which model laws publish */
@@ -39,7 +39,7 @@ struct nr_detector {
 	const struct nr_param *param;
 	const struct nr_preset *preset; /* values of `NAME.preset`; ends with a null name */
 	nr_u32 params;
-	nr_u32 goes_by;	   /* enum nr_goes_by */
+	nr_u32 measures;   /* enum nr_measures */
 	nr_u32 state;	   /* bytes per path */
 	nr_u32 summary;	   /* bytes published per interval */
 	nr_u32 summary_at; /* their offset in the state */

@@ -163,12 +163,12 @@ impl Detector {
 
     /// Is it dynamic, deciding from measurements? The others are fixed.
     pub fn decides(self) -> bool {
-        self.table().goes_by != 0
+        self.table().measures != 0
     }
 
     /// Does it use delays and losses, which any flow has?
-    pub fn goes_by_delay(self) -> bool {
-        self.table().goes_by == raw::BY_DELAY
+    pub fn measures_delay(self) -> bool {
+        self.table().measures == raw::BY_DELAY
     }
 
     fn find(self) -> Option<&'static DetectorTable> {
@@ -289,7 +289,7 @@ impl Control {
     /// Why its parts do not work together, if so.
     pub fn fault(self) -> Option<String> {
         let (law, detector) = (self.law.name(), self.detector.name());
-        (self.detector.decides() && !self.detector.goes_by_delay() && !self.law.is_model()).then(
+        (self.detector.decides() && !self.detector.measures_delay() && !self.law.is_model()).then(
             || {
                 format!(
                     "detector '{detector}' uses the bandwidth estimate of a model law; '{law}' has none"

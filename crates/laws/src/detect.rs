@@ -27,7 +27,7 @@ pub struct Unfit {
 }
 
 fn fit() -> String {
-    let fit = Detector::all().filter(|detector| detector.goes_by_delay());
+    let fit = Detector::all().filter(|detector| detector.measures_delay());
     fit.map(Detector::name).collect::<Vec<_>>().join(", ")
 }
 
@@ -135,7 +135,7 @@ impl Flows {
         if let Err(error) = params.check() {
             panic!("{error}");
         }
-        if !detector.goes_by_delay() {
+        if !detector.measures_delay() {
             return Err(Unfit { name: detector.name() });
         }
         let params = params.of_detectors();

@@ -326,7 +326,7 @@ pub(crate) struct DetectorTable {
     pub param: *const ParamRow,
     pub preset: *const Preset,
     pub params: u32,
-    pub goes_by: u32,
+    pub measures: u32,
     pub state: u32,
     pub summary: u32,
     pub summary_at: u32,

@@ -141,7 +141,8 @@ impl<'de, T: Kinds> Deserialize<'de> for OneOf<T> {
                 match map.next_key::<String>()? {
                     None => Ok(OneOf(one)),
                     Some(name) => {
-                        let message = format!("{}; found \"{name}\" together with another", one_of());
+                        let message =
+                            format!("{}; found \"{name}\" together with another", one_of());
                         Err(A::Error::custom(message))
                     }
                 }

@@ -187,7 +187,7 @@ NR_DETECTOR(btlbw) = {
     .about = "groups paths whose bottleneck bandwidths agree over several cycles",
     .source = "C-MPBBR, IEEE Access 2020",
     NR_TAKES(btlbw),
-    .goes_by = NR_BY_BANDWIDTH,
+    .measures = NR_BY_BANDWIDTH,
     NR_KEEPS(btlbw),
     .reset = nr_btlbw_reset,
     .sample = nr_btlbw_sample,

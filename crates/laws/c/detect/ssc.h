@@ -468,7 +468,7 @@ NR_DETECTOR(ssc) = {
     .source = "RFC 8382",
     NR_TAKES(ssc),
     .preset = nr_ssc_preset,
-    .goes_by = NR_BY_DELAY,
+    .measures = NR_BY_DELAY,
     NR_KEEPS(ssc),
     .reset = nr_ssc_reset,
     .sample = nr_ssc_sample,

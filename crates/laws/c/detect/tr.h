@@ -327,7 +327,7 @@ NR_DETECTOR(tr) = {
     .about = "groups paths whose delays rise at the same time with the same slope",
     .source = "arXiv:1812.05816",
     NR_TAKES(tr),
-    .goes_by = NR_BY_DELAY,
+    .measures = NR_BY_DELAY,
     NR_KEEPS(tr),
     .reset = nr_tr_reset,
     .sample = nr_tr_sample,
