@@ -37,7 +37,8 @@
 	P(t_us, t_s, SECONDS, 1, 0.1, 100, "interval between comparisons of the newest cycles, s", \
 	  "a few cycles of 8 round trips")                                                         \
 	P(alpha, alpha, RATIO, 0.2, 0, 1,                                                          \
-	  "maximum difference of matching bandwidths, of the smaller", "C-MPBBR, Algorithm 1")     \
+	  "maximum difference of matching bandwidths, relative to the smaller",                    \
+	  "C-MPBBR, Algorithm 1")                                                                  \
 	P(cycles, cycles, COUNT, 3, 1, 6,                                                          \
 	  "consecutive ProbeBW cycles that join or separate a pair", "C-MPBBR, Algorithm 1")
 NR_PARAMS(btlbw, NR_BTLBW_PARAMS);

@@ -34,8 +34,8 @@ enum nr_couple {
 #define NR_DECISION_PARAMS(P)                                                                      \
 	P(observations, observations, COUNT, 10, 1, 32, "newest observations used in a decision",  \
 	  "MPTCP-SBD, section III-B")                                                              \
-	P(together, together, COUNT, 5, 1, 32, "number of them that groups two paths",             \
-	  "MPTCP-SBD, section IV-B")                                                               \
+	P(together, together, COUNT, 5, 1, 32,                                                     \
+	  "observations in the same group that couple two paths", "MPTCP-SBD, section IV-B")       \
 	P(every, every, COUNT, 10, 1, 1000, "observations between decisions",                      \
 	  "MPTCP-SBD, section III-B")                                                              \
 	P(undecided, undecided, COUPLE, NR_COUPLE_ALL, 0, 2,                                       \

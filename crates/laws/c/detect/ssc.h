@@ -61,19 +61,22 @@
 	P(p_f, p_f, RATIO, 0.1, 0, 1, "maximum difference of key frequency in a group",            \
 	  "RFC 8382, section 2.2")                                                                 \
 	P(p_mad, p_mad, RATIO, 0.1, 0, 1,                                                          \
-	  "maximum difference of variability in a group, of the higher", "RFC 8382, section 2.2")  \
+	  "maximum difference of variability in a group, relative to the higher",                  \
+	  "RFC 8382, section 2.2")                                                                 \
 	P(p_s, p_s, RATIO, 0.15, 0, 2, "maximum difference of skewness in a group",                \
 	  "RFC 8382, section 2.2")                                                                 \
-	P(p_d, p_d, RATIO, 0.1, 0, 1, "maximum difference of loss in a group, of the higher",      \
+	P(p_d, p_d, RATIO, 0.1, 0, 1,                                                              \
+	  "maximum difference of loss in a group, relative to the higher",                         \
 	  "RFC 8382, section 2.2")                                                                 \
 	P(p_v, p_v, RATIO, 0.7, 0, 10,                                                             \
 	  "half width of the band without crossings, in variabilities", "RFC 8382, section 2.2")   \
 	P(mask_noise, mask_noise, SWITCH, 1, 0, 1,                                                 \
-	  "omit variability and crossings of uncongested intervals", "RFC 8382, section 4.2")      \
+	  "omission of variability and crossings of uncongested intervals",                        \
+	  "RFC 8382, section 4.2")                                                                 \
 	P(loss_for_skew, loss_for_skew, SWITCH, 0, 0, 1,                                           \
-	  "divide by loss instead of skewness if a path loses more than p_l",                      \
+	  "division by loss instead of skewness if a path loses more than p_l",                    \
 	  "MPTCP-SBD, its implementation")                                                         \
-	P(clock_skew, clock_skew, SWITCH, 0, 0, 1, "the clocks of sender and receiver drift",      \
+	P(clock_skew, clock_skew, SWITCH, 0, 0, 1, "drifting clocks of sender and receiver",       \
 	  "RFC 8382, section 5.2")                                                                 \
 	P(trusted, trusted, COUNT, 60, 1, 1000, "intervals until a path's estimates are trusted",  \
 	  "RFC 8382: 2 M")

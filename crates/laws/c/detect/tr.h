@@ -53,7 +53,8 @@
 	P(gap_us, gap_ms, MS, 50, 0, 5000,                                                         \
 	  "maximum gap between groups of rising delay to merge, delta, ms",                        \
 	  "arXiv:1812.05816, section 4.3")                                                         \
-	P(eps, eps, RATIO, 0.2, 0, 1, "maximum difference of matching slopes, of the larger",      \
+	P(eps, eps, RATIO, 0.2, 0, 1,                                                              \
+	  "maximum difference of matching slopes, relative to the larger",                         \
 	  "arXiv:1812.05816, section 4.3")                                                         \
 	P(tau_us, tau_s, SECONDS, 1, 0, 16,                                                        \
 	  "maximum gap between the groups of two paths to compare, s",                             \
