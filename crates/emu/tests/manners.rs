@@ -236,9 +236,9 @@ fn what_a_killed_process_leaves_is_removed_and_nothing_else() {
     let (living, wire) = pair(LinkConfig::default(), LinkConfig::default());
     let mut holder = Killed(holder_command().spawn().unwrap());
     let lines = BufReader::new(holder.0.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let names = lines.map(|line| line.split_once("holds ").map(|(_, names)| names.to_owned()));
-    let names = names.flatten().next().expect("it holds a testbed");
-    let [id, shell, sleep] = *names.split(' ').collect::<Vec<_>>() else { panic!("{names}") };
+    let held = lines.map(|line| line.split_once("holds ").map(|(_, held)| held.to_owned()));
+    let held = held.flatten().next().expect("it holds a testbed");
+    let [id, shell, sleep] = *held.split(' ').collect::<Vec<_>>() else { panic!("{held}") };
     let [shell, sleep] = [shell, sleep].map(|pid| pid.parse::<u32>().unwrap());
     // While it lives, it is not touched.
     assert_eq!(clean().unwrap(), []);
