@@ -53,6 +53,7 @@ fn main() {
             .include("c")
             .std("c11")
             .flag("-Wno-unused-parameter")
+            .flag("-fno-strict-aliasing")
             .flag("-fexceptions") // a failure unwinds
             .opt_level(2)
             .compile("narrows_laws_loom");

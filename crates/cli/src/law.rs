@@ -42,9 +42,9 @@ fn new(file: &Path) -> Result<(), Error> {
     }
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     user::check_name(&name).map_err(error)?;
-    let code = format!(".code = \"{}\"", code(&name));
-    let text = MINE.replace(".code = \"mine\"", &code);
-    let text = text.replace("mine", &name).replace("MINE", &name.to_uppercase());
+    let text = MINE.replace("mine", &name).replace("MINE", &name.to_uppercase());
+    let of = |code: &str| format!(".code = \"{code}\"");
+    let text = text.replace(&of(&name), &of(&code(&name)));
     // Never overwrites a file, even one created just now.
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
     let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));

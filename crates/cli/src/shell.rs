@@ -31,6 +31,7 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
     if args.command.first().is_some_and(|program| program.is_empty()) {
         return Err(Error::input("CMD", "expected a program, found \"\""));
     }
+    args.edit.load_law()?;
     let scenario = alone(load(&args.scenario, &args.edit.edits()?)?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
     let results = sha256(&(Setup::of(&scenario), control, &args.host));

@@ -5,7 +5,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+
+use narrows_testkit::wait_until;
 
 /// LIA once more, under another name.
 fn lib() -> String {
@@ -82,6 +84,49 @@ fn another_version_of_a_law_is_another_result() {
 }
 
 #[test]
+fn an_interrupted_comparison_goes_on_with_the_same_version_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let header = home.path().join("my laws $/lib.h"); // what make would escape
+    fs::create_dir(header.parent().unwrap()).unwrap();
+    fs::write(&header, lib()).unwrap();
+    let mut args = vec!["compare", "sbd/sb-2", "--law", "my laws $/lib.h", "--cc", "lib"];
+    args.extend(["--out", "out", "--seeds", "40", "--jobs", "1"]);
+    args.extend(SHORT);
+    let mut first = Command::new(env!("CARGO_BIN_EXE_narrows"))
+        .args(&args)
+        .current_dir(home.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let journal = home.path().join("out/unfinished.jsonl");
+    let runs = || fs::read(&journal).map_or(0, |text| text.split(|byte| *byte == b'\n').count());
+    wait_until(60, || if runs() > 2 { Ok(()) } else { Err("no run has ended".into()) });
+    first.kill().unwrap();
+    first.wait().unwrap();
+    args.push("--resume");
+    fs::write(&header, lib() + "\n/* changed */\n").unwrap();
+    let output = narrows(home.path(), &args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("belongs to other arguments"), "{said}");
+}
+
+#[test]
+fn a_law_runs_over_a_trace_from_a_header_that_has_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    fs::write(at("elsewhere.h"), lib()).unwrap();
+    std::os::unix::fs::symlink("elsewhere.h", at("lib.h")).unwrap();
+    fs::write(at("trace"), "1\n2\n3\n").unwrap();
+    let mut args = vec!["run", "sbd/nsb-2", "--law", "lib.h", "--cc", "lib"];
+    args.extend(["--trace", "bottleneck1=trace"]);
+    args.extend(SHORT);
+    let output = narrows(home.path(), &args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_law_that_divides_by_zero_or_loops_fails_its_run_with_one_line() {
     let cases = [
         ("return (nr_s64)(NR_ONE / NR_READ(c->path[7].cwnd));", "divides by zero"),
@@ -124,6 +169,26 @@ fn what_is_no_law_is_refused_in_one_line() {
     assert!(refused("mine.h", &long).contains("expected at most 15"));
     let stderr = refused("mine.h", &table("mine").replace(".source = \"none\", ", ""));
     assert_eq!(stderr, "mine.h: its table lacks one of .name, .code, .about and .source");
+    let model = table("mine").replace(".couples = 1", ".kind = NR_MODEL");
+    let stderr = refused("mine.h", &model);
+    assert_eq!(stderr, "mine.h: expected .kind = NR_WINDOW, or NR_MODEL with .event");
+    let stderr = refused("mine.h", &table("mine").replace(".couples = 1", ".params = 4"));
+    assert!(stderr.contains("expected both .param and .params, or none"), "{stderr}");
+    let stderr = refused("mine.h", &table("mine").replace("\"a test\"", "\"\\xfc\""));
+    assert!(stderr.contains("expected ASCII"), "{stderr}");
+    let params = "#define P(X) X(hold_us, hold_s, SECONDS, 5000, 0, 10000, \"\", \"\")\n\
+                  NR_LAW_PARAMETERS(mine, P)\nNR_LAW(";
+    let wide = table("mine").replace("NR_LAW(", params);
+    let wide = wide.replace(".couples = 1", ".couples = 1, NR_TAKES(mine)");
+    let stderr = refused("mine.h", &wide);
+    assert_eq!(
+        stderr,
+        "mine.h: parameter hold_s: expected lowest <= default <= highest, in Seconds from 0 to 4294"
+    );
+    let stderr = refused("flows.h", &table("flows"));
+    assert!(stderr.contains("is a word of scenario files or a header of narrows"), "{stderr}");
+    let outside = law("mine", "extern int other(void);\n\treturn other();");
+    assert!(refused("mine.h", &outside).contains("undefined reference to `other'"));
     let large = table("mine").replace(".couples = 1", ".couples = 1, .state = 89");
     assert!(refused("mine.h", &large).contains("89 bytes of state"), "{large}");
 }

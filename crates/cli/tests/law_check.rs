@@ -52,8 +52,8 @@ fn fails(home: &TempDir, step: &str) -> Vec<String> {
 #[test]
 fn the_template_is_a_law_that_keeps_all() {
     let home = tempfile::tempdir().unwrap();
-    // Its name begins with another's code.
-    for name in ["mine", "balia_slow", "a"] {
+    // The template's own name, one that begins with it, one that begins with a law's code.
+    for name in ["mine", "mine_fast", "mineral", "balia_slow", "a"] {
         let file = format!("{name}.h");
         let output = law(home.path(), &["new", &file]);
         assert_eq!(

@@ -36,7 +36,7 @@ pub fn command(
     };
     let mut command = Command::new(clang);
     command
-        .args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g"])
+        .args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g", "-fno-strict-aliasing"])
         // The kernel fixes the parameters of programs, a constant law leaves some unused.
         .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
         // BPF_PROG's own; which register a program's arguments come in.

@@ -31,11 +31,16 @@ pub struct Registered {
     loaded: Loaded,
 }
 
-/// Can the kernel run `control`? Not with a dynamic detector, as the programs sample no delays.
+/// Can the kernel run `control`? Not a model law, as the programs do not apply its pacing rate, nor a
+/// dynamic detector, as they sample no delays.
 ///
 /// # Errors
 /// It cannot.
 pub fn loadable(control: Control) -> Result<(), Error> {
+    if control.law.is_model() {
+        let message = "the kernel does not run laws with a model of the path (NR_MODEL)";
+        return Err(Error::input(control.to_string(), message));
+    }
     if !control.detector.decides() {
         return Ok(());
     }
@@ -52,7 +57,7 @@ impl Loaded {
     /// together.
     ///
     /// # Errors
-    /// A dynamic detector, not root, a kernel that is too old, a refusal by the verifier, a
+    /// [`loadable`], not root, a kernel that is too old, a refusal by the verifier, a
     /// living state map of another layout.
     pub fn load(control: Control, params: &Params) -> Result<Loaded, Error> {
         loadable(control)?;

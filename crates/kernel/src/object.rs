@@ -34,7 +34,7 @@ fn user() -> &'static [Vec<u8>; 2] {
 /// Compiles the user's law of this process, and its replay, to BPF objects.
 ///
 /// # Errors
-/// No such law, no clang, or it does not compile.
+/// No such law, no clang, it does not compile, or its header has changed meanwhile.
 pub fn compile_user() -> Result<(), Error> {
     if USER.get().is_some() {
         return Ok(());
@@ -44,13 +44,14 @@ pub fn compile_user() -> Result<(), Error> {
     let error = |message: String| Error::input(&place, message);
     let clang = clang::find()
         .ok_or_else(|| error("no clang found; install clang-19, or set CLANG".into()))?;
-    let folder = tempfile::tempdir().map_err(|e| error(format!("no temporary folder: {e}")))?;
+    let folder = user::Folder::new().map_err(|e| error(format!("no temporary folder: {e}")))?;
     let folder = folder.path();
     user::write_sources(user::SOURCES, folder)
         .and_then(|()| user::write_sources(SOURCES, folder))
         .map_err(|e| error(format!("cannot write the sources: {e}")))?;
     let mut defines = user::defines(law.header(), law.name()).to_vec();
     defines.extend(clang::defines(Control::of(Law::USER)));
+    defines.push(format!("-DNR_BUILD=0x{}u", &law.sha256()[..8]));
     let compile = |name: &str| {
         let (source, object) = (folder.join(format!("{name}.bpf.c")), folder.join(name));
         let arch = std::env::consts::ARCH;
@@ -58,6 +59,7 @@ pub fn compile_user() -> Result<(), Error> {
             clang::command(&clang, arch, [folder, folder], &source, &object, &defines);
         // The same object from any folder: builds are distinguished by their bytes.
         command.arg(format!("-ffile-prefix-map={}=narrows", folder.display()));
+        command.arg("-ffile-compilation-dir=narrows");
         let output = command.output().map_err(|e| error(format!("{clang}: {e}")))?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
@@ -66,6 +68,9 @@ pub fn compile_user() -> Result<(), Error> {
         std::fs::read(&object).map_err(|e| error(format!("cannot read its object: {e}")))
     };
     let objects = [compile("control")?, compile("replay")?];
+    if !law.is_unchanged() {
+        return Err(error("changed since this command compiled it; run it again".into()));
+    }
     // Another thread may have compiled it at the same time.
     let _ = USER.set(objects);
     Ok(())

@@ -53,6 +53,8 @@ pub struct Held {
     pub name: String,
     /// Is it of the same build as this command? False where `control` is none.
     pub same_build: bool,
+    /// Is it another law under the same name? Two laws of users may have one code.
+    other_law: bool,
 }
 
 /// The controls that are loaded, by name.
@@ -69,8 +71,9 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
         let folder = Path::new(FOLDER).join(&name);
         if kernel.pinned(&folder.join(kernel.pin_name())).is_some() {
             let control = control_of_kernel_name(&name);
-            let same_build = control.is_some() && build_of(&folder) == control.map(build);
-            all.push(Held { control, name, same_build });
+            let (known, own) = (build_of(&folder), control.map(build));
+            let other_law = known.zip(own).is_some_and(|(known, own)| known.law != own.law);
+            all.push(Held { control, name, same_build: own.is_some() && known == own, other_law });
         }
     }
     Ok(all)
@@ -136,6 +139,11 @@ impl Pins {
             }
             let change = match held.iter().find(|held| held.name == name) {
                 Some(held) if held.same_build => Change::None,
+                Some(held) if held.other_law => {
+                    let message = "another law with the same .code is loaded; give yours another \
+                                   .code, or unload that one";
+                    return Err(Error::input(&name, message));
+                }
                 Some(_) => Change::Replaced,
                 None if available.contains(&name) => {
                     let hint = ", and narrows did not load it (bpftool struct_ops list)";
@@ -160,7 +168,10 @@ impl Pins {
                 _ => self.register(loaded, &mut undo)?,
             }
         }
-        check()?;
+        // Without links an older build that was replaced is gone: there is no way back.
+        if self.kernel.links || changes.iter().all(|(_, change)| *change != Change::Replaced) {
+            check()?;
+        }
         undo.forget();
         for (name, change) in &changes {
             if *change == Change::Replaced {
@@ -306,6 +317,13 @@ impl Pins {
             Some(mut link) => {
                 let pin = new.join(pin_name);
                 self.kernel.keep(&mut link, &pin).map_err(Error::bpf(&name, "pin"))?;
+                // The older one is gone. The new one must not stay without a pin.
+                let (kernel, name) = (self.kernel, name.clone());
+                undo.push(move || {
+                    if let Some(new) = kernel.pinned(&pin) {
+                        let _ = new.unregister(&name, &pin);
+                    }
+                });
             }
             None => {
                 rename(&old.join(pin_name), &new.join(pin_name))?;
@@ -360,25 +378,39 @@ fn names(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Distinguishes builds: FNV-1a of the object.
-fn build(control: Control) -> u64 {
-    object::of(control.law).iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+/// What a control was loaded from, to distinguish builds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Build {
+    object: u64,
+    /// The law's name: of two laws of users, the code may be the same.
+    law: u64,
+}
+
+fn build(control: Control) -> Build {
+    Build { object: fnv(object::of(control.law)), law: fnv(control.law.name().as_bytes()) }
+}
+
+/// FNV-1a.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
 }
 
-fn pin_build(folder: &Path, build: u64) -> Result<(), libbpf_rs::Error> {
+fn pin_build(folder: &Path, build: Build) -> Result<(), libbpf_rs::Error> {
     let options =
         bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
-    let mut map = MapHandle::create(MapType::Array, Some("nr_build"), 4, 8, 1, &options)?;
-    map.update(&0u32.to_ne_bytes(), &build.to_ne_bytes(), MapFlags::ANY)?;
+    let mut map = MapHandle::create(MapType::Array, Some("nr_build"), 4, 16, 1, &options)?;
+    let value = [build.object, build.law].map(u64::to_ne_bytes).concat();
+    map.update(&0u32.to_ne_bytes(), &value, MapFlags::ANY)?;
     map.pin(folder.join("build"))
 }
 
-fn build_of(folder: &Path) -> Option<u64> {
+fn build_of(folder: &Path) -> Option<Build> {
     let map = MapHandle::from_pinned_path(folder.join("build")).ok()?;
     let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
-    value.try_into().map(u64::from_ne_bytes).ok()
+    let word = |at: usize| value.get(at..at + 8)?.try_into().map(u64::from_ne_bytes).ok();
+    Some(Build { object: word(0)?, law: word(8)? })
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ struct Entry {
     word: u64,
     key: u64,
     netns: u32,
-    reserved: u32,
+    build: u32,
     conn: Conn,
     slot: [Slot; MAX_PATHS],
     ident: [Ident; MAX_PATHS],

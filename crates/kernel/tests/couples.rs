@@ -25,28 +25,10 @@ const SAMPLE: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
-fn reno() {
-    runs_on_both_paths("reno");
-}
-
-#[test]
-fn cubic() {
-    runs_on_both_paths("cubic");
-}
-
-#[test]
-fn lia() {
-    runs_on_both_paths("lia");
-}
-
-#[test]
-fn olia() {
-    runs_on_both_paths("olia");
-}
-
-#[test]
-fn balia() {
-    runs_on_both_paths("balia");
+fn each_law() {
+    for law in Law::all() {
+        runs_on_both_paths(law.name());
+    }
 }
 
 #[test]

@@ -3,10 +3,13 @@
 #include "port.h"
 
 #define NR_STATIC_DETECTORS
+#define NR_BUILD nr_build() /* of whoever runs now */
 #define NR_JOIN_TRIES 2
 #define NR_CLAIM_TRIES 2
 #include <errno.h>
 #include <stddef.h>
+
+unsigned int nr_build(void);
 #include "slots.h"
 
 /* As slots.rs has it. */

@@ -16,6 +16,9 @@ use std::sync::Arc;
 
 const SLOTS: usize = 8;
 const CLOSED: u64 = 1 << 8;
+const ALONE: u64 = 1 << 9;
+/// `NR_FALLBACK_LAW`
+const ANOTHER_LAW: u32 = 2;
 
 unsafe extern "C-unwind" {
     safe fn nr_take_slot(
@@ -64,6 +67,13 @@ struct Done {
 thread_local! {
     /// The model's map, which C asks for without a pointer, as in the kernel.
     static MAP: RefCell<Option<Arc<Map>>> = const { RefCell::new(None) };
+    /// `NR_BUILD` of the law that runs.
+    static BUILD: Cell<u32> = const { Cell::new(0) };
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nr_build() -> u32 {
+    BUILD.get()
 }
 
 fn map() -> Arc<Map> {
@@ -82,12 +92,18 @@ impl Map {
     }
 
     fn join(&self, token: u64) -> Option<(&Shared<Entry>, u32)> {
+        self.join_as(token, token << 32).ok()
+    }
+
+    /// A slot of the entry of `key` for a path whose word is `mine`, or why there is none.
+    fn join_as(&self, key: u64, mine: u64) -> Result<(&Shared<Entry>, u32), u32> {
         let (mut slot, mut reason) = (0, 0);
-        let entry = nr_take_slot(token, token << 32, &mut slot, &mut reason);
-        (!entry.is_null()).then(|| {
-            assert!(ptr::eq(entry, &*self.entry));
-            (&*self.entry, slot)
-        })
+        let entry = nr_take_slot(key, mine, &mut slot, &mut reason);
+        if entry.is_null() {
+            return Err(reason);
+        }
+        assert!(ptr::eq(entry, &*self.entry));
+        Ok((&*self.entry, slot))
     }
 
     /// A subflow's life: joins, works in its slot, leaves. Without a slot it runs the fallback law.
@@ -180,4 +196,43 @@ fn a_stranger_that_gets_the_memory_is_left_alone() {
 #[test]
 fn an_entry_that_could_not_be_deleted_is_the_connections_again() {
     every_interleaving(2, [1, 1], 1, 1);
+}
+
+/// One thread, over a map that refuses a number of deletions.
+fn in_turn(refusals: u32, work: impl Fn(&Map) + Sync + Send + 'static) {
+    loom::model(move || {
+        let map = Arc::new(Map::new(refusals));
+        MAP.set(Some(Arc::clone(&map)));
+        work(&map);
+        assert_eq!(map.linked.load(Relaxed), 0, "an entry is left");
+        MAP.set(None);
+    });
+}
+
+#[test]
+fn one_path_alone_whose_entry_could_not_be_deleted_takes_it_again() {
+    in_turn(1, |map| {
+        let mine = 1 << 32 | ALONE;
+        for _ in 0..2 {
+            let (entry, slot) = map.join_as(1, mine).expect("an entry of its own");
+            assert!(map.join_as(1, mine).is_err(), "nobody else joins it");
+            nr_leave_slot(entry, 1, slot);
+        }
+    });
+}
+
+#[test]
+fn another_law_of_a_user_gets_no_slot_until_the_first_one_has_left() {
+    in_turn(0, |map| {
+        BUILD.set(1);
+        let (entry, slot) = map.join(1).expect("the first");
+        BUILD.set(2);
+        assert_eq!(map.join_as(1, 1 << 32).err(), Some(ANOTHER_LAW));
+        nr_leave_slot(entry, 1, slot);
+        let (entry, slot) = map.join(1).expect("a new entry");
+        BUILD.set(1);
+        assert_eq!(map.join_as(1, 1 << 32).err(), Some(ANOTHER_LAW));
+        nr_leave_slot(entry, 1, slot);
+        BUILD.set(0);
+    });
 }

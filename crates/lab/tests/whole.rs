@@ -67,3 +67,16 @@ fn a_fat_tree_is_the_same_written_out_whole() {
     assert!(!round_trip(&tree(8)).contains("[generator"), "each link is used");
     assert!(round_trip(&tree(1)).contains("[generator"), "what is made may be idle");
 }
+
+/// Parameters of laws stand beside the keys of a scenario.
+#[test]
+fn no_law_is_called_as_a_key_is() {
+    for name in shipped() {
+        let text = load(name, &Edits::default()).unwrap().text();
+        let keys: toml::Table = toml::from_str(&text).unwrap();
+        for key in keys.keys().filter(|key| narrows_laws::params::groups().iter().all(|g| g != key))
+        {
+            assert!(narrows_laws::user::check_name(key).is_err(), "{name}: {key}");
+        }
+    }
+}

@@ -26,15 +26,15 @@ NR_INLINE int nr_decides(nr_u32 detector)
 		return;
 
 /*
- * Until a detector that decides has decided, all paths are taken to share. A number that is not
- * listed couples nobody with anybody.
+ * Until a detector that decides has decided, all paths are taken to share; and with a number that
+ * is not listed, always.
  */
 NR_INLINE nr_u64 nr_first_masks(nr_u32 detector)
 {
 	switch (detector) {
 		NR_FIXED(NR_FIXED_MASKS)
 	}
-	return nr_decides(detector) ? NR_MASKS_SHARED : 0;
+	return NR_MASKS_SHARED;
 }
 
 /* An empty connection, before its first path joins. Its memory is all zero. */
@@ -63,8 +63,7 @@ NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w,
 	switch (detector) {
 		NR_FIXED(NR_FIXED_JOIN)
 	}
-	if (nr_decides(detector))
-		nr_masks_join(c, i, 0xff);
+	nr_masks_join(c, i, 0xff);
 }
 
 #endif

@@ -57,7 +57,7 @@ struct nr_law {
 	void (*lost)(NR_HOOK);	  /* after a reduction; p->cwnd is from before */
 	void (*undo)(NR_HOOK);	  /* that reduction was spurious */
 	void (*timeout)(NR_HOOK); /* after the reduction, if there was one */
-	void (*restart)(NR_HOOK); /* data after idle */
+	void (*restart)(NR_HOOK); /* data after idle, which reduced the window */
 
 	/* Model laws, instead of all above. */
 	void (*event)(NR_HOOK);

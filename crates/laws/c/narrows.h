@@ -130,11 +130,11 @@ struct nr_record {
 
 /* What the paths of a connection share. */
 struct nr_conn {
-	nr_u64 masks;	  /* 8 masks of 8 bits */
-	nr_u64 tick;	  /* stamp of the last interval claimed for a decision */
-	nr_u32 version;	  /* NR_VERSION */
-	nr_u32 law;	  /* number of the law; the host refuses a join with another law */
-	nr_u32 window[2]; /* struct nr_window_params */
+	nr_u64 masks;		     /* 8 masks of 8 bits */
+	nr_u64 tick;		     /* stamp of the last interval claimed for a decision */
+	nr_u32 version;		     /* NR_VERSION */
+	nr_u32 law;		     /* number of the law, for readers outside */
+	nr_u32 window[2];	     /* struct nr_window_params */
 	nr_u32 param[NR_LAW_PARAMS]; /* the law's parameters */
 	struct nr_path path[NR_MAX_PATHS];
 	struct nr_record record[NR_MAX_PATHS][2];

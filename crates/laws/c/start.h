@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The interface of a slow start. It acts at the join (the first window of a path) or at the exit
- * (how slow start grows and ends before a loss); most do one of the two, and one of each can be
- * combined. Each header in start/ ends in a table; starts.def lists them, starts.h calls them.
+ * The interface of a slow start. It acts either at the join (the first window of a path) or at the
+ * exit (how slow start grows and ends before a loss); one of each can be combined. The state is the
+ * exit's. Each header in start/ ends in a table; starts.def lists them, starts.h calls them.
  */
 #ifndef NARROWS_START_H
 #define NARROWS_START_H

@@ -48,6 +48,8 @@ NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 		NR_FORGET();
 		cwnd = p->cwnd;
 		credit = nr_credit(NR_ARGS, &n);
+		if (n > acked)
+			n = acked;
 		per = (nr_u64)(credit < 0 ? -credit : credit);
 		room = (nr_u64)(credit < 0 ? one + p->credit : one - p->credit);
 		if (per * n > room)

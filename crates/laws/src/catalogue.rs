@@ -136,7 +136,7 @@ pub fn control(name: &str) -> Result<Control, NoControl> {
     }
 }
 
-/// The control's name in the kernel, which allows `[A-Za-z0-9_.]` and 15 characters: `nr_olia`,
+/// The control's name in the kernel, which allows `[A-Za-z0-9_]` and 15 characters: `nr_olia`,
 /// `nr_lia_dj`, `nr_reno_h`.
 pub fn kernel_name(control: Control) -> String {
     let own = Control::of(control.law);
@@ -169,11 +169,10 @@ pub fn unfit_kernel_name() -> Option<String> {
                 for &exit in starts.iter().filter(|start| !start.joins()) {
                     let control = Control { law, detector, join, exit };
                     let name = kernel_name(control);
-                    let fits =
-                        name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b));
+                    let fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
                     if name.len() > 15 || !fits {
                         return Some(format!(
-                            "{control}: kernel name {name}, expected at most 15 of [A-Za-z0-9_.]"
+                            "{control}: kernel name {name}, expected at most 15 of [A-Za-z0-9_]"
                         ));
                     }
                     if let Some(other) = names.insert(name.clone(), control) {

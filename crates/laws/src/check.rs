@@ -88,7 +88,7 @@ impl Property {
 }
 
 /// The properties. Cases are deterministic except the last, which uses threads.
-pub const PROPERTIES: [Property; 14] = [
+pub const PROPERTIES: [Property; 15] = [
     Property {
         name: "hostile events",
         about: "any events in any order leave windows within 1 and NR_CWND_MAX packets",
@@ -136,6 +136,12 @@ pub const PROPERTIES: [Property; 14] = [
         about: "a path alone in its mask behaves as a single path",
         of: any,
         holds: siblings::disjoint,
+    },
+    Property {
+        name: "other masks",
+        about: "paths of another mask have no effect",
+        of: coupled,
+        holds: siblings::others,
     },
     Property {
         name: "siblings leaving",

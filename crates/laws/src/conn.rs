@@ -1,5 +1,6 @@
 //! A connection under a control, for hosts that run its events sequentially.
 
+use crate::EventKind;
 use crate::control::Control;
 use crate::params::Params;
 use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
@@ -130,7 +131,10 @@ unsafe fn event_of(
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        raw::narrows_detect(control.detector.number(), conn, watch, i, event);
+        // Without a watch the detector's answer is fixed, and given when a path joins.
+        if !watch.is_null() || (*event).kind == EventKind::Joined as u32 {
+            raw::narrows_detect(control.detector.number(), conn, watch, i, event);
+        }
         (module.event)(control.start(), conn, i, private, event);
     }
 }

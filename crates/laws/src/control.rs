@@ -25,6 +25,34 @@ pub(crate) fn text(of: *const c_char) -> &'static str {
     text.to_str().expect("tables are in ASCII")
 }
 
+/// What each table says of itself.
+macro_rules! described {
+    ($($kind:ident)*) => {$(
+        impl $kind {
+            /// Its name in a control's name.
+            pub fn name(self) -> &'static str {
+                text(self.table().name)
+            }
+
+            /// Its part of a control's name in the kernel; see [`crate::catalogue::kernel_name`].
+            pub fn code(self) -> &'static str {
+                text(self.table().code)
+            }
+
+            /// What it does, one line.
+            pub fn about(self) -> &'static str {
+                text(self.table().about)
+            }
+
+            /// Where it is specified.
+            pub fn source(self) -> &'static str {
+                text(self.table().source)
+            }
+        }
+    )*};
+}
+described! { Law Detector SlowStart }
+
 impl Law {
     /// RFC 5681, uncoupled.
     pub const RENO: Law = Law(0);
@@ -53,26 +81,6 @@ impl Law {
     /// Its number, as hosts store it.
     pub fn number(self) -> u32 {
         self.0.into()
-    }
-
-    /// Its name in a control's name, and in file names.
-    pub fn name(self) -> &'static str {
-        text(self.table().name)
-    }
-
-    /// Its part of a control's name in the kernel; see [`crate::catalogue::kernel_name`].
-    pub fn code(self) -> &'static str {
-        text(self.table().code)
-    }
-
-    /// What it does, one line.
-    pub fn about(self) -> &'static str {
-        text(self.table().about)
-    }
-
-    /// Where it is specified.
-    pub fn source(self) -> &'static str {
-        text(self.table().source)
     }
 
     /// Does the law read the sibling paths in its mask?
@@ -141,26 +149,6 @@ impl Detector {
         self.0.into()
     }
 
-    /// Its name in a control's name.
-    pub fn name(self) -> &'static str {
-        text(self.table().name)
-    }
-
-    /// Its part of a control's name in the kernel.
-    pub fn code(self) -> &'static str {
-        text(self.table().code)
-    }
-
-    /// What it measures, one line.
-    pub fn about(self) -> &'static str {
-        text(self.table().about)
-    }
-
-    /// Where it is specified.
-    pub fn source(self) -> &'static str {
-        text(self.table().source)
-    }
-
     /// Is it dynamic, deciding from measurements? The others are fixed.
     pub fn decides(self) -> bool {
         self.table().measures != 0
@@ -198,26 +186,6 @@ impl SlowStart {
     /// All slow starts.
     pub fn all() -> impl Iterator<Item = SlowStart> {
         (0..raw::STARTS_MAX).filter_map(SlowStart::from_number)
-    }
-
-    /// Its name in a control's name.
-    pub fn name(self) -> &'static str {
-        text(self.table().name)
-    }
-
-    /// Its part of a control's name in the kernel.
-    pub fn code(self) -> &'static str {
-        text(self.table().code)
-    }
-
-    /// What it does, one line.
-    pub fn about(self) -> &'static str {
-        text(self.table().about)
-    }
-
-    /// Where it is specified.
-    pub fn source(self) -> &'static str {
-        text(self.table().source)
     }
 
     /// Does it act at the join? The others use the standard one there.
@@ -350,6 +318,16 @@ mod tests {
             [(SlowStart::STANDARD, "standard"), (SlowStart::HYSTARTPP, "hystart++")]
         {
             assert_eq!(start.name(), name);
+        }
+    }
+
+    #[test]
+    fn a_slow_start_is_a_join_or_an_exit_and_state_is_the_exit_s() {
+        for start in SlowStart::all().filter(|start| start.joins()) {
+            let table = start.table();
+            let exit = [table.acked, table.credit, table.timeout];
+            assert!(exit.iter().all(|hook| hook.is_null()), "{}", start.name());
+            assert_eq!(table.state, 0, "{}", start.name());
         }
     }
 

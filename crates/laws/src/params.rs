@@ -131,8 +131,13 @@ impl Param {
         let kept = self.kept(params);
         match self.unit {
             Unit::Choice(words) => words[kept as usize].to_owned(),
-            // Q16 is near enough to four decimals.
-            _ => format!("{}", (kept as f64 / self.unit.scale() * 1e4).round() / 1e4),
+            // The fewest decimals that are kept as the same word.
+            _ => {
+                let exact = kept as f64 / self.unit.scale();
+                let texts = (0..9).map(|decimals| format!("{exact:.decimals$}"));
+                let mut same = texts.filter(|text| self.parse(text) == Some(kept));
+                same.next().unwrap_or_else(|| exact.to_string())
+            }
         }
     }
 
@@ -211,7 +216,27 @@ fn of_user() -> &'static [Param] {
     })
 }
 
-fn rows(param: *const ParamRow, params: u32) -> Vec<&'static ParamRow> {
+/// What is wrong with the range of a row of a table, if anything is: its words have 32 bits.
+pub(crate) fn fault(row: &ParamRow) -> Option<String> {
+    let unit = Unit::of(row.unit);
+    let words = if unit == Unit::Signed {
+        f64::from(i32::MIN)..=f64::from(i32::MAX)
+    } else {
+        0.0..=f64::from(u32::MAX)
+    };
+    let kept = |value: f64| words.contains(&(value * unit.scale()).round());
+    let (low, high) = (row.low, row.high);
+    (!kept(low) || !kept(high) || !(low..=high).contains(&row.value)).then(|| {
+        format!(
+            "parameter {}: expected lowest <= default <= highest, in {unit:?} from {} to {}",
+            text(row.name),
+            (words.start() / unit.scale()).ceil(),
+            (words.end() / unit.scale()).floor()
+        )
+    })
+}
+
+pub(crate) fn rows(param: *const ParamRow, params: u32) -> Vec<&'static ParamRow> {
     // SAFETY: a table says how many rows it has; none where it is null.
     (0..params as usize).map(|n| unsafe { &*param.add(n) }).collect()
 }
@@ -477,6 +502,27 @@ mod tests {
     }
 
     #[test]
+    fn a_value_reads_as_what_is_kept() {
+        for kept in (1..2 * 65_536).step_by(97) {
+            let mut params = Params::default();
+            params.words[named("ssc.p_s").unwrap().at] = kept;
+            let text = named("ssc.p_s").unwrap().value(&params);
+            let again = Params::default().with(&[("ssc.p_s", &text)]);
+            assert_eq!(again.word("ssc.p_s"), kept, "{text}");
+        }
+        assert_eq!(named("ssc.p_s").unwrap().value(&Params::default()), "0.15");
+    }
+
+    #[test]
+    fn the_range_of_every_parameter_fits_its_word() {
+        let laws = Law::all().map(|law| (law.table().param, law.table().params));
+        let detectors = Detector::all().map(|of| (of.table().param, of.table().params));
+        for row in laws.chain(detectors).flat_map(|(param, params)| rows(param, params)) {
+            assert_eq!(fault(row), None);
+        }
+    }
+
+    #[test]
     fn a_wrong_parameter_or_value_is_one_line() {
         let mut params = Params::default();
         let mut error = |name, value| params.set(name, value).unwrap_err().to_string();
@@ -497,7 +543,7 @@ mod tests {
             "ssc.preset: 'old' is not one of rfc8382, mptcp-sbd"
         );
         assert!(error("tr.preset", "x").starts_with("unknown parameter 'tr.preset'"));
-        assert_eq!(error("olia.floor", "0"), "olia.floor: '0' is not a whole number from 1 to 16");
+        assert_eq!(error("olia.floor", "0"), "olia.floor: '0' is not a whole number from 1 to 2");
         assert_eq!(params, Params::default(), "nothing half done");
     }
 

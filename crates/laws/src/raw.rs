@@ -303,9 +303,16 @@ pub(crate) struct LawTable {
     pub ssthresh: *const c_void,
     pub joined: *const c_void,
     pub acked: *const c_void,
+    pub begin: *const c_void,
+    pub grown: *const c_void,
+    pub lost: *const c_void,
+    pub undo: *const c_void,
+    pub timeout: *const c_void,
+    pub restart: *const c_void,
+    pub event: *const c_void,
 }
 
-/// `struct nr_start`, up to its first hook.
+/// `struct nr_start`.
 #[repr(C)]
 pub(crate) struct StartTable {
     pub name: *const c_char,
@@ -314,6 +321,9 @@ pub(crate) struct StartTable {
     pub source: *const c_char,
     pub state: u32,
     pub initial: *const c_void,
+    pub acked: *const c_void,
+    pub credit: *const c_void,
+    pub timeout: *const c_void,
 }
 
 /// Facts of a detector (`struct nr_detector`); its hooks follow.
@@ -450,7 +460,9 @@ mod tests {
             size_of::<Module>(),
             offset_of!(LawTable, kind),
             offset_of!(LawTable, acked),
+            offset_of!(LawTable, event),
             offset_of!(StartTable, initial),
+            offset_of!(StartTable, timeout),
             size_of::<DetectorTable>().next_multiple_of(8),
             size_of::<ParamRow>(),
             size_of::<Pace>(),

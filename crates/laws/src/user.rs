@@ -5,23 +5,55 @@
 //! ([`UserLaw::fd`]). A process has at most one such law, and never unloads it.
 
 use crate::catalogue::{self, ALIASES};
-use crate::control::{Detector, Law, SlowStart};
+use crate::control::{Control, Detector, Law, SlowStart};
+use crate::params;
 use crate::raw::{self, Module};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::SigSet;
 use sha2::{Digest, Sha256};
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use tempfile::TempDir;
 
 /// The C sources of this crate by name: the headers that a law may include, and module.c.
 pub const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
+/// Largest header, bytes.
+const MAX_HEADER: u64 = 1 << 20;
+
 /// Tried in this order unless `CC` is set.
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
+
+/// Keys of scenario files, beside which a law's parameters stand, and what begins names of functions
+/// in the headers.
+const SCENARIO: [&str; 21] = [
+    "name",
+    "title",
+    "source",
+    "warmup",
+    "duration",
+    "jitter",
+    "test",
+    "tcp",
+    "detection",
+    "base",
+    "generator",
+    "links",
+    "routes",
+    "flows",
+    "background",
+    "rivals",
+    "phases",
+    "events",
+    "paper",
+    "set",
+    "start",
+];
 
 static USER: OnceLock<UserLaw> = OnceLock::new();
 
@@ -49,11 +81,21 @@ pub struct UserLaw {
     name: String,
     header: PathBuf,
     sha256: String,
+    /// What `sha256` is of; empty where another process has compiled it.
+    files: Vec<PathBuf>,
 }
 
 /// The law loaded by [`load`] or [`adopt`].
 pub fn loaded() -> Option<&'static UserLaw> {
     USER.get()
+}
+
+/// What commands that load `control` call it: a law of the user's own by its header.
+pub fn argument(control: Control) -> String {
+    match loaded() {
+        Some(law) if control.law == Law::USER => law.header.display().to_string(),
+        _ => control.to_string(),
+    }
 }
 
 impl UserLaw {
@@ -72,6 +114,11 @@ impl UserLaw {
         &self.sha256
     }
 
+    /// Are its files still those that were compiled? False after [`adopt`], which does not know them.
+    pub fn is_unchanged(&self) -> bool {
+        sha256(&self.files).is_ok_and(|now| now == self.sha256)
+    }
+
     /// The compiled code, open in this process and its children; see [`adopt`].
     pub fn fd(&self) -> RawFd {
         self.code.as_raw_fd()
@@ -87,12 +134,19 @@ pub fn load(header: &Path, checks: Checks) -> Result<Law, LoadError> {
     let place = header.display().to_string();
     let error = |message: String| LoadError { place: place.clone(), message };
     let name = name_of(header).map_err(error)?;
-    let folder = tempfile::tempdir().map_err(|e| error(format!("no temporary folder: {e}")))?;
+    let folder = Folder::new().map_err(|e| error(format!("no temporary folder: {e}")))?;
     let absolute = fs::canonicalize(header).map_err(|e| error(format!("cannot read: {e}")))?;
-    let (object, sha256) = compile(&absolute, &name, folder.path(), checks)
+    if absolute.to_string_lossy().contains(['"', '\\', '\n']) {
+        let absolute = absolute.display();
+        return Err(error(format!(
+            "{absolute:?}: C cannot include a path with \", \\ or a newline"
+        )));
+    }
+    let (object, files) = compile(&absolute, &name, folder.path(), checks)
         .map_err(|message| error(message.replace(&*absolute.to_string_lossy(), &place)))?;
     let code = in_memory(&object).map_err(|e| error(format!("cannot keep its code: {e}")))?;
-    register(code, name, absolute, sha256).map_err(error)
+    let sha256 = sha256(&files).map_err(|e| error(format!("cannot read {e}")))?;
+    register(UserLaw { code, name, header: absolute, sha256, files }).map_err(error)
 }
 
 /// Loads the law whose code is open as `fd`, from a process that loaded it from `header`.
@@ -102,17 +156,24 @@ pub fn load(header: &Path, checks: Checks) -> Result<Law, LoadError> {
 ///
 /// # Safety
 /// `fd` is open and owned by the caller.
-pub unsafe fn adopt(fd: RawFd, header: &Path, sha256: &str) -> Result<Law, LoadError> {
+pub unsafe fn adopt(fd: RawFd, name: &str, header: &Path, sha256: &str) -> Result<Law, LoadError> {
     let error = |message: String| LoadError { place: header.display().to_string(), message };
     // SAFETY: guaranteed by the caller.
     let code = unsafe { OwnedFd::from_raw_fd(fd) };
-    let name = name_of(header).map_err(error)?;
-    register(code, name, header.to_owned(), sha256.to_owned()).map_err(error)
+    let (name, header, sha256) = (name.to_owned(), header.to_owned(), sha256.to_owned());
+    register(UserLaw { code, name, header, sha256, files: Vec::new() }).map_err(error)
 }
 
 /// The name of the law in `header`, after checks of its text.
 fn name_of(header: &Path) -> Result<String, String> {
-    let text = match fs::read(header) {
+    let regular = || {
+        let of = fs::metadata(header)?; // before it is opened: a pipe would wait for its writer
+        if !of.is_file() || of.len() > MAX_HEADER {
+            return Err(std::io::Error::other("not a file, or larger than 1 MiB"));
+        }
+        fs::read(header)
+    };
+    let text = match regular() {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err("no such file; `narrows law new FILE` writes a template".into());
@@ -156,6 +217,12 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let parts = Detector::all().map(Detector::name).chain(SlowStart::all().map(SlowStart::name));
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     let groups = ["decision", "window"]; // of parameters
+    if SCENARIO.contains(&name) || SOURCES.iter().any(|(file, _)| *file == format!("{name}.h")) {
+        return Err(format!(
+            "'{name}' is a word of scenario files or a header of narrows; rename the file and its \
+             table"
+        ));
+    }
     if taken.any(|known| known == name)
         || parts.chain(aliases).chain(groups).any(|known| known == name)
     {
@@ -164,13 +231,13 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles to a shared object in `folder`; returns its path and the hash of the user's files.
+/// Compiles to a shared object in `folder`; returns its path and the user's files.
 fn compile(
     header: &Path,
     name: &str,
     folder: &Path,
     checks: Checks,
-) -> Result<(PathBuf, String), String> {
+) -> Result<(PathBuf, Vec<PathBuf>), String> {
     write_sources(SOURCES, folder).map_err(|error| format!("cannot write the sources: {error}"))?;
     let (object, depends) = (folder.join("law.so"), folder.join("law.d"));
     let mut arguments: Vec<OsString> = [
@@ -179,6 +246,9 @@ fn compile(
         "-O2",
         "-std=c11",
         "-ffreestanding",
+        // No fractions of the machine's, no functions but its own.
+        "-mgeneral-regs-only",
+        "-Wl,-z,defs",
         "-fno-strict-aliasing",
         "-Wall",
         "-Wextra",
@@ -208,15 +278,29 @@ fn compile(
         let stderr: Vec<&str> = stderr.trim_end().lines().filter(|line| !included(line)).collect();
         return Err(format!("does not compile\n{}", stderr.join("\n")));
     }
-    let depends = fs::read_to_string(&depends).unwrap_or_default();
+    let depends = fs::read_to_string(&depends)
+        .map_err(|error| format!("cannot read what it includes: {error}"))?;
+    let mut files = prerequisites(&depends);
+    files.retain(|file| !file.starts_with(folder));
+    Ok((object, files))
+}
+
+fn sha256(files: &[PathBuf]) -> Result<String, String> {
     let mut hash = Sha256::new();
-    let own = depends.replace("\\\n", " ");
-    let own = own.split_whitespace().skip(1).map(Path::new);
-    for file in own.filter(|file| !file.starts_with(folder)) {
-        hash.update(fs::read(file).unwrap_or_default());
+    for file in files {
+        let text = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        hash.update(text);
     }
-    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((object, sha256))
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The files that a rule written by `-MMD` names, with make's escapes undone.
+fn prerequisites(rule: &str) -> Vec<PathBuf> {
+    let rule = rule.replace("\\\n", " ").replace("\\ ", "\0");
+    let words = rule.split_ascii_whitespace().skip(1);
+    words
+        .map(|word| word.replace('\0', " ").replace("\\#", "#").replace("$$", "$").into())
+        .collect()
 }
 
 /// The macros that select the law in `module.c` and in the BPF programs.
@@ -226,6 +310,41 @@ pub fn defines(header: &Path, name: &str) -> [String; 3] {
         format!("-DNR_THIS={name}"),
         format!("-DNR_NUMBER={}", Law::USER.number()),
     ]
+}
+
+/// A temporary folder to compile in. It is removed when dropped; signals that end this process wait
+/// until then. What the process runs meanwhile does not wait.
+pub struct Folder {
+    folder: Option<TempDir>,
+    before: SigSet,
+}
+
+impl Folder {
+    /// An empty folder.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn new() -> std::io::Result<Folder> {
+        use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+        let before = SigSet::thread_get_mask()?;
+        SigSet::from_iter([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).thread_block()?;
+        // From here on, dropping it lets signals through again.
+        let mut made = Folder { folder: None, before };
+        made.folder = Some(tempfile::tempdir()?);
+        Ok(made)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.as_ref().expect("made by new").path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(self.folder.take());
+        let _ = self.before.thread_set_mask();
+    }
 }
 
 /// Writes sources by name into `folder`.
@@ -263,8 +382,9 @@ fn in_memory(path: &Path) -> std::io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-fn register(code: OwnedFd, name: String, header: PathBuf, sha256: String) -> Result<Law, String> {
-    let path = format!("/proc/self/fd/{}", code.as_raw_fd());
+fn register(law: UserLaw) -> Result<Law, String> {
+    let name = &law.name;
+    let path = format!("/proc/self/fd/{}", law.fd());
     // SAFETY: compiled above from C without constructors.
     let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
     let symbol = format!("narrows_law_{name}");
@@ -284,7 +404,7 @@ fn register(code: OwnedFd, name: String, header: PathBuf, sha256: String) -> Res
     if [table.name, table.code, table.about, table.source].iter().any(|text| text.is_null()) {
         return Err("its table lacks one of .name, .code, .about and .source".into());
     }
-    if crate::control::text(table.name) != name {
+    if crate::control::text(table.name) != name.as_str() {
         return Err(format!("its table has another .name, expected \"{name}\""));
     }
     let room = 8 * raw::LAW_WORDS as u32;
@@ -296,11 +416,41 @@ fn register(code: OwnedFd, name: String, header: PathBuf, sha256: String) -> Res
             raw::LAW_PARAMS
         ));
     }
+    if table.kind > 1 || (table.kind == 1) == table.event.is_null() {
+        return Err("expected .kind = NR_WINDOW, or NR_MODEL with .event".into());
+    }
+    if table.param.is_null() != (table.params == 0) {
+        return Err("expected both .param and .params, or none; NR_TAKES() sets them".into());
+    }
+    let params = params::rows(table.param, table.params);
+    let of_params = params.iter().flat_map(|row| [row.name, row.about, row.source]);
+    let texts = [table.name, table.code, table.about, table.source].into_iter().chain(of_params);
+    // SAFETY: string constants of the library, which stays.
+    if !texts.into_iter().all(|text| unsafe { CStr::from_ptr(text) }.to_bytes().is_ascii()) {
+        return Err("expected ASCII in the strings of its table and parameters".into());
+    }
+    if let Some(fault) = params.iter().find_map(|row| params::fault(row)) {
+        return Err(fault);
+    }
     if SlowStart::from_number(table.start).is_none() {
         return Err(format!("no slow start has the number {}", table.start));
     }
     let twice = "this process already has a user's law";
     raw::USER.set(module).map_err(|_| twice.to_owned())?;
-    USER.set(UserLaw { code, name, header, sha256 }).map_err(|_| twice.to_owned())?;
-    catalogue::unfit_kernel_name().map_or(Ok(Law::USER), Err)
+    USER.set(law).map_err(|_| twice.to_owned())?;
+    let unfit = |why| Err(format!("its .code \"{}\": {why}", Law::USER.code()));
+    catalogue::unfit_kernel_name().map_or(Ok(Law::USER), unfit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_rule_have_their_own_names() {
+        let rule = "law.o: /tmp/a/module.c \\\n /home/My\\ Laws/mine.h /x/a$$b\\#c.h\n";
+        let files = prerequisites(rule);
+        let expected = ["/tmp/a/module.c", "/home/My Laws/mine.h", "/x/a$b#c.h"];
+        assert_eq!(files, expected.map(PathBuf::from));
+    }
 }

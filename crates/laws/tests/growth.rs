@@ -5,7 +5,7 @@ mod common;
 mod reference;
 
 use common::{Host, every_law};
-use narrows_laws::{Control, Detector, Event, EventKind, State, flag};
+use narrows_laws::{Conn, Control, Detector, Event, EventKind, Params, State, flag};
 use narrows_testkit::Random;
 use reference::Flow;
 
@@ -425,5 +425,50 @@ fn more_than_a_million_packets_of_one_event_do_not_count() {
         bounded.ack(0, 1 << 20);
         assert!(bounded.conn.path(0).cwnd > 1_000, "{control}");
         assert_eq!(host.window(0), bounded.window(0), "{control}");
+    }
+}
+
+/// A host whose law runs with a parameter set to another value.
+fn under(control: Control, set: (&str, &str)) -> Host {
+    let params = Params::default().with(&[set]);
+    Host { conn: Conn::with_params(control, &params), ..Host::new(control) }
+}
+
+#[test]
+fn fallback_is_one_of_eight_equal_paths_and_reno_where_nothing_is_coupled() {
+    let control: Control = "fallback".parse().unwrap();
+    for w in [2, 10, 1_000, 1 << 20] {
+        for n in [1, 2, 8] {
+            let credit = equal(control, n, w).credit(0);
+            assert!(
+                (credit * 64.0 * f64::from(w) - 1.0).abs() < 1e-3,
+                "{n} paths at {w}: {credit}"
+            );
+        }
+        let disjoint = Control { detector: Detector::DISJOINT, ..control };
+        assert_eq!(equal(disjoint, 2, w).credit(0), equal(Control::RENO, 1, w).credit(0));
+    }
+}
+
+#[test]
+fn olia_s_floor_is_its_parameter() {
+    for floor in [1, 2] {
+        let mut host = under(Control::OLIA, ("olia.floor", &floor.to_string()));
+        for path in 0..2 {
+            host.report(path, EventKind::Joined);
+            host.avoiding_at(path, 3);
+        }
+        assert_eq!(host.report(0, EventKind::Recovery).ssthresh, floor);
+    }
+}
+
+#[test]
+fn a_window_at_ssthresh_is_in_slow_start_where_asked() {
+    for (set, grown) in [("off", 0.1), ("on", 1.0)] {
+        let mut host = under(Control::RENO, ("window.slow_start_at_ssthresh", set));
+        host.report(0, EventKind::Joined);
+        let at = Event { cwnd: 10, ssthresh: 10, ..host.event(0, EventKind::Acked) };
+        host.send(0, &at);
+        assert!((host.credit(0) - grown).abs() < 1e-9, "{set}: {}", host.credit(0));
     }
 }

@@ -130,6 +130,47 @@ fn an_empty_path_of_any_rtt_and_window_grows_by_a_packet_a_round() {
     }
 }
 
+/// One path at `w` packets under a parameter, after a round at 100 ms and one at `rtt_us`.
+fn after(set: (&str, &str), w: u32, ssthresh: u32, rtt_us: u32) -> Host {
+    let params = Params::default().with(&[set]);
+    let mut host = Host { conn: Conn::with_params(wvegas(), &params), ..Host::new(wvegas()) };
+    host.avoiding(0, w, 8 * 100_000, 0);
+    let windows = Event { cwnd: w, ssthresh, ..host.event(0, EventKind::Acked) };
+    host.send(0, &windows);
+    measure(&mut host, 0, &[100_000; 4]);
+    measure(&mut host, 0, &[rtt_us; 4]);
+    host
+}
+
+#[test]
+fn parameters_say_when_slow_start_ends_and_what_a_path_queues_at_first() {
+    for (gamma, ends) in [("1", true), ("3", false)] {
+        let host = after(("wvegas.gamma", gamma), 40, 1_000_000, 105_000); // 1.9 packets wait
+        assert_eq!(host.conn.path(0).ssthresh < 40, ends, "gamma {gamma}");
+    }
+    for (alpha, grows) in [("2", false), ("20", true)] {
+        let host = after(("wvegas.initial_alpha", alpha), 100, 50, 113_000); // 11.5 packets wait
+        assert_eq!(step(&host, 0).round() == 1.0, grows, "initial alpha {alpha}");
+    }
+}
+
+/// A queue twice as long as the shortest one is drained; after a loss the shortest is a new one's.
+#[test]
+fn a_loss_forgets_the_shortest_queue() {
+    for loss in [false, true] {
+        let mut host = after(("wvegas.gamma", "1"), 1_000, 500, 103_000);
+        if loss {
+            host.report(0, EventKind::Recovery);
+            host.report(0, EventKind::Recovered);
+            measure(&mut host, 0, &[]);
+        }
+        let before = host.conn.path(0).cwnd;
+        measure(&mut host, 0, &[106_100; 4]);
+        let drained = host.conn.path(0).cwnd < before;
+        assert_eq!(drained, !loss, "{before} packets, then {}", host.conn.path(0).cwnd);
+    }
+}
+
 /// In the authors' Linux code a queueing delay of 1 us that becomes 2 halves the window.
 #[test]
 fn jitter_does_not_drain_an_empty_path() {

@@ -11,6 +11,7 @@ use narrows_kernel::state::set_plain;
 use narrows_kernel::{Error, Undo};
 use narrows_laws::Control;
 use narrows_laws::catalogue::control_of_kernel_name;
+use narrows_laws::user::argument;
 use narrows_mptcp::diag;
 use narrows_netns::Namespace;
 use std::fs;
@@ -165,7 +166,7 @@ impl Admin {
     pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<Use, Error> {
         if !available_controls()?.iter().any(|known| known == name) {
             let control = control_of_kernel_name(name);
-            let control = control.map_or_else(|| "LAW.h".into(), |control| control.to_string());
+            let control = control.map_or_else(|| "LAW.h".into(), argument);
             let message = format!("not loaded; first: narrows kernel load {control}");
             return Err(Error::input(name, message));
         }

@@ -206,8 +206,8 @@ impl EditArgs {
             return Ok(());
         };
         user::load(header, Checks::None).map_err(crate::error::Error::of_law)?;
-        let program = std::env::current_exe();
-        child::isolate(program.map_err(|error| Error::input("--law", error))?);
+        // Also when another build has taken the place of its file.
+        child::isolate("/proc/self/exe".into());
         Ok(())
     }
 }

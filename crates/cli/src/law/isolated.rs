@@ -24,7 +24,12 @@ pub fn isolated(
         ForkResult::Child => {
             drop(read);
             limit_cpu(limit);
-            let found = case();
+            // A panic must not run what is its parent's to clean up.
+            let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(case))
+                .unwrap_or_else(|_| {
+                    // SAFETY: ends the process.
+                    unsafe { libc::_exit(101) }
+                });
             let text = match &found {
                 Ok(()) => String::new(),
                 Err(failure) => {
@@ -55,20 +60,22 @@ pub fn isolated(
     }
 }
 
-/// SIGPROF after `limit` of CPU time of all threads; no core dumps.
+/// SIGPROF after `limit` of CPU time of all threads, SIGALRM after ten times as long; no core dumps, and
+/// nothing on standard error.
 fn limit_cpu(limit: Duration) {
-    let zero = libc::timeval { tv_sec: 0, tv_usec: 0 };
-    let timer = libc::itimerval {
-        it_interval: zero,
+    let timer = |after: Duration| libc::itimerval {
+        it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
         it_value: libc::timeval {
-            tv_sec: limit.as_secs() as libc::time_t,
-            tv_usec: limit.subsec_micros() as libc::suseconds_t,
+            tv_sec: after.as_secs() as libc::time_t,
+            tv_usec: after.subsec_micros() as libc::suseconds_t,
         },
     };
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both structs are valid for the calls.
+    // SAFETY: all structs are valid for the calls, and the path is a string.
     unsafe {
-        libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut());
+        libc::dup2(libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY), libc::STDERR_FILENO);
+        libc::setitimer(libc::ITIMER_PROF, &timer(limit), std::ptr::null_mut());
+        libc::setitimer(libc::ITIMER_REAL, &timer(10 * limit), std::ptr::null_mut());
         libc::setrlimit(libc::RLIMIT_CORE, &none);
     }
 }
@@ -83,6 +90,8 @@ fn words(signal: Signal, limit: Duration) -> String {
         Signal::SIGFPE => "division by zero".into(),
         Signal::SIGSEGV | Signal::SIGBUS => "invalid memory access".into(),
         Signal::SIGPROF => format!("does not terminate: took {limit:?} of CPU time"),
+        Signal::SIGALRM => "does not terminate: it waits for something".into(),
+        Signal::SIGABRT => "stack overflow; does it recurse?".into(),
         other => format!("killed by {other}"),
     }
 }

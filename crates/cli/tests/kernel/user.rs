@@ -42,6 +42,18 @@ fn a_law_of_the_users_own_is_used_shown_and_unloaded_by_its_kernel_name() {
 
     assert_eq!(host.does(&["load", header, "lia"]), "nr_mine: loaded\nnr_lia: loaded\n");
     assert_eq!(host.does(&["load", header]), "nr_mine: already loaded\n");
+    // From another folder: still the same build.
+    let program = env!("CARGO_BIN_EXE_narrows");
+    let path = folder.path().display();
+    let same = host.sh(&format!("cd {path} && {program} kernel load ./mine.h"));
+    assert_eq!(same, "nr_mine: already loaded\n");
+    // Another law under the same name in the kernel never takes its place.
+    let other = folder.path().join("other law/mine2.h");
+    std::fs::create_dir(other.parent().unwrap()).unwrap();
+    let text = LAW.replace("mine", "mine2").replace(".code = \"mine2\"", ".code = \"mine\"");
+    std::fs::write(&other, text).unwrap();
+    let line = host.refuses(&["load", other.to_str().unwrap()]);
+    assert!(line.starts_with("nr_mine: another law with the same .code is loaded"), "{line}");
     let used = "nr_mine: used in default for new connections instead of reno\n";
     assert_eq!(host.does(&["use", "nr_mine", "--default"]), used);
     let line = host.refuses(&["use", "nr_mine", "--default", "--boot"]);

@@ -20,6 +20,17 @@ static long nr_conns_delete(const nr_u64 *key);
 /* Initialises a connection without paths under the includer's control. */
 static void nr_conn_begin(struct nr_conn *c);
 
+/* Releases a slot of the entry of `key`, and deletes the entry if it was the last. */
+NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u64 key, nr_u32 slot)
+{
+	nr_u64 w = ~(1ull << (slot & (NR_MAX_PATHS - 1)));
+
+	w &= NR_FETCH_AND(&e->word, w);
+	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w &&
+	    nr_conns_delete(&key)) /* its bucket is busy */
+		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
+}
+
 /* Takes a slot of an open entry of this connection; returns it, or -1 and sets *reason. */
 NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 {
@@ -28,7 +39,10 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 		nr_u32 slot = 0;
 
 		*reason = NR_FALLBACK_RACE;
-		if (w & (NR_WORD_CLOSED | NR_WORD_ALONE) || differs >> 32)
+		if (w & NR_WORD_CLOSED || differs >> 32)
+			return -1;
+		/* One that could not be deleted is taken again. */
+		if (w & NR_WORD_ALONE && w & NR_WORD_SLOTS)
 			return -1;
 		*reason = NR_FALLBACK_VERSION;
 		if (differs & NR_WORD_VERSION(~0))
@@ -42,8 +56,13 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 				slot = i;
 		if (w >> slot & 1)
 			return -1;
-		if (NR_CAS(&e->word, w, w | 1ull << slot) == w)
+		if (NR_CAS(&e->word, w, w | 1ull << slot) != w)
+			continue;
+		if (NR_READ(e->build) == NR_BUILD)
 			return slot;
+		nr_leave_slot(e, NR_READ(e->key), slot);
+		*reason = NR_FALLBACK_LAW;
+		return -1;
 	}
 	*reason = NR_FALLBACK_RACE;
 	return -1;
@@ -78,22 +97,12 @@ NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot, n
 			continue;
 		nr_conn_begin(&e->conn);
 		NR_WRITE(e->key, key);
+		NR_WRITE(e->build, NR_BUILD);
 		*slot = 0;
 		if (NR_CAS(&e->word, NR_WORD_CLOSED, mine | 1) == NR_WORD_CLOSED)
 			return e;
 	}
 	return NULL;
-}
-
-/* Releases a slot of the entry of `key`, and deletes the entry if it was the last. */
-NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u64 key, nr_u32 slot)
-{
-	nr_u64 w = ~(1ull << (slot & (NR_MAX_PATHS - 1)));
-
-	w &= NR_FETCH_AND(&e->word, w);
-	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w &&
-	    nr_conns_delete(&key)) /* its bucket is busy */
-		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
 }
 
 #endif

@@ -33,6 +33,14 @@
 #include "detectors.h"
 #include "path.h"
 
+/*
+ * Users' laws all have the number NR_LAW_USER. An entry also holds the build of its law, so that
+ * two of them never share one.
+ */
+#ifndef NR_BUILD
+#define NR_BUILD 0
+#endif
+
 #define NR_CONNS_MAX 65536 /* connections, 4 kB each, allocated on demand */
 
 /* In a key: a socket's address, not a token. Kernel addresses mostly have this bit set. */
@@ -72,7 +80,7 @@ struct nr_entry {
 	nr_u64 word;
 	nr_u64 key;   /* its own key in the map */
 	nr_u32 netns; /* inode number of the network namespace */
-	nr_u32 reserved;
+	nr_u32 build; /* NR_BUILD of its maker */
 	struct nr_conn conn;
 	struct nr_slot slot[NR_MAX_PATHS];
 	struct nr_ident ident[NR_MAX_PATHS];

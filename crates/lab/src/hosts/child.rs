@@ -6,7 +6,7 @@
 //! leaves a result on its standard output, both JSON.
 
 use std::io::{Read, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ use crate::algorithm::Algorithm;
 use crate::estimate::Estimate;
 use crate::panics::catch;
 use crate::recorder::Run;
-use crate::scenario::{Edits, parse};
+use crate::scenario::parse_here;
 
 /// The word that makes the command a child of itself.
 pub const CHILD: &str = "run-under-user-law";
@@ -49,6 +49,7 @@ pub fn isolate(program: PathBuf) {
 struct Request {
     /// The law: its code, open; its header; which version it is.
     fd: i32,
+    name: String,
     header: PathBuf,
     sha256: String,
     /// The scenario whole.
@@ -82,6 +83,7 @@ pub fn run(job: &Job) -> Result<Run, Error> {
     let estimate = Estimate::of(job.scenario).seconds();
     let request = Request {
         fd: law.fd(),
+        name: law.name().to_owned(),
         header: law.header().to_owned(),
         sha256: law.sha256().to_owned(),
         scenario: job.scenario.text(),
@@ -97,6 +99,8 @@ pub fn run(job: &Job) -> Result<Run, Error> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // Ctrl-C is for this process, which then ends the child.
+        .process_group(0)
         .spawn()
         .map_err(failed)?;
     let json = serde_json::to_vec(&request).expect("a request has names for keys");
@@ -156,12 +160,13 @@ fn ended_by(status: ExitStatus, cpu_seconds: u64) -> Option<String> {
     let signal = Signal::try_from(status.signal()?);
     Some(match signal {
         Ok(Signal::SIGFPE) => "divides by zero, or overflows a division".into(),
-        Ok(Signal::SIGXCPU | Signal::SIGKILL) => {
+        Ok(Signal::SIGXCPU) => {
             format!("takes more than {cpu_seconds} s of CPU time for a run; does it loop?")
         }
         Ok(Signal::SIGSEGV | Signal::SIGBUS) => "accesses invalid memory".into(),
         Ok(Signal::SIGILL | Signal::SIGTRAP) => "has undefined behaviour".into(),
-        Ok(signal) => format!("was killed by {signal}"),
+        Ok(Signal::SIGABRT) => "overflows the stack; does it recurse?".into(),
+        Ok(signal) => format!("was killed by {signal}, perhaps for want of memory"),
         Err(_) => "was killed by a signal".into(),
     })
 }
@@ -182,7 +187,7 @@ pub fn child() -> Result<(), Error> {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| Error::input(place, e))?;
     // SAFETY: the parent opened it for its children, and this process has it for itself.
-    unsafe { user::adopt(request.fd, &request.header, &request.sha256) }
+    unsafe { user::adopt(request.fd, &request.name, &request.header, &request.sha256) }
         .map_err(|error| Error::input(place, error))?;
     let result = simulate(&request).map_err(|error| error.to_string());
     let json = serde_json::to_vec(&result).expect("a result has names for keys");
@@ -190,7 +195,7 @@ pub fn child() -> Result<(), Error> {
 }
 
 fn simulate(request: &Request) -> Result<Run, Error> {
-    let scenario = parse(&request.scenario, &Edits::default())?;
+    let scenario = parse_here(&request.scenario)?;
     let stop = AtomicBool::new(false);
     let control = request.control.as_deref().map(str::parse::<Algorithm>).transpose();
     let job = Job {

@@ -38,6 +38,11 @@ pub fn parse(text: &str, edits: &Edits) -> Result<Scenario, Error> {
     build(Origin::Memory, text, edits)
 }
 
+/// The scenario that [`Scenario::text`] wrote in this folder, from which its traces are named.
+pub(crate) fn parse_here(text: &str) -> Result<Scenario, Error> {
+    build(Origin::Disk(PathBuf::from("scenario")), text, &Edits::default())
+}
+
 /// The text of the file at a path, or of the shipped scenario of that name, as it stands there.
 ///
 /// # Errors

@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 
 pub use file::Bound;
+pub(crate) use load::parse_here;
 pub use load::{Edits, load, parse, source_text};
 pub use shipped::shipped;
 pub use sweep::Sweep;

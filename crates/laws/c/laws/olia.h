@@ -33,7 +33,7 @@ struct nr_olia {
 NR_LAW_STATE(olia)
 
 #define NR_OLIA_PARAMS(P)                                                                          \
-	P(floor, floor, COUNT, 1, 1, 16, "minimum ssthresh with a sibling, packets",               \
+	P(floor, floor, COUNT, 1, 1, 2, "minimum ssthresh with a sibling, packets",                \
 	  "section 3; the authors' Linux code has 2")
 NR_LAW_PARAMETERS(olia, NR_OLIA_PARAMS)
 
@@ -97,15 +97,6 @@ NR_INLINE nr_s32 nr_olia_compare(nr_u32 l_a, nr_u32 rtt_a, nr_u32 l_b, nr_u32 rt
 	if (a.high != b.high)
 		return a.high > b.high ? 1 : -1;
 	return a.low > b.low ? 1 : a.low < b.low ? -1 : 0;
-}
-
-NR_INLINE nr_u32 nr_olia_size(nr_u32 set)
-{
-	nr_u32 size = 0;
-
-	for (nr_u32 k = 0; k < NR_MAX_PATHS; k++)
-		size += set >> k & 1;
-	return size;
 }
 
 /* B and M under construction, a bit for each path, and the current maxima. */
@@ -174,11 +165,11 @@ NR_NOINLINE nr_s64 nr_olia_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set)
 	credit = (nr_s64)nr_fx_fixed(nr_fx_div(own, nr_fx_mul(total, total)), NR_CREDIT_BITS);
 	if (!collected)
 		return credit;
-	share = NR_ONE / nr_olia_size(set) / f.cwnd[i & 7];
+	share = NR_ONE / NR_ONES64(set) / f.cwnd[i & 7];
 	if (collected >> i & 1)
-		credit += (nr_s64)(share / nr_olia_size(collected));
+		credit += (nr_s64)(share / NR_ONES64(collected));
 	else if (largest >> i & 1)
-		credit -= (nr_s64)(share / nr_olia_size(largest));
+		credit -= (nr_s64)(share / NR_ONES64(largest));
 	return credit;
 }
 

@@ -15,7 +15,8 @@
  *           diff below alpha_i:       w += 1
  *     q = rtt - base, if at least twice the smallest since the last drain:
  *                                     w *= base / (2 rtt)
- *   loss: as Reno, and a new round; restart after idle: a new base; w is at least 2
+ *   loss: as Reno, a new round, alpha_i and the smallest q reset; restart after idle: a new base;
+ *   w is at least 2
  *
  * A single path is Vegas with alpha = total_alpha, beta = alpha + 1.
  *
@@ -33,6 +34,7 @@
  * 3/4 of the old window (the Linux code: to its ssthresh, which is at least that).
  * - Rates are published windows over smoothed RTTs, of all paths in the mask that count, also in
  * slow start and recovery.
+ * - A step down needs acknowledgements while the window is the limit, as a step up does.
  * - A restart that does not reduce the window keeps the base.
  */
 #ifndef NARROWS_LAW_WVEGAS_H
@@ -201,6 +203,8 @@ NR_INLINE void nr_wvegas_acked(NR_HOOK)
 NR_INLINE void nr_wvegas_lost(NR_HOOK)
 {
 	nr_wvegas_begin(nr_wvegas(p), NR_WVEGAS_UP);
+	nr_wvegas(p)->alpha = 0;
+	nr_wvegas(p)->queue = 0;
 }
 
 NR_INLINE void nr_wvegas_restart(NR_HOOK)

@@ -69,6 +69,34 @@ pub(super) fn disjoint(control: Control, run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Two masks of two paths each, beside one mask of two.
+pub(super) fn others(control: Control, run: Run) -> Result<(), Failure> {
+    const MASKS: u64 = 0x8040_2010_0c0c_0303;
+    for w in [2, 10, 100, 1_000] {
+        let case = || {
+            let mut alone = equal(control, 2, w);
+            let mut beside = equal(control, 4, w);
+            alone.conn.set_masks(MASKS);
+            beside.conn.set_masks(MASKS);
+            for step in 0..200 {
+                live(&mut beside, 2, 1);
+                beside.now_us = alone.now_us;
+                let (found, expected) = (live(&mut beside, 0, 1), live(&mut alone, 0, 1));
+                ensure(found == expected, || {
+                    format!(
+                        "after {step} acknowledgements beside paths of another mask cwnd and credit \
+                         are {found:?}, without those {expected:?}"
+                    )
+                })?;
+            }
+            Ok(())
+        };
+        let words = || format!("paths 0 and 1 in one mask, 2 and 3 in another, all at cwnd {w}");
+        run(&case).map_err(|failure| failure.at(words()))?;
+    }
+    Ok(())
+}
+
 /// Path 0 is alone; then, without events of path 0, a sibling joins, grows, loses and leaves.
 pub(super) fn left(control: Control, run: Run) -> Result<(), Failure> {
     for before in [1, 10, 100, 1_000] {

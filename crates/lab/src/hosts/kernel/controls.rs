@@ -12,6 +12,7 @@ use narrows_kernel::control::Registered;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::{object, pins};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
+use narrows_laws::user::argument;
 use narrows_laws::{Law, Params};
 use narrows_netns::{set_sysctl, sysctl};
 use nix::fcntl::{Flock, FlockArg};
@@ -110,14 +111,14 @@ impl Controls {
                 Some(loaded) if loaded.same_build => {
                     let message = format!(
                         "loaded with parameters other than the run's; `narrows kernel unload \
-                         {control}` first"
+                         {name}` first"
                     );
                     return Err(Error::input(name, message));
                 }
                 Some(_) => {
                     let message = format!(
-                        "loaded by another build of narrows; `narrows kernel load {control}` \
-                         replaces it"
+                        "loaded by another build of narrows; `narrows kernel load {}` replaces it",
+                        argument(control)
                     );
                     return Err(Error::input(name, message));
                 }
