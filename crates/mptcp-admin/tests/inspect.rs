@@ -211,7 +211,7 @@ fn check_reports_connections_that_fell_back_or_have_one_subflow() {
     ip(client, "mptcp endpoint flush");
     let alone = send(&net, PORT + 1, Kind::Mptcp, Kind::Mptcp);
     wait_until(10, || match find(client, "subflows").first() {
-        Some(item) if item.seen.starts_with("1 of 1 connection with one") => Ok(()),
+        Some(item) if item.seen.starts_with("1 of 1 connection with only one") => Ok(()),
         item => Err(format!("{item:?}")),
     });
     fallen.stop();

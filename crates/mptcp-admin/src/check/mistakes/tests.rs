@@ -123,7 +123,7 @@ fn counters_show_fallback_and_joins_without_answer() {
         find(&items, "joins").seen.split(':').next(),
         Some("1 of 5 joins sent not answered")
     );
-    assert!(find(&items, "fallback").seen.starts_with("2 connections so far"));
+    assert!(find(&items, "fallback").seen.starts_with("2 connections in total"));
     assert_eq!(find(&items, "joins").verdict, Verdict::Mistake);
     assert_eq!(find(&items, "fallback").verdict, Verdict::Mistake);
     network.counters.insert("MPCapableSYNRX".into(), 20);
