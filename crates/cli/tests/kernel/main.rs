@@ -311,7 +311,7 @@ fn what_is_done_at_the_start_of_the_machine_is_written_and_taken_back() {
     let line = host.refuses(&["use", "olia", "--netns", "blue", "--mptcp-only", "--boot"]);
     assert!(line.ends_with("use olia --netns blue --mptcp-only"), "{line}");
     let line = host.refuses(&["unuse", "--netns", "blue", "--boot"]);
-    assert!(line.ends_with("leave --boot out"), "{line}");
+    assert!(line.ends_with("omit --boot"), "{line}");
 
     host.does(&["load", "olia", "--boot"]);
     host.does(&["use", "olia", "--default", "--mptcp-only", "--boot"]);
