@@ -1,4 +1,4 @@
-//! A law of the user's own, from its header to a table: the same bytes as if it were built in, and
+//! A user's law, from its header to a table: the same bytes as if it were built in, and
 //! what becomes of one that is none, or misbehaves.
 
 #![cfg(feature = "lab")]

@@ -28,7 +28,7 @@ pub(crate) fn replay_of(law: Law) -> &'static [u8] {
 }
 
 fn user() -> &'static [Vec<u8>; 2] {
-    USER.get().expect("the law of the user's own has been compiled for the kernel")
+    USER.get().expect("the user's law has been compiled for the kernel")
 }
 
 /// Compiles the user's law of this process, and its replay, to BPF objects.

@@ -166,6 +166,6 @@ fn fingerprint(plan: &Plan) -> Result<String, Error> {
     let bytes = std::fs::read(&program).map_err(Error::io(&program, "read"))?;
     let Plan { cases, controls, signals, hosts, seeds, series, jobs: _ } = plan;
     let program = hex(&Sha256::digest(bytes));
-    // Which version of a law of the user's own it is, too.
+    // Which version of a user's law it is, too.
     Ok(sha256(&(cases, controls, signals, hosts, seeds, series, program, plan.identity())))
 }

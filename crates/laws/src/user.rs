@@ -90,7 +90,7 @@ pub fn loaded() -> Option<&'static UserLaw> {
     USER.get()
 }
 
-/// What commands that load `control` call it: a law of the user's own by its header.
+/// What commands that load `control` call it: a user's law by its header.
 pub fn argument(control: Control) -> String {
     match loaded() {
         Some(law) if control.law == Law::USER => law.header.display().to_string(),

@@ -1,4 +1,4 @@
-//! A law of the user's own, which the next command knows by its name in the kernel alone.
+//! A user's law, which the next command knows by its name in the kernel alone.
 
 use super::host::Host;
 use std::io::{BufRead, BufReader};
