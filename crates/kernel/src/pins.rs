@@ -400,17 +400,20 @@ fn fnv(bytes: &[u8]) -> u64 {
 fn pin_build(folder: &Path, build: Build) -> Result<(), libbpf_rs::Error> {
     let options =
         bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
-    let mut map = MapHandle::create(MapType::Array, Some("nr_build"), 4, 16, 1, &options)?;
-    let value = [build.object, build.law].map(u64::to_ne_bytes).concat();
-    map.update(&0u32.to_ne_bytes(), &value, MapFlags::ANY)?;
+    let mut map = MapHandle::create(MapType::Array, Some("nr_build"), 4, 8, 2, &options)?;
+    for (key, word) in [build.object, build.law].into_iter().enumerate() {
+        map.update(&(key as u32).to_ne_bytes(), &word.to_ne_bytes(), MapFlags::ANY)?;
+    }
     map.pin(folder.join("build"))
 }
 
 fn build_of(folder: &Path) -> Option<Build> {
     let map = MapHandle::from_pinned_path(folder.join("build")).ok()?;
-    let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
-    let word = |at: usize| value.get(at..at + 8)?.try_into().map(u64::from_ne_bytes).ok();
-    Some(Build { object: word(0)?, law: word(8)? })
+    let word = |key: u32| {
+        let value = map.lookup(&key.to_ne_bytes(), MapFlags::ANY).ok()??;
+        value.try_into().map(u64::from_ne_bytes).ok()
+    };
+    Some(Build { object: word(0)?, law: word(1)? })
 }
 
 #[cfg(test)]

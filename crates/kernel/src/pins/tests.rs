@@ -64,8 +64,7 @@ fn state() -> Vec<String> {
 fn age(name: &str) {
     let pin = Path::new(FOLDER).join(name).join("build");
     let map = MapHandle::from_pinned_path(pin).unwrap();
-    let law = map.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap()[8..].to_vec();
-    map.update(&[0; 4], &[vec![7; 8], law].concat(), MapFlags::ANY).unwrap();
+    map.update(&[0; 4], &[7; 8], MapFlags::ANY).unwrap();
 }
 
 /// Loads, interrupted at the first moment that is looked at, the second and so on, until it comes to
