@@ -14,7 +14,7 @@ use narrows_kernel::register::is_ours;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::{self, Checks};
 use narrows_laws::{Control, Law};
-use narrows_mptcp_admin::assign::{Admin, Place, Target, Undone, Use, uses};
+use narrows_mptcp_admin::assign::{Admin, Kept, Moved, Place, Target, Undone, Use, uses};
 use narrows_mptcp_admin::boot::Boot;
 
 use crate::args::kernel::{self as args, Command};
@@ -34,7 +34,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
             }
             with_boot(boot, |boot| boot.load(&controls), |admin, stop| load(admin, &controls, stop))
         }
-        Command::Use { name, target, mptcp_only, boot } => {
+        Command::Use { name, target, mptcp_only, open, boot } => {
             let ((name, control), target) = (named(name)?, target.target());
             control.map_or(Ok(()), loadable)?;
             only_built_in(boot, control)?;
@@ -42,12 +42,12 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
             let change = |boot: &mut Boot| {
                 boot.make_default(control.expect("only_built_in refuses none"), *mptcp_only);
             };
-            with_boot(boot, change, |admin, _| use_it(admin, &name, &target, *mptcp_only))
+            with_boot(boot, change, |admin, _| use_it(admin, &name, &target, *mptcp_only, *open))
         }
-        Command::Unuse { target, boot } => {
+        Command::Unuse { target, open, boot } => {
             let target = target.target();
             for_the_machine(boot, &target, None)?;
-            with_boot(boot, |boot| boot.default = None, |admin, _| unuse(admin, &target))
+            with_boot(boot, |boot| boot.default = None, |admin, _| unuse(admin, &target, *open))
         }
         Command::Unload { names, boot } => {
             let all: Vec<_> = names.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
@@ -87,8 +87,14 @@ fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Er
     print(&text)
 }
 
-fn use_it(admin: &Admin, name: &str, target: &Target, mptcp_only: bool) -> Result<(), Error> {
-    let Use { name, place, .. } = admin.assign(name, target, mptcp_only)?;
+fn use_it(
+    admin: &Admin,
+    name: &str,
+    target: &Target,
+    mptcp_only: bool,
+    open: bool,
+) -> Result<(), Error> {
+    let (Use { name, place, .. }, moved) = admin.assign(name, target, mptcp_only, open)?;
     let (whose, place) = match place {
         Place::Netns { netns, before, .. } if mptcp_only => {
             (format!("MPTCP connections; plain TCP keeps {before}"), netns)
@@ -99,12 +105,60 @@ fn use_it(admin: &Admin, name: &str, target: &Target, mptcp_only: bool) -> Resul
             (whose.to_owned(), cgroup.display().to_string())
         }
     };
-    print(&format!("{name}: used in {place} for new {whose}\n"))
+    let mut text = format!("{name}: used in {place} for new {whose}\n");
+    write_moved(&mut text, &moved);
+    if moved.open > 0 {
+        let open = count(moved.open, "open MPTCP connection", "keep");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{open} the former control (--open moves them)");
+    }
+    print(&text)
 }
 
-fn unuse(admin: &Admin, target: &Target) -> Result<(), Error> {
-    let undone = admin.unassign(target)?;
-    print(&format!("{}: {}\n", target.place(), show(&undone)))
+fn unuse(admin: &Admin, target: &Target, open: bool) -> Result<(), Error> {
+    let (undone, moved) = admin.unassign(target, open)?;
+    let mut text = format!("{}: {}\n", target.place(), show(&undone));
+    write_moved(&mut text, &moved);
+    if moved.open > 0 {
+        let open = count(moved.open, "open MPTCP connection", "keep");
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{open} it (--open moves them); their later subflows get it too if a socket option \
+             was set, else the default"
+        );
+    }
+    print(&text)
+}
+
+/// What was moved, and what not.
+fn write_moved(text: &mut String, moved: &Moved) {
+    // Writing to a string cannot fail.
+    for (n, what) in
+        [(moved.listeners, "older MPTCP listener"), (moved.connections, "open MPTCP connection")]
+    {
+        if n > 0 {
+            let _ = writeln!(text, "moved {}", count(n, what, "").trim_end());
+        }
+    }
+    for Kept { local, remote, control, process, why } in &moved.kept {
+        let what = match remote {
+            Some(remote) => format!("connection {local} > {remote}"),
+            None => format!("listener {local}"),
+        };
+        let whose = process.as_ref().map(|(pid, command)| format!(" of {command} (pid {pid})"));
+        let whose = whose.unwrap_or_default();
+        let _ = writeln!(text, "not moved: {what}{whose} keeps {control}: {why}");
+    }
+}
+
+/// A number, what it counts, and what they do.
+fn count(n: usize, what: &str, verb: &str) -> String {
+    match (n, verb) {
+        (1, "") => format!("1 {what}"),
+        (1, verb) => format!("1 {what} {verb}s"),
+        (n, verb) => format!("{n} {what}s {verb}"),
+    }
 }
 
 fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
@@ -127,6 +181,7 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
         for (namespace, now) in &done.others {
             let _ = writeln!(text, "namespace {namespace}: {now} instead of the inherited {name}");
         }
+        write_moved(&mut text, &done.moved);
         let _ = match (done.loaded, done.sockets) {
             (false, _) => writeln!(text, "{name}: not loaded by narrows"),
             (true, 0) => writeln!(text, "{name}: unloaded"),

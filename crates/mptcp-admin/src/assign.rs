@@ -3,7 +3,12 @@
 //! What was there before is remembered in a map that is pinned beside the controls, so that it
 //! survives the command and goes with the BPF file system. It is written first and removed last:
 //! undo also finds what a killed command left. What others changed since is left alone.
+//!
+//! MPTCP listeners that are older than a use are moved to its control, as their connections would
+//! mix both ([`crate::sockets`]), and moved back with it. Which ones needs no memory: those whose
+//! control is the default that the place had, and back those that have the control of the use.
 
+use crate::sockets::{self, Members};
 use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours, padded};
@@ -21,6 +26,7 @@ use std::path::{Path, PathBuf};
 mod defaults;
 mod uses;
 
+pub use crate::sockets::{Kept, Moved};
 use defaults::{KERNELS_OWN, cookie, default_of, inside, namespaces, restore, set_default};
 use uses::{KIND_CGROUP, KIND_NETNS, Key, Record, Uses, place_of, text};
 
@@ -110,6 +116,8 @@ pub struct Unloaded {
     /// Namespaces that had it as default for another reason, mostly as they were made while it was
     /// the machine's, and what they have now.
     pub others: Vec<(String, String)>,
+    /// MPTCP listeners that had it.
+    pub moved: Moved,
     /// Sockets that run it until they close.
     pub sockets: usize,
 }
@@ -159,11 +167,19 @@ impl Admin {
         self.0.load(controls, interrupted)
     }
 
-    /// Uses the loaded control `name` at `target`: for connections that begin from now on.
+    /// Uses the loaded control `name` at `target`: for connections that begin from now on, also on
+    /// MPTCP listeners that have what was the default; with `open` for open MPTCP connections, too.
     ///
     /// # Errors
-    /// It is not loaded; there is no such target; the kernel refuses. Nothing is changed then.
-    pub fn assign(&self, name: &str, target: &Target, mptcp_only: bool) -> Result<Use, Error> {
+    /// It is not loaded; there is no such target; the kernel refuses. Nothing is changed then. That a
+    /// socket cannot be moved is no error.
+    pub fn assign(
+        &self,
+        name: &str,
+        target: &Target,
+        mptcp_only: bool,
+        open: bool,
+    ) -> Result<(Use, Moved), Error> {
         if !available_controls()?.iter().any(|known| known == name) {
             let control = control_of_kernel_name(name);
             let control = control.map_or_else(|| "LAW.h".into(), argument);
@@ -174,20 +190,23 @@ impl Admin {
         make_folder(Path::new(FOLDER), &mut undo)?;
         let uses = Uses::open_or_make()?;
         undo.push(|| drop(tidy_uses()));
-        let (key, record) = match target {
-            Target::Cgroup(path) => assign_cgroup(&uses, name, path, mptcp_only, &mut undo)?,
-            _ => assign_netns(&uses, name, target, mptcp_only, &mut undo)?,
+        let new = New { name, mptcp_only, open };
+        let (key, record, moved) = match target {
+            Target::Cgroup(path) => assign_cgroup(&uses, &new, path, &mut undo)?,
+            _ => assign_netns(&uses, &new, target, &mut undo)?,
         };
         undo.forget();
-        Ok(use_of(key, &record))
+        Ok((use_of(key, &record), moved))
     }
 
-    /// Undoes what [`Admin::assign`] did at `target`.
+    /// Undoes what [`Admin::assign`] did at `target`. With `open` also open MPTCP connections that
+    /// have the control are moved to the default.
     ///
     /// # Errors
     /// There is no such target; the kernel refuses.
-    pub fn unassign(&self, target: &Target) -> Result<Undone, Error> {
-        let Some(uses) = Uses::open()? else { return Ok(Undone::Nothing) };
+    pub fn unassign(&self, target: &Target, open: bool) -> Result<(Undone, Moved), Error> {
+        let nothing = (Undone::Nothing, Moved::default());
+        let Some(uses) = Uses::open()? else { return Ok(nothing) };
         let (found, namespace) = match target {
             // By what they were called: they may have gone.
             Target::Cgroup(path) => {
@@ -206,8 +225,8 @@ impl Admin {
                 (uses.get(key)?.map(|record| (key, record)), Some(namespace))
             }
         };
-        let Some((key, record)) = found else { return Ok(Undone::Nothing) };
-        let undone = uses.undo(key, &record, namespace.as_ref())?;
+        let Some((key, record)) = found else { return Ok(nothing) };
+        let undone = uses.undo(key, &record, namespace.as_ref(), open)?;
         self.tidy()?;
         Ok(undone)
     }
@@ -229,8 +248,10 @@ impl Admin {
                 if text(&record.name) != name {
                     continue;
                 }
-                let undone = uses.undo(key, &record, of(key, &record, &namespaces).as_ref())?;
+                let namespace = of(key, &record, &namespaces);
+                let (undone, moved) = uses.undo(key, &record, namespace.as_ref(), false)?;
                 done.uses.push((text(&record.place), undone));
+                done.moved.then(moved);
             }
         }
         if !done.loaded && available_controls()?.iter().any(|known| known == name) {
@@ -249,6 +270,21 @@ impl Admin {
             })?;
             done.others.extend(now.flatten().map(|now| (namespace.name.clone(), now)));
         }
+        // Those that have it for another reason, too: their connections would not get it any more.
+        let mut moved = Moved::default();
+        for (_, namespace) in &namespaces {
+            let here = namespace.unless_gone(|| {
+                let way = Way {
+                    from: &[name],
+                    to: &default_of(namespace)?,
+                    open: false,
+                    only_made_in: None,
+                };
+                way.shift(namespace, None, None)
+            })?;
+            moved.and(here.unwrap_or_default());
+        }
+        done.moved.then(moved);
         self.0.unload(name)?;
         for (_, namespace) in &namespaces {
             let sockets = namespace.unless_gone(|| inside(namespace, diag::sockets))?;
@@ -289,21 +325,71 @@ fn use_of(key: Key, record: &Record) -> Use {
 /// registered when the default was set.
 fn renew(name: &str) -> Result<(), Error> {
     for (_, namespace) in namespaces()? {
-        namespace.unless_gone(|| match default_of(&namespace)? == name {
-            true => set_default(&namespace, name),
-            false => Ok(()),
+        namespace.unless_gone(|| {
+            if default_of(&namespace)? == name {
+                set_default(&namespace, name)?;
+            }
+            // So does a listener that was moved to it.
+            let way = Way { from: &[name], to: name, open: false, only_made_in: None };
+            way.shift(&namespace, None, None).map(drop)
         })?;
     }
     Ok(())
 }
 
+/// A use that is to come into force.
+struct New<'a> {
+    name: &'a str,
+    mptcp_only: bool,
+    /// For open connections, too.
+    open: bool,
+}
+
+/// From which controls MPTCP sockets are moved to which one.
+struct Way<'a> {
+    from: &'a [&'a str],
+    to: &'a str,
+    /// Open connections, too.
+    open: bool,
+    /// Plain TCP is to keep its control, and there is only the program of this cgroup to see to it:
+    /// so listeners that were made elsewhere are left alone.
+    only_made_in: Option<&'a Members>,
+}
+
+impl Way<'_> {
+    /// Moves the sockets of a namespace, or only those of a cgroup.
+    fn shift(
+        &self,
+        namespace: &Namespace,
+        of: Option<&Members>,
+        mut undo: Option<&mut Undo>,
+    ) -> Result<Moved, Error> {
+        let all = inside(namespace, diag::sockets)?;
+        let from = |socket: &sockets::MptcpSocket| self.from.iter().any(|name| socket.runs(name));
+        let found = sockets::find(&all, from).map_err(Error::io(Path::new("/proc"), "read"))?;
+        let mut moved = Moved::default();
+        for socket in found.iter().filter(|socket| of.is_none_or(|of| of.has(socket))) {
+            if socket.remote.is_some() && !self.open {
+                moved.open += 1;
+            } else if socket.remote.is_none()
+                && self.only_made_in.is_some_and(|of| !of.made(socket))
+            {
+                moved.kept.push(socket.kept("made outside of the cgroup; restart the program"));
+            } else {
+                moved.shift(socket, self.to, undo.as_deref_mut());
+            }
+        }
+        Ok(moved)
+    }
+}
+
 fn assign_netns(
     uses: &Uses,
-    name: &str,
+    new: &New<'_>,
     target: &Target,
-    mptcp_only: bool,
     undo: &mut Undo,
-) -> Result<(Key, Record), Error> {
+) -> Result<(Key, Record, Moved), Error> {
+    let New { name, mptcp_only, open } = *new;
     let namespace = target.namespace()?;
     let key = Key { kind: KIND_NETNS, id: cookie(&namespace)? };
     let now = default_of(&namespace)?;
@@ -320,7 +406,7 @@ fn assign_netns(
     if ours.is_some() && now != name {
         // Killed between the record and the default, this would not be known as ours.
         restore(&namespace, &before)?;
-        let namespace = namespace.clone();
+        let (namespace, now) = (namespace.clone(), now.clone());
         undo.push(move || drop(set_default(&namespace, &now)));
     }
     let place = match target {
@@ -345,17 +431,29 @@ fn assign_netns(
             let _ = set_plain(inum, plain.as_deref());
         }
     });
+    let replaced = older.map_or_else(String::new, |older| text(&older.name));
+    let mut from = vec![now.as_str(), before.as_str(), replaced.as_str()];
+    from.retain(|from| *from != name);
+    let way = Way { from: &from, to: name, open, only_made_in: None };
+    // The listeners first: a connection that comes in between has one control, not two.
+    let mut moved = way.shift(&namespace, None, Some(undo))?;
     set_default(&namespace, name)?;
-    Ok((key, record))
+    undo.push({
+        let (namespace, now) = (namespace.clone(), now.clone());
+        move || drop(set_default(&namespace, &now))
+    });
+    // And those that were made in between.
+    moved.then(way.shift(&namespace, None, Some(undo))?);
+    Ok((key, record, moved))
 }
 
 fn assign_cgroup(
     uses: &Uses,
-    name: &str,
+    new: &New<'_>,
     path: &Path,
-    mptcp_only: bool,
     undo: &mut Undo,
-) -> Result<(Key, Record), Error> {
+) -> Result<(Key, Record, Moved), Error> {
+    let New { name, mptcp_only, open } = *new;
     let cgroup = Cgroup::open(path)?;
     let key = Key { kind: KIND_CGROUP, id: cgroup.id };
     let choice = cgroup::choice(name, mptcp_only, &cgroup)?;
@@ -367,9 +465,27 @@ fn assign_cgroup(
         inum: 0,
         place: place_of(cgroup.path.as_os_str().as_bytes())?,
     };
+    let replaced = uses.get(key)?.map_or_else(String::new, |older| text(&older.name));
     uses.note(key, &record, undo)?;
+    let members = Members::of(cgroup.id, &cgroup.path);
+    let moved = in_each(|namespace| {
+        let default = default_of(namespace)?;
+        let mut from = vec![default.as_str(), replaced.as_str()];
+        from.retain(|from| *from != name);
+        let way = Way { from: &from, to: name, open, only_made_in: mptcp_only.then_some(&members) };
+        way.shift(namespace, Some(&members), Some(undo))
+    })?;
     cgroup.attach(&choice)?;
-    Ok((key, record))
+    Ok((key, record, moved))
+}
+
+/// Moves sockets in all namespaces.
+fn in_each(mut shift: impl FnMut(&Namespace) -> Result<Moved, Error>) -> Result<Moved, Error> {
+    let mut all = Moved::default();
+    for (_, namespace) in namespaces()? {
+        all.and(namespace.unless_gone(|| shift(&namespace))?.unwrap_or_default());
+    }
+    Ok(all)
 }
 
 impl Uses {
@@ -396,7 +512,7 @@ impl Uses {
             }
             // A namespace can be renamed, and `default` is also what the machine's is called here.
             if key.kind == KIND_CGROUP || of(other, &record, &namespaces()?).is_none() {
-                self.undo(other, &record, None)?;
+                self.undo(other, &record, None, false)?;
             }
         }
         Ok(())
@@ -408,26 +524,40 @@ impl Uses {
         key: Key,
         record: &Record,
         namespace: Option<&Namespace>,
-    ) -> Result<Undone, Error> {
+        open: bool,
+    ) -> Result<(Undone, Moved), Error> {
         let undone = if key.kind == KIND_CGROUP {
-            cgroup::detach(key.id)?;
-            Undone::Detached { name: text(&record.name) }
+            undo_cgroup(key, record, open)?
         } else {
-            self.undo_netns(record, namespace)?
+            self.undo_netns(record, namespace, open)?
         };
         self.remove(key)?;
         Ok(undone)
     }
 
-    fn undo_netns(&self, record: &Record, namespace: Option<&Namespace>) -> Result<Undone, Error> {
+    fn undo_netns(
+        &self,
+        record: &Record,
+        namespace: Option<&Namespace>,
+        open: bool,
+    ) -> Result<(Undone, Moved), Error> {
         let name = text(&record.name);
-        let restored = |namespace| -> Result<Undone, Error> {
+        let restored = |namespace| -> Result<(Undone, Moved), Error> {
+            let shift = |to: &str| {
+                let way = Way { from: &[&name], to, open, only_made_in: None };
+                way.shift(namespace, None, None)
+            };
             let now = default_of(namespace)?;
             if now != name {
-                return Ok(Undone::Changed { name: name.clone(), now });
+                let moved = shift(&now)?;
+                return Ok((Undone::Changed { name: name.clone(), now }, moved));
             }
-            let now = restore(namespace, &text(&record.before))?;
-            Ok(Undone::Restored { name: name.clone(), now })
+            // The listeners first, as in a use.
+            let before = text(&record.before);
+            let mut moved = shift(&before)?;
+            let now = restore(namespace, &before)?;
+            moved.then(shift(&now)?);
+            Ok((Undone::Restored { name: name.clone(), now }, moved))
         };
         let undone = match namespace {
             Some(namespace) => namespace.unless_gone(|| restored(namespace))?,
@@ -438,8 +568,23 @@ impl Uses {
         if undone.is_some() || self.all()?.iter().filter(|other| inum(other)).count() == 1 {
             set_plain(record.inum, None)?;
         }
-        Ok(undone.unwrap_or(Undone::Gone { name }))
+        Ok(undone.unwrap_or((Undone::Gone { name }, Moved::default())))
     }
+}
+
+fn undo_cgroup(key: Key, record: &Record, open: bool) -> Result<(Undone, Moved), Error> {
+    let name = text(&record.name);
+    cgroup::detach(key.id)?;
+    let members = Members::of(key.id, Path::new(&text(&record.place)));
+    let moved = in_each(|namespace| {
+        let default = default_of(namespace)?;
+        if default == name {
+            return Ok(Moved::default());
+        }
+        let way = Way { from: &[&name], to: &default, open, only_made_in: None };
+        way.shift(namespace, Some(&members), None)
+    })?;
+    Ok((Undone::Detached { name }, moved))
 }
 
 /// The namespace of a use, if it is still there: one where no process is has its name alone.

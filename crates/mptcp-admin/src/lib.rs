@@ -5,4 +5,5 @@
 pub mod assign;
 pub mod boot;
 pub mod check;
+mod sockets;
 pub mod status;

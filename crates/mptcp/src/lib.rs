@@ -1,8 +1,9 @@
 //! MPTCP and TCP as the kernel of this machine reports them and lets them be set, by netlink and /proc:
-//! sockets and connections, the path manager, interfaces and routes. All of it is about the network
-//! namespace that the calling thread is in (`narrows_netns`).
+//! sockets and connections, who holds them, the path manager, interfaces and routes. All of it but the
+//! holders is about the network namespace that the calling thread is in (`narrows_netns`).
 
 pub mod diag;
+pub mod holders;
 mod netlink;
 pub mod pm;
 pub mod routes;

@@ -44,7 +44,7 @@ Examples:
         #[command(flatten)]
         boot: Boot,
     },
-    /// Use a loaded control for new connections
+    /// Use a loaded control for new connections; moves older MPTCP listeners to it
     #[command(after_help = "\
 Examples:
   narrows kernel use olia --default                 all TCP and MPTCP of this machine
@@ -59,6 +59,9 @@ Examples:
         /// Only for MPTCP; plain TCP, and connections that fall back to it, keep the old default
         #[arg(long)]
         mptcp_only: bool,
+        /// Also move open MPTCP connections that have the former control
+        #[arg(long)]
+        open: bool,
         #[command(flatten)]
         boot: Boot,
     },
@@ -66,6 +69,9 @@ Examples:
     Unuse {
         #[command(flatten)]
         target: Target,
+        /// Also move open MPTCP connections that have the control
+        #[arg(long)]
+        open: bool,
         #[command(flatten)]
         boot: Boot,
     },

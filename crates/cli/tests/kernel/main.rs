@@ -14,6 +14,7 @@ use narrows_laws::Control;
 
 mod gone;
 mod host;
+mod older;
 mod user;
 
 use host::{Host, refused};

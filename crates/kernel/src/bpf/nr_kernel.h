@@ -48,8 +48,13 @@ struct ns_common {
 	unsigned int inum;
 };
 
+struct netns_ipv4 {
+	const struct tcp_congestion_ops *tcp_congestion_control; /* the default */
+};
+
 struct net {
 	struct ns_common ns;
+	struct netns_ipv4 ipv4;
 };
 
 typedef struct {
@@ -77,6 +82,7 @@ struct sock {
 };
 
 struct inet_connection_sock {
+	const struct tcp_congestion_ops *icsk_ca_ops;
 	void *icsk_ulp_data;
 	__u8 icsk_ca_state : 5;
 	__u8 icsk_retransmits;
