@@ -2,7 +2,9 @@
 //! that switches MPTCP on.
 //!
 //! The default itself does not go into sysctl.d: systemd reads that before the control is loaded, and
-//! it would hide what the administrator's own files say was there before. The unit runs after them.
+//! it would hide what the administrator's own files say was there before. The unit runs after them, and
+//! before sysinit.target: the units of sockets, and of services, begin after that (systemd.socket(5)),
+//! so that no listener is older.
 
 use narrows_kernel::Error;
 use narrows_laws::Control;
@@ -102,9 +104,9 @@ impl Boot {
              [Unit]\n\
              Description=Coupled congestion control of MPTCP (Narrows)\n\
              DefaultDependencies=no\n\
-             # What sysctl.d says is what was there before. Connections come later.\n\
+             # What sysctl.d says is what was there before. Listeners and connections come later.\n\
              After=local-fs.target systemd-sysctl.service\n\
-             Before=network-pre.target shutdown.target\n\
+             Before=sysinit.target sockets.target network-pre.target shutdown.target\n\
              Wants=network-pre.target\n\
              Conflicts=shutdown.target\n\
              RequiresMountsFor={command} /sys/fs/bpf\n\
@@ -247,6 +249,30 @@ mod tests {
         boot.unload(&[Control::LIA]);
         boot.write(&root, command).unwrap();
         assert_eq!(tree(&root), []);
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn the_unit_begins_before_listeners_and_waits_for_nothing_that_comes_later() {
+        let root = std::env::temp_dir().join(format!("narrows-boot-order-{}", std::process::id()));
+        let mut boot = Boot::default();
+        boot.make_default(Control::OLIA, true);
+        boot.write(&root, Path::new("/bin/true")).unwrap();
+        let unit = fs::read_to_string(root.join(UNIT)).unwrap();
+        let before = unit.lines().find_map(|line| line.strip_prefix("Before=")).unwrap();
+        // systemd.socket(5): a socket's unit begins after sysinit.target.
+        assert!(before.split(' ').any(|word| word == "sysinit.target"), "{before}");
+        let mut verify = std::process::Command::new("systemd-analyze");
+        let folder = root.join("etc/systemd/system");
+        // Before the system's own units, whose folders follow the colon.
+        verify.env("SYSTEMD_UNIT_PATH", format!("{}:", folder.display()));
+        match verify.args(["verify", "multi-user.target"]).output() {
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(!said.contains("narrows"), "{said}");
+            }
+            Err(error) => println!("without systemd-analyze: {error}"),
+        }
         fs::remove_dir_all(&root).unwrap();
     }
 

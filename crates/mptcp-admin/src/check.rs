@@ -48,7 +48,7 @@ impl Report {
 /// The namespace cannot be entered: another one needs root.
 pub fn check(namespace: &Namespace) -> io::Result<Report> {
     let machine = Machine::look();
-    let network = namespace.run(Network::look)?;
+    let network = namespace.run(|| Network::look(namespace.inum))?;
     let mut report = Report {
         namespace: namespace.name.clone(),
         machine: machine.judge(),

@@ -5,5 +5,6 @@
 pub mod assign;
 pub mod boot;
 pub mod check;
+mod listeners;
 mod sockets;
 pub mod status;

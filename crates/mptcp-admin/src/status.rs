@@ -8,6 +8,7 @@ mod connections;
 mod controls;
 mod text;
 
+pub use crate::listeners::Listener;
 pub use connections::{Connection, Namespace, Subflow};
 pub use controls::{Control, Counters, Default, Program};
 
@@ -30,7 +31,7 @@ pub struct Status {
     pub unseen: Vec<String>,
     /// Our controls, loaded or still run by sockets, by name.
     pub controls: Vec<Control>,
-    /// Network namespaces with connections, and the current one.
+    /// Network namespaces with connections or listeners to show, and the current one.
     pub namespaces: Vec<Namespace>,
     /// Seconds that the throughputs were measured over; null: there are none yet.
     pub interval_s: Option<f64>,
@@ -94,7 +95,9 @@ impl Status {
             let default = |n: &Namespace| Default { netns: n.name.clone(), inum: n.inum };
             control.default_in = with.map(default).collect();
         }
-        let worth = |n: &Namespace| !n.connections.is_empty() || n.is_current || n.runs_ours();
+        let worth = |n: &Namespace| {
+            !n.connections.is_empty() || !n.listeners.is_empty() || n.is_current || n.runs_ours()
+        };
         let namespaces = namespaces.into_iter().filter(worth).collect();
         Status { format: FORMAT, kernel, unseen, controls, namespaces, interval_s: None, taken }
     }

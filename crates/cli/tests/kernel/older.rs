@@ -214,6 +214,19 @@ fn a_listener_that_cannot_be_moved_is_named() {
     let output = host.does(&["use", "olia", "--default"]);
     let kept = format!("listener 127.0.0.1:{port} keeps reno: no process holds it\n");
     assert!(output.ends_with(&format!("\nnot moved: {kept}")), "{output}");
+    let has = format!("127.0.0.1:{port} has reno, not nr_olia");
+    let status = host.does(&["status"]);
+    assert!(status.contains(&format!("\n  listener {has}\n")), "{status}");
+    let check = host.does(&["check"]);
+    assert!(check.contains(&format!("mistake  listener       {has}: older")), "{check}");
+    // One that chose for itself.
+    let other = server.does("listen cubic");
+    let pid = server.child.id();
+    let has = format!("127.0.0.1:{other} of python3 (pid {pid}) has cubic, not nr_olia");
+    let check = host.does(&["check"]);
+    assert!(check.contains(&format!("note     listener       {has}\n")), "{check}");
+    let status = host.does(&["status"]);
+    assert!(status.contains(&format!("\n  listener {has}\n")), "{status}");
     drop(server);
     host.does(&["unload"]);
 }

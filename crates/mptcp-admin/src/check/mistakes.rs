@@ -2,6 +2,7 @@
 
 use super::item::{Item, Verdict};
 use super::network::{Network, Trial};
+use crate::listeners::Listener;
 use narrows_mptcp::diag::{Connection, Socket, State};
 use narrows_mptcp::pm::{Endpoint, Limits};
 use narrows_mptcp::routes::{Address, Interface, Route};
@@ -52,6 +53,7 @@ impl Network {
         items.extend(self.judge_fallbacks());
         items.extend(self.judge_buffers());
         items.extend(self.judge_listeners());
+        items.extend(self.judge_other_listeners());
         items
     }
 
@@ -360,6 +362,20 @@ impl Network {
         let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
         let seen = format!("without MPTCP, on ports {}", list(&ports));
         Some(Item::new("listeners", Verdict::Note, seen).fix("mptcpize run COMMAND"))
+    }
+
+    /// One that is older than a use hands a control on that is not coupled with the one in use.
+    fn judge_other_listeners(&self) -> Vec<Item> {
+        let judge = |listener: &Listener| match listener.older {
+            true => {
+                let seen = format!(
+                    "{listener}: older than the use; repeat that (narrows kernel use), or restart it"
+                );
+                Item::new("listener", Verdict::Mistake, seen)
+            }
+            false => Item::new("listener", Verdict::Note, listener.to_string()),
+        };
+        self.listeners.iter().map(judge).collect()
     }
 
     fn counter(&self, name: &str) -> u64 {

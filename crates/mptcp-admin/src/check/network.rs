@@ -1,5 +1,6 @@
 //! What is to be seen of MPTCP in one network namespace: settings, routes, connections, counters.
 
+use crate::listeners::{InUse, Listener};
 use narrows_mptcp::diag::{self, Connection, Socket};
 use narrows_mptcp::pm::{self, Endpoint, Limits};
 use narrows_mptcp::routes::{self, Address, Interface, Route};
@@ -50,6 +51,8 @@ pub struct Network {
     pub trials: Vec<Trial>,
     /// All TCP sockets.
     pub sockets: Vec<Socket>,
+    /// MPTCP listeners whose control is not the one in use.
+    pub listeners: Vec<Listener>,
     /// All MPTCP connections.
     pub connections: Vec<Connection>,
     /// MPTCP's counters.
@@ -59,8 +62,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Looks at the network namespace this thread is in.
-    pub fn look() -> Network {
+    /// Looks at the network namespace this thread is in, whose number is `inum`.
+    pub fn look(inum: u32) -> Network {
         let mut network = Network {
             enabled: sysctl("net/mptcp/enabled").ok().map(|value| value != "0"),
             kernel_manager: sysctl("net/mptcp/pm_type").is_ok_and(|value| value == "0"),
@@ -74,6 +77,7 @@ impl Network {
                 .map(|route| route.interface),
             trials: Vec::new(),
             sockets: diag::sockets().unwrap_or_default(),
+            listeners: Vec::new(),
             connections: diag::connections().unwrap_or_default(),
             counters: narrows_mptcp::counters().unwrap_or_default(),
             send_buffer_max: sysctl("net/ipv4/tcp_wmem")
@@ -82,6 +86,9 @@ impl Network {
                 .unwrap_or(u64::MAX),
         };
         network.try_routes();
+        let default = sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default();
+        let others = InUse::look().others(inum, &default, &network.sockets);
+        network.listeners = others.unwrap_or_default();
         network
     }
 

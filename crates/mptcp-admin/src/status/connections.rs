@@ -1,5 +1,6 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
+use crate::listeners::{InUse, Listener};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;
@@ -24,6 +25,8 @@ pub struct Namespace {
     pub default_control: String,
     /// MPTCP's counters that are not zero (`nstat 'MPTcp*'`).
     pub mptcp_counters: BTreeMap<String, u64>,
+    /// MPTCP listeners whose control is not the one in use.
+    pub listeners: Vec<Listener>,
     /// Its connections.
     pub connections: Vec<Connection>,
 }
@@ -125,9 +128,10 @@ pub(super) fn look(
         }
     };
     let entries = Entries::of(entries, complete);
+    let in_use = InUse::look();
     let (mut namespaces, mut closed) = (Vec::new(), Vec::new());
     for namespace in all {
-        let seen = namespace.run(|| look_inside(&namespace, &entries));
+        let seen = namespace.run(|| look_inside(&namespace, &entries, &in_use));
         match seen.and_then(|seen| seen) {
             Ok(seen) => namespaces.push(seen),
             // It ended meanwhile.
@@ -161,16 +165,24 @@ pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connecti
     }
 }
 
-fn look_inside(namespace: &netns::Namespace, entries: &Entries<'_>) -> io::Result<Namespace> {
-    let connections = join(namespace.inum, &diag::sockets()?, &Interfaces::look(), entries);
+fn look_inside(
+    namespace: &netns::Namespace,
+    entries: &Entries<'_>,
+    in_use: &InUse,
+) -> io::Result<Namespace> {
+    let sockets = diag::sockets()?;
+    let connections = join(namespace.inum, &sockets, &Interfaces::look(), entries);
+    let default_control = sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default();
+    let listeners = in_use.others(namespace.inum, &default_control, &sockets)?;
     let mut mptcp_counters = narrows_mptcp::counters()?;
     mptcp_counters.retain(|_, value| *value > 0);
     Ok(Namespace {
         name: namespace.name.clone(),
         inum: namespace.inum,
         is_current: namespace.is_current(),
-        default_control: sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default(),
+        default_control,
         mptcp_counters,
+        listeners,
         connections,
     })
 }
@@ -459,6 +471,7 @@ mod tests {
             is_current: true,
             default_control: "nr_olia".into(),
             mptcp_counters: BTreeMap::new(),
+            listeners: Vec::new(),
             connections: seen(&sockets, &[]),
         };
         let subflow = |namespace: &Namespace| namespace.connections[0].subflows[0].clone();

@@ -51,7 +51,8 @@ fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Resul
     for line in &status.unseen {
         writeln!(text, "not seen: {line}")?;
     }
-    let empty = |namespace: &&Namespace| namespace.connections.is_empty();
+    let empty =
+        |namespace: &&Namespace| namespace.connections.is_empty() && namespace.listeners.is_empty();
     let heads = status.namespaces.iter().map(|namespace| (namespace, head(namespace)));
     let heads: Vec<(&Namespace, String)> = match status.namespaces.iter().all(|one| empty(&one)) {
         true => heads.collect(),
@@ -219,6 +220,9 @@ fn head(namespace: &Namespace) -> String {
     if !trouble.is_empty() {
         head += &format!("  MPTCP: {}\n", trouble.join(", "));
     }
+    for listener in &namespace.listeners {
+        head += &format!("  listener {listener}\n");
+    }
     head
 }
 
@@ -377,6 +381,7 @@ mod tests {
             is_current: true,
             default_control: "nr_olia".into(),
             mptcp_counters: BTreeMap::from([("MPJoinSynTx".into(), 1), ("MPFailRx".into(), 2)]),
+            listeners: Vec::new(),
             connections: (0..connections).map(connection).collect(),
         };
         Status {
