@@ -5,7 +5,7 @@
 
 use crate::object::{self, ends_with, verified_insns};
 use crate::register::{Kernel, NAME_MAX, available_controls};
-use crate::state::{self, CONNS, PLAIN};
+use crate::state::{self, CONNS, SHARED};
 use crate::{Error, libbpf_log};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
@@ -61,14 +61,15 @@ impl Loaded {
     /// living state map of another layout.
     pub fn load(control: Control, params: &Params) -> Result<Loaded, Error> {
         loadable(control)?;
-        Loaded::load_object(control, params, object::of(control.law))
+        Loaded::load_object(control, params, object::of(control.law), None)
     }
 
-    /// The same with another object.
+    /// The same with another object, and with room for fewer connections.
     pub(crate) fn load_object(
         control: Control,
         params: &Params,
         object: &[u8],
+        conns_max: Option<u32>,
     ) -> Result<Loaded, Error> {
         let kernel = Kernel::probe()?;
         let name = kernel_name(control);
@@ -87,13 +88,16 @@ impl Loaded {
             } else if ends_with(map.name(), ".rodata.control") {
                 let constants = object::constants(control, params);
                 map.set_initial_value(&constants).map_err(failed("choose"))?;
-            } else if map.name() == CONNS || map.name() == PLAIN {
+            } else if SHARED.iter().any(|shared| map.name() == *shared) {
                 // SAFETY: the map is open and not loaded yet; null means that nothing is pinned.
                 unsafe {
                     libbpf_sys::bpf_map__set_pin_path(
                         map.as_libbpf_object().as_ptr(),
                         std::ptr::null(),
                     );
+                }
+                if let Some(max) = conns_max.filter(|_| map.name() == CONNS) {
+                    map.set_max_entries(max).map_err(failed("limit"))?;
                 }
                 if let Some(living) = state::living(&name, &map)? {
                     map.reuse_fd(living.as_fd()).map_err(failed("share"))?;
@@ -174,6 +178,17 @@ impl Registered {
             return Err(Error::NameTaken(name, ""));
         }
         Loaded::load(control, params)?.register()
+    }
+
+    /// The same with the default parameters and a map of `conns_max` connections, which a test can
+    /// fill.
+    ///
+    /// # Errors
+    /// As [`Registered::register`].
+    pub fn with_room(control: Control, conns_max: u32) -> Result<Registered, Error> {
+        loadable(control)?;
+        let object = object::of(control.law);
+        Loaded::load_object(control, &Params::default(), object, Some(conns_max))?.register()
     }
 
     /// Its name in the kernel: `nr_olia`.

@@ -1,9 +1,9 @@
 //! Controls that outlive the command that loads them, by pins in the BPF file system.
 //!
 //! ```text
-//! /sys/fs/bpf/nr_conns, nr_plain   the maps that all controls share
-//! /sys/fs/bpf/narrows/nr_olia/     link (before Linux 6.4: ops), counters, build, the programs
-//! /sys/fs/bpf/narrows/cgroup-ID    a control's choice for a cgroup; see cgroup
+//! /sys/fs/bpf/nr_conns, nr_plain, nr_users   the maps that all controls share
+//! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, the programs
+//! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
 //! ```
 //!
 //! A control counts as loaded while its registration is pinned, which is pinned last and removed
@@ -13,7 +13,7 @@
 use crate::control::Loaded;
 use crate::object;
 use crate::register::{Kernel, available_controls, is_ours};
-use crate::state::{BPFFS, CONNS, PLAIN};
+use crate::state::{BPFFS, SHARED};
 use crate::{Error, Undo};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
@@ -211,7 +211,7 @@ impl Pins {
         }
         // Controls that bpftool registered share the maps by these pins.
         if !available_controls()?.iter().any(|name| is_ours(name)) {
-            for name in [CONNS, PLAIN] {
+            for name in SHARED {
                 let pin = Path::new(BPFFS).join(name);
                 if pin.exists() {
                     fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
@@ -253,7 +253,7 @@ impl Pins {
         let name = loaded.name().to_owned();
         let failed = |doing| Error::bpf(&name, doing);
         make_folder(Path::new(FOLDER), undo)?;
-        for shared in [CONNS, PLAIN] {
+        for shared in SHARED {
             let pin = Path::new(BPFFS).join(shared);
             if !pin.exists() {
                 let mut map =

@@ -11,21 +11,27 @@ use std::path::Path;
 
 /// Where the BPF file system is mounted.
 pub const BPFFS: &str = "/sys/fs/bpf";
-/// The state map of all controls: token, or a socket's address, to an entry with its paths.
+/// The state map of all controls: from the token of an MPTCP connection to an entry with its paths.
 pub const CONNS: &str = "nr_conns";
-/// The map from network namespace to the control for its plain TCP.
+/// The map from network namespace, by its cookie, to the control for its plain TCP.
 pub const PLAIN: &str = "nr_plain";
+/// The map from user to entries in use.
+pub const USERS: &str = "nr_users";
+/// The maps that all controls share.
+pub const SHARED: [&str; 3] = [CONNS, PLAIN, USERS];
 
 /// The counters of each control, in the order of `enum nr_counter`.
-pub const COUNTERS: [&str; 13] = [
+pub const COUNTERS: [&str; 15] = [
     "joins",
     "leaves",
     "fallback_law",
     "fallback_version",
     "fallback_slots",
     "fallback_full",
+    "fallback_user",
     "fallback_race",
     "fallback_lost",
+    "fallback_outside",
     "coupled_later",
     "tcp_fallbacks",
     "plain",
@@ -34,7 +40,8 @@ pub const COUNTERS: [&str; 13] = [
 ];
 
 const WORD_CLOSED: u64 = 1 << 8;
-const WORD_ALONE: u64 = 1 << 9;
+/// Round trips with subflows outside the entry until a path runs the fallback law.
+const OUTSIDE_ROUNDS: u32 = 2;
 
 /// `struct nr_ident`.
 #[repr(C)]
@@ -57,6 +64,7 @@ struct Slot {
     event: Event,
     private: Private,
     owner: u64,
+    outside: u32,
 }
 
 /// `struct nr_entry`: integers only, so any bytes are valid.
@@ -64,21 +72,22 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct Entry {
     word: u64,
-    key: u64,
+    user: u32,
     netns: u32,
     build: u32,
+    reserved: u32,
     conn: Conn,
     slot: [Slot; MAX_PATHS],
     ident: [Ident; MAX_PATHS],
 }
 
-/// A connection that runs one of our controls.
+/// An MPTCP connection that runs one of our controls.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Its key in the map.
-    pub key: u64,
-    /// Its local MPTCP token; none for a socket with a single path.
-    pub token: Option<u32>,
+    /// Its local MPTCP token, the key in the map.
+    pub token: u32,
+    /// Whose it is: a uid of the initial user namespace.
+    pub user: u32,
     /// Its control; none if unknown to this build.
     pub control: Option<Control>,
     /// `NR_VERSION` of the build that made it.
@@ -106,6 +115,8 @@ pub struct ConnectionPath {
     pub remote_id: u8,
     /// The paths it is coupled with, a bit each.
     pub mask: u8,
+    /// Does it run the fallback law, as its connection has subflows outside the entry?
+    pub outside: bool,
     /// Its published line: window, threshold, RTT.
     pub line: Line,
 }
@@ -129,7 +140,7 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
             if let (Ok(key), true) = (key.try_into(), value.len() == size_of::<Entry>()) {
                 // SAFETY: the length is right, and any bytes are valid.
                 let entry = unsafe { value.as_ptr().cast::<Entry>().read_unaligned() };
-                all.push(decode(u64::from_ne_bytes(key), &entry));
+                all.push(decode(u32::from_ne_bytes(key), &entry));
             }
         }
     }
@@ -142,7 +153,7 @@ pub fn of_other_builds() -> Vec<u32> {
     maps.filter(|info| info.value_size as usize != size_of::<Entry>()).map(|info| info.id).collect()
 }
 
-fn decode(key: u64, entry: &Entry) -> Connection {
+fn decode(token: u32, entry: &Entry) -> Connection {
     let word = entry.word;
     let bits = |low: u32, width: u32| (word >> low & ((1 << width) - 1)) as u32;
     let control = || {
@@ -163,12 +174,13 @@ fn decode(key: u64, entry: &Entry) -> Connection {
             local_id: ident.local_id,
             remote_id: ident.remote_id,
             mask: (entry.conn.masks >> (8 * slot)) as u8,
+            outside: entry.slot[slot].outside == OUTSIDE_ROUNDS,
             line: entry.conn.path[slot],
         }
     });
     Connection {
-        key,
-        token: (word & WORD_ALONE == 0).then_some((word >> 32) as u32),
+        token,
+        user: entry.user,
         control: control(),
         version: bits(10, 6),
         netns: entry.netns,
@@ -212,12 +224,12 @@ fn all_of(name: &str) -> Vec<MapInfo> {
     all
 }
 
-/// Hands plain TCP of a network namespace, by its inode number, to `control`; with none it runs the
-/// law as one path.
+/// Hands plain TCP of a network namespace, by its cookie (SO_NETNS_COOKIE), to `control`; with none
+/// it runs the law as one path.
 ///
 /// # Errors
 /// No control of ours is loaded; the kernel refuses.
-pub fn set_plain(netns: u32, control: Option<&str>) -> Result<(), Error> {
+pub fn set_plain(netns: u64, control: Option<&str>) -> Result<(), Error> {
     let failed = |doing| Error::bpf(PLAIN, doing);
     let key = netns.to_ne_bytes();
     // It may have died meanwhile.

@@ -6,6 +6,8 @@ mod support;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_kernel::control::Registered;
+use narrows_kernel::register::padded;
+use narrows_kernel::state::{CONNS, PLAIN};
 use narrows_laws::Control;
 use narrows_netns::sysctl;
 use narrows_testkit::net::{self, ip};
@@ -44,40 +46,25 @@ fn one_runs(net: &Net, control: &str) {
     }
 }
 
-/// One path alone in each host.
+/// One path alone in each host, which takes no entry of the map.
 fn alone(net: &Net, law: &Registered) {
     one_runs(net, law.name());
-    let entries = entries(net);
-    assert_eq!(entries.len(), 2, "{entries:?}");
-    assert!(entries.iter().all(|e| e.token.is_none() && e.paths.len() == 1), "{entries:?}");
+    assert!(entries(net).is_empty(), "{:?}", entries(net));
+    assert_eq!(slots(law), 2, "{}", counted(law));
 }
 
-/// While it lives, plain TCP of both hosts is handed to another control. Numbers of namespaces are
-/// given again, so what is left in the map would hold for strangers.
-struct Handed<'a> {
-    map: MapHandle,
-    net: &'a Net,
-}
-
-impl<'a> Handed<'a> {
-    fn to(control: &str, net: &'a Net, law: &Registered) -> Handed<'a> {
-        let map = law.loaded().object().maps().find(|map| map.name() == "nr_plain").unwrap();
-        let map = MapHandle::try_from(&map).unwrap();
-        let mut name = [0; 16];
-        name[..control.len()].copy_from_slice(control.as_bytes());
-        for host in [&net.client, &net.server] {
-            map.update(&host.inum.to_ne_bytes(), &name, MapFlags::ANY).unwrap();
-        }
-        Handed { map, net }
+/// Hands plain TCP of both hosts to another control.
+fn hand_to(control: &str, net: &Net, law: &Registered) {
+    let map = map(law, PLAIN);
+    for host in [&net.client, &net.server] {
+        let cookie = host.run(narrows_netns::cookie).unwrap().unwrap();
+        map.update(&cookie.to_ne_bytes(), &padded(control), MapFlags::ANY).unwrap();
     }
 }
 
-impl Drop for Handed<'_> {
-    fn drop(&mut self) {
-        for host in [&self.net.client, &self.net.server] {
-            self.map.delete(&host.inum.to_ne_bytes()).ok();
-        }
-    }
+fn map(law: &Registered, name: &str) -> MapHandle {
+    let map = law.loaded().object().maps().find(|map| map.name() == name).unwrap();
+    MapHandle::try_from(&map).unwrap()
 }
 
 #[test]
@@ -90,7 +77,7 @@ fn plain_tcp_runs_alone_or_is_handed_to_the_former_default() {
     transfer(&net, Kind::Tcp, Kind::Tcp, || alone(&net, &law));
     assert_eq!(counter(&law, "alone"), 2);
     assert_eq!(counter(&law, "tcp_fallbacks"), 0);
-    let _handed = Handed::to(&former, &net, &law);
+    hand_to(&former, &net, &law);
     transfer(&net, Kind::Tcp, Kind::Tcp, || {
         one_runs(&net, &former);
         assert!(entries(&net).is_empty());
@@ -117,7 +104,7 @@ fn a_peer_without_mptcp_is_served_as_plain_tcp() {
     transfer(&net, Kind::Mptcp, Kind::Tcp, || alone(&net, &law));
     assert_eq!(counter(&law, "tcp_fallbacks"), 1);
     transfer(&net, Kind::Tcp, Kind::Mptcp, || alone(&net, &law));
-    let _handed = Handed::to(&former, &net, &law);
+    hand_to(&former, &net, &law);
     transfer(&net, Kind::Mptcp, Kind::Tcp, || one_runs(&net, &former));
     println!("  {}", counted(&law));
     assert_eq!(slots(&law), 0);
@@ -154,8 +141,9 @@ fn options_stripped_on_the_way_leave_what_is_left_running() {
             if subflows == 1 {
                 agree(&net, LAW, law.name(), 1);
             } else {
-                let paths: Vec<_> = entries(&net).iter().map(|entry| entry.paths.len()).collect();
-                assert_eq!(paths, [1, 1], "{matching}");
+                // What fell back after the handshake has an entry, of its only path.
+                assert!(entries(&net).iter().all(|entry| entry.paths.len() == 1), "{matching}");
+                assert_eq!(slots(&law), 2, "{matching}");
             }
         });
         let fallbacks = counter(&law, "tcp_fallbacks") - before;
@@ -205,17 +193,15 @@ fn the_ninth_subflow_runs_the_fallback_law_until_a_slot_is_free() {
 #[test]
 fn connections_run_the_fallback_law_while_the_map_is_full() {
     let Some(_alone) = Alone::with("a full map", &[]) else { return };
-    let law = Registered::register(LAW).unwrap();
+    let law = Registered::with_room(LAW, 1000).unwrap();
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
-    let map = law.loaded().object().maps().find(|map| map.name() == "nr_conns").unwrap();
-    let map = MapHandle::try_from(&map).unwrap();
-    // Keys that no token and no address is; 4 kB each, all zero: they have no path.
+    let map = map(&law, CONNS);
+    // All zero: they have no path, and nobody is counted for them.
     let count = map.max_entries();
-    let keys: Vec<u8> = (1..=u64::from(count)).flat_map(|n| (n << 32).to_ne_bytes()).collect();
+    let keys: Vec<u8> = (1..=count).flat_map(u32::to_ne_bytes).collect();
     let values = vec![0; count as usize * map.value_size() as usize];
     map.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY).unwrap();
-    drop(values);
     transfer(&net, Kind::Mptcp, Kind::Mptcp, || {
         wait_until(10, || match net::sockets(&net.client).len() {
             2 => Ok(()),

@@ -16,38 +16,48 @@ use std::sync::Arc;
 
 const SLOTS: usize = 8;
 const CLOSED: u64 = 1 << 8;
-const ALONE: u64 = 1 << 9;
 /// `NR_FALLBACK_LAW`
 const ANOTHER_LAW: u32 = 2;
+/// `NR_FALLBACK_USER`
+const HAS_HIS_PART: u32 = 6;
+/// In most models the map's size does not matter.
+const LARGE: u32 = 1000;
+/// Users 0, 1 and 2.
+const USERS: usize = 3;
 
 unsafe extern "C-unwind" {
     safe fn nr_take_slot(
-        key: u64,
         mine: u64,
+        user: u32,
         slot: &mut u32,
         reason: &mut u32,
     ) -> *const Shared<Entry>;
-    safe fn nr_leave_slot(entry: &Shared<Entry>, key: u64, slot: u32);
+    safe fn nr_leave_slot(entry: &Shared<Entry>, token: u32, slot: u32);
+    safe fn nr_may_have(used: u32, free: u32) -> i32;
 }
 
 /// `struct nr_entry`.
 #[repr(C, align(64))]
 struct Entry {
     word: u64,
-    /// Stands for all the rest: the connection that it was initialised for.
-    key: u64,
-    rest: [u64; 510],
+    /// Stands for all the rest: whose connection it was initialised for.
+    user: u32,
+    rest: [u32; 1021],
 }
 
 /// The hash map: lookups take no lock, insertion and deletion take the bucket's.
 struct Map {
     /// The only entry's memory there is, so that each new one takes over the last one's.
     entry: Arc<Shared<Entry>>,
-    /// The key under which the entry is found; 0: none.
+    /// The token under which the entry is found; 0: none.
     linked: AtomicU64,
     bucket: Mutex<Done>,
     /// Who works in a slot. No part of the model, so that it orders nothing.
     busy: [Cell<bool>; SLOTS],
+    /// The map of users: entries in use by each. No part of the model, either.
+    used: [Cell<u32>; USERS],
+    /// How many entries there may be.
+    max: u32,
 }
 
 // SAFETY: the threads of a model run one at a time, on one OS thread (port.rs).
@@ -81,24 +91,27 @@ fn map() -> Arc<Map> {
 }
 
 impl Map {
-    fn new(refusals: u32) -> Map {
-        let entry = Box::new(Entry { word: CLOSED, key: 0, rest: [0; 510] });
+    fn new(refusals: u32, max: u32) -> Map {
+        let entry = Box::new(Entry { word: CLOSED, user: 0, rest: [0; 1021] });
         Map {
-            entry: Shared::new(entry, |entry| vec![&entry.word, &entry.key]),
+            entry: Shared::new(entry, |entry| vec![&entry.word, &entry.user]),
             linked: AtomicU64::new(0),
             bucket: Mutex::new(Done { refusals, ..Done::default() }),
             busy: Default::default(),
+            used: Default::default(),
+            max,
         }
     }
 
-    fn join(&self, token: u64) -> Option<(&Shared<Entry>, u32)> {
-        self.join_as(token, token << 32).ok()
+    /// A slot of the connection's entry. Each connection is of the user with the number of its token.
+    fn join(&self, token: u32) -> Option<(&Shared<Entry>, u32)> {
+        self.join_as(token, token).ok()
     }
 
-    /// A slot of the entry of `key` for a path whose word is `mine`, or why there is none.
-    fn join_as(&self, key: u64, mine: u64) -> Result<(&Shared<Entry>, u32), u32> {
+    /// The same for any user, or why there is none.
+    fn join_as(&self, token: u32, user: u32) -> Result<(&Shared<Entry>, u32), u32> {
         let (mut slot, mut reason) = (0, 0);
-        let entry = nr_take_slot(key, mine, &mut slot, &mut reason);
+        let entry = nr_take_slot(u64::from(token) << 32, user, &mut slot, &mut reason);
         if entry.is_null() {
             return Err(reason);
         }
@@ -107,43 +120,72 @@ impl Map {
     }
 
     /// A subflow's life: joins, works in its slot, leaves. Without a slot it runs the fallback law.
-    fn live(&self, token: u64) {
+    fn live(&self, token: u32) {
         let Some((entry, slot)) = self.join(token) else { return };
         let busy = &self.busy[slot as usize];
-        assert_eq!(self.linked.load(Acquire), token, "an entry with a path stays");
+        assert_eq!(self.linked.load(Acquire), token.into(), "an entry with a path stays");
         assert!(!busy.replace(true), "two paths in a slot");
-        assert_eq!(entry.load(|entry| &entry.key), token, "in a stranger's connection");
+        assert_eq!(entry.load(|entry| &entry.user), token.into(), "in a stranger's connection");
+        assert!(self.used[token as usize].get() > 0, "an entry that nobody is counted for");
         busy.set(false);
         nr_leave_slot(entry, token, slot);
+    }
+
+    /// Nothing is left of what came and went.
+    fn assert_empty(&self) {
+        assert_eq!(self.linked.load(Relaxed), 0, "an entry is left");
+        assert_eq!(self.used.each_ref().map(Cell::get), [0; USERS], "counted, and not given back");
     }
 }
 
 #[unsafe(no_mangle)]
-extern "C-unwind" fn nr_map_lookup(key: u64) -> *const Shared<Entry> {
+extern "C" fn nr_users_max() -> u32 {
+    map().max
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nr_users_of(user: u32) -> u32 {
+    map().used[user as usize].get()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nr_users_all() -> u32 {
+    map().used.iter().map(Cell::get).sum()
+}
+
+#[unsafe(no_mangle)]
+extern "C-unwind" fn nr_users_add(user: u32, entries: i32) {
     let map = map();
-    if map.linked.load(Acquire) == key { &raw const *map.entry } else { ptr::null() }
+    let used = &map.used[user as usize];
+    used.set(used.get().checked_add_signed(entries).expect("given back more often than taken"));
+}
+
+#[unsafe(no_mangle)]
+extern "C-unwind" fn nr_map_lookup(token: u32) -> *const Shared<Entry> {
+    let map = map();
+    if map.linked.load(Acquire) == token.into() { &raw const *map.entry } else { ptr::null() }
 }
 
 /// Copies a fresh value over what the memory held, then links it.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn nr_map_insert(key: u64) -> i32 {
+extern "C-unwind" fn nr_map_insert(token: u32) -> i32 {
     let map = map();
     let mut done = map.bucket.lock().unwrap();
     if map.linked.load(Relaxed) != 0 {
         return 0;
     }
-    map.entry.store(|entry| &entry.key, 0);
+    map.entry.store(|entry| &entry.user, 0);
     map.entry.store(|entry| &entry.word, CLOSED);
-    map.linked.store(key, Release);
+    map.linked.store(token.into(), Release);
     done.inserted += 1;
     1
 }
 
 #[unsafe(no_mangle)]
-extern "C-unwind" fn nr_map_delete(key: u64) -> i32 {
+extern "C-unwind" fn nr_map_delete(token: u32) -> i32 {
     let map = map();
     let mut done = map.bucket.lock().unwrap();
-    assert_eq!(map.linked.load(Relaxed), key, "deleted twice, or another's");
+    assert_eq!(map.linked.load(Relaxed), token.into(), "deleted twice, or another's");
     if done.refusals > 0 {
         done.refusals -= 1;
         return 0;
@@ -154,11 +196,11 @@ extern "C-unwind" fn nr_map_delete(key: u64) -> i32 {
 }
 
 /// Subflows of two connections, in every order that `bound` preemptions allow.
-fn every_interleaving(bound: usize, tokens: [u64; 2], own: u64, refusals: u32) {
+fn every_interleaving(bound: usize, tokens: [u32; 2], own: u32, refusals: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(bound);
     model.check(move || {
-        let map = Arc::new(Map::new(refusals));
+        let map = Arc::new(Map::new(refusals, LARGE));
         MAP.set(Some(Arc::clone(&map)));
         let others = tokens.map(|token| {
             let map = Arc::clone(&map);
@@ -177,8 +219,8 @@ fn every_interleaving(bound: usize, tokens: [u64; 2], own: u64, refusals: u32) {
             let done = map.bucket.lock().unwrap();
             assert!(done.inserted > 0);
             assert_eq!(done.inserted, done.deleted, "an entry is left, or was deleted twice");
-            assert_eq!(map.linked.load(Relaxed), 0);
         }
+        map.assert_empty();
         MAP.set(None);
     });
 }
@@ -198,40 +240,58 @@ fn an_entry_that_could_not_be_deleted_is_the_connections_again() {
     every_interleaving(2, [1, 1], 1, 1);
 }
 
-/// One thread, over a map that refuses a number of deletions.
-fn in_turn(refusals: u32, work: impl Fn(&Map) + Sync + Send + 'static) {
+/// One thread, over a map of `max` entries.
+fn in_turn(max: u32, work: impl Fn(&Map) + Sync + Send + 'static) {
     loom::model(move || {
-        let map = Arc::new(Map::new(refusals));
+        let map = Arc::new(Map::new(0, max));
         MAP.set(Some(Arc::clone(&map)));
         work(&map);
-        assert_eq!(map.linked.load(Relaxed), 0, "an entry is left");
+        map.assert_empty();
         MAP.set(None);
     });
 }
 
 #[test]
-fn one_path_alone_whose_entry_could_not_be_deleted_takes_it_again() {
-    in_turn(1, |map| {
-        let mine = 1 << 32 | ALONE;
-        for _ in 0..2 {
-            let (entry, slot) = map.join_as(1, mine).expect("an entry of its own");
-            assert!(map.join_as(1, mine).is_err(), "nobody else joins it");
-            nr_leave_slot(entry, 1, slot);
-        }
+fn who_has_his_part_of_the_map_gets_another_entry_when_he_gave_one_back() {
+    // One of five: a quarter of the four that are free.
+    in_turn(5, |map| {
+        let (entry, slot) = map.join_as(1, 1).expect("his first");
+        assert_eq!(map.join_as(2, 1).err(), Some(HAS_HIS_PART));
+        let (_, second) = map.join_as(1, 1).expect("a path of a connection that has an entry");
+        nr_leave_slot(entry, 1, second);
+        nr_leave_slot(entry, 1, slot);
+        let (entry, slot) = map.join_as(2, 1).expect("there are five again");
+        nr_leave_slot(entry, 2, slot);
     });
 }
 
 #[test]
+fn whoever_takes_what_he_can_get_leaves_four_fifths() {
+    let mut free = 262_144;
+    for _ in 0..20 {
+        let before = free;
+        let mut used = 0;
+        while nr_may_have(used, free) != 0 {
+            (used, free) = (used + 1, free - 1);
+        }
+        let part = f64::from(used) / f64::from(before);
+        assert!((0.2..0.201).contains(&part), "{used} of {before}");
+    }
+    assert_eq!((nr_may_have(0, 0), nr_may_have(0, 1), nr_may_have(1, 4)), (0, 1, 0));
+    assert_eq!(nr_may_have(u32::MAX, u32::MAX), 0, "no overflow");
+}
+
+#[test]
 fn another_law_of_a_user_gets_no_slot_until_the_first_one_has_left() {
-    in_turn(0, |map| {
+    in_turn(LARGE, |map| {
         BUILD.set(1);
         let (entry, slot) = map.join(1).expect("the first");
         BUILD.set(2);
-        assert_eq!(map.join_as(1, 1 << 32).err(), Some(ANOTHER_LAW));
+        assert_eq!(map.join_as(1, 1).err(), Some(ANOTHER_LAW));
         nr_leave_slot(entry, 1, slot);
         let (entry, slot) = map.join(1).expect("a new entry");
         BUILD.set(1);
-        assert_eq!(map.join_as(1, 1 << 32).err(), Some(ANOTHER_LAW));
+        assert_eq!(map.join_as(1, 1).err(), Some(ANOTHER_LAW));
         nr_leave_slot(entry, 1, slot);
         BUILD.set(0);
     });

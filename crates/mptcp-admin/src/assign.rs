@@ -422,14 +422,11 @@ fn assign_netns(
     };
     uses.note(key, &record, undo)?;
     let plain = mptcp_only.then_some(before.as_str());
-    set_plain(namespace.inum, plain)?;
-    undo.push({
-        let inum = namespace.inum;
-        move || {
-            let older = older.filter(|older| older.mptcp_only != 0);
-            let plain = older.map(|older| text(&older.before));
-            let _ = set_plain(inum, plain.as_deref());
-        }
+    set_plain(key.id, plain)?;
+    undo.push(move || {
+        let older = older.filter(|older| older.mptcp_only != 0);
+        let plain = older.map(|older| text(&older.before));
+        let _ = set_plain(key.id, plain.as_deref());
     });
     let replaced = older.map_or_else(String::new, |older| text(&older.name));
     let mut from = vec![now.as_str(), before.as_str(), replaced.as_str()];
@@ -529,7 +526,7 @@ impl Uses {
         let undone = if key.kind == KIND_CGROUP {
             undo_cgroup(key, record, open)?
         } else {
-            self.undo_netns(record, namespace, open)?
+            self.undo_netns(key, record, namespace, open)?
         };
         self.remove(key)?;
         Ok(undone)
@@ -537,6 +534,7 @@ impl Uses {
 
     fn undo_netns(
         &self,
+        key: Key,
         record: &Record,
         namespace: Option<&Namespace>,
         open: bool,
@@ -563,11 +561,7 @@ impl Uses {
             Some(namespace) => namespace.unless_gone(|| restored(namespace))?,
             None => None,
         };
-        // When it has gone another one in use may have its number.
-        let inum = |(_, other): &(Key, Record)| other.inum == record.inum;
-        if undone.is_some() || self.all()?.iter().filter(|other| inum(other)).count() == 1 {
-            set_plain(record.inum, None)?;
-        }
+        set_plain(key.id, None)?;
         Ok(undone.unwrap_or((Undone::Gone { name }, Moved::default())))
     }
 }

@@ -1,9 +1,12 @@
 //! Network namespaces: which there are, work done inside one, and the sysctls of each.
 
+use nix::libc;
 use nix::sched::{CloneFlags, setns};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -110,6 +113,31 @@ impl Namespace {
         }
     }
 }
+
+/// The number that the network namespace of this thread has for good (SO_NETNS_COOKIE); its inode
+/// number may be another's later.
+///
+/// # Errors
+/// The kernel refuses a socket, or is older than Linux 5.14.
+pub fn cookie() -> io::Result<u64> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let mut cookie = 0u64;
+    let mut size = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the kernel writes at most the eight bytes it is given.
+    let got = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &mut size,
+        )
+    };
+    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
+}
+
+/// asm-generic/socket.h, Linux 5.14.
+const SO_NETNS_COOKIE: libc::c_int = 71;
 
 /// A sysctl of the namespace this thread is in, by its path below /proc/sys, as `net/mptcp/enabled`.
 ///

@@ -28,6 +28,9 @@
 #include "laws/fallback.h"
 #include "slots.h"
 
+#define USER_NS_LEVELS 33 /* kernel/user_namespace.c: the deepest has level 33 */
+#define SUBFLOWS_MAX 16	  /* looked at; the in-kernel path manager makes up to 9 */
+
 /*
  * Set by our loader; the defaults are for other loaders. The law is fixed at compile time: before
  * 6.8 the verifier checks every global function of an object, used or not.
@@ -45,17 +48,35 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, NR_CONNS_MAX);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-	__type(key, nr_u64);
+	__type(key, nr_u32);
 	__type(value, struct nr_entry);
 } nr_conns SEC(".maps");
 
-/* Network namespace (inode number) -> the control for its plain TCP. */
+/* Of a socket on one path: plain TCP, and MPTCP that fell back to it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct nr_entry);
+} nr_alone SEC(".maps");
+
+/* Entries of nr_conns in use, by user, and of all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NR_USERS_MAX + 1);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, nr_u32);
+	__type(value, nr_u32);
+} nr_users SEC(".maps");
+
+/* Network namespace (cookie, as an inode number is given again) -> the control for its plain TCP.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 4096);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-	__type(key, nr_u32);
+	__type(key, nr_u64);
 	__type(value, char[TCP_CA_NAME_MAX]);
 } nr_plain SEC(".maps");
 
@@ -68,19 +89,48 @@ struct {
 
 static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};
 
-static __always_inline struct nr_entry *nr_conns_lookup(const nr_u64 *key)
+static __always_inline struct nr_entry *nr_conns_lookup(const nr_u32 *token)
 {
-	return bpf_map_lookup_elem(&nr_conns, key);
+	return bpf_map_lookup_elem(&nr_conns, token);
 }
 
-static __always_inline long nr_conns_insert(const nr_u64 *key)
+static __always_inline long nr_conns_insert(const nr_u32 *token)
 {
-	return bpf_map_update_elem(&nr_conns, key, &nr_unborn, BPF_NOEXIST);
+	return bpf_map_update_elem(&nr_conns, token, &nr_unborn, BPF_NOEXIST);
 }
 
-static __always_inline long nr_conns_delete(const nr_u64 *key)
+static __always_inline long nr_conns_delete(const nr_u32 *token)
 {
-	return bpf_map_delete_elem(&nr_conns, key);
+	return bpf_map_delete_elem(&nr_conns, token);
+}
+
+static __always_inline nr_u32 *nr_user_entries(nr_u32 index)
+{
+	return bpf_map_lookup_elem(&nr_users, &index);
+}
+
+static __always_inline int nr_user_may(nr_u32 user)
+{
+	nr_u32 max = ((struct bpf_map *)&nr_conns)->max_entries;
+	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
+	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
+	nr_u32 taken;
+
+	if (!used || !all)
+		return 0;
+	taken = NR_READ(*all);
+	return nr_may_have(NR_READ(*used), taken < max ? max - taken : 0);
+}
+
+static __always_inline void nr_user_adds(nr_u32 user, nr_s32 entries)
+{
+	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
+	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
+
+	if (!used || !all)
+		return;
+	__sync_fetch_and_add(used, entries);
+	__sync_fetch_and_add(all, entries);
 }
 
 static __always_inline void nr_conn_begin(struct nr_conn *c)
@@ -94,14 +144,15 @@ static __always_inline void nr_conn_begin(struct nr_conn *c)
 
 enum nr_mode {
 	NR_MODE_NONE = 0,
-	NR_MODE_PATH,	  /* has a slot */
+	NR_MODE_PATH,	  /* has a slot of its connection's entry */
+	NR_MODE_ALONE,	  /* has an entry of its own, on one path */
 	NR_MODE_FALLBACK, /* has no slot: fallback law */
 };
 
 /* Per-socket state, in icsk_ca_priv. */
 struct nr_sock {
-	nr_u64 sk;  /* address of the socket: invalid in a child's copy of its listener's state */
-	nr_u64 key; /* of its entry */
+	nr_u64 sk;    /* address of the socket: invalid in a child's copy of its listener's state */
+	nr_u32 token; /* of its connection; 0: plain TCP, or fallen back to it */
 	nr_u32 mode;
 	nr_u32 slot;
 	nr_u32 delivered; /* tp->delivered as last reported to the law; likewise the next two */
@@ -109,7 +160,6 @@ struct nr_sock {
 	nr_u32 marked;
 	nr_u32 rtt_us;	  /* sample not reported yet */
 	nr_u32 round_end; /* a round ends when this is acknowledged */
-	nr_u32 reserved;
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
 
@@ -249,12 +299,15 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 static __always_inline struct nr_entry *entry(struct sock *sk)
 {
 	struct nr_sock *s = nr_sk(sk);
+	nr_u32 token = s->token, in = mode(sk);
 	struct nr_entry *e;
-	nr_u64 key = s->key;
 
-	if (mode(sk) != NR_MODE_PATH)
+	if (in == NR_MODE_PATH)
+		e = nr_conns_lookup(&token);
+	else if (in == NR_MODE_ALONE)
+		e = bpf_sk_storage_get(&nr_alone, sk, NULL, 0);
+	else
 		return NULL;
-	e = bpf_map_lookup_elem(&nr_conns, &key);
 	if (!e || e->slot[s->slot & (NR_MAX_PATHS - 1)].owner != s->sk) {
 		count(NR_FALLBACK_LOST);
 		s->mode = NR_MODE_FALLBACK;
@@ -290,24 +343,52 @@ static __always_inline void identify(struct sock *sk, struct nr_entry *e, nr_u32
 }
 
 /*
- * Takes a slot for the socket, whose key is set: NR_JOINS, or the reason for failure. A function
+ * Who pays for the entry of an MPTCP socket, given by its address, as a uid of the initial user
+ * namespace: the owner of the socket; in a network namespace of another user namespace, the owner
+ * of that, and if it is nested, of the outermost one. So whoever makes namespaces has no more in
+ * all of them than he is given once.
+ */
+NR_NOINLINE int nr_user(nr_u64 msk)
+{
+	struct sock *sk = (void *)msk;
+	struct user_namespace *ns = BPF_CORE_READ(sk, __sk_common.skc_net.net, user_ns);
+
+	if (!BPF_CORE_READ(ns, level))
+		return BPF_CORE_READ(sk, sk_uid.val);
+	for (nr_u32 n = 0; n < USER_NS_LEVELS && BPF_CORE_READ(ns, level) > 1; n++)
+		ns = BPF_CORE_READ(ns, parent);
+	return BPF_CORE_READ(ns, owner.val);
+}
+
+/*
+ * Takes a slot for the socket, whose token is set: NR_JOINS, or the reason for failure. A function
  * separate from join(), as BPF's stack is small.
  */
 static __noinline nr_u32 enter(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_sock *s = nr_sk(sk);
-	bool alone = s->key & NR_KEY_ALONE;
-	nr_u64 mine = control_word() | NR_WORD_TOKEN(s->key) | (alone ? NR_WORD_ALONE : 0);
-	nr_u32 slot = 0, reason = NR_FALLBACK_RACE;
-	struct nr_entry *e = nr_take_slot(s->key, mine, &slot, &reason);
+	nr_u32 slot = 0, reason = NR_FALLBACK_FULL;
+	nr_u32 token = s->token;
+	struct nr_entry *e;
 
-	if (!e)
-		return reason;
-	identify(sk, e, slot);
+	if (token) {
+		nr_u64 mine = control_word() | NR_WORD_TOKEN(token);
+
+		e = nr_take_slot(mine, nr_user(mptcp_sk(sk)), &slot, &reason);
+		if (!e)
+			return reason;
+		identify(sk, e, slot);
+	} else {
+		e = bpf_sk_storage_get(&nr_alone, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+		if (!e)
+			return reason;
+		nr_conn_begin(&e->conn);
+	}
 	e->slot[slot & (NR_MAX_PATHS - 1)].owner = s->sk;
+	e->slot[slot & (NR_MAX_PATHS - 1)].outside = 0;
 	s->slot = slot;
-	s->mode = NR_MODE_PATH;
+	s->mode = token ? NR_MODE_PATH : NR_MODE_ALONE;
 	s->delivered = tp->delivered;
 	s->lost = tp->lost;
 	s->marked = tp->delivered_ce;
@@ -343,12 +424,11 @@ void BPF_PROG(nr_init, struct sock *sk)
 	nr_u32 token = mptcp_token(sk);
 
 	s->sk = (nr_u64)sk;
-	/* Read back, as the verifier forbids arithmetic on pointers. */
-	s->key = token ? token : NR_READ(s->sk) | NR_KEY_ALONE;
+	s->token = token;
 	s->mode = NR_MODE_FALLBACK;
 	s->round_end = tcp_sk(sk)->snd_nxt;
 	if (!token) {
-		nr_u32 netns = sk->__sk_common.skc_net.net->ns.inum;
+		nr_u64 netns = sk->__sk_common.skc_net.net->net_cookie;
 		char *plain = bpf_map_lookup_elem(&nr_plain, &netns);
 
 		if (subflow_ctx(sk))
@@ -368,15 +448,19 @@ void BPF_PROG(nr_release, struct sock *sk)
 {
 	struct nr_sock *s = nr_sk(sk);
 	struct nr_entry *e = entry(sk);
-	nr_u64 key = s->key;
+	bool alone = mode(sk) == NR_MODE_ALONE;
 
 	s->sk = 0;
 	if (!e)
 		return;
+	count(NR_LEAVES);
+	if (alone) {
+		bpf_sk_storage_delete(&nr_alone, sk);
+		return;
+	}
 	fill(sk, e, NR_LEFT);
 	nr_event(e, s->slot);
-	nr_leave_slot(e, key, s->slot);
-	count(NR_LEAVES);
+	nr_leave_slot(e, s->token, s->slot);
 }
 
 SEC("struct_ops")
@@ -398,10 +482,72 @@ void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	nr_event(e, s->slot);
 }
 
+static __always_inline bool couples(void)
+{
+	return nr_first_masks(control.detector) != NR_MASKS_DISJOINT;
+}
+
+/*
+ * Has an MPTCP socket, by its address, an established subflow, other than a backup, that runs none
+ * of our controls? Reads without a lock, by probe: it may be wrong about a list that is changing. A
+ * global function, which the verifier checks once.
+ */
+NR_NOINLINE int nr_has_foreign_subflow(nr_u64 msk)
+{
+	nr_u64 list = msk + bpf_core_field_offset(struct mptcp_sock, conn_list);
+	struct list_head *node = (void *)list;
+
+	for (nr_u32 n = 0; n < SUBFLOWS_MAX; n++) {
+		struct mptcp_subflow_context *subflow;
+		struct inet_connection_sock *icsk;
+		struct sock *sk;
+		nr_u64 first = 0;
+
+		node = BPF_CORE_READ(node, next);
+		if (!node || (nr_u64)node == list)
+			break;
+		subflow = (void *)node - bpf_core_field_offset(struct mptcp_subflow_context, node);
+		sk = BPF_CORE_READ(subflow, tcp_sock);
+		if (BPF_CORE_READ(sk, __sk_common.skc_state) != TCP_ESTABLISHED ||
+		    BPF_CORE_READ_BITFIELD_PROBED(subflow, backup) ||
+		    BPF_CORE_READ_BITFIELD_PROBED(subflow, request_bkup))
+			continue;
+		icsk = (void *)sk;
+		bpf_core_read(&first, sizeof(first), &icsk->icsk_ca_priv);
+		if (first != (nr_u64)sk) /* struct nr_sock */
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Must the path run the fallback law, as subflows outside its entry would take a share beside it?
+ * `round`: a round trip is over.
+ */
+static __always_inline bool uncoupled(struct sock *sk, struct nr_slot *slot, bool round)
+{
+	nr_u32 rounds = slot->outside;
+
+	if (!couples() || mode(sk) != NR_MODE_PATH)
+		return false;
+	if (!round)
+		return rounds == NR_OUTSIDE_ROUNDS;
+	if (!nr_has_foreign_subflow(mptcp_sk(sk))) {
+		slot->outside = 0;
+		return false;
+	}
+	if (rounds == NR_OUTSIDE_ROUNDS)
+		return true;
+	slot->outside = ++rounds;
+	if (rounds < NR_OUTSIDE_ROUNDS)
+		return false;
+	count(NR_FALLBACK_OUTSIDE);
+	return true;
+}
+
 static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool alone = nr_first_masks(control.detector) == NR_MASKS_DISJOINT;
 	nr_u32 acks;
 
 	repair_cwnd(sk, tp->prior_cwnd);
@@ -409,7 +555,7 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh)
 		acked = tcp_slow_start(tp, acked);
-	acks = alone ? tp->snd_cwnd : nr_fallback_acks(tp->snd_cwnd);
+	acks = couples() ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
 	if (acked)
 		tcp_cong_avoid_ai(tp, acks, acked);
 }
@@ -422,7 +568,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	struct nr_event *ev;
 	struct nr_entry *e;
 	nr_u32 ssthresh, cwnd;
-	bool round = round_over(sk, ack);
+	bool round = round_over(sk, ack), careful;
 
 	e = entry(sk);
 	if (!e) {
@@ -432,10 +578,11 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 			fallback(sk, acked);
 		return;
 	}
+	careful = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
 	ev = fill_acked(sk, e);
 	if (round)
 		ev->flags |= NR_F_ROUND_START;
-	if (tcp_is_cwnd_limited(tp))
+	if (!careful && tcp_is_cwnd_limited(tp))
 		ev->flags |= NR_F_CWND_LIMITED;
 	nr_event(e, s->slot);
 	cwnd = line(e, s->slot)->cwnd;
@@ -443,6 +590,8 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	ssthresh = line(e, s->slot)->ssthresh;
 	if (ssthresh != tp->snd_ssthresh)
 		tp->snd_ssthresh = ssthresh;
+	if (careful)
+		fallback(sk, acked);
 }
 
 /* Congestion event: return ssthresh; the stack performs the reduction (PRR; cwnd 1 on timeout). */

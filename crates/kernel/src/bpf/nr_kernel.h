@@ -26,6 +26,7 @@
 #define TCP_CONG_NON_RESTRICTED 1 /* may be the default of other namespaces, too */
 #define SK_PACING_NONE 0
 #define TCP_ECN_OK 1
+#define TCP_ESTABLISHED 1
 
 /* include/uapi/linux/tcp.h */
 enum tcp_ca_state {
@@ -52,9 +53,21 @@ struct netns_ipv4 {
 	const struct tcp_congestion_ops *tcp_congestion_control; /* the default */
 };
 
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct user_namespace {
+	struct user_namespace *parent;
+	int level;
+	kuid_t owner;
+};
+
 struct net {
 	struct ns_common ns;
 	struct netns_ipv4 ipv4;
+	struct user_namespace *user_ns;
+	__u64 net_cookie;
 };
 
 typedef struct {
@@ -71,6 +84,7 @@ struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
+	unsigned char skc_state;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
@@ -79,6 +93,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	__u32 sk_pacing_status;
+	kuid_t sk_uid;
 };
 
 struct inet_connection_sock {
@@ -113,14 +128,30 @@ struct tcp_sock {
 	bool is_mptcp;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct mptcp_subflow_context {
-	__u32 token; /* local */
+	struct list_head node; /* of mptcp_sock.conn_list */
+	__u32 token;	       /* local */
+	__u32 request_bkup : 1;
 	__u32 mp_capable : 1;
 	__u32 mp_join : 1;
 	__u32 backup : 1;
 	__u32 stale : 1;
 	__s16 local_id;
 	__u8 remote_id;
+	struct sock *tcp_sock;
+	struct sock *conn; /* the MPTCP socket */
+};
+
+struct mptcp_sock {
+	struct list_head conn_list;
+};
+
+struct bpf_map {
+	__u32 max_entries;
 };
 
 struct ack_sample {
@@ -162,6 +193,14 @@ static __always_inline struct mptcp_subflow_context *subflow_ctx(const struct so
 	if (!bpf_core_field_exists(tp->is_mptcp) || !tp->is_mptcp)
 		return NULL;
 	return tp->inet_conn.icsk_ulp_data;
+}
+
+/* The address of a subflow's MPTCP socket, to be read by probe. */
+static __always_inline __u64 mptcp_sk(const struct sock *sk)
+{
+	struct mptcp_subflow_context *subflow = subflow_ctx(sk);
+
+	return (__u64)BPF_CORE_READ(subflow, conn);
 }
 
 /*

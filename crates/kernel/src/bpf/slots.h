@@ -14,21 +14,40 @@
 #endif
 
 /* The map nr_conns. Inserts an absent key, CLOSED; returns 0 or a negative error. */
-static struct nr_entry *nr_conns_lookup(const nr_u64 *key);
-static long nr_conns_insert(const nr_u64 *key);
-static long nr_conns_delete(const nr_u64 *key);
+static struct nr_entry *nr_conns_lookup(const nr_u32 *token);
+static long nr_conns_insert(const nr_u32 *token);
+static long nr_conns_delete(const nr_u32 *token);
+/* May this user have another entry (nr_may_have)? */
+static int nr_user_may(nr_u32 user);
+/* Adds an entry to those of the user and of all, or with -1 takes it away. */
+static void nr_user_adds(nr_u32 user, nr_s32 entries);
 /* Initialises a connection without paths under the includer's control. */
 static void nr_conn_begin(struct nr_conn *c);
 
-/* Releases a slot of the entry of `key`, and deletes the entry if it was the last. */
-NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u64 key, nr_u32 slot)
+/*
+ * May a user who has `used` entries of the map have another one, if `free` are free? Not if he has
+ * a quarter of the free ones or more. So one user gets a fifth of the map, a second one a fifth of
+ * what the first has left, and so on: whoever takes what he can get leaves four fifths to others.
+ */
+NR_INLINE int nr_may_have(nr_u32 used, nr_u32 free)
+{
+	return (nr_u64)used * 4 < free;
+}
+
+/* Releases a slot of the connection's entry, and deletes the entry if it was the last. */
+NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u32 token, nr_u32 slot)
 {
 	nr_u64 w = ~(1ull << (slot & (NR_MAX_PATHS - 1)));
+	nr_u32 user;
 
 	w &= NR_FETCH_AND(&e->word, w);
-	if (!(w & NR_WORD_SLOTS) && NR_CAS(&e->word, w, w | NR_WORD_CLOSED) == w &&
-	    nr_conns_delete(&key)) /* its bucket is busy */
+	if (w & NR_WORD_SLOTS || NR_CAS(&e->word, w, w | NR_WORD_CLOSED) != w)
+		return;
+	user = NR_READ(e->user);
+	if (nr_conns_delete(&token)) /* its bucket is busy */
 		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
+	else
+		nr_user_adds(user, -1);
 }
 
 /* Takes a slot of an open entry of this connection; returns it, or -1 and sets *reason. */
@@ -40,9 +59,6 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 
 		*reason = NR_FALLBACK_RACE;
 		if (w & NR_WORD_CLOSED || differs >> 32)
-			return -1;
-		/* One that could not be deleted is taken again. */
-		if (w & NR_WORD_ALONE && w & NR_WORD_SLOTS)
 			return -1;
 		*reason = NR_FALLBACK_VERSION;
 		if (differs & NR_WORD_VERSION(~0))
@@ -60,7 +76,7 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 			continue;
 		if (NR_READ(e->build) == NR_BUILD)
 			return slot;
-		nr_leave_slot(e, NR_READ(e->key), slot);
+		nr_leave_slot(e, mine >> 32, slot);
 		*reason = NR_FALLBACK_LAW;
 		return -1;
 	}
@@ -69,13 +85,16 @@ NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
 }
 
 /*
- * Finds or creates the entry of `key` and takes a slot in it; or returns null and sets *reason.
- * `mine` is the word, without slots, of an entry that the path may join.
+ * Finds or creates the entry of a connection and takes a slot in it; or returns null and sets
+ * *reason. `mine` is the word, without slots, of an entry that the path may join; `user` is whose
+ * entry a new one is.
  */
-NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot, nr_u32 *reason)
+NR_INLINE struct nr_entry *nr_take_slot(nr_u64 mine, nr_u32 user, nr_u32 *slot, nr_u32 *reason)
 {
+	nr_u32 token = mine >> 32;
+
 	for (nr_u32 try = 0; try < NR_JOIN_TRIES; try++) {
-		struct nr_entry *e = nr_conns_lookup(&key);
+		struct nr_entry *e = nr_conns_lookup(&token);
 		long taken, error;
 
 		if (e) {
@@ -88,19 +107,24 @@ NR_INLINE struct nr_entry *nr_take_slot(nr_u64 key, nr_u64 mine, nr_u32 *slot, n
 				return NULL;
 			continue;
 		}
-		error = nr_conns_insert(&key);
+		*reason = NR_FALLBACK_USER;
+		if (!nr_user_may(user))
+			return NULL;
+		error = nr_conns_insert(&token);
 		*reason = error && error != -EEXIST ? NR_FALLBACK_FULL : NR_FALLBACK_RACE;
 		if (error)
 			continue;
-		e = nr_conns_lookup(&key);
+		e = nr_conns_lookup(&token);
 		if (!e)
 			continue;
 		nr_conn_begin(&e->conn);
-		NR_WRITE(e->key, key);
+		NR_WRITE(e->user, user);
 		NR_WRITE(e->build, NR_BUILD);
+		nr_user_adds(user, 1);
 		*slot = 0;
 		if (NR_CAS(&e->word, NR_WORD_CLOSED, mine | 1) == NR_WORD_CLOSED)
 			return e;
+		nr_user_adds(user, -1);
 	}
 	return NULL;
 }

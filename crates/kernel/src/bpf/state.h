@@ -3,9 +3,13 @@
  * The state of connections and paths that the controls share and user space reads; ../state.rs
  * mirrors these structs.
  *
- * A connection is an entry of the map nr_conns, keyed by its local MPTCP token (which is unique in
- * the kernel, over all network namespaces), or for a single path by the socket's address and
- * NR_KEY_ALONE. A path is a slot of the entry.
+ * A connection is an entry of the map nr_conns, keyed by its local MPTCP token, which is unique in
+ * the kernel, over all network namespaces. A path is a slot of the entry. Plain TCP, and MPTCP that
+ * fell back to it, has its entry in its socket's storage instead, so that it takes nothing from
+ * others: the first slot of an entry without word and identities.
+ *
+ * An entry counts for a user, in the map nr_users, from its creation until its deletion, and one
+ * user gets only a part of the map (nr_may_have).
  *
  * Entries are created and deleted while other CPUs look them up, and the memory of a deleted entry
  * may be reused for another connection at once. The ownership of slots is therefore in one word,
@@ -41,15 +45,27 @@
 #define NR_BUILD 0
 #endif
 
-#define NR_CONNS_MAX 65536 /* connections, 4 kB each, allocated on demand */
+/*
+ * Connections, 4 kB each, allocated on demand. One user gets a fifth: 52,428 connections, 205 MB.
+ */
+#define NR_CONNS_MAX 262144
 
-/* In a key: a socket's address, not a token. Kernel addresses mostly have this bit set. */
-#define NR_KEY_ALONE (1ull << 63)
+/*
+ * Users whose entries are counted apart: those with the same uid modulo this count as one. All uids
+ * of 16 bits are apart.
+ */
+#define NR_USERS_MAX 65536
+#define NR_USERS_ALL NR_USERS_MAX /* index of the entries in use of all users */
+
+/*
+ * Round trips in a row that end with subflows outside the entry until the path runs the fallback
+ * law: a subflow that is about to join, or leave, is outside at the end of one.
+ */
+#define NR_OUTSIDE_ROUNDS 2
 
 /* struct nr_entry.word, from the low end: slots taken, flags, control, and the token on top. */
 #define NR_WORD_SLOTS 0xffull
 #define NR_WORD_CLOSED (1ull << 8) /* being created or deleted */
-#define NR_WORD_ALONE (1ull << 9)  /* single path, no joins */
 #define NR_WORD_VERSION(version) ((nr_u64)((version) & 63) << 10)
 #define NR_WORD_LAW(law) ((nr_u64)((law) & 63) << 16)
 #define NR_WORD_DETECTOR(detector) ((nr_u64)((detector) & 15) << 22)
@@ -72,15 +88,17 @@ struct nr_ident {
 struct nr_slot {
 	struct nr_event event; /* the last one; BPF's stack is too small for it */
 	struct nr_private private;
-	nr_u64 owner; /* address of the socket that has the slot */
+	nr_u64 owner;	/* address of the socket that has the slot */
+	nr_u32 outside; /* round trips in a row, at most NR_OUTSIDE_ROUNDS; see there */
 } __attribute__((aligned(64)));
 
 /* In practice the kernel aligns it to a cache line. */
 struct nr_entry {
 	nr_u64 word;
-	nr_u64 key;   /* its own key in the map */
+	nr_u32 user;  /* whose it is: a uid of the initial user namespace */
 	nr_u32 netns; /* inode number of the network namespace */
 	nr_u32 build; /* NR_BUILD of its maker */
+	nr_u32 reserved;
 	struct nr_conn conn;
 	struct nr_slot slot[NR_MAX_PATHS];
 	struct nr_ident ident[NR_MAX_PATHS];
@@ -94,8 +112,10 @@ enum nr_counter {
 	NR_FALLBACK_VERSION, /* likewise: it has another layout */
 	NR_FALLBACK_SLOTS,   /* likewise: it has no free slot */
 	NR_FALLBACK_FULL,    /* likewise: the map, or memory, is full */
+	NR_FALLBACK_USER,    /* likewise: its user has his part of the map */
 	NR_FALLBACK_RACE,    /* likewise: the entry was being created or deleted */
 	NR_FALLBACK_LOST,    /* likewise: the entry was deleted externally */
+	NR_FALLBACK_OUTSIDE, /* likewise: its connection has subflows outside the entry */
 	NR_COUPLED_LATER,    /* ran the fallback law, got a slot later */
 	NR_TCP_FALLBACKS,    /* MPTCP was requested but not negotiated */
 	NR_PLAIN,	     /* plain TCP and fallen-back sockets handed to another control */

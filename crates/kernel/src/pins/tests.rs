@@ -179,8 +179,12 @@ fn what_a_kill_leaves_the_next_command_sweeps_up() {
 fn a_refusal_by_the_verifier_is_one_line_and_a_file_with_all() {
     alone("refused", || {
         let before = state();
-        let refusal =
-            Loaded::load_object(Control::OLIA, &Params::default(), &broken(object::of(Law::OLIA)));
+        let refusal = Loaded::load_object(
+            Control::OLIA,
+            &Params::default(),
+            &broken(object::of(Law::OLIA)),
+            None,
+        );
         let Err(Error::Refused { name, last, log: Some(log) }) = refusal else {
             panic!("{:?}", refusal.map(|_| "loaded").unwrap_err());
         };

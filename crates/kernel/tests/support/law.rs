@@ -95,7 +95,7 @@ fn agreement(net: &Net, control: Control, name: &str, subflows: usize) -> Result
             if entry.control != Some(control) || entry.closed {
                 return Err(format!("{}: not of {control}: {entry:?}", host.name));
             }
-            *tokens.entry(entry.token.map_or(entry.key, u64::from)).or_insert(0) += 1;
+            *tokens.entry(entry.token).or_insert(0) += 1;
             paths.extend(entry.paths.iter().map(|path| (path.local, path.remote)));
         }
         if tokens.values().any(|entries| *entries != 1) {

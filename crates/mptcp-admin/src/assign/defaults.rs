@@ -2,9 +2,7 @@
 
 use narrows_kernel::Error;
 use narrows_netns::{Namespace, set_sysctl, sysctl};
-use nix::libc;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 const DEFAULT: &str = "net/ipv4/tcp_congestion_control";
@@ -51,28 +49,5 @@ pub(super) fn set_default(namespace: &Namespace, name: &str) -> Result<(), Error
 
 /// The number that a network namespace has for good; its inode number may be another's later.
 pub(super) fn cookie(namespace: &Namespace) -> Result<u64, Error> {
-    inside(namespace, || {
-        // SAFETY: plain system calls; the descriptor is new and owned at once, and the kernel
-        // writes at most the eight bytes it is given.
-        unsafe {
-            let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-            if socket < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let socket = OwnedFd::from_raw_fd(socket);
-            let mut cookie = 0u64;
-            let mut size = size_of::<u64>() as libc::socklen_t;
-            let got = libc::getsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                SO_NETNS_COOKIE,
-                (&raw mut cookie).cast(),
-                &mut size,
-            );
-            if got < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
-        }
-    })
+    inside(namespace, narrows_netns::cookie)
 }
-
-/// asm-generic/socket.h, Linux 5.14.
-const SO_NETNS_COOKIE: libc::c_int = 71;

@@ -69,8 +69,9 @@ pub struct Subflow {
     pub backup: bool,
     /// The socket's control, by its name in the kernel.
     pub control: String,
-    /// Runs one of ours without a slot in the connection, so by the fallback law: as one of eight coupled
-    /// paths; null: our control's state was not all seen.
+    /// Runs one of ours without a slot in the connection, or beside subflows that do not, so by the
+    /// fallback law: as one of eight coupled paths; null: unknown, as our control's state was not all
+    /// seen, or this is plain TCP.
     pub fallback_law: Option<bool>,
     /// Its number among the connection's paths under our control.
     pub path: Option<u8>,
@@ -158,7 +159,7 @@ pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connecti
             for subflow in
                 connection.subflows.iter_mut().filter(|one| one.fallback_law == Some(true))
             {
-                let found = entries.find(namespace.inum, token, subflow.local, subflow.remote);
+                let found = entries.find(token, subflow.local, subflow.remote);
                 subflow.place(found, true);
             }
         }
@@ -171,7 +172,7 @@ fn look_inside(
     in_use: &InUse,
 ) -> io::Result<Namespace> {
     let sockets = diag::sockets()?;
-    let connections = join(namespace.inum, &sockets, &Interfaces::look(), entries);
+    let connections = join(&sockets, &Interfaces::look(), entries);
     let default_control = sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default();
     let listeners = in_use.others(namespace.inum, &default_control, &sockets)?;
     let mut mptcp_counters = narrows_mptcp::counters()?;
@@ -188,21 +189,16 @@ fn look_inside(
 }
 
 /// The connections of a namespace's sockets, with what our controls know of them.
-fn join(
-    netns: u32,
-    sockets: &[Socket],
-    interfaces: &Interfaces,
-    entries: &Entries<'_>,
-) -> Vec<Connection> {
+fn join(sockets: &[Socket], interfaces: &Interfaces, entries: &Entries<'_>) -> Vec<Connection> {
     let mut by_key: BTreeMap<Key, Connection> = BTreeMap::new();
     for socket in sockets.iter().filter(|socket| socket.state != State::Listen) {
         let Some(key) = Key::of(socket) else { continue };
         let coupled = socket.subflow.filter(|subflow| !subflow.fell_back());
         let token = coupled.map(|subflow| subflow.token);
-        let found = entries.find(netns, token, socket.local, socket.remote);
+        let found = entries.find(token, socket.local, socket.remote);
         let mut subflow = subflow(socket, interfaces);
         if is_ours(&socket.control) {
-            subflow.place(found, entries.complete);
+            subflow.place(found, entries.complete && token.is_some());
         }
         let shown = by_key.entry(key).or_insert_with(|| Connection {
             token: socket.subflow.map(|subflow| subflow.token),
@@ -249,38 +245,19 @@ struct Entries<'a> {
     /// Were all seen?
     complete: bool,
     tokens: HashMap<u32, &'a state::Connection>,
-    alone: HashMap<(u32, SocketAddr, SocketAddr), &'a state::Connection>,
 }
 
 type Found<'a> = (Option<&'a state::Connection>, Option<&'a state::ConnectionPath>);
 
 impl<'a> Entries<'a> {
     fn of(entries: &'a [state::Connection], complete: bool) -> Entries<'a> {
-        let (mut tokens, mut alone) = (HashMap::new(), HashMap::new());
-        for entry in entries {
-            match (entry.token, entry.paths.first()) {
-                (Some(token), _) => drop(tokens.insert(token, entry)),
-                (None, Some(path)) => {
-                    alone.insert((entry.netns, path.local, path.remote), entry);
-                }
-                (None, None) => {}
-            }
-        }
-        Entries { complete, tokens, alone }
+        let tokens = entries.iter().map(|entry| (entry.token, entry)).collect();
+        Entries { complete, tokens }
     }
 
-    /// The connection of a socket, and its path in it; without a token it is one path alone.
-    fn find(
-        &self,
-        netns: u32,
-        token: Option<u32>,
-        local: SocketAddr,
-        remote: SocketAddr,
-    ) -> Found<'a> {
-        let connection = match token {
-            Some(token) => self.tokens.get(&token).copied(),
-            None => self.alone.get(&(netns, local, remote)).copied(),
-        };
+    /// The connection of a socket, and its path in it; plain TCP, without a token, is in no entry.
+    fn find(&self, token: Option<u32>, local: SocketAddr, remote: SocketAddr) -> Found<'a> {
+        let connection = token.and_then(|token| self.tokens.get(&token).copied());
         let ours = |path: &&state::ConnectionPath| path.local == local && path.remote == remote;
         (connection, connection.and_then(|connection| connection.paths.iter().find(ours)))
     }
@@ -321,7 +298,7 @@ impl Subflow {
         self.path = path.map(|path| path.slot as u8);
         self.coupling_mask = path.map(|path| path.mask & taken);
         self.fallback_law = match path {
-            Some(_) => Some(false),
+            Some(path) => Some(path.outside),
             None => complete.then_some(self.tcp_state == State::Established),
         };
     }
@@ -371,14 +348,12 @@ mod tests {
     use narrows_laws::raw::Conn;
     use narrows_testkit::recorded_netlink as answer;
 
-    const NETNS: u32 = 7;
-
     fn socket(name: &str, control: &str) -> Socket {
         Socket { control: control.into(), ..Socket::parse(&answer(name)).unwrap() }
     }
 
     /// What our control would know of these sockets, as paths of one connection.
-    fn entry(token: Option<u32>, sockets: &[&Socket]) -> state::Connection {
+    fn entry(token: u32, sockets: &[&Socket]) -> state::Connection {
         let path = |(slot, socket): (usize, &&Socket)| {
             let mut line =
                 Conn::new(narrows_laws::Control::OLIA, &narrows_laws::Params::default()).path[0];
@@ -391,15 +366,16 @@ mod tests {
                 local_id: 0,
                 remote_id: 0,
                 mask: 0xff,
+                outside: false,
                 line,
             }
         };
         state::Connection {
-            key: 1,
             token,
+            user: 0,
             control: Some(narrows_laws::Control::OLIA),
             version: 0,
-            netns: NETNS,
+            netns: 7,
             closed: false,
             paths: sockets.iter().enumerate().map(path).collect(),
         }
@@ -413,14 +389,14 @@ mod tests {
     }
 
     fn seen(sockets: &[Socket], entries: &[state::Connection]) -> Vec<Connection> {
-        join(NETNS, sockets, &interfaces(), &Entries::of(entries, true))
+        join(sockets, &interfaces(), &Entries::of(entries, true))
     }
 
     #[test]
     fn a_subflow_meets_its_path_by_token_and_addresses() {
         let sockets = [socket("joined", "nr_olia")];
         let token = sockets[0].subflow.unwrap().token;
-        let seen = seen(&sockets, &[entry(Some(token), &[&sockets[0]])]);
+        let seen = seen(&sockets, &[entry(token, &[&sockets[0]])]);
         assert_eq!(seen[0].token, Some(token));
         assert_eq!(seen[0].law.as_deref(), Some("olia"));
         let subflow = &seen[0].subflows[0];
@@ -438,7 +414,7 @@ mod tests {
         let mut second = first.clone();
         second.remote.set_port(first.remote.port() + 1);
         second.info.as_mut().unwrap().snd_ssthresh = i32::MAX as u32;
-        let entry = entry(first.subflow.map(|of| of.token), &[&first, &second]);
+        let entry = entry(first.subflow.unwrap().token, &[&first, &second]);
         let seen = seen(&[second.clone(), first.clone()], &[entry]);
         let shown = seen[0].subflows.iter().map(|one| (one.path, one.remote, one.ssthresh_packets));
         let expected = [(Some(0), first.remote, Some(142)), (Some(1), second.remote, None)];
@@ -449,7 +425,7 @@ mod tests {
     fn a_subflow_without_a_path_runs_the_fallback_law() {
         let sockets = [socket("joined", "nr_olia")];
         let token = sockets[0].subflow.unwrap().token;
-        let seen = seen(&sockets, &[entry(Some(token), &[&socket("first", "nr_olia")])]);
+        let seen = seen(&sockets, &[entry(token, &[&socket("first", "nr_olia")])]);
         assert_eq!(seen[0].subflows[0].fallback_law, Some(true));
         assert_eq!(seen[0].subflows[0].path, None);
     }
@@ -457,7 +433,7 @@ mod tests {
     #[test]
     fn without_all_state_no_subflow_counts_as_under_the_fallback_law() {
         let sockets = [socket("joined", "nr_olia")];
-        let seen = join(NETNS, &sockets, &interfaces(), &Entries::of(&[], false));
+        let seen = join(&sockets, &interfaces(), &Entries::of(&[], false));
         assert_eq!(seen[0].subflows[0].fallback_law, None);
     }
 
@@ -467,7 +443,7 @@ mod tests {
         let token = sockets[0].subflow.unwrap().token;
         let mut namespace = Namespace {
             name: "current".into(),
-            inum: NETNS,
+            inum: 7,
             is_current: true,
             default_control: "nr_olia".into(),
             mptcp_counters: BTreeMap::new(),
@@ -476,7 +452,7 @@ mod tests {
         };
         let subflow = |namespace: &Namespace| namespace.connections[0].subflows[0].clone();
         assert_eq!(subflow(&namespace).fallback_law, Some(true));
-        let entries = [entry(Some(token), &[&sockets[0]])];
+        let entries = [entry(token, &[&sockets[0]])];
         find_late(std::slice::from_mut(&mut namespace), &entries);
         assert_eq!(
             (subflow(&namespace).fallback_law, subflow(&namespace).path),
@@ -500,19 +476,25 @@ mod tests {
     fn plain_tcp_is_shown_as_one_path_if_it_runs_a_control_of_ours() {
         let plain = |control| Socket { subflow: None, mptcp: false, ..socket("first", control) };
         assert_eq!(seen(&[plain("bbr")], &[]).len(), 0);
-        let sockets = [plain("nr_olia")];
-        let all = seen(&sockets, &[entry(None, &[&sockets[0]])]);
+        let all = seen(&[plain("nr_olia")], &[]);
         assert_eq!((all[0].token, all[0].subflows.len()), (None, 1));
-        assert_eq!(all[0].subflows[0].path, Some(0));
-        // The same addresses in another namespace are another socket.
-        let elsewhere = state::Connection { netns: 8, ..entry(None, &[&sockets[0]]) };
-        assert_eq!(seen(&sockets, &[elsewhere])[0].subflows[0].fallback_law, Some(true));
+        assert_eq!(all[0].law.as_deref(), Some("olia"));
+        // It has no entry, by which one could tell.
+        assert_eq!((all[0].subflows[0].path, all[0].subflows[0].fallback_law), (None, None));
     }
 
     #[test]
-    fn who_fell_back_is_shown_and_its_state_is_found_as_one_path() {
-        let sockets = [socket("fallen-back", "nr_olia")];
-        let all = seen(&sockets, &[entry(None, &[&sockets[0]])]);
-        assert!(all[0].fell_back && all[0].subflows[0].fallback_law == Some(false));
+    fn who_fell_back_is_shown_as_plain_tcp_is() {
+        let all = seen(&[socket("fallen-back", "nr_olia")], &[]);
+        assert!(all[0].fell_back && all[0].subflows[0].fallback_law.is_none());
+    }
+
+    #[test]
+    fn a_path_beside_subflows_outside_its_entry_runs_the_fallback_law() {
+        let sockets = [socket("joined", "nr_olia"), socket("first", "cubic")];
+        let mut entry = entry(sockets[0].subflow.unwrap().token, &[&sockets[0]]);
+        entry.paths[0].outside = true;
+        let subflow = &seen(&sockets[..1], &[entry])[0].subflows[0];
+        assert_eq!((subflow.path, subflow.fallback_law), (Some(0), Some(true)));
     }
 }

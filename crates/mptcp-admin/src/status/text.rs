@@ -197,11 +197,15 @@ fn meaning(counter: &str) -> &'static str {
         "fallback_version" => "subflows ran the fallback law, their connection ran another build",
         "fallback_slots" => "subflows ran the fallback law, their connection already had eight",
         "fallback_full" => "subflows ran the fallback law, the map of connections was full",
+        "fallback_user" => "subflows ran the fallback law, their user had his part of the map",
         "fallback_race" => {
             "subflows ran the fallback law, their connection was being created or deleted"
         }
         "fallback_lost" => {
             "subflows ran the fallback law, their connection's entry was deleted externally"
+        }
+        "fallback_outside" => {
+            "subflows ran the fallback law, their connection had subflows under another control"
         }
         _ => "subflows ran the fallback law",
     }

@@ -172,11 +172,13 @@ impl<'a> Sampler<'a> {
             });
             let has = |entry: &state::Connection| {
                 let is = |path: &state::ConnectionPath| {
-                    (path.local, path.remote) == (socket.local, socket.remote)
+                    (path.local, path.remote) == (socket.local, socket.remote) && !path.outside
                 };
                 entry.paths.iter().any(is)
             };
-            if ours(sender) && !entries.any(has) {
+            // What fell back is plain TCP, which has no entry.
+            let mptcp = socket.subflow.is_some_and(|subflow| !subflow.fell_back());
+            if ours(sender) && mptcp && !entries.any(has) {
                 return Ok(Some(format!("{of} is not controlled by {algorithm}")));
             }
         }

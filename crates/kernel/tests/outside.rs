@@ -1,0 +1,130 @@
+//! A path whose connection has subflows under another control: it must not take a full share beside
+//! them. A subflow that has no connection yet, or is a backup, takes none itself.
+
+mod support;
+
+use narrows_kernel::control::Registered;
+use narrows_kernel::state::ConnectionPath;
+use narrows_laws::Control;
+use narrows_testkit::machine::tools;
+use narrows_testkit::net::{self, ip};
+use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
+use narrows_testkit::wait_until;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use support::Alone;
+use support::law::{Net, agree, counted, counter, entries, slots};
+
+const LAW: Control = Control::OLIA;
+const PORT: u16 = 7000;
+const JOB: u64 = 1 << 20;
+
+/// The only path that the control has on that side.
+fn path(net: &Net, host: &net::Host) -> Option<ConnectionPath> {
+    let entry = entries(net).into_iter().find(|entry| entry.netns == host.inum)?;
+    assert!(entry.paths.len() <= 1, "{entry:?}");
+    entry.paths.into_iter().next()
+}
+
+/// A server that listened before the control became the default, and a download from it: its first
+/// subflow runs the default, and those that join run what the listener had.
+fn older_listener(net: &Net, law: &Registered) -> (Server, Traffic) {
+    let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
+    net.set_default(law.name());
+    let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
+    wait_until(10, || match net::sockets(&net.server) {
+        both if both.len() != 2 => Err(format!("{both:?}")),
+        both => match both.iter().filter(|subflow| subflow.runs(law.name())).count() {
+            1 => Ok(()),
+            n => Err(format!("{n} of them run the control: {both:?}")),
+        },
+    });
+    (server, traffic)
+}
+
+fn end(net: &Net, law: &Registered, server: Server, traffic: Traffic) {
+    traffic.stop();
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
+    println!("  {}", counted(law));
+    assert_eq!(slots(law), 0);
+}
+
+#[test]
+fn a_path_beside_a_subflow_of_another_control_grows_by_the_fallback_law_until_it_joins() {
+    let Some(_alone) = Alone::with("a subflow outside", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    let (server, traffic) = older_listener(&net, &law);
+    let outside = || path(&net, &net.server).is_some_and(|path| path.outside);
+    wait_until(10, || if outside() { Ok(()) } else { Err("is coupled".into()) });
+    assert_eq!(counter(&law, "fallback_outside"), 1);
+    // Reno grows by a packet each round trip, the fallback law by a 64th of one.
+    const LOOK: Duration = Duration::from_secs(2);
+    wait_until(40, || {
+        let began = Instant::now();
+        let before = path(&net, &net.server).ok_or("no path")?.line;
+        sleep(LOOK);
+        let after = path(&net, &net.server).ok_or("no path")?.line;
+        if after.ssthresh != before.ssthresh || before.cwnd < before.ssthresh {
+            return Err("a loss, or slow start".into());
+        }
+        let rounds = began.elapsed().as_secs_f64() / (f64::from(before.srtt8_us) / 8e6);
+        let grown = after.cwnd - before.cwnd;
+        println!("  grown by {grown} packets in {rounds:.0} round trips");
+        assert!(f64::from(grown) <= 2.0 + rounds / 32.0, "{before:?}, then {after:?}");
+        Ok(())
+    });
+    for stream in server.accepted.lock().unwrap().iter() {
+        set_control(stream, law.name()).unwrap();
+    }
+    agree(&net, LAW, law.name(), 2);
+    wait_until(10, || {
+        let entries = entries(&net);
+        match entries.iter().flat_map(|entry| &entry.paths).any(|path| path.outside) {
+            false => Ok(()),
+            true => Err(format!("{entries:?}")),
+        }
+    });
+    assert_eq!(counter(&law, "fallback_outside"), 1);
+    end(&net, &law, server, traffic);
+}
+
+#[test]
+fn a_backup_of_another_control_is_no_reason() {
+    let Some(_alone) = Alone::with("a backup outside", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    ip(&net.client, "mptcp endpoint change id 2 backup");
+    let (server, traffic) = older_listener(&net, &law);
+    stays_coupled(&net, &net.server, &law, &traffic);
+    end(&net, &law, server, traffic);
+}
+
+#[test]
+fn a_syn_without_an_answer_is_no_reason() {
+    let Some(_alone) = Alone::with("a SYN without an answer", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    net.set_default(law.name());
+    ip(&net.server, "link set s2 down");
+    // The carrier is gone with it, and back with a dummy neighbour that answers nobody.
+    ip(&net.client, "link set c2 down");
+    let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
+    let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, 0);
+    stays_coupled(&net, &net.client, &law, &traffic);
+    end(&net, &law, server, traffic);
+}
+
+/// For many round trips, while bytes arrive.
+fn stays_coupled(net: &Net, host: &net::Host, law: &Registered, traffic: &Traffic) {
+    let before = traffic.bytes();
+    for _ in 0..20 {
+        sleep(Duration::from_millis(100));
+        assert!(path(net, host).is_none_or(|path| !path.outside));
+    }
+    assert!(traffic.bytes() > before);
+    assert_eq!(counter(law, "fallback_outside"), 0);
+}
