@@ -64,12 +64,12 @@ impl Loaded {
         Loaded::load_object(control, params, object::of(control.law), None)
     }
 
-    /// The same with another object, and with room for fewer connections.
+    /// The same with another object; given `room` for connections, with maps of its own.
     pub(crate) fn load_object(
         control: Control,
         params: &Params,
         object: &[u8],
-        conns_max: Option<u32>,
+        room: Option<u32>,
     ) -> Result<Loaded, Error> {
         let kernel = Kernel::probe()?;
         let name = kernel_name(control);
@@ -96,11 +96,16 @@ impl Loaded {
                         std::ptr::null(),
                     );
                 }
-                if let Some(max) = conns_max.filter(|_| map.name() == CONNS) {
-                    map.set_max_entries(max).map_err(failed("limit"))?;
-                }
-                if let Some(living) = state::living(&name, &map)? {
-                    map.reuse_fd(living.as_fd()).map_err(failed("share"))?;
+                match room {
+                    Some(room) if map.name() == CONNS => {
+                        map.set_max_entries(room).map_err(failed("limit"))?;
+                    }
+                    Some(_) => {}
+                    None => {
+                        if let Some(living) = state::living(&name, &map)? {
+                            map.reuse_fd(living.as_fd()).map_err(failed("share"))?;
+                        }
+                    }
                 }
             }
         }
@@ -180,15 +185,15 @@ impl Registered {
         Loaded::load(control, params)?.register()
     }
 
-    /// The same with the default parameters and a map of `conns_max` connections, which a test can
-    /// fill.
+    /// The same with the default parameters and maps of its own, with room for a number of
+    /// connections that a test can fill.
     ///
     /// # Errors
     /// As [`Registered::register`].
-    pub fn with_room(control: Control, conns_max: u32) -> Result<Registered, Error> {
+    pub fn with_room(control: Control, room: u32) -> Result<Registered, Error> {
         loadable(control)?;
         let object = object::of(control.law);
-        Loaded::load_object(control, &Params::default(), object, Some(conns_max))?.register()
+        Loaded::load_object(control, &Params::default(), object, Some(room))?.register()
     }
 
     /// Its name in the kernel: `nr_olia`.

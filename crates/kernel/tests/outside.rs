@@ -6,8 +6,7 @@ mod support;
 use narrows_kernel::control::Registered;
 use narrows_kernel::state::ConnectionPath;
 use narrows_laws::Control;
-use narrows_testkit::machine::tools;
-use narrows_testkit::net::{self, ip};
+use narrows_testkit::net::{self, client, ip};
 use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
 use narrows_testkit::wait_until;
 use std::process::Command;
@@ -27,12 +26,19 @@ fn path(net: &Net, host: &net::Host) -> Option<ConnectionPath> {
     entry.paths.into_iter().next()
 }
 
-/// A server that listened before the control became the default, and a download from it: its first
-/// subflow runs the default, and those that join run what the listener had.
-fn older_listener(net: &Net, law: &Registered) -> (Server, Traffic) {
+/// A download from a server that listened before the control became the default. Its first subflow
+/// runs the default; one that joins after a socket option was set, through an endpoint with `flags`,
+/// runs what the listener had.
+fn older_listener(net: &Net, law: &Registered, flags: &str) -> (Server, Traffic) {
+    ip(&net.client, "mptcp endpoint del id 2");
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
     net.set_default(law.name());
     let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
+    wait_until(10, || match server.accepted.lock().unwrap().first() {
+        Some(accepted) => accepted.set_nodelay(true).map_err(|error| error.to_string()),
+        None => Err("not accepted".into()),
+    });
+    ip(&net.client, &format!("mptcp endpoint add {} id 2 subflow{flags}", client(2)));
     wait_until(10, || match net::sockets(&net.server) {
         both if both.len() != 2 => Err(format!("{both:?}")),
         both => match both.iter().filter(|subflow| subflow.runs(law.name())).count() {
@@ -56,8 +62,8 @@ fn end(net: &Net, law: &Registered, server: Server, traffic: Traffic) {
 fn a_path_beside_a_subflow_of_another_control_grows_by_the_fallback_law_until_it_joins() {
     let Some(_alone) = Alone::with("a subflow outside", &[]) else { return };
     let law = Registered::register(LAW).unwrap();
-    let net = Net::new(&[50, 50]);
-    let (server, traffic) = older_listener(&net, &law);
+    let net = Net::new(&[10, 10]);
+    let (server, traffic) = older_listener(&net, &law, "");
     let outside = || path(&net, &net.server).is_some_and(|path| path.outside);
     wait_until(10, || if outside() { Ok(()) } else { Err("is coupled".into()) });
     assert_eq!(counter(&law, "fallback_outside"), 1);
@@ -97,24 +103,26 @@ fn a_backup_of_another_control_is_no_reason() {
     let Some(_alone) = Alone::with("a backup outside", &[]) else { return };
     let law = Registered::register(LAW).unwrap();
     let net = Net::new(&[50, 50]);
-    ip(&net.client, "mptcp endpoint change id 2 backup");
-    let (server, traffic) = older_listener(&net, &law);
+    let (server, traffic) = older_listener(&net, &law, " backup");
     stays_coupled(&net, &net.server, &law, &traffic);
     end(&net, &law, server, traffic);
 }
 
 #[test]
 fn a_syn_without_an_answer_is_no_reason() {
-    let Some(_alone) = Alone::with("a SYN without an answer", &[]) else { return };
+    let Some(_alone) = Alone::with("a SYN without an answer", &["nft"]) else { return };
     let law = Registered::register(LAW).unwrap();
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
-    ip(&net.server, "link set s2 down");
-    // The carrier is gone with it, and back with a dummy neighbour that answers nobody.
-    ip(&net.client, "link set c2 down");
+    let rule = "type filter hook prerouting priority raw\n iifname s2 drop";
+    let mut nft = Command::new("ip");
+    let nft = nft.args(["netns", "exec", &net.server.name, "nft", "-f", "-"]);
+    net::pipe(nft, &format!("table inet lost {{\n chain way {{\n {rule}\n }}\n}}\n"));
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
     let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, 0);
     stays_coupled(&net, &net.client, &law, &traffic);
+    let trying = net::run("ss", &["-N", &net.client.name, "-tnH", "state", "syn-sent"]);
+    assert_eq!(trying.lines().count(), 1, "{trying}");
     end(&net, &law, server, traffic);
 }
 
