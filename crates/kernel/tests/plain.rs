@@ -9,10 +9,11 @@ use narrows_kernel::control::Registered;
 use narrows_kernel::register::padded;
 use narrows_kernel::state::{CONNS, PLAIN};
 use narrows_laws::Control;
-use narrows_netns::sysctl;
-use narrows_testkit::net::{self, ip};
-use narrows_testkit::transfer::{Kind, Server, Traffic};
+use narrows_netns::{set_sysctl, sysctl};
+use narrows_testkit::net::{self, Host, ip};
+use narrows_testkit::transfer::{Kind, Server, Traffic, connect, listen};
 use narrows_testkit::wait_until;
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -86,6 +87,38 @@ fn plain_tcp_runs_alone_or_is_handed_to_the_former_default() {
     // And MPTCP beside it is not plain.
     transfer(&net, Kind::Mptcp, Kind::Mptcp, || agree(&net, LAW, law.name(), 2));
     println!("  {}", counted(&law));
+}
+
+#[test]
+fn a_namespace_with_the_number_of_one_that_has_gone_gets_nothing_of_it() {
+    let Some(_alone) = Alone::with("a number given again", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let plain = map(&law, PLAIN);
+    let former = Host::new("former");
+    let inum = former.inum;
+    let cookie = former.run(narrows_netns::cookie).unwrap().unwrap().to_ne_bytes();
+    plain.update(&cookie, &padded("reno"), MapFlags::ANY).unwrap();
+    drop(former);
+    // The kernel gives the lowest free one, and a namespace's is free a moment after it has gone.
+    let again = (0..50).find_map(|_| {
+        sleep(Duration::from_millis(50));
+        Some(Host::new("again")).filter(|host| host.inum == inum)
+    });
+    match again {
+        None => println!("  skipped, the number was not given again"),
+        Some(host) => {
+            let set = host.run(|| set_sysctl("net/ipv4/tcp_congestion_control", law.name()));
+            set.unwrap().unwrap();
+            let loopback = || {
+                let listener = listen((Ipv4Addr::LOCALHOST, 0).into(), Kind::Tcp).unwrap();
+                let client = connect(listener.local_addr().unwrap(), Kind::Tcp).unwrap();
+                drop((client, listener.accept().unwrap()));
+            };
+            host.run(loopback).unwrap();
+            assert_eq!((counter(&law, "plain"), counter(&law, "alone")), (0, 2));
+        }
+    }
+    plain.delete(&cookie).unwrap();
 }
 
 /// The client's default.
