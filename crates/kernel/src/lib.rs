@@ -15,6 +15,7 @@
 //! zlib1g-dev, pkg-config); running needs root and a kernel with BTF. See [`available`].
 
 mod available;
+pub mod bpffs;
 pub mod cgroup;
 mod clang;
 pub mod control;

@@ -14,13 +14,12 @@ use crate::control::Loaded;
 use crate::object;
 use crate::register::{Kernel, available_controls, is_ours};
 use crate::state::{BPFFS, SHARED};
-use crate::{Error, Undo};
+use crate::{Error, Undo, bpffs};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::{Control, Params};
 use nix::fcntl::{Flock, FlockArg};
-use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
@@ -95,18 +94,16 @@ impl Pins {
     /// old build until the default is set again.
     ///
     /// # Errors
-    /// Not root, a kernel without what is needed, no BPF file system.
+    /// Not root, a kernel without what is needed, no BPF file system that is root's alone.
     pub fn open(renew: impl Fn(&str) -> Result<(), Error> + 'static) -> Result<Pins, Error> {
         let kernel = Kernel::probe()?;
         let root = Path::new(BPFFS);
-        let mounted = statfs(root).is_ok_and(|about| about.filesystem_type() == BPF_FS_MAGIC);
-        if !mounted {
-            let message = "the BPF file system is not mounted here: mount -t bpf bpf /sys/fs/bpf";
-            return Err(Error::input(BPFFS, message));
+        if let Some(problem) = bpffs::problem() {
+            return Err(Error::input(BPFFS, problem.to_string()));
         }
         let about = Path::new(FOLDER).symlink_metadata();
         if about.is_ok_and(|about| !about.is_dir() || about.uid() != 0) {
-            // If others may write to the BPF file system, do not follow their links.
+            // From when others could write there: do not follow their links.
             return Err(Error::input(FOLDER, "is not a folder owned by root; remove it"));
         }
         let folder = File::open(root).map_err(Error::io(root, "open"))?;

@@ -147,6 +147,11 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
     Ok(all)
 }
 
+/// How many connections the state map has room for; none: there is no map.
+pub fn capacity() -> Option<u32> {
+    all_of(CONNS).first().map(|info| info.max_entries)
+}
+
 /// Ids of state maps of other builds, with a layout that this one cannot read.
 pub fn of_other_builds() -> Vec<u32> {
     let maps = all_of(CONNS).into_iter();

@@ -44,7 +44,8 @@ fn again_and_again(name: &'static str, rounds: usize) {
         unshare(CloneFlags::CLONE_NEWNS).unwrap();
         let none: Option<&str> = None;
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
-        mount(Some("bpf"), "/sys/fs/bpf", Some("bpf"), MsFlags::empty(), none).unwrap();
+        mount(Some("bpf"), "/sys/fs/bpf", Some("bpf"), MsFlags::empty(), Some("mode=0700"))
+            .unwrap();
         load_replace_and_unload(&net, rounds);
     };
     if let Err(panic) = scope(|scope| scope.spawn(pinned).join()) {

@@ -17,7 +17,7 @@ impl Host {
         let turn = turn(test, wanted().and_then(|()| bpf()))?;
         let script = "set -e
             ip link set lo up
-            mount -t bpf bpf /sys/fs/bpf
+            mount -t bpf -o mode=0700 bpf /sys/fs/bpf
             mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns
             mkdir -p /etc/systemd/system /etc/sysctl.d
             mount -t tmpfs tmpfs /etc/systemd/system && mount -t tmpfs tmpfs /etc/sysctl.d

@@ -23,7 +23,7 @@ fn alone(test: &str, work: impl FnOnce() + Send) {
         const NONE: Option<&str> = None;
         unshare(CloneFlags::CLONE_NEWNS).unwrap();
         mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).unwrap();
-        mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), NONE).unwrap();
+        mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), Some("mode=0700")).unwrap();
         work();
     };
     std::thread::scope(|scope| scope.spawn(inside).join()).unwrap();

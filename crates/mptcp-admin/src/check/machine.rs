@@ -3,6 +3,7 @@
 use super::item::{Item, Verdict};
 use libbpf_rs::btf::{Btf, types::Struct};
 use narrows_kernel::Unavailable;
+use narrows_kernel::bpffs::{self, Problem};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,8 +25,8 @@ pub struct Machine {
     pub links: bool,
     /// `net.core.bpf_jit_enable`; none: not shown to this user, or not in this network namespace.
     pub jit: Option<bool>,
-    /// Is a bpf file system on /sys/fs/bpf?
-    pub bpffs: bool,
+    /// Why controls cannot be pinned in the BPF file system on /sys/fs/bpf; none: they can.
+    pub bpffs: Option<Problem>,
     /// Where cgroup2 is mounted.
     pub cgroup2: Option<PathBuf>,
     /// Is this process root?
@@ -54,8 +55,8 @@ impl Machine {
                 "" => None,
                 value => Some(value != "0"),
             },
-            bpffs: mount_of(&mounts, "bpf", |path| path == "/sys/fs/bpf").is_some(),
-            cgroup2: mount_of(&mounts, "cgroup2", |_| true).map(PathBuf::from),
+            bpffs: bpffs::problem(),
+            cgroup2: mount_of(&mounts, "cgroup2").map(PathBuf::from),
             root: narrows_kernel::is_root(),
             refused: matches!(narrows_kernel::available(), Err(Unavailable::Refused)),
         }
@@ -103,11 +104,12 @@ impl Machine {
             }
             None => Item::new("BPF JIT", Unseen, "shown to root in the first network namespace"),
         });
-        items.push(if self.bpffs {
-            Item::new("bpffs", Ok, "/sys/fs/bpf")
-        } else {
-            Item::new("bpffs", Missing, "not mounted on /sys/fs/bpf, where controls are pinned")
-                .fix("mount -t bpf bpf /sys/fs/bpf")
+        items.push(match &self.bpffs {
+            None => Item::new("bpffs", Ok, "/sys/fs/bpf, root's alone"),
+            Some(problem) => {
+                Item::new("bpffs", Missing, format!("/sys/fs/bpf: {}", problem.seen()))
+                    .fix(problem.fix())
+            }
         });
         items.push(match &self.cgroup2 {
             Some(path) => Item::new("cgroup2", Ok, path.display().to_string()),
@@ -140,12 +142,12 @@ fn version(release: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// The first mount of this file system that is `wanted`, from /proc/self/mounts.
-fn mount_of<'a>(mounts: &'a str, kind: &str, wanted: impl Fn(&str) -> bool) -> Option<&'a str> {
+/// Where this file system is mounted first, from /proc/self/mounts.
+fn mount_of<'a>(mounts: &'a str, kind: &str) -> Option<&'a str> {
     mounts.lines().find_map(|line| {
         let mut fields = line.split(' ').skip(1);
         let path = fields.next()?;
-        (fields.next()? == kind && wanted(path)).then_some(path)
+        (fields.next()? == kind).then_some(path)
     })
 }
 
@@ -162,7 +164,7 @@ mod tests {
             struct_ops: true,
             links: true,
             jit: Some(true),
-            bpffs: true,
+            bpffs: None,
             cgroup2: Some("/sys/fs/cgroup".into()),
             root: true,
             refused: false,
@@ -176,7 +178,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_what_to_type() {
-        let machine = Machine { bpffs: false, cgroup2: None, jit: Some(false), ..good() };
+        let bpffs = Some(Problem::NotMounted);
+        let machine = Machine { bpffs, cgroup2: None, jit: Some(false), ..good() };
         let items = machine.judge();
         let missing: Vec<_> =
             items.iter().filter(|item| item.verdict == Verdict::Missing).collect();
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!(version("next"), None);
         let mounts = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n\
                       bpf /run/other bpf rw 0 0\n";
-        assert_eq!(mount_of(mounts, "cgroup2", |_| true), Some("/sys/fs/cgroup/unified"));
-        assert_eq!(mount_of(mounts, "bpf", |path| path == "/sys/fs/bpf"), None);
+        assert_eq!(mount_of(mounts, "cgroup2"), Some("/sys/fs/cgroup/unified"));
+        assert_eq!(mount_of(mounts, "tracefs"), None);
     }
 }
