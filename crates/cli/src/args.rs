@@ -57,7 +57,11 @@ pub enum Command {
     #[cfg(all(feature = "lab", feature = "kernel"))]
     #[command(after_help = "\
 What belongs to running commands is kept. Needs root.")]
-    Clean,
+    Clean {
+        /// Show what would be removed, and change nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// List laws, detectors, parameters, scenarios and metrics
     List {
         /// List only these

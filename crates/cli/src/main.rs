@@ -77,7 +77,7 @@ fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         #[cfg(all(feature = "lab", feature = "kernel"))]
-        Command::Clean => shell::clean(),
+        Command::Clean { dry_run } => shell::clean(*dry_run),
         Command::Law(command) => law::law(command),
         Command::List { what } => list::list(*what),
         Command::Completions { shell } => {

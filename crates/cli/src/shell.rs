@@ -92,13 +92,17 @@ fn run(args: &ShellArgs, shell: &Shell, signals: &Signals) -> Result<ExitStatus,
     }
 }
 
-/// Removes what killed runs left behind.
-pub fn clean() -> Result<(), Error> {
-    let removed = narrows_emu::clean().map_err(|error| Error::input("clean", error))?;
-    if removed.is_empty() {
+/// Removes what killed runs left behind, or only shows it.
+pub fn clean(dry_run: bool) -> Result<(), Error> {
+    let (all, done) = match dry_run {
+        true => (narrows_emu::left(), "would be removed:"),
+        false => (narrows_emu::clean(), "removed"),
+    };
+    let all = all.map_err(|error| Error::input("clean", error))?;
+    if all.is_empty() {
         return print("nothing was left behind\n");
     }
-    print(&removed.iter().map(|removed| format!("removed {removed}\n")).collect::<String>())
+    print(&all.iter().map(|one| format!("{done} {one}\n")).collect::<String>())
 }
 
 /// A child that does not outlive its value.

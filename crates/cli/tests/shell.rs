@@ -317,16 +317,25 @@ fn what_a_killed_shell_leaves_clean_removes() {
     let place = going.place.clone();
     let name = place.file_name().unwrap().to_str().unwrap().to_owned();
     // One whose owner lives is left alone.
-    let clean = || {
-        let output = narrows(&["clean"]).output().unwrap();
+    let run = |args: &[&str]| {
+        let output = narrows(args).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(!clean().contains(&name) && place.exists());
+    let (clean, dry) = (|| run(&["clean"]), || run(&["clean", "--dry-run"]));
+    assert!(!dry().contains(&name) && !clean().contains(&name) && place.exists());
     going.signal(libc::SIGKILL, false);
     assert_eq!(going.ends().0, None);
+    let shown = dry();
+    assert!(shown.contains(&format!("would be removed: namespace {name}\n")), "{shown}");
+    assert!(place.exists(), "--dry-run changes nothing");
     let printed = clean();
     assert!(!place.exists(), "{printed}");
+    let of = |text: &str, begin: &str| -> Vec<String> {
+        let ours = text.lines().filter(|line| line.contains(&name));
+        ours.map(|line| line.strip_prefix(begin).unwrap().to_owned()).collect()
+    };
+    assert_eq!(of(&shown, "would be removed: "), of(&printed, "removed "));
     assert!(!clean().contains(&name));
 }
 

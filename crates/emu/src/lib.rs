@@ -63,7 +63,7 @@ mod wire;
 pub use buffers::Packet;
 pub use error::Error;
 pub use fitness::{Fitness, Quantiles};
-pub use owner::{Removed, clean};
+pub use owner::{Removed, clean, left};
 pub use plan::{DeviceConfig, HostConfig, Route};
 pub use tap::{Direction, See, Tap};
 pub use testbed::{Host, Testbed, available};

@@ -25,7 +25,7 @@ const OWNERS: &str = "/run/narrows";
 /// How long to wait for killed processes.
 const DEATH: Duration = Duration::from_secs(5);
 
-/// Something that a testbed left behind and that is gone now.
+/// Something that a testbed left behind, and that [`clean`] removes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// A process that was in one of its namespaces, killed.
@@ -57,10 +57,24 @@ impl Display for Removed {
 /// # Errors
 /// Not root, or the kernel refuses.
 pub fn clean() -> Result<Vec<Removed>, Error> {
+    of_dead_owners(|owner| owner.remove())
+}
+
+/// What [`clean`] would remove now.
+///
+/// # Errors
+/// As [`clean`].
+pub fn left() -> Result<Vec<Removed>, Error> {
+    of_dead_owners(|owner| Ok(owner.left()))
+}
+
+fn of_dead_owners(
+    work: impl Fn(&Owner) -> Result<Vec<Removed>, Error>,
+) -> Result<Vec<Removed>, Error> {
     if !Uid::effective().is_root() {
         return Err(Error::NotRoot);
     }
-    let mut removed = Vec::new();
+    let mut all = Vec::new();
     for entry in fs::read_dir(OWNERS).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_none_or(|extension| extension != "lock") {
@@ -70,10 +84,10 @@ pub fn clean() -> Result<Vec<Removed>, Error> {
         // It may be removed by another process this moment.
         let Ok(file) = File::open(&path) else { continue };
         if let Some(owner) = Owner::lock(id, &path, file)? {
-            removed.extend(owner.remove()?);
+            all.extend(work(&owner)?);
         }
     }
-    Ok(removed)
+    Ok(all)
 }
 
 /// A testbed's name and the lock that marks it as in use.
@@ -128,6 +142,17 @@ impl Owner {
         format!("nr-{}-", self.id)
     }
 
+    /// What [`Owner::remove`] would remove.
+    fn left(&self) -> Vec<Removed> {
+        let names = namespace::named(&self.prefix());
+        let processes = inside(&names).into_iter();
+        let mut left: Vec<_> =
+            processes.map(|(pid, name)| Removed::Process { pid, name }).collect();
+        left.extend(names.into_iter().map(Removed::Namespace));
+        left.push(Removed::Lock(self.path.clone()));
+        left
+    }
+
     /// Removes its namespaces with what runs in them, and at last the lock.
     pub fn remove(&self) -> Result<Vec<Removed>, Error> {
         let names = namespace::named(&self.prefix());
@@ -151,12 +176,10 @@ impl Owner {
 
 /// Kills what runs in these namespaces, also what is forked meanwhile, and waits for the end.
 fn kill_all(names: &[String]) -> Vec<Removed> {
-    let inside: Vec<_> = names.iter().filter_map(|name| namespace::identity(name)).collect();
     let began = Instant::now();
     let mut killed = Vec::new();
     while began.elapsed() < DEATH {
-        let mut processes = namespace::processes(&inside);
-        processes.retain(|&(pid, _)| pid != std::process::id() as i32);
+        let processes = inside(names);
         if processes.is_empty() {
             break;
         }
@@ -170,6 +193,14 @@ fn kill_all(names: &[String]) -> Vec<Removed> {
         std::thread::sleep(Duration::from_millis(2));
     }
     killed
+}
+
+/// The processes in these namespaces but this one: number and name.
+fn inside(names: &[String]) -> Vec<(i32, String)> {
+    let namespaces: Vec<_> = names.iter().filter_map(|name| namespace::identity(name)).collect();
+    let mut processes = namespace::processes(&namespaces);
+    processes.retain(|&(pid, _)| pid != std::process::id() as i32);
+    processes
 }
 
 /// Four characters. The first is a letter: no number of a process looks like it.
