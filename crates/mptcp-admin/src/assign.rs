@@ -24,9 +24,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 mod defaults;
+mod keepers;
 mod uses;
 
 pub use crate::sockets::{Kept, Moved};
+pub use keepers::{Keepers, Process};
+
 use defaults::{KERNELS_OWN, cookie, default_of, inside, namespaces, restore, set_default};
 use uses::{KIND_CGROUP, KIND_NETNS, Key, Record, Uses, place_of, text};
 
@@ -118,8 +121,8 @@ pub struct Unloaded {
     pub others: Vec<(String, String)>,
     /// MPTCP listeners that had it.
     pub moved: Moved,
-    /// Sockets that run it until they close.
-    pub sockets: usize,
+    /// What runs it until it closes.
+    pub keepers: Keepers,
 }
 
 impl Target {
@@ -286,11 +289,7 @@ impl Admin {
         }
         done.moved.then(moved);
         self.0.unload(name)?;
-        for (_, namespace) in &namespaces {
-            let sockets = namespace.unless_gone(|| inside(namespace, diag::sockets))?;
-            let all = sockets.iter().flatten();
-            done.sockets += all.filter(|socket| socket.control == name).count();
-        }
+        done.keepers = keepers::keepers(name, &namespaces)?;
         self.tidy()?;
         Ok(done)
     }
