@@ -29,19 +29,21 @@ sudo := $(if $(DESTDIR),,$(shell [ "$$(id -u)" = 0 ] || [ -w "$(into)" ] || echo
 release := $(or $(CARGO_TARGET_DIR),target)/release
 # libbpf is built by make too, and would go into our DESTDIR.
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
+units := narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
 
 install: setup setup-kernel ## the command with the kernel host, BPF objects and completions, into PREFIX=/usr/local
 	$(cargo) build --release --locked -p narrows --features kernel
 	$(sudo) install -D $(release)/narrows "$(into)/bin/narrows"
 	$(sudo) $(release)/narrows kernel objects "$(into)/lib/narrows"
+	$(sudo) install -D -m 644 -t "$(into)/lib/systemd/system" $(addprefix packaging/,$(units))
 	$(sudo) mkdir -p $(foreach file,$(completions),"$(into)/$(dir $(file))")
 	$(release)/narrows completions bash | $(sudo) tee "$(into)/$(word 1,$(completions))" >/dev/null
 	$(release)/narrows completions zsh | $(sudo) tee "$(into)/$(word 2,$(completions))" >/dev/null
 	$(release)/narrows completions fish | $(sudo) tee "$(into)/$(word 3,$(completions))" >/dev/null
 
 uninstall: ## remove what install installed; first run `narrows kernel unload --boot`
-	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions),"$(into)/$(file)")
+	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions) $(addprefix lib/systemd/system/,$(units)),"$(into)/$(file)")
 
 test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test

@@ -1,6 +1,7 @@
 //! `narrows kernel`.
 
 mod check;
+mod export;
 mod status;
 
 use std::fmt::Write;
@@ -14,7 +15,9 @@ use narrows_kernel::register::is_ours;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::{self, Checks};
 use narrows_laws::{Control, Law};
-use narrows_mptcp_admin::assign::{Admin, Kept, Moved, Place, Target, Undone, Use, uses};
+use narrows_mptcp_admin::assign::{
+    Admin, Keepers, Kept, Moved, Place, Process, Target, Undone, Use, uses,
+};
 use narrows_mptcp_admin::boot::Boot;
 
 use crate::args::kernel::{self as args, Command};
@@ -26,6 +29,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
     match command {
         Command::Check { netns } => check::check(netns.as_deref()),
         Command::Status(args) => status::status(args),
+        Command::Export(args) => export::export(args),
         Command::Load { names, boot } => {
             let controls = controls(names)?;
             for &control in &controls {
@@ -182,16 +186,37 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
             let _ = writeln!(text, "namespace {namespace}: {now} instead of the inherited {name}");
         }
         write_moved(&mut text, &done.moved);
-        let _ = match (done.loaded, done.sockets) {
-            (false, _) => writeln!(text, "{name}: not loaded by narrows"),
-            (true, 0) => writeln!(text, "{name}: unloaded"),
-            (true, 1) => writeln!(text, "{name}: unloaded; 1 socket keeps it until it closes"),
-            (true, n) => writeln!(text, "{name}: unloaded; {n} sockets keep it until they close"),
+        let _ = match done.loaded {
+            false => writeln!(text, "{name}: not loaded by narrows"),
+            true => writeln!(text, "{name}: unloaded{}", show_keepers(&done.keepers)),
         };
         // At once: the next one may fail.
         print(&text)?;
     }
     Ok(())
+}
+
+/// What still runs an unloaded control, in words; nothing where nothing does.
+fn show_keepers(keepers: &Keepers) -> String {
+    /// Processes that are named; a server may have hundreds of workers.
+    const NAMED: usize = 8;
+    let Keepers { sockets, unheld, processes } = keepers;
+    let mut text = match sockets {
+        0 => return String::new(),
+        1 => "; 1 socket keeps it until it closes".to_owned(),
+        n => format!("; {n} sockets keep it until they close"),
+    };
+    let name = |process: &Process| format!("{} (pid {})", process.command, process.pid);
+    let mut held: Vec<String> = processes.iter().take(NAMED).map(name).collect();
+    if processes.len() > NAMED {
+        held.push(format!("{} more processes", processes.len() - NAMED));
+    }
+    if *unheld > 0 {
+        held.push(format!("no process: {unheld}"));
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(text, ", held by {}", held.join(", "));
+    text
 }
 
 /// Writes the objects for bpftool.

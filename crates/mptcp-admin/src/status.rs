@@ -6,16 +6,19 @@
 
 mod connections;
 mod controls;
+pub mod export;
 mod text;
 
 pub use crate::listeners::Listener;
 pub use connections::{Connection, Namespace, Subflow};
-pub use controls::{Control, Counters, Default, Program};
+pub use controls::{Control, Counters, Default, Keeper, Program};
+pub use text::Fit;
 
 use crate::check::Machine;
-use narrows_kernel::{is_root, state};
+use narrows_kernel::{bpffs, is_root, state};
+use narrows_netns as netns;
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Version of the schema.
 pub const FORMAT: u32 = 2;
@@ -31,12 +34,40 @@ pub struct Status {
     pub unseen: Vec<String>,
     /// Our controls, loaded or still run by sockets, by name.
     pub controls: Vec<Control>,
+    /// How full the map of connections is; null: there is none, or it is not seen.
+    pub map: Option<Map>,
     /// Network namespaces with connections or listeners to show, and the current one.
     pub namespaces: Vec<Namespace>,
     /// Seconds that the throughputs were measured over; null: there are none yet.
     pub interval_s: Option<f64>,
     #[serde(skip)]
     taken: Instant,
+    /// The only namespace whose connections were looked at.
+    #[serde(skip)]
+    only: Option<netns::Namespace>,
+}
+
+/// The map that has an entry for each connection under one of our controls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Map {
+    /// Its entries, of all namespaces.
+    pub entries: usize,
+    /// How many it has room for.
+    pub entries_max: u32,
+}
+
+/// The byte counters of all sockets at a moment, which throughput is measured from.
+pub struct Sample {
+    taken: Instant,
+    /// Acknowledged and received, by the socket's cookie.
+    bytes: HashMap<u64, (u64, u64)>,
+}
+
+impl Sample {
+    /// Of all namespaces, or of one.
+    pub fn look(only: Option<&netns::Namespace>) -> Sample {
+        Sample { taken: Instant::now(), bytes: connections::bytes(only) }
+    }
 }
 
 /// The kernel, as far as controls differ by it.
@@ -53,18 +84,30 @@ pub struct Kernel {
 impl Status {
     /// Looks at controls and connections. What cannot be seen is listed in `unseen`.
     pub fn look() -> Status {
-        Status::of(Kernel::look())
+        Status::of(Kernel::look(), None)
+    }
+
+    /// Likewise, at the connections of one namespace only.
+    pub fn look_in(namespace: netns::Namespace) -> Status {
+        Status::of(Kernel::look(), Some(namespace))
     }
 
     /// Looks again, with the throughputs since `self`.
     pub fn again(&self) -> Status {
-        let mut now = Status::of(self.kernel.clone());
+        let mut now = Status::of(self.kernel.clone(), self.only.clone());
         now.kernel.bpf_stats = controls::stats_enabled();
-        now.measure(self, now.taken - self.taken);
+        now.measure(&self.sample());
         now
     }
 
-    fn of(kernel: Kernel) -> Status {
+    fn sample(&self) -> Sample {
+        let connections = self.namespaces.iter().flat_map(|namespace| &namespace.connections);
+        let subflows = connections.flat_map(|connection| &connection.subflows);
+        let bytes = subflows.map(|one| (one.cookie, (one.bytes_acked, one.bytes_received)));
+        Sample { taken: self.taken, bytes: bytes.collect() }
+    }
+
+    fn of(kernel: Kernel, only: Option<netns::Namespace>) -> Status {
         let mut unseen = Vec::new();
         let entries = match is_root() {
             true => state::connections().unwrap_or_else(|error| {
@@ -83,7 +126,8 @@ impl Status {
         }
         // The sockets right after the state, so that the two are of the same moment.
         let taken = Instant::now();
-        let mut namespaces = connections::look(&entries, unseen.is_empty(), &mut unseen);
+        let complete = unseen.is_empty();
+        let mut namespaces = connections::look(only.as_ref(), &entries, complete, &mut unseen);
         if namespaces.iter().any(Namespace::has_fallback) {
             connections::find_late(&mut namespaces, &state::connections().unwrap_or_default());
         }
@@ -95,29 +139,43 @@ impl Status {
             let default = |n: &Namespace| Default { netns: n.name.clone(), inum: n.inum };
             control.default_in = with.map(default).collect();
         }
-        let worth = |n: &Namespace| {
-            !n.connections.is_empty() || !n.listeners.is_empty() || n.is_current || n.runs_ours()
+        if let Some(problem) = bpffs::problem().filter(|problem| problem.is_unseen()) {
+            if !controls.is_empty() {
+                unseen.push(format!("where controls are used: {}: {problem}", state::BPFFS));
+            }
+        }
+        let worth = |n: &Namespace| match &only {
+            Some(only) => n.inum == only.inum,
+            None => {
+                let shown = !n.connections.is_empty() || !n.listeners.is_empty();
+                shown || n.is_current || n.runs_ours()
+            }
         };
         let namespaces = namespaces.into_iter().filter(worth).collect();
-        Status { format: FORMAT, kernel, unseen, controls, namespaces, interval_s: None, taken }
+        let map = state::capacity().filter(|_| is_root());
+        let map = map.map(|entries_max| Map { entries: entries.len(), entries_max });
+        Status {
+            format: FORMAT,
+            kernel,
+            unseen,
+            controls,
+            map,
+            namespaces,
+            interval_s: None,
+            taken,
+            only,
+        }
     }
 
     /// Fills in throughputs: what each socket's byte counters grew by since `before`.
-    fn measure(&mut self, before: &Status, interval: Duration) {
-        let seconds = interval.as_secs_f64();
-        let subflows = |status: &Status| {
-            let each =
-                status.namespaces.iter().flat_map(|n| &n.connections).flat_map(|c| &c.subflows);
-            each.map(|subflow| (subflow.cookie, (subflow.bytes_acked, subflow.bytes_received)))
-                .collect::<HashMap<_, _>>()
-        };
-        let before = subflows(before);
+    pub fn measure(&mut self, before: &Sample) {
+        let seconds = (self.taken - before.taken).as_secs_f64();
         let rate = |now: u64, then: u64| (now.saturating_sub(then) as f64 / seconds) as u64;
         for connection in self.namespaces.iter_mut().flat_map(|n| &mut n.connections) {
             let (mut sent, mut received) = (0, 0);
             for subflow in &mut connection.subflows {
                 // One that is new brought all it has within the interval.
-                let then = before.get(&subflow.cookie).copied().unwrap_or_default();
+                let then = before.bytes.get(&subflow.cookie).copied().unwrap_or_default();
                 subflow.sent_bytes_per_s = Some(rate(subflow.bytes_acked, then.0));
                 subflow.received_bytes_per_s = Some(rate(subflow.bytes_received, then.1));
                 sent += subflow.sent_bytes_per_s.unwrap_or(0);

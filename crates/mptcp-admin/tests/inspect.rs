@@ -3,10 +3,10 @@
 use narrows_kernel::control::Registered;
 use narrows_laws::Control;
 use narrows_mptcp_admin::check::{Item, Verdict, check};
-use narrows_mptcp_admin::status::{Connection, Status};
+use narrows_mptcp_admin::status::{Connection, Fit, Keeper, Status};
 use narrows_netns::Namespace;
 use narrows_testkit::machine::{Turn, mptcp, tools, turn};
-use narrows_testkit::net::{Net, ip, run, sysctl};
+use narrows_testkit::net::{Net, client, ip, run, sysctl};
 use narrows_testkit::transfer::{Kind, Server, Traffic};
 use narrows_testkit::wait_until;
 use std::thread::sleep;
@@ -76,7 +76,7 @@ fn a_transfer_over_two_paths_is_shown_as_one_connection_with_its_throughput() {
     net.set_default("reno");
     let sending = send(&net, PORT, Kind::Mptcp, Kind::Mptcp);
     let (status, seen) = watch(&net.client, 2);
-    assert_eq!(seen.len(), 1, "{}", status.text(None));
+    assert_eq!(seen.len(), 1, "{}", status.text(Fit::All));
     assert!(seen[0].token.is_some() && seen[0].law.is_none() && !seen[0].fell_back);
     let mbits = seen[0].sent_bytes_per_s.unwrap() as f64 * 8e-6;
     assert!((10.0..31.0).contains(&mbits), "{mbits} Mbit/s of 30");
@@ -89,9 +89,14 @@ fn a_transfer_over_two_paths_is_shown_as_one_connection_with_its_throughput() {
         assert_eq!(subflow.fallback_law, Some(false));
         assert!(subflow.bytes_acked > 100_000, "{subflow:?}");
     }
-    // The other side receives what this one sends.
+    // The other side receives what this one sends, all at one address that is on no path.
     let there = connections(&status, &net.server);
     assert_eq!(there.len(), 1);
+    for subflow in &there[0].subflows {
+        assert_eq!(subflow.local, net.address(PORT));
+        let n = (1..3).find(|n| subflow.remote.ip() == client(*n)).expect("a client's address");
+        assert_eq!(subflow.interface.as_deref(), Some(format!("s{n}").as_str()));
+    }
     let received = there[0].received_bytes_per_s.unwrap() as f64 * 8e-6;
     assert!((received / mbits - 1.0).abs() < 0.3, "{received} of {mbits} Mbit/s");
     sending.stop();
@@ -109,9 +114,15 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
     ];
     let (status, seen) = watch(&net.client, 4);
 
-    let text = status.text(None);
+    let text = status.text(Fit::All);
     let control = status.controls.iter().find(|one| one.kernel_name == law.name()).unwrap();
     assert!(control.registered && !control.pinned, "{text}");
+    let keeper = control.kept.as_ref();
+    let this = std::process::id();
+    assert!(matches!(keeper, Some(Keeper::Process { pid, .. }) if *pid == this), "{text}");
+    assert!(text.contains("removed when it ends; default of "), "{text}");
+    let map = status.map.unwrap();
+    assert!(map.entries >= 6 && map.entries_max > 1000, "{map:?}");
     let verified = law.verified_insns().unwrap();
     assert_eq!(control.programs.len(), verified.len());
     assert_eq!(control.verified_insns(), verified.iter().map(|program| program.1).sum());
@@ -130,6 +141,12 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
         // It carries data; now and then nothing is in flight, which is idle.
         assert!(matches!(subflow.path_state, Some("active" | "idle")), "{text}");
     }
+    // The other side only receives.
+    assert!(text.contains(" receiving ") && !text.contains(" joining "), "{text}");
+    // One namespace alone.
+    let alone = Status::look_in((*net.server).clone());
+    assert_eq!(alone.namespaces.len(), 1);
+    assert_eq!(connections(&alone, &net.server).len(), 3);
     let (tcp, mptcp): (Vec<_>, Vec<_>) =
         seen.iter().filter(|one| one.subflows.len() == 1).partition(|one| one.token.is_none());
     assert_eq!((tcp.len(), mptcp.len()), (1, 1), "{text}");

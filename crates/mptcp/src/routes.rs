@@ -119,15 +119,33 @@ pub fn addresses() -> io::Result<Vec<Address>> {
 /// # Errors
 /// The kernel refused.
 pub fn route(from: Option<IpAddr>, to: IpAddr, bound: u32) -> io::Result<Option<Route>> {
+    // The route that was found. Without it a bound socket's destination without a route is taken
+    // to be on the link, and looks like a route.
+    ask(from, to, bound, RouteFlags::FibMatch)
+}
+
+/// Where packets from one of this host's addresses to another host go now, of several next hops the
+/// one that is chosen for these addresses. None: no route.
+///
+/// # Errors
+/// The kernel refused.
+pub fn resolve(from: IpAddr, to: IpAddr) -> io::Result<Option<Route>> {
+    ask(Some(from), to, 0, RouteFlags::empty())
+}
+
+fn ask(
+    from: Option<IpAddr>,
+    to: IpAddr,
+    bound: u32,
+    flags: RouteFlags,
+) -> io::Result<Option<Route>> {
     let bits = if to.is_ipv4() { 32 } else { 128 };
     let mut message = RouteMessage::default();
     message.header = RouteHeader {
         address_family: if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 },
         destination_prefix_length: bits,
         source_prefix_length: if from.is_some() { bits } else { 0 },
-        // The route that was found. Without it a bound socket's destination without a route is taken
-        // to be on the link, and looks like a route.
-        flags: RouteFlags::FibMatch,
+        flags,
         ..RouteHeader::default()
     };
     message.attributes.push(RouteAttribute::Destination(to.into()));

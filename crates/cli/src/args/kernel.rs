@@ -29,8 +29,17 @@ Exit code: 0 ready to load and use, 1 something is missing, 2 the check could no
 Examples:
   narrows kernel status                       once; throughput over a quarter of a second
   narrows kernel status --watch               every second, in place, until Ctrl-C
+  narrows kernel status --netns blue --top 20 the busiest connections of a namespace
   narrows kernel status --json | jq .namespaces[].connections[].subflows[]")]
     Status(StatusArgs),
+    /// Print figures of controls and connections in the text format of Prometheus
+    #[command(after_help = "\
+Examples:
+  narrows kernel export
+  narrows kernel export --textfile /var/lib/prometheus/node-exporter
+
+Needs root.")]
+    Export(ExportArgs),
     /// Load controls into the kernel, all or none; they stay until unloaded
     #[command(after_help = "\
 Examples:
@@ -101,6 +110,22 @@ pub struct StatusArgs {
     /// Refresh every second until Ctrl-C; if the output is not a terminal, append blocks
     #[arg(long)]
     pub watch: bool,
+    /// Only the connections of this network namespace (name in /run/netns)
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Only the N busiest connections, and the number of the others [default: as many as fit if the
+    /// output is a terminal, else all]
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    pub top: Option<usize>,
+}
+
+/// Options of `export`.
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// Write DIR/narrows.prom, for node_exporter's textfile collector, and print each counter of
+    /// the fallback law that rose since the file before
+    #[arg(long, value_name = "DIR")]
+    pub textfile: Option<PathBuf>,
 }
 
 /// Where a control is used.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use narrows_mptcp_admin::status::Status;
+use narrows_mptcp_admin::status::{Fit, Sample, Status};
+use narrows_netns::Namespace;
 
 use crate::args::kernel::StatusArgs;
 use crate::error::Error;
@@ -20,26 +21,42 @@ const SLICE: Duration = Duration::from_millis(50);
 
 /// Shows controls and connections, once or until Ctrl-C.
 pub fn status(args: &StatusArgs) -> Result<(), Error> {
-    let first = Status::look();
+    let only = args.netns.as_deref().map(Namespace::named).transpose();
+    let only = only.map_err(|error| Error::input("--netns", error))?;
     if args.watch {
-        return watch(first, args.json);
+        return watch(args, look(only));
     }
+    let before = Sample::look(only.as_ref());
     sleep(GLANCE);
-    let status = first.again();
-    let text = if args.json { json(&status, true)? } else { status.text(None) };
-    print(&text)
+    let mut status = look(only);
+    status.measure(&before);
+    if args.json {
+        return print(&json(&status, true)?);
+    }
+    let fit = match args.top {
+        Some(n) => Fit::Top(n),
+        None if io::stdout().is_terminal() => Fit::Lines(rows() - 1),
+        None => Fit::All,
+    };
+    print(&status.text(fit))
 }
 
-fn watch(mut status: Status, as_json: bool) -> Result<(), Error> {
+fn look(only: Option<Namespace>) -> Status {
+    only.map_or_else(Status::look, Status::look_in)
+}
+
+fn watch(args: &StatusArgs, mut status: Status) -> Result<(), Error> {
+    let as_json = args.json;
+    let fit = args.top.map_or(Fit::All, Fit::Top);
     let stop = stop::on_signal()?;
     let screen = (!as_json && io::stdout().is_terminal()).then(Screen::open).transpose();
     let screen = screen.map_err(failed)?;
     let mut next = Instant::now();
     loop {
         let shown = match (&screen, as_json) {
-            (Some(screen), _) => screen.show(&status),
+            (Some(screen), _) => screen.show(&status, args.top),
             (None, true) => write(&json(&status, false)?),
-            (None, false) => write(&(status.text(None) + "\n")),
+            (None, false) => write(&(status.text(fit) + "\n")),
         };
         match shown {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
@@ -95,9 +112,9 @@ impl Screen {
     }
 
     /// Overwrites the screen without flicker.
-    fn show(&self, status: &Status) -> io::Result<()> {
+    fn show(&self, status: &Status, top: Option<usize>) -> io::Result<()> {
         let rows = rows();
-        let text = status.text(Some(rows - 1));
+        let text = status.text(top.map_or(Fit::Lines(rows - 1), Fit::Top));
         let lines = text.lines().take(rows - 1).map(|line| format!("{line}\x1b[K\n"));
         write(&format!("\x1b[H{}\x1b[J", lines.collect::<String>()))
     }

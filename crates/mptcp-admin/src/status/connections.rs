@@ -55,7 +55,8 @@ pub struct Subflow {
     pub local: SocketAddr,
     /// The peer's.
     pub remote: SocketAddr,
-    /// The interface it is bound to, else that of the local address; null: that is on none.
+    /// The interface its packets leave by: the one it is bound to, as an endpoint may say, else that of
+    /// the route between its addresses; null: there is no route.
     pub interface: Option<String>,
     /// MPTCP id of the local address.
     pub local_id: u8,
@@ -114,9 +115,10 @@ impl Namespace {
     }
 }
 
-/// All namespaces this user can enter, with what runs in each. Without `complete` some connections'
-/// state is missing in `entries`.
+/// All namespaces this user can enter, with what runs in each, or in `only` one. Without `complete`
+/// some connections' state is missing in `entries`.
 pub(super) fn look(
+    only: Option<&netns::Namespace>,
     entries: &[state::Connection],
     complete: bool,
     unseen: &mut Vec<String>,
@@ -132,7 +134,9 @@ pub(super) fn look(
     let in_use = InUse::look();
     let (mut namespaces, mut closed) = (Vec::new(), Vec::new());
     for namespace in all {
-        let seen = namespace.run(|| look_inside(&namespace, &entries, &in_use));
+        let wanted = only.is_none_or(|only| only.inum == namespace.inum);
+        let entries = wanted.then_some(&entries);
+        let seen = namespace.run(|| look_inside(&namespace, entries, &in_use));
         match seen.and_then(|seen| seen) {
             Ok(seen) => namespaces.push(seen),
             // It ended meanwhile.
@@ -166,17 +170,41 @@ pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connecti
     }
 }
 
+/// The byte counters, acknowledged and received, of all sockets of all namespaces, or of `only` one, by
+/// their cookies.
+pub(super) fn bytes(only: Option<&netns::Namespace>) -> HashMap<u64, (u64, u64)> {
+    let all = match only {
+        Some(only) => vec![only.clone()],
+        None => netns::Namespace::all().unwrap_or_default(),
+    };
+    let mut bytes = HashMap::new();
+    for namespace in all {
+        // What cannot be seen now, is not seen later either, and is reported then.
+        let Ok(Ok(sockets)) = namespace.run(diag::sockets) else { continue };
+        bytes.extend(sockets.into_iter().filter_map(|socket| {
+            let info = socket.info?;
+            Some((socket.cookie, (info.bytes_acked, info.bytes_received)))
+        }));
+    }
+    bytes
+}
+
+/// Without `entries` its sockets are not wanted.
 fn look_inside(
     namespace: &netns::Namespace,
-    entries: &Entries<'_>,
+    entries: Option<&Entries<'_>>,
     in_use: &InUse,
 ) -> io::Result<Namespace> {
-    let sockets = diag::sockets()?;
-    let connections = join(&sockets, &Interfaces::look(), entries);
     let default_control = sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default();
-    let listeners = in_use.others(namespace.inum, &default_control, &sockets)?;
-    let mut mptcp_counters = narrows_mptcp::counters()?;
-    mptcp_counters.retain(|_, value| *value > 0);
+    let (mut connections, mut listeners) = (Vec::new(), Vec::new());
+    let mut mptcp_counters = BTreeMap::new();
+    if let Some(entries) = entries {
+        let sockets = diag::sockets()?;
+        connections = join(&sockets, &mut Interfaces::look(), entries);
+        listeners = in_use.others(namespace.inum, &default_control, &sockets)?;
+        mptcp_counters = narrows_mptcp::counters()?;
+        mptcp_counters.retain(|_, value| *value > 0);
+    }
     Ok(Namespace {
         name: namespace.name.clone(),
         inum: namespace.inum,
@@ -189,8 +217,14 @@ fn look_inside(
 }
 
 /// The connections of a namespace's sockets, with what our controls know of them.
-fn join(sockets: &[Socket], interfaces: &Interfaces, entries: &Entries<'_>) -> Vec<Connection> {
+fn join(
+    sockets: &[Socket],
+    interfaces: &mut Interfaces,
+    entries: &Entries<'_>,
+) -> Vec<Connection> {
     let mut by_key: BTreeMap<Key, Connection> = BTreeMap::new();
+    // Finding one among all names takes as long as all else of a socket.
+    let mut laws: HashMap<&String, String> = HashMap::new();
     for socket in sockets.iter().filter(|socket| socket.state != State::Listen) {
         let Some(key) = Key::of(socket) else { continue };
         let coupled = socket.subflow.filter(|subflow| !subflow.fell_back());
@@ -209,9 +243,12 @@ fn join(sockets: &[Socket], interfaces: &Interfaces, entries: &Entries<'_>) -> V
             subflows: Vec::new(),
         });
         let law = found.0.and_then(|connection| connection.control).map(|law| law.to_string());
+        let ours = Some(&socket.control).filter(|control| is_ours(control));
         let law = law.or_else(|| {
-            let ours = Some(&socket.control).filter(|control| is_ours(control))?;
-            Some(control_of_kernel_name(ours).map_or_else(|| ours.clone(), |law| law.to_string()))
+            let law = laws.entry(ours?).or_insert_with_key(|name| {
+                control_of_kernel_name(name).map_or_else(|| (*name).clone(), |law| law.to_string())
+            });
+            Some(law.clone())
         });
         shown.law = shown.law.take().or(law);
         shown.subflows.push(subflow);
@@ -263,26 +300,32 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Names of the interfaces, to be found by what a socket knows.
+/// The interfaces that sockets' packets leave by.
 struct Interfaces {
     by_index: HashMap<u32, String>,
-    by_address: HashMap<IpAddr, u32>,
+    /// The kernel's answers so far: how it routes from one address to another.
+    routes: HashMap<(IpAddr, IpAddr), Option<u32>>,
 }
 
 impl Interfaces {
     fn look() -> Interfaces {
         let interfaces = routes::interfaces().unwrap_or_default().into_iter();
-        let addresses = routes::addresses().unwrap_or_default().into_iter();
         Interfaces {
             by_index: interfaces.map(|one| (one.index, one.name)).collect(),
-            by_address: addresses.map(|one| (one.address, one.interface)).collect(),
+            routes: HashMap::new(),
         }
     }
 
-    /// The one the socket is bound to, else that of its address.
-    fn of(&self, socket: &Socket) -> Option<String> {
+    /// The one the socket is bound to, else that of its route.
+    fn of(&mut self, socket: &Socket) -> Option<String> {
+        let (local, remote) = (socket.local.ip(), socket.remote.ip());
         let index = match socket.interface {
-            0 => *self.by_address.get(&socket.local.ip())?,
+            0 => {
+                (*self.routes.entry((local, remote)).or_insert_with(|| {
+                    let route = routes::resolve(local, remote).ok().flatten()?;
+                    Some(route.interface)
+                }))?
+            }
             bound => bound,
         };
         self.by_index.get(&index).cloned()
@@ -305,7 +348,7 @@ impl Subflow {
 }
 
 /// What the kernel reports of a socket.
-fn subflow(socket: &Socket, interfaces: &Interfaces) -> Subflow {
+fn subflow(socket: &Socket, interfaces: &mut Interfaces) -> Subflow {
     let mptcp = socket.subflow.unwrap_or_default();
     let info = socket.info.as_ref();
     let of = |field: fn(&diag::TcpInfo) -> u32| info.map_or(0, field);
@@ -382,14 +425,11 @@ mod tests {
     }
 
     fn interfaces() -> Interfaces {
-        Interfaces {
-            by_index: [(2, "v1".into()), (3, "v2".into())].into(),
-            by_address: [("10.77.1.1".parse().unwrap(), 2)].into(),
-        }
+        Interfaces { by_index: [(2, "v1".into()), (3, "v2".into())].into(), routes: HashMap::new() }
     }
 
     fn seen(sockets: &[Socket], entries: &[state::Connection]) -> Vec<Connection> {
-        join(sockets, &interfaces(), &Entries::of(entries, true))
+        join(sockets, &mut interfaces(), &Entries::of(entries, true))
     }
 
     #[test]
@@ -433,7 +473,7 @@ mod tests {
     #[test]
     fn without_all_state_no_subflow_counts_as_under_the_fallback_law() {
         let sockets = [socket("joined", "nr_olia")];
-        let seen = join(&sockets, &interfaces(), &Entries::of(&[], false));
+        let seen = join(&sockets, &mut interfaces(), &Entries::of(&[], false));
         assert_eq!(seen[0].subflows[0].fallback_law, None);
     }
 

@@ -2,14 +2,17 @@
 //! also those that are unloaded and still run by sockets.
 
 use crate::assign::{self, Use};
-use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions, ProgramInfo};
+use libbpf_rs::query::{
+    LinkInfoIter, LinkTypeInfo, MapInfoIter, ProgInfoIter, ProgInfoQueryOptions, ProgramInfo,
+};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, ProgramType};
+use narrows_kernel::bpffs;
 use narrows_kernel::pins::FOLDER;
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours};
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
@@ -25,16 +28,40 @@ pub struct Control {
     pub kernel_name: String,
     /// Can sockets ask for it? If not, it is an older build or unloaded, and sockets still run it.
     pub registered: bool,
-    /// Does its registration outlive who loaded it?
+    /// Is it pinned where `narrows kernel load` does?
     pub pinned: bool,
+    /// What keeps it registered; null: it is not, or that is not seen.
+    pub kept: Option<Keeper>,
     /// Network namespaces whose default it is, whoever set it.
     pub default_in: Vec<Default>,
-    /// Where `narrows kernel use` put it.
-    pub uses: Vec<Use>,
+    /// Where `narrows kernel use` put it; null: not seen.
+    pub uses: Option<Vec<Use>>,
     /// Its programs, by name.
     pub programs: Vec<Program>,
     /// What it counted.
     pub counters: Counters,
+}
+
+/// What keeps a control registered.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase", tag = "by")]
+pub enum Keeper {
+    /// `narrows kernel load`, by its pin.
+    Narrows,
+    /// The kernel, until it is unregistered: someone registered it without a link, as bpftool does.
+    Kernel {
+        /// Id of its struct_ops map, for `bpftool struct_ops unregister id`.
+        id: u32,
+    },
+    /// Processes that have its link open; it ends with the last of them.
+    Process {
+        /// The first of them.
+        pid: u32,
+        /// Its command.
+        command: String,
+    },
+    /// Its link is pinned elsewhere, as in the BPF file system of another mount namespace.
+    Pin,
 }
 
 /// A network namespace that a control is the default of.
@@ -82,25 +109,39 @@ pub(super) fn stats_enabled() -> bool {
 pub(super) fn look() -> Vec<Control> {
     let registered: HashSet<String> =
         available_controls().unwrap_or_default().into_iter().collect();
-    let uses = assign::uses().unwrap_or_default();
+    let unseen = bpffs::problem().is_some_and(|problem| problem.is_unseen());
+    let uses = if unseen { None } else { assign::uses().ok() };
     // Newest first: of several builds of one name that one is registered.
     let mut objects = objects();
-    objects.sort_by_key(|(_, programs)| Reverse(programs.first().map(|program| program.load_time)));
+    objects.sort_by_key(|object| Reverse(object.programs.first().map(|program| program.load_time)));
+    let links = links();
     let mut taken = HashSet::new();
     let mut controls = Vec::new();
-    for (kernel_name, programs) in objects {
+    for Object { kernel_name, map, programs } in objects {
         let control = control_of_kernel_name(&kernel_name);
         let counters = counters(&programs).unwrap_or_default();
         let mut programs: Vec<Program> = programs.into_iter().map(Program::of).collect();
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         let registered = registered.contains(&kernel_name) && taken.insert(kernel_name.clone());
-        let here = uses.iter().filter(|one| registered && one.name == kernel_name);
+        let pinned = registered && Path::new(FOLDER).join(&kernel_name).exists();
+        let kept = match (registered, pinned, links.get(&map)) {
+            (false, ..) => None,
+            (true, true, _) => Some(Keeper::Narrows),
+            (true, false, Some(&link)) => Some(holder_of_link(link).unwrap_or(Keeper::Pin)),
+            // Before Linux 6.4 also what narrows loaded.
+            (true, false, None) => (!unseen).then_some(Keeper::Kernel { id: map }),
+        };
+        let here = |all: &Vec<Use>| {
+            let here = all.iter().filter(|one| registered && one.name == kernel_name);
+            here.cloned().collect::<Vec<_>>()
+        };
         controls.push(Control {
             name: control.map_or_else(|| kernel_name.clone(), |control| control.to_string()),
             registered,
-            pinned: registered && Path::new(FOLDER).join(&kernel_name).exists(),
+            pinned,
+            kept,
             default_in: Vec::new(),
-            uses: here.cloned().collect(),
+            uses: uses.as_ref().map(here),
             kernel_name,
             programs,
             counters,
@@ -110,6 +151,39 @@ pub(super) fn look() -> Vec<Control> {
     controls.sort_by(|a, b| (&a.name, !a.registered).cmp(&(&b.name, !b.registered)));
     controls
 }
+
+/// The struct_ops links of this kernel, by the map that each has registered.
+fn links() -> HashMap<u32, u32> {
+    let links = LinkInfoIter::default().filter_map(|link| match link.info {
+        LinkTypeInfo::StructOps(info) => Some((info.map_id, link.id)),
+        _ => None,
+    });
+    links.collect()
+}
+
+/// The first process that has a link open.
+fn holder_of_link(id: u32) -> Option<Keeper> {
+    let wanted = format!("link_id:\t{id}");
+    let mut pids: Vec<u32> = fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    let holds = |pid: &u32| {
+        let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        fds.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.as_os_str() == LINK)).any(|fd| {
+            let info = Path::new("/proc").join(pid.to_string()).join("fdinfo").join(fd.file_name());
+            fs::read_to_string(info).is_ok_and(|text| text.lines().any(|line| line == wanted))
+        })
+    };
+    let pid = pids.into_iter().find(holds)?;
+    let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(Keeper::Process { pid, command: command.trim_end().to_owned() })
+}
+
+/// What a descriptor of a BPF link is called in /proc.
+const LINK: &str = "anon_inode:bpf_link";
 
 impl Program {
     /// Mean time of a run, ns; none: the kernel kept no statistics.
@@ -127,29 +201,38 @@ impl Program {
     }
 }
 
-/// The kernel name of the control that each struct_ops map holds, with its programs.
-fn objects() -> Vec<(String, Vec<ProgramInfo>)> {
-    let values: Vec<Vec<u8>> = MapInfoIter::default()
+/// A control as the kernel has it.
+struct Object {
+    kernel_name: String,
+    /// Id of its struct_ops map.
+    map: u32,
+    programs: Vec<ProgramInfo>,
+}
+
+/// The struct_ops maps that hold one of our controls, with its programs.
+fn objects() -> Vec<Object> {
+    let maps: Vec<(u32, Vec<u8>)> = MapInfoIter::default()
         .filter(|info| info.ty == MapType::StructOps && info.name == "nr_ops")
-        // It may have died meanwhile.
         .filter_map(|info| {
-            MapHandle::from_map_id(info.id).ok()?.lookup(&[0; 4], MapFlags::ANY).ok()?
+            // It may have died meanwhile.
+            let value = MapHandle::from_map_id(info.id).ok()?.lookup(&[0; 4], MapFlags::ANY);
+            Some((info.id, value.ok()??))
         })
         .collect();
-    if values.is_empty() {
+    if maps.is_empty() {
         return Vec::new();
     }
     let options = ProgInfoQueryOptions::default().include_map_ids(true);
     let programs: Vec<ProgramInfo> = ProgInfoIter::with_query_opts(options)
         .filter(|info| info.ty == ProgramType::StructOps)
         .collect();
-    let objects = values.iter().filter_map(|value| {
-        let name = name_in(value)?;
+    let objects = maps.into_iter().filter_map(|(map, value)| {
+        let kernel_name = name_in(&value)?;
         // Where the kernel has a pointer to a program, user space reads the program's id.
         let ids: HashSet<u64> =
             value.chunks_exact(8).map(|id| u64::from_ne_bytes(id.try_into().unwrap())).collect();
         let own = programs.iter().filter(|program| ids.contains(&program.id.into()));
-        Some((name, own.cloned().collect()))
+        Some(Object { kernel_name, map, programs: own.cloned().collect() })
     });
     objects.collect()
 }

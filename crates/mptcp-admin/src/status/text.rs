@@ -1,6 +1,6 @@
 //! The status for people.
 
-use super::{Connection, Control, Namespace, Status, Subflow};
+use super::{Connection, Control, Keeper, Map, Namespace, Status, Subflow};
 use crate::assign::{Place, Use};
 use narrows_mptcp::diag::State;
 use std::cmp::Reverse;
@@ -24,20 +24,33 @@ const TROUBLE: [&str; 10] = [
 
 /// Columns of a subflow's line.
 const COLUMNS: usize = 11;
+/// The first column of figures; those before it are one for a connection's line.
+const FIGURES: usize = 3;
 /// Their widths at least, so that they stand still while the figures change.
 const LEAST: [usize; COLUMNS] = [0, 4, 7, 5, 5, 4, 7, 7, 8, 8, 6];
 
+/// How much is shown: the busiest connections, and the number of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// All connections.
+    All,
+    /// At most so many connections.
+    Top(usize),
+    /// As many as fit into so many lines, with all that stands above them.
+    Lines(usize),
+}
+
 impl Status {
-    /// For people; at most `lines` lines, the busiest connections first where there are more.
-    pub fn text(&self, lines: Option<usize>) -> String {
+    /// For people.
+    pub fn text(&self, fit: Fit) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = write(&mut text, self, lines);
+        let _ = write(&mut text, self, fit);
         text
     }
 }
 
-fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Result {
+fn write(text: &mut String, status: &Status, fit: Fit) -> fmt::Result {
     write_kernel(text, status)?;
     // Each load of a new build leaves an old one behind for as long as its sockets live.
     let is_old = |control: &&Control| !control.registered;
@@ -61,15 +74,18 @@ fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Resul
         }
     };
     let used = text.lines().count();
-    let shown = match lines {
-        Some(lines) => choose(&heads, lines.saturating_sub(used)),
-        None => None,
+    let shown = match fit {
+        Fit::All => None,
+        Fit::Top(n) => busiest(&heads, n),
+        Fit::Lines(lines) => choose(&heads, lines.saturating_sub(used)),
     };
+    let shown: Option<HashSet<*const Connection>> =
+        shown.map(|shown| shown.into_iter().map(ptr::from_ref).collect());
     let mut hidden = 0;
     for (namespace, head) in heads {
         let mut connections: Vec<&Connection> = namespace.connections.iter().collect();
         if let Some(shown) = &shown {
-            connections.retain(|one| shown.iter().any(|shown| ptr::eq(*shown, *one)));
+            connections.retain(|one| shown.contains(&ptr::from_ref(*one)));
             hidden += namespace.connections.len() - connections.len();
             if connections.is_empty() {
                 continue;
@@ -85,6 +101,22 @@ fn write(text: &mut String, status: &Status, lines: Option<usize>) -> fmt::Resul
     Ok(())
 }
 
+/// The `n` busiest connections; none: there are no more.
+fn busiest<'a>(heads: &[(&'a Namespace, String)], n: usize) -> Option<Vec<&'a Connection>> {
+    let mut all: Vec<_> = heads.iter().flat_map(|of| &of.0.connections).collect();
+    if all.len() <= n {
+        return None;
+    }
+    all.sort_by_key(|one| rank(one));
+    all.truncate(n);
+    Some(all)
+}
+
+/// The busier, the lower.
+fn rank(connection: &Connection) -> impl Ord + use<> {
+    Reverse(connection.sent_bytes_per_s.max(connection.received_bytes_per_s))
+}
+
 /// The busiest connections that these lines have room for, with what is shown of their namespaces and
 /// a last line for the others; none: there is room for all.
 fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a Connection>> {
@@ -98,7 +130,7 @@ fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a
     if tops + all.iter().map(|(_, one)| height(one)).sum::<usize>() <= lines {
         return None;
     }
-    all.sort_by_key(|(_, one)| Reverse(one.sent_bytes_per_s.max(one.received_bytes_per_s)));
+    all.sort_by_key(|(_, one)| rank(one));
     let mut room = lines.saturating_sub(1);
     let (mut shown, mut headed) = (Vec::new(), HashSet::new());
     for (of, connection) in all {
@@ -132,6 +164,9 @@ fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
     if status.controls.is_empty() && status.unseen.is_empty() {
         writeln!(text, "nothing is loaded (narrows kernel load NAME)")?;
     }
+    if let Some(Map { entries, entries_max }) = status.map {
+        writeln!(text, "map of connections: {entries} of {entries_max} entries")?;
+    }
     Ok(())
 }
 
@@ -142,20 +177,18 @@ fn names(control: &Control) -> String {
 }
 
 fn write_control(text: &mut String, control: &Control) -> fmt::Result {
-    let state = match control.pinned {
-        true => "loaded",
-        false => "loaded, not pinned: removed when its loader exits",
-    };
-    write!(text, "{}: {state}; ", names(control))?;
-    let mut used: Vec<String> = control.uses.iter().map(place).collect();
+    write!(text, "{}: {}; ", names(control), kept(control))?;
+    let uses = control.uses.as_deref().unwrap_or_default();
+    let mut used: Vec<String> = uses.iter().map(place).collect();
     // Set by hand, or taken over by a namespace that was made while it was the machine's default.
     let listed = |inum: u32| {
         let of = |one: &Use| matches!(one.place, Place::Netns { inum: of, .. } if of == inum);
-        control.uses.iter().any(of)
+        uses.iter().any(of)
     };
     let others = control.default_in.iter().filter(|default| !listed(default.inum));
     used.extend(others.map(|default| format!("default of {}", default.netns)));
-    writeln!(text, "{}", if used.is_empty() { "not in use".into() } else { used.join(", ") })?;
+    let none = if control.uses.is_some() { "not in use" } else { "uses not seen" };
+    writeln!(text, "{}", if used.is_empty() { none.into() } else { used.join(", ") })?;
     let insns = control.verified_insns();
     writeln!(text, "  {insns} instructions verified in {} programs", control.programs.len())?;
     let costs = control.programs.iter().filter_map(|program| {
@@ -166,6 +199,20 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
         writeln!(text, "  ns a call (calls): {}", costs.join(", "))?;
     }
     write_problems(text, control)
+}
+
+/// How it is loaded, and what ends that.
+fn kept(control: &Control) -> String {
+    match &control.kept {
+        None | Some(Keeper::Narrows) => "loaded".into(),
+        Some(Keeper::Kernel { id }) => {
+            format!("loaded, not by narrows; bpftool struct_ops unregister id {id} removes it")
+        }
+        Some(Keeper::Process { pid, command }) => {
+            format!("loaded by {command} (pid {pid}), and removed when it ends")
+        }
+        Some(Keeper::Pin) => "loaded, its link pinned in another BPF file system".into(),
+    }
 }
 
 /// Unloaded or replaced ones of a name.
@@ -191,7 +238,7 @@ fn place(of: &Use) -> String {
     }
 }
 
-fn meaning(counter: &str) -> &'static str {
+pub(super) fn meaning(counter: &str) -> &'static str {
     match counter {
         "fallback_law" => "subflows ran the fallback law, their connection ran another control",
         "fallback_version" => "subflows ran the fallback law, their connection ran another build",
@@ -251,18 +298,22 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
         rows.push((true, row));
         rows.extend(connection.subflows.iter().map(|subflow| (false, cells(subflow))));
     }
-    let widths: [usize; COLUMNS] = std::array::from_fn(|at| {
+    let mut widths: [usize; COLUMNS] = std::array::from_fn(|at| {
         let cells = rows.iter().filter(|(title, _)| !*title || at > 0).map(|(_, row)| &row[at]);
         cells.map(String::len).max().unwrap_or(0).max(LEAST[at])
     });
+    // A title has the width of what stands before the first figure.
+    let titles = rows.iter().filter(|(title, _)| *title).map(|(_, row)| row[0].len());
+    let before = 2 + widths[0] + 1 + widths[1] + 1 + widths[2];
+    widths[0] += titles.max().unwrap_or(0).saturating_sub(before);
     for (is_title, row) in &rows {
         let mut line = String::new();
         let mut edge = 0;
         for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
             let gap = if at == 0 { 2 } else { 1 };
-            let indent = if *is_title && at == 0 { 0 } else { gap };
+            let indent = if *is_title && at < FIGURES { 0 } else { gap };
             edge += gap + width;
-            if matches!(at, 3..=6 | 9..) {
+            if matches!(at, FIGURES..=6 | 9..) {
                 let room = edge.saturating_sub(line.len());
                 write!(line, "{cell:>room$}")?;
             } else {
@@ -306,6 +357,8 @@ fn mbits(bytes_per_s: Option<u64>) -> String {
 
 fn state(subflow: &Subflow) -> &'static str {
     match (subflow.tcp_state, subflow.path_state) {
+        // It joins a law's sums when it has sent.
+        (State::Established, Some("joining")) if subflow.bytes_received > 0 => "receiving",
         (State::Established, Some(state)) => state,
         (State::Established, None) if subflow.backup => "backup",
         (State::Established, None) => "open",
@@ -393,15 +446,23 @@ mod tests {
             kernel: Kernel { release: "6.18.0".into(), struct_ops_links: true, bpf_stats: false },
             unseen: Vec::new(),
             controls: Vec::new(),
+            map: None,
             namespaces: vec![namespace],
             interval_s: None,
             taken: Instant::now(),
+            only: None,
         }
+    }
+
+    /// `now` is so much later than `before`.
+    fn measure(before: &Status, now: &mut Status, later: Duration) {
+        now.taken = before.taken + later;
+        now.measure(&before.sample());
     }
 
     #[test]
     fn a_subflow_is_a_line() {
-        let text = status(1).text(None);
+        let text = status(1).text(Fit::All);
         let line = text.lines().last().unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active 1 with 0,2 - 3";
@@ -417,13 +478,14 @@ mod tests {
             kernel_name: "nr_olia".into(),
             registered,
             pinned: true,
+            kept: registered.then_some(Keeper::Narrows),
             default_in: Vec::new(),
-            uses: Vec::new(),
+            uses: Some(Vec::new()),
             programs: Vec::new(),
             counters: BTreeMap::from([("fallback_full", full)]),
         };
         status.controls = vec![control(true, 0), control(false, 0), control(false, 7)];
-        let text = status.text(None);
+        let text = status.text(Fit::All);
         assert!(text.contains("olia (nr_olia): loaded; not in use\n"), "{text}");
         assert!(text.contains("olia (nr_olia): 2 times gone or replaced"), "{text}");
         assert!(text.contains("\n  fallback_full 7: "), "{text}");
@@ -433,22 +495,111 @@ mod tests {
     fn throughput_is_what_the_bytes_grew_by() {
         let (before, mut now) = (status(2), status(2));
         now.namespaces[0].connections[1].subflows[0].bytes_acked = 1_000_000;
-        now.measure(&before, Duration::from_millis(500));
+        measure(&before, &mut now, Duration::from_millis(500));
         let rates = |n: usize| now.namespaces[0].connections[n].sent_bytes_per_s;
         assert_eq!((rates(0), rates(1)), (Some(0), Some(2_000_000)));
-        assert!(now.text(None).contains(" 16.00 "));
+        assert!(now.text(Fit::All).contains(" 16.00 "));
     }
 
     #[test]
     fn a_screen_shows_the_busiest_and_counts_the_others() {
         let (before, mut now) = (status(100), status(100));
         now.namespaces[0].connections[77].subflows[0].bytes_acked = 1_000_000;
-        now.measure(&before, Duration::from_secs(1));
-        let text = now.text(Some(24));
+        measure(&before, &mut now, Duration::from_secs(1));
+        let text = now.text(Fit::Lines(24));
         assert!(text.lines().count() <= 24, "{}", text.lines().count());
         assert!(text.contains("10.0.0.1:77 > "));
         let hidden = 100 - text.matches("active").count();
         assert!(text.contains(&format!("and {hidden} more, less busy connections")), "{text}");
+    }
+
+    #[test]
+    fn the_top_are_the_busiest_and_the_others_a_number() {
+        let (before, mut now) = (status(100), status(100));
+        for (port, bytes) in [(77, 1_000_000), (33, 500_000)] {
+            now.namespaces[0].connections[port].subflows[0].bytes_acked = bytes;
+        }
+        measure(&before, &mut now, Duration::from_secs(1));
+        let text = now.text(Fit::Top(2));
+        assert_eq!(text.matches("active").count(), 2, "{text}");
+        assert!(text.contains("10.0.0.1:77 > ") && text.contains("10.0.0.1:33 > "), "{text}");
+        assert!(text.ends_with("\nand 98 more, less busy connections\n"), "{text}");
+        assert_eq!(now.text(Fit::Top(100)), now.text(Fit::All), "there are no more");
+    }
+
+    #[test]
+    fn a_subflow_that_only_receives_is_not_joining() {
+        let mut status = status(1);
+        let subflow = &mut status.namespaces[0].connections[0].subflows[0];
+        subflow.path_state = Some("joining");
+        assert!(status.text(Fit::All).contains(" joining "));
+        status.namespaces[0].connections[0].subflows[0].bytes_received = 1;
+        assert!(status.text(Fit::All).contains(" receiving "));
+    }
+
+    #[test]
+    fn a_long_title_leaves_the_figures_in_their_columns() {
+        let mut status = status(2);
+        let connections = &mut status.namespaces[0].connections;
+        connections[0].law = Some("olia+disjoint+hystart++".into());
+        connections[0].fell_back = true;
+        for connection in connections.iter_mut() {
+            (connection.sent_bytes_per_s, connection.received_bytes_per_s) = (Some(0), Some(0));
+            let subflow = &mut connection.subflows[0];
+            (subflow.sent_bytes_per_s, subflow.received_bytes_per_s) =
+                (Some(125_000_000), Some(125_000_000));
+            subflow.interface = Some("enp0s31f6np1v16".into());
+        }
+        let text = status.text(Fit::All);
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains('.')).skip(1).collect();
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert!(words(lines[0]).ends_with(&["0.00".into(), "0.00".into()]), "{text}");
+        // Figures end where those of the other lines do.
+        let ends = |line: &str, figure: &str| line.find(figure).unwrap() + figure.len();
+        let edge = ends(lines[1], " 1000.00");
+        for title in [lines[0], lines[2]] {
+            assert_eq!(ends(title, " 0.00"), edge, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_keeps_a_control_is_said_as_it_is() {
+        let mut status = status(0);
+        status.map = Some(Map { entries: 3, entries_max: 65_536 });
+        let cases = [
+            (Some(Keeper::Narrows), Some(Vec::new()), "loaded; not in use"),
+            (
+                Some(Keeper::Kernel { id: 7 }),
+                Some(Vec::new()),
+                "loaded, not by narrows; bpftool struct_ops unregister id 7 removes it; not in use",
+            ),
+            (
+                Some(Keeper::Process { pid: 12, command: "bench".into() }),
+                Some(Vec::new()),
+                "loaded by bench (pid 12), and removed when it ends; not in use",
+            ),
+            (
+                Some(Keeper::Pin),
+                None,
+                "loaded, its link pinned in another BPF file system; uses not seen",
+            ),
+        ];
+        for (kept, uses, expected) in cases {
+            status.controls = vec![Control {
+                name: "olia".into(),
+                kernel_name: "nr_olia".into(),
+                registered: true,
+                pinned: kept == Some(Keeper::Narrows),
+                kept,
+                default_in: Vec::new(),
+                uses,
+                programs: Vec::new(),
+                counters: BTreeMap::new(),
+            }];
+            let text = status.text(Fit::All);
+            assert!(text.contains(&format!("\nolia (nr_olia): {expected}\n")), "{text}");
+            assert!(text.contains("map of connections: 3 of 65536 entries\n"), "{text}");
+        }
     }
 
     #[test]
@@ -463,8 +614,8 @@ mod tests {
         }
         let mut now = before.clone();
         now.namespaces[3].connections[42].subflows[0].bytes_acked = 1_000_000;
-        now.measure(&before, Duration::from_secs(1));
-        let text = now.text(Some(12));
+        measure(&before, &mut now, Duration::from_secs(1));
+        let text = now.text(Fit::Lines(12));
         assert!(text.lines().count() <= 12, "{text}");
         assert!(text.contains("10.0.0.1:42 > ") && text.contains(" 8.00 "), "{text}");
         assert!(!text.contains("pid:2"), "{text}");
@@ -477,7 +628,7 @@ mod tests {
         subflow.local = "192.168.178.101:43210".parse().unwrap();
         subflow.remote = "10.77.1.2:5000".parse().unwrap();
         (subflow.sent_bytes_per_s, subflow.received_bytes_per_s) = (Some(1_562_500), Some(0));
-        let text = status.text(None);
+        let text = status.text(Fit::All);
         let cut: Vec<String> = text.lines().map(|line| line.chars().take(80).collect()).collect();
         let last = cut.last().unwrap();
         assert!(last.contains(" wlan0 nr_olia 12.50  0.00   24    20.5"), "{text}");
