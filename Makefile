@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall test test-kernel test-kernels test-capture test-long fuzz fidelity detection bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -44,6 +44,12 @@ install: setup setup-kernel ## the command with the kernel host, BPF objects and
 
 uninstall: ## remove what install installed; first run `narrows kernel unload --boot`
 	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions) $(addprefix lib/systemd/system/,$(units)),"$(into)/$(file)")
+
+deb: setup setup-kernel ## the Debian package, target/debian/narrows_*.deb (installs cargo-deb by cargo if missing)
+	scripts/deb
+
+test-deb: deb ## install, use and remove the package in a clean chroot (root; debootstrap and a mirror)
+	scripts/test-deb
 
 test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test
