@@ -122,7 +122,7 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
     assert!(matches!(keeper, Some(Keeper::Process { pid, .. }) if *pid == this), "{text}");
     assert!(text.contains("removed when it ends; default of "), "{text}");
     let map = status.map.unwrap();
-    assert!(map.entries >= 6 && map.entries_max > 1000, "{map:?}");
+    assert!(map.entries >= 2 && map.entries_max > 1000, "{map:?}");
     let verified = law.verified_insns().unwrap();
     assert_eq!(control.programs.len(), verified.len());
     assert_eq!(control.verified_insns(), verified.iter().map(|program| program.1).sum());

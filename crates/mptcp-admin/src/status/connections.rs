@@ -217,11 +217,7 @@ fn look_inside(
 }
 
 /// The connections of a namespace's sockets, with what our controls know of them.
-fn join(
-    sockets: &[Socket],
-    interfaces: &mut Interfaces,
-    entries: &Entries<'_>,
-) -> Vec<Connection> {
+fn join(sockets: &[Socket], interfaces: &mut Interfaces, entries: &Entries<'_>) -> Vec<Connection> {
     let mut by_key: BTreeMap<Key, Connection> = BTreeMap::new();
     // Finding one among all names takes as long as all else of a socket.
     let mut laws: HashMap<&String, String> = HashMap::new();
