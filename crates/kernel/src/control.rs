@@ -9,7 +9,6 @@ use crate::state::{self, CONNS, SHARED};
 use crate::{Error, libbpf_log};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
-use libbpf_rs::libbpf_sys;
 use libbpf_rs::{
     AsRawLibbpf, ErrorKind, Link, Map, MapCore, MapHandle, Object, ObjectBuilder, OpenObject,
 };
@@ -89,13 +88,7 @@ impl Loaded {
                 let constants = object::constants(control, params);
                 map.set_initial_value(&constants).map_err(failed("choose"))?;
             } else if SHARED.iter().any(|shared| map.name() == *shared) {
-                // SAFETY: the map is open and not loaded yet; null means that nothing is pinned.
-                unsafe {
-                    libbpf_sys::bpf_map__set_pin_path(
-                        map.as_libbpf_object().as_ptr(),
-                        std::ptr::null(),
-                    );
-                }
+                state::not_pinned(&mut map);
                 match room {
                     Some(room) if map.name() == CONNS => {
                         map.set_max_entries(room).map_err(failed("limit"))?;

@@ -5,7 +5,8 @@
 //!
 //! [`control`] loads a control into the kernel, where sockets can select it by name (`struct
 //! tcp_congestion_ops` by BPF struct_ops); [`pins`] makes it outlive the command that loaded it,
-//! [`cgroup`] selects it for the sockets of a cgroup, and [`state`] reads the state of connections.
+//! [`cgroup`] selects it for the sockets of a cgroup, [`state`] reads the state of connections, and
+//! [`reap()`] deletes what was left of them.
 //!
 //! [`replay`] runs recorded events through a control in the kernel, without sockets. The tests compare
 //! every outcome with native code's, bit by bit, and bound the verified instructions; the bench
@@ -23,6 +24,7 @@ mod error;
 mod libbpf_log;
 pub mod object;
 pub mod pins;
+mod reap;
 pub mod register;
 pub mod replay;
 pub mod state;
@@ -30,4 +32,5 @@ mod undo;
 
 pub use available::{Unavailable, available, is_root};
 pub use error::Error;
+pub use reap::reap;
 pub use undo::Undo;

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::register::{available_controls, is_ours, padded};
 use libbpf_rs::query::{MapInfo, MapInfoIter};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMap};
+use libbpf_rs::{AsRawLibbpf, MapCore, MapFlags, MapHandle, OpenMap, OpenMapMut, libbpf_sys};
 use narrows_laws::raw::Conn;
 use narrows_laws::{Control, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -128,12 +128,7 @@ pub struct ConnectionPath {
 pub fn connections() -> Result<Vec<Connection>, Error> {
     crate::available()?;
     let mut all = Vec::new();
-    for info in all_of(CONNS) {
-        // It may have died meanwhile.
-        let Ok(map) = MapHandle::from_map_id(info.id) else { continue };
-        if map.value_size() as usize != size_of::<Entry>() {
-            continue;
-        }
+    for map in maps(CONNS).into_iter().filter(is_readable) {
         // Whole buckets at a time: going from key to key starts over when the key has gone.
         let batches = map.lookup_batch(512, MapFlags::ANY, MapFlags::ANY);
         for (key, value) in batches.map_err(Error::bpf(CONNS, "read"))? {
@@ -150,6 +145,17 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
 /// How many connections the state map has room for; none: there is no map.
 pub fn capacity() -> Option<u32> {
     all_of(CONNS).first().map(|info| info.max_entries)
+}
+
+fn is_readable(map: &MapHandle) -> bool {
+    map.value_size() as usize == size_of::<Entry>()
+}
+
+/// The map of connections that controls of this build share, and that of its users; none: no
+/// control is loaded, or run by a socket.
+pub(crate) fn shared() -> Option<[MapHandle; 2]> {
+    let conns = maps(CONNS).into_iter().find(is_readable)?;
+    Some([conns, maps(USERS).into_iter().next()?])
 }
 
 /// Ids of state maps of other builds, with a layout that this one cannot read.
@@ -229,6 +235,12 @@ fn all_of(name: &str) -> Vec<MapInfo> {
     all
 }
 
+/// Likewise, open.
+fn maps(name: &str) -> Vec<MapHandle> {
+    // One may have died meanwhile.
+    all_of(name).into_iter().filter_map(|info| MapHandle::from_map_id(info.id).ok()).collect()
+}
+
 /// Hands plain TCP of a network namespace, by its cookie (SO_NETNS_COOKIE), to `control`; with none
 /// it runs the law as one path.
 ///
@@ -279,6 +291,14 @@ pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandl
         }
     }
     Ok(found)
+}
+
+/// Keeps libbpf from pinning a map that asks for it, and from taking over what is pinned.
+pub(crate) fn not_pinned(map: &mut OpenMapMut<'_>) {
+    // SAFETY: the map is open and not loaded yet; null means that nothing is pinned.
+    unsafe {
+        libbpf_sys::bpf_map__set_pin_path(map.as_libbpf_object().as_ptr(), std::ptr::null());
+    }
 }
 
 /// Are controls of ours registered, besides this one?

@@ -148,13 +148,16 @@ impl Target {
 pub struct Admin(Pins);
 
 impl Admin {
-    /// Waits for other commands, and sweeps up after one that was killed.
+    /// Waits for other commands, and sweeps up after one that was killed, and after connections that
+    /// left their entries behind.
     ///
     /// # Errors
     /// Not root, a kernel without what is needed, no BPF file system.
     pub fn open() -> Result<Admin, Error> {
         let admin = Admin(Pins::open(renew)?);
         admin.tidy()?;
+        // What cannot be swept up now stays until another time; the command is about something else.
+        let _ = narrows_kernel::reap();
         Ok(admin)
     }
 

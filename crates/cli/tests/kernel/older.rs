@@ -205,6 +205,47 @@ fn open_connections_are_moved_when_asked_for_and_other_controls_are_left_alone()
 }
 
 #[test]
+fn an_entry_that_was_left_behind_is_reaped_by_the_next_command() {
+    let Some(host) = host("an entry left behind") else { return };
+    let mut server = Server::new(&host, "");
+    host.does(&["load", "olia"]);
+    host.does(&["use", "olia", "--default"]);
+    server.does("listen");
+    server.does("connect");
+    let map = "pinned /sys/fs/bpf/nr_conns";
+    let keys = || {
+        host.sh(&format!("bpftool -j map dump {map} | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'"))
+    };
+    assert_eq!(keys(), "2\n", "both ends");
+    // As if a release had been left out: the copy of a living one under another token.
+    host.sh(&format!(
+        "python3 -c '
+import json, subprocess
+def bpftool(*words): return subprocess.check_output((\"bpftool\", \"-j\", \"map\") + words)
+path = (\"pinned\", \"/sys/fs/bpf/nr_conns\")
+value = json.loads(bpftool(\"dump\", *path))[0][\"value\"]
+bpftool(\"update\", *path, \"key\", \"1\", \"0\", \"0\", \"0\", \"value\", *value)
+# It counts as its user, who is root, and among all.
+for key in ([0, 0, 0, 0], [0, 0, 1, 0]):
+    users = (\"pinned\", \"/sys/fs/bpf/nr_users\", \"key\", *map(str, key))
+    value = [int(byte, 16) for byte in json.loads(bpftool(\"lookup\", *users))[\"value\"]]
+    bpftool(\"update\", *users, \"value\", str(value[0] + 1), *map(str, value[1:]))
+'"
+    ));
+    assert_eq!(keys(), "3\n");
+    let status = host.does(&["status"]);
+    assert!(status.contains("\nmap of connections: 3 of "), "{status}");
+    host.does(&["use", "olia", "--default"]);
+    assert_eq!(keys(), "2\n");
+    server.does("send");
+    let status = host.does(&["status"]);
+    assert!(status.contains("\nmap of connections: 2 of "), "{status}");
+    assert!(!status.contains("fallback_lost"), "{status}");
+    drop(server);
+    host.does(&["unload"]);
+}
+
+#[test]
 fn a_listener_that_cannot_be_moved_is_named() {
     let Some(host) = host("a listener nobody holds") else { return };
     let mut server = Server::new(&host, "");

@@ -26,7 +26,7 @@
 #include NR_LAW_HEADER
 #include "nr.h"
 #include "laws/fallback.h"
-#include "slots.h"
+#include "conns.h"
 
 #define USER_NS_LEVELS 33 /* kernel/user_namespace.c: the deepest has level 33 */
 #define SUBFLOWS_MAX 16	  /* looked at; the in-kernel path manager makes up to 9 */
@@ -43,15 +43,6 @@ const volatile struct {
 } control SEC(".rodata.control") = {
     NR_THIS_DETECTOR, NR_THIS_START, {NR_THIS_WINDOW}, {NR_THIS_PARAMS}};
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, NR_CONNS_MAX);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-	__type(key, nr_u32);
-	__type(value, struct nr_entry);
-} nr_conns SEC(".maps");
-
 /* Of a socket on one path: plain TCP, and MPTCP that fell back to it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -59,15 +50,6 @@ struct {
 	__type(key, int);
 	__type(value, struct nr_entry);
 } nr_alone SEC(".maps");
-
-/* Entries of nr_conns in use, by user, and of all. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NR_USERS_MAX + 1);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-	__type(key, nr_u32);
-	__type(value, nr_u32);
-} nr_users SEC(".maps");
 
 /* Network namespace (cookie, as an inode number is given again) -> the control for its plain TCP.
  */
@@ -87,52 +69,6 @@ struct {
 	__type(value, nr_u64);
 } nr_counters SEC(".maps");
 
-static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};
-
-static __always_inline struct nr_entry *nr_conns_lookup(const nr_u32 *token)
-{
-	return bpf_map_lookup_elem(&nr_conns, token);
-}
-
-static __always_inline long nr_conns_insert(const nr_u32 *token)
-{
-	return bpf_map_update_elem(&nr_conns, token, &nr_unborn, BPF_NOEXIST);
-}
-
-static __always_inline long nr_conns_delete(const nr_u32 *token)
-{
-	return bpf_map_delete_elem(&nr_conns, token);
-}
-
-static __always_inline nr_u32 *nr_user_entries(nr_u32 index)
-{
-	return bpf_map_lookup_elem(&nr_users, &index);
-}
-
-static __always_inline int nr_user_may(nr_u32 user)
-{
-	nr_u32 max = ((struct bpf_map *)&nr_conns)->max_entries;
-	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
-	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
-	nr_u32 taken;
-
-	if (!used || !all)
-		return 0;
-	taken = NR_READ(*all);
-	return nr_may_have(NR_READ(*used), taken < max ? max - taken : 0);
-}
-
-static __always_inline void nr_user_adds(nr_u32 user, nr_s32 entries)
-{
-	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
-	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
-
-	if (!used || !all)
-		return;
-	__sync_fetch_and_add(used, entries);
-	__sync_fetch_and_add(all, entries);
-}
-
 static __always_inline void nr_conn_begin(struct nr_conn *c)
 {
 	nr_conn_init(c, NR_NUMBER, control.detector);
@@ -141,27 +77,6 @@ static __always_inline void nr_conn_begin(struct nr_conn *c)
 	for (nr_u32 n = 0; n < NR_LAW_PARAMS; n++)
 		c->param[n] = control.param[n];
 }
-
-enum nr_mode {
-	NR_MODE_NONE = 0,
-	NR_MODE_PATH,	  /* has a slot of its connection's entry */
-	NR_MODE_ALONE,	  /* has an entry of its own, on one path */
-	NR_MODE_FALLBACK, /* has no slot: fallback law */
-};
-
-/* Per-socket state, in icsk_ca_priv. */
-struct nr_sock {
-	nr_u64 sk;    /* address of the socket: invalid in a child's copy of its listener's state */
-	nr_u32 token; /* of its connection; 0: plain TCP, or fallen back to it */
-	nr_u32 mode;
-	nr_u32 slot;
-	nr_u32 delivered; /* tp->delivered as last reported to the law; likewise the next two */
-	nr_u32 lost;
-	nr_u32 marked;
-	nr_u32 rtt_us;	  /* sample not reported yet */
-	nr_u32 round_end; /* a round ends when this is acknowledged */
-};
-NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
 
 static __always_inline void count(nr_u32 which)
 {

@@ -45,6 +45,14 @@ enum tcp_ca_event {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct refcount_struct {
+	atomic_t refs;
+} refcount_t;
+
 struct ns_common {
 	unsigned int inum;
 };
@@ -85,6 +93,7 @@ struct sock_common {
 	__u16 skc_num;
 	unsigned short skc_family;
 	unsigned char skc_state;
+	refcount_t skc_refcnt; /* 0: the memory is no socket's */
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;

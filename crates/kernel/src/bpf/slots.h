@@ -34,20 +34,32 @@ NR_INLINE int nr_may_have(nr_u32 used, nr_u32 free)
 	return (nr_u64)used * 4 < free;
 }
 
+/*
+ * Deletes a connection's entry if its word still is `w`, whose slots nobody uses; 1: it is deleted.
+ */
+NR_INLINE int nr_delete_entry(struct nr_entry *e, nr_u32 token, nr_u64 w)
+{
+	nr_u32 user;
+
+	if (NR_CAS(&e->word, w, w | NR_WORD_CLOSED) != w)
+		return 0;
+	user = NR_READ(e->user);
+	if (nr_conns_delete(&token)) { /* its bucket is busy */
+		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
+		return 0;
+	}
+	nr_user_adds(user, -1);
+	return 1;
+}
+
 /* Releases a slot of the connection's entry, and deletes the entry if it was the last. */
 NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u32 token, nr_u32 slot)
 {
 	nr_u64 w = ~(1ull << (slot & (NR_MAX_PATHS - 1)));
-	nr_u32 user;
 
 	w &= NR_FETCH_AND(&e->word, w);
-	if (w & NR_WORD_SLOTS || NR_CAS(&e->word, w, w | NR_WORD_CLOSED) != w)
-		return;
-	user = NR_READ(e->user);
-	if (nr_conns_delete(&token)) /* its bucket is busy */
-		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
-	else
-		nr_user_adds(user, -1);
+	if (!(w & NR_WORD_SLOTS))
+		nr_delete_entry(e, token, w);
 }
 
 /* Takes a slot of an open entry of this connection; returns it, or -1 and sets *reason. */

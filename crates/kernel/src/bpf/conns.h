@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The map of connections in the kernel, and what a socket keeps of its slot: for the controls, and
+ * for reap.bpf.c.
+ */
+#ifndef NR_CONNS_H
+#define NR_CONNS_H
+
+#include "nr_kernel.h"
+#include "slots.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, NR_CONNS_MAX);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, nr_u32);
+	__type(value, struct nr_entry);
+} nr_conns SEC(".maps");
+
+/* Entries of nr_conns in use, by user, and of all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NR_USERS_MAX + 1);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, nr_u32);
+	__type(value, nr_u32);
+} nr_users SEC(".maps");
+
+static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};
+
+static __always_inline struct nr_entry *nr_conns_lookup(const nr_u32 *token)
+{
+	return bpf_map_lookup_elem(&nr_conns, token);
+}
+
+static __always_inline long nr_conns_insert(const nr_u32 *token)
+{
+	return bpf_map_update_elem(&nr_conns, token, &nr_unborn, BPF_NOEXIST);
+}
+
+static __always_inline long nr_conns_delete(const nr_u32 *token)
+{
+	return bpf_map_delete_elem(&nr_conns, token);
+}
+
+static __always_inline nr_u32 *nr_user_entries(nr_u32 index)
+{
+	return bpf_map_lookup_elem(&nr_users, &index);
+}
+
+static __always_inline int nr_user_may(nr_u32 user)
+{
+	nr_u32 max = ((struct bpf_map *)&nr_conns)->max_entries;
+	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
+	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
+	nr_u32 taken;
+
+	if (!used || !all)
+		return 0;
+	taken = NR_READ(*all);
+	return nr_may_have(NR_READ(*used), taken < max ? max - taken : 0);
+}
+
+static __always_inline void nr_user_adds(nr_u32 user, nr_s32 entries)
+{
+	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
+	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
+
+	if (!used || !all)
+		return;
+	__sync_fetch_and_add(used, entries);
+	__sync_fetch_and_add(all, entries);
+}
+
+enum nr_mode {
+	NR_MODE_NONE = 0,
+	NR_MODE_PATH,	  /* has a slot of its connection's entry */
+	NR_MODE_ALONE,	  /* has an entry of its own, on one path */
+	NR_MODE_FALLBACK, /* has no slot: fallback law */
+};
+
+/* Per-socket state, in icsk_ca_priv. */
+struct nr_sock {
+	nr_u64 sk;    /* address of the socket: invalid in a child's copy of its listener's state */
+	nr_u32 token; /* of its connection; 0: plain TCP, or fallen back to it */
+	nr_u32 mode;
+	nr_u32 slot;
+	nr_u32 delivered; /* tp->delivered as last reported to the law; likewise the next two */
+	nr_u32 lost;
+	nr_u32 marked;
+	nr_u32 rtt_us;	  /* sample not reported yet */
+	nr_u32 round_end; /* a round ends when this is acknowledged */
+};
+NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
+
+#endif

@@ -1,0 +1,57 @@
+//! Deletes entries of the map of connections that no path has any more (`src/bpf/reap.bpf.c`).
+
+use crate::object::Aligned;
+use crate::state::{self, CONNS, USERS};
+use crate::{Error, libbpf_log};
+use libbpf_rs::{MapCore, Object, ObjectBuilder, ProgramInput};
+use std::os::fd::AsFd;
+use std::thread::sleep;
+use std::time::Duration;
+
+static REAP: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/reap.bpf.o")));
+
+/// Between the two looks at an entry. A path joins or leaves in well under 1 µs; this also covers a
+/// virtual CPU that is not running for some time slices of its host.
+const APART: Duration = Duration::from_millis(100);
+
+/// Deletes the entries that were left behind in the maps of connections, and returns how many. An
+/// entry that has a living path is never deleted: its socket is asked.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn reap() -> Result<u32, Error> {
+    let failed = |doing| Error::bpf(CONNS, doing);
+    // Mostly there is nothing, and nothing to load.
+    let Some(shared) = state::shared().filter(|[conns, _]| conns.keys().next().is_some()) else {
+        return Ok(0);
+    };
+    let mut open = ObjectBuilder::default()
+        .name("narrows")
+        .and_then(|builder| builder.open_memory(&REAP.0))
+        .map_err(failed("open the program for"))?;
+    for (name, living) in [CONNS, USERS].into_iter().zip(&shared) {
+        let mut map = open.maps_mut().find(|map| map.name() == name).expect("the object has it");
+        state::not_pinned(&mut map);
+        map.reuse_fd(living.as_fd()).map_err(failed("share"))?;
+    }
+    let mut object = libbpf_log::load("nr_reap", open)?;
+    let mut reaped = 0;
+    // As many at a time as the program has room for.
+    loop {
+        if run(&mut object, "nr_find")? == 0 {
+            return Ok(reaped);
+        }
+        sleep(APART);
+        match run(&mut object, "nr_reap")? {
+            0 => return Ok(reaped),
+            some => reaped += some,
+        }
+    }
+}
+
+fn run(object: &mut Object, name: &'static str) -> Result<u32, Error> {
+    let program = object.progs_mut().find(|program| program.name() == name);
+    let program = program.expect("the object has the program");
+    let output = program.test_run(ProgramInput::default()).map_err(Error::bpf(CONNS, name))?;
+    Ok(output.return_value)
+}

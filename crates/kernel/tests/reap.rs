@@ -1,0 +1,84 @@
+//! Entries that no path has any more are deleted, and no entry that one has.
+
+mod support;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use narrows_kernel::control::Registered;
+use narrows_kernel::reap;
+use narrows_laws::Control;
+use narrows_testkit::transfer::{Kind, Server, Traffic};
+use std::time::{Duration, Instant};
+use support::Alone;
+use support::law::{Net, agree, counter};
+
+const LAW: Control = Control::OLIA;
+const PORT: u16 = 7000;
+/// Bytes of a job.
+const JOB: u64 = 1 << 20;
+
+#[test]
+fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
+    let Some(_alone) = Alone::with("entries left behind", &[]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    net.set_default(law.name());
+    let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
+    let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, JOB);
+    agree(&net, LAW, law.name(), 2);
+
+    let map = law.loaded().object().maps().find(|map| map.name() == "nr_conns").unwrap();
+    let map = MapHandle::try_from(&map).unwrap();
+    let living: Vec<Vec<u8>> = map.keys().collect();
+    assert_eq!(living.len(), 2, "both ends");
+    // More than the program takes in a run. Tokens that no connection has; the sockets of the first
+    // ones live, and have other slots; those of the others never did.
+    let copy = map.lookup(&living[0], MapFlags::ANY).unwrap().unwrap();
+    let left = 2500u32;
+    for n in 1..=left {
+        let mut value = if n <= 1000 { copy.clone() } else { vec![0xa5; copy.len()] };
+        let slots = if n % 3 == 0 { 0 } else { u64::from(n & 0xff) };
+        value[..8].copy_from_slice(&(u64::from(n) << 32 | slots).to_ne_bytes());
+        map.update(&n.to_ne_bytes(), &value, MapFlags::NO_EXIST).unwrap();
+    }
+    // They count as a user's.
+    let users = law.loaded().object().maps().find(|map| map.name() == "nr_users").unwrap();
+    let all = |add: u32| {
+        let key = (users.max_entries() - 1).to_ne_bytes();
+        let now = users.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+        let now = u32::from_ne_bytes(now.try_into().unwrap());
+        users.update(&key, &(now + add).to_ne_bytes(), MapFlags::ANY).unwrap();
+        now
+    };
+    assert_eq!(all(left), 2);
+    // One that is being made, or deleted, is somebody's.
+    let closed = left + 1;
+    let mut value = copy.clone();
+    value[..8].copy_from_slice(&(1u64 << 8).to_ne_bytes());
+    map.update(&closed.to_ne_bytes(), &value, MapFlags::NO_EXIST).unwrap();
+
+    assert_eq!(reap().unwrap(), left);
+    assert_eq!(all(0), 2);
+    let mut kept: Vec<Vec<u8>> = map.keys().collect();
+    kept.retain(|key| *key != closed.to_ne_bytes());
+    kept.sort();
+    let mut expected = living.clone();
+    expected.sort();
+    assert_eq!(kept, expected);
+    map.delete(&closed.to_ne_bytes()).unwrap();
+
+    // Over and over while connections come and go: none loses its entry.
+    let end = Instant::now() + Duration::from_secs(5);
+    let mut connections = 0;
+    while Instant::now() < end {
+        let short = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 1000, 1000);
+        assert_eq!(reap().unwrap(), 0);
+        short.stop();
+        connections += 1;
+    }
+    println!("  {connections} connections");
+    traffic.stop();
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
+    assert_eq!(counter(&law, "fallback_lost"), 0);
+}
