@@ -5,7 +5,7 @@ mod isolated;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use narrows_laws::check::{Failure, PROPERTIES, Property};
 use narrows_laws::user::{self, Checks};
@@ -23,6 +23,8 @@ const MINE: &str = include_str!("law/mine.h");
 /// Limits of CPU time for a property and for one of its cases: far above what a law needs.
 const PROPERTY: Duration = Duration::from_secs(5);
 const CASE: Duration = Duration::from_secs(1);
+/// The search for the smallest case that crashes: a law that does not terminate takes CASE for each.
+const SEARCH: Duration = Duration::from_secs(20);
 
 /// Why the rest is skipped after a crash.
 const DIED: &str = "it would crash again";
@@ -147,7 +149,11 @@ fn keeps(property: &Property, control: Control) -> Result<(), (Failure, bool)> {
         Ok(Err(failure)) => Err((failure, false)),
         Err(how) => {
             // Again with a process per case, to find the smallest that crashes.
+            let end = Instant::now() + SEARCH;
             let case = |case: narrows_laws::check::Case| {
+                if Instant::now() > end {
+                    return Ok(());
+                }
                 let died = |Died(what)| Err(Failure { what, case: Vec::new() });
                 isolated(CASE, case).unwrap_or_else(died)
             };
@@ -156,6 +162,12 @@ fn keeps(property: &Property, control: Control) -> Result<(), (Failure, bool)> {
         }
     }
 }
+
+/// What to do about a law that is too much for the verifier.
+#[cfg(feature = "kernel")]
+const TOO_MANY: &str = "too many branches for the verifier: put loops with fractions into a helper, NR_NOINLINE nr_u64 \
+     nr_LAW_share(const struct nr_conn *c, nr_u32 i, nr_u32 set), as laws/balia.h does; add integers \
+     first and convert the sum once";
 
 /// Checks in the kernel: the verifier, and replay with equal windows bit by bit.
 #[cfg(feature = "kernel")]
@@ -188,12 +200,17 @@ fn kernel(report: &mut Report, control: Control, died: bool) -> Result<(), Error
         Ok((loaded, insns)) => {
             let walked = format!("{insns} instructions of at most {VERIFIED_INSNS_MAX}");
             let in_bounds = insns <= VERIFIED_INSNS_MAX;
-            let outcome = if in_bounds { Outcome::Ok(walked) } else { failed(&walked) };
+            let outcome = match in_bounds {
+                true => Outcome::Ok(walked),
+                false => failed(&format!("{walked}\n{TOO_MANY}")),
+            };
             report.step(verifier, outcome)?;
             loaded
         }
         Err(error) => {
-            report.step(verifier, failed(&error.to_string()))?;
+            let text = error.to_string();
+            let hint = if text.contains("too large") { TOO_MANY } else { "" };
+            report.step(verifier, failed(&format!("{text}\n{hint}")))?;
             return report.step(replay, skipped(&"not loaded"));
         }
     };

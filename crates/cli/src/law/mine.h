@@ -37,6 +37,7 @@ NR_LAW_PARAMETERS(mine, NR_MINE_PARAMS)
  * In a hook: nr_mine(p)->since_us = ev->now_us; in the table: .state = sizeof(struct nr_mine).
  */
 
+/* A loop with fractions (nr_fx.h) must be NR_NOINLINE, as in laws/balia.h. */
 NR_INLINE nr_u32 nr_mine_paths(nr_u32 set)
 {
 	nr_u32 n = 0;

@@ -1,6 +1,7 @@
 //! Properties of siblings.
 
 use super::{Failure, Host, Run, ensure};
+use crate::raw::ONE_PACKET;
 use crate::replay::trace;
 use crate::{Conn, Control, Detector, EventKind, MAX_PATHS, Private};
 
@@ -83,9 +84,15 @@ pub(super) fn others(control: Control, run: Run) -> Result<(), Failure> {
                 beside.now_us = alone.now_us;
                 let (found, expected) = (live(&mut beside, 0, 1), live(&mut alone, 0, 1));
                 ensure(found == expected, || {
+                    let window = |(cwnd, credit)| {
+                        format!("cwnd {cwnd}, credit {:.9}", credit as f64 / ONE_PACKET as f64)
+                    };
                     format!(
-                        "after {step} acknowledgements beside paths of another mask cwnd and credit \
-                         are {found:?}, without those {expected:?}"
+                        "path 0 has {} with two paths of another mask present, {} without, after {} \
+                         acknowledgements: does it read paths that are not in `set`?",
+                        window(found),
+                        window(expected),
+                        step + 1
                     )
                 })?;
             }
