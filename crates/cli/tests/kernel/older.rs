@@ -218,8 +218,7 @@ fn an_entry_that_was_left_behind_is_reaped_by_the_next_command() {
     };
     assert_eq!(keys(), "2\n", "both ends");
     // As if a release had been left out: the copy of a living one under another token.
-    host.sh(&format!(
-        "python3 -c '
+    host.sh("python3 -c '
 import json, subprocess
 def bpftool(*words): return subprocess.check_output((\"bpftool\", \"-j\", \"map\") + words)
 path = (\"pinned\", \"/sys/fs/bpf/nr_conns\")
@@ -230,8 +229,7 @@ for key in ([0, 0, 0, 0], [0, 0, 1, 0]):
     users = (\"pinned\", \"/sys/fs/bpf/nr_users\", \"key\", *map(str, key))
     value = [int(byte, 16) for byte in json.loads(bpftool(\"lookup\", *users))[\"value\"]]
     bpftool(\"update\", *users, \"value\", str(value[0] + 1), *map(str, value[1:]))
-'"
-    ));
+'");
     assert_eq!(keys(), "3\n");
     let status = host.does(&["status"]);
     assert!(status.contains("\nmap of connections: 3 of "), "{status}");
