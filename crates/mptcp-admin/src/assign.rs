@@ -5,7 +5,7 @@
 //! undo also finds what a killed command left. What others changed since is left alone.
 //!
 //! MPTCP listeners that are older than a use are moved to its control, as their connections would
-//! mix both ([`crate::sockets`]), and moved back with it. Which ones needs no memory: those whose
+//! mix both (`sockets`), and moved back with it. Which ones needs no memory: those whose
 //! control is the default that the place had, and back those that have the control of the use.
 
 use crate::sockets::{self, Members};
