@@ -139,6 +139,7 @@ fn what_tcp_links_and_schedulers_can_do_reaches_the_simulator() {
         ", scheduler = \"redundant\"",
         ", tcp.pacing = true",
         ", tcp.gro = \"50 us\"",
+        ", tcp.receiver_acks = \"linux-6.5\"",
     ] {
         assert_ne!(of(flow, ""), base, "{flow}");
     }

@@ -96,6 +96,8 @@ pub struct Segment {
     pub ect: bool,
     /// CWR: the sender has reduced its window.
     pub cwr: bool,
+    /// PSH: the end of a burst, or of what the application has written.
+    pub psh: bool,
 }
 
 /// An acknowledgement.

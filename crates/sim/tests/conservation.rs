@@ -15,7 +15,9 @@ use narrows_net::{
 use narrows_sim::capture::{Captured, Point};
 use narrows_sim::topology::FatTree;
 use narrows_sim::{ConnectionConfig, ConnectionStats, PathConfig, Sim, UdpConfig};
-use narrows_traffic::{ConnId, FlowId, Scheduler, SizeDist, Source, TcpConfig, Timestamps};
+use narrows_traffic::{
+    ConnId, FlowId, ReceiverAcks, Scheduler, SizeDist, Source, TcpConfig, Timestamps,
+};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -147,12 +149,14 @@ fn any_source() -> impl Strategy<Value = Source> {
 fn any_tcp() -> impl Strategy<Value = TcpConfig> {
     let timestamps = select(vec![Timestamps::Us, Timestamps::Ms]);
     let (tso, gro) = (select(vec![1_u32, 1, 8, 44]), select(vec![0, 0, 50_000]));
-    (any::<bool>(), any::<bool>(), tso, gro, timestamps).prop_map(
-        |(ecn, pacing, tso, gro, timestamps)| TcpConfig {
+    let acks = select(vec![ReceiverAcks::Linux65, ReceiverAcks::Linux66]);
+    (any::<bool>(), any::<bool>(), tso, gro, acks, timestamps).prop_map(
+        |(ecn, pacing, tso, gro, receiver_acks, timestamps)| TcpConfig {
             ecn,
             pacing,
             tso,
             gro,
+            receiver_acks,
             timestamps,
             ..TcpConfig::default()
         },

@@ -30,6 +30,8 @@ pub struct TcpConfig {
     /// The time counts from the segment with which an acknowledgement became due; the data is
     /// handed on at once. A segment out of order ends it.
     pub gro: Nanos,
+    /// When the receiver acknowledges what its application has read.
+    pub receiver_acks: ReceiverAcks,
     /// Resolution of timestamps, and so of the RTT that is measured by them.
     pub timestamps: Timestamps,
     /// So many millionths the receiver's clock is faster than the sender's.
@@ -45,6 +47,7 @@ impl Default for TcpConfig {
             pacing: false,
             tso: 1,
             gro: 0,
+            receiver_acks: ReceiverAcks::default(),
             timestamps: Timestamps::Ms,
             skew_ppm: 0,
             signal: Signal::default(),
@@ -71,6 +74,19 @@ impl TcpConfig {
         };
         us as i32
     }
+}
+
+/// Which segments a receiver acknowledges as soon as its application has read them and left nothing
+/// unread, without waiting for a second one: `ICSK_ACK_PUSHED`, set in Linux's
+/// tcp_measure_rcv_mss() and answered in tcp_cleanup_rbuf() and mptcp_cleanup_rbuf().
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiverAcks {
+    /// Before October 2023: short segments only.
+    Linux65,
+    /// Since then also full-sized ones with PSH: commit 4720852ed9af, "tcp: fix delayed ACKs for
+    /// MSS boundary condition", in Linux 6.6 and the stable series from 4.14.327 to 6.5.7.
+    #[default]
+    Linux66,
 }
 
 /// Clock of the timestamps in segments (RFC 7323, section 5.4).

@@ -1,7 +1,7 @@
 //! What TCP end points do beyond what all do: from the file's words to the simulator's.
 
 use narrows_net::{MILLISECOND, Nanos};
-use narrows_traffic::{TcpConfig, Timestamps};
+use narrows_traffic::{ReceiverAcks, TcpConfig, Timestamps};
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Packets, Time};
@@ -14,6 +14,7 @@ pub struct TcpFile {
     pacing: Option<bool>,
     tso: Option<Packets>,
     gro: Option<Time>,
+    receiver_acks: Option<Acks>,
     timestamps: Option<Clock>,
     skew_ppm: Option<i32>,
 }
@@ -26,16 +27,30 @@ impl TcpFile {
             Timestamps::Ms => Clock::Ms,
             Timestamps::Us => Clock::Us,
         };
+        let acks = match default.receiver_acks {
+            ReceiverAcks::Linux65 => Acks::Linux65,
+            ReceiverAcks::Linux66 => Acks::Linux66,
+        };
         let file = file.cloned().unwrap_or_default();
         TcpFile {
             ecn: file.ecn.or(Some(default.ecn)),
             pacing: file.pacing.or(Some(default.pacing)),
             tso: file.tso.or(Some(Packets(default.tso.into()))),
             gro: file.gro.or(Some(Time(default.gro))),
+            receiver_acks: file.receiver_acks.or(Some(acks)),
             timestamps: file.timestamps.or(Some(clock)),
             skew_ppm: file.skew_ppm.or(Some(default.skew_ppm)),
         }
     }
+}
+
+/// The Linux whose rule the receiver follows.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+enum Acks {
+    #[serde(rename = "linux-6.5")]
+    Linux65,
+    #[serde(rename = "linux-6.6")]
+    Linux66,
 }
 
 /// Clock of the timestamps.
@@ -83,6 +98,11 @@ pub fn config(
         }
         tcp.skew_ppm = skew;
     }
+    tcp.receiver_acks = match file.receiver_acks {
+        None => tcp.receiver_acks,
+        Some(Acks::Linux65) => ReceiverAcks::Linux65,
+        Some(Acks::Linux66) => ReceiverAcks::Linux66,
+    };
     tcp.timestamps = match file.timestamps {
         None => tcp.timestamps,
         Some(Clock::Ms) => Timestamps::Ms,

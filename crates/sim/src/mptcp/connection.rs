@@ -35,6 +35,8 @@ pub(crate) struct Connection {
     pub(super) touched: u8,
     /// Path and generation of the subflow that opened it, or tries to.
     pub(super) first: (u8, u8),
+    /// The subflows with something to acknowledge once all has been read, as bits.
+    pushed: u8,
     /// There is a delay-based detector.
     detects: bool,
     /// Generation of each slot, a byte each.
@@ -98,6 +100,7 @@ impl Connection {
             usable: 0,
             generations: 0,
             first: (0, 0),
+            pushed: 0,
             stream: Stream::new(config.send_buffer),
             data: Reassembly::new(config.recv_buffer),
             last: 0,
@@ -157,9 +160,11 @@ impl Connection {
                 let Subflow { receiver, .. } = &mut self.subflows[path];
                 let due =
                     receiver.on_segment(segment, ce, wire.now, self.multipath, &mut self.data);
+                self.pushed |= u8::from(receiver.delack.is_pushed()) << path;
                 if due || self.data.window_opened() {
                     self.acknowledge(path, wire);
                 }
+                self.acknowledge_read(wire);
                 self.note_completion(wire.now);
             }
             Body::Ack(ack) => {
@@ -250,7 +255,23 @@ impl Connection {
         }
     }
 
+    /// The application reads what is in order. If nothing waits any more, what was pushed is
+    /// acknowledged, on all subflows (Linux: tcp_cleanup_rbuf(), mptcp_cleanup_rbuf()).
+    fn acknowledge_read(&mut self, wire: &mut Wire) {
+        if self.pushed == 0 || !self.data.is_empty() {
+            return;
+        }
+        self.touched |= self.pushed;
+        for path in 0..self.subflows.len() {
+            if self.pushed & (1 << path) != 0 && self.subflows[path].receiver.on_read(wire.now) {
+                self.acknowledge(path, wire);
+            }
+        }
+        self.pushed = 0;
+    }
+
     fn acknowledge(&mut self, path: usize, wire: &mut Wire) {
+        self.pushed &= !(1 << path);
         let subflow = &mut self.subflows[path];
         let mut ack = subflow.receiver.acknowledge(&mut self.data);
         ack.elapsed_us = self.tcp.elapsed_us(wire.now, ack.echo);
@@ -355,6 +376,7 @@ impl Connection {
                 }
             }
         }
+        self.acknowledge_read(wire);
     }
 
     pub fn stats(&self) -> ConnectionStats {

@@ -90,6 +90,11 @@ impl Reassembly {
         self.read
     }
 
+    /// Nothing waits: the application has read all that came, and no gap holds anything back.
+    pub fn is_empty(&self) -> bool {
+        self.read == self.next && self.out_of_order.is_empty()
+    }
+
     /// The application reads at once what is in order, or nothing.
     pub fn set_reading(&mut self, reading: bool) {
         self.reading = reading;

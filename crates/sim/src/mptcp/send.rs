@@ -38,7 +38,8 @@ impl Connection {
                 break;
             }
             self.stream.take(from, len);
-            self.subflows[path].sender.send_new(from, len, wire, &mut self.law);
+            let behind = self.stream.behind(self.stream.next());
+            self.subflows[path].sender.send_new(from, len, behind, wire, &mut self.law);
         }
         let unsent = self.stream.written_from(self.stream.next());
         self.subflows[path].sender.note_window_use(unsent, wire.now);
@@ -48,7 +49,8 @@ impl Connection {
     pub(super) fn drain(&mut self, path: usize, wire: &mut Wire) {
         let subflow = &mut self.subflows[path];
         while let Some(chunk) = subflow.dequeue() {
-            subflow.sender.send_new(chunk.dsn, chunk.len, wire, &mut self.law);
+            let behind = subflow.behind();
+            subflow.sender.send_new(chunk.dsn, chunk.len, behind, wire, &mut self.law);
         }
         self.settle(path, wire.now);
     }
@@ -117,7 +119,8 @@ impl Connection {
     }
 
     fn send_segment(&mut self, path: usize, dsn: u64, len: u32, wire: &mut Wire) {
-        self.subflows[path].sender.send_new(dsn, len, wire, &mut self.law);
+        let behind = self.stream.behind(dsn + u64::from(len));
+        self.subflows[path].sender.send_new(dsn, len, behind, wire, &mut self.law);
         self.settle(path, wire.now);
         self.last = path;
     }
@@ -127,14 +130,14 @@ impl Connection {
     pub(super) fn probe_tail(&mut self, path: usize, wire: &mut Wire) {
         let subflow = &mut self.subflows[path];
         let new = if self.multipath {
-            subflow.take_front()
+            subflow.take_front().map(|Chunk { dsn, len }| (dsn, len, subflow.behind()))
         } else {
             let from = self.stream.next();
             let len = self.stream.len_from(from, subflow.sender.mss(), 1, true);
             self.stream.take(from, len);
-            (len > 0).then_some(Chunk { dsn: from, len })
+            (len > 0).then(|| (from, len, self.stream.behind(self.stream.next())))
         };
-        subflow.sender.send_probe(new.map(|Chunk { dsn, len }| (dsn, len)), wire, &mut self.law);
+        subflow.sender.send_probe(new, wire, &mut self.law);
     }
 
     fn pick(&self) -> Option<usize> {

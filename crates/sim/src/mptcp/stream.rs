@@ -1,5 +1,7 @@
 //! The sending end of a connection: the bytes the application wrote, in data sequence.
 
+use crate::tcp::psh::Behind;
+
 /// Written and not yet acknowledged bytes, and the peer's window.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -58,6 +60,12 @@ impl Stream {
     /// Bytes from `from` on that the application has written, as far as the buffer let it.
     pub fn written_from(&self, from: u64) -> u64 {
         self.written.min(self.una.saturating_add(self.buffer)).saturating_sub(from)
+    }
+
+    /// What is behind the segment that ends at `from`.
+    pub fn behind(&self, from: u64) -> Behind {
+        let written = self.written_from(from);
+        Behind { ready: written.min(self.edge.saturating_sub(from)), written }
     }
 
     /// Bytes of the peer's window that were never sent.

@@ -9,6 +9,7 @@ use narrows_traffic::{Scheduler, TcpConfig};
 
 use super::scheduler::Lane;
 use crate::tcp::NEVER;
+use crate::tcp::psh::Behind;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 
@@ -72,7 +73,7 @@ impl Subflow {
     pub fn new(slot: usize, setup: &PathSetup, tcp: &TcpConfig) -> Self {
         Subflow {
             sender: Sender::new(slot, setup.forward, setup.mss, tcp),
-            receiver: Receiver::new(tcp.gro),
+            receiver: Receiver::new(tcp),
             reverse: setup.reverse,
             generation: 0,
             present: true,
@@ -195,6 +196,12 @@ impl Subflow {
     /// Bytes handed over that have not left.
     pub fn queued(&self) -> u64 {
         self.queued
+    }
+
+    /// The same, behind a segment that leaves. Linux's __mptcp_push_pending() ends what it hands over
+    /// with tcp_push(), as an application would.
+    pub fn behind(&self) -> Behind {
+        Behind { ready: self.queued, written: self.queued }
     }
 
     /// Bytes handed over and not acknowledged: Linux's sk_wmem_queued, but for its overhead.

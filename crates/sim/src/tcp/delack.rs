@@ -1,7 +1,8 @@
 //! When to acknowledge: RFC 5681, section 4.2, as Linux's __tcp_ack_snd_check(),
-//! tcp_event_data_recv() and tcp_send_delayed_ack().
+//! tcp_event_data_recv(), tcp_measure_rcv_mss(), tcp_send_delayed_ack() and tcp_cleanup_rbuf().
 
 use narrows_net::Nanos;
+use narrows_traffic::ReceiverAcks;
 
 use super::{NEVER, rto};
 
@@ -21,8 +22,13 @@ const FIRST_GUESS: u32 = 536;
 pub(crate) struct DelayedAck {
     /// Acknowledgements still to be sent at once: the sender is in slow start.
     quick: u32,
-    /// Largest segment seen, bytes.
+    /// Size of full segments, bytes (Linux: rcv_mss).
     full_segment: u32,
+    /// Size of the last segment if it was shorter, else 0 (Linux: last_seg_size).
+    short_segment: u32,
+    rule: ReceiverAcks,
+    /// To be acknowledged once the application has read it (Linux: ICSK_ACK_PUSHED).
+    pushed: bool,
     deadline: Nanos,
     /// When data last arrived in order (Linux: lrcvtime); before the first data, when the SYN was
     /// answered.
@@ -42,6 +48,9 @@ impl Default for DelayedAck {
         DelayedAck {
             quick: 0,
             full_segment: FIRST_GUESS,
+            short_segment: 0,
+            rule: ReceiverAcks::default(),
+            pushed: false,
             deadline: NEVER,
             last: 0,
             interval: 0,
@@ -55,8 +64,8 @@ impl Default for DelayedAck {
 impl DelayedAck {
     /// Segments that arrive within `gro` of one that is to be acknowledged at once are acknowledged
     /// with it, as if the network card had handed them over together.
-    pub fn new(gro: Nanos) -> Self {
-        DelayedAck { gro, ..DelayedAck::default() }
+    pub fn new(gro: Nanos, rule: ReceiverAcks) -> Self {
+        DelayedAck { gro, rule, ..DelayedAck::default() }
     }
 
     /// The SYN was answered.
@@ -74,20 +83,57 @@ impl DelayedAck {
     /// A segment of `len` bytes arrived in order; `unacked` bytes wait with it. True if the
     /// acknowledgement is due now: at once in the beginning, at the latest with every second full
     /// segment (more than one full segment waits).
-    pub fn on_segment(&mut self, len: u32, unacked: u64, now: Nanos) -> bool {
+    pub fn on_segment(&mut self, len: u32, psh: bool, unacked: u64, now: Nanos) -> bool {
         self.on_data(now);
-        self.full_segment = self.full_segment.max(len);
+        self.measure(len, psh);
         if self.quick > 0 || unacked > u64::from(self.full_segment) {
-            if self.gro == 0 || unacked >= GRO_MAX {
-                return true;
-            }
-            self.deadline = self.deadline.min(now + self.gro);
-            self.gathering = true;
-            return false;
+            return self.due(unacked, now);
         }
         let longest = if self.rtt == 0 { DELAY_MAX } else { self.rtt.clamp(DELAY, DELAY_MAX) };
         self.deadline = self.deadline.min(now + self.interval.min(longest));
         false
+    }
+
+    /// What is the size of full segments, and is this the end of what the sender has for now?
+    /// Linux's tcp_measure_rcv_mss().
+    fn measure(&mut self, len: u32, psh: bool) {
+        let last = std::mem::take(&mut self.short_segment);
+        if len >= self.full_segment {
+            self.full_segment = len;
+            self.pushed |= psh && self.rule == ReceiverAcks::Linux66;
+            return;
+        }
+        if len >= FIRST_GUESS {
+            // Two of the same size: full segments have become smaller.
+            if len == last {
+                self.full_segment = len;
+                return;
+            }
+            self.short_segment = len;
+        }
+        self.pushed = true;
+    }
+
+    /// An acknowledgement that need not wait: true if it goes out now, not with what is gathered.
+    fn due(&mut self, unacked: u64, now: Nanos) -> bool {
+        if self.gro == 0 || unacked >= GRO_MAX {
+            return true;
+        }
+        self.deadline = self.deadline.min(now + self.gro);
+        self.gathering = true;
+        false
+    }
+
+    /// Something waits to be acknowledged as soon as the application has read all.
+    pub fn is_pushed(&self) -> bool {
+        self.pushed
+    }
+
+    /// The application has read all, and `unacked` bytes are not acknowledged. True if the
+    /// acknowledgement is due now. Linux's tcp_cleanup_rbuf(), with an application that reads
+    /// what was gathered at once.
+    pub fn on_read(&mut self, unacked: u64, now: Nanos) -> bool {
+        std::mem::take(&mut self.pushed) && unacked > 0 && self.due(unacked, now)
     }
 
     /// Data arrived in order: how far apart do segments come? After a gap longer than a timeout
@@ -123,6 +169,7 @@ impl DelayedAck {
         }
         self.deadline = NEVER;
         self.gathering = false;
+        self.pushed = false;
     }
 
     /// The deadline passed: segments come further apart than was thought (Linux's
@@ -155,7 +202,7 @@ mod tests {
         delack.on_syn(0);
         delack.on_third(100 * MS);
         for _ in 0..16 {
-            assert!(delack.on_segment(FULL, FULL.into(), 100 * MS));
+            assert!(delack.on_segment(FULL, false, FULL.into(), 100 * MS));
             delack.sent();
         }
         delack
@@ -165,21 +212,21 @@ mod tests {
     fn sixteen_quick_acks_then_every_second_segment_or_40_ms() {
         let mut delack = settled();
         let now = 101 * MS;
-        assert!(!delack.on_segment(FULL, FULL.into(), now));
+        assert!(!delack.on_segment(FULL, false, FULL.into(), now));
         assert_eq!(delack.deadline(), now + DELAY);
-        assert!(delack.on_segment(FULL, 2 * u64::from(FULL), now));
+        assert!(delack.on_segment(FULL, false, 2 * u64::from(FULL), now));
         delack.sent();
         assert_eq!(delack.deadline(), NEVER);
         // More than a full segment is enough, as Linux counts.
-        assert!(!delack.on_segment(FULL, FULL.into(), now));
-        assert!(delack.on_segment(1, u64::from(FULL) + 1, now));
+        assert!(!delack.on_segment(FULL, false, FULL.into(), now));
+        assert!(delack.on_segment(1, false, u64::from(FULL) + 1, now));
     }
 
     #[test]
     fn small_segments_wait_for_the_first_deadline() {
         let mut delack = settled();
-        assert!(!delack.on_segment(100, 100, 101 * MS));
-        assert!(!delack.on_segment(100, 200, 102 * MS));
+        assert!(!delack.on_segment(100, false, 100, 101 * MS));
+        assert!(!delack.on_segment(100, false, 200, 102 * MS));
         assert_eq!(delack.deadline(), 101 * MS + DELAY);
     }
 
@@ -189,7 +236,7 @@ mod tests {
     fn the_delay_adapts_to_the_gaps_between_segments() {
         let mut delack = settled();
         let wait = |delack: &mut DelayedAck, now| {
-            assert!(!delack.on_segment(100, 100, now));
+            assert!(!delack.on_segment(100, false, 100, now));
             let wait = delack.deadline() - now;
             delack.sent();
             wait
@@ -205,18 +252,53 @@ mod tests {
     #[test]
     fn after_a_long_gap_the_acknowledgements_are_quick_again() {
         let mut delack = settled();
-        assert!(!delack.on_segment(FULL, FULL.into(), 400 * MS));
-        assert!(delack.on_segment(FULL, FULL.into(), 701 * MS));
+        assert!(!delack.on_segment(FULL, false, FULL.into(), 400 * MS));
+        assert!(delack.on_segment(FULL, false, FULL.into(), 701 * MS));
     }
+    /// Once it is read: a full-sized segment with PSH by today's rule, a short one by both; not what
+    /// comes without PSH, and nothing twice.
+    #[test]
+    fn what_was_pushed_is_acknowledged_when_it_is_read() {
+        let read = |rule, len, psh| {
+            let mut delack = DelayedAck { rule, ..settled() };
+            assert!(!delack.on_segment(len, psh, len.into(), 101 * MS));
+            let due = delack.on_read(len.into(), 101 * MS);
+            assert!(!delack.on_read(len.into(), 101 * MS));
+            due
+        };
+        assert!(read(ReceiverAcks::Linux66, FULL, true));
+        assert!(!read(ReceiverAcks::Linux65, FULL, true));
+        for rule in [ReceiverAcks::Linux65, ReceiverAcks::Linux66] {
+            assert!(!read(rule, FULL, false));
+            assert!(read(rule, 100, true));
+        }
+        let mut delack = settled();
+        assert!(!delack.on_segment(FULL, true, FULL.into(), 101 * MS));
+        delack.sent();
+        assert!(!delack.on_read(0, 101 * MS), "it was acknowledged before it was read");
+    }
+
+    /// The second of two equal short segments is what full ones are from now on.
+    #[test]
+    fn full_segments_may_become_smaller() {
+        let mut delack = settled();
+        assert!(!delack.on_segment(1000, false, 1000, 101 * MS));
+        delack.sent();
+        assert!(!delack.on_segment(1000, false, 1000, 102 * MS));
+        assert!(!delack.is_pushed());
+        assert!(delack.on_segment(1000, false, 2000, 103 * MS));
+    }
+
     /// Segments 10 us apart, gathered for 100 us: the second of each train makes the
     /// acknowledgement due, which then covers ten more; and not more than 64 kB.
     #[test]
     fn gathered_segments_share_an_acknowledgement() {
-        let mut delack = DelayedAck { interval: DELAY, ..DelayedAck::new(100_000) };
+        let mut delack =
+            DelayedAck { interval: DELAY, ..DelayedAck::new(100_000, ReceiverAcks::Linux66) };
         for n in 1..=11 {
-            assert!(!delack.on_segment(FULL, n * u64::from(FULL), n * 10_000));
+            assert!(!delack.on_segment(FULL, false, n * u64::from(FULL), n * 10_000));
         }
         assert_eq!(delack.deadline(), 120_000);
-        assert!(delack.on_segment(FULL, 46 * u64::from(FULL), 110_000));
+        assert!(delack.on_segment(FULL, false, 46 * u64::from(FULL), 110_000));
     }
 }

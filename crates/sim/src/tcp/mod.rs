@@ -7,6 +7,7 @@ pub(crate) mod limited;
 mod min_rtt;
 pub(crate) mod pacing;
 pub(crate) mod prr;
+pub(crate) mod psh;
 pub(crate) mod rack;
 pub(crate) mod rate_sample;
 pub(crate) mod receiver;

@@ -70,6 +70,15 @@ fn host_rate(window: &Window) -> u64 {
     bytes.saturating_mul(per_8us).checked_div(window.srtt8_us).unwrap_or(u64::MAX)
 }
 
+/// Segments of a burst at `rate` bytes/s: a millisecond's worth, more on short paths. Linux:
+/// tcp_tso_autosize().
+fn autosize(rate: u64, window: &Window) -> u32 {
+    let halvings = (window.min_rtt / 1_000) >> RTT_SHIFT;
+    let near = BURST_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
+    let bytes = ((rate >> BURST_SHIFT) + near).min(BURST_MAX);
+    (bytes / u64::from(window.mss)).max(BURST_MIN) as u32
+}
+
 impl Pacer {
     /// Bursts of up to `tso` segments, paced if `on` or if a law gives a rate.
     pub fn new(on: bool, tso: u32) -> Self {
@@ -94,14 +103,9 @@ impl Pacer {
         }
     }
 
-    /// Segments of the next burst: a millisecond's worth, more on short paths. Linux:
-    /// tcp_tso_autosize().
+    /// Segments of the next burst.
     pub fn burst(&self, window: &Window) -> u32 {
-        let halvings = (window.min_rtt / 1_000) >> RTT_SHIFT;
-        let near = BURST_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
-        let bytes = ((self.rate(window) >> BURST_SHIFT) + near).min(BURST_MAX);
-        let segments = (bytes / u64::from(window.mss)).max(BURST_MIN) as u32;
-        segments.min(self.tso)
+        autosize(self.rate(window), window).min(self.tso)
     }
 
     /// A segment of `len` bytes leaves. If with it the burst is complete, the time before which the
@@ -157,6 +161,16 @@ impl Sender {
         match self.pacer.as_ref().map_or_else(|| host_rate(&window), |pacer| pacer.rate(&window)) {
             u64::MAX => 0,
             rate => rate,
+        }
+    }
+
+    /// Segments that are one skb: a burst where there are any, else what would be one.
+    pub(super) fn autosize(&self) -> u32 {
+        let window = self.window();
+        match self.pacer.as_ref() {
+            Some(pacer) if pacer.tso > 1 => pacer.burst(&window),
+            Some(pacer) => autosize(pacer.rate(&window), &window),
+            None => autosize(host_rate(&window), &window),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use narrows_net::{Nanos, prefetch};
+use narrows_traffic::TcpConfig;
 
 use super::delack::{DelayedAck, QUICK_ACKS};
 use super::ecn::EcnReceiver;
@@ -44,9 +45,9 @@ struct Held {
 }
 
 impl Receiver {
-    /// `gro`: for how long arriving segments are gathered.
-    pub fn new(gro: Nanos) -> Self {
-        Receiver { delack: DelayedAck::new(gro), ..Receiver::default() }
+    /// A receiver that acknowledges as `tcp` says.
+    pub fn new(tcp: &TcpConfig) -> Self {
+        Receiver { delack: DelayedAck::new(tcp.gro, tcp.receiver_acks), ..Receiver::default() }
     }
 
     /// Data will arrive: begins to load what is out of order, if anything is.
@@ -68,7 +69,7 @@ impl Receiver {
         multipath: bool,
         data: &mut Reassembly,
     ) -> bool {
-        let Segment { seq, dsn, len, sent, cwr, .. } = *segment;
+        let Segment { seq, dsn, len, sent, cwr, psh, .. } = *segment;
         let end = seq + u64::from(len);
         if (ce || cwr) && self.ecn.on_segment(cwr, ce) {
             self.delack.enter_quick(ECN_QUICK_ACKS);
@@ -102,7 +103,7 @@ impl Receiver {
         if self.out_of_order.is_empty() {
             // The window of a sender that has just reduced it may be so small that it waits for this
             // acknowledgement (Linux: tcp_ecn_accept_cwr()).
-            return self.delack.on_segment(len, self.next - self.acked, now) || cwr;
+            return self.delack.on_segment(len, psh, self.next - self.acked, now) || cwr;
         }
         self.delack.on_data(now);
         self.fill(multipath, now, data);
@@ -146,6 +147,12 @@ impl Receiver {
         }
         let next = self.next;
         self.blocks.retain(|b| b.1 > next);
+    }
+
+    /// The application has read all that is in order, and nothing else waits on the connection: true
+    /// if an acknowledgement is due at once.
+    pub fn on_read(&mut self, now: Nanos) -> bool {
+        self.out_of_order.is_empty() && self.delack.on_read(self.next - self.acked, now)
     }
 
     /// The acknowledgement to send now.

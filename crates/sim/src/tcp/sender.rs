@@ -11,6 +11,7 @@ use super::handshake::Handshake;
 use super::limited::{self, WindowUse};
 use super::pacing::Pacer;
 use super::prr::Prr;
+use super::psh::{Behind, Burst};
 use super::rack::Rack;
 use super::recovery::Phase;
 use super::rto::RttEstimator;
@@ -72,6 +73,8 @@ pub(crate) struct Sender {
     pub(super) pace_at: Nanos,
     /// Waits until there is room for a burst.
     pub(super) deferred: bool,
+    /// What leaves as one.
+    pub(super) burst: Burst,
     /// Tick of the timestamps.
     tick: Nanos,
     /// The law gets one-way delays.
@@ -123,6 +126,7 @@ impl Sender {
             pacer: bursts.then(|| Box::new(Pacer::new(tcp.pacing, tcp.tso))),
             pace_at: NEVER,
             deferred: false,
+            burst: Burst::default(),
             tick: tcp.timestamps.tick(),
             one_way: matches!(tcp.signal, Signal::SenderUs | Signal::SenderMs),
             unreported_lost: 0,
@@ -201,14 +205,22 @@ impl Sender {
         self.rto_at.min(self.reo_at).min(self.tlp.at).min(self.pace_at)
     }
 
-    /// Sends a new segment.
-    pub fn send_new(&mut self, dsn: u64, len: u32, wire: &mut Wire, law: &mut Conn) {
+    /// Sends a new segment; what is `behind` it may follow.
+    pub fn send_new(
+        &mut self,
+        dsn: u64,
+        len: u32,
+        behind: Behind,
+        wire: &mut Wire,
+        law: &mut Conn,
+    ) {
         let idle = self.board.packets_out() == 0;
         if idle {
             self.restart(wire.now, law);
         }
+        let psh = self.pushes(behind, wire.now);
         let segment = self.board.send_new(dsn, len, wire.now);
-        self.transmit(segment, true, wire);
+        self.transmit(segment, true, psh, wire);
         if idle {
             self.rto_at = wire.now + self.rtt.rto();
         }
@@ -233,14 +245,14 @@ impl Sender {
             }
             self.counters.retransmits += 1;
             self.undo.retransmitted(self.timestamp(wire.now));
-            self.transmit(segment, false, wire);
+            self.transmit(segment, false, false, wire);
         }
     }
 
-    pub(super) fn transmit(&mut self, segment: Transmit, new: bool, wire: &mut Wire) {
+    pub(super) fn transmit(&mut self, segment: Transmit, new: bool, psh: bool, wire: &mut Wire) {
         let Transmit { seq, dsn, len } = segment;
         let sent = self.timestamp(wire.now);
-        let mut segment = Segment { seq, dsn, len, sent, ..Segment::default() };
+        let mut segment = Segment { seq, dsn, len, sent, psh, ..Segment::default() };
         self.ecn.label(&mut segment, new);
         wire.send(self.forward, self.path, Body::Data(segment));
         self.pace(len, wire.now);

@@ -5,6 +5,7 @@ use narrows_net::{LinkConfig, Nanos, Network, RouteId};
 use narrows_traffic::{Signal, TcpConfig, Timestamps};
 
 use super::NEVER;
+use super::psh::Behind;
 use super::recovery::Phase;
 use super::sender::Sender;
 use crate::packet::{Ack, Packet};
@@ -76,7 +77,7 @@ impl Bench {
         while self.sender.has_room() {
             let dsn = self.next;
             self.next += u64::from(MSS);
-            self.act(|sender, wire, law| sender.send_new(dsn, MSS, wire, law));
+            self.act(|sender, wire, law| sender.send_new(dsn, MSS, Behind::ENDLESS, wire, law));
         }
         self.sender.note_window_use(u64::MAX, self.now);
         std::mem::take(&mut self.sender.counters.sent_packets)
@@ -101,7 +102,9 @@ impl Bench {
             self.now = self.sender.deadline();
             let dsn = self.next;
             self.next += u64::from(MSS);
-            self.act(|sender, wire, law| sender.send_probe(Some((dsn, MSS)), wire, law));
+            self.act(|sender, wire, law| {
+                sender.send_probe(Some((dsn, MSS, Behind::ENDLESS)), wire, law)
+            });
             assert_eq!(self.push(), 1);
         }
     }
@@ -200,7 +203,7 @@ fn a_timeout_counts_what_was_just_sent_as_in_flight() {
     bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
     let send_two = |bench: &mut Bench| {
         for _ in 0..2 {
-            bench.act(|sender, wire, law| sender.send_new(0, MSS, wire, law));
+            bench.act(|sender, wire, law| sender.send_new(0, MSS, Behind::ENDLESS, wire, law));
         }
     };
     send_two(&mut bench);

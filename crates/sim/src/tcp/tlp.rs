@@ -7,6 +7,7 @@ use narrows_laws::{Conn, Event, EventKind, State};
 use narrows_net::Nanos;
 
 use super::NEVER;
+use super::psh::Behind;
 use super::recovery::Phase;
 use super::rto::RTO_MIN;
 use super::scoreboard::Delivered;
@@ -76,13 +77,13 @@ impl Sender {
 
     /// Sends the probe, whatever the window: `new` data (data sequence number and length), or the
     /// last segment again. RFC 8985, section 7.3.
-    pub fn send_probe(&mut self, new: Option<(u64, u32)>, wire: &mut Wire, law: &mut Conn) {
+    pub fn send_probe(&mut self, new: Option<(u64, u32, Behind)>, wire: &mut Wire, law: &mut Conn) {
         match new {
-            Some((dsn, len)) => self.send_new(dsn, len, wire, law),
+            Some((dsn, len, behind)) => self.send_new(dsn, len, behind, wire, law),
             None => {
                 let segment = self.board.retransmit_last(wire.now);
                 self.counters.retransmits += 1;
-                self.transmit(segment, false, wire);
+                self.transmit(segment, false, false, wire);
             }
         }
         self.counters.probes += 1;

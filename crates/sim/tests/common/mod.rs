@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
 use narrows_sim::{ConnectionConfig, PathConfig, Sim};
-use narrows_traffic::{ConnId, Scheduler, Source};
+use narrows_traffic::{ConnId, ReceiverAcks, Scheduler, Source, TcpConfig};
 
 pub const MS: Nanos = MILLISECOND;
 pub const S: Nanos = SECOND;
@@ -44,6 +44,12 @@ pub fn greedy(paths: Vec<PathConfig>) -> ConnectionConfig {
         recv_buffer: 64 << 20,
         ..ConnectionConfig::default()
     }
+}
+
+/// The same; every second segment is acknowledged, as theory, ns-2 and ns-3 have it.
+pub fn greedy_delack(paths: Vec<PathConfig>) -> ConnectionConfig {
+    let tcp = TcpConfig { receiver_acks: ReceiverAcks::Linux65, ..TcpConfig::default() };
+    ConnectionConfig { tcp, ..greedy(paths) }
 }
 
 /// A file of so many bytes over the paths.

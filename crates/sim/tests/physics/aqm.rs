@@ -26,7 +26,7 @@ impl Managed {
                 let half = link("access", Rate::Constant(1000 * MBIT), rtt * MS / 2);
                 let [there, back] = [(); 2].map(|()| add(&mut sim, half.clone()));
                 let path = path(&mut sim, &[there, link_id], &[back]);
-                let mut config = greedy(vec![path]);
+                let mut config = greedy_delack(vec![path]);
                 config.control = control(law);
                 config.tcp.ecn = ecn;
                 config.active = vec![(n as u64 * 100 * MS, Nanos::MAX)];

@@ -20,7 +20,7 @@ fn period(rtt: f64, packets: f64) -> f64 {
     let forward = add(&mut sim, LinkConfig { limit, ..narrow });
     let back = add(&mut sim, link("back", Rate::Infinite, delay));
     let path = path(&mut sim, &[forward], &[back]);
-    let mut config = greedy(vec![path]);
+    let mut config = greedy_delack(vec![path]);
     config.control = control("cubic");
     let connection = sim.add_connection(config);
     let mut losses = vec![];
@@ -66,7 +66,7 @@ fn window(loss: f64, rtt: f64, losses: f64, seed: u64) -> f64 {
     let (forward, back) =
         (add(&mut sim, lossy), add(&mut sim, link("back", Rate::Infinite, delay)));
     let path = path(&mut sim, &[forward], &[back]);
-    let mut config = greedy(vec![path]);
+    let mut config = greedy_delack(vec![path]);
     config.control = control("cubic");
     let connection = sim.add_connection(config);
     let seconds = (losses / loss * rtt / fluid(loss, rtt)) as u64;

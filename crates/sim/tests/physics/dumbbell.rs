@@ -25,7 +25,7 @@ fn scenario(name: &str, flows: u64, mbit: u64, access: u64, buffer: u32, seconds
             let [deliver, back, home] = [(); 3].map(|()| add(&mut sim, plain.clone()));
             let path = path(&mut sim, &[out, bottleneck[0], deliver], &[back, bottleneck[1], home]);
             let active = vec![(n * 10 * MS, u64::MAX)];
-            sim.add_connection(ConnectionConfig { active, ..greedy(vec![path]) })
+            sim.add_connection(ConnectionConfig { active, ..greedy_delack(vec![path]) })
         })
         .collect();
     let [from, to] = seconds;
@@ -57,7 +57,7 @@ fn a_loss_event_comes_once_in_a_saw_tooth() {
         .map(|n| {
             let path = net.path(&mut sim, n);
             let active = vec![(n as u64 * 10 * MS, u64::MAX)];
-            sim.add_connection(ConnectionConfig { active, ..greedy(vec![path]) })
+            sim.add_connection(ConnectionConfig { active, ..greedy_delack(vec![path]) })
         })
         .collect();
     sim.run_until(10 * S);
@@ -102,7 +102,7 @@ fn two_flows(seeds: u64, seconds: u64) {
         let net = Dumbbell::new(&mut sim, 2, 20 * MBIT, 40 * MS, 67, 2 * MS);
         let connections = [0, 1].map(|n| {
             let path = net.path(&mut sim, n);
-            let mut config = greedy(vec![path]);
+            let mut config = greedy_delack(vec![path]);
             config.active = vec![(n as u64 * S, u64::MAX)];
             sim.add_connection(config)
         });

@@ -21,7 +21,7 @@ fn constant(loss: f64, seconds: u64, seed: u64) -> f64 {
     let forward = add(&mut sim, LinkConfig { loss: Loss::Random(loss), ..lossy });
     let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
     let path = path(&mut sim, &[forward], &[back]);
-    let connection = sim.add_connection(greedy(vec![path]));
+    let connection = sim.add_connection(greedy_delack(vec![path]));
     sim.run_until(20 * S);
     let before = sim.connection(connection).delivered_bytes;
     sim.run_until((20 + seconds) * S);

@@ -16,7 +16,7 @@ fn exponent(law: &str, rtts: [u64; 2], queue: u32, seconds: u64, seed: u64) -> f
         let access = add(&mut sim, LinkConfig { jitter: 2 * MS, ..half.clone() });
         let back = add(&mut sim, half);
         let path = path(&mut sim, &[access, bottleneck], &[back]);
-        let mut config = greedy(vec![path]);
+        let mut config = greedy_delack(vec![path]);
         config.control = control(law);
         sim.add_connection(config)
     });

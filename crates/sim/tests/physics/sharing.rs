@@ -23,7 +23,7 @@ fn disjoint_links_add_up() {
                 path(&mut sim, &[forward], &[back])
             })
             .collect();
-        let mut config = greedy(paths);
+        let mut config = greedy_delack(paths);
         config.control = control(law);
         let connection = sim.add_connection(config);
         let mbits = goodput(&mut sim, &[connection], 10 * S, 70 * S);
@@ -41,9 +41,9 @@ fn share(law: &str, seeds: u64) -> f64 {
         let mut sim = Sim::new(seed);
         let net = Dumbbell::new(&mut sim, 3, 20 * MBIT, 40 * MS, 67, 2 * MS);
         let tcp = net.path(&mut sim, 0);
-        let tcp = sim.add_connection(greedy(vec![tcp]));
+        let tcp = sim.add_connection(greedy_delack(vec![tcp]));
         let paths = [1, 2].map(|n| net.path(&mut sim, n)).to_vec();
-        let mut config = greedy(paths);
+        let mut config = greedy_delack(paths);
         config.control = control(law);
         let mptcp = sim.add_connection(config);
         let mbits = goodput(&mut sim, &[tcp, mptcp], 10 * S, 310 * S);
@@ -76,7 +76,7 @@ fn on_a_link_with_red_the_shares_are_as_the_laws_have_them() {
             .map(|n| {
                 let paths: Vec<PathConfig> =
                     (0..1 + n % 2).map(|_| path(&mut sim, &[narrow], &[back])).collect();
-                let mut config = greedy(paths);
+                let mut config = greedy_delack(paths);
                 config.control = control(if n % 2 == 0 { "reno" } else { law });
                 config.active = vec![(n as u64 * 10 * MS, Nanos::MAX)];
                 sim.add_connection(config)
@@ -101,7 +101,7 @@ fn order_costs_what_the_slow_path_is_later() {
             [(); 2].map(|()| add(&mut sim, link("ideal", Rate::Infinite, delay * MS)));
         path(&mut sim, &[there], &[back])
     });
-    let mut config = greedy(paths.to_vec());
+    let mut config = greedy_delack(paths.to_vec());
     config.scheduler = Scheduler::RoundRobin;
     config.source = Source::Rate { mean_pps: 500.0, size: SizeDist::Constant(1400) };
     let connection = sim.add_connection(config);
@@ -122,7 +122,7 @@ fn sharing(law: &str, jitter: Nanos, seed: u64) -> (f64, f64) {
     for n in 0..10 {
         let paths = if n < 5 { vec![n] } else { vec![n, n + 5] };
         let paths = paths.into_iter().map(|sender| net.path(&mut sim, sender)).collect();
-        let mut config = greedy(paths);
+        let mut config = greedy_delack(paths);
         config.control = control(if n < 5 { "reno" } else { law });
         config.active = vec![(n as u64 * 10 * MS, u64::MAX)];
         connections.push(sim.add_connection(config));

@@ -12,7 +12,7 @@ fn overshoot(law: &str, queue: u32) -> f64 {
     let forward = add(&mut sim, LinkConfig { limit: Limit::Packets(queue), ..narrow });
     let back = add(&mut sim, link("back", Rate::Infinite, 30 * MS));
     let path = path(&mut sim, &[forward], &[back]);
-    let mut config = greedy(vec![path]);
+    let mut config = greedy_delack(vec![path]);
     config.control = control(law);
     sim.add_connection(config);
     sim.run_until(2 * S);

@@ -96,6 +96,7 @@ fn tcp(packet: &Captured, wiring: &Wiring, ports: &Ports) -> TcpHeader {
         _ => (false, false),
     };
     header.syn = matches!(packet.body, Body::Syn { .. } | Body::SynAck { .. });
+    header.psh = matches!(packet.body, Body::Data(segment) if segment.psh);
     header.ack = ack.is_some();
     header.acknowledgment_number = ack.unwrap_or_default();
     header
