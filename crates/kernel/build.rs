@@ -22,7 +22,8 @@ fn main() {
     }
     let Some(clang) = clang::find() else { fail("no clang found; install clang-19, or set CLANG") };
     sources();
-    slots();
+    tested_c("slots");
+    tested_c("repair");
     for name in OBJECTS {
         compile(&clang, name, name, &[]);
     }
@@ -70,14 +71,14 @@ fn no_table(path: &Path) {
     }
 }
 
-/// Compiles `src/bpf/slots.h` for the model checker of `tests/slots.rs`.
-fn slots() {
+/// Compiles `src/bpf/NAME.h` for `tests/NAME.rs`.
+fn tested_c(name: &str) {
     let headers = variable("DEP_NARROWS_LAWS_INCLUDE");
     let port = format!("{headers}/../tests/loom");
-    println!("cargo::rerun-if-changed=tests/slots.c");
+    println!("cargo::rerun-if-changed=tests/{name}.c");
     println!("cargo::rerun-if-changed={port}");
     cc::Build::new()
-        .file("tests/slots.c")
+        .file(format!("tests/{name}.c"))
         .includes(["src/bpf", &headers, &port])
         .std("c11")
         .flag("-Wno-unused-parameter") // of a detector that is not compiled in
@@ -85,8 +86,8 @@ fn slots() {
         .flag("-fexceptions") // a failure unwinds
         .opt_level(2)
         .cargo_metadata(false)
-        .compile("slots");
-    println!("cargo::rustc-link-arg-tests={}/libslots.a", variable("OUT_DIR"));
+        .compile(name);
+    println!("cargo::rustc-link-arg-tests={}/lib{name}.a", variable("OUT_DIR"));
 }
 
 /// Compiles `source`.bpf.c to `object`.bpf.o.

@@ -13,7 +13,7 @@
 use crate::control::Loaded;
 use crate::object;
 use crate::register::{Kernel, available_controls, is_ours};
-use crate::state::{BPFFS, SHARED};
+use crate::state::{self, BPFFS, SHARED};
 use crate::{Error, Undo, bpffs};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
@@ -76,6 +76,15 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
         }
     }
     Ok(all)
+}
+
+/// The counters of the loaded control `name` since it was loaded, by name.
+///
+/// # Errors
+/// It is not loaded, or the kernel does not report them.
+pub fn counters(name: &str) -> Result<Vec<(&'static str, u64)>, Error> {
+    let map = MapHandle::from_pinned_path(Path::new(FOLDER).join(name).join("counters"));
+    map.and_then(|map| state::counters(&map)).map_err(Error::bpf(name, "read the counters of"))
 }
 
 /// Gives the namespaces whose default is the control of that name its newest build.

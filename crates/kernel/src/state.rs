@@ -21,7 +21,7 @@ pub const USERS: &str = "nr_users";
 pub const SHARED: [&str; 3] = [CONNS, PLAIN, USERS];
 
 /// The counters of each control, in the order of `enum nr_counter`.
-pub const COUNTERS: [&str; 15] = [
+pub const COUNTERS: [&str; 16] = [
     "joins",
     "leaves",
     "fallback_law",
@@ -37,6 +37,7 @@ pub const COUNTERS: [&str; 15] = [
     "plain",
     "alone",
     "repaired",
+    "repaired_ssthresh",
 ];
 
 const WORD_CLOSED: u64 = 1 << 8;

@@ -27,6 +27,7 @@
 #include "nr.h"
 #include "laws/fallback.h"
 #include "conns.h"
+#include "repair.h"
 
 #define USER_NS_LEVELS 33 /* kernel/user_namespace.c: the deepest has level 33 */
 #define SUBFLOWS_MAX 16	  /* looked at; the in-kernel path manager makes up to 9 */
@@ -181,14 +182,20 @@ NR_NOINLINE int nr_event(struct nr_entry *e, nr_u32 slot)
 /*
  * A kernel may skip a program (docs/kernel.md, Known limits). The stack then uses a stale word, an
  * address, as the result of nr_ssthresh() or nr_undo_cwnd(); without repair that becomes a window
- * of a billion packets.
+ * of hundreds of millions of packets. `path` is NULL under the fallback law.
  */
-static __always_inline void repair_cwnd(struct sock *sk, nr_u32 cwnd)
+static __always_inline void repair_cwnd(struct sock *sk, struct nr_path *path)
 {
-	if (tcp_sk(sk)->snd_cwnd <= NR_CWND_MAX)
-		return;
-	tcp_sk(sk)->snd_cwnd = cwnd;
-	count(NR_REPAIRED);
+	struct nr_sock *s = nr_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	nr_u32 law = path ? path->cwnd : s->cwnd;
+	nr_u32 ssthresh = path ? path->ssthresh : 0;
+
+	if (tp->snd_cwnd > nr_cwnd_most(s->cwnd, law, ssthresh, tp->packets_out)) {
+		tp->snd_cwnd = law;
+		count(NR_REPAIRED);
+	}
+	s->cwnd = tp->snd_cwnd;
 }
 
 /* The same right after the stack called nr_ssthresh(): the law's value holds. */
@@ -205,7 +212,7 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 	ev->ssthresh = path->ssthresh;
 	nr_event(e, nr_sk(sk)->slot);
 	tcp_sk(sk)->snd_ssthresh = path->ssthresh;
-	count(NR_REPAIRED);
+	count(NR_REPAIRED_THRESH);
 }
 
 /*
@@ -228,7 +235,7 @@ static __always_inline struct nr_entry *entry(struct sock *sk)
 		s->mode = NR_MODE_FALLBACK;
 		return NULL;
 	}
-	repair_cwnd(sk, line(e, s->slot)->cwnd);
+	repair_cwnd(sk, line(e, s->slot));
 	return e;
 }
 
@@ -341,6 +348,7 @@ void BPF_PROG(nr_init, struct sock *sk)
 	s->sk = (nr_u64)sk;
 	s->token = token;
 	s->mode = NR_MODE_FALLBACK;
+	s->cwnd = tcp_sk(sk)->snd_cwnd;
 	s->round_end = tcp_sk(sk)->snd_nxt;
 	if (!token) {
 		nr_u64 netns = sk->__sk_common.skc_net.net->net_cookie;
@@ -465,7 +473,7 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	nr_u32 acks;
 
-	repair_cwnd(sk, tp->prior_cwnd);
+	repair_cwnd(sk, NULL);
 	if (!tcp_is_cwnd_limited(tp))
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh)

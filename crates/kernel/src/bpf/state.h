@@ -121,6 +121,7 @@ enum nr_counter {
 	NR_PLAIN,	     /* plain TCP and fallen-back sockets handed to another control */
 	NR_ALONE,	     /* plain TCP and fallen-back sockets that ran as one path */
 	NR_REPAIRED,	     /* repaired windows: the stack did not use a program's result */
+	NR_REPAIRED_THRESH,  /* likewise thresholds, before they came into use */
 	NR_COUNTERS,
 };
 
