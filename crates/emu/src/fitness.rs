@@ -26,7 +26,7 @@ impl Quantiles {
 /// Inside the network every packet moves at its exact model time. Real time shows at its two ends:
 /// a packet is read from its sender's device some time after it was sent, and written into its
 /// receiver's some time after it arrived.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fitness {
     /// Packets written into their receivers' devices.
     pub packets: u64,

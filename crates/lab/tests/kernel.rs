@@ -14,6 +14,9 @@ use narrows_lab::{
 use narrows_testkit::machine::{Turn, mptcp, tun, turn, wanted};
 use narrows_testkit::root::Root;
 
+/// Runs until one is fit, beside two busy loops on two cores.
+const TRIES: u32 = 10;
+
 /// The kernel for one test alone; at the end the root namespace must be as it was.
 struct Alone {
     root: Root,
@@ -32,6 +35,19 @@ impl Alone {
     fn run(&self, scenario: &Scenario) -> Result<Run, Error> {
         let stop = AtomicBool::new(false);
         on_kernel(Job { series: true, ..Job::new(scenario, &stop) })
+    }
+
+    /// The same until the run is fit, so that what is asserted is the kernel's doing and not a busy
+    /// machine's. Says what was unfit.
+    fn run_fit(&self, scenario: &Scenario) -> Run {
+        for _ in 0..TRIES {
+            let run = self.run(scenario).unwrap();
+            match run.summary.fitness.as_ref().and_then(|fitness| fitness.why.as_ref()) {
+                None => return run,
+                Some(why) => eprintln!("{}: unfit, runs again: {why}", scenario.name),
+            }
+        }
+        panic!("{}: none of {TRIES} runs was fit", scenario.name);
     }
 
     fn ends(self) {
@@ -196,7 +212,7 @@ fn links_fail_and_addresses_come_and_go() {
         "35 packets",
         &format!("{flow}{events}"),
     );
-    let run = alone.run(&scenario).unwrap();
+    let run = alone.run_fit(&scenario);
     let mbps = |path, from, until| between(&run.series, path, from, until);
     assert!(mbps("r1", 1.0, 2.0) > 5.0 && mbps("r2", 1.0, 2.0) > 5.0, "both paths at first");
     assert_eq!(mbps("r2", 2.3, 3.6), 0.0, "through a link that is down");

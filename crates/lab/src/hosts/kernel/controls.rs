@@ -25,7 +25,11 @@ const LOCK: &str = "/run/narrows-controls.lock";
 
 /// Our controls that are in the kernel for as long as this lives. Those that `narrows kernel load`
 /// put there stay.
-pub struct Controls(Vec<Arc<Shared>>);
+pub struct Controls {
+    registered: Vec<Arc<Shared>>,
+    /// Names of those that were there before.
+    pinned: Vec<String>,
+}
 
 /// A control that runs of this process share which go on at the same time.
 struct Shared {
@@ -86,10 +90,10 @@ impl Controls {
         ours.sort_by_key(|control| control.to_string());
         ours.dedup();
         if ours.is_empty() {
-            return Ok(Controls(Vec::new()));
+            return Ok(Controls { registered: Vec::new(), pinned: Vec::new() });
         }
         // Before the guard: dropped after it, as it takes it.
-        let mut controls = Controls(Vec::new());
+        let mut controls = Controls { registered: Vec::new(), pinned: Vec::new() };
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = match held.lock.upgrade() {
             Some(lock) => lock,
@@ -107,7 +111,10 @@ impl Controls {
             let default = own == Params::default().of_law(control.law)
                 && params.of_window() == Params::default().of_window();
             match loaded.iter().find(|loaded| loaded.name == name) {
-                Some(loaded) if loaded.same_build && default => continue,
+                Some(loaded) if loaded.same_build && default => {
+                    controls.pinned.push(name);
+                    continue;
+                }
                 Some(loaded) if loaded.same_build => {
                     let message = format!(
                         "loaded with parameters other than the run's; `narrows kernel unload \
@@ -134,9 +141,25 @@ impl Controls {
                 }
             };
             held.controls.insert(name, Arc::downgrade(&shared));
-            controls.0.push(shared);
+            controls.registered.push(shared);
         }
         Ok(controls)
+    }
+
+    /// How often the programs have repaired a window since the controls were loaded, for any
+    /// connection: those of runs that go on at the same time included.
+    ///
+    /// # Errors
+    /// The kernel does not report it.
+    pub fn repaired(&self) -> Result<u64, Error> {
+        let registered = self.registered.iter().filter_map(|shared| shared.registered.as_ref());
+        let all = registered.map(|registered| registered.counters());
+        let all = all.chain(self.pinned.iter().map(|name| pins::counters(name)));
+        all.map(|counters| {
+            let counters = counters.map_err(kernel)?;
+            Ok(counters.iter().find(|counter| counter.0 == "repaired").map_or(0, |known| known.1))
+        })
+        .sum()
     }
 }
 
@@ -144,7 +167,7 @@ impl Drop for Controls {
     fn drop(&mut self) {
         // Nobody asks for a control while it goes.
         let _held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.clear();
+        self.registered.clear();
     }
 }
 

@@ -50,7 +50,8 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     let plan = Plan::new(scenario, seed)?;
     let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.
-    let _controls = Controls::provide(&wanted, &scenario.params)?;
+    let controls = Controls::provide(&wanted, &scenario.params)?;
+    let repaired = controls.repaired()?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
     prepare(scenario, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
@@ -81,10 +82,11 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
 
     let mut moments = running.moments().into_iter().peekable();
     let mut recorder = Recorder::new(scenario, series);
-    let mut due = 0;
+    let (mut due, mut waited) = (0, None);
     while due < scenario.end() {
         if due == scenario.warmup {
             running.wire.reset();
+            waited = running.working.waited();
             let (now, sample) = running.look(false)?;
             recorder.begin(now, &sample);
         }
@@ -106,7 +108,11 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     let (now, last) = running.look(true)?;
     let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
     let mut run = recorder.finish(now, &last, ID, seed, cc, Vec::new());
-    run.summary.fitness = Some(fitness(scenario, &running.wire.fitness()));
+    let repaired = controls.repaired()? - repaired;
+    let waited = running.working.waited().zip(waited);
+    let waited = waited.map_or(0.0, |(end, begin)| (end - begin) as f64 / scenario.duration as f64);
+    let ends = odd_ends(waited, repaired, running.sampler.absurd());
+    run.summary.fitness = Some(fitness(scenario, &running.wire.fitness(), ends));
     run.notes.extend(simulators(scenario));
     run.notes.extend(running.program.iter_mut().flat_map(Replaced::failed));
     running.working.stop()?;
@@ -385,8 +391,31 @@ const LATE: f64 = 0.1;
 /// How far a link may be off its rate in a second.
 const OFF: f64 = 0.01;
 
-/// How well the wire kept real time, held against the smallest queue of the scenario.
-pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness {
+/// For what share of the time the sources may wait for a CPU: meanwhile nobody writes or reads.
+const STARVED: f64 = 0.1;
+
+/// Why the end points did not do what the scenario has them do, if they did not: the sources `waited`
+/// for so much of the time, programs `repaired` some windows, or one that was seen was `absurd`.
+fn odd_ends(waited: f64, repaired: u64, absurd: Option<&str>) -> Option<String> {
+    if waited > STARVED {
+        return Some(format!("sources waited {:.0} % of the time for a CPU", waited * 100.0));
+    }
+    let skipped = "the kernel skipped a program";
+    match (absurd, repaired) {
+        (Some(absurd), _) => Some(absurd.to_owned()),
+        (None, 0) => None,
+        (None, 1) => Some(format!("{skipped}, 1 window repaired")),
+        (None, _) => Some(format!("{skipped}, {repaired} windows repaired")),
+    }
+}
+
+/// How well the wire kept real time, held against the smallest queue of the scenario, and whether
+/// the end points did what they should: `ends` says why not.
+pub fn fitness(
+    scenario: &Scenario,
+    measured: &narrows_emu::Fitness,
+    ends: Option<String>,
+) -> Fitness {
     let queue = scenario.links.iter().map(|link| link.full_queue()).min().unwrap_or(0);
     let ms = |time: Nanos| time as f64 / 1e6;
     let (p99, limit) = (ms(measured.lateness.p99), LATE * ms(queue));
@@ -397,7 +426,7 @@ pub fn fitness(scenario: &Scenario, measured: &narrows_emu::Fitness) -> Fitness 
     } else if measured.refused > 0 {
         Some(format!("{} packets refused by a device", measured.refused))
     } else {
-        None
+        ends
     };
     Fitness {
         lateness_p50_ms: round(ms(measured.lateness.p50)),
@@ -418,6 +447,10 @@ fn simulators(scenario: &Scenario) -> Option<String> {
         ("tcp.pacing", used(|flow, default| flow.tcp.pacing != default.pacing)),
         ("tcp.tso", used(|flow, default| flow.tcp.tso != default.tso)),
         ("tcp.gro", used(|flow, default| flow.tcp.gro != default.gro)),
+        (
+            "tcp.receiver_acks",
+            used(|flow, default| flow.tcp.receiver_acks != default.receiver_acks),
+        ),
         ("tcp.timestamps", used(|flow, default| flow.tcp.timestamps != default.timestamps)),
     ];
     let used: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
@@ -450,7 +483,7 @@ mod tests {
                 refused,
                 buffers: 1,
             };
-            let Fitness { fit, why, .. } = fitness(&scenario, &measured);
+            let Fitness { fit, why, .. } = fitness(&scenario, &measured, None);
             assert_eq!(fit, why.is_none());
             why.unwrap_or_default()
         };
@@ -458,6 +491,22 @@ mod tests {
         assert_eq!(why(2_100_000, 0.0, 0), "p99 2.1 ms late, limit 2.0 ms");
         assert_eq!(why(0, 0.011, 0), "1.1 % off the rate in one second");
         assert_eq!(why(0, 0.0, 3), "3 packets refused by a device");
+    }
+
+    #[test]
+    fn a_run_is_unfit_when_its_sources_were_starved_or_its_windows_not_its_control_s() {
+        let scenario = load("sbd/nsb-2", &Edits::default()).unwrap();
+        let why = |waited, repaired, absurd| {
+            let measured = narrows_emu::Fitness::default();
+            let ends = odd_ends(waited, repaired, absurd);
+            fitness(&scenario, &measured, ends).why.unwrap_or_default()
+        };
+        assert_eq!(why(0.1, 0, None), "");
+        assert_eq!(why(0.42, 0, None), "sources waited 42 % of the time for a CPU");
+        assert_eq!(why(0.0, 1, None), "the kernel skipped a program, 1 window repaired");
+        assert_eq!(why(0.0, 12, None), "the kernel skipped a program, 12 windows repaired");
+        let absurd = "a window of 667073216 packets in mptcp, at most 120 possible";
+        assert_eq!(why(0.0, 1, Some(absurd)), absurd);
     }
 
     #[test]

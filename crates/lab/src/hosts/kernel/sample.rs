@@ -61,6 +61,33 @@ pub struct Sampler<'a> {
     counted: Vec<Counted>,
     /// The sockets at the last look, each with flow and path.
     sockets: Vec<(usize, usize, Socket)>,
+    /// Their windows, by socket.
+    windows: HashMap<u64, Window>,
+    /// The first window that was too large to be one.
+    absurd: Option<String>,
+}
+
+/// The window of a socket as far as it was looked at.
+#[derive(Clone, Copy)]
+struct Window {
+    /// The largest, packets.
+    largest: u32,
+    /// Segments sent until the last look.
+    sent: u32,
+}
+
+impl Window {
+    /// Before the first look: RFC 6928.
+    const FIRST: Window = Window { largest: 10, sent: 0 };
+
+    /// The most that the window can have become, packets, if `sent` segments have left since the
+    /// beginning. It grows by at most one packet for each acknowledged, and those were in flight
+    /// at the last look, within the window, or were sent since; a control that restores an earlier
+    /// window, or that sets one, is left as much again.
+    fn most(&self, sent: u32) -> u32 {
+        let since = sent.wrapping_sub(self.sent);
+        self.largest.saturating_add(since).saturating_mul(2)
+    }
 }
 
 /// What a flow counted, those of its sockets included that are closed now.
@@ -83,7 +110,8 @@ impl<'a> Sampler<'a> {
             let paths = vec![HashMap::new(); sender.addresses.len()];
             counted.push(Counted { paths, ..Counted::default() });
         }
-        Sampler { hosts, senders, place, counted, sockets: Vec::new() }
+        let (sockets, windows) = (Vec::new(), HashMap::new());
+        Sampler { hosts, senders, place, counted, sockets, windows, absurd: None }
     }
 
     /// Looks at all sockets of the senders.
@@ -110,10 +138,26 @@ impl<'a> Sampler<'a> {
                 let Some(info) = &socket.info else { continue };
                 let counts = (info.bytes_acked, u64::from(info.total_retrans));
                 self.counted[flow].paths[path].insert(socket.cookie, counts);
+                let window = self.windows.entry(socket.cookie).or_insert(Window::FIRST);
+                let (cwnd, most) = (info.snd_cwnd, window.most(info.data_segs_out));
+                if cwnd > most && self.absurd.is_none() {
+                    let name = &self.senders[flow].name;
+                    self.absurd = Some(format!(
+                        "a window of {cwnd} packets in {name}, at most {most} possible"
+                    ));
+                }
+                let largest = if cwnd > most { window.largest } else { window.largest.max(cwnd) };
+                *window = Window { largest, sent: info.data_segs_out };
                 self.sockets.push((flow, path, socket));
             }
         }
         Ok(())
+    }
+
+    /// The first window since the beginning that was larger than what was in flight and the window
+    /// before allow.
+    pub fn absurd(&self) -> Option<&str> {
+        self.absurd.as_deref()
     }
 
     /// The flow as it was at the last look, without what its receiver knows.
@@ -196,5 +240,22 @@ fn state(info: &TcpInfo) -> PathState {
         srtt: Nanos::from(info.rtt) * 1000,
         inflight: (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost),
         ..PathState::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_grows_by_what_is_acknowledged() {
+        let window = Window { largest: 40, sent: 1_000 };
+        // All that was in flight, and all that was sent since, is acknowledged in slow start.
+        assert!(window.most(1_080) >= 40 + 40 + 80);
+        // Nothing was sent, as the application has nothing.
+        assert!(window.most(1_000) >= 40 && window.most(1_000) < 100);
+        assert!(Window::FIRST.most(10) >= 20);
+        // What a stack without its control's answer took for a window.
+        assert!(window.most(22_000) < 667_073_216);
     }
 }

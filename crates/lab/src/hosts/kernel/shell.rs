@@ -146,7 +146,8 @@ impl Shell {
         if let Some(mut capture) = self.capture {
             capture.finish()?;
         }
-        Ok(fitness(&self.scenario, &measured))
+        // Its programs are not the scenario's: only the network is judged.
+        Ok(fitness(&self.scenario, &measured, None))
     }
 
     /// What a user wants to know who begins to type in it: hosts, addresses, paths, links.

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::unistd::gettid;
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
 use crate::Error;
@@ -97,6 +98,8 @@ pub struct Sources {
 pub struct Working {
     thread: Option<JoinHandle<Result<Result<(), Error>, String>>>,
     stop: Arc<AtomicBool>,
+    /// Number of the thread, 0 until it runs.
+    id: Arc<AtomicI32>,
     received: Vec<Arc<Received>>,
 }
 
@@ -182,9 +185,14 @@ impl Sources {
         let Sources { flows, poll, received } = self;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let work = move || catch(|| Loop { flows, poll, began }.run(&stopped));
+        let id = Arc::new(AtomicI32::new(0));
+        let own = id.clone();
+        let work = move || {
+            own.store(gettid().as_raw(), Ordering::Relaxed);
+            catch(|| Loop { flows, poll, began }.run(&stopped))
+        };
         let thread = std::thread::Builder::new().name("sources".into()).spawn(work);
-        Working { thread: Some(thread.expect("a thread")), stop, received }
+        Working { thread: Some(thread.expect("a thread")), stop, id, received }
     }
 }
 
@@ -192,6 +200,14 @@ impl Working {
     /// What a flow's receiver got until now.
     pub fn received(&self, flow: usize) -> &Received {
         &self.received[flow]
+    }
+
+    /// How long the thread has waited for a CPU while it had something to do; none where the kernel does
+    /// not account for it (`CONFIG_SCHED_INFO`).
+    pub fn waited(&self) -> Option<Nanos> {
+        let id = self.id.load(Ordering::Relaxed);
+        let schedstat = std::fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).ok()?;
+        schedstat.split_whitespace().nth(1)?.parse().ok()
     }
 
     /// It failed, and [`Working::stop`] returns the error.
