@@ -8,6 +8,10 @@ use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, catalogue};
 use narrows_testkit::machine::turn;
 
+/// Instructions that the verifier follows in a program at most, half as many again as of the dearest
+/// of today: more are seconds of loading, and a sign of a loop whose every turn it takes in turn.
+const VERIFIED_MAX: u32 = 65_000;
+
 #[test]
 fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
     let here = available().map_err(|reason| reason.to_string());
@@ -20,7 +24,7 @@ fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
         assert!(available_controls().unwrap().contains(&name), "{name}");
         let insns = registered.verified_insns().unwrap();
         println!("{name:16} {insns:?}");
-        assert!(insns.iter().all(|(_, insns)| *insns > 0));
+        assert!(insns.iter().all(|(_, insns)| (1..VERIFIED_MAX).contains(insns)), "{insns:?}");
         assert!(registered.counters().unwrap().iter().all(|(_, count)| *count == 0));
 
         let taken = Registered::register(control).map(|_| ()).unwrap_err();

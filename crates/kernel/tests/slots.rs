@@ -33,6 +33,7 @@ unsafe extern "C-unwind" {
         reason: &mut u32,
     ) -> *const Shared<Entry>;
     safe fn nr_leave_slot(entry: &Shared<Entry>, token: u32, slot: u32);
+    safe fn nr_free_slot(word: u64) -> u32;
     safe fn nr_may_have(used: u32, free: u32) -> i32;
 }
 
@@ -279,6 +280,14 @@ fn whoever_takes_what_he_can_get_leaves_four_fifths() {
     }
     assert_eq!((nr_may_have(0, 0), nr_may_have(0, 1), nr_may_have(1, 4)), (0, 1, 0));
     assert_eq!(nr_may_have(u32::MAX, u32::MAX), 0, "no overflow");
+}
+
+#[test]
+fn the_lowest_free_slot_is_taken() {
+    for slots in 0..=0xffu8 {
+        assert_eq!(nr_free_slot(u64::from(slots)), slots.trailing_ones(), "{slots:#b}");
+        assert_eq!(nr_free_slot(!0 << SLOTS | u64::from(slots)), slots.trailing_ones());
+    }
 }
 
 #[test]

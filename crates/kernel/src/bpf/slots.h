@@ -53,47 +53,56 @@ NR_INLINE int nr_delete_entry(struct nr_entry *e, nr_u32 token, nr_u64 w)
 }
 
 /* Releases a slot of the connection's entry, and deletes the entry if it was the last. */
-NR_INLINE void nr_leave_slot(struct nr_entry *e, nr_u32 token, nr_u32 slot)
+NR_NOINLINE int nr_leave_slot(struct nr_entry *e, nr_u32 token, nr_u32 slot)
 {
 	nr_u64 w = ~(1ull << (slot & (NR_MAX_PATHS - 1)));
 
+	if (!e)
+		return 0;
 	w &= NR_FETCH_AND(&e->word, w);
 	if (!(w & NR_WORD_SLOTS))
 		nr_delete_entry(e, token, w);
+	return 1;
 }
 
-/* Takes a slot of an open entry of this connection; returns it, or -1 and sets *reason. */
-NR_INLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine, nr_u32 *reason)
+/*
+ * The lowest slot that is free in the word; NR_MAX_PATHS: none. Counts the ones below it, without
+ * branches: the verifier would follow each of them, in every try of nr_claim_slot.
+ */
+NR_INLINE nr_u32 nr_free_slot(nr_u64 w)
 {
+	nr_u32 ones = w & ~(w + 1) & NR_WORD_SLOTS;
+
+	ones -= ones >> 1 & 0x55;
+	ones = (ones & 0x33) + (ones >> 2 & 0x33);
+	return (ones + (ones >> 4)) & 0xf;
+}
+
+/* Takes a slot of an open entry of this connection; returns it, or the reason, negative. */
+NR_NOINLINE int nr_claim_slot(struct nr_entry *e, nr_u64 mine)
+{
+	if (!e)
+		return -NR_FALLBACK_RACE;
 	for (nr_u32 try = 0; try < NR_CLAIM_TRIES; try++) {
 		nr_u64 w = NR_READ(e->word), differs = w ^ mine;
-		nr_u32 slot = 0;
+		nr_u32 slot = nr_free_slot(w);
 
-		*reason = NR_FALLBACK_RACE;
 		if (w & NR_WORD_CLOSED || differs >> 32)
-			return -1;
-		*reason = NR_FALLBACK_VERSION;
+			return -NR_FALLBACK_RACE;
 		if (differs & NR_WORD_VERSION(~0))
-			return -1;
-		*reason = NR_FALLBACK_LAW;
+			return -NR_FALLBACK_VERSION;
 		if (differs & ~NR_WORD_SLOTS)
-			return -1;
-		*reason = NR_FALLBACK_SLOTS;
-		for (nr_u32 i = NR_MAX_PATHS; i-- > 0;)
-			if (!(w >> i & 1))
-				slot = i;
-		if (w >> slot & 1)
-			return -1;
+			return -NR_FALLBACK_LAW;
+		if (slot >= NR_MAX_PATHS)
+			return -NR_FALLBACK_SLOTS;
 		if (NR_CAS(&e->word, w, w | 1ull << slot) != w)
 			continue;
 		if (NR_READ(e->build) == NR_BUILD)
 			return slot;
 		nr_leave_slot(e, mine >> 32, slot);
-		*reason = NR_FALLBACK_LAW;
-		return -1;
+		return -NR_FALLBACK_LAW;
 	}
-	*reason = NR_FALLBACK_RACE;
-	return -1;
+	return -NR_FALLBACK_RACE;
 }
 
 /*
@@ -110,11 +119,12 @@ NR_INLINE struct nr_entry *nr_take_slot(nr_u64 mine, nr_u32 user, nr_u32 *slot, 
 		long taken, error;
 
 		if (e) {
-			taken = nr_claim_slot(e, mine, reason);
+			taken = nr_claim_slot(e, mine);
 			if (taken >= 0) {
 				*slot = taken;
 				return e;
 			}
+			*reason = -taken;
 			if (*reason != NR_FALLBACK_RACE)
 				return NULL;
 			continue;
