@@ -491,7 +491,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	struct nr_event *ev;
 	struct nr_entry *e;
 	nr_u32 ssthresh, cwnd;
-	bool round = round_over(sk, ack), careful;
+	bool round = round_over(sk, ack), falls_back;
 
 	e = entry(sk);
 	if (!e) {
@@ -501,11 +501,11 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 			fallback(sk, acked);
 		return;
 	}
-	careful = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
+	falls_back = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
 	ev = fill_acked(sk, e);
 	if (round)
 		ev->flags |= NR_F_ROUND_START;
-	if (!careful && tcp_is_cwnd_limited(tp))
+	if (!falls_back && tcp_is_cwnd_limited(tp))
 		ev->flags |= NR_F_CWND_LIMITED;
 	nr_event(e, s->slot);
 	cwnd = line(e, s->slot)->cwnd;
@@ -513,7 +513,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	ssthresh = line(e, s->slot)->ssthresh;
 	if (ssthresh != tp->snd_ssthresh)
 		tp->snd_ssthresh = ssthresh;
-	if (careful)
+	if (falls_back)
 		fallback(sk, acked);
 }
 
