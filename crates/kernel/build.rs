@@ -106,7 +106,15 @@ fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> PathB
 
 /// The sources that compile a user's law, as text.
 fn sources() {
-    let own = ["control.bpf.c", "replay.bpf.c", "conns.h", "nr_kernel.h", "slots.h", "state.h"];
+    let own = [
+        "control.bpf.c",
+        "replay.bpf.c",
+        "conns.h",
+        "nr_kernel.h",
+        "repair.h",
+        "slots.h",
+        "state.h",
+    ];
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("src/bpf");
     let own = own.map(|name| (name.to_owned(), root.join(name)));
     let libbpf = PathBuf::from(variable("DEP_BPF_INCLUDE")).join("bpf");
