@@ -29,7 +29,7 @@ pub enum Error {
     /// A state map of another layout exists: its connections could not be shared with this build.
     #[error(
         "{name}: connections of another build of narrows have their state in the kernel (map {map}, \
-         id {id}, {theirs} bytes an entry, here {ours}): unload it and let its connections end"
+         id {id}; {differs}): unload it and let its connections end"
     )]
     Layout {
         /// The control's name in the kernel.
@@ -38,10 +38,8 @@ pub enum Error {
         map: String,
         /// Its id.
         id: u32,
-        /// Bytes of its values.
-        theirs: u32,
-        /// Bytes of ours.
-        ours: u32,
+        /// In what it differs from the one of this build.
+        differs: String,
     },
     /// A bpf call failed.
     #[error("{what}: cannot {doing}: {source:#}")]

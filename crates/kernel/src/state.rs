@@ -3,7 +3,9 @@
 use crate::Error;
 use crate::register::{available_controls, is_ours, padded};
 use libbpf_rs::query::{MapInfo, MapInfoIter};
-use libbpf_rs::{AsRawLibbpf, MapCore, MapFlags, MapHandle, OpenMap, OpenMapMut, libbpf_sys};
+use libbpf_rs::{
+    AsRawLibbpf, MapCore, MapFlags, MapHandle, MapType, OpenMap, OpenMapMut, libbpf_sys,
+};
 use narrows_laws::raw::Conn;
 use narrows_laws::{Control, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -273,12 +275,13 @@ pub fn set_plain(netns: u64, control: Option<&str>) -> Result<(), Error> {
 /// A map of another layout is in use: its connections could not be shared with the new control.
 pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandle>, Error> {
     let name = map.name().to_string_lossy();
+    let ours =
+        shape(map.map_type(), map.key_size(), map.value_size(), map.max_entries(), map.map_flags());
     let mut found = None;
     for info in all_of(&name) {
         let Ok(handle) = MapHandle::from_map_id(info.id) else { continue };
-        let theirs = (info.ty, info.key_size, info.value_size, info.max_entries, info.map_flags);
-        let ours =
-            (map.map_type(), map.key_size(), map.value_size(), map.max_entries(), map.map_flags());
+        let theirs =
+            shape(info.ty, info.key_size, info.value_size, info.max_entries, info.map_flags);
         if theirs == ours {
             found = found.or(Some(handle));
         } else if handle.keys().next().is_some() || others_than(control)? {
@@ -286,12 +289,31 @@ pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandl
                 name: control.to_owned(),
                 map: name.into_owned(),
                 id: info.id,
-                theirs: info.value_size,
-                ours: map.value_size(),
+                differs: differences(&theirs, &ours),
             });
         }
     }
     Ok(found)
+}
+
+/// What builds that share a map have to agree on.
+type Shape = [(&'static str, u32); 5];
+
+fn shape(kind: MapType, key: u32, value: u32, room: u32, flags: u32) -> Shape {
+    [
+        ("type", kind as u32),
+        ("bytes a key", key),
+        ("bytes an entry", value),
+        ("entries at most", room),
+        ("flags", flags),
+    ]
+}
+
+/// In what a map of another build differs from ours.
+fn differences(theirs: &Shape, ours: &Shape) -> String {
+    let differ = theirs.iter().zip(ours).filter(|(theirs, ours)| theirs != ours);
+    let lines = differ.map(|((what, theirs), (_, ours))| format!("{what}: {theirs}, here {ours}"));
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 /// Keeps libbpf from pinning a map that asks for it, and from taking over what is pinned.
@@ -313,6 +335,16 @@ mod tests {
     use super::*;
     use libbpf_rs::ObjectBuilder;
     use narrows_laws::Law;
+
+    #[test]
+    fn a_map_of_another_build_is_told_by_what_differs() {
+        let ours = shape(MapType::Hash, 4, 4096, 262_144, 1);
+        let room = shape(MapType::Hash, 4, 4096, 65_536, 1);
+        assert_eq!(differences(&room, &ours), "entries at most: 65536, here 262144");
+        let more = shape(MapType::Hash, 8, 2048, 262_144, 1);
+        let expected = "bytes a key: 8, here 4; bytes an entry: 2048, here 4096";
+        assert_eq!(differences(&more, &ours), expected);
+    }
 
     #[test]
     fn rust_and_bpf_see_the_same_memory() {
