@@ -144,13 +144,11 @@ fn identity_at(path: &Path) -> Option<Identity> {
 /// The processes that are in one of these namespaces with their main thread: number and name. A
 /// thread that looks in for a moment makes no process one of them.
 pub fn processes(namespaces: &[Identity]) -> Vec<(i32, String)> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let inside = pids.filter_map(|pid| {
+    let inside = narrows_netns::processes().unwrap_or_default().into_iter().filter_map(|pid| {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let namespace = identity_at(&folder.join("ns/net"))?;
         let name = fs::read_to_string(folder.join("comm")).ok()?;
-        namespaces.contains(&namespace).then(|| (pid, name.trim_end().to_owned()))
+        namespaces.contains(&namespace).then(|| (pid as i32, name.trim_end().to_owned()))
     });
     inside.collect()
 }

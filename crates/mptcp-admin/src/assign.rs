@@ -543,10 +543,7 @@ impl Uses {
     ) -> Result<(Undone, Moved), Error> {
         let name = text(&record.name);
         let restored = |namespace| -> Result<(Undone, Moved), Error> {
-            let shift = |to: &str| {
-                let way = Way { from: &[&name], to, open, only_made_in: None };
-                way.shift(namespace, None, None)
-            };
+            let shift = |to: &str| shift_back(&name, to, open, namespace, None);
             let now = default_of(namespace)?;
             if now != name {
                 let moved = shift(&now)?;
@@ -568,6 +565,17 @@ impl Uses {
     }
 }
 
+/// Moves the sockets of a control whose use is undone to `to`.
+fn shift_back(
+    name: &str,
+    to: &str,
+    open: bool,
+    namespace: &Namespace,
+    of: Option<&Members>,
+) -> Result<Moved, Error> {
+    Way { from: &[name], to, open, only_made_in: None }.shift(namespace, of, None)
+}
+
 fn undo_cgroup(key: Key, record: &Record, open: bool) -> Result<(Undone, Moved), Error> {
     let name = text(&record.name);
     cgroup::detach(key.id)?;
@@ -577,8 +585,7 @@ fn undo_cgroup(key: Key, record: &Record, open: bool) -> Result<(Undone, Moved),
         if default == name {
             return Ok(Moved::default());
         }
-        let way = Way { from: &[&name], to: &default, open, only_made_in: None };
-        way.shift(namespace, Some(&members), None)
+        shift_back(&name, &default, open, namespace, Some(&members))
     })?;
     Ok((Undone::Detached { name }, moved))
 }

@@ -7,7 +7,7 @@
 //! handing out the former one.
 
 use narrows_kernel::Undo;
-use narrows_mptcp::diag::{Socket, State};
+use narrows_mptcp::diag::{self, Socket, State};
 use narrows_mptcp::holders::{self, Holder};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -122,12 +122,13 @@ pub(crate) fn find(
 
 /// The MPTCP sockets that these TCP sockets belong to.
 fn join(sockets: &[Socket]) -> Vec<MptcpSocket> {
+    let inodes = diag::inodes(sockets);
     let mut connections: BTreeMap<u32, MptcpSocket> = BTreeMap::new();
     let mut all = Vec::new();
     for socket in sockets.iter().filter(|socket| socket.mptcp) {
         let listens = socket.state == State::Listen;
-        let one = || MptcpSocket {
-            inode: socket.inode,
+        let one = |inode| MptcpSocket {
+            inode,
             local: socket.local,
             remote: (!listens).then_some(socket.remote),
             controls: Vec::new(),
@@ -135,11 +136,10 @@ fn join(sockets: &[Socket]) -> Vec<MptcpSocket> {
             holders: Vec::new(),
         };
         if listens {
-            all.push(MptcpSocket { controls: vec![socket.control.clone()], ..one() });
+            all.push(MptcpSocket { controls: vec![socket.control.clone()], ..one(socket.inode) });
         } else if let Some(subflow) = socket.subflow.filter(|subflow| !subflow.fell_back()) {
-            let of = connections.entry(subflow.token).or_insert_with(one);
-            // A subflow that is being opened is held by nobody yet.
-            of.inode = of.inode.max(socket.inode);
+            let new = || one(inodes[&subflow.token]);
+            let of = connections.entry(subflow.token).or_insert_with(new);
             of.controls.push(socket.control.clone());
         }
     }

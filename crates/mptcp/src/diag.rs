@@ -14,6 +14,7 @@ use netlink_packet_sock_diag::{
     SOCK_DIAG_BY_FAMILY,
 };
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
@@ -68,6 +69,19 @@ pub struct Socket {
     pub mptcp: bool,
     /// The connection it is a subflow of, as far as the kernel reports.
     pub subflow: Option<Subflow>,
+}
+
+/// The inode of each connection's file, by the connection's token; 0: it is closing. A subflow has
+/// that of its connection, or 0 while it is being opened and if the kernel opened it.
+pub fn inodes(sockets: &[Socket]) -> HashMap<u32, u32> {
+    let mut inodes: HashMap<u32, u32> = HashMap::new();
+    for socket in sockets {
+        if let Some(subflow) = socket.subflow {
+            let inode = inodes.entry(subflow.token).or_default();
+            *inode = socket.inode.max(*inode);
+        }
+    }
+    inodes
 }
 
 /// What an MPTCP subflow knows of its connection (`tcp-ulp-mptcp` in `ss -ti`).

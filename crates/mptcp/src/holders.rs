@@ -38,11 +38,7 @@ pub fn holders(inodes: &HashSet<u32>) -> io::Result<HashMap<u32, Vec<Holder>>> {
     if inodes.is_empty() {
         return Ok(all);
     }
-    let entries = fs::read_dir("/proc")?.flatten();
-    let mut pids: Vec<u32> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    pids.sort_unstable();
-    for pid in pids {
+    for pid in narrows_netns::processes()? {
         let folder = format!("/proc/{pid}");
         // It may have ended, or be another user's.
         let Ok(entries) = fs::read_dir(format!("{folder}/fd")) else { continue };

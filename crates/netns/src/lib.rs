@@ -1,4 +1,5 @@
-//! Network namespaces: which there are, work done inside one, and the sysctls of each.
+//! Network namespaces: which there are, work done inside one, the sysctls of each, and the processes
+//! that may be in one.
 
 use nix::libc;
 use nix::sched::{CloneFlags, setns};
@@ -114,6 +115,18 @@ impl Namespace {
     }
 }
 
+/// The ids of all processes, in ascending order.
+///
+/// # Errors
+/// No /proc.
+pub fn processes() -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir("/proc")?.flatten();
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    Ok(pids)
+}
+
 /// The number that the network namespace of this thread has for good (SO_NETNS_COOKIE); its inode
 /// number may be another's later.
 ///
@@ -181,11 +194,7 @@ fn named() -> Vec<Namespace> {
 
 /// Those that processes are in, each under its first process.
 fn of_processes() -> Vec<Namespace> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let mut pids: Vec<u32> =
-        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    pids.sort_unstable();
-    let held = pids.into_iter().filter_map(|pid| {
+    let held = processes().unwrap_or_default().into_iter().filter_map(|pid| {
         let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
         Some(Namespace { name: format!("pid:{pid}"), inum: inum(&path).ok()?, path: Some(path) })
     });

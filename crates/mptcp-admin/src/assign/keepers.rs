@@ -63,13 +63,7 @@ pub(super) fn keepers(name: &str, namespaces: &[(u64, Namespace)]) -> Result<Kee
 
 /// The inodes of a namespace's sockets under a control: of a subflow its connection's; 0: no file.
 fn inodes_of(name: &str, sockets: &[Socket]) -> Vec<u32> {
-    let mut connections: HashMap<u32, u32> = HashMap::new();
-    for socket in sockets {
-        if let Some(subflow) = socket.subflow {
-            let inode = connections.entry(subflow.token).or_default();
-            *inode = socket.inode.max(*inode);
-        }
-    }
+    let connections = diag::inodes(sockets);
     let own = sockets.iter().filter(|socket| socket.control == name);
     own.map(|socket| socket.subflow.map_or(socket.inode, |subflow| connections[&subflow.token]))
         .collect()

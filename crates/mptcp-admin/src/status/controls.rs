@@ -164,12 +164,6 @@ fn links() -> HashMap<u32, u32> {
 /// The first process that has a link open.
 fn holder_of_link(id: u32) -> Option<Keeper> {
     let wanted = format!("link_id:\t{id}");
-    let mut pids: Vec<u32> = fs::read_dir("/proc")
-        .ok()?
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    pids.sort_unstable();
     let holds = |pid: &u32| {
         let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         fds.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.as_os_str() == LINK)).any(|fd| {
@@ -177,7 +171,7 @@ fn holder_of_link(id: u32) -> Option<Keeper> {
             fs::read_to_string(info).is_ok_and(|text| text.lines().any(|line| line == wanted))
         })
     };
-    let pid = pids.into_iter().find(holds)?;
+    let pid = narrows_netns::processes().ok()?.into_iter().find(holds)?;
     let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     Some(Keeper::Process { pid, command: command.trim_end().to_owned() })
 }
