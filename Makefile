@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
+SOAK ?= 20
 OUT ?= out/first-light-$(SEEDS)
 FUZZ ?= 60
 
@@ -66,9 +67,10 @@ test-capture: setup ## check captures with tshark
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test capture
 
-test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded and unloaded a hundred times
+test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --ignored
-	@if scripts/setup kernel; then cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture; fi
+	@if scripts/setup kernel; then cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
+		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture; fi
 
 fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity

@@ -32,16 +32,33 @@ impl Alone {
     /// None, and a word on the terminal, where this process cannot load BPF programs or lacks a
     /// tool.
     pub fn with(test: &'static str, wanted: &[&str]) -> Option<Alone> {
-        let here = narrows_kernel::available().map_err(|reason| reason.to_string());
-        let needs = here.and_then(|()| mptcp()).and_then(|()| tools(&["ip", "ss", "tc"]));
-        let needs = needs.and_then(|()| tools(wanted));
-        if needs.is_ok() && passes_in_a_process_of_its_own() {
+        if able(wanted).is_ok() && passes_in_a_process_of_its_own() {
             return None;
         }
-        let turn = turn(test, needs)?;
+        Alone::once(test, wanted)
+    }
+
+    /// The same for a test that takes into account that programs may be left out.
+    pub fn once(test: &'static str, wanted: &[&str]) -> Option<Alone> {
+        let turn = turn(test, able(wanted))?;
         let (sysctls, log) = (sysctls(&SYSCTLS), KernelLog::open());
         Some(Alone { test, began: Instant::now(), sysctls, log, _turn: turn })
     }
+}
+
+/// Is all here that a test needs, with these tools?
+fn able(wanted: &[&str]) -> Result<(), String> {
+    let here = narrows_kernel::available().map_err(|reason| reason.to_string());
+    here.and_then(|()| mptcp())
+        .and_then(|()| tools(&["ip", "ss", "tc"]))
+        .and_then(|()| tools(wanted))
+}
+
+/// Does this kernel leave programs out while process 1 is current (docs/kernel.md, Known limits)?
+pub fn leaves_programs_out() -> bool {
+    let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    // What such a kernel calls the programs that it does run.
+    btf.windows(12).any(|word| word == b"\0init_owned\0")
 }
 
 /// A kernel that leaves programs out while process 1 is current (docs/kernel.md, Known limits) leaves a
@@ -52,11 +69,8 @@ fn passes_in_a_process_of_its_own() -> bool {
     if std::env::var_os(FIRST).is_some() {
         return false;
     }
-    let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    // What such a kernel calls the programs that it does run.
-    let leaves_out = btf.windows(12).any(|word| word == b"\0init_owned\0");
     let thread = std::thread::current();
-    let (Some(name), true) = (thread.name(), leaves_out) else { return false };
+    let (Some(name), true) = (thread.name(), leaves_programs_out()) else { return false };
     let mut test = Command::new(std::env::current_exe().expect("a name"));
     test.args([name, "--exact", "--include-ignored", "--nocapture"]).env(FIRST, "1");
     for _ in 0..2 {
