@@ -41,12 +41,19 @@ struct nr_law {
 	nr_u32 start;	/* enum nr_start_number: its default exit of slow start */
 	nr_u32 state;	/* bytes in nr_private.law */
 	nr_u32 alone;	/* 1: `credit` also without siblings; 0: Reno there, if coupled */
+	/*
+	 * 1: `credit` is called if the path's window or mask has changed, and once a round trip.
+	 * For growth that depends on windows, round-trip times and published words only; others
+	 * then affect it up to a round trip later, as RFC 6356 allows. It is kept in the last
+	 * NR_KEPT_WORDS of nr_private.law, which `state` leaves free. 0: for each acknowledgement.
+	 */
+	nr_u32 per_round;
 
 	/*
 	 * Window laws. All may be null. `credit` is the growth per acknowledged packet in
 	 * congestion avoidance, Q40 packets; `set` are the paths in the mask that count, as bits
-	 * (nr_coupled; 0 for an uncoupled law); *n is the number of packets, to be lowered if the
-	 * growth holds for fewer. Null: Reno's.
+	 * (nr_coupled; 0 for an uncoupled law, and with `alone`, which calls it if needed); *n is
+	 * the number of packets, to be lowered if the growth holds for fewer. Null: Reno's.
 	 */
 	nr_s64 (*credit)(NR_HOOK, nr_u32 set, nr_u32 *n);
 	nr_u32 (*ssthresh)(NR_HOOK);		       /* at a congestion event; null: Reno's */
@@ -62,6 +69,15 @@ struct nr_law {
 	/* Model laws, instead of all above. */
 	void (*event)(NR_HOOK);
 };
+
+/* The growth per acknowledged packet of a law with per_round. */
+struct nr_kept {
+	nr_s64 credit; /* Q40 packets */
+	nr_u64 us;     /* when it was computed */
+	nr_u32 cwnd;   /* at which window; 0: not yet */
+	nr_u32 mask;   /* with which mask */
+};
+#define NR_KEPT_WORDS (sizeof(struct nr_kept) / sizeof(nr_u64))
 
 #define NR_LAW(name) static const struct nr_law nr_law_##name __attribute__((unused))
 

@@ -20,13 +20,33 @@
  * Growth per acknowledged packet at the current window, Q40 packets; the law lowers *n if the
  * growth holds for fewer packets. A coupled law alone in its mask is Reno, unless `alone` is set.
  */
-NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
+NR_INLINE nr_s64 nr_new_credit(NR_HOOK, nr_u32 *n)
 {
-	nr_u32 set = nr_this.couples ? nr_coupled(c, i) : 0;
+	nr_u32 set = nr_this.couples && !nr_this.alone ? nr_coupled(c, i) : 0;
 
-	if (!nr_this.credit || (nr_this.couples && !nr_this.alone && set == 1u << (i & 7)))
+	if (!nr_this.credit || set == 1u << (i & 7))
 		return (nr_s64)nr_reno_credit(p->cwnd);
 	return nr_this.credit(NR_ARGS, set, n);
+}
+
+/* The same, kept for up to a round trip if the law permits: most acknowledgements change nothing.
+ */
+NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
+{
+	struct nr_kept *kept = (struct nr_kept *)&p->law[NR_LAW_WORDS - NR_KEPT_WORDS];
+	nr_u32 mask, rtt_us;
+
+	if (!nr_this.per_round)
+		return nr_new_credit(NR_ARGS, n);
+	mask = nr_mask(c, i);
+	rtt_us = NR_READ(c->path[i & 7].srtt8_us) / 8;
+	if (kept->cwnd != p->cwnd || kept->mask != mask || ev->now_us - kept->us >= rtt_us) {
+		kept->credit = nr_new_credit(NR_ARGS, n);
+		kept->us = ev->now_us;
+		kept->cwnd = p->cwnd;
+		kept->mask = mask;
+	}
+	return kept->credit;
 }
 
 /*

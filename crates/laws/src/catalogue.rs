@@ -209,6 +209,13 @@ mod tests {
     }
 
     #[test]
+    fn a_laws_state_fits_beside_the_growth_it_keeps() {
+        for law in Law::all() {
+            assert!(law.table().state <= law.table().room(), "{}", law.name());
+        }
+    }
+
+    #[test]
     fn kernel_names_fit_and_differ() {
         assert_eq!(unfit_kernel_name(), None);
         assert_eq!(kernel_name(Control::CUBIC), "nr_cubic");

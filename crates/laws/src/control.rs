@@ -88,6 +88,11 @@ impl Law {
         self.table().couples != 0
     }
 
+    /// Does it keep its growth per acknowledged packet for up to a round trip?
+    pub fn keeps_growth(self) -> bool {
+        self.table().per_round != 0
+    }
+
     /// Is it a model law, which publishes a bandwidth, and not a window law?
     pub fn is_model(self) -> bool {
         self.table().kind != 0

@@ -17,7 +17,9 @@ pub const VERSION: u32 = 4;
 pub const LAW_PARAMS: usize = 16;
 
 /// Words of state that a law may keep of a path (`NR_LAW_WORDS`).
-pub(crate) const LAW_WORDS: usize = 11;
+const LAW_WORDS: usize = 11;
+/// Those of them in which a law with `per_round` keeps its growth (`NR_KEPT_WORDS`).
+const KEPT_WORDS: usize = 3;
 
 /// Words of parameters of all window laws.
 pub const WINDOW_PARAMS: usize = 2;
@@ -259,6 +261,12 @@ impl Private {
     pub fn credit(&self) -> i64 {
         self.0[0] as i64
     }
+
+    /// Discards the growth that a law with `per_round` keeps (`struct nr_kept`): the next
+    /// acknowledgement computes it anew.
+    pub fn discard_growth(&mut self) {
+        self.0[PRIVATE_WORDS - 1] = 0; // cwnd, mask
+    }
 }
 
 impl fmt::Debug for Private {
@@ -299,6 +307,7 @@ pub(crate) struct LawTable {
     pub start: u32,
     pub state: u32,
     pub alone: u32,
+    pub per_round: u32,
     pub credit: *const c_void,
     pub ssthresh: *const c_void,
     pub joined: *const c_void,
@@ -310,6 +319,13 @@ pub(crate) struct LawTable {
     pub timeout: *const c_void,
     pub restart: *const c_void,
     pub event: *const c_void,
+}
+
+impl LawTable {
+    /// Maximum of `state`, bytes.
+    pub fn room(&self) -> u32 {
+        8 * (LAW_WORDS - if self.per_round != 0 { KEPT_WORDS } else { 0 }) as u32
+    }
 }
 
 /// `struct nr_start`.

@@ -407,7 +407,7 @@ fn register(law: UserLaw) -> Result<Law, String> {
     if crate::control::text(table.name) != name.as_str() {
         return Err(format!("its table has another .name, expected \"{name}\""));
     }
-    let room = 8 * raw::LAW_WORDS as u32;
+    let room = table.room();
     if table.state > room || table.params as usize > raw::LAW_PARAMS {
         return Err(format!(
             "{} bytes of state and {} parameters, expected at most {room} and {}",

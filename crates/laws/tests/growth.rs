@@ -5,6 +5,7 @@ mod common;
 mod reference;
 
 use common::{Host, every_law};
+use narrows_laws::raw::ONE_PACKET;
 use narrows_laws::{Conn, Control, Detector, Event, EventKind, Params, State, flag};
 use narrows_testkit::Random;
 use reference::Flow;
@@ -182,16 +183,56 @@ fn olia_windows_may_fall_to_one_packet_and_rise_again() {
     host.avoiding(0, 4, 8 * 400_000, 0);
     host.avoiding(1, 3, 8 * 1_000, 1_000_000);
     for _ in 0..1_000 {
+        host.now_us += 400_000;
         host.set_cwnd(1, 3);
         host.ack(0, 1);
     }
     assert_eq!(host.conn.path(0).cwnd, 3, "shrinks until it is no longer larger than the other");
     host.set_cwnd(1, 1);
     for _ in 0..10_000 {
+        host.now_us += 400_000;
         host.set_cwnd(1, 1);
         host.ack(0, 1);
     }
     assert_eq!(host.conn.path(0).cwnd, 1);
+}
+
+#[test]
+fn growth_is_at_most_a_round_trip_old() {
+    for control in by_loss() {
+        let mut host = equal(control, 2, 100);
+        let credit = |host: &Host| {
+            let mut after = host.clone();
+            after.ack(0, 1);
+            after.window(0) - host.window(0)
+        };
+        let before = credit(&host);
+        host.ack(0, 1);
+        // EWTCP's growth depends on the number of siblings, that of the others on their windows too.
+        host.report(1, EventKind::Left);
+        host.now_us += 19_999;
+        assert_eq!(credit(&host), before, "{control} within the round trip");
+        host.now_us += 1;
+        assert_eq!(credit(&host), ONE_PACKET / 100 + 1, "{control} alone after it");
+    }
+}
+
+#[test]
+fn growth_is_new_with_a_new_mask_and_a_new_window() {
+    for control in by_loss() {
+        let mut host = equal(control, 2, 100);
+        host.ack(0, 1);
+        host.set_cwnd(0, 10);
+        let mut fresh = host.clone();
+        fresh.private[0].discard_growth();
+        assert_eq!(host.ack(0, 1).cwnd, fresh.ack(0, 1).cwnd);
+        assert_eq!(host.private[0].credit(), fresh.private[0].credit(), "{control}: window");
+
+        host.conn.set_masks(u64::from_le_bytes([1, 2, 4, 8, 16, 32, 64, 128]));
+        let before = host.window(0);
+        host.ack(0, 1);
+        assert_eq!(host.window(0) - before, ONE_PACKET / 10 + 1, "{control}: mask");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows_kernel::control::Registered;
+use narrows_stats::Spread;
 
 use crate::Result;
 use crate::machine::Machine;
@@ -18,18 +19,19 @@ use crate::wire::{Bottleneck, Wire};
 /// Of all paths together, Mbit/s.
 const RATE: u32 = 300;
 const QUEUE_PACKETS: u32 = 100;
-const PATHS: [u32; 2] = [2, 8];
 
-/// The target, ns per acknowledgement.
-const AT_MOST: f64 = 200.0;
+/// Paths, and the target: how many ns per acknowledgement a law may cost more than `nr_reno`.
+const PATHS: [(u32, f64); 2] = [(2, 50.0), (8, 180.0)];
 
-/// Times each control has its turn; the machine is another one every few seconds.
-const ROUNDS: usize = 5;
+/// Turns of the empty program, from which the statistics' own cost is taken.
+const OWN_TURNS: usize = 9;
 /// A transfer's beginning, which is not counted: joins, the first slow start.
-const WARM_UP: Duration = Duration::from_millis(500);
-const SPAN: Duration = Duration::from_millis(1_500);
+const WARM_UP: Duration = Duration::from_millis(250);
+/// Short, so that both turns of a pair see the same machine.
+const SPAN: Duration = Duration::from_millis(350);
 
 /// A registered control and its programs.
+#[derive(Clone)]
 pub struct Candidate<'a> {
     pub name: &'a str,
     pub programs: Programs,
@@ -62,49 +64,73 @@ impl Span {
     }
 }
 
-/// Prints the table: `empty`, which gives the statistics' own cost, against each of `candidates`.
-pub fn table(machine: &Machine, empty: &Candidate<'_>, candidates: &[Candidate<'_>]) -> Result<()> {
+/// Prints the table: each of `candidates` in `pairs` alternated pairs with `reno`; `empty` gives the
+/// statistics' own cost.
+pub fn table(
+    machine: &Machine,
+    empty: &Candidate<'_>,
+    reno: &Candidate<'_>,
+    candidates: &[Candidate<'_>],
+    pairs: usize,
+) -> Result<()> {
     println!(
         "\nns per ACK, all programs of the control; {RATE} Mbit/s over all paths, queues of \
-         {QUEUE_PACKETS} packets\nmedian of {ROUNDS} turns of {} s (lowest, highest); the \
-         statistics' own cost is subtracted in every turn; at most {AT_MOST}",
+         {QUEUE_PACKETS} packets\n{pairs} alternated pairs of turns of {} s; more: mean difference \
+         with 95 % interval (t); the statistics' own cost is subtracted",
         SPAN.as_secs_f64()
     );
-    println!("control    paths   ns/ACK                      runs/ACK      ACKs");
-    for paths in PATHS {
+    println!("control    paths   ns/ACK  {:<8}       more                at most", reno.name);
+    for (paths, at_most) in PATHS {
         let bottleneck = Bottleneck { mbit_per_s: RATE / paths, queue_packets: QUEUE_PACKETS };
         let wire = Wire::lay(paths as usize, Some(bottleneck));
-        let mut own = Vec::new();
-        let mut spans: Vec<Vec<Span>> = candidates.iter().map(|_| Vec::new()).collect();
-        for _ in 0..ROUNDS {
-            let turn = |candidate| on_all_paths(|| measure(machine, &wire, candidate));
-            own.push(turn(empty)?.acks().ns_per_run());
-            for (candidate, spans) in candidates.iter().zip(&mut spans) {
-                spans.push(turn(candidate)?);
+        let turn = |candidate| on_all_paths(|| measure(machine, &wire, candidate));
+        let own = (0..OWN_TURNS)
+            .map(|_| Ok(turn(empty)?.acks().ns_per_run()))
+            .collect::<Result<Vec<_>>>()?;
+        let own = spread(&own).median;
+        let cost =
+            |candidate| turn(candidate).map(|span| span.gross_ns() - own * span.runs_per_ack());
+        // In turns over the controls too, so that all of them see the same machine.
+        let mut rows: Vec<Vec<(f64, f64)>> = candidates.iter().map(|_| Vec::new()).collect();
+        for number in 0..pairs {
+            for (candidate, row) in candidates.iter().zip(&mut rows) {
+                row.push(if number % 2 == 0 {
+                    let theirs = cost(reno)?;
+                    (cost(candidate)?, theirs)
+                } else {
+                    (cost(candidate)?, cost(reno)?)
+                });
             }
         }
-        for (candidate, spans) in candidates.iter().zip(&spans) {
-            let net = spans.iter().zip(&own);
-            let net = net.map(|(span, own)| span.gross_ns() - own * span.runs_per_ack());
-            let (low, median, high) = order(net.collect());
-            let runs = spans.iter().map(Span::runs_per_ack).sum::<f64>() / ROUNDS as f64;
-            let acks = spans.iter().map(|span| span.acks().count).sum::<u64>();
-            let verdict = if median <= AT_MOST { "met" } else { "not met" };
+        for (candidate, row) in candidates.iter().zip(&rows) {
+            let ours = spread(&row.iter().map(|pair| pair.0).collect::<Vec<_>>());
+            let theirs = spread(&row.iter().map(|pair| pair.1).collect::<Vec<_>>());
+            let more = spread(&row.iter().map(|pair| pair.0 - pair.1).collect::<Vec<_>>());
+            let half = more.ci95.unwrap_or(f64::INFINITY);
+            let verdict = if more.mean + half <= at_most {
+                "met"
+            } else if more.mean - half > at_most {
+                "not met"
+            } else {
+                "undecided"
+            };
             println!(
-                "{:<10} {paths:>5} {median:>8.0} ({low:>4.0}, {high:>4.0})  {verdict:<8} \
-                 {runs:>8.2} {acks:>9}",
-                candidate.name
+                "{:<10} {paths:>5} {:>8.0} {:>8.0} {:>8.0} ({:>4.0}, {:>4.0}) {at_most:>8} {verdict}",
+                candidate.name,
+                ours.mean,
+                theirs.mean,
+                more.mean,
+                more.mean - half,
+                more.mean + half,
             );
         }
-        let (low, median, high) = order(own);
-        println!("statistics {paths:>5} {median:>8.0} ({low:>4.0}, {high:>4.0})  a run");
+        println!("statistics {paths:>5} {own:>8.0}  a run");
     }
     Ok(())
 }
 
-fn order(mut values: Vec<f64>) -> (f64, f64, f64) {
-    values.sort_by(f64::total_cmp);
-    (values[0], values[values.len() / 2], values[values.len() - 1])
+fn spread(values: &[f64]) -> Spread {
+    Spread::of(values).expect("there are turns")
 }
 
 /// A while of a transfer under that control, and what the transfer's least used path carried.

@@ -83,7 +83,9 @@ fn run(asked: &Asked) -> Result<()> {
     let machine = Machine::look()?;
     if asked.acks {
         let laws = asked.laws_or(&Law::all().collect::<Vec<_>>());
-        let controls = register(&laws)?;
+        let others: Vec<Law> = laws.iter().copied().filter(|law| *law != Law::RENO).collect();
+        let reno = Registered::register(Control::of(Law::RENO))?;
+        let controls = register(&others)?;
         let mut object = ObjectBuilder::default().open_memory(&EMPTY.0)?.load()?;
         let _link = object
             .maps_mut()
@@ -91,8 +93,12 @@ fn run(asked: &Asked) -> Result<()> {
             .expect("the object has a congestion control")
             .attach_struct_ops()?;
         let empty = Candidate { name: "nr_empty", programs: Programs::of(&object)? };
-        let candidates = controls.iter().map(Candidate::of).collect::<Result<Vec<_>>>()?;
-        acks::table(&machine, &empty, &candidates)?;
+        let reno = Candidate::of(&reno)?;
+        let mut candidates = controls.iter().map(Candidate::of).collect::<Result<Vec<_>>>()?;
+        if laws.contains(&Law::RENO) {
+            candidates.insert(0, reno.clone()); // against itself: what the method can resolve
+        }
+        acks::table(&machine, &empty, &reno, &candidates, asked.pairs)?;
     }
     if asked.cpu {
         let controls = register(&asked.laws_or(&[Law::RENO, Law::OLIA]))?;

@@ -48,6 +48,7 @@ impl Runs {
 }
 
 /// The programs of a congestion control, by their ids.
+#[derive(Clone)]
 pub struct Programs(HashSet<u32>);
 
 impl Programs {

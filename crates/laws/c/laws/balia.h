@@ -14,7 +14,7 @@
  *
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
  * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; relative error below 2^-27, or 2^-40 packet.
- * Departures: packets, not bytes.
+ * Departures: packets, not bytes; growth is kept as OLIA's (per_round).
  */
 #ifndef NARROWS_LAW_BALIA_H
 #define NARROWS_LAW_BALIA_H
@@ -84,6 +84,7 @@ NR_LAW(balia) = {
     .source = "draft-walid-mptcp-congestion-control-04",
     .kind = NR_WINDOW,
     .couples = 1,
+    .per_round = 1,
     .credit = nr_balia_growth,
     .ssthresh = nr_balia_reduced,
 };

@@ -39,6 +39,7 @@ NR_LAW(ewtcp) = {
     .source = "Honda et al., PFLDNeT 2009; Wischik et al., NSDI 2011, section 2.1",
     .kind = NR_WINDOW,
     .couples = 1,
+    .per_round = 1,
     .credit = nr_ewtcp_growth,
 };
 

@@ -15,7 +15,7 @@
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
  * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; relative error below 2^-27, or 2^-40 packet.
  * Departures: packets, not bytes (also with unequal MSS, as in Linux); alpha is computed for each
- * packet of growth, where the RFC allows once per window.
+ * packet of growth, and once a round trip, where the RFC allows once per window.
  */
 #ifndef NARROWS_LAW_LIA_H
 #define NARROWS_LAW_LIA_H
@@ -49,6 +49,7 @@ NR_LAW(lia) = {
     .source = "RFC 6356",
     .kind = NR_WINDOW,
     .couples = 1,
+    .per_round = 1,
     .credit = nr_lia_growth,
 };
 

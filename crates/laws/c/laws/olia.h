@@ -15,7 +15,8 @@
  * Published: word[0] is l, packets.
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet.
  * Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; each term's relative error below 2^-27, or 2^-40 packet.
- * Departures: packets, not bytes. B uses l / rtt^2, the square of the rate sqrt(2 l) / rtt from
+ * Departures: packets, not bytes; growth is computed for each packet of growth and once a round
+ * trip, and kept between (per_round). B uses l / rtt^2, the square of the rate sqrt(2 l) / rtt from
  * which the paper derives it, as in the authors' Linux code.
  */
 #ifndef NARROWS_LAW_OLIA_H
@@ -196,6 +197,7 @@ NR_LAW(olia) = {
     NR_TAKES(olia),
     .kind = NR_WINDOW,
     .couples = 1,
+    .per_round = 1,
     .state = sizeof(struct nr_olia),
     .credit = nr_olia_growth,
     .ssthresh = nr_olia_ssthresh,

@@ -94,9 +94,12 @@ impl Host {
         i64::from(self.conn.path(path).cwnd) * ONE_PACKET + self.private[path].credit()
     }
 
-    /// Growth of `path` for one acknowledged packet, packets.
+    /// Growth of `path` for one acknowledged packet, packets, computed anew.
     pub fn credit(&self, path: usize) -> f64 {
         let mut after = self.clone();
+        if self.conn.control().law.keeps_growth() {
+            after.private[path].discard_growth();
+        }
         after.ack(path, 1);
         (after.window(path) - self.window(path)) as f64 / ONE_PACKET as f64
     }
