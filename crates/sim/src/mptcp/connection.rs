@@ -78,11 +78,13 @@ impl Connection {
         generator: Generator,
     ) -> Self {
         let mut tcp = config.tcp;
-        let receiver_detector = ReceiverDetector::new(config.control, &config.params, tcp);
         let mut control = config.control;
+        if control.detector.decides() {
+            tcp.timestamps = tcp.signal.timestamps().unwrap_or(tcp.timestamps);
+        }
+        let receiver_detector = ReceiverDetector::new(control, &config.params, tcp);
         if let Some(receiver_detector) = &receiver_detector {
             control = receiver_detector.at_sender(control, &config.params);
-            tcp.timestamps = tcp.signal.timestamps().unwrap_or(tcp.timestamps);
         }
         let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &tcp);
         Connection {

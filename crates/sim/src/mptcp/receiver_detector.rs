@@ -177,8 +177,11 @@ impl Detection {
 #[cfg(test)]
 mod tests {
     use narrows_laws::Private;
+    use narrows_traffic::{ConnId, FlowId, Generator, Source};
 
+    use super::super::connection::Connection;
     use super::*;
+    use crate::ConnectionConfig;
 
     /// Segments 2 and 3 of seven are lost, the last but one is overtaken, and is not.
     #[test]
@@ -200,6 +203,20 @@ mod tests {
         let receiver_detector = ReceiverDetector::new(control, params, tcp).expect("it listens");
         let law = Conn::with_params(receiver_detector.at_sender(control, params), params);
         (receiver_detector, law)
+    }
+
+    #[test]
+    fn a_receiver_measures_in_the_resolution_of_its_signal() {
+        let config = ConnectionConfig {
+            control: "olia+ssc".parse().unwrap(),
+            tcp: TcpConfig { signal: Signal::ReceiverUs, ..TcpConfig::default() },
+            ..ConnectionConfig::default()
+        };
+        let flow = FlowId::Connection(ConnId(0));
+        let generator = Generator::new(1, flow, Source::Greedy, config.active.clone());
+        let connection = Connection::new(&config, &[], generator);
+        let tcp = connection.receiver_detector.unwrap().receiver.unwrap().tcp;
+        assert_eq!(tcp.elapsed_us(41_700_000, 10_000_000), 31_700);
     }
 
     const SHARED: u64 = u64::MAX;
