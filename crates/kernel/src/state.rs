@@ -68,6 +68,7 @@ struct Slot {
     private: Private,
     owner: u64,
     outside: u32,
+    looked_ms: u32,
 }
 
 /// `struct nr_entry`: integers only, so any bytes are valid.

@@ -449,12 +449,16 @@ NR_NOINLINE int nr_has_foreign_subflow(nr_u64 msk)
  */
 static __always_inline bool uncoupled(struct sock *sk, struct nr_slot *slot, bool round)
 {
-	nr_u32 rounds = slot->outside;
+	nr_u32 rounds = slot->outside, now_ms;
 
 	if (!couples() || mode(sk) != NR_MODE_PATH)
 		return false;
 	if (!round)
 		return rounds == NR_OUTSIDE_ROUNDS;
+	now_ms = tcp_sk(sk)->tcp_mstamp / 1000;
+	if (now_ms - slot->looked_ms < NR_OUTSIDE_MS)
+		return rounds == NR_OUTSIDE_ROUNDS;
+	slot->looked_ms = now_ms;
 	if (!nr_has_foreign_subflow(mptcp_sk(sk))) {
 		slot->outside = 0;
 		return false;

@@ -59,9 +59,11 @@
 
 /*
  * Round trips in a row that end with subflows outside the entry until the path runs the fallback
- * law: a subflow that is about to join, or leave, is outside at the end of one.
+ * law: a subflow that is about to join, or leave, is outside at the end of one. Round trips of less
+ * than NR_OUTSIDE_MS are looked at together, as the list of subflows takes a microsecond to read.
  */
 #define NR_OUTSIDE_ROUNDS 2
+#define NR_OUTSIDE_MS 100
 
 /* struct nr_entry.word, from the low end: slots taken, flags, control, and the token on top. */
 #define NR_WORD_SLOTS 0xffull
@@ -88,8 +90,9 @@ struct nr_ident {
 struct nr_slot {
 	struct nr_event event; /* the last one; BPF's stack is too small for it */
 	struct nr_private private;
-	nr_u64 owner;	/* address of the socket that has the slot */
-	nr_u32 outside; /* round trips in a row, at most NR_OUTSIDE_ROUNDS; see there */
+	nr_u64 owner;	  /* address of the socket that has the slot */
+	nr_u32 outside;	  /* round trips in a row, at most NR_OUTSIDE_ROUNDS; see there */
+	nr_u32 looked_ms; /* when that was last looked at, wraps */
 } __attribute__((aligned(64)));
 
 /* In practice the kernel aligns it to a cache line. */
