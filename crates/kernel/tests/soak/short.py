@@ -11,7 +11,7 @@ import threading
 import time
 
 ADDRESS = ("10.77.255.1", 7000)
-DATA = random.Random(7).randbytes(300_000)
+DATA = random.Random(7).randbytes(2_000_000)
 
 
 def mptcp() -> socket.socket:
