@@ -52,7 +52,8 @@ fn a_long_path_is_not_overrun() {
 }
 
 /// Packets come up to 3 ms late, at random, and the link is never full: less than an eighth of the
-/// RTT, so slow start goes on as the standard one, to 10 * 2^8 packets in eight round trips.
+/// RTT, so slow start goes on as the standard one, to 10 * 2^8 packets in eight round trips. That no
+/// packet of a round waits for the next takes acknowledgements of just every second segment.
 #[test]
 fn jitter_does_not_end_slow_start() {
     for name in ["reno", "reno+hystart++", "cubic"] {
@@ -61,7 +62,7 @@ fn jitter_does_not_end_slow_start() {
         let forward = add(&mut sim, LinkConfig { jitter: 3 * MS, ..forward });
         let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
         let path = path(&mut sim, &[forward], &[back]);
-        let config = ConnectionConfig { control: control(name), ..greedy(vec![path]) };
+        let config = ConnectionConfig { control: control(name), ..greedy_delack(vec![path]) };
         let connection = sim.add_connection(config);
         sim.run_until(950 * MS);
         let path = &sim.connection(connection).paths[0];

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use narrows_net::{LinkConfig, LinkId, Loss, Rate};
 use narrows_sim::{ConnectionConfig, Sim};
-use narrows_traffic::{ConnId, SizeDist, Source};
+use narrows_traffic::{ConnId, ReceiverAcks, SizeDist, Source, TcpConfig};
 
 const MSS: u64 = 1448;
 
@@ -52,18 +52,25 @@ fn a_file_takes_the_round_trips_of_slow_start() {
     }
 }
 
-/// Windows of 10, 20 and 1 packets: the last segment is alone and past the quick ACKs.
+/// Windows of 10, 20 and 1 packets: the last segment is alone, past the quick ACKs, and has PSH.
+/// Linux acknowledges it at once; before October 2023 as long as it was full-sized after 40 ms.
 #[test]
-fn the_last_segment_alone_is_acknowledged_after_40_ms() {
-    let mut sim = Sim::new(1);
-    let connection = ideal(&mut sim, 31 * MSS);
-    let completed = 350 * MS;
-    let acknowledged = completed + 40 * MS + 50 * MS;
-    sim.run_until(acknowledged - 1);
-    assert_eq!(sim.connection(connection).completed, Some(completed));
-    assert_eq!(sim.connection(connection).paths[0].inflight, 1);
-    sim.run_until(acknowledged);
-    assert_eq!(sim.connection(connection).paths[0].inflight, 0);
+fn the_last_segment_alone_is_acknowledged_when_it_is_read_or_after_40_ms() {
+    for (receiver_acks, wait) in [(ReceiverAcks::Linux66, 0), (ReceiverAcks::Linux65, 40 * MS)] {
+        let mut sim = Sim::new(1);
+        let links = [(); 2].map(|()| add(&mut sim, link("ideal", Rate::Infinite, 50 * MS)));
+        let path = path(&mut sim, &links[..1], &links[1..]);
+        let tcp = TcpConfig { receiver_acks, ..TcpConfig::default() };
+        let config = ConnectionConfig { tcp, ..file(31 * MSS, vec![path]) };
+        let connection = sim.add_connection(config);
+        let completed = 350 * MS;
+        let acknowledged = completed + wait + 50 * MS;
+        sim.run_until(acknowledged - 1);
+        assert_eq!(sim.connection(connection).completed, Some(completed));
+        assert_eq!(sim.connection(connection).paths[0].inflight, 1);
+        sim.run_until(acknowledged);
+        assert_eq!(sim.connection(connection).paths[0].inflight, 0);
+    }
 }
 
 /// A SYN is sent again after 1, 2, 4... s: with loss each way, the handshake ends a round trip
@@ -86,8 +93,8 @@ fn a_lost_syn_is_sent_again_after_one_second_and_backs_off() {
     assert!(tries[0] > 15 && tries[1] > 6 && tries[2] > 1, "{tries:?}");
 }
 
-/// The link stands still from 2 s to 30 s: the timer expires after srtt + 200 ms or a little more,
-/// then each time after twice as long, until an acknowledgement comes back.
+/// The link stands still from 2 s to 30 s: the timer expires srtt + 200 ms or a little more after
+/// the last acknowledgement, or the tail loss probe (RFC 8985, section 7.3), then each time after twice as long, until an acknowledgement comes back.
 #[test]
 fn the_retransmission_timer_backs_off_and_recovers() {
     let mut sim = Sim::new(1);
@@ -95,14 +102,18 @@ fn the_retransmission_timer_backs_off_and_recovers() {
     let back = link("back", Rate::Infinite, 10 * MS);
     let (connection, ..) = pair(&mut sim, outage, back, None);
     let mut expiries = vec![];
+    let (mut probes, mut began) = (0, 2_000);
     for ms in 2_000..30_000 {
         sim.run_until(ms * MS);
-        let timeouts = sim.connection(connection).timeouts as usize;
-        expiries.resize(timeouts.max(expiries.len()), ms);
+        let stats = sim.connection(connection);
+        if stats.paths[0].probes > probes && expiries.is_empty() {
+            (probes, began) = (stats.paths[0].probes, ms);
+        }
+        expiries.resize((stats.timeouts as usize).max(expiries.len()), ms);
     }
     let gaps: Vec<_> = expiries.windows(2).map(|e| e[1] - e[0]).collect();
-    println!("expiries at {expiries:?} ms, gaps {gaps:?}");
-    assert!((2_200..2_300).contains(&expiries[0]), "{expiries:?}");
+    println!("from {began} ms on, expiries at {expiries:?} ms, gaps {gaps:?}");
+    assert!((began + 200..began + 300).contains(&expiries[0]), "{began}: {expiries:?}");
     assert!(gaps.len() >= 5 && gaps.windows(2).all(|g| g[1].abs_diff(2 * g[0]) <= 3), "{gaps:?}");
     let before = sim.connection(connection);
     assert_eq!(before.paths[0].cwnd, 1);
