@@ -16,11 +16,13 @@ pub(crate) struct Stream {
     /// End of the peer's window.
     edge: u64,
     buffer: u64,
+    /// Up to here the buffer lets the application write, see [`Stream::refill`].
+    room: u64,
 }
 
 impl Stream {
     pub fn new(buffer: u64) -> Self {
-        Stream { written: 0, sent: 0, next: 0, una: 0, edge: 0, buffer }
+        Stream { written: 0, sent: 0, next: 0, una: 0, edge: 0, buffer, room: buffer }
     }
 
     /// The application writes up to byte `total`, or without end. The buffer holds back what does
@@ -39,6 +41,7 @@ impl Stream {
     pub fn write(&mut self, bytes: u64) {
         if self.written + bytes - self.una <= self.buffer {
             self.written += bytes;
+            self.room = self.room.max(self.written);
         }
     }
 
@@ -59,7 +62,7 @@ impl Stream {
 
     /// Bytes from `from` on that the application has written, as far as the buffer let it.
     pub fn written_from(&self, from: u64) -> u64 {
-        self.written.min(self.una.saturating_add(self.buffer)).saturating_sub(from)
+        self.written.min(self.room).saturating_sub(from)
     }
 
     /// What is behind the segment that ends at `from`.
@@ -87,6 +90,7 @@ impl Stream {
         }
         self.una = una;
         self.next = self.next.max(una);
+        self.refill();
         true
     }
 
@@ -94,7 +98,7 @@ impl Stream {
     /// the last that was written. Shorter ones are not cut because of the window or the buffer
     /// (RFC 1122, section 4.2.3.4) unless nothing else is underway (`idle`) that would open them.
     pub fn len_from(&self, from: u64, mss: u32, most: u32, idle: bool) -> u32 {
-        let limit = self.edge.min(self.una.saturating_add(self.buffer));
+        let limit = self.edge.min(self.room);
         let unsent = self.written - from;
         let len = unsent.min(limit.saturating_sub(from)).min(u64::from(mss) * u64::from(most));
         let len = len as u32;
@@ -112,6 +116,15 @@ impl Stream {
         let again = from < self.sent;
         self.sent = self.sent.max(self.next);
         again
+    }
+
+    /// An application that has filled the buffer writes on when a third of it is empty, and not
+    /// before: Linux's sk_stream_is_writeable(), for TCP and for mptcp_write_space().
+    fn refill(&mut self) {
+        let full = self.room.saturating_sub(self.una);
+        if self.buffer.saturating_sub(full) >= full / 2 {
+            self.room = self.una.saturating_add(self.buffer);
+        }
     }
 
     /// Sends all again that is not acknowledged (Linux: __mptcp_retransmit_pending_data()).
@@ -152,6 +165,34 @@ mod tests {
         assert_eq!((stream.next_len(true), stream.is_drained()), (0, true));
         stream.write_up_to(2300);
         assert_eq!(stream.next_len(false), 300);
+    }
+
+    /// The buffer holds six segments. When one is acknowledged the application still waits; after the
+    /// second it writes two.
+    #[test]
+    fn a_full_buffer_takes_more_when_a_third_of_it_is_empty() {
+        let mut stream = Stream::new(6000);
+        stream.acknowledge(0, 100_000);
+        stream.write_up_to(u64::MAX);
+        let all = |stream: &Stream| stream.len_from(stream.next, MSS, 9, false);
+        assert!(!stream.send(all(&stream)));
+        assert_eq!(stream.next, 6000);
+        stream.acknowledge(1000, 100_000);
+        assert_eq!((all(&stream), stream.written_from(6000)), (0, 0));
+        stream.acknowledge(2000, 100_000);
+        assert_eq!((all(&stream), stream.written_from(6000)), (2000, 2000));
+    }
+
+    /// A source that cannot wait writes whenever there is room.
+    #[test]
+    fn a_message_needs_no_third_of_the_buffer() {
+        let mut stream = Stream::new(6000);
+        stream.acknowledge(0, 100_000);
+        (0..6).for_each(|_| stream.write(1000));
+        (0..6).for_each(|_| assert!(!stream.send(MSS)));
+        stream.acknowledge(1000, 100_000);
+        stream.write(1000);
+        assert_eq!(stream.next_len(false), MSS);
     }
 
     #[test]
