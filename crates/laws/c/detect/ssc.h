@@ -23,6 +23,9 @@
  * If clocks drift (section 5.2), skew_base is relative to E_T of the interval before, not to mean,
  * and freq does not divide.
  *
+ * MPTCP-SBD, equation 7, prints p_v times the mean delay as the half width of that band; var, as
+ * in the RFC, is used here also with its parameters.
+ *
  * Not specified there, chosen here: an interval without a delay, or with mostly application-limited
  * samples, is skipped: nothing is recorded, and sums and congestion state continue across it; after
  * N silent intervals, or if the delay moved by NR_SSC_RANGE (a clock was set), a path starts over.
