@@ -83,6 +83,7 @@ const LEFT: &[(&str, &[&str])] = &[
             "tcp/ecn.rs",
             "tcp/handshake.rs",
             "tcp/pacing.rs",
+            "tcp/psh.rs",
             "tcp/recovery.rs",
             "tcp/sender.rs",
             "tcp/tlp.rs",
