@@ -11,10 +11,11 @@ use narrows_testkit::machine::turn;
 use narrows_testkit::wait_until;
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
+use socket2::{Domain, Socket, Type};
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::mem::size_of_val;
+use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
@@ -144,6 +145,60 @@ fn drained(control: &Registered, sockets: u64) {
     assert!(connections().is_empty());
     let counted = counters(control);
     assert_eq!((counted["joins"], counted["leaves"]), (sockets, sockets), "{counted:?}");
+}
+
+fn info(socket: &Socket) -> libc::tcp_info {
+    // SAFETY: numbers, for which zero is valid.
+    let mut info: libc::tcp_info = unsafe { zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as u32;
+    // SAFETY: the kernel writes at most `len` bytes to `info`.
+    let got = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    assert_eq!(got, 0, "{}", io::Error::last_os_error());
+    info
+}
+
+/// A control that is chosen while the SYN waits for its answer runs `init` before the stack sets the
+/// route's initial window, ten times the one that `init` saw.
+#[test]
+fn a_window_that_the_stack_sets_after_init_is_right() {
+    with_reno("a route's initial window", |reno| {
+        set_sysctl("net/ipv4/tcp_congestion_control", "reno").unwrap();
+        let route = "ip route replace table local local 127.0.0.1 dev lo initcwnd 100";
+        assert!(Command::new("sh").args(["-c", route]).status().unwrap().success());
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        listener.listen(0).unwrap();
+        let connect = || {
+            let client = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            client.set_nonblocking(true).unwrap();
+            client.connect(&listener.local_addr().unwrap()).ok();
+            client
+        };
+        // The first fills the queue, so the second's SYN is dropped and sent again after a second.
+        let clients = [connect(), connect()];
+        let [_, client] = &clients;
+        assert!(client.peer_addr().is_err(), "the SYN was answered");
+        client.set_tcp_congestion(reno.name().as_bytes()).unwrap();
+        let accepted = [listener.accept().unwrap(), listener.accept().unwrap()];
+        client.send(&[7; 1000]).unwrap();
+        accepted[1].0.recv(&mut [MaybeUninit::uninit(); 1000]).unwrap();
+        // The acknowledgement of so little makes no window grow.
+        wait_until(2, || match info(client).tcpi_unacked {
+            0 => Ok(()),
+            left => Err(format!("{left} segments")),
+        });
+        assert_eq!((info(client).tcpi_snd_cwnd, counters(reno)["repaired"]), (100, 0));
+        drop((clients, accepted));
+        drained(reno, 1);
+    });
 }
 
 #[test]

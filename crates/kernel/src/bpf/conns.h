@@ -91,7 +91,7 @@ struct nr_sock {
 	nr_u32 marked;
 	nr_u32 rtt_us;	  /* sample not reported yet */
 	nr_u32 round_end; /* a round ends when this is acknowledged */
-	nr_u32 cwnd;	  /* when a program last ran; the stack itself lets it grow no further */
+	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
 

@@ -182,17 +182,20 @@ NR_NOINLINE int nr_event(struct nr_entry *e, nr_u32 slot)
 /*
  * A kernel may skip a program (docs/kernel.md, Known limits). The stack then uses a stale word, an
  * address, as the result of nr_ssthresh() or nr_undo_cwnd(); without repair that becomes a window
- * of hundreds of millions of packets. `path` is NULL under the fallback law.
+ * of hundreds of millions of packets. `path` is NULL without a slot.
  */
 static __always_inline void repair_cwnd(struct sock *sk, struct nr_path *path)
 {
 	struct nr_sock *s = nr_sk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	nr_u32 law = path ? path->cwnd : s->cwnd;
-	nr_u32 ssthresh = path ? path->ssthresh : 0;
 
-	if (tp->snd_cwnd > nr_cwnd_most(s->cwnd, law, ssthresh, tp->packets_out)) {
-		tp->snd_cwnd = law;
+	if (tp->snd_cwnd <= s->cwnd)
+		return;
+	/* The stack sets the first window when the handshake is over, maybe after SYN timeouts. */
+	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
+		return;
+	if (tp->snd_cwnd > nr_cwnd_most(s->cwnd, path ? path->ssthresh : 0, tp->packets_out)) {
+		tp->snd_cwnd = path ? path->cwnd : s->cwnd;
 		count(NR_REPAIRED);
 	}
 	s->cwnd = tp->snd_cwnd;
@@ -326,6 +329,7 @@ static __always_inline nr_u32 join(struct sock *sk)
 	struct nr_entry *e;
 	struct nr_event *ev;
 
+	repair_cwnd(sk, NULL); /* the slot has no window yet */
 	if (result != NR_JOINS)
 		return result;
 	e = entry(sk);
@@ -348,7 +352,6 @@ void BPF_PROG(nr_init, struct sock *sk)
 	s->sk = (nr_u64)sk;
 	s->token = token;
 	s->mode = NR_MODE_FALLBACK;
-	s->cwnd = tcp_sk(sk)->snd_cwnd;
 	s->round_end = tcp_sk(sk)->snd_nxt;
 	if (!token) {
 		nr_u64 netns = sk->__sk_common.skc_net.net->net_cookie;
@@ -364,6 +367,7 @@ void BPF_PROG(nr_init, struct sock *sk)
 		count(NR_ALONE);
 	}
 	count(join(sk));
+	s->cwnd = 0; /* the stack or a BPF program may set it once more */
 }
 
 SEC("struct_ops")
@@ -485,6 +489,7 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 	acks = couples() ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
 	if (acked)
 		tcp_cong_avoid_ai(tp, acks, acked);
+	nr_sk(sk)->cwnd = tp->snd_cwnd;
 }
 
 SEC("struct_ops")
@@ -514,6 +519,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	nr_event(e, s->slot);
 	cwnd = line(e, s->slot)->cwnd;
 	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
+	s->cwnd = tp->snd_cwnd;
 	ssthresh = line(e, s->slot)->ssthresh;
 	if (ssthresh != tp->snd_ssthresh)
 		tp->snd_ssthresh = ssthresh;
@@ -579,12 +585,17 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 	struct nr_entry *e = entry(sk);
 	nr_u32 now = tcp_sk(sk)->snd_cwnd, cwnd;
 
-	if (!e)
-		return tcp_reno_undo_cwnd(sk);
-	fill(sk, e, NR_UNDO);
-	nr_event(e, nr_sk(sk)->slot);
-	cwnd = line(e, nr_sk(sk)->slot)->cwnd;
-	return cwnd > now ? cwnd : now;
+	if (e) {
+		fill(sk, e, NR_UNDO);
+		nr_event(e, nr_sk(sk)->slot);
+		cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	} else {
+		cwnd = tcp_reno_undo_cwnd(sk);
+	}
+	if (cwnd < now)
+		cwnd = now;
+	nr_sk(sk)->cwnd = cwnd; /* the stack sets it */
+	return cwnd;
 }
 
 SEC("struct_ops")

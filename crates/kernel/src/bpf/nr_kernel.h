@@ -27,6 +27,7 @@
 #define SK_PACING_NONE 0
 #define TCP_ECN_OK 1
 #define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT 2
 
 /* include/uapi/linux/tcp.h */
 enum tcp_ca_state {

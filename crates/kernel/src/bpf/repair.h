@@ -9,20 +9,21 @@
 #include "narrows.h"
 
 /*
- * The most that a window can be, packets, if it was `before` when a program last ran, and the law's
- * window and threshold are `law` and `ssthresh`. Between programs the stack only reduces it, ends
- * a reduction at the threshold, or sets it by what is in flight (PRR), of which `out` is what this
- * acknowledgement left. Twice the largest is never reached, and addresses, which are in a window's
- * place if a program was skipped, are far above.
+ * The most that a window can be, packets, if a program last left it at `before`, or found it there
+ * and it was right; 0: no program ran yet, and whatever set the window may have (a route, another
+ * control). Since then the stack has only reduced it, ended a reduction at the law's `ssthresh`
+ * (0: has none), or set it by what is in flight (PRR), of which `out` is what this acknowledgement
+ * left. Twice the largest is never reached, and addresses, which are in a window's place if a
+ * program was skipped, are far above.
  */
-NR_INLINE nr_u32 nr_cwnd_most(nr_u32 before, nr_u32 law, nr_u32 ssthresh, nr_u32 out)
+NR_INLINE nr_u32 nr_cwnd_most(nr_u32 before, nr_u32 ssthresh, nr_u32 out)
 {
-	nr_u32 most = NR_INIT_CWND;
+	nr_u32 most = before;
 
-	if (most < before)
-		most = before;
-	if (most < law)
-		most = law;
+	if (!before)
+		return ~0u;
+	if (most < NR_INIT_CWND)
+		most = NR_INIT_CWND;
 	if (most < ssthresh && ssthresh <= NR_CWND_MAX) /* else there is none yet */
 		most = ssthresh;
 	if (most < out)
