@@ -20,6 +20,7 @@ fn a_window_beyond_what_was_there_is_repaired() {
     assert!(ABSURD > nr_test_cwnd_most(40, 0, 0), "without a slot");
     assert!(ABSURD > nr_test_cwnd_most(40, u32::MAX, 0), "with a threshold that is no window");
     assert!(u32::MAX > nr_test_cwnd_most(u32::MAX, NONE, 0));
+    assert!(u32::MAX > nr_test_cwnd_most(0, NONE, 0), "before any program ran");
 }
 
 #[test]

@@ -27,9 +27,9 @@ NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 
 /*
  * The paths in the mask of path i that count, as bits. Path i always counts, and counts alone
- * before its first RTT sample, as no law can weigh it.
+ * before its first RTT sample, as no law can weigh it. Pure: not called for a law that ignores it.
  */
-NR_NOINLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
+__attribute__((pure)) NR_NOINLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
 {
 	nr_u32 set = 1u << (i & 7), mask, now_ms;
 

@@ -52,8 +52,8 @@ struct nr_law {
 	/*
 	 * Window laws. All may be null. `credit` is the growth per acknowledged packet in
 	 * congestion avoidance, Q40 packets; `set` are the paths in the mask that count, as bits
-	 * (nr_coupled; 0 for an uncoupled law, and with `alone`, which calls it if needed); *n is
-	 * the number of packets, to be lowered if the growth holds for fewer. Null: Reno's.
+	 * (nr_coupled; 0 for an uncoupled law); *n is the number of packets, to be lowered if the
+	 * growth holds for fewer. Null: Reno's.
 	 */
 	nr_s64 (*credit)(NR_HOOK, nr_u32 set, nr_u32 *n);
 	nr_u32 (*ssthresh)(NR_HOOK);		       /* at a congestion event; null: Reno's */

@@ -22,9 +22,9 @@
  */
 NR_INLINE nr_s64 nr_new_credit(NR_HOOK, nr_u32 *n)
 {
-	nr_u32 set = nr_this.couples && !nr_this.alone ? nr_coupled(c, i) : 0;
+	nr_u32 set = nr_this.couples ? nr_coupled(c, i) : 0;
 
-	if (!nr_this.credit || set == 1u << (i & 7))
+	if (!nr_this.credit || (nr_this.couples && !nr_this.alone && set == 1u << (i & 7)))
 		return (nr_s64)nr_reno_credit(p->cwnd);
 	return nr_this.credit(NR_ARGS, set, n);
 }

@@ -195,10 +195,16 @@ static __always_inline void repair_cwnd(struct sock *sk, struct nr_path *path)
 	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
 		return;
 	if (tp->snd_cwnd > nr_cwnd_most(s->cwnd, path ? path->ssthresh : 0, tp->packets_out)) {
-		tp->snd_cwnd = path ? path->cwnd : s->cwnd;
+		tp->snd_cwnd = path ? path->cwnd : s->cwnd ? s->cwnd : NR_INIT_CWND;
 		count(NR_REPAIRED);
 	}
 	s->cwnd = tp->snd_cwnd;
+}
+
+/* A program leaves the window at `cwnd`; after the handshake the stack sets it once more. */
+static __always_inline void leave_cwnd(struct sock *sk, nr_u32 cwnd)
+{
+	nr_sk(sk)->cwnd = sk->__sk_common.skc_state == TCP_SYN_SENT ? 0 : cwnd;
 }
 
 /* The same right after the stack called nr_ssthresh(): the law's value holds. */
@@ -352,6 +358,7 @@ void BPF_PROG(nr_init, struct sock *sk)
 	s->sk = (nr_u64)sk;
 	s->token = token;
 	s->mode = NR_MODE_FALLBACK;
+	s->cwnd = 0; /* it may have run hooks before */
 	s->round_end = tcp_sk(sk)->snd_nxt;
 	if (!token) {
 		nr_u64 netns = sk->__sk_common.skc_net.net->net_cookie;
@@ -489,7 +496,7 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 	acks = couples() ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
 	if (acked)
 		tcp_cong_avoid_ai(tp, acks, acked);
-	nr_sk(sk)->cwnd = tp->snd_cwnd;
+	leave_cwnd(sk, tp->snd_cwnd);
 }
 
 SEC("struct_ops")
@@ -519,7 +526,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	nr_event(e, s->slot);
 	cwnd = line(e, s->slot)->cwnd;
 	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
-	s->cwnd = tp->snd_cwnd;
+	leave_cwnd(sk, tp->snd_cwnd);
 	ssthresh = line(e, s->slot)->ssthresh;
 	if (ssthresh != tp->snd_ssthresh)
 		tp->snd_ssthresh = ssthresh;
@@ -559,6 +566,8 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 
 	/* After an undo this repairs the window, before anything is sent. */
 	e = entry(sk);
+	if (!e && mode(sk) == NR_MODE_FALLBACK)
+		repair_cwnd(sk, NULL);
 	/* Packets too large for the path are retransmitted in this state, at the same window. */
 	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
 		return;
@@ -594,7 +603,7 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 	}
 	if (cwnd < now)
 		cwnd = now;
-	nr_sk(sk)->cwnd = cwnd; /* the stack sets it */
+	leave_cwnd(sk, cwnd); /* the stack sets it */
 	return cwnd;
 }
 

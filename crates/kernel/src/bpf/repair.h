@@ -11,17 +11,17 @@
 /*
  * The most that a window can be, packets, if a program last left it at `before`, or found it there
  * and it was right; 0: no program ran yet, and whatever set the window may have (a route, another
- * control). Since then the stack has only reduced it, ended a reduction at the law's `ssthresh`
- * (0: has none), or set it by what is in flight (PRR), of which `out` is what this acknowledgement
- * left. Twice the largest is never reached, and addresses, which are in a window's place if a
- * program was skipped, are far above.
+ * control), but for addresses. Since then the stack has only reduced it, ended a reduction at the
+ * law's `ssthresh` (0: has none), or set it by what is in flight (PRR), of which `out` is what this
+ * acknowledgement left. Twice the largest is never reached, and addresses, which are in a window's
+ * place if a program was skipped, are far above.
  */
 NR_INLINE nr_u32 nr_cwnd_most(nr_u32 before, nr_u32 ssthresh, nr_u32 out)
 {
 	nr_u32 most = before;
 
 	if (!before)
-		return ~0u;
+		return NR_CWND_MAX;
 	if (most < NR_INIT_CWND)
 		most = NR_INIT_CWND;
 	if (most < ssthresh && ssthresh <= NR_CWND_MAX) /* else there is none yet */
