@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use narrows_kernel::control::Registered;
 use narrows_stats::Spread;
 
-use crate::Result;
 use crate::machine::Machine;
 use crate::stats::{Programs, Runs, Statistics};
 use crate::transfer::{Until, on_all_paths, transfer};
 use crate::wire::{Bottleneck, Wire};
+use crate::{Result, verdict};
 
 /// Of all paths together, Mbit/s.
 const RATE: u32 = 300;
@@ -107,21 +107,14 @@ pub fn table(
             let theirs = spread(&row.iter().map(|pair| pair.1).collect::<Vec<_>>());
             let more = spread(&row.iter().map(|pair| pair.0 - pair.1).collect::<Vec<_>>());
             let half = more.ci95.unwrap_or(f64::INFINITY);
-            let verdict = if more.mean + half <= at_most {
-                "met"
-            } else if more.mean - half > at_most {
-                "not met"
-            } else {
-                "undecided"
-            };
+            let (low, high) = (more.mean - half, more.mean + half);
             println!(
-                "{:<10} {paths:>5} {:>8.0} {:>8.0} {:>8.0} ({:>4.0}, {:>4.0}) {at_most:>8} {verdict}",
+                "{:<10} {paths:>5} {:>8.0} {:>8.0} {:>8.0} ({low:>4.0}, {high:>4.0}) {at_most:>8} {}",
                 candidate.name,
                 ours.mean,
                 theirs.mean,
                 more.mean,
-                more.mean - half,
-                more.mean + half,
+                verdict(low, high, at_most),
             );
         }
         println!("statistics {paths:>5} {own:>8.0}  a run");

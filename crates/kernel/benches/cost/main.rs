@@ -108,6 +108,17 @@ fn run(asked: &Asked) -> Result<()> {
     Ok(())
 }
 
+/// Is a target met whose 95 % interval is from `low` to `high`?
+fn verdict(low: f64, high: f64, at_most: f64) -> &'static str {
+    if high <= at_most {
+        "met"
+    } else if low > at_most {
+        "not met"
+    } else {
+        "undecided"
+    }
+}
+
 fn register(laws: &[Law]) -> Result<Vec<Registered>> {
     laws.iter().map(|law| Ok(Registered::register(Control::of(*law))?)).collect()
 }

@@ -2,10 +2,10 @@
 
 use narrows_stats::Spread;
 
-use crate::Result;
 use crate::machine::Machine;
 use crate::transfer::{Cost, Until, on_all_paths, transfer};
 use crate::wire::Wire;
+use crate::{Result, verdict};
 
 /// The target: the upper end of the ratio's interval.
 const AT_MOST: f64 = 1.03;
@@ -38,16 +38,6 @@ impl Ratio {
             mean: spread.mean.exp(),
             low: (spread.mean - half).exp(),
             high: (spread.mean + half).exp(),
-        }
-    }
-
-    fn verdict(&self) -> &'static str {
-        if self.high <= AT_MOST {
-            "met"
-        } else if self.low > AT_MOST {
-            "not met"
-        } else {
-            "undecided"
         }
     }
 }
@@ -108,7 +98,7 @@ fn print(name: &str, pairs: &[Pair]) {
     });
     let cpu = Ratio::of(pairs, |cost| cost.cpu.as_secs_f64());
     let busy = Ratio::of(pairs, |cost| cost.busy.as_secs_f64());
-    let verdict = if name == KERNELS { "(itself)" } else { cpu.verdict() };
+    let verdict = if name == KERNELS { "(itself)" } else { verdict(cpu.low, cpu.high, AT_MOST) };
     println!(
         "{name:<10}/ {KERNELS:<8} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
          {verdict:<15} {:>6.3} ({:.3}, {:.3}) {known:>4.0} %",
