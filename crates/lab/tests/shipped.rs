@@ -13,7 +13,7 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 47);
+    assert_eq!(all.len(), 66);
     for one in all {
         let loaded = scenario(one);
         assert_eq!(loaded.name, one);
@@ -24,11 +24,11 @@ fn every_shipped_scenario_loads_and_names_its_source() {
     }
 }
 
-/// Long enough for every event and every path's start.
+/// Long enough for every event and every path's start, also where a SYN is lost.
 #[test]
 fn every_shipped_scenario_runs() {
     for one in shipped() {
-        let set = vec![("warmup".into(), "1 s".into()), ("duration".into(), "3 s".into())];
+        let set = vec![("warmup".into(), "1 s".into()), ("duration".into(), "6 s".into())];
         // What changes in them comes later.
         let whole = scenario(one);
         let set = if whole.events.is_empty() && whole.phases.len() == 1 { set } else { vec![] };
@@ -132,7 +132,7 @@ fn the_load_shifts_with_the_phases() {
 fn the_trace_experiments_have_the_flows_of_their_table() {
     let table = [(40, 15), (60, 15), (90, 30), (120, 30), (120, 30)];
     for (e, (mbps, flows)) in (1..).zip(table) {
-        for (kind, bottlenecks) in [("", 1), ("-red", 1), ("-apart", 2)] {
+        for (kind, bottlenecks) in [("", 1), ("-red", 1), ("-apart", 2), ("-unequal", 2)] {
             let scenario = scenario(&format!("tr/e{e}{kind}"));
             assert_eq!(scenario.links.len(), bottlenecks);
             let over = |link: usize, rtt: u64| {
@@ -143,35 +143,69 @@ fn the_trace_experiments_have_the_flows_of_their_table() {
             for path in &test.paths {
                 assert_eq!(over(path.links[0], path.rtt), flows, "tr/e{e}{kind} {}", path.name);
                 let link = &scenario.links[path.links[0]];
-                assert_eq!(link.mean_rate(), mbps * 1_000_000);
+                let twice = kind == "-unequal" && path.links[0] == 1;
+                assert_eq!(link.mean_rate(), mbps * if twice { 2_000_000 } else { 1_000_000 });
             }
             assert_eq!(scenario.phases[0].groups.len(), bottlenecks);
         }
     }
 }
 
+/// What the background offers each link, by TCP and by UDP, bit/s: mean of many seeds.
+fn offered(scenario: &Scenario) -> Vec<(f64, f64)> {
+    const SEEDS: u64 = 40;
+    let mut by_link = vec![(0.0, 0.0); scenario.links.len()];
+    for flow in (1..=SEEDS).flat_map(|seed| scenario.drawn(seed).flows).filter(|f| f.background) {
+        let [link] = flow.paths[0].links[..] else { panic!("over one link") };
+        let rtt = flow.paths[0].rtt;
+        assert!((20 * MILLISECOND..=80 * MILLISECOND).contains(&rtt), "{rtt}");
+        // Sizes have a mean of 1000 B.
+        match flow.source {
+            Source::Rate { mean_pps, .. } => by_link[link].0 += mean_pps * 8000.0 / SEEDS as f64,
+            Source::OnOff { pps, on_mean_s, off_mean_s, .. } => {
+                assert!((50.0..=150.0).contains(&pps) && (1.0..=5.0).contains(&on_mean_s));
+                let on = on_mean_s / (on_mean_s + off_mean_s);
+                by_link[link].1 += pps * 8000.0 * on / SEEDS as f64;
+            }
+            _ => assert_eq!(flow.source, Source::Greedy),
+        }
+    }
+    by_link
+}
+
 /// The stated rule: rate-limited TCP and on/off UDP each offer a quarter of each link.
 #[test]
 fn the_background_offers_half_of_each_link() {
-    let scenario = scenario("sbd/nsb-3");
-    for link in 0..3 {
-        let (mut tcp, mut udp) = (0.0, 0.0);
-        let crosses = |links: &[usize]| links == [link];
-        for flow in scenario.flows.iter().filter(|f| f.background && crosses(&f.paths[0].links)) {
-            let rtt = flow.paths[0].rtt;
-            assert!((20 * MILLISECOND..=80 * MILLISECOND).contains(&rtt), "{rtt}");
-            // Sizes have a mean of 1000 B.
-            match flow.source {
-                Source::Rate { mean_pps, .. } => tcp += mean_pps * 8000.0,
-                Source::OnOff { pps, on_mean_s, off_mean_s, .. } => {
-                    assert!((50.0..=150.0).contains(&pps) && (1.0..=5.0).contains(&on_mean_s));
-                    udp += pps * 8000.0 * on_mean_s / (on_mean_s + off_mean_s);
-                }
-                _ => assert_eq!(flow.source, Source::Greedy),
-            }
-        }
+    for (tcp, udp) in offered(&scenario("sbd/nsb-3")) {
         assert!((tcp - 5e6).abs() < 0.6e6, "{tcp}");
         assert!((udp - 5e6).abs() < 0.4e6, "{udp}");
+    }
+}
+
+/// The rule of the uneven family: loads from 40 to 60 %, spread evenly, with and without RED, other RTTs;
+/// nothing else differs.
+#[test]
+fn uneven_bottlenecks_are_loaded_from_40_to_60_percent() {
+    for n in 2..=5 {
+        for kind in ["", "-red", "-rtt"] {
+            let (even, uneven) =
+                (format!("sbd/nsb-{n}{kind}"), format!("sbd/nsb-{n}-uneven{kind}"));
+            let (even, uneven) = (scenario(&even), scenario(&uneven));
+            for (link, (tcp, udp)) in offered(&uneven).into_iter().enumerate() {
+                let expected = 20e6 * (0.4 + 0.2 * link as f64 / (n as f64 - 1.0));
+                // Whole flows: 1.2 Mbit/s of TCP, 0.4 of UDP.
+                assert!((tcp - expected / 2.0).abs() < 0.65e6, "{n} {link}: {tcp}");
+                assert!((udp - expected / 2.0).abs() < 0.4e6, "{n} {link}: {udp}");
+            }
+            let plain = |scenario: &Scenario| {
+                let listed = scenario.flows.iter().filter(|flow| !flow.background);
+                let listed: Vec<_> =
+                    listed.map(|flow| (flow.name.clone(), flow.paths[0].rtt)).collect();
+                let links = scenario.links.iter().map(|link| format!("{:?}", link.config));
+                (listed, links.collect::<Vec<_>>(), scenario.phases.clone())
+            };
+            assert_eq!(plain(&uneven), plain(&even));
+        }
     }
 }
 

@@ -118,17 +118,17 @@ impl Generator {
             }
             Source::OnOff { pps, size, .. } => {
                 let bytes = self.size(size);
-                (Write::Message(bytes), self.in_burst(now + seconds(1.0 / pps)))
+                let gap = self.exponential(1.0 / pps);
+                (Write::Message(bytes), self.in_burst(now + gap))
             }
         }
     }
 
-    /// Begins a burst; returns its first time of writing, a random part of a gap after `start`: a
-    /// burst then has as many writes as its length has gaps, on average.
+    /// Begins a burst; returns its first time of writing.
     fn burst(&mut self, start: Nanos) -> Nanos {
         let Source::OnOff { pps, on_mean_s, on_shape, .. } = self.source else { return NEVER };
         self.burst_end = start + self.pareto(on_mean_s, on_shape);
-        start + seconds(rng::uniform_f64(&mut self.rng) / pps)
+        start + self.exponential(1.0 / pps)
     }
 
     /// The time of the next write: `next`, or the first one after the burst and a silence.
@@ -228,6 +228,26 @@ mod tests {
         let mean = (0..10).map(|seed| offered(source, seed).0).sum::<f64>() / 10.0;
         let expected = 100.0 * SECONDS as f64 / 4.0;
         assert!((mean / expected - 1.0).abs() < 0.02, "{mean} of {expected}");
+    }
+
+    /// A Poisson process: a gap's deviation is its mean, and a burst has a write for each mean gap.
+    #[test]
+    fn gaps_within_a_burst_are_exponential() {
+        let size = SizeDist::Constant(1000);
+        let source =
+            Source::OnOff { pps: 100.0, size, on_mean_s: 1e6, on_shape: 2.5, off_mean_s: 1e-3 };
+        let mut generator = Generator::new(4, FLOW, source, vec![(0, SECONDS * SECOND)]);
+        let (mut now, mut times) = (generator.first_start(), vec![]);
+        while now != NEVER {
+            let (write, next) = generator.wake(now);
+            times.extend(matches!(write, Write::Message(_)).then_some(now as f64 / 1e9));
+            now = next;
+        }
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
+        assert!((mean / 0.01 - 1.0).abs() < 0.01, "{mean}");
+        assert!((square / (2.0 * mean * mean) - 1.0).abs() < 0.05, "{square}");
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub enum Source {
         /// Bytes per write.
         size: SizeDist,
     },
-    /// Bursts of evenly spaced writes, of Pareto length; exponential silences between.
+    /// Bursts of writes with exponential gaps, of Pareto length; exponential silences between.
     OnOff {
-        /// Writes per second during a burst.
+        /// Mean writes per second during a burst.
         pps: f64,
         /// Bytes per write.
         size: SizeDist,

@@ -1,37 +1,72 @@
-//! Background traffic by a fixed rule: the same flows for every law and every seed; only the
-//! packets' times and sizes are drawn.
+//! Background traffic by a fixed rule: the same flows for every law.
 //!
 //! For each link, of the load asked for (a share of the link's rate) one half is offered by
 //! rate-limited TCP and one half by on/off UDP, each by as many flows as come nearest to it and at
-//! least one; then come the link's greedy TCP flows. Where a parameter has a range, the k-th of n flows
-//! takes the point (k - 1/2)/n of the way from its low to its high end.
+//! least one; then come the link's greedy TCP flows. Where a parameter has a range, each flow draws its
+//! value from it, uniformly, by link and seed.
 
 use narrows_laws::Control;
+use narrows_net::rng::{self, Xoshiro256PlusPlus};
 use narrows_net::{Nanos, SECOND};
 use narrows_traffic::{SizeDist, Source};
 
-use super::either::Tables;
+use super::either::{OneOrEach, Tables};
 use super::file::{Background, File};
 use super::flow::{path, periods};
 use super::source::{MIN_PERIOD, check_shape, check_udp, size_dist};
 use super::{Fault, Flow, FlowKind, Link};
 use crate::algorithm::Algorithm;
 
-/// The point of the k-th (from 0) of n flows on the way from `low` to `high`.
-fn spread([low, high]: [f64; 2], k: usize, n: usize) -> f64 {
-    low + (high - low) * (k as f64 + 0.5) / n as f64
+/// The random streams of backgrounds, one for each table and link; those of flows have lower numbers.
+const STREAMS: u64 = 1 << 62;
+
+/// What flows take from a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// Its middle: the scenario as it is, without a seed.
+    Middle,
+    /// What a run with this seed draws.
+    Drawn(u64),
+}
+
+/// Takes values from the ranges of a link's flows, in their order.
+enum Taker {
+    Middle,
+    Drawn(Xoshiro256PlusPlus),
+}
+
+impl Taker {
+    fn new(take: Take, table: usize, link: usize) -> Taker {
+        match take {
+            Take::Middle => Taker::Middle,
+            Take::Drawn(seed) => {
+                Taker::Drawn(rng::stream(seed, STREAMS | (table as u64) << 32 | link as u64))
+            }
+        }
+    }
+
+    /// The next value from a range.
+    fn next(&mut self, [low, high]: [f64; 2]) -> f64 {
+        let point = match self {
+            Taker::Middle => 0.5,
+            Taker::Drawn(rng) => rng::uniform_f64(rng),
+        };
+        low + (high - low) * point
+    }
 }
 
 /// An error in a field of a table, with the name of the field.
 type Wrong = (&'static str, String);
 
-/// The background flows of all tables in `file`.
-pub fn flows(file: &File, links: &[Link], end: Nanos) -> Result<Vec<Flow>, Fault> {
+/// The background flows of all tables in `file`; how many there are, and their names, do not depend
+/// on `take`.
+pub fn flows(file: &File, links: &[Link], end: Nanos, take: Take) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let tables = file.background.iter().flat_map(Tables::iter);
     for (number, (index, table)) in (1..).zip(tables) {
         let label = if number == 1 { "bg".into() } else { format!("bg{number}") };
-        let made = of_table(table, &label, links, file.jitter.0, end);
+        let takers = |link: usize| Taker::new(take, number, link);
+        let made = of_table(table, &label, links, takers, file.jitter.0, end);
         flows.extend(made.map_err(|(field, message)| {
             let place = ["background".into()].into_iter().chain(index);
             Fault { field: place.chain(field.split('.').map(String::from)).collect(), message }
@@ -42,8 +77,8 @@ pub fn flows(file: &File, links: &[Link], end: Nanos) -> Result<Vec<Flow>, Fault
 
 /// What rate-limited TCP and on/off UDP offer.
 struct Load {
-    /// Share of the link's rate.
-    share: f64,
+    /// Share of each link's rate.
+    shares: Vec<f64>,
     size: SizeDist,
     /// Mean rate of a TCP flow, packets/s.
     tcp_pps: f64,
@@ -57,7 +92,7 @@ struct Load {
 impl Load {
     fn of(table: &Background) -> Result<Option<Load>, Wrong> {
         let Background { offered, size, tcp_rate, udp_rate, udp_period, udp_shape, .. } = table;
-        let (share, size, tcp_rate, udp_rate, udp_period, udp_shape) =
+        let (shares, size, tcp_rate, udp_rate, udp_period, udp_shape) =
             match (offered, size, tcp_rate, udp_rate, udp_period, udp_shape) {
                 (Some(a), Some(b), Some(c), Some(d), Some(e), Some(f)) => (a, b, c, d, e, f),
                 (None, None, None, None, None, None) => return Ok(None),
@@ -66,6 +101,13 @@ impl Load {
                     return Err(("offered", format!("expected all of {all}, or none of them")));
                 }
             };
+        let shares = match shares {
+            OneOrEach::One(share) => vec![share.0; table.links.len()],
+            OneOrEach::Each(shares) => shares.iter().map(|share| share.0).collect(),
+        };
+        if shares.len() != table.links.len() {
+            return Err(("offered", "expected one share, or one for each link".into()));
+        }
         let size = size_dist(&size.0).map_err(|message| ("size", message))?;
         check_udp(size).map_err(|message| ("size", message))?;
         if udp_period[0].0 < MIN_PERIOD {
@@ -73,7 +115,7 @@ impl Load {
         }
         check_shape(*udp_shape).map_err(|message| ("udp_shape", message))?;
         Ok(Some(Load {
-            share: share.0,
+            shares,
             size,
             tcp_pps: tcp_rate.0,
             udp_pps: range("udp_rate", udp_rate.map(|rate| rate.0))?,
@@ -82,10 +124,10 @@ impl Load {
         }))
     }
 
-    /// How many flows of TCP and of UDP offer it on a link of so many bit/s: half of it each; a flow of
-    /// UDP is on half of the time.
-    fn counts(&self, rate: f64) -> Result<(usize, usize), Wrong> {
-        let half = self.share / 2.0 * rate;
+    /// How many flows of TCP and of UDP offer it on a link of so many bit/s, the table's `nth`: half of
+    /// it each; a flow of UDP is on half of the time.
+    fn counts(&self, nth: usize, rate: f64) -> Result<(usize, usize), Wrong> {
+        let half = self.shares[nth] / 2.0 * rate;
         let count = |pps: f64| {
             if half == 0.0 {
                 0
@@ -114,6 +156,7 @@ fn of_table(
     table: &Background,
     label: &str,
     links: &[Link],
+    takers: impl Fn(usize) -> Taker,
     jitter_packets: f64,
     end: Nanos,
 ) -> Result<Vec<Flow>, Wrong> {
@@ -136,19 +179,24 @@ fn of_table(
     }
 
     let mut flows = Vec::new();
-    for (name, &greedy) in table.links.iter().zip(&greedy) {
+    for (nth, (name, &greedy)) in table.links.iter().zip(&greedy).enumerate() {
         let Some(index) = links.iter().position(|link| link.config.name == *name) else {
             return Err(("links", format!("unknown link \"{name}\"")));
         };
         let rate = links[index].mean_rate() as f64;
-        let (limited, on_off) = load.as_ref().map_or(Ok((0, 0)), |load| load.counts(rate))?;
+        let (limited, on_off) = load.as_ref().map_or(Ok((0, 0)), |load| load.counts(nth, rate))?;
+        let path = |rtt| {
+            let path = path("path", vec![index], vec![], rtt as Nanos, links, jitter_packets);
+            path.map_err(|message| ("rtt", message))
+        };
+        // Whatever is drawn is possible if both ends are.
+        path(rtt[0])?;
+        path(rtt[1])?;
         let total = limited + on_off + greedy;
         let first = flows.len();
-        let mut add = |what: &str, kind, k: usize, n: usize, source| -> Result<(), Wrong> {
+        let mut add = |what: &str, kind, k: usize, rtt, source| -> Result<(), Wrong> {
             let name = format!("{label}-{name}-{what}{}", k + 1);
-            let rtt = spread(rtt, k, n) as Nanos;
-            let path = path("path", vec![index], vec![], rtt, links, jitter_packets)
-                .map_err(|message| ("rtt", message))?;
+            let path = path(rtt)?;
             // Starts spread over the first second of a period.
             let late = SECOND * (flows.len() - first) as u64 / total as u64;
             let mut flow = Flow::new(name, kind, vec![path], source, links);
@@ -158,25 +206,26 @@ fn of_table(
             flows.push(flow);
             Ok(())
         };
+        let mut taker = takers(index);
         if let Some(Load { size, tcp_pps, udp_pps, udp_period, udp_shape, .. }) = load {
             for k in 0..limited {
                 let source = Source::Rate { mean_pps: tcp_pps, size };
-                add("tcp", FlowKind::Tcp, k, limited, source)?;
+                add("tcp", FlowKind::Tcp, k, taker.next(rtt), source)?;
             }
             for k in 0..on_off {
-                let period = spread(udp_period, k, on_off);
+                let period = taker.next(udp_period);
                 let source = Source::OnOff {
-                    pps: spread(udp_pps, k, on_off),
+                    pps: taker.next(udp_pps),
                     size,
                     on_mean_s: period,
                     on_shape: udp_shape,
                     off_mean_s: period,
                 };
-                add("udp", FlowKind::Udp, k, on_off, source)?;
+                add("udp", FlowKind::Udp, k, taker.next(rtt), source)?;
             }
         }
         for k in 0..greedy {
-            add("greedy", FlowKind::Tcp, k, greedy, Source::Greedy)?;
+            add("greedy", FlowKind::Tcp, k, taker.next(rtt), Source::Greedy)?;
         }
     }
     Ok(flows)
@@ -223,12 +272,78 @@ mod tests {
         assert_eq!(
             reported,
             [
-                ("bg-wire-greedy1", 25, "reno".into(), always(0.0)),
-                ("bg-wire-greedy2", 35, "reno".into(), always(0.5)),
+                ("bg-wire-greedy1", 30, "reno".into(), always(0.0)),
+                ("bg-wire-greedy2", 30, "reno".into(), always(0.5)),
                 ("bg2-wire-greedy1", 30, "cubic".into(), vec![(s(1.0), s(2.0)), (s(4.0), s(4.3))]),
                 // It would begin after the second period has ended.
                 ("bg2-wire-greedy2", 30, "cubic".into(), vec![(s(1.5), s(2.0)), (s(4.3), s(4.3))]),
             ]
         );
+    }
+
+    /// Two links with the loads 20 and 60 %, of rates and RTTs from ranges.
+    const LOADED: &str = r#"
+        name = "loaded"
+        title = "Two links with other loads"
+        source = "test"
+        warmup = "0 s"
+        duration = "10 s"
+        links.a = { rate = "20 Mbit/s" }
+        links.b = { rate = "20 Mbit/s" }
+        background.links = ["a", "b"]
+        background.offered = ["20 %", "60 %"]
+        background.greedy = [1, 1]
+        background.rtt = ["20 ms", "80 ms"]
+        background.size = { constant = "1000 B" }
+        background.tcp_rate = "100 packets/s"
+        background.udp_rate = ["50 packets/s", "150 packets/s"]
+        background.udp_period = ["1 s", "5 s"]
+        background.udp_shape = 1.5
+    "#;
+
+    /// What a flow draws: its RTT, and as UDP its rate and period.
+    fn drawn(flow: &Flow) -> (Nanos, f64, f64) {
+        match flow.source {
+            Source::OnOff { pps, on_mean_s, .. } => (flow.paths[0].rtt, pps, on_mean_s),
+            _ => (flow.paths[0].rtt, 100.0, 3.0),
+        }
+    }
+
+    #[test]
+    fn each_link_has_the_load_that_it_is_given() {
+        let scenario = parse(LOADED, &Edits::default()).unwrap();
+        let count = |what: &str| scenario.flows.iter().filter(|f| f.name.contains(what)).count();
+        // 2 and 6 Mbit/s each by TCP of 0.8 and UDP of 0.4 Mbit/s.
+        assert_eq!(["a-tcp", "b-tcp", "a-udp", "b-udp"].map(count), [3, 8, 5, 15]);
+        let wrong = LOADED.replace(r#"["20 %", "60 %"]"#, r#"["20 %"]"#);
+        let error = parse(&wrong, &Edits::default()).unwrap_err().to_string();
+        assert!(error.contains("background.offered: expected one share"), "{error}");
+    }
+
+    #[test]
+    fn a_seed_draws_from_the_ranges_and_leaves_the_rest() {
+        let scenario = parse(LOADED, &Edits::default()).unwrap();
+        let of = |seed: u64| scenario.drawn(seed).flows;
+        let (mut rtts, mut rates) = (0.0, 0.0);
+        for seed in 1..=50 {
+            for (flow, plain) in of(seed).iter().zip(&scenario.flows) {
+                let (rtt, pps, period) = drawn(flow);
+                assert!((20_000_000..=80_000_000).contains(&rtt), "{rtt}");
+                assert!((50.0..=150.0).contains(&pps) && (1.0..=5.0).contains(&period));
+                assert_eq!((&flow.name, &flow.active), (&plain.name, &plain.active));
+                rtts += rtt as f64 / 50.0 / scenario.flows.len() as f64;
+                rates += pps / 50.0 / scenario.flows.len() as f64;
+            }
+        }
+        // Uniform: 1650 RTTs with a deviation of 17 ms, 1000 rates of 29 packets/s, a fifth fixed.
+        assert!((rtts / 1e6 - 50.0).abs() < 2.0, "{rtts}");
+        assert!((rates - 100.0).abs() < 3.0, "{rates}");
+        let all = |seed| of(seed).iter().map(drawn).collect::<Vec<_>>();
+        assert_eq!(all(7), all(7));
+        assert_ne!(all(7), all(8));
+        // Links draw by themselves.
+        let flows = of(7);
+        let of_flow = |name: &str| drawn(flows.iter().find(|flow| flow.name == name).unwrap());
+        assert_ne!(of_flow("bg-a-udp1"), of_flow("bg-b-udp1"));
     }
 }

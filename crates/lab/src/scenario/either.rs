@@ -88,6 +88,16 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Tables<T> {
     }
 }
 
+/// A `T` of all things, or a list with one for each.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(untagged, expecting = "expected one value, or a list with one for each")]
+pub enum OneOrEach<T> {
+    /// The same of all.
+    One(T),
+    /// Of each.
+    Each(Vec<T>),
+}
+
 /// Things of several kinds, an enum whose variants have fields: `red = { min = "5 packets" }`.
 pub trait Kinds: DeserializeOwned {
     /// What they are.

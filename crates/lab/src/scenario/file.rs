@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::detection::DetectionFile;
-use super::either::{Either, Kinds, OneOf, Tables};
+use super::either::{Either, Kinds, OneOf, OneOrEach, Tables};
 use super::events::EventFile;
 use super::link::{Aqm, Bursts, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
@@ -345,7 +345,7 @@ pub struct Background {
     pub cc: Option<String>,
     pub greedy: Option<Vec<usize>>,
     /// What follows describes this load, and is needed where there is one.
-    pub offered: Option<Share>,
+    pub offered: Option<OneOrEach<Share>>,
     pub size: Option<OneOf<Size>>,
     pub tcp_rate: Option<PacketRate>,
     pub udp_rate: Option<[PacketRate; 2]>,

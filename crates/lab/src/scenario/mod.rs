@@ -227,6 +227,20 @@ impl Scenario {
         self.warmup + self.duration
     }
 
+    /// The scenario as a run with this seed meets it: the flows of its background take what they draw
+    /// from their ranges, and the middle no more.
+    pub fn drawn(&self, seed: u64) -> Scenario {
+        let take = background::Take::Drawn(seed);
+        let made = background::flows(&self.file, &self.links, self.end(), take);
+        let made = made.expect("flows between those of both ends of their ranges");
+        let mut scenario = self.clone();
+        let own = scenario.flows.iter_mut().filter(|flow| flow.background);
+        for (flow, made) in own.zip(made) {
+            *flow = Flow { tcp: flow.tcp, active: std::mem::take(&mut flow.active), ..made };
+        }
+        scenario
+    }
+
     /// The congestion control of the flow of this index; `replaced` is that of the connection under
     /// test, if it is another than the scenario's.
     pub(crate) fn algorithm(&self, flow: usize, replaced: Option<Algorithm>) -> Option<Algorithm> {

@@ -37,7 +37,7 @@ const PATIENCE: u32 = 10;
 /// The host's name.
 pub const ID: HostId = HostId::new("kernel");
 
-/// Runs `job`. Its seed is that of the network and of the sources.
+/// Runs `job`. Its seed is that of the network, of the background and of the sources.
 ///
 /// # Errors
 /// What this kernel cannot do, [`Error::Interrupted`] once `job.stop` is set, a connection that fails, or
@@ -47,6 +47,7 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
         (0..job.scenario.flows.len()).map(|flow| job.algorithm(flow)).collect();
     let wanted = job.controls();
     let Job { scenario, seed, series, capture, app, stop, .. } = job;
+    let scenario = &scenario.drawn(seed);
     let plan = Plan::new(scenario, seed)?;
     let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.

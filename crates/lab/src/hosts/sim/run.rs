@@ -27,6 +27,7 @@ use crate::series::INTERVAL;
 pub fn simulate(job: Job) -> Result<Run, Error> {
     let controls = controls(&job)?;
     let Job { scenario, seed, series, capture, stop, .. } = job;
+    let scenario = &scenario.drawn(seed);
     let mut capture = capture.map(|request| Capture::new(scenario, seed, request)).transpose()?;
     let mut build = Build::new(scenario, seed)?;
     for (flow, &control) in scenario.flows.iter().zip(&controls) {
