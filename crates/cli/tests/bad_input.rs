@@ -70,7 +70,7 @@ fn signals_need_a_delay_based_detector() {
     );
     assert_eq!(
         message("olia+ssc", "owd"),
-        "--signal: unknown signal \"owd\"; expected one of: receiver-us, sender-us, sender-ms, rtt"
+        "--signal: unknown signal \"owd\"; expected one of: receiver-us, sender-us, sender-ms, rtt, srtt"
     );
     assert_eq!(message("olia+ssc", "rtt,rtt"), "--signal: rtt is named twice");
 }

@@ -58,9 +58,6 @@ struct nr_detector {
 	/* Which paths to couple besides groups; null: as `decision` says. */
 	struct nr_decision_params (*couples)(const void *own,
 					     const struct nr_decision_params *decision);
-	/* If parameters contradict each other: the expected value of parameter number *n. Or null.
-	 */
-	const char *(*fault)(const void *own, nr_u32 *n);
 	/* How long a path that carries data stays undecided at first. */
 	nr_u64 (*warm_up_us)(const void *own);
 };

@@ -66,6 +66,7 @@ enum nr_flag {
 	NR_F_OWD = 1 << 5,     /* owd_us is valid */
 	NR_F_DWELL = 1 << 6,   /* dwell_us is valid */
 	NR_F_PACED = 1 << 7,   /* the host paces what it sends */
+	NR_F_SRTT = 1 << 8,    /* a detector samples srtt8_us, not the delay of the sample */
 };
 
 enum nr_advice {

@@ -12,7 +12,6 @@ const struct nr_param *narrows_decision_param(nr_u32 n);
 const struct nr_param *narrows_window_param(nr_u32 n);
 nr_u64 narrows_warm_up_us(nr_u32 detector, const struct nr_params *p);
 struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p);
-const char *narrows_fault(nr_u32 detector, const struct nr_params *p, nr_u32 *n);
 nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p);
 void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
 		       const nr_u32 *param);
@@ -102,14 +101,6 @@ struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p)
 	if (!nr_decides(detector))
 		return (struct nr_pace){0};
 	return narrows_detector(detector)->pace(own(detector, p), &p->decision);
-}
-
-/* The expected value of parameter *n of the detector if it contradicts another, or null. */
-const char *narrows_fault(nr_u32 detector, const struct nr_params *p, nr_u32 *n)
-{
-	const struct nr_detector *d = narrows_detector(detector);
-
-	return nr_decides(detector) && d->fault ? d->fault(own(detector, p), n) : NULL;
 }
 
 /* The paths that joining path i is coupled with, as bits. */

@@ -349,21 +349,6 @@ impl Params {
                 expected: format!("at most decision.observations, {of}"),
             });
         }
-        for detector in Detector::all() {
-            let mut n = 0;
-            // SAFETY: a detector that is there, and parameters of the C side's layout.
-            let expected =
-                unsafe { raw::narrows_fault(detector.number(), &self.of_detectors(), &mut n) };
-            if !expected.is_null() {
-                let mut own = all().filter(|param| param.group() == detector.name());
-                let param = own.nth(n as usize).expect("a parameter of the detector");
-                return Err(ParamError::Value {
-                    name: param.name.clone(),
-                    value: param.value(self),
-                    expected: text(expected).to_owned(),
-                });
-            }
-        }
         Ok(())
     }
 
@@ -552,8 +537,5 @@ mod tests {
         let params = Params::default().with(&[("decision.together", "11")]);
         let error = params.check().unwrap_err().to_string();
         assert_eq!(error, "decision.together: '11' is not at most decision.observations, 10");
-        let params = Params::default().with(&[("tr.hold_s", "200")]);
-        let error = params.check().unwrap_err().to_string();
-        assert_eq!(error, "tr.hold_s: '200' is not at most 32 times tr.t_s");
     }
 }

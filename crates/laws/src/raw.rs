@@ -102,6 +102,8 @@ pub mod flag {
     pub const DWELL: u32 = 1 << 6;
     /// The host paces what it sends.
     pub const PACED: u32 = 1 << 7;
+    /// A detector samples `srtt8_us`, not the delay of the sample.
+    pub const SRTT: u32 = 1 << 8;
 }
 
 /// One event of one path (`struct nr_event`). The host fills all fields; unknown values are 0.
@@ -235,6 +237,9 @@ pub struct Watch {
     pub decided: u64,
     /// The last observations.
     pub ring: [u64; OBSERVATIONS],
+    /// The stamps at which decisions last found two paths in one group; of a path with itself, a
+    /// place for it. Kept where the detector holds them.
+    pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
     pub path: [[u64; WATCHED_WORDS]; MAX_PATHS],
 }
@@ -386,6 +391,7 @@ pub(crate) struct Pace {
     pub observations: u32,
     pub together: u32,
     pub every: u32,
+    pub hold: u32,
 }
 
 unsafe extern "C" {
@@ -396,11 +402,6 @@ unsafe extern "C" {
     pub(crate) fn narrows_window_param(n: u32) -> *const ParamRow;
     pub(crate) fn narrows_warm_up_us(detector: u32, params: *const [u32; DETECTOR_PARAMS]) -> u64;
     pub(crate) fn narrows_pace(detector: u32, params: *const [u32; DETECTOR_PARAMS]) -> Pace;
-    pub(crate) fn narrows_fault(
-        detector: u32,
-        params: *const [u32; DETECTOR_PARAMS],
-        n: *mut u32,
-    ) -> *const c_char;
     pub(crate) fn narrows_first_row(
         detector: u32,
         i: u32,

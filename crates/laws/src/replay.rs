@@ -263,7 +263,8 @@ mod tests {
             assert!(all.iter().any(|(_, event)| event.kind == kind), "kind {kind}");
         }
         all.retain(|(_, event)| event.kind == EventKind::Acked as u32);
-        for flag in [flag::OWD, flag::DWELL, flag::RETRANS, flag::APP_LIMITED, flag::IN_RECOVERY] {
+        let flags = [flag::OWD, flag::DWELL, flag::RETRANS, flag::APP_LIMITED, flag::IN_RECOVERY];
+        for flag in flags.into_iter().chain([flag::SRTT]) {
             let with = all.iter().filter(|(_, event)| event.flags & flag != 0).count();
             assert!(with > 100 && with < all.len(), "flag {flag:#x}: {with} of {}", all.len());
         }

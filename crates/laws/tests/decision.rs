@@ -44,8 +44,12 @@ impl Bench {
 
     /// The last observations before `STAMP`, oldest first: the place of each path.
     fn observed(&mut self, observations: &[[u8; MAX_PATHS]]) {
+        self.observed_before(STAMP, observations);
+    }
+
+    fn observed_before(&mut self, stamp: u32, observations: &[[u8; MAX_PATHS]]) {
         for (age, places) in observations.iter().rev().enumerate() {
-            let stamp = STAMP - 1 - age as u32;
+            let stamp = stamp - 1 - age as u32;
             let nibbles = places.iter().rev().fold(0, |word, place| word << 4 | u64::from(*place));
             self.watch.ring[stamp as usize % OBSERVATIONS] = u64::from(stamp) << 32 | nibbles;
         }
@@ -53,10 +57,14 @@ impl Bench {
 
     /// Decides, and tells where each path stands.
     fn decide(&mut self) -> [u8; MAX_PATHS] {
+        self.decide_at(STAMP)
+    }
+
+    fn decide_at(&mut self, stamp: u32) -> [u8; MAX_PATHS] {
         let t_us = self.t_us;
-        self.send(0, EventKind::Acked, (u64::from(STAMP) + 1) * t_us);
+        self.send(0, EventKind::Acked, (u64::from(stamp) + 1) * t_us);
         let decided = self.watch.decided;
-        assert_eq!(decided >> 32, u64::from(STAMP), "a decision was made");
+        assert_eq!(decided >> 32, u64::from(stamp), "a decision was made");
         std::array::from_fn(|path| (decided >> (4 * path)) as u8 & 15)
     }
 
@@ -248,6 +256,62 @@ fn masks_of_the_three_states() {
     // One that asks is enough.
     let asked = masks("none", "none", "undecided");
     assert_eq!(asked, [0b1110_0011, 0b1110_0100, 0b0000_1000, 0b0010_0111]);
+}
+
+/// SSC-LIA, the baseline of arXiv:1812.05816, section 5.2.
+fn ssc_lia() -> Params {
+    let none = [("decision.undecided", "none"), ("decision.grouped", "none")];
+    eleven().with(&none).with(&[("ssc.hold_s", "100")])
+}
+
+const TOGETHER: fn(usize) -> Vec<u8> = |_| vec![1, 1];
+const APART: fn(usize) -> Vec<u8> = |_| vec![0, 1];
+
+/// 100 s are 286 intervals of 350 ms.
+#[test]
+fn a_pair_of_ssc_is_held_for_100_s_after_the_last_decision_that_grouped_it() {
+    let mut bench = Bench::new(&ssc_lia());
+    let coupled = |bench: &mut Bench, stamp, places: fn(usize) -> Vec<u8>| {
+        bench.observed_before(stamp, &ten(places));
+        let places = bench.decide_at(stamp);
+        assert_eq!(places[0] == places[1], bench.mask(0) == 0b11);
+        assert_eq!(bench.mask(0) == 0b11, bench.mask(1) == 0b11);
+        bench.mask(0) == 0b11
+    };
+    assert_eq!([0, 1].map(|path| bench.mask(path)), [0b01, 0b10], "uncoupled at first");
+    assert!(!coupled(&mut bench, STAMP - 20, APART));
+    assert!(coupled(&mut bench, STAMP, TOGETHER));
+    assert!([10, 285].map(|later| coupled(&mut bench, STAMP + later, APART)) == [true; 2]);
+    assert!(!coupled(&mut bench, STAMP + 295, APART));
+    // Found again, the time begins again; a path that nobody sees keeps its place.
+    assert!(coupled(&mut bench, STAMP + 400, TOGETHER));
+    assert!(coupled(&mut bench, STAMP + 500, TOGETHER));
+    assert!(coupled(&mut bench, STAMP + 780, |_| vec![0, UNDECIDED]));
+    assert!(!coupled(&mut bench, STAMP + 790, |_| vec![0, UNDECIDED]));
+}
+
+#[test]
+fn without_a_hold_a_pair_is_apart_at_the_next_decision() {
+    let mut bench = Bench::new(&ssc_lia().with(&[("ssc.hold_s", "0")]));
+    bench.observed(&ten(TOGETHER));
+    bench.decide();
+    assert_eq!(bench.mask(0), 0b11);
+    bench.observed_before(STAMP + 10, &ten(APART));
+    bench.decide_at(STAMP + 10);
+    assert_eq!(bench.mask(0), 0b01);
+}
+
+#[test]
+fn a_path_that_joins_in_a_slot_is_not_held_by_what_the_last_one_was_found_in() {
+    let mut bench = Bench::new(&ssc_lia());
+    bench.observed(&ten(TOGETHER));
+    bench.decide();
+    let now_us = u64::from(STAMP + 1) * bench.t_us;
+    bench.send(1, EventKind::Left, now_us);
+    bench.send(1, EventKind::Joined, now_us);
+    bench.observed_before(STAMP + 20, &ten(APART));
+    assert_eq!(bench.decide_at(STAMP + 20)[..2], [0, 1]);
+    assert_eq!(bench.mask(1), 0b10);
 }
 
 proptest! {

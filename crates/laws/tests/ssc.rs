@@ -537,11 +537,17 @@ fn clocks_that_run_apart_do_not_look_like_an_empty_queue() {
 /// Acknowledgements every `every` us over 80 intervals, the packets they tell of and what is in the delay
 /// of the nth, us.
 fn samples(every: u64, flags: u32, ack: impl Fn(u64) -> (u32, i32)) -> Estimates {
+    sampled(every, |n| {
+        let (delivered, owd_us) = ack(n);
+        Event { delivered, owd_us, flags, ..Event::default() }
+    })
+}
+
+/// The same of whole events.
+fn sampled(every: u64, ack: impl Fn(u64) -> Event) -> Estimates {
     let mut bench = Bench::new(&mptcp_sbd(), 1);
     for n in 1..80 * bench.t_us / every {
-        let (delivered, owd_us) = ack(n);
-        let event = Event { now_us: n * every, delivered, owd_us, flags, ..Event::default() };
-        bench.send(0, EventKind::Acked, event);
+        bench.send(0, EventKind::Acked, Event { now_us: n * every, ..ack(n) });
     }
     bench.close(0, 79).unwrap()
 }
@@ -566,6 +572,22 @@ fn a_delayed_acknowledgement_is_no_sample() {
     };
     let (sampled, waited) = (often(0), often(45_000));
     assert!(close_to(&sampled, &waited), "{sampled:?}, {waited:?}");
+}
+
+/// All that the sender knows, at every acknowledgement: of a retransmission, too, and after silence.
+#[test]
+fn the_smoothed_round_trip_is_sampled_as_it_is() {
+    let queue = |n: u64| (n / 12 % 5) as i32 * 4_000;
+    let known = samples(60_000, flag::OWD | flag::DWELL, |n| (1, queue(n)));
+    let smoothed = sampled(60_000, |n| Event {
+        flags: flag::SRTT | if n % 3 == 0 { flag::RETRANS } else { flag::OWD },
+        delivered: 1,
+        rtt_us: 7 * n as u32,
+        owd_us: n as i32,
+        srtt8_us: 8 * (30_000 + queue(n)) as u32,
+        ..Event::default()
+    });
+    assert!(known.var > 1_000.0 && close_to(&smoothed, &known), "{smoothed:?}, not {known:?}");
 }
 
 /// All it sends waits, 40 ms and sometimes a little longer: what is left is the queue's.

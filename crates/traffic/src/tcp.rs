@@ -130,12 +130,15 @@ pub enum Signal {
     SenderMs,
     /// At the sender, the round-trip time as it takes it, without timestamps.
     Rtt,
+    /// At the sender, the smoothed round-trip time (RFC 6298) at every acknowledgement, as TR has it
+    /// (arXiv:1812.05816, section 5.2).
+    Srtt,
 }
 
 impl Signal {
     /// All of them.
-    pub const ALL: [Signal; 4] =
-        [Signal::ReceiverUs, Signal::SenderUs, Signal::SenderMs, Signal::Rtt];
+    pub const ALL: [Signal; 5] =
+        [Signal::ReceiverUs, Signal::SenderUs, Signal::SenderMs, Signal::Rtt, Signal::Srtt];
 
     /// As options and results show it.
     pub fn name(self) -> &'static str {
@@ -144,6 +147,7 @@ impl Signal {
             Signal::SenderUs => "sender-us",
             Signal::SenderMs => "sender-ms",
             Signal::Rtt => "rtt",
+            Signal::Srtt => "srtt",
         }
     }
 
@@ -152,7 +156,7 @@ impl Signal {
         match self {
             Signal::ReceiverUs | Signal::SenderUs => Some(Timestamps::Us),
             Signal::SenderMs => Some(Timestamps::Ms),
-            Signal::Rtt => None,
+            Signal::Rtt | Signal::Srtt => None,
         }
     }
 }

@@ -59,8 +59,8 @@ pub struct RunArgs {
     /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]` or `kernel:NAME`
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
-    /// Delay signal of the detector: receiver-us, sender-us, sender-ms or rtt [default: the
-    /// scenario's, else sender-us]
+    /// Delay signal of the detector: receiver-us, sender-us, sender-ms, rtt or srtt [default: that
+    /// of a named system, else the scenario's, else sender-us]
     #[arg(long, value_name = "NAME")]
     pub signal: Option<String>,
     /// Host to run on: sim (the simulator) or kernel (this machine's kernel, in real time)
@@ -133,8 +133,8 @@ pub struct CompareArgs {
     /// Congestion controls of the connection under test, separated by commas
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
     pub cc: Vec<String>,
-    /// Delay signals of the detectors, a row each: receiver-us, sender-us, sender-ms, rtt
-    /// [default: the scenario's, else sender-us]
+    /// Delay signals of the detectors, a row each: receiver-us, sender-us, sender-ms, rtt, srtt
+    /// [default: that of a named system, else the scenario's, else sender-us]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub signal: Vec<String>,
     /// Hosts to run on: sim, kernel, or both, separated by a comma

@@ -104,6 +104,7 @@ struct nr_filter {
 	nr_u32 observations;
 	nr_u32 together;
 	nr_u32 every;
+	nr_u32 hold; /* observations for which a group, once found, and a place are kept; or 0 */
 };
 
 /* When and from what a detector decides. */
@@ -116,12 +117,22 @@ struct nr_pace {
 /* The default filter, from the parameters of decisions. */
 NR_INLINE struct nr_filter nr_decision_filter(const struct nr_decision_params *p)
 {
-	return (struct nr_filter){p->observations, p->together, p->every};
+	return (struct nr_filter){p->observations, p->together, p->every, 0};
 }
 
-/* The newest observations: that of a stamp is at stamp % NR_OBSERVATIONS. */
+/* The filter's `hold`: the intervals of t_us in hold_us, rounded up. */
+NR_INLINE nr_u32 nr_hold_intervals(nr_u32 hold_us, nr_u32 t_us)
+{
+	return (nr_u32)(((nr_u64)hold_us + t_us - 1) / t_us);
+}
+
+/*
+ * The newest observations: that of a stamp is at stamp % NR_OBSERVATIONS. With a hold also the
+ * stamps at which decisions last found members i and j in one group; with j = i, a place for i.
+ */
 struct nr_ring {
 	struct nr_places of[NR_OBSERVATIONS];
+	nr_u32 found[NR_DETECT_MAX][NR_DETECT_MAX];
 };
 
 /*
@@ -178,24 +189,42 @@ NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *rin
 	return 1;
 }
 
+/* Is what a decision says of members i and j `now` so, or was it less than `hold` ago? */
+NR_INLINE nr_u32 nr_held(const struct nr_filter *f, struct nr_ring *ring,
+			 const struct nr_scratch *d, nr_u32 i, nr_u32 j, nr_u32 now)
+{
+	nr_u32 *found = &ring->found[i % NR_DETECT_MAX][j % NR_DETECT_MAX], stamp;
+
+	if (!f->hold)
+		return now;
+	if (now)
+		NR_WRITE(*found, d->stamp);
+	stamp = NR_READ(*found);
+	return stamp && d->stamp - stamp < f->hold &&
+	       (nr_s32)(stamp - d->since[i % NR_DETECT_MAX]) > 0 &&
+	       (nr_s32)(stamp - d->since[j % NR_DETECT_MAX]) > 0;
+}
+
 /* Bit 0: member i has a place; bit 1: it is not congested if it is alone. */
-NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, const struct nr_ring *ring,
-			    struct nr_scratch *d, nr_u32 i)
+NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, struct nr_ring *ring, struct nr_scratch *d,
+			    nr_u32 i)
 {
 	if (!f || !ring || !d)
 		return 0;
 	nr_together(f, ring, d, i, i);
-	return (d->both >= f->together) | (nr_u32)(d->same * 2 > d->both) << 1;
+	return nr_held(f, ring, d, i, i, d->both >= f->together) | (nr_u32)(d->same * 2 > d->both)
+								       << 1;
 }
 
 /* Are members i and j in one group? */
-NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, const struct nr_ring *ring,
-			      struct nr_scratch *d, nr_u32 i, nr_u32 j)
+NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, struct nr_ring *ring, struct nr_scratch *d,
+			      nr_u32 i, nr_u32 j)
 {
 	if (!f || !ring || !d)
 		return 0;
 	nr_together(f, ring, d, i, j);
-	return d->same && d->same * f->observations >= f->together * d->both;
+	return nr_held(f, ring, d, i, j,
+		       d->same && d->same * f->observations >= f->together * d->both);
 }
 
 /*
@@ -226,10 +255,10 @@ NR_NOINLINE int nr_components(struct nr_scratch *d)
  * place: a tie groups. Groups are the connected components. If a and b, and b and c, share a
  * bottleneck often enough and a and c just not, sharing is the better and safer guess; and unlike a
  * greedy pass (the authors' kernel) it does not depend on the order. A member in no group with
- * another is not congested if it was so in most of its places.
+ * another is not congested if it was so in most of its places. With a hold, two members that a
+ * decision grouped stay so for that long, and a member keeps a place.
  */
-NR_INLINE void nr_filter(const struct nr_filter *f, const struct nr_ring *ring,
-			 struct nr_scratch *d)
+NR_INLINE void nr_filter(const struct nr_filter *f, struct nr_ring *ring, struct nr_scratch *d)
 {
 	nr_u64 known = 0, clear = 0;
 

@@ -5,6 +5,8 @@
  *
  * The delay is relative: one-way if the host has it, else the round trip, less the known delay by a
  * delayed acknowledgement. RFC 8382, section 2, allows either; the round trip has twice the noise.
+ * With NR_F_SRTT it is the smoothed round trip as it is at every acknowledgement (arXiv:1812.05816,
+ * section 5.2).
  */
 #ifndef NARROWS_DETECT_SAMPLE_H
 #define NARROWS_DETECT_SAMPLE_H
@@ -70,6 +72,11 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 	if (ev->kind != NR_ACKED)
 		return s;
 	h->acked_us = ev->now_us;
+	if (ev->flags & NR_F_SRTT) {
+		s.delay_us = (nr_s32)(ev->srtt8_us / 8);
+		s.sampled = ev->srtt8_us > 0;
+		return s;
+	}
 	if (ev->flags & NR_F_RETRANS)
 		return s;
 	s.delay_us = ev->flags & NR_F_OWD ? ev->owd_us : (nr_s32)ev->rtt_us;

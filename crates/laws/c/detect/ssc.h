@@ -82,7 +82,10 @@
 	P(clock_skew, clock_skew, SWITCH, 0, 0, 1, "drifting clocks of sender and receiver",       \
 	  "RFC 8382, section 5.2")                                                                 \
 	P(trusted, trusted, COUNT, 60, 1, 1000, "intervals until a path's estimates are trusted",  \
-	  "RFC 8382: 2 M")
+	  "RFC 8382: 2 M")                                                                         \
+	P(hold_us, hold_s, SECONDS, 0, 0, 512,                                                     \
+	  "time that paths stay coupled after the last decision that grouped them, s; 0: no hold", \
+	  "arXiv:1812.05816, section 5.2 (100 s in its SSC-LIA)")
 NR_PARAMS(ssc, NR_SSC_PARAMS);
 
 /* What a path publishes for an interval. */
@@ -449,8 +452,10 @@ NR_INLINE void nr_ssc_group(const void *own, const void *summaries, struct nr_sc
 NR_INLINE struct nr_pace nr_ssc_pace(const void *own, const struct nr_decision_params *decision)
 {
 	const struct nr_ssc_params *p = own;
+	struct nr_filter filter = nr_decision_filter(decision);
 
-	return (struct nr_pace){p->t_us, p->t_us, nr_decision_filter(decision)};
+	filter.hold = nr_hold_intervals(p->hold_us, p->t_us);
+	return (struct nr_pace){p->t_us, p->t_us, filter};
 }
 
 NR_INLINE nr_u64 nr_ssc_warm_up(const void *own)

@@ -291,7 +291,7 @@ NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_pa
 	const struct nr_tr_params *p = own;
 
 	return (struct nr_pace){
-	    p->t_us, p->settle_us, {(p->hold_us + p->t_us - 1) / p->t_us, 1, 1}};
+	    p->t_us, p->settle_us, {1, 1, 1, nr_hold_intervals(p->hold_us, p->t_us)}};
 }
 
 /* TR couples only matching paths. */
@@ -304,15 +304,6 @@ NR_INLINE struct nr_decision_params nr_tr_couples(const void *own,
 	couples.undecided = p->undecided;
 	couples.grouped = NR_COUPLE_NONE;
 	return couples;
-}
-
-/* hold_us is limited by the number of observations. */
-NR_INLINE const char *nr_tr_fault(const void *own, nr_u32 *n)
-{
-	const struct nr_tr_params *p = own;
-
-	*n = (nr_u32)(NR_OFFSETOF(struct nr_tr_params, hold_us) / sizeof(nr_u32));
-	return p->hold_us > NR_OBSERVATIONS * p->t_us ? "at most 32 times tr.t_s" : 0;
 }
 
 NR_INLINE nr_u64 nr_tr_warm_up(const void *own)
@@ -335,7 +326,6 @@ NR_DETECTOR(tr) = {
     .group = nr_tr_place,
     .pace = nr_tr_pace,
     .couples = nr_tr_couples,
-    .fault = nr_tr_fault,
     .warm_up_us = nr_tr_warm_up,
 };
 

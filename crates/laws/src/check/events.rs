@@ -24,7 +24,7 @@ const KINDS: [EventKind; 9] = [
 ];
 
 /// `enum nr_flag`.
-const FLAGS: [(u32, &str); 8] = [
+const FLAGS: [(u32, &str); 9] = [
     (flag::CWND_LIMITED, "NR_F_CWND_LIMITED"),
     (flag::APP_LIMITED, "NR_F_APP_LIMITED"),
     (flag::IN_RECOVERY, "NR_F_IN_RECOVERY"),
@@ -33,6 +33,7 @@ const FLAGS: [(u32, &str); 8] = [
     (flag::OWD, "NR_F_OWD"),
     (flag::DWELL, "NR_F_DWELL"),
     (flag::PACED, "NR_F_PACED"),
+    (flag::SRTT, "NR_F_SRTT"),
 ];
 
 /// An event for the law's author: non-zero fields by the names of `struct nr_event`; the state only

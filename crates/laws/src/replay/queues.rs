@@ -160,6 +160,9 @@ impl Member {
             let owd_us = self.offset_us + wait_us as i64 + now_us as i64 * 30 / 1_000_000;
             ack.owd_us = owd_us as i32;
         }
+        if random.one_in(200) {
+            ack.flags |= flag::SRTT;
+        }
         ack
     }
 }

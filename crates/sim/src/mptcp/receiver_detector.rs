@@ -294,7 +294,7 @@ mod tests {
                 law.mask(0) & 3
             });
             let uncoupled = control == "lia+tr" || params == alone;
-            assert_eq!(masks, [if uncoupled { 1 } else { 3 }; 4], "{control}");
+            assert_eq!(masks, [if uncoupled { 1 } else { 3 }; 5], "{control}");
         }
     }
 }

@@ -77,8 +77,8 @@ pub(crate) struct Sender {
     pub(super) burst: Burst,
     /// Tick of the timestamps.
     tick: Nanos,
-    /// The law gets one-way delays.
-    one_way: bool,
+    /// What a detector samples.
+    signal: Signal,
     /// Packets marked lost, not yet reported to the law.
     pub(super) unreported_lost: u32,
     /// Packets reported as marked, likewise.
@@ -128,7 +128,7 @@ impl Sender {
             deferred: false,
             burst: Burst::default(),
             tick: tcp.timestamps.tick(),
-            one_way: matches!(tcp.signal, Signal::SenderUs | Signal::SenderMs),
+            signal: tcp.signal,
             unreported_lost: 0,
             unreported_marked: 0,
             sent_since: false,
@@ -327,6 +327,9 @@ impl Sender {
             if self.pacer.as_ref().is_some_and(|pacer| pacer.is_pacing()) {
                 flags |= flag::PACED;
             }
+            if self.signal == Signal::Srtt {
+                flags |= flag::SRTT;
+            }
             let state = match self.board.packets_out() {
                 0 if !more => State::Idle,
                 _ => State::Active,
@@ -443,7 +446,8 @@ impl Sender {
     /// own note. What is echoed left earlier: the first segment that the acknowledgement waited for, or
     /// the last before a hole (RFC 7323, section 4.1).
     pub(super) fn one_way_delay(&self, ack: &Ack, newest: Option<(Nanos, Nanos)>) -> Option<i32> {
-        let (sent, _) = newest.filter(|_| self.one_way)?;
+        let one_way = matches!(self.signal, Signal::SenderUs | Signal::SenderMs);
+        let (sent, _) = newest.filter(|_| one_way)?;
         Some(ack.elapsed_us - ((sent as i64 - ack.echo as i64) / 1000) as i32)
     }
 

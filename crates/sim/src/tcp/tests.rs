@@ -508,7 +508,7 @@ fn the_delay_of_timestamps_is_that_of_the_newest_segment() {
     let sampled = [None, Some(7_345)];
     assert_eq!(
         delays,
-        [[None; 2], sampled, sampled, [None; 2]],
-        "at the receiver, at the sender, RTT"
+        [[None; 2], sampled, sampled, [None; 2], [None; 2]],
+        "at the receiver, at the sender, RTT, smoothed RTT"
     );
 }
