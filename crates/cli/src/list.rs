@@ -65,7 +65,13 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
             };
             vec![control.to_string(), in_kernel]
         };
+        let named = |named: &catalogue::Named| {
+            let set = named.settings().map(|(field, value)| format!(" --set {field}={value}"));
+            let is = format!("{}{}", named.control, set.collect::<String>());
+            vec![named.name.to_owned(), is, named.source.to_owned()]
+        };
         let mut entries: Vec<_> = catalogue::all().map(names).collect();
+        entries.extend(catalogue::NAMES.iter().map(named));
         if cfg!(feature = "lab") {
             let about = "the kernel's own NAME, such as kernel:cubic, in scenarios --on kernel";
             entries.push(vec!["kernel:NAME".into(), about.into()]);

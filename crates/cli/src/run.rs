@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use narrows_lab::{
-    App, CaptureRequest, Job, Output, Provenance, Run, Setup, Summary, describe, detection, load,
-    run as run_on, series, sha256, summary_table,
+    Algorithm, App, CaptureRequest, Job, Output, Provenance, Run, Setup, Summary, describe,
+    detection, load, run as run_on, series, sha256, summary_table,
 };
 
 use crate::args::lab::{RunArgs, Series, control, hosts, signals};
@@ -21,6 +21,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     if control.is_some() && scenario.test.is_none() {
         let message = "no flow of this scenario is under test; expected a field test = \"FLOW\"";
         return Err(Error::input("--cc", message));
+    }
+    if let Some(system) = control.and_then(Algorithm::system) {
+        scenario.adopt(system, "--cc")?;
     }
     let under_test = control.or_else(|| scenario.flows[scenario.test?].control);
     let signal = signals(args.signal.as_slice(), under_test.as_slice())?;

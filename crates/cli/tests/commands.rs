@@ -36,6 +36,9 @@ fn list_shows_all_there_is() {
     }
     let laws = narrows(&["list", "laws"]);
     assert!(laws.contains("RFC 9438") && !laws.contains("sbd/"));
+    let controls = narrows(&["list", "controls"]);
+    let system = controls.lines().find(|line| line.trim().starts_with("tr-lia ")).unwrap();
+    assert!(system.ends_with("  lia+tr --set detection.signal=rtt"), "{system}");
 }
 
 #[test]

@@ -4,15 +4,19 @@ use std::fmt;
 use std::str::FromStr;
 
 use narrows_laws::Control;
+use narrows_laws::catalogue::{Named, stands_for};
 use serde::{Deserialize, Serialize};
 
-/// The congestion control algorithm of a flow: a control of the catalogue, or one of the kernel's,
-/// written `kernel:NAME`, which only the kernel host runs.
+/// The congestion control algorithm of a flow: a control of the catalogue, the system of a paper, or
+/// one of the kernel's, written `kernel:NAME`, which only the kernel host runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Algorithm {
     /// A control of narrows, on any host.
     Ours(Control),
+    /// The system of a paper: a control of narrows, and the settings of the scenario that belong to it
+    /// ([`crate::Scenario::adopt`]).
+    System(&'static Named),
     /// The kernel's own.
     Kernel(KernelName),
 }
@@ -22,7 +26,16 @@ impl Algorithm {
     pub fn ours(self) -> Option<Control> {
         match self {
             Algorithm::Ours(control) => Some(control),
+            Algorithm::System(named) => Some(named.control()),
             Algorithm::Kernel(_) => None,
+        }
+    }
+
+    /// The system, if it is one.
+    pub fn system(self) -> Option<&'static Named> {
+        match self {
+            Algorithm::System(named) => Some(named),
+            _ => None,
         }
     }
 
@@ -51,9 +64,11 @@ impl FromStr for Algorithm {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Algorithm, String> {
-        match text.strip_prefix(KERNEL) {
-            Some(name) => name.parse().map(Algorithm::Kernel),
-            None => text
+        let system = stands_for(text).filter(|named| named.is_system());
+        match (text.strip_prefix(KERNEL), system) {
+            (Some(name), _) => name.parse().map(Algorithm::Kernel),
+            (None, Some(named)) => Ok(Algorithm::System(named)),
+            (None, None) => text
                 .parse()
                 .map(Algorithm::Ours)
                 .map_err(|e: crate::catalogue::NoControl| e.to_string()),
@@ -73,6 +88,7 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Algorithm::Ours(control) => control.fmt(f),
+            Algorithm::System(named) => f.pad(named.name),
             Algorithm::Kernel(name) => write!(f, "{KERNEL}{name}"),
         }
     }
@@ -137,7 +153,9 @@ mod tests {
 
     #[test]
     fn every_algorithm_has_a_text_that_leads_back_to_it() {
-        for text in ["olia", "lia+disjoint", "reno+hystart++", "kernel:bbr", "kernel:a_b.C9"] {
+        for text in
+            ["olia", "lia+disjoint", "reno+hystart++", "mptcp-sbd", "kernel:bbr", "kernel:a_b.C9"]
+        {
             assert_eq!(read(text).to_string(), text);
             let json = serde_json::to_string(&read(text)).unwrap();
             assert_eq!(json, format!("\"{text}\""));
@@ -145,6 +163,10 @@ mod tests {
         }
         assert_eq!(read("cubic"), Control::CUBIC.into());
         assert_ne!(read("kernel:cubic"), read("cubic"));
+        // A name for a control alone is that control.
+        assert_eq!(read("uncoupled"), Control::RENO.into());
+        assert_eq!(read("mptcp-sbd").ours(), read("olia+ssc").ours());
+        assert_ne!(read("mptcp-sbd"), read("olia+ssc"));
     }
 
     #[test]

@@ -87,10 +87,10 @@ pub fn compare(
             }
         }
     }
-    let setups = plan.setups();
+    let setups = plan.setups()?;
     let host = |id: HostId| *hosts.iter().find(|host| host.id() == id).expect("one of the plan's");
     each(plan, &|id| host(id).real_time(), journal, done, &|task| {
-        let scenario = plan.scenario(task.case, task.signal);
+        let scenario = plan.scenario(task.case, task.control, task.signal)?;
         let job = Job {
             control: Some(task.control),
             seed: task.seed,
@@ -98,7 +98,7 @@ pub fn compare(
             ..Job::new(&scenario, stop)
         };
         let mut run = hosts::run(host(task.host), job)?;
-        run.summary.setup = setups.get(&(task.case, task.signal)).cloned();
+        run.summary.setup = setups.get(&(task.case, task.control, task.signal)).cloned();
         Ok(run)
     })
 }

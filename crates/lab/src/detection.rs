@@ -365,7 +365,7 @@ mod tests {
             judged,
             [PhaseDetection {
                 start_s: 0.0,
-                signal: "sender-us".into(),
+                signal: "receiver-us".into(),
                 accuracy: Some(0.6),
                 decisions: 5,
                 groups_hist: vec![1, 3],

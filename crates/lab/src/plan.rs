@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use narrows_traffic::Signal;
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::detection::Judged;
 use crate::host_id::HostId;
@@ -51,6 +52,9 @@ pub struct Plan<'a> {
     pub series: bool,
 }
 
+/// A case under a control with a signal, the first and the last by index.
+type Variant = (usize, Algorithm, Option<usize>);
+
 impl Plan<'_> {
     /// The signals that a control runs with, by index; one run without any if its detector samples none, or
     /// none is named.
@@ -67,20 +71,41 @@ impl Plan<'_> {
         sha256(&(cases.collect::<Vec<_>>(), controls, signals, hosts, seeds))
     }
 
-    /// The scenario of a case, with a signal of the plan.
-    pub(crate) fn scenario(&self, case: usize, signal: Option<usize>) -> Cow<'_, Scenario> {
+    /// The scenario of a case under a control, with a signal of the plan.
+    ///
+    /// # Errors
+    /// What the control is, and what the command line sets, do not fit.
+    pub(crate) fn scenario(
+        &self,
+        case: usize,
+        control: Algorithm,
+        signal: Option<usize>,
+    ) -> Result<Cow<'_, Scenario>, Error> {
         let mut scenario = Cow::Borrowed(&self.cases[case].scenario);
+        if let Some(system) = control.system() {
+            scenario.to_mut().adopt(system, "--cc")?;
+        }
         if let Some(signal) = signal {
             scenario.to_mut().set_signal(self.signals[signal]);
         }
-        scenario
+        Ok(scenario)
     }
 
-    /// The setup of each case with each signal, and without one.
-    pub(crate) fn setups(&self) -> HashMap<(usize, Option<usize>), Setup> {
-        let signals = || [None].into_iter().chain((0..self.signals.len()).map(Some));
-        let each = (0..self.cases.len()).flat_map(|case| signals().map(move |of| (case, of)));
-        each.map(|key| (key, Setup::of(&self.scenario(key.0, key.1)))).collect()
+    /// The setup of each case under each control with each of its signals.
+    ///
+    /// # Errors
+    /// As of [`Plan::scenario`].
+    pub(crate) fn setups(&self) -> Result<HashMap<Variant, Setup>, Error> {
+        let mut setups = HashMap::new();
+        for case in 0..self.cases.len() {
+            for &control in self.controls {
+                for signal in self.signals_of(control) {
+                    let setup = Setup::of(&*self.scenario(case, control, signal)?);
+                    setups.insert((case, control, signal), setup);
+                }
+            }
+        }
+        Ok(setups)
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::sync::atomic::AtomicBool;
 
+use narrows_lab::catalogue::{self, Named};
 use narrows_lab::detection::PhaseDetection;
-use narrows_lab::{Case, Edits, Finished, HostId, Plan, Scenario, Signal, compare, load, parse};
+use narrows_lab::{
+    Algorithm, Case, Edits, Finished, HostId, Plan, Scenario, Signal, compare, load, parse, rows,
+    shipped,
+};
 #[cfg(feature = "kernel")]
 use narrows_lab::{Job, host};
+use narrows_laws::Params;
 
 /// Two links of different rates, each with a TCP. The paths of the connection cross them one each,
 /// or both the first.
@@ -138,6 +143,159 @@ fn parameters_are_set_in_the_file_or_from_outside() {
     assert_eq!(signal.flows[signal.test.unwrap()].tcp.signal, Signal::Rtt);
 }
 
+fn edits(set: &[(&str, &str)]) -> Edits {
+    let set = set.iter().map(|(field, value)| ((*field).to_owned(), (*value).to_owned()));
+    Edits { set: set.collect(), ..Edits::default() }
+}
+
+fn system(name: &str) -> &'static Named {
+    name.parse::<Algorithm>().unwrap().system().unwrap()
+}
+
+/// The scenario under a system, and its signal.
+fn under(name: &str, more: &str, set: &[(&str, &str)]) -> (Scenario, Signal) {
+    let mut scenario = parse(&text(true, more), &edits(set)).unwrap();
+    scenario.adopt(system(name), "--cc").unwrap();
+    let signal = scenario.flows[scenario.test.unwrap()].tcp.signal;
+    (scenario, signal)
+}
+
+#[test]
+fn a_system_brings_its_signal_and_all_parameters_of_its_detector() {
+    let params = |settings: &[(&str, &str)]| Params::default().with(settings);
+    let sbd = params(&[("ssc.preset", "mptcp-sbd"), ("decision.clear", "all")]);
+    let (scenario, signal) = under("mptcp-sbd", "", &[]);
+    assert_eq!((scenario.params, signal), (sbd, Signal::ReceiverUs));
+    // The scenario's own are not of the system, except those of other detectors.
+    let own = "[ssc]\np_s = 0.5\n[decision]\ntogether = 3\n[tr]\neps = 0.1\n\
+               [detection]\nsignal = \"sender-ms\"\n";
+    let (scenario, signal) = under("mptcp-sbd", own, &[]);
+    assert_eq!((scenario.params, signal), (sbd.with(&[("tr.eps", "0.1")]), Signal::ReceiverUs));
+    let (scenario, signal) = under("tr-lia", own, &[]);
+    assert_eq!((scenario.params, signal), (params(&[("ssc.p_s", "0.5")]), Signal::Rtt));
+    let (scenario, signal) = under("ssc-lia", "", &[]);
+    let (undecided, grouped) = (("decision.undecided", "none"), ("decision.grouped", "none"));
+    let ssc_lia = [("ssc.preset", "mptcp-sbd"), ("ssc.hold_s", "100"), undecided, grouped];
+    assert_eq!((scenario.params, signal), (params(&ssc_lia), Signal::Srtt));
+}
+
+#[test]
+fn the_command_line_wins_over_a_system() {
+    let set = [("ssc.p_s", "0.25"), ("decision.clear", "'none'"), ("detection.signal", "rtt")];
+    let (scenario, signal) = under("mptcp-sbd", "", &set);
+    let expected = [("ssc.preset", "mptcp-sbd"), ("ssc.p_s", "0.25")];
+    assert_eq!((scenario.params, signal), (Params::default().with(&expected), Signal::Rtt));
+    // A preset goes before other settings, and a table is as good as its fields.
+    let set = [("ssc.f", "3"), ("ssc.preset", "rfc8382"), ("decision", "{ clear = \"none\" }")];
+    let (scenario, _) = under("mptcp-sbd", "", &set);
+    assert_eq!(scenario.params, Params::default().with(&[("ssc.f", "3")]));
+
+    let fits = "[decision]\nobservations = 20";
+    let mut scenario = parse(&text(true, fits), &edits(&[("decision.together", "15")])).unwrap();
+    let error = scenario.adopt(system("mptcp-sbd"), "--cc").unwrap_err().to_string();
+    assert_eq!(error, "--cc: decision.together: '15' is not at most decision.observations, 10");
+}
+
+/// As if its settings stood there: the whole text has them and loads as the same.
+#[test]
+fn a_system_in_a_file_is_its_settings() {
+    let cc = |name: &str| text(true, "").replace("[\"a\", \"b\"], cc = \"reno\"", name);
+    let named = cc("[\"a\", \"b\"], cc = \"mptcp-sbd\"");
+    let loaded = parse(&named, &edits(&[("ssc.p_s", "0.25")])).unwrap();
+    assert_eq!(loaded.params, under("mptcp-sbd", "", &[("ssc.p_s", "0.25")]).0.params);
+    let test = &loaded.flows[loaded.test.unwrap()];
+    assert_eq!(
+        (test.control.unwrap().to_string(), test.tcp.signal),
+        ("mptcp-sbd".into(), Signal::ReceiverUs)
+    );
+    let again = parse(&loaded.text(), &Edits::default()).unwrap();
+    assert_eq!((again.params, again.text()), (loaded.params, loaded.text()));
+    let plain = [
+        ("ssc.preset", "mptcp-sbd"),
+        ("ssc.p_s", "0.25"),
+        ("decision.clear", "all"),
+        ("detection.signal", "receiver-us"),
+    ];
+    let plain = parse(&cc("[\"a\", \"b\"], cc = \"olia+ssc\""), &edits(&plain)).unwrap();
+    assert_eq!(plain.text(), loaded.text());
+
+    let other =
+        text(true, "").replace("[\"other\"], cc = \"reno\"", "[\"other\"], cc = \"tr-lia\"");
+    let error = parse(&other, &Edits::default()).unwrap_err().to_string();
+    assert!(error.contains("flows.tcp2.cc: tr-lia sets the scenario's parameters"), "{error}");
+    let more = "[background]\nlinks = [\"wide\"]\ncc = \"tr-lia\"\ngreedy = [1]\nrtt = [\"20 ms\", \"30 ms\"]";
+    let error = parse(&text(true, more), &Edits::default()).unwrap_err().to_string();
+    assert!(error.contains("background.cc: tr-lia sets the scenario's parameters"), "{error}");
+}
+
+#[test]
+fn docs_list_every_system_and_no_other() {
+    let docs = include_str!("../../../docs/measuring.md");
+    let (_, rest) = docs.split_once("| name | control | set to |\n|---|---|---|\n").unwrap();
+    let found: Vec<&str> = rest.lines().take_while(|line| line.starts_with("| ")).collect();
+    let systems = catalogue::NAMES.iter().filter(|named| named.is_system());
+    let line = |of: &Named| format!("| `{}` | `{}` | `{}` |", of.name, of.control, of.set);
+    assert_eq!(found, systems.map(line).collect::<Vec<_>>());
+}
+
+/// Rows have the name that was given, the setup of the system, and the results of its parts; a
+/// signal of the command line goes over that of the system.
+#[test]
+fn a_system_is_compared_under_its_name() {
+    let rows_of = |cc: &str, signals: &[Signal], set: &[(&str, &str)]| {
+        let set = [("duration", "30 s")].iter().chain(set).copied().collect::<Vec<_>>();
+        let scenario = parse(&text(true, ""), &edits(&set)).unwrap();
+        let cases = [Case { scenario, set: None }];
+        let controls = [cc.parse().unwrap()];
+        let plan = Plan {
+            cases: &cases,
+            controls: &controls,
+            signals,
+            hosts: &[HostId::SIM],
+            seeds: 2,
+            jobs: 0,
+            series: false,
+        };
+        let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
+        let decisions: Vec<_> = finished.iter().map(|run| run.decisions.clone()).collect();
+        let signal = finished[0].summary.detection[0].signal.clone();
+        let cc = finished[0].summary.cc.clone().unwrap();
+        let setup = finished[0].summary.setup.clone().unwrap();
+        (rows(&plan, &finished)[0].cc.clone(), cc, signal, decisions, setup)
+    };
+    let (row, cc, signal, decisions, setup) = rows_of("mptcp-sbd", &[], &[]);
+    assert_eq!([&row, &cc, &signal], ["mptcp-sbd", "mptcp-sbd", "receiver-us"]);
+    assert!(decisions.iter().all(|decisions| !decisions.is_empty()));
+    assert_eq!(setup.settings["decision.clear"], "all");
+    let parts = [
+        ("ssc.preset", "mptcp-sbd"),
+        ("decision.clear", "all"),
+        ("detection.signal", "receiver-us"),
+    ];
+    let (row, _, _, same, parts) = rows_of("olia+ssc", &[], &parts);
+    assert_eq!(row, "olia+ssc");
+    assert_eq!((decisions, setup.scenario_sha256.clone()), (same, parts.scenario_sha256));
+    let (_, _, signal, _, other) = rows_of("mptcp-sbd", &[Signal::Rtt], &[]);
+    assert_eq!(signal, "rtt");
+    assert_ne!(setup.scenario_sha256, other.scenario_sha256);
+    let (_, _, signal, _, _) = rows_of("mptcp-sbd", &[], &[("detection.signal", "srtt")]);
+    assert_eq!(signal, "srtt");
+}
+
+#[test]
+fn the_scenarios_of_a_paper_name_the_signal_of_its_detector() {
+    for name in shipped() {
+        let scenario = load(name, &Edits::default()).unwrap();
+        let signal = scenario.flows[scenario.test.unwrap()].tcp.signal;
+        let expected = match name.split_once('/').unwrap().0 {
+            "sbd" => Signal::ReceiverUs,
+            "tr" => Signal::Rtt,
+            _ => Signal::default(),
+        };
+        assert_eq!(signal, expected, "{name}");
+    }
+}
+
 #[test]
 fn mistakes_are_reported_in_a_line_with_their_field() {
     let message = |more: &str| parse(&text(true, more), &Edits::default()).unwrap_err().to_string();
@@ -170,4 +328,7 @@ fn the_kernel_host_refuses_delay_based_detectors() {
     let line =
         "--cc: olia+ssc needs a delay-based detector; the kernel host has none (use --on sim)";
     assert_eq!(error, line);
+    let job = Job { control: Some("mptcp-sbd".parse().unwrap()), ..Job::new(&scenario, &stop) };
+    let error = host("kernel").unwrap().check(&job).unwrap_err().to_string();
+    assert_eq!(error, line.replace("olia+ssc", "mptcp-sbd"));
 }

@@ -3,15 +3,63 @@
 use crate::control::{Control, Detector, Law, SlowStart};
 use std::str::FromStr;
 
-/// Aliases of controls. They do not set parameters: those of `mptcp-sbd`, too, are RFC 8382's by
-/// default (see `ssc.preset`).
-pub const ALIASES: [(&str, &str); 5] = [
-    ("uncoupled", "reno"),
-    ("coupled", "lia"),
-    ("mptcp-sbd", "olia+ssc"),
-    ("ssc-lia", "lia+ssc"),
-    ("tr-lia", "lia+tr"),
+/// A name that stands for a control, or for the system of a paper: a control with its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Named {
+    /// The name.
+    pub name: &'static str,
+    /// The control's own name.
+    pub control: &'static str,
+    /// What the scenario is set to, `FIELD=VALUE` with spaces between: the signal, and the parameters
+    /// of detector and decisions that are not the defaults. Empty: nothing, it is a control alone.
+    pub set: &'static str,
+    /// Where it is from.
+    pub source: &'static str,
+}
+
+const fn named(
+    name: &'static str,
+    control: &'static str,
+    set: &'static str,
+    source: &'static str,
+) -> Named {
+    Named { name, control, set, source }
+}
+
+/// All names that stand for something else.
+#[rustfmt::skip]
+pub static NAMES: [Named; 5] = [
+    named("uncoupled", "reno", "", "RFC 5681 on each path"),
+    named("coupled", "lia", "", "RFC 6356"),
+    named("mptcp-sbd", "olia+ssc", "detection.signal=receiver-us ssc.preset=mptcp-sbd decision.clear=all",
+        "Ferlin et al., INFOCOM 2016; clear=all is its authors' code, the paper reserves an id for uncongested paths (clear=none)"),
+    named("tr-lia", "lia+tr", "detection.signal=rtt", "arXiv:1812.05816"),
+    named("ssc-lia", "lia+ssc",
+        "detection.signal=srtt ssc.preset=mptcp-sbd ssc.hold_s=100 decision.undecided=none decision.grouped=none",
+        "arXiv:1812.05816, section 5.2: its baseline, with the parameters of MPTCP-SBD; uncoupled until paths are grouped"),
 ];
+
+impl Named {
+    /// Does it bring settings?
+    pub fn is_system(&self) -> bool {
+        !self.set.is_empty()
+    }
+
+    /// The control.
+    pub fn control(&self) -> Control {
+        self.control.parse().expect("the name of a control")
+    }
+
+    /// The settings, by field.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+        self.set.split(' ').filter_map(|setting| setting.split_once('='))
+    }
+}
+
+/// What `name` stands for, if for something else.
+pub fn stands_for(name: &str) -> Option<&'static Named> {
+    NAMES.iter().find(|named| named.name == name)
+}
 
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +132,8 @@ pub fn all() -> impl Iterator<Item = Control> {
     })
 }
 
-/// The control called `name`: `LAW[+DETECTOR][+JOIN][+EXIT]`, where the law may be an alias.
+/// The control called `name`: `LAW[+DETECTOR][+JOIN][+EXIT]`, where the law may be one of [`NAMES`];
+/// the settings of a system are for the caller to make.
 ///
 /// # Errors
 /// A part that is not known, or parts of which the detector could never decide.
@@ -99,13 +148,20 @@ pub fn control(name: &str) -> Result<Control, NoControl> {
         starts.push(start);
         name = rest;
     }
-    let unalias = |name| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, is)| *is);
-    let name = unalias(name).unwrap_or(name);
+    let fault = |what: String| Err(NoControl::Fault(asked.to_owned(), what));
+    let whole = stands_for(name);
+    if let Some(Named { name, control, .. }) = whole.filter(|of| of.is_system() && name != asked) {
+        return fault(format!("'{name}' is a whole system; expected {control}+START with --set"));
+    }
+    let name = whole.map_or(name, |named| named.control);
     let (law, detector) = match name.split_once('+') {
         Some((law, detector)) => (law, Some(detector)),
         None => (name, None),
     };
-    let law = unalias(law).unwrap_or(law);
+    let law = match stands_for(law) {
+        Some(named) if !named.is_system() => named.control,
+        _ => law,
+    };
     let known = Law::all()
         .find(|known| known.name() == law)
         .ok_or_else(|| Unknown::new("law", law, &Law::all().map(Law::name).collect::<Vec<_>>()))?;
@@ -118,7 +174,6 @@ pub fn control(name: &str) -> Result<Control, NoControl> {
             Unknown::new("detector or slow start", detector, &names.collect::<Vec<_>>())
         })?;
     }
-    let fault = |what: String| Err(NoControl::Fault(asked.to_owned(), what));
     for start in starts.iter().rev() {
         let part = if start.joins() { &mut control.join } else { &mut control.exit };
         *part = *start;
@@ -190,6 +245,7 @@ pub fn unfit_kernel_name() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Params;
 
     #[test]
     fn every_control_has_a_name_that_leads_back_to_it() {
@@ -203,9 +259,34 @@ mod tests {
             (plain.exit, plain.to_string().as_str()),
             (SlowStart::STANDARD, "cubic+standard")
         );
-        for (alias, name) in ALIASES {
-            assert_eq!(control(alias), control(name));
+        for named in &NAMES {
+            assert_eq!(control(named.name), Ok(named.control()));
         }
+        assert_eq!(control("uncoupled+hystart++"), control("reno+hystart++"));
+    }
+
+    #[test]
+    fn a_system_is_a_detector_with_its_settings_and_nothing_is_added_to_it() {
+        for named in NAMES.iter().filter(|named| named.is_system()) {
+            let group = named.control().detector.name();
+            let mut params = Params::default();
+            for (field, value) in named.settings() {
+                let of = field.split('.').next().unwrap();
+                match field {
+                    "detection.signal" => continue,
+                    _ => params.set(field, value).unwrap(),
+                }
+                assert!([group, "decision"].contains(&of), "{field}");
+            }
+            assert_eq!(params.check(), Ok(()));
+            assert_eq!(named.settings().count(), named.set.split(' ').count());
+        }
+        let error = control("mptcp-sbd+hystart++").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "mptcp-sbd+hystart++: 'mptcp-sbd' is a whole system; expected olia+ssc+START with --set"
+        );
+        assert!(control("mptcp-sbd+tr").is_err());
     }
 
     #[test]

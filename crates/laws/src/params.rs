@@ -299,9 +299,7 @@ impl Params {
                 value: value.to_owned(),
                 expected: format!("one of {}", presets(detector).join(", ")),
             })?;
-            for param in all().filter(|param| param.group() == detector.name()) {
-                self.words[param.at] = param.default;
-            }
+            self.reset(detector.name());
             for setting in settings.split_whitespace() {
                 let (name, value) = setting.split_once('=').expect("a preset of NAME=VALUE");
                 self.set(&format!("{}.{name}", detector.name()), value)?;
@@ -312,6 +310,13 @@ impl Params {
         let kept = param.parse(value).ok_or_else(|| param.error(value.to_owned()))?;
         self.words[param.at] = kept as u32;
         Ok(())
+    }
+
+    /// Sets all parameters of a group, [`groups`], to their defaults.
+    pub fn reset(&mut self, group: &str) {
+        for param in all().filter(|param| param.group() == group) {
+            self.words[param.at] = param.default;
+        }
     }
 
     /// The same with values that are known to be right: for tests. Panics where `set` fails.

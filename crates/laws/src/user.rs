@@ -4,7 +4,7 @@
 //! Nothing stays on disk: the code is kept in memory, accessible to child processes
 //! ([`UserLaw::fd`]). A process has at most one such law, and never unloads it.
 
-use crate::catalogue::{self, ALIASES};
+use crate::catalogue::{self, NAMES};
 use crate::control::{Control, Detector, Law, SlowStart};
 use crate::params;
 use crate::raw::{self, Module};
@@ -215,7 +215,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
     let mut taken = Law::all().filter(|law| *law != Law::USER).map(Law::name);
     let parts = Detector::all().map(Detector::name).chain(SlowStart::all().map(SlowStart::name));
-    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+    let aliases = NAMES.iter().map(|named| named.name);
     let groups = ["decision", "window"]; // of parameters
     if SCENARIO.contains(&name) || SOURCES.iter().any(|(file, _)| *file == format!("{name}.h")) {
         return Err(format!(

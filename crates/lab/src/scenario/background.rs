@@ -12,7 +12,7 @@ use narrows_traffic::{SizeDist, Source};
 
 use super::either::{OneOrEach, Tables};
 use super::file::{Background, File};
-use super::flow::{path, periods};
+use super::flow::{control, path, periods};
 use super::source::{MIN_PERIOD, check_shape, check_udp, size_dist};
 use super::{Fault, Flow, FlowKind, Link};
 use crate::algorithm::Algorithm;
@@ -167,7 +167,7 @@ fn of_table(
         None => vec![(0, end)],
     };
     let control: Algorithm = match &table.cc {
-        Some(cc) => cc.parse().map_err(|message| ("cc", message))?,
+        Some(cc) => control(cc, false).map_err(|message| ("cc", message))?,
         None => Control::RENO.into(),
     };
     let greedy = table.greedy.clone().unwrap_or_else(|| vec![0; table.links.len()]);

@@ -1,13 +1,17 @@
 //! The delay signal and parameters of detectors, parsed from the file.
 
+use indexmap::IndexMap;
 use narrows_laws::Params;
+use narrows_laws::catalogue::Named;
 use narrows_laws::params::ParamError;
 use narrows_traffic::Signal;
 use serde::{Deserialize, Serialize};
-use toml::Value;
+use toml::{Table, Value};
 
-use super::Fault;
+use super::document::Document;
 use super::file::File;
+use super::{Fault, Scenario};
+use crate::Error;
 
 /// The fields of detection besides the parameters.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -41,7 +45,14 @@ pub fn whole(file: &File) -> Option<DetectionFile> {
 /// The parameters: the defaults, the preset, and what else is set.
 pub fn params(file: &File) -> Result<Params, Fault> {
     let mut params = Params::default();
-    for (table, fields) in &file.params {
+    set(&mut params, &file.params)?;
+    check(&params)?;
+    Ok(params)
+}
+
+/// Sets parameters, by their groups; in each the preset first.
+pub fn set(params: &mut Params, tables: &IndexMap<String, Table>) -> Result<(), Fault> {
+    for (table, fields) in tables {
         let (preset, others): (Vec<_>, Vec<_>) =
             fields.iter().partition(|(field, _)| *field == "preset");
         for (field, value) in preset.into_iter().chain(others) {
@@ -54,15 +65,50 @@ pub fn params(file: &File) -> Result<Params, Fault> {
             params.set(&name, &value).map_err(|error| fault(&name, &error))?;
         }
     }
-    // Each is in its range; do they fit each other?
+    Ok(())
+}
+
+/// Each is in its range; do they fit each other?
+fn check(params: &Params) -> Result<(), Fault> {
     params.check().map_err(|error| {
         let name = match &error {
             ParamError::Value { name, .. } => name,
             ParamError::Unknown(_) => "",
         };
         fault(name, &error)
-    })?;
-    Ok(params)
+    })
+}
+
+impl Scenario {
+    /// Makes the settings of a system: its signal, and all parameters of its detector and of decisions,
+    /// in place of the scenario's; but not in place of what the command line set. `place` is the option
+    /// or field that names the system.
+    ///
+    /// # Errors
+    /// The two do not fit each other.
+    pub fn adopt(&mut self, system: &Named, place: &str) -> Result<(), Error> {
+        let signal_is_set =
+            ["detection", "detection.signal"].iter().any(|f| self.settings.contains_key(*f));
+        let mut params = self.params;
+        for group in [system.control().detector.name(), "decision"] {
+            params.reset(group);
+        }
+        for (field, value) in system.settings() {
+            if field != "detection.signal" {
+                params.set(field, value).expect("a setting of a system");
+            } else if !signal_is_set {
+                self.take_signal(value.parse().expect("the signal of a system"));
+            }
+        }
+        let commanded = Document::params_of_sets(&self.settings)?;
+        let set = set(&mut params, &commanded).and_then(|()| check(&params));
+        set.map_err(|fault| {
+            let message = format!("{}: {}", fault.field.join("."), fault.message);
+            Error::input(place, message)
+        })?;
+        self.params = params;
+        Ok(())
+    }
 }
 
 /// An error in a parameter, with the name of its field.

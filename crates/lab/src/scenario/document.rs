@@ -1,6 +1,7 @@
 //! The texts that make a scenario (its file, the bases of that, and what `--set` changes) as one TOML
 //! tree, in which each value still knows the file and line, or the option, that it comes from.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use indexmap::IndexMap;
@@ -127,6 +128,22 @@ impl Document {
             }
         })?;
         Ok(File { params, ..file })
+    }
+
+    /// The parameters that changes of the command line alone set, by field, all of which were read
+    /// before.
+    pub fn params_of_sets(
+        settings: &BTreeMap<String, String>,
+    ) -> Result<IndexMap<String, toml::Table>, Error> {
+        let mut document = Document::read(Origin::Memory, "")?;
+        let groups = narrows_laws::params::groups();
+        for (field, value) in settings {
+            if groups.contains(&field.split('.').next().unwrap_or_default()) {
+                document.set(field, value);
+            }
+        }
+        let mut tree = document.tree()?;
+        document.params(tree.get_mut())
     }
 
     /// Takes the tables of parameters out of the tree: laws and detectors say which there are.

@@ -1,12 +1,14 @@
 //! Flows and their paths: from the file's words to what runs.
 
 use narrows_laws::MAX_PATHS;
+use narrows_laws::catalogue::Named;
 use narrows_net::{LinkConfig, Nanos, SECOND};
 use narrows_traffic::{PathManager, Scheduler, Source, TcpConfig};
 
 use super::either::Either;
 use super::file::{self, File, Kind};
 use super::{Fault, Flow, FlowKind, FlowPath, Link, source, tcp};
+use crate::algorithm::Algorithm;
 use crate::units::{Time, show_time};
 
 /// Longest base RTT: a minute. More is taken for a mistake in units.
@@ -134,6 +136,19 @@ pub fn periods(given: &[(Time, Time)], end: Nanos) -> Result<Vec<(Nanos, Nanos)>
     Ok(given.iter().map(|&(start, stop)| (start.0, stop.0)).collect())
 }
 
+/// The congestion control of a flow. A system is for the one under test alone, as a scenario has one
+/// set of parameters.
+pub fn control(cc: &str, under_test: bool) -> Result<Algorithm, String> {
+    let control: Algorithm = cc.parse()?;
+    match control.system() {
+        Some(Named { name, control, .. }) if !under_test => Err(format!(
+            "{name} sets the scenario's parameters and is for the flow under test alone; expected \
+             {control}"
+        )),
+        _ => Ok(control),
+    }
+}
+
 /// The listed flows of `file`; `tcp` is what their end points do if they do not say otherwise.
 pub fn flows(file: &File, links: &[Link], tcp: TcpConfig, end: Nanos) -> Result<Vec<Flow>, Fault> {
     let one = |(name, flow): (&String, &file::Flow)| {
@@ -199,7 +214,9 @@ fn one_flow(
             }
         }
         (_, Some(cc)) => {
-            resolved.control = Some(cc.parse().map_err(|message| fault("cc", message))?);
+            let under_test = file.test.as_deref() == Some(name);
+            resolved.control =
+                Some(control(cc, under_test).map_err(|message| fault("cc", message))?);
         }
         (_, None) => return Err(Fault::new(["flows", name], "missing field \"cc\"")),
     }

@@ -77,6 +77,15 @@ fn build(origin: Origin, text: &str, edits: &Edits) -> Result<Scenario, Error> {
         (format!("links.{link}.trace"), path.display().to_string())
     };
     scenario.settings.extend(traces.map(trace));
+    // In the whole text its settings are there, and stand for themselves.
+    let test = scenario.test.map(|test| &scenario.flows[test]);
+    let system = test.and_then(|flow| Some((flow.name.clone(), flow.control?.system()?)));
+    if let Some((flow, system)) = system {
+        let place = format!("{}: flows.{flow}.cc", scenario.name);
+        scenario.adopt(system, &place)?;
+        let written = scenario.file.flows.get_mut(&flow).expect("it was resolved from this");
+        written.cc = Some(system.control.into());
+    }
     Ok(scenario)
 }
 

@@ -265,10 +265,17 @@ impl Scenario {
 
     /// Sets the delay signal of the connection under test, if its detector is delay-based.
     pub fn set_signal(&mut self, signal: Signal) {
+        if self.test.is_some() {
+            self.take_signal(signal);
+            self.settings.insert("detection.signal".into(), signal.name().into());
+        }
+    }
+
+    /// The same, not by the command line.
+    fn take_signal(&mut self, signal: Signal) {
         if let Some(test) = self.test {
             self.flows[test].tcp.signal = signal;
             self.file.detection = Some(detection::DetectionFile::of(signal));
-            self.settings.insert("detection.signal".into(), signal.name().into());
         }
     }
 

@@ -50,6 +50,7 @@ static HELD: Mutex<Held> = Mutex::new(Held { lock: Weak::new(), controls: BTreeM
 pub fn name(algorithm: Algorithm) -> String {
     match algorithm {
         Algorithm::Ours(control) => kernel_name(control),
+        Algorithm::System(named) => kernel_name(named.control()),
         Algorithm::Kernel(name) => name.to_string(),
     }
 }

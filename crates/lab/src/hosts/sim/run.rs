@@ -26,7 +26,7 @@ use crate::series::INTERVAL;
 /// capture that cannot be written.
 pub fn simulate(job: Job) -> Result<Run, Error> {
     let controls = controls(&job)?;
-    let Job { scenario, seed, series, capture, stop, .. } = job;
+    let Job { scenario, control, seed, series, capture, stop, .. } = job;
     let scenario = &scenario.drawn(seed);
     let mut capture = capture.map(|request| Capture::new(scenario, seed, request)).transpose()?;
     let mut build = Build::new(scenario, seed)?;
@@ -76,7 +76,7 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     if let Some(mut capture) = capture {
         capture.finish()?;
     }
-    let cc = |flow: usize| controls[flow].map(|control| control.to_string());
+    let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
     let trial = run.trial(scenario, &controls);
     let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
     let result = recorder.finish(now, &run, HostId::SIM, seed, cc, detection);
