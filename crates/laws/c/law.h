@@ -41,6 +41,7 @@ struct nr_law {
 	nr_u32 start;	/* enum nr_start_number: its default exit of slow start */
 	nr_u32 state;	/* bytes in nr_private.law */
 	nr_u32 alone;	/* 1: `credit` also without siblings; 0: Reno there, if coupled */
+	nr_u32 by_time; /* 1: grows with time or round trips: window.count_acks does not apply */
 	/*
 	 * 1: `credit` is called if the path's window or mask has changed, and once a round trip.
 	 * For growth that depends on windows, round-trip times and published words only; others
@@ -107,7 +108,10 @@ struct nr_kept {
 #define NR_WINDOW_PARAMS(P)                                                                        \
 	P(at_ssthresh, slow_start_at_ssthresh, SWITCH, 0, 0, 1,                                    \
 	  "slow start also at cwnd = ssthresh, as in Linux before 4.3",                            \
-	  "RFC 5681, section 3.1, leaves it open")
+	  "RFC 5681, section 3.1, leaves it open; Linux commit 76174004a0f1")                      \
+	P(count_acks, count_acks, SWITCH, 0, 0, 1,                                                 \
+	  "congestion avoidance counts acknowledgements, not packets, as in Linux before 4.0",     \
+	  "RFC 5681, section 3.1, equation 3; Linux commit \"fix stretch ACK bugs in Reno\"")
 NR_PARAMS(window, NR_WINDOW_PARAMS);
 NR_STATIC_ASSERT(sizeof(struct nr_window_params) <= sizeof(((struct nr_conn *)0)->window),
 		 "more parameters of window laws than room");

@@ -94,10 +94,15 @@ NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 	}
 }
 
+NR_INLINE const struct nr_window_params *nr_window_params(const struct nr_conn *c)
+{
+	return (const struct nr_window_params *)c->window;
+}
+
 /* The window where slow start ends. */
 NR_INLINE nr_u32 nr_slow_start_end(const struct nr_conn *c, const struct nr_private *p)
 {
-	return p->ssthresh + ((const struct nr_window_params *)c->window)->at_ssthresh;
+	return p->ssthresh + nr_window_params(c)->at_ssthresh;
 }
 
 /* Slow start: a packet for each acknowledged one, up to its end; returns the packets left over. */
@@ -172,7 +177,7 @@ NR_INLINE void nr_joined(nr_u32 start, NR_HOOK)
 
 NR_INLINE void nr_acked(nr_u32 start, NR_HOOK)
 {
-	nr_u32 acked = ev->delivered < NR_ACKED_MAX ? ev->delivered : NR_ACKED_MAX;
+	nr_u32 acked = ev->delivered < NR_ACKED_MAX ? ev->delivered : NR_ACKED_MAX, counts;
 
 	if (nr_this.acked)
 		nr_this.acked(NR_ARGS);
@@ -195,10 +200,15 @@ NR_INLINE void nr_acked(nr_u32 start, NR_HOOK)
 		nr_settle(c, i, p);
 		return;
 	}
-	if (p->cwnd < nr_slow_start_end(c, p))
+	/* An acknowledgement that counts is slow start's or congestion avoidance's, not both. */
+	counts = acked && nr_window_params(c)->count_acks && !nr_this.by_time;
+	if (p->cwnd < nr_slow_start_end(c, p)) {
 		acked = nr_slow_start(c, i, p, acked);
+		if (counts)
+			return;
+	}
 	if (acked)
-		nr_grow(NR_ARGS, acked);
+		nr_grow(NR_ARGS, counts ? 1 : acked);
 }
 
 /* Does this event report windows of the host that recovery or restart has not yet changed? */

@@ -513,3 +513,38 @@ fn a_window_at_ssthresh_is_in_slow_start_where_asked() {
         assert!((host.credit(0) - grown).abs() < 1e-9, "{set}: {}", host.credit(0));
     }
 }
+
+/// Packets acknowledged two at a time: where acknowledgements count a window takes twice the packets for
+/// each of growth, but for laws that go by time or round trips.
+#[test]
+fn growth_halves_with_delayed_acknowledgements_where_these_count() {
+    for control in every_law() {
+        let credit = |set, acked| {
+            let mut host = under(control, ("window.count_acks", set));
+            host.report(0, EventKind::Joined);
+            host.avoiding_at(0, 100);
+            let before = host.private[0].credit();
+            host.ack(0, acked);
+            host.private[0].credit() - before
+        };
+        let (one, two) = (credit("off", 1), credit("off", 2));
+        let by_time = ["cubic", "wvegas"].contains(&control.law.name());
+        assert_eq!(credit("on", 1), one, "{control}");
+        assert_eq!(credit("on", 2), if by_time { two } else { one }, "{control}");
+        assert!(by_time || (one > 0 && two == 2 * one), "{control}: {one}, {two}");
+    }
+}
+
+/// Linux before 4.0: slow start counts packets up to ssthresh, and what is left of the acknowledgement is
+/// nobody's.
+#[test]
+fn an_acknowledgement_of_slow_start_is_not_one_of_congestion_avoidance() {
+    for (set, left) in [("off", true), ("on", false)] {
+        let mut host = under(Control::RENO, ("window.count_acks", set));
+        host.report(0, EventKind::Joined);
+        let below = Event { cwnd: 10, ssthresh: 12, ..host.event(0, EventKind::Acked) };
+        host.send(0, &below);
+        let output = host.ack(0, 4);
+        assert_eq!((output.cwnd, host.private[0].credit() > 0), (12, left), "{set}");
+    }
+}

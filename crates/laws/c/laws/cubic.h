@@ -217,6 +217,7 @@ NR_LAW(cubic) = {
     .about = "a cubic function of the time since the last loss; 0.7 on loss (uncoupled)",
     .source = "RFC 9438",
     .kind = NR_WINDOW,
+    .by_time = 1, /* before 4.0 Linux divided by its estimate of packets per acknowledgement */
     .start = NR_START_hystart,
     .state = sizeof(struct nr_cubic),
     .credit = nr_cubic_growth,

@@ -236,6 +236,7 @@ NR_LAW(wvegas) = {
     .kind = NR_WINDOW,
     .couples = 1,
     .alone = 1,
+    .by_time = 1,
     .state = sizeof(struct nr_wvegas),
     .credit = nr_wvegas_growth,
     .acked = nr_wvegas_acked,
