@@ -16,7 +16,7 @@ use narrows_sim::capture::{Captured, Point};
 use narrows_sim::topology::FatTree;
 use narrows_sim::{ConnectionConfig, ConnectionStats, PathConfig, Sim, UdpConfig};
 use narrows_traffic::{
-    ConnId, FlowId, ReceiverAcks, Scheduler, SizeDist, Source, TcpConfig, Timestamps,
+    ConnId, FlowId, LossDetection, ReceiverAcks, Scheduler, SizeDist, Source, TcpConfig, Timestamps,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -149,13 +149,15 @@ fn any_source() -> impl Strategy<Value = Source> {
 fn any_tcp() -> impl Strategy<Value = TcpConfig> {
     let timestamps = select(vec![Timestamps::Us, Timestamps::Ms]);
     let (tso, gro) = (select(vec![1_u32, 1, 8, 44]), select(vec![0, 0, 50_000]));
+    let detection = select(vec![LossDetection::Rack, LossDetection::Fack]);
     let acks = select(vec![ReceiverAcks::Linux65, ReceiverAcks::Linux66]);
-    (any::<bool>(), any::<bool>(), tso, gro, acks, timestamps).prop_map(
-        |(ecn, pacing, tso, gro, receiver_acks, timestamps)| TcpConfig {
+    (any::<bool>(), any::<bool>(), tso, gro, detection, acks, timestamps).prop_map(
+        |(ecn, pacing, tso, gro, loss_detection, receiver_acks, timestamps)| TcpConfig {
             ecn,
             pacing,
             tso,
             gro,
+            loss_detection,
             receiver_acks,
             timestamps,
             ..TcpConfig::default()
@@ -376,7 +378,13 @@ proptest! {
         let mut ids = vec![];
         for connect in &connections {
             let paths = connect.ways.iter().map(|ways| topology.path(&mut sim, ways)).collect();
+            // FACK with the laws of its time.
+            let switches: &[&str] = match connect.tcp.loss_detection {
+                LossDetection::Rack => &[],
+                LossDetection::Fack => &["window.slow_start_at_ssthresh", "window.count_acks"],
+            };
             let config = ConnectionConfig {
+                params: on(switches),
                 control: control(connect.law),
                 scheduler: connect.scheduler,
                 tcp: connect.tcp,

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use narrows_net::{LinkConfig, LinkId, Loss, Rate};
-use narrows_sim::{ConnectionConfig, Sim};
+use narrows_sim::{ConnectionConfig, PathConfig, Sim};
 use narrows_traffic::{ConnId, ReceiverAcks, SizeDist, Source, TcpConfig};
 
 const MSS: u64 = 1448;
@@ -231,11 +231,25 @@ fn an_application_limited_window_does_not_grow() {
 /// next increase comes before the news; they are repaired without a timeout and the link stays full.
 #[test]
 fn one_flow_is_a_saw_tooth() {
+    saw_tooth(greedy, 0.375 * 82.0 * 82.0 + 82.0);
+}
+
+/// As Linux 3.14 sends: two packets for each acknowledgement that counts, so twice the round trips, less those
+/// of the packet that slow start adds.
+#[test]
+fn one_flow_of_linux_3_14_is_a_longer_saw_tooth() {
+    saw_tooth(greedy_linux_3_14, 2.0 * (0.375 * 82.0 * 82.0 - 41.0) + 82.0);
+}
+
+/// `cycle`: packets from one loss to the next.
+fn saw_tooth(greedy: fn(Vec<PathConfig>) -> ConnectionConfig, cycle: f64) {
     let mut sim = Sim::new(1);
     let limit = narrows_net::Limit::Packets(40);
     let forward = LinkConfig { limit, ..link("forward", Rate::Constant(12 * MBIT), 20 * MS) };
     let back = link("back", Rate::Infinite, 20 * MS);
-    let (connection, ..) = pair(&mut sim, forward, back, None);
+    let (forward, back) = (add(&mut sim, forward), add(&mut sim, back));
+    let path = path(&mut sim, &[forward], &[back]);
+    let connection = sim.add_connection(greedy(vec![path]));
     sim.run_until(20 * S);
     let before = sim.connection(connection);
     let mut windows = vec![];
@@ -245,7 +259,7 @@ fn one_flow_is_a_saw_tooth() {
     }
     let after = sim.connection(connection);
     let cycles = windows.windows(2).filter(|w| w[0] >= 50 && w[1] < 50).count() as f64;
-    let expected = 100_000.0 / (0.375 * 82.0 * 82.0 + 82.0);
+    let expected = 100_000.0 / cycle;
     let lost = (after.retransmits - before.retransmits) as f64;
     let packets = (after.delivered_bytes - before.delivered_bytes) as f64 / MSS as f64;
     let (low, high) = (windows.iter().min().unwrap(), windows.iter().max().unwrap());

@@ -30,6 +30,8 @@ pub struct TcpConfig {
     /// The time counts from the segment with which an acknowledgement became due; the data is
     /// handed on at once. A segment out of order ends it.
     pub gro: Nanos,
+    /// How the sender finds what is lost before its retransmission timer expires.
+    pub loss_detection: LossDetection,
     /// When the receiver acknowledges what its application has read.
     pub receiver_acks: ReceiverAcks,
     /// Resolution of timestamps, and so of the RTT that is measured by them.
@@ -47,6 +49,7 @@ impl Default for TcpConfig {
             pacing: false,
             tso: 1,
             gro: 0,
+            loss_detection: LossDetection::default(),
             receiver_acks: ReceiverAcks::default(),
             timestamps: Timestamps::Ms,
             skew_ppm: 0,
@@ -74,6 +77,18 @@ impl TcpConfig {
         };
         us as i32
     }
+}
+
+/// How a sender finds lost segments from acknowledgements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By time: RFC 8985. In Linux since 4.4 ("tcp: use RACK to detect losses").
+    #[default]
+    Rack,
+    /// By sequence: forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996), Linux's default until
+    /// it was removed in 4.15 ("tcp: retire FACK loss detection"). A segment is lost when one at least
+    /// three above it was SACKed, a retransmission when data first sent after it was.
+    Fack,
 }
 
 /// Which segments a receiver acknowledges as soon as its application has read them and left nothing

@@ -186,7 +186,7 @@ mod tests {
         let mut bench = Bench::send(3);
         bench.ack(1, 0, 0, RTT);
         bench.board.send_new(3 * MSS, MSS as u32, 3 * RTT - 10 * MS);
-        assert_eq!(bench.board.mark_timeout(&bench.rack, 3 * RTT), 2);
+        assert_eq!(bench.board.mark_timeout(Some(&bench.rack), 3 * RTT), 2);
         assert_eq!(bench.board.in_flight(), 1);
     }
 
@@ -196,7 +196,7 @@ mod tests {
         let mut bench = Bench::send(5);
         assert_eq!(bench.ack(0, 1, 4, RTT + 3 * MS), (1, None));
         bench.board.retransmit_next(3 * RTT - 10 * MS);
-        assert_eq!(bench.board.mark_timeout(&bench.rack, 3 * RTT), 2);
+        assert_eq!(bench.board.mark_timeout(Some(&bench.rack), 3 * RTT), 2);
         assert_eq!(bench.board.in_flight(), 0);
     }
 

@@ -3,6 +3,7 @@
 
 use narrows_laws::{Conn, Event, EventKind, State, flag};
 use narrows_net::Nanos;
+use narrows_traffic::LossDetection;
 
 use super::NEVER;
 use super::scoreboard::Delivered;
@@ -32,7 +33,7 @@ pub(super) struct Recovery {
     pub hold: bool,
 }
 
-/// What a look of RACK found.
+/// What a look for loss found.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
     /// Segments marked lost, first time or again.
@@ -40,6 +41,10 @@ struct Lost {
     /// Those that had been sent again already.
     retransmissions: u32,
 }
+
+/// Segments above a lost one, at least, with FACK: Linux's tcp_reordering. Linux raised it, and gave
+/// FACK up, for a connection whose segments overtook each other; that is not modelled.
+const FACK_DISTANCE: usize = 3;
 
 impl Sender {
     /// An acknowledgement that echoes `echo` came: ends recovery, or undoes it, looks for loss,
@@ -82,7 +87,10 @@ impl Sender {
             }
             _ => {}
         }
-        let lost = self.detect_loss(now);
+        let lost = match self.loss_detection {
+            LossDetection::Rack => self.detect_loss(now),
+            LossDetection::Fack => self.detect_loss_by_fack(delivered),
+        };
         let enter = match self.phase {
             Phase::Open | Phase::Disorder | Phase::Cwr => self.board.lost_out() > 0,
             // A retransmission is lost too: the congestion of a new round trip.
@@ -183,6 +191,19 @@ impl Sender {
         Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
     }
 
+    /// Looks for loss by sequence. After a timeout all that was out counts as lost already.
+    fn detect_loss_by_fack(&mut self, delivered: &Delivered) -> Lost {
+        if self.phase == Phase::Loss {
+            return Lost::default();
+        }
+        // In recovery a duplicate acknowledgement is enough for the first segment.
+        let duplicate = self.phase == Phase::Recovery && !delivered.una_advanced;
+        let before = self.board.lost_out();
+        let marked = self.board.detect_loss_by_fack(duplicate.into(), FACK_DISTANCE);
+        self.unreported_lost += marked;
+        Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
+    }
+
     fn enter_recovery(&mut self, now: Nanos, law: &mut Conn) {
         // A reduction that a mark began goes on: a window of data costs one, and there was reason.
         if self.phase != Phase::Cwr {
@@ -244,7 +265,8 @@ impl Sender {
             // The window that was reduced for a mark has arrived: this is another event.
             self.report(law, EventKind::Recovered, State::Active, wire.now, Event::default());
         }
-        self.unreported_lost += self.board.mark_timeout(&self.rack, wire.now);
+        let rack = (self.loss_detection == LossDetection::Rack).then_some(&self.rack);
+        self.unreported_lost += self.board.mark_timeout(rack, wire.now);
         if new || self.board.una() >= self.high_seq || (self.phase == Phase::Loss && !again) {
             self.begin_undo();
         }

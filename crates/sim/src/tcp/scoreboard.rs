@@ -461,15 +461,46 @@ impl Scoreboard {
         (lost, wait)
     }
 
+    /// Marks lost what is behind by sequence: the first `least` segments, and those that have `distance`
+    /// segments above them up to the highest SACKed one; and retransmissions that left before that one,
+    /// if it was sent once. Linux before 4.15: tcp_mark_head_lost() and tcp_mark_lost_retrans(). Returns
+    /// how many were marked.
+    pub fn detect_loss_by_fack(&mut self, least: usize, distance: usize) -> u32 {
+        let forward = self.segments.partition_point(|s| s.end() <= self.highest_sacked);
+        let Some(top) = forward.checked_sub(1) else { return 0 };
+        let Segment { sent, flags, .. } = self.segments[top];
+        let top = (sent, self.segments[top].end());
+        let first = least.max(forward.saturating_sub(distance));
+        let mut lost = 0;
+        let mut number = self.oldest;
+        while number != NIL {
+            let index = self.index(number);
+            let segment = &self.segments[index];
+            if (segment.sent, segment.end()) > top {
+                break;
+            }
+            number = segment.next;
+            let is_lost = match segment.flags & RETRANS {
+                0 => index < first,
+                _ => flags & EVER_RETRANS == 0,
+            };
+            if is_lost {
+                self.mark_lost(index);
+                lost += 1;
+            }
+        }
+        lost
+    }
+
     /// The retransmission timer expired: the first segment is lost, and so is each that has been
-    /// out for longer than RACK's round trip (Linux: tcp_timeout_mark_lost()).
-    pub fn mark_timeout(&mut self, rack: &Rack, now: Nanos) -> u32 {
+    /// out for longer than RACK's round trip (Linux: tcp_timeout_mark_lost()); without RACK all.
+    pub fn mark_timeout(&mut self, rack: Option<&Rack>, now: Nanos) -> u32 {
         let before = self.lost_out - self.retrans_out;
         for index in 0..self.segments.len() {
             let segment = &self.segments[index];
             let waits = segment.flags & SACKED != 0
                 || segment.flags & (LOST | RETRANS) == LOST
-                || (index > 0 && rack.remaining(segment.sent, 0, now) > 0);
+                || (index > 0 && rack.is_some_and(|rack| rack.remaining(segment.sent, 0, now) > 0));
             if !waits {
                 self.mark_lost(index);
             }

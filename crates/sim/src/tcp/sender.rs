@@ -3,7 +3,7 @@
 
 use narrows_laws::{Conn, Event, EventKind, Output, Private, State, flag};
 use narrows_net::{Nanos, RouteId};
-use narrows_traffic::{Signal, TcpConfig};
+use narrows_traffic::{LossDetection, Signal, TcpConfig};
 
 use super::NEVER;
 use super::ecn::EcnSender;
@@ -48,6 +48,7 @@ pub(crate) struct Sender {
     /// Recovery ends when this byte is acknowledged.
     pub(super) high_seq: u64,
     pub(super) board: Scoreboard,
+    pub(super) loss_detection: LossDetection,
     pub(super) rack: Rack,
     pub(super) tlp: Probe,
     pub(super) undo: Undo,
@@ -109,6 +110,7 @@ impl Sender {
             ssthresh: 0,
             high_seq: 0,
             board: Scoreboard::default(),
+            loss_detection: tcp.loss_detection,
             rack: Rack::default(),
             tlp: Probe::default(),
             undo: Undo::default(),

@@ -11,6 +11,7 @@ use super::sender::Sender;
 use crate::packet::{Ack, Packet};
 use crate::wire::Wire;
 
+mod fack;
 mod spurious;
 
 const MS: Nanos = 1_000_000;

@@ -1,12 +1,12 @@
 //! Small networks and connections for the tests.
 #![allow(dead_code)] // each test file uses a part
 
-use narrows_laws::Control;
+use narrows_laws::{Control, Params};
 use std::sync::Arc;
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
 use narrows_sim::{ConnectionConfig, PathConfig, Sim};
-use narrows_traffic::{ConnId, ReceiverAcks, Scheduler, Source, TcpConfig};
+use narrows_traffic::{ConnId, LossDetection, ReceiverAcks, Scheduler, Source, TcpConfig};
 
 pub const MS: Nanos = MILLISECOND;
 pub const S: Nanos = SECOND;
@@ -50,6 +50,22 @@ pub fn greedy(paths: Vec<PathConfig>) -> ConnectionConfig {
 pub fn greedy_delack(paths: Vec<PathConfig>) -> ConnectionConfig {
     let tcp = TcpConfig { receiver_acks: ReceiverAcks::Linux65, ..TcpConfig::default() };
     ConnectionConfig { tcp, ..greedy(paths) }
+}
+
+/// The same as Linux 3.14 sends: the era `linux-3.14` of scenarios.
+pub fn greedy_linux_3_14(paths: Vec<PathConfig>) -> ConnectionConfig {
+    let mut config = greedy_delack(paths);
+    config.tcp.loss_detection = LossDetection::Fack;
+    config.scheduler = Scheduler::MinRtt;
+    config.params = on(&["window.slow_start_at_ssthresh", "window.count_acks"]);
+    config
+}
+
+/// Parameters, these switches on.
+pub fn on(switches: &[&str]) -> Params {
+    let mut params = Params::default();
+    switches.iter().for_each(|switch| params.set(switch, "on").expect("a known switch"));
+    params
 }
 
 /// A file of so many bytes over the paths.
