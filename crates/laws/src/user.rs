@@ -31,7 +31,7 @@ const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 
 /// Keys of scenario files, beside which a law's parameters stand, and what begins names of functions
 /// in the headers.
-const SCENARIO: [&str; 21] = [
+const SCENARIO: [&str; 22] = [
     "name",
     "title",
     "source",
@@ -39,6 +39,7 @@ const SCENARIO: [&str; 21] = [
     "duration",
     "jitter",
     "test",
+    "era",
     "tcp",
     "detection",
     "base",

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::detection::DetectionFile;
 use super::either::{Either, Kinds, OneOf, OneOrEach, Tables};
+use super::era::Era;
 use super::events::EventFile;
 use super::link::{Aqm, Bursts, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
@@ -22,6 +23,7 @@ pub struct File {
     #[serde(default = "default_jitter")]
     pub jitter: Packets,
     pub test: Option<String>,
+    pub era: Option<Era>,
     pub tcp: Option<TcpFile>,
     pub detection: Option<DetectionFile>,
     /// Parameters: a table for each law and detector that has any, at the top of the file.

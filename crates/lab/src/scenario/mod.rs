@@ -7,6 +7,7 @@ mod background;
 mod detection;
 mod document;
 mod either;
+mod era;
 mod events;
 mod file;
 mod flow;

@@ -8,7 +8,7 @@ use narrows_traffic::TcpConfig;
 
 use super::file::{self, File};
 use super::{Fault, Flow, FlowKind, Link, Phase, Published, Rival, Scenario};
-use super::{background, detection, events, flow, generate, link, tcp};
+use super::{background, detection, era, events, flow, generate, link, tcp};
 use crate::units::show_time;
 
 /// Resolves and checks `file`.
@@ -22,6 +22,7 @@ pub fn resolve(written: File) -> Result<Scenario, Fault> {
         return Err(Fault::new(["duration"], "expected a time above 0 s"));
     }
     generate::expand(&mut file)?;
+    era::apply(&mut file);
     let end = file.warmup.0 + file.duration.0;
     let links = link::links(&file)?;
     let default = TcpConfig { signal: detection::signal(&file)?, ..TcpConfig::default() };

@@ -1,7 +1,7 @@
 //! What TCP end points do beyond what all do: from the file's words to the simulator's.
 
 use narrows_net::{MILLISECOND, Nanos};
-use narrows_traffic::{ReceiverAcks, TcpConfig, Timestamps};
+use narrows_traffic::{LossDetection, ReceiverAcks, TcpConfig, Timestamps};
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Packets, Time};
@@ -14,7 +14,8 @@ pub struct TcpFile {
     pacing: Option<bool>,
     tso: Option<Packets>,
     gro: Option<Time>,
-    receiver_acks: Option<Acks>,
+    pub loss_detection: Option<Detection>,
+    pub receiver_acks: Option<Acks>,
     timestamps: Option<Clock>,
     skew_ppm: Option<i32>,
 }
@@ -31,12 +32,17 @@ impl TcpFile {
             ReceiverAcks::Linux65 => Acks::Linux65,
             ReceiverAcks::Linux66 => Acks::Linux66,
         };
+        let detection = match default.loss_detection {
+            LossDetection::Rack => Detection::Rack,
+            LossDetection::Fack => Detection::Fack,
+        };
         let file = file.cloned().unwrap_or_default();
         TcpFile {
             ecn: file.ecn.or(Some(default.ecn)),
             pacing: file.pacing.or(Some(default.pacing)),
             tso: file.tso.or(Some(Packets(default.tso.into()))),
             gro: file.gro.or(Some(Time(default.gro))),
+            loss_detection: file.loss_detection.or(Some(detection)),
             receiver_acks: file.receiver_acks.or(Some(acks)),
             timestamps: file.timestamps.or(Some(clock)),
             skew_ppm: file.skew_ppm.or(Some(default.skew_ppm)),
@@ -44,9 +50,17 @@ impl TcpFile {
     }
 }
 
+/// How the sender finds lost segments.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Detection {
+    Rack,
+    Fack,
+}
+
 /// The Linux whose rule the receiver follows.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-enum Acks {
+pub enum Acks {
     #[serde(rename = "linux-6.5")]
     Linux65,
     #[serde(rename = "linux-6.6")]
@@ -98,6 +112,11 @@ pub fn config(
         }
         tcp.skew_ppm = skew;
     }
+    tcp.loss_detection = match file.loss_detection {
+        None => tcp.loss_detection,
+        Some(Detection::Rack) => LossDetection::Rack,
+        Some(Detection::Fack) => LossDetection::Fack,
+    };
     tcp.receiver_acks = match file.receiver_acks {
         None => tcp.receiver_acks,
         Some(Acks::Linux65) => ReceiverAcks::Linux65,

@@ -12,7 +12,7 @@ use super::either::{Either, Tables};
 use super::file::{File, Fullmesh, Kind, Scheduler};
 use super::resolve::idle;
 use super::tcp::TcpFile;
-use super::{Scenario, detection, generate};
+use super::{Scenario, detection, era, generate};
 use crate::units::{Bytes, Time};
 
 impl Scenario {
@@ -36,9 +36,11 @@ impl Scenario {
     }
 
     fn whole(&self) -> File {
-        let mut file = File { params: IndexMap::new(), ..self.file.clone() };
+        let mut file = self.file.clone();
         // It could be expanded when the scenario was loaded.
         let _ = generate::expand(&mut file);
+        era::apply(&mut file);
+        file.params = IndexMap::new();
         // What is listed must be used, unless it is the generator's.
         if idle(&file, &self.flows, &self.links).next().is_none() {
             file.generator = None;

@@ -449,6 +449,10 @@ fn simulators(scenario: &Scenario) -> Option<String> {
         ("tcp.tso", used(|flow, default| flow.tcp.tso != default.tso)),
         ("tcp.gro", used(|flow, default| flow.tcp.gro != default.gro)),
         (
+            "tcp.loss_detection",
+            used(|flow, default| flow.tcp.loss_detection != default.loss_detection),
+        ),
+        (
             "tcp.receiver_acks",
             used(|flow, default| flow.tcp.receiver_acks != default.receiver_acks),
         ),
