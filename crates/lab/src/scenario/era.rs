@@ -1,24 +1,17 @@
 //! The Linux of a time: the fields that it sets where the scenario does not.
+//!
+//! What Linux 3.14 with out-of-tree MPTCP v0.89 does, by its sources:
+//!
+//! - net/ipv4/tcp_cong.c, tcp_slow_start() and tcp_reno_cong_avoid(), and likewise the laws in
+//!   net/mptcp: slow start up to a window *above* ssthresh, counting packets; then a counter of
+//!   calls, one for each acknowledgement.
+//! - net/mptcp/mptcp_sched.c: the subflow with the lowest smoothed RTT that has room in its window.
+//! - net/ipv4/tcp_input.c: FACK, and a receiver that pays no regard to PSH of full-sized segments.
 
-use serde::{Deserialize, Serialize};
 use toml::Value;
 
-use super::file::{File, Kind, Scheduler};
+use super::file::{Era, File, Kind, Scheduler};
 use super::tcp::{Acks, Detection};
-
-/// A Linux that a paper measured.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub enum Era {
-    /// Linux 3.14 of March 2014, with out-of-tree MPTCP v0.89. What it does, by its sources:
-    ///
-    /// - net/ipv4/tcp_cong.c, tcp_slow_start() and tcp_reno_cong_avoid(), and likewise the laws in
-    ///   net/mptcp: slow start up to a window *above* ssthresh, counting packets; then a counter of
-    ///   calls, one for each acknowledgement.
-    /// - net/mptcp/mptcp_sched.c: the subflow with the lowest smoothed RTT that has room in its window.
-    /// - net/ipv4/tcp_input.c: FACK, and a receiver that pays no regard to PSH of full-sized segments.
-    #[serde(rename = "linux-3.14")]
-    Linux314,
-}
 
 /// Sets what the file's era does and the file leaves open. The era has gone then.
 pub fn apply(file: &mut File) {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::detection::DetectionFile;
 use super::either::{Either, Kinds, OneOf, OneOrEach, Tables};
-use super::era::Era;
 use super::events::EventFile;
 use super::link::{Aqm, Bursts, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
@@ -45,6 +44,14 @@ pub struct File {
     pub events: Vec<EventFile>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paper: Vec<Paper>,
+}
+
+/// A Linux that a paper measured.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub enum Era {
+    /// Of March 2014, with out-of-tree MPTCP v0.89; `era.rs` has its rules.
+    #[serde(rename = "linux-3.14")]
+    Linux314,
 }
 
 /// Three packet times: enough to break the phase effects of deterministic timing.
