@@ -421,11 +421,7 @@ def positives(results):
             for detector in ("tr", "ssc"):
                 row.append(percent(results.share("false_merge_rate", f"traces-{law}", scenario, f"{law}+{detector}", "rtt")))
         for control, signal in (("reno", None), ("lia", None), ("lia+ssc", "rtt"), ("lia+tr", "rtt")):
-            against = []
-            for summary, _ in results.runs("apart", scenario, control, signal):
-                rate = {c["name"]: c["goodput_mbps"] for c in summary["connections"]}
-                against.append(rate["mptcp"] / max(rate["tcp1"], rate["tcp2"]))
-            row.append(f"{mean(against):.2f}")
+            row.append(f"{results.mean('ratio_to_best', 'apart', scenario, control, signal):.2f}")
         rows.append(row)
     names = ["", "tr, reno", "ssc, reno", "tr, cubic", "ssc, cubic", "R reno", "R lia", "R lia+ssc", "R lia+tr"]
     return table(names, rows)

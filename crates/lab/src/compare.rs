@@ -11,8 +11,9 @@ use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::hosts::{self, Host, Job};
 use crate::journal::Journal;
-use crate::metrics::{Metric, TEST, TestSummary};
+use crate::metrics::{Metric, PATH, TEST};
 use crate::plan::{Finished, Plan, Point};
+use crate::scenario::FlowPath;
 use crate::setup::Setup;
 use crate::summary::Summary;
 use crate::{Error, Run};
@@ -43,7 +44,9 @@ pub struct Row {
     pub setup: Option<Setup>,
     /// Metrics by name, see [`TEST`].
     #[serde(flatten)]
-    pub metrics: IndexMap<&'static str, Option<Spread>>,
+    pub metrics: Spreads,
+    /// The paths of the connection under test.
+    pub paths: Vec<PathRow>,
     /// Why the first of them did.
     #[serde(skip)]
     pub why: Option<String>,
@@ -53,6 +56,19 @@ pub struct Row {
     /// Index of the case.
     #[serde(skip)]
     pub case: usize,
+}
+
+/// Metrics by name, over the seeds.
+pub type Spreads = IndexMap<&'static str, Option<Spread>>;
+
+/// A path of the connection under test.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathRow {
+    /// Name of the route.
+    pub name: String,
+    /// Metrics by name, see [`PATH`].
+    #[serde(flatten)]
+    pub metrics: Spreads,
 }
 
 /// Runs the plan, except the runs in `journal`, which also records each finished run; `done` is
@@ -184,10 +200,11 @@ fn row(plan: &Plan, all: &[Finished]) -> Row {
     let case = &plan.cases[first.case];
     let fitness = |run: &Finished| run.summary.fitness.clone().filter(|fitness| !fitness.fit);
     let fit: Vec<_> = all.iter().filter(|run| fitness(run).is_none()).collect();
-    let tested = || fit.iter().filter_map(|run| run.summary.test.as_ref());
-    let spread = |metric: &Metric<TestSummary>| {
-        let values: Vec<f64> = tested().filter_map(metric.get).collect();
-        (metric.sparse || values.len() == fit.len()).then(|| Spread::of(&values)).flatten()
+    let tested = fit.iter().map(|run| run.summary.test.as_ref());
+    let test = case.scenario.test.unwrap_or_default();
+    let path = |(index, path): (usize, &FlowPath)| {
+        let runs = fit.iter().map(|run| run.summary.connections.get(test)?.paths.get(index));
+        PathRow { name: path.name.clone(), metrics: spreads(PATH, runs) }
     };
     Row {
         scenario: case.scenario.name.clone(),
@@ -198,36 +215,73 @@ fn row(plan: &Plan, all: &[Finished]) -> Row {
         seeds: all.len(),
         unfit: all.len() - fit.len(),
         setup: first.summary.setup.clone(),
-        metrics: TEST.iter().map(|metric| (metric.name, spread(metric))).collect(),
+        metrics: spreads(TEST, tested),
+        paths: case.scenario.flows[test].paths.iter().enumerate().map(path).collect(),
         why: all.iter().find_map(fitness).and_then(|fitness| fitness.why),
         control: first.control,
         case: first.case,
     }
 }
 
-/// Writes the rows as CSV, with a line of names: each metric with its mean, ci95, median, q1, q3.
-pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
+/// The metrics of a part of the fit runs' summaries.
+fn spreads<'a, T: 'a>(
+    table: &'static [Metric<T>],
+    runs: impl Iterator<Item = Option<&'a T>>,
+) -> Spreads {
+    let runs: Vec<Option<&T>> = runs.collect();
+    let spread = |metric: &Metric<T>| {
+        let values: Vec<f64> = runs.iter().filter_map(|part| (metric.get)((*part)?)).collect();
+        (metric.sparse || values.len() == runs.len()).then(|| Spread::of(&values)).flatten()
+    };
+    table.iter().map(|metric| (metric.name, spread(metric))).collect()
+}
+
+/// The columns of metrics in CSV.
+fn heads<T>(prefix: &str, table: &[Metric<T>]) -> Vec<String> {
     const PARTS: [&str; 5] = ["mean", "ci95", "median", "q1", "q3"];
+    let parts = |metric: &Metric<T>| PARTS.map(|part| format!("{prefix}{}_{part}", metric.name));
+    table.iter().flat_map(parts).collect()
+}
+
+/// Their values.
+fn values(metrics: &Spreads) -> impl Iterator<Item = String> {
+    let parts = |spread: &Option<Spread>| {
+        let parts = spread.map_or([None; 5], |Spread { mean, ci95, median, q1, q3 }| {
+            [Some(mean), ci95, Some(median), Some(q1), Some(q3)]
+        });
+        parts.map(|part| part.map_or_else(String::new, |part| part.to_string()))
+    };
+    metrics.values().flat_map(parts)
+}
+
+/// Writes the rows as CSV, with a line of names: each metric with its mean, ci95, median, q1, q3, at the
+/// end those of as many paths as any row has.
+pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
     let labels = ["scenario", "set_field", "set_value", "cc", "signal", "host", "seeds", "unfit"];
-    let parts = |metric: &Metric<_>| PARTS.map(|part| format!("{}_{part}", metric.name));
     let mut writer = csv::Writer::from_writer(to);
-    let labels = labels.map(String::from).into_iter().chain(TEST.iter().flat_map(parts));
-    writer.write_record(labels.chain(["settings", "scenario_sha256"].map(String::from)))?;
+    let mut names = labels.map(String::from).to_vec();
+    names.extend(heads("", TEST));
+    names.extend(["settings", "scenario_sha256"].map(String::from));
+    for path in 1..=rows.iter().map(|row| row.paths.len()).max().unwrap_or(0) {
+        names.push(format!("path{path}"));
+        names.extend(heads(&format!("path{path}_"), PATH));
+    }
+    writer.write_record(&names)?;
     for row in rows {
         let (field, value) =
             row.set.as_ref().map_or(("", ""), |point| (&point.field, &point.value));
         let labels = [&row.scenario, field, value, &row.cc, row.signal.unwrap_or_default()];
         let mut record = labels.map(String::from).to_vec();
         record.extend([row.host.to_string(), row.seeds.to_string(), row.unfit.to_string()]);
-        for spread in row.metrics.values() {
-            let parts = spread.map_or([None; 5], |Spread { mean, ci95, median, q1, q3 }| {
-                [Some(mean), ci95, Some(median), Some(q1), Some(q3)]
-            });
-            record.extend(parts.map(|part| part.map_or_else(String::new, |part| part.to_string())));
-        }
+        record.extend(values(&row.metrics));
         let setup = row.setup.as_ref();
         let hash = setup.map(|setup| setup.scenario_sha256.clone());
         record.extend([setup.map(Setup::show), hash].map(Option::unwrap_or_default));
+        for path in &row.paths {
+            record.push(path.name.clone());
+            record.extend(values(&path.metrics));
+        }
+        record.resize(names.len(), String::new());
         writer.write_record(&record)?;
     }
     writer.flush()
@@ -239,6 +293,7 @@ pub mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::metrics::TestSummary;
     use crate::summary::{Fairness, Fitness};
     use crate::{Case, Edits, load};
 
@@ -278,7 +333,9 @@ pub mod tests {
             test: Some(TestSummary {
                 goodput_mbps: goodput,
                 ratio_to_tcp: Some(goodput / 10.0),
+                ratio_to_best: Some(goodput / 5.0),
                 jain: 0.9,
+                jain_mean: Some(0.8),
                 retransmits: 7,
                 queue_ms: 0.0,
                 accuracy: None,
@@ -398,7 +455,9 @@ pub mod tests {
         let csv = String::from_utf8(csv).unwrap();
         let lines: Vec<&str> = csv.lines().collect();
         assert!(lines[2].starts_with("sbd/nsb-2,,,lia,,kernel,2,1,14,,14,14,14,1.4,"), "{csv}");
-        assert_eq!(lines[3], format!("sbd/nsb-2,,,olia,,kernel,2,2{}", ",".repeat(52)));
+        let (test, path) = (",".repeat(5 * TEST.len() + 2), ",".repeat(5 * PATH.len()));
+        let expected = format!("sbd/nsb-2,,,olia,,kernel,2,2{test},path1{path},path2{path}");
+        assert_eq!(lines[3], expected);
     }
 
     /// A run may end before its detector decides.

@@ -33,7 +33,7 @@ pub mod units;
 
 pub use algorithm::{Algorithm, KernelName};
 pub use capture::CaptureRequest;
-pub use compare::{Row, compare, rows, write_csv};
+pub use compare::{PathRow, Row, Spreads, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};

@@ -6,6 +6,7 @@ use narrows_sim::HeadOfLine;
 use crate::detection::{PhaseDetection, accuracy};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use narrows_stats::{jain, mean, quantile};
+use narrows_traffic::Source;
 
 /// What can be seen of a running scenario. Flows, their paths and links are named by their indices
 /// in the scenario.
@@ -130,6 +131,17 @@ impl Measured<'_> {
         jain(&shares)
     }
 
+    /// Goodputs of the greedy TCPs, other than a flow itself, that cross any of `links`.
+    fn greedy_tcps(&self, links: &[usize], other_than: usize) -> Vec<f64> {
+        let crosses = |flow: &Flow| flow.paths[0].links.iter().any(|link| links.contains(link));
+        let counts = |(index, flow): (usize, &Flow)| {
+            let greedy = flow.kind == FlowKind::Tcp && matches!(flow.source, Source::Greedy);
+            (greedy && index != other_than && crosses(flow)).then_some(index)
+        };
+        let greedy = self.scenario.flows.iter().enumerate().filter_map(counts);
+        greedy.map(|flow| self.goodput(flow)).collect()
+    }
+
     /// Share of right decisions over all phases.
     pub fn accuracy(&self) -> Option<f64> {
         accuracy(self.detection)
@@ -171,6 +183,27 @@ impl<'a> OfFlow<'a> {
         self.run.ratio(self.run.goodput(self.flow), self.flow, None)
     }
 
+    /// R of arXiv:1812.05816, equation 20: goodput over the mean of the greedy TCPs' at the true
+    /// bottleneck where that is highest.
+    pub fn ratio_to_best(&self) -> Option<f64> {
+        let at = |link| mean(&self.run.greedy_tcps(&[link], self.flow));
+        let best = self.bottlenecks().into_iter().map(at).fold(0.0, f64::max);
+        (best > 0.0).then(|| self.run.goodput(self.flow) / best)
+    }
+
+    /// Equation 19: Jain's index over its goodput and the mean of the greedy TCPs' at all its true
+    /// bottlenecks.
+    pub fn jain_mean(&self) -> Option<f64> {
+        let tcps = self.run.greedy_tcps(&self.bottlenecks(), self.flow);
+        (!tcps.is_empty()).then(|| jain(&[self.run.goodput(self.flow), mean(&tcps)]))
+    }
+
+    /// The true bottlenecks that it crosses, each with a rival.
+    fn bottlenecks(&self) -> Vec<usize> {
+        let rivals = self.run.scenario.rivals_of(self.flow(), None);
+        rivals.map(|rival| rival.link).collect()
+    }
+
     /// From the start of the flow until the whole file was there, seconds.
     pub fn completion_s(&self) -> Option<f64> {
         let start = self.flow().active.first().map_or(0, |period| period.0);
@@ -192,8 +225,7 @@ impl<'a> OfFlow<'a> {
     /// the bottlenecks.
     pub fn queue_ms(&self, statistic: fn(&Histogram) -> Nanos) -> f64 {
         let flow = self.flow();
-        let rivals = self.run.scenario.rivals_of(flow, None);
-        let mut crossed: Vec<usize> = rivals.map(|rival| rival.link).collect();
+        let mut crossed = self.bottlenecks();
         // Without rivals the bottlenecks are unknown: use all links that the connection crosses.
         if crossed.is_empty() {
             crossed = flow.paths.iter().flat_map(|path| path.links.clone()).collect();

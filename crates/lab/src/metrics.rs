@@ -167,6 +167,12 @@ metrics! {
                 column(0, "ratio", Interval(2)), |of| of.ratio();
             jain: f64, "1", "fairness between it and the rival at each bottleneck, 1 is equal",
                 column(4, "Jain", Number(2)), |of| of.run.jain();
+            ratio_to_best: Option<f64>, "1",
+                "goodput over the mean of the greedy TCPs' at the bottleneck where that is highest",
+                None, |of| of.ratio_to_best();
+            jain_mean: Option<f64>, "1",
+                "fairness between it and the mean of the greedy TCPs at its bottlenecks, 1 is equal",
+                None, |of| of.jain_mean();
             retransmits: u64, "segments", "segments retransmitted",
                 column(7, "retx", Number(0)), |of| of.retransmits();
             queue_ms: f64, "ms", "queueing delay at the bottlenecks, mean over packets",
