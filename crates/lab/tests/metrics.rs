@@ -114,7 +114,7 @@ fn a_row_has_the_metrics_of_each_path() {
     assert!(json["paths"][1]["ratio_to_tcp"]["q3"].is_f64());
 
     let mut csv = Vec::new();
-    narrows_lab::write_csv(&[row.clone()], &mut csv).unwrap();
+    narrows_lab::write_csv(std::slice::from_ref(&row), &mut csv).unwrap();
     let mut csv = csv::Reader::from_reader(&csv[..]);
     let heads = csv.headers().unwrap().clone();
     let record = csv.records().next().unwrap().unwrap();
