@@ -224,11 +224,14 @@ fn a_comparison_gives_a_table_and_rows() {
             "goodput_mbps",
             "host",
             "jain",
+            "jain_mean",
             "p50_queue_ms",
             "p50_rtt_ms",
             "p95_queue_ms",
             "p95_rtt_ms",
+            "paths",
             "queue_ms",
+            "ratio_to_best",
             "ratio_to_tcp",
             "retransmits",
             "scenario",
@@ -254,6 +257,26 @@ fn a_comparison_gives_a_table_and_rows() {
 
     // The number of threads changes nothing.
     assert_eq!(with(&["--csv", "--jobs", "1"]), with(&["--csv", "--jobs", "3"]));
+}
+
+/// Alone and in a comparison, with what `--set` and `--signal` say; the folder has its name.
+#[test]
+fn a_system_keeps_its_name_and_brings_its_settings() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let more = ["--cc", "mptcp-sbd", "--json", "--set", "ssc.p_s=0.2", "--signal", "rtt"];
+    let with = |args: &[&str]| -> Value {
+        serde_json::from_str(&narrows(&[args, &SHORT, &more].concat())).unwrap()
+    };
+    let compare = ["compare", "sbd/nsb-2", "--seeds", "1", "--out", out.to_str().unwrap()];
+    let (run, rows) = (with(&["run", "sbd/nsb-2"]), with(&compare));
+    assert_eq!((&run["cc"], &rows["rows"][0]["cc"]), (&"mptcp-sbd".into(), &"mptcp-sbd".into()));
+    assert!(out.join("runs/sbd/nsb-2/mptcp-sbd/rtt/seed-1.json").is_file());
+    let settings = &run["setup"]["settings"];
+    let of = ["decision.clear", "ssc.p_s", "ssc.trusted", "detection.signal"];
+    assert_eq!(of.map(|field| settings[field].as_str().unwrap()), ["all", "0.2", "50", "rtt"]);
+    assert_eq!(run["setup"], rows["rows"][0]["setup"]);
+    assert_eq!(run["detection"][0]["signal"], "rtt");
 }
 
 /// Runs the command, which must be refused; returns its line.
