@@ -31,8 +31,8 @@ KINDS = [f"sbd/{kind}-{n}" for kind in ("nsb", "sb") for n in range(2, 6)]
 TRACES = [f"e{n}" for n in range(1, 6)]
 CUBIC = [f"{field}.cc=cubic" for field in ("flows.tcp1", "flows.tcp2", "background.0", "background.1")]
 
-# The slow start of the paper's Linux 3.14, and the least ssthresh of the authors' OLIA (Remark 1).
-OLD = ["window.slow_start_at_ssthresh=on"]
+# The Linux that the paper ran, and the least ssthresh of the authors' OLIA (Remark 1).
+ERA = ["era=linux-3.14"]
 FLOOR = ["olia.floor=2"]
 
 # A comparison: its folder, scenarios, controls, signals, settings, seeds (a share of those asked for).
@@ -59,11 +59,11 @@ def cells():
         yield Cell(f"traces-{law}", shared + apart, detectors, ["rtt"], PAPER + settings, 0.15)
     yield Cell("apart", apart, ["reno", "lia", "lia+ssc", "lia+tr"], ["rtt"], PAPER, 0.15)
     yield Cell("floor", KINDS[4:], ["olia"], settings=FLOOR)
-    yield Cell("old-floor", KINDS[4:], ["olia"], settings=OLD + FLOOR)
+    yield Cell("era-floor", KINDS[4:], ["olia"], settings=ERA + FLOOR)
     for suffix in ("", "-red", "-rtt"):
         scenarios = [kind + suffix for kind in KINDS]
-        yield Cell(f"old{suffix}", scenarios, ["olia+ssc"], SIGNALS[:1], PAPER + OLD)
-    yield Cell("old-laws", KINDS, ["reno", "olia"], settings=OLD)
+        yield Cell(f"era{suffix}", scenarios, ["olia+ssc"], SIGNALS[:1], PAPER + ERA)
+    yield Cell("era-laws", KINDS, ["reno", "olia"], settings=ERA)
 
 
 # --- Running ---------------------------------------------------------------------------------------------
@@ -197,11 +197,11 @@ def accuracy(results, suffix):
         counts = [count for run in results.runs(f"sbd{suffix}", scenario, "olia+ssc", "receiver-us")
                   for count in groups_with_one_for_clear(*run)]
         row.append(percent(mean(count == right_groups(scenario) for count in counts)))
-        old = results.row(f"old{suffix}", scenario, "olia+ssc", "receiver-us")["accuracy"]
-        low = old is None or old["mean"] < theirs - 0.05
-        row.append(f"**{spread(old)}**" if low else spread(old))
+        era = results.row(f"era{suffix}", scenario, "olia+ssc", "receiver-us")["accuracy"]
+        low = era is None or era["mean"] < theirs - 0.05
+        row.append(f"**{spread(era)}**" if low else spread(era))
         rows.append(row)
-    names = ["receiver-us, one group of them", "receiver-us, old slow start"]
+    names = ["receiver-us, one group of them", "receiver-us, Linux 3.14"]
     return table(["accuracy, %", "paper", *SIGNALS, *names], rows)
 
 
@@ -266,15 +266,15 @@ def gains(results):
     return table(["ratio (gain)", "reno", "olia", *SIGNALS], rows)
 
 
-def old_gains(results):
-    """The same with the slow start of the paper's Linux."""
+def era_gains(results):
+    """The same with the rules of the paper's Linux."""
     rows = []
     for scenario in KINDS:
         ratio = lambda *which: f"{results.mean('ratio_to_tcp', *which):.2f}"
-        olia = results.mean("goodput_mbps", "old-laws", scenario, "olia")
-        which = ("old", scenario, "olia+ssc", "receiver-us")
+        olia = results.mean("goodput_mbps", "era-laws", scenario, "olia")
+        which = ("era", scenario, "olia+ssc", "receiver-us")
         gain = results.mean("goodput_mbps", *which) / olia - 1
-        row = [label(scenario), *(ratio("old-laws", scenario, law) for law in ("reno", "olia"))]
+        row = [label(scenario), *(ratio("era-laws", scenario, law) for law in ("reno", "olia"))]
         row.append(f"{ratio(*which)} ({100 * gain:+.0f} %)")
         for field in ("false_merge_rate", "false_split_rate"):
             row.append(percent(results.share(field, *which)))
@@ -432,9 +432,9 @@ def floor(results):
     rows = []
     for scenario in KINDS[4:]:
         ratio = lambda row: f"{row['ratio_to_tcp']['mean']:.2f} ± {row['ratio_to_tcp']['ci95'] or 0:.2f}"
-        builds = ("laws", "floor", "old-laws", "old-floor")
+        builds = ("laws", "floor", "era-laws", "era-floor")
         rows.append([label(scenario), *(ratio(results.row(cell, scenario, "olia")) for cell in builds)])
-    return table(["ratio", "1 packet", "2 packets", "1, old slow start", "2, old slow start"], rows)
+    return table(["ratio", "1 packet", "2 packets", "1, Linux 3.14", "2, Linux 3.14"], rows)
 
 
 TABLES = {
@@ -447,7 +447,7 @@ TABLES = {
     "full": full,
     "observations": observations,
     "gains": gains,
-    "old gains": old_gains,
+    "era gains": era_gains,
     "presets": presets,
     "shifting": shifting,
     "progress": progress,

@@ -523,5 +523,10 @@ mod tests {
         scenario.flows.iter_mut().for_each(|flow| flow.tcp.pacing = true);
         let message = "simulator only: scheduler, tcp.pacing";
         assert_eq!(simulators(&scenario).as_deref(), Some(message));
+        // Of an era the windows of the laws under test hold there too.
+        let set = vec![("era".into(), "linux-3.14".into())];
+        let era = load("sbd/nsb-2", &Edits { set, ..Edits::default() }).unwrap();
+        let message = "simulator only: scheduler, tcp.loss_detection, tcp.receiver_acks";
+        assert_eq!(simulators(&era).as_deref(), Some(message));
     }
 }
