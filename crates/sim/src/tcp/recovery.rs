@@ -196,8 +196,10 @@ impl Sender {
         if self.phase == Phase::Loss {
             return Lost::default();
         }
-        // In recovery a duplicate acknowledgement is enough for the first segment.
-        let duplicate = self.phase == Phase::Recovery && !delivered.una_advanced;
+        // In recovery a duplicate acknowledgement, with a SACK of something new, is enough for the first
+        // segment.
+        let sacked_only = !delivered.una_advanced && delivered.packets > 0;
+        let duplicate = self.phase == Phase::Recovery && sacked_only;
         let before = self.board.lost_out();
         let marked = self.board.detect_loss_by_fack(duplicate.into(), FACK_DISTANCE);
         self.unreported_lost += marked;

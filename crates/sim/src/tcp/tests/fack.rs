@@ -81,6 +81,8 @@ fn in_recovery_a_duplicate_is_enough() {
     bench.now += RTT;
     bench.ack(8, 9, 10);
     assert_eq!(bench.sender.counters.retransmits, retransmits, "it advances");
+    bench.ack(8, 9, 10);
+    assert_eq!(bench.sender.counters.retransmits, retransmits, "it says nothing new");
     bench.ack(8, 9, 11);
     assert_eq!(bench.sender.counters.retransmits, retransmits + 1);
 }
