@@ -1,10 +1,10 @@
-//! Nanoseconds an acknowledgement costs, for each law and number of paths; and what a detector that
-//! decides costs besides.
+//! Nanoseconds an acknowledgement costs, for each law and number of paths; what a detector that decides
+//! costs besides; and SSC against TR, of which arXiv:1812.05816, section 5.1, says that SSC costs more.
 //!
 //! `cargo bench -p narrows-laws`
 
 use narrows_laws::{
-    Conn, Control, Detector, Event, EventKind, Law, MAX_PATHS, Private, State, flag,
+    Conn, Control, Detector, Event, EventKind, Law, MAX_PATHS, Params, Private, State, flag,
 };
 use std::hint::black_box;
 use std::time::Instant;
@@ -49,24 +49,103 @@ fn run(control: Control, paths: usize) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(ACKS)
 }
 
-/// The detector's part alone: ACKs 1 ms apart, of delays that rise and fall with noise, so that a
-/// run is 20 s of a connection with all its decisions.
+/// A detector without a law.
+struct Listens {
+    conn: Conn,
+    event: Event,
+    paths: usize,
+    noise: u32,
+}
+
+impl Listens {
+    fn new(control: Control, params: &Params, paths: usize) -> Listens {
+        let mut conn = Conn::with_params(control, params);
+        let event = Event { state: State::Active as u32, delivered: 2, ..Event::default() };
+        for path in 0..paths {
+            conn.detect(path, &Event { kind: EventKind::Joined as u32, ..event });
+        }
+        Listens { conn, event: Event { kind: EventKind::Acked as u32, ..event }, paths, noise: 1 }
+    }
+
+    /// So many ACKs `apart_us`, of delays that rise and fall with noise; ns each.
+    fn hear(&mut self, acks: u32, apart_us: u64) -> f64 {
+        let start = Instant::now();
+        for number in 0..acks {
+            self.noise = self.noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            self.event.now_us += apart_us;
+            self.event.rtt_us = 20_000 + 20 * (number % 1_500) + (self.noise >> 22);
+            self.conn.detect(number as usize % self.paths, black_box(&self.event));
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(acks)
+    }
+}
+
+/// The detector's part alone: ACKs 1 ms apart, so that a run is 20 s of a connection with all its
+/// decisions.
 fn detect(control: Control, paths: usize) -> f64 {
-    let mut conn = Conn::new(control);
-    let mut event = Event { state: State::Active as u32, delivered: 2, ..Event::default() };
-    for path in 0..paths {
-        conn.detect(path, &Event { kind: EventKind::Joined as u32, ..event });
+    Listens::new(control, &Params::default(), paths).hear(ACKS, 1_000)
+}
+
+/// What a detector costs, ns.
+#[derive(Clone, Copy)]
+struct Cost {
+    /// An ACK that ends no interval.
+    sample: f64,
+    /// A decision, with the observations before it and the ends of their intervals.
+    decision: f64,
+    /// A second in which 100 ACKs come.
+    second_of_100: f64,
+    /// A second in which 1000 ACKs come.
+    second_of_1000: f64,
+}
+
+/// After 42 s, when SSC trusts what it knows: 17 500 ACKs 10 us apart, within one interval, and as many
+/// 40 ms apart, in 700 s: 200 decisions of SSC, each on 10 intervals, and 140 of TR. The difference is
+/// what they cost.
+fn cost(detector: Detector, paths: usize) -> Cost {
+    const HEARD: u32 = 17_500;
+    let params = Params::default().with(&[("ssc.preset", "mptcp-sbd")]);
+    let per_ack = |apart_us: u64, intervals: u32| {
+        let mut listens = Listens::new(Control { detector, ..Control::LIA }, &params, paths);
+        listens.hear(42_001, 1_000);
+        let number = |listens: &Listens| listens.conn.decision().map_or(0, |last| last.number);
+        let before = number(&listens);
+        let ns = listens.hear(HEARD, apart_us);
+        assert_eq!(number(&listens) - before, intervals);
+        ns
+    };
+    let ssc = detector == Detector::SSC;
+    let (sample, sparse) = (per_ack(10, 0), per_ack(40_000, if ssc { 2_000 } else { 140 }));
+    let decisions = if ssc { 200.0 } else { 140.0 };
+    Cost {
+        sample,
+        decision: (sparse - sample) * f64::from(HEARD) / decisions,
+        second_of_100: 100.0 * per_ack(10_000, if ssc { 500 } else { 35 }),
+        second_of_1000: 1000.0 * per_ack(1_000, if ssc { 50 } else { 3 }),
     }
-    event.kind = EventKind::Acked as u32;
-    let mut noise = 1u32;
-    let start = Instant::now();
-    for number in 0..ACKS {
-        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        event.now_us += 1_000;
-        event.rtt_us = 20_000 + 20 * (number % 1_500) + (noise >> 22);
-        conn.detect(number as usize % paths, black_box(&event));
+}
+
+/// Runs of the two in turn: the medians of each cost, and of the ratio within a turn.
+fn ssc_against_tr(paths: usize) {
+    let turn = |_| [Detector::SSC, Detector::TR].map(|detector| cost(detector, paths));
+    let turns: Vec<[Cost; 2]> = (0..ROUNDS).map(turn).collect();
+    let median = |value: &dyn Fn(&[Cost; 2]) -> f64| {
+        let mut values: Vec<f64> = turns.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    type Of = fn(&Cost) -> f64;
+    let costs: [(&str, Of); 4] = [
+        ("a sample", |cost| cost.sample),
+        ("a decision", |cost| cost.decision),
+        ("a second of 100 ACKs", |cost| cost.second_of_100),
+        ("a second of 1000 ACKs", |cost| cost.second_of_1000),
+    ];
+    for (name, cost) in costs {
+        let [ssc, tr] = [0, 1].map(|detector| median(&|turn| cost(&turn[detector])));
+        let ratio = median(&|[ssc, tr]| cost(ssc) / cost(tr));
+        println!("{name:<25}{paths:>6}{ssc:>12.1}{tr:>12.1}{ratio:>12.2}");
     }
-    start.elapsed().as_nanos() as f64 / f64::from(ACKS)
 }
 
 fn main() {
@@ -77,6 +156,10 @@ fn main() {
     for detector in Detector::all().filter(|detector| detector.decides()) {
         let control = Control { detector, ..Control::LIA };
         print(&format!("+{}", detector.name()), |paths| detect(control, paths));
+    }
+    println!("\nns, medians of {ROUNDS} turns   paths         ssc          tr   ssc to tr");
+    for paths in [2, 8] {
+        ssc_against_tr(paths);
     }
 }
 

@@ -93,10 +93,10 @@ int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 
 	m->ring.of[stamp % NR_OBSERVATIONS] = nr_places(stamp, m->scratch.place);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		observed[i] = m->scratch.place[i];
-	if (stamp - m->decided < pace.filter.every)
+	if (stamp - m->decided < pace.every)
 		return 0;
 	m->decided = stamp;
-	nr_filter(&pace.filter, &m->ring, &m->scratch);
+	nr_filter(&pace, &m->ring, &m->scratch);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		decided[i] = m->scratch.place[i];
 	return 1;

@@ -150,7 +150,7 @@ impl Flows {
             memory,
             flows,
             t_us: u64::from(pace.t_us),
-            kept: pace.observations.max(pace.hold) as usize,
+            kept: pace.observations.max(pace.hold_us.div_ceil(pace.t_us)) as usize,
             origin_us: None,
             number: 0,
             now_us: 0,

@@ -392,7 +392,7 @@ pub(crate) struct Pace {
     pub observations: u32,
     pub together: u32,
     pub every: u32,
-    pub hold: u32,
+    pub hold_us: u32,
 }
 
 unsafe extern "C" {

@@ -172,7 +172,7 @@ NR_INLINE struct nr_pace nr_btlbw_pace(const void *own, const struct nr_decision
 {
 	const struct nr_btlbw_params *p = own;
 
-	return (struct nr_pace){p->t_us, p->t_us, {1, 1, 1, 0}};
+	return (struct nr_pace){p->t_us, p->t_us, 1, 1, 1, 0};
 }
 
 NR_INLINE nr_u64 nr_btlbw_warm_up(const void *own)

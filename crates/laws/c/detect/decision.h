@@ -99,32 +99,15 @@ NR_INLINE nr_u32 nr_place(const struct nr_places *o, nr_u32 i)
 }
 #endif
 
-/* How a decision uses the observations. */
-struct nr_filter {
-	nr_u32 observations;
-	nr_u32 together;
-	nr_u32 every;
-	nr_u32 hold; /* observations for which a group, once found, and a place are kept; or 0 */
-};
-
-/* When and from what a detector decides. */
+/* When a detector decides, and how from its observations: one for each interval of t_us. */
 struct nr_pace {
 	nr_u32 t_us;
 	nr_u32 settle_us;
-	struct nr_filter filter;
+	nr_u32 observations;
+	nr_u32 together;
+	nr_u32 every;
+	nr_u32 hold_us; /* how long a group, once found, and a place are kept; or 0 */
 };
-
-/* The default filter, from the parameters of decisions. */
-NR_INLINE struct nr_filter nr_decision_filter(const struct nr_decision_params *p)
-{
-	return (struct nr_filter){p->observations, p->together, p->every, 0};
-}
-
-/* The filter's `hold`: the intervals of t_us in hold_us, rounded up. */
-NR_INLINE nr_u32 nr_hold_intervals(nr_u32 hold_us, nr_u32 t_us)
-{
-	return (nr_u32)(((nr_u64)hold_us + t_us - 1) / t_us);
-}
 
 /*
  * The newest observations: that of a stamp is at stamp % NR_OBSERVATIONS. With a hold also the
@@ -156,10 +139,10 @@ struct nr_scratch {
 /*
  * Does observation `o` count for member i? Older ones belong to the slot's previous member.
  */
-NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o,
+NR_INLINE int nr_counts_for(const struct nr_pace *p, const struct nr_places *o,
 			    const struct nr_scratch *d, nr_u32 i)
 {
-	return nr_stamp(o) && d->stamp - nr_stamp(o) < f->observations &&
+	return nr_stamp(o) && d->stamp - nr_stamp(o) < p->observations &&
 	       (nr_s32)(nr_stamp(o) - d->since[i]) > 0;
 }
 
@@ -167,10 +150,10 @@ NR_INLINE int nr_counts_for(const struct nr_filter *f, const struct nr_places *o
  * Counts how often members i and j both had a place, `both`, and how often the same group, `same`;
  * with j = i, how often i was not congested.
  */
-NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *ring,
+NR_NOINLINE int nr_together(const struct nr_pace *p, const struct nr_ring *ring,
 			    struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
-	if (!f || !ring || !d)
+	if (!p || !ring || !d)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
@@ -179,8 +162,8 @@ NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *rin
 		const struct nr_places *o = &ring->of[n];
 		nr_u32 a = nr_place(o, i), b = nr_place(o, j);
 
-		if (a == NR_UNDECIDED || b == NR_UNDECIDED || !nr_counts_for(f, o, d, i) ||
-		    !nr_counts_for(f, o, d, j))
+		if (a == NR_UNDECIDED || b == NR_UNDECIDED || !nr_counts_for(p, o, d, i) ||
+		    !nr_counts_for(p, o, d, j))
 			continue;
 		d->both++;
 		if (a == b && (a == NR_CLEAR) == (i == j))
@@ -189,42 +172,42 @@ NR_NOINLINE int nr_together(const struct nr_filter *f, const struct nr_ring *rin
 	return 1;
 }
 
-/* Is what a decision says of members i and j `now` so, or was it less than `hold` ago? */
-NR_INLINE nr_u32 nr_held(const struct nr_filter *f, struct nr_ring *ring,
-			 const struct nr_scratch *d, nr_u32 i, nr_u32 j, nr_u32 now)
+/* Is what a decision says of members i and j `now` so, or was it less than hold_us ago? */
+NR_INLINE nr_u32 nr_held(const struct nr_pace *p, struct nr_ring *ring, const struct nr_scratch *d,
+			 nr_u32 i, nr_u32 j, nr_u32 now)
 {
 	nr_u32 *found = &ring->found[i % NR_DETECT_MAX][j % NR_DETECT_MAX], stamp;
 
-	if (!f->hold)
+	if (!p->hold_us)
 		return now;
 	if (now)
 		NR_WRITE(*found, d->stamp);
 	stamp = NR_READ(*found);
-	return stamp && d->stamp - stamp < f->hold &&
+	return stamp && (nr_u64)(d->stamp - stamp) * p->t_us < p->hold_us &&
 	       (nr_s32)(stamp - d->since[i % NR_DETECT_MAX]) > 0 &&
 	       (nr_s32)(stamp - d->since[j % NR_DETECT_MAX]) > 0;
 }
 
 /* Bit 0: member i has a place; bit 1: it is not congested if it is alone. */
-NR_NOINLINE nr_u32 nr_known(const struct nr_filter *f, struct nr_ring *ring, struct nr_scratch *d,
+NR_NOINLINE nr_u32 nr_known(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d,
 			    nr_u32 i)
 {
-	if (!f || !ring || !d)
+	if (!p || !ring || !d)
 		return 0;
-	nr_together(f, ring, d, i, i);
-	return nr_held(f, ring, d, i, i, d->both >= f->together) | (nr_u32)(d->same * 2 > d->both)
+	nr_together(p, ring, d, i, i);
+	return nr_held(p, ring, d, i, i, d->both >= p->together) | (nr_u32)(d->same * 2 > d->both)
 								       << 1;
 }
 
 /* Are members i and j in one group? */
-NR_NOINLINE nr_u32 nr_grouped(const struct nr_filter *f, struct nr_ring *ring, struct nr_scratch *d,
+NR_NOINLINE nr_u32 nr_grouped(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d,
 			      nr_u32 i, nr_u32 j)
 {
-	if (!f || !ring || !d)
+	if (!p || !ring || !d)
 		return 0;
-	nr_together(f, ring, d, i, j);
-	return nr_held(f, ring, d, i, j,
-		       d->same && d->same * f->observations >= f->together * d->both);
+	nr_together(p, ring, d, i, j);
+	return nr_held(p, ring, d, i, j,
+		       d->same && d->same * p->observations >= p->together * d->both);
 }
 
 /*
@@ -258,12 +241,12 @@ NR_NOINLINE int nr_components(struct nr_scratch *d)
  * another is not congested if it was so in most of its places. With a hold, two members that a
  * decision grouped stay so for that long, and a member keeps a place.
  */
-NR_INLINE void nr_filter(const struct nr_filter *f, struct nr_ring *ring, struct nr_scratch *d)
+NR_INLINE void nr_filter(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d)
 {
 	nr_u64 known = 0, clear = 0;
 
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		nr_u32 of_i = nr_known(f, ring, d, i);
+		nr_u32 of_i = nr_known(p, ring, d, i);
 
 		known |= (nr_u64)(of_i & 1) << i;
 		clear |= (nr_u64)(of_i >> 1 & 1) << i;
@@ -271,7 +254,7 @@ NR_INLINE void nr_filter(const struct nr_filter *f, struct nr_ring *ring, struct
 	}
 	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++) {
 		for (nr_u32 j = 0; j < i; j++) {
-			if (!(known >> i & known >> j & 1) || !nr_grouped(f, ring, d, i, j))
+			if (!(known >> i & known >> j & 1) || !nr_grouped(p, ring, d, i, j))
 				continue;
 			d->near[i] |= 1ull << j;
 			d->near[j] |= 1ull << i;

@@ -452,10 +452,15 @@ NR_INLINE void nr_ssc_group(const void *own, const void *summaries, struct nr_sc
 NR_INLINE struct nr_pace nr_ssc_pace(const void *own, const struct nr_decision_params *decision)
 {
 	const struct nr_ssc_params *p = own;
-	struct nr_filter filter = nr_decision_filter(decision);
 
-	filter.hold = nr_hold_intervals(p->hold_us, p->t_us);
-	return (struct nr_pace){p->t_us, p->t_us, filter};
+	return (struct nr_pace){
+	    .t_us = p->t_us,
+	    .settle_us = p->t_us,
+	    .observations = decision->observations,
+	    .together = decision->together,
+	    .every = decision->every,
+	    .hold_us = p->hold_us,
+	};
 }
 
 NR_INLINE nr_u64 nr_ssc_warm_up(const void *own)

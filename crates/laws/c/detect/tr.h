@@ -290,8 +290,7 @@ NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_pa
 {
 	const struct nr_tr_params *p = own;
 
-	return (struct nr_pace){
-	    p->t_us, p->settle_us, {1, 1, 1, nr_hold_intervals(p->hold_us, p->t_us)}};
+	return (struct nr_pace){p->t_us, p->settle_us, 1, 1, 1, p->hold_us};
 }
 
 /* TR couples only matching paths. */

@@ -138,14 +138,14 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 			   struct nr_watch *w, nr_u32 i)
 {
 	struct nr_decision_params couples = nr_couples(d, own, &w->params);
-	struct nr_filter filter = d->pace(own, &w->params.decision).filter;
+	struct nr_pace pace = d->pace(own, &w->params.decision);
 	struct nr_scratch *s = &w->path[i & 7].scratch;
 	nr_u64 masks = NR_READ(c->masks);
 
 	NR_READ_BARRIER(); /* a join visible in the masks is visible in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		s->since[j] = NR_READ(w->path[j].since);
-	nr_filter(&filter, &w->ring, s);
+	nr_filter(&pace, &w->ring, s);
 	return nr_masks_store(c, masks, nr_decided_masks(&couples, s));
 }
 
@@ -194,7 +194,7 @@ NR_INLINE void nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c, 
 	ended = (now_us - pace.settle_us) / pace.t_us; /* intervals that are over and settled */
 	w->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
 	if (ended && nr_tick_claim(c, ended))
-		nr_claimed(detector, pace.filter.every, c, w, i, (nr_u32)ended, now_us);
+		nr_claimed(detector, pace.every, c, w, i, (nr_u32)ended, now_us);
 }
 
 /* The paths that joining path i is coupled with, as bits. */
