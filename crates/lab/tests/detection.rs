@@ -190,6 +190,13 @@ fn the_command_line_wins_over_a_system() {
     let (scenario, _) = under("mptcp-sbd", "", &set);
     assert_eq!(scenario.params, Params::default().with(&[("ssc.f", "3")]));
 
+    // It leaves what else the system sets.
+    let (scenario, _) = under("ssc-lia", "", &[("ssc.preset", "rfc8382")]);
+    assert_eq!(
+        (scenario.params.word("ssc.hold_s"), scenario.params.word("ssc.trusted")),
+        (100_000_000, 60)
+    );
+
     let fits = "[decision]\nobservations = 20";
     let mut scenario = parse(&text(true, fits), &edits(&[("decision.together", "15")])).unwrap();
     let error = scenario.adopt(system("mptcp-sbd"), "--cc").unwrap_err().to_string();

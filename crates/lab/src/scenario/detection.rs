@@ -2,16 +2,13 @@
 
 use indexmap::IndexMap;
 use narrows_laws::Params;
-use narrows_laws::catalogue::Named;
 use narrows_laws::params::ParamError;
 use narrows_traffic::Signal;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::document::Document;
+use super::Fault;
 use super::file::File;
-use super::{Fault, Scenario};
-use crate::Error;
 
 /// The fields of detection besides the parameters.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -69,7 +66,7 @@ pub fn set(params: &mut Params, tables: &IndexMap<String, Table>) -> Result<(), 
 }
 
 /// Each is in its range; do they fit each other?
-fn check(params: &Params) -> Result<(), Fault> {
+pub fn check(params: &Params) -> Result<(), Fault> {
     params.check().map_err(|error| {
         let name = match &error {
             ParamError::Value { name, .. } => name,
@@ -77,38 +74,6 @@ fn check(params: &Params) -> Result<(), Fault> {
         };
         fault(name, &error)
     })
-}
-
-impl Scenario {
-    /// Makes the settings of a system: its signal, and all parameters of its detector and of decisions,
-    /// in place of the scenario's; but not in place of what the command line set. `place` is the option
-    /// or field that names the system.
-    ///
-    /// # Errors
-    /// The two do not fit each other.
-    pub fn adopt(&mut self, system: &Named, place: &str) -> Result<(), Error> {
-        let signal_is_set =
-            ["detection", "detection.signal"].iter().any(|f| self.settings.contains_key(*f));
-        let mut params = self.params;
-        for group in [system.control().detector.name(), "decision"] {
-            params.reset(group);
-        }
-        for (field, value) in system.settings() {
-            if field != "detection.signal" {
-                params.set(field, value).expect("a setting of a system");
-            } else if !signal_is_set {
-                self.take_signal(value.parse().expect("the signal of a system"));
-            }
-        }
-        let commanded = Document::params_of_sets(&self.settings)?;
-        let set = set(&mut params, &commanded).and_then(|()| check(&params));
-        set.map_err(|fault| {
-            let message = format!("{}: {}", fault.field.join("."), fault.message);
-            Error::input(place, message)
-        })?;
-        self.params = params;
-        Ok(())
-    }
 }
 
 /// An error in a parameter, with the name of its field.

@@ -7,6 +7,8 @@
 //!   calls, one for each acknowledgement.
 //! - net/mptcp/mptcp_sched.c: the subflow with the lowest smoothed RTT that has room in its window.
 //! - net/ipv4/tcp_input.c: FACK, and a receiver that pays no regard to PSH of full-sized segments.
+//!
+//! The tests of the simulator's physics set the same (`greedy_linux_3_14` in `crates/sim/tests/common`).
 
 use toml::Value;
 

@@ -19,6 +19,7 @@ mod resolve;
 mod shipped;
 mod source;
 mod sweep;
+mod system;
 mod tcp;
 mod trace;
 mod whole;

@@ -172,7 +172,10 @@ NR_NOINLINE int nr_together(const struct nr_pace *p, const struct nr_ring *ring,
 	return 1;
 }
 
-/* Is what a decision says of members i and j `now` so, or was it less than hold_us ago? */
+/*
+ * Is what a decision says of members i and j `now` so, or was it less than hold_us ago? On another
+ * CPU a later decision may have found it so since.
+ */
 NR_INLINE nr_u32 nr_held(const struct nr_pace *p, struct nr_ring *ring, const struct nr_scratch *d,
 			 nr_u32 i, nr_u32 j, nr_u32 now)
 {
@@ -180,10 +183,12 @@ NR_INLINE nr_u32 nr_held(const struct nr_pace *p, struct nr_ring *ring, const st
 
 	if (!p->hold_us)
 		return now;
-	if (now)
+	if (now) {
 		NR_WRITE(*found, d->stamp);
+		return 1;
+	}
 	stamp = NR_READ(*found);
-	return stamp && (nr_u64)(d->stamp - stamp) * p->t_us < p->hold_us &&
+	return stamp && (nr_s64)(nr_s32)(d->stamp - stamp) * p->t_us < p->hold_us &&
 	       (nr_s32)(stamp - d->since[i % NR_DETECT_MAX]) > 0 &&
 	       (nr_s32)(stamp - d->since[j % NR_DETECT_MAX]) > 0;
 }

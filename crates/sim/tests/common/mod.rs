@@ -52,7 +52,7 @@ pub fn greedy_delack(paths: Vec<PathConfig>) -> ConnectionConfig {
     ConnectionConfig { tcp, ..greedy(paths) }
 }
 
-/// The same as Linux 3.14 sends: the era `linux-3.14` of scenarios.
+/// The same as Linux 3.14 sends: the era `linux-3.14` of scenarios (`crates/lab/src/scenario/era.rs`).
 pub fn greedy_linux_3_14(paths: Vec<PathConfig>) -> ConnectionConfig {
     let mut config = greedy_delack(paths);
     config.tcp.loss_detection = LossDetection::Fack;
