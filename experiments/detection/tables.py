@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Regenerates the tables of docs/detection.md, each between two marks.
 
-    experiments/detection/tables.py [--seeds N] [--out DIR] [--check]
+    experiments/detection/tables.py [--quick | --seeds N] [--out DIR] [--check]
 
 Runs what is missing in DIR (an interrupted call goes on where it ended; another build or another number of
-seeds begins anew), then rewrites the tables. --check leaves the document alone and fails if a table differs.
+seeds begins anew), then rewrites the tables, and writes the data of figures to DIR/figures. --quick has 5 seeds,
+and writes the document with its tables to DIR. --check leaves the document alone and fails if a table differs.
 """
 
 import argparse
@@ -18,7 +19,9 @@ import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean, median, quantiles
+
+import figures
 
 HOME = Path(__file__).resolve().parents[2]
 DOCUMENT = HOME / "docs/detection.md"
@@ -26,8 +29,14 @@ PUBLISHED = HOME / "experiments/detection/published.csv"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
 
 SIGNALS = ["receiver-us", "sender-us", "sender-ms", "rtt"]
+LEAST = 20
+QUICK = 5
 PAPER = ["ssc.preset=mptcp-sbd"]
-KINDS = [f"sbd/{kind}-{n}" for kind in ("nsb", "sb") for n in range(2, 6)]
+ALIKE = [f"sbd/nsb-{n}" for n in range(2, 6)]
+UNEVEN = [f"{kind}-uneven" for kind in ALIKE]
+SHARED = [f"sbd/sb-{n}" for n in range(2, 6)]
+KINDS = ALIKE + UNEVEN + SHARED
+SBD = "mptcp-sbd"
 TRACES = [f"e{n}" for n in range(1, 6)]
 CUBIC = [f"{field}.cc=cubic" for field in ("flows.tcp1", "flows.tcp2", "background.0", "background.1")]
 
@@ -35,35 +44,48 @@ CUBIC = [f"{field}.cc=cubic" for field in ("flows.tcp1", "flows.tcp2", "backgrou
 ERA = ["era=linux-3.14"]
 FLOOR = ["olia.floor=2"]
 
-# A comparison: its folder, scenarios, controls, signals, settings, seeds (a share of those asked for).
-Cell = namedtuple("Cell", "name scenarios controls signals settings share", defaults=((), (), 1.0))
+# The throttled links of the real network with short queues.
+SHORT = [f"links.isp{n}.queue=100 packets" for n in (1, 2)]
+
+# Without the connection under test: it starts as the run ends.
+ALONE = ["flows.mptcp.start=139.9 s"]
+
+# The trace experiments plot every single finding: of TR each 5 s, of SSC each 350 ms, none is held.
+EACH = [*PAPER, "tr.hold_s=1", *(f"decision.{field}=1" for field in ("observations", "together", "every"))]
+
+# A comparison: its folder, scenarios, controls, signals (none: those of the scenarios), settings.
+Cell = namedtuple("Cell", "name scenarios controls signals settings", defaults=((), ()))
 
 
 def cells():
     """All comparisons that the tables are made of."""
     for suffix in ("", "-red", "-rtt"):
         scenarios = [kind + suffix for kind in KINDS]
-        yield Cell(f"sbd{suffix}", scenarios, ["olia+ssc"], SIGNALS, PAPER)
-    yield Cell("laws", KINDS, ["reno", "olia", "lia"])
-    yield Cell("rfc8382", KINDS, ["olia+ssc"], SIGNALS[:2], ["ssc.preset=rfc8382"], 0.5)
-    yield Cell("full", KINDS, ["reno+ssc"], SIGNALS[:1], PAPER, 0.5)
-    yield Cell("lia", KINDS, ["lia+ssc", "lia+tr"], ["rtt"], PAPER, 0.5)
+        yield Cell(f"sbd{suffix}", scenarios, [SBD], SIGNALS[: 2 if suffix else 4])
+        yield Cell(f"none{suffix}", scenarios, [SBD], settings=["decision.clear=none"])
+        yield Cell(f"era{suffix}", scenarios, [SBD], settings=ERA)
+    yield Cell("laws", KINDS, ["reno", "lia", "olia", "balia"])
+    yield Cell("era-laws", KINDS, ["reno", "lia", "olia", "balia"], settings=ERA)
+    yield Cell("alone", ALIKE + UNEVEN, ["reno"], settings=ALONE)
+    yield Cell("rfc8382", KINDS, [SBD], settings=["ssc.preset=rfc8382"])
+    yield Cell("full", KINDS, ["reno+ssc", "lia+ssc"], settings=PAPER)
+    yield Cell("lia", KINDS, ["ssc-lia", "tr-lia"])
     shifting = ["sbd/shifting-30", "sbd/shifting-60", "sbd/realnet-shifting"]
-    yield Cell("shifting", shifting, ["olia", "olia+ssc"], SIGNALS[:2], PAPER, 0.5)
-    real = ["sbd/realnet-nsb", "sbd/realnet-sb-2", "sbd/realnet-sb-5"]
-    yield Cell("realnet", real, ["reno", "olia", "olia+ssc"], SIGNALS[:1], PAPER)
+    yield Cell("shifting", shifting, [SBD], SIGNALS[:2])
+    real = ["sbd/realnet-nsb", *(f"sbd/realnet-sb-{n}" for n in range(2, 6))]
+    yield Cell("realnet", real, ["reno", "olia", SBD])
+    yield Cell("realnet-100", real[:1], ["reno", "olia", SBD], settings=SHORT)
+    yield Cell("realnet-100-none", real[:1], ["reno", "olia", SBD], settings=[*SHORT, "decision.clear=none"])
     shared = [f"tr/{trace}{queue}" for trace in TRACES for queue in ("", "-red")]
-    apart = [f"tr/{trace}-apart" for trace in TRACES]
-    for law, settings in (("reno", []), ("cubic", CUBIC)):
-        detectors = [f"{law}+tr", f"{law}+ssc"]
-        yield Cell(f"traces-{law}", shared + apart, detectors, ["rtt"], PAPER + settings, 0.15)
-    yield Cell("apart", apart, ["reno", "lia", "lia+ssc", "lia+tr"], ["rtt"], PAPER, 0.15)
-    yield Cell("floor", KINDS[4:], ["olia"], settings=FLOOR)
-    yield Cell("era-floor", KINDS[4:], ["olia"], settings=ERA + FLOOR)
-    for suffix in ("", "-red", "-rtt"):
-        scenarios = [kind + suffix for kind in KINDS]
-        yield Cell(f"era{suffix}", scenarios, ["olia+ssc"], SIGNALS[:1], PAPER + ERA)
-    yield Cell("era-laws", KINDS, ["reno", "olia"], settings=ERA)
+    apart = [f"tr/{trace}{kind}" for trace in TRACES for kind in ("-apart", "-unequal")]
+    yield Cell("traces-reno", shared, ["reno+tr", "reno+ssc"], settings=EACH)
+    yield Cell("traces-cubic", shared, ["cubic+tr", "cubic+ssc"], settings=EACH + CUBIC)
+    systems = ["reno", "ssc-lia", "tr-lia"]
+    yield Cell("apart", apart, systems)
+    yield Cell("together", shared[::2], systems)
+    yield Cell("srtt", apart + shared[::2], ["tr-lia"], ["srtt"])
+    yield Cell("floor", SHARED, ["olia"], settings=FLOOR)
+    yield Cell("era-floor", SHARED, ["olia"], settings=ERA + FLOOR)
 
 
 # --- Running ---------------------------------------------------------------------------------------------
@@ -79,7 +101,6 @@ def build():
 def run(narrows, cell, seeds, out):
     """Runs the comparison, unless the same build has done it with as many seeds."""
     folder = out / cell.name
-    seeds = max(1, round(seeds * cell.share))
     call = ["compare", *cell.scenarios, "--cc", ",".join(cell.controls), "--seeds", str(seeds)]
     if cell.signals:
         call += ["--signal", ",".join(cell.signals)]
@@ -120,6 +141,14 @@ class Results:
         """Mean over the seeds of a metric of a row."""
         return self.row(*which)[field]["mean"]
 
+    def interval(self, field, *which):
+        """Mean over the seeds of a metric of a row, with its 95 % interval."""
+        value = self.row(*which)[field]
+        return f"{value['mean']:.2f} ± {value['ci95'] or 0:.2f}"
+
+    def ratio(self, *which):
+        return f"{self.mean('ratio_to_tcp', *which):.2f}"
+
     def runs(self, cell, scenario, control, signal=None):
         """The summary of each seed, and the decisions if its detector listens."""
         folder = self.out / cell / "runs" / scenario / control / (signal or "")
@@ -151,8 +180,15 @@ def published():
     """The paper's share of decisions by number of groups, by table and scenario."""
     with PUBLISHED.open() as lines:
         rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-        values = lambda row: [float(row[f"groups_{n}"]) for n in range(1, 6) if row[f"groups_{n}"]]
-        return {row["scenario"]: (row["table"], values(row)) for row in rows}
+        return {
+            row["scenario"]: [float(row[f"groups_{n}"]) for n in range(1, 6) if row[f"groups_{n}"]]
+            for row in rows
+        }
+
+
+def theirs(scenario):
+    """The same for a scenario; the paper's are of one family of separate bottlenecks."""
+    return published()[scenario.replace("-uneven", "")]
 
 
 # --- Tables ----------------------------------------------------------------------------------------------
@@ -175,8 +211,9 @@ def spread(value):
 
 
 def label(scenario):
-    """sbd/nsb-2-red: NSB-2."""
-    return re.sub(r"-(red|rtt)$", "", scenario.removeprefix("sbd/")).upper()
+    """sbd/nsb-2-uneven-red: NSB-2 uneven."""
+    kind, paths, *family = re.sub(r"-(red|rtt)$", "", scenario.removeprefix("sbd/")).split("-")
+    return " ".join([f"{kind.upper()}-{paths}", *family])
 
 
 def right_groups(scenario):
@@ -184,25 +221,23 @@ def right_groups(scenario):
 
 
 def accuracy(results, suffix):
-    """A table of the paper next to ours, by signal; bold: more than 5 points below."""
+    """A table of the paper next to ours; bold: more than 5 points below."""
+    signals = SIGNALS[: 2 if suffix else 4]
+    variants = [(f"sbd{suffix}", signals[0]), (f"none{suffix}", None), (f"era{suffix}", None)]
+    variants += [(f"sbd{suffix}", signal) for signal in signals[1:]]
     rows = []
     for scenario in (kind + suffix for kind in KINDS):
-        _, theirs = published()[scenario]
-        theirs = theirs[right_groups(scenario) - 1]
-        row = [label(scenario), f"{100 * theirs:.0f}"]
-        for signal in SIGNALS:
-            ours = results.row(f"sbd{suffix}", scenario, "olia+ssc", signal)["accuracy"]
-            low = ours is None or ours["mean"] < theirs - 0.05
-            row.append(f"**{spread(ours)}**" if low else spread(ours))
-        counts = [count for run in results.runs(f"sbd{suffix}", scenario, "olia+ssc", "receiver-us")
-                  for count in groups_with_one_for_clear(*run)]
-        row.append(percent(mean(count == right_groups(scenario) for count in counts)))
-        era = results.row(f"era{suffix}", scenario, "olia+ssc", "receiver-us")["accuracy"]
-        low = era is None or era["mean"] < theirs - 0.05
-        row.append(f"**{spread(era)}**" if low else spread(era))
+        paper = theirs(scenario)[right_groups(scenario) - 1]
+        row = [label(scenario), f"{100 * paper:.0f}"]
+        for cell, signal in variants:
+            which = (cell, scenario, SBD, signal)
+            ours = results.row(*which)["accuracy"]
+            low = ours is None or ours["mean"] < paper - 0.05
+            text = f"**{spread(ours)}**" if low else spread(ours)
+            row.append(f"{text} ({results.ratio(*which)})")
         rows.append(row)
-    names = ["receiver-us, one group of them", "receiver-us, Linux 3.14"]
-    return table(["accuracy, %", "paper", *SIGNALS, *names], rows)
+    names = ["receiver-us", "uncongested alone", "Linux 3.14", *signals[1:]]
+    return table(["accuracy, % (ratio)", "paper", *names], rows)
 
 
 def groups_with_one_for_clear(summary, decisions):
@@ -215,27 +250,62 @@ def full(results):
     """The same detector where no coupling makes paths thin."""
     rows = []
     for scenario in KINDS:
-        both = [("full", scenario, "reno+ssc", "receiver-us"), ("sbd", scenario, "olia+ssc", "receiver-us")]
+        both = [("full", scenario, "reno+ssc", None), ("sbd", scenario, SBD, "receiver-us")]
         row = [label(scenario), *(spread(results.row(*which)["accuracy"]) for which in both)]
         for field in ("false_merge_rate", "false_split_rate"):
             row += [percent(results.share(field, *which)) for which in both]
         rows.append(row)
-    names = ["accuracy, %", "reno+ssc", "olia+ssc"]
-    return table(names + [f"{what}, {law}" for what in ("merged", "split") for law in ("reno", "olia")], rows)
+    names = ["accuracy, %", "reno+ssc", SBD]
+    return table(names + [f"{what}, {law}" for what in ("merged", "split") for law in ("reno", SBD)], rows)
 
 
 def groups(results, suffix):
     """How many groups were found, theirs and ours at the receiver."""
     rows = []
     for scenario in (kind + suffix for kind in KINDS):
-        which = (f"sbd{suffix}", scenario, "olia+ssc", "receiver-us")
-        cells = [" ".join(map(percent, published()[scenario][1]))]
+        which = (f"sbd{suffix}", scenario, SBD, "receiver-us")
+        cells = [" ".join(map(percent, theirs(scenario)))]
         cells.append(" ".join(map(percent, results.shares("groups_hist", *which))))
         for field in ("false_merge_rate", "false_split_rate", "uncongested_share", "undecided_share"):
             cells.append(percent(results.share(field, *which)))
+        counts = [count for run in results.runs(*which) for count in groups_with_one_for_clear(*run)]
+        cells.append(percent(mean(count == right_groups(scenario) for count in counts) if counts else None))
         rows.append([label(scenario), *cells])
     names = ["1, 2, .. groups, %", "paper", "ours", "merged", "split", "not congested", "undecided"]
-    return table(names, rows)
+    return table([*names, "right, those as one group"], rows)
+
+
+def alone(results):
+    """The single-path TCPs by themselves: what stands behind the uneven family."""
+    rows = []
+    for scenario in ALIKE + UNEVEN:
+        found = {}
+        for summary, _ in results.runs("alone", scenario, "reno"):
+            for connection in summary["connections"]:
+                if connection["name"].startswith("tcp"):
+                    found.setdefault(connection["name"], []).append(connection["goodput_mbps"])
+        rates = [mean(rates) for _, rates in sorted(found.items())]
+        rows.append([label(scenario), f"{rates[0]:.1f}", " : ".join(f"{rate / rates[0]:.2f}" for rate in rates)])
+    return table(["", "TCP1 alone, Mbit/s", "TCP1 : TCP2 : .."], rows)
+
+
+def coupled(results):
+    """Figure 2: the laws, by path and in all; medians, as the paper has them."""
+    rows = []
+    published = {"NSB-2": "0.70 0.45, 0.6", "NSB-5": "below 0.4"}
+    for scenario in [ALIKE[0], UNEVEN[0], ALIKE[3], UNEVEN[3], SHARED[0], SHARED[3]]:
+        name = label(scenario)
+        row = [name, published.get(name.split()[0], "close to 1")]
+        for cell in ("laws", "era-laws"):
+            for law in ("reno", "lia", "olia", "balia"):
+                found = results.row(cell, scenario, law)
+                median_of = lambda part: f"{part['ratio_to_tcp']['median']:.2f}"
+                by_path = law != "reno" and "nsb-2" in scenario
+                paths = [median_of(path) for path in found["paths"]] if by_path else []
+                row.append(", ".join([" ".join(paths), median_of(found)]) if paths else median_of(found))
+        rows.append(row)
+    laws = ["reno", "lia", "olia", "balia"]
+    return table(["ratio", "paper", *laws, *(f"{law}, 3.14" for law in laws)], rows)
 
 
 def observations(results):
@@ -243,56 +313,45 @@ def observations(results):
     rows = []
     for scenario in KINDS:
         row = [label(scenario), {"N": 45, "S": 90}[label(scenario)[0]]]
-        for signal in SIGNALS[:2]:
-            shares = results.shares("correct_observations_hist", "sbd", scenario, "olia+ssc", signal)
+        for cell, signal in (("sbd", "receiver-us"), ("sbd", "sender-us"), ("era", None)):
+            shares = results.shares("correct_observations_hist", cell, scenario, SBD, signal)
             parts = [shares[10], sum(shares[5:10]), sum(shares[1:5]), shares[0]] if shares else []
             row.append(" / ".join(map(percent, parts)))
         rows.append(row)
-    return table(["10 / 5-9 / 1-4 / 0 right, %", "paper, 10", *SIGNALS[:2]], rows)
+    return table(["10 / 5-9 / 1-4 / 0 right, %", "paper, 10", *SIGNALS[:2], "Linux 3.14"], rows)
 
 
 def gains(results):
-    """Figure 5: what is gained over OLIA, and what is taken from TCP."""
+    """Figure 5: what is taken from TCP, and what that gains over OLIA."""
     rows = []
+    # Of the paper's coupled laws near 0.6 and below 0.4, and its gains.
+    published = {"NSB-2": "0.6 -> 0.84 (+40 %)", "NSB-5": "< 0.4 -> 0.8 (> +100 %)", "SB": "1 -> a little more"}
     for scenario in KINDS:
-        olia = results.mean("goodput_mbps", "laws", scenario, "olia")
-        row = [label(scenario)]
-        row += [f"{results.mean('ratio_to_tcp', 'laws', scenario, law):.2f}" for law in ("reno", "olia")]
-        for signal in SIGNALS:
-            which = ("sbd", scenario, "olia+ssc", signal)
+        name = label(scenario).split()[0]
+        row = [label(scenario), published.get(name, published.get(name.split("-")[0], ""))]
+        for prefix, signal in (("", "receiver-us"), ("era-", None)):
+            laws, cell = f"{prefix}laws", prefix.strip("-") or "sbd"
+            olia = results.mean("goodput_mbps", laws, scenario, "olia")
+            which = (cell, scenario, SBD, signal)
             gain = results.mean("goodput_mbps", *which) / olia - 1
-            row.append(f"{results.mean('ratio_to_tcp', *which):.2f} ({100 * gain:+.0f} %)")
+            row += [results.ratio(laws, scenario, law) for law in ("reno", "olia")]
+            row.append(f"{results.interval('ratio_to_tcp', *which)} ({100 * gain:+.0f} %)")
         rows.append(row)
-    return table(["ratio (gain)", "reno", "olia", *SIGNALS], rows)
-
-
-def era_gains(results):
-    """The same with the rules of the paper's Linux."""
-    rows = []
-    for scenario in KINDS:
-        ratio = lambda *which: f"{results.mean('ratio_to_tcp', *which):.2f}"
-        olia = results.mean("goodput_mbps", "era-laws", scenario, "olia")
-        which = ("era", scenario, "olia+ssc", "receiver-us")
-        gain = results.mean("goodput_mbps", *which) / olia - 1
-        row = [label(scenario), *(ratio("era-laws", scenario, law) for law in ("reno", "olia"))]
-        row.append(f"{ratio(*which)} ({100 * gain:+.0f} %)")
-        for field in ("false_merge_rate", "false_split_rate"):
-            row.append(percent(results.share(field, *which)))
-        rows.append(row)
-    return table(["ratio (gain)", "reno", "olia", "receiver-us", "merged, %", "split, %"], rows)
+    names = ["reno", "olia", f"{SBD} (gain)"]
+    return table(["ratio", "paper", *names, *(f"{name}, 3.14" for name in names)], rows)
 
 
 def uncoupled(results):
-    """LIA with each detector, hearing the RTT: what it gets, and how right that is."""
+    """LIA with each detector: what it gets, and how right that is."""
     rows = []
     for scenario in KINDS:
-        ratio = lambda row: f"{row['ratio_to_tcp']['mean']:.2f}"
-        row = [label(scenario), ratio(results.row("laws", scenario, "lia"))]
-        for control in ("lia+ssc", "lia+tr"):
-            found = results.row("lia", scenario, control, "rtt")
-            row.append(f"{ratio(found)} ({spread(found['accuracy'])})")
+        row = [label(scenario), results.ratio("laws", scenario, "lia")]
+        for cell, control in (("full", "lia+ssc"), ("lia", "ssc-lia"), ("lia", "tr-lia")):
+            which = (cell, scenario, control)
+            row.append(f"{results.ratio(*which)} ({spread(results.row(*which)['accuracy'])})")
         rows.append(row)
-    return table(["ratio (accuracy, %)", "lia", "lia+ssc", "lia+tr"], rows)
+    names = ["lia+ssc (receiver-us)", "ssc-lia (srtt)", "tr-lia (rtt)"]
+    return table(["ratio (accuracy, %)", "lia", *names], rows)
 
 
 def presets(results):
@@ -300,14 +359,11 @@ def presets(results):
     rows = []
     for scenario in KINDS:
         row = [label(scenario)]
-        for signal in SIGNALS[:2]:
-            for cell in ("sbd", "rfc8382"):
-                which = (cell, scenario, "olia+ssc", signal)
-                clear = percent(results.share("uncongested_share", *which))
-                row.append(f"{spread(results.row(*which)['accuracy'])} ({clear})")
+        for cell, signal in (("sbd", "receiver-us"), ("rfc8382", None)):
+            which = (cell, scenario, SBD, signal)
+            row.append(f"{spread(results.row(*which)['accuracy'])} ({results.ratio(*which)})")
         rows.append(row)
-    names = [f"{signal}, {name}" for signal in SIGNALS[:2] for name in ("mptcp-sbd", "rfc8382")]
-    return table(["accuracy (not congested), %", *names], rows)
+    return table(["accuracy, % (ratio)", "Table I", "RFC 8382"], rows)
 
 
 Shift = namedtuple("Shift", "delays phases after")
@@ -316,7 +372,7 @@ Shift = namedtuple("Shift", "delays phases after")
 def shifts(results, scenario, signal):
     """What came after each shift towards a shared and towards separate bottlenecks."""
     kinds = {"SB": Shift([], [], []), "NSB": Shift([], [], [])}
-    for summary, decisions in results.runs("shifting", scenario, "olia+ssc", signal):
+    for summary, decisions in results.runs("shifting", scenario, SBD, signal):
         phases = summary["detection"]
         ends = [phase["start_s"] for phase in phases[1:]] + [float("inf")]
         for index, (phase, end) in enumerate(zip(phases, ends)):
@@ -341,11 +397,13 @@ def shifting(results):
             for kind, shift in shifts(results, scenario, signal).items():
                 seen = len(shift.delays)
                 row = [scenario, signal, kind, f"{seen} of {len(shift.phases)}"]
-                row += [f"{mean(shift.delays):.1f}", f"{median(shift.delays):.1f}"] if seen else ["-", "-"]
+                parts = quantiles(shift.delays, n=4, method="inclusive") if seen > 1 else []
+                row += [f"{mean(shift.delays):.1f}" if seen else "-"]
+                row += [f"{part:.1f}" for part in [min(shift.delays), *parts, max(shift.delays)]] if parts else ["-"] * 5
                 row.append(percent(mean(shift.after)) if seen else "-")
                 rows.append(row)
-    names = ["scenario", "signal", "shift to", "seen", "delay, mean s", "median s", "right afterwards, %"]
-    return table(names, rows)
+    names = ["scenario", "signal", "shift to", "seen", "delay, mean s", "least", "25 %", "median", "75 %", "most"]
+    return table([*names, "right afterwards, %"], rows)
 
 
 def progress(results):
@@ -355,7 +413,7 @@ def progress(results):
     for signal in SIGNALS[:2]:
         for name, parity in (("SB", 0), ("NSB", 1)):
             found = [[] for _ in steps[1:]]
-            for summary, decisions in results.runs("shifting", "sbd/shifting-30", "olia+ssc", signal):
+            for summary, decisions in results.runs("shifting", "sbd/shifting-30", SBD, signal):
                 starts = [phase["start_s"] for phase in summary["detection"]]
                 for decision in decisions:
                     time = float(decision["time_s"])
@@ -368,24 +426,33 @@ def progress(results):
 
 
 def real(results):
-    """Section V-A and V-B."""
+    """Section V-A and V-B, Figure 10."""
     rows = []
-    paper = {"sbd/realnet-nsb": ("70", "+20 %"), "sbd/realnet-sb-2": ("91", "about 0"), "sbd/realnet-sb-5": ("85", "a little")}
-    for scenario, (accuracy, gain) in paper.items():
-        which = ("realnet", scenario, "olia+ssc", "receiver-us")
-        ours = results.row(*which)["accuracy"]
-        clear = results.share("uncongested_share", *which)
-        olia = results.mean("goodput_mbps", "realnet", scenario, "olia")
-        gained = results.mean("goodput_mbps", *which) / olia - 1
-        reno = results.mean("goodput_mbps", "realnet", scenario, "reno") / olia - 1
-        rows.append([scenario, accuracy, spread(ours), percent(clear), gain, f"{100 * gained:+.0f} %", f"{100 * reno:+.0f} %"])
-    return table(["scenario", "accuracy, paper", "ours, %", "not congested, %", "gain over OLIA, paper", "ours", "reno"], rows)
+    paper = {
+        "sbd/realnet-nsb": ("70", "+20 %, reno +25 %"),
+        "sbd/realnet-sb-2": ("91", "about 0"),
+        "sbd/realnet-sb-3": ("", "a little"),
+        "sbd/realnet-sb-4": ("", "a little"),
+        "sbd/realnet-sb-5": ("about 85", "a little"),
+    }
+    short = [("realnet-100", ""), ("realnet-100-none", ", uncongested alone")]
+    cells = [(cell, "sbd/realnet-nsb", f", 100 packets{clear}") for cell, clear in short]
+    cells += [("realnet", "sbd/realnet-nsb", ", 1000 packets")]
+    cells += [("realnet", scenario, "") for scenario in list(paper)[1:]]
+    for cell, scenario, queue in cells:
+        which = (cell, scenario, SBD)
+        olia, sbd, reno = (results.mean("goodput_mbps", cell, scenario, law) for law in ("olia", SBD, "reno"))
+        row = [scenario + queue, paper[scenario][0], spread(results.row(*which)["accuracy"])]
+        row += [percent(results.share("uncongested_share", *which)), paper[scenario][1], f"{olia:.1f}"]
+        rows.append([*row, f"{100 * (sbd / olia - 1):+.0f} %", f"{100 * (reno / olia - 1):+.0f} %"])
+    names = ["scenario", "accuracy, paper", "ours, %", "not congested, %", "gain over OLIA, paper"]
+    return table([*names, "olia, Mbit/s", f"gain, {SBD}", "gain, reno"], rows)
 
 
 def first(results, cell, scenario, control):
     """Seconds until the first positive: median over the seeds; none: in more than half there was none."""
     never = float("inf")
-    found = [phase["first_correct_s"] for phase in results.phases(cell, scenario, control, "rtt")]
+    found = [phase["first_correct_s"] for phase in results.phases(cell, scenario, control)]
     time = median([never if one is None else one for one in found])
     return None if time == never else time
 
@@ -404,36 +471,52 @@ def traces(results):
                 earlier += (times["tr"] or never) < (times["ssc"] or never)
                 row = [trace.upper(), "RED" if queue else "droptail", law]
                 for detector, time in times.items():
-                    right = results.row(cell, scenario, f"{law}+{detector}", "rtt")["accuracy"]
+                    right = results.row(cell, scenario, f"{law}+{detector}")["accuracy"]
                     row += [f"{time:.1f}" if time else "never", percent(right and right["mean"])]
                 rows.append(row)
     names = ["", "queue", "law", "tr, first s", "right, %", "ssc, first s", "right, %"]
     return table(names, rows) + f"\nTR is first in {earlier} of {all_of_them}.\n"
 
 
-def positives(results):
+def positives(results, kind):
     """False positives on separate bottlenecks, and what that costs."""
     rows = []
     for trace in TRACES:
-        scenario = f"tr/{trace}-apart"
+        scenario = f"tr/{trace}-{kind}"
         row = [trace.upper()]
-        for law in ("reno", "cubic"):
-            for detector in ("tr", "ssc"):
-                row.append(percent(results.share("false_merge_rate", f"traces-{law}", scenario, f"{law}+{detector}", "rtt")))
-        for control, signal in (("reno", None), ("lia", None), ("lia+ssc", "rtt"), ("lia+tr", "rtt")):
-            row.append(f"{results.mean('ratio_to_best', 'apart', scenario, control, signal):.2f}")
+        held = [("apart", "ssc-lia", None), ("apart", "tr-lia", None), ("srtt", "tr-lia", "srtt")]
+        for cell, control, signal in held:
+            row.append(percent(results.share("false_merge_rate", cell, scenario, control, signal)))
+        for cell, control, signal in [("apart", "reno", None), *held]:
+            row.append(results.interval("ratio_to_best", cell, scenario, control, signal))
         rows.append(row)
-    names = ["", "tr, reno", "ssc, reno", "tr, cubic", "ssc, cubic", "R reno", "R lia", "R lia+ssc", "R lia+tr"]
-    return table(names, rows)
+    names = ["", *(f"{name}, %" for name in SYSTEMS)]
+    return table([*names, *(f"R {name}" for name in ("reno", *SYSTEMS))], rows)
+
+
+# The systems of the trend-line paper, with what their detectors sample.
+SYSTEMS = ["ssc-lia", "tr-lia (rtt)", "tr-lia (srtt)"]
+
+
+def fairness(results):
+    """Shared bottlenecks: its Jain's index, and the ratio."""
+    rows = []
+    for trace in TRACES:
+        row = [trace.upper()]
+        runs = [("together", control, None) for control in ("reno", "ssc-lia", "tr-lia")]
+        for cell, control, signal in [*runs, ("srtt", "tr-lia", "srtt")]:
+            which = (cell, f"tr/{trace}", control, signal)
+            row.append(f"{results.mean('jain_mean', *which):.3f} ({results.ratio(*which)})")
+        rows.append(row)
+    return table(["J (ratio)", "reno", *SYSTEMS], rows)
 
 
 def floor(results):
     """Remark 1: the least ssthresh of OLIA."""
     rows = []
-    for scenario in KINDS[4:]:
-        ratio = lambda row: f"{row['ratio_to_tcp']['mean']:.2f} ± {row['ratio_to_tcp']['ci95'] or 0:.2f}"
+    for scenario in SHARED:
         builds = ("laws", "floor", "era-laws", "era-floor")
-        rows.append([label(scenario), *(ratio(results.row(cell, scenario, "olia")) for cell in builds)])
+        rows.append([label(scenario), *(results.interval("ratio_to_tcp", cell, scenario, "olia") for cell in builds)])
     return table(["ratio", "1 packet", "2 packets", "1, Linux 3.14", "2, Linux 3.14"], rows)
 
 
@@ -447,37 +530,55 @@ TABLES = {
     "full": full,
     "observations": observations,
     "gains": gains,
-    "era gains": era_gains,
+    "coupled": coupled,
+    "alone": alone,
     "presets": presets,
     "shifting": shifting,
     "progress": progress,
     "real": real,
     "lia": uncoupled,
     "traces": traces,
-    "positives": positives,
+    "fairness": fairness,
+    "positives": lambda results: positives(results, "apart"),
+    "positives unequal": lambda results: positives(results, "unequal"),
     "floor": floor,
 }
 
 
+END = "<!-- end -->"
+
+
+def mark(name):
+    return f"<!-- table {name} -->\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=HOME / "out/detection")
+    parser.add_argument("--seeds", type=int, default=LEAST, help=f"at least {LEAST}")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} seeds, and the document in DIR")
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
     options = parser.parse_args()
+    if options.seeds < LEAST:
+        parser.error(f"--seeds: expected at least {LEAST}; --quick has {QUICK}")
+    out = options.out or HOME / ("out/detection-quick" if options.quick else "out/detection")
+    text = DOCUMENT.read_text()
+    for name in TABLES:
+        if mark(name) not in text:
+            sys.exit(f"experiments/detection/tables.py: {DOCUMENT} has no {mark(name).strip()}")
     narrows = build()
     for cell in cells():
-        run(narrows, cell, options.seeds, options.out)
-    results = Results(options.out)
-    text = DOCUMENT.read_text()
+        run(narrows, cell, QUICK if options.quick else options.seeds, out)
+    results = Results(out)
     for name, make in TABLES.items():
-        begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
-        if begin not in text:
-            sys.exit(f"experiments/detection/tables.py: {DOCUMENT} has no {begin.strip()}")
-        head, rest = text.split(begin, 1)
-        _, tail = rest.split(end, 1)
-        text = f"{head}{begin}\n{make(results)}\n{end}{tail}"
-    if not options.check:
+        head, rest = text.split(mark(name), 1)
+        _, tail = rest.split(END, 1)
+        text = f"{head}{mark(name)}\n{make(results)}\n{END}{tail}"
+    figures.write(results, out / "figures", shifts)
+    if options.quick:
+        (out / "detection.md").write_text(text)
+        print(out / "detection.md")
+    elif not options.check:
         DOCUMENT.write_text(text)
     elif text != DOCUMENT.read_text():
         sys.exit("experiments/detection/tables.py: the tables are others than those of docs/detection.md")
