@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 from collections import namedtuple
+from functools import cache
 from pathlib import Path
 from statistics import mean, median, quantiles
 
@@ -57,11 +58,16 @@ EACH = [*PAPER, "tr.hold_s=1", *(f"decision.{field}=1" for field in ("observatio
 Cell = namedtuple("Cell", "name scenarios controls signals settings", defaults=((), ()))
 
 
+def signals_of(suffix):
+    """The signals of a table of MPTCP-SBD's: all of Table II, two of the others."""
+    return SIGNALS[: 2 if suffix else 4]
+
+
 def cells():
     """All comparisons that the tables are made of."""
     for suffix in ("", "-red", "-rtt"):
         scenarios = [kind + suffix for kind in KINDS]
-        yield Cell(f"sbd{suffix}", scenarios, [SBD], SIGNALS[: 2 if suffix else 4])
+        yield Cell(f"sbd{suffix}", scenarios, [SBD], signals_of(suffix))
         yield Cell(f"none{suffix}", scenarios, [SBD], settings=["decision.clear=none"])
         yield Cell(f"era{suffix}", scenarios, [SBD], settings=ERA)
     yield Cell("laws", KINDS, ["reno", "lia", "olia", "balia"])
@@ -75,7 +81,7 @@ def cells():
     real = ["sbd/realnet-nsb", *(f"sbd/realnet-sb-{n}" for n in range(2, 6))]
     yield Cell("realnet", real, ["reno", "olia", SBD])
     yield Cell("realnet-100", real[:1], ["reno", "olia", SBD], settings=SHORT)
-    yield Cell("realnet-100-none", real[:1], ["reno", "olia", SBD], settings=[*SHORT, "decision.clear=none"])
+    yield Cell("realnet-100-none", real[:1], [SBD], settings=[*SHORT, "decision.clear=none"])
     shared = [f"tr/{trace}{queue}" for trace in TRACES for queue in ("", "-red")]
     apart = [f"tr/{trace}{kind}" for trace in TRACES for kind in ("-apart", "-unequal")]
     yield Cell("traces-reno", shared, ["reno+tr", "reno+ssc"], settings=EACH)
@@ -176,6 +182,7 @@ class Results:
         return [mean(column) for column in zip(*shares)]
 
 
+@cache
 def published():
     """The paper's share of decisions by number of groups, by table and scenario."""
     with PUBLISHED.open() as lines:
@@ -222,7 +229,7 @@ def right_groups(scenario):
 
 def accuracy(results, suffix):
     """A table of the paper next to ours; bold: more than 5 points below."""
-    signals = SIGNALS[: 2 if suffix else 4]
+    signals = signals_of(suffix)
     variants = [(f"sbd{suffix}", signals[0]), (f"none{suffix}", None), (f"era{suffix}", None)]
     variants += [(f"sbd{suffix}", signal) for signal in signals[1:]]
     rows = []
@@ -427,7 +434,6 @@ def progress(results):
 
 def real(results):
     """Section V-A and V-B, Figure 10."""
-    rows = []
     paper = {
         "sbd/realnet-nsb": ("70", "+20 %, reno +25 %"),
         "sbd/realnet-sb-2": ("91", "about 0"),
@@ -435,13 +441,19 @@ def real(results):
         "sbd/realnet-sb-4": ("", "a little"),
         "sbd/realnet-sb-5": ("about 85", "a little"),
     }
-    short = [("realnet-100", ""), ("realnet-100-none", ", uncongested alone")]
-    cells = [(cell, "sbd/realnet-nsb", f", 100 packets{clear}") for cell, clear in short]
-    cells += [("realnet", "sbd/realnet-nsb", ", 1000 packets")]
-    cells += [("realnet", scenario, "") for scenario in list(paper)[1:]]
-    for cell, scenario, queue in cells:
+    # The cell of the system, that of the laws beside it, the scenario, and how it differs.
+    nsb = "sbd/realnet-nsb"
+    cells = [
+        ("realnet-100", "realnet-100", nsb, ", 100 packets"),
+        ("realnet-100-none", "realnet-100", nsb, ", 100 packets, uncongested alone"),
+        ("realnet", "realnet", nsb, ", 1000 packets"),
+        *(("realnet", "realnet", scenario, "") for scenario in list(paper)[1:]),
+    ]
+    rows = []
+    for cell, laws, scenario, queue in cells:
         which = (cell, scenario, SBD)
-        olia, sbd, reno = (results.mean("goodput_mbps", cell, scenario, law) for law in ("olia", SBD, "reno"))
+        sbd = results.mean("goodput_mbps", *which)
+        olia, reno = (results.mean("goodput_mbps", laws, scenario, law) for law in ("olia", "reno"))
         row = [scenario + queue, paper[scenario][0], spread(results.row(*which)["accuracy"])]
         row += [percent(results.share("uncongested_share", *which)), paper[scenario][1], f"{olia:.1f}"]
         rows.append([*row, f"{100 * (sbd / olia - 1):+.0f} %", f"{100 * (reno / olia - 1):+.0f} %"])

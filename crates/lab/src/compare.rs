@@ -103,18 +103,18 @@ pub fn compare(
             }
         }
     }
-    let setups = plan.setups()?;
+    let variants = plan.variants()?;
     let host = |id: HostId| *hosts.iter().find(|host| host.id() == id).expect("one of the plan's");
     each(plan, &|id| host(id).real_time(), journal, done, &|task| {
-        let scenario = plan.scenario(task.case, task.control, task.signal)?;
+        let (scenario, setup) = &variants[&(task.case, task.control, task.signal)];
         let job = Job {
             control: Some(task.control),
             seed: task.seed,
             series: plan.series && task.seed == 1,
-            ..Job::new(&scenario, stop)
+            ..Job::new(scenario, stop)
         };
         let mut run = hosts::run(host(task.host), job)?;
-        run.summary.setup = setups.get(&(task.case, task.control, task.signal)).cloned();
+        run.summary.setup = Some(setup.clone());
         Ok(run)
     })
 }

@@ -75,7 +75,7 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// What the control is, and what the command line sets, do not fit.
-    pub(crate) fn scenario(
+    fn scenario(
         &self,
         case: usize,
         control: Algorithm,
@@ -91,21 +91,22 @@ impl Plan<'_> {
         Ok(scenario)
     }
 
-    /// The setup of each case under each control with each of its signals.
+    /// The scenario of each case under each control with each of its signals, and its setup.
     ///
     /// # Errors
     /// As of [`Plan::scenario`].
-    pub(crate) fn setups(&self) -> Result<HashMap<Variant, Setup>, Error> {
-        let mut setups = HashMap::new();
+    pub(crate) fn variants(&self) -> Result<HashMap<Variant, (Cow<'_, Scenario>, Setup)>, Error> {
+        let mut variants = HashMap::new();
         for case in 0..self.cases.len() {
             for &control in self.controls {
                 for signal in self.signals_of(control) {
-                    let setup = Setup::of(&*self.scenario(case, control, signal)?);
-                    setups.insert((case, control, signal), setup);
+                    let scenario = self.scenario(case, control, signal)?;
+                    let setup = Setup::of(&scenario);
+                    variants.insert((case, control, signal), (scenario, setup));
                 }
             }
         }
-        Ok(setups)
+        Ok(variants)
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use narrows_lab::catalogue::{self, Named};
 use narrows_lab::detection::PhaseDetection;
 use narrows_lab::{
-    Algorithm, Case, Edits, Finished, HostId, Plan, Scenario, Signal, compare, load, parse, rows,
-    shipped,
+    Algorithm, Case, Edits, Finished, HostId, Plan, Row, Scenario, Signal, compare, load, parse,
+    rows, shipped,
 };
 #[cfg(feature = "kernel")]
 use narrows_lab::{Job, host};
@@ -49,8 +49,14 @@ fn scenario(apart: bool, more: &str) -> Scenario {
 
 const SEEDS: u64 = 3;
 
-/// All seeds of a control with each signal.
-fn runs(scenario: Scenario, cc: &str, signals: &[Signal], jobs: usize) -> Vec<Finished> {
+/// All seeds of a control with each signal, and their rows.
+fn compared(
+    scenario: Scenario,
+    cc: &str,
+    signals: &[Signal],
+    seeds: u64,
+    jobs: usize,
+) -> (Vec<Finished>, Vec<Row>) {
     let cases = [Case { scenario, set: None }];
     let controls = [cc.parse().unwrap()];
     let plan = Plan {
@@ -58,11 +64,17 @@ fn runs(scenario: Scenario, cc: &str, signals: &[Signal], jobs: usize) -> Vec<Fi
         controls: &controls,
         signals,
         hosts: &[HostId::SIM],
-        seeds: SEEDS,
+        seeds,
         jobs,
         series: false,
     };
-    compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap()
+    let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
+    let rows = rows(&plan, &finished);
+    (finished, rows)
+}
+
+fn runs(scenario: Scenario, cc: &str, signals: &[Signal], jobs: usize) -> Vec<Finished> {
+    compared(scenario, cc, signals, SEEDS, jobs).0
 }
 
 /// The mean accuracy over the runs of a signal.
@@ -252,23 +264,12 @@ fn a_system_is_compared_under_its_name() {
     let rows_of = |cc: &str, signals: &[Signal], set: &[(&str, &str)]| {
         let set = [("duration", "30 s")].iter().chain(set).copied().collect::<Vec<_>>();
         let scenario = parse(&text(true, ""), &edits(&set)).unwrap();
-        let cases = [Case { scenario, set: None }];
-        let controls = [cc.parse().unwrap()];
-        let plan = Plan {
-            cases: &cases,
-            controls: &controls,
-            signals,
-            hosts: &[HostId::SIM],
-            seeds: 2,
-            jobs: 0,
-            series: false,
-        };
-        let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
+        let (finished, rows) = compared(scenario, cc, signals, 2, 0);
         let decisions: Vec<_> = finished.iter().map(|run| run.decisions.clone()).collect();
         let signal = finished[0].summary.detection[0].signal.clone();
         let cc = finished[0].summary.cc.clone().unwrap();
         let setup = finished[0].summary.setup.clone().unwrap();
-        (rows(&plan, &finished)[0].cc.clone(), cc, signal, decisions, setup)
+        (rows[0].cc.clone(), cc, signal, decisions, setup)
     };
     let (row, cc, signal, decisions, setup) = rows_of("mptcp-sbd", &[], &[]);
     assert_eq!([&row, &cc, &signal], ["mptcp-sbd", "mptcp-sbd", "receiver-us"]);

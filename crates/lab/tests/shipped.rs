@@ -155,7 +155,8 @@ fn the_trace_experiments_have_the_flows_of_their_table() {
 fn offered(scenario: &Scenario) -> Vec<(f64, f64)> {
     const SEEDS: u64 = 40;
     let mut by_link = vec![(0.0, 0.0); scenario.links.len()];
-    for flow in (1..=SEEDS).flat_map(|seed| scenario.drawn(seed).flows).filter(|f| f.background) {
+    let flows = (1..=SEEDS).flat_map(|seed| scenario.drawn(seed).into_owned().flows);
+    for flow in flows.filter(|flow| flow.background) {
         let [link] = flow.paths[0].links[..] else { panic!("over one link") };
         let rtt = flow.paths[0].rtt;
         assert!((20 * MILLISECOND..=80 * MILLISECOND).contains(&rtt), "{rtt}");

@@ -20,52 +20,33 @@ use crate::algorithm::Algorithm;
 /// The random streams of backgrounds, one for each table and link; those of flows have lower numbers.
 const STREAMS: u64 = 1 << 62;
 
-/// What flows take from a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Take {
-    /// Its middle: the scenario as it is, without a seed.
-    Middle,
-    /// What a run with this seed draws.
-    Drawn(u64),
-}
-
-/// Takes values from the ranges of a link's flows, in their order.
-enum Taker {
-    Middle,
-    Drawn(Xoshiro256PlusPlus),
-}
+/// Takes values from the ranges of a link's flows, in their order: their middles without a generator.
+struct Taker(Option<Xoshiro256PlusPlus>);
 
 impl Taker {
-    fn new(take: Take, table: usize, link: usize) -> Taker {
-        match take {
-            Take::Middle => Taker::Middle,
-            Take::Drawn(seed) => {
-                Taker::Drawn(rng::stream(seed, STREAMS | (table as u64) << 32 | link as u64))
-            }
-        }
-    }
-
     /// The next value from a range.
     fn next(&mut self, [low, high]: [f64; 2]) -> f64 {
-        let point = match self {
-            Taker::Middle => 0.5,
-            Taker::Drawn(rng) => rng::uniform_f64(rng),
-        };
-        low + (high - low) * point
+        low + (high - low) * self.0.as_mut().map_or(0.5, rng::uniform_f64)
     }
 }
 
 /// An error in a field of a table, with the name of the field.
 type Wrong = (&'static str, String);
 
-/// The background flows of all tables in `file`; how many there are, and their names, do not depend
-/// on `take`.
-pub fn flows(file: &File, links: &[Link], end: Nanos, take: Take) -> Result<Vec<Flow>, Fault> {
+/// The background flows of all tables in `file` as a run with `seed` draws them; without one they take
+/// the middles of their ranges. How many there are, and their names, do not depend on it.
+pub fn flows(
+    file: &File,
+    links: &[Link],
+    end: Nanos,
+    seed: Option<u64>,
+) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let tables = file.background.iter().flat_map(Tables::iter);
-    for (number, (index, table)) in (1..).zip(tables) {
+    for (number, (index, table)) in (1_u64..).zip(tables) {
         let label = if number == 1 { "bg".into() } else { format!("bg{number}") };
-        let takers = |link: usize| Taker::new(take, number, link);
+        let stream = |link: usize| STREAMS | number << 32 | link as u64;
+        let takers = |link| Taker(seed.map(|seed| rng::stream(seed, stream(link))));
         let made = of_table(table, &label, links, takers, file.jitter.0, end);
         flows.extend(made.map_err(|(field, message)| {
             let place = ["background".into()].into_iter().chain(index);
@@ -323,7 +304,7 @@ mod tests {
     #[test]
     fn a_seed_draws_from_the_ranges_and_leaves_the_rest() {
         let scenario = parse(LOADED, &Edits::default()).unwrap();
-        let of = |seed: u64| scenario.drawn(seed).flows;
+        let of = |seed: u64| scenario.drawn(seed).into_owned().flows;
         let (mut rtts, mut rates) = (0.0, 0.0);
         for seed in 1..=50 {
             for (flow, plain) in of(seed).iter().zip(&scenario.flows) {

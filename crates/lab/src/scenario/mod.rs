@@ -24,6 +24,7 @@ mod tcp;
 mod trace;
 mod whole;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use narrows_laws::Params;
@@ -231,16 +232,18 @@ impl Scenario {
 
     /// The scenario as a run with this seed meets it: the flows of its background take what they draw
     /// from their ranges, and the middle no more.
-    pub fn drawn(&self, seed: u64) -> Scenario {
-        let take = background::Take::Drawn(seed);
-        let made = background::flows(&self.file, &self.links, self.end(), take);
+    pub fn drawn(&self, seed: u64) -> Cow<'_, Scenario> {
+        let made = background::flows(&self.file, &self.links, self.end(), Some(seed));
         let made = made.expect("flows between those of both ends of their ranges");
+        if made.is_empty() {
+            return Cow::Borrowed(self);
+        }
         let mut scenario = self.clone();
         let own = scenario.flows.iter_mut().filter(|flow| flow.background);
         for (flow, made) in own.zip(made) {
             *flow = Flow { tcp: flow.tcp, active: std::mem::take(&mut flow.active), ..made };
         }
-        scenario
+        Cow::Owned(scenario)
     }
 
     /// The congestion control of the flow of this index; `replaced` is that of the connection under

@@ -29,7 +29,7 @@ pub fn resolve(written: File) -> Result<Scenario, Fault> {
     let tcp = tcp::config(&file.tcp, default)
         .map_err(|(field, message)| Fault::new(["tcp", field], message))?;
     let mut flows = flow::flows(&file, &links, tcp, end)?;
-    let made = background::flows(&file, &links, end, background::Take::Middle)?;
+    let made = background::flows(&file, &links, end, None)?;
     flows.extend(made.into_iter().map(|flow| Flow { tcp, ..flow }));
     for path in flows.iter().flat_map(|flow| &flow.paths) {
         if path.access_jitter > MAX_JITTER {

@@ -186,9 +186,8 @@ impl Sender {
         );
         let before = self.board.lost_out();
         let (marked, wait) = self.board.detect_loss(&self.rack, reo_wnd, now);
-        self.unreported_lost += marked;
         self.reo_at = wait.map_or(NEVER, |wait| now + wait);
-        Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
+        self.found(marked, before)
     }
 
     /// Looks for loss by sequence. After a timeout all that was out counts as lost already.
@@ -202,6 +201,11 @@ impl Sender {
         let duplicate = self.phase == Phase::Recovery && sacked_only;
         let before = self.board.lost_out();
         let marked = self.board.detect_loss_by_fack(duplicate.into(), FACK_DISTANCE);
+        self.found(marked, before)
+    }
+
+    /// So many segments were marked, where `before` were lost: the others are retransmissions lost again.
+    fn found(&mut self, marked: u32, before: u32) -> Lost {
         self.unreported_lost += marked;
         Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
     }
