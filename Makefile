@@ -75,10 +75,10 @@ test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded
 fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity
 
-detection: setup ## the tables of docs/detection.md: detectors against the papers (SEEDS=20, an hour on two cores)
+detection: setup ## the tables of docs/detection.md: detectors against the papers (SEEDS=20, a good hour on two cores)
 	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS))
 
-detection-quick: setup ## the same with 5 seeds, in out/detection-quick (a quarter of an hour)
+detection-quick: setup ## the same with 5 seeds, in out/detection-quick (a quarter of that)
 	experiments/detection/tables.py --quick
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
