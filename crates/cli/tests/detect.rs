@@ -118,7 +118,7 @@ fn mistakes_are_reported_before_anything_is_printed() {
     let of = |args: &[&str]| refused(&[&["detect", table], args].concat());
     assert_eq!(
         of(&["--detector", "magic"]),
-        "--detector: unknown detector 'magic'; for captures and tables expected one of: ssc, tr"
+        "--detector: unknown detector 'magic'; for captures and tables expected one of: ssc, tr, xcorr"
     );
     assert!(of(&["--detector", "btlbw"]).contains("unknown detector 'btlbw'"));
     assert!(of(&["--set", "ssc.p_s"]).contains("--set: expected NAME=VALUE, found \"ssc.p_s\""));

@@ -43,6 +43,7 @@ struct nr_detector {
 	nr_u32 state;	   /* bytes per path */
 	nr_u32 summary;	   /* bytes published per interval */
 	nr_u32 summary_at; /* their offset in the state */
+	nr_u32 pairs;	   /* bytes kept of a connection, for `group`; all zero at first */
 
 	/* Fixed: the masks of a connection without paths, and the row of joining path i. */
 	nr_u64 masks;
@@ -52,8 +53,8 @@ struct nr_detector {
 	void (*reset)(void *state);
 	/* Takes a sample; returns the stamp of the interval that it closed, or 0. */
 	nr_u32 (*sample)(const void *own, void *state, const struct nr_sample *s);
-	/* Groups the members of d->present by their summaries. */
-	void (*group)(const void *own, const void *summaries, struct nr_scratch *d);
+	/* Groups the members of d->present by their summaries; `pairs` is what it keeps of them. */
+	void (*group)(const void *own, const void *summaries, void *pairs, struct nr_scratch *d);
 	struct nr_pace (*pace)(const void *own, const struct nr_decision_params *decision);
 	/* Which paths to couple besides groups; null: as `decision` says. */
 	struct nr_decision_params (*couples)(const void *own,

@@ -13,6 +13,7 @@ struct nr_many {
 	struct nr_ring ring;
 	struct nr_scratch scratch;
 	nr_u64 flow[NR_DETECT_MAX][NR_HISTORY_WORDS];
+	nr_u64 pairs[NR_PAIRS_WORDS];
 };
 
 /* A detector and its parameters. */
@@ -71,7 +72,7 @@ static void observe(struct nr_many *m)
 		for (nr_u32 n = 0; n < by.d->summary / 4; n++)
 			all.word[i * (by.d->summary / 4) + n] = ((const nr_u32 *)summary)[n];
 	}
-	by.d->group(by.own, &all, &m->scratch);
+	by.d->group(by.own, &all, m->pairs, &m->scratch);
 }
 
 /*

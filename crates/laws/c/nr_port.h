@@ -7,6 +7,7 @@
 #define NR_PORT_H
 
 typedef unsigned char nr_u8;
+typedef unsigned short nr_u16;
 typedef unsigned int nr_u32;
 typedef unsigned long long nr_u64;
 typedef int nr_s32;

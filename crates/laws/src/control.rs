@@ -137,6 +137,8 @@ impl Detector {
     pub const TR: Detector = Detector(3);
     /// C-MPBBR: similar bandwidths.
     pub const BTLBW: Detector = Detector(4);
+    /// Delays that rise and fall at the same moments by the same amount.
+    pub const XCORR: Detector = Detector(5);
 
     /// The detector of a number, if there is one.
     pub fn from_number(number: u32) -> Option<Detector> {
@@ -315,6 +317,7 @@ mod tests {
             (Detector::SSC, "ssc"),
             (Detector::TR, "tr"),
             (Detector::BTLBW, "btlbw"),
+            (Detector::XCORR, "xcorr"),
         ];
         for (detector, name) in detectors {
             assert_eq!(detector.name(), name);

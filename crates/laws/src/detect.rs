@@ -176,6 +176,10 @@ impl Flows {
             lost: sample.lost,
             limited: sample.limited.into(),
             cycles: 0,
+            rtt_us: 0,
+            waited_us: 0,
+            starting: 0,
+            reserved: 0,
         };
         // SAFETY: memory that `new` prepared, and a flow in range.
         unsafe { ffi::narrows_many_sample(self.memory.as_mut_ptr().cast(), flow as u32, &sample) };
@@ -287,6 +291,10 @@ mod ffi {
         pub lost: u32,
         pub limited: u32,
         pub cycles: u32,
+        pub rtt_us: u32,
+        pub waited_us: u32,
+        pub starting: u32,
+        pub reserved: u32,
     }
 
     unsafe extern "C" {

@@ -242,10 +242,15 @@ pub struct Watch {
     pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
     pub path: [[u64; WATCHED_WORDS]; MAX_PATHS],
+    /// What the detector keeps of pairs of paths.
+    pub pairs: [u64; PAIRS_WORDS],
 }
 
 /// Size of what a detector keeps of a path (`struct nr_watched`), in 64-bit words.
 pub const WATCHED_WORDS: usize = 282;
+
+/// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
+pub const PAIRS_WORDS: usize = 1844;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -362,6 +367,7 @@ pub(crate) struct DetectorTable {
     pub state: u32,
     pub summary: u32,
     pub summary_at: u32,
+    pub pairs: u32,
 }
 
 /// `struct nr_param`.

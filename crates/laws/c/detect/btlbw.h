@@ -140,7 +140,8 @@ NR_NOINLINE nr_u32 nr_btlbw_match(const struct nr_btlbw_params *p, const struct 
  * the last observation: a pair keeps its state unless it agreed, or disagreed, in all cycles. A
  * member without a match is its own group once it has its cycles.
  */
-NR_INLINE void nr_btlbw_group(const void *own, const void *summaries, struct nr_scratch *d)
+NR_INLINE void nr_btlbw_group(const void *own, const void *summaries, void *pairs,
+			      struct nr_scratch *d)
 {
 	const struct nr_btlbw_summary *of = summaries;
 	const struct nr_btlbw_params *p = own;

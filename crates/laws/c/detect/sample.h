@@ -27,6 +27,10 @@ struct nr_sample {
 	nr_u32 lost;	  /* packets */
 	nr_u32 limited;	  /* 1: limited by the application */
 	nr_u32 cycles;	  /* full ProbeBW cycles of the law */
+	nr_u32 rtt_us; /* round trip, less the known delay by a delayed acknowledgement; 0: none */
+	nr_u32 waited_us; /* that delay */
+	nr_u32 starting;  /* 1: in the first slow start, as far as the law knows */
+	nr_u32 reserved;
 };
 
 /* A path's state to recognise delayed acknowledgements. */
@@ -79,6 +83,10 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 	}
 	if (ev->flags & NR_F_RETRANS)
 		return s;
+	if (ev->flags & NR_F_DWELL)
+		s.waited_us = ev->dwell_us;
+	if (ev->rtt_us > s.waited_us)
+		s.rtt_us = ev->rtt_us - s.waited_us;
 	s.delay_us = ev->flags & NR_F_OWD ? ev->owd_us : (nr_s32)ev->rtt_us;
 	s.sampled = ev->flags & NR_F_OWD || (nr_s32)ev->rtt_us > 0;
 	if (ev->flags & NR_F_DWELL)

@@ -416,7 +416,8 @@ NR_NOINLINE int nr_ssc_lossy(struct nr_scratch *d, nr_u32 p_l)
  * Groups the congested members of d->present; other members are uncongested, or undecided if not
  * present or not trusted.
  */
-NR_INLINE void nr_ssc_group(const void *own, const void *summaries, struct nr_scratch *d)
+NR_INLINE void nr_ssc_group(const void *own, const void *summaries, void *pairs,
+			    struct nr_scratch *d)
 {
 	const struct nr_ssc_params *p = own;
 	const struct nr_ssc_summary *s = summaries;

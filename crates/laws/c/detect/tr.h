@@ -268,7 +268,8 @@ NR_NOINLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_sum
  * Groups the members of d->present; the others are undecided. A member without a match is its own
  * group, as the paper has no test of congestion.
  */
-NR_INLINE void nr_tr_place(const void *own, const void *summaries, struct nr_scratch *d)
+NR_INLINE void nr_tr_place(const void *own, const void *summaries, void *pairs,
+			   struct nr_scratch *d)
 {
 	const struct nr_tr_summary *of = summaries;
 	const struct nr_tr_params *p = own;

@@ -40,6 +40,7 @@ struct nr_watch {
 	struct nr_places decided;
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
+	nr_u64 pairs[NR_PAIRS_WORDS]; /* what the detector keeps of pairs */
 };
 
 /* Which paths to couple besides groups, by their places. */
@@ -111,7 +112,7 @@ NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, cons
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		nr_read_summary(c, s, all, j, d->summary / 4);
-	d->group(own, all, s);
+	d->group(own, all, w->pairs, s);
 }
 
 #define NR_OBSERVE(n, name)                                                                        \
@@ -245,6 +246,7 @@ NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u3
 	s = nr_sample(&path->delack, ev);
 	s.bw = NR_READ(c->path[i & 7].bw);
 	s.cycles = NR_READ(c->path[i & 7].word[0]);
+	s.starting = NR_READ(c->path[i & 7].ssthresh) == NR_SSTHRESH_MAX;
 	stamp = d->sample(own, path->history, &s);
 	if (stamp)
 		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,

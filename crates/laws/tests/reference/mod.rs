@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 pub mod tr;
+pub mod xcorr;
 
 /// A path as the formulas see it.
 #[derive(Clone, Copy, Debug)]

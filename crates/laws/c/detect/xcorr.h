@@ -1,0 +1,870 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Delays of two paths at the same moment: packets that pass one FIFO queue close together wait
+ * about equally long there; two queues, however alike, are full at different moments.
+ *
+ * Source: this project. Concordance is Lin's coefficient (Biometrics 45, 1989) without the
+ * difference of the means; the effective number of observations of autocorrelated series is
+ * Bartlett's (1935).
+ *
+ *   d       delay of the path, relative; its time is when it was measured, less half the path's
+ *           smallest round trip where that is known
+ *   bins    means of d over 20 ms; a gap of up to G is filled by a straight line,
+ *           G = clamp(0.8 V g / D, 40 ms, 240 ms), V the variance of the means, D the sum of the
+ *           squared differences of neighbours and g the sum of their distances in time
+ *   pairs   (a, b): means over those of three bins in which both paths have one, b being l bins
+ *           earlier, l = -5..5
+ *   L(l)  = 2 cov(a, b) / (var a + var b) = 1 - var(a - b) / (var a + var b); L = max L(l)
+ *   phi   = 1 - sum of squared differences of successive values / (2 var), for a and for b
+ *   f     = max(phi_a, 0) max(phi_b, 0)
+ *   n_eff = n (1 - f) / (1 + f)
+ *   no answer if n < 6 or var a + var b < 0.04 ms^2;
+ *   shared if L >= theta = max(0.55, tanh(3.6 / sqrt(n_eff + 1))); separate if L < 0.5
+ *
+ * All sums are kept twice, multiplied by 15/16 (fast) and by 63/64 (slow) each interval of 240 ms.
+ * The fast ones answer if they can, else the slow ones; without either the last answer holds.
+ * Groups are the components of shared pairs. Two groups are undecided, hence coupled, until a pair
+ * across them is known to be separate.
+ *
+ * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
+ * connection start and pause together. So a path does not count: in its first slow start (until
+ * its first loss if the host does not know, at most 3 s); while it is limited by the application;
+ * after a silence much longer than its usual ones (a pause, a closed window, a timeout); and after
+ * each of these until its queue has settled.
+ *
+ * A path publishes for an interval the bins of the one before, so that the next samples can close
+ * a gap. The path that claims the decision adds them to the sums of the pairs, which belong to the
+ * connection.
+ *
+ * Units: us; in bins 64 us; in pairs 6/8 of that (means of one, two or three bins without a
+ * division), sums with 10 bits of fraction.
+ * Valid: delays within 1 s of the path's first, otherwise its sums start over; in pairs within
+ * 0.35 s of their mean, more counts as that; lags within 100 ms.
+ */
+#ifndef NARROWS_DETECT_XCORR_H
+#define NARROWS_DETECT_XCORR_H
+
+#include "../detector.h"
+#include "../nr_fx.h"
+
+#define NR_XCORR_BIN_US 20000u
+#define NR_XCORR_BINS 12u /* of an interval */
+#define NR_XCORR_T_US (NR_XCORR_BINS * NR_XCORR_BIN_US)
+#define NR_XCORR_RING 64u	    /* bins that a path keeps; a power of two */
+#define NR_XCORR_RANGE (1u << 20)   /* us around the first delay */
+#define NR_XCORR_UNIT_BITS 6	    /* of a us, dropped in a bin */
+#define NR_XCORR_NONE 0xffffu	    /* an empty bin */
+#define NR_XCORR_SAMPLES (1u << 16) /* of a bin; later ones are left out */
+#define NR_XCORR_GAP_MIN 2u	    /* bins */
+#define NR_XCORR_GAP_MAX 12u
+#define NR_XCORR_THREE 3u /* bins in a pair, 60 ms */
+#define NR_XCORR_LAGS 11u
+#define NR_XCORR_LAG_MAX 5u
+#define NR_XCORR_FRACTION 10 /* bits, in sums */
+#define NR_XCORR_ONE (1u << NR_XCORR_FRACTION)
+#define NR_XCORR_SPAN (1 << 12) /* values of a pair lie within this of their reference */
+#define NR_XCORR_NEW 64u	/* intervals without a path until it is forgotten */
+
+/* How far a reference moves towards the mean, and from what distance on. */
+#define NR_XCORR_STEP_FAR 1024
+#define NR_XCORR_STEP 64
+
+#define NR_XCORR_PAIRS (NR_DETECT_MAX * (NR_DETECT_MAX - 1) / 2)
+
+#define NR_XCORR_PARAMS(P)                                                                         \
+	P(start_us, start_s, SECONDS, 3, 0, 60,                                                    \
+	  "time after which a path counts that has not lost a packet, s",                          \
+	  "our choice: slow start takes less up to 1 Gbit/s and 100 ms")                           \
+	P(settle_us, settle_ms, MS, 500, 0, 10000,                                                 \
+	  "time after its start or a pause until a path counts, ms, and two round trips",          \
+	  "our choice: a loss is repaired and the queue is full again")                            \
+	P(pause_us, pause_ms, MS, 200, 10, 10000,                                                  \
+	  "silence, at least eight usual ones, that is a pause, ms",                               \
+	  "our choice: the smallest retransmission timeout of Linux")                              \
+	P(samples, samples, COUNT, 6, 2, 64, "pairs from which on there is an answer",             \
+	  "our choice, from simulations")                                                          \
+	P(apart, apart, RATIO, 0.5, 0, 1, "concordance below which two paths are separate",        \
+	  "our choice, from simulations")
+NR_PARAMS(xcorr, NR_XCORR_PARAMS);
+
+/* What a path publishes for an interval: the bins of the one before. */
+struct nr_xcorr_summary {
+	nr_s32 base; /* us: zero of the bins, less NR_XCORR_RANGE */
+	nr_u16 bin[NR_XCORR_BINS];
+};
+
+/* A path's history. */
+struct nr_xcorr {
+	nr_u64 number;	  /* of the open interval */
+	nr_u64 bin;	  /* the open one */
+	nr_u64 done;	  /* the newest that is closed and not empty */
+	nr_u64 sum;	  /* delays in the open one, us above base - NR_XCORR_RANGE */
+	nr_u64 heard_us;  /* time of the last event with packets delivered */
+	nr_u64 begun_us;  /* time of the first one */
+	nr_u64 counts_us; /* from when on the path counts */
+	/* Of closed bins with a neighbour within NR_XCORR_GAP_MAX, by halves each 32 intervals. */
+	nr_u64 aa;	 /* squares */
+	nr_u64 raa;	 /* squared differences of neighbours */
+	nr_s32 a;	 /* values above the reference */
+	nr_u32 n;	 /* their number */
+	nr_u32 distance; /* sum of distances of neighbours, bins */
+	nr_s32 from;	 /* reference */
+	nr_u32 count;	 /* delays in the open bin */
+	nr_u32 last;	 /* value of bin `done` */
+	nr_u32 some;	 /* 1: there is a bin `done` */
+	nr_u32 gap;	 /* G, bins */
+	nr_s32 base;
+	nr_u32 based;	   /* 1: base is set */
+	nr_u32 rtt_us;	   /* smallest; 0: unknown */
+	nr_u32 silence_us; /* usual time between events, mean */
+	nr_u32 started;	   /* 1: the first slow start is over */
+	nr_u32 reserved;
+	nr_u16 ring[NR_XCORR_RING]; /* bin b at b % NR_XCORR_RING */
+	struct nr_xcorr_summary summary;
+};
+
+/* Sums of a - b at a lag. */
+struct nr_xcorr_lag {
+	nr_u64 dd;
+	nr_s32 d;
+	nr_u32 n;
+};
+
+struct nr_xcorr_sums {
+	nr_u64 aa, bb;
+	nr_u64 raa, rbb; /* squared differences of successive values */
+	nr_s32 a, b;
+	nr_u32 n;
+	nr_u32 m; /* successive values */
+	struct nr_xcorr_lag lag[NR_XCORR_LAGS];
+};
+
+enum nr_xcorr_answer { NR_XCORR_UNSURE = 0, NR_XCORR_SHARED, NR_XCORR_SEPARATE };
+
+struct nr_xcorr_pair {
+	struct nr_xcorr_sums fast, slow;
+	nr_s32 a, b; /* references */
+	nr_s32 last_a, last_b;
+	nr_u32 begun; /* 1: references and last values are set */
+	nr_u32 held;  /* enum nr_xcorr_answer in force */
+};
+
+/* What is known of a path: its bins of the last two intervals, the newer ones second. */
+struct nr_xcorr_member {
+	nr_u16 bin[2 * NR_XCORR_BINS];
+	nr_s32 base;
+	nr_u32 since; /* stamp of the interval before it joined */
+	nr_u32 stamp; /* of the newest bins; 0: none */
+	nr_u32 reserved;
+};
+
+/* What is kept of a connection. Written by the path that has claimed the decision. */
+struct nr_xcorr_pairs {
+	nr_u32 busy; /* 1: a path is at it */
+	nr_u32 stamp;
+	nr_u64 fresh;		     /* members with new bins */
+	nr_u64 anew;		     /* members that joined since */
+	nr_u64 moved;		     /* members with another base, or silent for long */
+	nr_u64 known;		     /* members that count */
+	nr_u64 apart[NR_DETECT_MAX]; /* scratch: members known to be separate */
+	struct nr_xcorr_member member[NR_DETECT_MAX];
+	struct nr_xcorr_pair pair[NR_XCORR_PAIRS];
+};
+
+/*
+ * tanh(3.6 / sqrt(n + 1)), at least 0.55, as 1 - theta, Q16. 3.6 and 0.55 were chosen by
+ * simulation: see the source.
+ */
+#define NR_XCORR_THETAS 35u
+static const nr_u16 nr_xcorr_theta[NR_XCORR_THETAS] __attribute__((unused)) = {
+    98,	   801,	  2020,	 3486,	5036,  6585,  8090,  9532,  10902, 12197, 13421, 14576,
+    15667, 16697, 17671, 18593, 19467, 20297, 21085, 21836, 22551, 23233, 23885, 24509,
+    25106, 25679, 26228, 26756, 27263, 27752, 28222, 28676, 29114, 29491, 29491,
+};
+
+/* a - b, 0 if that is negative. */
+NR_INLINE struct nr_fx nr_xcorr_less(struct nr_fx a, struct nr_fx b)
+{
+	if (!nr_fx_less(b, a))
+		return nr_fx(0);
+	return nr_fx_shift(nr_fx(nr_fx_align(a, a.e) - nr_fx_align(b, a.e)), a.e - 24);
+}
+
+/* sum(x^2) n - sum(x)^2; 0 if rounding made it negative. */
+NR_INLINE nr_u64 nr_xcorr_spread(nr_u64 xx, nr_s32 x, nr_u32 n)
+{
+	nr_u64 all = xx * n, mean = (nr_u64)((nr_s64)x * x);
+
+	return all > mean ? all - mean : 0;
+}
+
+/* Multiplied by 1 - 2^-shift, rounded to the nearest, so that rounding does not add up. */
+NR_INLINE nr_u64 nr_xcorr_fade(nr_u64 x, nr_u32 shift)
+{
+	return x - ((x + (1u << (shift - 1))) >> shift);
+}
+
+NR_INLINE nr_s32 nr_xcorr_fade_signed(nr_s32 x, nr_u32 shift)
+{
+	return x < 0 ? -(nr_s32)nr_xcorr_fade((nr_u64) - (nr_s64)x, shift)
+		     : (nr_s32)nr_xcorr_fade((nr_u64)x, shift);
+}
+
+/* How far a reference with the sum x above it is to move. */
+NR_INLINE nr_s32 nr_xcorr_step(nr_s32 x, nr_u32 n)
+{
+	nr_u64 away = (nr_u64)(x < 0 ? -(nr_s64)x : x);
+	nr_s32 step = 0;
+
+	if (away > (nr_u64)n * NR_XCORR_STEP)
+		step = NR_XCORR_STEP;
+	if (away > (nr_u64)n * NR_XCORR_STEP_FAR)
+		step = NR_XCORR_STEP_FAR;
+	return x < 0 ? -step : step;
+}
+
+/* sum((x - step)^2), from sums of x. */
+NR_INLINE nr_u64 nr_xcorr_moved(nr_u64 xx, nr_s32 x, nr_u32 n, nr_s32 step)
+{
+	return xx + (nr_u64)((nr_s64)step * step * n) - (nr_u64)(2 * (nr_s64)step * x);
+}
+
+NR_INLINE nr_s32 nr_xcorr_within(nr_s32 x)
+{
+	if (x > NR_XCORR_SPAN)
+		return NR_XCORR_SPAN;
+	return x < -NR_XCORR_SPAN ? -NR_XCORR_SPAN : x;
+}
+
+/* A path's part. */
+
+NR_INLINE void nr_xcorr_reset(void *state)
+{
+	struct nr_xcorr *h = state;
+
+	h->number = h->bin = h->done = h->sum = 0;
+	h->heard_us = h->begun_us = h->counts_us = 0;
+	h->aa = h->raa = 0;
+	h->a = h->from = 0;
+	h->n = h->distance = h->count = h->some = h->based = 0;
+	h->gap = NR_XCORR_GAP_MIN;
+	h->rtt_us = h->silence_us = h->started = 0;
+}
+
+/* The open bin becomes the newest closed one: bins between are filled, or empty. */
+NR_NOINLINE int nr_xcorr_close_bin(struct nr_xcorr *h)
+{
+	nr_u32 value, away, step = 0, up = 0;
+	nr_s32 x, r;
+
+	if (!h || !h->count)
+		return 0;
+	value = (nr_u32)(h->sum / h->count) >> NR_XCORR_UNIT_BITS;
+	away = h->some && h->bin - h->done < NR_XCORR_RING ? (nr_u32)(h->bin - h->done)
+							   : NR_XCORR_RING;
+	if (h->some && away > 1 && away <= h->gap) {
+		up = value > h->last;
+		step = ((up ? value - h->last : h->last - value) << 15) / away;
+	}
+	for (nr_u32 n = 1; n < NR_XCORR_RING; n++) {
+		nr_u32 part = (n * step) >> 15;
+
+		if (n >= away)
+			break;
+		h->ring[(h->bin - away + n) % NR_XCORR_RING] =
+		    (nr_u16)(h->some && away <= h->gap ? up ? h->last + part : h->last - part
+						       : NR_XCORR_NONE);
+	}
+	h->ring[h->bin % NR_XCORR_RING] = (nr_u16)value;
+	if (!h->n)
+		h->from = (nr_s32)value;
+	if (h->some && away <= NR_XCORR_GAP_MAX) {
+		x = nr_xcorr_within((nr_s32)value - h->from);
+		r = nr_xcorr_within((nr_s32)value - (nr_s32)h->last);
+		h->n += NR_XCORR_ONE;
+		h->a += x * (nr_s32)NR_XCORR_ONE;
+		h->aa += (nr_u64)(x * x) << NR_XCORR_FRACTION;
+		h->raa += (nr_u64)(r * r) << NR_XCORR_FRACTION;
+		h->distance += away << NR_XCORR_FRACTION;
+	}
+	h->last = value;
+	h->done = h->bin;
+	h->some = 1;
+	h->count = 0;
+	h->sum = 0;
+	return 1;
+}
+
+/* G: the longest gap to fill. */
+NR_INLINE void nr_xcorr_set_gap(struct nr_xcorr *h)
+{
+	nr_u64 spread = nr_xcorr_spread(h->aa, h->a, h->n), gap;
+	struct nr_fx most, n = nr_fx(h->n);
+	nr_s32 step = nr_xcorr_step(h->a, h->n);
+
+	if (h->n > 3 * NR_XCORR_ONE && h->raa) {
+		/* 0.8 = 4/5 */
+		most = nr_fx_mul(nr_fx_shift(nr_fx(spread), 2), nr_fx(h->distance));
+		most =
+		    nr_fx_div(most, nr_fx_mul(nr_fx_mul(n, n), nr_fx_mul(nr_fx(h->raa), nr_fx(5))));
+		gap = nr_fx_fixed(most, 0);
+		h->gap = gap > NR_XCORR_GAP_MAX	  ? NR_XCORR_GAP_MAX
+			 : gap < NR_XCORR_GAP_MIN ? NR_XCORR_GAP_MIN
+						  : (nr_u32)gap;
+	}
+	h->aa = nr_xcorr_moved(h->aa, h->a, h->n, step);
+	h->a -= step * (nr_s32)h->n;
+	h->from += step;
+	/* 7/8 each second is 31/32 each interval. */
+	h->n = (nr_u32)nr_xcorr_fade(h->n, 5);
+	h->a = nr_xcorr_fade_signed(h->a, 5);
+	h->aa = nr_xcorr_fade(h->aa, 5);
+	h->raa = nr_xcorr_fade(h->raa, 5);
+	h->distance = (nr_u32)nr_xcorr_fade(h->distance, 5);
+}
+
+/* The interval is over: publishes the bins of the one before. Returns 0 if all are empty. */
+NR_NOINLINE int nr_xcorr_close(struct nr_xcorr *h)
+{
+	nr_u64 first;
+	int any = 0;
+
+	if (!h || !h->some || !h->number)
+		return 0;
+	first = (h->number - 1) * NR_XCORR_BINS;
+	h->summary.base = h->base;
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
+		nr_u32 value = NR_XCORR_NONE;
+
+		if (first + n <= h->done && first + n + NR_XCORR_RING > h->done)
+			value = h->ring[(first + n) % NR_XCORR_RING];
+		h->summary.bin[n] = (nr_u16)value;
+		any |= value != NR_XCORR_NONE;
+	}
+	nr_xcorr_set_gap(h);
+	return any;
+}
+
+/* The path does not count now, nor until its queue has settled. */
+NR_INLINE void nr_xcorr_wait(const struct nr_xcorr_params *p, struct nr_xcorr *h, nr_u64 now_us)
+{
+	h->counts_us = now_us + p->settle_us + 2ull * h->rtt_us;
+	h->count = 0;
+	h->sum = 0;
+}
+
+/* Does the path count, or does its own sending explain its delay? */
+NR_INLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr *h,
+			      const struct nr_sample *s)
+{
+	nr_u64 silence = s->now_us > h->heard_us ? s->now_us - h->heard_us : 0;
+
+	if (!h->begun_us) {
+		h->begun_us = h->heard_us = s->now_us;
+		silence = 0;
+	}
+	if (s->lost)
+		h->started = 1;
+	if (s->starting || (!h->started && s->now_us < h->begun_us + p->start_us))
+		nr_xcorr_wait(p, h, s->now_us);
+	else if (s->limited || (silence >= p->pause_us && silence / 8 >= h->silence_us))
+		nr_xcorr_wait(p, h, s->now_us);
+	if (s->delivered) {
+		if (silence > 1u << 24)
+			silence = 1u << 24;
+		h->silence_us += (nr_u32)silence / 16;
+		h->silence_us -= h->silence_us / 16;
+		h->heard_us = s->now_us;
+	}
+	return s->now_us >= h->counts_us;
+}
+
+/* A delay of a path that counts. */
+NR_INLINE void nr_xcorr_delay(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
+{
+	nr_u64 bin = at_us / NR_XCORR_BIN_US;
+	nr_u32 above = (nr_u32)delay_us - (nr_u32)h->base + NR_XCORR_RANGE;
+
+	if (!h->based || above >= 2 * NR_XCORR_RANGE) {
+		h->based = 1;
+		h->base = delay_us;
+		h->count = h->n = h->some = h->distance = 0;
+		h->a = 0;
+		h->sum = h->aa = h->raa = 0;
+		above = NR_XCORR_RANGE;
+	}
+	if (h->count && bin > h->bin)
+		nr_xcorr_close_bin(h);
+	if (!h->count) {
+		/* A clock slightly behind: a closed bin stays. */
+		if (h->some && bin <= h->done)
+			return;
+		h->bin = bin;
+	}
+	if (h->count < NR_XCORR_SAMPLES) {
+		h->sum += above;
+		h->count++;
+	}
+}
+
+/*
+ * Takes a sample. Returns the stamp of the interval that it closed, described by h->summary, or 0.
+ */
+NR_INLINE nr_u32 nr_xcorr_sample(const void *own, void *state, const struct nr_sample *s)
+{
+	const struct nr_xcorr_params *p = own;
+	struct nr_xcorr *h = state;
+	nr_u64 number = nr_interval(h->number, NR_XCORR_T_US, s->now_us);
+	nr_u64 back;
+	nr_u32 stamp = 0;
+
+	if (number != h->number) {
+		if (nr_xcorr_close(h))
+			stamp = (nr_u32)h->number + 1;
+		h->number = number;
+	}
+	if (!s->delivered && !s->lost && !s->sampled)
+		return stamp;
+	if (s->rtt_us && (!h->rtt_us || s->rtt_us < h->rtt_us))
+		h->rtt_us = s->rtt_us;
+	if (!nr_xcorr_counts(p, h, s) || !s->sampled)
+		return stamp;
+	/* At most an interval back, as its bins are published after the next one. */
+	back = h->rtt_us / 2;
+	if (back > NR_XCORR_T_US)
+		back = NR_XCORR_T_US;
+	back += s->waited_us;
+	nr_xcorr_delay(h, s->now_us > back ? s->now_us - back : 0, s->delay_us);
+	return stamp;
+}
+
+/* The connection's part. */
+
+NR_INLINE nr_u32 nr_xcorr_number(nr_u32 i, nr_u32 j)
+{
+	nr_u32 more = i > j ? i : j, less = i > j ? j : i;
+
+	return (more * (more - 1) / 2 + less) % NR_XCORR_PAIRS;
+}
+
+/* Takes the new bins of member i. */
+NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_summary *one,
+			      const struct nr_scratch *d, nr_u32 i)
+{
+	struct nr_xcorr_member *m;
+	nr_u64 bit;
+
+	if (!g || !one || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	m = &g->member[i];
+	bit = 1ull << i;
+	g->fresh &= ~bit;
+	if (m->since != d->since[i]) {
+		m->since = d->since[i];
+		m->stamp = 0;
+		g->anew |= bit;
+		g->known &= ~bit;
+	}
+	if (!(d->present >> i & 1)) {
+		if (m->stamp && d->stamp - m->stamp > NR_XCORR_NEW) {
+			m->stamp = 0;
+			g->moved |= bit;
+			g->known &= ~bit;
+		}
+		return 0;
+	}
+	if (m->stamp && m->base != one->base)
+		g->moved |= bit;
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
+		m->bin[n] = m->stamp + 1 == d->stamp && m->base == one->base
+				? m->bin[NR_XCORR_BINS + n]
+				: NR_XCORR_NONE;
+		m->bin[NR_XCORR_BINS + n] = one->bin[n];
+	}
+	m->base = one->base;
+	m->stamp = d->stamp;
+	g->fresh |= bit;
+	g->known |= bit;
+	return 1;
+}
+
+NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
+{
+	w->aa = nr_xcorr_fade(w->aa, shift);
+	w->bb = nr_xcorr_fade(w->bb, shift);
+	w->raa = nr_xcorr_fade(w->raa, shift);
+	w->rbb = nr_xcorr_fade(w->rbb, shift);
+	w->a = nr_xcorr_fade_signed(w->a, shift);
+	w->b = nr_xcorr_fade_signed(w->b, shift);
+	w->n = (nr_u32)nr_xcorr_fade(w->n, shift);
+	w->m = (nr_u32)nr_xcorr_fade(w->m, shift);
+}
+
+NR_INLINE void nr_xcorr_fade_lag(struct nr_xcorr_lag *w, nr_u32 shift)
+{
+	w->dd = nr_xcorr_fade(w->dd, shift);
+	w->d = nr_xcorr_fade_signed(w->d, shift);
+	w->n = (nr_u32)nr_xcorr_fade(w->n, shift);
+}
+
+/* The three bins `from` to `from` + 2 of both paths; value 0: no bin that both have. */
+struct nr_xcorr_values {
+	nr_s32 a, b;
+	nr_u32 count;
+};
+
+NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a, nr_u32 from_a,
+						 const struct nr_xcorr_member *b, nr_u32 from_b)
+{
+	nr_u32 sum_a = 0, sum_b = 0, count = 0, times;
+
+	for (nr_u32 k = 0; k < NR_XCORR_THREE; k++) {
+		nr_u32 x = a->bin[(from_a + k) % (2 * NR_XCORR_BINS)];
+		nr_u32 y = b->bin[(from_b + k) % (2 * NR_XCORR_BINS)];
+		nr_u32 both = (x != NR_XCORR_NONE) & (y != NR_XCORR_NONE);
+
+		sum_a += x * both;
+		sum_b += y * both;
+		count += both;
+	}
+	/* 6 / count, 0 for none: a nibble each. */
+	times = 0x2360u >> (4 * count) & 0xf;
+	return (struct nr_xcorr_values){(nr_s32)(sum_a * times >> 3), (nr_s32)(sum_b * times >> 3),
+					count};
+}
+
+NR_INLINE void nr_xcorr_add_both(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
+{
+	w->n += NR_XCORR_ONE;
+	w->a += a * (nr_s32)NR_XCORR_ONE;
+	w->b += b * (nr_s32)NR_XCORR_ONE;
+	w->aa += (nr_u64)(nr_u32)(a * a) << NR_XCORR_FRACTION;
+	w->bb += (nr_u64)(nr_u32)(b * b) << NR_XCORR_FRACTION;
+}
+
+NR_INLINE void nr_xcorr_add_steps(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
+{
+	w->m += NR_XCORR_ONE;
+	w->raa += (nr_u64)(nr_u32)(a * a) << NR_XCORR_FRACTION;
+	w->rbb += (nr_u64)(nr_u32)(b * b) << NR_XCORR_FRACTION;
+}
+
+/* Adds the values of an interval, at lag 0, to the sums of members i and j. */
+NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+{
+	struct nr_xcorr_pair *q;
+
+	if (!g)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	q = &g->pair[nr_xcorr_number(i, j)];
+	nr_xcorr_fade_sums(&q->fast, 4);
+	nr_xcorr_fade_sums(&q->slow, 6);
+	if (!(g->fresh >> i & g->fresh >> j & 1))
+		return 0;
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
+		struct nr_xcorr_values v = nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n,
+							   &g->member[j], NR_XCORR_BINS + n);
+		nr_s32 a, b;
+
+		if (!v.count)
+			continue;
+		if (!q->begun) {
+			q->a = v.a;
+			q->b = v.b;
+		} else {
+			a = nr_xcorr_within(v.a - q->last_a);
+			b = nr_xcorr_within(v.b - q->last_b);
+			nr_xcorr_add_steps(&q->fast, a, b);
+			nr_xcorr_add_steps(&q->slow, a, b);
+		}
+		q->begun = 1;
+		q->last_a = v.a;
+		q->last_b = v.b;
+		a = nr_xcorr_within(v.a - q->a);
+		b = nr_xcorr_within(v.b - q->b);
+		nr_xcorr_add_both(&q->fast, a, b);
+		nr_xcorr_add_both(&q->slow, a, b);
+	}
+	return 1;
+}
+
+/* The same at lag l: from l = 6 on j is earlier, up to l = 4 i. */
+NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 l)
+{
+	struct nr_xcorr_lag *fast, *slow;
+	nr_u32 back_i, back_j;
+	struct nr_xcorr_pair *q;
+
+	if (!g)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	l %= NR_XCORR_LAGS;
+	q = &g->pair[nr_xcorr_number(i, j)];
+	fast = &q->fast.lag[l];
+	slow = &q->slow.lag[l];
+	nr_xcorr_fade_lag(fast, 4);
+	nr_xcorr_fade_lag(slow, 6);
+	if (!(g->fresh >> i & g->fresh >> j & 1))
+		return 0;
+	back_i = l < NR_XCORR_LAG_MAX ? NR_XCORR_LAG_MAX - l : 0;
+	back_j = l > NR_XCORR_LAG_MAX ? l - NR_XCORR_LAG_MAX : 0;
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
+		struct nr_xcorr_values v =
+		    nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n - back_i, &g->member[j],
+				    NR_XCORR_BINS + n - back_j);
+		nr_s32 d = nr_xcorr_within((v.a - q->a) - (v.b - q->b));
+
+		if (!v.count || !q->begun)
+			continue;
+		fast->n += NR_XCORR_ONE;
+		slow->n += NR_XCORR_ONE;
+		fast->d += d * (nr_s32)NR_XCORR_ONE;
+		slow->d += d * (nr_s32)NR_XCORR_ONE;
+		fast->dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
+		slow->dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
+	}
+	return 1;
+}
+
+NR_INLINE void nr_xcorr_move_sums(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
+{
+	w->aa = nr_xcorr_moved(w->aa, w->a, w->n, a);
+	w->bb = nr_xcorr_moved(w->bb, w->b, w->n, b);
+	w->a -= a * (nr_s32)w->n;
+	w->b -= b * (nr_s32)w->n;
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++) {
+		struct nr_xcorr_lag *lag = &w->lag[l];
+
+		lag->dd = nr_xcorr_moved(lag->dd, lag->d, lag->n, a - b);
+		lag->d -= (a - b) * (nr_s32)lag->n;
+	}
+}
+
+/*
+ * References follow the means, as what rounding does to a sum of squares grows with the distance
+ * from them. The sums are those about the new references, exactly.
+ */
+NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pair *q)
+{
+	nr_s32 a, b;
+
+	if (!q)
+		return 0;
+	a = nr_xcorr_step(q->slow.a, q->slow.n);
+	b = nr_xcorr_step(q->slow.b, q->slow.n);
+	if (!a && !b)
+		return 0;
+	nr_xcorr_move_sums(&q->fast, a, b);
+	nr_xcorr_move_sums(&q->slow, a, b);
+	q->a += a;
+	q->b += b;
+	return 1;
+}
+
+/* n_eff, rounded down. */
+NR_INLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr_u64 bb)
+{
+	struct nr_fx n = nr_fx(w->n), m = nr_fx_shift(nr_fx(w->m), 1), nn = nr_fx_mul(n, n);
+	struct nr_fx a = nr_fx_mul(m, nr_fx(aa)), b = nr_fx_mul(m, nr_fx(bb));
+	struct nr_fx of = nr_fx_mul(a, b), part;
+
+	/* f = part / of */
+	part = nr_fx_mul(nr_xcorr_less(a, nr_fx_mul(nn, nr_fx(w->raa))),
+			 nr_xcorr_less(b, nr_fx_mul(nn, nr_fx(w->rbb))));
+	part = nr_fx_div(nr_xcorr_less(of, part), nr_fx_add(of, part));
+	return nr_fx_fixed(nr_fx_mul(part, n), -NR_XCORR_FRACTION);
+}
+
+/* What the sums say: enum nr_xcorr_answer. */
+NR_NOINLINE nr_u32 nr_xcorr_answer(const struct nr_xcorr_params *p, const struct nr_xcorr_sums *w)
+{
+	struct nr_fx left, right, best, best_nn;
+	nr_u64 aa, bb, n_eff;
+	nr_u32 least;
+
+	if (!p || !w)
+		return NR_XCORR_UNSURE;
+	least = p->samples << NR_XCORR_FRACTION;
+	if (w->n < least)
+		return NR_XCORR_UNSURE;
+	aa = nr_xcorr_spread(w->aa, w->a, w->n);
+	bb = nr_xcorr_spread(w->bb, w->b, w->n);
+	/* 0.04 ms^2 are 5.5 squared units. */
+	if ((aa + bb) * 2 < (nr_u64)w->n * w->n * 11)
+		return NR_XCORR_UNSURE;
+	best = nr_fx(1);
+	best_nn = nr_fx(0);
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++) {
+		const struct nr_xcorr_lag *lag = &w->lag[l];
+		struct nr_fx spread, nn;
+
+		NR_FORGET();
+		if (lag->n < least)
+			continue;
+		spread = nr_fx(nr_xcorr_spread(lag->dd, lag->d, lag->n));
+		nn = nr_fx((nr_u64)lag->n * lag->n);
+		if (nr_fx_less(nr_fx_mul(spread, best_nn), nr_fx_mul(best, nn))) {
+			best = spread;
+			best_nn = nn;
+		}
+	}
+	/* 1 - L = left / right */
+	left = nr_fx_mul(best, nr_fx((nr_u64)w->n * w->n));
+	right = nr_fx_mul(best_nn, nr_fx(aa + bb));
+	if (nr_fx_less(nr_fx_mul(right, nr_fx(NR_Q16 - p->apart)), nr_fx_shift(left, 16)))
+		return best_nn.m ? NR_XCORR_SEPARATE : NR_XCORR_UNSURE;
+	n_eff = nr_xcorr_effective(w, aa, bb);
+	if (n_eff >= NR_XCORR_THETAS)
+		n_eff = NR_XCORR_THETAS - 1;
+	right = nr_fx_mul(right, nr_fx(nr_xcorr_theta[n_eff % NR_XCORR_THETAS]));
+	return nr_fx_less(right, nr_fx_shift(left, 16)) ? NR_XCORR_UNSURE : NR_XCORR_SHARED;
+}
+
+/* The last interval of members i and j: its values, and the answer from now on. */
+NR_NOINLINE int nr_xcorr_hear(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g, nr_u32 i,
+			      nr_u32 j)
+{
+	struct nr_xcorr_pair *q;
+	nr_u32 answer;
+
+	if (!p || !g)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	q = &g->pair[nr_xcorr_number(i, j)];
+	if ((g->anew | g->moved) >> i & 1 || (g->anew | g->moved) >> j & 1) {
+		q->fast = (struct nr_xcorr_sums){0};
+		q->slow = (struct nr_xcorr_sums){0};
+		q->begun = 0;
+	}
+	if (g->anew >> i & 1 || g->anew >> j & 1)
+		q->held = NR_XCORR_UNSURE;
+	nr_xcorr_add(g, i, j);
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
+		nr_xcorr_add_lag(g, i, j, l);
+	nr_xcorr_move(q);
+	answer = nr_xcorr_answer(p, &q->fast);
+	if (answer == NR_XCORR_UNSURE)
+		answer = nr_xcorr_answer(p, &q->slow);
+	if (answer != NR_XCORR_UNSURE)
+		q->held = answer;
+	return 1;
+}
+
+/* Notes what is held of members i and j: bits of near[], and of apart[]. */
+NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i, nr_u32 j)
+{
+	nr_u32 held;
+
+	if (!g || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	if (i == j || !(g->known >> i & g->known >> j & 1))
+		return 0;
+	held = g->pair[nr_xcorr_number(i, j)].held;
+	if (held == NR_XCORR_SHARED)
+		d->near[i] |= 1ull << j;
+	if (held == NR_XCORR_SEPARATE)
+		g->apart[i] |= 1ull << j;
+	return 1;
+}
+
+/* Is a pair across the groups of members i and j known to be separate? near[] are the groups. */
+NR_NOINLINE int nr_xcorr_across(const struct nr_xcorr_pairs *g, const struct nr_scratch *d,
+				nr_u32 i, nr_u32 j)
+{
+	nr_u64 of_i, of_j, apart = 0;
+
+	if (!g || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	of_i = d->near[i] | 1ull << i;
+	of_j = d->near[j] | 1ull << j;
+	for (nr_u32 k = 0; k < NR_DETECT_MAX; k++)
+		apart |= g->apart[k] & (0 - (of_i >> k & 1));
+	return (apart & of_j) != 0;
+}
+
+/* Groups the members that are known by what is held of their pairs. */
+NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
+{
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		d->near[i] = 0;
+		g->apart[i] = 0;
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
+			nr_xcorr_note(g, d, i, j);
+	}
+	nr_components(d);
+	d->of = g->known;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
+			if (i != j && g->known >> i & g->known >> j & 1 && !(d->near[i] >> j & 1) &&
+			    !nr_xcorr_across(g, d, i, j))
+				d->of &= ~(1ull << i);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		if (!(d->of >> i & 1))
+			d->place[i] = NR_UNDECIDED;
+}
+
+/*
+ * The places of all members. While another path, delayed, is still at an earlier interval, they
+ * stay as they are.
+ */
+NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pairs,
+			      struct nr_scratch *d)
+{
+	const struct nr_xcorr_summary *of = summaries;
+	const struct nr_xcorr_params *p = own;
+	struct nr_xcorr_pairs *g = pairs;
+
+	if (NR_CAS(&g->busy, 0, 1))
+		return;
+	g->anew = g->moved = 0;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		nr_xcorr_take(g, &of[i], d, i);
+	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
+		for (nr_u32 j = 0; j < i; j++)
+			if ((g->known | g->anew) >> i & (g->known | g->anew) >> j & 1)
+				nr_xcorr_hear(p, g, i, j);
+	nr_xcorr_group(g, d);
+	NR_WRITE_BARRIER();
+	NR_WRITE(g->busy, 0);
+}
+
+/* The newest observation is the decision: the pairs remember. */
+NR_INLINE struct nr_pace nr_xcorr_pace(const void *own, const struct nr_decision_params *decision)
+{
+	return (struct nr_pace){NR_XCORR_T_US, NR_XCORR_T_US, {1, 1, 1, 0}};
+}
+
+/* Bins are published an interval later, and decided on another one later. */
+NR_INLINE nr_u64 nr_xcorr_warm_up(const void *own)
+{
+	const struct nr_xcorr_params *p = own;
+
+	return (nr_u64)p->start_us + p->settle_us + 4 * NR_XCORR_T_US;
+}
+
+NR_DETECTOR(xcorr) = {
+    .name = "xcorr",
+    .code = "xc",
+    .about = "groups paths whose delays rise and fall at the same moments by the same amount",
+    .source = "this project",
+    NR_TAKES(xcorr),
+    .measures = NR_BY_DELAY,
+    NR_KEEPS(xcorr),
+    .pairs = sizeof(struct nr_xcorr_pairs),
+    .reset = nr_xcorr_reset,
+    .sample = nr_xcorr_sample,
+    .group = nr_xcorr_place,
+    .pace = nr_xcorr_pace,
+    .warm_up_us = nr_xcorr_warm_up,
+};
+
+#endif
