@@ -28,7 +28,7 @@ struct nr_sample {
 	nr_u32 limited;	  /* 1: limited by the application */
 	nr_u32 cycles;	  /* full ProbeBW cycles of the law */
 	nr_u32 rtt_us; /* round trip, less the known delay by a delayed acknowledgement; 0: none */
-	nr_u32 waited_us; /* that delay */
+	nr_u32 waited_us; /* how long before now_us the sample was received, as far as is known */
 	nr_u32 starting;  /* 1: in the first slow start, as far as the law knows */
 	nr_u32 reserved;
 };
@@ -96,8 +96,10 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 	else if (h->waits < NR_WAITS) {
 		h->waits++;
 		s.sampled = 0;
-	} else
+	} else {
 		s.delay_us = (nr_s32)((nr_u32)s.delay_us - NR_DELACK_US);
+		s.waited_us = NR_DELACK_US;
+	}
 	return s;
 }
 

@@ -162,11 +162,13 @@ struct nr_xcorr_member {
 struct nr_xcorr_pairs {
 	nr_u32 busy; /* 1: a path is at it */
 	nr_u32 stamp;
-	nr_u64 fresh;		     /* members with new bins */
-	nr_u64 anew;		     /* members that joined since */
-	nr_u64 moved;		     /* members with another base, or silent for long */
-	nr_u64 known;		     /* members that count */
-	nr_u64 apart[NR_DETECT_MAX]; /* scratch: members known to be separate */
+	nr_u64 fresh; /* members with new bins */
+	nr_u64 anew;  /* members that joined since */
+	nr_u64 moved; /* members with another base, or silent for long */
+	nr_u64 known; /* members that count */
+	/* Scratch: members known to be separate, and var(a - b) of the best lag, over n^2. */
+	nr_u64 apart[NR_DETECT_MAX];
+	struct nr_fx best, best_nn;
 	struct nr_xcorr_member member[NR_DETECT_MAX];
 	struct nr_xcorr_pair pair[NR_XCORR_PAIRS];
 };
@@ -206,8 +208,7 @@ NR_INLINE nr_u64 nr_xcorr_fade(nr_u64 x, nr_u32 shift)
 
 NR_INLINE nr_s32 nr_xcorr_fade_signed(nr_s32 x, nr_u32 shift)
 {
-	return x < 0 ? -(nr_s32)nr_xcorr_fade((nr_u64) - (nr_s64)x, shift)
-		     : (nr_s32)nr_xcorr_fade((nr_u64)x, shift);
+	return x - ((x + (1 << (shift - 1))) >> shift);
 }
 
 /* How far a reference with the sum x above it is to move. */
@@ -254,7 +255,7 @@ NR_INLINE void nr_xcorr_reset(void *state)
 /* The open bin becomes the newest closed one: bins between are filled, or empty. */
 NR_NOINLINE int nr_xcorr_close_bin(struct nr_xcorr *h)
 {
-	nr_u32 value, away, step = 0, up = 0;
+	nr_u32 value, away, slope = 0, empty = NR_XCORR_NONE;
 	nr_s32 x, r;
 
 	if (!h || !h->count)
@@ -262,18 +263,17 @@ NR_NOINLINE int nr_xcorr_close_bin(struct nr_xcorr *h)
 	value = (nr_u32)(h->sum / h->count) >> NR_XCORR_UNIT_BITS;
 	away = h->some && h->bin - h->done < NR_XCORR_RING ? (nr_u32)(h->bin - h->done)
 							   : NR_XCORR_RING;
-	if (h->some && away > 1 && away <= h->gap) {
-		up = value > h->last;
-		step = ((up ? value - h->last : h->last - value) << 15) / away;
+	if (h->some && away <= h->gap) {
+		slope = value > h->last ? ((value - h->last) << 15) / away
+					: 0 - ((h->last - value) << 15) / away;
+		empty = 0;
 	}
 	for (nr_u32 n = 1; n < NR_XCORR_RING; n++) {
-		nr_u32 part = (n * step) >> 15;
-
+		NR_FORGET();
 		if (n >= away)
 			break;
 		h->ring[(h->bin - away + n) % NR_XCORR_RING] =
-		    (nr_u16)(h->some && away <= h->gap ? up ? h->last + part : h->last - part
-						       : NR_XCORR_NONE);
+		    (nr_u16)((((h->last << 15) + n * slope) >> 15) | empty);
 	}
 	h->ring[h->bin % NR_XCORR_RING] = (nr_u16)value;
 	if (!h->n)
@@ -283,8 +283,8 @@ NR_NOINLINE int nr_xcorr_close_bin(struct nr_xcorr *h)
 		r = nr_xcorr_within((nr_s32)value - (nr_s32)h->last);
 		h->n += NR_XCORR_ONE;
 		h->a += x * (nr_s32)NR_XCORR_ONE;
-		h->aa += (nr_u64)(x * x) << NR_XCORR_FRACTION;
-		h->raa += (nr_u64)(r * r) << NR_XCORR_FRACTION;
+		h->aa += (nr_u64)(nr_u32)(x * x) << NR_XCORR_FRACTION;
+		h->raa += (nr_u64)(nr_u32)(r * r) << NR_XCORR_FRACTION;
 		h->distance += away << NR_XCORR_FRACTION;
 	}
 	h->last = value;
@@ -327,22 +327,21 @@ NR_INLINE void nr_xcorr_set_gap(struct nr_xcorr *h)
 NR_NOINLINE int nr_xcorr_close(struct nr_xcorr *h)
 {
 	nr_u64 first;
-	int any = 0;
 
 	if (!h || !h->some || !h->number)
 		return 0;
 	first = (h->number - 1) * NR_XCORR_BINS;
+	if (first > h->done || first + NR_XCORR_RING <= h->done)
+		return 0;
 	h->summary.base = h->base;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
-		nr_u32 value = NR_XCORR_NONE;
+		nr_u32 later = 0 - (nr_u32)(first + n > h->done);
 
-		if (first + n <= h->done && first + n + NR_XCORR_RING > h->done)
-			value = h->ring[(first + n) % NR_XCORR_RING];
-		h->summary.bin[n] = (nr_u16)value;
-		any |= value != NR_XCORR_NONE;
+		h->summary.bin[n] =
+		    (nr_u16)(h->ring[(first + n) % NR_XCORR_RING] | (later & NR_XCORR_NONE));
 	}
 	nr_xcorr_set_gap(h);
-	return any;
+	return 1;
 }
 
 /* The path does not count now, nor until its queue has settled. */
@@ -354,11 +353,14 @@ NR_INLINE void nr_xcorr_wait(const struct nr_xcorr_params *p, struct nr_xcorr *h
 }
 
 /* Does the path count, or does its own sending explain its delay? */
-NR_INLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr *h,
-			      const struct nr_sample *s)
+NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr *h,
+				const struct nr_sample *s)
 {
-	nr_u64 silence = s->now_us > h->heard_us ? s->now_us - h->heard_us : 0;
+	nr_u64 silence;
 
+	if (!p || !h || !s)
+		return 0;
+	silence = s->now_us > h->heard_us ? s->now_us - h->heard_us : 0;
 	if (!h->begun_us) {
 		h->begun_us = h->heard_us = s->now_us;
 		silence = 0;
@@ -380,11 +382,14 @@ NR_INLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr *
 }
 
 /* A delay of a path that counts. */
-NR_INLINE void nr_xcorr_delay(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
+NR_NOINLINE int nr_xcorr_delay(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
 {
 	nr_u64 bin = at_us / NR_XCORR_BIN_US;
-	nr_u32 above = (nr_u32)delay_us - (nr_u32)h->base + NR_XCORR_RANGE;
+	nr_u32 above;
 
+	if (!h)
+		return 0;
+	above = (nr_u32)delay_us - (nr_u32)h->base + NR_XCORR_RANGE;
 	if (!h->based || above >= 2 * NR_XCORR_RANGE) {
 		h->based = 1;
 		h->base = delay_us;
@@ -398,13 +403,14 @@ NR_INLINE void nr_xcorr_delay(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
 	if (!h->count) {
 		/* A clock slightly behind: a closed bin stays. */
 		if (h->some && bin <= h->done)
-			return;
+			return 0;
 		h->bin = bin;
 	}
 	if (h->count < NR_XCORR_SAMPLES) {
 		h->sum += above;
 		h->count++;
 	}
+	return 1;
 }
 
 /*
@@ -443,8 +449,10 @@ NR_INLINE nr_u32 nr_xcorr_sample(const void *own, void *state, const struct nr_s
 NR_INLINE nr_u32 nr_xcorr_number(nr_u32 i, nr_u32 j)
 {
 	nr_u32 more = i > j ? i : j, less = i > j ? j : i;
+	nr_u32 number = more * (more - 1) / 2 + less;
 
-	return (more * (more - 1) / 2 + less) % NR_XCORR_PAIRS;
+	/* BPF's verifier knows no bound after a division, but after a test. */
+	return number < NR_XCORR_PAIRS ? number : 0;
 }
 
 /* Takes the new bins of member i. */
@@ -452,6 +460,7 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 			      const struct nr_scratch *d, nr_u32 i)
 {
 	struct nr_xcorr_member *m;
+	nr_u32 follows;
 	nr_u64 bit;
 
 	if (!g || !one || !d)
@@ -476,10 +485,9 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 	}
 	if (m->stamp && m->base != one->base)
 		g->moved |= bit;
+	follows = m->stamp + 1 == d->stamp && m->base == one->base;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
-		m->bin[n] = m->stamp + 1 == d->stamp && m->base == one->base
-				? m->bin[NR_XCORR_BINS + n]
-				: NR_XCORR_NONE;
+		m->bin[n] = (nr_u16)(m->bin[NR_XCORR_BINS + n] | (follows - 1));
 		m->bin[NR_XCORR_BINS + n] = one->bin[n];
 	}
 	m->base = one->base;
@@ -550,82 +558,90 @@ NR_INLINE void nr_xcorr_add_steps(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
 	w->rbb += (nr_u64)(nr_u32)(b * b) << NR_XCORR_FRACTION;
 }
 
-/* Adds the values of an interval, at lag 0, to the sums of members i and j. */
-NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+/* Adds bins n to n + 2 of an interval, at lag 0, to the sums of members i and j. */
+NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n)
 {
+	struct nr_xcorr_values v;
 	struct nr_xcorr_pair *q;
+	nr_s32 a, b;
 
 	if (!g)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	q = &g->pair[nr_xcorr_number(i, j)];
-	nr_xcorr_fade_sums(&q->fast, 4);
-	nr_xcorr_fade_sums(&q->slow, 6);
-	if (!(g->fresh >> i & g->fresh >> j & 1))
+	v = nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n, &g->member[j], NR_XCORR_BINS + n);
+	if (!v.count)
 		return 0;
-	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
-		struct nr_xcorr_values v = nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n,
-							   &g->member[j], NR_XCORR_BINS + n);
-		nr_s32 a, b;
-
-		if (!v.count)
-			continue;
-		if (!q->begun) {
-			q->a = v.a;
-			q->b = v.b;
-		} else {
-			a = nr_xcorr_within(v.a - q->last_a);
-			b = nr_xcorr_within(v.b - q->last_b);
-			nr_xcorr_add_steps(&q->fast, a, b);
-			nr_xcorr_add_steps(&q->slow, a, b);
-		}
-		q->begun = 1;
-		q->last_a = v.a;
-		q->last_b = v.b;
-		a = nr_xcorr_within(v.a - q->a);
-		b = nr_xcorr_within(v.b - q->b);
-		nr_xcorr_add_both(&q->fast, a, b);
-		nr_xcorr_add_both(&q->slow, a, b);
+	if (!q->begun) {
+		q->a = v.a;
+		q->b = v.b;
+	} else {
+		a = nr_xcorr_within(v.a - q->last_a);
+		b = nr_xcorr_within(v.b - q->last_b);
+		nr_xcorr_add_steps(&q->fast, a, b);
+		nr_xcorr_add_steps(&q->slow, a, b);
 	}
+	q->begun = 1;
+	q->last_a = v.a;
+	q->last_b = v.b;
+	a = nr_xcorr_within(v.a - q->a);
+	b = nr_xcorr_within(v.b - q->b);
+	nr_xcorr_add_both(&q->fast, a, b);
+	nr_xcorr_add_both(&q->slow, a, b);
 	return 1;
 }
 
-/* The same at lag l: from l = 6 on j is earlier, up to l = 4 i. */
-NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 l)
+NR_INLINE void nr_xcorr_add_difference(struct nr_xcorr_lag *w, nr_s32 d)
 {
-	struct nr_xcorr_lag *fast, *slow;
+	w->n += NR_XCORR_ONE;
+	w->d += d * (nr_s32)NR_XCORR_ONE;
+	w->dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
+}
+
+/* The same at lag l: j is earlier by l - 5 bins, or i by 5 - l. */
+NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n, nr_u32 l)
+{
+	struct nr_xcorr_values v;
 	nr_u32 back_i, back_j;
 	struct nr_xcorr_pair *q;
+	nr_s32 d;
 
-	if (!g)
+	if (!g || l >= NR_XCORR_LAGS)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
-	l %= NR_XCORR_LAGS;
 	q = &g->pair[nr_xcorr_number(i, j)];
-	fast = &q->fast.lag[l];
-	slow = &q->slow.lag[l];
-	nr_xcorr_fade_lag(fast, 4);
-	nr_xcorr_fade_lag(slow, 6);
-	if (!(g->fresh >> i & g->fresh >> j & 1))
-		return 0;
 	back_i = l < NR_XCORR_LAG_MAX ? NR_XCORR_LAG_MAX - l : 0;
 	back_j = l > NR_XCORR_LAG_MAX ? l - NR_XCORR_LAG_MAX : 0;
-	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
-		struct nr_xcorr_values v =
-		    nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n - back_i, &g->member[j],
-				    NR_XCORR_BINS + n - back_j);
-		nr_s32 d = nr_xcorr_within((v.a - q->a) - (v.b - q->b));
+	v = nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n - back_i, &g->member[j],
+			    NR_XCORR_BINS + n - back_j);
+	if (!v.count || !q->begun)
+		return 0;
+	d = nr_xcorr_within((v.a - q->a) - (v.b - q->b));
+	nr_xcorr_add_difference(&q->fast.lag[l], d);
+	nr_xcorr_add_difference(&q->slow.lag[l], d);
+	return 1;
+}
 
-		if (!v.count || !q->begun)
-			continue;
-		fast->n += NR_XCORR_ONE;
-		slow->n += NR_XCORR_ONE;
-		fast->d += d * (nr_s32)NR_XCORR_ONE;
-		slow->d += d * (nr_s32)NR_XCORR_ONE;
-		fast->dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
-		slow->dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
+NR_INLINE void nr_xcorr_add_all(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+{
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
+		nr_xcorr_add(g, i, j, n);
+		for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
+			nr_xcorr_add_lag(g, i, j, n, l);
+	}
+}
+
+NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q)
+{
+	if (!q)
+		return 0;
+	nr_xcorr_fade_sums(&q->fast, 4);
+	nr_xcorr_fade_sums(&q->slow, 6);
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++) {
+		nr_xcorr_fade_lag(&q->fast.lag[l], 4);
+		nr_xcorr_fade_lag(&q->slow.lag[l], 6);
 	}
 	return 1;
 }
@@ -666,12 +682,18 @@ NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pair *q)
 }
 
 /* n_eff, rounded down. */
-NR_INLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr_u64 bb)
+NR_NOINLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr_u64 bb)
 {
-	struct nr_fx n = nr_fx(w->n), m = nr_fx_shift(nr_fx(w->m), 1), nn = nr_fx_mul(n, n);
-	struct nr_fx a = nr_fx_mul(m, nr_fx(aa)), b = nr_fx_mul(m, nr_fx(bb));
-	struct nr_fx of = nr_fx_mul(a, b), part;
+	struct nr_fx n, m, nn, a, b, of, part;
 
+	if (!w)
+		return 0;
+	n = nr_fx(w->n);
+	nn = nr_fx_mul(n, n);
+	m = nr_fx_shift(nr_fx(w->m), 1);
+	a = nr_fx_mul(m, nr_fx(aa));
+	b = nr_fx_mul(m, nr_fx(bb));
+	of = nr_fx_mul(a, b);
 	/* f = part / of */
 	part = nr_fx_mul(nr_xcorr_less(a, nr_fx_mul(nn, nr_fx(w->raa))),
 			 nr_xcorr_less(b, nr_fx_mul(nn, nr_fx(w->rbb))));
@@ -679,14 +701,32 @@ NR_INLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr
 	return nr_fx_fixed(nr_fx_mul(part, n), -NR_XCORR_FRACTION);
 }
 
-/* What the sums say: enum nr_xcorr_answer. */
-NR_NOINLINE nr_u32 nr_xcorr_answer(const struct nr_xcorr_params *p, const struct nr_xcorr_sums *w)
+/* Is var(a - b) at a lag the smallest so far? Both are sums about the mean, over n^2. */
+NR_NOINLINE int nr_xcorr_better(struct nr_xcorr_pairs *g, const struct nr_xcorr_lag *lag,
+				nr_u32 least)
 {
-	struct nr_fx left, right, best, best_nn;
+	struct nr_fx spread, nn;
+
+	if (!g || !lag || lag->n < least)
+		return 0;
+	spread = nr_fx(nr_xcorr_spread(lag->dd, lag->d, lag->n));
+	nn = nr_fx((nr_u64)lag->n * lag->n);
+	if (!nr_fx_less(nr_fx_mul(spread, g->best_nn), nr_fx_mul(g->best, nn)))
+		return 0;
+	g->best = spread;
+	g->best_nn = nn;
+	return 1;
+}
+
+/* What the sums say: enum nr_xcorr_answer. */
+NR_NOINLINE nr_u32 nr_xcorr_answer(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
+				   const struct nr_xcorr_sums *w)
+{
+	struct nr_fx left, right;
 	nr_u64 aa, bb, n_eff;
 	nr_u32 least;
 
-	if (!p || !w)
+	if (!p || !g || !w)
 		return NR_XCORR_UNSURE;
 	least = p->samples << NR_XCORR_FRACTION;
 	if (w->n < least)
@@ -696,27 +736,15 @@ NR_NOINLINE nr_u32 nr_xcorr_answer(const struct nr_xcorr_params *p, const struct
 	/* 0.04 ms^2 are 5.5 squared units. */
 	if ((aa + bb) * 2 < (nr_u64)w->n * w->n * 11)
 		return NR_XCORR_UNSURE;
-	best = nr_fx(1);
-	best_nn = nr_fx(0);
-	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++) {
-		const struct nr_xcorr_lag *lag = &w->lag[l];
-		struct nr_fx spread, nn;
-
-		NR_FORGET();
-		if (lag->n < least)
-			continue;
-		spread = nr_fx(nr_xcorr_spread(lag->dd, lag->d, lag->n));
-		nn = nr_fx((nr_u64)lag->n * lag->n);
-		if (nr_fx_less(nr_fx_mul(spread, best_nn), nr_fx_mul(best, nn))) {
-			best = spread;
-			best_nn = nn;
-		}
-	}
+	g->best = nr_fx(1);
+	g->best_nn = nr_fx(0);
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
+		nr_xcorr_better(g, &w->lag[l], least);
 	/* 1 - L = left / right */
-	left = nr_fx_mul(best, nr_fx((nr_u64)w->n * w->n));
-	right = nr_fx_mul(best_nn, nr_fx(aa + bb));
+	left = nr_fx_mul(g->best, nr_fx((nr_u64)w->n * w->n));
+	right = nr_fx_mul(g->best_nn, nr_fx(aa + bb));
 	if (nr_fx_less(nr_fx_mul(right, nr_fx(NR_Q16 - p->apart)), nr_fx_shift(left, 16)))
-		return best_nn.m ? NR_XCORR_SEPARATE : NR_XCORR_UNSURE;
+		return g->best_nn.m ? NR_XCORR_SEPARATE : NR_XCORR_UNSURE;
 	n_eff = nr_xcorr_effective(w, aa, bb);
 	if (n_eff >= NR_XCORR_THETAS)
 		n_eff = NR_XCORR_THETAS - 1;
@@ -735,6 +763,8 @@ NR_NOINLINE int nr_xcorr_hear(const struct nr_xcorr_params *p, struct nr_xcorr_p
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
+	if (!((g->known | g->anew) >> i & (g->known | g->anew) >> j & 1))
+		return 0;
 	q = &g->pair[nr_xcorr_number(i, j)];
 	if ((g->anew | g->moved) >> i & 1 || (g->anew | g->moved) >> j & 1) {
 		q->fast = (struct nr_xcorr_sums){0};
@@ -743,13 +773,13 @@ NR_NOINLINE int nr_xcorr_hear(const struct nr_xcorr_params *p, struct nr_xcorr_p
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1)
 		q->held = NR_XCORR_UNSURE;
-	nr_xcorr_add(g, i, j);
-	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
-		nr_xcorr_add_lag(g, i, j, l);
+	nr_xcorr_fade_pair(q);
+	if (g->fresh >> i & g->fresh >> j & 1)
+		nr_xcorr_add_all(g, i, j);
 	nr_xcorr_move(q);
-	answer = nr_xcorr_answer(p, &q->fast);
+	answer = nr_xcorr_answer(p, g, &q->fast);
 	if (answer == NR_XCORR_UNSURE)
-		answer = nr_xcorr_answer(p, &q->slow);
+		answer = nr_xcorr_answer(p, g, &q->slow);
 	if (answer != NR_XCORR_UNSURE)
 		q->held = answer;
 	return 1;
@@ -774,9 +804,12 @@ NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr
 	return 1;
 }
 
-/* Is a pair across the groups of members i and j known to be separate? near[] are the groups. */
-NR_NOINLINE int nr_xcorr_across(const struct nr_xcorr_pairs *g, const struct nr_scratch *d,
-				nr_u32 i, nr_u32 j)
+/*
+ * Removes member i from d->of, the members with a place, if its group may be that of member j: if
+ * no pair across them is known to be separate. near[] are the groups.
+ */
+NR_NOINLINE int nr_xcorr_doubt(const struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i,
+			       nr_u32 j)
 {
 	nr_u64 of_i, of_j, apart = 0;
 
@@ -786,9 +819,13 @@ NR_NOINLINE int nr_xcorr_across(const struct nr_xcorr_pairs *g, const struct nr_
 	j %= NR_DETECT_MAX;
 	of_i = d->near[i] | 1ull << i;
 	of_j = d->near[j] | 1ull << j;
+	if (of_i >> j & 1 || !(g->known >> i & g->known >> j & 1))
+		return 0;
 	for (nr_u32 k = 0; k < NR_DETECT_MAX; k++)
 		apart |= g->apart[k] & (0 - (of_i >> k & 1));
-	return (apart & of_j) != 0;
+	if (!(apart & of_j))
+		d->of &= ~(1ull << i);
+	return 1;
 }
 
 /* Groups the members that are known by what is held of their pairs. */
@@ -804,9 +841,7 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 	d->of = g->known;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
-			if (i != j && g->known >> i & g->known >> j & 1 && !(d->near[i] >> j & 1) &&
-			    !nr_xcorr_across(g, d, i, j))
-				d->of &= ~(1ull << i);
+			nr_xcorr_doubt(g, d, i, j);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		if (!(d->of >> i & 1))
 			d->place[i] = NR_UNDECIDED;
@@ -830,8 +865,7 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 		nr_xcorr_take(g, &of[i], d, i);
 	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
 		for (nr_u32 j = 0; j < i; j++)
-			if ((g->known | g->anew) >> i & (g->known | g->anew) >> j & 1)
-				nr_xcorr_hear(p, g, i, j);
+			nr_xcorr_hear(p, g, i, j);
 	nr_xcorr_group(g, d);
 	NR_WRITE_BARRIER();
 	NR_WRITE(g->busy, 0);
