@@ -171,15 +171,14 @@ impl Flows {
             now_us: self.now_us,
             bw: 0,
             delay_us: sample.delay_us.unwrap_or(0),
-            sampled: sample.delay_us.is_some().into(),
             delivered: sample.delivered,
             lost: sample.lost,
-            limited: sample.limited.into(),
             cycles: 0,
             rtt_us: 0,
-            waited_us: 0,
+            sampled: sample.delay_us.is_some().into(),
+            supposed: 0,
+            limited: sample.limited.into(),
             starting: 0,
-            reserved: 0,
         };
         // SAFETY: memory that `new` prepared, and a flow in range.
         unsafe { ffi::narrows_many_sample(self.memory.as_mut_ptr().cast(), flow as u32, &sample) };
@@ -286,15 +285,14 @@ mod ffi {
         pub now_us: u64,
         pub bw: u64,
         pub delay_us: i32,
-        pub sampled: u32,
         pub delivered: u32,
         pub lost: u32,
-        pub limited: u32,
         pub cycles: u32,
         pub rtt_us: u32,
-        pub waited_us: u32,
-        pub starting: u32,
-        pub reserved: u32,
+        pub sampled: u8,
+        pub supposed: u8,
+        pub limited: u8,
+        pub starting: u8,
     }
 
     unsafe extern "C" {

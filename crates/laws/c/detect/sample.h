@@ -22,15 +22,14 @@ struct nr_sample {
 	nr_u64 now_us;
 	nr_u64 bw;	  /* the law's estimate of the bottleneck's bandwidth, bytes/s; 0: none */
 	nr_s32 delay_us;  /* relative */
-	nr_u32 sampled;	  /* 1: delay_us is valid */
 	nr_u32 delivered; /* packets */
 	nr_u32 lost;	  /* packets */
-	nr_u32 limited;	  /* 1: limited by the application */
 	nr_u32 cycles;	  /* full ProbeBW cycles of the law */
-	nr_u32 rtt_us; /* round trip, less the known delay by a delayed acknowledgement; 0: none */
-	nr_u32 waited_us; /* how long before now_us the sample was received, as far as is known */
-	nr_u32 starting;  /* 1: in the first slow start, as far as the law knows */
-	nr_u32 reserved;
+	nr_u32 rtt_us;	  /* round trip, less a known delay by a delayed acknowledgement; 0: none */
+	nr_u8 sampled;	  /* 1: delay_us is valid */
+	nr_u8 supposed;	  /* 1: it is less a delay that is only supposed, NR_DELACK_US */
+	nr_u8 limited;	  /* 1: limited by the application */
+	nr_u8 starting;	  /* 1: in the first slow start, as far as the law knows */
 };
 
 /* A path's state to recognise delayed acknowledgements. */
@@ -83,10 +82,9 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 	}
 	if (ev->flags & NR_F_RETRANS)
 		return s;
+	s.rtt_us = ev->rtt_us;
 	if (ev->flags & NR_F_DWELL)
-		s.waited_us = ev->dwell_us;
-	if (ev->rtt_us > s.waited_us)
-		s.rtt_us = ev->rtt_us - s.waited_us;
+		s.rtt_us = ev->rtt_us > ev->dwell_us ? ev->rtt_us - ev->dwell_us : 0;
 	s.delay_us = ev->flags & NR_F_OWD ? ev->owd_us : (nr_s32)ev->rtt_us;
 	s.sampled = ev->flags & NR_F_OWD || (nr_s32)ev->rtt_us > 0;
 	if (ev->flags & NR_F_DWELL)
@@ -98,7 +96,7 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 		s.sampled = 0;
 	} else {
 		s.delay_us = (nr_s32)((nr_u32)s.delay_us - NR_DELACK_US);
-		s.waited_us = NR_DELACK_US;
+		s.supposed = 1;
 	}
 	return s;
 }

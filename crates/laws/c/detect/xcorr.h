@@ -30,7 +30,8 @@
  * connection start and pause together. So a path does not count: in its first slow start (until
  * its first loss if the host does not know, at most 3 s); while it is limited by the application;
  * after a silence much longer than its usual ones (a pause, a closed window, a timeout); and after
- * each of these until its queue has settled.
+ * each of these until its queue has settled. Nor does an acknowledgement that may have waited
+ * alone.
  *
  * A path publishes for an interval the bins of the one before, so that the next samples can close
  * a gap. The path that claims the decision adds them to the sums of the pairs, which belong to the
@@ -50,7 +51,8 @@
 #define NR_XCORR_BIN_US 20000u
 #define NR_XCORR_BINS 12u /* of an interval */
 #define NR_XCORR_T_US (NR_XCORR_BINS * NR_XCORR_BIN_US)
-#define NR_XCORR_RING 64u	    /* bins that a path keeps; a power of two */
+#define NR_XCORR_KEPT 32u /* bins kept of two intervals, a power of two for BPF's verifier */
+#define NR_XCORR_RING 64u /* bins that a path keeps; a power of two */
 #define NR_XCORR_RANGE (1u << 20)   /* us around the first delay */
 #define NR_XCORR_UNIT_BITS 6	    /* of a us, dropped in a bin */
 #define NR_XCORR_NONE 0xffffu	    /* an empty bin */
@@ -151,7 +153,7 @@ struct nr_xcorr_pair {
 
 /* What is known of a path: its bins of the last two intervals, the newer ones second. */
 struct nr_xcorr_member {
-	nr_u16 bin[2 * NR_XCORR_BINS];
+	nr_u16 bin[NR_XCORR_KEPT];
 	nr_s32 base;
 	nr_u32 since; /* stamp of the interval before it joined */
 	nr_u32 stamp; /* of the newest bins; 0: none */
@@ -169,6 +171,9 @@ struct nr_xcorr_pairs {
 	/* Scratch: members known to be separate, and var(a - b) of the best lag, over n^2. */
 	nr_u64 apart[NR_DETECT_MAX];
 	struct nr_fx best, best_nn;
+	struct nr_fx left, right;
+	nr_u32 answered; /* 1: the pair at hand has its answer */
+	nr_u32 reserved;
 	struct nr_xcorr_member member[NR_DETECT_MAX];
 	struct nr_xcorr_pair pair[NR_XCORR_PAIRS];
 };
@@ -433,13 +438,12 @@ NR_INLINE nr_u32 nr_xcorr_sample(const void *own, void *state, const struct nr_s
 		return stamp;
 	if (s->rtt_us && (!h->rtt_us || s->rtt_us < h->rtt_us))
 		h->rtt_us = s->rtt_us;
-	if (!nr_xcorr_counts(p, h, s) || !s->sampled)
+	if (!nr_xcorr_counts(p, h, s) || !s->sampled || s->supposed)
 		return stamp;
 	/* At most an interval back, as its bins are published after the next one. */
 	back = h->rtt_us / 2;
 	if (back > NR_XCORR_T_US)
 		back = NR_XCORR_T_US;
-	back += s->waited_us;
 	nr_xcorr_delay(h, s->now_us > back ? s->now_us - back : 0, s->delay_us);
 	return stamp;
 }
@@ -528,8 +532,8 @@ NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a
 	nr_u32 sum_a = 0, sum_b = 0, count = 0, times;
 
 	for (nr_u32 k = 0; k < NR_XCORR_THREE; k++) {
-		nr_u32 x = a->bin[(from_a + k) % (2 * NR_XCORR_BINS)];
-		nr_u32 y = b->bin[(from_b + k) % (2 * NR_XCORR_BINS)];
+		nr_u32 x = a->bin[(from_a + k) % NR_XCORR_KEPT];
+		nr_u32 y = b->bin[(from_b + k) % NR_XCORR_KEPT];
 		nr_u32 both = (x != NR_XCORR_NONE) & (y != NR_XCORR_NONE);
 
 		sum_a += x * both;
@@ -682,12 +686,9 @@ NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pair *q)
 }
 
 /* n_eff, rounded down. */
-NR_NOINLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr_u64 bb)
+NR_INLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr_u64 bb)
 {
 	struct nr_fx n, m, nn, a, b, of, part;
-
-	if (!w)
-		return 0;
 	n = nr_fx(w->n);
 	nn = nr_fx_mul(n, n);
 	m = nr_fx_shift(nr_fx(w->m), 1);
@@ -718,53 +719,84 @@ NR_NOINLINE int nr_xcorr_better(struct nr_xcorr_pairs *g, const struct nr_xcorr_
 	return 1;
 }
 
-/* What the sums say: enum nr_xcorr_answer. */
-NR_NOINLINE nr_u32 nr_xcorr_answer(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
-				   const struct nr_xcorr_sums *w)
+/*
+ * What the fast or the slow sums of members i and j say, if there is no answer yet: separate, or in
+ * g->left and g->right 1 - L = left / right, for nr_xcorr_judge().
+ */
+NR_NOINLINE int nr_xcorr_compare(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
+				 nr_u32 i, nr_u32 j, nr_u32 slow)
 {
-	struct nr_fx left, right;
-	nr_u64 aa, bb, n_eff;
+	const struct nr_xcorr_sums *w;
+	struct nr_xcorr_pair *q;
+	nr_u64 both;
 	nr_u32 least;
 
-	if (!p || !g || !w)
-		return NR_XCORR_UNSURE;
+	if (!p || !g || g->answered)
+		return 0;
+	g->left = nr_fx(0);
+	g->right = nr_fx(0);
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	w = slow ? &q->slow : &q->fast;
 	least = p->samples << NR_XCORR_FRACTION;
 	if (w->n < least)
-		return NR_XCORR_UNSURE;
-	aa = nr_xcorr_spread(w->aa, w->a, w->n);
-	bb = nr_xcorr_spread(w->bb, w->b, w->n);
+		return 0;
+	both = nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n);
 	/* 0.04 ms^2 are 5.5 squared units. */
-	if ((aa + bb) * 2 < (nr_u64)w->n * w->n * 11)
-		return NR_XCORR_UNSURE;
+	if (both * 2 < (nr_u64)w->n * w->n * 11)
+		return 0;
 	g->best = nr_fx(1);
 	g->best_nn = nr_fx(0);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
 		nr_xcorr_better(g, &w->lag[l], least);
-	/* 1 - L = left / right */
-	left = nr_fx_mul(g->best, nr_fx((nr_u64)w->n * w->n));
-	right = nr_fx_mul(g->best_nn, nr_fx(aa + bb));
-	if (nr_fx_less(nr_fx_mul(right, nr_fx(NR_Q16 - p->apart)), nr_fx_shift(left, 16)))
-		return g->best_nn.m ? NR_XCORR_SEPARATE : NR_XCORR_UNSURE;
-	n_eff = nr_xcorr_effective(w, aa, bb);
-	if (n_eff >= NR_XCORR_THETAS)
-		n_eff = NR_XCORR_THETAS - 1;
-	right = nr_fx_mul(right, nr_fx(nr_xcorr_theta[n_eff % NR_XCORR_THETAS]));
-	return nr_fx_less(right, nr_fx_shift(left, 16)) ? NR_XCORR_UNSURE : NR_XCORR_SHARED;
+	g->left = nr_fx_mul(g->best, nr_fx((nr_u64)w->n * w->n));
+	g->right = nr_fx_mul(g->best_nn, nr_fx(both));
+	if (!nr_fx_less(nr_fx_mul(g->right, nr_fx(NR_Q16 - p->apart)), nr_fx_shift(g->left, 16)))
+		return 0;
+	if (g->right.m) {
+		q->held = NR_XCORR_SEPARATE;
+		g->answered = 1;
+	}
+	g->right = nr_fx(0);
+	return 1;
 }
 
-/* The last interval of members i and j: its values, and the answer from now on. */
-NR_NOINLINE int nr_xcorr_hear(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g, nr_u32 i,
-			      nr_u32 j)
+/* Then: are they shared? */
+NR_NOINLINE int nr_xcorr_judge(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+{
+	const struct nr_xcorr_sums *w;
+	struct nr_xcorr_pair *q;
+	struct nr_fx most;
+	nr_u64 n_eff;
+
+	if (!g || g->answered || !g->right.m)
+		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	w = slow ? &q->slow : &q->fast;
+	n_eff = nr_xcorr_effective(w, nr_xcorr_spread(w->aa, w->a, w->n),
+				   nr_xcorr_spread(w->bb, w->b, w->n));
+	if (n_eff >= NR_XCORR_THETAS)
+		n_eff = NR_XCORR_THETAS - 1;
+	most = nr_fx_mul(g->right, nr_fx(nr_xcorr_theta[n_eff % NR_XCORR_THETAS]));
+	if (nr_fx_less(most, nr_fx_shift(g->left, 16)))
+		return 0;
+	q->held = NR_XCORR_SHARED;
+	g->answered = 1;
+	return 1;
+}
+
+/* Adds the last interval of members i and j. */
+NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
 	struct nr_xcorr_pair *q;
-	nr_u32 answer;
 
-	if (!p || !g)
+	if (!g)
 		return 0;
+	g->answered = 1;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	if (!((g->known | g->anew) >> i & (g->known | g->anew) >> j & 1))
 		return 0;
+	g->answered = 0;
 	q = &g->pair[nr_xcorr_number(i, j)];
 	if ((g->anew | g->moved) >> i & 1 || (g->anew | g->moved) >> j & 1) {
 		q->fast = (struct nr_xcorr_sums){0};
@@ -777,11 +809,6 @@ NR_NOINLINE int nr_xcorr_hear(const struct nr_xcorr_params *p, struct nr_xcorr_p
 	if (g->fresh >> i & g->fresh >> j & 1)
 		nr_xcorr_add_all(g, i, j);
 	nr_xcorr_move(q);
-	answer = nr_xcorr_answer(p, g, &q->fast);
-	if (answer == NR_XCORR_UNSURE)
-		answer = nr_xcorr_answer(p, g, &q->slow);
-	if (answer != NR_XCORR_UNSURE)
-		q->held = answer;
 	return 1;
 }
 
@@ -864,8 +891,13 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		nr_xcorr_take(g, &of[i], d, i);
 	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
-		for (nr_u32 j = 0; j < i; j++)
-			nr_xcorr_hear(p, g, i, j);
+		for (nr_u32 j = 0; j < i; j++) {
+			nr_xcorr_hear(g, i, j);
+			for (nr_u32 slow = 0; slow < 2; slow++) {
+				nr_xcorr_compare(p, g, i, j, slow);
+				nr_xcorr_judge(g, i, j, slow);
+			}
+		}
 	nr_xcorr_group(g, d);
 	NR_WRITE_BARRIER();
 	NR_WRITE(g->busy, 0);
