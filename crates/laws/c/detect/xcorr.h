@@ -906,7 +906,7 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 /* The newest observation is the decision: the pairs remember. */
 NR_INLINE struct nr_pace nr_xcorr_pace(const void *own, const struct nr_decision_params *decision)
 {
-	return (struct nr_pace){NR_XCORR_T_US, NR_XCORR_T_US, {1, 1, 1, 0}};
+	return (struct nr_pace){NR_XCORR_T_US, NR_XCORR_T_US, 1, 1, 1, 0};
 }
 
 /* Bins are published an interval later, and decided on another one later. */
