@@ -116,11 +116,11 @@ struct nr_xcorr {
 	nr_u32 some;	 /* 1: there is a bin `done` */
 	nr_u32 gap;	 /* G, bins */
 	nr_s32 base;
-	nr_u32 based;	   /* 1: base is set */
-	nr_u32 rtt_us;	   /* smallest; 0: unknown */
-	nr_u32 silence_us; /* usual time between events, mean */
-	nr_u32 started;	   /* 1: the first slow start is over */
-	nr_u32 reserved;
+	nr_u32 based;		    /* 1: base is set */
+	nr_u32 rtt_us;		    /* smallest; 0: unknown */
+	nr_u32 silence_us;	    /* usual time between events, mean */
+	nr_u32 started;		    /* 1: the first slow start is over */
+	nr_u32 heard;		    /* 1: packets were delivered in the open interval */
 	nr_u16 ring[NR_XCORR_RING]; /* bin b at b % NR_XCORR_RING */
 	struct nr_xcorr_summary summary;
 };
@@ -254,7 +254,7 @@ NR_INLINE void nr_xcorr_reset(void *state)
 	h->a = h->from = 0;
 	h->n = h->distance = h->count = h->some = h->based = 0;
 	h->gap = NR_XCORR_GAP_MIN;
-	h->rtt_us = h->silence_us = h->started = 0;
+	h->rtt_us = h->silence_us = h->started = h->heard = h->base = 0;
 }
 
 /* The open bin becomes the newest closed one: bins between are filled, or empty. */
@@ -328,22 +328,25 @@ NR_INLINE void nr_xcorr_set_gap(struct nr_xcorr *h)
 	h->distance = (nr_u32)nr_xcorr_fade(h->distance, 5);
 }
 
-/* The interval is over: publishes the bins of the one before. Returns 0 if all are empty. */
+/*
+ * The interval is over: publishes the bins of the one before. They may be empty: a path that is
+ * heard and does not count keeps its group. Returns 0 if the path was silent.
+ */
 NR_NOINLINE int nr_xcorr_close(struct nr_xcorr *h)
 {
 	nr_u64 first;
 
-	if (!h || !h->some || !h->number)
+	if (!h || !h->heard || !h->number)
 		return 0;
+	h->heard = 0;
 	first = (h->number - 1) * NR_XCORR_BINS;
-	if (first > h->done || first + NR_XCORR_RING <= h->done)
-		return 0;
 	h->summary.base = h->base;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
-		nr_u32 later = 0 - (nr_u32)(first + n > h->done);
+		nr_u64 before = h->done - (first + n); /* huge if later */
+		nr_u32 empty = 0 - (nr_u32)(!h->some | (before >= NR_XCORR_RING));
 
 		h->summary.bin[n] =
-		    (nr_u16)(h->ring[(first + n) % NR_XCORR_RING] | (later & NR_XCORR_NONE));
+		    (nr_u16)(h->ring[(first + n) % NR_XCORR_RING] | (empty & NR_XCORR_NONE));
 	}
 	nr_xcorr_set_gap(h);
 	return 1;
@@ -382,6 +385,7 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 		h->silence_us += (nr_u32)silence / 16;
 		h->silence_us -= h->silence_us / 16;
 		h->heard_us = s->now_us;
+		h->heard = 1;
 	}
 	return s->now_us >= h->counts_us;
 }
