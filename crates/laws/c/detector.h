@@ -25,6 +25,25 @@ enum nr_measures {
 	NR_BY_BANDWIDTH,   /* nr_path.bw, which model laws publish */
 };
 
+/* What is known of two members. */
+enum nr_answer { NR_UNSURE = 0, NR_SHARED, NR_SEPARATE };
+
+/* Why their newest interval said nothing. */
+enum nr_why {
+	NR_SURE = 0, /* it said something */
+	NR_FEW,	     /* too few delays that both have, or none counts */
+	NR_FLAT,     /* no queue that changes */
+	NR_BETWEEN,  /* less alike than in one queue, more than in two */
+};
+
+struct nr_pair {
+	nr_u32 answer; /* enum nr_answer in force */
+	nr_u32 why;    /* enum nr_why */
+	nr_u32 stamp;  /* of the newest interval that gave the answer; 0: none */
+	nr_u16 alike;  /* then: how alike their delays were, Q15 */
+	nr_u16 count;  /* then: independent observations */
+};
+
 /* A named set of parameters: those in `set` ("n=50 m=30"), defaults for the others. */
 struct nr_preset {
 	const char *name;
@@ -56,6 +75,8 @@ struct nr_detector {
 	/* Groups the members of d->present by their summaries; `pairs` is what it keeps of them. */
 	void (*group)(const void *own, const void *summaries, void *pairs, struct nr_scratch *d);
 	struct nr_pace (*pace)(const void *own, const struct nr_decision_params *decision);
+	/* What is known of members i and j; null: it keeps nothing of pairs. */
+	struct nr_pair (*pair)(const void *pairs, nr_u32 i, nr_u32 j);
 	/* Which paths to couple besides groups; null: as `decision` says. */
 	struct nr_decision_params (*couples)(const void *own,
 					     const struct nr_decision_params *decision);

@@ -26,6 +26,7 @@ nr_u64 narrows_many_size(void);
 void narrows_many_init(struct nr_many *m, nr_u32 detector, const struct nr_params *params);
 nr_u32 narrows_many_sample(struct nr_many *m, nr_u32 flow, const struct nr_sample *s);
 int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 *decided);
+int narrows_many_pair(const struct nr_many *m, nr_u32 i, nr_u32 j, struct nr_pair *pair);
 
 nr_u64 narrows_many_size(void)
 {
@@ -100,5 +101,16 @@ int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 
 	nr_filter(&pace, &m->ring, &m->scratch);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		decided[i] = m->scratch.place[i];
+	return 1;
+}
+
+/* What is known of flows i and j; 0 if the detector keeps nothing of pairs. */
+int narrows_many_pair(const struct nr_many *m, nr_u32 i, nr_u32 j, struct nr_pair *pair)
+{
+	const struct nr_detector *d = one(m).d;
+
+	if (!d->pair)
+		return 0;
+	*pair = d->pair(m->pairs, i, j);
 	return 1;
 }

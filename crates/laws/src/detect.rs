@@ -58,6 +58,45 @@ pub struct FlowsDecision {
     pub confidence: Vec<f64>,
 }
 
+/// What a detector that compares pairs of flows knows of one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// The answer in force.
+    pub answer: Answer,
+    /// Why the newest interval gave none.
+    pub why: Why,
+    /// The end of the newest interval that gave the answer, µs; 0 if there is no answer.
+    pub at_us: u64,
+    /// How alike the delays of the two were then: the concordance of their changes, from 0 to 1.
+    pub concordance: f64,
+    /// From how many independent observations, by their autocorrelation.
+    pub observations: u32,
+}
+
+/// Do two flows share a bottleneck? (`enum nr_answer`)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// That is not known.
+    Unsure,
+    /// They do.
+    Shared,
+    /// They do not.
+    Separate,
+}
+
+/// Why an interval said nothing of two flows (`enum nr_why`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It said something.
+    Sure,
+    /// Too few delays of both, or their own sending explains them.
+    Few,
+    /// The delays do not change.
+    Flat,
+    /// They are less alike than in one queue, and more than in two.
+    Between,
+}
+
 /// Flows that share a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
@@ -178,7 +217,6 @@ impl Flows {
             sampled: sample.delay_us.is_some().into(),
             supposed: 0,
             limited: sample.limited.into(),
-            starting: 0,
         };
         // SAFETY: memory that `new` prepared, and a flow in range.
         unsafe { ffi::narrows_many_sample(self.memory.as_mut_ptr().cast(), flow as u32, &sample) };
@@ -192,6 +230,35 @@ impl Flows {
             self.close_until(now_us);
         }
         self.due.pop_front()
+    }
+
+    /// What is known of flows `i` and `j` now; none if the detector does not compare pairs.
+    /// Panics if there is no such flow.
+    pub fn pair(&self, i: usize, j: usize) -> Option<Pair> {
+        assert!(i < self.flows && j < self.flows, "flows {i} and {j} of {}", self.flows);
+        let mut pair = ffi::Pair::default();
+        let many = self.memory.as_ptr().cast();
+        // SAFETY: memory that `new` prepared, and flows in range.
+        if unsafe { ffi::narrows_many_pair(many, i as u32, j as u32, &mut pair) } == 0 {
+            return None;
+        }
+        let answer = match pair.answer {
+            0 => Answer::Unsure,
+            1 => Answer::Shared,
+            _ => Answer::Separate,
+        };
+        let why = match pair.why {
+            0 => Why::Sure,
+            1 => Why::Few,
+            2 => Why::Flat,
+            _ => Why::Between,
+        };
+        let at_us = match pair.stamp {
+            0 => 0,
+            stamp => self.origin_us.unwrap_or(0) + u64::from(stamp) * self.t_us,
+        };
+        let concordance = f64::from(pair.alike) / f64::from(1 << 15);
+        Some(Pair { answer, why, at_us, concordance, observations: pair.count.into() })
     }
 
     /// Closes all intervals before that of `now_us`. Where no flow has a sample in any
@@ -291,12 +358,23 @@ mod ffi {
         pub rtt_us: u32,
         pub sampled: u8,
         pub supposed: u8,
-        pub limited: u8,
-        pub starting: u8,
+        pub limited: u16,
+    }
+
+    /// `struct nr_pair`.
+    #[repr(C)]
+    #[derive(Default)]
+    pub struct Pair {
+        pub answer: u32,
+        pub why: u32,
+        pub stamp: u32,
+        pub alike: u16,
+        pub count: u16,
     }
 
     unsafe extern "C" {
         pub fn narrows_many_size() -> u64;
+        pub fn narrows_many_pair(many: *const Many, i: u32, j: u32, pair: *mut Pair) -> i32;
         pub fn narrows_many_init(
             many: *mut Many,
             detector: u32,

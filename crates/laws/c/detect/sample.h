@@ -28,8 +28,7 @@ struct nr_sample {
 	nr_u32 rtt_us;	  /* round trip, less a known delay by a delayed acknowledgement; 0: none */
 	nr_u8 sampled;	  /* 1: delay_us is valid */
 	nr_u8 supposed;	  /* 1: it is less a delay that is only supposed, NR_DELACK_US */
-	nr_u8 limited;	  /* 1: limited by the application */
-	nr_u8 starting;	  /* 1: in the first slow start, as far as the law knows */
+	nr_u16 limited;	  /* 1: limited by the application */
 };
 
 /* A path's state to recognise delayed acknowledgements. */

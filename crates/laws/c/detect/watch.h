@@ -19,7 +19,7 @@ struct nr_watched {
 	nr_u64 due_us; /* next time to try to claim a decision */
 	struct nr_delack delack;
 	nr_u32 here;  /* 1: there is a path in this slot */
-	nr_u32 since; /* stamp of the interval before the join; read by siblings */
+	nr_u32 since; /* stamp of the interval before it joined, or left; read by siblings */
 	nr_u64 history[NR_HISTORY_WORDS]; /* the detector's state of the path */
 	/*
 	 * Scratch memory for decisions made by this path. Per path, as another path may still be
@@ -234,8 +234,10 @@ NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u3
 		nr_watch_begin(d, pace.t_us, path, ev->now_us);
 		nr_masks_join(c, i, nr_first_row(d, own, &w->params, i));
 	}
-	if (ev->kind == NR_LEFT)
+	if (ev->kind == NR_LEFT) {
 		path->here = 0;
+		NR_WRITE(path->since, (nr_u32)(ev->now_us / pace.t_us));
+	}
 	if (!path->here)
 		return;
 	/* Was the clock set back? */
@@ -246,7 +248,6 @@ NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u3
 	s = nr_sample(&path->delack, ev);
 	s.bw = NR_READ(c->path[i & 7].bw);
 	s.cycles = NR_READ(c->path[i & 7].word[0]);
-	s.starting = NR_READ(c->path[i & 7].ssthresh) == NR_SSTHRESH_MAX;
 	stamp = d->sample(own, path->history, &s);
 	if (stamp)
 		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,

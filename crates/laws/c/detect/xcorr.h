@@ -27,11 +27,10 @@
  * across them is known to be separate.
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
- * connection start and pause together. So a path does not count: in its first slow start (until
- * its first loss if the host does not know, at most 3 s); while it is limited by the application;
- * after a silence much longer than its usual ones (a pause, a closed window, a timeout); and after
- * each of these until its queue has settled. Nor does an acknowledgement that may have waited
- * alone.
+ * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
+ * while it is limited by the application; after a silence much longer than its usual ones (a pause,
+ * a closed window, a timeout); and after each of these until its queue has settled. Nor does an
+ * acknowledgement that may have waited alone.
  *
  * A path publishes for an interval the bins of the one before, so that the next samples can close
  * a gap. The path that claims the decision adds them to the sums of the pairs, which belong to the
@@ -101,7 +100,7 @@ struct nr_xcorr {
 	nr_u64 bin;	  /* the open one */
 	nr_u64 done;	  /* the newest that is closed and not empty */
 	nr_u64 sum;	  /* delays in the open one, us above base - NR_XCORR_RANGE */
-	nr_u64 heard_us;  /* time of the last event with packets delivered */
+	nr_u64 heard_us;  /* time of the last event with packets delivered, not limited */
 	nr_u64 begun_us;  /* time of the first one */
 	nr_u64 counts_us; /* from when on the path counts */
 	/* Of closed bins with a neighbour within NR_XCORR_GAP_MAX, by halves each 32 intervals. */
@@ -141,14 +140,12 @@ struct nr_xcorr_sums {
 	struct nr_xcorr_lag lag[NR_XCORR_LAGS];
 };
 
-enum nr_xcorr_answer { NR_XCORR_UNSURE = 0, NR_XCORR_SHARED, NR_XCORR_SEPARATE };
-
 struct nr_xcorr_pair {
 	struct nr_xcorr_sums fast, slow;
 	nr_s32 a, b; /* references */
 	nr_s32 last_a, last_b;
 	nr_u32 begun; /* 1: references and last values are set */
-	nr_u32 held;  /* enum nr_xcorr_answer in force */
+	struct nr_pair known;
 };
 
 /* What is known of a path: its bins of the last two intervals, the newer ones second. */
@@ -165,15 +162,18 @@ struct nr_xcorr_pairs {
 	nr_u32 busy; /* 1: a path is at it */
 	nr_u32 stamp;
 	nr_u64 fresh; /* members with new bins */
-	nr_u64 anew;  /* members that joined since */
-	nr_u64 moved; /* members with another base, or silent for long */
-	nr_u64 known; /* members that count */
-	/* Scratch: members known to be separate, and var(a - b) of the best lag, over n^2. */
-	nr_u64 apart[NR_DETECT_MAX];
+	nr_u64 anew;  /* members forgotten in this interval */
+	nr_u64 moved; /* members with another base */
+	nr_u64 known; /* members with a bin since they joined */
+	/* Scratch: of a pair var(a - b) at the best lag, over n^2, and 1 - L = left / right. */
 	struct nr_fx best, best_nn;
 	struct nr_fx left, right;
 	nr_u32 answered; /* 1: the pair at hand has its answer */
 	nr_u32 reserved;
+	/* Scratch: members known to be separate from the group of i, and those that may be of it.
+	 */
+	nr_u64 apart[NR_DETECT_MAX];
+	nr_u64 among[NR_DETECT_MAX];
 	struct nr_xcorr_member member[NR_DETECT_MAX];
 	struct nr_xcorr_pair pair[NR_XCORR_PAIRS];
 };
@@ -216,12 +216,15 @@ NR_INLINE nr_s32 nr_xcorr_fade_signed(nr_s32 x, nr_u32 shift)
 	return x - ((x + (1 << (shift - 1))) >> shift);
 }
 
-/* How far a reference with the sum x above it is to move. */
+/* How far a reference with the sum x above it is to move; not by what rounding leaves of old sums.
+ */
 NR_INLINE nr_s32 nr_xcorr_step(nr_s32 x, nr_u32 n)
 {
 	nr_u64 away = (nr_u64)(x < 0 ? -(nr_s64)x : x);
 	nr_s32 step = 0;
 
+	if (n < NR_XCORR_ONE)
+		return 0;
 	if (away > (nr_u64)n * NR_XCORR_STEP)
 		step = NR_XCORR_STEP;
 	if (away > (nr_u64)n * NR_XCORR_STEP_FAR)
@@ -229,10 +232,12 @@ NR_INLINE nr_s32 nr_xcorr_step(nr_s32 x, nr_u32 n)
 	return x < 0 ? -step : step;
 }
 
-/* sum((x - step)^2), from sums of x. */
+/* sum((x - step)^2), from sums of x; 0 if rounding made it negative. */
 NR_INLINE nr_u64 nr_xcorr_moved(nr_u64 xx, nr_s32 x, nr_u32 n, nr_s32 step)
 {
-	return xx + (nr_u64)((nr_s64)step * step * n) - (nr_u64)(2 * (nr_s64)step * x);
+	nr_s64 moved = (nr_s64)xx + (nr_s64)step * step * n - 2 * (nr_s64)step * x;
+
+	return moved > 0 ? (nr_u64)moved : 0;
 }
 
 NR_INLINE nr_s32 nr_xcorr_within(nr_s32 x)
@@ -375,19 +380,20 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 	}
 	if (s->lost)
 		h->started = 1;
-	if (s->starting || (!h->started && s->now_us < h->begun_us + p->start_us))
+	if ((!h->started && s->now_us < h->begun_us + p->start_us) ||
+	    (silence >= p->pause_us && silence / 8 >= h->silence_us))
 		nr_xcorr_wait(p, h, s->now_us);
-	else if (s->limited || (silence >= p->pause_us && silence / 8 >= h->silence_us))
-		nr_xcorr_wait(p, h, s->now_us);
-	if (s->delivered) {
+	if (s->delivered || s->sampled)
+		h->heard = 1;
+	/* What the application limits is a pause, if it lasts. */
+	if (s->delivered && !s->limited) {
 		if (silence > 1u << 24)
 			silence = 1u << 24;
 		h->silence_us += (nr_u32)silence / 16;
 		h->silence_us -= h->silence_us / 16;
 		h->heard_us = s->now_us;
-		h->heard = 1;
 	}
-	return s->now_us >= h->counts_us;
+	return s->now_us >= h->counts_us && !s->limited;
 }
 
 /* A delay of a path that counts. */
@@ -463,7 +469,10 @@ NR_INLINE nr_u32 nr_xcorr_number(nr_u32 i, nr_u32 j)
 	return number < NR_XCORR_PAIRS ? number : 0;
 }
 
-/* Takes the new bins of member i. */
+/*
+ * Takes the new bins of member i. One that is another path than before, or was silent for long, is
+ * forgotten; it is known again once it has a bin.
+ */
 NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_summary *one,
 			      const struct nr_scratch *d, nr_u32 i)
 {
@@ -477,31 +486,25 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 	m = &g->member[i];
 	bit = 1ull << i;
 	g->fresh &= ~bit;
-	if (m->since != d->since[i]) {
+	if (m->since != d->since[i] || (m->stamp && d->stamp - m->stamp > NR_XCORR_NEW)) {
 		m->since = d->since[i];
 		m->stamp = 0;
-		g->anew |= bit;
 		g->known &= ~bit;
+		g->anew |= bit;
 	}
-	if (!(d->present >> i & 1)) {
-		if (m->stamp && d->stamp - m->stamp > NR_XCORR_NEW) {
-			m->stamp = 0;
-			g->moved |= bit;
-			g->known &= ~bit;
-		}
+	if (!(d->present >> i & 1) || (nr_s32)(d->stamp - m->since) <= 0)
 		return 0;
-	}
-	if (m->stamp && m->base != one->base)
+	if (m->base != one->base)
 		g->moved |= bit;
-	follows = m->stamp + 1 == d->stamp && m->base == one->base;
+	follows = m->stamp && m->stamp + 1 == d->stamp && m->base == one->base;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
 		m->bin[n] = (nr_u16)(m->bin[NR_XCORR_BINS + n] | (follows - 1));
 		m->bin[NR_XCORR_BINS + n] = one->bin[n];
+		g->known |= (nr_u64)(one->bin[n] != NR_XCORR_NONE) << i;
 	}
 	m->base = one->base;
 	m->stamp = d->stamp;
 	g->fresh |= bit;
-	g->known |= bit;
 	return 1;
 }
 
@@ -724,8 +727,9 @@ NR_NOINLINE int nr_xcorr_better(struct nr_xcorr_pairs *g, const struct nr_xcorr_
 }
 
 /*
- * What the fast or the slow sums of members i and j say, if there is no answer yet: separate, or in
- * g->left and g->right 1 - L = left / right, for nr_xcorr_judge().
+ * Compares members i and j by their fast or slow sums, if there is no answer yet: 1 - L = left /
+ * right for nr_xcorr_judge(); right = 0: they say nothing. A lag counts if it has half as many
+ * values as lag 0.
  */
 NR_NOINLINE int nr_xcorr_compare(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
 				 nr_u32 i, nr_u32 j, nr_u32 slow)
@@ -737,70 +741,74 @@ NR_NOINLINE int nr_xcorr_compare(const struct nr_xcorr_params *p, struct nr_xcor
 
 	if (!p || !g || g->answered)
 		return 0;
-	g->left = nr_fx(0);
 	g->right = nr_fx(0);
 	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	w = slow ? &q->slow : &q->fast;
 	least = p->samples << NR_XCORR_FRACTION;
+	q->known.why = NR_FEW;
 	if (w->n < least)
 		return 0;
 	both = nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n);
+	q->known.why = NR_FLAT;
 	/* 0.04 ms^2 are 5.5 squared units. */
 	if (both * 2 < (nr_u64)w->n * w->n * 11)
 		return 0;
+	q->known.why = NR_BETWEEN;
+	if (least < w->n / 2)
+		least = w->n / 2;
 	g->best = nr_fx(1);
 	g->best_nn = nr_fx(0);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
 		nr_xcorr_better(g, &w->lag[l], least);
 	g->left = nr_fx_mul(g->best, nr_fx((nr_u64)w->n * w->n));
 	g->right = nr_fx_mul(g->best_nn, nr_fx(both));
-	if (!nr_fx_less(nr_fx_mul(g->right, nr_fx(NR_Q16 - p->apart)), nr_fx_shift(g->left, 16)))
-		return 0;
-	if (g->right.m) {
-		q->held = NR_XCORR_SEPARATE;
-		g->answered = 1;
-	}
-	g->right = nr_fx(0);
 	return 1;
 }
 
-/* Then: are they shared? */
-NR_NOINLINE int nr_xcorr_judge(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+/* Then: the answer, if any. */
+NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
+			       const struct nr_scratch *d, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
 	const struct nr_xcorr_sums *w;
 	struct nr_xcorr_pair *q;
-	struct nr_fx most;
-	nr_u64 n_eff;
+	nr_u64 n_eff, away, row;
+	nr_u32 answer;
 
-	if (!g || g->answered || !g->right.m)
+	if (!p || !g || !d || g->answered || !g->right.m)
 		return 0;
 	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	w = slow ? &q->slow : &q->fast;
 	n_eff = nr_xcorr_effective(w, nr_xcorr_spread(w->aa, w->a, w->n),
 				   nr_xcorr_spread(w->bb, w->b, w->n));
-	if (n_eff >= NR_XCORR_THETAS)
-		n_eff = NR_XCORR_THETAS - 1;
-	most = nr_fx_mul(g->right, nr_fx(nr_xcorr_theta[n_eff % NR_XCORR_THETAS]));
-	if (nr_fx_less(most, nr_fx_shift(g->left, 16)))
+	if (n_eff > 0xffff)
+		n_eff = 0xffff;
+	/* 1 - L, Q16 */
+	away = nr_fx_fixed(nr_fx_div(g->left, g->right), 16);
+	row = n_eff < NR_XCORR_THETAS ? n_eff : NR_XCORR_THETAS - 1;
+	answer = away + p->apart > NR_Q16 ? NR_SEPARATE : NR_UNSURE;
+	if (away <= nr_xcorr_theta[row % NR_XCORR_THETAS])
+		answer = NR_SHARED;
+	if (answer == NR_UNSURE)
 		return 0;
-	q->held = NR_XCORR_SHARED;
 	g->answered = 1;
+	q->known.answer = answer;
+	q->known.why = NR_SURE;
+	q->known.stamp = d->stamp;
+	q->known.alike = away < NR_Q16 ? (nr_u16)((NR_Q16 - away) >> 1) : 0;
+	q->known.count = (nr_u16)n_eff;
 	return 1;
 }
 
-/* Adds the last interval of members i and j. */
+/* Adds the last interval of members i and j; forgets what is of another path, or of other delays.
+ */
 NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
 	struct nr_xcorr_pair *q;
 
 	if (!g)
 		return 0;
-	g->answered = 1;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
-	if (!((g->known | g->anew) >> i & (g->known | g->anew) >> j & 1))
-		return 0;
-	g->answered = 0;
 	q = &g->pair[nr_xcorr_number(i, j)];
 	if ((g->anew | g->moved) >> i & 1 || (g->anew | g->moved) >> j & 1) {
 		q->fast = (struct nr_xcorr_sums){0};
@@ -808,7 +816,12 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 		q->begun = 0;
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1)
-		q->held = NR_XCORR_UNSURE;
+		q->known = (struct nr_pair){0};
+	g->answered = !(g->known >> i & g->known >> j & 1);
+	if (g->answered) {
+		q->known.why = NR_FEW;
+		return 0;
+	}
 	nr_xcorr_fade_pair(q);
 	if (g->fresh >> i & g->fresh >> j & 1)
 		nr_xcorr_add_all(g, i, j);
@@ -816,10 +829,10 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	return 1;
 }
 
-/* Notes what is held of members i and j: bits of near[], and of apart[]. */
+/* Notes what is known of members i and j: bits of near[], and of apart[]. */
 NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
-	nr_u32 held;
+	nr_u32 answer;
 
 	if (!g || !d)
 		return 0;
@@ -827,39 +840,65 @@ NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr
 	j %= NR_DETECT_MAX;
 	if (i == j || !(g->known >> i & g->known >> j & 1))
 		return 0;
-	held = g->pair[nr_xcorr_number(i, j)].held;
-	if (held == NR_XCORR_SHARED)
+	answer = g->pair[nr_xcorr_number(i, j)].known.answer;
+	if (answer == NR_SHARED)
 		d->near[i] |= 1ull << j;
-	if (held == NR_XCORR_SEPARATE)
+	if (answer == NR_SEPARATE)
 		g->apart[i] |= 1ull << j;
 	return 1;
 }
 
-/*
- * Removes member i from d->of, the members with a place, if its group may be that of member j: if
- * no pair across them is known to be separate. near[] are the groups.
- */
-NR_NOINLINE int nr_xcorr_doubt(const struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i,
-			       nr_u32 j)
+/* Adds to apart[i] what the others of i's group, near[i], are known to be separate from. */
+NR_NOINLINE int nr_xcorr_spread_apart(struct nr_xcorr_pairs *g, const struct nr_scratch *d,
+				      nr_u32 i)
 {
-	nr_u64 of_i, of_j, apart = 0;
+	if (!g || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	for (nr_u32 k = 0; k < NR_DETECT_MAX; k++)
+		g->apart[i] |= g->apart[k] & (0 - (d->near[i] >> k & 1));
+	return 1;
+}
+
+/* among[i]: i's group, and the members with an answer, d->of, of groups that may be the same. */
+NR_NOINLINE int nr_xcorr_set_among(struct nr_xcorr_pairs *g, const struct nr_scratch *d, nr_u32 i)
+{
+	nr_u64 among = d ? d->of : 0;
 
 	if (!g || !d)
 		return 0;
 	i %= NR_DETECT_MAX;
-	j %= NR_DETECT_MAX;
-	of_i = d->near[i] | 1ull << i;
-	of_j = d->near[j] | 1ull << j;
-	if (of_i >> j & 1 || !(g->known >> i & g->known >> j & 1))
-		return 0;
 	for (nr_u32 k = 0; k < NR_DETECT_MAX; k++)
-		apart |= g->apart[k] & (0 - (of_i >> k & 1));
-	if (!(apart & of_j))
+		if (g->apart[i] & d->near[k])
+			among &= ~(1ull << k);
+	g->among[i] = among | d->near[i] | 1ull << i;
+	return 1;
+}
+
+/* May member i be of two groups that are known to be separate, or of any? Then it has no place. */
+NR_NOINLINE int nr_xcorr_settle(const struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i)
+{
+	nr_u64 all, doubt = 0;
+
+	if (!g || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	all = g->among[i];
+	for (nr_u32 k = 0; k < NR_DETECT_MAX; k++)
+		doubt |= all & ~g->among[k] & (0 - (all >> k & 1));
+	if (doubt)
 		d->of &= ~(1ull << i);
 	return 1;
 }
 
-/* Groups the members that are known by what is held of their pairs. */
+/*
+ * Groups the members by what is known of their pairs.
+ *
+ * Members without any answer are undecided, hence coupled with all. Groups of shared pairs may be
+ * the same while no pair across them is known to be separate: those that may all be the same are
+ * one, as not sure means coupled. A group that may be the same as two that are separate is
+ * undecided; those two are not.
+ */
 NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 {
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
@@ -868,19 +907,29 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
 			nr_xcorr_note(g, d, i, j);
 	}
+	d->of = 0;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		d->of |= (nr_u64)((d->near[i] | g->apart[i]) != 0) << i;
+		d->near[i] |= 1ull << i;
+	}
 	nr_components(d);
-	d->of = g->known;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
-			nr_xcorr_doubt(g, d, i, j);
+		nr_xcorr_spread_apart(g, d, i);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		nr_xcorr_set_among(g, d, i);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		nr_xcorr_settle(g, d, i);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		d->near[i] = g->among[i] & (d->of | 1ull << i);
+	nr_components(d);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		if (!(d->of >> i & 1))
 			d->place[i] = NR_UNDECIDED;
 }
 
 /*
- * The places of all members. While another path, delayed, is still at an earlier interval, they
- * stay as they are.
+ * The places of all members. While another path, delayed, is still at an earlier interval, or has
+ * been at a later one, they stay as they are.
  */
 NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pairs,
 			      struct nr_scratch *d)
@@ -891,18 +940,22 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 
 	if (NR_CAS(&g->busy, 0, 1))
 		return;
-	g->anew = g->moved = 0;
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		nr_xcorr_take(g, &of[i], d, i);
-	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
-		for (nr_u32 j = 0; j < i; j++) {
-			nr_xcorr_hear(g, i, j);
-			for (nr_u32 slow = 0; slow < 2; slow++) {
-				nr_xcorr_compare(p, g, i, j, slow);
-				nr_xcorr_judge(g, i, j, slow);
+	/* Further back the clock was set. */
+	if (g->stamp - d->stamp >= NR_XCORR_NEW) {
+		g->stamp = d->stamp;
+		g->anew = g->moved = 0;
+		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+			nr_xcorr_take(g, &of[i], d, i);
+		for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
+			for (nr_u32 j = 0; j < i; j++) {
+				nr_xcorr_hear(g, i, j);
+				for (nr_u32 slow = 0; slow < 2; slow++) {
+					nr_xcorr_compare(p, g, i, j, slow);
+					nr_xcorr_judge(p, g, d, i, j, slow);
+				}
 			}
-		}
-	nr_xcorr_group(g, d);
+		nr_xcorr_group(g, d);
+	}
 	NR_WRITE_BARRIER();
 	NR_WRITE(g->busy, 0);
 }
@@ -911,6 +964,13 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 NR_INLINE struct nr_pace nr_xcorr_pace(const void *own, const struct nr_decision_params *decision)
 {
 	return (struct nr_pace){NR_XCORR_T_US, NR_XCORR_T_US, 1, 1, 1, 0};
+}
+
+NR_INLINE struct nr_pair nr_xcorr_pair_of(const void *pairs, nr_u32 i, nr_u32 j)
+{
+	const struct nr_xcorr_pairs *g = pairs;
+
+	return g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)].known;
 }
 
 /* Bins are published an interval later, and decided on another one later. */
@@ -934,6 +994,7 @@ NR_DETECTOR(xcorr) = {
     .sample = nr_xcorr_sample,
     .group = nr_xcorr_place,
     .pace = nr_xcorr_pace,
+    .pair = nr_xcorr_pair_of,
     .warm_up_us = nr_xcorr_warm_up,
 };
 
