@@ -30,10 +30,10 @@ enum nr_answer { NR_UNSURE = 0, NR_SHARED, NR_SEPARATE };
 
 /* Why their newest interval said nothing. */
 enum nr_why {
-	NR_SURE = 0, /* it said something */
-	NR_FEW,	     /* too few delays that both have, or none counts */
-	NR_FLAT,     /* no queue that changes */
-	NR_BETWEEN,  /* less alike than in one queue, more than in two */
+	NR_FEW = 0, /* too few delays that both have, or none counts */
+	NR_FLAT,    /* no queue that changes */
+	NR_BETWEEN, /* less alike than in one queue, more than in two */
+	NR_SURE,    /* it said something */
 };
 
 struct nr_pair {

@@ -87,14 +87,14 @@ pub enum Answer {
 /// Why an interval said nothing of two flows (`enum nr_why`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It said something.
-    Sure,
     /// Too few delays of both, or their own sending explains them.
     Few,
     /// The delays do not change.
     Flat,
     /// They are less alike than in one queue, and more than in two.
     Between,
+    /// It said something.
+    Sure,
 }
 
 /// Flows that share a bottleneck.
@@ -248,10 +248,10 @@ impl Flows {
             _ => Answer::Separate,
         };
         let why = match pair.why {
-            0 => Why::Sure,
-            1 => Why::Few,
-            2 => Why::Flat,
-            _ => Why::Between,
+            0 => Why::Few,
+            1 => Why::Flat,
+            2 => Why::Between,
+            _ => Why::Sure,
         };
         let at_us = match pair.stamp {
             0 => 0,

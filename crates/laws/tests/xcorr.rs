@@ -3,7 +3,11 @@
 
 mod reference;
 
-use narrows_laws::detect::{Flows, Sample};
+use std::cmp::Ordering;
+use std::fs;
+use std::process::Command;
+
+use narrows_laws::detect::{self, Flows, Sample};
 use narrows_laws::{
     Conn, Control, Detector, Event, EventKind, Params, Place, Private, State, flag,
 };
@@ -239,5 +243,328 @@ fn senders_that_start_and_pause_together_are_no_common_queue() {
             assert_eq!(shared(&rules), 0, "sender {sender}, alike {alike}");
             assert!(shared(&no_rules) > 50, "without rules: {}", shared(&no_rules));
         }
+    }
+}
+
+/// A time in which a path of a connection hears a queue, s.
+#[derive(Clone, Copy)]
+struct Span<'a> {
+    path: usize,
+    queue: &'a [f64],
+    time: [f64; 2],
+    joins: bool,
+    leaves: bool,
+    /// The application limits it.
+    limited: bool,
+    /// Its acknowledgements have delays.
+    sampled: bool,
+}
+
+impl<'a> Span<'a> {
+    fn new(path: usize, queue: &'a [f64], time: [f64; 2]) -> Self {
+        Span { path, queue, time, joins: true, leaves: true, limited: false, sampled: true }
+    }
+}
+
+/// The masks of the paths there are at the end of each second, and the places, of a connection with these paths, whose
+/// clock is `set` from the true time, both in seconds.
+fn connection(
+    spans: &[Span],
+    seconds: usize,
+    set: impl Fn(f64) -> f64,
+) -> Vec<([u8; 8], Option<[Place; 8]>)> {
+    let mut events = Vec::new();
+    for (seed, span) in spans.iter().enumerate() {
+        let of = |kind, time_ms: f64| {
+            let now_us = (1e6 * set(time_ms / 1e3)) as u64;
+            (time_ms, span.path, Event { kind: kind as u32, now_us, ..Event::default() })
+        };
+        let [from, to] = span.time.map(|time| 1e3 * time);
+        if span.joins {
+            events.push(of(EventKind::Joined, from));
+        }
+        let samples = hear(span.queue, &USUAL, 300 + seed as u64);
+        for (time, delay) in samples.into_iter().filter(|&(time, _)| from < time && time < to) {
+            let mut event = of(EventKind::Acked, time);
+            event.2.delivered = 1;
+            event.2.owd_us = (1e3 * delay) as i32;
+            event.2.flags = if span.sampled { flag::OWD } else { 0 };
+            event.2.flags |= if span.limited { flag::APP_LIMITED } else { 0 };
+            events.push(event);
+        }
+        if span.leaves {
+            events.push(of(EventKind::Left, to));
+        }
+    }
+    events.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let control = Control { detector: Detector::XCORR, ..Control::LIA };
+    let mut conn = Conn::new(control);
+    let paths = spans.iter().fold(0, |paths, span| paths | 1 << span.path);
+    let mut events = events.into_iter().peekable();
+    (1..=seconds)
+        .map(|second| {
+            while let Some((_, path, event)) = events.next_if(|next| next.0 < 1e3 * second as f64) {
+                conn.detect(path, &event);
+            }
+            let masks = conn.masks().to_le_bytes().map(|mask| mask & paths);
+            (masks, conn.decision().map(|decision| decision.places))
+        })
+        .collect()
+}
+
+fn on_time(time: f64) -> f64 {
+    100.0 + time
+}
+
+#[test]
+fn a_path_that_is_not_known_is_coupled_and_couples_no_others() {
+    let [one, two, third] = [1, 2, 3].map(|seed| queue(seed, 60));
+    let whole = [0.0, 60.0];
+    let paths = [Span::new(0, &one, whole), Span::new(1, &two, whole)];
+    // Never sampled, or limited by the application.
+    for (name, path) in [
+        ("without delays", Span { sampled: false, ..Span::new(2, &third, whole) }),
+        ("limited", Span { limited: true, ..Span::new(2, &third, whole) }),
+    ] {
+        let seen = connection(&[paths[0], paths[1], path], 60, on_time);
+        for (masks, places) in &seen[9..59] {
+            assert_eq!(masks[..3], [0b101, 0b110, 0b111], "{name}");
+            assert_eq!(places.unwrap()[2], Place::Undecided, "{name}");
+        }
+    }
+    // One that joins later is coupled with both until its queue is known.
+    let late = Span::new(2, &third, [30.0, 60.0]);
+    let seen = connection(&[paths[0], paths[1], late], 60, on_time);
+    assert_eq!(seen[31].0[..3], [0b101, 0b110, 0b111]);
+    for (masks, _) in &seen[39..59] {
+        assert_eq!(masks[..3], [0b001, 0b010, 0b100]);
+    }
+}
+
+#[test]
+fn up_to_eight_paths_are_grouped() {
+    for of in [&[0, 1, 0][..], &[0, 0, 1, 1], &[0, 1, 2, 1, 2, 0], &[0, 0, 1, 1, 2, 2, 0, 1]] {
+        let (mut right, mut total) = (0, 0);
+        for seed in 0..4 {
+            let queues = [1, 2, 3].map(|n| queue(10 * seed + n, 60));
+            let span = |path: usize| Span::new(path, &queues[of[path]], [0.0, 60.0]);
+            let spans: Vec<_> = (0..of.len()).map(span).collect();
+            let mask = |path: usize| (0..of.len()).map(|n| u8::from(of[n] == of[path]) << n).sum();
+            let truth: Vec<u8> = (0..of.len()).map(mask).collect();
+            for (masks, _) in &connection(&spans, 60, on_time)[9..59] {
+                right += usize::from(masks[..of.len()] == truth);
+                total += 1;
+            }
+        }
+        println!("{of:?}: right in {right} of {total}");
+        assert!(right * 100 >= total * 97, "{of:?}: right in {right} of {total}");
+    }
+}
+
+#[test]
+fn a_path_that_leaves_is_forgotten() {
+    let [one, other] = [1, 2].map(|seed| queue(seed, 60));
+    let first = [Span::new(0, &one, [0.0, 60.0]), Span::new(1, &one, [0.0, 20.0])];
+    let seen = connection(&first, 25, on_time);
+    assert_eq!(seen[18].0[..2], [0b11, 0b11]);
+    let (_, places) = seen[20];
+    assert_eq!(places.unwrap()[1], Place::Undecided, "it left");
+    // It returns to another queue: coupled as unknown, then separate, and never found in the first.
+    let seen = connection(&[first[0], first[1], Span::new(1, &other, [21.0, 60.0])], 60, on_time);
+    for (second, (masks, places)) in seen.iter().enumerate().skip(21) {
+        let places = places.unwrap();
+        assert_ne!(places[1], Place::Group(0), "after {second} s");
+        if second < 23 {
+            assert_eq!(masks[..2], [0b11, 0b11], "after {second} s");
+        }
+        if (30..59).contains(&second) {
+            assert_eq!(masks[..2], [0b01, 0b10], "after {second} s");
+        }
+    }
+}
+
+#[test]
+fn what_is_known_of_a_path_lasts_fifteen_seconds_of_silence() {
+    let [one, other] = [1, 2].map(|seed| queue(seed, 80));
+    let first = Span { leaves: false, ..Span::new(1, &one, [0.0, 20.0]) };
+    for (silence, forgotten) in [(10.0, false), (20.0, true)] {
+        let again = Span { joins: false, ..Span::new(1, &other, [20.0 + silence, 80.0]) };
+        let spans = [Span::new(0, &one, [0.0, 80.0]), first, again];
+        let seen = connection(&spans, 80, on_time);
+        let places = seen[20 + silence as usize].1.unwrap();
+        let held = places[1] == Place::Group(0);
+        assert_eq!(held, !forgotten, "after {silence} s");
+        for (masks, _) in &seen[40 + silence as usize..79] {
+            assert_eq!(masks[..2], [0b01, 0b10], "after {silence} s");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_is_no_matter_after_some_seconds() {
+    let [one, other] = [1, 2].map(|seed| queue(seed, 80));
+    for step in [-60.0, -1.0, 1.0, 600.0] {
+        let set = |time: f64| 100.0 + time + if time < 30.0 { 0.0 } else { step };
+        let whole = [0.0, 80.0];
+        let spans =
+            [Span::new(0, &one, whole), Span::new(1, &one, whole), Span::new(2, &other, whole)];
+        let seen = connection(&spans, 80, set);
+        for (masks, _) in seen[19..29].iter().chain(&seen[44..79]) {
+            assert_eq!(masks[..3], [0b011, 0b011, 0b100], "{step} s");
+        }
+    }
+}
+
+/// Old sums fade to nothing without new values; what rounding leaves of them must not disturb.
+#[test]
+fn an_answer_holds_while_one_of_two_is_limited_and_after() {
+    let mut one = queue(1, 400);
+    // A level that is far away from the first, so that references move.
+    one[20_000..].iter_mut().for_each(|delay| *delay += 200.0);
+    let span = |time| Span { joins: false, leaves: false, ..Span::new(1, &one, time) };
+    let busy = Span { joins: true, ..span([0.0, 40.0]) };
+    let limited = Span { limited: true, ..span([40.0, 350.0]) };
+    let spans = [Span::new(0, &one, [0.0, 400.0]), busy, limited, span([350.0, 400.0])];
+    let seen = connection(&spans, 400, on_time);
+    for (second, (masks, places)) in seen.iter().enumerate().take(399).skip(9) {
+        assert_eq!(masks[..2], [0b11, 0b11], "after {second} s");
+        assert_eq!(places.unwrap()[1], Place::Group(0), "after {second} s");
+    }
+}
+
+#[test]
+fn a_pair_is_described() {
+    let [one, other] = [1, 2].map(|seed| queue(seed, 60));
+    for (second, expected) in [(&one, Answer::Shared), (&other, Answer::Separate)] {
+        let mut flows = Flows::new(Detector::XCORR, &Params::default(), 2).unwrap();
+        let mut all: Vec<_> = hear(&one, &USUAL, 1).into_iter().map(|sample| (0, sample)).collect();
+        all.extend(hear(second, &USUAL, 2).into_iter().map(|sample| (1, sample)));
+        all.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
+        let mut first = None;
+        for (flow, (time, delay)) in all {
+            let now_us = (1e3 * time) as u64;
+            let delay_us = Some((1e3 * delay) as i32);
+            flows.sample(flow, &Sample { now_us, delay_us, delivered: 1, ..Sample::default() });
+            let pair = flows.pair(0, 1).unwrap();
+            match pair.answer {
+                detect::Answer::Unsure => assert!(pair.why != detect::Why::Sure && pair.at_us == 0),
+                _ => first = first.or(Some((now_us, pair))),
+            }
+        }
+        let (now_us, pair) = first.unwrap();
+        // It counts after 3.5 s.
+        assert!((3_500_000..8_000_000).contains(&now_us), "{now_us}");
+        assert!(pair.at_us <= now_us && now_us < pair.at_us + 1_000_000, "{pair:?}");
+        let last = flows.pair(0, 1).unwrap();
+        assert_eq!(last.answer == detect::Answer::Shared, expected == Answer::Shared);
+        assert!(last.at_us > 58_000_000 && last.observations >= 4, "{last:?}");
+        assert_eq!(last.concordance > 0.55, expected == Answer::Shared, "{last:?}");
+        assert_eq!(last, flows.pair(1, 0).unwrap());
+    }
+}
+
+const MEMBERS: usize = 8;
+
+/// The places that the C gives to members with these answers on pairs i > j, at i (i - 1) / 2 + j.
+fn places(answers: &[[u8; 28]]) -> Vec<[u32; MEMBERS]> {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("groups");
+    let c = concat!(env!("CARGO_MANIFEST_DIR"), "/c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/groups.c");
+    let flags = ["-O1", "-I", c, "-o"];
+    let built = Command::new("cc").args(flags).arg(&program).arg(source).status().unwrap();
+    assert!(built.success());
+    let lines: String = answers
+        .iter()
+        .map(|one| one.map(|answer| char::from(b'0' + answer)).iter().collect::<String>() + "\n")
+        .collect();
+    let input = folder.path().join("answers");
+    fs::write(&input, lines).unwrap();
+    let output = Command::new(&program).stdin(fs::File::open(&input).unwrap()).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let numbers = |line: &str| line.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    let places: Vec<Vec<u32>> = output.lines().map(numbers).collect();
+    places.into_iter().map(|places| places.try_into().unwrap()).collect()
+}
+
+/// The answers of `members` members, shared or separate as their groups, with some not known.
+fn partial(random: &mut Random, groups: u64, known: u64) -> [u8; 28] {
+    let of: [u64; MEMBERS] = std::array::from_fn(|_| random.below(groups));
+    let mut answers = [0; 28];
+    for i in 1..MEMBERS {
+        for j in 0..i {
+            if random.below(100) < known {
+                answers[i * (i - 1) / 2 + j] = if of[i] == of[j] { 1 } else { 2 };
+            }
+        }
+    }
+    answers
+}
+
+#[test]
+fn what_is_not_known_is_coupled_and_as_little_else_as_can_be() {
+    const UNDECIDED: u32 = 0xff;
+    let mut random = Random(5);
+    let mut all = Vec::new();
+    for known in [5, 20, 50, 80, 95, 100] {
+        all.extend((0..500).map(|n| partial(&mut random, 1 + n % 5, known)));
+    }
+    let (mut merged, mut between) = (0, 0);
+    for (answers, places) in all.iter().zip(places(&all)) {
+        let answer = |i: usize, j: usize| match i.cmp(&j) {
+            Ordering::Less => answers[j * (j - 1) / 2 + i],
+            Ordering::Equal => 1,
+            Ordering::Greater => answers[i * (i - 1) / 2 + j],
+        };
+        let members = || 0..MEMBERS;
+        // The components of shared pairs.
+        let mut group: [usize; MEMBERS] = std::array::from_fn(|i| i);
+        for _ in members() {
+            for i in members() {
+                let near = members().filter(|&j| answer(i, j) == 1).map(|j| group[j]);
+                group[i] = near.min().unwrap().min(group[i]);
+            }
+        }
+        let apart = |i: usize, j: usize| {
+            let across = |a, b| group[a] == group[i] && group[b] == group[j] && answer(a, b) == 2;
+            members().any(|a| members().any(|b| across(a, b)))
+        };
+        let answered = |i: usize| members().any(|j| j != i && answer(i, j) != 0);
+        let doubt =
+            |i: usize, j: usize| group[i] != group[j] && answered(i) && answered(j) && !apart(i, j);
+        let coupled = |i: usize, j: usize| {
+            places[i] == UNDECIDED || places[j] == UNDECIDED || places[i] == places[j]
+        };
+        for i in members() {
+            // Undecided: without an answer, or of one of two groups that are separate.
+            let two = members().any(|j| {
+                doubt(i, j) && members().any(|k| doubt(i, k) && group[k] != group[j] && apart(j, k))
+            });
+            assert_eq!(places[i] == UNDECIDED, !answered(i) || two, "{i}: {answers:?}: {places:?}");
+            for j in members().filter(|&j| j != i) {
+                if !apart(i, j) {
+                    assert!(coupled(i, j), "{i} and {j}: {answers:?}: {places:?}");
+                } else if places[i] != UNDECIDED && places[j] != UNDECIDED {
+                    assert_ne!(places[i], places[j], "{i} and {j}: {answers:?}");
+                }
+                merged += u32::from(places[i] == places[j] && doubt(i, j));
+            }
+            between += u32::from(two);
+        }
+    }
+    assert!(merged > 100 && between > 100, "{merged} merged, {between} between");
+}
+
+#[test]
+fn the_table_of_thresholds_is_that_of_the_formula() {
+    let header = include_str!("../c/detect/xcorr.h");
+    let (_, table) = header.split_once("nr_xcorr_theta[NR_XCORR_THETAS]").unwrap();
+    let (_, table) = table.split_once('{').unwrap();
+    let (table, _) = table.split_once('}').unwrap();
+    let table: Vec<f64> = table.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    assert_eq!(table.len(), 35);
+    for (n_eff, less) in table.into_iter().enumerate() {
+        let theta = (3.6 / (n_eff as f64 + 1.0).sqrt()).tanh().max(0.55);
+        assert!((less - 65536.0 * (1.0 - theta)).abs() <= 1.0, "{n_eff}: {less}");
     }
 }

@@ -164,7 +164,7 @@ struct nr_xcorr_pairs {
 	nr_u64 fresh; /* members with new bins */
 	nr_u64 anew;  /* members forgotten in this interval */
 	nr_u64 moved; /* members with another base */
-	nr_u64 known; /* members with a bin since they joined */
+	nr_u64 known; /* members heard since they joined */
 	/* Scratch: of a pair var(a - b) at the best lag, over n^2, and 1 - L = left / right. */
 	struct nr_fx best, best_nn;
 	struct nr_fx left, right;
@@ -393,7 +393,7 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 		h->silence_us -= h->silence_us / 16;
 		h->heard_us = s->now_us;
 	}
-	return s->now_us >= h->counts_us && !s->limited;
+	return s->now_us >= h->counts_us;
 }
 
 /* A delay of a path that counts. */
@@ -471,7 +471,7 @@ NR_INLINE nr_u32 nr_xcorr_number(nr_u32 i, nr_u32 j)
 
 /*
  * Takes the new bins of member i. One that is another path than before, or was silent for long, is
- * forgotten; it is known again once it has a bin.
+ * forgotten until it is heard again.
  */
 NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_summary *one,
 			      const struct nr_scratch *d, nr_u32 i)
@@ -500,11 +500,11 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
 		m->bin[n] = (nr_u16)(m->bin[NR_XCORR_BINS + n] | (follows - 1));
 		m->bin[NR_XCORR_BINS + n] = one->bin[n];
-		g->known |= (nr_u64)(one->bin[n] != NR_XCORR_NONE) << i;
 	}
 	m->base = one->base;
 	m->stamp = d->stamp;
 	g->fresh |= bit;
+	g->known |= bit;
 	return 1;
 }
 
