@@ -108,6 +108,11 @@ fn sixty_four_flows_are_found_in_their_eight_queues() {
     let groups = last.groups();
     assert_eq!(groups.len(), 8);
     assert!(groups.iter().all(|group| group.confidence > 0.8), "{groups:?}");
+    // In pairs they are found sooner.
+    let network = Network { seconds: 20, ..network };
+    let decisions = decide(Detector::XCORR, &Params::default(), &network);
+    let last = decisions.last().unwrap();
+    assert_eq!(partition(&last.places), truth(&at), "{last:?}");
 }
 
 #[test]
@@ -117,7 +122,7 @@ fn the_order_of_flows_does_not_matter() {
     for last in (1..16).rev() {
         order.swap(last, random.below(last as u64 + 1) as usize);
     }
-    for detector in [Detector::SSC, Detector::TR] {
+    for detector in [Detector::SSC, Detector::TR, Detector::XCORR] {
         let at: Vec<usize> = (0..16).map(|flow| flow % 5).collect();
         let network = Network { queues: &QUEUES, at: &at, seconds: 80, silent: &|_, _| false };
         let mut one = Flows::new(detector, &Params::default(), 16).unwrap();
@@ -176,7 +181,7 @@ fn a_long_silence_costs_nothing_and_forgets_nothing_wrong() {
 fn a_connection_and_a_capture_of_it_are_seen_alike() {
     let at: Vec<usize> = (0..MAX_PATHS).map(|path| path % 3).collect();
     let network = Network { queues: &QUEUES[2..], at: &at, seconds: 90, silent: &|_, _| false };
-    for detector in [Detector::SSC, Detector::TR] {
+    for detector in [Detector::SSC, Detector::TR, Detector::XCORR] {
         // Each observation a decision: both show what they see.
         let params = Params::default().with(&[
             ("decision.observations", "1"),
@@ -184,8 +189,11 @@ fn a_connection_and_a_capture_of_it_are_seen_alike() {
             ("decision.every", "1"),
             ("tr.hold_s", "5"),
         ]);
-        let t_us =
-            u64::from(params.word(if detector == Detector::SSC { "ssc.t_ms" } else { "tr.t_s" }));
+        let t_us = match detector {
+            Detector::SSC => params.word("ssc.t_ms").into(),
+            Detector::TR => params.word("tr.t_s").into(),
+            _ => 240_000,
+        };
         let mut conn = Conn::with_params(Control { detector, ..Control::of(Law::OLIA) }, &params);
         let mut flows = Flows::new(detector, &params, MAX_PATHS).unwrap();
         let mut seen: BTreeMap<u64, [Place; MAX_PATHS]> = BTreeMap::new();
