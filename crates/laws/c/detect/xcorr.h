@@ -151,6 +151,7 @@ struct nr_xcorr_pair {
 /* What is known of a path: its bins of the last two intervals, the newer ones second. */
 struct nr_xcorr_member {
 	nr_u16 bin[NR_XCORR_KEPT];
+	nr_u16 three[NR_XCORR_KEPT]; /* value of this bin and the next two, if all are there */
 	nr_s32 base;
 	nr_u32 since; /* stamp of the interval before it joined */
 	nr_u32 stamp; /* of the newest bins; 0: none */
@@ -469,6 +470,26 @@ NR_INLINE nr_u32 nr_xcorr_number(nr_u32 i, nr_u32 j)
 	return number < NR_XCORR_PAIRS ? number : 0;
 }
 
+/* A value: the sum of so many of three bins, by 6 / 8 of their number. */
+NR_INLINE nr_s32 nr_xcorr_value(nr_u32 sum, nr_u32 count)
+{
+	/* 6 / count, 0 for none: a nibble each. */
+	nr_u32 times = 0x2360u >> (4 * count) & 0xf;
+
+	return (nr_s32)(sum * times >> 3);
+}
+
+/* Sets three[n]; bins after the last one are none. */
+NR_INLINE void nr_xcorr_set_three(struct nr_xcorr_member *m, nr_u32 n)
+{
+	nr_u32 x = m->bin[n % NR_XCORR_KEPT], y = m->bin[(n + 1) % NR_XCORR_KEPT];
+	nr_u32 z = m->bin[(n + 2) % NR_XCORR_KEPT];
+	nr_u32 none = (x == NR_XCORR_NONE) | (y == NR_XCORR_NONE) | (z == NR_XCORR_NONE);
+
+	m->three[n % NR_XCORR_KEPT] = (nr_u16)((nr_u32)nr_xcorr_value(x + y + z, NR_XCORR_THREE) |
+					       ((0 - none) & NR_XCORR_NONE));
+}
+
 /*
  * Takes the new bins of member i. One that is another path than before, or was silent for long, is
  * forgotten until it is heard again.
@@ -501,6 +522,8 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 		m->bin[n] = (nr_u16)(m->bin[NR_XCORR_BINS + n] | (follows - 1));
 		m->bin[NR_XCORR_BINS + n] = one->bin[n];
 	}
+	for (nr_u32 n = 0; n < NR_XCORR_KEPT; n++)
+		nr_xcorr_set_three(m, n);
 	m->base = one->base;
 	m->stamp = d->stamp;
 	g->fresh |= bit;
@@ -527,7 +550,7 @@ NR_INLINE void nr_xcorr_fade_lag(struct nr_xcorr_lag *w, nr_u32 shift)
 	w->n = (nr_u32)nr_xcorr_fade(w->n, shift);
 }
 
-/* The three bins `from` to `from` + 2 of both paths; value 0: no bin that both have. */
+/* The three bins `from` to `from` + 2 of both paths; count 0: no bin that both have. */
 struct nr_xcorr_values {
 	nr_s32 a, b;
 	nr_u32 count;
@@ -536,8 +559,11 @@ struct nr_xcorr_values {
 NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a, nr_u32 from_a,
 						 const struct nr_xcorr_member *b, nr_u32 from_b)
 {
-	nr_u32 sum_a = 0, sum_b = 0, count = 0, times;
+	nr_u32 all_a = a->three[from_a % NR_XCORR_KEPT], all_b = b->three[from_b % NR_XCORR_KEPT];
+	nr_u32 sum_a = 0, sum_b = 0, count = 0;
 
+	if (all_a != NR_XCORR_NONE && all_b != NR_XCORR_NONE)
+		return (struct nr_xcorr_values){(nr_s32)all_a, (nr_s32)all_b, NR_XCORR_THREE};
 	for (nr_u32 k = 0; k < NR_XCORR_THREE; k++) {
 		nr_u32 x = a->bin[(from_a + k) % NR_XCORR_KEPT];
 		nr_u32 y = b->bin[(from_b + k) % NR_XCORR_KEPT];
@@ -547,9 +573,7 @@ NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a
 		sum_b += y * both;
 		count += both;
 	}
-	/* 6 / count, 0 for none: a nibble each. */
-	times = 0x2360u >> (4 * count) & 0xf;
-	return (struct nr_xcorr_values){(nr_s32)(sum_a * times >> 3), (nr_s32)(sum_b * times >> 3),
+	return (struct nr_xcorr_values){nr_xcorr_value(sum_a, count), nr_xcorr_value(sum_b, count),
 					count};
 }
 
@@ -603,16 +627,17 @@ NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u3
 	return 1;
 }
 
-NR_INLINE void nr_xcorr_add_difference(struct nr_xcorr_lag *w, nr_s32 d)
+NR_INLINE void nr_xcorr_add_differences(struct nr_xcorr_lag *w, const struct nr_xcorr_lag *more)
 {
-	w->n += NR_XCORR_ONE;
-	w->d += d * (nr_s32)NR_XCORR_ONE;
-	w->dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
+	w->n += more->n;
+	w->d += more->d;
+	w->dd += more->dd;
 }
 
-/* The same at lag l: j is earlier by l - 5 bins, or i by 5 - l. */
-NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n, nr_u32 l)
+/* The same, for all bins of an interval, at lag l: j is earlier by l - 5 bins, or i by 5 - l. */
+NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 l)
 {
+	struct nr_xcorr_lag more = {0};
 	struct nr_xcorr_values v;
 	nr_u32 back_i, back_j;
 	struct nr_xcorr_pair *q;
@@ -623,25 +648,30 @@ NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, n
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	q = &g->pair[nr_xcorr_number(i, j)];
+	if (!q->begun)
+		return 0;
 	back_i = l < NR_XCORR_LAG_MAX ? NR_XCORR_LAG_MAX - l : 0;
 	back_j = l > NR_XCORR_LAG_MAX ? l - NR_XCORR_LAG_MAX : 0;
-	v = nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n - back_i, &g->member[j],
-			    NR_XCORR_BINS + n - back_j);
-	if (!v.count || !q->begun)
-		return 0;
-	d = nr_xcorr_within((v.a - q->a) - (v.b - q->b));
-	nr_xcorr_add_difference(&q->fast.lag[l], d);
-	nr_xcorr_add_difference(&q->slow.lag[l], d);
+	for (nr_u32 n = NR_XCORR_BINS; n < 2 * NR_XCORR_BINS; n += NR_XCORR_THREE) {
+		v = nr_xcorr_values(&g->member[i], n - back_i, &g->member[j], n - back_j);
+		if (!v.count)
+			continue;
+		d = nr_xcorr_within((v.a - q->a) - (v.b - q->b));
+		more.n += NR_XCORR_ONE;
+		more.d += d * (nr_s32)NR_XCORR_ONE;
+		more.dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
+	}
+	nr_xcorr_add_differences(&q->fast.lag[l], &more);
+	nr_xcorr_add_differences(&q->slow.lag[l], &more);
 	return 1;
 }
 
 NR_INLINE void nr_xcorr_add_all(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
-	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
 		nr_xcorr_add(g, i, j, n);
-		for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
-			nr_xcorr_add_lag(g, i, j, n, l);
-	}
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
+		nr_xcorr_add_lag(g, i, j, l);
 }
 
 NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q)
