@@ -250,7 +250,7 @@ pub struct Watch {
 pub const WATCHED_WORDS: usize = 282;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
-pub const PAIRS_WORDS: usize = 1880;
+pub const PAIRS_WORDS: usize = 1974;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -241,7 +241,7 @@ fn senders_that_start_and_pause_together_are_no_common_queue() {
                 answers.iter().filter(|&&answer| answer == Answer::Shared).count()
             };
             assert_eq!(shared(&rules), 0, "sender {sender}, alike {alike}");
-            assert!(shared(&no_rules) > 50, "without rules: {}", shared(&no_rules));
+            assert!(shared(&no_rules) > 40, "without rules: {}", shared(&no_rules));
         }
     }
 }
@@ -452,8 +452,8 @@ fn a_pair_is_described() {
             }
         }
         let (now_us, pair) = first.unwrap();
-        // It counts after 3.5 s.
-        assert!((3_500_000..8_000_000).contains(&now_us), "{now_us}");
+        // It counts after 3.5 s, and a smooth queue says something after 5 s more.
+        assert!((3_500_000..10_000_000).contains(&now_us), "{now_us}");
         assert!(pair.at_us <= now_us && now_us < pair.at_us + 1_000_000, "{pair:?}");
         let last = flows.pair(0, 1).unwrap();
         assert_eq!(last.answer == detect::Answer::Shared, expected == Answer::Shared);
@@ -566,5 +566,35 @@ fn the_table_of_thresholds_is_that_of_the_formula() {
     for (n_eff, less) in table.into_iter().enumerate() {
         let theta = (3.6 / (n_eff as f64 + 1.0).sqrt()).tanh().max(0.55);
         assert!((less - 65536.0 * (1.0 - theta)).abs() <= 1.0, "{n_eff}: {less}");
+    }
+}
+
+/// The queue of one AIMD flow alone: a saw-tooth of 2.5 s, whose drops come up to 50 ms early or late.
+fn saw_tooth(seed: u64, seconds: usize) -> Vec<f64> {
+    let mut random = Random(seed);
+    let (mut level, mut late) = (30.0, 0.0);
+    (0..1000 * seconds)
+        .map(|ms| {
+            let phase = ms % 2500;
+            if phase == 0 {
+                late = 50.0 * random.unit();
+            }
+            let dropping = (late..late + 50.0).contains(&(phase as f64));
+            level = f64::clamp(level + if dropping { -0.6 } else { 0.0122 }, 30.0, 60.0);
+            level
+        })
+        .collect()
+}
+
+#[test]
+fn saw_teeth_in_step_are_no_common_queue() {
+    let busy = Path { rate: 1600.0, noise: 0.5, ..USUAL };
+    for seed in 0..4 {
+        let [one, other] = [1, 2].map(|n| saw_tooth(10 * seed + n, 60));
+        let own = hear(&one, &busy, 3 * seed);
+        let answers = held(&own, &hear(&other, &busy, 3 * seed + 1), 60);
+        assert!(!answers.contains(&Answer::Shared), "seed {seed}: {answers:?}");
+        let answers = held(&own, &hear(&one, &busy, 3 * seed + 1), 60);
+        assert_eq!(answers[10..], [Answer::Shared; 50], "seed {seed}");
     }
 }

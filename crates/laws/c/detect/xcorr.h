@@ -22,15 +22,19 @@
  *   shared if L >= theta = max(0.55, tanh(3.6 / sqrt(n_eff + 1))); separate if L < 0.5
  *
  * All sums are kept twice, multiplied by 15/16 (fast) and by 63/64 (slow) each interval of 240 ms.
- * The fast ones answer if they can, else the slow ones; without either the last answer holds.
- * Groups are the components of shared pairs. Two groups are undecided, hence coupled, until a pair
- * across them is known to be separate.
+ * The fast ones answer if they can, else the slow ones; without either the last answer holds, until
+ * a path leaves or is silent for 15 s. Groups are the components of shared pairs; what is not known
+ * is coupled (nr_xcorr_group()).
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
  * while it is limited by the application; after a silence much longer than its usual ones (a pause,
  * a closed window, a timeout); and after each of these until its queue has settled. Nor does an
  * acknowledgement that may have waited alone.
+ *
+ * Interpolating at every packet, bins of 50 ms and one decision a second would do as well; these
+ * forms need no history of packets, no search, and no division by a count of packets in a pair. The
+ * tests compare the answers with that form in floating point (tests/reference/xcorr.rs).
  *
  * A path publishes for an interval the bins of the one before, so that the next samples can close
  * a gap. The path that claims the decision adds them to the sums of the pairs, which belong to the
@@ -52,11 +56,14 @@
 #define NR_XCORR_T_US (NR_XCORR_BINS * NR_XCORR_BIN_US)
 #define NR_XCORR_KEPT 32u /* bins kept of two intervals, a power of two for BPF's verifier */
 #define NR_XCORR_RING 64u /* bins that a path keeps; a power of two */
-#define NR_XCORR_RANGE (1u << 20)   /* us around the first delay */
-#define NR_XCORR_UNIT_BITS 6	    /* of a us, dropped in a bin */
-#define NR_XCORR_NONE 0xffffu	    /* an empty bin */
-#define NR_XCORR_SAMPLES (1u << 16) /* of a bin; later ones are left out */
-#define NR_XCORR_GAP_MIN 2u	    /* bins */
+#define NR_XCORR_RANGE (1u << 20) /* us around the first delay */
+#define NR_XCORR_UNIT_BITS 6	  /* of a us, dropped in a bin */
+#define NR_XCORR_NOISE 63	  /* the bits of it in a base */
+#define NR_XCORR_STEPS (1u << 30)
+#define NR_XCORR_NOISE_MAX (1u << 16) /* us */
+#define NR_XCORR_NONE 0xffffu	      /* an empty bin */
+#define NR_XCORR_SAMPLES (1u << 16)   /* of a bin; later ones are left out */
+#define NR_XCORR_GAP_MIN 2u	      /* bins */
 #define NR_XCORR_GAP_MAX 12u
 #define NR_XCORR_THREE 3u /* bins in a pair, 60 ms */
 #define NR_XCORR_LAGS 11u
@@ -64,7 +71,9 @@
 #define NR_XCORR_FRACTION 10 /* bits, in sums */
 #define NR_XCORR_ONE (1u << NR_XCORR_FRACTION)
 #define NR_XCORR_SPAN (1 << 12) /* values of a pair lie within this of their reference */
-#define NR_XCORR_NEW 64u	/* intervals without a path until it is forgotten */
+#define NR_XCORR_FAR (1 << 14)
+#define NR_XCORR_LINE 64u /* values at one lag from which on smooth queues say something */
+#define NR_XCORR_NEW 64u  /* intervals without a path until it is forgotten */
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -90,7 +99,7 @@ NR_PARAMS(xcorr, NR_XCORR_PARAMS);
 
 /* What a path publishes for an interval: the bins of the one before. */
 struct nr_xcorr_summary {
-	nr_s32 base; /* us: zero of the bins, less NR_XCORR_RANGE */
+	nr_s32 base; /* us: zero of the bins, less NR_XCORR_RANGE; in its low bits the noise */
 	nr_u16 bin[NR_XCORR_BINS];
 };
 
@@ -118,6 +127,10 @@ struct nr_xcorr {
 	nr_u32 based;		    /* 1: base is set */
 	nr_u32 rtt_us;		    /* smallest; 0: unknown */
 	nr_u32 silence_us;	    /* usual time between events, mean */
+	nr_u64 newest_us;	    /* time of the newest delay */
+	nr_u64 noise;		    /* squared distances of successive delays, us^2 */
+	nr_u32 steps;		    /* their number; both fade */
+	nr_s32 newest;		    /* it */
 	nr_u32 started;		    /* 1: the first slow start is over */
 	nr_u32 heard;		    /* 1: packets were delivered in the open interval */
 	nr_u16 ring[NR_XCORR_RING]; /* bin b at b % NR_XCORR_RING */
@@ -146,6 +159,11 @@ struct nr_xcorr_pair {
 	nr_s32 last_a, last_b;
 	nr_u32 begun; /* 1: references and last values are set */
 	struct nr_pair known;
+	/* Of a - b at the best lag, in the slow sums: successive values. */
+	nr_u64 steps; /* squared differences */
+	nr_u32 count;
+	nr_s32 last;
+	nr_u32 lag;
 };
 
 /* What is known of a path: its bins of the last two intervals, the newer ones second. */
@@ -156,12 +174,13 @@ struct nr_xcorr_member {
 	nr_u32 since; /* stamp of the interval before it joined */
 	nr_u32 stamp; /* of the newest bins; 0: none */
 	nr_u32 reserved;
+	nr_u64 noise; /* of single delays, us^2 */
 };
 
 /* What is kept of a connection. Written by the path that has claimed the decision. */
 struct nr_xcorr_pairs {
-	nr_u32 busy; /* 1: a path is at it */
-	nr_u32 stamp;
+	nr_u32 busy;  /* 1: a path is at it */
+	nr_u32 stamp; /* of the interval at hand */
 	nr_u64 fresh; /* members with new bins */
 	nr_u64 anew;  /* members forgotten in this interval */
 	nr_u64 moved; /* members with another base */
@@ -169,7 +188,12 @@ struct nr_xcorr_pairs {
 	/* Scratch: of a pair var(a - b) at the best lag, over n^2, and 1 - L = left / right. */
 	struct nr_fx best, best_nn;
 	struct nr_fx left, right;
-	nr_u32 answered; /* 1: the pair at hand has its answer */
+	nr_u32 both;	 /* of the pair at hand: 1: both have new bins */
+	nr_u32 answered; /* 1: it has its answer */
+	nr_u32 best_lag;
+	nr_u32 n_eff;
+	nr_u32 in_step; /* 1: it may be two queues in step */
+	nr_u32 line;	/* 1: they may be a straight line */
 	nr_u32 reserved;
 	/* Scratch: members known to be separate from the group of i, and those that may be of it.
 	 */
@@ -261,6 +285,7 @@ NR_INLINE void nr_xcorr_reset(void *state)
 	h->n = h->distance = h->count = h->some = h->based = 0;
 	h->gap = NR_XCORR_GAP_MIN;
 	h->rtt_us = h->silence_us = h->started = h->heard = h->base = 0;
+	h->newest_us = h->newest = h->noise = h->steps = 0;
 }
 
 /* The open bin becomes the newest closed one: bins between are filled, or empty. */
@@ -332,6 +357,24 @@ NR_INLINE void nr_xcorr_set_gap(struct nr_xcorr *h)
 	h->aa = nr_xcorr_fade(h->aa, 5);
 	h->raa = nr_xcorr_fade(h->raa, 5);
 	h->distance = (nr_u32)nr_xcorr_fade(h->distance, 5);
+	h->noise = nr_xcorr_fade(h->noise, 5);
+	h->steps = (nr_u32)nr_xcorr_fade(h->steps, 5);
+}
+
+/* A noise, us^2, in six bits: its power of two, and the next bit. */
+NR_INLINE nr_u32 nr_xcorr_pack(nr_u64 noise)
+{
+	nr_u32 e;
+
+	if (noise < 16)
+		return 0;
+	e = 63 - (nr_u32)NR_CLZ64(noise);
+	return ((e - 4) << 1 | (noise >> (e - 1) & 1)) & NR_XCORR_NOISE;
+}
+
+NR_INLINE nr_u64 nr_xcorr_unpack(nr_u32 packed)
+{
+	return (nr_u64)(2 | (packed & 1)) << ((packed >> 1 & 31) + 3);
 }
 
 /*
@@ -346,7 +389,7 @@ NR_NOINLINE int nr_xcorr_close(struct nr_xcorr *h)
 		return 0;
 	h->heard = 0;
 	first = (h->number - 1) * NR_XCORR_BINS;
-	h->summary.base = h->base;
+	h->summary.base = h->base | (nr_s32)nr_xcorr_pack(h->steps ? h->noise / h->steps : 0);
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
 		nr_u64 before = h->done - (first + n); /* huge if later */
 		nr_u32 empty = 0 - (nr_u32)(!h->some | (before >= NR_XCORR_RING));
@@ -397,6 +440,23 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 	return s->now_us >= h->counts_us;
 }
 
+/* The noise of single delays: their squared distance from the one before, if that is not long ago.
+ */
+NR_INLINE void nr_xcorr_hear_noise(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
+{
+	nr_u64 away = delay_us > h->newest ? (nr_u32)delay_us - (nr_u32)h->newest
+					   : (nr_u32)h->newest - (nr_u32)delay_us;
+
+	if (away > NR_XCORR_NOISE_MAX)
+		away = NR_XCORR_NOISE_MAX;
+	if (at_us - h->newest_us <= NR_XCORR_T_US && h->steps < NR_XCORR_STEPS) {
+		h->noise += away * away;
+		h->steps++;
+	}
+	h->newest_us = at_us;
+	h->newest = delay_us;
+}
+
 /* A delay of a path that counts. */
 NR_NOINLINE int nr_xcorr_delay(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
 {
@@ -405,14 +465,15 @@ NR_NOINLINE int nr_xcorr_delay(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us
 
 	if (!h)
 		return 0;
+	nr_xcorr_hear_noise(h, at_us, delay_us);
 	above = (nr_u32)delay_us - (nr_u32)h->base + NR_XCORR_RANGE;
 	if (!h->based || above >= 2 * NR_XCORR_RANGE) {
 		h->based = 1;
-		h->base = delay_us;
+		h->base = delay_us & ~NR_XCORR_NOISE;
 		h->count = h->n = h->some = h->distance = 0;
 		h->a = 0;
 		h->sum = h->aa = h->raa = 0;
-		above = NR_XCORR_RANGE;
+		above = (nr_u32)delay_us - (nr_u32)h->base + NR_XCORR_RANGE;
 	}
 	if (h->count && bin > h->bin)
 		nr_xcorr_close_bin(h);
@@ -499,6 +560,7 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 {
 	struct nr_xcorr_member *m;
 	nr_u32 follows;
+	nr_s32 base;
 	nr_u64 bit;
 
 	if (!g || !one || !d)
@@ -515,16 +577,18 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 	}
 	if (!(d->present >> i & 1) || (nr_s32)(d->stamp - m->since) <= 0)
 		return 0;
-	if (m->base != one->base)
+	base = one->base & ~NR_XCORR_NOISE;
+	if (m->base != base)
 		g->moved |= bit;
-	follows = m->stamp && m->stamp + 1 == d->stamp && m->base == one->base;
+	follows = m->stamp && m->stamp + 1 == d->stamp && m->base == base;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
 		m->bin[n] = (nr_u16)(m->bin[NR_XCORR_BINS + n] | (follows - 1));
 		m->bin[NR_XCORR_BINS + n] = one->bin[n];
 	}
 	for (nr_u32 n = 0; n < NR_XCORR_KEPT; n++)
 		nr_xcorr_set_three(m, n);
-	m->base = one->base;
+	m->base = base;
+	m->noise = nr_xcorr_unpack((nr_u32)(one->base & NR_XCORR_NOISE));
 	m->stamp = d->stamp;
 	g->fresh |= bit;
 	g->known |= bit;
@@ -600,7 +664,7 @@ NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u3
 	struct nr_xcorr_pair *q;
 	nr_s32 a, b;
 
-	if (!g)
+	if (!g || !g->both)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
@@ -627,51 +691,81 @@ NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u3
 	return 1;
 }
 
-NR_INLINE void nr_xcorr_add_differences(struct nr_xcorr_lag *w, const struct nr_xcorr_lag *more)
+/*
+ * a - b of bins n to n + 2 at lag l, above NR_XCORR_FAR; 0: none. j is earlier by l - 5 bins, or i
+ * by 5 - l.
+ */
+NR_NOINLINE nr_u32 nr_xcorr_difference(const struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n,
+				       nr_u32 l)
 {
-	w->n += more->n;
-	w->d += more->d;
-	w->dd += more->dd;
-}
-
-/* The same, for all bins of an interval, at lag l: j is earlier by l - 5 bins, or i by 5 - l. */
-NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 l)
-{
-	struct nr_xcorr_lag more = {0};
+	const struct nr_xcorr_pair *q;
 	struct nr_xcorr_values v;
 	nr_u32 back_i, back_j;
-	struct nr_xcorr_pair *q;
-	nr_s32 d;
 
 	if (!g || l >= NR_XCORR_LAGS)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	q = &g->pair[nr_xcorr_number(i, j)];
-	if (!q->begun)
-		return 0;
 	back_i = l < NR_XCORR_LAG_MAX ? NR_XCORR_LAG_MAX - l : 0;
 	back_j = l > NR_XCORR_LAG_MAX ? l - NR_XCORR_LAG_MAX : 0;
-	for (nr_u32 n = NR_XCORR_BINS; n < 2 * NR_XCORR_BINS; n += NR_XCORR_THREE) {
-		v = nr_xcorr_values(&g->member[i], n - back_i, &g->member[j], n - back_j);
-		if (!v.count)
+	v = nr_xcorr_values(&g->member[i], NR_XCORR_BINS + n - back_i, &g->member[j],
+			    NR_XCORR_BINS + n - back_j);
+	if (!v.count)
+		return 0;
+	return (nr_u32)(nr_xcorr_within((v.a - q->a) - (v.b - q->b)) + NR_XCORR_FAR);
+}
+
+/* Adds the last interval of members i and j at lag l. */
+NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 l)
+{
+	struct nr_xcorr_lag more = {0};
+	struct nr_xcorr_pair *q;
+	nr_u32 above;
+	nr_s32 d;
+
+	if (!g || !g->both || l >= NR_XCORR_LAGS)
+		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	if (!q->begun)
+		return 0;
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
+		above = nr_xcorr_difference(g, i, j, n, l);
+		if (!above)
 			continue;
-		d = nr_xcorr_within((v.a - q->a) - (v.b - q->b));
+		d = (nr_s32)above - NR_XCORR_FAR;
 		more.n += NR_XCORR_ONE;
 		more.d += d * (nr_s32)NR_XCORR_ONE;
 		more.dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
 	}
-	nr_xcorr_add_differences(&q->fast.lag[l], &more);
-	nr_xcorr_add_differences(&q->slow.lag[l], &more);
+	q->fast.lag[l].n += more.n;
+	q->fast.lag[l].d += more.d;
+	q->fast.lag[l].dd += more.dd;
+	q->slow.lag[l].n += more.n;
+	q->slow.lag[l].d += more.d;
+	q->slow.lag[l].dd += more.dd;
 	return 1;
 }
 
-NR_INLINE void nr_xcorr_add_all(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+/* Adds what a - b at the best lag changed until bins n to n + 2. */
+NR_NOINLINE int nr_xcorr_add_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n)
 {
-	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
-		nr_xcorr_add(g, i, j, n);
-	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
-		nr_xcorr_add_lag(g, i, j, l);
+	struct nr_xcorr_pair *q;
+	nr_s32 d, step;
+	nr_u32 above;
+
+	if (!g || !g->both)
+		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	above = nr_xcorr_difference(g, i, j, n, q->lag);
+	if (!above)
+		return 0;
+	d = (nr_s32)above - NR_XCORR_FAR;
+	step = nr_xcorr_within(d - q->last);
+	q->steps += (nr_u64)(nr_u32)(step * step) << NR_XCORR_FRACTION;
+	q->count += NR_XCORR_ONE;
+	q->last = d;
+	return 1;
 }
 
 NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q)
@@ -680,6 +774,8 @@ NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q)
 		return 0;
 	nr_xcorr_fade_sums(&q->fast, 4);
 	nr_xcorr_fade_sums(&q->slow, 6);
+	q->steps = nr_xcorr_fade(q->steps, 6);
+	q->count = (nr_u32)nr_xcorr_fade(q->count, 6);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++) {
 		nr_xcorr_fade_lag(&q->fast.lag[l], 4);
 		nr_xcorr_fade_lag(&q->slow.lag[l], 6);
@@ -705,12 +801,14 @@ NR_INLINE void nr_xcorr_move_sums(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
  * References follow the means, as what rounding does to a sum of squares grows with the distance
  * from them. The sums are those about the new references, exactly.
  */
-NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pair *q)
+NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
+	struct nr_xcorr_pair *q;
 	nr_s32 a, b;
 
-	if (!q)
+	if (!g || g->answered)
 		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	a = nr_xcorr_step(q->slow.a, q->slow.n);
 	b = nr_xcorr_step(q->slow.b, q->slow.n);
 	if (!a && !b)
@@ -719,6 +817,7 @@ NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pair *q)
 	nr_xcorr_move_sums(&q->slow, a, b);
 	q->a += a;
 	q->b += b;
+	q->last -= a - b;
 	return 1;
 }
 
@@ -741,7 +840,7 @@ NR_INLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr
 
 /* Is var(a - b) at a lag the smallest so far? Both are sums about the mean, over n^2. */
 NR_NOINLINE int nr_xcorr_better(struct nr_xcorr_pairs *g, const struct nr_xcorr_lag *lag,
-				nr_u32 least)
+				nr_u32 least, nr_u32 l)
 {
 	struct nr_fx spread, nn;
 
@@ -753,6 +852,7 @@ NR_NOINLINE int nr_xcorr_better(struct nr_xcorr_pairs *g, const struct nr_xcorr_
 		return 0;
 	g->best = spread;
 	g->best_nn = nn;
+	g->best_lag = l;
 	return 1;
 }
 
@@ -789,48 +889,101 @@ NR_NOINLINE int nr_xcorr_compare(const struct nr_xcorr_params *p, struct nr_xcor
 	g->best = nr_fx(1);
 	g->best_nn = nr_fx(0);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
-		nr_xcorr_better(g, &w->lag[l], least);
+		nr_xcorr_better(g, &w->lag[l], least, l);
 	g->left = nr_fx_mul(g->best, nr_fx((nr_u64)w->n * w->n));
 	g->right = nr_fx_mul(g->best_nn, nr_fx(both));
 	return 1;
 }
 
-/* Then: the answer, if any. */
-NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
-			       const struct nr_scratch *d, nr_u32 i, nr_u32 j, nr_u32 slow)
+/* Then: how many of the values of members i and j are independent. */
+NR_NOINLINE int nr_xcorr_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
 	const struct nr_xcorr_sums *w;
-	struct nr_xcorr_pair *q;
-	nr_u64 n_eff, away, row;
-	nr_u32 answer;
+	const struct nr_xcorr_pair *q;
+	nr_u64 n_eff;
 
-	if (!p || !g || !d || g->answered || !g->right.m)
+	if (!g || g->answered || !g->right.m)
 		return 0;
 	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	w = slow ? &q->slow : &q->fast;
 	n_eff = nr_xcorr_effective(w, nr_xcorr_spread(w->aa, w->a, w->n),
 				   nr_xcorr_spread(w->bb, w->b, w->n));
-	if (n_eff > 0xffff)
-		n_eff = 0xffff;
+	g->n_eff = n_eff < 0xffff ? (nr_u32)n_eff : 0xffff;
+	return 1;
+}
+
+/*
+ * Then: may they be two smooth queues in step? Two sawteeth of one period that began together are,
+ * without a common queue. So where fewer than 3 in 10 values are independent it takes the slow
+ * sums, and many values at one lag, as a straight line says nothing. And what a - b changes from
+ * one value to the next, half of it squared, must be below 0.8 of what the delays of either path
+ * change from packet to packet: that is what bins miss of one queue.
+ */
+NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+{
+	struct nr_fx changes, noise;
+	struct nr_xcorr_pair *q;
+	nr_u32 n;
+
+	if (!g || g->answered || !g->right.m)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	q = &g->pair[nr_xcorr_number(i, j)];
+	n = slow ? q->slow.n : q->fast.n;
+	g->in_step = g->line = 0;
+	if (10ull * g->n_eff * NR_XCORR_ONE >= 3ull * n)
+		return 0;
+	g->line = 1;
+	if (!slow)
+		return 0;
+	if (g->best_lag + 1 < q->lag || g->best_lag > q->lag + 1)
+		q->steps = q->count = 0;
+	q->lag = g->best_lag;
+	if (q->count < NR_XCORR_LINE * NR_XCORR_ONE)
+		return 0;
+	g->line = 0;
+	/* 2 * 0.8 (3 / 256)^2 = 14.4 / 2^16, as a value of a pair is 256 / 3 us. */
+	changes = nr_fx_shift(nr_fx(q->steps), 16);
+	noise = nr_fx((g->member[i].noise + g->member[j].noise) * 144 / 10);
+	g->in_step = !nr_fx_less(changes, nr_fx_mul(noise, nr_fx(q->count)));
+	return 1;
+}
+
+/* Then: the answer, if any; what is in step is shared no more. */
+NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g, nr_u32 i,
+			       nr_u32 j)
+{
+	struct nr_xcorr_pair *q;
+	nr_u32 answer, row;
+	nr_u64 away;
+
+	if (!p || !g || g->answered || !g->right.m)
+		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	/* 1 - L, Q16 */
 	away = nr_fx_fixed(nr_fx_div(g->left, g->right), 16);
-	row = n_eff < NR_XCORR_THETAS ? n_eff : NR_XCORR_THETAS - 1;
+	row = g->n_eff < NR_XCORR_THETAS ? g->n_eff : NR_XCORR_THETAS - 1;
 	answer = away + p->apart > NR_Q16 ? NR_SEPARATE : NR_UNSURE;
 	if (away <= nr_xcorr_theta[row % NR_XCORR_THETAS])
 		answer = NR_SHARED;
-	if (answer == NR_UNSURE)
+	if (answer == NR_SHARED && g->in_step) {
+		answer = NR_UNSURE;
+		if (q->known.answer == NR_SHARED)
+			q->known.answer = NR_UNSURE;
+	}
+	if (answer == NR_UNSURE || (answer == NR_SHARED && g->line))
 		return 0;
 	g->answered = 1;
 	q->known.answer = answer;
 	q->known.why = NR_SURE;
-	q->known.stamp = d->stamp;
+	q->known.stamp = g->stamp;
 	q->known.alike = away < NR_Q16 ? (nr_u16)((NR_Q16 - away) >> 1) : 0;
-	q->known.count = (nr_u16)n_eff;
+	q->known.count = (nr_u16)g->n_eff;
 	return 1;
 }
 
-/* Adds the last interval of members i and j; forgets what is of another path, or of other delays.
- */
+/* Of members i and j, forgets what is of another path or of other delays; the rest fades. */
 NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
 	struct nr_xcorr_pair *q;
@@ -844,19 +997,39 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 		q->fast = (struct nr_xcorr_sums){0};
 		q->slow = (struct nr_xcorr_sums){0};
 		q->begun = 0;
+		q->steps = q->count = 0;
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1)
 		q->known = (struct nr_pair){0};
 	g->answered = !(g->known >> i & g->known >> j & 1);
+	g->both = 0;
 	if (g->answered) {
 		q->known.why = NR_FEW;
 		return 0;
 	}
 	nr_xcorr_fade_pair(q);
-	if (g->fresh >> i & g->fresh >> j & 1)
-		nr_xcorr_add_all(g, i, j);
-	nr_xcorr_move(q);
+	g->both = g->fresh >> i & g->fresh >> j & 1;
 	return 1;
+}
+
+/* The last interval of members i and j. */
+NR_INLINE void nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
+				  nr_u32 i, nr_u32 j)
+{
+	nr_xcorr_hear(g, i, j);
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
+		nr_xcorr_add(g, i, j, n);
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
+		nr_xcorr_add_lag(g, i, j, l);
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
+		nr_xcorr_add_step(g, i, j, n);
+	nr_xcorr_move(g, i, j);
+	for (nr_u32 slow = 0; slow < 2; slow++) {
+		nr_xcorr_compare(p, g, i, j, slow);
+		nr_xcorr_count(g, i, j, slow);
+		nr_xcorr_set_in_step(g, i, j, slow);
+		nr_xcorr_judge(p, g, i, j);
+	}
 }
 
 /* Notes what is known of members i and j: bits of near[], and of apart[]. */
@@ -977,13 +1150,8 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			nr_xcorr_take(g, &of[i], d, i);
 		for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
-			for (nr_u32 j = 0; j < i; j++) {
-				nr_xcorr_hear(g, i, j);
-				for (nr_u32 slow = 0; slow < 2; slow++) {
-					nr_xcorr_compare(p, g, i, j, slow);
-					nr_xcorr_judge(p, g, d, i, j, slow);
-				}
-			}
+			for (nr_u32 j = 0; j < i; j++)
+				nr_xcorr_hear_pair(p, g, i, j);
 		nr_xcorr_group(g, d);
 	}
 	NR_WRITE_BARRIER();
