@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use narrows_detect::{Decision, Detection, Input, Json, Plot, Source, Text, detector};
+use narrows_detect::{Detection, Input, Json, Plot, Report, Source, Times, detectors, text};
 use narrows_laws::Params;
 use narrows_laws::params::is_preset;
 
@@ -12,8 +12,8 @@ use crate::print;
 
 /// Reports which flows of a file share a bottleneck.
 pub fn detect(args: &DetectArgs) -> Result<(), Error> {
-    let detector =
-        detector(&args.detector).map_err(|message| Error::input("--detector", message))?;
+    let detectors = detectors(args.detector.iter().map(String::as_str))
+        .map_err(|message| Error::input("--detector", message))?;
     let mut params = Params::default();
     // Presets first, in any order of the options, as in a scenario.
     let (presets, others): (Vec<_>, Vec<_>) =
@@ -31,17 +31,36 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
         let _ = writeln!(std::io::stderr(), "narrows: {note}");
     }
     let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;
-    let detection = Detection::new(&source, detector, &params)?;
-    if args.json {
-        let (mut json, begin) = Json::begin(&source, detector);
-        print(&begin)?;
-        detection.run(plot.as_mut(), |decision: &Decision| print(&json.decision(decision)))?;
-        print(&json.end())?;
-    } else {
-        let (mut text, begin) = Text::begin(&source, detector);
-        print(&begin)?;
-        detection.run(plot.as_mut(), |decision: &Decision| print(&text.decision(decision)))?;
-        print(&text.end())?;
+    let mut reports = Vec::new();
+    let several = detectors.len() > 1;
+    for (place, &detector) in detectors.iter().enumerate() {
+        let detection = Detection::new(&source, detector, &params)?;
+        // Coloured by the groups of the first.
+        let plot = plot.as_mut().filter(|_| place == 0);
+        if args.json {
+            let (mut json, begin) = Json::begin(&source, detector);
+            print(if !several {
+                ""
+            } else if place == 0 {
+                "["
+            } else {
+                ","
+            })?;
+            print(&begin)?;
+            let verdicts = detection.run(plot, |decision| print(&json.decision(decision)))?;
+            print(&json.end(&verdicts))?;
+        } else {
+            let mut times = Times::new(!detection.compares_pairs());
+            let verdicts = detection.run(plot, |decision| -> Result<(), Error> {
+                times.decided(decision);
+                Ok(())
+            })?;
+            reports.push(Report::new(&source, detector, times, verdicts));
+        }
+    }
+    match args.json {
+        true => print(if several { "]\n" } else { "" })?,
+        false => print(&text(&source, &reports))?,
     }
     plot.map_or(Ok(()), |plot| Ok(plot.finish()?))
 }

@@ -35,51 +35,101 @@ fn captured(scenario: &str, folder: &Path) -> [String; 2] {
     ["sender", "receiver"].map(|host| format!("{out}/mptcp.{host}.pcapng"))
 }
 
+/// A capture of scripts/record-downloads.
+fn capture(name: &str) -> String {
+    format!("{}/tests/captures/{name}.pcap.gz", env!("CARGO_MANIFEST_DIR"))
+}
+
 fn json(args: &[&str]) -> Value {
     serde_json::from_str(&printed(&[args, &["--json"]].concat())).unwrap()
 }
 
-/// Of the decisions on both flows, the share that has them in one group.
-fn shared(result: &Value) -> f64 {
-    let decisions = result["decisions"].as_array().unwrap();
-    let mut all = 0.0;
-    let mut together = 0.0;
-    for decision in decisions {
-        let groups = decision["groups"].as_array().unwrap();
-        let placed: usize = groups.iter().map(|group| group.as_array().unwrap().len()).sum();
-        let clear = decision["uncongested"].as_array().unwrap().len();
-        if placed + clear == 2 {
-            all += 1.0;
-            together += f64::from(u8::from(groups.len() == 1 && placed == 2));
-        }
-    }
-    assert!(all > 10.0, "{all} decisions");
-    together / all
+/// An array of names.
+fn names(value: &Value) -> Vec<&str> {
+    value.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect()
+}
+
+/// The verdicts on each two flows.
+fn verdicts(result: &Value) -> Vec<&str> {
+    let verdicts = result["verdicts"].as_array().unwrap();
+    verdicts.iter().map(|verdict| verdict["verdict"].as_str().unwrap()).collect()
+}
+
+/// Groups in an order of their own.
+fn sorted(mut groups: Vec<Vec<&str>>) -> Vec<Vec<&str>> {
+    groups.iter_mut().for_each(|group| group.sort_unstable());
+    groups.sort();
+    groups
+}
+
+/// Decisions from a time on, and those of them with exactly these groups.
+fn decided(result: &Value, from_s: f64, groups: &[&[&str]]) -> (usize, usize) {
+    let wanted = sorted(groups.iter().map(|group| group.to_vec()).collect());
+    let decisions = result["decisions"].as_array().unwrap().iter();
+    let late: Vec<&Value> =
+        decisions.filter(|decision| decision["t_s"].as_f64().unwrap() >= from_s).collect();
+    let right = late.iter().filter(|decision| {
+        let groups = decision["groups"].as_array().unwrap().iter();
+        sorted(groups.map(names).collect()) == wanted
+    });
+    (late.len(), right.count())
 }
 
 #[test]
-fn subflows_that_share_a_bottleneck_are_found_at_both_hosts() {
-    let home = tempfile::tempdir().unwrap();
-    let [sender, receiver] = captured("sbd/sb-2", home.path());
-    let signals = [(&sender, "owd-sender"), (&receiver, "owd-receiver")];
-    for (file, signal) in signals {
-        let result = json(&["detect", file]);
-        assert_eq!((&result["detector"], &result["signal"]), (&"ssc".into(), &signal.into()));
-        let flows = result["flows"].as_array().unwrap();
-        let names: Vec<&str> = flows.iter().map(|name| name.as_str().unwrap()).collect();
-        assert_eq!(names.len(), 2);
-        // Both are known by the same connection.
-        let token = |name: &str| name.split_once(" mptcp ").unwrap().1.to_owned();
-        assert_eq!(token(names[0]), token(names[1]));
-        assert_eq!(token(names[0]).len(), 8);
-        assert!(names.iter().any(|name| name.starts_with("10.1.0.1:40001 > 10.101.0.1:5001 ")));
-        let share = shared(&result);
-        assert!(share > 0.9, "{signal}: {share}");
-        // Its groups are of these names.
-        let last = result["decisions"].as_array().unwrap().last().unwrap();
-        let members = last["groups"][0].as_array().unwrap();
-        assert!(members.iter().all(|name| flows.contains(name)), "{last}");
+fn subflows_are_told_apart_at_both_hosts() {
+    for (scenario, verdict) in [("sbd/sb-2", "shared"), ("sbd/nsb-2", "separate")] {
+        let home = tempfile::tempdir().unwrap();
+        let [sender, receiver] = captured(scenario, home.path());
+        let signals = [(&sender, "owd-sender"), (&receiver, "owd-receiver")];
+        for (file, signal) in signals {
+            let result = json(&["detect", file]);
+            let by = (&result["detector"], &result["signal"]);
+            assert_eq!(by, (&"xcorr".into(), &signal.into()));
+            let names = names(&result["flows"]);
+            // Both are known by the same connection.
+            let token = |name: &str| name.split_once(" mptcp ").unwrap().1.to_owned();
+            assert_eq!(token(names[0]), token(names[1]));
+            assert_eq!((token(names[0]).len(), names.len()), (8, 2));
+            assert!(names.iter().any(|name| name.starts_with("10.1.0.1:40001 > 10.101.0.1:5001 ")));
+            // From 10 s on all decisions are right.
+            let groups: &[&[&str]] = match verdict {
+                "shared" => &[&names],
+                _ => &[&names[..1], &names[1..]],
+            };
+            let (all, right) = decided(&result, 10.0, groups);
+            assert!(all > 100 && right == all, "{scenario} {signal}: {right} of {all}");
+            assert_eq!(verdicts(&result), [verdict], "{scenario} {signal}");
+            let of = &result["verdicts"][0];
+            assert_eq!(of["flows"], result["flows"]);
+            assert!(of["since_s"].as_f64().unwrap() < 10.0, "{of}");
+            let concordance = of["concordance"].as_f64().unwrap();
+            assert_eq!(concordance > 0.5, verdict == "shared", "{of}");
+            assert!(of["observations"].as_u64().unwrap() > 0, "{of}");
+        }
     }
+}
+
+#[test]
+fn detectors_beside_each_other() {
+    let file = capture("mptcp-shared");
+    let results = json(&["detect", &file, "--detector", "all"]);
+    let results = results.as_array().unwrap();
+    let names: Vec<&str> =
+        results.iter().map(|result| result["detector"].as_str().unwrap()).collect();
+    assert!(names.starts_with(&["xcorr", "ssc", "tr"]), "{names:?}");
+    // Each is as when it is alone.
+    for (name, result) in names.iter().zip(results) {
+        assert_eq!(*result, json(&["detect", &file, "--detector", name]));
+    }
+    // A detector that groups flows says in how many decisions.
+    let of = &results[1]["verdicts"][0];
+    assert_eq!((&of["verdict"], &of["agree"]), (&"shared".into(), &4.into()), "{of}");
+    assert_eq!(of["decisions"], 4, "from 24.5 s on");
+
+    let text = printed(&["detect", &file, "--detector", "ssc,xcorr,ssc"]);
+    assert!(text.starts_with("ssc    The 2 flows share a bottleneck.\nxcorr  The 2 "), "{text}");
+    let row = text.lines().last().unwrap();
+    assert_eq!((row.matches("shared, ").count(), &row[..11]), (2, "   1   2  s"), "{text}");
 }
 
 #[test]
@@ -89,11 +139,22 @@ fn text_plots_and_damage() {
     for (name, magic) in [("p.svg", "<svg".as_bytes()), ("p.png", b"\x89PNG")] {
         let plot = home.path().join(name);
         let text = printed(&["detect", &sender, "--plot", plot.to_str().unwrap()]);
-        assert!(text.contains("undecided: 1, 2") && text.contains("  1+2 ("), "{text}");
+        assert!(
+            text.starts_with("The 2 flows share a bottleneck.\n\nxcorr on 2 flows, "),
+            "{text}"
+        );
+        assert!(
+            text.contains("\n   1   2  shared  ") && text.contains(" concordance 0.9"),
+            "{text}"
+        );
+        assert!(text.contains("undecided: 1, 2\n") && text.ends_with("  1+2\n"), "{text}");
         let drawn = fs::read(&plot).unwrap();
         assert!(drawn.starts_with(magic) && drawn.len() < 300_000, "{name}: {}", drawn.len());
     }
-    let set = |one, other| printed(&["detect", &sender, "--json", "--set", one, "--set", other]);
+    let ssc = ["detect", &sender, "--detector", "ssc"];
+    let text = printed(&ssc);
+    assert!(text.contains(" decisions\n") && text.contains("  1+2 ("), "{text}");
+    let set = |one, other| printed(&[&ssc[..], &["--json", "--set", one, "--set", other]].concat());
     let (preset, own) = ("ssc.preset=mptcp-sbd", "ssc.t_ms=500");
     assert_eq!(set(preset, own), set(own, preset));
     // Nothing else is left behind.
@@ -118,8 +179,9 @@ fn mistakes_are_reported_before_anything_is_printed() {
     let of = |args: &[&str]| refused(&[&["detect", table], args].concat());
     assert_eq!(
         of(&["--detector", "magic"]),
-        "--detector: unknown detector 'magic'; for captures and tables expected one of: ssc, tr, xcorr"
+        "--detector: unknown detector 'magic'; for captures and tables expected one of: xcorr, ssc, tr, all"
     );
+    assert!(of(&["--detector", "ssc,magic"]).contains("unknown detector 'magic'"));
     assert!(of(&["--detector", "btlbw"]).contains("unknown detector 'btlbw'"));
     assert!(of(&["--set", "ssc.p_s"]).contains("--set: expected NAME=VALUE, found \"ssc.p_s\""));
     assert!(
@@ -144,8 +206,17 @@ fn mistakes_are_reported_before_anything_is_printed() {
     assert!(refused(&["detect", "/nowhere.pcap"]).contains("/nowhere.pcap: cannot read"));
     let folder = home.path().to_str().unwrap();
     assert!(refused(&["detect", folder]).contains("expected a file, as it is read twice"));
-    assert!(printed(&["detect", table]).contains("no decision: ssc needs more than these 1.0 s"));
-    assert_eq!(json(&["detect", table])["decisions"], Value::Array(vec![]));
+    let text = printed(&["detect", table, "--detector", "ssc"]);
+    assert!(
+        text.starts_with("Cannot tell whether the 2 flows share a bottleneck, because too few of ")
+    );
+    assert!(text.ends_with("   1   2  cannot tell           too few delays\n"), "{text}");
+    let result = json(&["detect", table, "--detector", "ssc"]);
+    assert_eq!(result["decisions"], Value::Array(vec![]));
+    assert_eq!(
+        result["verdicts"].to_string(),
+        r#"[{"flows":["a","b"],"verdict":"cannot tell","why":"too few delays"}]"#
+    );
 }
 
 /// Recordings of ns-3: flows 0 and 1 in one place, 30 and 31 in the other or in the same.
@@ -153,21 +224,66 @@ fn mistakes_are_reported_before_anything_is_printed() {
 fn recordings_of_another_simulator() {
     let Some(folder) = narrows_testkit::data("traces/ns3") else { return };
     for signal in ["owd", "rtt"] {
-        let result = |name: &str| {
+        for (name, groups) in [
+            ("shared", &[&["0", "1", "30", "31"][..]][..]),
+            ("sepeq", &[&["0", "1"], &["30", "31"]]),
+        ] {
             let file = folder.join(format!("E3_droptail_cubic_{name}.{signal}.csv.gz"));
-            let file = file.to_str().unwrap();
-            let result = json(&["detect", file]);
+            let result = json(&["detect", file.to_str().unwrap()]);
             assert_eq!(result["signal"], signal);
-            // Decisions with all four in one group.
-            let decisions = result["decisions"].as_array().unwrap();
-            let groups = |d: &Value| d["groups"].as_array().unwrap().clone();
-            let decided: Vec<_> = decisions.iter().map(groups).filter(|g| !g.is_empty()).collect();
-            assert!(decided.len() > 20, "{name} {signal}: {}", decided.len());
-            let one = |groups: &&Vec<Value>| groups[0].as_array().unwrap().len() == 4;
-            decided.iter().filter(one).count() as f64 / decided.len() as f64
+            let (all, right) = decided(&result, 10.0, groups);
+            assert!(all > 400 && right == all, "{name} {signal}: {right} of {all}");
+            let shared = verdicts(&result).iter().filter(|verdict| **verdict == "shared").count();
+            let separate =
+                verdicts(&result).iter().filter(|verdict| **verdict == "separate").count();
+            let wanted = if name == "shared" { (6, 0) } else { (2, 4) };
+            assert_eq!((shared, separate), wanted, "{name} {signal}");
+        }
+    }
+}
+
+/// Downloads through queues of a kernel, with the queue of each path. From 10 s on all decisions are
+/// right.
+#[test]
+fn real_downloads() {
+    let captures = [
+        ("reno-shared", &[1, 1][..]),
+        ("reno-separate", &[1, 2]),
+        ("cubic-shared", &[1, 1]),
+        ("cubic-separate", &[1, 2]),
+        ("bbr-shared", &[1, 1]),
+        ("bbr-separate", &[1, 2]),
+        ("ipv6-shared", &[1, 1]),
+        ("ipv6-separate", &[1, 2]),
+        ("mptcp-shared", &[1, 1]),
+        ("mptcp-bbr-shared", &[1, 1]),
+        ("four-in-pairs", &[1, 1, 2, 2]),
+    ];
+    for (name, queues) in captures {
+        let file = capture(name);
+        let result = json(&["detect", &file]);
+        let flows = names(&result["flows"]);
+        assert_eq!(flows.len(), queues.len(), "{name}: {flows:?}");
+        // Path 1 is 10.1.0.0/16 and fd00:1::/32.
+        let queue = |flow: &str| {
+            let path = |path: &usize| {
+                flow.starts_with(&format!("10.{path}."))
+                    || flow.starts_with(&format!("[fd00:{path}:"))
+            };
+            queues[(1..=queues.len()).find(path).unwrap() - 1]
         };
-        let (shared, separate) = (result("shared"), result("sepeq"));
-        assert!(shared > 0.7, "{signal}: {shared}");
-        assert!(separate < shared, "{signal}: {separate} {shared}");
+        let mut groups: [Vec<&str>; 2] = Default::default();
+        for flow in flows {
+            groups[queue(flow) - 1].push(flow);
+        }
+        let groups = groups.iter().filter(|group| !group.is_empty());
+        let (all, right) =
+            decided(&result, 10.0, &groups.map(|group| &group[..]).collect::<Vec<_>>());
+        assert!(all > 100 && right == all, "{name}: {right} of {all}");
+        for verdict in result["verdicts"].as_array().unwrap() {
+            let [a, b] = [0, 1].map(|of| queue(verdict["flows"][of].as_str().unwrap()));
+            let wanted = if a == b { "shared" } else { "separate" };
+            assert_eq!(verdict["verdict"], wanted, "{name}: {verdict}");
+        }
     }
 }

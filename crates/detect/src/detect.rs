@@ -3,24 +3,50 @@
 use narrows_laws::detect::{Flows, FlowsDecision, Sample};
 use narrows_laws::{Detector, Params};
 
-use crate::{Decision, Error, Plot, Source};
+use crate::verdict::Verdicts;
+use crate::{Decision, Error, Plot, Source, Verdict};
 
-/// The detector called `name`, which must go by delays and losses.
+/// The name for all detectors that go by delays and losses.
+const ALL: &str = "all";
+
+/// The detector that is used if none is named.
+pub const DEFAULT: &str = "xcorr";
+
+/// The detectors called `names`, which must go by delays and losses; for `all` all of them, the
+/// [`DEFAULT`] first.
 ///
 /// # Errors
-/// There is none; one line that has those there are.
-pub fn detector(name: &str) -> Result<Detector, String> {
-    let fit = || Detector::all().filter(|detector| detector.measures_delay());
-    fit().find(|detector| detector.name() == name).ok_or_else(|| {
-        let names = fit().map(Detector::name).collect::<Vec<_>>().join(", ");
-        format!("unknown detector '{name}'; for captures and tables expected one of: {names}")
-    })
+/// There is none of a name; one line that has those there are.
+pub fn detectors<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Detector>, String> {
+    let mut fit: Vec<Detector> = Detector::all().filter(|all| all.measures_delay()).collect();
+    fit.sort_by_key(|detector| detector.name() != DEFAULT);
+    let mut found: Vec<Detector> = Vec::new();
+    for name in names {
+        let named = |detector: &&Detector| name == ALL || detector.name() == name;
+        let before = found.len();
+        found.extend(fit.iter().filter(named));
+        if found.len() == before {
+            let names = fit.iter().map(|detector| detector.name()).collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "unknown detector '{name}'; for captures and tables expected one of: {names}, {ALL}"
+            ));
+        }
+    }
+    let mut seen = Vec::new();
+    found.retain(|detector| {
+        !seen.contains(detector) && {
+            seen.push(*detector);
+            true
+        }
+    });
+    Ok(found)
 }
 
 /// A detector with its parameters, made for a file.
 pub struct Detection<'a> {
     source: &'a Source,
     flows: Flows,
+    verdicts: Verdicts,
 }
 
 impl<'a> Detection<'a> {
@@ -33,28 +59,38 @@ impl<'a> Detection<'a> {
         detector: Detector,
         params: &Params,
     ) -> Result<Detection<'a>, Error> {
-        let flows = Flows::new(detector, params, source.flows().len());
-        Ok(Detection { source, flows: flows.map_err(|error| Error::input("--detector", error))? })
+        let count = source.flows().len();
+        let flows = Flows::new(detector, params, count);
+        let flows = flows.map_err(|error| Error::input("--detector", error))?;
+        Ok(Detection { source, flows, verdicts: Verdicts::new(count) })
     }
 
-    /// Reads the file once more and reports each decision. The delays go into the plot, too.
+    /// Does it compare pairs of flows? Else it groups flows by several observations of each.
+    pub fn compares_pairs(&self) -> bool {
+        self.source.flows().len() > 1 && self.flows.pair(0, 1).is_some()
+    }
+
+    /// Reads the file once more, reports each decision, and returns the verdicts on all pairs of flows.
+    /// The delays go into the plot, too.
     ///
     /// # Errors
     /// The file cannot be read any more, or `decided` fails.
     pub fn run<E: From<Error>>(
-        mut self,
+        self,
         mut plot: Option<&mut Plot>,
         mut decided: impl FnMut(&Decision) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let (start, end) = self.source.span();
-        let mut report = |on: FlowsDecision, plot: &mut Option<&mut Plot>| {
+    ) -> Result<Vec<Verdict>, E> {
+        let Detection { source, mut flows, mut verdicts } = self;
+        let (start, end) = source.span();
+        let mut report = |on: FlowsDecision, flows: &Flows, plot: &mut Option<&mut Plot>| {
             let decision = Decision { t_s: start + on.at_us as f64 / 1e6, on };
+            verdicts.decided(&decision, |a, b| flows.pair(a, b));
             if let Some(plot) = plot {
                 plot.decided(&decision);
             }
             decided(&decision)
         };
-        self.source.measure::<E>(|observation| {
+        source.measure::<E>(|observation| {
             let sample = Sample {
                 now_us: observation.now_us,
                 delay_us: observation.delay_us,
@@ -62,19 +98,19 @@ impl<'a> Detection<'a> {
                 lost: observation.lost,
                 limited: false,
             };
-            let mut due = self.flows.sample(observation.flow, &sample);
+            let mut due = flows.sample(observation.flow, &sample);
             while let Some(on) = due {
-                report(on, &mut plot)?;
-                due = self.flows.advance(observation.now_us);
+                report(on, &flows, &mut plot)?;
+                due = flows.advance(observation.now_us);
             }
             if let (Some(plot), Some(delay_us)) = (&mut plot, observation.delay_us) {
                 plot.delay(observation.flow, observation.now_us, delay_us);
             }
             Ok(())
         })?;
-        while let Some(on) = self.flows.advance(((end - start) * 1e6) as u64) {
-            report(on, &mut plot)?;
+        while let Some(on) = flows.advance(((end - start) * 1e6) as u64) {
+            report(on, &flows, &mut plot)?;
         }
-        Ok(())
+        Ok(verdicts.end())
     }
 }

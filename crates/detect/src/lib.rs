@@ -3,7 +3,7 @@
 //!
 //! A file is read twice. The first pass, [`Source::open`], finds the flows, how large they are and
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
-//! largest to a detector of `narrows_laws` and reports each of its decisions. Both take the same
+//! largest to a detector of `narrows_laws` and reports each of its decisions, and at the end a [`Verdict`] on each two flows. Both take the same
 //! memory whatever the size of the file. How a delay is measured is described in `docs/detect.md`.
 
 mod capture;
@@ -22,14 +22,16 @@ mod sizes;
 mod source;
 mod survey;
 mod table;
+mod verdict;
 
 pub use decision::Decision;
-pub use detect::{Detection, detector};
+pub use detect::{DEFAULT, Detection, detectors};
 pub use error::Error;
 pub use input::Input;
 pub use observation::{Observation, Signal};
 pub use plot::Plot;
-pub use report::{Json, Text};
+pub use report::{Json, Report, Times, text};
 pub use source::Source;
+pub use verdict::{Answer, Evidence, Verdict, Why};
 
 pub use narrows_laws::detect::MAX_FLOWS;

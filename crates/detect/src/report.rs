@@ -1,15 +1,17 @@
-//! Decisions as JSON and as text, while the file is read.
+//! Decisions and verdicts: as JSON while the file is read, and as text at the end.
 
 use std::fmt::Write;
 
-use narrows_laws::{Detector, Place};
+use narrows_laws::Detector;
 
-use crate::{Decision, Source};
+use crate::verdict::sentence;
+use crate::{Answer, Decision, Evidence, Source, Verdict};
 
 /// Maximum pairs of flows in the text.
 const PAIRS: usize = 20;
 
-/// One object: `detector`, `signal`, `flows`, and `decisions` with a line each.
+/// One object: `detector`, `signal`, `flows`, `decisions` with a line each, and `verdicts` with a line
+/// for each two flows.
 #[derive(Debug)]
 pub struct Json<'a> {
     source: &'a Source,
@@ -44,8 +46,36 @@ impl<'a> Json<'a> {
     }
 
     /// The end.
-    pub fn end(self) -> String {
-        if self.first { "]}\n".into() } else { "\n]}\n".into() }
+    pub fn end(self, verdicts: &[Verdict]) -> String {
+        let lines: Vec<String> = verdicts.iter().map(|verdict| self.verdict(verdict)).collect();
+        let line = if self.first { "" } else { "\n" };
+        match lines.is_empty() {
+            true => format!("{line}], \"verdicts\": []}}\n"),
+            false => format!("{line}], \"verdicts\": [\n{}\n]}}\n", lines.join(",\n")),
+        }
+    }
+
+    fn verdict(&self, verdict: &Verdict) -> String {
+        let (a, b) = verdict.flows;
+        let names = json(&[&self.source.flows()[a], &self.source.flows()[b]]);
+        let mut text =
+            format!("{{\"flows\": {names}, \"verdict\": {}", json(verdict.answer.name()));
+        if let Answer::CannotTell(why) = verdict.answer {
+            text += &format!(", \"why\": {}", json(why.name()));
+        }
+        if let Some(since_s) = verdict.since_s {
+            text += &format!(", \"since_s\": {since_s:.6}");
+        }
+        text += &match verdict.evidence {
+            Some(Evidence::Delays { concordance, observations }) => {
+                format!(", \"concordance\": {concordance:.3}, \"observations\": {observations}")
+            }
+            Some(Evidence::Decisions { agree, all }) => {
+                format!(", \"agree\": {agree}, \"decisions\": {all}")
+            }
+            None => String::new(),
+        };
+        text + "}"
     }
 }
 
@@ -54,17 +84,164 @@ fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Lines for people: a span of time for each run of the same decisions, and how often each two
-/// flows were together.
+/// What one detector found in a file, for people.
 #[derive(Debug)]
-pub struct Text<'a> {
-    source: &'a Source,
+pub struct Report {
     detector: Detector,
-    /// Places since when, the decisions since, and the sum of how sure each group was.
+    verdicts: Vec<Verdict>,
+    /// A line for each time in which the decisions were the same.
+    times: String,
+}
+
+impl Report {
+    /// Of a detector whose decisions are complete.
+    pub fn new(
+        source: &Source,
+        detector: Detector,
+        times: Times,
+        verdicts: Vec<Verdict>,
+    ) -> Report {
+        Report { detector, verdicts, times: times.end(source.span().1) }
+    }
+}
+
+/// The text of one detector, or of several beside each other: a sentence, the flows, each two of them,
+/// and of a single detector the times.
+pub fn text(source: &Source, reports: &[Report]) -> String {
+    let flows = source.flows();
+    let (start, end) = source.span();
+    let name = |report: &Report| report.detector.name();
+    let width = reports.iter().map(|report| name(report).len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for report in reports {
+        let said = sentence(&report.verdicts, flows.len());
+        // Writing to a string cannot fail.
+        let _ = match reports {
+            [_] => writeln!(text, "{said}"),
+            _ => writeln!(text, "{:width$}  {said}", name(report)),
+        };
+    }
+    let _ = writeln!(
+        text,
+        "\n{} on {} flows, {:.1} s, by {} ({})\n",
+        reports.iter().map(name).collect::<Vec<_>>().join(", "),
+        flows.len(),
+        end - start,
+        source.signal(),
+        source.signal().about(),
+    );
+    for (index, name) in flows.iter().enumerate() {
+        let _ = writeln!(text, "{:4}  {name}", index + 1);
+    }
+    text += &match reports {
+        [one] => pairs(one) + &one.times,
+        _ => beside(reports),
+    };
+    text
+}
+
+/// Each two flows: the verdict, since when, how sure or why not.
+fn pairs(report: &Report) -> String {
+    let mut text = String::from("\n   flows  bottleneck   since s  how sure\n");
+    for verdict in sorted(&report.verdicts).into_iter().take(PAIRS) {
+        let (a, b) = verdict.flows;
+        let since = verdict.since_s.map_or(String::new(), |since_s| format!("{since_s:.1}"));
+        let sure = match (verdict.answer, verdict.evidence) {
+            (Answer::CannotTell(why), _) => why.name().to_owned(),
+            (_, Some(evidence)) => evidence.to_string(),
+            (_, None) => "by their pairs with others".into(),
+        };
+        let answer = verdict.answer.name();
+        let _ = writeln!(text, "{:4} {:3}  {answer:11}  {since:>7}  {sure}", a + 1, b + 1);
+    }
+    text + &more(report)
+}
+
+/// Each two flows: the verdict of each detector, and since when.
+fn beside(reports: &[Report]) -> String {
+    let mut text = String::from("\n   flows");
+    let row = |text: &mut String, cells: Vec<String>| {
+        for cell in cells {
+            let _ = write!(text, "  {cell:18}");
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    };
+    row(&mut text, reports.iter().map(|report| report.detector.name().into()).collect());
+    for verdict in sorted(&reports[0].verdicts).into_iter().take(PAIRS) {
+        let (a, b) = verdict.flows;
+        let of = |report: &Report| {
+            let verdict = report.verdicts.iter().find(|of| of.flows == verdict.flows);
+            verdict.map_or(String::new(), |verdict| {
+                let since = verdict.since_s.map(|since_s| format!(", {since_s:.1} s"));
+                format!("{}{}", verdict.answer.name(), since.unwrap_or_default())
+            })
+        };
+        let _ = write!(text, "{:4} {:3}", a + 1, b + 1);
+        row(&mut text, reports.iter().map(of).collect());
+    }
+    text + &more(&reports[0])
+}
+
+/// Shared ones first, then separate ones.
+fn sorted(verdicts: &[Verdict]) -> Vec<&Verdict> {
+    let mut verdicts: Vec<&Verdict> = verdicts.iter().collect();
+    verdicts.sort_by_key(|verdict| match verdict.answer {
+        Answer::Shared => 0,
+        Answer::Separate => 1,
+        Answer::CannotTell(_) => 2,
+    });
+    verdicts
+}
+
+fn more(report: &Report) -> String {
+    match report.verdicts.len().saturating_sub(PAIRS) {
+        0 => String::new(),
+        more => format!("{more:4} more pairs: see --json\n"),
+    }
+}
+
+/// The decisions of a detector, as a line for each time in which they were the same.
+#[derive(Debug)]
+pub struct Times {
+    lines: String,
     span: Option<Span>,
-    /// Decisions that placed each two flows, and those in which they were together.
-    placed: Vec<u64>,
-    together: Vec<u64>,
+    confidence: bool,
+}
+
+impl Times {
+    /// Before the first decision. With `confidence` each group has the share of the observations of its
+    /// decisions in which it was one.
+    pub fn new(confidence: bool) -> Times {
+        Times { lines: String::new(), span: None, confidence }
+    }
+
+    /// A decision.
+    pub fn decided(&mut self, decision: &Decision) {
+        let (groups, confidence): (Vec<_>, Vec<_>) =
+            decision.on.groups().into_iter().map(|group| (group.flows, group.confidence)).unzip();
+        match &mut self.span {
+            Some(span) if span.groups == groups && span.same_others(decision) => {
+                span.count += 1;
+                span.confidence.iter_mut().zip(confidence).for_each(|(sum, more)| *sum += more);
+            }
+            span => {
+                let from = decision.t_s;
+                let decision = decision.clone();
+                let next = Span { from, decision, groups, count: 1, confidence };
+                if let Some(span) = span.replace(next) {
+                    self.lines += &span.line(from, self.confidence);
+                }
+            }
+        }
+    }
+
+    fn end(mut self, end: f64) -> String {
+        let Some(span) = self.span else { return String::new() };
+        self.lines += &span.line(end, self.confidence);
+        let header = if self.confidence { " (confidence)" } else { "" };
+        format!("\n  from s    to s  who shares a bottleneck{header}\n{}", self.lines)
+    }
 }
 
 #[derive(Debug)]
@@ -73,100 +250,8 @@ struct Span {
     decision: Decision,
     groups: Vec<Vec<usize>>,
     count: u64,
-    sure: Vec<f64>,
-}
-
-impl<'a> Text<'a> {
-    /// Begins, and gives what is to be printed first.
-    pub fn begin(source: &'a Source, detector: Detector) -> (Text<'a>, String) {
-        let flows = source.flows();
-        let (start, end) = source.span();
-        let mut text = format!(
-            "{} on {} flows, {:.1} s, by {} ({})\n\n",
-            detector.name(),
-            flows.len(),
-            end - start,
-            source.signal(),
-            source.signal().about(),
-        );
-        for (index, name) in flows.iter().enumerate() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{:4}  {name}", index + 1);
-        }
-        let _ = writeln!(text, "\n  from s    to s  who shares a bottleneck (confidence)");
-        let pairs = flows.len() * flows.len();
-        let (placed, together) = (vec![0; pairs], vec![0; pairs]);
-        (Text { source, detector, span: None, placed, together }, text)
-    }
-
-    /// A decision; it is shown when another follows that differs.
-    pub fn decision(&mut self, decision: &Decision) -> String {
-        self.count(decision);
-        let (groups, sure): (Vec<_>, Vec<_>) =
-            decision.on.groups().into_iter().map(|group| (group.flows, group.confidence)).unzip();
-        match &mut self.span {
-            Some(span) if span.groups == groups && span.same_others(decision) => {
-                span.count += 1;
-                span.sure.iter_mut().zip(sure).for_each(|(sum, sure)| *sum += sure);
-                String::new()
-            }
-            span => {
-                let from = decision.t_s;
-                let next = Span { from, decision: decision.clone(), groups, count: 1, sure };
-                span.replace(next).map(|span| span.line(from)).unwrap_or_default()
-            }
-        }
-    }
-
-    fn count(&mut self, decision: &Decision) {
-        let count = decision.on.places.len();
-        for a in 0..count {
-            for b in a + 1..count {
-                let (one, other) = (decision.on.places[a], decision.on.places[b]);
-                if one != Place::Undecided && other != Place::Undecided {
-                    self.placed[a * count + b] += 1;
-                    let together = one == other && one != Place::Clear;
-                    self.together[a * count + b] += u64::from(together);
-                }
-            }
-        }
-    }
-
-    /// The last span, and how often each two were together.
-    pub fn end(self) -> String {
-        let (start, end) = self.source.span();
-        let Some(span) = &self.span else {
-            return format!(
-                "no decision: {} needs more than these {:.1} s of data\n",
-                self.detector.name(),
-                end - start
-            );
-        };
-        let mut text = span.line(end) + "\n";
-        let count = self.source.flows().len();
-        let share = |pair: usize| self.together[pair] as f64 / self.placed[pair] as f64;
-        let mut pairs: Vec<usize> =
-            (0..count * count).filter(|&pair| self.placed[pair] > 0).collect();
-        if pairs.is_empty() {
-            return text + "No decision placed two flows.\n";
-        }
-        pairs.sort_by(|&a, &b| share(b).total_cmp(&share(a)).then(a.cmp(&b)));
-        text += "Share of the decisions on both flows that found a shared bottleneck:\n";
-        for &pair in pairs.iter().take(PAIRS) {
-            let (a, b) = (pair / count + 1, pair % count + 1);
-            let _ = writeln!(
-                text,
-                "{a:4} and {b:2}  {:4.0} %  of {}",
-                100.0 * share(pair),
-                self.placed[pair]
-            );
-        }
-        if let Some(&next) = pairs.get(PAIRS) {
-            let (more, share) = (pairs.len() - PAIRS, 100.0 * share(next));
-            let _ = writeln!(text, "{more:4} more pairs, {share:.0} % at most");
-        }
-        text
-    }
+    /// Of each group, the sum over the decisions.
+    confidence: Vec<f64>,
 }
 
 impl Span {
@@ -175,24 +260,21 @@ impl Span {
             && self.decision.on.undecided() == decision.on.undecided()
     }
 
-    fn line(&self, to: f64) -> String {
-        let list = |members: &[usize]| {
+    fn line(&self, to: f64, confidence: bool) -> String {
+        let list = |members: &[usize], between: &str| {
             let numbers = members.iter().map(|flow| (flow + 1).to_string());
-            numbers.collect::<Vec<_>>().join("+")
+            numbers.collect::<Vec<_>>().join(between)
         };
-        let mut parts: Vec<String> = Vec::new();
-        let groups = || self.groups.iter().zip(&self.sure);
-        for (members, sum) in groups().filter(|(members, _)| members.len() > 1) {
-            let sure = 100.0 * sum / self.count as f64;
-            parts.push(format!("{} ({sure:.0} %)", list(members)));
-        }
-        let alone: Vec<String> = groups()
-            .filter(|(members, _)| members.len() == 1)
-            .map(|(members, sum)| {
-                format!("{} ({:.0} %)", members[0] + 1, 100.0 * sum / self.count as f64)
-            })
-            .collect();
+        let with = |(members, sum): (&Vec<usize>, &f64)| {
+            let percent = format!(" ({:.0} %)", 100.0 * sum / self.count as f64);
+            list(members, "+") + if confidence { &percent } else { "" }
+        };
+        let groups = self.groups.iter().zip(&self.confidence);
+        let (alone, several): (Vec<_>, Vec<_>) =
+            groups.partition(|(members, _)| members.len() == 1);
+        let mut parts: Vec<String> = several.into_iter().map(with).collect();
         if !alone.is_empty() {
+            let alone: Vec<String> = alone.into_iter().map(with).collect();
             parts.push(format!("alone: {}", alone.join(", ")));
         }
         for (what, members) in [
@@ -200,7 +282,7 @@ impl Span {
             ("undecided", self.decision.on.undecided()),
         ] {
             if !members.is_empty() {
-                parts.push(format!("{what}: {}", list(&members).replace('+', ", ")));
+                parts.push(format!("{what}: {}", list(&members, ", ")));
             }
         }
         format!("{:8.1}  {to:8.1}  {}\n", self.from, parts.join("; "))

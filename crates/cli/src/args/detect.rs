@@ -7,19 +7,20 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   sudo tcpdump -i eth0 -s 128 -w two.pcap tcp port 443   capture for a minute or more
-  narrows detect two.pcap                                shared bottlenecks over time
+  narrows detect two.pcap                                who shares a bottleneck, and when
   narrows detect two.pcap --plot two.svg                 also plot each flow's delay, coloured by group
-  narrows detect two.pcap --detector tr --json | jq '.decisions[-1]'
+  narrows detect two.pcap --detector all                 what each detector finds
+  narrows detect two.pcap --json | jq '.verdicts'
   narrows detect delays.csv.gz --losses losses.csv       header: flow,t_s,owd_ms; and flow,t_s
-  narrows detect two.pcap --set ssc.preset=mptcp-sbd --set ssc.p_s=0.15")]
+  narrows detect two.pcap --detector ssc --set ssc.preset=mptcp-sbd --set ssc.p_s=0.15")]
 pub struct DetectArgs {
     /// Capture (pcap, pcapng) or CSV with columns flow, t_s and owd_ms or rtt_ms; plain or .gz
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Detector of shared bottlenecks: ssc or tr
-    #[arg(long, value_name = "NAME", default_value = "ssc")]
-    pub detector: String,
-    /// Set a parameter of the detector: ssc.p_s=0.15
+    /// Detectors of shared bottlenecks, separated by commas, or all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = narrows_detect::DEFAULT)]
+    pub detector: Vec<String>,
+    /// Set a parameter of a detector: ssc.p_s=0.15
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Analyse the N largest flows
@@ -31,7 +32,7 @@ pub struct DetectArgs {
     /// Plot each flow's delay, coloured by group (.svg or .png)
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
-    /// Print the decisions as JSON
+    /// Print decisions and verdicts as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -1,0 +1,383 @@
+//! Whether each two flows share a bottleneck, over a whole file.
+
+use std::fmt;
+
+use narrows_laws::Place;
+use narrows_laws::detect::{self, Pair};
+
+use crate::Decision;
+
+/// What a detector knows of two flows at the end of a file. An answer that was given once is in force
+/// until the other one is: a flow may end before the file does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Their numbers, the smaller first.
+    pub flows: (usize, usize),
+    /// The newest answer.
+    pub answer: Answer,
+    /// Since when it is in force, seconds in the time of the file; none: it cannot be told.
+    pub since_s: Option<f64>,
+    /// What it is based on; none: it cannot be told, or follows from answers on pairs with others.
+    pub evidence: Option<Evidence>,
+}
+
+/// Do two flows share a bottleneck?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// They do.
+    Shared,
+    /// They do not.
+    Separate,
+    /// Nobody can tell, and why.
+    CannotTell(Why),
+}
+
+impl Answer {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Answer::Shared => "shared",
+            Answer::Separate => "separate",
+            Answer::CannotTell(_) => "cannot tell",
+        }
+    }
+}
+
+/// Why it cannot be told whether two flows share a bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Too few delays of both at the same time, without those that their own sending explains.
+    Few,
+    /// Their delays hardly change.
+    Flat,
+    /// Their delays are less alike than in one queue, and more than in two.
+    Between,
+}
+
+impl Why {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Few => "too few delays",
+            Why::Flat => "no queue",
+            Why::Between => "in between",
+        }
+    }
+
+    /// The end of a sentence that ends in "because".
+    pub(crate) fn because(self) -> &'static str {
+        match self {
+            Why::Few => "too few of their delays were measured at the same time",
+            Why::Flat => "their delays hardly change: no queue, or one of constant length",
+            Why::Between => "their delays are less alike than in one queue, and more than in two",
+        }
+    }
+}
+
+/// What an answer is based on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Evidence {
+    /// A detector that compares pairs: how alike their delays were when it last gave the answer, from 0
+    /// to 1, over how many independent observations.
+    Delays {
+        /// Concordance of their delays.
+        concordance: f64,
+        /// Independent observations.
+        observations: u32,
+    },
+    /// A detector that groups flows: of the decisions that have both in groups, those that agree.
+    Decisions {
+        /// Those that agree.
+        agree: u64,
+        /// All of them.
+        all: u64,
+    },
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Evidence::Delays { concordance, observations } => {
+                write!(f, "concordance {concordance:.2} of {observations} observations")
+            }
+            Evidence::Decisions { agree, all } => write!(f, "{agree} of {all} decisions"),
+        }
+    }
+}
+
+/// The verdicts while a file is read.
+#[derive(Debug)]
+pub(crate) struct Verdicts(Vec<State>);
+
+/// What is known of two flows.
+#[derive(Debug)]
+struct State {
+    flows: (usize, usize),
+    /// Shared or not, since when, and the pair's own answer if that is the same.
+    answer: Option<(bool, f64, Option<Pair>)>,
+    why: Why,
+    /// The detector compares pairs.
+    compared: bool,
+    /// Decisions that have both in groups: in one, and all.
+    shared: u64,
+    placed: u64,
+}
+
+impl Verdicts {
+    pub fn new(flows: usize) -> Verdicts {
+        let pairs = (0..flows).flat_map(|a| (a + 1..flows).map(move |b| (a, b)));
+        let begin = |flows| State {
+            flows,
+            answer: None,
+            why: Why::Few,
+            compared: false,
+            shared: 0,
+            placed: 0,
+        };
+        Verdicts(pairs.map(begin).collect())
+    }
+
+    /// A decision, and what the detector then says of pairs, if it compares them.
+    pub fn decided(&mut self, decision: &Decision, pair: impl Fn(usize, usize) -> Option<Pair>) {
+        for state in &mut self.0 {
+            let (a, b) = state.flows;
+            let places = (decision.on.places[a], decision.on.places[b]);
+            state.decided(decision.t_s, places, pair(a, b));
+        }
+    }
+
+    /// In the order of the flows.
+    pub fn end(self) -> Vec<Verdict> {
+        self.0.into_iter().map(State::end).collect()
+    }
+}
+
+impl State {
+    fn decided(&mut self, t_s: f64, places: (Place, Place), pair: Option<Pair>) {
+        let placed = match places {
+            (Place::Group(a), Place::Group(b)) => Some(a == b),
+            _ => None,
+        };
+        self.placed += u64::from(placed.is_some());
+        self.shared += u64::from(placed == Some(true));
+        let own = pair.and_then(|pair| match pair.answer {
+            detect::Answer::Unsure => None,
+            detect::Answer::Shared => Some(true),
+            detect::Answer::Separate => Some(false),
+        });
+        // Groups have the last word: of three flows, two pairs can answer for the third.
+        if let Some(shared) = placed.or(own) {
+            let since = match self.answer {
+                Some((before, since, _)) if before == shared => since,
+                _ => t_s,
+            };
+            self.answer = Some((shared, since, pair.filter(|_| own == Some(shared))));
+        }
+        self.compared = pair.is_some();
+        self.why = match (pair.map(|pair| pair.why), places) {
+            (Some(detect::Why::Flat), _) => Why::Flat,
+            (Some(detect::Why::Between), _) => Why::Between,
+            (None, (Place::Clear, _) | (_, Place::Clear)) => Why::Flat,
+            _ => Why::Few,
+        };
+    }
+
+    fn end(self) -> Verdict {
+        let flows = self.flows;
+        let Some((shared, since, pair)) = self.answer else {
+            let answer = Answer::CannotTell(self.why);
+            return Verdict { flows, answer, since_s: None, evidence: None };
+        };
+        let delays = |pair: Pair| Evidence::Delays {
+            concordance: pair.concordance,
+            observations: pair.observations,
+        };
+        let agree = if shared { self.shared } else { self.placed - self.shared };
+        let evidence = match self.compared {
+            true => pair.map(delays),
+            false => Some(Evidence::Decisions { agree, all: self.placed }),
+        };
+        let answer = if shared { Answer::Shared } else { Answer::Separate };
+        Verdict { flows, answer, since_s: Some(since), evidence }
+    }
+}
+
+/// All verdicts on so many flows in one sentence.
+pub fn sentence(verdicts: &[Verdict], flows: usize) -> String {
+    if verdicts.is_empty() {
+        return "There is one flow: nothing to compare it with.".into();
+    }
+    let groups = groups(verdicts, flows);
+    let together = |&(a, b): &(usize, usize)| {
+        groups.iter().any(|group| group.contains(&a) && group.contains(&b))
+    };
+    let unsure: Vec<Why> = verdicts
+        .iter()
+        .filter(|verdict| !together(&verdict.flows))
+        .filter_map(|verdict| match verdict.answer {
+            Answer::CannotTell(why) => Some(why),
+            _ => None,
+        })
+        .collect();
+    let most = |why: &&Why| unsure.iter().filter(|other| other == why).count();
+    let because = unsure.iter().max_by_key(most).map_or("", |why| why.because());
+    if unsure.len() == verdicts.len() {
+        let which =
+            if flows == 2 { "the 2 flows".into() } else { format!("any of the {flows} flows") };
+        return format!("Cannot tell whether {which} share a bottleneck, because {because}.");
+    }
+    let known = match &groups[..] {
+        [] if unsure.is_empty() => format!("The {flows} flows have separate bottlenecks"),
+        [] => "No flows are known to share a bottleneck".into(),
+        [all] if all.len() == flows => format!("The {flows} flows share a bottleneck"),
+        [one] => format!("{} of {flows} flows share a bottleneck: {}", one.len(), list(one)),
+        [first, others @ ..] => {
+            let others =
+                others.iter().map(|group| format!("; flows {} share another", list(group)));
+            format!("Flows {} share a bottleneck{}", list(first), others.collect::<String>())
+        }
+    };
+    match unsure.len() {
+        0 => format!("{known}."),
+        count => format!(
+            "{known}; for {count} of the {} pairs it cannot be told, mostly because {because}.",
+            verdicts.len()
+        ),
+    }
+}
+
+/// `1, 2 and 4`, as flows are numbered for people.
+fn list(flows: &[usize]) -> String {
+    let numbers: Vec<String> = flows.iter().map(|flow| (flow + 1).to_string()).collect();
+    match &numbers[..] {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => numbers.concat(),
+    }
+}
+
+/// Two flows and more that share a bottleneck, each with another of them.
+fn groups(verdicts: &[Verdict], flows: usize) -> Vec<Vec<usize>> {
+    let mut group: Vec<usize> = (0..flows).collect();
+    for verdict in verdicts.iter().filter(|verdict| verdict.answer == Answer::Shared) {
+        let (a, b) = (group[verdict.flows.0], group[verdict.flows.1]);
+        group.iter_mut().filter(|of| **of == b).for_each(|of| *of = a);
+    }
+    let members = |of: usize| (0..flows).filter(|&flow| group[flow] == of).collect::<Vec<_>>();
+    let mut groups: Vec<Vec<usize>> = (0..flows).map(members).collect();
+    groups.retain(|group| group.len() > 1);
+    groups.sort();
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_laws::detect::FlowsDecision;
+
+    use super::*;
+
+    fn said(flows: usize, answers: &[Answer]) -> String {
+        let pairs = (0..flows).flat_map(|a| (a + 1..flows).map(move |b| (a, b)));
+        let verdict = |(flows, &answer)| Verdict { flows, answer, since_s: None, evidence: None };
+        let verdicts: Vec<Verdict> = pairs.zip(answers).map(verdict).collect();
+        sentence(&verdicts, flows)
+    }
+
+    /// The verdict on two flows after decisions, each a second after the one before.
+    fn after(decisions: &[([Place; 2], Option<Pair>)]) -> Verdict {
+        let mut verdicts = Verdicts::new(2);
+        for (second, (places, pair)) in decisions.iter().enumerate() {
+            let on = FlowsDecision { at_us: 0, places: places.to_vec(), confidence: vec![1.0; 2] };
+            verdicts.decided(&Decision { t_s: second as f64, on }, |_, _| *pair);
+        }
+        verdicts.end().remove(0)
+    }
+
+    const UNDECIDED: [Place; 2] = [Place::Undecided; 2];
+    const TOGETHER: [Place; 2] = [Place::Group(0); 2];
+    const APART: [Place; 2] = [Place::Group(0), Place::Group(1)];
+
+    #[test]
+    fn an_answer_stays_in_force_until_the_other() {
+        let verdict = |decisions: &[[Place; 2]]| {
+            let decisions: Vec<_> = decisions.iter().map(|places| (*places, None)).collect();
+            after(&decisions)
+        };
+        let of = verdict(&[UNDECIDED, TOGETHER, UNDECIDED, TOGETHER, UNDECIDED]);
+        assert_eq!((of.answer, of.since_s), (Answer::Shared, Some(1.0)));
+        assert_eq!(of.evidence, Some(Evidence::Decisions { agree: 2, all: 2 }));
+        let of = verdict(&[TOGETHER, APART, UNDECIDED, APART, TOGETHER, APART, APART]);
+        assert_eq!((of.answer, of.since_s), (Answer::Separate, Some(5.0)));
+        assert_eq!(of.evidence, Some(Evidence::Decisions { agree: 4, all: 6 }));
+        // Without any.
+        let why = |decisions| {
+            let of = verdict(decisions);
+            assert_eq!((of.since_s, of.evidence), (None, None));
+            of.answer
+        };
+        assert_eq!(why(&[]), Answer::CannotTell(Why::Few));
+        assert_eq!(why(&[UNDECIDED]), Answer::CannotTell(Why::Few));
+        let clear = [Place::Clear, Place::Group(0)];
+        assert_eq!(why(&[UNDECIDED, clear]), Answer::CannotTell(Why::Flat));
+    }
+
+    #[test]
+    fn pairs_answer_for_themselves_and_groups_before_them() {
+        let pair = |answer, why, concordance| {
+            let pair = Pair { answer, why, at_us: 0, concordance, observations: 9 };
+            Some(pair)
+        };
+        let shared = pair(detect::Answer::Shared, detect::Why::Sure, 0.9);
+        let delays = Some(Evidence::Delays { concordance: 0.9, observations: 9 });
+        let of = after(&[(UNDECIDED, shared)]);
+        assert_eq!((of.answer, of.evidence), (Answer::Shared, delays));
+        // The newest answer was given on this evidence, whatever came later.
+        let between = pair(detect::Answer::Unsure, detect::Why::Between, 0.0);
+        assert_eq!(after(&[(TOGETHER, shared), (UNDECIDED, between)]).evidence, delays);
+        // Another flow has joined them.
+        let separate = pair(detect::Answer::Separate, detect::Why::Sure, 0.4);
+        let of = after(&[(TOGETHER, separate)]);
+        assert_eq!((of.answer, of.evidence), (Answer::Shared, None));
+        for (why, reason) in [
+            (detect::Why::Few, Why::Few),
+            (detect::Why::Flat, Why::Flat),
+            (detect::Why::Between, Why::Between),
+        ] {
+            let unsure = pair(detect::Answer::Unsure, why, 0.0);
+            assert_eq!(after(&[(UNDECIDED, unsure)]).answer, Answer::CannotTell(reason));
+        }
+    }
+
+    #[test]
+    fn one_plain_sentence() {
+        use Answer::{CannotTell, Separate, Shared};
+        let flat = CannotTell(Why::Flat);
+        assert_eq!(said(1, &[]), "There is one flow: nothing to compare it with.");
+        assert_eq!(said(2, &[Shared]), "The 2 flows share a bottleneck.");
+        assert_eq!(said(2, &[Separate]), "The 2 flows have separate bottlenecks.");
+        assert_eq!(
+            said(2, &[flat]),
+            "Cannot tell whether the 2 flows share a bottleneck, because their delays hardly \
+             change: no queue, or one of constant length."
+        );
+        // Pairs 1 2, 1 3, 1 4, 2 3, 2 4, 3 4.
+        let four = |answers: [Answer; 6]| said(4, &answers);
+        assert_eq!(
+            four([Separate, Shared, Separate, Separate, Separate, Separate]),
+            "2 of 4 flows share a bottleneck: 1 and 3."
+        );
+        assert_eq!(
+            four([Shared, Separate, Separate, Separate, Separate, Shared]),
+            "Flows 1 and 2 share a bottleneck; flows 3 and 4 share another."
+        );
+        // By way of another flow.
+        assert_eq!(
+            four([Shared, flat, Separate, Shared, Separate, Separate]),
+            "3 of 4 flows share a bottleneck: 1, 2 and 3."
+        );
+        assert_eq!(
+            four([Separate, Separate, CannotTell(Why::Few), Separate, flat, flat]),
+            "No flows are known to share a bottleneck; for 3 of the 6 pairs it cannot be told, \
+             mostly because their delays hardly change: no queue, or one of constant length."
+        );
+    }
+}
