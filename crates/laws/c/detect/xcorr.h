@@ -21,10 +21,18 @@
  *   no answer if n < 6 or var a + var b < 0.04 ms^2;
  *   shared if L >= theta = max(0.55, tanh(3.6 / sqrt(n_eff + 1))); separate if L < 0.5
  *
+ *   smooth: n_eff < 0.3 n: then D(a - b) / 2 < 0.8 (N(a) + N(b)), too, over 64 values at one lag or
+ *           more, D the mean square of what a - b changes from a value to the next, N that of what
+ *           d changes from a packet to the next
+ *
+ * Smooth queues may be in step without being one: two sawteeth of one period that began together.
+ * N is what bins can miss of one queue, and two queues differ by more.
+ *
  * All sums are kept twice, multiplied by 15/16 (fast) and by 63/64 (slow) each interval of 240 ms.
- * The fast ones answer if they can, else the slow ones; without either the last answer holds, until
- * a path leaves or is silent for 15 s. Groups are the components of shared pairs; what is not known
- * is coupled (nr_xcorr_group()).
+ * The fast ones answer if they can, else the slow ones; of smooth queues only the slow ones.
+ * Without either the last answer holds, until a path leaves or is silent for 15 s, or queues that
+ * were shared prove to be in step. Groups are the components of shared pairs; what is not known is
+ * coupled (nr_xcorr_group()).
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
