@@ -21,12 +21,12 @@
  *   no answer if n < 6 or var a + var b < 0.04 ms^2;
  *   shared if L >= theta = max(0.55, tanh(3.6 / sqrt(n_eff + 1))); separate if L < 0.5
  *
- *   smooth: n_eff < 0.3 n: then D(a - b) / 2 < 0.8 (N(a) + N(b)), too, over 64 values at one lag or
- *           more, D the mean square of what a - b changes from a value to the next, N that of what
- *           d changes from a packet to the next
+ *   not shared if D(a - b) / 2 >= 2 (N(a) + N(b)) over 64 values at one lag or more, D the mean
+ *           square of what a - b changes from a value to the next, N that of what d changes from a
+ *           packet to the next; for smooth queues, n_eff < 0.3 n, 0.8 instead of 2, and not before
  *
- * Smooth queues may be in step without being one: two sawteeth of one period that began together.
- * N is what bins can miss of one queue, and two queues differ by more.
+ * Queues may be in step without being one: two sawteeth of one period that began together. N is
+ * what bins can miss of one queue, and two queues differ by more.
  *
  * All sums are kept twice, multiplied by 15/16 (fast) and by 63/64 (slow) each interval of 240 ms.
  * The fast ones answer if they can, else the slow ones; of smooth queues only the slow ones.
@@ -921,17 +921,18 @@ NR_NOINLINE int nr_xcorr_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_
 }
 
 /*
- * Then: may they be two smooth queues in step? Two sawteeth of one period that began together are,
- * without a common queue. So where fewer than 3 in 10 values are independent it takes the slow
- * sums, and many values at one lag, as a straight line says nothing. And what a - b changes from
- * one value to the next, half of it squared, must be below 0.8 of what the delays of either path
- * change from packet to packet: that is what bins miss of one queue.
+ * Then: may they be two queues in step? Two sawteeth of one period that began together are, without
+ * a common queue. So what a - b changes from one value to the next, half of it squared, must be
+ * below 0.8 of what the delays of either path change from packet to packet if the queues are
+ * smooth, twice that otherwise: that is what bins miss of one queue. Smooth means that fewer than 3
+ * in 10 values are independent. It takes the slow sums then, and many values at one lag, as a
+ * straight line says nothing.
  */
 NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
 	struct nr_fx changes, noise;
 	struct nr_xcorr_pair *q;
-	nr_u32 n;
+	nr_u32 n, smooth;
 
 	if (!g || g->answered || !g->right.m)
 		return 0;
@@ -939,11 +940,10 @@ NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 
 	j %= NR_DETECT_MAX;
 	q = &g->pair[nr_xcorr_number(i, j)];
 	n = slow ? q->slow.n : q->fast.n;
-	g->in_step = g->line = 0;
-	if (10ull * g->n_eff * NR_XCORR_ONE >= 3ull * n)
-		return 0;
-	g->line = 1;
-	if (!slow)
+	smooth = 10ull * g->n_eff * NR_XCORR_ONE < 3ull * n;
+	g->in_step = 0;
+	g->line = smooth;
+	if (smooth && !slow)
 		return 0;
 	if (g->best_lag + 1 < q->lag || g->best_lag > q->lag + 1)
 		q->steps = q->count = 0;
@@ -953,7 +953,7 @@ NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 
 	g->line = 0;
 	/* 2 * 0.8 (3 / 256)^2 = 14.4 / 2^16, as a value of a pair is 256 / 3 us. */
 	changes = nr_fx_shift(nr_fx(q->steps), 16);
-	noise = nr_fx((g->member[i].noise + g->member[j].noise) * 144 / 10);
+	noise = nr_fx((g->member[i].noise + g->member[j].noise) * (smooth ? 144 : 360) / 10);
 	g->in_step = !nr_fx_less(changes, nr_fx_mul(noise, nr_fx(q->count)));
 	return 1;
 }
