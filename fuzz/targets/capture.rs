@@ -1,10 +1,10 @@
 //! A capture of any content is read as far as it can be: pcap, pcapng, plain or packed; what is read
-//! is in the order of time, and the detector takes it.
+//! is in the order of time, and the detectors take it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows_detect::{Detection, Error, Input, Source};
-use narrows_laws::{Detector, Params};
+use narrows_detect::{Detection, Error, Input, Source, detectors};
+use narrows_laws::Params;
 
 fuzz_target!(|bytes: &[u8]| {
     match Source::open(Input::bytes("fuzz", bytes), None, 64) {
@@ -16,8 +16,13 @@ fuzz_target!(|bytes: &[u8]| {
                 Ok(())
             });
             measured.expect("what was read once");
-            let detection = Detection::new(&source, Detector::SSC, &Params::default());
-            detection.expect("fit").run::<Error>(None, |_| Ok(())).expect("what was read once");
+            for detector in detectors(["all"]).expect("known") {
+                let detection = Detection::new(&source, detector, &Params::default());
+                let verdicts = detection.expect("fit").run::<Error>(None, |_| Ok(()));
+                let flows = source.flows().len();
+                let pairs = flows * flows.saturating_sub(1) / 2;
+                assert_eq!(verdicts.expect("what was read once").len(), pairs);
+            }
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
     }

@@ -219,6 +219,39 @@ fn mistakes_are_reported_before_anything_is_printed() {
     );
 }
 
+/// Two flows whose delay rises and falls, the second 0.3 s after the first, and two that have no queue.
+#[test]
+fn a_reason_where_it_cannot_be_told() {
+    let home = tempfile::tempdir().unwrap();
+    let mut table = "flow,t_s,owd_ms\n".to_owned();
+    for row in 0..6000 {
+        let t_s = f64::from(row) / 200.0;
+        let wave = |t_s: f64| 50.0 + 20.0 * (t_s * 5.0).sin() * (t_s * 1.7).cos();
+        let delays = [("a", wave(t_s)), ("b", wave(t_s - 0.3)), ("c", 50.0), ("d", 20.0)];
+        for (name, delay) in delays {
+            table += &format!("{name},{t_s},{delay:.3}\n");
+        }
+    }
+    let file = home.path().join("t.csv");
+    fs::write(&file, table).unwrap();
+    let file = file.to_str().unwrap();
+    let result = json(&["detect", file]);
+    let of = |pair: usize| {
+        let of = &result["verdicts"][pair];
+        let told = |name: &str| of[name].as_str().unwrap_or_default().to_owned();
+        (names(&of["flows"]), told("verdict"), told("why"))
+    };
+    let separate = || ("separate".to_owned(), String::new());
+    for pair in 0..5 {
+        let (flows, verdict, why) = of(pair);
+        assert_eq!((verdict, why), separate(), "{flows:?}");
+    }
+    assert_eq!(of(5), (vec!["c", "d"], "cannot tell".into(), "no queue".into()));
+    assert!(printed(&["detect", file]).starts_with(
+        "No flows are known to share a bottleneck; for 1 of the 6 pairs it cannot be told, because "
+    ));
+}
+
 /// Recordings of ns-3: flows 0 and 1 in one place, 30 and 31 in the other or in the same.
 #[test]
 fn recordings_of_another_simulator() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use etherparse::{PacketBuilder, TcpOptionElement};
-use narrows_detect::{Detection, Error, Input, Source};
-use narrows_laws::{Detector, Params};
+use narrows_detect::{DEFAULT, Detection, Error, Input, Source, detectors};
+use narrows_laws::Params;
 
 /// Bytes of a file.
 const SIZE: usize = 256 << 20;
@@ -76,7 +76,8 @@ fn main() {
             let source = Source::open(input, None, 16).expect("flows");
             let survey = start.elapsed().as_secs_f64();
             let params = Params::default();
-            let detection = Detection::new(&source, Detector::SSC, &params).expect("fit");
+            let detector = detectors([DEFAULT]).expect("known")[0];
+            let detection = Detection::new(&source, detector, &params).expect("fit");
             detection.run::<Error>(None, |_| Ok(())).expect("read once");
             let all = start.elapsed().as_secs_f64();
             best = [best[0].min(survey), best[1].min(all)];

@@ -3,6 +3,7 @@
 use narrows_laws::detect::{Flows, FlowsDecision, Sample};
 use narrows_laws::{Detector, Params};
 
+use crate::pairs::Pairs;
 use crate::verdict::Verdicts;
 use crate::{Decision, Error, Plot, Source, Verdict};
 
@@ -81,10 +82,18 @@ impl<'a> Detection<'a> {
         mut decided: impl FnMut(&Decision) -> Result<(), E>,
     ) -> Result<Vec<Verdict>, E> {
         let Detection { source, mut flows, mut verdicts } = self;
+        let count = source.flows().len();
         let (start, end) = source.span();
         let mut report = |on: FlowsDecision, flows: &Flows, plot: &mut Option<&mut Plot>| {
-            let decision = Decision { t_s: start + on.at_us as f64 / 1e6, on };
-            verdicts.decided(&decision, |a, b| flows.pair(a, b));
+            let mut decision = Decision { t_s: start + on.at_us as f64 / 1e6, on };
+            match Pairs::new(count, |a, b| flows.pair(a, b)) {
+                // Its groups are for coupling: who is not known to be apart is in one.
+                Some(pairs) => {
+                    decision.on.places = pairs.places();
+                    verdicts.compared(decision.t_s, &pairs);
+                }
+                None => verdicts.grouped(&decision),
+            }
             if let Some(plot) = plot {
                 plot.decided(&decision);
             }

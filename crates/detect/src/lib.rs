@@ -16,6 +16,7 @@ mod measure;
 mod mptcp;
 mod observation;
 mod packet;
+mod pairs;
 mod plot;
 mod report;
 mod sizes;

@@ -6,6 +6,7 @@ use narrows_laws::Place;
 use narrows_laws::detect::{self, Pair};
 
 use crate::Decision;
+use crate::pairs::Pairs;
 
 /// What a detector knows of two flows at the end of a file. An answer that was given once is in force
 /// until the other one is: a flow may end before the file does.
@@ -97,6 +98,9 @@ pub enum Evidence {
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Evidence::Delays { concordance, observations: 0 } => {
+                write!(f, "concordance {concordance:.2}")
+            }
             Evidence::Delays { concordance, observations } => {
                 write!(f, "concordance {concordance:.2} of {observations} observations")
             }
@@ -113,11 +117,12 @@ pub(crate) struct Verdicts(Vec<State>);
 #[derive(Debug)]
 struct State {
     flows: (usize, usize),
-    /// Shared or not, since when, and the pair's own answer if that is the same.
-    answer: Option<(bool, f64, Option<Pair>)>,
+    /// Shared or not, and since when.
+    answer: Option<(bool, f64)>,
     why: Why,
-    /// The detector compares pairs.
+    /// The detector compares pairs; the pair's own answer, if that is the same.
     compared: bool,
+    pair: Option<Pair>,
     /// Decisions that have both in groups: in one, and all.
     shared: u64,
     placed: u64,
@@ -131,18 +136,49 @@ impl Verdicts {
             answer: None,
             why: Why::Few,
             compared: false,
+            pair: None,
             shared: 0,
             placed: 0,
         };
         Verdicts(pairs.map(begin).collect())
     }
 
-    /// A decision, and what the detector then says of pairs, if it compares them.
-    pub fn decided(&mut self, decision: &Decision, pair: impl Fn(usize, usize) -> Option<Pair>) {
+    /// A decision of a detector that groups flows.
+    pub fn grouped(&mut self, decision: &Decision) {
         for state in &mut self.0 {
             let (a, b) = state.flows;
-            let places = (decision.on.places[a], decision.on.places[b]);
-            state.decided(decision.t_s, places, pair(a, b));
+            let (shared, why) = match (decision.on.places[a], decision.on.places[b]) {
+                (Place::Group(a), Place::Group(b)) => (Some(a == b), Why::Few),
+                (Place::Clear, _) | (_, Place::Clear) => (None, Why::Flat),
+                _ => (None, Why::Few),
+            };
+            state.placed += u64::from(shared.is_some());
+            state.shared += u64::from(shared == Some(true));
+            state.decided(decision.t_s, shared, why);
+        }
+    }
+
+    /// What a detector that compares pairs says at a time.
+    pub fn compared(&mut self, t_s: f64, pairs: &Pairs) {
+        for state in &mut self.0 {
+            let (a, b) = state.flows;
+            let pair = pairs.pair(a, b);
+            let why = match pair.why {
+                detect::Why::Flat => Why::Flat,
+                detect::Why::Between => Why::Between,
+                detect::Why::Few | detect::Why::Sure => Why::Few,
+            };
+            let shared = pairs.shared(a, b);
+            state.decided(t_s, shared, why);
+            let own = match pair.answer {
+                detect::Answer::Unsure => None,
+                detect::Answer::Shared => Some(true),
+                detect::Answer::Separate => Some(false),
+            };
+            state.compared = true;
+            if shared.is_some() {
+                state.pair = (own == shared).then_some(pair);
+            }
         }
     }
 
@@ -153,38 +189,17 @@ impl Verdicts {
 }
 
 impl State {
-    fn decided(&mut self, t_s: f64, places: (Place, Place), pair: Option<Pair>) {
-        let placed = match places {
-            (Place::Group(a), Place::Group(b)) => Some(a == b),
-            _ => None,
-        };
-        self.placed += u64::from(placed.is_some());
-        self.shared += u64::from(placed == Some(true));
-        let own = pair.and_then(|pair| match pair.answer {
-            detect::Answer::Unsure => None,
-            detect::Answer::Shared => Some(true),
-            detect::Answer::Separate => Some(false),
-        });
-        // Groups have the last word: of three flows, two pairs can answer for the third.
-        if let Some(shared) = placed.or(own) {
-            let since = match self.answer {
-                Some((before, since, _)) if before == shared => since,
-                _ => t_s,
-            };
-            self.answer = Some((shared, since, pair.filter(|_| own == Some(shared))));
+    fn decided(&mut self, t_s: f64, shared: Option<bool>, why: Why) {
+        self.why = why;
+        if let Some(shared) = shared {
+            let same = self.answer.filter(|(before, _)| *before == shared);
+            self.answer = same.or(Some((shared, t_s)));
         }
-        self.compared = pair.is_some();
-        self.why = match (pair.map(|pair| pair.why), places) {
-            (Some(detect::Why::Flat), _) => Why::Flat,
-            (Some(detect::Why::Between), _) => Why::Between,
-            (None, (Place::Clear, _) | (_, Place::Clear)) => Why::Flat,
-            _ => Why::Few,
-        };
     }
 
     fn end(self) -> Verdict {
         let flows = self.flows;
-        let Some((shared, since, pair)) = self.answer else {
+        let Some((shared, since)) = self.answer else {
             let answer = Answer::CannotTell(self.why);
             return Verdict { flows, answer, since_s: None, evidence: None };
         };
@@ -194,7 +209,7 @@ impl State {
         };
         let agree = if shared { self.shared } else { self.placed - self.shared };
         let evidence = match self.compared {
-            true => pair.map(delays),
+            true => self.pair.map(delays),
             false => Some(Evidence::Decisions { agree, all: self.placed }),
         };
         let answer = if shared { Answer::Shared } else { Answer::Separate };
@@ -240,8 +255,9 @@ pub fn sentence(verdicts: &[Verdict], flows: usize) -> String {
     match unsure.len() {
         0 => format!("{known}."),
         count => format!(
-            "{known}; for {count} of the {} pairs it cannot be told, mostly because {because}.",
-            verdicts.len()
+            "{known}; for {count} of the {} pairs it cannot be told, {}because {because}.",
+            verdicts.len(),
+            if unsure.iter().all(|why| *why == unsure[0]) { "" } else { "mostly " }
         ),
     }
 }
@@ -282,35 +298,31 @@ mod tests {
         sentence(&verdicts, flows)
     }
 
-    /// The verdict on two flows after decisions, each a second after the one before.
-    fn after(decisions: &[([Place; 2], Option<Pair>)]) -> Verdict {
-        let mut verdicts = Verdicts::new(2);
-        for (second, (places, pair)) in decisions.iter().enumerate() {
-            let on = FlowsDecision { at_us: 0, places: places.to_vec(), confidence: vec![1.0; 2] };
-            verdicts.decided(&Decision { t_s: second as f64, on }, |_, _| *pair);
-        }
-        verdicts.end().remove(0)
-    }
-
     const UNDECIDED: [Place; 2] = [Place::Undecided; 2];
     const TOGETHER: [Place; 2] = [Place::Group(0); 2];
     const APART: [Place; 2] = [Place::Group(0), Place::Group(1)];
 
+    /// The verdict on two flows after decisions, each a second after the one before.
+    fn after(decisions: &[[Place; 2]]) -> Verdict {
+        let mut verdicts = Verdicts::new(2);
+        for (second, places) in decisions.iter().enumerate() {
+            let on = FlowsDecision { at_us: 0, places: places.to_vec(), confidence: vec![1.0; 2] };
+            verdicts.grouped(&Decision { t_s: second as f64, on });
+        }
+        verdicts.end().remove(0)
+    }
+
     #[test]
     fn an_answer_stays_in_force_until_the_other() {
-        let verdict = |decisions: &[[Place; 2]]| {
-            let decisions: Vec<_> = decisions.iter().map(|places| (*places, None)).collect();
-            after(&decisions)
-        };
-        let of = verdict(&[UNDECIDED, TOGETHER, UNDECIDED, TOGETHER, UNDECIDED]);
+        let of = after(&[UNDECIDED, TOGETHER, UNDECIDED, TOGETHER, UNDECIDED]);
         assert_eq!((of.answer, of.since_s), (Answer::Shared, Some(1.0)));
         assert_eq!(of.evidence, Some(Evidence::Decisions { agree: 2, all: 2 }));
-        let of = verdict(&[TOGETHER, APART, UNDECIDED, APART, TOGETHER, APART, APART]);
+        let of = after(&[TOGETHER, APART, UNDECIDED, APART, TOGETHER, APART, APART]);
         assert_eq!((of.answer, of.since_s), (Answer::Separate, Some(5.0)));
         assert_eq!(of.evidence, Some(Evidence::Decisions { agree: 4, all: 6 }));
         // Without any.
         let why = |decisions| {
-            let of = verdict(decisions);
+            let of = after(decisions);
             assert_eq!((of.since_s, of.evidence), (None, None));
             of.answer
         };
@@ -321,29 +333,35 @@ mod tests {
     }
 
     #[test]
-    fn pairs_answer_for_themselves_and_groups_before_them() {
-        let pair = |answer, why, concordance| {
-            let pair = Pair { answer, why, at_us: 0, concordance, observations: 9 };
-            Some(pair)
-        };
+    fn pairs_have_their_own_evidence() {
+        let pair =
+            |answer, why, concordance| Pair { answer, why, at_us: 0, concordance, observations: 9 };
         let shared = pair(detect::Answer::Shared, detect::Why::Sure, 0.9);
-        let delays = Some(Evidence::Delays { concordance: 0.9, observations: 9 });
-        let of = after(&[(UNDECIDED, shared)]);
-        assert_eq!((of.answer, of.evidence), (Answer::Shared, delays));
-        // The newest answer was given on this evidence, whatever came later.
-        let between = pair(detect::Answer::Unsure, detect::Why::Between, 0.0);
-        assert_eq!(after(&[(TOGETHER, shared), (UNDECIDED, between)]).evidence, delays);
-        // Another flow has joined them.
         let separate = pair(detect::Answer::Separate, detect::Why::Sure, 0.4);
-        let of = after(&[(TOGETHER, separate)]);
-        assert_eq!((of.answer, of.evidence), (Answer::Shared, None));
+        let unsure = |why| pair(detect::Answer::Unsure, why, 0.0);
+        // Of three flows, what is said of 1 2, 1 3 and 2 3 at one time and at the next.
+        let after = |times: &[[Pair; 3]]| {
+            let mut verdicts = Verdicts::new(3);
+            for (second, said) in times.iter().enumerate() {
+                let pairs = Pairs::new(3, |a, b| Some(said[a + b - 1])).unwrap();
+                verdicts.compared(second as f64, &pairs);
+            }
+            let of = |verdict: Verdict| (verdict.answer, verdict.since_s, verdict.evidence);
+            verdicts.end().into_iter().map(of).collect::<Vec<_>>()
+        };
+        let delays = |concordance| Some(Evidence::Delays { concordance, observations: 9 });
+        let few = unsure(detect::Why::Few);
+        // The newest answer was given on this evidence, whatever came later.
+        let said = after(&[[few, few, few], [shared, separate, few], [few, few, few]]);
+        assert_eq!(said[0], (Answer::Shared, Some(1.0), delays(0.9)));
+        assert_eq!(said[1], (Answer::Separate, Some(1.0), delays(0.4)));
+        assert_eq!(said[2], (Answer::Separate, Some(1.0), None), "2 is where 1 is");
         for (why, reason) in [
             (detect::Why::Few, Why::Few),
             (detect::Why::Flat, Why::Flat),
             (detect::Why::Between, Why::Between),
         ] {
-            let unsure = pair(detect::Answer::Unsure, why, 0.0);
-            assert_eq!(after(&[(UNDECIDED, unsure)]).answer, Answer::CannotTell(reason));
+            assert_eq!(after(&[[unsure(why); 3]])[0], (Answer::CannotTell(reason), None, None));
         }
     }
 
