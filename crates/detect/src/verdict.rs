@@ -169,6 +169,11 @@ impl Verdicts {
                 detect::Why::Few | detect::Why::Sure => Why::Few,
             };
             let shared = pairs.shared(a, b);
+            // Taken back: not for want of delays, as after the end of a flow.
+            if shared.is_none() && why == Why::Between {
+                state.answer = None;
+                state.pair = None;
+            }
             state.decided(t_s, shared, why);
             let own = match pair.answer {
                 detect::Answer::Unsure => None,
@@ -356,6 +361,10 @@ mod tests {
         assert_eq!(said[0], (Answer::Shared, Some(1.0), delays(0.9)));
         assert_eq!(said[1], (Answer::Separate, Some(1.0), delays(0.4)));
         assert_eq!(said[2], (Answer::Separate, Some(1.0), None), "2 is where 1 is");
+        // One that is taken back is none.
+        let between = unsure(detect::Why::Between);
+        let said = after(&[[shared, separate, few], [between, separate, few]]);
+        assert_eq!(said[0], (Answer::CannotTell(Why::Between), None, None));
         for (why, reason) in [
             (detect::Why::Few, Why::Few),
             (detect::Why::Flat, Why::Flat),
