@@ -89,7 +89,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
     );
     assert_eq!(
         refused(&["compare", "sbd/nsb-2", "--cc", "reno,olia+magic"]),
-        "--cc: unknown detector or slow start 'magic'; expected one of: shared, disjoint, ssc, tr, btlbw, xcorr, standard, \
+        "--cc: unknown detector or slow start 'magic'; expected one of: shared, disjoint, ssc, tr, btlbw, xcorr, dcw, standard, \
          hystart++, hystart"
     );
     assert_eq!(

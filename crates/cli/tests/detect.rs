@@ -179,7 +179,7 @@ fn mistakes_are_reported_before_anything_is_printed() {
     let of = |args: &[&str]| refused(&[&["detect", table], args].concat());
     assert_eq!(
         of(&["--detector", "magic"]),
-        "--detector: unknown detector 'magic'; for captures and tables expected one of: xcorr, ssc, tr, all"
+        "--detector: unknown detector 'magic'; for captures and tables expected one of: xcorr, ssc, tr, dcw, all"
     );
     assert!(of(&["--detector", "ssc,magic"]).contains("unknown detector 'magic'"));
     assert!(of(&["--detector", "btlbw"]).contains("unknown detector 'btlbw'"));

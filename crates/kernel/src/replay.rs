@@ -89,9 +89,14 @@ impl Replay {
     /// Loads `control` through the verifier; the connection has no paths yet.
     ///
     /// # Errors
-    /// BPF, or the verifier, refuses.
+    /// A detector that is not for BPF; BPF, or the verifier, refuses.
     pub fn load(control: Control) -> Result<Replay, Error> {
         let name = control.to_string();
+        if control.detector.is_native() {
+            let detector = control.detector.name();
+            let message = format!("detector '{detector}' takes too much work and memory for BPF");
+            return Err(Error::input(name, message));
+        }
         let mut object = ObjectBuilder::default()
             .name("narrows")
             .and_then(|builder| builder.open_memory(object::replay_of(control.law)))
@@ -222,4 +227,16 @@ fn bytes(memory: &mut Memory) -> &mut [u8] {
     // initialised, padding too: it was zeroed and only fields are assigned. Any bytes are valid
     // values of its integers.
     unsafe { std::slice::from_raw_parts_mut((memory as *mut Memory).cast(), size) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detector_that_is_not_for_bpf_is_refused_in_one_line() {
+        let refused = Replay::load("lia+dcw".parse().unwrap()).map(|_| ()).unwrap_err();
+        let expected = "lia+dcw: detector 'dcw' takes too much work and memory for BPF";
+        assert_eq!(refused.to_string(), expected);
+    }
 }

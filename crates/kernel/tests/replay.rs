@@ -23,9 +23,10 @@ fn controls() -> impl Iterator<Item = Control> {
     })
 }
 
-/// The coupled laws of the literature under every dynamic detector.
+/// The coupled laws of the literature under every dynamic detector that is for BPF.
 fn dynamic_controls() -> impl Iterator<Item = Control> {
-    Detector::all().filter(|detector| detector.decides()).flat_map(|detector| {
+    let detectors = Detector::all().filter(|detector| detector.decides() && !detector.is_native());
+    detectors.flat_map(|detector| {
         [Law::OLIA, Law::LIA].map(|law| Control { detector, ..Control::of(law) })
     })
 }

@@ -16,6 +16,10 @@ struct nr_many {
 	nr_u64 pairs[NR_PAIRS_WORDS];
 };
 
+/* Here a native detector's fit, too. */
+NR_STATIC_ASSERT(sizeof(struct nr_dcw_pairs) <= sizeof(nr_u64[NR_PAIRS_WORDS]),
+		 "what a detector keeps of pairs is larger than NR_PAIRS_WORDS");
+
 /* A detector and its parameters. */
 struct nr_one {
 	const struct nr_detector *d;

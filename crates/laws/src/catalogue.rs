@@ -310,7 +310,7 @@ mod tests {
             "unknown law 'ollia' (did you mean 'olia'?); expected one of: reno, cubic, lia, olia";
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+xyz").unwrap_err().to_string();
-        let start = "unknown detector or slow start 'xyz'; expected one of: shared, disjoint, ssc, tr, btlbw, xcorr";
+        let start = "unknown detector or slow start 'xyz'; expected one of: shared, disjoint, ssc, tr, btlbw, xcorr, dcw";
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+histart++").unwrap_err().to_string();
         assert!(error.contains("did you mean 'hystart++'?"), "{error}");

@@ -1,9 +1,11 @@
 //! A connection under a control, for hosts that run its events sequentially.
 
 use crate::EventKind;
-use crate::control::Control;
+use crate::control::{Control, Detector};
 use crate::params::Params;
 use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
+use std::fmt;
+use std::ops::Deref;
 
 pub use crate::raw::Private;
 
@@ -86,7 +88,7 @@ impl raw::Conn {
 }
 
 impl Watch {
-    /// Of a connection without paths.
+    /// Of a connection without paths, for [`event_shared`].
     pub fn new(params: &Params) -> Box<Watch> {
         let mut watch = Box::<Watch>::new_uninit();
         // SAFETY: narrows_watch_init writes every byte.
@@ -97,12 +99,44 @@ impl Watch {
     }
 }
 
+/// A [`Watch`], and behind it what a native detector keeps of pairs.
+#[derive(Clone)]
+struct Watching(Box<[u64]>);
+
+impl Watching {
+    /// Of a connection without paths, under dynamic `detector`.
+    fn new(detector: Detector, params: &Params) -> Watching {
+        let behind = if detector.is_native() { detector.table().pairs } else { 0 };
+        let words = (size_of::<Watch>() + behind as usize).div_ceil(8);
+        let mut memory = vec![0u64; words].into_boxed_slice();
+        // SAFETY: the memory has room for a Watch, and its alignment.
+        unsafe { raw::narrows_watch_init(memory.as_mut_ptr().cast(), &params.of_detectors()) };
+        Watching(memory)
+    }
+}
+
+impl Deref for Watching {
+    type Target = Watch;
+
+    fn deref(&self) -> &Watch {
+        // SAFETY: `new` initialised a Watch there.
+        unsafe { &*self.0.as_ptr().cast() }
+    }
+}
+
+impl fmt::Debug for Watching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Watch::fmt(self, f)
+    }
+}
+
 /// One event of path `i` under `control`; `watch` may be null unless the detector is dynamic. The
 /// result is in `conn.path[i]`.
 ///
 /// # Safety
 /// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
-/// events of one path are sequential; those of siblings may run on other threads at the same time.
+/// detector is not native ([`Detector::is_native`]), as it would write behind `watch`. The events of
+/// one path are sequential; those of siblings may run on other threads at the same time.
 pub unsafe fn event_shared(
     control: Control,
     conn: *mut raw::Conn,
@@ -143,7 +177,7 @@ unsafe fn event_of(
 #[derive(Clone, Debug)]
 pub struct Conn {
     raw: raw::Conn,
-    watch: Option<Box<Watch>>,
+    watch: Option<Watching>,
     control: Control,
     module: &'static Module,
 }
@@ -161,7 +195,7 @@ impl Conn {
             panic!("{error}");
         }
         let raw = raw::Conn::new(control, params);
-        let watch = control.detector.decides().then(|| Watch::new(params));
+        let watch = control.detector.decides().then(|| Watching::new(control.detector, params));
         Conn { raw, watch, control, module: control.law.module() }
     }
 
@@ -207,7 +241,7 @@ impl Conn {
     }
 
     fn watch(&mut self) -> *mut Watch {
-        self.watch.as_deref_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut)
+        self.watch.as_mut().map_or(std::ptr::null_mut(), |watch| watch.0.as_mut_ptr().cast())
     }
 
     /// All coupling masks: byte i is the mask of path i.
@@ -256,5 +290,20 @@ impl Conn {
     /// The coupling mask of path `i`: bit j is path j, `i` included.
     pub fn mask(&self, i: usize) -> u8 {
         self.raw.masks.to_le_bytes()[i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_native_detector_has_memory_behind_the_watch() {
+        for detector in Detector::all().filter(|detector| detector.decides()) {
+            let bytes = 8 * Watching::new(detector, &Params::default()).0.len();
+            let pairs = detector.table().pairs as usize;
+            let own = if detector.is_native() { pairs } else { 0 };
+            assert_eq!(bytes, size_of::<Watch>() + own, "{}", detector.name());
+        }
     }
 }

@@ -139,6 +139,8 @@ impl Detector {
     pub const BTLBW: Detector = Detector(4);
     /// Delays that rise and fall at the same moments by the same amount.
     pub const XCORR: Detector = Detector(5);
+    /// Kim et al., SIGCOMM 2004: delays that correlate over 100 s.
+    pub const DCW: Detector = Detector(6);
 
     /// The detector of a number, if there is one.
     pub fn from_number(number: u32) -> Option<Detector> {
@@ -164,6 +166,11 @@ impl Detector {
     /// Does it use delays and losses, which any flow has?
     pub fn measures_delay(self) -> bool {
         self.table().measures == raw::BY_DELAY
+    }
+
+    /// Is a decision of it too much work, or memory, for BPF?
+    pub fn is_native(self) -> bool {
+        self.table().native != 0
     }
 
     fn find(self) -> Option<&'static DetectorTable> {
@@ -318,6 +325,7 @@ mod tests {
             (Detector::TR, "tr"),
             (Detector::BTLBW, "btlbw"),
             (Detector::XCORR, "xcorr"),
+            (Detector::DCW, "dcw"),
         ];
         for (detector, name) in detectors {
             assert_eq!(detector.name(), name);

@@ -242,7 +242,7 @@ pub struct Watch {
     pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
     pub path: [[u64; WATCHED_WORDS]; MAX_PATHS],
-    /// What the detector keeps of pairs of paths.
+    /// What the detector keeps of pairs of paths; what a native one keeps follows the watch.
     pub pairs: [u64; PAIRS_WORDS],
 }
 
@@ -368,6 +368,7 @@ pub(crate) struct DetectorTable {
     pub summary: u32,
     pub summary_at: u32,
     pub pairs: u32,
+    pub native: u32,
 }
 
 /// `struct nr_param`.

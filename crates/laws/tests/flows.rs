@@ -234,6 +234,6 @@ fn a_detector_that_needs_a_law_is_refused() {
     let refused = Flows::new(Detector::BTLBW, &Params::default(), 2).map(|_| ()).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "detector 'btlbw' does not use delays and losses; expected one of: ssc, tr, xcorr"
+        "detector 'btlbw' does not use delays and losses; expected one of: ssc, tr, xcorr, dcw"
     );
 }

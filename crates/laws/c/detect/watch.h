@@ -31,6 +31,7 @@ struct nr_watched {
 
 /*
  * State of a connection under a dynamic detector. Before a path joins all is zero except params.
+ * `.pairs` bytes of a native detector follow.
  */
 struct nr_watch {
 	struct nr_params params;
@@ -40,7 +41,7 @@ struct nr_watch {
 	struct nr_places decided;
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
-	nr_u64 pairs[NR_PAIRS_WORDS]; /* what the detector keeps of pairs */
+	nr_u64 pairs[NR_PAIRS_WORDS]; /* what the detector keeps of pairs, unless native */
 };
 
 /* Which paths to couple besides groups, by their places. */
@@ -112,7 +113,7 @@ NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, cons
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		nr_read_summary(c, s, all, j, d->summary / 4);
-	d->group(own, all, w->pairs, s);
+	d->group(own, all, d->native ? (void *)(w + 1) : w->pairs, s);
 }
 
 #define NR_OBSERVE(n, name)                                                                        \

@@ -1,6 +1,7 @@
 //! The laws in floating point, written from their sources and not from the C.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod dcw;
 pub mod tr;
 pub mod xcorr;
 
