@@ -73,20 +73,24 @@ fn of(places: &[Place]) -> Option<bool> {
     }
 }
 
-/// The decisions at the ends of seconds. Each packet is followed by others of the same slot, which
-/// do not count, and each path has a zero of its own.
+/// Offsets of the packets of a slot, µs: the mean counts.
+const PACKETS: [i32; 3] = [-20_000, 35_000, -15_000];
+
+/// The decisions at the ends of seconds. Each path has a zero of its own.
 fn decide(delays: &Delays, params: &Params) -> Vec<Option<bool>> {
     let mut flows = Flows::new(Detector::DCW, params, 2).unwrap();
     let slots = delays[0].len();
     let mut decisions = Vec::new();
     for slot in 0..slots {
-        for later in 0..3 {
+        for (packet, offset) in PACKETS.into_iter().enumerate() {
             for (flow, delays) in delays.iter().enumerate() {
                 let Some(delay) = delays[slot] else { continue };
-                let delay_us = (1e3 * delay) as i32 + 30_000 * later + 7_000 * flow as i32;
-                let now_us = 100_000 * slot as u64 + 20_000 * later as u64;
-                let sample =
-                    Sample { now_us, delay_us: Some(delay_us), delivered: 1, ..Sample::default() };
+                let sample = Sample {
+                    now_us: 100_000 * slot as u64 + 20_000 * packet as u64,
+                    delay_us: Some((1e3 * delay) as i32 + offset + 7_000 * flow as i32),
+                    delivered: 1,
+                    ..Sample::default()
+                };
                 decisions.extend(flows.sample(flow, &sample));
             }
         }

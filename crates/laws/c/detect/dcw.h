@@ -11,7 +11,7 @@
  *   [Emulab] Its programs around that code, in the same folder: udpClientDir/udpClient.cc,
  *            processDelay.py, sharedBottle.pl.
  *
- *   delays:     the first of each 100 ms, of the last 100 s [code; rate: Emulab]; a missing one is
+ *   delays:     means of 100 ms (one probe [Emulab]), of the last 100 s [code]; a missing one is
  *               interpolated [Emulab]
  *   transform:  Daubechies' wavelet of 12 coefficients, delays mirrored at both ends, to level
  *               min(4, floor(log2(n / ln n))) of n delays [code]
@@ -22,12 +22,14 @@
  *                          [code]
  *   more than two paths:   connected components of such pairs [Emulab]
  *
- * Our reading: the paper decides once, after a test with probes. Here delays are those of data, and
- * the window first grows to 100 s and then slides by 1 s. Hayes et al. (IEEE/ACM ToN 28(5), 2020)
- * ran DCW on line, too; their text could not be had. Until a missing delay can be interpolated, the
- * one before stands for it; after 10 s without any a path starts over, as it does if its delay
- * moves by NR_DCW_RANGE (a clock was set). Two paths are compared over the newest delays that both
- * have. A constant delay correlates with none [code]. No path is called uncongested.
+ * Our reading: the paper decides once, after a test with probes. Here delays are those of data. The
+ * probes of two paths are sent at once; the first packets of 100 ms are not, and find far fewer
+ * shared bottlenecks with short queues (RED) than means do. The window first grows to 100 s and
+ * then slides by 1 s. Hayes et al. (IEEE/ACM ToN 28(5), 2020) ran DCW on line, too; their text
+ * could not be had. Until a missing delay can be interpolated, the one before stands for it; after
+ * 10 s without any a path starts over, as it does if its delay moves by NR_DCW_RANGE (a clock was
+ * set). Two paths are compared over the newest delays that both have. A constant delay correlates
+ * with none [code]. No path is called uncongested.
  *
  * Not for BPF: a decision takes 10^5 steps and 6 kB of memory for each path, and as many steps for
  * each pair with different numbers of delays.
@@ -81,9 +83,12 @@ struct nr_dcw_summary {
 /* A path's history. */
 struct nr_dcw {
 	nr_u64 number; /* of the open interval */
-	nr_u32 based;  /* 1: open.base is set */
+	nr_u32 based;  /* 1: base is set */
 	nr_u32 some;   /* 1: there is a delay in the open interval */
-	struct nr_dcw_summary open;
+	nr_s32 base;   /* us */
+	nr_u32 reserved;
+	nr_u64 sum[NR_DCW_SLOTS];   /* of delays above base - NR_DCW_RANGE, us */
+	nr_u32 heard[NR_DCW_SLOTS]; /* delays in it */
 	struct nr_dcw_summary summary;
 };
 
@@ -117,8 +122,10 @@ struct nr_dcw_pairs {
 NR_INLINE void nr_dcw_clear(struct nr_dcw *h)
 {
 	h->some = 0;
-	for (nr_u32 n = 0; n < NR_DCW_SLOTS; n++)
-		h->open.slot[n] = NR_DCW_NONE;
+	for (nr_u32 n = 0; n < NR_DCW_SLOTS; n++) {
+		h->sum[n] = 0;
+		h->heard[n] = 0;
+	}
 }
 
 NR_INLINE void nr_dcw_reset(void *state)
@@ -128,6 +135,16 @@ NR_INLINE void nr_dcw_reset(void *state)
 	h->number = 0;
 	h->based = 0;
 	nr_dcw_clear(h);
+}
+
+/* The interval is over: the means of its slots. */
+NR_INLINE void nr_dcw_close(struct nr_dcw *h)
+{
+	h->summary.base = h->base;
+	for (nr_u32 n = 0; n < NR_DCW_SLOTS; n++)
+		h->summary.slot[n] = h->heard[n]
+					 ? (nr_u16)(h->sum[n] / h->heard[n] >> NR_DCW_UNIT_BITS)
+					 : NR_DCW_NONE;
 }
 
 /*
@@ -142,7 +159,7 @@ NR_INLINE nr_u32 nr_dcw_sample(const void *own, void *state, const struct nr_sam
 
 	if (number != h->number) {
 		if (h->some) {
-			h->summary = h->open;
+			nr_dcw_close(h);
 			stamp = (nr_u32)h->number + 1;
 		}
 		nr_dcw_clear(h);
@@ -150,17 +167,19 @@ NR_INLINE nr_u32 nr_dcw_sample(const void *own, void *state, const struct nr_sam
 	}
 	if (!s->sampled)
 		return stamp;
-	above = (nr_u32)s->delay_us - (nr_u32)h->open.base + NR_DCW_RANGE;
+	above = (nr_u32)s->delay_us - (nr_u32)h->base + NR_DCW_RANGE;
 	if (!h->based || above >= 2 * NR_DCW_RANGE) {
 		nr_dcw_clear(h);
 		h->based = 1;
-		h->open.base = s->delay_us;
+		h->base = s->delay_us;
 		above = NR_DCW_RANGE;
 	}
 	/* A clock slightly behind: the first slot. */
 	slot = s->now_us > start ? (nr_u32)(s->now_us - start) / NR_DCW_SLOT_US : 0;
-	if (slot < NR_DCW_SLOTS && h->open.slot[slot] == NR_DCW_NONE)
-		h->open.slot[slot] = (nr_u16)(above >> NR_DCW_UNIT_BITS);
+	if (slot < NR_DCW_SLOTS) {
+		h->sum[slot] += above;
+		h->heard[slot]++;
+	}
 	h->some = 1;
 	return stamp;
 }
