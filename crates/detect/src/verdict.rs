@@ -123,6 +123,8 @@ struct State {
     /// The detector compares pairs; the pair's own answer, if that is the same.
     compared: bool,
     pair: Option<Pair>,
+    /// Its last answer, held or not.
+    own: Option<bool>,
     /// Decisions that have both in groups: in one, and all.
     shared: u64,
     placed: u64,
@@ -137,6 +139,7 @@ impl Verdicts {
             why: Why::Few,
             compared: false,
             pair: None,
+            own: None,
             shared: 0,
             placed: 0,
         };
@@ -169,17 +172,19 @@ impl Verdicts {
                 detect::Why::Few | detect::Why::Sure => Why::Few,
             };
             let shared = pairs.shared(a, b);
-            // Taken back: not for want of delays, as after the end of a flow.
-            if shared.is_none() && why == Why::Between {
-                state.answer = None;
-                state.pair = None;
-            }
-            state.decided(t_s, shared, why);
             let own = match pair.answer {
                 detect::Answer::Unsure => None,
                 detect::Answer::Shared => Some(true),
                 detect::Answer::Separate => Some(false),
             };
+            // Taken back: not for want of delays, as after the end of a flow.
+            let taken_back = state.own.is_some() && own.is_none() && why != Why::Few;
+            state.own = own;
+            if shared.is_none() && taken_back {
+                state.answer = None;
+                state.pair = None;
+            }
+            state.decided(t_s, shared, why);
             state.compared = true;
             if shared.is_some() {
                 state.pair = (own == shared).then_some(pair);

@@ -233,9 +233,9 @@ impl Flows {
     }
 
     /// What is known of flows `i` and `j` now; none if the detector does not compare pairs.
-    /// Panics if there is no such flow.
+    /// Panics if there is no such flow, or it is one.
     pub fn pair(&self, i: usize, j: usize) -> Option<Pair> {
-        assert!(i < self.flows && j < self.flows, "flows {i} and {j} of {}", self.flows);
+        assert!(i < self.flows && j < self.flows && i != j, "{i} and {j} of {}", self.flows);
         let mut pair = ffi::Pair::default();
         let many = self.memory.as_ptr().cast();
         // SAFETY: memory that `new` prepared, and flows in range.

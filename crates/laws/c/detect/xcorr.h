@@ -29,10 +29,10 @@
  * what bins can miss of one queue, and two queues differ by more.
  *
  * All sums are kept twice, multiplied by 15/16 (fast) and by 63/64 (slow) each interval of 240 ms.
- * The fast ones answer if they can, else the slow ones; of smooth queues only the slow ones.
- * Without either the last answer holds, until a path leaves or is silent for 15 s, or queues that
- * were shared prove to be in step. Groups are the components of shared pairs; what is not known is
- * coupled (nr_xcorr_group()).
+ * The fast ones answer if they can, else the slow ones; of smooth queues only the slow ones say
+ * shared. Without either the last answer holds, until a path leaves or is silent for 15 s, or
+ * queues that were shared prove to be in step. Groups are the components of shared pairs; what is
+ * not known is coupled (nr_xcorr_group()).
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
@@ -457,7 +457,7 @@ NR_INLINE void nr_xcorr_hear_noise(struct nr_xcorr *h, nr_u64 at_us, nr_s32 dela
 
 	if (away > NR_XCORR_NOISE_MAX)
 		away = NR_XCORR_NOISE_MAX;
-	if (at_us - h->newest_us <= NR_XCORR_T_US && h->steps < NR_XCORR_STEPS) {
+	if (h->based && at_us - h->newest_us <= NR_XCORR_T_US && h->steps < NR_XCORR_STEPS) {
 		h->noise += away * away;
 		h->steps++;
 	}
@@ -548,7 +548,7 @@ NR_INLINE nr_s32 nr_xcorr_value(nr_u32 sum, nr_u32 count)
 	return (nr_s32)(sum * times >> 3);
 }
 
-/* Sets three[n]; bins after the last one are none. */
+/* Sets three[n]. */
 NR_INLINE void nr_xcorr_set_three(struct nr_xcorr_member *m, nr_u32 n)
 {
 	nr_u32 x = m->bin[n % NR_XCORR_KEPT], y = m->bin[(n + 1) % NR_XCORR_KEPT];
@@ -978,7 +978,7 @@ NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_
 	if (answer == NR_SHARED && g->in_step) {
 		answer = NR_UNSURE;
 		if (q->known.answer == NR_SHARED)
-			q->known.answer = NR_UNSURE;
+			q->known = (struct nr_pair){.why = NR_BETWEEN};
 	}
 	if (answer == NR_UNSURE || (answer == NR_SHARED && g->line))
 		return 0;
@@ -1005,7 +1005,8 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 		q->fast = (struct nr_xcorr_sums){0};
 		q->slow = (struct nr_xcorr_sums){0};
 		q->begun = 0;
-		q->steps = q->count = 0;
+		q->steps = q->count = q->lag = 0;
+		q->last = 0;
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1)
 		q->known = (struct nr_pair){0};
