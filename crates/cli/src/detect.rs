@@ -39,13 +39,9 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
         let plot = plot.as_mut().filter(|_| place == 0);
         if args.json {
             let (mut json, begin) = Json::begin(&source, detector);
-            print(if !several {
-                ""
-            } else if place == 0 {
-                "["
-            } else {
-                ","
-            })?;
+            if several {
+                print(if place == 0 { "[" } else { "," })?;
+            }
             print(&begin)?;
             let verdicts = detection.run(plot, |decision| print(&json.decision(decision)))?;
             print(&json.end(&verdicts))?;
@@ -58,9 +54,10 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
             reports.push(Report::new(&source, detector, times, verdicts));
         }
     }
-    match args.json {
-        true => print(if several { "]\n" } else { "" })?,
-        false => print(&text(&source, &reports))?,
+    if !args.json {
+        print(&text(&source, &reports))?;
+    } else if several {
+        print("]\n")?;
     }
     plot.map_or(Ok(()), |plot| Ok(plot.finish()?))
 }

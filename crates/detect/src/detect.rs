@@ -23,23 +23,19 @@ pub fn detectors<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Det
     fit.sort_by_key(|detector| detector.name() != DEFAULT);
     let mut found: Vec<Detector> = Vec::new();
     for name in names {
-        let named = |detector: &&Detector| name == ALL || detector.name() == name;
-        let before = found.len();
-        found.extend(fit.iter().filter(named));
-        if found.len() == before {
+        let named: Vec<_> = fit.iter().filter(|one| name == ALL || one.name() == name).collect();
+        if named.is_empty() {
             let names = fit.iter().map(|detector| detector.name()).collect::<Vec<_>>().join(", ");
             return Err(format!(
                 "unknown detector '{name}'; for captures and tables expected one of: {names}, {ALL}"
             ));
         }
-    }
-    let mut seen = Vec::new();
-    found.retain(|detector| {
-        !seen.contains(detector) && {
-            seen.push(*detector);
-            true
+        for detector in named {
+            if !found.contains(detector) {
+                found.push(*detector);
+            }
         }
-    });
+    }
     Ok(found)
 }
 

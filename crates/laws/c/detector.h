@@ -73,7 +73,10 @@ struct nr_detector {
 	void (*reset)(void *state);
 	/* Takes a sample; returns the stamp of the interval that it closed, or 0. */
 	nr_u32 (*sample)(const void *own, void *state, const struct nr_sample *s);
-	/* Groups the members of d->present by their summaries; `pairs` is what it keeps of them. */
+	/*
+	 * Groups the members of d->present by their summaries; `pairs` is what it keeps of them,
+	 * for one path at a time.
+	 */
 	void (*group)(const void *own, const void *summaries, void *pairs, struct nr_scratch *d);
 	struct nr_pace (*pace)(const void *own, const struct nr_decision_params *decision);
 	/* What is known of members i and j; null: it keeps nothing of pairs. */

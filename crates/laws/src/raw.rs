@@ -242,6 +242,10 @@ pub struct Watch {
     pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
     pub path: [[u64; WATCHED_WORDS]; MAX_PATHS],
+    /// 1: a path is at what the detector keeps of pairs.
+    pub busy: u32,
+    /// Zero.
+    pub reserved: u32,
     /// What the detector keeps of pairs of paths; what a native one keeps follows the watch.
     pub pairs: [u64; PAIRS_WORDS],
 }
@@ -250,7 +254,7 @@ pub struct Watch {
 pub const WATCHED_WORDS: usize = 282;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
-pub const PAIRS_WORDS: usize = 1974;
+pub const PAIRS_WORDS: usize = 1972;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -77,17 +77,23 @@ fn of(places: &[Place]) -> Answer {
     }
 }
 
-/// The answer in force at the end of each second.
-fn held(one: &Samples, other: &Samples, seconds: usize) -> Vec<Answer> {
+/// The samples of flows 0 and 1, in the order of time.
+fn together_in_time(one: &Samples, other: &Samples) -> Vec<(usize, Sample)> {
     let mut all: Vec<_> = one.iter().map(|sample| (0, sample)).collect();
     all.extend(other.iter().map(|sample| (1, sample)));
     all.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let sample = |&(time, delay): &(f64, f64)| {
+        let delay_us = Some((1e3 * delay) as i32);
+        Sample { now_us: (1e3 * time) as u64, delay_us, delivered: 1, ..Sample::default() }
+    };
+    all.into_iter().map(|(flow, of)| (flow, sample(of))).collect()
+}
+
+/// The answer in force at the end of each second.
+fn held(one: &Samples, other: &Samples, seconds: usize) -> Vec<Answer> {
     let mut flows = Flows::new(Detector::XCORR, &Params::default(), 2).unwrap();
     let mut decisions = Vec::new();
-    for (flow, &(time, delay)) in all {
-        let delay_us = Some((1e3 * delay) as i32);
-        let now_us = (1e3 * time) as u64;
-        let sample = Sample { now_us, delay_us, delivered: 1, ..Sample::default() };
+    for (flow, sample) in together_in_time(one, other) {
         decisions.extend(flows.sample(flow, &sample));
     }
     (1..=seconds)
@@ -437,18 +443,14 @@ fn a_pair_is_described() {
     let [one, other] = [1, 2].map(|seed| queue(seed, 60));
     for (second, expected) in [(&one, Answer::Shared), (&other, Answer::Separate)] {
         let mut flows = Flows::new(Detector::XCORR, &Params::default(), 2).unwrap();
-        let mut all: Vec<_> = hear(&one, &USUAL, 1).into_iter().map(|sample| (0, sample)).collect();
-        all.extend(hear(second, &USUAL, 2).into_iter().map(|sample| (1, sample)));
-        all.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
         let mut first = None;
-        for (flow, (time, delay)) in all {
-            let now_us = (1e3 * time) as u64;
-            let delay_us = Some((1e3 * delay) as i32);
-            flows.sample(flow, &Sample { now_us, delay_us, delivered: 1, ..Sample::default() });
+        let samples = together_in_time(&hear(&one, &USUAL, 1), &hear(second, &USUAL, 2));
+        for (flow, sample) in samples {
+            flows.sample(flow, &sample);
             let pair = flows.pair(0, 1).unwrap();
             match pair.answer {
                 detect::Answer::Unsure => assert!(pair.why != detect::Why::Sure && pair.at_us == 0),
-                _ => first = first.or(Some((now_us, pair))),
+                _ => first = first.or(Some((sample.now_us, pair))),
             }
         }
         let (now_us, pair) = first.unwrap();

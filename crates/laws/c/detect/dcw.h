@@ -108,8 +108,6 @@ struct nr_dcw_member {
 
 /* What is kept of a connection. Written by the path that has claimed the decision. */
 struct nr_dcw_pairs {
-	nr_u32 busy; /* 1: a path is at it */
-	nr_u32 reserved;
 	/* Scratch: two approximations in turn, and the details of all levels. */
 	nr_s32 rough[2][NR_DCW_HALF];
 	nr_s32 detail[NR_DCW_LEVELS][NR_DCW_HALF];
@@ -423,9 +421,6 @@ NR_INLINE void nr_dcw_group(const void *own, const void *summaries, void *pairs,
 	const struct nr_dcw_params *p = own;
 	struct nr_dcw_pairs *g = pairs;
 
-	/* While another path, delayed, is still at an earlier interval, places stay as they are. */
-	if (NR_CAS(&g->busy, 0, 1))
-		return;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		struct nr_dcw_member *m = &g->member[i];
 
@@ -447,8 +442,6 @@ NR_INLINE void nr_dcw_group(const void *own, const void *summaries, void *pairs,
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		if (!g->member[i].n)
 			d->place[i] = NR_UNDECIDED;
-	NR_WRITE_BARRIER();
-	NR_WRITE(g->busy, 0);
 }
 
 /* The newest observation, of the whole window, is the decision. */

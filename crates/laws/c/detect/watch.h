@@ -41,7 +41,9 @@ struct nr_watch {
 	struct nr_places decided;
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
-	nr_u64 pairs[NR_PAIRS_WORDS]; /* what the detector keeps of pairs, unless native */
+	nr_u32 busy; /* 1: a path is at what the detector keeps of pairs */
+	nr_u32 reserved;
+	nr_u64 pairs[NR_PAIRS_WORDS]; /* that; of a native detector it follows the watch */
 };
 
 /* Which paths to couple besides groups, by their places. */
@@ -113,7 +115,14 @@ NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, cons
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		nr_read_summary(c, s, all, j, d->summary / 4);
+	/* While another path, delayed, is still at an earlier interval, places stay as they are. */
+	if (d->pairs && NR_CAS(&w->busy, 0, 1))
+		return;
 	d->group(own, all, d->native ? (void *)(w + 1) : w->pairs, s);
+	if (!d->pairs)
+		return;
+	NR_WRITE_BARRIER();
+	NR_WRITE(w->busy, 0);
 }
 
 #define NR_OBSERVE(n, name)                                                                        \

@@ -64,11 +64,11 @@
 #define NR_XCORR_T_US (NR_XCORR_BINS * NR_XCORR_BIN_US)
 #define NR_XCORR_KEPT 32u /* bins kept of two intervals, a power of two for BPF's verifier */
 #define NR_XCORR_RING 64u /* bins that a path keeps; a power of two */
-#define NR_XCORR_RANGE (1u << 20) /* us around the first delay */
-#define NR_XCORR_UNIT_BITS 6	  /* of a us, dropped in a bin */
-#define NR_XCORR_NOISE 63	  /* the bits of it in a base */
-#define NR_XCORR_STEPS (1u << 30)
-#define NR_XCORR_NOISE_MAX (1u << 16) /* us */
+#define NR_XCORR_RANGE (1u << 20)     /* us around the first delay */
+#define NR_XCORR_UNIT_BITS 6	      /* of a us, dropped in a bin */
+#define NR_XCORR_NOISE 63	      /* the bits of it in a base */
+#define NR_XCORR_NOISE_MAX (1u << 16) /* us between successive delays; more counts as that */
+#define NR_XCORR_STEPS (1u << 30)     /* of them; later ones are left out */
 #define NR_XCORR_NONE 0xffffu	      /* an empty bin */
 #define NR_XCORR_SAMPLES (1u << 16)   /* of a bin; later ones are left out */
 #define NR_XCORR_GAP_MIN 2u	      /* bins */
@@ -79,9 +79,9 @@
 #define NR_XCORR_FRACTION 10 /* bits, in sums */
 #define NR_XCORR_ONE (1u << NR_XCORR_FRACTION)
 #define NR_XCORR_SPAN (1 << 12) /* values of a pair lie within this of their reference */
-#define NR_XCORR_FAR (1 << 14)
-#define NR_XCORR_LINE 64u /* values at one lag from which on smooth queues say something */
-#define NR_XCORR_NEW 64u  /* intervals without a path until it is forgotten */
+#define NR_XCORR_FAR (1 << 14)	/* added to differences, so that 0 is none */
+#define NR_XCORR_LINE 64u	/* values at one lag from which on smooth queues say something */
+#define NR_XCORR_NEW 64u	/* intervals without a path until it is forgotten */
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -187,8 +187,8 @@ struct nr_xcorr_member {
 
 /* What is kept of a connection. Written by the path that has claimed the decision. */
 struct nr_xcorr_pairs {
-	nr_u32 busy;  /* 1: a path is at it */
 	nr_u32 stamp; /* of the interval at hand */
+	nr_u32 best_lag;
 	nr_u64 fresh; /* members with new bins */
 	nr_u64 anew;  /* members forgotten in this interval */
 	nr_u64 moved; /* members with another base */
@@ -198,13 +198,10 @@ struct nr_xcorr_pairs {
 	struct nr_fx left, right;
 	nr_u32 both;	 /* of the pair at hand: 1: both have new bins */
 	nr_u32 answered; /* 1: it has its answer */
-	nr_u32 best_lag;
 	nr_u32 n_eff;
 	nr_u32 in_step; /* 1: it may be two queues in step */
 	nr_u32 line;	/* 1: they may be a straight line */
-	nr_u32 reserved;
-	/* Scratch: members known to be separate from the group of i, and those that may be of it.
-	 */
+	/* Scratch: members known to be separate from i's group, and those that may be of it. */
 	nr_u64 apart[NR_DETECT_MAX];
 	nr_u64 among[NR_DETECT_MAX];
 	struct nr_xcorr_member member[NR_DETECT_MAX];
@@ -249,8 +246,7 @@ NR_INLINE nr_s32 nr_xcorr_fade_signed(nr_s32 x, nr_u32 shift)
 	return x - ((x + (1 << (shift - 1))) >> shift);
 }
 
-/* How far a reference with the sum x above it is to move; not by what rounding leaves of old sums.
- */
+/* How far a reference with the sum x above it is to move; rounding leaves no more of old sums. */
 NR_INLINE nr_s32 nr_xcorr_step(nr_s32 x, nr_u32 n)
 {
 	nr_u64 away = (nr_u64)(x < 0 ? -(nr_s64)x : x);
@@ -278,6 +274,17 @@ NR_INLINE nr_s32 nr_xcorr_within(nr_s32 x)
 	if (x > NR_XCORR_SPAN)
 		return NR_XCORR_SPAN;
 	return x < -NR_XCORR_SPAN ? -NR_XCORR_SPAN : x;
+}
+
+/* What x within the span adds to a sum of values, and to one of squares. */
+NR_INLINE nr_s32 nr_xcorr_one(nr_s32 x)
+{
+	return x * (nr_s32)NR_XCORR_ONE;
+}
+
+NR_INLINE nr_u64 nr_xcorr_square(nr_s32 x)
+{
+	return (nr_u64)(nr_u32)(x * x) << NR_XCORR_FRACTION;
 }
 
 /* A path's part. */
@@ -326,9 +333,9 @@ NR_NOINLINE int nr_xcorr_close_bin(struct nr_xcorr *h)
 		x = nr_xcorr_within((nr_s32)value - h->from);
 		r = nr_xcorr_within((nr_s32)value - (nr_s32)h->last);
 		h->n += NR_XCORR_ONE;
-		h->a += x * (nr_s32)NR_XCORR_ONE;
-		h->aa += (nr_u64)(nr_u32)(x * x) << NR_XCORR_FRACTION;
-		h->raa += (nr_u64)(nr_u32)(r * r) << NR_XCORR_FRACTION;
+		h->a += nr_xcorr_one(x);
+		h->aa += nr_xcorr_square(x);
+		h->raa += nr_xcorr_square(r);
 		h->distance += away << NR_XCORR_FRACTION;
 	}
 	h->last = value;
@@ -448,8 +455,7 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 	return s->now_us >= h->counts_us;
 }
 
-/* The noise of single delays: their squared distance from the one before, if that is not long ago.
- */
+/* Noise: the squared distance of a delay from the one before, if that is not long ago. */
 NR_INLINE void nr_xcorr_hear_noise(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
 {
 	nr_u64 away = delay_us > h->newest ? (nr_u32)delay_us - (nr_u32)h->newest
@@ -652,17 +658,17 @@ NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a
 NR_INLINE void nr_xcorr_add_both(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
 {
 	w->n += NR_XCORR_ONE;
-	w->a += a * (nr_s32)NR_XCORR_ONE;
-	w->b += b * (nr_s32)NR_XCORR_ONE;
-	w->aa += (nr_u64)(nr_u32)(a * a) << NR_XCORR_FRACTION;
-	w->bb += (nr_u64)(nr_u32)(b * b) << NR_XCORR_FRACTION;
+	w->a += nr_xcorr_one(a);
+	w->b += nr_xcorr_one(b);
+	w->aa += nr_xcorr_square(a);
+	w->bb += nr_xcorr_square(b);
 }
 
 NR_INLINE void nr_xcorr_add_steps(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
 {
 	w->m += NR_XCORR_ONE;
-	w->raa += (nr_u64)(nr_u32)(a * a) << NR_XCORR_FRACTION;
-	w->rbb += (nr_u64)(nr_u32)(b * b) << NR_XCORR_FRACTION;
+	w->raa += nr_xcorr_square(a);
+	w->rbb += nr_xcorr_square(b);
 }
 
 /* Adds bins n to n + 2 of an interval, at lag 0, to the sums of members i and j. */
@@ -724,6 +730,13 @@ NR_NOINLINE nr_u32 nr_xcorr_difference(const struct nr_xcorr_pairs *g, nr_u32 i,
 	return (nr_u32)(nr_xcorr_within((v.a - q->a) - (v.b - q->b)) + NR_XCORR_FAR);
 }
 
+NR_INLINE void nr_xcorr_add_more(struct nr_xcorr_lag *w, const struct nr_xcorr_lag *more)
+{
+	w->n += more->n;
+	w->d += more->d;
+	w->dd += more->dd;
+}
+
 /* Adds the last interval of members i and j at lag l. */
 NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 l)
 {
@@ -743,15 +756,11 @@ NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, n
 			continue;
 		d = (nr_s32)above - NR_XCORR_FAR;
 		more.n += NR_XCORR_ONE;
-		more.d += d * (nr_s32)NR_XCORR_ONE;
-		more.dd += (nr_u64)(nr_u32)(d * d) << NR_XCORR_FRACTION;
+		more.d += nr_xcorr_one(d);
+		more.dd += nr_xcorr_square(d);
 	}
-	q->fast.lag[l].n += more.n;
-	q->fast.lag[l].d += more.d;
-	q->fast.lag[l].dd += more.dd;
-	q->slow.lag[l].n += more.n;
-	q->slow.lag[l].d += more.d;
-	q->slow.lag[l].dd += more.dd;
+	nr_xcorr_add_more(&q->fast.lag[l], &more);
+	nr_xcorr_add_more(&q->slow.lag[l], &more);
 	return 1;
 }
 
@@ -759,8 +768,8 @@ NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, n
 NR_NOINLINE int nr_xcorr_add_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n)
 {
 	struct nr_xcorr_pair *q;
-	nr_s32 d, step;
 	nr_u32 above;
+	nr_s32 d;
 
 	if (!g || !g->both)
 		return 0;
@@ -769,8 +778,7 @@ NR_NOINLINE int nr_xcorr_add_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, 
 	if (!above)
 		return 0;
 	d = (nr_s32)above - NR_XCORR_FAR;
-	step = nr_xcorr_within(d - q->last);
-	q->steps += (nr_u64)(nr_u32)(step * step) << NR_XCORR_FRACTION;
+	q->steps += nr_xcorr_square(nr_xcorr_within(d - q->last));
 	q->count += NR_XCORR_ONE;
 	q->last = d;
 	return 1;
@@ -922,11 +930,11 @@ NR_NOINLINE int nr_xcorr_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_
 
 /*
  * Then: may they be two queues in step? Two sawteeth of one period that began together are, without
- * a common queue. So what a - b changes from one value to the next, half of it squared, must be
- * below 0.8 of what the delays of either path change from packet to packet if the queues are
- * smooth, twice that otherwise: that is what bins miss of one queue. Smooth means that fewer than 3
- * in 10 values are independent. It takes the slow sums then, and many values at one lag, as a
- * straight line says nothing.
+ * a common queue. So half of what a - b changes from one value to the next, squared, must be below
+ * 2 times what delays change from packet to packet, squared, of both paths together: that is what
+ * bins miss of one queue. If the queues are smooth, with fewer than 3 in 10 values independent, 0.8
+ * times; and as a straight line says nothing, it takes the slow sums then, and many values at one
+ * lag.
  */
 NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
@@ -951,7 +959,7 @@ NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 
 	if (q->count < NR_XCORR_LINE * NR_XCORR_ONE)
 		return 0;
 	g->line = 0;
-	/* 2 * 0.8 (3 / 256)^2 = 14.4 / 2^16, as a value of a pair is 256 / 3 us. */
+	/* 2 * 0.8 (3 / 256)^2 = 14.4 / 2^16, as a value of a pair is 256 / 3 us; 36 for 2. */
 	changes = nr_fx_shift(nr_fx(q->steps), 16);
 	noise = nr_fx((g->member[i].noise + g->member[j].noise) * (smooth ? 144 : 360) / 10);
 	g->in_step = !nr_fx_less(changes, nr_fx_mul(noise, nr_fx(q->count)));
@@ -1140,8 +1148,8 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 }
 
 /*
- * The places of all members. While another path, delayed, is still at an earlier interval, or has
- * been at a later one, they stay as they are.
+ * The places of all members. If another path has been at a later interval, they stay as they are;
+ * but not if that is far later, as then the clock was set back.
  */
 NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pairs,
 			      struct nr_scratch *d)
@@ -1150,21 +1158,16 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 	const struct nr_xcorr_params *p = own;
 	struct nr_xcorr_pairs *g = pairs;
 
-	if (NR_CAS(&g->busy, 0, 1))
+	if (g->stamp - d->stamp < NR_XCORR_NEW)
 		return;
-	/* Further back the clock was set. */
-	if (g->stamp - d->stamp >= NR_XCORR_NEW) {
-		g->stamp = d->stamp;
-		g->anew = g->moved = 0;
-		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-			nr_xcorr_take(g, &of[i], d, i);
-		for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
-			for (nr_u32 j = 0; j < i; j++)
-				nr_xcorr_hear_pair(p, g, i, j);
-		nr_xcorr_group(g, d);
-	}
-	NR_WRITE_BARRIER();
-	NR_WRITE(g->busy, 0);
+	g->stamp = d->stamp;
+	g->anew = g->moved = 0;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		nr_xcorr_take(g, &of[i], d, i);
+	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
+		for (nr_u32 j = 0; j < i; j++)
+			nr_xcorr_hear_pair(p, g, i, j);
+	nr_xcorr_group(g, d);
 }
 
 /* The newest observation is the decision: the pairs remember. */
