@@ -12,6 +12,8 @@ const struct nr_param *narrows_decision_param(nr_u32 n);
 const struct nr_param *narrows_window_param(nr_u32 n);
 nr_u64 narrows_warm_up_us(nr_u32 detector, const struct nr_params *p);
 struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p);
+int narrows_pair(nr_u32 detector, const struct nr_watch *w, nr_u32 i, nr_u32 j,
+		 struct nr_pair *pair);
 nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p);
 void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
 		       const nr_u32 *param);
@@ -101,6 +103,26 @@ struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p)
 	if (!nr_decides(detector))
 		return (struct nr_pace){0};
 	return narrows_detector(detector)->pace(own(detector, p), &p->decision);
+}
+
+/*
+ * What is known of paths i and j; an answer from before one of them joined, or left, is none. 0 if
+ * the detector keeps nothing of pairs.
+ */
+int narrows_pair(nr_u32 detector, const struct nr_watch *w, nr_u32 i, nr_u32 j,
+		 struct nr_pair *pair)
+{
+	const struct nr_detector *d = narrows_detector(detector);
+
+	i &= 7;
+	j &= 7;
+	if (!d->pair)
+		return 0;
+	*pair = d->pair(nr_watch_pairs(d, (struct nr_watch *)w), i, j);
+	if ((nr_s32)(pair->stamp - w->path[i].since) <= 0 ||
+	    (nr_s32)(pair->stamp - w->path[j].since) <= 0)
+		*pair = (struct nr_pair){.why = pair->answer ? NR_FEW : pair->why};
+	return 1;
 }
 
 /* The paths that joining path i is coupled with, as bits. */

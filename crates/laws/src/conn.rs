@@ -2,6 +2,7 @@
 
 use crate::EventKind;
 use crate::control::{Control, Detector};
+use crate::pair::Pair;
 use crate::params::Params;
 use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
 use std::fmt;
@@ -266,6 +267,25 @@ impl Conn {
     pub fn observation(&self) -> Option<Decision> {
         let watch = self.watch.as_ref()?;
         Decision::unpack(watch.observed, watch.observed_us)
+    }
+
+    /// What is known of paths `i` and `j`; none if the detector does not compare pairs. In
+    /// [`Conn::decision`] a group may also be of paths that are only not known to be apart: they are
+    /// known to share a bottleneck if a chain of pairs connects them whose answer is shared. Panics
+    /// if `i` or `j` is not below [`MAX_PATHS`], or they are one path.
+    pub fn pair(&self, i: usize, j: usize) -> Option<Pair> {
+        assert!(i < MAX_PATHS && j < MAX_PATHS && i != j, "{i} and {j} of {MAX_PATHS} paths");
+        let watch = self.watch.as_ref()?;
+        let detector = self.control.detector.number();
+        let mut pair = raw::Pair::default();
+        let memory = watch.0.as_ptr().cast();
+        // SAFETY: a dynamic detector and the watch made for it, with what it keeps of pairs, and
+        // paths in range.
+        let kept =
+            unsafe { raw::narrows_pair(detector, memory, i as u32, j as u32, &mut pair) } != 0;
+        // SAFETY: a dynamic detector, and its parameters.
+        let pace = unsafe { raw::narrows_pace(detector, &watch.params) };
+        kept.then(|| Pair::unpack(&pair, 0, pace.t_us.into()))
     }
 
     /// The shared state of the paths and of a dynamic detector, for comparing runs.

@@ -15,6 +15,8 @@
 use crate::{Detector, Params, Place, raw};
 use std::collections::VecDeque;
 
+pub use crate::pair::{Answer, Pair, Why};
+
 /// Flows that can be compared (`NR_DETECT_MAX` of `c/many.c`).
 pub const MAX_FLOWS: usize = 64;
 
@@ -56,45 +58,6 @@ pub struct FlowsDecision {
     /// Confidence of each place, from 0 to 1: the share of the observations with a place that
     /// agree; in a group with others, that have both together, mean over the others. 0: undecided.
     pub confidence: Vec<f64>,
-}
-
-/// What a detector that compares pairs of flows knows of one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
-    /// The answer in force.
-    pub answer: Answer,
-    /// Why the newest interval gave none.
-    pub why: Why,
-    /// The end of the newest interval that gave the answer, µs; 0 if there is no answer.
-    pub at_us: u64,
-    /// How alike the delays of the two were then: the concordance of their changes, from 0 to 1.
-    pub concordance: f64,
-    /// From how many independent observations, by their autocorrelation.
-    pub observations: u32,
-}
-
-/// Do two flows share a bottleneck? (`enum nr_answer`)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// That is not known.
-    Unsure,
-    /// They do.
-    Shared,
-    /// They do not.
-    Separate,
-}
-
-/// Why an interval said nothing of two flows (`enum nr_why`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// Too few delays of both, or their own sending explains them.
-    Few,
-    /// The delays do not change.
-    Flat,
-    /// They are less alike than in one queue, and more than in two.
-    Between,
-    /// It said something.
-    Sure,
 }
 
 /// Flows that share a bottleneck.
@@ -236,29 +199,11 @@ impl Flows {
     /// Panics if there is no such flow, or it is one.
     pub fn pair(&self, i: usize, j: usize) -> Option<Pair> {
         assert!(i < self.flows && j < self.flows && i != j, "{i} and {j} of {}", self.flows);
-        let mut pair = ffi::Pair::default();
+        let mut pair = raw::Pair::default();
         let many = self.memory.as_ptr().cast();
         // SAFETY: memory that `new` prepared, and flows in range.
-        if unsafe { ffi::narrows_many_pair(many, i as u32, j as u32, &mut pair) } == 0 {
-            return None;
-        }
-        let answer = match pair.answer {
-            0 => Answer::Unsure,
-            1 => Answer::Shared,
-            _ => Answer::Separate,
-        };
-        let why = match pair.why {
-            0 => Why::Few,
-            1 => Why::Flat,
-            2 => Why::Between,
-            _ => Why::Sure,
-        };
-        let at_us = match pair.stamp {
-            0 => 0,
-            stamp => self.origin_us.unwrap_or(0) + u64::from(stamp) * self.t_us,
-        };
-        let concordance = f64::from(pair.alike) / f64::from(1 << 15);
-        Some(Pair { answer, why, at_us, concordance, observations: pair.count.into() })
+        let kept = unsafe { ffi::narrows_many_pair(many, i as u32, j as u32, &mut pair) } != 0;
+        kept.then(|| Pair::unpack(&pair, self.origin_us.unwrap_or(0), self.t_us))
     }
 
     /// Closes all intervals before that of `now_us`. Where no flow has a sample in any
@@ -340,7 +285,7 @@ impl Flows {
 
 mod ffi {
     use super::MAX_FLOWS;
-    use crate::raw::DETECTOR_PARAMS;
+    use crate::raw::{DETECTOR_PARAMS, Pair};
 
     /// `struct nr_many`: see `c/many.c`.
     #[repr(C)]
@@ -359,17 +304,6 @@ mod ffi {
         pub sampled: u8,
         pub supposed: u8,
         pub limited: u16,
-    }
-
-    /// `struct nr_pair`.
-    #[repr(C)]
-    #[derive(Default)]
-    pub struct Pair {
-        pub answer: u32,
-        pub why: u32,
-        pub stamp: u32,
-        pub alike: u16,
-        pub count: u16,
     }
 
     unsafe extern "C" {

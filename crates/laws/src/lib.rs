@@ -33,6 +33,7 @@ pub mod check;
 mod conn;
 mod control;
 pub mod detect;
+mod pair;
 pub mod params;
 pub mod raw;
 pub mod replay;

@@ -394,6 +394,17 @@ pub(crate) struct Preset {
     pub set: *const c_char,
 }
 
+/// What is known of two members (`struct nr_pair`).
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct Pair {
+    pub answer: u32,
+    pub why: u32,
+    pub stamp: u32,
+    pub alike: u16,
+    pub count: u16,
+}
+
 /// When and from what a detector decides (`struct nr_pace`).
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -414,6 +425,13 @@ unsafe extern "C" {
     pub(crate) fn narrows_window_param(n: u32) -> *const ParamRow;
     pub(crate) fn narrows_warm_up_us(detector: u32, params: *const [u32; DETECTOR_PARAMS]) -> u64;
     pub(crate) fn narrows_pace(detector: u32, params: *const [u32; DETECTOR_PARAMS]) -> Pace;
+    pub(crate) fn narrows_pair(
+        detector: u32,
+        watch: *const Watch,
+        i: u32,
+        j: u32,
+        pair: *mut Pair,
+    ) -> i32;
     pub(crate) fn narrows_first_row(
         detector: u32,
         i: u32,

@@ -272,13 +272,27 @@ impl<'a> Span<'a> {
     }
 }
 
-/// The masks of the paths there are at the end of each second, and the places, of a connection with these paths, whose
-/// clock is `set` from the true time, both in seconds.
+/// The masks of the paths there are at the end of each second, and the places, of a connection with
+/// these paths, whose clock is `set` from the true time, both in seconds.
 fn connection(
     spans: &[Span],
     seconds: usize,
     set: impl Fn(f64) -> f64,
 ) -> Vec<([u8; 8], Option<[Place; 8]>)> {
+    let paths = spans.iter().fold(0, |paths, span| paths | 1 << span.path);
+    seen(spans, seconds, set, |conn| {
+        let masks = conn.masks().to_le_bytes().map(|mask| mask & paths);
+        (masks, conn.decision().map(|decision| decision.places))
+    })
+}
+
+/// What `look` sees of it at the end of each second.
+fn seen<T>(
+    spans: &[Span],
+    seconds: usize,
+    set: impl Fn(f64) -> f64,
+    look: impl Fn(&Conn) -> T,
+) -> Vec<T> {
     let mut events = Vec::new();
     for (seed, span) in spans.iter().enumerate() {
         let of = |kind, time_ms: f64| {
@@ -305,21 +319,60 @@ fn connection(
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
     let control = Control { detector: Detector::XCORR, ..Control::LIA };
     let mut conn = Conn::new(control);
-    let paths = spans.iter().fold(0, |paths, span| paths | 1 << span.path);
     let mut events = events.into_iter().peekable();
     (1..=seconds)
         .map(|second| {
             while let Some((_, path, event)) = events.next_if(|next| next.0 < 1e3 * second as f64) {
                 conn.detect(path, &event);
             }
-            let masks = conn.masks().to_le_bytes().map(|mask| mask & paths);
-            (masks, conn.decision().map(|decision| decision.places))
+            look(&conn)
         })
         .collect()
 }
 
 fn on_time(time: f64) -> f64 {
     100.0 + time
+}
+
+#[test]
+fn a_host_can_ask_for_each_pair() {
+    let [one, other] = [1, 2].map(|seed| queue(seed, 60));
+    let span = |path, queue, time| Span::new(path, queue, time);
+    let leaves = span(2, &other, [0.0, 29.95]);
+    let spans = [span(0, &one, [0.0, 60.0]), span(1, &one, [0.0, 60.0]), leaves];
+    let of_pairs = |spans: &[Span]| {
+        seen(spans, 60, on_time, |conn| {
+            [(0, 1), (0, 2), (2, 1)].map(|(i, j)| conn.pair(i, j).unwrap())
+        })
+    };
+    let [unsure, shared, separate] =
+        [detect::Answer::Unsure, detect::Answer::Shared, detect::Answer::Separate];
+    let seen = of_pairs(&spans);
+    assert_eq!(seen[1].map(|pair| (pair.answer, pair.at_us)), [(unsure, 0); 3], "too early");
+    assert_eq!(seen[28].map(|pair| pair.answer), [shared, separate, separate]);
+    for pair in seen[28] {
+        assert!((128_000_000..=129_000_000).contains(&pair.at_us), "{pair:?}");
+        assert_eq!(pair.concordance > 0.55, pair.answer == shared, "{pair:?}");
+    }
+    // It has left, since the last decision.
+    for pairs in &seen[29..] {
+        assert_eq!(pairs.map(|pair| pair.answer), [shared, unsure, unsure]);
+    }
+    // Another path takes its slot: nothing is known of it at once, though the slot had an answer.
+    let stays = span(2, &one, [29.97, 60.0]);
+    let seen = of_pairs(&[spans[0], spans[1], leaves, stays]);
+    assert_eq!(seen[29].map(|pair| pair.answer), [shared, unsure, unsure]);
+    assert_eq!(seen[58].map(|pair| pair.answer), [shared; 3]);
+    // One that is limited: nothing is known of it.
+    let limited = Span { limited: true, ..span(2, &other, [0.0, 60.0]) };
+    assert_eq!(
+        of_pairs(&[spans[0], spans[1], limited])[58].map(|pair| pair.answer),
+        [shared, unsure, unsure]
+    );
+    // The others know nothing of pairs.
+    for control in [Control::LIA, Control { detector: Detector::SSC, ..Control::LIA }] {
+        assert_eq!(Conn::new(control).pair(0, 1), None, "{}", control.detector.name());
+    }
 }
 
 #[test]

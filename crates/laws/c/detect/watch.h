@@ -46,6 +46,12 @@ struct nr_watch {
 	nr_u64 pairs[NR_PAIRS_WORDS]; /* that; of a native detector it follows the watch */
 };
 
+/* What the detector keeps of pairs. */
+NR_INLINE void *nr_watch_pairs(const struct nr_detector *d, struct nr_watch *w)
+{
+	return d->native ? (void *)(w + 1) : w->pairs;
+}
+
 /* Which paths to couple besides groups, by their places. */
 NR_INLINE struct nr_decision_params nr_couples(const struct nr_detector *d, const void *own,
 					       const struct nr_params *p)
@@ -118,7 +124,7 @@ NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, cons
 	/* While another path, delayed, is still at an earlier interval, places stay as they are. */
 	if (d->pairs && NR_CAS(&w->busy, 0, 1))
 		return;
-	d->group(own, all, d->native ? (void *)(w + 1) : w->pairs, s);
+	d->group(own, all, nr_watch_pairs(d, w), s);
 	if (!d->pairs)
 		return;
 	NR_WRITE_BARRIER();

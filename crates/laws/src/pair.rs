@@ -1,0 +1,65 @@
+//! What a detector that compares members in pairs knows of two of them.
+
+use crate::raw;
+
+/// What is known of two paths of a connection, or two flows of a capture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// The answer in force.
+    pub answer: Answer,
+    /// Why the newest interval gave none.
+    pub why: Why,
+    /// The end of the newest interval that gave the answer, µs; 0 if there is no answer.
+    pub at_us: u64,
+    /// How alike the delays of the two were then: the concordance of their changes, from 0 to 1.
+    pub concordance: f64,
+    /// From how many independent observations, by their autocorrelation.
+    pub observations: u32,
+}
+
+/// Do two flows share a bottleneck? (`enum nr_answer`)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// That is not known.
+    Unsure,
+    /// They do.
+    Shared,
+    /// They do not.
+    Separate,
+}
+
+/// Why an interval said nothing of two flows (`enum nr_why`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Too few delays of both, or their own sending explains them.
+    Few,
+    /// The delays do not change.
+    Flat,
+    /// They are less alike than in one queue, and more than in two.
+    Between,
+    /// It said something.
+    Sure,
+}
+
+impl Pair {
+    /// From `struct nr_pair`, with intervals of `t_us` that are counted from `origin_us`.
+    pub(crate) fn unpack(pair: &raw::Pair, origin_us: u64, t_us: u64) -> Pair {
+        let answer = match pair.answer {
+            0 => Answer::Unsure,
+            1 => Answer::Shared,
+            _ => Answer::Separate,
+        };
+        let why = match pair.why {
+            0 => Why::Few,
+            1 => Why::Flat,
+            2 => Why::Between,
+            _ => Why::Sure,
+        };
+        let at_us = match pair.stamp {
+            0 => 0,
+            stamp => origin_us + u64::from(stamp) * t_us,
+        };
+        let concordance = f64::from(pair.alike) / f64::from(1 << 15);
+        Pair { answer, why, at_us, concordance, observations: pair.count.into() }
+    }
+}
