@@ -10,28 +10,22 @@ and writes the document with its tables to DIR. --check leaves the document alon
 
 import argparse
 import csv
-import hashlib
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections import namedtuple
 from functools import cache
 from pathlib import Path
 from statistics import mean, median, quantiles
 
+import comparisons
 import figures
+from comparisons import HOME, QUICK, percent, table
 
-HOME = Path(__file__).resolve().parents[2]
 DOCUMENT = HOME / "docs/detection.md"
 PUBLISHED = HOME / "experiments/detection/published.csv"
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
 
 SIGNALS = ["receiver-us", "sender-us", "sender-ms", "rtt"]
 LEAST = 20
-QUICK = 5
 PAPER = ["ssc.preset=mptcp-sbd"]
 ALIKE = [f"sbd/nsb-{n}" for n in range(2, 6)]
 UNEVEN = [f"{kind}-uneven" for kind in ALIKE]
@@ -97,33 +91,14 @@ def cells():
 # --- Running ---------------------------------------------------------------------------------------------
 
 
-def build():
-    """The command, built for release."""
-    call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows"]
-    subprocess.run(call, cwd=HOME, check=True)
-    return TARGET / "release/narrows"
-
-
 def run(narrows, cell, seeds, out):
-    """Runs the comparison, unless the same build has done it with as many seeds."""
-    folder = out / cell.name
+    """Runs the comparison."""
     call = ["compare", *cell.scenarios, "--cc", ",".join(cell.controls), "--seeds", str(seeds)]
     if cell.signals:
         call += ["--signal", ",".join(cell.signals)]
     for setting in cell.settings:
         call += ["--set", setting]
-    done = f"{' '.join(call)}\n{hashlib.sha256(narrows.read_bytes()).hexdigest()}\n"
-    mark, begun = folder / "done", folder / "begun"
-    if mark.exists() and mark.read_text() == done:
-        return
-    if not begun.exists() or begun.read_text() != done:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        begun.write_text(done)
-    print(f"{cell.name}: {len(cell.scenarios)} scenarios, {seeds} seeds", file=sys.stderr)
-    call = [narrows, *call, "--jobs", str(os.cpu_count()), "--out", folder, "--resume"]
-    subprocess.run(call, stdout=subprocess.DEVNULL, check=True)
-    begun.rename(mark)
+    comparisons.run(narrows, out / cell.name, call, f"{cell.name}: {len(cell.scenarios)} scenarios, {seeds} seeds")
 
 
 # --- Results ---------------------------------------------------------------------------------------------
@@ -199,15 +174,6 @@ def theirs(scenario):
 
 
 # --- Tables ----------------------------------------------------------------------------------------------
-
-
-def table(names, rows):
-    lines = [names, ["---"] * len(names), *rows]
-    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-
-
-def percent(share):
-    return "-" if share is None else f"{100 * share:.0f}"
 
 
 def spread(value):
@@ -557,13 +523,6 @@ TABLES = {
 }
 
 
-END = "<!-- end -->"
-
-
-def mark(name):
-    return f"<!-- table {name} -->\n"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=LEAST, help=f"at least {LEAST}")
@@ -574,26 +533,15 @@ def main():
     if options.seeds < LEAST:
         parser.error(f"--seeds: expected at least {LEAST}; --quick has {QUICK}")
     out = options.out or HOME / ("out/detection-quick" if options.quick else "out/detection")
-    text = DOCUMENT.read_text()
-    for name in TABLES:
-        if mark(name) not in text:
-            sys.exit(f"experiments/detection/tables.py: {DOCUMENT} has no {mark(name).strip()}")
-    narrows = build()
+    text = comparisons.read(DOCUMENT, TABLES)
+    narrows = comparisons.build()
     for cell in cells():
         run(narrows, cell, QUICK if options.quick else options.seeds, out)
     results = Results(out)
     for name, make in TABLES.items():
-        head, rest = text.split(mark(name), 1)
-        _, tail = rest.split(END, 1)
-        text = f"{head}{mark(name)}\n{make(results)}\n{END}{tail}"
+        text = comparisons.replaced(text, name, make(results))
     figures.write(results, out / "figures", shifts)
-    if options.quick:
-        (out / "detection.md").write_text(text)
-        print(out / "detection.md")
-    elif not options.check:
-        DOCUMENT.write_text(text)
-    elif text != DOCUMENT.read_text():
-        sys.exit("experiments/detection/tables.py: the tables are others than those of docs/detection.md")
+    comparisons.write(DOCUMENT, text, out, options.quick, options.check)
 
 
 if __name__ == "__main__":
