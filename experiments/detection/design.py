@@ -34,10 +34,10 @@ DOCUMENT = HOME / "docs/detectors-compared.md"
 # --- Running ---------------------------------------------------------------------------------------------
 
 
-def calls(design, cell, seeds, recordings):
+def calls(design, cell, seeds, folder):
     """The comparisons of a cell, by their kind."""
     first = design["seeds"]["first"]
-    options = ["--seeds", f"{first}..{first + seeds - 1}", *cell.options(recordings)]
+    options = ["--seeds", f"{first}..{first + seeds - 1}", *cell.options(folder)]
     listen = ["--set", f"detection.listen={json.dumps(cell.listen)}"]
     yield "open", ["compare", cell.scenario, "--cc", ",".join(design["open"]["controls"][cell.law]), *options, *listen]
     if cell.closed:
@@ -45,24 +45,31 @@ def calls(design, cell, seeds, recordings):
         yield "closed", ["compare", cell.scenario, "--cc", ",".join(design["closed"]["controls"]), *options, *signal]
 
 
+def recordings():
+    """The folder of recordings, if there is one."""
+    return os.environ.get("NARROWS_TEST_DATA")
+
+
+def lacks_recordings(cell):
+    return bool(cell.traces) and not recordings()
+
+
 def run(narrows, design, chosen, seeds, out):
     """Runs all cells that can be run; those that lack recordings are skipped."""
-    recordings = os.environ.get("NARROWS_TEST_DATA")
     for number, cell in enumerate(chosen, 1):
-        if cell.traces and not recordings:
+        if lacks_recordings(cell):
             print(f"{cell.name}: skipped, as NARROWS_TEST_DATA is not set", file=sys.stderr)
             continue
-        for kind, call in calls(design, cell, seeds, recordings):
-            title = f"{number} of {len(chosen)}, {kind}: {cell.name}, {seeds} seeds"
-            comparisons.run(narrows, out / kind / cell.folder, call, title)
+        for kind, call in calls(design, cell, seeds, recordings()):
+            what = f"{number} of {len(chosen)}, {kind}: {cell.name}, {seeds} seeds"
+            comparisons.run(narrows, out / kind / cell.folder, call, what)
 
 
 def dry_run(narrows, chosen):
     """How many cells are no scenarios, after saying why."""
-    recordings = os.environ.get("NARROWS_TEST_DATA")
     wrong = 0
     for cell in chosen:
-        call = [narrows, "run", cell.scenario, *cell.options(recordings), "--dry-run"]
+        call = [narrows, "run", cell.scenario, *cell.options(recordings()), "--dry-run"]
         done = subprocess.run(call, cwd=HOME, capture_output=True, text=True, check=False)
         if done.returncode:
             wrong += 1
@@ -113,6 +120,19 @@ def seeds_of(folder, control):
     return dict(sorted(found.items()))
 
 
+class Said(dict):
+    """Right and wrong answers, by the number of independent observations behind them and whether they were "shared"."""
+
+    def add(self, key, right, wrong):
+        counts = self.setdefault(key, [0, 0])
+        counts[0] += right
+        counts[1] += wrong
+
+    def merge(self, other):
+        for key, counts in other.items():
+            self.add(key, *counts)
+
+
 @dataclass
 class Heard:
     """What a detector found in one run."""
@@ -122,8 +142,7 @@ class Heard:
     first_s: float
     # The same from each switch, and how long the phase was.
     switches_s: list
-    # How often answers were right, by how sure they were.
-    said: list
+    said: Said
 
 
 def heard(listener):
@@ -135,7 +154,10 @@ def heard(listener):
         total = sum(weight for _, weight in counted)
         shares[name] = sum(share * weight for share, weight in counted) / total if total else None
     switches = [(phase["first_right_s"], phase["length_s"]) for phase in phases[1:]]
-    return Heard(shares, phases[0]["first_right_s"], switches, listener.get("said", []))
+    said = Said()
+    for one in listener.get("said", []):
+        said.add((one["observations"], one["shared"]), one["right"], one["wrong"])
+    return Heard(shares, phases[0]["first_right_s"], switches, said)
 
 
 def figures(runs):
@@ -153,7 +175,9 @@ def figures(runs):
     # One that was never followed counts with the length of its phase.
     found["switch_mean_s"] = mean(length if first is None else first for first, length in switches) if switches else None
     found["switch_p95_s"] = quantile([first for first, _ in switches], 0.95)
-    found["said"] = [said for one in every for said in one.said]
+    found["said"] = Said()
+    for one in every:
+        found["said"].merge(one.said)
     return found
 
 
@@ -161,7 +185,7 @@ def listened(design, cell, out):
     """By detector and signal, and by mask and over all masks: figures of a cell that was run."""
     controls = design["open"]["controls"][cell.law]
     runs = {control: seeds_of(out / "open" / cell.folder, control) for control in controls}
-    if not all(runs.values()):
+    if lacks_recordings(cell) or not all(runs.values()):
         return {}
     result = {}
     for name in cell.listen:
@@ -184,7 +208,7 @@ def closed_loop(design, cell, out):
     """By control: ratio to TCP and accuracy of a cell, each with its interval."""
     result = {}
     for control in design["closed"]["controls"]:
-        summaries = seeds_of(out / "closed" / cell.folder, control).values()
+        summaries = [] if lacks_recordings(cell) else seeds_of(out / "closed" / cell.folder, control).values()
         ratios = [summary["test"]["ratio_to_tcp"] for summary in summaries]
         right = [summary["test"]["accuracy"] for summary in summaries]
         pick = lambda values: [value for value in values if value is not None]
@@ -324,21 +348,17 @@ def switches(results):
 def calibration(results):
     """How often answers were right, by the number of independent observations."""
     names = [name for name in results.names() if name.startswith("xcorr:")]
-    counts = {}
+    counts = {name: Said() for name in names}
     for cell in results.cells:
         for name in names:
-            for said in results.heard(cell, name).get("said", []):
-                key = said["observations"], name, said["shared"]
-                of = counts.setdefault(key, [0, 0])
-                of[0] += said["right"]
-                of[1] += said["right"] + said["wrong"]
+            counts[name].merge(results.heard(cell, name).get("said", {}))
     rows = []
-    for observations in sorted({key[0] for key in counts}):
+    for observations in sorted({key for said in counts.values() for key, _ in said}):
         row = [f"{observations} to {2 * observations - 1}"]
         for name in names:
             for shared in (True, False):
-                right, every = counts.get((observations, name, shared), (0, 0))
-                row.append(f"{100 * right / every:.2f} ({every})" if every else "-")
+                right, wrong = counts[name].get((observations, shared), (0, 0))
+                row.append(f"{100 * right / (right + wrong):.2f} ({right + wrong})" if right + wrong else "-")
         rows.append(row)
     heads = [f"{title(name)}: {said}" for name in names for said in ("shared", "separate")]
     return table(["right, % (answers)", *heads], rows)
