@@ -56,7 +56,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         series: args.out.is_some(),
     };
     let rows_each: usize = controls.iter().map(|&control| plan.signals_of(control).count()).sum();
-    let times = rows_each as u64 * args.seeds;
+    let times = rows_each as u64 * args.seeds.count();
     let runs = cases.len() as u64 * hosts.len() as u64 * times;
     if runs > MAX_RUNS {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
@@ -219,7 +219,7 @@ fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use narrows_lab::{Edits, Job, Run, Signal, host, run};
+    use narrows_lab::{Edits, Job, Run, Seeds, Signal, host, run};
 
     use super::*;
 
@@ -237,7 +237,7 @@ mod tests {
         let mut run = Finished { case: 0, control, signal: None, summary, series, decisions };
         let stem = |cases: &[Case], run: &Finished, hosts: &[HostId]| {
             let signals = &[Signal::SenderUs];
-            let (controls, seeds, jobs, series) = (&[control], 3, 1, false);
+            let (controls, seeds, jobs, series) = (&[control], Seeds::up_to(3), 1, false);
             stem(&Plan { cases, controls, signals, hosts, seeds, jobs, series }, run)
         };
         assert_eq!(stem(&cases, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/seed-3");

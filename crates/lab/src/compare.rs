@@ -11,7 +11,7 @@ use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::hosts::{self, Host, Job};
 use crate::journal::Journal;
-use crate::metrics::{Metric, PATH, TEST};
+use crate::metrics::{LISTENER, ListenerSummary, Metric, PATH, TEST};
 use crate::plan::{Finished, Plan, Point};
 use crate::scenario::FlowPath;
 use crate::setup::Setup;
@@ -47,6 +47,9 @@ pub struct Row {
     pub metrics: Spreads,
     /// The paths of the connection under test.
     pub paths: Vec<PathRow>,
+    /// The detectors that listened; left out without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listeners: Vec<ListenerRow>,
     /// Why the first of them did.
     #[serde(skip)]
     pub why: Option<String>,
@@ -67,6 +70,18 @@ pub struct PathRow {
     /// Name of the route.
     pub name: String,
     /// Metrics by name, see [`PATH`].
+    #[serde(flatten)]
+    pub metrics: Spreads,
+}
+
+/// A detector that listened to the connection under test.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListenerRow {
+    /// The detector.
+    pub detector: String,
+    /// What it sampled.
+    pub signal: String,
+    /// Metrics by name, see [`LISTENER`].
     #[serde(flatten)]
     pub metrics: Spreads,
 }
@@ -110,7 +125,7 @@ pub fn compare(
         let job = Job {
             control: Some(task.control),
             seed: task.seed,
-            series: plan.series && task.seed == 1,
+            series: plan.series && task.seed == plan.seeds.first(),
             ..Job::new(scenario, stop)
         };
         let mut run = hosts::run(host(task.host), job)?;
@@ -167,7 +182,7 @@ fn each(
             for signal in plan.signals_of(control) {
                 for &host in plan.hosts {
                     let task = |seed| Task { case, control, signal, host, seed };
-                    all.extend((1..=plan.seeds).map(task));
+                    all.extend(plan.seeds.all().map(task));
                 }
             }
         }
@@ -206,6 +221,11 @@ fn row(plan: &Plan, all: &[Finished]) -> Row {
         let runs = fit.iter().map(|run| run.summary.connections.get(test)?.paths.get(index));
         PathRow { name: path.name.clone(), metrics: spreads(PATH, runs) }
     };
+    let listener = |(index, of): (usize, &ListenerSummary)| {
+        let runs = fit.iter().map(|run| run.summary.listeners.get(index));
+        let (detector, signal) = (of.detector.clone(), of.signal.clone());
+        ListenerRow { detector, signal, metrics: spreads(LISTENER, runs) }
+    };
     Row {
         scenario: case.scenario.name.clone(),
         set: case.set.clone(),
@@ -217,6 +237,7 @@ fn row(plan: &Plan, all: &[Finished]) -> Row {
         setup: first.summary.setup.clone(),
         metrics: spreads(TEST, tested),
         paths: case.scenario.flows[test].paths.iter().enumerate().map(path).collect(),
+        listeners: first.summary.listeners.iter().enumerate().map(listener).collect(),
         why: all.iter().find_map(fitness).and_then(|fitness| fitness.why),
         control: first.control,
         case: first.case,
@@ -294,6 +315,7 @@ pub mod tests {
 
     use super::*;
     use crate::metrics::TestSummary;
+    use crate::plan::Seeds;
     use crate::summary::{Fairness, Fitness};
     use crate::{Case, Edits, load};
 
@@ -327,6 +349,7 @@ pub mod tests {
             connections: Vec::new(),
             links: Vec::new(),
             fairness: Fairness { jain: 0.9 },
+            listeners: Vec::new(),
             fitness: (host == HostId::new("kernel")).then_some(fitness),
             detection: Vec::new(),
             setup: None,
@@ -364,7 +387,15 @@ pub mod tests {
     /// A plan of which only the cases matter.
     pub fn plan(cases: &[Case]) -> Plan<'_> {
         let hosts = &[HostId::SIM];
-        Plan { cases, controls: &[], signals: &[], hosts, seeds: 1, jobs: 1, series: false }
+        Plan {
+            cases,
+            controls: &[],
+            signals: &[],
+            hosts,
+            seeds: Seeds::up_to(1),
+            jobs: 1,
+            series: false,
+        }
     }
 
     #[test]
@@ -378,7 +409,7 @@ pub mod tests {
                 controls: &controls,
                 signals: &[],
                 hosts: &hosts,
-                seeds: 4,
+                seeds: Seeds::up_to(4),
                 jobs,
                 series: false,
             };

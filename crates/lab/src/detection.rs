@@ -73,28 +73,85 @@ pub(crate) struct Trial<'a> {
 }
 
 /// The right groups at a time: path by path the number of its group.
-type Right = Vec<usize>;
+pub(crate) type Right = Vec<usize>;
+
+/// What is so in a scenario, to judge what is found.
+#[derive(Clone, Copy)]
+pub(crate) struct Truth<'a>(pub &'a Scenario);
+
+impl<'a> Truth<'a> {
+    /// The connection under test.
+    pub fn flow(self) -> &'a Flow {
+        &self.0.flows[self.0.test.unwrap_or_default()]
+    }
+
+    /// When phases begin: the scenario's, or one.
+    fn starts(self) -> Vec<Nanos> {
+        match &self.0.phases[..] {
+            [] => vec![0],
+            phases => phases.iter().map(|phase| phase.start).collect(),
+        }
+    }
+
+    /// The start and end of each phase.
+    pub fn phases(self) -> impl Iterator<Item = (Nanos, Nanos)> {
+        let starts = self.starts();
+        let ends: Vec<Nanos> = starts.iter().skip(1).copied().chain([self.0.end()]).collect();
+        starts.into_iter().zip(ends)
+    }
+
+    /// The right groups from `start`, the start of a phase, on.
+    pub fn right(self, start: Nanos) -> Option<Right> {
+        let phase = self.0.phases.iter().find(|phase| phase.start == start)?;
+        let group = |path| phase.groups.iter().position(|group| group.contains(&path));
+        (0..self.flow().paths.len()).map(group).collect()
+    }
+
+    /// When the subflow of a path was last opened; none while its address is lost.
+    pub fn opened(self, path: usize, time: Nanos) -> Option<Nanos> {
+        let start = self.flow().active.first().map_or(0, |period| period.0);
+        let mut opened = Some(start);
+        for event in self.0.events.iter().take_while(|event| event.at <= time) {
+            match event.what {
+                EventKind::PathLost(flow, of) if self.is(flow) && of == path => opened = None,
+                EventKind::PathAdded(flow, of) if self.is(flow) && of == path => {
+                    opened = Some(event.at.max(start));
+                }
+                _ => {}
+            }
+        }
+        opened
+    }
+
+    fn is(self, flow: usize) -> bool {
+        self.0.test == Some(flow)
+    }
+
+    /// The paths that carry data as far as the scenario knows: neither lost nor for backup.
+    fn there(self, time: Nanos) -> Vec<usize> {
+        let paths = self.flow().paths.iter().enumerate().filter(|(_, path)| !path.backup);
+        paths.map(|(path, _)| path).filter(|&path| self.opened(path, time).is_some()).collect()
+    }
+}
 
 impl Trial<'_> {
     /// One entry per phase; one for the whole run if the scenario knows no right groups.
     pub fn by_phase(&self) -> Vec<PhaseDetection> {
-        let starts = self.starts();
-        let ends = starts.iter().skip(1).copied().chain([self.scenario.end()]);
-        starts.iter().zip(ends).map(|(&start, end)| self.phase(start, end)).collect()
+        self.truth().phases().map(|(start, end)| self.phase(start, end)).collect()
     }
 
     fn phase(&self, start: Nanos, end: Nanos) -> PhaseDetection {
-        let right = self.right(start);
+        let right = self.truth().right(start);
         let right = right.as_ref();
         let during = self.log.decisions.iter().filter(|d| (start..end).contains(&at(d)));
         let first = during.clone().find(|d| right.is_some_and(|right| self.is_right(d, right)));
         let first = first.map(at);
         let [mut correct, mut merged, mut split, mut clear, mut undecided] = [Share::default(); 5];
-        let (mut decisions, mut groups_hist) = (0, vec![0; self.flow().paths.len()]);
+        let (mut decisions, mut groups_hist) = (0, vec![0; self.truth().flow().paths.len()]);
         let mut observations: Vec<u64> = Vec::new();
         for decision in during.filter(|decision| self.counts(at(decision))) {
             decisions += 1;
-            let there = self.there(at(decision));
+            let there = self.truth().there(at(decision));
             let of = |place: Place| there.iter().filter(move |&&p| decision.places[p] == place);
             clear.add(there.len(), of(Place::Clear).count());
             undecided.add(there.len(), of(Place::Undecided).count());
@@ -115,7 +172,7 @@ impl Trial<'_> {
         }
         PhaseDetection {
             start_s: seconds(start),
-            signal: self.flow().tcp.signal.name().into(),
+            signal: self.truth().flow().tcp.signal.name().into(),
             accuracy: correct.value(),
             decisions,
             groups_hist,
@@ -132,10 +189,10 @@ impl Trial<'_> {
     /// Every decision, also those within the warm-up.
     pub fn decisions(&self) -> Vec<Judged> {
         let judged = |decision: &Decision| {
-            let right = self.starts().into_iter().rfind(|&start| start <= at(decision));
-            let right = right.and_then(|start| self.right(start));
+            let right = self.truth().starts().into_iter().rfind(|&start| start <= at(decision));
+            let right = right.and_then(|start| self.truth().right(start));
             let listed = |place: Place| {
-                let named = self.flow().paths.iter().zip(decision.places);
+                let named = self.truth().flow().paths.iter().zip(decision.places);
                 let named =
                     named.filter(|(_, of)| *of == place).map(|(path, _)| path.name.as_str());
                 named.collect::<Vec<_>>()
@@ -156,55 +213,15 @@ impl Trial<'_> {
         self.log.decisions.iter().map(judged).collect()
     }
 
-    /// The connection under test.
-    fn flow(&self) -> &Flow {
-        &self.scenario.flows[self.scenario.test.unwrap_or_default()]
-    }
-
-    fn starts(&self) -> Vec<Nanos> {
-        match &self.scenario.phases[..] {
-            [] => vec![0],
-            phases => phases.iter().map(|phase| phase.start).collect(),
-        }
-    }
-
-    /// The right groups from `start`, the start of a phase, on.
-    fn right(&self, start: Nanos) -> Option<Right> {
-        let phase = self.scenario.phases.iter().find(|phase| phase.start == start)?;
-        let group = |path| phase.groups.iter().position(|group| group.contains(&path));
-        (0..self.flow().paths.len()).map(group).collect()
-    }
-
-    /// When the subflow of a path was last opened; none while its address is lost.
-    fn opened(&self, path: usize, time: Nanos) -> Option<Nanos> {
-        let start = self.flow().active.first().map_or(0, |period| period.0);
-        let mut opened = Some(start);
-        for event in self.scenario.events.iter().take_while(|event| event.at <= time) {
-            match event.what {
-                EventKind::PathLost(flow, of) if self.is(flow) && of == path => opened = None,
-                EventKind::PathAdded(flow, of) if self.is(flow) && of == path => {
-                    opened = Some(event.at.max(start));
-                }
-                _ => {}
-            }
-        }
-        opened
-    }
-
-    fn is(&self, flow: usize) -> bool {
-        self.scenario.test == Some(flow)
-    }
-
-    /// The paths that carry data as far as the scenario knows: neither lost nor for backup.
-    fn there(&self, time: Nanos) -> Vec<usize> {
-        let paths = self.flow().paths.iter().enumerate().filter(|(_, path)| !path.backup);
-        paths.map(|(path, _)| path).filter(|&path| self.opened(path, time).is_some()).collect()
+    fn truth(&self) -> Truth<'_> {
+        Truth(self.scenario)
     }
 
     /// Does a decision of this time count? After the scenario's warm-up, and the detector's on each
     /// path.
     fn counts(&self, time: Nanos) -> bool {
-        let opened = self.there(time).into_iter().filter_map(|path| self.opened(path, time));
+        let opened =
+            self.truth().there(time).into_iter().filter_map(|path| self.truth().opened(path, time));
         time >= self.scenario.warmup
             && opened.clone().count() >= 2
             && opened.max().is_some_and(|last| time >= last + self.warm_up())
@@ -217,7 +234,7 @@ impl Trial<'_> {
 
     /// Does it place every path that carries data, and each two as is right?
     fn is_right(&self, decision: &Decision, right: &Right) -> bool {
-        let there = self.there(at(decision));
+        let there = self.truth().there(at(decision));
         there.iter().all(|&path| decision.places[path] != Place::Undecided)
             && pairs(&there).all(|(i, j)| together(decision, i, j) == (right[i] == right[j]))
     }
@@ -439,7 +456,7 @@ mod tests {
             log.decisions.iter().map(|reported| trial(&scenario, &log).counts(at(reported)));
         assert_eq!(counts.collect::<Vec<_>>(), [true, false, false, false, true]);
         // What is added before the connection begins is opened with it.
-        let opened = [0, 1].map(|path| trial(&scenario, &log).opened(path, 3 * SECOND));
+        let opened = [0, 1].map(|path| Truth(&scenario).opened(path, 3 * SECOND));
         assert_eq!(opened, [Some(2 * SECOND); 2]);
     }
 

@@ -15,6 +15,7 @@ mod estimate;
 mod host_id;
 pub mod hosts;
 mod journal;
+pub mod listening;
 mod measured;
 pub mod metrics;
 mod output;
@@ -33,18 +34,21 @@ pub mod units;
 
 pub use algorithm::{Algorithm, KernelName};
 pub use capture::CaptureRequest;
-pub use compare::{PathRow, Row, Spreads, compare, rows, write_csv};
+pub use compare::{ListenerRow, PathRow, Row, Spreads, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use host_id::HostId;
 pub use hosts::{App, Host, Job, host, run};
 pub use journal::Journal;
-pub use metrics::{ConnectionSummary, HeadOfLineSummary, LinkSummary, PathSummary, TestSummary};
+pub use metrics::{
+    ConnectionSummary, HeadOfLineSummary, LinkSummary, ListenerSummary, PathSummary, TestSummary,
+};
 pub use narrows_laws::{Control, catalogue};
+pub use narrows_sim::Listener;
 pub use narrows_traffic::Signal;
 pub use output::Output;
-pub use plan::{Case, Finished, Plan, Point};
+pub use plan::{Case, Finished, Plan, Point, Seeds};
 pub use provenance::Provenance;
 pub use recorder::Run;
 pub use scenario::{

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use narrows_traffic::Signal;
 use serde::{Deserialize, Serialize};
@@ -44,12 +46,56 @@ pub struct Plan<'a> {
     pub signals: &'a [Signal],
     /// What runs them.
     pub hosts: &'a [HostId],
-    /// Seeds are 1 to this.
-    pub seeds: u64,
+    /// The seeds of each.
+    pub seeds: Seeds,
     /// Runs at the same time; 0 for as many as cores, in real time for one.
     pub jobs: usize,
     /// Keep the series of the first seed.
     pub series: bool,
+}
+
+/// Some seeds in a row: `K` is 1 to K, `A..B` is A to B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    first: u64,
+    last: u64,
+}
+
+impl Seeds {
+    /// 1 to `last`.
+    pub fn up_to(last: u64) -> Seeds {
+        Seeds { first: 1, last }
+    }
+
+    /// The first, whose series is kept.
+    pub fn first(self) -> u64 {
+        self.first
+    }
+
+    /// All of them.
+    pub fn all(self) -> RangeInclusive<u64> {
+        self.first..=self.last
+    }
+
+    /// How many.
+    pub fn count(self) -> u64 {
+        1 + self.last - self.first
+    }
+}
+
+impl FromStr for Seeds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Seeds, String> {
+        const MOST: u64 = 100_000;
+        let (first, last) = text.split_once("..").unwrap_or(("1", text));
+        match (first.parse(), last.parse()) {
+            (Ok(first), Ok(last)) if 1 <= first && first <= last && last <= MOST => {
+                Ok(Seeds { first, last })
+            }
+            _ => Err(format!("expected K or A..B, from 1 to at most {MOST}, such as 30 or 31..60")),
+        }
+    }
 }
 
 /// A case under a control with a signal, the first and the last by index.
@@ -125,4 +171,20 @@ pub struct Finished {
     pub series: Vec<Sample>,
     /// The detector's decisions.
     pub decisions: Vec<Judged>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_number_of_them_or_from_one_to_another() {
+        let read = |text: &str| text.parse::<Seeds>().map(|seeds| (seeds.first(), seeds.count()));
+        assert_eq!(read("30"), Ok((1, 30)));
+        assert_eq!(read("31..60"), Ok((31, 30)));
+        assert_eq!("7..9".parse::<Seeds>().unwrap().all().collect::<Vec<_>>(), [7, 8, 9]);
+        for wrong in ["", "0", "0..3", "5..4", "1..", "..3", "1...3", "100001", "x"] {
+            assert!(read(wrong).unwrap_err().starts_with("expected K or A..B"), "{wrong}");
+        }
+    }
 }

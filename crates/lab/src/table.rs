@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::compare::Row;
+use crate::compare::{ListenerRow, Row};
 use crate::host_id::HostId;
-use crate::metrics::{CONNECTION, Form, LINK, Metric, PATH, TEST, TestSummary};
+use crate::metrics::{
+    CONNECTION, Form, LINK, LISTENER, ListenerSummary, Metric, PATH, TEST, TestSummary,
+};
 use crate::plan::Case;
 use crate::scenario::{Bound, Published, Scenario};
 use crate::summary::{Fitness, Summary};
@@ -26,16 +28,23 @@ const AT_RATIO: &str = "           \
 pub fn legend(rows: &[Row]) -> String {
     let mut text = String::new();
     for (head, metrics) in shown(rows) {
-        let about: Vec<&str> = metrics.iter().map(|metric| metric.about).collect();
-        let unit = Some(metrics[0].unit).filter(|&unit| !["1", "segments"].contains(&unit));
-        let unit = unit.map_or(String::new(), |unit| format!(", {unit}"));
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{head:10} {}{unit}", about.join(" / "));
+        text.push_str(&explained(head, &metrics));
         if head == RATIO {
             text.push_str(AT_RATIO);
         }
     }
+    for (head, metrics) in heard_columns(rows.iter().flat_map(|row| &row.listeners)) {
+        text.push_str(&explained(head, &metrics));
+    }
     text + "all are means over the seeds; \u{b1}: half the 95 % interval\n"
+}
+
+/// What a column means, a line.
+fn explained<T>(head: &str, metrics: &[&Metric<T>]) -> String {
+    let about: Vec<&str> = metrics.iter().map(|metric| metric.about).collect();
+    let unit = Some(metrics[0].unit).filter(|&unit| !["1", "segments"].contains(&unit));
+    let unit = unit.map_or(String::new(), |unit| format!(", {unit}"));
+    format!("{head:10} {}{unit}\n", about.join(" / "))
 }
 
 /// The columns of a table of `rows`. A sparse metric that no row has is left out.
@@ -99,6 +108,7 @@ pub fn table(cases: &[Case], rows: &[Row]) -> String {
         let times = if seeds == 1 { "1 run".into() } else { format!("{seeds} runs each") };
         let _ = writeln!(text, ": {}; {times}", case.scenario.title);
         text.push_str(&one(case, of_case));
+        text.push_str(&heard(of_case));
         of_case.iter().filter_map(unfit).for_each(|line| text.push_str(&line));
         differences(of_case).for_each(|line| text.push_str(&line));
         text.push('\n');
@@ -135,6 +145,40 @@ fn one(case: &Case, rows: &[Row]) -> String {
         line
     };
     render(&heads, 1 + usize::from(hosts), rows.iter().enumerate().map(line))
+}
+
+/// What detectors that listened found, if any did.
+fn heard(rows: &[Row]) -> String {
+    let rows = rows.iter().flat_map(|row| row.listeners.iter().map(move |of| (row, of)));
+    let columns = heard_columns(rows.clone().map(|(_, listener)| listener));
+    let lines = rows.map(|(row, listener)| {
+        let mut line =
+            vec![format!("  {}", label(row)), listened(&listener.detector, &listener.signal)];
+        let value = |metric: &Metric<_>| listener.metrics[metric.name];
+        line.extend(columns.iter().map(|(_, metrics)| cell(metrics, value)));
+        line
+    });
+    let lines: Vec<Vec<String>> = lines.collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut heads = vec!["cc", "listened"];
+    heads.extend(columns.iter().map(|(head, _)| *head));
+    render(&heads, 2, lines)
+}
+
+/// The columns of what listeners found: those that one has.
+fn heard_columns<'a>(
+    listeners: impl Iterator<Item = &'a ListenerRow> + Clone,
+) -> Vec<Shown<ListenerSummary>> {
+    columns(LISTENER, |metric| {
+        listeners.clone().any(|listener| listener.metrics[metric.name].is_some())
+    })
+}
+
+/// `xcorr (rtt)`.
+fn listened(detector: &str, signal: &str) -> String {
+    format!("{detector} ({signal})")
 }
 
 /// `olia`, `olia+ssc (rtt)`.
@@ -242,6 +286,18 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
         [link.name.clone()].into_iter().chain(cells).collect()
     });
     text = text + "\n" + &render(&[&["link"], &heads[..]].concat(), 1, lines);
+    if !summary.listeners.is_empty() {
+        let has =
+            |metric: &Metric<_>| summary.listeners.iter().any(|of| (metric.get)(of).is_some());
+        let columns = columns(LISTENER, has);
+        let lines = summary.listeners.iter().map(|listener| {
+            let cells = columns.iter().map(|(_, metrics)| single(metrics, listener));
+            let name = listened(&listener.detector, &listener.signal);
+            [name].into_iter().chain(cells).collect()
+        });
+        let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+        text = text + "\n" + &render(&[&["listened"], &heads[..]].concat(), 1, lines);
+    }
     let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
     if let Some(fitness) = &summary.fitness {
         let _ = writeln!(text, "{}", show_fitness(fitness));

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use narrows_lab::catalogue::{self, Named};
 use narrows_lab::detection::PhaseDetection;
 use narrows_lab::{
-    Algorithm, Case, Edits, Finished, HostId, Plan, Row, Scenario, Signal, compare, load, parse,
-    rows, shipped,
+    Algorithm, Case, Edits, Finished, HostId, Plan, Row, Scenario, Seeds, Signal, compare, load,
+    parse, rows, shipped,
 };
 #[cfg(feature = "kernel")]
 use narrows_lab::{Job, host};
@@ -64,7 +64,7 @@ fn compared(
         controls: &controls,
         signals,
         hosts: &[HostId::SIM],
-        seeds,
+        seeds: Seeds::up_to(seeds),
         jobs,
         series: false,
     };
@@ -109,6 +109,62 @@ fn the_smoothed_round_trip_is_another_signal_than_the_last_one() {
         runs.into_iter().map(|run| run.decisions).collect()
     };
     assert_ne!(decisions(Signal::Rtt), decisions(Signal::Srtt));
+}
+
+/// Whatever its signal, one that listens finds what the same detector in the control finds.
+#[test]
+fn a_detector_that_listens_hears_what_that_of_the_control_hears() {
+    for (detector, signal) in [
+        ("xcorr", Signal::ReceiverUs),
+        ("xcorr", Signal::SenderUs),
+        ("xcorr", Signal::Rtt),
+        ("ssc", Signal::Srtt),
+        ("dcw", Signal::SenderMs),
+    ] {
+        let listen = format!("[detection]\nlisten = [\"{detector}:{}\"]", signal.name());
+        let cc = format!("lia+{detector}");
+        for run in runs(scenario(true, &listen), &cc, &[signal], 0) {
+            let [listener] = &run.summary.listeners[..] else { panic!("{:?}", run.summary) };
+            let first = run.summary.detection[0].first_correct_s;
+            assert!(first.is_some(), "{detector} {}", signal.name());
+            assert_eq!(listener.phases[0].first_right_s, first, "{detector} {}", signal.name());
+        }
+    }
+}
+
+/// Nothing follows what they find: packets go as without them.
+#[test]
+fn detectors_that_listen_change_nothing() {
+    let run = |more: &str| runs(scenario(true, more), "lia+ssc", &[Signal::Rtt], 0);
+    let (alone, heard) =
+        (run(""), run("[detection]\nlisten = [\"xcorr:rtt\", \"tr:srtt\", \"ssc:rtt\"]"));
+    for (alone, heard) in alone.iter().zip(&heard) {
+        assert_eq!(heard.summary.listeners.len(), 3);
+        assert_eq!(alone.decisions, heard.decisions);
+        assert_eq!(alone.summary.connections, heard.summary.connections);
+        assert_eq!(alone.summary.links, heard.summary.links);
+    }
+}
+
+#[test]
+fn what_cannot_listen_is_refused_by_its_place() {
+    let refused = |listen: &str| {
+        let set = vec![("detection.listen".into(), listen.into())];
+        load("sbd/nsb-2", &Edits { set, traces: Vec::new() }).unwrap_err().to_string()
+    };
+    for (listen, message) in [
+        ("[\"none\"]", "unknown detector \"none\"; expected one of: ssc, "),
+        ("[\"shared\"]", "unknown detector \"shared\"; expected one of: ssc, "),
+        ("[\"ssc:none\"]", "unknown signal \"none\"; expected one of: receiver-us, "),
+        ("[\"ssc:rtt\", \"ssc:rtt\"]", "ssc:rtt is named twice"),
+        (
+            "[\"ssc:sender-us\", \"ssc:sender-ms\"]",
+            "needs other timestamps than ssc:sender-us; run them apart",
+        ),
+    ] {
+        let line = refused(listen);
+        assert!(line.contains("detection.listen") && line.contains(message), "{line}");
+    }
 }
 
 /// What the detector at the receiver decides reaches the sender's law: on links of their own it

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Algorithm, Case, Control, Edits, HostId, Plan, compare, load, rows};
+use narrows_lab::{Algorithm, Case, Control, Edits, HostId, Plan, Seeds, compare, load, rows};
 
 const COUPLED: [Control; 3] = [Control::LIA, Control::OLIA, Control::BALIA];
 
@@ -16,7 +16,7 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
         controls: &controls,
         signals: &[],
         hosts: &[HostId::SIM],
-        seeds: 20,
+        seeds: Seeds::up_to(20),
         jobs: 0,
         series: false,
     };

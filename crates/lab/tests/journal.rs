@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_lab::{
-    Algorithm, Case, Control, Edits, Error, Finished, HostId, Journal, Plan, compare, load,
+    Algorithm, Case, Control, Edits, Error, Finished, HostId, Journal, Plan, Seeds, compare, load,
 };
 
 const RENO: Algorithm = Algorithm::Ours(Control::RENO);
@@ -23,7 +23,7 @@ fn plan(cases: &[Case]) -> Plan<'_> {
         controls: &[RENO, LIA],
         signals: &[],
         hosts: &[HostId::SIM],
-        seeds: 2,
+        seeds: Seeds::up_to(2),
         jobs: 2,
         series: true,
     }
@@ -98,7 +98,7 @@ fn a_journal_is_of_one_plan() {
     let mut other = cases.clone();
     other[0].scenario.links[0].config.delay += 1;
     for other in [
-        Plan { seeds: 3, ..plan },
+        Plan { seeds: Seeds::up_to(3), ..plan },
         Plan { controls: &[LIA], ..plan },
         Plan { hosts: &[HostId::new("kernel")], ..plan },
         Plan { hosts: &[HostId::new("kernel"), HostId::SIM], ..plan },
@@ -124,7 +124,7 @@ fn a_panic_names_its_run_and_leaves_the_others() {
         controls: &[LIA],
         signals: &[],
         hosts: &[HostId::SIM],
-        seeds: 2,
+        seeds: Seeds::up_to(2),
         jobs: 1,
         series: false,
     };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Case, Edits, Finished, HostId, Plan, Row, compare, parse, rows};
+use narrows_lab::{Case, Edits, Finished, HostId, Plan, Row, Seeds, compare, parse, rows};
 
 /// Path `a` has four greedy TCPs in all and `b` three; and what is no greedy TCP at a bottleneck.
 const APART: &str = r#"
@@ -45,7 +45,7 @@ fn run(text: &str, seeds: u64) -> (Vec<Finished>, Row) {
         controls: &controls,
         signals: &[],
         hosts: &[HostId::SIM],
-        seeds,
+        seeds: Seeds::up_to(seeds),
         jobs: 0,
         series: false,
     };

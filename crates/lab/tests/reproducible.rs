@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{
-    Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, Summary, compare, host, load,
-    run, series,
+    Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, Seeds, Summary, compare, host,
+    load, run, series,
 };
 use sha2::{Digest, Sha256};
 
@@ -58,7 +58,7 @@ fn the_number_of_threads_changes_nothing() {
             controls: &controls,
             signals: &[],
             hosts: &[HostId::SIM],
-            seeds: 4,
+            seeds: Seeds::up_to(4),
             jobs,
             series: true,
         };

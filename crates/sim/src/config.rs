@@ -4,6 +4,8 @@ use narrows_laws::{Control, Params};
 use narrows_net::{Nanos, RouteId};
 use narrows_traffic::{PathManager, Scheduler, Source, TcpConfig};
 
+use crate::listening::Listener;
+
 /// A connection: plain TCP over one path, or MPTCP over one to eight.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
@@ -19,6 +21,8 @@ pub struct ConnectionConfig {
     pub control: Control,
     /// Parameters of its detector.
     pub params: Params,
+    /// Detectors that listen without effect.
+    pub listeners: Vec<Listener>,
     /// Which subflow sends the next segment; without meaning for plain TCP.
     pub scheduler: Scheduler,
     /// What the TCP of both ends does.
@@ -45,6 +49,7 @@ impl Default for ConnectionConfig {
             path_manager: PathManager::default(),
             control: Control::RENO,
             params: Params::default(),
+            listeners: Vec::new(),
             scheduler: Scheduler::default(),
             tcp: TcpConfig::default(),
             source: Source::Greedy,

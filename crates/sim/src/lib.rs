@@ -50,12 +50,15 @@
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `udp` | UDP flows |
 //! | `packet` | what travels, and its size on the wire |
+//! | `law`, `listening` | the law, and detectors that listen beside it |
 //! | `capture` | who wants to see it travel |
 //! | [`topology`] | fat trees: links, shortest paths, who sends to whom |
 
 pub mod capture;
 mod config;
 mod event;
+mod law;
+mod listening;
 mod mptcp;
 mod packet;
 mod ranges;
@@ -67,6 +70,7 @@ mod udp;
 mod wire;
 
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
+pub use listening::{Found, Heard, Listener};
 pub use packet::{Ack, Body, Packet, Segment};
 pub use sim::Sim;
 pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, UdpStats};

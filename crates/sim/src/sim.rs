@@ -6,6 +6,7 @@ use narrows_traffic::{ConnId, FlowId, Generator, PathManager, Source, TcpConfig,
 
 use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
+use crate::listening::Heard;
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
 use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER};
@@ -305,6 +306,11 @@ impl Sim {
     /// The newest decision of a connection's dynamic detector; none without one.
     pub fn detection(&self, connection: ConnId) -> Option<&Detection> {
         self.connections[connection.0 as usize].detection()
+    }
+
+    /// What the detectors that listen to a connection found.
+    pub fn heard(&self, connection: ConnId) -> impl Iterator<Item = &Heard> {
+        self.connections[connection.0 as usize].heard()
     }
 
     /// Counters of a UDP flow.

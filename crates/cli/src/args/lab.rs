@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use narrows_lab::hosts::child;
-use narrows_lab::{Algorithm, Edits, Error, Host, Signal, host};
+use narrows_lab::{Algorithm, Edits, Error, Host, Seeds, Signal, host};
 use narrows_laws::user::{self, Checks};
 
 /// Options that change a scenario.
@@ -124,6 +124,7 @@ Examples:
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,olia --on sim,kernel
   narrows compare sbd/nsb-2 --cc lia --sweep links.bottleneck2.rate='5..20 Mbit/s:4'
   narrows compare sbd/nsb-2 sbd/sb-2 --cc olia+ssc --signal receiver-us,rtt --set ssc.p_s=0.1
+  narrows compare sbd/nsb-5 --cc lia+shared --set detection.listen='[\"xcorr:rtt\", \"ssc\"]'
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
   narrows compare sbd/nsb-2 --cc lia,lia+disjoint --json | jq '.rows[].ratio_to_tcp.mean'")]
 pub struct CompareArgs {
@@ -140,9 +141,9 @@ pub struct CompareArgs {
     /// Hosts to run on: sim, kernel, or both, separated by a comma
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sim")]
     pub on: Vec<String>,
-    /// Run each with seeds 1 to K
-    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub seeds: u64,
+    /// Run each with seeds 1 to K, or A to B
+    #[arg(long, value_name = "K|A..B", default_value = "10")]
+    pub seeds: Seeds,
     /// Concurrent runs; 0: one per core, in real time one
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,

@@ -1,8 +1,9 @@
 //! The delay signal and parameters of detectors, parsed from the file.
 
 use indexmap::IndexMap;
-use narrows_laws::Params;
 use narrows_laws::params::ParamError;
+use narrows_laws::{Detector, Params};
+use narrows_sim::Listener;
 use narrows_traffic::Signal;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -11,17 +12,12 @@ use super::Fault;
 use super::file::File;
 
 /// The fields of detection besides the parameters.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionFile {
-    signal: Option<String>,
-}
-
-impl DetectionFile {
-    /// The delay signal.
-    pub fn of(signal: Signal) -> DetectionFile {
-        DetectionFile { signal: Some(signal.name().into()) }
-    }
+    pub signal: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listen: Vec<String>,
 }
 
 /// The delay signal of detectors.
@@ -33,10 +29,54 @@ pub fn signal(file: &File) -> Result<Signal, Fault> {
         .unwrap_or_default())
 }
 
+/// The detectors that listen, `DETECTOR[:SIGNAL]`.
+pub fn listeners(file: &File) -> Result<Vec<Listener>, Fault> {
+    let listen = file.detection.iter().flat_map(|detection| &detection.listen);
+    let mut listeners: Vec<Listener> = Vec::new();
+    for (index, text) in listen.enumerate() {
+        let fault = |message| Fault::new(["detection", "listen", &index.to_string()], message);
+        let listener = listener(text, signal(file)?).map_err(fault)?;
+        if listeners.contains(&listener) {
+            return Err(fault(format!("{text} is named twice")));
+        }
+        let ticks = |of: &Listener| of.signal.timestamps();
+        let other = listeners.iter().find(|other| match (ticks(other), ticks(&listener)) {
+            (Some(one), Some(other)) => one != other,
+            _ => false,
+        });
+        if let Some(other) = other {
+            let message = format!("needs other timestamps than {}; run them apart", show(other));
+            return Err(fault(message));
+        }
+        listeners.push(listener);
+    }
+    if !listeners.is_empty() && file.test.is_none() {
+        return Err(Fault::new(["detection", "listen"], "no flow is under test"));
+    }
+    Ok(listeners)
+}
+
+/// `DETECTOR[:SIGNAL]`; the signal is `default` if it has none.
+fn listener(text: &str, default: Signal) -> Result<Listener, String> {
+    let (name, signal) = text.split_once(':').map_or((text, None), |(n, s)| (n, Some(s)));
+    let dynamic = || Detector::all().filter(|detector| detector.decides());
+    let Some(detector) = dynamic().find(|detector| detector.name() == name) else {
+        let known = dynamic().map(Detector::name).collect::<Vec<_>>().join(", ");
+        return Err(format!("unknown detector \"{name}\"; expected one of: {known}"));
+    };
+    let signal = signal.map(str::parse).transpose()?.unwrap_or(default);
+    Ok(Listener { detector, signal })
+}
+
+fn show(listener: &Listener) -> String {
+    format!("{}:{}", listener.detector.name(), listener.signal.name())
+}
+
 /// The fields of `file` about detection, with the defaults.
 pub fn whole(file: &File) -> Option<DetectionFile> {
     let signal = signal(file).ok()?;
-    Some(DetectionFile::of(signal))
+    let listen = listeners(file).ok()?.iter().map(show).collect();
+    Some(DetectionFile { signal: Some(signal.name().into()), listen })
 }
 
 /// The parameters: the defaults, the preset, and what else is set.

@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 
 use narrows_laws::Params;
 use narrows_net::{LinkConfig, Nanos, Rate};
+use narrows_sim::Listener;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +66,8 @@ pub struct Scenario {
     pub phases: Vec<Phase>,
     /// Parameters of delay-based detectors.
     pub params: Params,
+    /// Detectors that listen to the connection under test, without effect on it.
+    pub listeners: Vec<Listener>,
     /// What changes during the run, in the order of time.
     pub events: Vec<Event>,
     /// Published values.
@@ -280,7 +283,8 @@ impl Scenario {
     fn take_signal(&mut self, signal: Signal) {
         if let Some(test) = self.test {
             self.flows[test].tcp.signal = signal;
-            self.file.detection = Some(detection::DetectionFile::of(signal));
+            let file = self.file.detection.get_or_insert_default();
+            file.signal = Some(signal.name().into());
         }
     }
 

@@ -45,6 +45,7 @@ pub fn resolve(written: File) -> Result<Scenario, Fault> {
     let rivals = rivals(&file, &links, &flows, test)?;
     let phases = phases(&file, test.map(|index| &flows[index]), end)?;
     let params = detection::params(&file)?;
+    let listeners = detection::listeners(&file)?;
     let paper = published(&file)?;
     unused(&written, &file, &flows, &links)?;
     let events = events::events(&file, &links, &mut flows, end)?;
@@ -60,6 +61,7 @@ pub fn resolve(written: File) -> Result<Scenario, Fault> {
         rivals,
         phases,
         params,
+        listeners,
         events,
         paper,
         file: written,

@@ -11,6 +11,8 @@ use super::receiver_detector::ReceiverDetector;
 use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
+use crate::law::Law;
+use crate::listening::Heard;
 use crate::packet::{Body, Packet};
 use crate::stats::{ConnectionStats, Detection, PathStats};
 use crate::tcp::NEVER;
@@ -62,8 +64,8 @@ pub(crate) struct Connection {
     data: Reassembly,
     completed: Option<Nanos>,
     source: Source,
-    pub(super) law: Conn,
-    /// The detector, if it is delay-based.
+    pub(super) law: Law,
+    /// The detector, if it is delay-based, and those that listen at the receiver.
     pub(super) receiver_detector: Option<ReceiverDetector>,
     generator: Generator,
 }
@@ -79,12 +81,14 @@ impl Connection {
     ) -> Self {
         let mut tcp = config.tcp;
         let mut control = config.control;
-        if control.detector.decides() {
-            tcp.timestamps = tcp.signal.timestamps().unwrap_or(tcp.timestamps);
+        let (params, listeners) = (&config.params, &config.listeners);
+        let signals = listeners.iter().map(|listener| listener.signal);
+        for signal in signals.chain(control.detector.decides().then_some(tcp.signal)) {
+            tcp.timestamps = signal.timestamps().unwrap_or(tcp.timestamps);
         }
-        let receiver_detector = ReceiverDetector::new(control, &config.params, tcp);
+        let receiver_detector = ReceiverDetector::new(control, listeners, params, tcp);
         if let Some(receiver_detector) = &receiver_detector {
-            control = receiver_detector.at_sender(control, &config.params);
+            control = receiver_detector.at_sender(control, params);
         }
         let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &tcp);
         Connection {
@@ -94,7 +98,7 @@ impl Connection {
             tcp,
             source: config.source,
             generator,
-            law: Conn::with_params(control, &config.params),
+            law: Law::new(Conn::with_params(control, params), listeners, params),
             detects: receiver_detector.is_some(),
             receiver_detector,
             subflows: paths.iter().enumerate().map(subflow).collect(),
@@ -342,7 +346,13 @@ impl Connection {
 
     /// The newest decision of a dynamic detector; none without one.
     pub fn detection(&self) -> Option<&Detection> {
-        self.receiver_detector.as_ref().map(ReceiverDetector::log)
+        self.receiver_detector.as_ref().and_then(ReceiverDetector::log)
+    }
+
+    /// What the detectors that listen found.
+    pub fn heard(&self) -> impl Iterator<Item = &Heard> {
+        let receiver = self.receiver_detector.iter().flat_map(ReceiverDetector::heard);
+        self.law.heard().chain(receiver)
     }
 
     /// The application's time has come. Returns when it comes again.

@@ -1,27 +1,32 @@
-//! A delay-based detector at the sender or the receiver: its input, and a log of its decisions.
+//! A delay-based detector at the sender or the receiver, and those that listen at the receiver: their
+//! input, and a log of decisions.
 
 use narrows_laws::raw::MAX_PATHS;
 use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, State, flag};
 use narrows_net::Nanos;
 use narrows_traffic::{Signal, TcpConfig};
 
-use crate::Detection;
+use crate::listening::{Heard, Listener, Listening};
 use crate::packet::Segment;
+use crate::stats::Detection;
 
-/// The detector at the receiver of a connection.
+/// The detector of a connection, if its control has a delay-based one, and those that listen at its
+/// receiver.
 #[derive(Debug)]
 pub(crate) struct ReceiverDetector {
+    tcp: TcpConfig,
+    paths: [Arrivals; MAX_PATHS],
     /// None for a detector at the sender, which gets the events of the law there.
     receiver: Option<Box<AtReceiver>>,
-    log: Detection,
+    listeners: Vec<Listening>,
+    /// None without a detector.
+    log: Option<Detection>,
 }
 
 /// A detector at the receiver.
 #[derive(Debug)]
 struct AtReceiver {
     conn: Conn,
-    tcp: TcpConfig,
-    paths: [Arrivals; MAX_PATHS],
     /// The masks of each decision.
     masks: Vec<u64>,
     /// Number of the newest decision that the sender knows.
@@ -40,20 +45,31 @@ struct Arrivals {
 }
 
 impl ReceiverDetector {
-    /// Of a connection under `control`, if its detector is delay-based.
-    pub fn new(control: Control, params: &Params, tcp: TcpConfig) -> Option<ReceiverDetector> {
+    /// Of a connection under `control`, if its detector is delay-based, or one of `listeners` is at the
+    /// receiver.
+    pub fn new(
+        control: Control,
+        listeners: &[Listener],
+        params: &Params,
+        tcp: TcpConfig,
+    ) -> Option<ReceiverDetector> {
+        let decides = control.detector.decides();
         let at_receiver = || {
             Box::new(AtReceiver {
                 conn: Conn::with_params(control, params),
-                tcp,
-                paths: [Arrivals::default(); MAX_PATHS],
                 masks: Vec::new(),
                 known: 0,
             })
         };
-        control.detector.decides().then(|| ReceiverDetector {
-            receiver: (tcp.signal == Signal::ReceiverUs).then(at_receiver),
-            log: Detection::default(),
+        let here = listeners.iter().filter(|listener| listener.signal == Signal::ReceiverUs);
+        let listeners: Vec<Listening> =
+            here.map(|&listener| Listening::new(listener, params)).collect();
+        (decides || !listeners.is_empty()).then(|| ReceiverDetector {
+            tcp,
+            paths: [Arrivals::default(); MAX_PATHS],
+            receiver: (decides && tcp.signal == Signal::ReceiverUs).then(at_receiver),
+            listeners,
+            log: decides.then(Detection::default),
         })
     }
 
@@ -70,9 +86,27 @@ impl ReceiverDetector {
 
     /// A segment arrived.
     pub fn on_segment(&mut self, path: usize, segment: &Segment, now: Nanos) {
-        if let Some(receiver) = self.receiver.as_deref_mut().filter(|_| segment.len > 0) {
-            receiver.on_segment(path, segment, now);
-            if self.log.note(&receiver.conn) {
+        let Segment { seq, len, sent, .. } = *segment;
+        if len == 0 || (self.receiver.is_none() && self.listeners.is_empty()) {
+            return;
+        }
+        let arrivals = &mut self.paths[path];
+        let lost = arrivals.lost(seq, len);
+        if !std::mem::replace(&mut arrivals.any, true) {
+            self.report(path, now, EventKind::Joined, Event::default());
+        }
+        let event = Event {
+            // Nothing waits between a segment and the detector.
+            flags: flag::OWD | flag::DWELL,
+            sent_us: sent / 1000,
+            owd_us: self.tcp.elapsed_us(now, sent),
+            delivered: 1,
+            lost,
+            ..Event::default()
+        };
+        self.report(path, now, EventKind::Acked, event);
+        if let (Some(receiver), Some(log)) = (&mut self.receiver, &mut self.log) {
+            if log.note(&receiver.conn) {
                 receiver.masks.push(receiver.conn.masks());
             }
         }
@@ -98,46 +132,20 @@ impl ReceiverDetector {
 
     /// Events went to the sender's law.
     pub fn on_events(&mut self, law: &Conn) {
-        if self.receiver.is_none() {
-            self.log.note(law);
+        if let (None, Some(log)) = (&self.receiver, &mut self.log) {
+            log.note(law);
         }
     }
 
     /// A path was removed.
     pub fn leave(&mut self, path: usize, now: Nanos) {
-        if let Some(receiver) = &mut self.receiver {
-            if receiver.paths[path].any {
-                receiver.report(path, now, EventKind::Left, Event::default());
-            }
-            receiver.paths[path] = Arrivals::default();
+        if self.paths[path].any {
+            self.report(path, now, EventKind::Left, Event::default());
         }
+        self.paths[path] = Arrivals::default();
     }
 
-    pub fn log(&self) -> &Detection {
-        &self.log
-    }
-}
-
-impl AtReceiver {
-    fn on_segment(&mut self, path: usize, segment: &Segment, now: Nanos) {
-        let Segment { seq, len, sent, .. } = *segment;
-        let arrivals = &mut self.paths[path];
-        let lost = arrivals.lost(seq, len);
-        if !std::mem::replace(&mut arrivals.any, true) {
-            self.report(path, now, EventKind::Joined, Event::default());
-        }
-        let event = Event {
-            // Nothing waits between a segment and the detector.
-            flags: flag::OWD | flag::DWELL,
-            sent_us: sent / 1000,
-            owd_us: self.tcp.elapsed_us(now, sent),
-            delivered: 1,
-            lost,
-            ..Event::default()
-        };
-        self.report(path, now, EventKind::Acked, event);
-    }
-
+    /// Tells the detectors at the receiver.
     fn report(&mut self, path: usize, now: Nanos, kind: EventKind, event: Event) {
         let state = match kind {
             EventKind::Joined => State::Joining,
@@ -145,7 +153,22 @@ impl AtReceiver {
             _ => State::Active,
         };
         let event = Event { kind: kind as u32, state: state as u32, now_us: now / 1000, ..event };
-        self.conn.detect(path, &event);
+        if let Some(receiver) = &mut self.receiver {
+            receiver.conn.detect(path, &event);
+        }
+        for listening in &mut self.listeners {
+            listening.hear(path, &event);
+        }
+    }
+
+    /// What the detector of the control decided; none without one.
+    pub fn log(&self) -> Option<&Detection> {
+        self.log.as_ref()
+    }
+
+    /// What those that listen here found.
+    pub fn heard(&self) -> impl Iterator<Item = &Heard> {
+        self.listeners.iter().map(Listening::heard)
     }
 }
 
@@ -200,7 +223,8 @@ mod tests {
     fn detector_of(control: &str, signal: Signal, params: &Params) -> (ReceiverDetector, Conn) {
         let control: Control = control.parse().unwrap();
         let tcp = TcpConfig { signal, ..TcpConfig::default() };
-        let receiver_detector = ReceiverDetector::new(control, params, tcp).expect("it listens");
+        let receiver_detector =
+            ReceiverDetector::new(control, &[], params, tcp).expect("it listens");
         let law = Conn::with_params(receiver_detector.at_sender(control, params), params);
         (receiver_detector, law)
     }
@@ -215,7 +239,7 @@ mod tests {
         let flow = FlowId::Connection(ConnId(0));
         let generator = Generator::new(1, flow, Source::Greedy, config.active.clone());
         let connection = Connection::new(&config, &[], generator);
-        let tcp = connection.receiver_detector.unwrap().receiver.unwrap().tcp;
+        let tcp = connection.receiver_detector.unwrap().tcp;
         assert_eq!(tcp.elapsed_us(41_700_000, 10_000_000), 31_700);
     }
 
@@ -260,7 +284,7 @@ mod tests {
     fn of_a_path_that_left_nothing_is_kept() {
         let (mut receiver_detector, _) = receiver_detector();
         let sampled = |receiver_detector: &ReceiverDetector| {
-            let Arrivals { any, end, full } = receiver_detector.receiver.as_ref().unwrap().paths[0];
+            let Arrivals { any, end, full } = receiver_detector.paths[0];
             (any, end, full, receiver_detector.decision())
         };
         let segment = |len| Segment { seq: 5000, len, ..Segment::default() };

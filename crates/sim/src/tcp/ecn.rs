@@ -2,12 +2,13 @@
 //! ECN-capable, the receiver echoes a mark until it gets CWR, the sender reduces once
 //! per window of data. Both ends agree in the handshake, which is not modelled: nobody refuses.
 
-use narrows_laws::{Conn, Event, EventKind, State};
+use narrows_laws::{Event, EventKind, State};
 use narrows_net::Nanos;
 
 use super::recovery::Phase;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
+use crate::law::Law;
 use crate::packet::Segment;
 
 /// The sender's part.
@@ -71,7 +72,7 @@ impl Sender {
 
     /// An acknowledgement echoes a mark: reduce, once per window of data, unless a loss was reason
     /// enough already. Linux: tcp_enter_cwr().
-    pub(super) fn on_echo(&mut self, delivered: &Delivered, now: Nanos, law: &mut Conn) {
+    pub(super) fn on_echo(&mut self, delivered: &Delivered, now: Nanos, law: &mut Law) {
         // Linux counts so: all that a marked acknowledgement delivers (tcp_count_delivered_ce()).
         self.unreported_marked += delivered.packets;
         // There was congestion, so nothing was for nothing.
@@ -88,7 +89,7 @@ impl Sender {
 
     /// The reduction for a mark ends when something beyond what was then out has been acknowledged:
     /// the segment that carried CWR has arrived. Linux: tcp_fastretrans_alert().
-    pub(super) fn leave_cwr(&mut self, now: Nanos, law: &mut Conn) {
+    pub(super) fn leave_cwr(&mut self, now: Nanos, law: &mut Law) {
         if self.phase == Phase::Cwr && self.board.una() > self.high_seq {
             self.phase = Phase::Open;
             let out = self.report(law, EventKind::Recovered, State::Active, now, Event::default());

@@ -1,10 +1,11 @@
 //! The handshake of a subflow, as the sender (who opens) sees it: three packets, four for a join.
 
-use narrows_laws::{Conn, Event, EventKind, State};
+use narrows_laws::{Event, EventKind, State};
 use narrows_net::Nanos;
 
 use super::NEVER;
 use super::sender::Sender;
+use crate::law::Law;
 use crate::packet::Body;
 use crate::wire::Wire;
 
@@ -48,7 +49,7 @@ impl Sender {
 
     /// The SYN/ACK arrived. True if the subflow is established: a join still waits for the fourth
     /// packet (RFC 8684, section 3.2).
-    pub fn on_syn_ack(&mut self, echo: Nanos, wire: &mut Wire, law: &mut Conn) -> bool {
+    pub fn on_syn_ack(&mut self, echo: Nanos, wire: &mut Wire, law: &mut Law) -> bool {
         match self.handshake {
             Handshake::SynSent => {}
             Handshake::ThirdSent => {
@@ -72,11 +73,11 @@ impl Sender {
     }
 
     /// The fourth packet of a join arrived. True if that establishes the subflow.
-    pub fn on_fourth(&mut self, now: Nanos, law: &mut Conn) -> bool {
+    pub fn on_fourth(&mut self, now: Nanos, law: &mut Law) -> bool {
         self.handshake == Handshake::ThirdSent && self.establish(now, law)
     }
 
-    fn establish(&mut self, now: Nanos, law: &mut Conn) -> bool {
+    fn establish(&mut self, now: Nanos, law: &mut Law) -> bool {
         self.handshake = Handshake::Established;
         self.rto_at = NEVER;
         self.rtt.reset_backoff();

@@ -1,13 +1,14 @@
 //! Loss recovery of a subflow: when it begins and ends, as Linux's tcp_fastretrans_alert(), and
 //! its timers.
 
-use narrows_laws::{Conn, Event, EventKind, State, flag};
+use narrows_laws::{Event, EventKind, State, flag};
 use narrows_net::Nanos;
 use narrows_traffic::LossDetection;
 
 use super::NEVER;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
+use crate::law::Law;
 use crate::wire::Wire;
 
 /// What loss recovery is doing: Linux's icsk_ca_state.
@@ -55,7 +56,7 @@ impl Sender {
         echo: Nanos,
         more: bool,
         now: Nanos,
-        law: &mut Conn,
+        law: &mut Law,
     ) -> Recovery {
         let nothing_new = delivered.sacked_sent.is_none() && delivered.duplicate.is_none();
         if self.phase == Phase::Open && self.board.sacked_out() == 0 && nothing_new {
@@ -107,7 +108,7 @@ impl Sender {
     }
 
     /// All that was out when recovery began has arrived. Linux's tcp_try_undo_recovery().
-    fn leave_recovery(&mut self, echo: Nanos, now: Nanos, law: &mut Conn) {
+    fn leave_recovery(&mut self, echo: Nanos, now: Nanos, law: &mut Law) {
         self.phase = Phase::Open;
         self.check();
         if self.may_undo(echo) {
@@ -128,7 +129,7 @@ impl Sender {
         echo: Nanos,
         more: bool,
         now: Nanos,
-        law: &mut Conn,
+        law: &mut Law,
     ) -> bool {
         // Step 3.b: something that was sent once, before the timeout, has arrived.
         let original = self.frto.is_some_and(|since| delivered.sent_before(since));
@@ -210,7 +211,7 @@ impl Sender {
         Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
     }
 
-    fn enter_recovery(&mut self, now: Nanos, law: &mut Conn) {
+    fn enter_recovery(&mut self, now: Nanos, law: &mut Law) {
         // A reduction that a mark began goes on: a window of data costs one, and there was reason.
         if self.phase != Phase::Cwr {
             self.begin_reduction();
@@ -224,7 +225,7 @@ impl Sender {
     }
 
     /// Lets expire what is due. True if the retransmission timer of data was.
-    pub fn on_timer(&mut self, wire: &mut Wire, law: &mut Conn) -> bool {
+    pub fn on_timer(&mut self, wire: &mut Wire, law: &mut Law) -> bool {
         self.deferred = false;
         if self.pace_at <= wire.now {
             self.pace_at = NEVER;
@@ -246,7 +247,7 @@ impl Sender {
     }
 
     /// RFC 8985, section 6.3: the reordering window has passed without the segment.
-    fn on_reordering_timer(&mut self, wire: &mut Wire, law: &mut Conn) {
+    fn on_reordering_timer(&mut self, wire: &mut Wire, law: &mut Law) {
         self.reo_at = NEVER;
         self.rack.look_again();
         let lost = self.detect_loss(wire.now);
@@ -262,7 +263,7 @@ impl Sender {
     }
 
     /// RFC 6298, section 5.4 to 5.6, and RFC 5681, section 3.1, as Linux's tcp_enter_loss().
-    fn on_timeout(&mut self, wire: &mut Wire, law: &mut Conn) {
+    fn on_timeout(&mut self, wire: &mut Wire, law: &mut Law) {
         self.counters.timeouts += 1;
         let new = matches!(self.phase, Phase::Open | Phase::Disorder);
         let again = self.timeouts_in_row > 0;

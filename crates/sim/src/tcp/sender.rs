@@ -1,7 +1,7 @@
 //! The sending end of a subflow: what it sends and what acknowledgements do to it, as Linux's
 //! tcp_output.c and tcp_ack(). The congestion control law answers each event.
 
-use narrows_laws::{Conn, Event, EventKind, Output, Private, State, flag};
+use narrows_laws::{Event, EventKind, Output, Private, State, flag};
 use narrows_net::{Nanos, RouteId};
 use narrows_traffic::{LossDetection, Signal, TcpConfig};
 
@@ -18,6 +18,7 @@ use super::rto::RttEstimator;
 use super::scoreboard::{Arrival, Delivered, Scoreboard, Transmit};
 use super::tlp::Probe;
 use super::undo::Undo;
+use crate::law::Law;
 use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER};
 use crate::wire::Wire;
 
@@ -208,14 +209,7 @@ impl Sender {
     }
 
     /// Sends a new segment; what is `behind` it may follow.
-    pub fn send_new(
-        &mut self,
-        dsn: u64,
-        len: u32,
-        behind: Behind,
-        wire: &mut Wire,
-        law: &mut Conn,
-    ) {
+    pub fn send_new(&mut self, dsn: u64, len: u32, behind: Behind, wire: &mut Wire, law: &mut Law) {
         let idle = self.board.packets_out() == 0;
         if idle {
             self.restart(wire.now, law);
@@ -229,7 +223,7 @@ impl Sender {
     }
 
     /// Data again after idleness: the old window says little about the path of today.
-    fn restart(&mut self, now: Nanos, law: &mut Conn) {
+    fn restart(&mut self, now: Nanos, law: &mut Law) {
         let cwnd = limited::after_idle(self.cwnd, now - self.last_sent, self.rtt.rto());
         if cwnd < self.cwnd {
             self.cwnd = cwnd;
@@ -293,7 +287,7 @@ impl Sender {
 
     /// Takes an acknowledgement, in the order of Linux's tcp_ack(): what arrived, the RTT, what is
     /// lost, the window. `more`: the connection has more to send than this subflow has.
-    pub fn on_ack(&mut self, ack: &Ack, more: bool, wire: &mut Wire, law: &mut Conn) {
+    pub fn on_ack(&mut self, ack: &Ack, more: bool, wire: &mut Wire, law: &mut Law) {
         let now = wire.now;
         self.end_burst(now);
         let arrival = Arrival::new(now, self.rtt.min_rtt(), ack.echo + self.tick);
@@ -328,9 +322,6 @@ impl Sender {
             }
             if self.pacer.as_ref().is_some_and(|pacer| pacer.is_pacing()) {
                 flags |= flag::PACED;
-            }
-            if self.signal == Signal::Srtt {
-                flags |= flag::SRTT;
             }
             let state = match self.board.packets_out() {
                 0 if !more => State::Idle,
@@ -369,7 +360,7 @@ impl Sender {
 
     /// To be called when what an acknowledgement lets leave has left. If the scheduler gave this
     /// subflow nothing, its window is a stale one that must not count among its siblings'.
-    pub fn note_sent(&mut self, wire: &mut Wire, law: &mut Conn) {
+    pub fn note_sent(&mut self, wire: &mut Wire, law: &mut Law) {
         if self.new_first {
             self.end_new_first(wire);
         }
@@ -387,7 +378,7 @@ impl Sender {
 
     /// The connection sees the path in another way: its siblings are notified, as far as they count
     /// it.
-    pub fn stand(&mut self, standing: State, now: Nanos, law: &mut Conn) {
+    pub fn stand(&mut self, standing: State, now: Nanos, law: &mut Law) {
         if self.standing == standing {
             return;
         }
@@ -402,7 +393,7 @@ impl Sender {
     }
 
     /// The path is removed.
-    pub fn leave(&mut self, now: Nanos, law: &mut Conn) {
+    pub fn leave(&mut self, now: Nanos, law: &mut Law) {
         if self.is_established() {
             self.report(law, EventKind::Left, State::Free, now, Event::default());
         }
@@ -443,13 +434,11 @@ impl Sender {
         Some((last, now - last))
     }
 
-    /// The relative one-way delay of the newest segment that an acknowledgement covers, us, if the law
-    /// gets it: to the acknowledgement's timestamp from when the segment left, by the sender's
+    /// The relative one-way delay of the newest segment that an acknowledgement covers, us: to the acknowledgement's timestamp from when the segment left, by the sender's
     /// own note. What is echoed left earlier: the first segment that the acknowledgement waited for, or
     /// the last before a hole (RFC 7323, section 4.1).
     pub(super) fn one_way_delay(&self, ack: &Ack, newest: Option<(Nanos, Nanos)>) -> Option<i32> {
-        let one_way = matches!(self.signal, Signal::SenderUs | Signal::SenderMs);
-        let (sent, _) = newest.filter(|_| one_way)?;
+        let (sent, _) = newest?;
         Some(ack.elapsed_us - ((sent as i64 - ack.echo as i64) / 1000) as i32)
     }
 
@@ -490,7 +479,7 @@ impl Sender {
     /// Tells the law what happened; the event's common fields are filled here.
     pub(super) fn report(
         &mut self,
-        law: &mut Conn,
+        law: &mut Law,
         kind: EventKind,
         state: State,
         now: Nanos,
@@ -509,7 +498,7 @@ impl Sender {
             mss: self.mss,
             ..event
         };
-        let out = law.event(self.path, &mut self.private, &event);
+        let out = law.event(self.path, &mut self.private, &event, self.signal);
         if out.pacing_rate > 0 {
             let pacer = self.pacer.get_or_insert_with(|| Box::new(Pacer::new(false, 1)));
             pacer.set_law_rate(out.pacing_rate);

@@ -3,7 +3,7 @@
 //! before the retransmission timer would. As Linux's tcp_schedule_loss_probe(),
 //! tcp_send_loss_probe() and tcp_process_tlp_ack().
 
-use narrows_laws::{Conn, Event, EventKind, State};
+use narrows_laws::{Event, EventKind, State};
 use narrows_net::Nanos;
 
 use super::NEVER;
@@ -12,6 +12,7 @@ use super::recovery::Phase;
 use super::rto::RTO_MIN;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
+use crate::law::Law;
 use crate::wire::Wire;
 
 /// Added to two round trips: Linux's TCP_TIMEOUT_MIN_US.
@@ -77,7 +78,7 @@ impl Sender {
 
     /// Sends the probe, whatever the window: `new` data (data sequence number and length), or the
     /// last segment again. RFC 8985, section 7.3.
-    pub fn send_probe(&mut self, new: Option<(u64, u32, Behind)>, wire: &mut Wire, law: &mut Conn) {
+    pub fn send_probe(&mut self, new: Option<(u64, u32, Behind)>, wire: &mut Wire, law: &mut Law) {
         match new {
             Some((dsn, len, behind)) => self.send_new(dsn, len, behind, wire, law),
             None => {
@@ -99,7 +100,7 @@ impl Sender {
         ack: u64,
         delivered: &Delivered,
         now: Nanos,
-        law: &mut Conn,
+        law: &mut Law,
     ) {
         let end = self.tlp.end;
         if ack < end {

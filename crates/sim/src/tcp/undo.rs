@@ -3,12 +3,13 @@
 //! echoes a timestamp from before the first retransmission (Eifel, RFC 3522 and 4015). As Linux's
 //! tcp_try_undo_recovery() and its siblings.
 
-use narrows_laws::{Conn, Event, EventKind, State};
+use narrows_laws::{Event, EventKind, State};
 use narrows_net::Nanos;
 
 use super::NEVER;
 use super::scoreboard::Duplicate;
 use super::sender::Sender;
+use crate::law::Law;
 
 /// No reduction to undo.
 const NONE: u64 = u64::MAX;
@@ -112,7 +113,7 @@ impl Sender {
     /// The reduction was for nothing: the window is as before, unless a mark asked for a reduction
     /// as well. What counts as lost is in the network after all if it was `late`. Linux's
     /// tcp_undo_cwnd_reduction().
-    pub(super) fn undo_reduction(&mut self, late: bool, now: Nanos, law: &mut Conn) {
+    pub(super) fn undo_reduction(&mut self, late: bool, now: Nanos, law: &mut Law) {
         if late {
             self.board.unmark_lost();
         }

@@ -45,6 +45,11 @@ impl Host for Kernel {
             );
             return Err(Error::input(place, message));
         }
+        if !job.scenario.listeners.is_empty() {
+            let place = format!("{}: detection.listen", job.scenario.name);
+            let message = "the kernel host has no delay-based detectors (use --on sim)";
+            return Err(Error::input(place, message));
+        }
         if job.app.is_some() && job.scenario.test.is_none() {
             let message =
                 "no flow is under test, whose source it replaces; expected a field test = \"FLOW\"";

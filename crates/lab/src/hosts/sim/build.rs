@@ -2,7 +2,7 @@
 
 use narrows_laws::{Control, Params};
 use narrows_net::{ConfigError, LinkConfig, LinkId, RouteId};
-use narrows_sim::{ConnectionConfig, PathConfig, Sim, UdpConfig};
+use narrows_sim::{ConnectionConfig, Listener, PathConfig, Sim, UdpConfig};
 use narrows_traffic::FlowId;
 use narrows_traffic::PathManager;
 
@@ -64,13 +64,24 @@ impl Build {
         })
     }
 
-    /// Adds a flow of the scenario under `control`; the order is that of [`Build::handles`].
-    pub fn flow(&mut self, flow: &Flow, control: Option<Control>) -> Result<(), Error> {
+    /// Adds a flow of the scenario under `control`, to which `listeners` listen; the order is that of
+    /// [`Build::handles`].
+    pub fn flow(
+        &mut self,
+        flow: &Flow,
+        control: Option<Control>,
+        listeners: &[Listener],
+    ) -> Result<(), Error> {
         let scenario = self.name.clone();
-        self.add(flow, control).map_err(|error| Error::input(scenario, error))
+        self.add(flow, control, listeners).map_err(|error| Error::input(scenario, error))
     }
 
-    fn add(&mut self, flow: &Flow, control: Option<Control>) -> Result<(), ConfigError> {
+    fn add(
+        &mut self,
+        flow: &Flow,
+        control: Option<Control>,
+        listeners: &[Listener],
+    ) -> Result<(), ConfigError> {
         let mut paths = Vec::new();
         let handle = match (flow.kind, control) {
             (_, None) => {
@@ -102,6 +113,7 @@ impl Build {
                     path_manager: flow.path_manager,
                     control,
                     params: self.params,
+                    listeners: listeners.to_vec(),
                     scheduler: flow.scheduler,
                     tcp: flow.tcp,
                     source: flow.source,

@@ -14,10 +14,13 @@ use crate::Error;
 use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::Job;
+use crate::listening::OfListener;
 use crate::measured::{FlowState, Observed, PathState};
+use crate::metrics::ListenerSummary;
 use crate::recorder::{Recorder, Run};
 use crate::scenario::{EventKind, Scenario};
 use crate::series::INTERVAL;
+use crate::summary::Summary;
 
 /// Runs `job`, whose congestion controls the simulator has.
 ///
@@ -30,8 +33,9 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     let scenario = &scenario.drawn(seed);
     let mut capture = capture.map(|request| Capture::new(scenario, seed, request)).transpose()?;
     let mut build = Build::new(scenario, seed)?;
-    for (flow, &control) in scenario.flows.iter().zip(&controls) {
-        build.flow(flow, control)?;
+    for (index, (flow, &control)) in scenario.flows.iter().zip(&controls).enumerate() {
+        let here = scenario.test == Some(index);
+        build.flow(flow, control, if here { &scenario.listeners } else { &[] })?;
     }
     let Build { sim, links, handles, paths, .. } = build;
     let mut run = Running { sim, links, handles, paths };
@@ -79,8 +83,10 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
     let trial = run.trial(scenario, &controls);
     let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
+    let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
     let result = recorder.finish(now, &run, HostId::SIM, seed, cc, detection);
-    Ok(Run { decisions: trial.map_or_else(Vec::new, |trial| trial.decisions()), ..result })
+    let summary = Summary { listeners: run.listeners(scenario), ..result.summary };
+    Ok(Run { summary, decisions, ..result })
 }
 
 /// A scenario in the simulator.
@@ -103,6 +109,14 @@ impl Running {
         let log = self.sim.detection(id)?;
         let detector = controls[test]?.detector;
         Some(Trial { scenario, detector, log })
+    }
+
+    /// What the detectors found that listened to the connection under test.
+    fn listeners(&self, scenario: &Scenario) -> Vec<ListenerSummary> {
+        let test = scenario.test.map(|test| self.handles[test]);
+        let Some(FlowId::Connection(id)) = test else { return Vec::new() };
+        let listener = |heard| ListenerSummary::read(&OfListener::new(scenario, heard));
+        self.sim.heard(id).map(listener).collect()
     }
 
     /// Lets something happen at this moment of the run.
