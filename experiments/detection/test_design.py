@@ -30,7 +30,7 @@ class Cells(unittest.TestCase):
         settings = self.all["shared, 100 Mbit/s"].settings
         self.assertIn("generator.dumbbell.queue=175 packets", settings)
         self.assertIn("background.udp_rate=['250 packets/s', '750 packets/s']", settings)
-        self.assertIn("duration=20 s", settings)
+        self.assertIn("duration=50 s", settings)
 
     def test_rtts_are_spread_over_the_paths(self):
         spread = ["routes.path2.rtt=60 ms", "routes.path3.rtt=100 ms"]
