@@ -39,16 +39,14 @@ pub struct HeardPhase {
     pub length_s: f64,
 }
 
-/// Answers of a detector that compares pairs, as often as an interval gave one, by how sure it was. The
+/// Answers of a detector that compares pairs, as often as an interval gave one, by their strength. The
 /// first [`GRACE`] after a switch do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Said {
     /// Shared; else separate.
     pub shared: bool,
-    /// Concordance, rounded down to a multiple of 0.05.
-    pub concordance: f64,
-    /// Independent observations, rounded down to a power of two.
-    pub observations: u32,
+    /// [`narrows_laws::detect::Pair::strength`], rounded down to a multiple of 0.5.
+    pub strength: f64,
     /// How many were right.
     pub right: u64,
     /// How many were wrong.
@@ -75,10 +73,10 @@ impl<'a> OfListener<'a> {
         truth.phases().map(|(start, end)| self.phase(truth, start, end)).collect()
     }
 
-    /// How often it was right, by how sure it was.
+    /// How often it was right, by the strength of its answers.
     pub fn said(&self) -> Vec<Said> {
         let truth = Truth(self.scenario);
-        let mut counts: BTreeMap<(bool, u64, u32), [u64; 2]> = BTreeMap::new();
+        let mut counts: BTreeMap<(bool, i64), [u64; 2]> = BTreeMap::new();
         for (start, end) in truth.phases() {
             let Some(right) = truth.right(start) else { continue };
             let from = if start == 0 { 0 } else { start + GRACE };
@@ -87,15 +85,16 @@ impl<'a> OfListener<'a> {
                 during.filter(|(.., pair)| (from..end).contains(&(1000 * pair.at_us)))
             {
                 let shared = pair.answer == Answer::Shared;
-                let concordance = (20.0 * pair.concordance) as u64;
-                let observations = 1 << pair.observations.max(1).ilog2();
-                let count = counts.entry((shared, concordance, observations)).or_default();
+                let strength = (2.0 * pair.strength()).floor() as i64;
+                let count = counts.entry((shared, strength)).or_default();
                 count[usize::from(shared != (right[i] == right[j]))] += 1;
             }
         }
-        let said = |((shared, concordance, observations), [right, wrong]): (_, [u64; 2])| {
-            let concordance = round(concordance as f64 / 20.0);
-            Said { shared, concordance, observations, right, wrong }
+        let said = |((shared, strength), [right, wrong]): (_, [u64; 2])| Said {
+            shared,
+            strength: strength as f64 / 2.0,
+            right,
+            wrong,
         };
         counts.into_iter().map(said).collect()
     }

@@ -41,7 +41,31 @@ pub enum Why {
     Sure,
 }
 
+/// The concordance that [`Pair::strength`] takes as that of paths in one queue with noise; at random
+/// it is 0.
+const ONE_QUEUE: f64 = 0.8;
+
 impl Pair {
+    /// How far the concordance is from what the other answer would have, in standard deviations: by
+    /// Fisher's z, atanh(concordance), whose deviation is about 1 / sqrt(observations + 1). Of shared
+    /// from 0, of separate from 0.8.
+    pub fn strength(&self) -> f64 {
+        // Not 1, of which there is none; what is below 0 is no more than separate.
+        let z = self.concordance.clamp(0.0, 1.0 - 1.0 / f64::from(1 << 16)).atanh();
+        let away = if self.answer == Answer::Shared { z } else { ONE_QUEUE.atanh() - z };
+        away * (f64::from(self.observations) + 1.0).sqrt()
+    }
+
+    /// How likely the answer is right, as measured: docs/xcorr.md, Calibration. None without an answer.
+    pub fn confidence(&self) -> Option<f64> {
+        let high = match self.answer {
+            Answer::Unsure => return None,
+            Answer::Shared => 5.5,
+            Answer::Separate => 3.0,
+        };
+        Some(if self.strength() >= high { 0.999 } else { 0.99 })
+    }
+
     /// From `struct nr_pair`, with intervals of `t_us` that are counted from `origin_us`.
     pub(crate) fn unpack(pair: &raw::Pair, origin_us: u64, t_us: u64) -> Pair {
         let answer = match pair.answer {

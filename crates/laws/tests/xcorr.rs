@@ -617,9 +617,9 @@ fn the_table_of_thresholds_is_that_of_the_formula() {
     let (_, table) = table.split_once('{').unwrap();
     let (table, _) = table.split_once('}').unwrap();
     let table: Vec<f64> = table.split(',').filter_map(|n| n.trim().parse().ok()).collect();
-    assert_eq!(table.len(), 35);
+    assert_eq!(table.len(), 53);
     for (n_eff, less) in table.into_iter().enumerate() {
-        let theta = (3.6 / (n_eff as f64 + 1.0).sqrt()).tanh().max(0.55);
+        let theta = (5.0 / (n_eff as f64 + 1.0).sqrt()).tanh().max(0.6);
         assert!((less - 65536.0 * (1.0 - theta)).abs() <= 1.0, "{n_eff}: {less}");
     }
 }

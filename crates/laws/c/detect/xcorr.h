@@ -19,7 +19,7 @@
  *   f     = max(phi_a, 0) max(phi_b, 0)
  *   n_eff = n (1 - f) / (1 + f)
  *   no answer if n < 6 or var a + var b < 0.04 ms^2;
- *   shared if L >= theta = max(0.55, tanh(3.6 / sqrt(n_eff + 1))); separate if L < 0.5
+ *   shared if L >= theta = max(0.6, tanh(5 / sqrt(n_eff + 1))); separate if L < 0.5
  *
  *   not shared if D(a - b) / 2 >= 2 (N(a) + N(b)) over 64 values at one lag or more, D the mean
  *           square of what a - b changes from a value to the next, N that of what d changes from a
@@ -209,14 +209,18 @@ struct nr_xcorr_pairs {
 };
 
 /*
- * tanh(3.6 / sqrt(n + 1)), at least 0.55, as 1 - theta, Q16. 3.6 and 0.55 were chosen by
- * simulation: see the source.
+ * tanh(5 / sqrt(n + 1)), at least 0.6, as 1 - theta, Q16. Fisher's z, atanh(L), has a standard
+ * deviation of about 1 / sqrt(n + 1), so that shared is five of them from queues that have nothing
+ * in common: the best of many lags and looks. docs/xcorr.md has how often answers at 3.6 to 6 were
+ * right.
  */
-#define NR_XCORR_THETAS 35u
+#define NR_XCORR_THETAS 53u
 static const nr_u16 nr_xcorr_theta[NR_XCORR_THETAS] __attribute__((unused)) = {
-    98,	   801,	  2020,	 3486,	5036,  6585,  8090,  9532,  10902, 12197, 13421, 14576,
-    15667, 16697, 17671, 18593, 19467, 20297, 21085, 21836, 22551, 23233, 23885, 24509,
-    25106, 25679, 26228, 26756, 27263, 27752, 28222, 28676, 29114, 29491, 29491,
+    6,	   111,	  406,	 877,	1480,  2174,  2926,  3712,  4515,  5323,  6127,
+    6922,  7704,  8468,	 9215,	9943,  10651, 11339, 12007, 12656, 13286, 13897,
+    14490, 15065, 15624, 16167, 16693, 17205, 17702, 18186, 18656, 19113, 19558,
+    19991, 20413, 20823, 21224, 21614, 21994, 22365, 22728, 23081, 23426, 23764,
+    24093, 24415, 24730, 25038, 25339, 25634, 25922, 26205, 26214,
 };
 
 /* a - b, 0 if that is negative. */
