@@ -110,6 +110,9 @@ def quantile(values, share):
 
 SHARES = ("right", "wrong", "unsure")
 
+# Answers of this strength and more are one row; below it they come in steps of 0.5.
+STRONG = 7
+
 
 def seeds_of(folder, control):
     """The summaries of a control in the folder of a comparison, by seed."""
@@ -121,7 +124,7 @@ def seeds_of(folder, control):
 
 
 class Said(dict):
-    """Right and wrong answers, by the number of independent observations behind them and whether they were "shared"."""
+    """Right and wrong answers, by their strength and whether they were "shared"."""
 
     def add(self, key, right, wrong):
         counts = self.setdefault(key, [0, 0])
@@ -156,7 +159,7 @@ def heard(listener):
     switches = [(phase["first_right_s"], phase["length_s"]) for phase in phases[1:]]
     said = Said()
     for one in listener.get("said", []):
-        said.add((one["observations"], one["shared"]), one["right"], one["wrong"])
+        said.add((min(one["strength"], STRONG), one["shared"]), one["right"], one["wrong"])
     return Heard(shares, phases[0]["first_right_s"], switches, said)
 
 
@@ -346,18 +349,18 @@ def switches(results):
 
 
 def calibration(results):
-    """How often answers were right, by the number of independent observations."""
+    """How often answers were right, by their strength."""
     names = [name for name in results.names() if name.startswith("xcorr:")]
     counts = {name: Said() for name in names}
     for cell in results.cells:
         for name in names:
             counts[name].merge(results.heard(cell, name).get("said", {}))
     rows = []
-    for observations in sorted({key for said in counts.values() for key, _ in said}):
-        row = [f"{observations} to {2 * observations - 1}"]
+    for strength in sorted({key for said in counts.values() for key, _ in said}):
+        row = [f"{strength:g} and more" if strength == STRONG else f"{strength:g} to {strength + 0.5:g}"]
         for name in names:
             for shared in (True, False):
-                right, wrong = counts[name].get((observations, shared), (0, 0))
+                right, wrong = counts[name].get((strength, shared), (0, 0))
                 row.append(f"{100 * right / (right + wrong):.2f} ({right + wrong})" if right + wrong else "-")
         rows.append(row)
     heads = [f"{title(name)}: {said}" for name in names for said in ("shared", "separate")]

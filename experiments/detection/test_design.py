@@ -90,10 +90,10 @@ class Figures(unittest.TestCase):
         # The one that was never followed counts with its 20 s.
         self.assertEqual((found["switches"], found["followed"], found["switch_mean_s"]), (4, 3, 6.5))
 
-    def test_answers_are_counted_over_concordances_and_runs(self):
-        said = [{"observations": 8, "shared": True, "concordance": c, "right": 5, "wrong": 1} for c in (0.9, 0.95)]
+    def test_strong_answers_are_counted_together_over_masks_and_seeds(self):
+        said = [{"strength": s, "shared": True, "right": 5, "wrong": 1} for s in (5.5, 7.5, 20)]
         of = design.heard({"phases": [phase(48, 1.0, 1.0)], "said": said})
-        self.assertEqual(design.figures([[of], [of]])["said"], {(8, True): [20, 4]})
+        self.assertEqual(design.figures([[of], [of]])["said"], {(5.5, True): [10, 2], (7, True): [20, 4]})
 
 
 class Documents(unittest.TestCase):
