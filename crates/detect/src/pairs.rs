@@ -19,24 +19,35 @@ pub struct Pairs {
 impl Pairs {
     /// Of so many flows. None: the detector does not compare pairs, or there is none.
     pub fn new(flows: usize, pair: impl Fn(usize, usize) -> Option<Pair>) -> Option<Pairs> {
+        let pairs: Option<Vec<Pair>> = both(flows).map(|(a, b)| pair(a, b)).collect();
+        (flows > 1).then_some(Pairs::of(flows, pairs?))
+    }
+
+    /// The same with these answers, in the order of the flows; none is not sure.
+    pub fn saying(&self, shared: impl Iterator<Item = Option<bool>>) -> Pairs {
+        let answer = |shared| match shared {
+            None => Answer::Unsure,
+            Some(true) => Answer::Shared,
+            Some(false) => Answer::Separate,
+        };
+        let pair = |(pair, shared): (&Pair, _)| Pair { answer: answer(shared), ..*pair };
+        Pairs::of(self.flows, self.pairs.iter().zip(shared).map(pair).collect())
+    }
+
+    fn of(flows: usize, pairs: Vec<Pair>) -> Pairs {
         let mut near: Vec<u64> = (0..flows).map(|flow| 1 << flow).collect();
         let mut apart: Vec<u64> = vec![0; flows];
-        let mut pairs = Vec::new();
-        for a in 0..flows {
-            for b in a + 1..flows {
-                let pair = pair(a, b)?;
-                pairs.push(pair);
-                let sets = match pair.answer {
-                    Answer::Shared => &mut near,
-                    Answer::Separate => &mut apart,
-                    Answer::Unsure => continue,
-                };
-                sets[a] |= 1 << b;
-                sets[b] |= 1 << a;
-            }
+        for ((a, b), pair) in both(flows).zip(&pairs) {
+            let sets = match pair.answer {
+                Answer::Shared => &mut near,
+                Answer::Separate => &mut apart,
+                Answer::Unsure => continue,
+            };
+            sets[a] |= 1 << b;
+            sets[b] |= 1 << a;
         }
         let group = near.iter().map(|&of| closed(&near, of)).collect();
-        (flows > 1).then_some(Pairs { flows, pairs, group, apart })
+        Pairs { flows, pairs, group, apart }
     }
 
     /// The answer on a pair, the smaller number first.
@@ -68,6 +79,11 @@ impl Pairs {
         };
         (0..self.flows).map(place).collect()
     }
+}
+
+/// Each two of so many flows.
+fn both(flows: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..flows).flat_map(move |a| (a + 1..flows).map(move |b| (a, b)))
 }
 
 /// A set with all that are near its members, and so on.

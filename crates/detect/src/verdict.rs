@@ -123,7 +123,8 @@ struct State {
     /// The detector compares pairs; the pair's own answer, if that is the same.
     compared: bool,
     pair: Option<Pair>,
-    /// Its last answer, held or not.
+    /// Its newest answer, and the one in force: the newest that there was, unless it was taken back.
+    said: Option<bool>,
     own: Option<bool>,
     /// Decisions that have both in groups: in one, and all.
     shared: u64,
@@ -139,6 +140,7 @@ impl Verdicts {
             why: Why::Few,
             compared: false,
             pair: None,
+            said: None,
             own: None,
             shared: 0,
             placed: 0,
@@ -161,33 +163,40 @@ impl Verdicts {
         }
     }
 
-    /// What a detector that compares pairs says at a time.
+    /// What a detector that compares pairs says at a time. What followed from an answer that is taken
+    /// back is taken back with it.
     pub fn compared(&mut self, t_s: f64, pairs: &Pairs) {
         for state in &mut self.0 {
-            let (a, b) = state.flows;
-            let pair = pairs.pair(a, b);
-            let why = match pair.why {
-                detect::Why::Flat => Why::Flat,
-                detect::Why::Between => Why::Between,
-                detect::Why::Few | detect::Why::Sure => Why::Few,
-            };
-            let shared = pairs.shared(a, b);
-            let own = match pair.answer {
+            let pair = pairs.pair(state.flows.0, state.flows.1);
+            let said = match pair.answer {
                 detect::Answer::Unsure => None,
                 detect::Answer::Shared => Some(true),
                 detect::Answer::Separate => Some(false),
             };
             // Taken back: not for want of delays, as after the end of a flow.
-            let taken_back = state.own.is_some() && own.is_none() && why != Why::Few;
-            state.own = own;
-            if shared.is_none() && taken_back {
+            let taken_back = state.said.is_some() && said.is_none() && pair.why != detect::Why::Few;
+            state.own = said.or(state.own.filter(|_| !taken_back));
+            state.said = said;
+        }
+        let in_force = pairs.saying(self.0.iter().map(|state| state.own));
+        for state in &mut self.0 {
+            let (a, b) = state.flows;
+            let pair = pairs.pair(a, b);
+            let shared = pairs.shared(a, b);
+            let followed = state.answer.map(|(answer, _)| answer);
+            if shared.is_none() && state.own != followed && in_force.shared(a, b) != followed {
                 state.answer = None;
                 state.pair = None;
             }
+            let why = match pair.why {
+                detect::Why::Flat => Why::Flat,
+                detect::Why::Between => Why::Between,
+                detect::Why::Few | detect::Why::Sure => Why::Few,
+            };
             state.decided(t_s, shared, why);
             state.compared = true;
             if shared.is_some() {
-                state.pair = (own == shared).then_some(pair);
+                state.pair = (state.said == shared).then_some(pair);
             }
         }
     }
@@ -370,6 +379,15 @@ mod tests {
         let between = unsure(detect::Why::Between);
         let said = after(&[[shared, separate, few], [between, separate, few]]);
         assert_eq!(said[0], (Answer::CannotTell(Why::Between), None, None));
+        // Nor is one that follows from it: 1 and 3 share by way of 2.
+        let said = after(&[[shared, few, shared], [shared, few, between]]);
+        assert_eq!(said[1], (Answer::CannotTell(Why::Few), None, None));
+        assert_eq!(said[0].0, Answer::Shared);
+        // It stays where 2 has only ended, and where 1 and 3 were alike themselves.
+        let said = after(&[[shared, few, shared], [shared, few, few], [few, few, few]]);
+        assert_eq!(said[1], (Answer::Shared, Some(0.0), None));
+        let said = after(&[[shared, shared, shared], [shared, few, between]]);
+        assert_eq!(said[1].0, Answer::Shared);
         for (why, reason) in [
             (detect::Why::Few, Why::Few),
             (detect::Why::Flat, Why::Flat),
