@@ -136,8 +136,8 @@ impl fmt::Debug for Watching {
 ///
 /// # Safety
 /// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
-/// detector is not native ([`Detector::is_native`]), as it would write behind `watch`. The events of
-/// one path are sequential; those of siblings may run on other threads at the same time.
+/// detector is not native ([`Detector::is_native`]), as it would write behind `watch`; a debug build
+/// panics. The events of one path are sequential; those of siblings may run on other threads at the same time.
 pub unsafe fn event_shared(
     control: Control,
     conn: *mut raw::Conn,
@@ -146,6 +146,11 @@ pub unsafe fn event_shared(
     private: *mut Private,
     event: *const Event,
 ) {
+    debug_assert!(
+        !control.detector.is_native(),
+        "{} writes behind the watch",
+        control.detector.name()
+    );
     let module = control.law.module();
     // SAFETY: guaranteed by the caller.
     unsafe { event_of(module, control, conn, watch, i, private, event) }
@@ -316,6 +321,18 @@ impl Conn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "dcw writes behind the watch")]
+    fn a_native_detector_is_not_for_shared_memory() {
+        let params = Params::default();
+        let control = Control { detector: Detector::DCW, ..Control::LIA };
+        let (mut conn, mut watch) = (raw::Conn::new(control, &params), Watch::new(&params));
+        let (mut private, event) = (Private::default(), Event::default());
+        // SAFETY: all are there; the call panics before it reaches the detector.
+        unsafe { event_shared(control, &mut conn, &mut *watch, 0, &mut private, &event) }
+    }
 
     #[test]
     fn only_a_native_detector_has_memory_behind_the_watch() {

@@ -102,6 +102,27 @@ NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_scratch *s,
 	return 1;
 }
 
+NR_INLINE void nr_pairs_leave(struct nr_watch *w)
+{
+	NR_WRITE_BARRIER();
+	NR_WRITE(w->busy, 0);
+}
+
+/*
+ * May a path that claimed interval `stamp` - 1 be at what the detector keeps of pairs? Not while
+ * another one, delayed, is still at an earlier interval; nor if a later interval was claimed
+ * meanwhile. The claim of whoever left before is visible here, as it was before it left.
+ */
+NR_INLINE int nr_pairs_enter(const struct nr_conn *c, struct nr_watch *w, nr_u32 stamp)
+{
+	if (NR_CAS(&w->busy, 0, 1))
+		return 0;
+	if ((nr_u32)NR_READ(c->tick) == stamp)
+		return 1;
+	nr_pairs_leave(w);
+	return 0;
+}
+
 /* Groups the paths by what they published for interval `stamp` - 1 and by their last places. */
 NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, const struct nr_conn *c,
 			      struct nr_watch *w, nr_u32 i, nr_u32 stamp)
@@ -121,14 +142,12 @@ NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, cons
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		nr_read_summary(c, s, all, j, d->summary / 4);
-	/* While another path, delayed, is still at an earlier interval, places stay as they are. */
-	if (d->pairs && NR_CAS(&w->busy, 0, 1))
+	/* Otherwise the places stay as they are. */
+	if (d->pairs && !nr_pairs_enter(c, w, stamp))
 		return;
 	d->group(own, all, nr_watch_pairs(d, w), s);
-	if (!d->pairs)
-		return;
-	NR_WRITE_BARRIER();
-	NR_WRITE(w->busy, 0);
+	if (d->pairs)
+		nr_pairs_leave(w);
 }
 
 #define NR_OBSERVE(n, name)                                                                        \

@@ -29,6 +29,8 @@ unsafe extern "C-unwind" {
     );
     fn nr_since(watch: *const Watch, i: u32) -> *const u32;
     safe fn nr_observers(watch: &Shared<Watch>, stamp: u32) -> u32;
+    safe fn nr_pairs_enter(conn: &Shared<Conn>, watch: &Shared<Watch>, stamp: u32) -> i32;
+    safe fn nr_pairs_leave(watch: &Shared<Watch>);
 }
 
 /// A connection whose path 0 has a window of `cwnd`, which siblings may take from.
@@ -153,6 +155,40 @@ fn a_record_is_read_whole_or_not_at_all() {
         assert!(read(&record, 3).is_none_or(|words| words == [31, 32]));
         path.join().unwrap();
         assert_eq!(read(&record, 3), Some([31, 32]));
+    });
+}
+
+#[test]
+fn pairs_belong_to_one_path_at_a_time_and_intervals_follow_each_other() {
+    loom::model(|| {
+        let conn = Shared::new(Box::new(apart()), |conn| vec![&conn.tick]);
+        let watch = Shared::new(Watch::new(&Params::default()), |watch| vec![&watch.busy]);
+        // What is kept of pairs, here the last interval: loom finds two at it at once, and one that
+        // does not see what was written before.
+        let pairs = Arc::new(loom::cell::UnsafeCell::new(0));
+        let paths: Vec<_> = [1, 2]
+            .into_iter()
+            .map(|number| {
+                let (conn, watch, pairs) = (conn.clone(), watch.clone(), pairs.clone());
+                thread::spawn(move || {
+                    if nr_tick_claim(&conn, u64::from(number)) == 1
+                        && nr_pairs_enter(&conn, &watch, number) == 1
+                    {
+                        pairs.with_mut(|last| {
+                            // SAFETY: loom checks that nobody else is here.
+                            let last = unsafe { &mut *last };
+                            assert!(*last < number, "interval {number} after {last}");
+                            *last = number;
+                        });
+                        nr_pairs_leave(&watch);
+                    }
+                })
+            })
+            .collect();
+        for path in paths {
+            path.join().unwrap();
+        }
+        assert_eq!(watch.load(|watch| &watch.busy), 0);
     });
 }
 
