@@ -28,11 +28,14 @@
  * Queues may be in step without being one: two sawteeth of one period that began together. N is
  * what bins can miss of one queue, and two queues differ by more.
  *
- * All sums are kept twice, multiplied by 15/16 (fast) and by 63/64 (slow) each interval of 240 ms.
- * The fast ones answer if they can, else the slow ones; of smooth queues only the slow ones say
- * shared. Without either the last answer holds, until a path leaves or is silent for 15 s, or
- * queues that were shared prove to be in step. Groups are the components of shared pairs; what is
- * not known is coupled (nr_xcorr_group()).
+ * All sums are kept twice, multiplied by 3/4 (fast) and by 63/64 (slow) each interval of 240 ms
+ * that brings the pair values; others change nothing. The fast ones answer if they can, else the
+ * slow ones; of smooth queues only the slow ones say shared. It takes two intervals in a row to
+ * change shared to separate. Without either the last answer holds, until a path leaves or is silent
+ * for 15 s, or queues that were shared prove to be in step. What a - b changes is kept for each
+ * copy at its own best lag, in the fast one multiplied by 15/16 and from 32 values on, as 16 are
+ * too few. Groups are the components of shared pairs; what is not known is coupled
+ * (nr_xcorr_group()).
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
@@ -80,8 +83,15 @@
 #define NR_XCORR_ONE (1u << NR_XCORR_FRACTION)
 #define NR_XCORR_SPAN (1 << 12) /* values of a pair lie within this of their reference */
 #define NR_XCORR_FAR (1 << 14)	/* added to differences, so that 0 is none */
-#define NR_XCORR_LINE 64u	/* values at one lag from which on smooth queues say something */
-#define NR_XCORR_NEW 64u	/* intervals without a path until it is forgotten */
+/* Memories: an interval's part of the sums, 2^-n. Steps need more than the fast one has. */
+#define NR_XCORR_FAST 2u
+#define NR_XCORR_FAST_STEPS 4u
+#define NR_XCORR_SLOW 6u
+/* Values at one lag from which on their steps say something, in the slow sums and in the fast. */
+#define NR_XCORR_LINE 64u
+#define NR_XCORR_LINE_FAST 32u
+#define NR_XCORR_PART 2u /* intervals in a row that change an answer to separate */
+#define NR_XCORR_NEW 64u /* intervals without a path until it is forgotten */
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -152,6 +162,14 @@ struct nr_xcorr_lag {
 	nr_u32 n;
 };
 
+/* What a - b at the best lag changes from a value to the next. */
+struct nr_xcorr_steps {
+	nr_u64 squares;
+	nr_u32 count;
+	nr_s32 last;
+	nr_u32 lag;
+};
+
 struct nr_xcorr_sums {
 	nr_u64 aa, bb;
 	nr_u64 raa, rbb; /* squared differences of successive values */
@@ -159,6 +177,7 @@ struct nr_xcorr_sums {
 	nr_u32 n;
 	nr_u32 m; /* successive values */
 	struct nr_xcorr_lag lag[NR_XCORR_LAGS];
+	struct nr_xcorr_steps steps;
 };
 
 struct nr_xcorr_pair {
@@ -167,11 +186,7 @@ struct nr_xcorr_pair {
 	nr_s32 last_a, last_b;
 	nr_u32 begun; /* 1: references and last values are set */
 	struct nr_pair known;
-	/* Of a - b at the best lag, in the slow sums: successive values. */
-	nr_u64 steps; /* squared differences */
-	nr_u32 count;
-	nr_s32 last;
-	nr_u32 lag;
+	nr_u32 against; /* successive intervals that said separate, not shared */
 };
 
 /* What is known of a path: its bins of the last two intervals, the newer ones second. */
@@ -181,6 +196,9 @@ struct nr_xcorr_member {
 	nr_s32 base;
 	nr_u32 since; /* stamp of the interval before it joined */
 	nr_u32 stamp; /* of the newest bins; 0: none */
+	/* Bins that are not empty, as bits: of the newer interval, and with up to 5 bins after
+	 * each. */
+	nr_u32 newer, near;
 	nr_u32 reserved;
 	nr_u64 noise; /* of single delays, us^2 */
 };
@@ -196,9 +214,12 @@ struct nr_xcorr_pairs {
 	/* Scratch: of a pair var(a - b) at the best lag, over n^2, and 1 - L = left / right. */
 	struct nr_fx best, best_nn;
 	struct nr_fx left, right;
-	nr_u32 both;	 /* of the pair at hand: 1: both have new bins */
+	nr_u32 both;	 /* of the pair at hand: 1: at some lag both have a new bin */
 	nr_u32 answered; /* 1: it has its answer */
 	nr_u32 n_eff;
+	nr_u32 found;	/* the answer of its newest interval */
+	nr_u32 alike;	/* then: L, Q15 */
+	nr_u32 smooth;	/* 1: its queues are */
 	nr_u32 in_step; /* 1: it may be two queues in step */
 	nr_u32 line;	/* 1: they may be a straight line */
 	/* Scratch: members known to be separate from i's group, and those that may be of it. */
@@ -437,12 +458,19 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 	if (!p || !h || !s)
 		return 0;
 	silence = s->now_us > h->heard_us ? s->now_us - h->heard_us : 0;
-	if (!h->begun_us) {
-		h->begun_us = h->heard_us = s->now_us;
-		silence = 0;
-	}
-	if (s->lost)
+	/*
+	 * What is lost before anything is delivered ends no slow start, as in a capture that begins
+	 * within a loss.
+	 */
+	if (h->begun_us && s->lost)
 		h->started = 1;
+	if (!h->begun_us) {
+		h->heard_us = s->now_us;
+		if (s->delivered || s->sampled)
+			h->begun_us = s->now_us;
+		silence = 0;
+		nr_xcorr_wait(p, h, s->now_us);
+	}
 	if ((!h->started && s->now_us < h->begun_us + p->start_us) ||
 	    (silence >= p->pause_us && silence / 8 >= h->silence_us))
 		nr_xcorr_wait(p, h, s->now_us);
@@ -569,6 +597,22 @@ NR_INLINE void nr_xcorr_set_three(struct nr_xcorr_member *m, nr_u32 n)
 					       ((0 - none) & NR_XCORR_NONE));
 }
 
+/* Sets newer and near. */
+NR_NOINLINE int nr_xcorr_set_near(struct nr_xcorr_member *m)
+{
+	nr_u32 bits = 0;
+
+	if (!m)
+		return 0;
+	for (nr_u32 n = 0; n < 2 * NR_XCORR_BINS; n++)
+		bits |= (nr_u32)(m->bin[n] != NR_XCORR_NONE) << n;
+	m->newer = bits >> NR_XCORR_BINS << NR_XCORR_BINS;
+	m->near = bits;
+	for (nr_u32 n = 1; n <= NR_XCORR_LAG_MAX; n++)
+		m->near |= bits << n;
+	return 1;
+}
+
 /*
  * Takes the new bins of member i. One that is another path than before, or was silent for long, is
  * forgotten until it is heard again.
@@ -605,6 +649,7 @@ NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_su
 	}
 	for (nr_u32 n = 0; n < NR_XCORR_KEPT; n++)
 		nr_xcorr_set_three(m, n);
+	nr_xcorr_set_near(m);
 	m->base = base;
 	m->noise = nr_xcorr_unpack((nr_u32)(one->base & NR_XCORR_NOISE));
 	m->stamp = d->stamp;
@@ -623,6 +668,12 @@ NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
 	w->b = nr_xcorr_fade_signed(w->b, shift);
 	w->n = (nr_u32)nr_xcorr_fade(w->n, shift);
 	w->m = (nr_u32)nr_xcorr_fade(w->m, shift);
+}
+
+NR_INLINE void nr_xcorr_fade_steps(struct nr_xcorr_steps *w, nr_u32 shift)
+{
+	w->squares = nr_xcorr_fade(w->squares, shift);
+	w->count = (nr_u32)nr_xcorr_fade(w->count, shift);
 }
 
 NR_INLINE void nr_xcorr_fade_lag(struct nr_xcorr_lag *w, nr_u32 shift)
@@ -768,9 +819,11 @@ NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, n
 	return 1;
 }
 
-/* Adds what a - b at the best lag changed until bins n to n + 2. */
-NR_NOINLINE int nr_xcorr_add_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n)
+/* Adds what a - b at the best lag of the fast or slow sums changed until bins n to n + 2. */
+NR_NOINLINE int nr_xcorr_add_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n,
+				  nr_u32 slow)
 {
+	struct nr_xcorr_steps *w;
 	struct nr_xcorr_pair *q;
 	nr_u32 above;
 	nr_s32 d;
@@ -778,13 +831,14 @@ NR_NOINLINE int nr_xcorr_add_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, 
 	if (!g || !g->both)
 		return 0;
 	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
-	above = nr_xcorr_difference(g, i, j, n, q->lag);
+	w = slow ? &q->slow.steps : &q->fast.steps;
+	above = nr_xcorr_difference(g, i, j, n, w->lag);
 	if (!above)
 		return 0;
 	d = (nr_s32)above - NR_XCORR_FAR;
-	q->steps += nr_xcorr_square(nr_xcorr_within(d - q->last));
-	q->count += NR_XCORR_ONE;
-	q->last = d;
+	w->squares += nr_xcorr_square(nr_xcorr_within(d - w->last));
+	w->count += NR_XCORR_ONE;
+	w->last = d;
 	return 1;
 }
 
@@ -792,13 +846,13 @@ NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q)
 {
 	if (!q)
 		return 0;
-	nr_xcorr_fade_sums(&q->fast, 4);
-	nr_xcorr_fade_sums(&q->slow, 6);
-	q->steps = nr_xcorr_fade(q->steps, 6);
-	q->count = (nr_u32)nr_xcorr_fade(q->count, 6);
+	nr_xcorr_fade_sums(&q->fast, NR_XCORR_FAST);
+	nr_xcorr_fade_sums(&q->slow, NR_XCORR_SLOW);
+	nr_xcorr_fade_steps(&q->fast.steps, NR_XCORR_FAST_STEPS);
+	nr_xcorr_fade_steps(&q->slow.steps, NR_XCORR_SLOW);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++) {
-		nr_xcorr_fade_lag(&q->fast.lag[l], 4);
-		nr_xcorr_fade_lag(&q->slow.lag[l], 6);
+		nr_xcorr_fade_lag(&q->fast.lag[l], NR_XCORR_FAST);
+		nr_xcorr_fade_lag(&q->slow.lag[l], NR_XCORR_SLOW);
 	}
 	return 1;
 }
@@ -837,7 +891,8 @@ NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	nr_xcorr_move_sums(&q->slow, a, b);
 	q->a += a;
 	q->b += b;
-	q->last -= a - b;
+	q->fast.steps.last -= a - b;
+	q->slow.steps.last -= a - b;
 	return 1;
 }
 
@@ -915,20 +970,40 @@ NR_NOINLINE int nr_xcorr_compare(const struct nr_xcorr_params *p, struct nr_xcor
 	return 1;
 }
 
-/* Then: how many of the values of members i and j are independent. */
-NR_NOINLINE int nr_xcorr_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+/* How many of the values of members i and j are independent, in the fast or the slow sums. */
+NR_NOINLINE nr_u32 nr_xcorr_count(const struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
 	const struct nr_xcorr_sums *w;
 	const struct nr_xcorr_pair *q;
 	nr_u64 n_eff;
 
-	if (!g || g->answered || !g->right.m)
+	if (!g)
 		return 0;
 	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	w = slow ? &q->slow : &q->fast;
 	n_eff = nr_xcorr_effective(w, nr_xcorr_spread(w->aa, w->a, w->n),
 				   nr_xcorr_spread(w->bb, w->b, w->n));
-	g->n_eff = n_eff < 0xffff ? (nr_u32)n_eff : 0xffff;
+	return n_eff < 0xffff ? (nr_u32)n_eff : 0xffff;
+}
+
+NR_NOINLINE int nr_xcorr_set_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+{
+	if (!g || g->answered || !g->right.m)
+		return 0;
+	g->n_eff = nr_xcorr_count(g, i, j, slow);
+	return 1;
+}
+
+/* Are their queues smooth? The slow sums tell, as of few values nobody can. */
+NR_NOINLINE int nr_xcorr_set_smooth(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+{
+	nr_u32 n;
+
+	if (!g || g->answered)
+		return 0;
+	n = g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)].slow.n;
+	g->n_eff = nr_xcorr_count(g, i, j, 1);
+	g->smooth = 10ull * g->n_eff * NR_XCORR_ONE < 3ull * n;
 	return 1;
 }
 
@@ -943,30 +1018,28 @@ NR_NOINLINE int nr_xcorr_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_
 NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
 	struct nr_fx changes, noise;
+	struct nr_xcorr_steps *of;
 	struct nr_xcorr_pair *q;
-	nr_u32 n, smooth;
 
 	if (!g || g->answered || !g->right.m)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	q = &g->pair[nr_xcorr_number(i, j)];
-	n = slow ? q->slow.n : q->fast.n;
-	smooth = 10ull * g->n_eff * NR_XCORR_ONE < 3ull * n;
+	of = slow ? &q->slow.steps : &q->fast.steps;
 	g->in_step = 0;
-	g->line = smooth;
-	if (smooth && !slow)
-		return 0;
-	if (g->best_lag + 1 < q->lag || g->best_lag > q->lag + 1)
-		q->steps = q->count = 0;
-	q->lag = g->best_lag;
-	if (q->count < NR_XCORR_LINE * NR_XCORR_ONE)
+	g->line = g->smooth;
+	if (g->best_lag + 1 < of->lag || g->best_lag > of->lag + 1)
+		of->squares = of->count = 0;
+	of->lag = g->best_lag;
+	if ((g->smooth && !slow) ||
+	    of->count < (slow ? NR_XCORR_LINE : NR_XCORR_LINE_FAST) * NR_XCORR_ONE)
 		return 0;
 	g->line = 0;
 	/* 2 * 0.8 (3 / 256)^2 = 14.4 / 2^16, as a value of a pair is 256 / 3 us; 36 for 2. */
-	changes = nr_fx_shift(nr_fx(q->steps), 16);
-	noise = nr_fx((g->member[i].noise + g->member[j].noise) * (smooth ? 144 : 360) / 10);
-	g->in_step = !nr_fx_less(changes, nr_fx_mul(noise, nr_fx(q->count)));
+	changes = nr_fx_shift(nr_fx(of->squares), 16);
+	noise = nr_fx((g->member[i].noise + g->member[j].noise) * (g->smooth ? 144 : 360) / 10);
+	g->in_step = !nr_fx_less(changes, nr_fx_mul(noise, nr_fx(of->count)));
 	return 1;
 }
 
@@ -995,17 +1068,41 @@ NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_
 	if (answer == NR_UNSURE || (answer == NR_SHARED && g->line))
 		return 0;
 	g->answered = 1;
-	q->known.answer = answer;
+	g->found = answer;
+	g->alike = away < NR_Q16 ? (nr_u32)(NR_Q16 - away) >> 1 : 0;
+	return 1;
+}
+
+/* The answer of members i and j in this interval, if any, becomes the one in force. */
+NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+{
+	struct nr_xcorr_pair *q;
+
+	if (!g || !g->both)
+		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	if (!g->found || !q->known.answer || g->found == q->known.answer)
+		q->against = 0;
+	else if (g->found == NR_SEPARATE && ++q->against < NR_XCORR_PART)
+		return 0;
+	if (!g->found)
+		return 0;
+	q->against = 0;
+	q->known.answer = g->found;
 	q->known.why = NR_SURE;
 	q->known.stamp = g->stamp;
-	q->known.alike = away < NR_Q16 ? (nr_u16)((NR_Q16 - away) >> 1) : 0;
+	q->known.alike = (nr_u16)g->alike;
 	q->known.count = (nr_u16)g->n_eff;
 	return 1;
 }
 
-/* Of members i and j, forgets what is of another path or of other delays; the rest fades. */
+/*
+ * Of members i and j, forgets what is of another path or of other delays. If there are values of
+ * them in this interval, their sums fade; else they stay, and the pair its answer.
+ */
 NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
+	const struct nr_xcorr_member *one, *other;
 	struct nr_xcorr_pair *q;
 
 	if (!g)
@@ -1017,19 +1114,22 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 		q->fast = (struct nr_xcorr_sums){0};
 		q->slow = (struct nr_xcorr_sums){0};
 		q->begun = 0;
-		q->steps = q->count = q->lag = 0;
-		q->last = 0;
 	}
-	if (g->anew >> i & 1 || g->anew >> j & 1)
+	if (g->anew >> i & 1 || g->anew >> j & 1) {
 		q->known = (struct nr_pair){0};
-	g->answered = !(g->known >> i & g->known >> j & 1);
-	g->both = 0;
+		q->against = 0;
+	}
+	one = &g->member[i];
+	other = &g->member[j];
+	g->both = g->fresh >> i & g->fresh >> j & 1 &&
+		  (one->newer & other->near) | (one->near & other->newer);
+	g->found = NR_UNSURE;
+	g->answered = !g->both;
 	if (g->answered) {
 		q->known.why = NR_FEW;
 		return 0;
 	}
 	nr_xcorr_fade_pair(q);
-	g->both = g->fresh >> i & g->fresh >> j & 1;
 	return 1;
 }
 
@@ -1042,15 +1142,18 @@ NR_INLINE void nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xco
 		nr_xcorr_add(g, i, j, n);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
 		nr_xcorr_add_lag(g, i, j, l);
-	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
-		nr_xcorr_add_step(g, i, j, n);
+	for (nr_u32 slow = 0; slow < 2; slow++)
+		for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
+			nr_xcorr_add_step(g, i, j, n, slow);
 	nr_xcorr_move(g, i, j);
+	nr_xcorr_set_smooth(g, i, j);
 	for (nr_u32 slow = 0; slow < 2; slow++) {
 		nr_xcorr_compare(p, g, i, j, slow);
-		nr_xcorr_count(g, i, j, slow);
+		nr_xcorr_set_count(g, i, j, slow);
 		nr_xcorr_set_in_step(g, i, j, slow);
 		nr_xcorr_judge(p, g, i, j);
 	}
+	nr_xcorr_conclude(g, i, j);
 }
 
 /* Notes what is known of members i and j: bits of near[], and of apart[]. */
@@ -1151,10 +1254,7 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 			d->place[i] = NR_UNDECIDED;
 }
 
-/*
- * The places of all members. If another path has been at a later interval, they stay as they are;
- * but not if that is far later, as then the clock was set back.
- */
+/* The places of all members. */
 NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pairs,
 			      struct nr_scratch *d)
 {
@@ -1162,8 +1262,6 @@ NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pair
 	const struct nr_xcorr_params *p = own;
 	struct nr_xcorr_pairs *g = pairs;
 
-	if (g->stamp - d->stamp < NR_XCORR_NEW)
-		return;
 	g->stamp = d->stamp;
 	g->anew = g->moved = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
