@@ -57,10 +57,11 @@ struct nr_law {
 	 * growth holds for fewer. Null: Reno's.
 	 */
 	nr_s64 (*credit)(NR_HOOK, nr_u32 set, nr_u32 *n);
-	nr_u32 (*ssthresh)(NR_HOOK);		       /* at a congestion event; null: Reno's */
-	void (*joined)(NR_HOOK);		       /* the path is new; its state is zero */
-	void (*acked)(NR_HOOK);			       /* each acknowledgement, also in recovery */
-	void (*begin)(NR_HOOK);			       /* congestion avoidance is about to grow */
+	nr_u32 (*ssthresh)(NR_HOOK); /* at a congestion event; null: Reno's */
+	void (*joined)(NR_HOOK);     /* the path is new; its state is zero */
+	void (*before)(NR_HOOK);     /* any event, with the host's windows: what siblings did */
+	void (*acked)(NR_HOOK);	     /* each acknowledgement, also in recovery */
+	void (*begin)(NR_HOOK);	     /* congestion avoidance is about to grow */
 	void (*grown)(NR_HOOK, nr_u32 cwnd, nr_u32 n); /* by n packets, at cwnd */
 	void (*lost)(NR_HOOK);	  /* after a reduction; p->cwnd is from before */
 	void (*undo)(NR_HOOK);	  /* that reduction was spurious */

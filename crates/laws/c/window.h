@@ -266,6 +266,8 @@ NR_INLINE void nr_window_event(nr_u32 start, NR_HOOK)
 		return;
 	nr_publish(&c->path[i & 7], ev);
 	nr_adopt(NR_ARGS);
+	if (nr_this.before)
+		nr_this.before(NR_ARGS);
 	switch (ev->kind) {
 	case NR_ACKED:
 		nr_acked(start, NR_ARGS);

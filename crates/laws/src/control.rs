@@ -103,6 +103,11 @@ impl Law {
         !self.table().acked.is_null()
     }
 
+    /// May it reduce a window at any event, for what a sibling published?
+    pub(crate) fn follows(self) -> bool {
+        !self.table().before.is_null()
+    }
+
     /// Its default exit of slow start.
     fn exit(self) -> SlowStart {
         SlowStart(self.table().start as u8)

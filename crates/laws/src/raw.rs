@@ -326,6 +326,7 @@ pub(crate) struct LawTable {
     pub credit: *const c_void,
     pub ssthresh: *const c_void,
     pub joined: *const c_void,
+    pub before: *const c_void,
     pub acked: *const c_void,
     pub begin: *const c_void,
     pub grown: *const c_void,

@@ -89,8 +89,10 @@ fn live(control: Control, conn: &Shared, path: usize) -> Result<(), Failure> {
         ensure(after >= 1 || kind == EventKind::Left, || {
             format!("path {path} has a cwnd of {after} after its event {number}")
         })?;
-        // Only the path's own events change its window.
-        let own = kind != EventKind::Acked || (after <= before + 2 && after + 1 >= before);
+        // Only the path's own events change its window; a law may follow a sibling's reduction at
+        // one, once.
+        let least = if control.law.follows() { before / 2 } else { before };
+        let own = kind != EventKind::Acked || (after <= before + 2 && after + 1 >= least);
         ensure(own, || {
             format!(
                 "2 packets acknowledged on path {path}, its event {number}: cwnd goes from {before} \

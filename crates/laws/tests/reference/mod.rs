@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 pub mod dcw;
+pub mod group;
 pub mod tr;
 pub mod xcorr;
 

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A group is one flow: the paths of a mask, which share a bottleneck, grow together by what one
+ * flow would grow by, and a congestion event of one is an event of all. A law plugs in how far a
+ * window is cut (nr_group_cut) and by how much the flow grows (a multiple of nr_group_credit);
+ * laws/greno.h.
+ *
+ * Source: docs/one-flow.md; one state for flows that share a bottleneck: RFC 8699.
+ *
+ *   r0_i   RTT of path i, without the time that a packet waited for a second one to be acknowledged
+ *   r_i    (srtt_i + r0_i) / 2, as of two packets only one waits
+ *   X      sum_k w_k / r_k, rate of the group, packets/s
+ *   g      min_k r0_k, RTT of one flow on the best path
+ *   V      X g, its window at this rate
+ *
+ * Such a flow adds a packet each g, so its rate rises by dX/dt = 1 / g^2. If each acknowledged
+ * packet adds q_i to w_i, then dX/dt = sum_i q_i w_i / r_i^2. Two solutions for q_i:
+ *
+ *   equal  1 / (w_i g^2 sum_k 1 / r_k^2)   windows grow alike and become equal
+ *   thin   1 / (g^2 sum_k w_k / r_k^2)     windows grow in proportion
+ *
+ * Equal windows keep every path used, so that a detector can measure it. Windows too small to be
+ * halved make the group thin; see NR_GROUP_THIN.
+ *
+ * Congestion events: a path that reduces publishes the time. Its siblings follow at their next
+ * event of any kind: they cut their windows once, and what was out then, lost or not, is of the
+ * same event. A timeout is the path's own.
+ *
+ * Published: word[0] is the time of the path's last congestion event, us | 1, for a second, else 0;
+ * word[1] is r0, 1/8 us.
+ */
+#ifndef NARROWS_GROUP_H
+#define NARROWS_GROUP_H
+
+#include "flows.h"
+#include "laws/reno.h"
+
+/* Siblings follow an event within this time. Those that carry data have one each round trip. */
+#define NR_GROUP_EVENT_US 1000000u
+
+/* An acknowledgement later than this, 1/8 us, may have waited: half of Linux's TCP_DELACK_MIN, 40
+ * ms. */
+#define NR_GROUP_WAIT8 (8 * 20000u)
+
+/* Linux reports a timeout as a loss, and a few instructions later as a timeout. */
+#define NR_GROUP_TIMEOUT_US 1000u
+
+/* Least window after a cut: one packet alone is acknowledged after 40 ms; a thin group cannot
+ * choose. */
+#define NR_GROUP_FLOOR 2u
+#define NR_GROUP_FLOOR_THIN 1u
+
+/*
+ * A group is thin if the largest V between two cuts, smoothed by 1/8, is below this for each
+ * member, Q8 packets: 8/3. One flow that peaks at p has the mean 3 p / 4, so below 8/3 each member
+ * takes more than its part even if it stays at the floor of 2.
+ */
+#define NR_GROUP_THIN 683u
+
+#define NR_GROUP_BITS 16 /* of the fraction of a window */
+#define NR_GROUP_ONE (1u << NR_GROUP_BITS)
+
+struct nr_group {
+	nr_u64 cut_us;	 /* time of the last congestion event, own or followed; 0: none */
+	nr_u64 mask_us;	 /* when the mask last gained a path */
+	nr_u64 heard_us; /* last certain sample of r0 */
+	nr_u32 mask;	 /* at the last event */
+	nr_u32 out;	 /* packets in flight when the path followed, less those delivered since */
+	nr_u32 prior;	 /* word[0] before the path's last own event */
+	nr_u32 rest; /* fraction that the cut left, in 2^-16 packet: credit when growth begins */
+	nr_u32 peak; /* largest V since the last cut, Q8 packets */
+	nr_u32 mean; /* of the peaks */
+	nr_u32 thin;
+};
+NR_STATIC_ASSERT(sizeof(struct nr_group) <= sizeof(nr_u64[NR_LAW_WORDS - NR_KEPT_WORDS]),
+		 "a group's state leaves room for growth that is kept");
+
+NR_INLINE struct nr_group *nr_group(struct nr_private *p)
+{
+	return (struct nr_group *)p->law;
+}
+
+/* A law's cut: from a window, in 2^-16 packet, of one of n members. */
+typedef nr_u64 nr_group_cut(nr_u64 window, nr_u32 n);
+
+/* r0 of a path, 1/8 us; srtt if that is less or there is no sample. */
+NR_INLINE nr_u32 nr_group_r0(const struct nr_path *line)
+{
+	nr_u32 srtt8 = NR_READ(line->srtt8_us), r0 = NR_READ(line->word[1]);
+
+	return r0 && r0 < srtt8 ? r0 : srtt8;
+}
+
+/* g of the paths in `set`, 1/8 us. */
+NR_NOINLINE nr_u32 nr_group_rtt(const struct nr_conn *c, nr_u32 set)
+{
+	nr_u32 least = ~0u;
+
+	if (!c)
+		return 0;
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		nr_u32 r0 = set >> j & 1 ? nr_group_r0(&c->path[j]) : 0;
+
+		if (r0 && r0 < least)
+			least = r0;
+	}
+	return least;
+}
+
+/* Time since a sibling's newest event, us; at least NR_GROUP_EVENT_US: none. */
+NR_NOINLINE nr_u32 nr_group_newest(const struct nr_conn *c, nr_u32 i, nr_u32 now)
+{
+	nr_u32 mask, age = NR_GROUP_EVENT_US;
+
+	if (!c)
+		return age;
+	mask = nr_mask(c, i);
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		nr_u32 time = (mask >> j & 1) && j != i ? NR_READ(c->path[j].word[0]) : 0;
+
+		/* A sibling's clock may be ahead: then the difference is huge. */
+		if (time && (now | 1) - time < age)
+			age = (now | 1) - time;
+	}
+	return age;
+}
+
+/* The window after a cut, whole packets. */
+NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
+{
+	struct nr_group *g = nr_group(p);
+	nr_u32 n = NR_ONES64(nr_coupled(c, i));
+	nr_u64 window = (nr_u64)p->cwnd * NR_GROUP_ONE + g->rest, floor;
+
+	if (p->credit > 0)
+		window += (nr_u64)p->credit >> (NR_CREDIT_BITS - NR_GROUP_BITS);
+	if (g->peak) {
+		g->mean = g->mean ? g->mean - g->mean / 8 + g->peak / 8 : g->peak;
+		g->peak = 0;
+	}
+	g->thin = g->mean && g->mean < NR_GROUP_THIN * n;
+	floor = (g->thin ? NR_GROUP_FLOOR_THIN : NR_GROUP_FLOOR) * NR_GROUP_ONE;
+	window = cut(window, n);
+	if (window < floor)
+		window = floor;
+	g->rest = (nr_u32)(window % NR_GROUP_ONE);
+	return (nr_u32)(window / NR_GROUP_ONE);
+}
+
+/* Before any event: cuts the window if a sibling had an event that this path has not followed. */
+NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
+{
+	struct nr_group *g = nr_group(p);
+	struct nr_path *line = &c->path[i & 7];
+	nr_u32 mask = nr_mask(c, i), now = (nr_u32)ev->now_us, word = line->word[0];
+	nr_u32 age, rtt8, srtt8, held;
+
+	if (mask & ~g->mask)
+		g->mask_us = ev->now_us;
+	g->mask = mask;
+	if (word && (now | 1) - word >= NR_GROUP_EVENT_US)
+		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
+	age = nr_group_newest(c, i, now);
+	/* Events from before two masks merged, or before the path joined, are not its own. */
+	if (age >= NR_GROUP_EVENT_US || age >= ev->now_us - g->mask_us)
+		return;
+	rtt8 = nr_group_rtt(c, nr_coupled(c, i));
+	/* Two paths may find the same event before they see each other's: one per round trip. */
+	if (g->cut_us && ev->now_us - g->cut_us < age + rtt8 / 8)
+		return;
+	g->cut_us = ev->now_us - age;
+	nr_set_ssthresh(c, i, p, nr_group_reduced(NR_ARGS, cut));
+	p->credit = 0;
+	if (p->ssthresh < p->cwnd)
+		nr_set_cwnd(c, i, p, p->ssthresh);
+	if (p->prior_cwnd) { /* an undo of its own reduction leaves this one */
+		p->prior_cwnd = p->cwnd;
+		p->prior_ssthresh = p->ssthresh;
+	}
+	/*
+	 * Without recovery: nothing leaves until what is out has shrunk to the window, and
+	 * acknowledgements of one round trip of the flow do not grow it, as in a flow's recovery.
+	 */
+	g->out = ev->inflight + ev->delivered;
+	srtt8 = NR_READ(line->srtt8_us);
+	held = rtt8 < srtt8 ? (nr_u32)((nr_u64)g->out * rtt8 / srtt8) : g->out;
+	p->skip = g->out > p->cwnd ? g->out - p->cwnd : 0;
+	if (p->skip < held)
+		p->skip = held;
+}
+
+/* ssthresh at the path's own congestion event. */
+NR_INLINE nr_u32 nr_group_ssthresh(NR_HOOK, nr_group_cut cut)
+{
+	struct nr_group *g = nr_group(p);
+	nr_u32 ssthresh;
+
+	if (g->out)
+		return p->cwnd; /* it was out at the event that the path followed */
+	ssthresh = nr_group_reduced(NR_ARGS, cut);
+	g->cut_us = ev->now_us;
+	g->prior = c->path[i & 7].word[0];
+	if (ev->kind != NR_TIMEOUT)
+		NR_WRITE(c->path[i & 7].word[0], (nr_u32)ev->now_us | 1);
+	return ssthresh;
+}
+
+/* A timeout says nothing about the bottleneck: siblings that have not followed need not. */
+NR_INLINE void nr_group_timeout(NR_HOOK)
+{
+	if (ev->now_us - nr_group(p)->cut_us < NR_GROUP_TIMEOUT_US)
+		NR_WRITE(c->path[i & 7].word[0], nr_group(p)->prior);
+}
+
+/* The path's own event was none. */
+NR_INLINE void nr_group_undo(NR_HOOK)
+{
+	NR_WRITE(c->path[i & 7].word[0], nr_group(p)->prior);
+	nr_group(p)->rest = 0;
+}
+
+/*
+ * r0, smoothed by 1/8: an acknowledgement of two packets did not wait, nor did an early one. If
+ * there has been none for 1 s and 4 RTTs the path's RTT has risen, or it has only one packet out.
+ */
+NR_INLINE void nr_group_acked(NR_HOOK)
+{
+	struct nr_group *g = nr_group(p);
+	struct nr_path *line = &c->path[i & 7];
+	nr_u32 r0 = line->word[1], rtt_us = ev->rtt_us < 1u << 28 ? ev->rtt_us : 1u << 28;
+
+	g->out -= ev->delivered < g->out ? ev->delivered : g->out;
+	if (!rtt_us)
+		return;
+	if (!r0 || ev->delivered >= 2 || 8 * rtt_us < r0 + NR_GROUP_WAIT8)
+		g->heard_us = ev->now_us;
+	else if (ev->now_us - g->heard_us <= 1000000 + line->srtt8_us / 2)
+		return;
+	NR_WRITE(line->word[1], r0 ? r0 - r0 / 8 + rtt_us : 8 * rtt_us);
+}
+
+/* Growth begins with the fraction that the cut left. */
+NR_INLINE void nr_group_begin(NR_HOOK)
+{
+	struct nr_group *g = nr_group(p);
+
+	p->credit += (nr_s64)g->rest << (NR_CREDIT_BITS - NR_GROUP_BITS);
+	g->rest = 0;
+	nr_settle(c, i, p);
+}
+
+/*
+ * q_i, Q40 packets: growth of path i for each acknowledged packet while the flow grows by a packet
+ * a round trip. Records V.
+ */
+NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set,
+				   struct nr_group *g)
+{
+	struct nr_fx rate[NR_MAX_PATHS], part[NR_MAX_PATHS], rtt, all;
+	nr_u64 v;
+
+	if (!c || !g)
+		return 0;
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		nr_u32 w = set >> j & 1 ? NR_READ(c->path[j].cwnd) : 0;
+		nr_u32 srtt8 = NR_READ(c->path[j].srtt8_us), r0 = nr_group_r0(&c->path[j]);
+		struct nr_fx inverse = nr_inverse(r0 + (srtt8 - r0) / 2);
+
+		rate[j] = nr_fx_mul(nr_fx(w), inverse);
+		part[j] = nr_fx_mul(g->thin ? rate[j] : nr_fx_mul(nr_fx(!!w), inverse), inverse);
+	}
+	rtt = nr_fx(nr_group_rtt(c, set));
+	v = nr_fx_fixed(nr_fx_mul(nr_fx_sum(rate), rtt), 8);
+	if (v > g->peak)
+		g->peak = v < ~0u ? (nr_u32)v : ~0u;
+	all = nr_fx_mul(nr_fx_mul(rtt, rtt), nr_fx_sum(part));
+	if (!g->thin)
+		all = nr_fx_mul(all, nr_fx(NR_READ(c->path[i & 7].cwnd)));
+	return nr_fx_fixed(nr_fx_div(nr_fx(1), all), NR_CREDIT_BITS);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * greno: the paths of a group are one Reno flow. Their rates are equal, together they grow by a
+ * packet per round trip of the best path, and a congestion event of one halves all.
+ *
+ * Source: docs/one-flow.md; group.h has the group, RFC 5681 the flow.
+ *
+ *   each acknowledged packet:   w_i += min(q_i, 1 / w_i)         (group.h)
+ *   event of the group:         w_i = w_i / 2 + 1/4 - 3 / (4 N), at least 2, or 1 if thin
+ *
+ * The last terms are what integers cost one flow. A window of real numbers W sends only floor(W),
+ * W - 1/2 in the mean: N members send N / 2 less than their sum, one flow 1/2 less. To send as much
+ * as one flow, the group must have a sum that is (N - 1) / 2 higher, so (N - 1) / 4 higher after it
+ * is halved. And one flow loses its credit, of which half would have remained, and half a packet if
+ * its window is odd: 1/2 in the mean. Together (N - 1) / 4 - 1/2, which is 1/4 - 3 / (4 N) for each
+ * of N.
+ *
+ * Alone in its mask a path is Reno, to the bit.
+ *
+ * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet; the fraction of
+ * a cut window in 2^-16 packet. Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; relative error of growth
+ * below 2^-27, or 2^-40 packet.
+ */
+#ifndef NARROWS_LAW_GRENO_H
+#define NARROWS_LAW_GRENO_H
+
+#include "../group.h"
+
+NR_INLINE nr_u64 nr_greno_cut(nr_u64 window, nr_u32 n)
+{
+	if (n == 1)
+		return (nr_u64)nr_reno_ssthresh((nr_u32)(window / NR_GROUP_ONE)) * NR_GROUP_ONE;
+	return window / 2 + NR_GROUP_ONE / 4 - NR_GROUP_ONE * 3 / (4 * n);
+}
+
+NR_INLINE void nr_greno_before(NR_HOOK)
+{
+	nr_group_follow(NR_ARGS, nr_greno_cut);
+}
+
+NR_INLINE nr_u32 nr_greno_ssthresh(NR_HOOK)
+{
+	return nr_group_ssthresh(NR_ARGS, nr_greno_cut);
+}
+
+NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+{
+	nr_u64 credit = nr_group_credit(c, i, set, nr_group(p)), alone = nr_reno_credit(p->cwnd);
+
+	return (nr_s64)(credit < alone ? credit : alone);
+}
+
+NR_LAW(greno) = {
+    .name = "greno",
+    .code = "greno",
+    .about = "the paths of a group are one Reno flow: one growth, one cut for all",
+    .source = "docs/one-flow.md; RFC 5681",
+    .kind = NR_WINDOW,
+    .couples = 1,
+    .per_round = 1,
+    .state = sizeof(struct nr_group),
+    .credit = nr_greno_growth,
+    .ssthresh = nr_greno_ssthresh,
+    .before = nr_greno_before,
+    .acked = nr_group_acked,
+    .begin = nr_group_begin,
+    .undo = nr_group_undo,
+    .timeout = nr_group_timeout,
+};
+
+#endif

@@ -1,0 +1,355 @@
+//! A group under greno is one Reno flow: growth, one cut for all, and what must not cut.
+
+mod common;
+mod reference;
+
+use common::Host;
+use narrows_laws::raw::ONE_PACKET;
+use narrows_laws::{Control, Event, EventKind, flag};
+use proptest::prelude::*;
+use reference::group::{Member, cut, growth};
+
+const RTT_US: u64 = 20_000;
+
+fn greno() -> Control {
+    "greno".parse().unwrap()
+}
+
+/// Paths in congestion avoidance at `windows` and 20 ms, two seconds after their last loss.
+fn group(windows: &[u32]) -> Host {
+    let mut host = Host::new(greno());
+    for path in 0..windows.len() {
+        host.report(path, EventKind::Joined);
+    }
+    for (path, w) in windows.iter().enumerate() {
+        host.avoiding_at(path, *w);
+    }
+    later(&mut host, windows, 2_000_000);
+    host
+}
+
+/// Time passes, in which every path has had an event and its windows are as before.
+fn later(host: &mut Host, windows: &[u32], us: u64) {
+    host.now_us += us;
+    for _ in 0..3 {
+        for (path, w) in windows.iter().enumerate() {
+            // All that was out has arrived; the sender was not cwnd-limited.
+            let event = Event { delivered: 2 * w, ..host.event(path, EventKind::Acked) };
+            host.send(path, &event);
+            host.set_cwnd(path, *w);
+        }
+    }
+}
+
+/// A round trip: each path gets its window acknowledged, one packet each time, in turn.
+fn round(host: &mut Host, windows: &[u32]) {
+    let most = windows.iter().max().unwrap();
+    for packet in 0..*most {
+        for (path, w) in windows.iter().enumerate() {
+            if packet < *w {
+                host.ack(path, 1);
+            }
+        }
+        host.now_us += RTT_US / u64::from(*most);
+    }
+}
+
+fn windows(host: &Host, n: usize) -> Vec<u32> {
+    (0..n).map(|path| host.conn.path(path).cwnd).collect()
+}
+
+/// The sum of the windows with their fractions, packets.
+fn sum(host: &Host, n: usize) -> f64 {
+    (0..n).map(|path| host.window(path) as f64 / ONE_PACKET as f64).sum()
+}
+
+#[test]
+fn a_group_of_equal_paths_grows_by_one_packet_a_round_trip() {
+    for n in 2..=8 {
+        let w = vec![40; n];
+        let mut host = group(&w);
+        let before = sum(&host, n);
+        round(&mut host, &w);
+        let grown = sum(&host, n) - before;
+        assert!((grown - 1.0).abs() < 1e-3, "{n} paths grow by {grown}");
+    }
+}
+
+#[test]
+fn unequal_windows_become_equal() {
+    // The smaller window gets as much per round trip, and a cut takes half of both.
+    let mut host = group(&[60, 20]);
+    for _ in 0..40 {
+        let w = windows(&host, 2);
+        round(&mut host, &w);
+    }
+    let w = windows(&host, 2);
+    assert!((w[0] - w[1]).abs_diff(40) <= 1, "{w:?}");
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    let w = windows(&host, 2);
+    assert!((w[0] - w[1]).abs_diff(20) <= 1, "{w:?}");
+}
+
+#[test]
+fn an_event_of_one_path_cuts_all_once() {
+    for kind in [EventKind::Recovery, EventKind::Ecn] {
+        let w = [40, 30, 20];
+        let mut host = group(&w);
+        host.report(1, kind);
+        assert_eq!(windows(&host, 3), [40, 15, 20], "siblings follow at their own events");
+        for _ in 0..3 {
+            host.now_us += 1_000;
+            host.report(0, EventKind::Acked);
+            host.report(2, EventKind::Acked);
+        }
+        assert_eq!(windows(&host, 3), [20, 15, 10]);
+        // What was out at that event may be lost or marked as well.
+        host.report(0, kind);
+        host.report(2, kind);
+        assert_eq!(windows(&host, 3), [20, 15, 10]);
+    }
+}
+
+#[test]
+fn what_left_after_the_cut_and_is_lost_is_a_new_event() {
+    let mut host = group(&[41, 41]);
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [20, 20]);
+    host.report(0, EventKind::Recovered);
+    host.now_us += 2 * RTT_US;
+    host.send(1, &Event { delivered: 41, ..host.event(1, EventKind::Acked) });
+    host.report(1, EventKind::Recovery);
+    host.report(0, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [10, 10]);
+}
+
+#[test]
+fn two_paths_that_find_the_same_event_at_once_are_cut_once() {
+    let mut host = group(&[41, 41]);
+    let mut other = host.clone();
+    host.report(0, EventKind::Recovery);
+    // Path 1 on another CPU has not seen it.
+    other.now_us += 10;
+    other.report(1, EventKind::Recovery);
+    let time = other.conn.path(1).word[0];
+    let unseen = Event { now_us: host.now_us - 1, ..host.event(1, EventKind::Recovery) };
+    host.send(1, &unseen);
+    assert_ne!(host.conn.path(1).word[0], 0);
+    assert!(time > host.conn.path(0).word[0]);
+    host.report(0, EventKind::Acked);
+    host.report(1, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [20, 20]);
+}
+
+#[test]
+fn a_timeout_is_the_paths_own() {
+    let mut host = group(&[40, 40]);
+    host.report(0, EventKind::Timeout);
+    host.now_us += 1_000;
+    host.report(1, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [1, 40]);
+    // Linux reports a loss first, within microseconds.
+    let mut host = group(&[40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.now_us += 3;
+    host.report(0, EventKind::Timeout);
+    host.report(1, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [1, 40]);
+}
+
+#[test]
+fn an_undone_event_cuts_nobody_who_has_not_followed() {
+    let mut host = group(&[40, 40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    host.now_us += 1_000;
+    host.report(0, EventKind::Undo);
+    host.report(2, EventKind::Acked);
+    host.report(0, EventKind::Acked);
+    assert_eq!(windows(&host, 3), [40, 20, 40]);
+}
+
+#[test]
+fn an_undo_leaves_what_siblings_cut() {
+    let mut host = group(&[41, 41]);
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    host.now_us += 2 * RTT_US;
+    host.send(1, &Event { delivered: 41, ..host.event(1, EventKind::Acked) });
+    host.report(1, EventKind::Recovery);
+    let in_recovery = Event { flags: flag::IN_RECOVERY, ..host.event(0, EventKind::Acked) };
+    host.send(0, &in_recovery);
+    assert_eq!(windows(&host, 2), [10, 10]);
+    assert_eq!(host.report(0, EventKind::Undo).cwnd, 10, "its own event, but not the other");
+}
+
+#[test]
+fn masks_that_merge_cut_nobody_for_what_was_before_and_those_that_split_are_two() {
+    const APART: u64 = 0x8040_2010_0804_0201;
+    const TOGETHER: u64 = 0x8040_2010_0804_0303;
+    let mut host = group(&[42, 41]);
+    host.conn.set_masks(APART);
+    host.report(0, EventKind::Acked);
+    host.report(1, EventKind::Acked);
+    host.report(0, EventKind::Recovery);
+    host.now_us += 1_000;
+    host.report(1, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [21, 41]);
+    host.now_us += 100_000;
+    host.report(0, EventKind::Recovered);
+    host.conn.set_masks(TOGETHER);
+    host.report(1, EventKind::Acked);
+    host.report(0, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [21, 41], "no cut, and no burst");
+    host.now_us += 1_000;
+    host.report(1, EventKind::Recovery);
+    host.report(0, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [10, 20]);
+    host.conn.set_masks(APART);
+    host.report(0, EventKind::Acked);
+    assert_eq!(windows(&host, 2), [10, 20]);
+}
+
+#[test]
+fn who_joins_is_not_cut_for_what_was_before_and_who_leaves_cuts_nobody() {
+    let mut host = group(&[40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.now_us += 1_000;
+    host.report(2, EventKind::Joined);
+    host.report(2, EventKind::Acked);
+    assert_eq!(host.conn.path(2).cwnd, 10);
+    host.report(0, EventKind::Left);
+    host.report(1, EventKind::Acked);
+    assert_eq!(host.conn.path(1).cwnd, 40);
+}
+
+#[test]
+fn a_cut_ends_a_siblings_slow_start() {
+    let mut host = group(&[40]);
+    host.report(1, EventKind::Joined);
+    host.set_cwnd(1, 65);
+    host.now_us += 1_000;
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    let line = host.conn.path(1);
+    assert_eq!((line.cwnd, line.ssthresh), (32, 32));
+}
+
+#[test]
+fn after_a_cut_without_recovery_a_round_trip_does_not_grow() {
+    let mut host = group(&[41, 41]);
+    host.report(0, EventKind::Recovery);
+    for _ in 0..42 {
+        assert_eq!(host.ack(1, 1).cwnd, 20);
+        assert_eq!(host.private[1].credit(), 0);
+    }
+    host.ack(1, 1);
+    assert!(host.private[1].credit() > 0);
+}
+
+#[test]
+fn nothing_of_a_window_is_lost_by_rounding() {
+    // 41 / 2 + 1/4 - 3/8 leaves 20.375: the fraction comes back as credit.
+    let mut host = group(&[41, 41]);
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
+    host.ack(0, 1);
+    let before = 20.375;
+    let found = host.window(0) as f64 / ONE_PACKET as f64;
+    assert!(found > before && found < before + 0.1, "{found}");
+}
+
+#[test]
+fn an_event_is_over_after_a_second_and_its_time_never_comes_back() {
+    let mut host = group(&[40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
+    host.now_us += 1_000_000;
+    host.report(1, EventKind::Acked);
+    assert_eq!(host.conn.path(1).cwnd, 40);
+    host.report(0, EventKind::Acked);
+    assert_eq!(host.conn.path(0).word[0], 0);
+}
+
+#[test]
+fn a_thin_group_keeps_its_total_and_may_rest_at_one_packet() {
+    // Four paths with 2 packets each peak below 8/3.
+    let w = [2, 2, 2, 2];
+    let mut host = group(&w);
+    assert_eq!(windows(&host, 4), w);
+    round(&mut host, &w);
+    later(&mut host, &w, 2_000_000);
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    assert_eq!(windows(&host, 4), [1, 1, 2, 2]);
+    // Thick groups stay at two.
+    let mut host = group(&[3, 3]);
+    round(&mut host, &[3, 3]);
+    host.report(0, EventKind::Recovery);
+    assert_eq!(host.conn.path(0).cwnd, 2);
+}
+
+#[test]
+fn what_an_acknowledgement_waited_is_in_srtt_but_not_in_r0() {
+    let mut host = group(&[40, 40]);
+    for path in 0..2 {
+        host.srtt8_us[path] = 8 * 30_000;
+        for n in 0..100 {
+            // Every second one waits for 40 ms.
+            let (delivered, rtt_us) = if n % 2 == 0 { (2, 20_000) } else { (1, 60_000) };
+            let event = Event { delivered, rtt_us, ..host.event(path, EventKind::Acked) };
+            host.send(path, &event);
+            host.now_us += 1_000;
+        }
+        let r0 = host.conn.path(path).word[1];
+        assert!(r0.abs_diff(8 * 20_000) <= 8, "{r0}");
+    }
+}
+
+fn log_uniform(from: f64, to: f64) -> impl Strategy<Value = f64> {
+    (libm::log(from)..=libm::log(to)).prop_map(libm::exp)
+}
+
+fn member() -> impl Strategy<Value = Member> {
+    (log_uniform(2.0, 1048576.0), log_uniform(80.0, 8e7), 0.3..1.2f64).prop_map(|(w, srtt8, r0)| {
+        Member { w: w as u32, srtt8: srtt8 as u32, r0: ((srtt8 * r0 / 8.0) as u32 * 8).max(8) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+
+    #[test]
+    fn growth_is_the_formulas(members in prop::collection::vec(member(), 2..=8)) {
+        let mut host = Host::new(greno());
+        for path in 0..members.len() {
+            host.report(path, EventKind::Joined);
+        }
+        for (path, member) in members.iter().enumerate() {
+            host.avoiding(path, member.w, member.srtt8, 0);
+            let sample = Event {
+                rtt_us: member.r0 / 8,
+                delivered: u32::MAX,
+                ..host.event(path, EventKind::Acked)
+            };
+            host.send(path, &sample);
+            host.set_cwnd(path, member.w);
+        }
+        for i in 0..members.len() {
+            let (found, expected) = (host.credit(i), growth(&members, i));
+            let error = (found - expected).abs();
+            let bound = expected / f64::from(1 << 27) + 2.0 / ONE_PACKET as f64;
+            prop_assert!(error <= bound, "path {i}: {found:e}, not {expected:e}");
+        }
+    }
+
+    #[test]
+    fn a_cut_is_the_formulas(w in 8u32..1 << 20, n in 2usize..=8) {
+        let mut host = group(&vec![w; n]);
+        let expected = cut(f64::from(w), n);
+        let reduced = host.report(0, EventKind::Recovery);
+        prop_assert_eq!(f64::from(reduced.ssthresh), libm::floor(expected));
+    }
+}
