@@ -153,7 +153,7 @@ NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
 	struct nr_group *g = nr_group(p);
 	struct nr_path *line = &c->path[i & 7];
 	nr_u32 mask = nr_mask(c, i), now = (nr_u32)ev->now_us, word = line->word[0];
-	nr_u32 age, rtt8, srtt8, held;
+	nr_u32 set, age, rtt8, srtt8, held;
 
 	if (mask & ~g->mask)
 		g->mask_us = ev->now_us;
@@ -161,10 +161,16 @@ NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
 	if (word && (now | 1) - word >= NR_GROUP_EVENT_US)
 		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
 	age = nr_group_newest(c, i, now);
-	/* Events from before two masks merged, or before the path joined, are not its own. */
+	/*
+	 * Events from before two masks merged, or before the path joined or had an RTT sample, are
+	 * not its own.
+	 */
 	if (age >= NR_GROUP_EVENT_US || age >= ev->now_us - g->mask_us)
 		return;
-	rtt8 = nr_group_rtt(c, nr_coupled(c, i));
+	set = nr_coupled(c, i);
+	if (set == 1u << (i & 7))
+		return;
+	rtt8 = nr_group_rtt(c, set);
 	/* Two paths may find the same event before they see each other's: one per round trip. */
 	if (g->cut_us && ev->now_us - g->cut_us < age + rtt8 / 8)
 		return;

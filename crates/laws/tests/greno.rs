@@ -220,6 +220,13 @@ fn who_joins_is_not_cut_for_what_was_before_and_who_leaves_cuts_nobody() {
     host.report(2, EventKind::Joined);
     host.report(2, EventKind::Acked);
     assert_eq!(host.conn.path(2).cwnd, 10);
+    host.srtt8_us[3] = 0;
+    host.report(3, EventKind::Joined);
+    host.now_us += 2 * RTT_US;
+    host.report(0, EventKind::Recovered);
+    host.report(0, EventKind::Recovery);
+    host.report(3, EventKind::Acked);
+    assert_eq!(host.conn.path(3).cwnd, 10, "nothing of it has been acknowledged");
     host.report(0, EventKind::Left);
     host.report(1, EventKind::Acked);
     assert_eq!(host.conn.path(1).cwnd, 40);
