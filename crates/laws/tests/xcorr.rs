@@ -250,7 +250,8 @@ fn senders_that_start_and_pause_together_are_no_common_queue() {
             // A capture begins within a gap: what is lost then ends no slow start.
             assert_eq!(shared(&[0, 1000], &rules), 0, "lost at first, {sender}, {alike}");
             let without = shared(&[1000], &no_rules);
-            assert!(without > 40, "without rules: {without}");
+            // Of the rest noise does not explain how they differ.
+            assert!(without > 15, "without rules: {without}");
         }
     }
 }
@@ -662,9 +663,9 @@ fn the_table_of_thresholds_is_that_of_the_formula() {
     let (_, table) = table.split_once('{').unwrap();
     let (table, _) = table.split_once('}').unwrap();
     let table: Vec<f64> = table.split(',').filter_map(|n| n.trim().parse().ok()).collect();
-    assert_eq!(table.len(), 53);
+    assert_eq!(table.len(), 140);
     for (n_eff, less) in table.into_iter().enumerate() {
-        let theta = (5.0 / (n_eff as f64 + 1.0).sqrt()).tanh().max(0.6);
+        let theta = (5.0 / (n_eff as f64 + 1.0).sqrt()).tanh().max(0.4);
         assert!((less - 65536.0 * (1.0 - theta)).abs() <= 1.0, "{n_eff}: {less}");
     }
 }

@@ -18,24 +18,26 @@
  *   phi   = 1 - sum of squared differences of successive values / (2 var), for a and for b
  *   f     = max(phi_a, 0) max(phi_b, 0)
  *   n_eff = n (1 - f) / (1 + f)
- *   no answer if n < 6 or var a + var b < 0.04 ms^2;
- *   shared if L >= theta = max(0.6, tanh(5 / sqrt(n_eff + 1))); separate if L < 0.5
+ *   no answer if n < 6 or var a + var b < 0.04 ms^2, in the slow sums of smooth queues, n_eff <
+ *           0.3 n, 4.8 ms^2: clocks that differ by 100 ppm make as much of delays in 15 s;
+ *   shared if L >= theta = max(0.4, tanh(5 / sqrt(n_eff + 1))); separate if L < 0.5
  *
- *   not shared if D(a - b) / 2 >= 2 (N(a) + N(b)) over 64 values at one lag or more, D the mean
- *           square of what a - b changes from a value to the next, N that of what d changes from a
- *           packet to the next; for smooth queues, n_eff < 0.3 n, 0.8 instead of 2, and not before
+ *   noise explains how they differ if D(a - b) / 2 < (N(a) + N(b)) / 3 over 64 values at one lag or
+ *           more, D the mean square of what a - b changes from a value to the next, N that of what
+ * d changes in 4 ms or somewhat more. If it does they are not separate, else not shared; smooth
+ * queues are not shared before that is known
  *
  * Queues may be in step without being one: two sawteeth of one period that began together. N is
- * what bins can miss of one queue, and two queues differ by more.
+ * what bins can miss of one queue, and two queues differ by more. And one queue may be so short, or
+ * so slow, that what bins miss of it is most of what they see.
  *
  * All sums are kept twice, multiplied by 3/4 (fast) and by 63/64 (slow) each interval of 240 ms
  * that brings the pair values; others change nothing. The fast ones answer if they can, else the
  * slow ones; of smooth queues only the slow ones say shared. It takes two intervals in a row to
  * change shared to separate. Without either the last answer holds, until a path leaves or is silent
- * for 15 s, or queues that were shared prove to be in step. What a - b changes is kept for each
- * copy at its own best lag, in the fast one multiplied by 15/16 and from 32 values on, as 16 are
- * too few. Groups are the components of shared pairs; what is not known is coupled
- * (nr_xcorr_group()).
+ * for 15 s, or queues that were shared prove to differ by more than noise. What a - b changes is
+ * kept for each copy at its own best lag, in the fast one multiplied by 15/16 and from 16 values
+ * on. Groups are the components of shared pairs; what is not known is coupled (nr_xcorr_group()).
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
@@ -70,6 +72,7 @@
 #define NR_XCORR_RANGE (1u << 20)     /* us around the first delay */
 #define NR_XCORR_UNIT_BITS 6	      /* of a us, dropped in a bin */
 #define NR_XCORR_NOISE 63	      /* the bits of it in a base */
+#define NR_XCORR_APART_US 4000u	      /* between delays that tell noise */
 #define NR_XCORR_NOISE_MAX (1u << 16) /* us between successive delays; more counts as that */
 #define NR_XCORR_STEPS (1u << 30)     /* of them; later ones are left out */
 #define NR_XCORR_NONE 0xffffu	      /* an empty bin */
@@ -89,9 +92,16 @@
 #define NR_XCORR_SLOW 6u
 /* Values at one lag from which on their steps say something, in the slow sums and in the fast. */
 #define NR_XCORR_LINE 64u
-#define NR_XCORR_LINE_FAST 32u
+#define NR_XCORR_LINE_FAST 16u
 #define NR_XCORR_PART 2u /* intervals in a row that change an answer to separate */
 #define NR_XCORR_NEW 64u /* intervals without a path until it is forgotten */
+
+/*
+ * Twice the least variance of both paths, squared units: 0.04 ms^2; and of smooth queues in the
+ * slow sums 4.8 ms^2, what a clock that is 100 ppm faster makes of delays in 15 s.
+ */
+#define NR_XCORR_FLAT 11u
+#define NR_XCORR_DRIFT 1318u
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -203,6 +213,9 @@ struct nr_xcorr_member {
 	nr_u64 noise; /* of single delays, us^2 */
 };
 
+/* Does noise explain how two differ? */
+enum nr_xcorr_noise { NR_XCORR_UNKNOWN, NR_XCORR_EXPLAINS, NR_XCORR_TOO_LITTLE };
+
 /* What is kept of a connection. Written by the path that has claimed the decision. */
 struct nr_xcorr_pairs {
 	nr_u32 stamp; /* of the interval at hand */
@@ -217,11 +230,11 @@ struct nr_xcorr_pairs {
 	nr_u32 both;	 /* of the pair at hand: 1: at some lag both have a new bin */
 	nr_u32 answered; /* 1: it has its answer */
 	nr_u32 n_eff;
-	nr_u32 found;	/* the answer of its newest interval */
-	nr_u32 alike;	/* then: L, Q15 */
-	nr_u32 smooth;	/* 1: its queues are */
-	nr_u32 in_step; /* 1: it may be two queues in step */
-	nr_u32 line;	/* 1: they may be a straight line */
+	nr_u32 found;  /* the answer of its newest interval */
+	nr_u32 alike;  /* then: L, Q15 */
+	nr_u32 smooth; /* 1: its queues are */
+	nr_u32 noise;  /* does it explain how they differ? enum nr_xcorr_noise */
+	nr_u32 line;   /* 1: they may be a straight line */
 	/* Scratch: members known to be separate from i's group, and those that may be of it. */
 	nr_u64 apart[NR_DETECT_MAX];
 	nr_u64 among[NR_DETECT_MAX];
@@ -230,18 +243,24 @@ struct nr_xcorr_pairs {
 };
 
 /*
- * tanh(5 / sqrt(n + 1)), at least 0.6, as 1 - theta, Q16. Fisher's z, atanh(L), has a standard
+ * tanh(5 / sqrt(n + 1)), at least 0.4, as 1 - theta, Q16. Fisher's z, atanh(L), has a standard
  * deviation of about 1 / sqrt(n + 1), so that shared is five of them from queues that have nothing
  * in common: the best of many lags and looks. docs/xcorr.md has how often answers at 3.6 to 6 were
  * right.
  */
-#define NR_XCORR_THETAS 53u
+#define NR_XCORR_THETAS 140u
 static const nr_u16 nr_xcorr_theta[NR_XCORR_THETAS] __attribute__((unused)) = {
-    6,	   111,	  406,	 877,	1480,  2174,  2926,  3712,  4515,  5323,  6127,
-    6922,  7704,  8468,	 9215,	9943,  10651, 11339, 12007, 12656, 13286, 13897,
-    14490, 15065, 15624, 16167, 16693, 17205, 17702, 18186, 18656, 19113, 19558,
-    19991, 20413, 20823, 21224, 21614, 21994, 22365, 22728, 23081, 23426, 23764,
-    24093, 24415, 24730, 25038, 25339, 25634, 25922, 26205, 26214,
+    6,	   111,	  406,	 877,	1480,  2174,  2926,  3712,  4515,  5323,  6127,	 6922,	7704,
+    8468,  9215,  9943,	 10651, 11339, 12007, 12656, 13286, 13897, 14490, 15065, 15624, 16167,
+    16693, 17205, 17702, 18186, 18656, 19113, 19558, 19991, 20413, 20823, 21224, 21614, 21994,
+    22365, 22728, 23081, 23426, 23764, 24093, 24415, 24730, 25038, 25339, 25634, 25922, 26205,
+    26482, 26753, 27018, 27278, 27534, 27784, 28029, 28270, 28507, 28738, 28966, 29190, 29409,
+    29625, 29837, 30045, 30250, 30451, 30649, 30844, 31035, 31224, 31409, 31591, 31771, 31948,
+    32122, 32293, 32462, 32628, 32792, 32953, 33112, 33269, 33424, 33576, 33726, 33874, 34020,
+    34164, 34307, 34447, 34585, 34722, 34857, 34990, 35121, 35251, 35379, 35505, 35630, 35753,
+    35875, 35996, 36114, 36232, 36348, 36463, 36576, 36688, 36799, 36909, 37017, 37124, 37230,
+    37335, 37438, 37541, 37642, 37742, 37841, 37940, 38037, 38133, 38228, 38322, 38415, 38507,
+    38599, 38689, 38778, 38867, 38955, 39042, 39128, 39213, 39297, 39322,
 };
 
 /* a - b, 0 if that is negative. */
@@ -487,12 +506,17 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 	return s->now_us >= h->counts_us;
 }
 
-/* Noise: the squared distance of a delay from the one before, if that is not long ago. */
+/*
+ * Noise: the squared distance of a delay from the one before, 4 ms or more earlier and not long
+ * ago. Packets of one burst pass a fast link in less, and tell each other nothing.
+ */
 NR_INLINE void nr_xcorr_hear_noise(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
 {
 	nr_u64 away = delay_us > h->newest ? (nr_u32)delay_us - (nr_u32)h->newest
 					   : (nr_u32)h->newest - (nr_u32)delay_us;
 
+	if (h->based && at_us < h->newest_us + NR_XCORR_APART_US)
+		return;
 	if (away > NR_XCORR_NOISE_MAX)
 		away = NR_XCORR_NOISE_MAX;
 	if (h->based && at_us - h->newest_us <= NR_XCORR_T_US && h->steps < NR_XCORR_STEPS) {
@@ -955,8 +979,7 @@ NR_NOINLINE int nr_xcorr_compare(const struct nr_xcorr_params *p, struct nr_xcor
 		return 0;
 	both = nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n);
 	q->known.why = NR_FLAT;
-	/* 0.04 ms^2 are 5.5 squared units. */
-	if (both * 2 < (nr_u64)w->n * w->n * 11)
+	if (both * 2 < (nr_u64)w->n * w->n * (slow && g->smooth ? NR_XCORR_DRIFT : NR_XCORR_FLAT))
 		return 0;
 	q->known.why = NR_BETWEEN;
 	if (least < w->n / 2)
@@ -1008,14 +1031,14 @@ NR_NOINLINE int nr_xcorr_set_smooth(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j
 }
 
 /*
- * Then: may they be two queues in step? Two sawteeth of one period that began together are, without
- * a common queue. So half of what a - b changes from one value to the next, squared, must be below
- * 2 times what delays change from packet to packet, squared, of both paths together: that is what
- * bins miss of one queue. If the queues are smooth, with fewer than 3 in 10 values independent, 0.8
- * times; and as a straight line says nothing, it takes the slow sums then, and many values at one
- * lag.
+ * Then: does noise explain how they differ? Bins miss of one queue what it changes within them, so
+ * that half of what a - b changes from one value to the next, squared, is less than a third of what
+ * delays of either path change in 4 ms or somewhat more, squared, both together. Two queues differ
+ * by more, also sawteeth of one period that began together. If the queues are smooth, with fewer
+ * than 3 in 10 values independent, a straight line says nothing: that takes the slow sums, and many
+ * values at one lag; and the drift of a clock must not be what they have in common.
  */
-NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+NR_NOINLINE int nr_xcorr_set_noise(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
 	struct nr_fx changes, noise;
 	struct nr_xcorr_steps *of;
@@ -1027,7 +1050,7 @@ NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 
 	j %= NR_DETECT_MAX;
 	q = &g->pair[nr_xcorr_number(i, j)];
 	of = slow ? &q->slow.steps : &q->fast.steps;
-	g->in_step = 0;
+	g->noise = NR_XCORR_UNKNOWN;
 	g->line = g->smooth;
 	if (g->best_lag + 1 < of->lag || g->best_lag > of->lag + 1)
 		of->squares = of->count = 0;
@@ -1036,14 +1059,18 @@ NR_NOINLINE int nr_xcorr_set_in_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 
 	    of->count < (slow ? NR_XCORR_LINE : NR_XCORR_LINE_FAST) * NR_XCORR_ONE)
 		return 0;
 	g->line = 0;
-	/* 2 * 0.8 (3 / 256)^2 = 14.4 / 2^16, as a value of a pair is 256 / 3 us; 36 for 2. */
+	/* 2 / 3 (3 / 256)^2 is 6 / 2^16, as a value of a pair is 256 / 3 us. */
 	changes = nr_fx_shift(nr_fx(of->squares), 16);
-	noise = nr_fx((g->member[i].noise + g->member[j].noise) * (g->smooth ? 144 : 360) / 10);
-	g->in_step = !nr_fx_less(changes, nr_fx_mul(noise, nr_fx(of->count)));
+	noise = nr_fx((g->member[i].noise + g->member[j].noise) * 6);
+	g->noise = nr_fx_less(changes, nr_fx_mul(noise, nr_fx(of->count))) ? NR_XCORR_EXPLAINS
+									   : NR_XCORR_TOO_LITTLE;
 	return 1;
 }
 
-/* Then: the answer, if any; what is in step is shared no more. */
+/*
+ * Then: the answer, if any. Queues that differ by more than noise are not shared, nor any more;
+ * those that differ by noise alone are not separate.
+ */
 NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g, nr_u32 i,
 			       nr_u32 j)
 {
@@ -1057,10 +1084,12 @@ NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_
 	/* 1 - L, Q16 */
 	away = nr_fx_fixed(nr_fx_div(g->left, g->right), 16);
 	row = g->n_eff < NR_XCORR_THETAS ? g->n_eff : NR_XCORR_THETAS - 1;
-	answer = away + p->apart > NR_Q16 ? NR_SEPARATE : NR_UNSURE;
+	answer = NR_UNSURE;
+	if (away + p->apart > NR_Q16 && g->noise != NR_XCORR_EXPLAINS)
+		answer = NR_SEPARATE;
 	if (away <= nr_xcorr_theta[row % NR_XCORR_THETAS])
 		answer = NR_SHARED;
-	if (answer == NR_SHARED && g->in_step) {
+	if (answer == NR_SHARED && g->noise == NR_XCORR_TOO_LITTLE) {
 		answer = NR_UNSURE;
 		if (q->known.answer == NR_SHARED)
 			q->known = (struct nr_pair){.why = NR_BETWEEN};
@@ -1150,7 +1179,7 @@ NR_INLINE void nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xco
 	for (nr_u32 slow = 0; slow < 2; slow++) {
 		nr_xcorr_compare(p, g, i, j, slow);
 		nr_xcorr_set_count(g, i, j, slow);
-		nr_xcorr_set_in_step(g, i, j, slow);
+		nr_xcorr_set_noise(g, i, j, slow);
 		nr_xcorr_judge(p, g, i, j);
 	}
 	nr_xcorr_conclude(g, i, j);

@@ -126,7 +126,7 @@ impl Sums {
         let effective = n * (1.0 - f) / (1.0 + f);
         let l = 2.0 * (self.ab - self.a * self.b / n) / (va + vb);
         match l {
-            l if l >= (5.0 / (effective + 1.0).sqrt()).tanh().max(0.6) => Answer::Shared,
+            l if l >= (5.0 / (effective + 1.0).sqrt()).tanh().max(0.4) => Answer::Shared,
             l if l < 0.5 => Answer::Separate,
             _ => Answer::Unsure,
         }
