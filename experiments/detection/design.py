@@ -37,12 +37,17 @@ DOCUMENT = HOME / "docs/detectors-compared.md"
 def calls(design, cell, seeds, folder):
     """The comparisons of a cell, by their kind."""
     first = design["seeds"]["first"]
-    options = ["--seeds", f"{first}..{first + seeds - 1}", *cell.options(folder)]
+
+    def options(count):
+        return ["--seeds", f"{first}..{first + count - 1}", *cell.options(folder)]
+
     listen = ["--set", f"detection.listen={json.dumps(cell.listen)}"]
-    yield "open", ["compare", cell.scenario, "--cc", ",".join(design["open"]["controls"][cell.law]), *options, *listen]
+    yield "open", ["compare", cell.scenario, "--cc", ",".join(design["open"]["controls"][cell.law]), *options(seeds), *listen]
     if cell.closed:
-        signal = ["--set", f"detection.signal={design['closed']['signal']}"]
-        yield "closed", ["compare", cell.scenario, "--cc", ",".join(design["closed"]["controls"]), *options, *signal]
+        closed = design["closed"]
+        count = min(seeds, closed["seeds"])
+        signal = ["--set", f"detection.signal={closed['signal']}"]
+        yield "closed", ["compare", cell.scenario, "--cc", ",".join(closed["controls"]), *options(count), *signal]
 
 
 def recordings():
