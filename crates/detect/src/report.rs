@@ -67,9 +67,10 @@ impl<'a> Json<'a> {
             text += &format!(", \"since_s\": {since_s:.6}");
         }
         text += &match verdict.evidence {
-            Some(Evidence::Delays { concordance, observations }) => {
-                format!(", \"concordance\": {concordance:.3}, \"observations\": {observations}")
-            }
+            Some(Evidence::Delays { confidence, concordance, observations }) => format!(
+                ", \"confidence\": {confidence}, \"concordance\": {concordance:.3}, \
+                 \"observations\": {observations}"
+            ),
             Some(Evidence::Decisions { agree, all }) => {
                 format!(", \"agree\": {agree}, \"decisions\": {all}")
             }

@@ -81,6 +81,8 @@ pub enum Evidence {
     /// A detector that compares pairs: how alike their delays were when it last gave the answer, from 0
     /// to 1, over how many independent observations.
     Delays {
+        /// How likely the answer is right ([`Pair::confidence`]).
+        confidence: f64,
         /// Concordance of their delays.
         concordance: f64,
         /// Independent observations.
@@ -98,11 +100,12 @@ pub enum Evidence {
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Evidence::Delays { concordance, observations: 0 } => {
-                write!(f, "concordance {concordance:.2}")
-            }
-            Evidence::Delays { concordance, observations } => {
-                write!(f, "concordance {concordance:.2} of {observations} observations")
+            Evidence::Delays { confidence, concordance, observations } => {
+                let percent = 100.0 * confidence;
+                write!(
+                    f,
+                    "{percent} %: concordance {concordance:.2} of {observations} observations"
+                )
             }
             Evidence::Decisions { agree, all } => write!(f, "{agree} of {all} decisions"),
         }
@@ -222,13 +225,14 @@ impl State {
             let answer = Answer::CannotTell(self.why);
             return Verdict { flows, answer, since_s: None, evidence: None };
         };
-        let delays = |pair: Pair| Evidence::Delays {
-            concordance: pair.concordance,
-            observations: pair.observations,
+        let delays = |pair: Pair| {
+            let confidence = pair.confidence()?;
+            let Pair { concordance, observations, .. } = pair;
+            Some(Evidence::Delays { confidence, concordance, observations })
         };
         let agree = if shared { self.shared } else { self.placed - self.shared };
         let evidence = match self.compared {
-            true => self.pair.map(delays),
+            true => self.pair.and_then(delays),
             false => Some(Evidence::Decisions { agree, all: self.placed }),
         };
         let answer = if shared { Answer::Shared } else { Answer::Separate };
@@ -368,7 +372,8 @@ mod tests {
             let of = |verdict: Verdict| (verdict.answer, verdict.since_s, verdict.evidence);
             verdicts.end().into_iter().map(of).collect::<Vec<_>>()
         };
-        let delays = |concordance| Some(Evidence::Delays { concordance, observations: 9 });
+        let delays =
+            |concordance| Some(Evidence::Delays { confidence: 0.99, concordance, observations: 9 });
         let few = unsure(detect::Why::Few);
         // The newest answer was given on this evidence, whatever came later.
         let said = after(&[[few, few, few], [shared, separate, few], [few, few, few]]);
