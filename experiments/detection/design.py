@@ -99,7 +99,7 @@ def interval(values):
     if len(values) < 2:
         return mean(values), None
     freedom = len(values) - 1
-    # Beyond the table within 0.001.
+    # Beyond the table within 0.002.
     t = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96 + 2.42 / freedom
     return mean(values), t * stdev(values) / sqrt(len(values))
 
@@ -240,7 +240,8 @@ def plus_minus(found, name, digits=2, factor=1):
     """A mean with its interval."""
     if found.get(name) is None:
         return "-"
-    return f"{factor * found[name]:.{digits}f} ± {factor * (found[f'{name}_ci95'] or 0):.{digits}f}"
+    value, half = f"{factor * found[name]:.{digits}f}", found[f"{name}_ci95"]
+    return value if half is None else f"{value} ± {factor * half:.{digits}f}"
 
 
 def seconds(time):

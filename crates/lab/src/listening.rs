@@ -67,10 +67,12 @@ impl<'a> OfListener<'a> {
         OfListener { scenario, heard }
     }
 
-    /// What it found phase by phase.
+    /// What it found phase by phase, from that in which the connection begins.
     pub fn phases(&self) -> Vec<HeardPhase> {
         let truth = Truth(self.scenario);
-        truth.phases().map(|(start, end)| self.phase(truth, start, end)).collect()
+        let begin = truth.flow().active.first().map_or(0, |active| active.0);
+        let during = truth.phases().filter(|&(_, end)| begin < end);
+        during.map(|(start, end)| self.phase(truth, start, end)).collect()
     }
 
     /// How often it was right, by the strength of its answers.
@@ -126,8 +128,12 @@ impl<'a> OfListener<'a> {
 
     /// When all pairs that are there were first answered rightly.
     fn first_right(&self, truth: Truth, right: &Right, begin: Nanos, end: Nanos) -> Option<Nanos> {
-        let changes = self.heard.found.iter().map(|&(at, _)| 1000 * at);
-        let times = [begin].into_iter().chain(changes.filter(|at| (begin..end).contains(at)));
+        // An answer changes, or what there is to answer.
+        let answers = self.heard.found.iter().map(|&(at, _)| 1000 * at);
+        let changes = answers.chain(self.scenario.events.iter().map(|event| event.at));
+        let mut times: Vec<Nanos> = changes.filter(|at| (begin..end).contains(at)).collect();
+        times.push(begin);
+        times.sort_unstable();
         let all_right = |time: &Nanos| {
             let found = self.found(*time);
             let mut pairs = pairs(truth, *time, 0).peekable();

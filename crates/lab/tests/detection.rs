@@ -167,6 +167,34 @@ fn what_cannot_listen_is_refused_by_its_place() {
     }
 }
 
+#[test]
+fn the_timestamps_of_the_control_are_those_of_who_listens() {
+    let cases =
+        [Case { scenario: scenario(true, "[detection]\nlisten = [\"ssc:sender-ms\"]"), set: None }];
+    let run = |signal: Signal| {
+        let controls = ["lia+xcorr".parse().unwrap()];
+        let plan = Plan {
+            cases: &cases,
+            controls: &controls,
+            signals: &[signal],
+            hosts: &[HostId::SIM],
+            seeds: Seeds::up_to(1),
+            jobs: 1,
+            series: false,
+        };
+        compare(plan, None, &AtomicBool::new(false), &|_| ()).map(|_| ())
+    };
+    for fits in [Signal::SenderMs, Signal::Rtt] {
+        run(fits).unwrap();
+    }
+    let error = run(Signal::ReceiverUs).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "toy: detection.listen: ssc:sender-ms needs other timestamps than lia+xcorr with receiver-us; \
+         run them apart"
+    );
+}
+
 /// What the detector at the receiver decides reaches the sender's law: on links of their own it
 /// takes more than one that is always coupled.
 #[test]

@@ -84,9 +84,9 @@ NR_INLINE struct nr_group *nr_group(struct nr_private *p)
 typedef nr_u64 nr_group_cut(nr_u64 window, nr_u32 n);
 
 /* r0 of a path, 1/8 us; srtt if that is less or there is no sample. */
-NR_INLINE nr_u32 nr_group_r0(const struct nr_path *line)
+NR_INLINE nr_u32 nr_group_r0(const struct nr_path *line, nr_u32 srtt8)
 {
-	nr_u32 srtt8 = NR_READ(line->srtt8_us), r0 = NR_READ(line->word[1]);
+	nr_u32 r0 = NR_READ(line->word[1]);
 
 	return r0 && r0 < srtt8 ? r0 : srtt8;
 }
@@ -99,7 +99,8 @@ NR_NOINLINE nr_u32 nr_group_rtt(const struct nr_conn *c, nr_u32 set)
 	if (!c)
 		return 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		nr_u32 r0 = set >> j & 1 ? nr_group_r0(&c->path[j]) : 0;
+		nr_u32 r0 =
+		    set >> j & 1 ? nr_group_r0(&c->path[j], NR_READ(c->path[j].srtt8_us)) : 0;
 
 		if (r0 && r0 < least)
 			least = r0;
@@ -162,8 +163,7 @@ NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
 		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
 	age = nr_group_newest(c, i, now);
 	/*
-	 * Events from before two masks merged, or before the path joined or had an RTT sample, are
-	 * not its own.
+	 * Events from before two masks merged, or before the path joined, are not its own.
 	 */
 	if (age >= NR_GROUP_EVENT_US || age >= ev->now_us - g->mask_us)
 		return;
@@ -201,11 +201,11 @@ NR_INLINE nr_u32 nr_group_ssthresh(NR_HOOK, nr_group_cut cut)
 	struct nr_group *g = nr_group(p);
 	nr_u32 ssthresh;
 
+	g->prior = c->path[i & 7].word[0];
 	if (g->out)
 		return p->cwnd; /* it was out at the event that the path followed */
 	ssthresh = nr_group_reduced(NR_ARGS, cut);
 	g->cut_us = ev->now_us;
-	g->prior = c->path[i & 7].word[0];
 	if (ev->kind != NR_TIMEOUT)
 		NR_WRITE(c->path[i & 7].word[0], (nr_u32)ev->now_us | 1);
 	return ssthresh;
@@ -269,7 +269,8 @@ NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 		return 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 w = set >> j & 1 ? NR_READ(c->path[j].cwnd) : 0;
-		nr_u32 srtt8 = NR_READ(c->path[j].srtt8_us), r0 = nr_group_r0(&c->path[j]);
+		nr_u32 srtt8 = NR_READ(c->path[j].srtt8_us);
+		nr_u32 r0 = nr_group_r0(&c->path[j], srtt8);
 		struct nr_fx inverse = nr_inverse(r0 + (srtt8 - r0) / 2);
 
 		rate[j] = nr_fx_mul(nr_fx(w), inverse);

@@ -56,14 +56,15 @@ impl Pair {
         away * (f64::from(self.observations) + 1.0).sqrt()
     }
 
-    /// How likely the answer is right, as measured: docs/xcorr.md, Calibration. None without an answer.
+    /// How likely the answer is right, as measured: docs/xcorr.md, How sure an answer is. None without an
+    /// answer.
     pub fn confidence(&self) -> Option<f64> {
         let high = match self.answer {
             Answer::Unsure => return None,
             Answer::Shared => 5.5,
             Answer::Separate => 3.0,
         };
-        Some(if self.strength() >= high { 0.999 } else { 0.99 })
+        Some(if self.observations > 0 && self.strength() >= high { 0.999 } else { 0.99 })
     }
 
     /// From `struct nr_pair`, with intervals of `t_us` that are counted from `origin_us`.

@@ -59,7 +59,7 @@ pub fn listeners(file: &File) -> Result<Vec<Listener>, Fault> {
 /// `DETECTOR[:SIGNAL]`; the signal is `default` if it has none.
 fn listener(text: &str, default: Signal) -> Result<Listener, String> {
     let (name, signal) = text.split_once(':').map_or((text, None), |(n, s)| (n, Some(s)));
-    let dynamic = || Detector::all().filter(|detector| detector.decides());
+    let dynamic = || Detector::all().filter(|detector| detector.measures_delay());
     let Some(detector) = dynamic().find(|detector| detector.name() == name) else {
         let known = dynamic().map(Detector::name).collect::<Vec<_>>().join(", ");
         return Err(format!("unknown detector \"{name}\"; expected one of: {known}"));
@@ -68,7 +68,8 @@ fn listener(text: &str, default: Signal) -> Result<Listener, String> {
     Ok(Listener { detector, signal })
 }
 
-fn show(listener: &Listener) -> String {
+/// `DETECTOR:SIGNAL`.
+pub fn show(listener: &Listener) -> String {
     format!("{}:{}", listener.detector.name(), listener.signal.name())
 }
 

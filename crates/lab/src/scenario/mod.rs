@@ -33,6 +33,7 @@ use narrows_sim::Listener;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::algorithm::Algorithm;
 
 pub use file::Bound;
@@ -286,6 +287,29 @@ impl Scenario {
             let file = self.file.detection.get_or_insert_default();
             file.signal = Some(signal.name().into());
         }
+    }
+
+    /// Can all listeners hear the connection under test under `control`?
+    ///
+    /// # Errors
+    /// The control's detector needs other timestamps than one of them.
+    pub fn check_listeners(&self, control: Algorithm) -> Result<(), Error> {
+        let signal = self.test.map(|test| self.flows[test].tcp.signal);
+        let signal = signal.filter(|_| control.decides());
+        let Some((signal, ticks)) = signal.and_then(|s| Some((s, s.timestamps()?))) else {
+            return Ok(());
+        };
+        for listener in &self.listeners {
+            if listener.signal.timestamps().is_some_and(|other| other != ticks) {
+                let message = format!(
+                    "{} needs other timestamps than {control} with {}; run them apart",
+                    detection::show(listener),
+                    signal.name()
+                );
+                return Err(Error::input(format!("{}: detection.listen", self.name), message));
+            }
+        }
+        Ok(())
     }
 
     /// The published value for `control`.

@@ -12,7 +12,7 @@ use super::{background, detection, era, events, flow, generate, link, tcp};
 use crate::units::show_time;
 
 /// Resolves and checks `file`.
-pub fn resolve(written: File) -> Result<Scenario, Fault> {
+pub fn resolve(mut written: File) -> Result<Scenario, Fault> {
     let mut file = written.clone();
     if !is_name(&file.name) {
         let message = "expected letters, digits, '-', '_' and '.', in parts separated by '/'";
@@ -46,6 +46,10 @@ pub fn resolve(written: File) -> Result<Scenario, Fault> {
     let phases = phases(&file, test.map(|index| &flows[index]), end)?;
     let params = detection::params(&file)?;
     let listeners = detection::listeners(&file)?;
+    // Each with its signal, whatever that of the control will be.
+    if let Some(file) = &mut written.detection {
+        file.listen = listeners.iter().map(detection::show).collect();
+    }
     let paper = published(&file)?;
     unused(&written, &file, &flows, &links)?;
     let events = events::events(&file, &links, &mut flows, end)?;
