@@ -377,6 +377,8 @@ def ratios(results):
     """Closed loop: what the connection gets, and how right its detector is."""
     rows = []
     for cell in (cell for cell in results.cells if cell.closed):
+        if all(results.closed[cell.name][control].get("ratio_to_tcp") is None for control in results.controls):
+            continue
         row = [cell.name]
         for control in results.controls:
             found = results.closed[cell.name][control]

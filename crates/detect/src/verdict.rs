@@ -372,8 +372,10 @@ mod tests {
             let of = |verdict: Verdict| (verdict.answer, verdict.since_s, verdict.evidence);
             verdicts.end().into_iter().map(of).collect::<Vec<_>>()
         };
-        let delays =
-            |concordance| Some(Evidence::Delays { confidence: 0.99, concordance, observations: 9 });
+        let delays = |concordance| {
+            let confidence = if concordance > 0.5 { 0.99 } else { 0.95 };
+            Some(Evidence::Delays { confidence, concordance, observations: 9 })
+        };
         let few = unsure(detect::Why::Few);
         // The newest answer was given on this evidence, whatever came later.
         let said = after(&[[few, few, few], [shared, separate, few], [few, few, few]]);

@@ -59,12 +59,12 @@ impl Pair {
     /// How likely the answer is right, as measured: docs/xcorr.md, How sure an answer is. None without an
     /// answer.
     pub fn confidence(&self) -> Option<f64> {
-        let high = match self.answer {
-            Answer::Unsure => return None,
-            Answer::Shared => 5.5,
-            Answer::Separate => 3.0,
-        };
-        Some(if self.observations > 0 && self.strength() >= high { 0.999 } else { 0.99 })
+        match self.answer {
+            Answer::Unsure => None,
+            Answer::Shared if self.observations > 0 && self.strength() >= 5.5 => Some(0.999),
+            Answer::Shared => Some(0.99),
+            Answer::Separate => Some(0.95),
+        }
     }
 
     /// From `struct nr_pair`, with intervals of `t_us` that are counted from `origin_us`.

@@ -245,8 +245,8 @@ struct nr_xcorr_pairs {
 /*
  * tanh(5 / sqrt(n + 1)), at least 0.4, as 1 - theta, Q16. Fisher's z, atanh(L), has a standard
  * deviation of about 1 / sqrt(n + 1), so that shared is five of them from queues that have nothing
- * in common: the best of many lags and looks. docs/xcorr.md has how often answers at 3.6 to 6 were
- * right.
+ * in common: the best of many lags and looks. docs/detectors-compared.md has how often
+ * answers were right.
  */
 #define NR_XCORR_THETAS 140u
 static const nr_u16 nr_xcorr_theta[NR_XCORR_THETAS] __attribute__((unused)) = {
