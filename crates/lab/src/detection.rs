@@ -8,7 +8,7 @@ use narrows_sim::Detection;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{EventKind, Flow, Scenario};
-use narrows_stats::round;
+use narrows_stats::{round, weighted};
 
 /// Accuracy of the detector of the connection under test in one phase of the scenario. Shares and
 /// rates are over the decisions that count: those after the warm-up, the scenario's and the
@@ -128,7 +128,7 @@ impl<'a> Truth<'a> {
     }
 
     /// The paths that carry data as far as the scenario knows: neither lost nor for backup.
-    fn there(self, time: Nanos) -> Vec<usize> {
+    pub fn there(self, time: Nanos) -> Vec<usize> {
         let paths = self.flow().paths.iter().enumerate().filter(|(_, path)| !path.backup);
         paths.map(|(path, _)| path).filter(|&path| self.opened(path, time).is_some()).collect()
     }
@@ -264,11 +264,7 @@ pub fn write_csv(decisions: &[Judged], to: impl Write) -> std::io::Result<()> {
 
 /// The accuracy over all phases.
 pub fn accuracy(phases: &[PhaseDetection]) -> Option<f64> {
-    let judged = phases.iter().filter_map(|phase| Some((phase.accuracy?, phase.decisions as f64)));
-    let (right, all) = judged.fold((0.0, 0.0), |(right, all), (accuracy, decisions)| {
-        (right + accuracy * decisions, all + decisions)
-    });
-    (all > 0.0).then(|| right / all)
+    weighted(phases.iter().filter_map(|phase| Some((phase.accuracy?, phase.decisions as f64))))
 }
 
 /// Some of all.
@@ -289,7 +285,8 @@ impl Share {
     }
 }
 
-fn pairs(paths: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+/// Each two of some paths.
+pub(crate) fn pairs(paths: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     let later = move |at: usize| paths[at + 1..].iter().map(move |&other| (paths[at], other));
     (0..paths.len()).flat_map(later)
 }
@@ -308,7 +305,8 @@ fn at(decision: &Decision) -> Nanos {
     decision.at_us * 1000
 }
 
-fn seconds(time: Nanos) -> f64 {
+/// As results have it.
+pub(crate) fn seconds(time: Nanos) -> f64 {
     round(time as f64 / SECOND as f64)
 }
 

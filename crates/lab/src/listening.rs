@@ -7,9 +7,9 @@ use narrows_net::{MILLISECOND, Nanos, SECOND};
 use narrows_sim::{Found, Heard};
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Right, Truth};
+use crate::detection::{Right, Truth, pairs, seconds};
 use crate::scenario::Scenario;
-use narrows_stats::{mean, round};
+use narrows_stats::{mean, round, weighted};
 
 /// From a start or a switch on, a detector has so long before shares of time count.
 pub const GRACE: Nanos = 10 * SECOND;
@@ -54,25 +54,23 @@ pub struct Said {
 }
 
 /// A detector that listened to a run.
-#[derive(Clone, Copy)]
 pub struct OfListener<'a> {
     scenario: &'a Scenario,
     /// What it found.
     pub heard: &'a Heard,
+    /// The same phase by phase, from that in which the connection begins.
+    pub phases: Vec<HeardPhase>,
 }
 
 impl<'a> OfListener<'a> {
     /// One that listened to the connection under test.
     pub fn new(scenario: &'a Scenario, heard: &'a Heard) -> OfListener<'a> {
-        OfListener { scenario, heard }
-    }
-
-    /// What it found phase by phase, from that in which the connection begins.
-    pub fn phases(&self) -> Vec<HeardPhase> {
-        let truth = Truth(self.scenario);
+        let truth = Truth(scenario);
         let begin = truth.flow().active.first().map_or(0, |active| active.0);
         let during = truth.phases().filter(|&(_, end)| begin < end);
-        during.map(|(start, end)| self.phase(truth, start, end)).collect()
+        let phase =
+            |(start, end): (Nanos, Nanos)| phase(truth, heard, start.max(begin), start, end);
+        OfListener { scenario, heard, phases: during.map(phase).collect() }
     }
 
     /// How often it was right, by the strength of its answers.
@@ -100,62 +98,71 @@ impl<'a> OfListener<'a> {
         };
         counts.into_iter().map(said).collect()
     }
+}
 
-    fn phase(&self, truth: Truth, start: Nanos, end: Nanos) -> HeardPhase {
-        let begin = truth.flow().active.first().map_or(start, |active| active.0.max(start));
-        let right = truth.right(start);
-        let mut looks = [0u64; 3];
-        let mut time = begin + GRACE;
-        while let Some(right) = right.as_ref().filter(|_| time < end) {
-            for (i, j) in pairs(truth, time, GRACE) {
-                looks[verdict(&self.found(time), right, i, j) as usize] += 1;
-            }
-            time += LOOK;
+/// The phase that starts at `start`, in which the connection is there from `begin` on.
+fn phase(truth: Truth, heard: &Heard, begin: Nanos, start: Nanos, end: Nanos) -> HeardPhase {
+    let right = truth.right(start);
+    let mut looks = [0u64; 3];
+    let mut time = begin + GRACE;
+    while let Some(right) = right.as_ref().filter(|_| time < end) {
+        let found = held(heard, time);
+        for (i, j) in pairs(&old(truth, time)) {
+            looks[verdict(&found, right, i, j) as usize] += 1;
         }
-        let all: u64 = looks.iter().sum();
-        let share = |of: Verdict| (all > 0).then(|| round(looks[of as usize] as f64 / all as f64));
-        let first = right.and_then(|right| self.first_right(truth, &right, begin, end));
-        HeardPhase {
-            start_s: seconds(start),
-            pair_s: seconds(all * LOOK),
-            right: share(Verdict::Right),
-            wrong: share(Verdict::Wrong),
-            unsure: share(Verdict::Unsure),
-            first_right_s: first.map(|first| seconds(first - begin)),
-            length_s: seconds(end.saturating_sub(begin)),
-        }
+        time += LOOK;
     }
+    let all: u64 = looks.iter().sum();
+    let share = |of: Verdict| (all > 0).then(|| round(looks[of as usize] as f64 / all as f64));
+    let first = right.and_then(|right| first_right(truth, heard, &right, begin, end));
+    HeardPhase {
+        start_s: seconds(start),
+        pair_s: seconds(all * LOOK),
+        right: share(Verdict::Right),
+        wrong: share(Verdict::Wrong),
+        unsure: share(Verdict::Unsure),
+        first_right_s: first.map(|first| seconds(first - begin)),
+        length_s: seconds(end - begin),
+    }
+}
 
-    /// When all pairs that are there were first answered rightly.
-    fn first_right(&self, truth: Truth, right: &Right, begin: Nanos, end: Nanos) -> Option<Nanos> {
-        // An answer changes, or what there is to answer.
-        let answers = self.heard.found.iter().map(|&(at, _)| 1000 * at);
-        let changes = answers.chain(self.scenario.events.iter().map(|event| event.at));
-        let mut times: Vec<Nanos> = changes.filter(|at| (begin..end).contains(at)).collect();
-        times.push(begin);
-        times.sort_unstable();
-        let all_right = |time: &Nanos| {
-            let found = self.found(*time);
-            let mut pairs = pairs(truth, *time, 0).peekable();
-            pairs.peek().is_some()
-                && pairs.all(|(i, j)| matches!(verdict(&found, right, i, j), Verdict::Right))
-        };
-        times.into_iter().find(all_right)
-    }
+/// When all pairs that are there were first answered rightly.
+fn first_right(
+    truth: Truth,
+    heard: &Heard,
+    right: &Right,
+    begin: Nanos,
+    end: Nanos,
+) -> Option<Nanos> {
+    // An answer changes, or what there is to answer.
+    let answers = heard.found.iter().map(|&(at, _)| 1000 * at);
+    let changes = answers.chain(truth.0.events.iter().map(|event| event.at));
+    let mut times: Vec<Nanos> = changes.filter(|at| (begin..end).contains(at)).collect();
+    times.push(begin);
+    times.sort_unstable();
+    let all_right = |time: &Nanos| {
+        let (found, there) = (held(heard, *time), truth.there(*time));
+        there.len() > 1
+            && pairs(&there).all(|(i, j)| matches!(verdict(&found, right, i, j), Verdict::Right))
+    };
+    times.into_iter().find(all_right)
+}
 
-    /// What it held at a time.
-    fn found(&self, time: Nanos) -> Found {
-        let next = self.heard.found.partition_point(|&(at, _)| 1000 * at <= time);
-        next.checked_sub(1).map_or_else(Found::default, |last| self.heard.found[last].1)
-    }
+/// What the detector held at a time.
+fn held(heard: &Heard, time: Nanos) -> Found {
+    let next = heard.found.partition_point(|&(at, _)| 1000 * at <= time);
+    next.checked_sub(1).map_or_else(Found::default, |last| heard.found[last].1)
+}
+
+/// The paths that carry data at a time, and did for [`GRACE`].
+fn old(truth: Truth, time: Nanos) -> Vec<usize> {
+    let old = |&path: &usize| truth.opened(path, time).is_some_and(|opened| opened + GRACE <= time);
+    truth.there(time).into_iter().filter(old).collect()
 }
 
 /// A share over phases.
 pub fn over(phases: &[HeardPhase], share: impl Fn(&HeardPhase) -> Option<f64>) -> Option<f64> {
-    let judged = phases.iter().filter_map(|phase| Some((share(phase)?, phase.pair_s)));
-    let (some, all) =
-        judged.fold((0.0, 0.0), |(some, all), (share, of)| (some + share * of, all + of));
-    (all > 0.0).then(|| some / all)
+    weighted(phases.iter().filter_map(|phase| Some((share(phase)?, phase.pair_s))))
 }
 
 /// Mean time from a switch until all pairs were right; a switch that was never followed counts with the
@@ -181,24 +188,6 @@ fn verdict(found: &Found, right: &Right, i: usize, j: usize) -> Verdict {
         (Answer::Shared, true) | (Answer::Separate, false) => Verdict::Right,
         _ => Verdict::Wrong,
     }
-}
-
-/// The pairs of paths that carry data at a time, and did for so long.
-fn pairs(truth: Truth<'_>, time: Nanos, since: Nanos) -> impl Iterator<Item = (usize, usize)> {
-    let paths = 0..truth.flow().paths.len();
-    let old = |path: usize| {
-        let opened = truth.opened(path, time).filter(|_| !truth.flow().paths[path].backup);
-        opened.is_some_and(|opened| opened + since <= time)
-    };
-    let there: Vec<usize> = paths.filter(|&path| old(path)).collect();
-    let of = there.clone();
-    there
-        .into_iter()
-        .flat_map(move |i| of.clone().into_iter().filter(move |&j| i < j).map(move |j| (i, j)))
-}
-
-fn seconds(time: Nanos) -> f64 {
-    round(time as f64 / SECOND as f64)
 }
 
 #[cfg(test)]
@@ -227,7 +216,7 @@ mod tests {
             .map(|&(at, answer)| (at * 1_000_000, [(0, 1, answer)].into_iter().collect()))
             .collect();
         let by = Listener { detector: Detector::XCORR, signal: Signal::Rtt };
-        OfListener::new(scenario, &Heard { by, found, said: Vec::new() }).phases()
+        OfListener::new(scenario, &Heard { by, found, said: Vec::new() }).phases
     }
 
     #[test]

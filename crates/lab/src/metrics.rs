@@ -272,21 +272,21 @@ metrics! {
         metrics {
             right: Option<f64>, "1",
                 "share of time and of pairs of paths with the right answer, from 10 s after a start or switch on",
-                column(0, "right", Interval(3)), |of| over(&of.phases(), |phase| phase.right), sparse;
+                column(0, "right", Interval(3)), |of| over(&of.phases, |phase| phase.right), sparse;
             wrong: Option<f64>, "1", "the same with the wrong answer",
-                column(1, "wrong", Interval(3)), |of| over(&of.phases(), |phase| phase.wrong), sparse;
+                column(1, "wrong", Interval(3)), |of| over(&of.phases, |phase| phase.wrong), sparse;
             unsure: Option<f64>, "1", "the same without a sure answer",
-                column(2, "unsure", Interval(3)), |of| over(&of.phases(), |phase| phase.unsure), sparse;
+                column(2, "unsure", Interval(3)), |of| over(&of.phases, |phase| phase.unsure), sparse;
             first_right_s: Option<f64>, "s",
                 "from the connection's start until all pairs were first answered rightly",
-                column(3, "first", Number(1)), |of| of.phases().first()?.first_right_s, sparse;
+                column(3, "first", Number(1)), |of| of.phases.first()?.first_right_s, sparse;
             transition_s: Option<f64>, "s",
                 "from a switch until then, mean; one that was never followed counts with its phase",
-                column(4, "switch", Number(1)), |of| transition(&of.phases()), sparse;
+                column(4, "switch", Number(1)), |of| transition(&of.phases), sparse;
         }
         parts {
             /// Phase by phase of the scenario.
-            phases: Vec<HeardPhase> = |of| of.phases();
+            phases: Vec<HeardPhase> = |of| of.phases.clone();
             /// How often it was right, by how sure it was; empty unless it compares pairs.
             said: Vec<Said> = |of| of.said();
         }

@@ -162,9 +162,7 @@ NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
 	if (word && (now | 1) - word >= NR_GROUP_EVENT_US)
 		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
 	age = nr_group_newest(c, i, now);
-	/*
-	 * Events from before two masks merged, or before the path joined, are not its own.
-	 */
+	/* Events from before two masks merged, or before the path joined, are not its own. */
 	if (age >= NR_GROUP_EVENT_US || age >= ev->now_us - g->mask_us)
 		return;
 	set = nr_coupled(c, i);

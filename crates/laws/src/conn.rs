@@ -137,7 +137,8 @@ impl fmt::Debug for Watching {
 /// # Safety
 /// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
 /// detector is not native ([`Detector::is_native`]), as it would write behind `watch`; a debug build
-/// panics. The events of one path are sequential; those of siblings may run on other threads at the same time.
+/// panics. The events of one path are sequential; those of siblings may run on other threads at the
+/// same time.
 pub unsafe fn event_shared(
     control: Control,
     conn: *mut raw::Conn,

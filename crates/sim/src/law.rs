@@ -26,13 +26,16 @@ impl Law {
         &mut self,
         path: usize,
         private: &mut Private,
-        event: &Event,
+        event: &mut Event,
         signal: Signal,
     ) -> Output {
         for listening in &mut self.listeners {
-            listening.hear(path, &sampled(event, listening.heard().by.signal));
+            let mut heard = *event;
+            sample(&mut heard, listening.heard().by.signal);
+            listening.hear(path, &heard);
         }
-        self.conn.event(path, private, &sampled(event, signal))
+        sample(event, signal);
+        self.conn.event(path, private, event)
     }
 
     /// What those that listen here found.
@@ -41,17 +44,15 @@ impl Law {
     }
 }
 
-/// An event as a signal has it.
-fn sampled(event: &Event, signal: Signal) -> Event {
-    let mut event = *event;
+/// Leaves in an event what a signal has.
+fn sample(event: &mut Event, signal: Signal) {
     match signal {
-        Signal::SenderUs | Signal::SenderMs => return event,
+        Signal::SenderUs | Signal::SenderMs => return,
         Signal::ReceiverUs | Signal::Rtt => {}
         Signal::Srtt => event.flags |= flag::SRTT,
     }
     event.flags &= !flag::OWD;
     event.owd_us = 0;
-    event
 }
 
 impl Deref for Law {

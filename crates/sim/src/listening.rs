@@ -86,49 +86,18 @@ impl Listening {
             return;
         };
         self.newest = decision.number;
-        let found = self.found(&decision.places);
+        let known: Vec<_> = pairs().map(|(i, j)| (i, j, self.conn.pair(i, j))).collect();
+        let found = found(&decision.places, &known);
         if self.heard.found.last().is_none_or(|(_, last)| *last != found) {
             self.heard.found.push((decision.at_us, found));
         }
-        for (i, j) in pairs() {
+        for (i, j, pair) in known {
             let said = &mut self.said[i][j];
-            let pair = self.conn.pair(i, j);
             if let Some(pair) = pair.filter(|pair| pair.why == Why::Sure && pair.at_us > *said) {
                 *said = pair.at_us;
                 self.heard.said.push((i, j, pair));
             }
         }
-    }
-
-    /// What a decision says of pairs. Paths may be in one group only as they are not known to be apart:
-    /// of a detector that compares pairs, those share that a chain of shared pairs connects.
-    fn found(&self, places: &[Place; MAX_PATHS]) -> Found {
-        let mut linked = [0u8; MAX_PATHS];
-        for (i, j) in pairs() {
-            let pair = self.conn.pair(i, j);
-            if pair.is_none_or(|pair| pair.answer == Answer::Shared) {
-                linked[i] |= 1 << j;
-                linked[j] |= 1 << i;
-            }
-        }
-        for via in 0..MAX_PATHS {
-            for i in 0..MAX_PATHS {
-                if linked[i] & (1 << via) != 0 {
-                    linked[i] |= linked[via];
-                }
-            }
-        }
-        let answer = |(i, j): (usize, usize)| {
-            let answer = match (places[i], places[j]) {
-                (Place::Undecided, _) | (_, Place::Undecided) => Answer::Unsure,
-                (Place::Group(one), Place::Group(other)) if one == other => {
-                    if linked[i] & (1 << j) != 0 { Answer::Shared } else { Answer::Unsure }
-                }
-                _ => Answer::Separate,
-            };
-            (i, j, answer)
-        };
-        pairs().map(answer).collect()
     }
 
     /// What it found so far.
@@ -137,6 +106,38 @@ impl Listening {
     }
 }
 
+/// What a decision, and what is `known` of pairs, say of pairs. Paths may be in one group only as they
+/// are not known to be apart: of a detector that compares pairs, those share that a chain of shared
+/// pairs connects.
+fn found(places: &[Place; MAX_PATHS], known: &[(usize, usize, Option<Pair>)]) -> Found {
+    let mut linked = [0u8; MAX_PATHS];
+    for &(i, j, pair) in known {
+        if pair.is_none_or(|pair| pair.answer == Answer::Shared) {
+            linked[i] |= 1 << j;
+            linked[j] |= 1 << i;
+        }
+    }
+    for via in 0..MAX_PATHS {
+        for i in 0..MAX_PATHS {
+            if linked[i] & (1 << via) != 0 {
+                linked[i] |= linked[via];
+            }
+        }
+    }
+    let answer = |(i, j): (usize, usize)| {
+        let answer = match (places[i], places[j]) {
+            (Place::Undecided, _) | (_, Place::Undecided) => Answer::Unsure,
+            (Place::Group(one), Place::Group(other)) if one == other => {
+                if linked[i] & (1 << j) != 0 { Answer::Shared } else { Answer::Unsure }
+            }
+            _ => Answer::Separate,
+        };
+        (i, j, answer)
+    };
+    pairs().map(answer).collect()
+}
+
+/// Each two of all paths.
 fn pairs() -> impl Iterator<Item = (usize, usize)> {
     (0..MAX_PATHS).flat_map(|i| (i + 1..MAX_PATHS).map(move |j| (i, j)))
 }

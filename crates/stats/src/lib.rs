@@ -40,6 +40,14 @@ pub fn round(value: f64) -> f64 {
     libm::round(value * 1e6) / 1e6
 }
 
+/// Mean of values with weights; none without weight.
+pub fn weighted(values: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
+    let add =
+        |(sum, all): (f64, f64), (value, weight): (f64, f64)| (sum + value * weight, all + weight);
+    let (sum, all) = values.into_iter().fold((0.0, 0.0), add);
+    (all > 0.0).then(|| sum / all)
+}
+
 /// The mean; 0 without values.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }

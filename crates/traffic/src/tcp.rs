@@ -174,6 +174,12 @@ impl Signal {
             Signal::Rtt | Signal::Srtt => None,
         }
     }
+
+    /// Can one connection have both? Its timestamps have one resolution.
+    pub fn goes_with(self, other: Signal) -> bool {
+        let both = self.timestamps().zip(other.timestamps());
+        both.is_none_or(|(one, other)| one == other)
+    }
 }
 
 impl FromStr for Signal {

@@ -39,11 +39,7 @@ pub fn listeners(file: &File) -> Result<Vec<Listener>, Fault> {
         if listeners.contains(&listener) {
             return Err(fault(format!("{text} is named twice")));
         }
-        let ticks = |of: &Listener| of.signal.timestamps();
-        let other = listeners.iter().find(|other| match (ticks(other), ticks(&listener)) {
-            (Some(one), Some(other)) => one != other,
-            _ => false,
-        });
+        let other = listeners.iter().find(|other| !other.signal.goes_with(listener.signal));
         if let Some(other) = other {
             let message = format!("needs other timestamps than {}; run them apart", show(other));
             return Err(fault(message));

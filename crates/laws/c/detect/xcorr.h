@@ -22,10 +22,10 @@
  *           0.3 n, 4.8 ms^2: clocks that differ by 100 ppm make as much of delays in 15 s;
  *   shared if L >= theta = max(0.4, tanh(5 / sqrt(n_eff + 1))); separate if L < 0.5
  *
- *   noise explains how they differ if D(a - b) / 2 < (N(a) + N(b)) / 3 over 64 values at one lag
- * (16 in the fast sums) or more, D the mean square of what a - b changes from a value to the next,
- * N that of what d changes in 4 ms or somewhat more. If it does they are not separate, else not
- * shared; smooth queues are not shared before that is known
+ *   noise explains how they differ if D(a - b) / 2 < (N(a) + N(b)) / 3 over 64 values at one lag or
+ *           more (16 in the fast sums), D the mean square of what a - b changes from a value to the
+ *           next, N that of what d changes in 4 ms or somewhat more. If it does they are not
+ *           separate, else not shared; smooth queues are not shared before that is known
  *
  * Queues may be in step without being one: two sawteeth of one period that began together. N is
  * what bins can miss of one queue, and two queues differ by more. And one queue may be so short, or
@@ -206,8 +206,7 @@ struct nr_xcorr_member {
 	nr_s32 base;
 	nr_u32 since; /* stamp of the interval before it joined */
 	nr_u32 stamp; /* of the newest bins; 0: none */
-	/* Bins that are not empty, as bits: of the newer interval, and with up to 5 bins after
-	 * each. */
+	/* Bins that are not empty, as bits: of the newer interval; with up to 5 after each. */
 	nr_u32 newer, near;
 	nr_u32 reserved;
 	nr_u64 noise; /* of single delays, us^2 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * greno: the paths of a group are one Reno flow. Their rates are equal, together they grow by a
- * packet per round trip of the best path, and a congestion event of one halves all.
+ * greno: the paths of a group are one Reno flow. Their windows become equal, together they grow by
+ * a packet per round trip of the best path, and a congestion event of one halves all.
  *
  * Source: docs/one-flow.md; group.h has the group, RFC 5681 the flow.
  *

@@ -486,7 +486,7 @@ impl Sender {
         event: Event,
     ) -> Output {
         let in_use = self.standing == State::Active || kind == EventKind::Left;
-        let event = Event {
+        let mut event = Event {
             kind: kind as u32,
             state: if in_use { state } else { self.standing } as u32,
             now_us: now / 1000,
@@ -498,7 +498,7 @@ impl Sender {
             mss: self.mss,
             ..event
         };
-        let out = law.event(self.path, &mut self.private, &event, self.signal);
+        let out = law.event(self.path, &mut self.private, &mut event, self.signal);
         if out.pacing_rate > 0 {
             let pacer = self.pacer.get_or_insert_with(|| Box::new(Pacer::new(false, 1)));
             pacer.set_law_rate(out.pacing_rate);
