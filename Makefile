@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -82,6 +82,12 @@ detection: setup ## the tables of docs/detection.md and docs/detectors-compared.
 detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/design-quick (a quarter of that)
 	experiments/detection/tables.py --quick
 	experiments/detection/design.py --quick
+
+one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (20 seeds, half an hour on one core)
+	experiments/one_flow/tables.py
+
+one-flow-quick: setup ## the same with 2 seeds, in out/one-flow-quick
+	experiments/one_flow/tables.py --quick
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

@@ -1,12 +1,16 @@
 """What the tables of detectors have in common: running comparisons, and rewriting tables in a document."""
 
 import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from functools import cache
+from math import sqrt
 from pathlib import Path
+from statistics import mean, stdev
 
 HOME = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
@@ -42,6 +46,40 @@ def run(narrows, folder, call, title, jobs=None):
     call = [narrows, *call, "--jobs", str(jobs or os.cpu_count()), "--out", folder.resolve(), "--resume"]
     subprocess.run(call, cwd=HOME, stdout=subprocess.DEVNULL, check=True)
     begun.rename(mark)
+
+
+# --- Statistics ------------------------------------------------------------------------------------------
+
+
+# Student's t, 97.5 %, with 1 to 30 degrees of freedom.
+STUDENT = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+]
+
+
+def interval(values):
+    """Mean and half its 95 % interval over runs; none without values, an interval from two on."""
+    if not values:
+        return None, None
+    if len(values) < 2:
+        return mean(values), None
+    freedom = len(values) - 1
+    # Beyond the table within 0.002.
+    t = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96 + 2.42 / freedom
+    return mean(values), t * stdev(values) / sqrt(len(values))
+
+
+# --- Results ---------------------------------------------------------------------------------------------
+
+
+def seeds_of(folder, control):
+    """The summaries of a control in the folder of a comparison, by seed."""
+    found = {}
+    for file in folder.glob(f"runs/**/{control}/seed-*.json"):
+        if re.fullmatch(r"seed-\d+\.json", file.name):
+            found[int(re.sub(r"\D", "", file.stem))] = json.loads(file.read_text())
+    return dict(sorted(found.items()))
 
 
 # --- Tables ----------------------------------------------------------------------------------------------

@@ -15,18 +15,17 @@ import argparse
 import csv
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
-from math import ceil, inf, sqrt
+from math import ceil, inf
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 
 import comparisons
 from cells import cells, draw, read
-from comparisons import HOME, table
+from comparisons import HOME, interval, seeds_of, table
 
 DOCUMENT = HOME / "docs/detectors-compared.md"
 
@@ -85,25 +84,6 @@ def dry_run(narrows, chosen):
 # --- Statistics ------------------------------------------------------------------------------------------
 
 
-# Student's t, 97.5 %, with 1 to 30 degrees of freedom.
-STUDENT = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-]
-
-
-def interval(values):
-    """Mean and half its 95 % interval over runs; none without values, an interval from two on."""
-    if not values:
-        return None, None
-    if len(values) < 2:
-        return mean(values), None
-    freedom = len(values) - 1
-    # Beyond the table within 0.002.
-    t = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96 + 2.42 / freedom
-    return mean(values), t * stdev(values) / sqrt(len(values))
-
-
 def quantile(values, share):
     """The least value that so many are not above; infinite if those never came."""
     ordered = sorted(inf if value is None else value for value in values)
@@ -117,15 +97,6 @@ SHARES = ("right", "wrong", "unsure")
 
 # Answers of this strength and more are one row; below it they come in steps of 0.5.
 STRONG = 7
-
-
-def seeds_of(folder, control):
-    """The summaries of a control in the folder of a comparison, by seed."""
-    found = {}
-    for file in folder.glob(f"runs/**/{control}/seed-*.json"):
-        if re.fullmatch(r"seed-\d+\.json", file.name):
-            found[int(re.sub(r"\D", "", file.stem))] = json.loads(file.read_text())
-    return dict(sorted(found.items()))
 
 
 class Said(dict):
