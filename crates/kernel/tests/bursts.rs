@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 use support::Alone;
-use support::law::{Net, counted, counter, slots};
+use support::law::{Net, counted, counter, mptcp, slots};
 
 const LAW: Control = Control::OLIA;
 const BURST: usize = 50;
@@ -61,12 +61,6 @@ fn of_two_thousand_connections_in_bursts_nothing_stays_behind() {
     assert!(joined > 3 * begun / 2, "{joined} more subflows");
     assert!(counter(&law, "joins") > 2 * begun);
     assert_eq!(slots(&law), 0);
-}
-
-/// A counter of MPTCP in a host.
-fn mptcp(host: &Namespace, name: &str) -> u64 {
-    let counters = host.run(narrows_mptcp::counters).unwrap().unwrap();
-    counters.get(&format!("MPTcpExt{name}")).or(counters.get(name)).copied().unwrap_or(0)
 }
 
 fn burst(net: &Net, n: usize, killed: Killed) {

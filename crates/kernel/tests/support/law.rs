@@ -3,6 +3,7 @@
 use narrows_kernel::control::Registered;
 use narrows_kernel::state::{self, Connection};
 use narrows_laws::Control;
+use narrows_netns::Namespace;
 use narrows_testkit::net;
 use narrows_testkit::wait_until;
 use std::collections::BTreeMap;
@@ -50,6 +51,12 @@ pub fn entries(net: &Net) -> Vec<Connection> {
     let ours = [net.client.inum, net.server.inum];
     let all = state::connections().expect("the state map can be read");
     all.into_iter().filter(|entry| ours.contains(&entry.netns)).collect()
+}
+
+/// A counter of MPTCP in a host.
+pub fn mptcp(host: &Namespace, name: &str) -> u64 {
+    let counters = host.run(narrows_mptcp::counters).unwrap().unwrap();
+    counters.get(name).copied().unwrap_or(0)
 }
 
 /// A counter of a control.
