@@ -31,9 +31,10 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let mut controls = Vec::new();
     for name in &args.cc {
         let control = control(name)?;
-        if !controls.contains(&control) {
-            controls.push(control);
+        if controls.contains(&control) {
+            return Err(Error::input("--cc", format!("{} is named twice", name.trim())));
         }
+        controls.push(control);
     }
     let signals = signals(&args.signal, &controls)?;
     let cases = cases(args)?;
@@ -142,17 +143,30 @@ fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
     for name in &args.scenarios {
         match &sweep {
             None => cases.push(Case { scenario: load(name, &edits)?, set: None }),
-            Some(Sweep { field, values }) => {
+            Some(sweep @ Sweep { field, values }) => {
                 for value in values {
                     let mut edits = edits.clone();
                     edits.set.push((field.clone(), value.clone()));
                     let set = Some(Point { field: field.clone(), value: value.clone() });
-                    cases.push(Case { scenario: load(name, &edits)?, set });
+                    let scenario = load(name, &edits).map_err(|error| of_sweep(error, sweep))?;
+                    cases.push(Case { scenario, set });
                 }
             }
         }
     }
     Ok(cases)
+}
+
+/// What is wrong with a value of a sweep, which is set as `--set` sets it.
+fn of_sweep(error: narrows_lab::Error, sweep: &Sweep) -> narrows_lab::Error {
+    use narrows_lab::Error::Input;
+    let option = format!("--set {}=", sweep.field);
+    match error {
+        Input { place, message } if place.starts_with(&option) => {
+            Input { place: place.replacen("--set", "--sweep", 1), message }
+        }
+        other => other,
+    }
 }
 
 /// A progress bar with the time left, on standard error and only if that is a terminal. Its length is

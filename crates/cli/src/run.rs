@@ -15,6 +15,11 @@ use crate::{COMMIT, print, stop};
 /// Runs one scenario once.
 pub fn run(args: &RunArgs) -> Result<(), Error> {
     let host = hosts(std::slice::from_ref(&args.on))?[0];
+    if cfg!(not(feature = "parquet")) && args.series == Series::Parquet {
+        let message =
+            "this command was built without; expected csv, or a build with --features parquet";
+        return Err(Error::input("--series parquet", message));
+    }
     args.edit.load_law()?;
     let mut scenario = load(&args.scenario, &args.edit.edits()?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
@@ -64,6 +69,8 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
                 output.write("series.csv", |to| series::write_csv(&result.series, to))?;
                 "series.csv"
             }
+            #[cfg(not(feature = "parquet"))]
+            Series::Parquet => unreachable!("refused before the run"),
             #[cfg(feature = "parquet")]
             Series::Parquet => {
                 let mut bytes = Vec::new();

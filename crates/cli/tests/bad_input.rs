@@ -52,6 +52,12 @@ fn broken(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn a_key_that_is_there_twice_is_named() {
+    let line = broken("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nrate = \"20 Mbit/s\"");
+    assert_eq!(line, "s.toml:10: duplicate key rate");
+}
+
+#[test]
 fn the_small_scenario_runs() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("s.toml");
@@ -73,6 +79,7 @@ fn signals_need_a_delay_based_detector() {
         "--signal: unknown signal \"owd\"; expected one of: receiver-us, sender-us, sender-ms, rtt, srtt"
     );
     assert_eq!(message("olia+ssc", "rtt,rtt"), "--signal: rtt is named twice");
+    assert_eq!(message("lia,olia,lia+shared", "rtt"), "--cc: lia+shared is named twice");
 }
 
 #[test]
@@ -213,7 +220,7 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
     );
     assert_eq!(
         message(&over("sbd/sb"), ""),
-        "top.toml:4: base: sbd/sb: no such file and no shipped scenario; `narrows list scenarios` \
+        "top.toml:4: base: sbd/sb: no such file and no shipped scenario (did you mean sbd/sb-2?); `narrows list scenarios` \
          lists them"
     );
     let to_itself = message(&over("base.toml"), "\nbase = \"top.toml\"");
@@ -240,7 +247,21 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
 fn what_is_shown_as_written_is_not_changed() {
     let message = "--set: needs --resolved; without it the file is printed unchanged";
     assert_eq!(refused(&["show", "sbd/sb-2", "--set", "jitter=0 packets"]), message);
-    assert!(refused(&["show", "sbd/no"]).starts_with("sbd/no: no such file and no shipped"));
+    assert!(
+        refused(&["show", "nothing"])
+            .starts_with("nothing: no such file and no shipped scenario; ")
+    );
+    assert_eq!(
+        refused(&["show", "sbd/sb2"]),
+        "sbd/sb2: no such file and no shipped scenario (did you mean sbd/sb-2?); `narrows list \
+         scenarios` lists them"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    assert_eq!(
+        refused(&["run", folder]),
+        format!("{folder}: a folder; expected a scenario, a file in TOML")
+    );
 }
 
 #[test]
@@ -373,7 +394,8 @@ fn changes_on_the_command_line_are_reported_by_their_option() {
     let sweep = |range: &str| refused(&["compare", "sbd/nsb-2", "--cc", "lia", "--sweep", range]);
     assert!(sweep("duration=1 s").starts_with("--sweep: expected FIELD=A..B:N"));
     assert!(sweep("duration=1..5 s:1").contains("N in 2..=1000"));
-    assert!(sweep("nonsense=1..5 s:2").starts_with("--set nonsense=1 s: unknown field `nonsense`"));
+    let line = sweep("nonsense=1..5 s:2");
+    assert!(line.starts_with("--sweep nonsense=1 s: unknown field `nonsense`"), "{line}");
 }
 
 #[test]

@@ -77,14 +77,16 @@ pub struct Unknown {
 
 impl Unknown {
     pub(crate) fn new(kind: &'static str, name: &str, known: &[&str]) -> Unknown {
-        let near = known
-            .iter()
-            .map(|known| (strsim::levenshtein(&name.to_lowercase(), known), *known))
-            .min()
-            .filter(|(distance, near)| *distance <= near.len() / 2)
-            .map(|(_, near)| near.to_owned());
+        let near = nearest(name, known).map(str::to_owned);
         Unknown { kind, name: name.to_owned(), near, known: known.join(", ") }
     }
+}
+
+/// The known name that was probably meant: few letters are wrong or exchanged with their neighbour.
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |known: &str| strsim::osa_distance(&name.to_lowercase(), known);
+    let near = known.iter().map(|known| (distance(known), *known)).min()?;
+    (near.0 <= near.1.len() / 2).then_some(near.1)
 }
 
 fn hint(near: &Option<String>) -> String {
@@ -314,6 +316,8 @@ mod tests {
         assert!(error.starts_with(start), "{error}");
         let error = control("olia+histart++").unwrap_err().to_string();
         assert!(error.contains("did you mean 'hystart++'?"), "{error}");
+        assert_eq!(nearest("oila", &["reno", "lia", "olia"]), Some("olia"));
+        assert_eq!(nearest("x", &["reno", "lia", "olia"]), None);
     }
 
     #[test]

@@ -91,8 +91,8 @@ pub struct RunArgs {
     /// Flows (at both hosts) and links (sim only) to capture [default: the connection under test]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pcap")]
     pub capture: Vec<String>,
-    /// Bytes to capture of each packet [default: headers, at most 80 and on the kernel 100]
-    #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    /// Bytes to capture of each packet, 40 or more [default: headers, at most 80 and on the kernel 100]
+    #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(40..=65_535))]
     pub snaplen: Option<u32>,
     /// Format of the series
     #[arg(long, value_enum, default_value_t = Series::Csv)]
@@ -111,7 +111,6 @@ pub enum Series {
     /// Comma-separated values.
     Csv,
     /// Apache Parquet.
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 

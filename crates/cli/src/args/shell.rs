@@ -40,8 +40,8 @@ pub struct ShellArgs {
     /// Capture packets of both hosts into this folder, as pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Bytes to capture of each packet [default: headers, at most 100]
-    #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    /// Bytes to capture of each packet, 40 or more [default: headers, at most 100]
+    #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(40..=65_535))]
     pub snaplen: Option<u32>,
     #[command(flatten)]
     pub edit: EditArgs,

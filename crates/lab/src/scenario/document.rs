@@ -202,8 +202,12 @@ impl Document {
 
     fn parse<'a>(&self, text: &'a str) -> Result<Spanned<DeTable<'a>>, Error> {
         DeTable::parse(text).map_err(|error| {
-            let position = error.span().map_or(0, |span| span.start);
-            Error::input(self.place(position), error.message())
+            let span = error.span().unwrap_or(0..0);
+            let message = match error.message() {
+                "duplicate key" => format!("duplicate key {}", &text[span.clone()]),
+                message => message.to_owned(),
+            };
+            Error::input(self.place(span.start), message)
         })
     }
 
