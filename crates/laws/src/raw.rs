@@ -254,7 +254,7 @@ pub struct Watch {
 pub const WATCHED_WORDS: usize = 282;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
-pub const PAIRS_WORDS: usize = 2065;
+pub const PAIRS_WORDS: usize = 2094;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

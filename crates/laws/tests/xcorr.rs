@@ -8,6 +8,7 @@ use std::fs;
 use std::process::Command;
 
 use narrows_laws::detect::{self, Flows, Sample};
+use narrows_laws::raw::{self, Watch};
 use narrows_laws::{
     Conn, Control, Detector, Event, EventKind, Params, Place, Private, State, flag,
 };
@@ -663,9 +664,9 @@ fn the_table_of_thresholds_is_that_of_the_formula() {
     let (_, table) = table.split_once('{').unwrap();
     let (table, _) = table.split_once('}').unwrap();
     let table: Vec<f64> = table.split(',').filter_map(|n| n.trim().parse().ok()).collect();
-    assert_eq!(table.len(), 140);
+    assert_eq!(table.len(), 256);
     for (n_eff, less) in table.into_iter().enumerate() {
-        let theta = (5.0 / (n_eff as f64 + 1.0).sqrt()).tanh().max(0.4);
+        let theta = (5.0 / (n_eff as f64 + 1.0).sqrt()).tanh();
         assert!((less - 65536.0 * (1.0 - theta)).abs() <= 1.0, "{n_eff}: {less}");
     }
 }
@@ -698,4 +699,154 @@ fn saw_teeth_in_step_are_no_common_queue() {
         let answers = held(&own, &hear(&one, &busy, 3 * seed + 1), 60);
         assert_eq!(answers[10..], [Answer::Shared; 50], "seed {seed}");
     }
+}
+
+/// The answers of paths that hear `one` until `at_ms`, then `before` and `after`.
+fn then(one: &[f64], after: [&[f64]; 2], at_ms: usize, path: &Path) -> Vec<Answer> {
+    let [a, b] = [0, 1].map(|n| [&one[..at_ms], &after[n][at_ms..]].concat());
+    let seconds = a.len() / 1000;
+    held(&hear(&a, path, 1), &hear(&b, path, 2), seconds)
+}
+
+/// A value that is drawn anew bit by bit, with a variance of 1 and a memory of 100 ms.
+fn wave(seed: u64, seconds: usize) -> Vec<f64> {
+    let mut random = Random(seed);
+    let mut value = 0.0;
+    let mut next = || {
+        // The variance of a unit is 1/12; of the sum it is that over 1 - 0.99^2.
+        value = 0.99 * value + (12.0_f64 * (1.0 - 0.99 * 0.99)).sqrt() * (random.unit() - 0.5);
+        value
+    };
+    (0..1000 * seconds).map(|_| next()).collect()
+}
+
+#[test]
+fn queues_nearly_in_step_are_not_shared_for_what_the_slow_sums_do_not_know() {
+    let mix = |one: &[f64], part: f64, other: &[f64]| -> Vec<f64> {
+        one.iter().zip(other).map(|(a, b)| 40.0 + 8.0 * a + part * b).collect()
+    };
+    for seed in 0..8 {
+        let [common, a, b] = [1, 2, 3].map(|n| wave(10 * seed + n, 40));
+        let one = mix(&common, 0.0, &a);
+        let two = [mix(&common, 6.0, &a), mix(&common, 6.0, &b)];
+        let answers = then(&one, [&two[0], &two[1]], 0, &USUAL);
+        assert!(!answers.contains(&Answer::Shared), "seed {seed}: {answers:?}");
+        let answers = then(&one, [&two[0], &two[1]], 20_000, &USUAL);
+        assert_eq!(answers[10..20], [Answer::Shared; 10], "seed {seed}");
+        assert!(!answers[23..].contains(&Answer::Shared), "seed {seed}: {answers:?}");
+    }
+}
+
+#[test]
+fn one_queue_that_noise_hides_is_not_called_two() {
+    for seed in 1..=8 {
+        for (height, noise) in [(0.1, 10.0), (0.05, 5.0)] {
+            let queue: Vec<f64> = queue(seed, 60).iter().map(|delay| height * delay).collect();
+            let path = Path { noise, ..USUAL };
+            let answers =
+                held(&hear(&queue, &path, 100 + seed), &hear(&queue, &path, 200 + seed), 60);
+            let separate = answers.iter().filter(|&&answer| answer == Answer::Separate).count();
+            assert_eq!(separate, 0, "seed {seed}, {height}, {noise} ms: {answers:?}");
+        }
+    }
+}
+
+#[test]
+fn two_queues_that_noise_hides_are_told_when_there_is_enough_of_them() {
+    for seed in 0..8 {
+        let [one, other] = [1, 2].map(|n| -> Vec<f64> {
+            wave(10 * seed + n, 60).iter().map(|x| 10.0 + 1.5 * x).collect()
+        });
+        let path = Path { noise: 10.0, ..USUAL };
+        let answers = held(&hear(&one, &path, 100 + seed), &hear(&other, &path, 200 + seed), 60);
+        assert_eq!(answers[45..], [Answer::Separate; 15], "seed {seed}: {answers:?}");
+    }
+}
+
+#[test]
+fn a_loud_start_is_forgotten_with_its_noise() {
+    for seed in 1..=8 {
+        let quiet = queue(seed, 40);
+        let [mut a, mut b] = [quiet.clone(), quiet];
+        // For 5 s delays are rough behind the queue, on each path for itself.
+        let rough = [1, 2].map(|n| wave(10 * seed + n, 5));
+        for ms in 0..5_000 {
+            a[ms] += 6.0 * rough[0][ms];
+            b[ms] += 6.0 * rough[1][ms];
+        }
+        let answers = held(&hear(&a, &USUAL, 1), &hear(&b, &USUAL, 2), 40);
+        assert_eq!(answers[20..], [Answer::Shared; 20], "seed {seed}: {answers:?}");
+    }
+}
+
+#[test]
+fn clocks_are_no_queue_and_hide_none() {
+    for skew in [50.0, 100.0, -200.0, 200.0] {
+        let path = Path { skew, ..USUAL };
+        for seed in 1..=4 {
+            let none = vec![0.0; 60_000];
+            let answers =
+                held(&hear(&none, &path, 100 + seed), &hear(&none, &path, 200 + seed), 60);
+            assert!(!answers.contains(&Answer::Shared), "{skew} ppm, {seed}: {answers:?}");
+            // A queue of 1.5 ms.
+            let low: Vec<f64> = queue(seed, 60).iter().map(|delay| 0.05 * delay).collect();
+            let answers = held(&hear(&low, &path, 100 + seed), &hear(&low, &path, 200 + seed), 60);
+            assert_eq!(answers[14..], [Answer::Shared; 46], "{skew} ppm, {seed}: {answers:?}");
+        }
+    }
+}
+
+/// What the C program `name` of `reference/` writes.
+fn reference(name: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join(name);
+    let source = format!("{}/tests/reference/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let c = concat!(env!("CARGO_MANIFEST_DIR"), "/c");
+    let flags = ["-O1", "-I", c, "-o"];
+    let built = Command::new("cc").args(flags).arg(&program).arg(source).status().unwrap();
+    assert!(built.success());
+    String::from_utf8(Command::new(&program).output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn noise_is_that_of_the_delays_however_few_they_are() {
+    // Delays that change by 10 ms, so many us apart.
+    for line in reference("noise").lines() {
+        let (apart_us, noise) = line.split_once(' ').unwrap();
+        let noise: f64 = noise.parse().unwrap();
+        // Known with one bit behind the leading one.
+        assert!((2.0 / 3.0 * 1e8..=1e8).contains(&noise), "{apart_us} us apart: {noise}");
+    }
+}
+
+#[test]
+fn a_path_that_comes_too_late_to_the_pairs_observes_nothing() {
+    let control = Control { detector: Detector::XCORR, ..Control::LIA };
+    let mut watch = Watch::new(&Params::default());
+    let mut conn = raw::Conn::new(control, &Params::default());
+    let mut hear = |watch: &mut Watch, kind: EventKind, ms: std::ops::Range<u64>| {
+        for now_ms in ms {
+            for path in 0..2 {
+                let event = Event {
+                    kind: kind as u32,
+                    flags: flag::OWD,
+                    now_us: 1000 * now_ms,
+                    delivered: 1,
+                    ..Event::default()
+                };
+                // SAFETY: all are there.
+                unsafe {
+                    raw::narrows_detect(control.detector.number(), &mut conn, watch, path, &event);
+                }
+            }
+        }
+        (watch.observed >> 32, watch.decided >> 32)
+    };
+    hear(&mut watch, EventKind::Joined, 1..2);
+    assert_eq!(hear(&mut watch, EventKind::Acked, 2..2000), (7, 7), "intervals of 240 ms");
+    // Another path is at the pairs, from an earlier interval.
+    watch.busy = 1;
+    assert_eq!(hear(&mut watch, EventKind::Acked, 2000..3000), (7, 7));
+    watch.busy = 0;
+    assert_eq!(hear(&mut watch, EventKind::Acked, 3000..4000), (15, 15));
 }

@@ -123,9 +123,12 @@ NR_INLINE int nr_pairs_enter(const struct nr_conn *c, struct nr_watch *w, nr_u32
 	return 0;
 }
 
-/* Groups the paths by what they published for interval `stamp` - 1 and by their last places. */
-NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, const struct nr_conn *c,
-			      struct nr_watch *w, nr_u32 i, nr_u32 stamp)
+/*
+ * Groups the paths by what they published for interval `stamp` - 1 and by their last places; 0 if
+ * this path may not, as it is late: a later interval was claimed, or soon will be.
+ */
+NR_INLINE int nr_place_paths(const struct nr_detector *d, const void *own, const struct nr_conn *c,
+			     struct nr_watch *w, nr_u32 i, nr_u32 stamp)
 {
 	union nr_summaries *all = &w->path[i & 7].summaries;
 	struct nr_scratch *s = &w->path[i & 7].scratch;
@@ -142,18 +145,17 @@ NR_INLINE void nr_place_paths(const struct nr_detector *d, const void *own, cons
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		nr_read_summary(c, s, all, j, d->summary / 4);
-	/* Otherwise the places stay as they are. */
 	if (d->pairs && !nr_pairs_enter(c, w, stamp))
-		return;
+		return 0;
 	d->group(own, all, nr_watch_pairs(d, w), s);
 	if (d->pairs)
 		nr_pairs_leave(w);
+	return 1;
 }
 
 #define NR_OBSERVE(n, name)                                                                        \
 	case n:                                                                                    \
-		nr_place_paths(&nr_detector_##name, &w->params.name, c, w, i, stamp);              \
-		return 1;
+		return nr_place_paths(&nr_detector_##name, &w->params.name, c, w, i, stamp);
 
 NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			   nr_u32 stamp)
@@ -206,7 +208,8 @@ NR_INLINE void nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c, stru
 	struct nr_places last = {NR_READ(w->decided.word)}, observed;
 	struct nr_scratch *s = &w->path[i & 7].scratch;
 
-	nr_observe(detector, c, w, i, stamp);
+	if (!nr_observe(detector, c, w, i, stamp))
+		return;
 	observed = nr_places(stamp, s->place);
 	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
 	NR_WRITE(w->observed_us, now_us);

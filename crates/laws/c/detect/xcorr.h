@@ -18,14 +18,18 @@
  *   phi   = 1 - sum of squared differences of successive values / (2 var), for a and for b
  *   f     = max(phi_a, 0) max(phi_b, 0)
  *   n_eff = n (1 - f) / (1 + f)
- *   no answer if n < 6 or var a + var b < 0.04 ms^2, in the slow sums of smooth queues, n_eff <
- *           0.3 n, 4.8 ms^2: clocks that differ by 100 ppm make as much of delays in 15 s;
- *   shared if L >= theta = max(0.4, tanh(5 / sqrt(n_eff + 1))); separate if L < 0.5
+ *   theta = tanh(5 / sqrt(n_eff + 1)), five standard deviations of L
  *
- *   noise explains how they differ if D(a - b) / 2 < (N(a) + N(b)) / 3 over 64 values at one lag or
- *           more (16 in the fast sums), D the mean square of what a - b changes from a value to the
- *           next, N that of what d changes in 4 ms or somewhat more. If it does they are not
- *           separate, else not shared; smooth queues are not shared before that is known
+ *   no answer if n < 6 or var a + var b < 0.04 ms^2; in the slow sums without what a line explains
+ *   of it that both follow, of at most 200 ppm, as clocks that differ make; nor does that count for
+ *   L >= max(0.4, theta): shared. Else separate if L < 0.5
+ *
+ *   noise explains how they differ if D(a - b) / 2 < (N(a) + N(b)) / 3, D the mean square of what
+ *   a - b changes from a value to the next, N that of what d changes in 4 ms or somewhat more. If
+ *   it does, only the slow sums say separate, and only if L < 0.5 - theta. If not they are not
+ *   shared. Smooth queues, n_eff < 0.3 n in the slow sums, are shared only if D is half of that
+ *   over 64 values or more, and not shared if it is two thirds or more; for them the fast sums do
+ *   not say shared, nor anything of noise
  *
  * Queues may be in step without being one: two sawteeth of one period that began together. N is
  * what bins can miss of one queue, and two queues differ by more. And one queue may be so short, or
@@ -33,11 +37,11 @@
  *
  * All sums are kept twice, multiplied by 3/4 (fast) and by 63/64 (slow) each interval of 240 ms
  * that brings the pair values; others change nothing. The fast ones answer if they can, else the
- * slow ones; of smooth queues only the slow ones say shared. It takes two intervals in a row to
- * change shared to separate. Without either the last answer holds, until a path leaves or is silent
- * for 15 s, or queues that were shared prove to differ by more than noise. What a - b changes is
- * kept for each copy at its own best lag, in the fast one multiplied by 15/16 and from 16 values
- * on. Groups are the components of shared pairs; what is not known is coupled (nr_xcorr_group()).
+ * slow ones. It takes two intervals in a row to change shared to separate. Without either the last
+ * answer holds, until a path leaves or is silent for 15 s, or queues that were shared prove to
+ * differ by more than noise. What a - b changes is kept for each copy, at its best lag and at all
+ * that were, in the fast one multiplied by 15/16. Groups are the components of shared pairs; what
+ * is not known is coupled (nr_xcorr_group()).
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
@@ -74,7 +78,6 @@
 #define NR_XCORR_NOISE 63	      /* the bits of it in a base */
 #define NR_XCORR_APART_US 4000u	      /* between delays that tell noise */
 #define NR_XCORR_NOISE_MAX (1u << 16) /* us between successive delays; more counts as that */
-#define NR_XCORR_STEPS (1u << 30)     /* of them; later ones are left out */
 #define NR_XCORR_NONE 0xffffu	      /* an empty bin */
 #define NR_XCORR_SAMPLES (1u << 16)   /* of a bin; later ones are left out */
 #define NR_XCORR_GAP_MIN 2u	      /* bins */
@@ -90,18 +93,19 @@
 #define NR_XCORR_FAST 2u
 #define NR_XCORR_FAST_STEPS 4u
 #define NR_XCORR_SLOW 6u
-/* Values at one lag from which on their steps say something, in the slow sums and in the fast. */
-#define NR_XCORR_LINE 64u
-#define NR_XCORR_LINE_FAST 16u
-#define NR_XCORR_PART 2u /* intervals in a row that change an answer to separate */
-#define NR_XCORR_NEW 64u /* intervals without a path until it is forgotten */
-
 /*
- * Twice the least variance of both paths, squared units: 0.04 ms^2; and of smooth queues in the
- * slow sums 4.8 ms^2, what a clock that is 100 ppm faster makes of delays in 15 s.
+ * Steps from which on they say whether noise explains them, in the slow sums and in the fast; and
+ * from which on they say that it does.
  */
+#define NR_XCORR_MANY 64u
+#define NR_XCORR_MANY_FAST 16u
+#define NR_XCORR_SOME 6u
+#define NR_XCORR_STEPS_MAX 1024u /* more of an interval, in what noise explains, counts as that */
+#define NR_XCORR_PART 2u	 /* intervals in a row that change an answer to separate */
+#define NR_XCORR_NEW 64u	 /* intervals without a path until it is forgotten */
+
+/* Twice the least variance of both paths, squared units: 0.04 ms^2. */
 #define NR_XCORR_FLAT 11u
-#define NR_XCORR_DRIFT 1318u
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -172,12 +176,13 @@ struct nr_xcorr_lag {
 	nr_u32 n;
 };
 
-/* What a - b at the best lag changes from a value to the next. */
+/*
+ * What a - b at the best lag changes from a value to the next: at the lag that is the best now, and
+ * at all that were.
+ */
 struct nr_xcorr_steps {
-	nr_u64 squares;
-	nr_u32 count;
-	nr_s32 last;
-	nr_u32 lag;
+	nr_u32 squares, all_squares; /* in what noise explains at the time */
+	nr_u32 count, all;
 };
 
 struct nr_xcorr_sums {
@@ -190,13 +195,26 @@ struct nr_xcorr_sums {
 	struct nr_xcorr_steps steps;
 };
 
+/*
+ * Of the slow sums' values x = a + b, k intervals old: what tells the line that both may follow, as
+ * delays do if clocks differ.
+ */
+struct nr_xcorr_line {
+	nr_s64 kx; /* k x */
+	nr_u64 kk;
+	nr_u32 k;
+	nr_u32 stamp; /* of the newest values */
+};
+
 struct nr_xcorr_pair {
 	struct nr_xcorr_sums fast, slow;
+	struct nr_xcorr_line line;
 	nr_s32 a, b; /* references */
 	nr_s32 last_a, last_b;
-	nr_u32 begun; /* 1: references and last values are set */
 	struct nr_pair known;
-	nr_u32 against; /* successive intervals that said separate, not shared */
+	nr_u8 begun;   /* 1: references and last values are set */
+	nr_u8 against; /* successive intervals that said separate, not shared */
+	nr_u8 lag[2];  /* best one by the fast and by the slow sums */
 };
 
 /* What is known of a path: its bins of the last two intervals, the newer ones second. */
@@ -212,8 +230,8 @@ struct nr_xcorr_member {
 	nr_u64 noise; /* of single delays, us^2 */
 };
 
-/* Does noise explain how two differ? */
-enum nr_xcorr_noise { NR_XCORR_UNKNOWN, NR_XCORR_EXPLAINS, NR_XCORR_TOO_LITTLE };
+/* Does noise explain how two differ? Bits: the fast and the slow sums may find both. */
+enum nr_xcorr_noise { NR_XCORR_EXPLAINS = 1, NR_XCORR_TOO_LITTLE = 2 };
 
 /* What is kept of a connection. Written by the path that has claimed the decision. */
 struct nr_xcorr_pairs {
@@ -223,17 +241,21 @@ struct nr_xcorr_pairs {
 	nr_u64 anew;  /* members forgotten in this interval */
 	nr_u64 moved; /* members with another base */
 	nr_u64 known; /* members heard since they joined */
-	/* Scratch: of a pair var(a - b) at the best lag, over n^2, and 1 - L = left / right. */
-	struct nr_fx best, best_nn;
-	struct nr_fx left, right;
-	nr_u32 both;	 /* of the pair at hand: 1: at some lag both have a new bin */
-	nr_u32 answered; /* 1: it has its answer */
-	nr_u32 n_eff;
-	nr_u32 found;  /* the answer of its newest interval */
-	nr_u32 alike;  /* then: L, Q15 */
-	nr_u32 smooth; /* 1: its queues are */
-	nr_u32 noise;  /* does it explain how they differ? enum nr_xcorr_noise */
-	nr_u32 line;   /* 1: they may be a straight line */
+	/*
+	 * Scratch: of a pair n^2 var(a - b) at the best lag, and n; 1 - L = left / right, and with
+	 * less for what clocks may add, left / level.
+	 */
+	nr_u64 best;
+	struct nr_fx left, right, level;
+	nr_u32 best_n;
+	nr_u32 both;	      /* of the pair at hand: 1: at some lag both have a new bin */
+	nr_u32 answered;      /* 1: it has its answer */
+	nr_u32 n_eff, n_slow; /* n_slow: that of the slow sums */
+	nr_u32 found;	      /* the answer of its newest interval */
+	nr_u32 alike;	      /* then: L, Q15 */
+	nr_u32 smooth;	      /* 1: its queues are */
+	nr_u32 noise;	      /* does it explain how they differ? enum nr_xcorr_noise */
+	nr_u32 line;	      /* 1: they may be a straight line */
 	/* Scratch: members known to be separate from i's group, and those that may be of it. */
 	nr_u64 apart[NR_DETECT_MAX];
 	nr_u64 among[NR_DETECT_MAX];
@@ -242,12 +264,11 @@ struct nr_xcorr_pairs {
 };
 
 /*
- * tanh(5 / sqrt(n + 1)), at least 0.4, as 1 - theta, Q16. Fisher's z, atanh(L), has a standard
- * deviation of about 1 / sqrt(n + 1), so that shared is five of them from queues that have nothing
- * in common: the best of many lags and looks. docs/detectors-compared.md has how often
- * answers were right.
+ * tanh(5 / sqrt(n + 1)) as 1 - theta, Q16. Fisher's z, atanh(L), has a standard deviation of about
+ * 1 / sqrt(n + 1), so that shared is five of them from queues that have nothing in common: the best
+ * of many lags and looks. docs/detectors-compared.md has how often answers were right.
  */
-#define NR_XCORR_THETAS 140u
+#define NR_XCORR_THETAS 256u
 static const nr_u16 nr_xcorr_theta[NR_XCORR_THETAS] __attribute__((unused)) = {
     6,	   111,	  406,	 877,	1480,  2174,  2926,  3712,  4515,  5323,  6127,	 6922,	7704,
     8468,  9215,  9943,	 10651, 11339, 12007, 12656, 13286, 13897, 14490, 15065, 15624, 16167,
@@ -259,8 +280,18 @@ static const nr_u16 nr_xcorr_theta[NR_XCORR_THETAS] __attribute__((unused)) = {
     34164, 34307, 34447, 34585, 34722, 34857, 34990, 35121, 35251, 35379, 35505, 35630, 35753,
     35875, 35996, 36114, 36232, 36348, 36463, 36576, 36688, 36799, 36909, 37017, 37124, 37230,
     37335, 37438, 37541, 37642, 37742, 37841, 37940, 38037, 38133, 38228, 38322, 38415, 38507,
-    38599, 38689, 38778, 38867, 38955, 39042, 39128, 39213, 39297, 39322,
+    38599, 38689, 38778, 38867, 38955, 39042, 39128, 39213, 39297, 39381, 39463, 39545, 39627,
+    39707, 39787, 39866, 39944, 40022, 40098, 40175, 40250, 40325, 40399, 40473, 40545, 40618,
+    40689, 40760, 40831, 40901, 40970, 41038, 41106, 41174, 41241, 41307, 41373, 41439, 41503,
+    41568, 41631, 41695, 41757, 41820, 41882, 41943, 42004, 42064, 42124, 42183, 42242, 42301,
+    42359, 42417, 42474, 42531, 42587, 42643, 42699, 42754, 42809, 42863, 42917, 42971, 43024,
+    43077, 43130, 43182, 43234, 43285, 43336, 43387, 43437, 43487, 43537, 43586, 43635, 43684,
+    43732, 43780, 43828, 43876, 43923, 43970, 44016, 44062, 44108, 44154, 44199, 44244, 44289,
+    44334, 44378, 44422, 44465, 44509, 44552, 44595, 44637, 44680, 44722, 44764, 44805, 44846,
+    44888, 44928, 44969, 45009, 45050, 45089, 45129, 45169, 45208, 45247, 45285, 45324, 45362,
+    45400, 45438, 45476, 45513, 45551, 45588, 45625, 45661, 45698,
 };
+#define NR_XCORR_LEAST 39322u /* and shared at least 0.4: 1 - L, Q16 */
 
 /* a - b, 0 if that is negative. */
 NR_INLINE struct nr_fx nr_xcorr_less(struct nr_fx a, struct nr_fx b)
@@ -518,9 +549,9 @@ NR_INLINE void nr_xcorr_hear_noise(struct nr_xcorr *h, nr_u64 at_us, nr_s32 dela
 		return;
 	if (away > NR_XCORR_NOISE_MAX)
 		away = NR_XCORR_NOISE_MAX;
-	if (h->based && at_us - h->newest_us <= NR_XCORR_T_US && h->steps < NR_XCORR_STEPS) {
-		h->noise += away * away;
-		h->steps++;
+	if (h->based && at_us - h->newest_us <= NR_XCORR_T_US) {
+		h->noise += away * away << NR_XCORR_FRACTION;
+		h->steps += NR_XCORR_ONE;
 	}
 	h->newest_us = at_us;
 	h->newest = delay_us;
@@ -695,8 +726,10 @@ NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
 
 NR_INLINE void nr_xcorr_fade_steps(struct nr_xcorr_steps *w, nr_u32 shift)
 {
-	w->squares = nr_xcorr_fade(w->squares, shift);
+	w->squares = (nr_u32)nr_xcorr_fade(w->squares, shift);
+	w->all_squares = (nr_u32)nr_xcorr_fade(w->all_squares, shift);
 	w->count = (nr_u32)nr_xcorr_fade(w->count, shift);
+	w->all = (nr_u32)nr_xcorr_fade(w->all, shift);
 }
 
 NR_INLINE void nr_xcorr_fade_lag(struct nr_xcorr_lag *w, nr_u32 shift)
@@ -742,7 +775,7 @@ NR_INLINE void nr_xcorr_add_both(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
 	w->bb += nr_xcorr_square(b);
 }
 
-NR_INLINE void nr_xcorr_add_steps(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
+NR_INLINE void nr_xcorr_add_changes(struct nr_xcorr_sums *w, nr_s32 a, nr_s32 b)
 {
 	w->m += NR_XCORR_ONE;
 	w->raa += nr_xcorr_square(a);
@@ -770,8 +803,8 @@ NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u3
 	} else {
 		a = nr_xcorr_within(v.a - q->last_a);
 		b = nr_xcorr_within(v.b - q->last_b);
-		nr_xcorr_add_steps(&q->fast, a, b);
-		nr_xcorr_add_steps(&q->slow, a, b);
+		nr_xcorr_add_changes(&q->fast, a, b);
+		nr_xcorr_add_changes(&q->slow, a, b);
 	}
 	q->begun = 1;
 	q->last_a = v.a;
@@ -842,33 +875,28 @@ NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, n
 	return 1;
 }
 
-/* Adds what a - b at the best lag of the fast or slow sums changed until bins n to n + 2. */
-NR_NOINLINE int nr_xcorr_add_step(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 n,
-				  nr_u32 slow)
+/* Makes the values of the slow sums as old as they are in interval `stamp`, and fades the line's.
+ */
+NR_INLINE void nr_xcorr_age(struct nr_xcorr_line *w, const struct nr_xcorr_sums *slow, nr_u32 stamp)
 {
-	struct nr_xcorr_steps *w;
-	struct nr_xcorr_pair *q;
-	nr_u32 above;
-	nr_s32 d;
+	nr_u32 more = w->stamp ? stamp - w->stamp : 0;
 
-	if (!g || !g->both)
-		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
-	w = slow ? &q->slow.steps : &q->fast.steps;
-	above = nr_xcorr_difference(g, i, j, n, w->lag);
-	if (!above)
-		return 0;
-	d = (nr_s32)above - NR_XCORR_FAR;
-	w->squares += nr_xcorr_square(nr_xcorr_within(d - w->last));
-	w->count += NR_XCORR_ONE;
-	w->last = d;
-	return 1;
+	if (more > NR_XCORR_NEW)
+		more = NR_XCORR_NEW;
+	w->stamp = stamp;
+	w->kx += more * ((nr_s64)slow->a + slow->b);
+	w->kk += 2ull * more * w->k + (nr_u64)more * more * slow->n;
+	w->k += more * slow->n;
+	w->kx -= (w->kx + (1 << (NR_XCORR_SLOW - 1))) >> NR_XCORR_SLOW;
+	w->kk = nr_xcorr_fade(w->kk, NR_XCORR_SLOW);
+	w->k = (nr_u32)nr_xcorr_fade(w->k, NR_XCORR_SLOW);
 }
 
-NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q)
+NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q, nr_u32 stamp)
 {
 	if (!q)
 		return 0;
+	nr_xcorr_age(&q->line, &q->slow, stamp);
 	nr_xcorr_fade_sums(&q->fast, NR_XCORR_FAST);
 	nr_xcorr_fade_sums(&q->slow, NR_XCORR_SLOW);
 	nr_xcorr_fade_steps(&q->fast.steps, NR_XCORR_FAST_STEPS);
@@ -914,8 +942,7 @@ NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	nr_xcorr_move_sums(&q->slow, a, b);
 	q->a += a;
 	q->b += b;
-	q->fast.steps.last -= a - b;
-	q->slow.steps.last -= a - b;
+	q->line.kx -= (nr_s64)(a + b) * q->line.k;
 	return 1;
 }
 
@@ -936,59 +963,147 @@ NR_INLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr
 	return nr_fx_fixed(nr_fx_mul(part, n), -NR_XCORR_FRACTION);
 }
 
-/* Is var(a - b) at a lag the smallest so far? Both are sums about the mean, over n^2. */
+/* Is var(a - b) at a lag the smallest so far? */
 NR_NOINLINE int nr_xcorr_better(struct nr_xcorr_pairs *g, const struct nr_xcorr_lag *lag,
 				nr_u32 least, nr_u32 l)
 {
-	struct nr_fx spread, nn;
+	struct nr_fx here, best;
+	nr_u64 spread;
 
 	if (!g || !lag || lag->n < least)
 		return 0;
-	spread = nr_fx(nr_xcorr_spread(lag->dd, lag->d, lag->n));
-	nn = nr_fx((nr_u64)lag->n * lag->n);
-	if (!nr_fx_less(nr_fx_mul(spread, g->best_nn), nr_fx_mul(g->best, nn)))
-		return 0;
+	spread = nr_xcorr_spread(lag->dd, lag->d, lag->n);
+	if (lag->n == g->best_n) {
+		if (spread >= g->best)
+			return 0;
+	} else if (g->best_n) {
+		here = nr_fx_mul(nr_fx(spread), nr_fx((nr_u64)g->best_n * g->best_n));
+		best = nr_fx_mul(nr_fx(g->best), nr_fx((nr_u64)lag->n * lag->n));
+		if (!nr_fx_less(here, best))
+			return 0;
+	}
 	g->best = spread;
-	g->best_nn = nn;
+	g->best_n = lag->n;
 	g->best_lag = l;
 	return 1;
 }
 
 /*
- * Compares members i and j by their fast or slow sums, if there is no answer yet: 1 - L = left /
- * right for nr_xcorr_judge(); right = 0: they say nothing. A lag counts if it has half as many
- * values as lag 0.
+ * Finds the lag at which members i and j are most alike by their fast or slow sums: best_n = 0 if
+ * they have too few values. A lag counts if it has half as many as lag 0.
  */
-NR_NOINLINE int nr_xcorr_compare(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
-				 nr_u32 i, nr_u32 j, nr_u32 slow)
+NR_NOINLINE int nr_xcorr_find_lag(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
+				  nr_u32 i, nr_u32 j, nr_u32 slow)
 {
 	const struct nr_xcorr_sums *w;
 	struct nr_xcorr_pair *q;
-	nr_u64 both;
 	nr_u32 least;
 
-	if (!p || !g || g->answered)
+	if (!p || !g || !g->both)
+		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	w = slow ? &q->slow : &q->fast;
+	least = p->samples << NR_XCORR_FRACTION;
+	g->best_n = 0;
+	if (w->n < least)
+		return 0;
+	if (least < w->n / 2)
+		least = w->n / 2;
+	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
+		nr_xcorr_better(g, &w->lag[l], least, l);
+	return 1;
+}
+
+/* Adds what a - b at the best lag of the fast or slow sums changed in the last interval. */
+NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+{
+	nr_u32 lag = NR_XCORR_LAG_MAX, last, above, count = 0;
+	struct nr_xcorr_steps *w;
+	struct nr_xcorr_pair *q;
+	nr_u64 squares = 0, noise;
+
+	if (!g || !g->both)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	q = &g->pair[nr_xcorr_number(i, j)];
+	w = slow ? &q->slow.steps : &q->fast.steps;
+	if (g->best_n)
+		lag = g->best_lag;
+	if (lag + 1 < q->lag[slow & 1] || lag > q->lag[slow & 1] + 1u)
+		w->squares = w->count = 0;
+	q->lag[slow & 1] = (nr_u8)lag;
+	last = nr_xcorr_difference(g, i, j, 0u - NR_XCORR_THREE, lag);
+	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
+		above = nr_xcorr_difference(g, i, j, n, lag);
+		if (!above)
+			continue;
+		if (last) {
+			squares += nr_xcorr_square(nr_xcorr_within((nr_s32)(above - last)));
+			count += NR_XCORR_ONE;
+		}
+		last = above;
+	}
+	/* 2 / 3 (3 / 256)^2 is 6 / 2^16, as a value of a pair is 256 / 3 us. */
+	noise = (g->member[i].noise + g->member[j].noise) * 6 >> (16 - NR_XCORR_FRACTION);
+	squares = (squares << NR_XCORR_FRACTION) / (noise + 1);
+	if (squares > NR_XCORR_STEPS_MAX * NR_XCORR_ONE)
+		squares = NR_XCORR_STEPS_MAX * NR_XCORR_ONE;
+	w->squares += (nr_u32)squares;
+	w->all_squares += (nr_u32)squares;
+	w->count += count;
+	w->all += count;
+	return 1;
+}
+
+/*
+ * What clocks that differ by up to 200 ppm may have added to the squares of the slow sums, times
+ * their number: what the line through x explains, halved as x is of two, or one of 200 ppm, which
+ * is 9/8 an interval in x, if it is steeper.
+ */
+NR_INLINE nr_u64 nr_xcorr_drift(const struct nr_xcorr_line *w, const struct nr_xcorr_sums *slow)
+{
+	nr_s64 with = w->kx * slow->n - w->k * ((nr_s64)slow->a + slow->b);
+	nr_u64 kk = nr_xcorr_spread(w->kk, (nr_s32)w->k, slow->n);
+	nr_u64 kx = with < 0 ? 0 - (nr_u64)with : (nr_u64)with;
+
+	if (kx / 9 >= kk / 8)
+		return kx / 8 * 9 - kk / 128 * 81;
+	return nr_fx_fixed(nr_fx_div(nr_fx_mul(nr_fx(kx), nr_fx(kx)), nr_fx(kk)), -1);
+}
+
+/*
+ * Compares members i and j by their fast or slow sums, if there is no answer yet: 1 - L = left /
+ * right for nr_xcorr_judge(); right = 0: they say nothing.
+ */
+NR_NOINLINE int nr_xcorr_compare(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
+{
+	const struct nr_xcorr_sums *w;
+	struct nr_xcorr_pair *q;
+	nr_u64 both, drift = 0;
+	struct nr_fx nn;
+
+	if (!g || g->answered)
 		return 0;
 	g->right = nr_fx(0);
 	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	w = slow ? &q->slow : &q->fast;
-	least = p->samples << NR_XCORR_FRACTION;
 	q->known.why = NR_FEW;
-	if (w->n < least)
+	if (!g->best_n)
 		return 0;
 	both = nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n);
+	if (slow)
+		drift = nr_xcorr_drift(&q->line, w);
+	if (drift > both)
+		drift = both;
 	q->known.why = NR_FLAT;
-	if (both * 2 < (nr_u64)w->n * w->n * (slow && g->smooth ? NR_XCORR_DRIFT : NR_XCORR_FLAT))
+	if ((both - drift) * 2 < (nr_u64)w->n * w->n * NR_XCORR_FLAT)
 		return 0;
 	q->known.why = NR_BETWEEN;
-	if (least < w->n / 2)
-		least = w->n / 2;
-	g->best = nr_fx(1);
-	g->best_nn = nr_fx(0);
-	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
-		nr_xcorr_better(g, &w->lag[l], least, l);
-	g->left = nr_fx_mul(g->best, nr_fx((nr_u64)w->n * w->n));
-	g->right = nr_fx_mul(g->best_nn, nr_fx(both));
+	nn = nr_fx((nr_u64)g->best_n * g->best_n);
+	g->left = nr_fx_mul(nr_fx(g->best), nr_fx((nr_u64)w->n * w->n));
+	g->right = nr_fx_mul(nn, nr_fx(both));
+	g->level = nr_fx_mul(nn, nr_fx(both - drift));
 	return 1;
 }
 
@@ -1012,7 +1127,7 @@ NR_NOINLINE int nr_xcorr_set_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 {
 	if (!g || g->answered || !g->right.m)
 		return 0;
-	g->n_eff = nr_xcorr_count(g, i, j, slow);
+	g->n_eff = slow ? g->n_slow : nr_xcorr_count(g, i, j, 0);
 	return 1;
 }
 
@@ -1024,8 +1139,8 @@ NR_NOINLINE int nr_xcorr_set_smooth(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j
 	if (!g || g->answered)
 		return 0;
 	n = g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)].slow.n;
-	g->n_eff = nr_xcorr_count(g, i, j, 1);
-	g->smooth = 10ull * g->n_eff * NR_XCORR_ONE < 3ull * n;
+	g->n_slow = nr_xcorr_count(g, i, j, 1);
+	g->smooth = 10ull * g->n_slow * NR_XCORR_ONE < 3ull * n;
 	return 1;
 }
 
@@ -1033,36 +1148,43 @@ NR_NOINLINE int nr_xcorr_set_smooth(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j
  * Then: does noise explain how they differ? Bins miss of one queue what it changes within them, so
  * that half of what a - b changes from one value to the next, squared, is less than a third of what
  * delays of either path change in 4 ms or somewhat more, squared, both together. Two queues differ
- * by more, also sawteeth of one period that began together. If the queues are smooth, with fewer
- * than 3 in 10 values independent, a straight line says nothing: that takes the slow sums, and many
- * values at one lag; and the drift of a clock must not be what they have in common.
+ * by more, also sawteeth of one period that began together. The steps at the lag that is the best
+ * tell, if there are many of them; else those at all lags, as where noise is large the best one is
+ * now this, now that. Few tell only that it explains.
+ *
+ * What the fast sums found holds when the slow ones are asked, which may still be at what was
+ * before, and may find the other besides: then they are neither shared nor, lightly, separate.
+ * Smooth queues are lines for seconds, of which the fast sums know nothing; and as many packets
+ * pass in the time in which they change, their bins miss less.
  */
 NR_NOINLINE int nr_xcorr_set_noise(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
-	struct nr_fx changes, noise;
-	struct nr_xcorr_steps *of;
-	struct nr_xcorr_pair *q;
+	const struct nr_xcorr_steps *of;
+	const struct nr_xcorr_pair *q;
+	nr_u32 squares, count, least;
 
 	if (!g || g->answered || !g->right.m)
 		return 0;
-	i %= NR_DETECT_MAX;
-	j %= NR_DETECT_MAX;
-	q = &g->pair[nr_xcorr_number(i, j)];
-	of = slow ? &q->slow.steps : &q->fast.steps;
-	g->noise = NR_XCORR_UNKNOWN;
 	g->line = g->smooth;
-	if (g->best_lag + 1 < of->lag || g->best_lag > of->lag + 1)
-		of->squares = of->count = 0;
-	of->lag = g->best_lag;
-	if ((g->smooth && !slow) ||
-	    of->count < (slow ? NR_XCORR_LINE : NR_XCORR_LINE_FAST) * NR_XCORR_ONE)
+	if (g->smooth && !slow)
 		return 0;
-	g->line = 0;
-	/* 2 / 3 (3 / 256)^2 is 6 / 2^16, as a value of a pair is 256 / 3 us. */
-	changes = nr_fx_shift(nr_fx(of->squares), 16);
-	noise = nr_fx((g->member[i].noise + g->member[j].noise) * 6);
-	g->noise = nr_fx_less(changes, nr_fx_mul(noise, nr_fx(of->count))) ? NR_XCORR_EXPLAINS
-									   : NR_XCORR_TOO_LITTLE;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	of = slow ? &q->slow.steps : &q->fast.steps;
+	least = (slow ? NR_XCORR_MANY : NR_XCORR_MANY_FAST) * NR_XCORR_ONE;
+	squares = of->squares;
+	count = of->count;
+	if (count < least) {
+		squares = of->all_squares;
+		count = of->all;
+	}
+	if (count < NR_XCORR_SOME * NR_XCORR_ONE)
+		return 0;
+	if (squares * (g->smooth ? 2 : 1) < count)
+		g->noise |= NR_XCORR_EXPLAINS;
+	else if (count >= least && squares * 3 >= count * (g->smooth ? 2 : 3))
+		g->noise |= NR_XCORR_TOO_LITTLE;
+	if (count >= least && g->noise & NR_XCORR_EXPLAINS)
+		g->line = 0;
 	return 1;
 }
 
@@ -1071,24 +1193,29 @@ NR_NOINLINE int nr_xcorr_set_noise(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
  * those that differ by noise alone are not separate.
  */
 NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g, nr_u32 i,
-			       nr_u32 j)
+			       nr_u32 j, nr_u32 slow)
 {
 	struct nr_xcorr_pair *q;
 	nr_u32 answer, row;
-	nr_u64 away;
+	nr_u64 away, level, less, apart;
 
 	if (!p || !g || g->answered || !g->right.m)
 		return 0;
 	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
 	/* 1 - L, Q16 */
 	away = nr_fx_fixed(nr_fx_div(g->left, g->right), 16);
+	/* The same, less what clocks may have added. */
+	level = nr_fx_fixed(nr_fx_div(g->left, g->level), 16);
 	row = g->n_eff < NR_XCORR_THETAS ? g->n_eff : NR_XCORR_THETAS - 1;
+	less = nr_xcorr_theta[row % NR_XCORR_THETAS];
 	answer = NR_UNSURE;
-	if (away + p->apart > NR_Q16 && g->noise != NR_XCORR_EXPLAINS)
+	/* Where noise explains it, only if even then L would not be 0.5: five deviations less. */
+	apart = g->noise & NR_XCORR_EXPLAINS ? 2 * NR_Q16 - less : NR_Q16;
+	if (away + p->apart > apart && (slow || !(g->noise & NR_XCORR_EXPLAINS)))
 		answer = NR_SEPARATE;
-	if (away <= nr_xcorr_theta[row % NR_XCORR_THETAS])
+	if (level <= less && level <= NR_XCORR_LEAST)
 		answer = NR_SHARED;
-	if (answer == NR_SHARED && g->noise == NR_XCORR_TOO_LITTLE) {
+	if (answer == NR_SHARED && g->noise & NR_XCORR_TOO_LITTLE) {
 		answer = NR_UNSURE;
 		if (q->known.answer == NR_SHARED)
 			q->known = (struct nr_pair){.why = NR_BETWEEN};
@@ -1097,6 +1224,8 @@ NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_
 		return 0;
 	g->answered = 1;
 	g->found = answer;
+	if (answer == NR_SHARED)
+		away = level;
 	g->alike = away < NR_Q16 ? (nr_u32)(NR_Q16 - away) >> 1 : 0;
 	return 1;
 }
@@ -1141,6 +1270,7 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	if ((g->anew | g->moved) >> i & 1 || (g->anew | g->moved) >> j & 1) {
 		q->fast = (struct nr_xcorr_sums){0};
 		q->slow = (struct nr_xcorr_sums){0};
+		q->line = (struct nr_xcorr_line){0};
 		q->begun = 0;
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1) {
@@ -1152,12 +1282,13 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	g->both = g->fresh >> i & g->fresh >> j & 1 &&
 		  (one->newer & other->near) | (one->near & other->newer);
 	g->found = NR_UNSURE;
+	g->noise = 0;
 	g->answered = !g->both;
 	if (g->answered) {
 		q->known.why = NR_FEW;
 		return 0;
 	}
-	nr_xcorr_fade_pair(q);
+	nr_xcorr_fade_pair(q, g->stamp);
 	return 1;
 }
 
@@ -1170,16 +1301,15 @@ NR_INLINE void nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xco
 		nr_xcorr_add(g, i, j, n);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
 		nr_xcorr_add_lag(g, i, j, l);
-	for (nr_u32 slow = 0; slow < 2; slow++)
-		for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
-			nr_xcorr_add_step(g, i, j, n, slow);
 	nr_xcorr_move(g, i, j);
 	nr_xcorr_set_smooth(g, i, j);
 	for (nr_u32 slow = 0; slow < 2; slow++) {
-		nr_xcorr_compare(p, g, i, j, slow);
+		nr_xcorr_find_lag(p, g, i, j, slow);
+		nr_xcorr_add_steps(g, i, j, slow);
+		nr_xcorr_compare(g, i, j, slow);
 		nr_xcorr_set_count(g, i, j, slow);
 		nr_xcorr_set_noise(g, i, j, slow);
-		nr_xcorr_judge(p, g, i, j);
+		nr_xcorr_judge(p, g, i, j, slow);
 	}
 	nr_xcorr_conclude(g, i, j);
 }
