@@ -265,7 +265,7 @@ fn recordings_of_another_simulator() {
             let result = json(&["detect", file.to_str().unwrap()]);
             assert_eq!(result["signal"], signal);
             // Their queues are smooth: it takes longer to know that they are not in step.
-            let (all, right) = decided(&result, 10.0, groups);
+            let (all, right) = decided(&result, 15.0, groups);
             assert!(all > 400 && 100 * right >= 99 * all, "{name} {signal}: {right} of {all}");
             let shared = verdicts(&result).iter().filter(|verdict| **verdict == "shared").count();
             let separate =

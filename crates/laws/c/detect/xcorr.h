@@ -24,12 +24,12 @@
  *   of it that both follow, of at most 200 ppm, as clocks that differ make; nor does that count for
  *   L >= max(0.4, theta): shared. Else separate if L < 0.5
  *
- *   noise explains how they differ if D(a - b) / 2 < (N(a) + N(b)) / 3, D the mean square of what
- *   a - b changes from a value to the next, N that of what d changes in 4 ms or somewhat more. If
- *   it does, only the slow sums say separate, and only if L < 0.5 - theta. If not they are not
- *   shared. Smooth queues, n_eff < 0.3 n in the slow sums, are shared only if D is half of that
- *   over 64 values or more, and not shared if it is two thirds or more; for them the fast sums do
- *   not say shared, nor anything of noise
+ *   noise explains how they differ if r = (D(a - b) / 2) / ((N(a) + N(b)) / 3) < 1, D the mean
+ * square of what a - b changes from a value to the next, N that of what d changes in 4 ms or
+ * somewhat more. If it does, only the slow sums say separate, and only if L < 0.5 - theta. They are
+ * not shared if r >= 3/4, nor any more if r >= 1. Smooth queues, n_eff < 0.3 n in the slow sums,
+ * are shared only if r < 1/2, and not any more if r >= 3/4, over 64 values; for them the fast sums
+ * do not say shared, nor anything of noise
  *
  * Queues may be in step without being one: two sawteeth of one period that began together. N is
  * what bins can miss of one queue, and two queues differ by more. And one queue may be so short, or
@@ -230,8 +230,15 @@ struct nr_xcorr_member {
 	nr_u64 noise; /* of single delays, us^2 */
 };
 
-/* Does noise explain how two differ? Bits: the fast and the slow sums may find both. */
-enum nr_xcorr_noise { NR_XCORR_EXPLAINS = 1, NR_XCORR_TOO_LITTLE = 2 };
+/*
+ * Does noise explain how two differ? Bits, as it may explain it barely, or by one of the sums: not
+ * separate; not shared; not shared any more.
+ */
+enum nr_xcorr_noise {
+	NR_XCORR_EXPLAINS = 1,
+	NR_XCORR_TOO_LITTLE = 2,
+	NR_XCORR_REFUTES = 4,
+};
 
 /* What is kept of a connection. Written by the path that has claimed the decision. */
 struct nr_xcorr_pairs {
@@ -1181,8 +1188,10 @@ NR_NOINLINE int nr_xcorr_set_noise(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 		return 0;
 	if (squares * (g->smooth ? 2 : 1) < count)
 		g->noise |= NR_XCORR_EXPLAINS;
-	else if (count >= least && squares * 3 >= count * (g->smooth ? 2 : 3))
+	if (count >= least && squares * 4 >= count * 3)
 		g->noise |= NR_XCORR_TOO_LITTLE;
+	if (count >= least && squares * 4 >= count * (g->smooth ? 3 : 4))
+		g->noise |= NR_XCORR_REFUTES;
 	if (count >= least && g->noise & NR_XCORR_EXPLAINS)
 		g->line = 0;
 	return 1;
@@ -1217,7 +1226,7 @@ NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_
 		answer = NR_SHARED;
 	if (answer == NR_SHARED && g->noise & NR_XCORR_TOO_LITTLE) {
 		answer = NR_UNSURE;
-		if (q->known.answer == NR_SHARED)
+		if (q->known.answer == NR_SHARED && g->noise & NR_XCORR_REFUTES)
 			q->known = (struct nr_pair){.why = NR_BETWEEN};
 	}
 	if (answer == NR_UNSURE || (answer == NR_SHARED && g->line))
