@@ -220,10 +220,22 @@ fn stem(plan: &Plan, run: &Finished) -> String {
 fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
-    let on = if hosts == [HostId::SIM] { "" } else { " --on kernel" };
+    let mut options = String::from(if hosts == [HostId::SIM] { "" } else { " --on kernel" });
+    for set in &args.edit.set {
+        let _ = write!(options, " --set '{set}'");
+    }
+    for trace in &args.edit.trace {
+        let _ = write!(options, " --trace '{trace}'");
+    }
+    if let Some(law) = &args.edit.law {
+        let _ = write!(options, " --law '{}'", law.display());
+    }
+    if let Some(signal) = args.signal.first() {
+        let _ = write!(options, " --signal {}", signal.trim());
+    }
     format!(
         "\nNext:\n  \
-         {narrows} run {scenario} --cc {cc}{on} --out out/one    # one run and its series\n  \
+         {narrows} run {scenario} --cc {cc}{options} --out out/one    # one run and its series\n  \
          {narrows} compare sbd/nsb-5 sbd/sb-5 --cc reno,lia,olia,balia    # five paths\n  \
          {narrows} list    # all laws, detectors and scenarios\n"
     )

@@ -65,6 +65,47 @@ fn a_dry_run_shows_links_flows_and_size() {
 }
 
 #[test]
+fn phases_are_shown_and_how_right_the_detector_was_in_each() {
+    let text = narrows(&["run", "sbd/shifting-30", "--dry-run"]);
+    let phases = "\nphases: the paths under test that meet in one bottleneck\n  \
+                  from 0 s: path1 + path2\n  from 50 s: path1, path2\n";
+    assert!(text.contains(phases), "{text}");
+    assert!(!narrows(&["run", "sbd/sb-2", "--dry-run"]).contains("phases"));
+
+    let text = narrows(&[
+        "run",
+        "sbd/sb-2",
+        "--cc",
+        "lia+xcorr",
+        "--signal",
+        "rtt",
+        "--set",
+        "duration=10 s",
+    ]);
+    let table = text.split("\n\n").find(|table| table.starts_with("detector "));
+    let lines: Vec<&str> = table.expect("how right it was").lines().collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lines[0], "detector  signal  decisions  accuracy  first right s");
+    assert_eq!(words(lines[1])[..4], ["from", "0", "s", "rtt"]);
+    assert!(words(lines[1])[5].parse::<f64>().unwrap() <= 1.0, "{text}");
+    assert!(
+        !narrows(&[&["run", "sbd/sb-2", "--cc", "lia"], &SHORT[..]].concat()).contains("detector")
+    );
+}
+
+#[test]
+fn a_table_explains_its_columns_and_the_next_command_has_the_same_settings() {
+    let seeds = ["--cc", "lia+xcorr", "--seeds", "2", "--signal", "rtt", "--set", "duration=10 s"];
+    let text = narrows(&[&["compare", "sbd/sb-2"], &seeds[..]].concat());
+    assert!(!text.contains("median [quartiles]") && text.contains("\naccuracy   share"), "{text}");
+    let next = " run sbd/sb-2 --cc lia+xcorr --set 'duration=10 s' --signal rtt --out out/one ";
+    assert!(text.contains(next), "{text}");
+    let text =
+        narrows(&[&["compare", "sbd/sb-2", "--cc", "lia", "--seeds", "2"], &SHORT[..]].concat());
+    assert!(text.contains("median [quartiles]; paper: ") && text.contains("  median  "), "{text}");
+}
+
+#[test]
 fn a_link_that_a_generator_makes_replays_a_trace() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("steady");

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use narrows_net::{Loss, Policer, Rate, Reorder};
+use narrows_net::{Loss, Policer, Rate, Reorder, SECOND};
 use narrows_traffic::Source;
 
 use crate::algorithm::Algorithm;
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
 use crate::hosts::Host;
-use crate::scenario::{Event, EventKind, Flow, Link, Scenario};
+use crate::scenario::{Event, EventKind, Flow, Link, Phase, Scenario};
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
 /// Links, flows, rivals and the estimated size of a run on `host`, where `control` replaces that of
@@ -36,6 +36,18 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
     let background = scenario.flows.iter().filter(|flow| flow.background).count();
     if background > 0 {
         let _ = writeln!(text, "  and {background} background flows");
+    }
+    if let ([_, _, ..], Some(test)) = (&scenario.phases[..], scenario.test) {
+        text.push_str("\nphases: the paths under test that meet in one bottleneck\n");
+        let paths = &scenario.flows[test].paths;
+        for Phase { start, groups } in &scenario.phases {
+            let group = |group: &Vec<usize>| {
+                group.iter().map(|&path| paths[path].name.as_str()).collect::<Vec<_>>().join(" + ")
+            };
+            let groups: Vec<String> = groups.iter().map(group).collect();
+            let start = *start as f64 / SECOND as f64;
+            let _ = writeln!(text, "  from {start} s: {}", groups.join(", "));
+        }
     }
     if !scenario.events.is_empty() {
         text.push_str("\nevents\n");

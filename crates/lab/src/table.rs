@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::compare::{ListenerRow, Row};
+use crate::detection::PhaseDetection;
 use crate::host_id::HostId;
 use crate::metrics::{
     CONNECTION, Form, LINK, LISTENER, ListenerSummary, Metric, PATH, TEST, TestSummary,
@@ -21,16 +22,19 @@ type Shown<T> = (&'static str, Vec<&'static Metric<T>>);
 const RATIO: &str = "ratio";
 const AT_RATIO: &str = "           \
 1: one fair share if the paths share a bottleneck, their sum if each has its own;
-           median [quartiles]; paper: the published value
-";
+           ";
+const AT_MEDIAN: &str = "median [quartiles]; ";
+const AT_PAPER: &str = "paper: the published value\n";
 
 /// What the columns of a table of `rows` mean, to stand below it.
 pub fn legend(rows: &[Row]) -> String {
     let mut text = String::new();
+    // The tables of the cases may differ in it.
+    let median = rows.chunk_by(|a, b| a.case == b.case).any(|of_case| has_median(&shown(of_case)));
     for (head, metrics) in shown(rows) {
         text.push_str(&explained(head, &metrics));
         if head == RATIO {
-            text.push_str(AT_RATIO);
+            text = text + AT_RATIO + if median { AT_MEDIAN } else { "" } + AT_PAPER;
         }
     }
     for (head, metrics) in heard_columns(rows.iter().flat_map(|row| &row.listeners)) {
@@ -119,8 +123,7 @@ pub fn table(cases: &[Case], rows: &[Row]) -> String {
 fn one(case: &Case, rows: &[Row]) -> String {
     let columns = shown(rows);
     let hosts = rows.iter().any(|row| row.host != HostId::SIM);
-    // The median beside all metrics would make lines too long.
-    let median = columns.iter().all(|(_, metrics)| metrics.iter().all(|metric| !metric.sparse));
+    let median = has_median(&columns);
     let mut heads = vec!["cc"];
     heads.extend(hosts.then_some("on"));
     for (head, _) in &columns {
@@ -145,6 +148,11 @@ fn one(case: &Case, rows: &[Row]) -> String {
         line
     };
     render(&heads, 1 + usize::from(hosts), rows.iter().enumerate().map(line))
+}
+
+/// The median beside all metrics would make lines too long.
+fn has_median(columns: &[Shown<TestSummary>]) -> bool {
+    columns.iter().all(|(_, metrics)| metrics.iter().all(|metric| !metric.sparse))
 }
 
 /// What detectors that listened found, if any did.
@@ -298,11 +306,31 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
         let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
         text = text + "\n" + &render(&[&["listened"], &heads[..]].concat(), 1, lines);
     }
+    if !summary.detection.is_empty() {
+        text = text + "\n" + &detected(&summary.detection);
+    }
     let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
     if let Some(fitness) = &summary.fitness {
         let _ = writeln!(text, "{}", show_fitness(fitness));
     }
     text
+}
+
+/// How right the detector of the connection under test was, a line for each phase.
+fn detected(phases: &[PhaseDetection]) -> String {
+    let or_none = |value: Option<f64>, decimals: usize| {
+        value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
+    };
+    let lines = phases.iter().map(|phase| {
+        vec![
+            format!("from {} s", phase.start_s),
+            phase.signal.clone(),
+            phase.decisions.to_string(),
+            or_none(phase.accuracy, 2),
+            or_none(phase.first_correct_s, 1),
+        ]
+    });
+    render(&["detector", "signal", "decisions", "accuracy", "first right s"], 2, lines)
 }
 
 /// `fit: packets 0.02 ms late in the median, 0.21 at 99 %, at most 1.30; worst second 0.4 % off`.
