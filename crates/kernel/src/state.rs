@@ -61,14 +61,14 @@ struct Ident {
 }
 
 /// `struct nr_slot`.
-#[repr(C, align(64))]
+#[repr(C)]
 #[derive(Clone, Copy)]
 struct Slot {
-    event: Event,
-    private: Private,
     owner: u64,
     outside: u32,
     looked_ms: u32,
+    event: Event,
+    private: Private,
 }
 
 /// `struct nr_entry`: integers only, so any bytes are valid.

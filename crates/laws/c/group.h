@@ -2,8 +2,8 @@
 /*
  * A group is one flow: the paths of a mask, which share a bottleneck, grow together by what one
  * flow would grow by, and a congestion event of one is an event of all. A law plugs in how far a
- * window is cut (nr_group_cut) and by how much the flow grows (a multiple of nr_group_credit);
- * laws/greno.h.
+ * window is cut (nr_group_cut) and by how much the flow grows (a multiple of nr_group_grows);
+ * laws/greno.h, laws/gcubic.h.
  *
  * Source: docs/one-flow.md; one state for flows that share a bottleneck: RFC 8699.
  *
@@ -64,13 +64,14 @@ struct nr_group {
 	nr_u64 cut_us;	 /* time of the last congestion event, own or followed; 0: none */
 	nr_u64 mask_us;	 /* when the mask last gained a path */
 	nr_u64 heard_us; /* last certain sample of r0 */
-	nr_u32 mask;	 /* at the last event */
 	nr_u32 out;	 /* packets in flight when the path followed, less those delivered since */
 	nr_u32 prior;	 /* word[0] before the path's last own event */
-	nr_u32 rest; /* fraction that the cut left, in 2^-16 packet: credit when growth begins */
-	nr_u32 peak; /* largest V since the last cut, Q8 packets */
-	nr_u32 mean; /* of the peaks */
-	nr_u32 thin;
+	nr_u32 peak;	 /* largest V since the last cut, Q8 packets */
+	nr_u32 mean;	 /* of the peaks */
+	nr_u32 even;	 /* the path's part of V as growth divides it, Q8 packets; 0: unknown */
+	nr_u16 rest; /* fraction that the cut left, in 2^-16 packet: credit when growth begins */
+	nr_u8 mask;  /* at the last event */
+	nr_u8 thin;
 };
 NR_STATIC_ASSERT(sizeof(struct nr_group) <= sizeof(nr_u64[NR_LAW_WORDS - NR_KEPT_WORDS]),
 		 "a group's state leaves room for growth that is kept");
@@ -126,15 +127,23 @@ NR_NOINLINE nr_u32 nr_group_newest(const struct nr_conn *c, nr_u32 i, nr_u32 now
 	return age;
 }
 
+/* The path's window with its fraction, 2^-16 packet. */
+NR_INLINE nr_u64 nr_group_window(struct nr_private *p)
+{
+	nr_u64 window = (nr_u64)p->cwnd * NR_GROUP_ONE + nr_group(p)->rest;
+
+	if (p->credit > 0)
+		window += (nr_u64)p->credit >> (NR_CREDIT_BITS - NR_GROUP_BITS);
+	return window;
+}
+
 /* The window after a cut, whole packets. */
 NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
 	nr_u32 n = NR_ONES64(nr_coupled(c, i));
-	nr_u64 window = (nr_u64)p->cwnd * NR_GROUP_ONE + g->rest, floor;
+	nr_u64 window = nr_group_window(p), floor;
 
-	if (p->credit > 0)
-		window += (nr_u64)p->credit >> (NR_CREDIT_BITS - NR_GROUP_BITS);
 	if (g->peak) {
 		g->mean = g->mean ? g->mean - g->mean / 8 + g->peak / 8 : g->peak;
 		g->peak = 0;
@@ -144,12 +153,15 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 	window = cut(window, n);
 	if (window < floor)
 		window = floor;
-	g->rest = (nr_u32)(window % NR_GROUP_ONE);
+	g->rest = (nr_u16)(window % NR_GROUP_ONE);
 	return (nr_u32)(window / NR_GROUP_ONE);
 }
 
-/* Before any event: cuts the window if a sibling had an event that this path has not followed. */
-NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
+/*
+ * Before any event: cuts the window if a sibling had an event that this path has not followed;
+ * returns 1 if it did.
+ */
+NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
 	struct nr_path *line = &c->path[i & 7];
@@ -158,20 +170,20 @@ NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
 
 	if (mask & ~g->mask)
 		g->mask_us = ev->now_us;
-	g->mask = mask;
+	g->mask = (nr_u8)mask;
 	if (word && (now | 1) - word >= NR_GROUP_EVENT_US)
 		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
 	age = nr_group_newest(c, i, now);
 	/* Events from before two masks merged, or before the path joined, are not its own. */
 	if (age >= NR_GROUP_EVENT_US || age >= ev->now_us - g->mask_us)
-		return;
+		return 0;
 	set = nr_coupled(c, i);
 	if (set == 1u << (i & 7))
-		return;
+		return 0;
 	rtt8 = nr_group_rtt(c, set);
 	/* Two paths may find the same event before they see each other's: one per round trip. */
 	if (g->cut_us && ev->now_us - g->cut_us < age + rtt8 / 8)
-		return;
+		return 0;
 	g->cut_us = ev->now_us - age;
 	nr_set_ssthresh(c, i, p, nr_group_reduced(NR_ARGS, cut));
 	p->credit = 0;
@@ -191,6 +203,7 @@ NR_INLINE void nr_group_follow(NR_HOOK, nr_group_cut cut)
 	p->skip = g->out > p->cwnd ? g->out - p->cwnd : 0;
 	if (p->skip < held)
 		p->skip = held;
+	return 1;
 }
 
 /* ssthresh at the path's own congestion event. */
@@ -253,18 +266,22 @@ NR_INLINE void nr_group_begin(NR_HOOK)
 	nr_settle(c, i, p);
 }
 
-/*
- * q_i, Q40 packets: growth of path i for each acknowledged packet while the flow grows by a packet
- * a round trip. Records V.
- */
-NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set,
-				   struct nr_group *g)
+/* How path i grows with the flow; see the top. */
+struct nr_group_growth {
+	struct nr_fx credit; /* q_i, packets for each acknowledged one, as V grows by 1 in g */
+	struct nr_fx share;  /* dw_i / dV = q_i w_i g / r_i */
+	struct nr_fx v;	     /* V, packets */
+};
+
+NR_NOINLINE int nr_group_grows(const struct nr_conn *c, nr_u32 i, nr_u32 set, struct nr_group *g,
+			       struct nr_group_growth *grows)
 {
-	struct nr_fx rate[NR_MAX_PATHS], part[NR_MAX_PATHS], rtt, all;
+	struct nr_fx rate[NR_MAX_PATHS], part[NR_MAX_PATHS], rtt, all, own;
 	nr_u64 v;
 
-	if (!c || !g)
+	if (!c || !g || !grows)
 		return 0;
+	own = nr_fx(0);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 w = set >> j & 1 ? NR_READ(c->path[j].cwnd) : 0;
 		nr_u32 srtt8 = NR_READ(c->path[j].srtt8_us);
@@ -272,16 +289,23 @@ NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 		struct nr_fx inverse = nr_inverse(r0 + (srtt8 - r0) / 2);
 
 		rate[j] = nr_fx_mul(nr_fx(w), inverse);
+		if (j == i)
+			own = rate[j];
 		part[j] = nr_fx_mul(g->thin ? rate[j] : nr_fx_mul(nr_fx(!!w), inverse), inverse);
 	}
 	rtt = nr_fx(nr_group_rtt(c, set));
-	v = nr_fx_fixed(nr_fx_mul(nr_fx_sum(rate), rtt), 8);
+	grows->v = nr_fx_mul(nr_fx_sum(rate), rtt);
+	v = nr_fx_fixed(grows->v, 8);
 	if (v > g->peak)
 		g->peak = v < ~0u ? (nr_u32)v : ~0u;
 	all = nr_fx_mul(nr_fx_mul(rtt, rtt), nr_fx_sum(part));
 	if (!g->thin)
 		all = nr_fx_mul(all, nr_fx(NR_READ(c->path[i & 7].cwnd)));
-	return nr_fx_fixed(nr_fx_div(nr_fx(1), all), NR_CREDIT_BITS);
+	grows->credit = nr_fx_div(nr_fx(1), all);
+	grows->share = nr_fx_mul(nr_fx_mul(own, rtt), grows->credit);
+	v = nr_fx_fixed(nr_fx_mul(grows->share, grows->v), 8);
+	g->even = v < ~0u ? (nr_u32)v : ~0u;
+	return 1;
 }
 
 #endif

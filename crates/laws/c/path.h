@@ -6,7 +6,7 @@
 #include "shared.h"
 
 #define NR_START_WORDS 3 /* of 64 bits: state of a slow start */
-#define NR_LAW_WORDS 11	 /* of 64 bits: state of a law */
+#define NR_LAW_WORDS 17	 /* of 64 bits: state of a law */
 
 /* All zero before the join. */
 struct nr_private {

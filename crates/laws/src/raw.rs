@@ -11,13 +11,13 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
 
 /// Words of state that a law may keep of a path (`NR_LAW_WORDS`).
-const LAW_WORDS: usize = 11;
+const LAW_WORDS: usize = 17;
 /// Those of them in which a law with `per_round` keeps its growth (`NR_KEPT_WORDS`).
 const KEPT_WORDS: usize = 3;
 
@@ -268,7 +268,7 @@ impl fmt::Debug for Watch {
 pub struct Private([u64; PRIVATE_WORDS]);
 
 /// Size of [`Private`] in 64-bit words.
-pub const PRIVATE_WORDS: usize = 18;
+pub const PRIVATE_WORDS: usize = 24;
 
 impl Private {
     /// Credit towards the next packet of window, in 2^-40 packet.

@@ -528,7 +528,7 @@ fn growth_halves_with_delayed_acknowledgements_where_these_count() {
             host.private[0].credit() - before
         };
         let (one, two) = (credit("off", 1), credit("off", 2));
-        let by_time = ["cubic", "wvegas"].contains(&control.law.name());
+        let by_time = ["cubic", "gcubic", "wvegas"].contains(&control.law.name());
         assert_eq!(credit("on", 1), one, "{control}");
         assert_eq!(credit("on", 2), if by_time { two } else { one }, "{control}");
         assert!(by_time || (one > 0 && two == 2 * one), "{control}: {one}, {two}");

@@ -86,14 +86,18 @@ struct nr_ident {
 	nr_u8 reserved[2];
 };
 
-/* What an acknowledgement needs of its path, in few cache lines. */
+/*
+ * What an acknowledgement needs of its path. Not aligned to cache lines, as an entry must fit in 4
+ * kB. The line that two slots share has the end of one's state, which few laws use, and the other's
+ * owner, which seldom changes.
+ */
 struct nr_slot {
+	nr_u64 owner;	       /* address of the socket that has the slot */
+	nr_u32 outside;	       /* round trips in a row, at most NR_OUTSIDE_ROUNDS; see there */
+	nr_u32 looked_ms;      /* when that was last looked at, wraps */
 	struct nr_event event; /* the last one; BPF's stack is too small for it */
 	struct nr_private private;
-	nr_u64 owner;	  /* address of the socket that has the slot */
-	nr_u32 outside;	  /* round trips in a row, at most NR_OUTSIDE_ROUNDS; see there */
-	nr_u32 looked_ms; /* when that was last looked at, wraps */
-} __attribute__((aligned(64)));
+};
 
 /* In practice the kernel aligns it to a cache line. */
 struct nr_entry {

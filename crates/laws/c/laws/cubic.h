@@ -30,19 +30,24 @@
 #define NR_CUBIC_ALPHA (NR_CUBIC_ONE * 9 / 17) /* 3 (1 - 0.7) / (1 + 0.7) */
 
 struct nr_cubic_epoch {
-	/* Start of this congestion avoidance, plus the time that the application was the limit. */
+	/*
+	 * Start of this congestion avoidance, plus the time that the application was the limit; 0:
+	 * not begun.
+	 */
 	nr_u64 start_us;
 	nr_u64 w_max; /* 2^-32 packet; 0: none, the epoch begins at its plateau */
 	nr_u64 w_est; /* 2^-32 packet */
 	nr_u32 k_us;
-	nr_u32 w_prior; /* window of the last loss, packets */
-	nr_u32 running;
+	nr_u32 w_prior; /* window of the last loss, 2^-8 packet */
 };
 
 struct nr_cubic {
 	struct nr_cubic_epoch now;
 	struct nr_cubic_epoch prior; /* before the last loss, for undo (4.9) */
 	nr_u64 last_us;		     /* last acknowledgement */
+	/* Of one path of a flow with several, 2^-32; 0: of the flow itself (laws/gcubic.h). */
+	nr_u32 share; /* of the flow's cubic */
+	nr_u32 step;  /* its growth a round trip where the flow has one packet */
 };
 NR_LAW_STATE(cubic)
 
@@ -50,40 +55,57 @@ NR_LAW_STATE(cubic)
  * K = cbrt((W_max - cwnd) / C) in us: 1 / C = 2.5 s^3/packet = 2.5e18 us^3/packet, which is
  * 0x8ac72304 * 2^30, rounded down (2^-32 of it). `below` is in 2^-32 packet, hence the -32.
  */
-NR_NOINLINE nr_u32 nr_cubic_k(nr_u64 below)
+NR_NOINLINE nr_u32 nr_cubic_k(nr_u64 below, nr_u32 share)
 {
 	struct nr_fx per_c = {0x8ac72304u, 30 - 32};
+	nr_u64 k;
 
-	return (nr_u32)nr_fx_fixed(nr_fx_cbrt(nr_fx_mul(nr_fx(below), per_c)), 0);
+	if (share)
+		per_c = nr_fx_div(per_c, nr_fx_shift(nr_fx(share), -32));
+	k = nr_fx_fixed(nr_fx_cbrt(nr_fx_mul(nr_fx(below), per_c)), 0);
+	return k < ~0u ? (nr_u32)k : ~0u;
+}
+
+/* Congestion avoidance begins at window w, 2^-32 packet. */
+NR_INLINE void nr_cubic_start(struct nr_cubic *cubic, nr_u64 now_us, nr_u64 w)
+{
+	struct nr_cubic_epoch *e = &cubic->now;
+
+	e->start_us = now_us;
+	e->w_est = w;
+	e->k_us = 0;
+	if (e->w_max > w)
+		e->k_us = nr_cubic_k(e->w_max - w, cubic->share);
+	else
+		e->w_max = w;
 }
 
 /* Congestion avoidance begins or continues. */
 NR_INLINE void nr_cubic_begin(NR_HOOK)
 {
-	struct nr_cubic_epoch *e = &nr_cubic(p)->now;
-	nr_u64 w = p->cwnd * NR_CUBIC_ONE;
-
-	if (e->running)
-		return;
-	e->running = 1;
-	e->start_us = ev->now_us;
-	e->w_est = w;
-	e->k_us = 0;
-	if (e->w_max > w)
-		e->k_us = nr_cubic_k(e->w_max - w);
-	else
-		e->w_max = w;
+	if (!nr_cubic(p)->now.start_us)
+		nr_cubic_start(nr_cubic(p), ev->now_us, p->cwnd * NR_CUBIC_ONE);
 }
 
 /*
- * W_cubic(t), 2^-32 packet. C = 0.4 packets/s^3 = 0.4e-18 packets/us^3 = m * 2^-93 with
+ * C |t - K|^3, 2^-32 packet. C = 0.4 packets/s^3 = 0.4e-18 packets/us^3 = m * 2^-93 with
  * m = 0.4e-18 * 2^93 = 0xec1e4a7d, rounded down (2^-32 of it).
  */
-NR_NOINLINE nr_u64 nr_cubic_window(nr_u64 w_max, nr_u64 k_us, nr_u64 t_us)
+NR_NOINLINE nr_u64 nr_cubic_rise(nr_u64 k_us, nr_u64 t_us, nr_u32 share)
 {
 	struct nr_fx d = nr_fx(t_us > k_us ? t_us - k_us : k_us - t_us);
 	struct nr_fx c = {0xec1e4a7du, -93};
-	nr_u64 rise = nr_fx_fixed(nr_fx_mul(nr_fx_mul(d, d), nr_fx_mul(d, c)), 32);
+
+	if (share)
+		c = nr_fx_mul(c, nr_fx_shift(nr_fx(share), -32));
+	return nr_fx_fixed(nr_fx_mul(nr_fx_mul(d, d), nr_fx_mul(d, c)), 32);
+}
+
+/* W_cubic(t), 2^-32 packet. */
+NR_INLINE nr_u64 nr_cubic_window(const struct nr_cubic *cubic, nr_u64 t_us)
+{
+	nr_u64 w_max = cubic->now.w_max, k_us = cubic->now.k_us;
+	nr_u64 rise = nr_cubic_rise(k_us, t_us, cubic->share);
 	nr_u64 most = NR_CWND_MAX * NR_CUBIC_ONE;
 
 	if (t_us < k_us)
@@ -99,9 +121,19 @@ NR_INLINE nr_u32 nr_cubic_within(nr_u64 w_est, nr_u64 per, nr_u64 bound, nr_u32 
 	return bound > w_est ? (nr_u32)((bound - w_est) / per) : 0;
 }
 
-NR_INLINE nr_u64 nr_cubic_est_credit(const struct nr_cubic_epoch *e, nr_u32 cwnd)
+NR_INLINE nr_u64 nr_cubic_plateau(const struct nr_cubic_epoch *e)
 {
-	return (e->w_est < e->w_prior * NR_CUBIC_ONE ? NR_CUBIC_ALPHA : NR_CUBIC_ONE) / cwnd;
+	return (nr_u64)e->w_prior << 24;
+}
+
+NR_INLINE nr_u64 nr_cubic_est_credit(const struct nr_cubic *cubic, nr_u32 cwnd)
+{
+	const struct nr_cubic_epoch *e = &cubic->now;
+	nr_u64 a = e->w_est < nr_cubic_plateau(e) ? NR_CUBIC_ALPHA : NR_CUBIC_ONE;
+
+	if (cubic->step)
+		a = a * cubic->step / NR_CUBIC_ONE;
+	return a > cwnd ? a / cwnd : 1;
 }
 
 /*
@@ -112,17 +144,17 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 				 nr_u64 now_us, nr_u32 rtt_us, nr_u32 *n)
 {
 	const struct nr_cubic_epoch *e = &cubic->now;
-	nr_u64 per = nr_cubic_est_credit(e, cwnd), w = cwnd * NR_CUBIC_ONE;
-	nr_u64 t = now_us - e->start_us, plateau = e->w_prior * NR_CUBIC_ONE, gap;
+	nr_u64 per = nr_cubic_est_credit(cubic, cwnd), w = cwnd * NR_CUBIC_ONE;
+	nr_u64 t = now_us - e->start_us, plateau = nr_cubic_plateau(e), gap;
 	nr_u32 within;
 
 	if (e->w_est < plateau) { /* a changes at the plateau */
 		within = nr_cubic_within(e->w_est, per, plateau - 1, *n);
 		*n = within < *n ? within + 1 : *n;
 	}
-	within = nr_cubic_within(e->w_est, per, nr_cubic_window(e->w_max, e->k_us, t), *n);
+	within = nr_cubic_within(e->w_est, per, nr_cubic_window(cubic, t), *n);
 	if (within) {
-		nr_u64 target = nr_cubic_window(e->w_max, e->k_us, t + rtt_us);
+		nr_u64 target = nr_cubic_window(cubic, t + rtt_us);
 
 		*n = within;
 		if (target <= w)
@@ -156,36 +188,54 @@ NR_INLINE nr_s64 nr_cubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 }
 
 /* n packets were acknowledged at window cwnd, in congestion avoidance. */
-NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
+NR_INLINE void nr_cubic_count(struct nr_cubic *cubic, nr_u32 cwnd, nr_u32 n)
 {
-	struct nr_cubic_epoch *e = &nr_cubic(p)->now;
+	struct nr_cubic_epoch *e = &cubic->now;
 
-	e->w_est += nr_cubic_est_credit(e, cwnd) * n;
+	e->w_est += nr_cubic_est_credit(cubic, cwnd) * n;
 	if (e->w_est > NR_CWND_MAX * NR_CUBIC_ONE)
 		e->w_est = NR_CWND_MAX * NR_CUBIC_ONE;
 }
 
-/* Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). */
-NR_INLINE void nr_cubic_acked(NR_HOOK)
+NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
 {
-	struct nr_cubic *cubic = nr_cubic(p);
+	nr_cubic_count(nr_cubic(p), cwnd, n);
+}
 
-	if (!(ev->flags & NR_F_CWND_LIMITED) && ev->now_us > cubic->last_us)
+/* Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). */
+NR_INLINE void nr_cubic_clock(struct nr_cubic *cubic, const struct nr_event *ev)
+{
+	if (cubic->now.start_us && !(ev->flags & NR_F_CWND_LIMITED) && ev->now_us > cubic->last_us)
 		cubic->now.start_us += ev->now_us - cubic->last_us;
 	cubic->last_us = ev->now_us;
 }
 
-/* A loss; p->cwnd is the window before it. */
-NR_INLINE void nr_cubic_lost(NR_HOOK)
+NR_INLINE void nr_cubic_acked(NR_HOOK)
 {
-	struct nr_cubic *cubic = nr_cubic(p);
+	nr_cubic_clock(nr_cubic(p), ev);
+}
+
+NR_INLINE nr_u32 nr_cubic_prior(nr_u64 w)
+{
+	return w >> 24 < ~0u ? (nr_u32)(w >> 24) : ~0u;
+}
+
+/* A loss at cwnd packets. */
+NR_INLINE void nr_cubic_reduced(struct nr_cubic *cubic, nr_u32 cwnd)
+{
 	struct nr_cubic_epoch *e = &cubic->now;
-	nr_u64 w = p->cwnd * NR_CUBIC_ONE;
+	nr_u64 w = cwnd * NR_CUBIC_ONE;
 
 	cubic->prior = *e;
 	e->w_max = w < e->w_max ? w / 20 * 17 : w; /* (1 + 0.7) / 2 = 17/20 */
-	e->w_prior = p->cwnd;
-	e->running = 0;
+	e->w_prior = nr_cubic_prior(w);
+	e->start_us = 0;
+}
+
+/* p->cwnd is the window before the loss. */
+NR_INLINE void nr_cubic_lost(NR_HOOK)
+{
+	nr_cubic_reduced(nr_cubic(p), p->cwnd);
 }
 
 NR_INLINE void nr_cubic_undo(NR_HOOK)
@@ -201,14 +251,19 @@ NR_INLINE void nr_cubic_timeout(NR_HOOK)
 
 NR_INLINE void nr_cubic_restart(NR_HOOK)
 {
-	nr_cubic(p)->now.running = 0;
+	nr_cubic(p)->now.start_us = 0;
+}
+
+NR_INLINE nr_u32 nr_cubic_cut(nr_u32 cwnd)
+{
+	nr_u32 ssthresh = (nr_u32)(cwnd * 7ull / 10);
+
+	return ssthresh < 2 ? 2 : ssthresh;
 }
 
 NR_INLINE nr_u32 nr_cubic_ssthresh(NR_HOOK)
 {
-	nr_u32 ssthresh = (nr_u32)(p->cwnd * 7ull / 10);
-
-	return ssthresh < 2 ? 2 : ssthresh;
+	return nr_cubic_cut(p->cwnd);
 }
 
 NR_LAW(cubic) = {

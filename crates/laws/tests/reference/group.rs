@@ -1,4 +1,4 @@
-//! A group as one Reno flow, from docs/one-flow.md.
+//! A group as one flow, Reno or CUBIC, from docs/one-flow.md.
 
 /// A path of the group.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,74 @@ pub fn growth(members: &[Member], i: usize) -> f64 {
     let all: f64 = members.iter().map(|k| (k.rtt() * k.rtt()).recip()).sum();
     let w = f64::from(members[i].w);
     (1.0 / (w * g * g * all)).min(1.0 / w)
+}
+
+/// What path `i` grows by when the flow's window grows by one packet.
+pub fn share(members: &[Member], i: usize) -> f64 {
+    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
+    growth(members, i) * f64::from(members[i].w) * g / members[i].rtt()
+}
+
+/// The path's part of the flow's window once windows are as growth makes them.
+pub fn part(members: &[Member], i: usize) -> f64 {
+    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
+    let rate: f64 = members.iter().map(|k| f64::from(k.w) / k.rtt()).sum();
+    share(members, i) * rate * g
+}
+
+/// Window of one of `n` members after a cut of CUBIC's.
+pub fn cubic_cut(w: f64, n: usize) -> f64 {
+    (0.7 * w + 0.15 - 0.95 / n as f64).max(2.0)
+}
+
+/// A member's part of a CUBIC flow since an event at window `w`: its curve, in its own window.
+pub struct CubicMember {
+    /// Window, packets, with its fraction.
+    pub w: f64,
+    /// Growth of the flow that a member has: of the cubic, and per round trip.
+    share: f64,
+    step: f64,
+    w_max: f64,
+    w_prior: f64,
+    w_est: f64,
+    k: f64,
+}
+
+impl CubicMember {
+    const C: f64 = 0.4;
+
+    /// `members[i]` at the event, its window with its fraction, and whether fast convergence applies.
+    pub fn new(members: &[Member], i: usize, w: f64, fast: bool) -> CubicMember {
+        let part = part(members, i);
+        let after = cubic_cut(w, members.len());
+        let share = share(members, i);
+        let w_max = (0.7 * w + if fast { 0.15 } else { 0.3 } * part).max(after);
+        CubicMember {
+            w: after,
+            share,
+            step: growth(members, i) * f64::from(members[i].w),
+            w_max,
+            w_prior: 0.7 * w + 0.3 * part,
+            w_est: after,
+            k: libm::cbrt((w_max - after) / (share * CubicMember::C)),
+        }
+    }
+
+    fn cubic(&self, t: f64) -> f64 {
+        self.share * CubicMember::C * libm::pow(t - self.k, 3.0) + self.w_max
+    }
+
+    /// A packet is acknowledged `t` seconds into the epoch.
+    pub fn acked(&mut self, t: f64, rtt: f64) {
+        let alpha = if self.w_est < self.w_prior { 9.0 / 17.0 } else { 1.0 };
+        self.w_est += alpha * self.step / self.w;
+        if self.cubic(t) < self.w_est {
+            self.w = self.w.max(self.w_est);
+        } else {
+            let target = self.cubic(t + rtt).clamp(self.w, 1.5 * self.w);
+            self.w += (target - self.w) / self.w;
+        }
+    }
 }
 
 /// Window of one of `n` members after a cut.
