@@ -2,7 +2,7 @@
 /*
  * A group is one flow: the paths of a mask, which share a bottleneck, grow together by what one
  * flow would grow by, and a congestion event of one is an event of all. A law plugs in how far a
- * window is cut (nr_group_cut) and by how much the flow grows (a multiple of nr_group_grows);
+ * window is cut (nr_group_cut) and by how much the flow grows (a multiple of nr_group_credit);
  * laws/greno.h, laws/gcubic.h.
  *
  * Source: docs/one-flow.md; one state for flows that share a bottleneck: RFC 8699.
@@ -266,22 +266,47 @@ NR_INLINE void nr_group_begin(NR_HOOK)
 	nr_settle(c, i, p);
 }
 
-/* How path i grows with the flow; see the top. */
-struct nr_group_growth {
-	struct nr_fx credit; /* q_i, packets for each acknowledged one, as V grows by 1 in g */
-	struct nr_fx share;  /* dw_i / dV = q_i w_i g / r_i */
-	struct nr_fx v;	     /* V, packets */
+/* A path's part of the flow's growth, 2^-32; 0: all. */
+struct nr_group_part {
+	nr_u32 share; /* of its window: dw_i / dV = q_i w_i g / r_i */
+	nr_u32 step;  /* q_i w_i: growth in its round trip, where V grows by a packet in g */
 };
 
-NR_NOINLINE int nr_group_grows(const struct nr_conn *c, nr_u32 i, nr_u32 set, struct nr_group *g,
-			       struct nr_group_growth *grows)
+/* m 2^e as an integer, at most 2^62; apart, as its branches multiply those of its callers. */
+NR_NOINLINE nr_u64 nr_group_fixed(nr_u32 m, nr_s32 e)
 {
-	struct nr_fx rate[NR_MAX_PATHS], part[NR_MAX_PATHS], rtt, all, own;
-	nr_u64 v;
+	return nr_fx_fixed((struct nr_fx){m, e}, 0);
+}
 
-	if (!c || !g || !grows)
+/* A part, 2^-32. */
+NR_NOINLINE nr_u32 nr_group_share(nr_u32 m, nr_s32 e)
+{
+	nr_u64 fixed = nr_fx_fixed((struct nr_fx){m, e}, 32);
+
+	return fixed >> 32 ? 0 : fixed ? (nr_u32)fixed : 1;
+}
+
+/* The same of packets, 2^-8. */
+NR_NOINLINE nr_u32 nr_group_packets(nr_u32 m, nr_s32 e)
+{
+	nr_u64 fixed = nr_fx_fixed((struct nr_fx){m, e}, 8);
+
+	return fixed < ~0u ? (nr_u32)fixed : ~0u;
+}
+
+/*
+ * q_i, Q40 packets: growth of path i for each acknowledged packet while the flow grows by a packet
+ * a round trip. Records V, and the part of the path.
+ */
+NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set,
+				   struct nr_group *g, struct nr_group_part *part)
+{
+	struct nr_fx rate[NR_MAX_PATHS], each[NR_MAX_PATHS], rtt, flow, all;
+	struct nr_fx own, window, credit, share;
+	nr_u32 v;
+
+	if (!c || !g || !part)
 		return 0;
-	own = nr_fx(0);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 w = set >> j & 1 ? NR_READ(c->path[j].cwnd) : 0;
 		nr_u32 srtt8 = NR_READ(c->path[j].srtt8_us);
@@ -289,23 +314,26 @@ NR_NOINLINE int nr_group_grows(const struct nr_conn *c, nr_u32 i, nr_u32 set, st
 		struct nr_fx inverse = nr_inverse(r0 + (srtt8 - r0) / 2);
 
 		rate[j] = nr_fx_mul(nr_fx(w), inverse);
-		if (j == i)
-			own = rate[j];
-		part[j] = nr_fx_mul(g->thin ? rate[j] : nr_fx_mul(nr_fx(!!w), inverse), inverse);
+		each[j] = nr_fx_mul(g->thin ? rate[j] : nr_fx_mul(nr_fx(!!w), inverse), inverse);
 	}
 	rtt = nr_fx(nr_group_rtt(c, set));
-	grows->v = nr_fx_mul(nr_fx_sum(rate), rtt);
-	v = nr_fx_fixed(grows->v, 8);
+	own = nr_fx_mul(rate[i & 7], rtt);
+	flow = nr_fx_mul(nr_fx_sum(rate), rtt);
+	v = nr_group_packets(flow.m, flow.e);
 	if (v > g->peak)
-		g->peak = v < ~0u ? (nr_u32)v : ~0u;
-	all = nr_fx_mul(nr_fx_mul(rtt, rtt), nr_fx_sum(part));
+		g->peak = v;
+	all = nr_fx_mul(nr_fx_mul(rtt, rtt), nr_fx_sum(each));
+	window = nr_fx(NR_READ(c->path[i & 7].cwnd));
 	if (!g->thin)
-		all = nr_fx_mul(all, nr_fx(NR_READ(c->path[i & 7].cwnd)));
-	grows->credit = nr_fx_div(nr_fx(1), all);
-	grows->share = nr_fx_mul(nr_fx_mul(own, rtt), grows->credit);
-	v = nr_fx_fixed(nr_fx_mul(grows->share, grows->v), 8);
-	g->even = v < ~0u ? (nr_u32)v : ~0u;
-	return 1;
+		all = nr_fx_mul(all, window);
+	credit = nr_fx_div(nr_fx(1), all);
+	share = nr_fx_mul(own, credit);
+	part->share = nr_group_share(share.m, share.e);
+	window = nr_fx_mul(credit, window);
+	part->step = nr_group_share(window.m, window.e);
+	share = nr_fx_mul(share, flow);
+	g->even = nr_group_packets(share.m, share.e);
+	return nr_group_fixed(credit.m, credit.e + NR_CREDIT_BITS);
 }
 
 #endif

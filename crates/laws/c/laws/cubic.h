@@ -102,10 +102,9 @@ NR_NOINLINE nr_u64 nr_cubic_rise(nr_u64 k_us, nr_u64 t_us, nr_u32 share)
 }
 
 /* W_cubic(t), 2^-32 packet. */
-NR_INLINE nr_u64 nr_cubic_window(const struct nr_cubic *cubic, nr_u64 t_us)
+NR_NOINLINE nr_u64 nr_cubic_window(nr_u64 w_max, nr_u64 k_us, nr_u64 t_us, nr_u32 share)
 {
-	nr_u64 w_max = cubic->now.w_max, k_us = cubic->now.k_us;
-	nr_u64 rise = nr_cubic_rise(k_us, t_us, cubic->share);
+	nr_u64 rise = nr_cubic_rise(k_us, t_us, share);
 	nr_u64 most = NR_CWND_MAX * NR_CUBIC_ONE;
 
 	if (t_us < k_us)
@@ -126,13 +125,13 @@ NR_INLINE nr_u64 nr_cubic_plateau(const struct nr_cubic_epoch *e)
 	return (nr_u64)e->w_prior << 24;
 }
 
-NR_INLINE nr_u64 nr_cubic_est_credit(const struct nr_cubic *cubic, nr_u32 cwnd)
+/* What W_est grows by for each acknowledged packet. */
+NR_NOINLINE nr_u64 nr_cubic_est_credit(nr_u64 w_est, nr_u64 plateau, nr_u32 step, nr_u32 cwnd)
 {
-	const struct nr_cubic_epoch *e = &cubic->now;
-	nr_u64 a = e->w_est < nr_cubic_plateau(e) ? NR_CUBIC_ALPHA : NR_CUBIC_ONE;
+	nr_u64 a = w_est < plateau ? NR_CUBIC_ALPHA : NR_CUBIC_ONE;
 
-	if (cubic->step)
-		a = a * cubic->step / NR_CUBIC_ONE;
+	if (step)
+		a = a * step / NR_CUBIC_ONE;
 	return a > cwnd ? a / cwnd : 1;
 }
 
@@ -144,17 +143,19 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 				 nr_u64 now_us, nr_u32 rtt_us, nr_u32 *n)
 {
 	const struct nr_cubic_epoch *e = &cubic->now;
-	nr_u64 per = nr_cubic_est_credit(cubic, cwnd), w = cwnd * NR_CUBIC_ONE;
 	nr_u64 t = now_us - e->start_us, plateau = nr_cubic_plateau(e), gap;
+	nr_u64 per = nr_cubic_est_credit(e->w_est, plateau, cubic->step, cwnd);
+	nr_u64 w = cwnd * NR_CUBIC_ONE;
 	nr_u32 within;
 
 	if (e->w_est < plateau) { /* a changes at the plateau */
 		within = nr_cubic_within(e->w_est, per, plateau - 1, *n);
 		*n = within < *n ? within + 1 : *n;
 	}
-	within = nr_cubic_within(e->w_est, per, nr_cubic_window(cubic, t), *n);
+	within =
+	    nr_cubic_within(e->w_est, per, nr_cubic_window(e->w_max, e->k_us, t, cubic->share), *n);
 	if (within) {
-		nr_u64 target = nr_cubic_window(cubic, t + rtt_us);
+		nr_u64 target = nr_cubic_window(e->w_max, e->k_us, t + rtt_us, cubic->share);
 
 		*n = within;
 		if (target <= w)
@@ -192,7 +193,7 @@ NR_INLINE void nr_cubic_count(struct nr_cubic *cubic, nr_u32 cwnd, nr_u32 n)
 {
 	struct nr_cubic_epoch *e = &cubic->now;
 
-	e->w_est += nr_cubic_est_credit(cubic, cwnd) * n;
+	e->w_est += nr_cubic_est_credit(e->w_est, nr_cubic_plateau(e), cubic->step, cwnd) * n;
 	if (e->w_est > NR_CWND_MAX * NR_CUBIC_ONE)
 		e->w_est = NR_CWND_MAX * NR_CUBIC_ONE;
 }

@@ -49,17 +49,22 @@ NR_INLINE nr_u64 nr_gcubic_cut(nr_u64 window, nr_u32 n)
 	return window / 10 * 7 + NR_GROUP_ONE * 3 / 20 - NR_GROUP_ONE * 19 / (20 * n);
 }
 
-/* The epoch ends, at a window before the cut of 2^-16 packet. */
-NR_INLINE void nr_gcubic_reduced(struct nr_private *p, nr_u32 set, nr_u64 window)
+/* The epoch ends, at a window of cwnd packets before the cut, with its fraction in 2^-16 packet. */
+NR_NOINLINE int nr_gcubic_reduced(struct nr_private *p, nr_u32 set, nr_u32 cwnd, nr_u64 window)
 {
-	struct nr_cubic *cubic = &nr_gcubic(p)->cubic;
-	struct nr_cubic_epoch *e = &cubic->now;
-	struct nr_group *g = nr_group(p);
 	nr_u64 w = window << 16, kept = w / 10 * 7, even;
+	struct nr_cubic_epoch *e;
+	struct nr_cubic *cubic;
+	struct nr_group *g;
 
+	if (!p)
+		return 0;
+	cubic = &nr_gcubic(p)->cubic;
+	e = &cubic->now;
+	g = nr_group(p);
 	if (NR_ONES64(set) == 1) {
-		nr_cubic_reduced(cubic, p->cwnd);
-		return;
+		nr_cubic_reduced(cubic, cwnd);
+		return 1;
 	}
 	even = g->even ? (nr_u64)g->even << 24 : w;
 	g->even = (nr_u32)(g->even * 7ull / 10);
@@ -67,15 +72,17 @@ NR_INLINE void nr_gcubic_reduced(struct nr_private *p, nr_u32 set, nr_u64 window
 	e->w_max = kept + (w < e->w_max ? even / 20 * 3 : even / 10 * 3);
 	e->w_prior = nr_cubic_prior(kept + even / 10 * 3);
 	e->start_us = 0;
+	return 1;
 }
 
 NR_INLINE void nr_gcubic_before(NR_HOOK)
 {
 	nr_u64 window = nr_group_window(p);
+	nr_u32 cwnd = p->cwnd;
 
 	if (!nr_group_follow(NR_ARGS, nr_gcubic_cut))
 		return;
-	nr_gcubic_reduced(p, nr_coupled(c, i), window);
+	nr_gcubic_reduced(p, nr_coupled(c, i), cwnd, window);
 	/* An undo of its own reduction leaves this one. */
 	nr_gcubic(p)->cubic.prior = nr_gcubic(p)->cubic.now;
 }
@@ -87,48 +94,42 @@ NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
 	if (nr_group(p)->out)
 		cubic->prior = cubic->now;
 	else
-		nr_gcubic_reduced(p, nr_coupled(c, i), nr_group_window(p));
+		nr_gcubic_reduced(p, nr_coupled(c, i), p->cwnd, nr_group_window(p));
 	return nr_group_ssthresh(NR_ARGS, nr_gcubic_cut);
 }
 
-/* A part, 2^-32; 0 if it is all. */
-NR_INLINE nr_u32 nr_gcubic_part(struct nr_fx part)
-{
-	nr_u64 fixed = nr_fx_fixed(part, 32);
-
-	return fixed >= NR_CUBIC_ONE ? 0 : fixed ? (nr_u32)fixed : 1;
-}
-
 /* The parts of the path, once a round trip and as paths come and go. */
-NR_INLINE void nr_gcubic_parts(NR_HOOK, nr_u32 set)
+NR_NOINLINE int nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
+				nr_u64 now_us, nr_u32 set)
 {
-	struct nr_gcubic *own = nr_gcubic(p);
-	struct nr_cubic *cubic = &own->cubic;
-	struct nr_cubic_epoch *e = &cubic->now;
-	struct nr_group_growth grows;
-	nr_u32 share = 0;
+	struct nr_group_part part = {0, 0};
+	struct nr_cubic_epoch *e;
+	struct nr_gcubic *own;
 
-	cubic->step = 0;
-	if (set == 1u << (i & 7)) {
-		own->group.even = 0;
-	} else if (nr_group_grows(c, i, set, &own->group, &grows)) {
-		share = nr_gcubic_part(grows.share);
-		cubic->step = nr_gcubic_part(nr_fx_mul(grows.credit, nr_fx(p->cwnd)));
-	}
+	if (!c || !p)
+		return 0;
+	own = nr_gcubic(p);
+	e = &own->cubic.now;
+	own->group.even = 0;
+	if (set != 1u << (i & 7))
+		nr_group_credit(c, i, set, &own->group, &part);
+	own->cubic.step = part.step;
 	if (e->start_us && set != own->set) {
 		/* At the same height of another curve, with the same plateau. */
-		nr_u64 t = ev->now_us - e->start_us;
-		nr_u64 d = nr_cubic_k(nr_cubic_rise(e->k_us, t, cubic->share), share);
+		nr_u64 t = now_us - e->start_us;
+		nr_u64 rise = nr_cubic_rise(e->k_us, t, own->cubic.share);
+		nr_u64 d = nr_cubic_k(rise, part.share);
 
-		e->start_us = ev->now_us;
+		e->start_us = now_us;
 		if (t >= e->k_us)
-			e->start_us -= d < ev->now_us ? d : ev->now_us - 1;
+			e->start_us -= d < now_us ? d : now_us - 1;
 		e->k_us = t < e->k_us ? (nr_u32)d : 0;
 	}
 	if (!e->start_us || set != own->set)
-		cubic->share = share;
+		own->cubic.share = part.share;
 	own->set = set;
-	own->parts_us = (nr_u32)ev->now_us;
+	own->parts_us = (nr_u32)now_us;
+	return 1;
 }
 
 /* Congestion avoidance begins or continues. */
@@ -140,7 +141,7 @@ NR_INLINE void nr_gcubic_begin(NR_HOOK)
 
 	nr_group_begin(NR_ARGS);
 	if (set != own->set || !own->cubic.now.start_us || age_us >= c->path[i & 7].srtt8_us / 8)
-		nr_gcubic_parts(NR_ARGS, set);
+		nr_gcubic_parts(c, i, p, ev->now_us, set);
 	if (own->cubic.now.start_us)
 		return;
 	w = p->cwnd * NR_CUBIC_ONE;

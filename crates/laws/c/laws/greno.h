@@ -45,12 +45,10 @@ NR_INLINE nr_u32 nr_greno_ssthresh(NR_HOOK)
 
 NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	nr_u64 alone = nr_reno_credit(p->cwnd), credit;
-	struct nr_group_growth grows;
+	struct nr_group_part part;
+	nr_u64 credit = nr_group_credit(c, i, set, nr_group(p), &part);
+	nr_u64 alone = nr_reno_credit(p->cwnd);
 
-	if (!nr_group_grows(c, i, set, nr_group(p), &grows))
-		return 0;
-	credit = nr_fx_fixed(grows.credit, NR_CREDIT_BITS);
 	return (nr_s64)(credit < alone ? credit : alone);
 }
 
