@@ -766,16 +766,16 @@ fn two_queues_that_noise_hides_are_told_when_there_is_enough_of_them() {
 #[test]
 fn a_loud_start_is_forgotten_with_its_noise() {
     for seed in 1..=8 {
-        let quiet = queue(seed, 40);
+        let quiet = queue(seed, 60);
         let [mut a, mut b] = [quiet.clone(), quiet];
-        // For 5 s delays are rough behind the queue, on each path for itself.
-        let rough = [1, 2].map(|n| wave(10 * seed + n, 5));
-        for ms in 0..5_000 {
+        // For 10 s delays are rough behind the queue, on each path for itself.
+        let rough = [1, 2].map(|n| wave(10 * seed + n, 10));
+        for ms in 0..10_000 {
             a[ms] += 6.0 * rough[0][ms];
             b[ms] += 6.0 * rough[1][ms];
         }
-        let answers = held(&hear(&a, &USUAL, 1), &hear(&b, &USUAL, 2), 40);
-        assert_eq!(answers[20..], [Answer::Shared; 20], "seed {seed}: {answers:?}");
+        let answers = held(&hear(&a, &USUAL, 1), &hear(&b, &USUAL, 2), 60);
+        assert_eq!(answers[36..], [Answer::Shared; 24], "seed {seed}: {answers:?}");
     }
 }
 
