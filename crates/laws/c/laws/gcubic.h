@@ -132,6 +132,12 @@ NR_NOINLINE int nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_pri
 	return 1;
 }
 
+/* The window with its fraction, which may be negative, 2^-32 packet. */
+NR_INLINE nr_u64 nr_gcubic_window(const struct nr_private *p)
+{
+	return (p->cwnd - 1) * NR_CUBIC_ONE + ((nr_u64)(p->credit + (nr_s64)NR_ONE) >> 8);
+}
+
 /* Congestion avoidance begins or continues. */
 NR_INLINE void nr_gcubic_begin(NR_HOOK)
 {
@@ -144,16 +150,13 @@ NR_INLINE void nr_gcubic_begin(NR_HOOK)
 		nr_gcubic_parts(c, i, p, ev->now_us, set);
 	if (own->cubic.now.start_us)
 		return;
-	w = p->cwnd * NR_CUBIC_ONE;
-	if (set != 1u << (i & 7))
-		w += (nr_u64)p->credit >> 8;
+	w = set == 1u << (i & 7) ? p->cwnd * NR_CUBIC_ONE : nr_gcubic_window(p);
 	nr_cubic_start(&own->cubic, ev->now_us, w);
 }
 
 NR_INLINE nr_s64 nr_gcubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	return (nr_s64)nr_cubic_credit(&nr_gcubic(p)->cubic, p->cwnd,
-				       p->cwnd * NR_CUBIC_ONE + ((nr_u64)p->credit >> 8),
+	return (nr_s64)nr_cubic_credit(&nr_gcubic(p)->cubic, p->cwnd, nr_gcubic_window(p),
 				       ev->now_us, c->path[i & 7].srtt8_us / 8, n);
 }
 

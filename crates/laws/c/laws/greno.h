@@ -52,6 +52,26 @@ NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 	return (nr_s64)(credit < alone ? credit : alone);
 }
 
+/*
+ * The flow grows again a round trip after its event. So does a path whose own recovery takes
+ * longer: by credit, as its window is the host's until then.
+ */
+NR_INLINE void nr_greno_acked(NR_HOOK)
+{
+	nr_u32 set, n = ev->delivered;
+	nr_s64 most = (nr_s64)NR_ONE - 1;
+
+	nr_group_acked(NR_ARGS);
+	if (!(ev->flags & NR_F_IN_RECOVERY) || !n || p->cwnd < p->ssthresh)
+		return;
+	set = nr_coupled(c, i);
+	if (set == 1u << (i & 7) || ev->now_us - nr_group(p)->cut_us < nr_group_rtt(c, set) / 8)
+		return;
+	p->credit += nr_greno_growth(NR_ARGS, set, &n) * (n < p->cwnd ? n : p->cwnd);
+	if (p->credit > most)
+		p->credit = most;
+}
+
 NR_LAW(greno) = {
     .name = "greno",
     .code = "greno",
@@ -64,7 +84,7 @@ NR_LAW(greno) = {
     .credit = nr_greno_growth,
     .ssthresh = nr_greno_ssthresh,
     .before = nr_greno_before,
-    .acked = nr_group_acked,
+    .acked = nr_greno_acked,
     .begin = nr_group_begin,
     .undo = nr_group_undo,
     .timeout = nr_group_timeout,

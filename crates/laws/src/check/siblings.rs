@@ -7,9 +7,17 @@ use crate::{Conn, Control, Detector, EventKind, MAX_PATHS, Private};
 
 /// `n` paths in congestion avoidance at `w` packets and 20 ms.
 fn equal(control: Control, n: usize, w: u32) -> Host {
+    equal_in(control, n, w, None)
+}
+
+/// The same in other masks, from before their first reduction.
+fn equal_in(control: Control, n: usize, w: u32, masks: Option<u64>) -> Host {
     let mut host = Host::new(control);
     for path in 0..n {
         host.report(path, EventKind::Joined);
+    }
+    if let Some(masks) = masks {
+        host.conn.set_masks(masks);
     }
     for path in 0..n {
         host.avoiding_at(path, w);
@@ -75,10 +83,8 @@ pub(super) fn others(control: Control, run: Run) -> Result<(), Failure> {
     const MASKS: u64 = 0x8040_2010_0c0c_0303;
     for w in [2, 10, 100, 1_000] {
         let case = || {
-            let mut alone = equal(control, 2, w);
-            let mut beside = equal(control, 4, w);
-            alone.conn.set_masks(MASKS);
-            beside.conn.set_masks(MASKS);
+            let mut alone = equal_in(control, 2, w, Some(MASKS));
+            let mut beside = equal_in(control, 4, w, Some(MASKS));
             for step in 0..200 {
                 live(&mut beside, 2, 1);
                 beside.now_us = alone.now_us;
