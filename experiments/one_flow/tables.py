@@ -186,15 +186,15 @@ def text(found, digits=2):
     return f"{middle:.{digits}f}" + ("" if half is None else f" ±{half:.{digits}f}")
 
 
-def grid(results, chosen, name, figure, controls=None):
+def grid(results, chosen, name, figure):
     """A row for each network, a column for each control."""
-    rows, heads = [], []
+    rows, heads = {}, {}
     for network in (one for one in chosen if one.table == name):
         for kind, laws in networks.kinds().items():
-            columns = [control for control in network.controls(laws) if control in (controls or network.controls(laws))]
-            heads = columns if len(columns) > len(heads) else heads
-            rows.append([network.name, {control: text(figure(network, kind, control)) for control in columns}])
-    return table(["", *heads], [[row, *(found.get(head, "-") for head in heads)] for row, found in rows])
+            for control in network.controls(laws):
+                heads[control] = None
+                rows.setdefault(network.name, {})[control] = text(figure(network, kind, control))
+    return table(["", *heads], [[row, *(found.get(head, "-") for head in heads)] for row, found in rows.items()])
 
 
 def sweep(results, chosen):
@@ -202,19 +202,17 @@ def sweep(results, chosen):
     rows, judged, inside = [], 0, 0
     for network in (one for one in chosen if one.table == "sweep"):
         for kind, laws in networks.kinds().items():
-            window, cycles = results.fair(network, kind)
-            counts = window >= JUDGED_PACKETS * network.paths and cycles >= JUDGED_CYCLES
-            cells = []
             for control in network.controls(laws):
+                window, cycles = results.fair(network, kind)
                 found = results.ratios(network, kind, control)
-                cells += [text(found), text(results.losses(network, kind, control))]
-                if counts and control == network.controls(laws)[0]:
+                row = [network.name, control, f"{window:.0f}", f"{cycles:.0f}", "", text(found)]
+                if window >= JUDGED_PACKETS * network.paths and cycles >= JUDGED_CYCLES:
+                    row[4] = "yes"
                     judged += 1
                     inside += 0.92 <= found[0] <= 1.08
-            rows.append([network.name, f"{window:.0f}", f"{cycles:.0f}", "yes" if counts else "", *cells])
-    heads = [head for law in LAWS for head in (law, f"{law}: rivals' loss")]
-    made = table(["", "fair window", "cycles", "judged", *heads], rows)
-    return f"{made}\nOf {judged} judged, {LAWS[0]} is within 0.92 to 1.08 in {inside}.\n"
+                rows.append([*row, text(results.losses(network, kind, control))])
+    made = table(["", "law", "fair window", "cycles", "judged", "ratio", "rivals' loss"], rows)
+    return f"{made}\nOf {judged} judged, {inside} are within 0.92 to 1.08.\n"
 
 
 def shifting(results, chosen):
