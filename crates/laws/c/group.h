@@ -286,7 +286,11 @@ NR_INLINE void nr_group_begin(NR_HOOK)
 	nr_settle(c, i, p);
 }
 
-/* A path's part of the flow's growth, 2^-32; 0: all. */
+/*
+ * A path's part of the flow's growth, 2^-32; 0: all. Packets of the one flow are evenly spaced, and
+ * every second one waits for the next: its RTT is g + 1 / (2 X), its window V + 1/2. So q_i is
+ * multiplied by (V / (V + 1/2))^2, dV by V / (V + 1/2).
+ */
 struct nr_group_part {
 	nr_u32 share; /* of its window: dw_i / dV = q_i w_i g / r_i */
 	nr_u32 step;  /* q_i w_i: growth in its round trip, where V grows by a packet in g */
@@ -298,15 +302,16 @@ NR_NOINLINE nr_u64 nr_group_fixed(nr_u32 m, nr_s32 e)
 	return nr_fx_fixed((struct nr_fx){m, e}, 0);
 }
 
-/* A part, 2^-32. */
-NR_NOINLINE nr_u32 nr_group_share(nr_u32 m, nr_s32 e)
+/* The product of two numbers, a part, 2^-32. */
+NR_NOINLINE nr_u32 nr_group_scaled(nr_u32 m, nr_s32 e, nr_u32 by_m, nr_s32 by_e)
 {
-	nr_u64 fixed = nr_fx_fixed((struct nr_fx){m, e}, 32);
+	struct nr_fx part = nr_fx_mul((struct nr_fx){m, e}, (struct nr_fx){by_m, by_e});
+	nr_u64 fixed = nr_fx_fixed(part, 32);
 
 	return fixed >> 32 ? 0 : fixed ? (nr_u32)fixed : 1;
 }
 
-/* The same of packets, 2^-8. */
+/* m 2^e in 2^-8 packet. */
 NR_NOINLINE nr_u32 nr_group_packets(nr_u32 m, nr_s32 e)
 {
 	nr_u64 fixed = nr_fx_fixed((struct nr_fx){m, e}, 8);
@@ -322,7 +327,7 @@ NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 				   struct nr_group *g, struct nr_group_part *part)
 {
 	struct nr_fx rate[NR_MAX_PATHS], each[NR_MAX_PATHS], rtt, flow, all;
-	struct nr_fx own, window, credit, share;
+	struct nr_fx own, window, credit, share, waits;
 	nr_u32 v;
 
 	if (!c || !g || !part)
@@ -347,10 +352,11 @@ NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 	if (!g->thin)
 		all = nr_fx_mul(all, window);
 	credit = nr_fx_div(nr_fx(1), all);
+	waits = nr_fx_div(flow, nr_fx_add(flow, (struct nr_fx){1u << 31, -32}));
 	share = nr_fx_mul(own, credit);
-	part->share = nr_group_share(share.m, share.e);
-	window = nr_fx_mul(credit, window);
-	part->step = nr_group_share(window.m, window.e);
+	part->share = nr_group_scaled(share.m, share.e, waits.m, waits.e);
+	window = nr_fx_mul(nr_fx_mul(credit, window), waits);
+	part->step = nr_group_scaled(window.m, window.e, waits.m, waits.e);
 	share = nr_fx_mul(share, flow);
 	g->even = nr_group_packets(share.m, share.e);
 	return nr_group_fixed(credit.m, credit.e + NR_CREDIT_BITS);

@@ -4,11 +4,12 @@
  *
  * Source: docs/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its curves.
  *
- * The flow has window V (group.h) and follows W_cubic(t). Path i gets the part s_i = dw_i / dV of
- * what it grows by, so it has a curve of its own, with the K of all:
+ * The flow follows W_cubic(t). Its packets are evenly spaced and every second one waits for the
+ * next, so its RTT is g + 1 / (2 X) and its window V + 1/2 (struct nr_group_part). Path i gets the
+ * part s_i = dw_i / dV of what it grows by, so it has a curve of its own, with the K of all:
  *
  *   w_i(t) = W_max_i + s_i C (t - K)^3
- *   W_est_i += a w_i q_i / w_i each acknowledged packet
+ *   W_est_i += a q_i each acknowledged packet
  *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2, or 1 if thin
  *                         W_max_i = 0.7 w_i + 0.3 s_i V, or 0.7 w_i + 0.15 s_i V if w_i < W_max_i
  *

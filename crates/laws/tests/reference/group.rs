@@ -31,17 +31,29 @@ pub fn growth(members: &[Member], i: usize) -> f64 {
     (1.0 / (w * g * g * all)).min(1.0 / w)
 }
 
+/// Round trip of one flow of the group's rate, and its window: every second packet waits for the next.
+fn flow(members: &[Member]) -> (f64, f64) {
+    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
+    let rate: f64 = members.iter().map(|k| f64::from(k.w) / k.rtt()).sum();
+    let rtt = g + 0.5 / rate;
+    (rtt, rate * rtt)
+}
+
+/// Growth of path `i` in its round trip while the flow grows by a packet in its own.
+fn step(members: &[Member], i: usize) -> f64 {
+    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
+    let slower = g / flow(members).0;
+    growth(members, i) * f64::from(members[i].w) * slower * slower
+}
+
 /// What path `i` grows by when the flow's window grows by one packet.
 pub fn share(members: &[Member], i: usize) -> f64 {
-    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
-    growth(members, i) * f64::from(members[i].w) * g / members[i].rtt()
+    step(members, i) * flow(members).0 / members[i].rtt()
 }
 
 /// The path's part of the flow's window once windows are as growth makes them.
 pub fn part(members: &[Member], i: usize) -> f64 {
-    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
-    let rate: f64 = members.iter().map(|k| f64::from(k.w) / k.rtt()).sum();
-    share(members, i) * rate * g
+    share(members, i) * flow(members).1
 }
 
 /// Window of one of `n` members after a cut of CUBIC's.
@@ -74,7 +86,7 @@ impl CubicMember {
         CubicMember {
             w: after,
             share,
-            step: growth(members, i) * f64::from(members[i].w),
+            step: step(members, i),
             w_max,
             w_prior: 0.7 * w + 0.3 * part,
             w_est: after,
