@@ -287,9 +287,10 @@ NR_INLINE void nr_group_begin(NR_HOOK)
 }
 
 /*
- * A path's part of the flow's growth, 2^-32; 0: all. Packets of the one flow are evenly spaced, and
- * every second one waits for the next: its RTT is g + 1 / (2 X), its window V + 1/2. So q_i is
- * multiplied by (V / (V + 1/2))^2, dV by V / (V + 1/2).
+ * A path's part of the flow's growth, 2^-32; 0: all. One flow's packets wait as well: every second
+ * one for 1 / X if they are evenly spaced, none if they leave in pairs. In between, its RTT is
+ * g + 1 / (4 X) and its window V + 1/4, so q_i is multiplied by (V / (V + 1/4))^2, dV by
+ * V / (V + 1/4). Measured, not derived: none and 1 / (2 X) are further from one flow (docs).
  */
 struct nr_group_part {
 	nr_u32 share; /* of its window: dw_i / dV = q_i w_i g / r_i */
@@ -352,7 +353,7 @@ NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set
 	if (!g->thin)
 		all = nr_fx_mul(all, window);
 	credit = nr_fx_div(nr_fx(1), all);
-	waits = nr_fx_div(flow, nr_fx_add(flow, (struct nr_fx){1u << 31, -32}));
+	waits = nr_fx_div(flow, nr_fx_add(flow, (struct nr_fx){1u << 31, -33}));
 	share = nr_fx_mul(own, credit);
 	part->share = nr_group_scaled(share.m, share.e, waits.m, waits.e);
 	window = nr_fx_mul(nr_fx_mul(credit, window), waits);

@@ -4,9 +4,9 @@
  *
  * Source: docs/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its curves.
  *
- * The flow follows W_cubic(t). Its packets are evenly spaced and every second one waits for the
- * next, so its RTT is g + 1 / (2 X) and its window V + 1/2 (struct nr_group_part). Path i gets the
- * part s_i = dw_i / dV of what it grows by, so it has a curve of its own, with the K of all:
+ * The flow has RTT g + 1 / (4 X) and window V + 1/4 (struct nr_group_part), and follows
+ * W_cubic(t). Path i gets the part s_i = dw_i / dV of what it grows by, so it has a curve of its
+ * own, with the K of all:
  *
  *   w_i(t) = W_max_i + s_i C (t - K)^3
  *   W_est_i += a q_i each acknowledged packet

@@ -31,11 +31,11 @@ pub fn growth(members: &[Member], i: usize) -> f64 {
     (1.0 / (w * g * g * all)).min(1.0 / w)
 }
 
-/// Round trip of one flow of the group's rate, and its window: every second packet waits for the next.
+/// Round trip of one flow of the group's rate, and its window: some packets wait for the next.
 fn flow(members: &[Member]) -> (f64, f64) {
     let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
     let rate: f64 = members.iter().map(|k| f64::from(k.w) / k.rtt()).sum();
-    let rtt = g + 0.5 / rate;
+    let rtt = g + 0.25 / rate;
     (rtt, rate * rtt)
 }
 
