@@ -53,7 +53,8 @@
 /*
  * A group is thin if the largest V between two cuts, smoothed by 1/8, is below this for each
  * member, Q8 packets: 8/3. One flow that peaks at p has the mean 3 p / 4, so below 8/3 each member
- * takes more than its part even if it stays at the floor of 2.
+ * takes more than its part even if it stays at the floor of 2. (Where a cut leaves 7/10, the mean
+ * is 17 p / 20 and the bound 2.35; laws share this one.)
  */
 #define NR_GROUP_THIN 683u
 
@@ -61,17 +62,17 @@
 #define NR_GROUP_ONE (1u << NR_GROUP_BITS)
 
 struct nr_group {
-	nr_u64 cut_us;	 /* time of the last congestion event, own or followed; 0: none */
-	nr_u64 mask_us;	 /* when the mask last gained a path */
-	nr_u64 heard_us; /* last certain sample of r0 */
-	nr_u32 out;	 /* packets in flight when the path followed, less those delivered since */
-	nr_u32 prior;	 /* word[0] before the path's last own event */
-	nr_u32 peak;	 /* largest V since the last cut, Q8 packets */
-	nr_u32 mean;	 /* of the peaks */
-	nr_u32 even;	 /* the path's part of V as growth divides it, Q8 packets; 0: unknown */
-	nr_u16 rest;	 /* cut less window, 2^-16 packet: credit when growth begins */
-	nr_u8 mask;	 /* at the last event */
-	nr_u8 owes : 1;	 /* the rest is negative */
+	nr_u64 cut_us;	   /* time of the last congestion event, own or followed; 0: none */
+	nr_u64 mask_us;	   /* when the mask last gained a path */
+	nr_u64 heard_us;   /* last certain sample of r0 */
+	nr_u32 out;	   /* packets out when the path followed, less those delivered since */
+	nr_u32 prior;	   /* word[0] before the path's last own event */
+	nr_u32 peak;	   /* largest V since the last cut, Q8 packets */
+	nr_u32 mean;	   /* of the peaks */
+	nr_u32 even;	   /* the path's part of V as growth divides it, Q8 packets; 0: unknown */
+	nr_u16 rest;	   /* cut less window, 2^-16 packet: credit when growth begins */
+	nr_u8 mask;	   /* at the last event */
+	nr_u8 deficit : 1; /* the rest is negative */
 	nr_u8 thin : 1;
 };
 NR_STATIC_ASSERT(sizeof(struct nr_group) <= sizeof(nr_u64[NR_LAW_WORDS - NR_KEPT_WORDS]),
@@ -110,16 +111,15 @@ NR_NOINLINE nr_u32 nr_group_rtt(const struct nr_conn *c, nr_u32 set)
 	return least;
 }
 
-/* Time since a sibling's newest event, us; at least NR_GROUP_EVENT_US: none. */
-NR_NOINLINE nr_u32 nr_group_newest(const struct nr_conn *c, nr_u32 i, nr_u32 now)
+/* Time since the newest event of i's siblings in `set`, us; at least NR_GROUP_EVENT_US: none. */
+NR_NOINLINE nr_u32 nr_group_newest(const struct nr_conn *c, nr_u32 i, nr_u32 set, nr_u32 now)
 {
-	nr_u32 mask, age = NR_GROUP_EVENT_US;
+	nr_u32 age = NR_GROUP_EVENT_US;
 
 	if (!c)
 		return age;
-	mask = nr_mask(c, i);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		nr_u32 time = (mask >> j & 1) && j != i ? NR_READ(c->path[j].word[0]) : 0;
+		nr_u32 time = (set >> j & 1) && j != i ? NR_READ(c->path[j].word[0]) : 0;
 
 		/* A sibling's clock may be ahead: then the difference is huge. */
 		if (time && (now | 1) - time < age)
@@ -134,7 +134,7 @@ NR_INLINE nr_s32 nr_group_rest(struct nr_private *p)
 {
 	struct nr_group *g = nr_group(p);
 
-	return p->cwnd > p->ssthresh ? 0 : g->owes ? -(nr_s32)g->rest : (nr_s32)g->rest;
+	return p->cwnd > p->ssthresh ? 0 : g->deficit ? -(nr_s32)g->rest : (nr_s32)g->rest;
 }
 
 /* The path's window with its fraction, 2^-16 packet. Credit is above -1, and not below 0 beside a
@@ -148,13 +148,14 @@ NR_INLINE nr_u64 nr_group_window(struct nr_private *p)
 
 /*
  * The window after a cut, whole packets. Its fraction stays as credit; so does, below zero, what a
- * window at the floor is above the cut: it is paid before the window grows.
+ * window at the floor is above the cut, at most a packet: a deficit, made up before the window
+ * grows.
  */
 NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
 	nr_u32 n = NR_ONES64(nr_coupled(c, i));
-	nr_u64 window = nr_group_window(p), floor, owed;
+	nr_u64 window = nr_group_window(p), floor, less;
 
 	if (g->peak) {
 		g->mean = g->mean ? g->mean - g->mean / 8 + g->peak / 8 : g->peak;
@@ -163,10 +164,10 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 	g->thin = g->mean && g->mean < NR_GROUP_THIN * n;
 	floor = (g->thin ? NR_GROUP_FLOOR_THIN : NR_GROUP_FLOOR) * NR_GROUP_ONE;
 	window = cut(window > NR_GROUP_ONE ? window : NR_GROUP_ONE, n);
-	g->owes = window < floor;
-	if (g->owes) {
-		owed = n > 1 ? floor - window : 0;
-		g->rest = (nr_u16)(owed < NR_GROUP_ONE ? owed : NR_GROUP_ONE - 1);
+	g->deficit = window < floor;
+	if (g->deficit) {
+		less = n > 1 ? floor - window : 0;
+		g->rest = (nr_u16)(less < NR_GROUP_ONE ? less : NR_GROUP_ONE - 1);
 		window = floor;
 	} else {
 		g->rest = (nr_u16)(window % NR_GROUP_ONE);
@@ -190,12 +191,14 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	g->mask = (nr_u8)mask;
 	if (word && (now | 1) - word >= NR_GROUP_EVENT_US)
 		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
-	age = nr_group_newest(c, i, now);
+	if (nr_group_newest(c, i, mask, now) >= NR_GROUP_EVENT_US)
+		return 0;
+	/* Nobody clears the time of a path that has fallen silent, and it seems new each 2^32 us.
+	 */
+	set = nr_coupled(c, i);
+	age = nr_group_newest(c, i, set, now);
 	/* Events from before two masks merged, or before the path joined, are not its own. */
 	if (age >= NR_GROUP_EVENT_US || age >= ev->now_us - g->mask_us)
-		return 0;
-	set = nr_coupled(c, i);
-	if (set == 1u << (i & 7))
 		return 0;
 	rtt8 = nr_group_rtt(c, set);
 	/* Two paths may find the same event before they see each other's: one per round trip. */
@@ -214,13 +217,21 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	 * Without recovery: nothing leaves until what is out has shrunk to the window, and
 	 * acknowledgements of one round trip of the flow do not grow it, as in a flow's recovery.
 	 */
-	g->out = ev->inflight + ev->delivered;
+	g->out = ev->inflight + ev->delivered + ev->lost;
+	if (!g->out && (ev->kind == NR_RECOVERY || ev->kind == NR_TIMEOUT))
+		g->out = 1; /* the host has told before what was lost */
 	srtt8 = NR_READ(line->srtt8_us);
 	held = rtt8 < srtt8 ? (nr_u32)((nr_u64)g->out * rtt8 / srtt8) : g->out;
 	p->skip = g->out > p->cwnd ? g->out - p->cwnd : 0;
 	if (p->skip < held)
 		p->skip = held;
 	return 1;
+}
+
+/* Is a congestion event that the host reports now the one that the path has followed? */
+NR_INLINE int nr_group_followed(NR_HOOK)
+{
+	return nr_group(p)->out && nr_coupled(c, i) != 1u << (i & 7);
 }
 
 /* ssthresh at the path's own congestion event. */
@@ -230,8 +241,8 @@ NR_INLINE nr_u32 nr_group_ssthresh(NR_HOOK, nr_group_cut cut)
 	nr_u32 ssthresh;
 
 	g->prior = c->path[i & 7].word[0];
-	if (g->out)
-		return p->cwnd; /* it was out at the event that the path followed */
+	if (nr_group_followed(NR_ARGS))
+		return p->cwnd;
 	ssthresh = nr_group_reduced(NR_ARGS, cut);
 	g->cut_us = ev->now_us;
 	if (ev->kind != NR_TIMEOUT)
@@ -239,11 +250,17 @@ NR_INLINE nr_u32 nr_group_ssthresh(NR_HOOK, nr_group_cut cut)
 	return ssthresh;
 }
 
-/* A timeout says nothing about the bottleneck: siblings that have not followed need not. */
+/*
+ * A timeout says nothing about the bottleneck: siblings that have not followed need not. What was
+ * out is sent again, and losses from then on are another event.
+ */
 NR_INLINE void nr_group_timeout(NR_HOOK)
 {
-	if (ev->now_us - nr_group(p)->cut_us < NR_GROUP_TIMEOUT_US)
+	nr_u32 word = c->path[i & 7].word[0];
+
+	if (word && ((nr_u32)ev->now_us | 1) - word < NR_GROUP_TIMEOUT_US)
 		NR_WRITE(c->path[i & 7].word[0], nr_group(p)->prior);
+	nr_group(p)->out = 0;
 }
 
 /* The path's own event was none. */

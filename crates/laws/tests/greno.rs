@@ -342,6 +342,68 @@ fn an_event_is_over_after_a_second_and_its_time_never_comes_back() {
 }
 
 #[test]
+fn a_path_that_fell_silent_after_an_event_does_not_cut_the_others_when_its_time_repeats() {
+    let mut host = group(&[40, 40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    host.report(2, EventKind::Acked);
+    // A clock of 32 bits has come round; the others have gone on.
+    host.now_us += (1 << 32) - 500_000;
+    for path in 1..3 {
+        host.set_cwnd(path, 40);
+    }
+    host.now_us += 600_000;
+    host.report(1, EventKind::Acked);
+    host.report(2, EventKind::Acked);
+    host.report(1, EventKind::Acked);
+    assert_eq!(windows(&host, 3)[1..], [40, 40]);
+}
+
+#[test]
+fn what_was_marked_lost_when_a_path_follows_is_of_the_same_event() {
+    // All that was out is lost, and the path hears of its sibling's event by that.
+    for kind in [EventKind::Recovery, EventKind::Timeout] {
+        let mut host = group(&[40, 40]);
+        host.report(0, EventKind::Recovery);
+        host.now_us += 250_000;
+        let event = Event { inflight: 0, lost: 40, ..host.event(1, kind) };
+        host.send(1, &event);
+        assert_eq!(host.conn.path(1).ssthresh, 19, "{kind:?}");
+        let mut host = group(&[40, 40]);
+        host.report(0, EventKind::Recovery);
+        host.now_us += 250_000;
+        // Told before.
+        let event = Event { inflight: 0, ..host.event(1, kind) };
+        host.send(1, &event);
+        assert_eq!(host.conn.path(1).ssthresh, 19, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_loss_after_a_timeout_is_another_event() {
+    let mut host = group(&[40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    assert_eq!(host.conn.path(1).cwnd, 19);
+    host.now_us += 250_000;
+    host.report(1, EventKind::Timeout);
+    host.report(1, EventKind::Recovered);
+    host.set_cwnd(1, 16);
+    host.report(1, EventKind::Recovery);
+    assert!(host.conn.path(1).ssthresh <= 8, "{}", host.conn.path(1).ssthresh);
+}
+
+#[test]
+fn alone_it_is_reno_also_with_packets_out_from_the_group_s_time() {
+    let mut host = group(&[40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.report(1, EventKind::Acked);
+    host.conn.set_masks(0x8040_2010_0804_0201);
+    host.report(1, EventKind::Recovery);
+    assert_eq!(host.conn.path(1).ssthresh, 9);
+}
+
+#[test]
 fn a_thin_group_keeps_its_total_and_may_rest_at_one_packet() {
     // Four paths with 2 packets each peak below 8/3.
     let w = [2, 2, 2, 2];

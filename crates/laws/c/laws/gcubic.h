@@ -11,12 +11,12 @@
  *   w_i(t) = W_max_i + s_i C (t - K)^3
  *   W_est_i += a q_i each acknowledged packet
  *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2, or 1 if thin
- *                         W_max_i = 0.7 w_i + 0.3 s_i V, or 0.7 w_i + 0.15 s_i V if w_i < W_max_i
+ *                         W_max_i = 0.7 w_i + 0.3 e_i, or 0.7 w_i + 0.15 e_i if w_i < W_max_i
  *
- * s_i V is w_i once windows are as growth makes them, and until then W_max_i leads there. V is
- * computed each round trip from what the siblings publish. All that paths must agree on is the
- * event, which begins their epochs: with it and V each has its own W_max and K, at most a round
- * trip old.
+ * e_i = s_i (V + 1/4) is w_i once windows are as growth makes them, and until then W_max_i leads
+ * there. It is computed each round trip from what the siblings publish. All that paths must agree
+ * on is the event that ends their epochs; the next begins as the path grows again, after its own
+ * recovery or, if it followed, a round trip of the flow.
  *
  * The last terms of the cut are what integers cost one flow; see laws/greno.h. Members send N / 2
  * less than their sum and one flow 1/2 less, so 3/10 (N - 1) / 2 more is kept; one flow loses its
@@ -92,7 +92,7 @@ NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
 {
 	struct nr_cubic *cubic = &nr_gcubic(p)->cubic;
 
-	if (nr_group(p)->out)
+	if (nr_group_followed(NR_ARGS))
 		cubic->prior = cubic->now;
 	else
 		nr_gcubic_reduced(p, nr_coupled(c, i), p->cwnd, nr_group_window(p));
@@ -126,6 +126,8 @@ NR_NOINLINE int nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_pri
 			e->start_us -= d < now_us ? d : now_us - 1;
 		e->k_us = t < e->k_us ? (nr_u32)d : 0;
 	}
+	if (set != own->set) /* K is of the part before: undo begins a new epoch */
+		own->cubic.prior.start_us = 0;
 	if (!e->start_us || set != own->set)
 		own->cubic.share = part.share;
 	own->set = set;
