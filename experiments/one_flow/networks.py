@@ -7,9 +7,9 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[2]
 
 # The laws compared; those of JUDGED also with the detector. Rivals are Reno flows, but for the laws in RIVALS.
-LAWS = ["greno", "lia", "olia"]
-JUDGED = ["greno"]
-RIVALS = {}
+LAWS = ["greno", "lia", "olia", "gcubic"]
+JUDGED = ["greno", "gcubic"]
+RIVALS = {"gcubic": "cubic"}
 # All paths are one group, or the best detector finds the groups.
 GROUPS = ["", "+xcorr"]
 
@@ -33,8 +33,8 @@ class Network:
     groups: list = field(default_factory=lambda: GROUPS)
     paths: int = 2
     rivals: list = field(default_factory=lambda: ["tcp1"])
-    # Indices of the [[background]] whose greedy flows are of the rivals' kind; none: one [background].
-    backgrounds: list = field(default_factory=list)
+    # Which background has TCPs of the rivals' kind: the only one, or those of a list by number.
+    backgrounds: list = field(default_factory=lambda: [""])
     metric: str = "ratio_to_tcp"
     # Another multipath connection under the same control, which the ratio is to.
     other: str = ""
@@ -61,7 +61,7 @@ class Network:
         if kind == "reno":
             return self.settings
         flows = [f"flows.{rival}.cc={kind}" for rival in self.rivals]
-        return [*self.settings, *flows, *(f"background.{place}cc={kind}" for place in self.backgrounds or [""])]
+        return [*self.settings, *flows, *(f"background.{place}cc={kind}" for place in self.backgrounds)]
 
     def beside_one_more(self, kind):
         """The settings with one more TCP in the connection's place, which itself starts as the run ends."""
@@ -188,7 +188,7 @@ def apart():
         )
     for name in ("wifi-lte", "wifi-handover"):
         rivals = ["tcp-wifi", "tcp-lte"]
-        yield Network(f"phone/{name}", "apart", f"phone/{name}", seeds=FIVE, rivals=rivals)
+        yield Network(f"phone/{name}", "apart", f"phone/{name}", seeds=FIVE, backgrounds=[], rivals=rivals)
 
 
 def two():
@@ -210,7 +210,16 @@ def shifting():
     """The bottleneck shifts between a shared one and one for each path; the first phase is the start."""
     apart_, together = ("apart", ["tcp1", "tcp2"]), ("shared", ["tcp3"])
     phases = [(50, 80, *apart_), (80, 110, *together), (110, 140, *apart_), (140, 170, *together)]
-    yield Network("shifting-30", "shifting", "sbd/shifting-30", seeds=TEN, groups=["+xcorr"], phases=phases)
+    yield Network(
+        "shifting-30",
+        "shifting",
+        "sbd/shifting-30",
+        seeds=TEN,
+        groups=["+xcorr"],
+        rivals=["tcp1", "tcp2", "tcp3"],
+        backgrounds=["0.", "1."],
+        phases=phases,
+    )
 
 
 def all_of_them():

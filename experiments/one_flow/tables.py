@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 
 import networks
-from networks import HOME, LAWS
+from networks import HOME
 
 sys.path.insert(0, str(HOME / "experiments/detection"))
 import comparisons
@@ -53,14 +53,14 @@ def runs(options, network, kind, control):
     return seeds_of(options.out / (f"{kind}-{control}" if network.other else kind) / network.folder, control)
 
 
-def series(narrows, options, network, control):
+def series(narrows, options, network, kind, control):
     """The time series of each seed: `compare` writes that of the first alone."""
     for seed in network.seeds[options.quick]:
         folder = options.out / "series" / network.folder / control / str(seed)
         done = folder / "done"
         if not done.exists() or done.read_text() != comparisons.digest(narrows):
             call = [narrows, "run", network.scenario, "--cc", control, "--seed", str(seed)]
-            for setting in network.settings:
+            for setting in network.with_rivals(kind):
                 call += ["--set", setting]
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -156,23 +156,23 @@ class Results:
             cycles.append(summary["duration_s"] / cycle_s if cycle_s else 0)
         return mean(windows), mean(cycles)
 
-    def windows(self, network, control):
+    def windows(self, network, kind, control):
         """By the kind of phase and the time since its shift, 5 s each: goodput over the rivals' then."""
         found = {}
-        for rows in series(self.narrows, self.options, network, control):
+        for rows in series(self.narrows, self.options, network, kind, control):
             rates = {}
             for row in rows:
                 # A row is about the 100 ms before it.
                 key = int((float(row["time_s"]) - 0.05) // STEP_S), row["connection"]
                 rates[key] = rates.get(key, 0) + float(row["goodput_mbps"])
-            for start, end, kind, rivals in network.phases:
+            for start, end, phase, rivals in network.phases:
                 for at in range(start // STEP_S, end // STEP_S):
-                    these, those = found.setdefault((kind, at * STEP_S - start), ([], []))
+                    these, those = found.setdefault((phase, at * STEP_S - start), ([], []))
                     these.append(rates[at, "mptcp"])
                     those.append(sum(rates[at, rival] for rival in rivals))
         return {
-            (kind, since): self.keep(network, control, f"{kind}, {since} s", len(these), quotient(these, those))
-            for (kind, since), (these, those) in found.items()
+            (phase, since): self.keep(network, control, f"{phase}, {since} s", len(these), quotient(these, those))
+            for (phase, since), (these, those) in found.items()
         }
 
 
@@ -219,12 +219,12 @@ def shifting(results, chosen):
     """What came after each shift, 5 s by 5 s."""
     rows, steps = [], []
     for network in (one for one in chosen if one.table == "shifting"):
-        for control in network.controls(LAWS):
-            found = results.windows(network, control)
-            for kind in dict.fromkeys(kind for kind, _ in found):
-                cells = [text(value) for (k, _), value in found.items() if k == kind]
+        for kind, control in ((kind, one) for kind, laws in networks.kinds().items() for one in network.controls(laws)):
+            found = results.windows(network, kind, control)
+            for phase in dict.fromkeys(phase for phase, _ in found):
+                cells = [text(value) for (one, _), value in found.items() if one == phase]
                 steps = cells if len(cells) > len(steps) else steps
-                rows.append([f"{control}, {kind}", *cells])
+                rows.append([f"{control}, {phase}", *cells])
     return table(["since the shift", *(f"{STEP_S * n} s" for n in range(len(steps)))], rows)
 
 
