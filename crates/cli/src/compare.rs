@@ -221,15 +221,12 @@ fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
     let mut options = String::from(if hosts == [HostId::SIM] { "" } else { " --on kernel" });
-    for set in &args.edit.set {
-        let _ = write!(options, " --set '{set}'");
-    }
-    for trace in &args.edit.trace {
-        let _ = write!(options, " --trace '{trace}'");
-    }
-    if let Some(law) = &args.edit.law {
-        let _ = write!(options, " --law '{}'", law.display());
-    }
+    let mut quoted = |option: &str, value: &str| {
+        let _ = write!(options, " --{option} '{}'", value.replace('\'', r"'\''"));
+    };
+    args.edit.set.iter().for_each(|set| quoted("set", set));
+    args.edit.trace.iter().for_each(|trace| quoted("trace", trace));
+    args.edit.law.iter().for_each(|law| quoted("law", &law.display().to_string()));
     if let Some(signal) = args.signal.first() {
         let _ = write!(options, " --signal {}", signal.trim());
     }

@@ -95,10 +95,12 @@ fn phases_are_shown_and_how_right_the_detector_was_in_each() {
 
 #[test]
 fn a_table_explains_its_columns_and_the_next_command_has_the_same_settings() {
-    let seeds = ["--cc", "lia+xcorr", "--seeds", "2", "--signal", "rtt", "--set", "duration=10 s"];
+    let seeds =
+        ["--cc", "lia+xcorr", "--seeds", "2", "--signal", "rtt", "--set", "duration='10 s'"];
     let text = narrows(&[&["compare", "sbd/sb-2"], &seeds[..]].concat());
     assert!(!text.contains("median [quartiles]") && text.contains("\naccuracy   share"), "{text}");
-    let next = " run sbd/sb-2 --cc lia+xcorr --set 'duration=10 s' --signal rtt --out out/one ";
+    let next =
+        " run sbd/sb-2 --cc lia+xcorr --set 'duration='\\''10 s'\\''' --signal rtt --out out/one ";
     assert!(text.contains(next), "{text}");
     let text =
         narrows(&[&["compare", "sbd/sb-2", "--cc", "lia", "--seeds", "2"], &SHORT[..]].concat());
