@@ -189,8 +189,8 @@ fn what_is_no_law_is_refused_in_one_line() {
     assert!(stderr.contains("is a word of scenario files or a header of narrows"), "{stderr}");
     let outside = law("mine", "extern int other(void);\n\treturn other();");
     assert!(refused("mine.h", &outside).contains("undefined reference to `other'"));
-    let large = table("mine").replace(".couples = 1", ".couples = 1, .state = 89");
-    assert!(refused("mine.h", &large).contains("89 bytes of state"), "{large}");
+    let large = table("mine").replace(".couples = 1", ".couples = 1, .state = 137");
+    assert!(refused("mine.h", &large).contains("137 bytes of state"), "{large}");
 }
 
 #[test]
