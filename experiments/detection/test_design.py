@@ -49,7 +49,7 @@ class Cells(unittest.TestCase):
         [(kind, call)] = design.calls(self.design, cell, 30, None)
         self.assertEqual(kind, "open")
         self.assertIn("olia,olia+disjoint", call)
-        self.assertIn("201..230", call)
+        self.assertIn("301..330", call)
 
     def test_a_level_may_lack_a_side(self):
         self.assertIn("separate, 20 and 5 Mbit/s", self.all)
