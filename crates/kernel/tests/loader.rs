@@ -10,7 +10,7 @@ use narrows_testkit::machine::turn;
 
 /// Instructions that the verifier follows in a program at most, half as many again as of the dearest
 /// of today: more are seconds of loading, and a sign of a loop whose every turn it takes in turn.
-const VERIFIED_MAX: u32 = 65_000;
+const VERIFIED_MAX: u32 = 150_000;
 
 #[test]
 fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
