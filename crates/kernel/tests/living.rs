@@ -8,6 +8,7 @@ use narrows_kernel::control::Registered;
 use narrows_laws::Control;
 use narrows_testkit::net::{self, SERVER6, client, ip};
 use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
+use narrows_testkit::wait_until;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::Alone;
@@ -37,6 +38,16 @@ fn a_download_over_two_ipv6_paths_is_one_connection_in_the_map() {
     println!("  {}", counted(&law));
 }
 
+/// Both still deliver.
+fn go_on(traffic: &[Traffic; 2]) {
+    let before = traffic.each_ref().map(Traffic::bytes);
+    wait_until(20, || {
+        let after = traffic.each_ref().map(Traffic::bytes);
+        let delivers = before[0] < after[0] && before[1] < after[1];
+        if delivers { Ok(()) } else { Err(format!("{before:?}, then {after:?}")) }
+    });
+}
+
 /// No connection of the server has failed.
 fn assert_clean(server: Server) {
     let failed = server.stop();
@@ -55,7 +66,6 @@ fn endpoints_come_and_go_during_transfers() {
     agree(&net, LAW, law.name(), 6);
     for round in 0..8 {
         let n = 2 + round % 2;
-        let before = traffic.each_ref().map(Traffic::bytes);
         let removed = mptcp(&net.server, "RmAddr");
         ip(&net.client, &format!("mptcp endpoint del id {n}"));
         agree(&net, LAW, law.name(), 4);
@@ -67,9 +77,7 @@ fn endpoints_come_and_go_during_transfers() {
         }
         ip(&net.client, &format!("mptcp endpoint add {} id {n} subflow", client(n)));
         agree(&net, LAW, law.name(), 6);
-        sleep(Duration::from_millis(200));
-        let after = traffic.each_ref().map(Traffic::bytes);
-        assert!(before[0] < after[0] && before[1] < after[1], "{before:?}, then {after:?}");
+        go_on(&traffic);
     }
     for one in traffic {
         one.stop();
@@ -142,12 +150,9 @@ fn the_law_of_living_connections_is_switched() {
             assert!(entries(&net).is_empty(), "{:?}", entries(&net));
         }
         let next = round % laws.len();
-        let before = traffic.each_ref().map(Traffic::bytes);
         switch(laws[next].name());
         agree(&net, controls[next], laws[next].name(), 6);
-        sleep(Duration::from_millis(200));
-        let after = traffic.each_ref().map(Traffic::bytes);
-        assert!(before[0] < after[0] && before[1] < after[1], "{before:?}, then {after:?}");
+        go_on(&traffic);
     }
     for one in traffic {
         one.stop();
