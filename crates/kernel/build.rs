@@ -1,5 +1,5 @@
-//! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`; the control and its replay once for each
-//! law.
+//! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`; for each law the control, without and with
+//! detectors that decide, and its replay.
 
 use narrows_laws::{Control, Law, catalogue};
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -35,9 +35,10 @@ fn main() {
             format!("-DNR_NUMBER={}", law.number()),
         ];
         defines.extend(clang::defines(control));
-        for source in ["control", "replay"] {
-            let object = compile(&clang, source, &format!("{source}-{}", law.name()), &defines);
-            no_table(&object);
+        for (kind, source, define) in clang::KINDS {
+            let defines = [&defines[..], &define.map(str::to_owned).into_iter().collect::<Vec<_>>()];
+            let name = format!("{kind}-{}", law.name());
+            no_table(&compile(&clang, source, &name, &defines.concat()));
         }
     }
     let all = |source: &str| {
@@ -50,7 +51,8 @@ fn main() {
         format!("static {name}: &[(u32, &Aligned<[u8]>)] = &[{}];\n", rows.collect::<String>())
     };
     let path = PathBuf::from(variable("OUT_DIR")).join("objects.rs");
-    if let Err(error) = std::fs::write(&path, all("control") + &all("replay")) {
+    let objects = clang::KINDS.map(|(kind, ..)| all(kind)).concat();
+    if let Err(error) = std::fs::write(&path, objects) {
         fail(&format!("{}: {error}", path.display()));
     }
 }

@@ -59,9 +59,9 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
     }
     if shows(What::Controls) {
         let names = |control: Control| {
-            let in_kernel = match control.detector.decides() {
-                true => "(not in the kernel)".to_owned(),
-                false => catalogue::kernel_name(control),
+            let in_kernel = match control.detector.is_for_kernel() {
+                false => "(not in the kernel)".to_owned(),
+                true => catalogue::kernel_name(control),
             };
             vec![control.to_string(), in_kernel]
         };

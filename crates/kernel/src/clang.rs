@@ -7,6 +7,13 @@ use std::process::Command;
 /// Tried in this order unless `CLANG` is set. Debian 12's unversioned clang (14) is not tested.
 const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
 
+/// The objects of a law: name, source, macro.
+pub const KINDS: [(&str, &str, Option<&str>); 3] = [
+    ("control", "control", Some("-DNR_STATIC_DETECTORS")),
+    ("detect", "control", None),
+    ("replay", "replay", None),
+];
+
 /// The compiler that `CLANG` names, or the first that is there.
 pub fn find() -> Option<String> {
     if let Ok(named) = std::env::var("CLANG") {

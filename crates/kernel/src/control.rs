@@ -30,8 +30,8 @@ pub struct Registered {
     loaded: Loaded,
 }
 
-/// Can the kernel run `control`? Not a model law, as the programs do not apply its pacing rate, nor a
-/// dynamic detector, as they sample no delays.
+/// Can the kernel run `control`? Not a model law, as the programs do not apply its pacing rate; nor a
+/// detector that needs one, or takes too much work and memory.
 ///
 /// # Errors
 /// It cannot.
@@ -40,10 +40,10 @@ pub fn loadable(control: Control) -> Result<(), Error> {
         let message = "the kernel does not run laws with a model of the path (NR_MODEL)";
         return Err(Error::input(control.to_string(), message));
     }
-    if !control.detector.decides() {
+    if control.detector.is_for_kernel() {
         return Ok(());
     }
-    let detectors = Detector::all().filter(|known| !known.decides()).map(Detector::name);
+    let detectors = Detector::all().filter(|known| known.is_for_kernel()).map(Detector::name);
     let known = detectors.collect::<Vec<_>>().join(", ");
     let name = control.detector.name();
     let message = format!("the kernel has no detector '{name}'; it has: {known}");
@@ -60,7 +60,7 @@ impl Loaded {
     /// living state map of another layout.
     pub fn load(control: Control, params: &Params) -> Result<Loaded, Error> {
         loadable(control)?;
-        Loaded::load_object(control, params, object::of(control.law), None)
+        Loaded::load_object(control, params, object::of_control(control), None)
     }
 
     /// The same with another object; given `room` for connections, with maps of its own.
@@ -87,6 +87,9 @@ impl Loaded {
             } else if ends_with(map.name(), ".rodata.control") {
                 let constants = object::constants(control, params);
                 map.set_initial_value(&constants).map_err(failed("choose"))?;
+            } else if ends_with(map.name(), ".rodata.watch") {
+                let watch = object::watch(params);
+                map.set_initial_value(&watch).map_err(failed("choose"))?;
             } else if SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);
                 match room {
@@ -153,6 +156,12 @@ impl Loaded {
         let map = self.object.maps().find(|map| map.name() == name);
         map.unwrap_or_else(|| panic!("the object has a map {name}"))
     }
+
+    /// Those of its maps that all controls share, by name.
+    pub(crate) fn shared(&self) -> impl Iterator<Item = (&'static str, Map<'_>)> {
+        let name = |map: &Map<'_>| SHARED.into_iter().find(|name| map.name() == *name);
+        self.object.maps().filter_map(move |map| Some((name(&map)?, map)))
+    }
 }
 
 impl Registered {
@@ -185,7 +194,7 @@ impl Registered {
     /// As [`Registered::register`].
     pub fn with_room(control: Control, room: u32) -> Result<Registered, Error> {
         loadable(control)?;
-        let object = object::of(control.law);
+        let object = object::of_control(control);
         Loaded::load_object(control, &Params::default(), object, Some(room))?.register()
     }
 
@@ -240,10 +249,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dynamic_detector_is_refused_in_one_line() {
-        let refused = loadable("olia+ssc".parse().unwrap()).unwrap_err().to_string();
-        let expected = "olia+ssc: the kernel has no detector 'ssc'; \
-                        it has: shared, disjoint";
+    fn a_detector_that_is_not_for_the_kernel_is_refused_in_one_line() {
+        let refused = loadable("olia+dcw".parse().unwrap()).unwrap_err().to_string();
+        let expected = "olia+dcw: the kernel has no detector 'dcw'; \
+                        it has: shared, disjoint, ssc, tr, xcorr";
         assert_eq!(refused, expected);
         assert!(loadable(Control::OLIA).is_ok());
     }

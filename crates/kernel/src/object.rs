@@ -3,6 +3,7 @@
 use crate::{Error, clang};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Object, Program};
+use narrows_laws::raw::Watch;
 use narrows_laws::{Control, Law, Params, user};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -14,7 +15,7 @@ include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// The objects of a user's law, once [`compile_user`] has compiled them.
-static USER: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
+static USER: OnceLock<[Vec<u8>; 3]> = OnceLock::new();
 
 /// The BPF object of a law, as installed for bpftool. Panics for a user's law that [`compile_user`]
 /// has not compiled.
@@ -22,12 +23,21 @@ pub fn of(law: Law) -> &'static [u8] {
     if law == Law::USER { &user()[0] } else { find(CONTROL, law) }
 }
 
-/// The BPF object that replays events through a law.
-pub(crate) fn replay_of(law: Law) -> &'static [u8] {
-    if law == Law::USER { &user()[1] } else { find(REPLAY, law) }
+/// The BPF object that runs a control: with a detector that decides, not the one for bpftool.
+pub(crate) fn of_control(control: Control) -> &'static [u8] {
+    match control.detector.decides() {
+        false => of(control.law),
+        true if control.law == Law::USER => &user()[1],
+        true => find(DETECT, control.law),
+    }
 }
 
-fn user() -> &'static [Vec<u8>; 2] {
+/// The BPF object that replays events through a law.
+pub(crate) fn replay_of(law: Law) -> &'static [u8] {
+    if law == Law::USER { &user()[2] } else { find(REPLAY, law) }
+}
+
+fn user() -> &'static [Vec<u8>; 3] {
     USER.get().expect("the user's law has been compiled for the kernel")
 }
 
@@ -52,11 +62,12 @@ pub fn compile_user() -> Result<(), Error> {
     let mut defines = user::defines(law.header(), law.name()).to_vec();
     defines.extend(clang::defines(Control::of(Law::USER)));
     defines.push(format!("-DNR_BUILD=0x{}u", &law.sha256()[..8]));
-    let compile = |name: &str| {
-        let (source, object) = (folder.join(format!("{name}.bpf.c")), folder.join(name));
+    let compile = |(kind, source, define): (&str, &str, Option<&str>)| {
+        let (source, object) = (folder.join(format!("{source}.bpf.c")), folder.join(kind));
         let arch = std::env::consts::ARCH;
         let mut command =
             clang::command(&clang, arch, [folder, folder], &source, &object, &defines);
+        command.args(define);
         // The same object from any folder: builds are distinguished by their bytes.
         command.arg(format!("-ffile-prefix-map={}=narrows", folder.display()));
         command.arg("-ffile-compilation-dir=narrows");
@@ -67,7 +78,8 @@ pub fn compile_user() -> Result<(), Error> {
         }
         std::fs::read(&object).map_err(|e| error(format!("cannot read its object: {e}")))
     };
-    let objects = [compile("control")?, compile("replay")?];
+    let [control, detect, replay] = clang::KINDS;
+    let objects = [compile(control)?, compile(detect)?, compile(replay)?];
     if !law.is_unchanged() {
         return Err(error("changed since this command compiled it; run it again".into()));
     }
@@ -79,6 +91,13 @@ pub fn compile_user() -> Result<(), Error> {
 fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8] {
     let of = all.iter().find(|(number, _)| *number == law.number());
     &of.expect("each law has been compiled").1.0
+}
+
+/// What a detector keeps of a connection at first (`nr_first_watch` in the C): its parameters.
+pub(crate) fn watch(params: &Params) -> Vec<u8> {
+    let mut bytes: Vec<u8> = params.of_detectors().into_iter().flat_map(u32::to_ne_bytes).collect();
+    bytes.resize(size_of::<Watch>(), 0);
+    bytes
 }
 
 /// The constants of an object (`control` in the C): those of `control` with `params`.

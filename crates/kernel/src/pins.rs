@@ -1,7 +1,7 @@
 //! Controls that outlive the command that loads them, by pins in the BPF file system.
 //!
 //! ```text
-//! /sys/fs/bpf/nr_conns, nr_plain, nr_users   the maps that all controls share
+//! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_watches   the maps that controls share
 //! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, the programs
 //! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
 //! ```
@@ -259,11 +259,10 @@ impl Pins {
         let name = loaded.name().to_owned();
         let failed = |doing| Error::bpf(&name, doing);
         make_folder(Path::new(FOLDER), undo)?;
-        for shared in SHARED {
+        for (shared, map) in loaded.shared() {
             let pin = Path::new(BPFFS).join(shared);
             if !pin.exists() {
-                let mut map =
-                    MapHandle::try_from(&loaded.map(shared)).map_err(failed("pin a map of"))?;
+                let mut map = MapHandle::try_from(&map).map_err(failed("pin a map of"))?;
                 map.pin(&pin).map_err(failed("pin a map of"))?;
                 undo.push(move || drop(fs::remove_file(&pin)));
             }
@@ -393,7 +392,7 @@ struct Build {
 }
 
 fn build(control: Control) -> Build {
-    Build { object: fnv(object::of(control.law)), law: fnv(control.law.name().as_bytes()) }
+    Build { object: fnv(object::of_control(control)), law: fnv(control.law.name().as_bytes()) }
 }
 
 /// FNV-1a.

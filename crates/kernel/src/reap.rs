@@ -1,7 +1,7 @@
 //! Deletes entries of the map of connections that no path has any more (`src/bpf/reap.bpf.c`).
 
 use crate::object::Aligned;
-use crate::state::{self, CONNS, USERS};
+use crate::state::{self, CONNS, USERS, WATCHES};
 use crate::{Error, libbpf_log};
 use libbpf_rs::{MapCore, Object, ObjectBuilder, ProgramInput};
 use std::os::fd::AsFd;
@@ -22,17 +22,21 @@ const APART: Duration = Duration::from_millis(100);
 pub fn reap() -> Result<u32, Error> {
     let failed = |doing| Error::bpf(CONNS, doing);
     // Mostly there is nothing, and nothing to load.
-    let Some(shared) = state::shared().filter(|[conns, _]| conns.keys().next().is_some()) else {
+    let Some([conns, users]) = state::shared() else { return Ok(0) };
+    if conns.keys().next().is_none() {
         return Ok(0);
-    };
+    }
     let mut open = ObjectBuilder::default()
         .name("narrows")
         .and_then(|builder| builder.open_memory(&REAP.0))
         .map_err(failed("open the program for"))?;
-    for (name, living) in [CONNS, USERS].into_iter().zip(&shared) {
+    let living = [(CONNS, Some(conns)), (USERS, Some(users)), (WATCHES, state::watches())];
+    for (name, living) in living {
         let mut map = open.maps_mut().find(|map| map.name() == name).expect("the object has it");
         state::not_pinned(&mut map);
-        map.reuse_fd(living.as_fd()).map_err(failed("share"))?;
+        if let Some(living) = living {
+            map.reuse_fd(living.as_fd()).map_err(failed("share"))?;
+        }
     }
     let mut object = libbpf_log::load("nr_reap", open)?;
     let mut reaped = 0;

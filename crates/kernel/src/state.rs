@@ -6,8 +6,8 @@ use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{
     AsRawLibbpf, MapCore, MapFlags, MapHandle, MapType, OpenMap, OpenMapMut, libbpf_sys,
 };
-use narrows_laws::raw::Conn;
-use narrows_laws::{Control, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
+use narrows_laws::raw::{Conn, Watch};
+use narrows_laws::{Control, Decision, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
@@ -19,11 +19,13 @@ pub const CONNS: &str = "nr_conns";
 pub const PLAIN: &str = "nr_plain";
 /// The map from user to entries in use.
 pub const USERS: &str = "nr_users";
-/// The maps that all controls share.
-pub const SHARED: [&str; 3] = [CONNS, PLAIN, USERS];
+/// The map of what a detector keeps of a connection, keyed as [`CONNS`].
+pub const WATCHES: &str = "nr_watches";
+/// The maps that all controls share; the last one, those with a detector that decides.
+pub const SHARED: [&str; 4] = [CONNS, PLAIN, USERS, WATCHES];
 
 /// The counters of each control, in the order of `enum nr_counter`.
-pub const COUNTERS: [&str; 16] = [
+pub const COUNTERS: [&str; 17] = [
     "joins",
     "leaves",
     "fallback_law",
@@ -40,6 +42,7 @@ pub const COUNTERS: [&str; 16] = [
     "alone",
     "repaired",
     "repaired_ssthresh",
+    "undetected",
 ];
 
 const WORD_CLOSED: u64 = 1 << 8;
@@ -100,6 +103,9 @@ pub struct Connection {
     pub netns: u32,
     /// It is being created or deleted.
     pub closed: bool,
+    /// The newest decision of its detector, its places by slot; none: it has none that decides, or
+    /// nothing was decided yet.
+    pub decision: Option<Decision>,
     /// Its paths, by slot.
     pub paths: Vec<ConnectionPath>,
 }
@@ -143,6 +149,17 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
             }
         }
     }
+    let decides = |of: &Connection| of.control.is_some_and(|control| control.detector.decides());
+    let watches = if all.iter().any(decides) { watches() } else { None };
+    for connection in all.iter_mut().filter(|connection| decides(connection)) {
+        let Some(watches) = &watches else { break };
+        let value = watches.lookup(&connection.token.to_ne_bytes(), MapFlags::ANY);
+        let value = value.map_err(Error::bpf(WATCHES, "read"))?;
+        let Some(value) = value.filter(|value| value.len() == size_of::<Watch>()) else { continue };
+        // SAFETY: the length is right, and any bytes are valid.
+        let watch = unsafe { value.as_ptr().cast::<Watch>().read_unaligned() };
+        connection.decision = watch.decision();
+    }
     Ok(all)
 }
 
@@ -160,6 +177,12 @@ fn is_readable(map: &MapHandle) -> bool {
 pub(crate) fn shared() -> Option<[MapHandle; 2]> {
     let conns = maps(CONNS).into_iter().find(is_readable)?;
     Some([conns, maps(USERS).into_iter().next()?])
+}
+
+/// The map of what detectors of this build keep; none: no control that has one is loaded, or run.
+pub(crate) fn watches() -> Option<MapHandle> {
+    let fits = |map: &MapHandle| map.value_size() as usize == size_of::<Watch>();
+    maps(WATCHES).into_iter().find(fits)
 }
 
 /// Ids of state maps of other builds, with a layout that this one cannot read.
@@ -200,6 +223,7 @@ fn decode(token: u32, entry: &Entry) -> Connection {
         version: bits(10, 6),
         netns: entry.netns,
         closed: word & WORD_CLOSED != 0,
+        decision: None,
         paths: paths.collect(),
     }
 }

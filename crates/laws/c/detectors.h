@@ -54,7 +54,8 @@ NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w,
 {
 #ifndef NR_STATIC_DETECTORS
 	if (w && nr_decides(detector)) {
-		nr_watch_event(detector, c, w, i, ev);
+		if (nr_watch_event(detector, c, w, i, ev))
+			nr_watch_tick(detector, c, w, i, ev->now_us);
 		return;
 	}
 #endif

@@ -89,6 +89,11 @@ impl raw::Conn {
 }
 
 impl Watch {
+    /// The newest decision.
+    pub fn decision(&self) -> Option<Decision> {
+        Decision::unpack(self.decided, self.decided_us)
+    }
+
     /// Of a connection without paths, for [`event_shared`].
     pub fn new(params: &Params) -> Box<Watch> {
         let mut watch = Box::<Watch>::new_uninit();
@@ -265,8 +270,7 @@ impl Conn {
 
     /// The newest decision, of a dynamic detector.
     pub fn decision(&self) -> Option<Decision> {
-        let watch = self.watch.as_ref()?;
-        Decision::unpack(watch.decided, watch.decided_us)
+        self.watch.as_ref()?.decision()
     }
 
     /// The newest observation, of a dynamic detector: of one interval, not yet filtered.

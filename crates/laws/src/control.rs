@@ -178,6 +178,11 @@ impl Detector {
         self.table().native != 0
     }
 
+    /// Can the kernel host run it? Not if it needs a model law, or is native.
+    pub fn is_for_kernel(self) -> bool {
+        !self.decides() || self.measures_delay() && !self.is_native()
+    }
+
     fn find(self) -> Option<&'static DetectorTable> {
         // SAFETY: null, or a constant of the C side.
         unsafe { raw::narrows_detector(self.number()).as_ref() }

@@ -21,11 +21,23 @@ struct {
 /* Entries of nr_conns in use, by user, and of all. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NR_USERS_MAX + 1);
+	__uint(max_entries, NR_USERS_MAX + 2);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, nr_u32);
 	__type(value, nr_u32);
 } nr_users SEC(".maps");
+
+#ifndef NR_STATIC_DETECTORS
+/* What a detector keeps of a connection, keyed as nr_conns; its entry is deleted after it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, NR_WATCHES_MAX);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, nr_u32);
+	__type(value, struct nr_watch);
+} nr_watches SEC(".maps");
+#endif
 
 static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};
 
@@ -39,14 +51,40 @@ static __always_inline long nr_conns_insert(const nr_u32 *token)
 	return bpf_map_update_elem(&nr_conns, token, &nr_unborn, BPF_NOEXIST);
 }
 
-static __always_inline long nr_conns_delete(const nr_u32 *token)
-{
-	return bpf_map_delete_elem(&nr_conns, token);
-}
-
 static __always_inline nr_u32 *nr_user_entries(nr_u32 index)
 {
 	return bpf_map_lookup_elem(&nr_users, &index);
+}
+
+#ifndef NR_STATIC_DETECTORS
+static __always_inline void nr_watches_add(nr_s32 watches)
+{
+	nr_u32 *used = nr_user_entries(NR_USERS_WATCHES);
+
+	if (used)
+		__sync_fetch_and_add(used, watches);
+}
+
+static __always_inline long nr_watches_delete(const nr_u32 *token)
+{
+	long error = bpf_map_delete_elem(&nr_watches, token);
+
+	if (!error)
+		nr_watches_add(-1);
+	return error == -ENOENT ? 0 : error;
+}
+#else
+static __always_inline long nr_watches_delete(const nr_u32 *token)
+{
+	return 0;
+}
+#endif
+
+static __always_inline long nr_conns_delete(const nr_u32 *token)
+{
+	long error = nr_watches_delete(token);
+
+	return error ? error : bpf_map_delete_elem(&nr_conns, token);
 }
 
 static __always_inline int nr_user_may(nr_u32 user)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A congestion control for stock Linux: translates between struct sock and the events of
- * docs/contract.md, without any formula. Compiled once per law, NR_THIS (law.h); detector, slow
- * start and parameters are set at load, and unused code is pruned.
+ * docs/contract.md, without any formula. Compiled twice per law, NR_THIS (law.h), without and with
+ * detectors that decide (NR_STATIC_DETECTORS); detector, slow start and parameters are set at load,
+ * and unused code is pruned.
  *
  *   .init         JOINED: a slot of the connection's entry (state.h)
  *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is not called
@@ -22,7 +23,6 @@
 #include "nr_kernel.h"
 
 #define NR_NOINLINE __attribute__((noinline))
-#define NR_STATIC_DETECTORS
 #include NR_LAW_HEADER
 #include "nr.h"
 #include "laws/fallback.h"
@@ -69,6 +69,47 @@ struct {
 	__type(key, nr_u32);
 	__type(value, nr_u64);
 } nr_counters SEC(".maps");
+
+#ifndef NR_STATIC_DETECTORS
+/* What a detector keeps of a connection before its first path joins; its parameters are set at load. */
+const volatile struct nr_watch nr_first_watch SEC(".rodata.watch");
+
+static __always_inline struct nr_watch *watch(nr_u32 token)
+{
+	return token ? bpf_map_lookup_elem(&nr_watches, &token) : NULL;
+}
+
+/* Is there memory for the detector of the connection, whose entry is `e`? Makes it if not. */
+static __always_inline bool watched(struct nr_entry *e, nr_u32 token)
+{
+	nr_u32 max = ((struct bpf_map *)&nr_watches)->max_entries;
+	nr_u32 *mine = nr_user_entries(NR_READ(e->user) % NR_USERS_MAX);
+	nr_u32 *all = nr_user_entries(NR_USERS_WATCHES);
+	nr_u32 taken;
+
+	if (!nr_decides(control.detector) || !token || watch(token))
+		return true;
+	if (!mine || !all)
+		return false;
+	/* Whoever has entries may have as many watches, so this bounds them as it does entries. */
+	taken = NR_READ(*all);
+	if (!nr_may_have(NR_READ(*mine), taken < max ? max - taken : 0))
+		return false;
+	if (!bpf_map_update_elem(&nr_watches, &token, (const void *)&nr_first_watch, BPF_NOEXIST))
+		nr_watches_add(1);
+	return watch(token);
+}
+#else
+static __always_inline struct nr_watch *watch(nr_u32 token)
+{
+	return NULL;
+}
+
+static __always_inline bool watched(struct nr_entry *e, nr_u32 token)
+{
+	return true;
+}
+#endif
 
 static __always_inline void nr_conn_begin(struct nr_conn *c)
 {
@@ -168,15 +209,33 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
 	return &e->conn.path[slot & (NR_MAX_PATHS - 1)];
 }
 
-/* Passes the path's event to the law. A global function, which the verifier checks once. */
-NR_NOINLINE int nr_event(struct nr_entry *e, nr_u32 slot)
+/*
+ * The detector's and the law's part of an event (nr.h). Global functions, which the verifier checks
+ * once; two, as BPF's stack is small.
+ */
+NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 {
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	nr_on_event(control.detector, control.start, &e->conn, NULL, slot, &e->slot[slot].private,
-		    &e->slot[slot].event);
+	nr_detect(control.detector, &e->conn, watch(e->word >> 32), slot, &e->slot[slot].event);
 	return 1;
+}
+
+NR_NOINLINE int nr_follows(struct nr_entry *e, nr_u32 slot)
+{
+	slot &= NR_MAX_PATHS - 1;
+	if (!e)
+		return 0;
+	nr_law_event(control.start, &e->conn, slot, &e->slot[slot].private, &e->slot[slot].event);
+	return 1;
+}
+
+/* Passes the path's event on. */
+static __always_inline void nr_event(struct nr_entry *e, nr_u32 slot)
+{
+	nr_detects(e, slot);
+	nr_follows(e, slot);
 }
 
 /*
@@ -341,6 +400,8 @@ static __always_inline nr_u32 join(struct sock *sk)
 	e = entry(sk);
 	if (!e)
 		return NR_FALLBACK_LOST;
+	if (!watched(e, nr_sk(sk)->token))
+		count(NR_UNDETECTED);
 	ev = fill(sk, e, NR_JOINED);
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	ev->state = NR_JOINING;

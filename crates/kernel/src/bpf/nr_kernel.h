@@ -19,6 +19,7 @@
 #include <bpf/bpf_endian.h>
 
 #define AF_INET 2
+#define ENOENT 2
 #define EEXIST 17
 #define SOL_TCP 6
 #define TCP_CONGESTION 13

@@ -51,11 +51,19 @@
 #define NR_CONNS_MAX 262144
 
 /*
+ * Connections of which a detector keeps something, 36 kB each, which the kernel's allocator rounds
+ * up to 64 kB, allocated on demand. One user gets a fifth: 1,638 connections, 102 MB. What has no
+ * room is coupled as if all its paths shared.
+ */
+#define NR_WATCHES_MAX 8192
+
+/*
  * Users whose entries are counted apart: those with the same uid modulo this count as one. All uids
  * of 16 bits are apart.
  */
 #define NR_USERS_MAX 65536
 #define NR_USERS_ALL NR_USERS_MAX /* index of the entries in use of all users */
+#define NR_USERS_WATCHES (NR_USERS_MAX + 1) /* and of the watches */
 
 /*
  * Round trips in a row that end with subflows outside the entry until the path runs the fallback
@@ -129,6 +137,7 @@ enum nr_counter {
 	NR_ALONE,	     /* plain TCP and fallen-back sockets that ran as one path */
 	NR_REPAIRED,	     /* repaired windows: the stack did not use a program's result */
 	NR_REPAIRED_THRESH,  /* likewise thresholds, before they came into use */
+	NR_UNDETECTED,	     /* paths that joined without room for what the detector keeps */
 	NR_COUNTERS,
 };
 

@@ -254,10 +254,9 @@ NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct n
 	d->reset(path->history);
 }
 
-/* Handles an event of path i under detector `d` with number `detector`. */
-NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u32 detector,
-			     struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			     const struct nr_event *ev)
+/* Samples an event of path i under detector `d`; 1: it is time to try to claim a decision. */
+NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct nr_conn *c,
+			    struct nr_watch *w, nr_u32 i, const struct nr_event *ev)
 {
 	struct nr_pace pace = d->pace(own, &w->params.decision);
 	struct nr_watched *path = &w->path[i & 7];
@@ -277,7 +276,7 @@ NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u3
 		NR_WRITE(path->since, (nr_u32)(ev->now_us / pace.t_us));
 	}
 	if (!path->here)
-		return;
+		return 0;
 	/* Was the clock set back? */
 	if (NR_UNLIKELY(ev->now_us + 2ull * pace.t_us + pace.settle_us < path->due_us)) {
 		nr_watch_begin(d, pace.t_us, path, ev->now_us);
@@ -291,15 +290,17 @@ NR_INLINE void nr_watch_path(const struct nr_detector *d, const void *own, nr_u3
 		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,
 				(const nr_u32 *)((const char *)path->history + d->summary_at),
 				d->summary / 4);
-	if (s.now_us >= path->due_us)
-		nr_tick(detector, pace, c, w, i, s.now_us);
+	return s.now_us >= path->due_us;
 }
 
 #define NR_WATCH(n, name)                                                                          \
 	case n:                                                                                    \
-		nr_watch_path(&nr_detector_##name, &w->params.name, n, c, w, i, ev);               \
-		return 1;
+		return nr_watch_path(&nr_detector_##name, &w->params.name, c, w, i, ev);
 
+/*
+ * An event of path i: if this returns 1, the host calls nr_watch_tick. Two functions, as BPF's stack
+ * is small.
+ */
 NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			       const struct nr_event *ev)
 {
@@ -307,6 +308,24 @@ NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_wat
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_WATCH)
+	}
+	return 0;
+}
+
+#define NR_WATCH_TICK(n, name)                                                                     \
+	case n:                                                                                    \
+		nr_tick(n, nr_detector_##name.pace(&w->params.name, &w->params.decision), c, w, i, \
+			now_us);                                                                   \
+		return 1;
+
+/* Path i claims a decision if one is due. */
+NR_NOINLINE int nr_watch_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			      nr_u64 now_us)
+{
+	if (!c || !w)
+		return 0;
+	switch (detector) {
+		NR_DECIDING(NR_WATCH_TICK)
 	}
 	return 0;
 }

@@ -110,7 +110,9 @@ impl Controls {
             let name = kernel_name(control);
             let own = params.of_law(control.law);
             let default = own == Params::default().of_law(control.law)
-                && params.of_window() == Params::default().of_window();
+                && params.of_window() == Params::default().of_window()
+                && (!control.detector.decides()
+                    || params.of_detectors() == Params::default().of_detectors());
             match loaded.iter().find(|loaded| loaded.name == name) {
                 Some(loaded) if loaded.same_build && default => {
                     controls.pinned.push(name);

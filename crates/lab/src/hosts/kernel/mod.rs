@@ -16,7 +16,6 @@ use std::path::Path;
 
 use super::{Host, Job};
 use crate::Error;
-use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::recorder::Run;
 use crate::scenario::FlowKind;
@@ -38,16 +37,14 @@ impl Host for Kernel {
     }
 
     fn check(&self, job: &Job) -> Result<(), Error> {
-        let delay_based = |control: &Algorithm| control.decides();
-        if let Some((place, control)) = job.controls().iter().find(|(_, of)| delay_based(of)) {
-            let message = format!(
-                "{control} needs a delay-based detector; the kernel host has none (use --on sim)"
-            );
-            return Err(Error::input(place, message));
+        for (place, control) in job.controls() {
+            let Some(ours) = control.ours() else { continue };
+            let refused = |error| Error::input(place, format!("{error} (or use --on sim)"));
+            narrows_kernel::control::loadable(ours).map_err(refused)?;
         }
         if !job.scenario.listeners.is_empty() {
             let place = format!("{}: detection.listen", job.scenario.name);
-            let message = "the kernel host has no delay-based detectors (use --on sim)";
+            let message = "detectors listen to simulated connections only (use --on sim)";
             return Err(Error::input(place, message));
         }
         if job.app.is_some() && job.scenario.test.is_none() {

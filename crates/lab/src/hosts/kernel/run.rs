@@ -10,7 +10,7 @@ use narrows_emu::{Packet, Testbed, Wire};
 use narrows_mptcp::pm::{self, Endpoint};
 use narrows_net::{Nanos, Network, SECOND};
 use narrows_traffic::FlowId;
-use narrows_traffic::{ConnId, Generator, Scheduler, TcpConfig, UdpId};
+use narrows_traffic::{ConnId, Generator, Scheduler, Signal, TcpConfig, UdpId};
 
 use super::app::Program;
 use super::capture::Capture;
@@ -22,6 +22,7 @@ use super::sample::{Sampler, Sender, Snapshot};
 use super::sources::{Application, PORT, Sources, Working};
 use crate::Error;
 use crate::algorithm::Algorithm;
+use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::{App, Job};
 use crate::recorder::{Recorder, Run};
@@ -47,7 +48,11 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
         (0..job.scenario.flows.len()).map(|flow| job.algorithm(flow)).collect();
     let wanted = job.controls();
     let Job { scenario, seed, series, capture, app, stop, .. } = job;
-    let scenario = &scenario.drawn(seed);
+    let mut scenario = scenario.drawn(seed);
+    if let Some(test) = scenario.test {
+        scenario.to_mut().flows[test].tcp.signal = Signal::Rtt;
+    }
+    let scenario = &*scenario;
     let plan = Plan::new(scenario, seed)?;
     let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.
@@ -108,7 +113,13 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     }
     let (now, last) = running.look(true)?;
     let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
-    let mut run = recorder.finish(now, &last, ID, seed, cc, Vec::new());
+    let control = scenario.test.and_then(|test| algorithms[test]?.ours());
+    let detector = control.map(|control| control.detector).filter(|detector| detector.decides());
+    let log = running.sampler.detection();
+    let trial = detector.map(|detector| Trial { scenario, detector, log });
+    let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
+    let mut run = recorder.finish(now, &last, ID, seed, cc, detection);
+    run.decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
     let repaired = controls.repaired()? - repaired;
     let waited = running.working.waited().zip(waited);
     let waited = waited.map_or(0.0, |(end, begin)| (end - begin) as f64 / scenario.duration as f64);
@@ -283,6 +294,9 @@ impl<'a> Running<'a> {
     fn look(&mut self, links: bool) -> Result<(Nanos, Snapshot), Error> {
         self.sampler.look()?;
         let now = self.wire.now();
+        if let Some(test) = self.scenario.test {
+            self.sampler.detect(test, now)?;
+        }
         let mut snapshot = Snapshot::default();
         for flow in 0..self.scenario.flows.len() {
             let received = self.working.received(flow);

@@ -6,8 +6,10 @@ use std::net::IpAddr;
 use narrows_emu::Host;
 use narrows_kernel::state;
 use narrows_laws::raw::SSTHRESH_MAX;
+use narrows_laws::{Decision, MAX_PATHS, Place};
 use narrows_mptcp::diag::{self, Socket, State, TcpInfo};
 use narrows_net::{Counters, Nanos};
+use narrows_sim::Detection;
 
 use super::controls::{kernel, name};
 use crate::Error;
@@ -65,6 +67,8 @@ pub struct Sampler<'a> {
     windows: HashMap<u64, Window>,
     /// The first window that was too large to be one.
     absurd: Option<String>,
+    /// What the detector of the connection under test decided.
+    detection: Detection,
 }
 
 /// The window of a socket as far as it was looked at.
@@ -111,7 +115,8 @@ impl<'a> Sampler<'a> {
             counted.push(Counted { paths, ..Counted::default() });
         }
         let (sockets, windows) = (Vec::new(), HashMap::new());
-        Sampler { hosts, senders, place, counted, sockets, windows, absurd: None }
+        let (absurd, detection) = (None, Detection::default());
+        Sampler { hosts, senders, place, counted, sockets, windows, absurd, detection }
     }
 
     /// Looks at all sockets of the senders.
@@ -152,6 +157,40 @@ impl<'a> Sampler<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Looks at what the detector of `flow` decided, at `now`.
+    ///
+    /// # Errors
+    /// The maps cannot be read.
+    pub fn detect(&mut self, flow: usize, now: Nanos) -> Result<(), Error> {
+        let sender = &self.senders[flow];
+        let Some(control) = sender.algorithm.and_then(|algorithm| algorithm.ours()) else {
+            return Ok(());
+        };
+        if !control.detector.decides() {
+            return Ok(());
+        }
+        let inum = self.hosts[sender.host].inum();
+        let of = |ip| self.place.get(&ip).filter(|place| place.0 == flow).map(|place| place.1);
+        for entry in state::connections().map_err(kernel)? {
+            let Some(decision) = entry.decision.filter(|_| entry.netns == inum) else { continue };
+            let mut places = [Place::Undecided; MAX_PATHS];
+            for path in &entry.paths {
+                let Some(to) = of(path.local.ip()) else { continue };
+                places[to] = decision.places[path.slot];
+            }
+            let log = &mut self.detection.decisions;
+            if log.last().is_none_or(|last| last.number != decision.number) {
+                log.push(Decision { places, at_us: now / 1000, ..decision });
+            }
+        }
+        Ok(())
+    }
+
+    /// What the detector of the connection under test decided, as it was seen.
+    pub fn detection(&self) -> &Detection {
+        &self.detection
     }
 
     /// The first window since the beginning that was larger than what was in flight and the window
