@@ -5,7 +5,7 @@
 
 use crate::object::{self, ends_with, verified_insns};
 use crate::register::{Kernel, NAME_MAX, available_controls};
-use crate::state::{self, CONNS, SHARED};
+use crate::state::{self, CONNS, SHARED, WATCHES};
 use crate::{Error, libbpf_log};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
@@ -63,12 +63,13 @@ impl Loaded {
         Loaded::load_object(control, params, object::of_control(control), None)
     }
 
-    /// The same with another object; given `room` for connections, with maps of its own.
+    /// The same with another object; given `room` for connections and for detectors, with maps of its
+    /// own.
     pub(crate) fn load_object(
         control: Control,
         params: &Params,
         object: &[u8],
-        room: Option<u32>,
+        room: Option<[u32; 2]>,
     ) -> Result<Loaded, Error> {
         let kernel = Kernel::probe()?;
         let name = kernel_name(control);
@@ -93,7 +94,10 @@ impl Loaded {
             } else if SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);
                 match room {
-                    Some(room) if map.name() == CONNS => {
+                    Some([room, _]) if map.name() == CONNS => {
+                        map.set_max_entries(room).map_err(failed("limit"))?;
+                    }
+                    Some([_, room]) if map.name() == WATCHES => {
                         map.set_max_entries(room).map_err(failed("limit"))?;
                     }
                     Some(_) => {}
@@ -188,11 +192,11 @@ impl Registered {
     }
 
     /// The same with the default parameters and maps of its own, with room for a number of
-    /// connections that a test can fill.
+    /// connections, and for detectors of connections, that a test can fill.
     ///
     /// # Errors
     /// As [`Registered::register`].
-    pub fn with_room(control: Control, room: u32) -> Result<Registered, Error> {
+    pub fn with_room(control: Control, room: [u32; 2]) -> Result<Registered, Error> {
         loadable(control)?;
         let object = object::of_control(control);
         Loaded::load_object(control, &Params::default(), object, Some(room))?.register()

@@ -19,6 +19,10 @@ pub const CONNS: &str = "nr_conns";
 pub const PLAIN: &str = "nr_plain";
 /// The map from user to entries in use.
 pub const USERS: &str = "nr_users";
+/// Where [`USERS`] has the entries in use of all users.
+pub const USERS_ALL: u32 = 65536;
+/// And where the connections of which a detector keeps something.
+pub const USERS_WATCHES: u32 = USERS_ALL + 1;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
 pub const WATCHES: &str = "nr_watches";
 /// The maps that all controls share; the last one, those with a detector that decides.

@@ -226,7 +226,7 @@ fn the_ninth_subflow_runs_the_fallback_law_until_a_slot_is_free() {
 #[test]
 fn connections_run_the_fallback_law_while_the_map_is_full() {
     let Some(_alone) = Alone::with("a full map", &[]) else { return };
-    let law = Registered::with_room(LAW, 1000).unwrap();
+    let law = Registered::with_room(LAW, [1000, 1]).unwrap();
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
     let map = map(&law, CONNS);

@@ -5,13 +5,18 @@ mod support;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_kernel::control::Registered;
 use narrows_kernel::reap;
+use narrows_kernel::state::{USERS_ALL, USERS_WATCHES, WATCHES};
 use narrows_laws::Control;
 use narrows_testkit::transfer::{Kind, Server, Traffic};
 use std::time::{Duration, Instant};
 use support::Alone;
 use support::law::{Net, agree, counter};
 
-const LAW: Control = Control::OLIA;
+/// Its detector keeps something of each connection, too.
+fn control() -> Control {
+    "olia+xcorr".parse().unwrap()
+}
+
 const PORT: u16 = 7000;
 /// Bytes of a job.
 const JOB: u64 = 1 << 20;
@@ -19,12 +24,12 @@ const JOB: u64 = 1 << 20;
 #[test]
 fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
     let Some(_alone) = Alone::with("entries left behind", &[]) else { return };
-    let law = Registered::register(LAW).unwrap();
+    let law = Registered::register(control()).unwrap();
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
     let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, JOB);
-    agree(&net, LAW, law.name(), 2);
+    agree(&net, control(), law.name(), 2);
 
     let map = law.loaded().object().maps().find(|map| map.name() == "nr_conns").unwrap();
     let map = MapHandle::try_from(&map).unwrap();
@@ -40,16 +45,22 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
         value[..8].copy_from_slice(&(u64::from(n) << 32 | slots).to_ne_bytes());
         map.update(&n.to_ne_bytes(), &value, MapFlags::NO_EXIST).unwrap();
     }
+    let watches = law.loaded().object().maps().find(|map| map.name() == WATCHES).unwrap();
+    let watches = MapHandle::try_from(&watches).unwrap();
+    let kept = watches.lookup(&living[0], MapFlags::ANY).unwrap().expect("of a living one");
+    for n in 1..=10u32 {
+        watches.update(&n.to_ne_bytes(), &kept, MapFlags::NO_EXIST).unwrap();
+    }
     // They count as a user's.
     let users = law.loaded().object().maps().find(|map| map.name() == "nr_users").unwrap();
-    let all = |add: u32| {
-        let key = (users.max_entries() - 1).to_ne_bytes();
+    let count = |index: u32, add: u32| {
+        let key = index.to_ne_bytes();
         let now = users.lookup(&key, MapFlags::ANY).unwrap().unwrap();
         let now = u32::from_ne_bytes(now.try_into().unwrap());
         users.update(&key, &(now + add).to_ne_bytes(), MapFlags::ANY).unwrap();
         now
     };
-    assert_eq!(all(left), 2);
+    assert_eq!((count(USERS_ALL, left), count(USERS_WATCHES, 10)), (2, 2));
     // One that is being made, or deleted, is somebody's.
     let closed = left + 1;
     let mut value = copy.clone();
@@ -57,7 +68,8 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
     map.update(&closed.to_ne_bytes(), &value, MapFlags::NO_EXIST).unwrap();
 
     assert_eq!(reap().unwrap(), left);
-    assert_eq!(all(0), 2);
+    assert_eq!((count(USERS_ALL, 0), count(USERS_WATCHES, 0)), (2, 2));
+    assert_eq!(watches.keys().count(), 2, "of the living");
     let mut kept: Vec<Vec<u8>> = map.keys().collect();
     kept.retain(|key| *key != closed.to_ne_bytes());
     kept.sort();

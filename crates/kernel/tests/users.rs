@@ -5,7 +5,7 @@ mod support;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_kernel::control::Registered;
-use narrows_kernel::state::{self, Connection, USERS};
+use narrows_kernel::state::{self, Connection, USERS, USERS_ALL};
 use narrows_laws::Control;
 use narrows_netns::set_sysctl;
 use narrows_testkit::net::Host;
@@ -58,7 +58,7 @@ fn of_user(user: u32) -> Vec<Connection> {
 fn in_use(law: &Registered, user: u32) -> [u32; 2] {
     let map = law.loaded().object().maps().find(|map| map.name() == USERS).unwrap();
     let map = MapHandle::try_from(&map).unwrap();
-    [user, map.max_entries() - 1].map(|index| {
+    [user, USERS_ALL].map(|index| {
         let value = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
         u32::from_ne_bytes(value[..4].try_into().unwrap())
     })
@@ -79,7 +79,7 @@ fn others_notice_nothing(net: &Net, law: &Registered) {
 /// they would take.
 fn gets_his_part(how: &str, namespaces: usize) {
     let room = 2 * namespaces as u32;
-    let law = Registered::with_room(LAW, room).unwrap();
+    let law = Registered::with_room(LAW, [room, 1]).unwrap();
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
     {
@@ -132,7 +132,7 @@ fn plain_tcp_takes_no_entry_and_keeps_its_state_while_it_runs_the_control() {
     let Some(_alone) = Alone::with("hundreds of plain TCP connections", &[]) else { return };
     const MANY: usize = 200;
     // Fewer entries than connections.
-    let law = Registered::with_room(LAW, 100).unwrap();
+    let law = Registered::with_room(LAW, [100, 1]).unwrap();
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
     let elsewhere = Host::new("elsewhere");

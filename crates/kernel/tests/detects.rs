@@ -1,0 +1,109 @@
+//! Detectors in the kernel: what they keep comes and goes with connections, and without room for it
+//! paths are coupled.
+
+mod support;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use narrows_kernel::control::Registered;
+use narrows_kernel::state::{USERS, USERS_WATCHES, WATCHES};
+use narrows_laws::{Control, Detector, Law, Place};
+use narrows_testkit::transfer::{Kind, Server, Traffic};
+use narrows_testkit::wait_until;
+use support::Alone;
+use support::law::{Net, agree, counted, counter, entries};
+
+const PORT: u16 = 7000;
+/// Bytes of a job.
+const JOB: u64 = 1 << 20;
+/// Instructions that the verifier follows in a program at most.
+const VERIFIED_MAX: u32 = 200_000;
+
+#[test]
+fn every_law_loads_with_every_detector() {
+    let Some(_alone) = Alone::once("laws with detectors", &[]) else { return };
+    let decide = |detector: &Detector| detector.decides() && detector.is_for_kernel();
+    let detectors: Vec<Detector> = Detector::all().filter(decide).collect();
+    assert_eq!(detectors, [Detector::SSC, Detector::TR, Detector::XCORR]);
+    for law in Law::all().filter(|law| Control::of(*law).detector == Detector::SHARED) {
+        // Detectors are apart from laws: all of them once.
+        let of: &[Detector] = if law == Law::LIA { &detectors } else { &[Detector::XCORR] };
+        for &detector in of {
+            let law = Registered::register(Control { detector, ..Control::of(law) }).unwrap();
+            let insns = law.verified_insns().unwrap();
+            println!("{:16} {insns:?}", law.name());
+            assert!(insns.iter().all(|(_, insns)| (1..VERIFIED_MAX).contains(insns)), "{insns:?}");
+        }
+    }
+}
+
+fn xcorr() -> Control {
+    "lia+xcorr".parse().unwrap()
+}
+
+/// Connections of which a detector keeps something: those of the map, and as the control counts.
+fn watches(law: &Registered) -> [usize; 2] {
+    let map = |name| {
+        let map = law.loaded().object().maps().find(|map| map.name() == name).unwrap();
+        MapHandle::try_from(&map).unwrap()
+    };
+    let count = map(USERS).lookup(&USERS_WATCHES.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
+    let count = u32::from_ne_bytes(count.try_into().unwrap());
+    [map(WATCHES).keys().count(), count as usize]
+}
+
+#[test]
+fn what_a_detector_keeps_comes_and_goes_with_the_connection() {
+    let Some(_alone) = Alone::with("what a detector keeps", &[]) else { return };
+    let law = Registered::register(xcorr()).unwrap();
+    let net = Net::new(&[20, 20]);
+    net.set_default(law.name());
+    let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
+    let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
+    let traffic = [begin(), begin()];
+    agree(&net, xcorr(), law.name(), 4);
+    assert_eq!(watches(&law), [4, 4], "of both ends");
+    // The two links have a queue each. Each connection shares both with the other, whose losses make
+    // both queues change.
+    wait_until(60, || {
+        let entries = entries(&net);
+        let sends = entries.iter().filter(|entry| entry.netns == net.server.inum);
+        let apart = sends.filter(|entry| {
+            let places = entry.decision.map(|decision| [decision.places[0], decision.places[1]]);
+            let masks = entry.paths.iter().all(|path| path.mask & 3 == 1 << path.slot);
+            masks && matches!(places, Some([Place::Group(a), Place::Group(b)]) if a != b)
+        });
+        if apart.count() > 0 { Ok(()) } else { Err(format!("{entries:?}")) }
+    });
+    for one in traffic {
+        one.stop();
+    }
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
+    assert_eq!(watches(&law), [0, 0], "{}", counted(&law));
+    assert_eq!(counter(&law, "undetected"), 0);
+}
+
+#[test]
+fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
+    let Some(_alone) = Alone::with("no room for detectors", &[]) else { return };
+    let law = Registered::with_room(xcorr(), [100, 4]).unwrap();
+    let net = Net::new(&[20, 20]);
+    net.set_default(law.name());
+    let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
+    let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
+    agree(&net, xcorr(), law.name(), 2);
+    assert_eq!(watches(&law), [0, 0], "whose user has an entry has a quarter of the room");
+    let coupled = |entry: &narrows_kernel::state::Connection| {
+        entry.decision.is_none() && entry.paths.iter().all(|path| path.mask & 3 == 3)
+    };
+    wait_until(20, || {
+        let entries = entries(&net);
+        if entries.iter().all(coupled) { Ok(()) } else { Err(format!("{entries:?}")) }
+    });
+    assert_eq!(counter(&law, "undetected"), 4);
+    traffic.stop();
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
+}
