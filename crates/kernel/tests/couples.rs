@@ -27,23 +27,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[test]
 fn each_law() {
     for law in Law::all() {
-        if loads_here(law) {
-            runs_on_both_paths(law.name());
-        } else if let Some(_machine) = machine(law.name()) {
-            let refused = Registered::register(Control::of(law)).map(drop).unwrap_err().to_string();
-            assert!(refused.contains("combined stack size"), "{refused}");
-        }
+        runs_on_both_paths(law.name());
     }
 }
 
 #[test]
 fn lia_disjoint_hystartpp() {
     runs_on_both_paths("lia+disjoint+hystart++");
-}
-
-/// Linux 6.1 counts the stack of a chain of calls in steps of 32 bytes; gcubic's is 544 then, of 512.
-fn loads_here(law: Law) -> bool {
-    law.name() != "gcubic" || !kernel().starts_with("Linux 6.1.")
 }
 
 /// Registered by us, chosen as the default of both namespaces.
@@ -76,7 +66,7 @@ fn bpftool() {
     }
     let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
     let mut seen = String::new();
-    for law in Law::all().filter(|law| loads_here(*law)) {
+    for law in Law::all() {
         let control = Control::of(law);
         let file = std::env::temp_dir().join(format!("nr-couples-{}.bpf.o", law.name()));
         fs::write(&file, object::of(law)).unwrap();
@@ -96,11 +86,7 @@ fn bpftool() {
         assert_eq!(available_controls().unwrap(), before);
     }
     assert_eq!(log.complaints(), [""; 0], "of the kernel");
-    println!(
-        "{}, {} objects by bpftool, olia: {seen}",
-        kernel(),
-        Law::all().filter(|law| loads_here(*law)).count()
-    );
+    println!("{}, {} objects by bpftool, olia: {seen}", kernel(), Law::all().count());
 }
 
 /// Undoes `bpftool struct_ops register`.

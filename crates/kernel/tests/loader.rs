@@ -8,8 +8,8 @@ use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, catalogue};
 use narrows_testkit::machine::turn;
 
-/// Instructions that the verifier follows in a program at most, half as many again as of the dearest
-/// of today: more are seconds of loading, and a sign of a loop whose every turn it takes in turn.
+/// Instructions that the verifier follows in a program at most, twice as many as of the dearest of
+/// today: more are seconds of loading, and a sign of a loop whose every turn it takes in turn.
 const VERIFIED_MAX: u32 = 150_000;
 
 #[test]

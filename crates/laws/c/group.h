@@ -69,7 +69,7 @@ struct nr_group {
 	nr_u32 prior;	   /* word[0] before the path's last own event */
 	nr_u32 peak;	   /* largest V since the last cut, Q8 packets */
 	nr_u32 mean;	   /* of the peaks */
-	nr_u32 even;	   /* the path's part of V as growth divides it, Q8 packets; 0: unknown */
+	nr_u32 even;	   /* e_i of laws/gcubic.h, Q8 packets: here it fills a hole */
 	nr_u16 rest;	   /* cut less window, 2^-16 packet: credit when growth begins */
 	nr_u8 mask;	   /* at the last event */
 	nr_u8 deficit : 1; /* the rest is negative */
@@ -303,81 +303,70 @@ NR_INLINE void nr_group_begin(NR_HOOK)
 	nr_settle(c, i, p);
 }
 
-/*
- * A path's part of the flow's growth, 2^-32; 0: all. One flow's packets wait as well: every second
- * one for 1 / X if they are evenly spaced, none if they leave in pairs. In between, its RTT is
- * g + 1 / (4 X) and its window V + 1/4, so q_i is multiplied by (V / (V + 1/4))^2, dV by
- * V / (V + 1/4). Measured, not derived: none and 1 / (2 X) are further from one flow (docs).
- */
-struct nr_group_part {
-	nr_u32 share; /* of its window: dw_i / dV = q_i w_i g / r_i */
-	nr_u32 step;  /* q_i w_i: growth in its round trip, where V grows by a packet in g */
+/* What nr_group_sum adds up. */
+enum nr_group_term {
+	NR_GROUP_RATE,	  /* w / r */
+	NR_GROUP_EQUAL,	  /* 1 / r^2 */
+	NR_GROUP_WEIGHTED /* w / r^2 */
 };
 
-/* m 2^e as an integer, at most 2^62; apart, as its branches multiply those of its callers. */
-NR_NOINLINE nr_u64 nr_group_fixed(nr_u32 m, nr_s32 e)
-{
-	return nr_fx_fixed((struct nr_fx){m, e}, 0);
-}
-
-/* The product of two numbers, a part, 2^-32. */
-NR_NOINLINE nr_u32 nr_group_scaled(nr_u32 m, nr_s32 e, nr_u32 by_m, nr_s32 by_e)
-{
-	struct nr_fx part = nr_fx_mul((struct nr_fx){m, e}, (struct nr_fx){by_m, by_e});
-	nr_u64 fixed = nr_fx_fixed(part, 32);
-
-	return fixed >> 32 ? 0 : fixed ? (nr_u32)fixed : 1;
-}
-
-/* m 2^e in 2^-8 packet. */
-NR_NOINLINE nr_u32 nr_group_packets(nr_u32 m, nr_s32 e)
-{
-	nr_u64 fixed = nr_fx_fixed((struct nr_fx){m, e}, 8);
-
-	return fixed < ~0u ? (nr_u32)fixed : ~0u;
-}
-
 /*
- * q_i, Q40 packets: growth of path i for each acknowledged packet while the flow grows by a packet
- * a round trip. Records V, and the part of the path.
+ * A sum over the paths in `set`, as nr_fx_word(). One at a time: BPF's stack is small.
  */
-NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set,
-				   struct nr_group *g, struct nr_group_part *part)
+NR_NOINLINE nr_u64 nr_group_sum(const struct nr_conn *c, nr_u32 set, nr_u32 what)
 {
-	struct nr_fx rate[NR_MAX_PATHS], each[NR_MAX_PATHS], rtt, flow, all;
-	struct nr_fx own, window, credit, share, waits;
-	nr_u32 v;
+	struct nr_fx term[NR_MAX_PATHS];
 
-	if (!c || !g || !part)
+	if (!c)
 		return 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		nr_u32 w = set >> j & 1 ? NR_READ(c->path[j].cwnd) : 0;
-		nr_u32 srtt8 = NR_READ(c->path[j].srtt8_us);
+		nr_u32 srtt8 = set >> j & 1 ? NR_READ(c->path[j].srtt8_us) : 0;
+		nr_u32 w = what == NR_GROUP_EQUAL ? 1 : NR_READ(c->path[j].cwnd);
 		nr_u32 r0 = nr_group_r0(&c->path[j], srtt8);
 		struct nr_fx inverse = nr_inverse(r0 + (srtt8 - r0) / 2);
 
-		rate[j] = nr_fx_mul(nr_fx(w), inverse);
-		each[j] = nr_fx_mul(g->thin ? rate[j] : nr_fx_mul(nr_fx(!!w), inverse), inverse);
+		term[j] = nr_fx_mul(nr_fx(w), inverse);
+		if (what != NR_GROUP_RATE)
+			term[j] = nr_fx_mul(term[j], inverse);
 	}
-	rtt = nr_fx(nr_group_rtt(c, set));
-	own = nr_fx_mul(rate[i & 7], rtt);
-	flow = nr_fx_mul(nr_fx_sum(rate), rtt);
-	v = nr_group_packets(flow.m, flow.e);
+	return nr_fx_word(nr_fx_sum(term));
+}
+
+/* V, as nr_fx_word(); records it. */
+NR_NOINLINE nr_u64 nr_group_flow(const struct nr_conn *c, nr_u32 set, struct nr_group *g)
+{
+	struct nr_fx flow;
+	nr_u64 v;
+
+	if (!c || !g)
+		return 0;
+	flow = nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE));
+	flow = nr_fx_mul(flow, nr_fx(nr_group_rtt(c, set)));
+	v = nr_fx_fixed(flow, 8);
+	if (v > ~0u)
+		v = ~0u;
 	if (v > g->peak)
-		g->peak = v;
-	all = nr_fx_mul(nr_fx_mul(rtt, rtt), nr_fx_sum(each));
-	window = nr_fx(NR_READ(c->path[i & 7].cwnd));
+		g->peak = (nr_u32)v;
+	return nr_fx_word(flow);
+}
+
+/*
+ * q_i in packets, as nr_fx_word(): growth of path i for each acknowledged packet while the flow
+ * grows by a packet a round trip.
+ */
+NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set,
+				   const struct nr_group *g)
+{
+	struct nr_fx rtt, all;
+
+	if (!c || !g)
+		return 0;
+	rtt = nr_fx(nr_group_rtt(c, set));
+	all = nr_fx_of(nr_group_sum(c, set, g->thin ? NR_GROUP_WEIGHTED : NR_GROUP_EQUAL));
+	all = nr_fx_mul(nr_fx_mul(rtt, rtt), all);
 	if (!g->thin)
-		all = nr_fx_mul(all, window);
-	credit = nr_fx_div(nr_fx(1), all);
-	waits = nr_fx_div(flow, nr_fx_add(flow, (struct nr_fx){1u << 31, -33}));
-	share = nr_fx_mul(own, credit);
-	part->share = nr_group_scaled(share.m, share.e, waits.m, waits.e);
-	window = nr_fx_mul(nr_fx_mul(credit, window), waits);
-	part->step = nr_group_scaled(window.m, window.e, waits.m, waits.e);
-	share = nr_fx_mul(share, flow);
-	g->even = nr_group_packets(share.m, share.e);
-	return nr_group_fixed(credit.m, credit.e + NR_CREDIT_BITS);
+		all = nr_fx_mul(all, nr_fx(NR_READ(c->path[i & 7].cwnd)));
+	return nr_fx_word(nr_fx_div(nr_fx(1), all));
 }
 
 #endif

@@ -55,6 +55,17 @@ NR_INLINE struct nr_fx nr_fx_div(struct nr_fx a, struct nr_fx b)
 	return (struct nr_fx){(nr_u32)(m >> shift), a.e - b.e - 32 + (nr_s32)shift};
 }
 
+/* As a scalar, which is what an NR_NOINLINE function can return. */
+NR_INLINE nr_u64 nr_fx_word(struct nr_fx a)
+{
+	return (nr_u64)a.e << 32 | a.m;
+}
+
+NR_INLINE struct nr_fx nr_fx_of(nr_u64 word)
+{
+	return (struct nr_fx){(nr_u32)word, (nr_s32)(word >> 32)};
+}
+
 /* a * 2^n */
 NR_INLINE struct nr_fx nr_fx_shift(struct nr_fx a, nr_s32 n)
 {

@@ -37,6 +37,7 @@ mod pair;
 pub mod params;
 pub mod raw;
 pub mod replay;
+#[cfg(feature = "user")]
 pub mod user;
 
 pub use conn::{Advice, Conn, Decision, Output, Place, Private, event_shared};

@@ -308,7 +308,7 @@ fn a_path_in_a_long_recovery_grows_with_the_flow() {
 }
 
 #[test]
-fn noise_of_round_trips_does_not_make_the_flows_less() {
+fn the_least_of_eight_noisy_round_trip_times_is_near_their_mean() {
     // RTTs of 10 to 30 ms, seen at different times by 8 paths: g is 20 ms, within 7 %.
     let mut host = group(&[40; 8]);
     let mut random = 1u64;

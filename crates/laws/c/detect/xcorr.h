@@ -20,16 +20,19 @@
  *   n_eff = n (1 - f) / (1 + f)
  *   theta = tanh(5 / sqrt(n_eff + 1)), five standard deviations of L
  *
- *   no answer if n < 6 or var a + var b < 0.04 ms^2; in the slow sums without what a line explains
- *   of it that both follow, of at most 200 ppm, as clocks that differ make; nor does that count for
- *   L >= max(0.4, theta): shared. Else separate if L < 0.5
+ * No answer if n < 6 or var a + var b < 0.04 ms^2. Else shared if L >= max(0.4, theta), else
+ * separate if L < 0.5.
  *
- *   noise explains how they differ if r = (D(a - b) / 2) / ((N(a) + N(b)) / 3) < 1, D the mean
- * square of what a - b changes from a value to the next, N that of what d changes in 4 ms or
- * somewhat more. If it does, only the slow sums say separate, and only if L < 0.5 - theta. They are
- * not shared if r >= 3/4, nor any more if r >= 1. Smooth queues, n_eff < 0.3 n in the slow sums,
- * are shared only if r < 1/2, and not any more if r >= 3/4, over 64 values; for them the fast sums
- * do not say shared, nor anything of noise
+ * Clocks that differ make both delays rise or fall along one straight line. So in the slow sums
+ * what a line of at most 200 ppm explains of both is taken off var a + var b before it is compared
+ * with 0.04 ms^2, and off the L that is compared with max(0.4, theta).
+ *
+ * Noise explains how they differ if r = (D(a - b) / 2) / ((N(a) + N(b)) / 3) < 1, D the mean square
+ * of what a - b changes from a value to the next, N that of what d changes in 4 ms or somewhat
+ * more. If it does, only the slow sums say separate, and only if L < 0.5 - theta. They are not
+ * shared if r >= 3/4, nor any more if r >= 1. Smooth queues, n_eff < 0.3 n in the slow sums, are
+ * shared only if r < 1/2, and not any more if r >= 3/4, over 64 values; for them the fast sums do
+ * not say shared, nor anything of noise.
  *
  * Queues may be in step without being one: two sawteeth of one period that began together. N is
  * what bins can miss of one queue, and two queues differ by more. And one queue may be so short, or

@@ -4,12 +4,15 @@
  *
  * Source: docs/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its curves.
  *
- * The flow has RTT g + 1 / (4 X) and window V + 1/4 (struct nr_group_part), and follows
- * W_cubic(t). Path i gets the part s_i = dw_i / dV of what it grows by, so it has a curve of its
- * own, with the K of all:
+ * One flow's packets wait as well: every second one for 1 / X if they are evenly spaced, none if
+ * they leave in pairs. In between, its RTT is g + 1 / (4 X) = g / u and its window
+ * V + 1/4 = V / u. (Measured, not derived: none and 1 / (2 X) are further from one flow.) It
+ * follows W_cubic(t). Path i gets the part s_i = dw_i / dV of what it grows by, so it has a curve
+ * of its own, with the K of all:
  *
  *   w_i(t) = W_max_i + s_i C (t - K)^3
- *   W_est_i += a q_i each acknowledged packet
+ *   W_est_i += a q_i u^2 each acknowledged packet
+ *   s_i = q_i w_i g u / r_i,  u = V / (V + 1/4)
  *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2, or 1 if thin
  *                         W_max_i = 0.7 w_i + 0.3 e_i, or 0.7 w_i + 0.15 e_i if w_i < W_max_i
  *
@@ -27,7 +30,7 @@
  *
  * Alone in its mask a path is CUBIC, to the bit.
  *
- * Units: windows in packets, s_i and w_i q_i in 2^-32. Valid: as cubic.h and greno.h.
+ * Units: windows in packets, s_i and w_i q_i u^2 in 2^-32. Valid: as cubic.h and greno.h.
  */
 #ifndef NARROWS_LAW_GCUBIC_H
 #define NARROWS_LAW_GCUBIC_H
@@ -55,21 +58,19 @@ NR_NOINLINE int nr_gcubic_reduced(struct nr_private *p, nr_u32 set, nr_u32 cwnd,
 {
 	nr_u64 w = window << 16, kept = w / 10 * 7, even;
 	struct nr_cubic_epoch *e;
-	struct nr_cubic *cubic;
-	struct nr_group *g;
+	struct nr_gcubic *own;
 
 	if (!p)
 		return 0;
-	cubic = &nr_gcubic(p)->cubic;
-	e = &cubic->now;
-	g = nr_group(p);
+	own = nr_gcubic(p);
+	e = &own->cubic.now;
 	if (NR_ONES64(set) == 1) {
-		nr_cubic_reduced(cubic, cwnd);
+		nr_cubic_reduced(&own->cubic, cwnd);
 		return 1;
 	}
-	even = g->even ? (nr_u64)g->even << 24 : w;
-	g->even = (nr_u32)(g->even * 7ull / 10);
-	cubic->prior = *e;
+	even = own->group.even ? (nr_u64)own->group.even << 24 : w;
+	own->group.even = (nr_u32)(own->group.even * 7ull / 10);
+	own->cubic.prior = *e;
 	e->w_max = kept + (w < e->w_max ? even / 20 * 3 : even / 10 * 3);
 	e->w_prior = nr_cubic_prior(kept + even / 10 * 3);
 	e->start_us = 0;
@@ -99,27 +100,57 @@ NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
 	return nr_group_ssthresh(NR_ARGS, nr_gcubic_cut);
 }
 
-/* The parts of the path, once a round trip and as paths come and go. */
-NR_NOINLINE int nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
-				nr_u64 now_us, nr_u32 set)
+/* The window with its fraction, which may be negative, 2^-32 packet. */
+NR_INLINE nr_u64 nr_gcubic_window(const struct nr_private *p)
 {
-	struct nr_group_part part = {0, 0};
+	return (p->cwnd - 1) * NR_CUBIC_ONE + ((nr_u64)(p->credit + (nr_s64)NR_ONE) >> 8);
+}
+
+/* A part in 2^-32, at least 1; 0: all. */
+NR_INLINE nr_u32 nr_gcubic_part(struct nr_fx a)
+{
+	nr_u64 part = nr_fx_fixed(a, 32);
+
+	return part >> 32 ? 0 : part ? (nr_u32)part : 1;
+}
+
+/* Returns s_i and records e_i and w_i q_i u^2. */
+NR_NOINLINE nr_u32 nr_gcubic_share(const struct nr_conn *c, nr_u32 i, nr_u32 set,
+				   struct nr_gcubic *own)
+{
+	struct nr_fx flow, credit, share, step, u;
+	nr_u64 even;
+
+	if (!c || !own)
+		return 0;
+	credit = nr_fx_of(nr_group_credit(c, i, set, &own->group));
+	flow = nr_fx_of(nr_group_flow(c, set, &own->group));
+	share = nr_fx_of(nr_group_sum(c, 1u << (i & 7), NR_GROUP_RATE));
+	share = nr_fx_mul(nr_fx_mul(share, nr_fx(nr_group_rtt(c, set))), credit);
+	even = nr_fx_fixed(nr_fx_mul(share, flow), 8);
+	own->group.even = even < ~0u ? (nr_u32)even : ~0u;
+	u = nr_fx_div(flow, nr_fx_add(flow, (struct nr_fx){1u << 31, -33}));
+	step = nr_fx_mul(nr_fx_mul(credit, nr_fx(NR_READ(c->path[i & 7].cwnd))), u);
+	own->cubic.step = nr_gcubic_part(nr_fx_mul(step, u));
+	return nr_gcubic_part(nr_fx_mul(share, u));
+}
+
+/* The epoch begins or goes on, with the s_i that the path has among those in `set`. */
+NR_NOINLINE int nr_gcubic_epoch(struct nr_private *p, nr_u32 set, nr_u32 share, nr_u64 now_us)
+{
 	struct nr_cubic_epoch *e;
 	struct nr_gcubic *own;
+	nr_u64 w;
 
-	if (!c || !p)
+	if (!p)
 		return 0;
 	own = nr_gcubic(p);
 	e = &own->cubic.now;
-	own->group.even = 0;
-	if (set != 1u << (i & 7))
-		nr_group_credit(c, i, set, &own->group, &part);
-	own->cubic.step = part.step;
 	if (e->start_us && set != own->set) {
 		/* At the same height of another curve, with the same plateau. */
 		nr_u64 t = now_us - e->start_us;
 		nr_u64 rise = nr_cubic_rise(e->k_us, t, own->cubic.share);
-		nr_u64 d = nr_cubic_k(rise, part.share);
+		nr_u64 d = nr_cubic_k(rise, share);
 
 		e->start_us = now_us;
 		if (t >= e->k_us)
@@ -129,32 +160,33 @@ NR_NOINLINE int nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_pri
 	if (set != own->set) /* K is of the part before: undo begins a new epoch */
 		own->cubic.prior.start_us = 0;
 	if (!e->start_us || set != own->set)
-		own->cubic.share = part.share;
+		own->cubic.share = share;
 	own->set = set;
 	own->parts_us = (nr_u32)now_us;
+	if (e->start_us)
+		return 1;
+	w = NR_ONES64(set) == 1 ? p->cwnd * NR_CUBIC_ONE : nr_gcubic_window(p);
+	nr_cubic_start(&own->cubic, now_us, w);
 	return 1;
 }
 
-/* The window with its fraction, which may be negative, 2^-32 packet. */
-NR_INLINE nr_u64 nr_gcubic_window(const struct nr_private *p)
-{
-	return (p->cwnd - 1) * NR_CUBIC_ONE + ((nr_u64)(p->credit + (nr_s64)NR_ONE) >> 8);
-}
-
-/* Congestion avoidance begins or continues. */
+/*
+ * Congestion avoidance begins or continues. The parts of the path are computed once a round trip
+ * and as paths come and go.
+ */
 NR_INLINE void nr_gcubic_begin(NR_HOOK)
 {
 	struct nr_gcubic *own = nr_gcubic(p);
-	nr_u32 set = nr_coupled(c, i), age_us = (nr_u32)ev->now_us - own->parts_us;
-	nr_u64 w;
+	nr_u32 set = nr_coupled(c, i), age_us = (nr_u32)ev->now_us - own->parts_us, share = 0;
 
 	nr_group_begin(NR_ARGS);
-	if (set != own->set || !own->cubic.now.start_us || age_us >= c->path[i & 7].srtt8_us / 8)
-		nr_gcubic_parts(c, i, p, ev->now_us, set);
-	if (own->cubic.now.start_us)
+	if (set == own->set && own->cubic.now.start_us && age_us < c->path[i & 7].srtt8_us / 8)
 		return;
-	w = set == 1u << (i & 7) ? p->cwnd * NR_CUBIC_ONE : nr_gcubic_window(p);
-	nr_cubic_start(&own->cubic, ev->now_us, w);
+	own->group.even = 0;
+	own->cubic.step = 0;
+	if (set != 1u << (i & 7))
+		share = nr_gcubic_share(c, i, set, own);
+	nr_gcubic_epoch(p, set, share, ev->now_us);
 }
 
 NR_INLINE nr_s64 nr_gcubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)

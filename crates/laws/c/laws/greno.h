@@ -45,10 +45,10 @@ NR_INLINE nr_u32 nr_greno_ssthresh(NR_HOOK)
 
 NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	struct nr_group_part part;
-	nr_u64 credit = nr_group_credit(c, i, set, nr_group(p), &part);
-	nr_u64 alone = nr_reno_credit(p->cwnd);
+	struct nr_fx q = nr_fx_of(nr_group_credit(c, i, set, nr_group(p)));
+	nr_u64 credit = nr_fx_fixed(q, NR_CREDIT_BITS), alone = nr_reno_credit(p->cwnd);
 
+	nr_group_flow(c, set, nr_group(p));
 	return (nr_s64)(credit < alone ? credit : alone);
 }
 

@@ -16,6 +16,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("sim", &["laws", "net", "traffic"]),
     ("kernel", &["laws"]),
     ("mptcp-admin", &["kernel", "laws", "mptcp", "netns"]),
+    ("quic", &["laws"]),
+    ("quic-sim", &["net"]),
     ("detect", &["laws"]),
     ("emu", &["net", "netns"]),
     ("lab", &["emu", "kernel", "laws", "mptcp", "net", "netns", "sim", "stats", "traffic"]),

@@ -1,0 +1,399 @@
+//! The event loop: one clock for the network and all end points.
+
+use crate::host::Host;
+use crate::tls;
+use crate::transfer::{Load, Transfer};
+use bytes::BytesMut;
+use narrows_net::{Ecn, Header, LinkConfig, LinkId, Nanos, Network, RouteId, SECOND};
+use noq_proto::{
+    Connection, ConnectionError, EcnCodepoint, FourTuple, PathError, PathEvent, PathId, PathStatus,
+    Side, TransportConfig,
+};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// Bytes of the headers of IPv4 and UDP.
+const HEADERS: u32 = 28;
+
+/// The routes of a path: from client to server, and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routes {
+    /// From client to server.
+    pub up: RouteId,
+    /// From server to client.
+    pub down: RouteId,
+}
+
+/// A connection to be.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The routes of its paths. All but the first are opened once the peer allows it.
+    pub paths: Vec<Routes>,
+    /// The client's transport configuration.
+    pub client: TransportConfig,
+    /// The server's.
+    pub server: TransportConfig,
+    /// Which side sends.
+    pub sender: Side,
+    /// What it sends.
+    pub load: Load,
+    /// Over how many streams.
+    pub streams: usize,
+    /// How often each side sends something on each path. A receiver's acknowledgements all take the
+    /// first one: on the others the sender would hear nothing and abandon them, and a new port that a
+    /// NAT gave would stay unknown. noq's keep-alive does not help, as data that arrives defers it.
+    pub ping: Option<Nanos>,
+}
+
+/// A transport configuration with several paths. One on which nothing arrives for five seconds is
+/// abandoned: only so does a receiver, whose acknowledgements all take the first path, find that this
+/// is dead.
+pub fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_multipath_paths(8);
+    transport.default_path_max_idle_timeout(Some(Duration::from_secs(5)));
+    transport
+}
+
+impl Setup {
+    /// A connection over `paths` of which `sender` always has something to send: over four streams, as
+    /// a stream's window of 1.25 MB is not to be raised (noq closes a connection with more than 1024
+    /// gaps in a stream).
+    pub fn new(paths: Vec<Routes>, sender: Side) -> Setup {
+        let (client, server) = (transport(), transport());
+        Setup { paths, client, server, sender, load: Load::Endless, streams: 4, ping: Some(SECOND) }
+    }
+}
+
+/// A datagram on its way.
+struct Datagram {
+    pair: usize,
+    to: Side,
+    path: FourTuple,
+    ect: bool,
+    data: BytesMut,
+}
+
+/// A client and its server.
+struct Pair {
+    hosts: [Host; 2],
+    paths: Vec<Routes>,
+    /// The client's port on each path, as the server sees it.
+    ports: Vec<u16>,
+    opened: usize,
+    sender: Side,
+    streams: usize,
+    transfer: Transfer,
+    ping: Option<Nanos>,
+    next_ping: Nanos,
+}
+
+/// A network, and connections over it.
+pub struct Sim {
+    /// The network: links may be changed and read at any time.
+    pub network: Network<u32>,
+    seed: u64,
+    base: Instant,
+    now: Nanos,
+    pairs: Vec<Pair>,
+    datagrams: Vec<Option<Datagram>>,
+    free: Vec<u32>,
+    trace: u64,
+}
+
+impl Sim {
+    /// An empty network at time 0. All randomness comes from the seed.
+    pub fn new(seed: u64) -> Sim {
+        let mut network = Network::new(seed);
+        network.keep_lost();
+        // An origin without meaning: noq's times are this and virtual time.
+        let base = Instant::now();
+        let (pairs, datagrams, free) = (Vec::new(), Vec::new(), Vec::new());
+        Sim { network, seed, base, now: 0, pairs, datagrams, free, trace: 0xcbf2_9ce4_8422_2325 }
+    }
+
+    /// Adds a link. Panics if it cannot be built.
+    pub fn link(&mut self, link: LinkConfig) -> LinkId {
+        self.network.add_link(link).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Adds new links for a path, the same ones for each direction. Panics if one cannot be built.
+    pub fn path(&mut self, links: &[LinkConfig]) -> Routes {
+        let mut route = || links.iter().map(|link| self.link(link.clone())).collect::<Vec<_>>();
+        let (up, down) = (route(), route());
+        self.routes(&up, &down)
+    }
+
+    /// The routes over links that are there, from client to server and back. Panics if they are not.
+    pub fn routes(&mut self, up: &[LinkId], down: &[LinkId]) -> Routes {
+        let mut route = |links| self.network.add_route(links).unwrap_or_else(|e| panic!("{e}"));
+        Routes { up: route(up), down: route(down) }
+    }
+
+    /// Starts a connection now. Returns its number.
+    pub fn connect(&mut self, setup: Setup) -> usize {
+        let pair = self.pairs.len();
+        let seed = self.seed.wrapping_mul(1000).wrapping_add(2 * pair as u64);
+        let server = Host::new(seed + 1, Some(tls::server(setup.server)));
+        let mut client = Host::new(seed, None);
+        let now = self.instant();
+        client.connect(
+            now,
+            tls::client(setup.client),
+            FourTuple::new(address(pair, 0, SERVER), None),
+        );
+        self.pairs.push(Pair {
+            hosts: [client, server],
+            ports: vec![CLIENT.1; setup.paths.len()],
+            paths: setup.paths,
+            opened: 1,
+            sender: setup.sender,
+            streams: setup.streams,
+            transfer: Transfer::new(setup.load, self.now),
+            next_ping: self.now + setup.ping.unwrap_or(0),
+            ping: setup.ping,
+        });
+        pair
+    }
+
+    /// Gives a connection another path, which the client opens as soon as it can.
+    pub fn add_path(&mut self, connection: usize, path: Routes) {
+        let pair = &mut self.pairs[connection];
+        pair.paths.push(path);
+        pair.ports.push(CLIENT.1);
+    }
+
+    /// Closes path number `path`, which is its place in [`Setup::paths`], by the client.
+    pub fn close_path(&mut self, connection: usize, path: u32) {
+        let now = self.instant();
+        let client = self.end(connection, Side::Client);
+        client.close_path(now, PathId::from(path), 0u8.into()).expect("an open path");
+    }
+
+    /// A NAT on the client's way gives path number `path` another port.
+    pub fn rebind(&mut self, connection: usize, path: usize) {
+        self.pairs[connection].ports[path] += 1;
+    }
+
+    /// Time since the start.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Bytes of a connection that have arrived in order and as they were sent.
+    pub fn received(&self, connection: usize) -> u64 {
+        self.pairs[connection].transfer.received
+    }
+
+    /// When a connection's [`Load::Bytes`] had arrived.
+    pub fn finished(&self, connection: usize) -> Option<Nanos> {
+        self.pairs[connection].transfer.finished
+    }
+
+    /// Why a side of a connection was closed, if it was.
+    pub fn lost(&self, connection: usize, side: Side) -> Option<&ConnectionError> {
+        self.pairs[connection].hosts[index(side)].lost.as_ref()
+    }
+
+    /// The events of paths at a side, from the first on.
+    pub fn path_events(&self, connection: usize, side: Side) -> &[PathEvent] {
+        &self.pairs[connection].hosts[index(side)].path_events
+    }
+
+    /// noq's connection at a side. Panics before it exists.
+    pub fn end(&mut self, connection: usize, side: Side) -> &mut Connection {
+        let host = &mut self.pairs[connection].hosts[index(side)];
+        host.connection.as_mut().expect("it has begun")
+    }
+
+    /// A hash of time, size, connection and direction of every datagram that was sent.
+    pub fn trace(&self) -> u64 {
+        self.trace
+    }
+
+    /// Lets everything happen up to `until`.
+    pub fn run(&mut self, until: Nanos) {
+        for pair in 0..self.pairs.len() {
+            self.drive(pair, Side::Client);
+            self.drive(pair, Side::Server);
+        }
+        while let Some(next) = self.next_time().filter(|next| *next <= until) {
+            self.now = next.max(self.now);
+            while let Some(delivery) = self.network.advance(self.now) {
+                self.deliver(delivery.payload, delivery.ce);
+            }
+            for pair in 0..self.pairs.len() {
+                self.ping(pair);
+                for side in [Side::Client, Side::Server] {
+                    self.turn(pair, side);
+                }
+            }
+        }
+        self.now = until;
+        while self.network.advance(until).is_some() {}
+    }
+
+    /// Lets a side's timers fire that are due, and its application write.
+    fn turn(&mut self, pair: usize, side: Side) {
+        let now = self.instant();
+        let fired = self.pairs[pair].hosts[index(side)].timeout(now);
+        let of = &self.pairs[pair];
+        let writes = side == of.sender && of.transfer.next_write().is_some_and(|at| at <= self.now);
+        if fired || writes {
+            self.drive(pair, side);
+        }
+    }
+
+    /// Sends something on each path, if it is time.
+    fn ping(&mut self, number: usize) {
+        let pair = &mut self.pairs[number];
+        let Some(interval) = pair.ping.filter(|_| pair.next_ping <= self.now) else { return };
+        pair.next_ping += interval;
+        for host in pair.hosts.iter_mut().filter(|host| host.connected && host.lost.is_none()) {
+            let Some(connection) = &mut host.connection else { continue };
+            for path in connection.paths() {
+                // One that has been abandoned cannot be pinged.
+                let _ = connection.ping_path(path);
+            }
+        }
+        self.drive(number, Side::Client);
+        self.drive(number, Side::Server);
+    }
+
+    fn instant(&self) -> Instant {
+        self.base + Duration::from_nanos(self.now)
+    }
+
+    fn next_time(&self) -> Option<Nanos> {
+        let ends = self.pairs.iter().flat_map(|pair| &pair.hosts);
+        let timers = ends.filter_map(Host::next_timeout);
+        let timers = timers.map(|at| at.saturating_duration_since(self.base).as_nanos() as Nanos);
+        let writes = self.pairs.iter().filter(|pair| pair.hosts[index(pair.sender)].connected);
+        // One that is due has found the streams full: their windows open by what arrives.
+        let writes =
+            writes.filter_map(|pair| pair.transfer.next_write()).filter(|at| *at > self.now);
+        let pings = self.pairs.iter().filter(|pair| pair.ping.is_some()).map(|pair| pair.next_ping);
+        timers.chain(writes).chain(pings).chain(self.network.next_time()).min()
+    }
+
+    fn deliver(&mut self, key: u32, ce: bool) {
+        let datagram = self.datagrams[key as usize].take().expect("it was underway");
+        self.free.push(key);
+        let ecn = match (datagram.ect, ce) {
+            (_, true) => Some(EcnCodepoint::Ce),
+            (true, false) => Some(EcnCodepoint::Ect0),
+            (false, false) => None,
+        };
+        let now = self.instant();
+        let host = &mut self.pairs[datagram.pair].hosts[index(datagram.to)];
+        host.receive(now, datagram.path, ecn, datagram.data);
+        self.drive(datagram.pair, datagram.to);
+    }
+
+    /// Lets a side do all it can do now.
+    fn drive(&mut self, number: usize, side: Side) {
+        let (now, instant) = (self.now, self.instant());
+        loop {
+            let pair = &mut self.pairs[number];
+            let host = &mut pair.hosts[index(side)];
+            host.poll();
+            let mut progress = false;
+            if let Some(connection) = host.connection.as_mut().filter(|_| host.lost.is_none()) {
+                if side == Side::Client && host.connected && pair.opened < pair.paths.len() {
+                    let to = address(number, pair.opened, SERVER);
+                    let from = address(number, pair.opened, CLIENT).ip();
+                    let path = FourTuple::new(to, Some(from));
+                    match connection.open_path(path, PathStatus::Available, instant) {
+                        Ok(_) => (pair.opened, progress) = (pair.opened + 1, true),
+                        // The peer has not allowed it yet.
+                        Err(PathError::RemoteCidsExhausted | PathError::MaxPathIdReached) => {}
+                        Err(error) => panic!("path {}: {error}", pair.opened),
+                    }
+                }
+                if side == pair.sender && host.connected {
+                    pair.transfer.open(connection, pair.streams);
+                    pair.transfer.write(connection, now);
+                } else if side != pair.sender {
+                    pair.transfer.read(connection, now);
+                }
+            }
+            progress |= host.exchange();
+            progress |= self.send(number, side);
+            if !progress {
+                return;
+            }
+        }
+    }
+
+    /// Sends what a side has to send. True if that was anything.
+    fn send(&mut self, number: usize, side: Side) -> bool {
+        let (now, instant) = (self.now, self.instant());
+        let pair = &mut self.pairs[number];
+        let host = &mut pair.hosts[index(side)];
+        let mut any = false;
+        while let Some((transmit, data)) = host.transmit(instant) {
+            any = true;
+            let path = path_of(transmit.destination);
+            let (to, route, path) = match side {
+                Side::Client => {
+                    let from =
+                        SocketAddr::new(address(number, path, CLIENT).ip(), pair.ports[path]);
+                    let at = address(number, path, SERVER).ip();
+                    (Side::Server, pair.paths[path].up, FourTuple::new(from, Some(at)))
+                }
+                // What is sent to a port that the NAT has given up is lost.
+                Side::Server if transmit.destination.port() != pair.ports[path] => continue,
+                Side::Server => {
+                    let from = address(number, path, SERVER);
+                    let at = address(number, path, CLIENT).ip();
+                    (Side::Client, pair.paths[path].down, FourTuple::new(from, Some(at)))
+                }
+            };
+            let ect = transmit.ecn.is_some();
+            for data in data.chunks(transmit.segment_size.unwrap_or(transmit.size)) {
+                let size = data.len() as u32 + HEADERS;
+                for word in [now, size.into(), number as u64, index(to) as u64] {
+                    self.trace = (self.trace ^ word).wrapping_mul(0x100_0000_01b3);
+                }
+                let datagram = Datagram { pair: number, to, path, ect, data: data.into() };
+                let key = self.free.pop().unwrap_or_else(|| {
+                    self.datagrams.push(None);
+                    self.datagrams.len() as u32 - 1
+                });
+                self.datagrams[key as usize] = Some(datagram);
+                let ecn = if ect { Ecn::Ect } else { Ecn::NotEct };
+                let header = Header { size, flow: number as u32, ecn };
+                self.network.enqueue(now, route, header, key);
+            }
+        }
+        for key in self.network.drain_lost() {
+            self.datagrams[key as usize] = None;
+            self.free.push(key);
+        }
+        any
+    }
+}
+
+/// The last octet of an address, and the port.
+type End = (u8, u16);
+const CLIENT: End = (1, 1000);
+const SERVER: End = (2, 4433);
+
+/// The address of an end of a path: 10.CONNECTION.PATH.END.
+fn address(pair: usize, path: usize, (end, port): End) -> SocketAddr {
+    SocketAddr::new(Ipv4Addr::new(10, pair as u8, path as u8, end).into(), port)
+}
+
+fn path_of(address: SocketAddr) -> usize {
+    match address.ip() {
+        IpAddr::V4(address) => address.octets()[2].into(),
+        IpAddr::V6(_) => unreachable!("all addresses are given above"),
+    }
+}
+
+fn index(side: Side) -> usize {
+    match side {
+        Side::Client => 0,
+        Side::Server => 1,
+    }
+}

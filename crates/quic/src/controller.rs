@@ -1,0 +1,459 @@
+//! The adapter: noq's callbacks of one path become events of its law.
+
+use crate::alone::Alone;
+use crate::rate::RateSampler;
+use crate::shared::{Lost, Reply, Shared, Slot};
+use crate::snapshot::PathState;
+use crate::window::{Packets, Window};
+use narrows_laws::{Advice, Event, EventKind, State, flag};
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{Controller, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What one ACK frame acknowledges, as it is reported packet by packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    packets: u32,
+    /// Bytes of packets that were sent before the recovery that is under way began, and after.
+    before: u64,
+    after: u64,
+    /// Number and send time of the newest packet, µs.
+    newest: Option<(u64, u64)>,
+    /// The smoothed RTT before this frame, µs.
+    srtt_us: u64,
+}
+
+/// A loss or mark to which the window was reduced.
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    at_us: u64,
+    /// Packets that are acknowledged were sent before: the window does not grow.
+    recovering: bool,
+    /// If all its packets turn out to have arrived, it was a mistake.
+    undoable: bool,
+}
+
+/// The congestion controller of one path.
+#[derive(Clone, Debug)]
+pub(crate) struct PathController {
+    slot: Arc<Slot>,
+    alone: Option<Box<Alone>>,
+    joined: bool,
+    /// It had the handshake.
+    first: bool,
+    /// Time of the last callback that had one, µs.
+    last_us: u64,
+    mtu: u16,
+    window: Window,
+    pacing_rate: u64,
+    bw: u64,
+    srtt_us: Option<u64>,
+    min_rtt_us: u64,
+    /// Bytes in flight.
+    inflight: u64,
+    delivered: Packets,
+    lost: u32,
+    batch: Batch,
+    reduction: Option<Reduction>,
+    rate: RateSampler,
+    last_sent: Option<u64>,
+    largest_acked: Option<u64>,
+    /// The window was full when packets up to this one had been sent.
+    full_at: Option<u64>,
+    advice: Advice,
+}
+
+impl PathController {
+    pub fn new(shared: Arc<Shared>, mtu: u16) -> PathController {
+        PathController {
+            slot: Arc::new(Slot::new(shared)),
+            alone: None,
+            joined: false,
+            first: false,
+            last_us: 0,
+            mtu,
+            window: Window::initial(mtu),
+            pacing_rate: 0,
+            bw: 0,
+            srtt_us: None,
+            min_rtt_us: u64::MAX,
+            inflight: 0,
+            delivered: Packets::default(),
+            lost: 0,
+            batch: Batch::default(),
+            reduction: None,
+            rate: RateSampler::default(),
+            last_sent: None,
+            largest_acked: None,
+            full_at: None,
+            advice: Advice::None,
+        }
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.slot.shared
+    }
+
+    /// Does it belong to the factory with this state?
+    pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.slot.shared, shared)
+    }
+
+    /// A time of noq's in µs.
+    fn us(&mut self, now: Instant) -> u64 {
+        self.last_us = self.last_us.max(self.shared().us(now));
+        self.last_us
+    }
+
+    /// Its slot among the connection's paths; none before it has one, and if it runs alone.
+    pub fn number(&self) -> Option<usize> {
+        self.slot.number.get().copied().filter(|_| self.alone.is_none())
+    }
+
+    /// noq has abandoned the path, and keeps its state for a while.
+    pub fn leave(&self) {
+        self.slot.leave();
+    }
+
+    /// An event with what is the same in all.
+    fn new_event(&mut self, kind: EventKind, now_us: u64) -> Event {
+        let mss = self.window.mss;
+        Event {
+            kind: kind as u32,
+            flags: flag::PACED | if self.shared().srtt { flag::SRTT } else { 0 },
+            state: State::Active as u32,
+            now_us,
+            lost: std::mem::take(&mut self.lost),
+            inflight: u32::try_from(self.inflight.div_ceil(mss)).unwrap_or(u32::MAX),
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            srtt8_us: self.srtt_us.map_or(0, |us| u32::try_from(8 * us).unwrap_or(u32::MAX).max(1)),
+            mss: mss as u32,
+            ..Event::default()
+        }
+    }
+
+    /// The path's first packet leaves: until then it is not there.
+    fn join(&mut self, now_us: u64) {
+        self.joined = true;
+        let mut event = self.new_event(EventKind::Joined, now_us);
+        event.state = State::Joining as u32;
+        // The slow start says what the first window is.
+        (event.cwnd, event.ssthresh) = (0, 0);
+        match self.shared().join(&event) {
+            Ok((number, reply)) => {
+                // A path joins once, and its clones have joined with it.
+                let _ = self.slot.number.set(number);
+                self.apply(reply);
+            }
+            Err(Lost) => self.go_alone(now_us),
+        }
+    }
+
+    /// Runs the law on this path alone, from the window that it has.
+    fn go_alone(&mut self, now_us: u64) {
+        if self.alone.is_some() {
+            return;
+        }
+        self.slot.leave();
+        self.shared().count_alone();
+        let mut alone = Box::new(Alone::new(self.shared().control, &self.shared().params));
+        let event = self.new_event(EventKind::Joined, now_us);
+        let reply = alone.event(&event);
+        self.alone = Some(alone);
+        self.apply(reply);
+    }
+
+    /// Reports an event, and does what the law says.
+    fn report(&mut self, event: &Event) {
+        if let Some(alone) = &mut self.alone {
+            let reply = alone.event(event);
+            return self.apply(reply);
+        }
+        let Some(&number) = self.slot.number.get().filter(|_| !self.slot.has_left()) else {
+            return;
+        };
+        match self.shared().event(number, event) {
+            Ok(reply) => self.apply(reply),
+            Err(Lost) => {
+                self.go_alone(event.now_us);
+                self.report(event);
+            }
+        }
+    }
+
+    fn apply(&mut self, reply: Reply) {
+        let output = reply.output;
+        self.window.set(output.cwnd, output.ssthresh, reply.credit);
+        (self.pacing_rate, self.bw, self.advice) = (output.pacing_rate, reply.bw, output.advice);
+    }
+
+    fn publish(&self) {
+        let Some(slot) = self.number().filter(|_| !self.slot.has_left()) else { return };
+        self.shared().publish(PathState {
+            slot,
+            cwnd: self.window.bytes(),
+            ssthresh: self.window.ssthresh_bytes(),
+            srtt: self.srtt_us.map(Duration::from_micros),
+            place: None,
+            coupled: 0,
+            advice: self.advice,
+        });
+    }
+
+    fn recovering(&self) -> Option<u64> {
+        self.reduction.filter(|reduction| reduction.recovering).map(|reduction| reduction.at_us)
+    }
+
+    /// Is the window what limits the sender? As noq's flag that the application is the limit is of
+    /// this moment and of the path's last turn to send, a window counts as used while packets arrive
+    /// that were sent before it was last full; in slow start, where it outgrows what is paced, also if
+    /// half of it is used (as Linux: tcp_is_cwnd_limited()).
+    fn is_full(&self, newest: u64, acked: u64) -> bool {
+        self.full_at.is_some_and(|full| newest <= full)
+            || self.window.cwnd < self.window.ssthresh
+                && self.window.bytes() < 2 * (self.inflight + acked)
+    }
+
+    /// All packets of an ACK frame have been reported.
+    fn acked(&mut self, now_us: u64, application_limited: bool) {
+        let batch = std::mem::take(&mut self.batch);
+        let Some((newest, sent_us)) = batch.newest else { return };
+        // An older packet's round trip is also the wait for an acknowledgement that was overtaken.
+        let rtt_us = match self.largest_acked.is_none_or(|largest| newest > largest) {
+            true => now_us.saturating_sub(sent_us).max(1),
+            false => 0,
+        };
+        self.largest_acked = self.largest_acked.max(Some(newest));
+        if rtt_us > 0 {
+            self.min_rtt_us = self.min_rtt_us.min(rtt_us);
+        }
+        if self.srtt_us.is_none() && rtt_us > 0 {
+            // noq's is still what it assumes of an unknown network.
+            self.srtt_us = Some(rtt_us);
+        } else if self.srtt_us.is_some() {
+            self.srtt_us = Some(batch.srtt_us);
+        }
+        let mss = self.window.mss;
+        let full = self.is_full(newest, batch.before + batch.after);
+        if application_limited && !full {
+            self.rate.limited(self.inflight);
+        }
+        let sample = self.rate.sample(now_us, self.min_rtt_us);
+        let packets = |bytes: u64| u32::try_from(bytes.div_ceil(mss)).unwrap_or(u32::MAX);
+
+        let mut event = self.new_event(EventKind::Acked, now_us);
+        event.sent_us = sent_us;
+        event.rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX);
+        event.rate = sample.rate;
+        event.sample_inflight = packets(sample.inflight);
+        event.sample_delivered = packets(sample.delivered);
+        event.sample_lost = packets(sample.lost);
+        if sample.limited {
+            event.flags |= flag::APP_LIMITED;
+        }
+        if sample.round_start {
+            event.flags |= flag::ROUND_START;
+        }
+        if batch.packets >= 2 {
+            // RFC 9000, section 13.2.2: the second packet is acknowledged at once.
+            event.flags |= flag::DWELL;
+        }
+        if full {
+            event.flags |= flag::CWND_LIMITED;
+        }
+        if self.inflight == 0 && application_limited {
+            event.state = State::Idle as u32;
+        }
+        if self.recovering().is_some() {
+            let during = Event {
+                flags: event.flags | flag::IN_RECOVERY,
+                delivered: self.delivered.add(batch.before, mss),
+                ..event
+            };
+            self.report(&during);
+            if batch.after == 0 {
+                return;
+            }
+            // RFC 9002, section 7.3.2: a packet arrived that was sent since.
+            self.recovered(now_us);
+            event.flags &= !flag::ROUND_START;
+            (event.lost, event.rtt_us) = (0, 0);
+            event.mss = self.window.mss as u32;
+        }
+        (event.cwnd, event.ssthresh) = (self.window.cwnd, self.window.ssthresh);
+        event.delivered = self.delivered.add(batch.after, self.window.mss);
+        self.report(&event);
+    }
+
+    fn recovered(&mut self, now_us: u64) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.recovering = false;
+        }
+        let event = self.new_event(EventKind::Recovered, now_us);
+        self.report(&event);
+        self.resize();
+    }
+
+    /// Counts in packets of the path's present size; not in recovery, whose end is in the old ones.
+    fn resize(&mut self) {
+        if u64::from(self.mtu) != self.window.mss && self.recovering().is_none() {
+            self.window.resize(self.mtu);
+        }
+    }
+
+    /// Packets were lost; may an earlier reduction still be undone? noq says so when all packets that
+    /// it remembers as lost have arrived. It forgets those sent two timeouts before a later loss, and
+    /// would then take a reduction for spurious that was not.
+    fn forget_undo(&mut self, now_us: u64) {
+        let half = self.srtt_us.unwrap_or(0) / 2;
+        if let Some(reduction) = &mut self.reduction {
+            reduction.undoable &= now_us.saturating_sub(reduction.at_us) <= half;
+        }
+    }
+}
+
+impl Controller for PathController {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        let now_us = self.us(now);
+        if !self.joined {
+            self.join(now_us);
+        }
+        // Only the path of the handshake has several spaces of packet numbers.
+        if self.last_sent.is_some_and(|last| pn <= last) && self.alone.is_none() && !self.first {
+            self.first = true;
+            if self.shared().first(now_us).is_err() {
+                self.go_alone(now_us);
+            }
+        }
+        self.last_sent = Some(pn);
+        self.inflight += u64::from(bytes);
+        self.rate.sent(pn, now_us, bytes.into(), self.inflight);
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.full_at = self.last_sent;
+    }
+
+    fn on_ack(
+        &mut self,
+        _: Instant,
+        sent: Instant,
+        bytes: u64,
+        pn: u64,
+        _: bool,
+        rtt: &RttEstimator,
+    ) {
+        let sent_us = self.shared().us(sent);
+        self.inflight = self.inflight.saturating_sub(bytes);
+        self.rate.arrived(pn, bytes);
+        let before = self.recovering().is_some_and(|began| sent_us <= began);
+        let batch = &mut self.batch;
+        batch.packets += 1;
+        *(if before { &mut batch.before } else { &mut batch.after }) += bytes;
+        if batch.newest.is_none_or(|(_, newest)| newest <= sent_us) {
+            batch.newest = Some((pn, sent_us));
+        }
+        batch.srtt_us = rtt.get().as_micros() as u64;
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
+        let now_us = self.us(now);
+        self.inflight = in_flight;
+        self.acked(now_us, app_limited);
+        self.publish();
+    }
+
+    fn on_packet_lost(&mut self, lost_bytes: u16, _: u64, _: Instant) {
+        self.lost = self.lost.saturating_add(1);
+        self.inflight = self.inflight.saturating_sub(lost_bytes.into());
+        self.rate.lost(lost_bytes.into());
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        _: u64,
+        largest_lost_pn: u64,
+    ) {
+        let now_us = self.us(now);
+        // RFC 9002, section 6.1: what is lost was sent before something that has arrived. noq counts
+        // the rest as lost when it discards a path.
+        if !is_ecn && self.largest_acked.is_none_or(|largest| largest_lost_pn > largest) {
+            return self.leave();
+        }
+        if !is_ecn {
+            self.forget_undo(now_us);
+        }
+        let old = self.reduction.is_some_and(|last| self.shared().us(sent) <= last.at_us);
+        if old && !is_persistent_congestion {
+            if is_ecn && let Some(reduction) = &mut self.reduction {
+                reduction.undoable = false;
+            }
+            return;
+        }
+        let kind = match (is_persistent_congestion, is_ecn) {
+            (true, _) => EventKind::Timeout,
+            (false, true) => EventKind::Ecn,
+            (false, false) => EventKind::Recovery,
+        };
+        let mut event = self.new_event(kind, now_us);
+        // noq does not say how many: one at least.
+        event.marked = u32::from(is_ecn);
+        self.report(&event);
+        // After persistent congestion slow start runs at once (RFC 9002, section 7.6.2).
+        self.reduction = Some(Reduction {
+            at_us: now_us,
+            recovering: !is_persistent_congestion,
+            undoable: !is_ecn,
+        });
+        self.publish();
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        if !self.reduction.is_some_and(|reduction| reduction.undoable) {
+            return;
+        }
+        self.reduction = None;
+        // noq gives no time here.
+        let event = self.new_event(EventKind::Undo, self.last_us);
+        self.report(&event);
+        self.resize();
+        self.publish();
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = new_mtu;
+        self.resize();
+    }
+
+    fn window(&self) -> u64 {
+        self.window.bytes().max(2 * u64::from(self.mtu))
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window();
+        metrics.ssthresh = self.window.ssthresh_bytes();
+        metrics.pacing_rate = (self.pacing_rate > 0).then_some(self.pacing_rate);
+        metrics.bandwidth_estimate = (self.bw > 0).then(|| self.bw.saturating_mul(8));
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

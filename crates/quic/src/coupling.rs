@@ -1,0 +1,119 @@
+//! What a program names: a control, and a factory of controllers for each connection.
+
+use crate::controller::PathController;
+use crate::shared::Shared;
+use crate::snapshot::{PathState, Snapshot};
+use narrows_laws::catalogue::{self, NoControl};
+use narrows_laws::params::ParamError;
+use narrows_laws::{Control, Params};
+use noq_proto::congestion::{Controller, ControllerFactory};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A congestion control for connections of several paths.
+#[derive(Clone, Debug)]
+pub struct Coupling {
+    control: Control,
+    params: Params,
+    srtt: bool,
+}
+
+/// Why there is no such [`Coupling`], in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CouplingError {
+    /// No control has this name.
+    #[error(transparent)]
+    Control(#[from] NoControl),
+    /// No parameter has this name, or not this value.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// The control's detector goes by a signal that QUIC does not have.
+    #[error("{0}: goes by one-way delays, which QUIC does not report; expected a control by RTT")]
+    Signal(String),
+}
+
+impl Coupling {
+    /// The control called `name`: `LAW[+DETECTOR][+SLOW START]`, such as `olia`, `greno+xcorr` or
+    /// `lia+hystart++`; or a published system, with its settings (`tr-lia`, `ssc-lia`).
+    ///
+    /// # Errors
+    /// No control has this name, or it needs what QUIC does not have.
+    pub fn new(name: &str) -> Result<Coupling, CouplingError> {
+        let control = catalogue::control(name)?;
+        let mut coupling = Coupling { control, params: Params::default(), srtt: false };
+        let system = catalogue::stands_for(name).into_iter().flat_map(|of| of.settings());
+        for (field, value) in system {
+            match (field, value) {
+                ("detection.signal", "rtt") => {}
+                ("detection.signal", "srtt") => coupling.srtt = true,
+                ("detection.signal", _) => return Err(CouplingError::Signal(name.to_owned())),
+                _ => coupling.params.set(field, value)?,
+            }
+        }
+        Ok(coupling)
+    }
+
+    /// The same with a parameter of the law or the detector set, such as `olia.floor` to `2`.
+    ///
+    /// # Errors
+    /// No such parameter, or not a value of it.
+    pub fn with(mut self, parameter: &str, value: &str) -> Result<Coupling, CouplingError> {
+        self.params.set(parameter, value)?;
+        self.params.check()?;
+        Ok(self)
+    }
+
+    /// The control.
+    pub fn control(&self) -> Control {
+        self.control
+    }
+
+    /// A factory of the controllers of **one** connection, for
+    /// `TransportConfig::congestion_controller_factory`. The paths of all connections that are given
+    /// the same one cannot be told apart: this is noticed at the second handshake, and each path then
+    /// runs its law alone.
+    pub fn factory(&self) -> Arc<Factory> {
+        let shared = Shared::new(self.control, &self.params, self.srtt);
+        Arc::new(Factory { shared: Arc::new(shared) })
+    }
+}
+
+/// The controllers of one connection's paths, and what they share.
+#[derive(Debug)]
+pub struct Factory {
+    shared: Arc<Shared>,
+}
+
+impl Factory {
+    /// The state of all paths at their last events.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot()
+    }
+
+    /// The state of a path of noq's, from what `Connection::congestion_state(id)` returns. None if the
+    /// path has sent nothing yet, runs alone, or has another controller.
+    pub fn path(&self, state: Box<dyn Controller>) -> Option<PathState> {
+        let number = self.own(state)?.number()?;
+        self.snapshot().paths.into_iter().find(|path| path.slot == number)
+    }
+
+    /// noq has abandoned a path (`PathEvent::Abandoned`), of which `Connection::congestion_state(id)`
+    /// returned `state`: its siblings do not count it from now on. Without this they do until noq
+    /// discards it after three timeouts, or it was silent for a second.
+    pub fn abandoned(&self, state: Box<dyn Controller>) {
+        if let Some(path) = self.own(state) {
+            path.leave();
+        }
+    }
+
+    fn own(&self, state: Box<dyn Controller>) -> Option<Box<PathController>> {
+        let path = state.into_any().downcast::<PathController>().ok()?;
+        path.is_of(&self.shared).then_some(path)
+    }
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, _: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(PathController::new(self.shared.clone(), current_mtu))
+    }
+}

@@ -1,0 +1,170 @@
+//! How fast a path delivers (draft-cheng-iccrg-delivery-rate-estimation), in bytes.
+//!
+//! A packet remembers what had been delivered when it left. When it arrives, what was delivered
+//! since, over the time this took, is a sample of the rate: of the slower of sending and
+//! acknowledging, so that neither a burst nor compressed acknowledgements make it too high.
+
+use std::collections::VecDeque;
+
+/// Packets that are remembered at most; the oldest is forgotten, and gives no sample.
+const MOST: usize = 1 << 16;
+
+/// What a packet remembers of the moment it left; times in µs, amounts in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    number: u64,
+    at: u64,
+    delivered: u64,
+    delivered_at: u64,
+    first_sent: u64,
+    inflight: u64,
+    lost: u64,
+    limited: bool,
+}
+
+/// A sample of the newest packet of an acknowledgement; amounts in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sample {
+    /// Bytes per second; 0 if unknown.
+    pub rate: u64,
+    /// Delivered since the packet was sent, itself included.
+    pub delivered: u64,
+    /// Lost since then.
+    pub lost: u64,
+    /// In flight just after it had been sent, itself included.
+    pub inflight: u64,
+    /// It was sent when the application was the limit.
+    pub limited: bool,
+    /// It was sent after the last round had begun: with it the next begins.
+    pub round_start: bool,
+}
+
+/// What a path has delivered, and when.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RateSampler {
+    sent: VecDeque<Sent>,
+    delivered: u64,
+    delivered_at: u64,
+    first_sent: u64,
+    lost: u64,
+    round_end: u64,
+    newest: Option<Sent>,
+    /// The application was the limit up to so much delivered.
+    limited_until: Option<u64>,
+}
+
+impl RateSampler {
+    /// A packet leaves; `inflight` counts it.
+    pub fn sent(&mut self, number: u64, at: u64, bytes: u64, inflight: u64) {
+        // Each space of packet numbers of the handshake starts at 0.
+        if self.sent.back().is_some_and(|last| last.number >= number) {
+            self.sent.clear();
+        }
+        if inflight <= bytes {
+            (self.first_sent, self.delivered_at) = (at, at);
+        }
+        if self.sent.len() == MOST {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(Sent {
+            number,
+            at,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            inflight,
+            lost: self.lost,
+            limited: self.limited_until.is_some(),
+        });
+    }
+
+    /// A packet arrived.
+    pub fn arrived(&mut self, number: u64, bytes: u64) {
+        self.delivered += bytes;
+        if let Ok(at) = self.sent.binary_search_by_key(&number, |sent| sent.number) {
+            self.newest = Some(self.sent[at]);
+        }
+    }
+
+    /// A packet was lost.
+    pub fn lost(&mut self, bytes: u64) {
+        self.lost += bytes;
+    }
+
+    /// All that the application has is on its way, and the window has room for more.
+    pub fn limited(&mut self, inflight: u64) {
+        self.limited_until = Some(self.delivered + inflight);
+    }
+
+    /// The sample of an acknowledgement that arrives at `now`, when all it delivered has been noted;
+    /// `oldest` is the smallest number that may still arrive.
+    pub fn sample(&mut self, now: u64, min_rtt: u64) -> Sample {
+        if self.limited_until.is_some_and(|until| self.delivered > until) {
+            self.limited_until = None;
+        }
+        let Some(newest) = self.newest.take() else { return Sample::default() };
+        (self.delivered_at, self.first_sent) = (now, newest.at);
+        let sending = newest.at - newest.first_sent.min(newest.at);
+        let acknowledging = now.saturating_sub(newest.delivered_at);
+        let interval = sending.max(acknowledging);
+        let delivered = self.delivered - newest.delivered;
+        let round_start = newest.delivered >= self.round_end;
+        if round_start {
+            self.round_end = self.delivered;
+        }
+        // Older ones that arrive late are no sample.
+        while self.sent.front().is_some_and(|sent| sent.number <= newest.number) {
+            self.sent.pop_front();
+        }
+        let rate = match interval {
+            0 => 0,
+            _ if interval < min_rtt => 0,
+            _ => (u128::from(delivered) * 1_000_000 / u128::from(interval)) as u64,
+        };
+        Sample {
+            rate,
+            delivered,
+            lost: self.lost - newest.lost,
+            inflight: newest.inflight,
+            limited: newest.limited,
+            round_start,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_sender_is_sampled_at_its_rate() {
+        let mut rate = RateSampler::default();
+        // 1000 bytes every ms, 20 ms of round trip.
+        let mut rounds = 0;
+        for ms in 0..200u64 {
+            if ms >= 20 {
+                rate.arrived(ms - 20, 1000);
+                let sample = rate.sample(ms * 1000, 20_000);
+                rounds += u32::from(sample.round_start);
+                if ms >= 60 {
+                    assert_eq!(sample.rate, 1_000_000, "at {ms} ms");
+                    assert_eq!(sample.inflight, 20_000);
+                }
+            }
+            rate.sent(ms, ms * 1000, 1000, 1000 * (ms + 1).min(20));
+        }
+        assert_eq!(rounds, 180 / 20);
+        assert!(rate.sent.len() <= 21);
+    }
+
+    #[test]
+    fn a_second_space_of_numbers_starts_anew() {
+        let mut rate = RateSampler::default();
+        for number in [0, 1, 0, 1, 2] {
+            rate.sent(number, 5, 1000, 1000);
+        }
+        assert_eq!(rate.sent.len(), 3);
+        rate.arrived(7, 1000); // never sent: no sample, and no panic
+        assert_eq!(rate.sample(10, 0), Sample::default());
+    }
+}
