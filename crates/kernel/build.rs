@@ -36,7 +36,8 @@ fn main() {
         ];
         defines.extend(clang::defines(control));
         for (kind, source, define) in clang::KINDS {
-            let defines = [&defines[..], &define.map(str::to_owned).into_iter().collect::<Vec<_>>()];
+            let defines =
+                [&defines[..], &define.map(str::to_owned).into_iter().collect::<Vec<_>>()];
             let name = format!("{kind}-{}", law.name());
             no_table(&compile(&clang, source, &name, &defines.concat()));
         }

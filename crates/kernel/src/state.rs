@@ -21,8 +21,6 @@ pub const PLAIN: &str = "nr_plain";
 pub const USERS: &str = "nr_users";
 /// Where [`USERS`] has the entries in use of all users.
 pub const USERS_ALL: u32 = 65536;
-/// And where the connections of which a detector keeps something.
-pub const USERS_WATCHES: u32 = USERS_ALL + 1;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
 pub const WATCHES: &str = "nr_watches";
 /// The maps that all controls share; the last one, those with a detector that decides.

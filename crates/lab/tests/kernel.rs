@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use narrows_kernel::state;
 use narrows_lab::series::Sample;
 use narrows_lab::{
-    App, ConnectionSummary, Control, Edits, Error, Job, Run, Scenario, host, parse, run,
+    App, ConnectionSummary, Control, Edits, Error, Job, Run, Scenario, host, load, parse, run,
 };
 use narrows_testkit::machine::{Turn, mptcp, tun, turn, wanted};
 use narrows_testkit::root::Root;
@@ -88,6 +88,30 @@ fn between(series: &[Sample], path: &str, from: f64, until: f64) -> f64 {
         .collect();
     assert!(!some.is_empty(), "no samples of {path} from {from} s until {until} s");
     some.iter().sum::<f64>() / some.len() as f64
+}
+
+/// By round trips, as the sender has them.
+#[test]
+fn a_detector_in_the_kernel_finds_which_paths_share() {
+    let Some(alone) = Alone::with("a_detector_in_the_kernel_finds_which_paths_share") else {
+        return;
+    };
+    for name in ["sbd/nsb-2", "sbd/sb-2"] {
+        let set = [("warmup", "2 s"), ("duration", "14 s")];
+        let set = set.map(|(field, value)| (field.to_owned(), value.to_owned())).to_vec();
+        let scenario = load(name, &Edits { set, ..Edits::default() }).unwrap();
+        let stop = AtomicBool::new(false);
+        let control = "lia+xcorr".parse().unwrap();
+        let job = Job { control: Some(control), ..Job::new(&scenario, &stop) };
+        let run = on_kernel(job).unwrap();
+        let [phase] = &run.summary.detection[..] else { panic!("{:?}", run.summary.detection) };
+        println!("{name}: {phase:?}");
+        assert_eq!(phase.signal, "rtt");
+        assert!(phase.first_correct_s.is_some_and(|s| s < 12.0), "{name}: {phase:?}");
+        let last = run.decisions.last().unwrap();
+        assert_eq!((last.correct, last.undecided.as_str()), (Some(true), ""), "{name}: {last:?}");
+    }
+    alone.ends();
 }
 
 const TIMES: &str = "warmup = \"2 s\"\nduration = \"4 s\"";

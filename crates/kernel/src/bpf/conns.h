@@ -21,7 +21,7 @@ struct {
 /* Entries of nr_conns in use, by user, and of all. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NR_USERS_MAX + 2);
+	__uint(max_entries, NR_USERS_MAX + 1);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, nr_u32);
 	__type(value, nr_u32);
@@ -57,20 +57,10 @@ static __always_inline nr_u32 *nr_user_entries(nr_u32 index)
 }
 
 #ifndef NR_STATIC_DETECTORS
-static __always_inline void nr_watches_add(nr_s32 watches)
-{
-	nr_u32 *used = nr_user_entries(NR_USERS_WATCHES);
-
-	if (used)
-		__sync_fetch_and_add(used, watches);
-}
-
 static __always_inline long nr_watches_delete(const nr_u32 *token)
 {
 	long error = bpf_map_delete_elem(&nr_watches, token);
 
-	if (!error)
-		nr_watches_add(-1);
 	return error == -ENOENT ? 0 : error;
 }
 #else

@@ -71,7 +71,8 @@ struct {
 } nr_counters SEC(".maps");
 
 #ifndef NR_STATIC_DETECTORS
-/* What a detector keeps of a connection before its first path joins; its parameters are set at load. */
+/* What a detector keeps of a connection before its first path joins; its parameters are set at
+ * load. */
 const volatile struct nr_watch nr_first_watch SEC(".rodata.watch");
 
 static __always_inline struct nr_watch *watch(nr_u32 token)
@@ -83,20 +84,14 @@ static __always_inline struct nr_watch *watch(nr_u32 token)
 static __always_inline bool watched(struct nr_entry *e, nr_u32 token)
 {
 	nr_u32 max = ((struct bpf_map *)&nr_watches)->max_entries;
-	nr_u32 *mine = nr_user_entries(NR_READ(e->user) % NR_USERS_MAX);
-	nr_u32 *all = nr_user_entries(NR_USERS_WATCHES);
-	nr_u32 taken;
+	nr_u32 *entries = nr_user_entries(NR_READ(e->user) % NR_USERS_MAX);
 
 	if (!nr_decides(control.detector) || !token || watch(token))
 		return true;
-	if (!mine || !all)
+	/* A user has no more watches than entries. */
+	if (!entries || NR_READ(*entries) > max / 5)
 		return false;
-	/* Whoever has entries may have as many watches, so this bounds them as it does entries. */
-	taken = NR_READ(*all);
-	if (!nr_may_have(NR_READ(*mine), taken < max ? max - taken : 0))
-		return false;
-	if (!bpf_map_update_elem(&nr_watches, &token, (const void *)&nr_first_watch, BPF_NOEXIST))
-		nr_watches_add(1);
+	bpf_map_update_elem(&nr_watches, &token, (const void *)&nr_first_watch, BPF_NOEXIST);
 	return watch(token);
 }
 #else

@@ -298,8 +298,8 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 		return nr_watch_path(&nr_detector_##name, &w->params.name, c, w, i, ev);
 
 /*
- * An event of path i: if this returns 1, the host calls nr_watch_tick. Two functions, as BPF's stack
- * is small.
+ * An event of path i: if this returns 1, the host calls nr_watch_tick. Two functions, as BPF's
+ * stack is small.
  */
 NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			       const struct nr_event *ev)
