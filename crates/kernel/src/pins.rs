@@ -392,7 +392,12 @@ struct Build {
 }
 
 fn build(control: Control) -> Build {
-    Build { object: fnv(object::of_control(control)), law: fnv(control.law.name().as_bytes()) }
+    let mut object = object::of_control(control).to_vec();
+    if control.detector.decides() {
+        // Its defaults are set at load.
+        object.extend(object::watch(&Params::default()));
+    }
+    Build { object: fnv(&object), law: fnv(control.law.name().as_bytes()) }
 }
 
 /// FNV-1a.

@@ -105,9 +105,6 @@ pub struct Connection {
     pub netns: u32,
     /// It is being created or deleted.
     pub closed: bool,
-    /// The newest decision of its detector, its places by slot; none: it has none that decides, or
-    /// nothing was decided yet.
-    pub decision: Option<Decision>,
     /// Its paths, by slot.
     pub paths: Vec<ConnectionPath>,
 }
@@ -151,18 +148,23 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
             }
         }
     }
-    let decides = |of: &Connection| of.control.is_some_and(|control| control.detector.decides());
-    let watches = if all.iter().any(decides) { watches() } else { None };
-    for connection in all.iter_mut().filter(|connection| decides(connection)) {
-        let Some(watches) = &watches else { break };
-        let value = watches.lookup(&connection.token.to_ne_bytes(), MapFlags::ANY);
-        let value = value.map_err(Error::bpf(WATCHES, "read"))?;
-        let Some(value) = value.filter(|value| value.len() == size_of::<Watch>()) else { continue };
-        // SAFETY: the length is right, and any bytes are valid.
-        let watch = unsafe { value.as_ptr().cast::<Watch>().read_unaligned() };
-        connection.decision = watch.decision();
-    }
     Ok(all)
+}
+
+/// The newest decision of the detector of a connection, its places by slot; none: it has none that
+/// decides, or nothing was decided yet.
+///
+/// # Errors
+/// Reading maps needs root.
+pub fn decision(token: u32) -> Result<Option<Decision>, Error> {
+    crate::available()?;
+    let Some(watches) = watches() else { return Ok(None) };
+    let value = watches.lookup(&token.to_ne_bytes(), MapFlags::ANY);
+    let value = value.map_err(Error::bpf(WATCHES, "read"))?;
+    Ok(value.filter(|value| value.len() == size_of::<Watch>()).and_then(|value| {
+        // SAFETY: the length is right, and any bytes are valid.
+        unsafe { value.as_ptr().cast::<Watch>().read_unaligned() }.decision()
+    }))
 }
 
 /// How many connections the state map has room for; none: there is no map.
@@ -225,7 +227,6 @@ fn decode(token: u32, entry: &Entry) -> Connection {
         version: bits(10, 6),
         netns: entry.netns,
         closed: word & WORD_CLOSED != 0,
-        decision: None,
         paths: paths.collect(),
     }
 }
@@ -380,5 +381,9 @@ mod tests {
         let map = |name: &str| open.maps().find(|map| map.name() == name).unwrap();
         assert_eq!(map(CONNS).value_size() as usize, size_of::<Entry>());
         assert_eq!(map("nr_counters").max_entries() as usize, COUNTERS.len());
+        let object = crate::object::of_control("olia+xcorr".parse().unwrap());
+        let open = ObjectBuilder::default().open_memory(object).unwrap();
+        let watches = open.maps().find(|map| map.name() == WATCHES).unwrap();
+        assert_eq!(watches.value_size() as usize, size_of::<Watch>());
     }
 }

@@ -168,7 +168,7 @@ impl Flows {
     pub fn sample(&mut self, flow: usize, sample: &Sample) -> Option<FlowsDecision> {
         assert!(flow < self.flows, "flow {flow} of {}", self.flows);
         self.close_until(sample.now_us);
-        self.sampled = true;
+        (self.sampled, self.silent) = (true, 0);
         let sample = ffi::Sample {
             now_us: self.now_us,
             bw: 0,
@@ -226,7 +226,7 @@ impl Flows {
             let many = self.memory.as_mut_ptr().cast();
             ffi::narrows_many_close(many, self.number, &mut observed, &mut decided)
         };
-        self.silent = if self.sampled { 0 } else { self.silent + 1 };
+        self.silent += usize::from(!self.sampled);
         self.sampled = false;
         self.number += 1;
         if self.observed.len() == self.kept {

@@ -162,6 +162,28 @@ fn who_comes_late_or_falls_silent_is_undecided() {
     assert!(matches!(late[0], Place::Group(_)) && late[0] != late[2], "{late:?}");
 }
 
+/// However short: `xcorr` looks at one observation.
+#[test]
+fn decisions_go_on_after_a_silence_of_all() {
+    for detector in Detector::all().filter(|detector| detector.measures_delay()) {
+        for silence_us in [600_000, 3_000_000, 40_000_000] {
+            let silent = |_, now_us: u64| (20_000_000..20_000_000 + silence_us).contains(&now_us);
+            let network = Network { queues: &QUEUES, at: &[0, 0], seconds: 90, silent: &silent };
+            let mut flows = Flows::new(detector, &Params::default(), 2).unwrap();
+            let mut last_us = 0;
+            let mut see = |decision: FlowsDecision| last_us = decision.at_us;
+            samples(&network, |flow, sample| {
+                flows.sample(flow, sample).into_iter().for_each(&mut see)
+            });
+            while let Some(decision) = flows.advance(90_000_000) {
+                see(decision);
+            }
+            let name = detector.name();
+            assert!(last_us > 84_000_000, "{name}, {silence_us} us of silence: last at {last_us}");
+        }
+    }
+}
+
 #[test]
 fn a_long_silence_costs_nothing_and_forgets_nothing_wrong() {
     let mut flows = Flows::new(Detector::SSC, &Params::default(), 2).unwrap();

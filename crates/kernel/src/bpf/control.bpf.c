@@ -80,13 +80,17 @@ static __always_inline struct nr_watch *watch(nr_u32 token)
 	return token ? bpf_map_lookup_elem(&nr_watches, &token) : NULL;
 }
 
-/* Is there memory for the detector of the connection, whose entry is `e`? Makes it if not. */
+/*
+ * Is there memory for the detector of the connection, whose entry is `e`? Makes it if not; on one
+ * path there is nothing to detect.
+ */
 static __always_inline bool watched(struct nr_entry *e, nr_u32 token)
 {
 	nr_u32 max = ((struct bpf_map *)&nr_watches)->max_entries;
 	nr_u32 *entries = nr_user_entries(NR_READ(e->user) % NR_USERS_MAX);
+	nr_u32 slots = NR_READ(e->word) & NR_WORD_SLOTS;
 
-	if (!nr_decides(control.detector) || !token || watch(token))
+	if (!nr_decides(control.detector) || !token || !(slots & (slots - 1)) || watch(token))
 		return true;
 	/* A user has no more watches than entries. */
 	if (!entries || NR_READ(*entries) > max / 5)
@@ -226,11 +230,11 @@ NR_NOINLINE int nr_follows(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
-/* Passes the path's event on. */
-static __always_inline void nr_event(struct nr_entry *e, nr_u32 slot)
+/* Passes the event of the socket's slot on. */
+static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 {
-	nr_detects(e, slot);
-	nr_follows(e, slot);
+	nr_detects(e, nr_sk(sk)->slot);
+	nr_follows(e, nr_sk(sk)->slot);
 }
 
 /*
@@ -273,7 +277,7 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 	ev = fill(sk, e, NR_RECOVERY);
 	ev->cwnd = path->cwnd;
 	ev->ssthresh = path->ssthresh;
-	nr_event(e, nr_sk(sk)->slot);
+	nr_event(sk, e);
 	tcp_sk(sk)->snd_ssthresh = path->ssthresh;
 	count(NR_REPAIRED_THRESH);
 }
@@ -400,7 +404,7 @@ static __always_inline nr_u32 join(struct sock *sk)
 	ev = fill(sk, e, NR_JOINED);
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	ev->state = NR_JOINING;
-	nr_event(e, nr_sk(sk)->slot);
+	nr_event(sk, e);
 	tcp_sk(sk)->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 	return NR_JOINS;
 }
@@ -448,8 +452,8 @@ void BPF_PROG(nr_release, struct sock *sk)
 		bpf_sk_storage_delete(&nr_alone, sk);
 		return;
 	}
-	fill(sk, e, NR_LEFT);
-	nr_event(e, s->slot);
+	fill(sk, e, NR_LEFT)->now_us = bpf_ktime_get_ns() / 1000;
+	nr_event(sk, e);
 	nr_leave_slot(e, s->token, s->slot);
 }
 
@@ -469,7 +473,7 @@ void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	ev = fill_acked(sk, e);
 	ev->flags |= NR_F_IN_RECOVERY;
-	nr_event(e, s->slot);
+	nr_event(sk, e);
 }
 
 static __always_inline bool couples(void)
@@ -573,13 +577,15 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 			fallback(sk, acked);
 		return;
 	}
+	if (round)
+		watched(e, s->token); /* there may be memory now */
 	falls_back = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
 	ev = fill_acked(sk, e);
 	if (round)
 		ev->flags |= NR_F_ROUND_START;
 	if (!falls_back && tcp_is_cwnd_limited(tp))
 		ev->flags |= NR_F_CWND_LIMITED;
-	nr_event(e, s->slot);
+	nr_event(sk, e);
 	cwnd = line(e, s->slot)->cwnd;
 	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
 	leave_cwnd(sk, tp->snd_cwnd);
@@ -606,7 +612,7 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 	s->lost = tp->lost;
 	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
 		ev->kind = NR_ECN;
-	nr_event(e, s->slot);
+	nr_event(sk, e);
 	return line(e, s->slot)->ssthresh;
 }
 
@@ -641,7 +647,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 		ev->flags |= NR_F_RETRANS;
 		ev->state = NR_FAILED;
 	}
-	nr_event(e, nr_sk(sk)->slot);
+	nr_event(sk, e);
 }
 
 SEC("struct_ops")
@@ -652,7 +658,7 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 
 	if (e) {
 		fill(sk, e, NR_UNDO);
-		nr_event(e, nr_sk(sk)->slot);
+		nr_event(sk, e);
 		cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 	} else {
 		cwnd = tcp_reno_undo_cwnd(sk);
@@ -680,7 +686,7 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	ev = fill(sk, e, NR_RESTART);
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	ev->cwnd = NR_INIT_CWND;
-	nr_event(e, nr_sk(sk)->slot);
+	nr_event(sk, e);
 }
 
 SEC(".struct_ops")

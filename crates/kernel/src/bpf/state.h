@@ -51,9 +51,10 @@
 #define NR_CONNS_MAX 262144
 
 /*
- * Connections of which a detector keeps something, 36 kB each, which the kernel's allocator rounds
- * up to 64 kB, allocated on demand. One user gets a fifth: 6,553 connections, 410 MB. What has no
- * room is coupled as if all its paths shared.
+ * Connections of which a detector keeps something: those with two paths or more, 36 kB each, which
+ * the kernel's allocator rounds up to 64 kB, allocated on demand. A user who has entries for more
+ * than a fifth of these gets no more. Without room a connection is coupled as if all its paths
+ * shared, and tries again each round trip.
  */
 #define NR_WATCHES_MAX 32768
 

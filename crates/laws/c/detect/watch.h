@@ -260,14 +260,16 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 {
 	struct nr_pace pace = d->pace(own, &w->params.decision);
 	struct nr_watched *path = &w->path[i & 7];
+	/* The host may have had no memory for the watch at the join. */
+	int begins = ev->kind == NR_JOINED || (!path->here && ev->kind != NR_LEFT);
 	struct nr_sample s;
 	nr_u32 stamp;
 
-	if (ev->kind == NR_JOINED || ev->kind == NR_LEFT) {
+	if (begins || ev->kind == NR_LEFT) {
 		NR_WRITE(c->record[i & 7][0].stamp, 0);
 		NR_WRITE(c->record[i & 7][1].stamp, 0);
 	}
-	if (ev->kind == NR_JOINED) {
+	if (begins) {
 		nr_watch_begin(d, pace.t_us, path, ev->now_us);
 		nr_masks_join(c, i, nr_first_row(d, own, &w->params, i));
 	}

@@ -92,9 +92,11 @@ impl Control {
         self.programs.iter().map(|program| program.verified_insns).sum()
     }
 
-    /// Those of its counters that report paths under the fallback law, where not zero.
+    /// Those of its counters that report paths under the fallback law, or without detection, where
+    /// not zero.
     pub fn problems(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let all = self.counters.iter().filter(|(name, n)| name.starts_with("fallback") && **n > 0);
+        let problem = |name: &str| name.starts_with("fallback") || name == "undetected";
+        let all = self.counters.iter().filter(|(name, n)| problem(name) && **n > 0);
         all.map(|(name, n)| (*name, *n))
     }
 }

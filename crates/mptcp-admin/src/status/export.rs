@@ -91,6 +91,13 @@ impl Status {
         );
         metric(
             &mut text,
+            "narrows_undetected_total",
+            "counter",
+            "Subflows that joined without room for what the detector keeps.",
+            self.counters(|counter| (counter == "undetected").then(Vec::new)),
+        );
+        metric(
+            &mut text,
             "narrows_repaired_windows_total",
             "counter",
             "Windows that were set right, as the kernel had left out a program.",

@@ -254,6 +254,9 @@ pub(super) fn meaning(counter: &str) -> &'static str {
         "fallback_outside" => {
             "subflows ran the fallback law, their connection had subflows under another control"
         }
+        "undetected" => {
+            "subflows joined without room for what the detector keeps, and were coupled with all"
+        }
         _ => "subflows ran the fallback law",
     }
 }

@@ -173,8 +173,10 @@ impl<'a> Sampler<'a> {
         }
         let inum = self.hosts[sender.host].inum();
         let of = |ip| self.place.get(&ip).filter(|place| place.0 == flow).map(|place| place.1);
-        for entry in state::connections().map_err(kernel)? {
-            let Some(decision) = entry.decision.filter(|_| entry.netns == inum) else { continue };
+        let entries = state::connections().map_err(kernel)?;
+        for entry in entries.iter().filter(|entry| entry.netns == inum) {
+            let decision = state::decision(entry.token).map_err(kernel)?;
+            let Some(decision) = decision else { continue };
             let mut places = [Place::Undecided; MAX_PATHS];
             for path in &entry.paths {
                 let Some(to) = of(path.local.ip()) else { continue };
