@@ -96,7 +96,7 @@ impl Control {
     /// not zero.
     pub fn problems(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let problem = |name: &str| name.starts_with("fallback") || name == "undetected";
-        let all = self.counters.iter().filter(|(name, n)| problem(name) && **n > 0);
+        let all = self.counters.iter().filter(move |(name, n)| problem(name) && **n > 0);
         all.map(|(name, n)| (*name, *n))
     }
 }
