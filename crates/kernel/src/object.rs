@@ -63,7 +63,8 @@ pub fn compile_user() -> Result<(), Error> {
     defines.extend(clang::defines(Control::of(Law::USER)));
     defines.push(format!("-DNR_BUILD=0x{}u", &law.sha256()[..8]));
     let compile = |(kind, source, define): (&str, &str, Option<&str>)| {
-        let (source, object) = (folder.join(format!("{source}.bpf.c")), folder.join(kind));
+        let source = folder.join(format!("{source}.bpf.c"));
+        let object = folder.join(format!("{kind}.bpf.o"));
         let arch = std::env::consts::ARCH;
         let mut command =
             clang::command(&clang, arch, [folder, folder], &source, &object, &defines);
