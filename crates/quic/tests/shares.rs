@@ -8,15 +8,15 @@ use narrows_quic_sim::{Routes, Side, Sim};
 use noq_proto::congestion::NewRenoConfig;
 use std::sync::Arc;
 
-/// Two paths under `control` and a NewReno connection through one link: the goodput of the first over
-/// that of the second, by their means over three seeds.
-fn share(control: &str) -> f64 {
+/// So many paths under `control` and a NewReno connection through one link: the goodput of the first
+/// over that of the second, by their means over three seeds.
+fn share(control: &str, paths: usize) -> f64 {
     let (mut ours, mut rival) = (0.0, 0.0);
     for seed in 1..=3 {
         let mut sim = Sim::new(seed);
         let (up, down) = (sim.link(bottleneck()), sim.link(bottleneck()));
         let path = |sim: &mut Sim| -> Routes { sim.routes(&[up], &[down]) };
-        let paths = vec![path(&mut sim), path(&mut sim)];
+        let paths = (0..paths).map(|_| path(&mut sim)).collect();
         let alone = vec![path(&mut sim)];
         let coupled = sim.connect(setup(paths, Side::Client, &factory(control)));
         let client = transport(Arc::new(NewRenoConfig::default()));
@@ -33,12 +33,18 @@ fn share(control: &str) -> f64 {
 
 #[test]
 fn on_one_link_coupled_paths_are_one_flow_and_uncoupled_ones_are_two() {
-    let uncoupled = share("reno");
+    let uncoupled = share("reno", 2);
     assert!(uncoupled > 1.5, "reno: {uncoupled:.2} of NewReno");
     for control in ["lia", "olia", "greno+xcorr"] {
-        let coupled = share(control);
+        let coupled = share(control, 2);
         assert!((0.8..1.25).contains(&coupled), "{control}: {coupled:.2} of NewReno");
     }
+}
+
+#[test]
+fn one_path_of_our_reno_is_noq_s_newreno() {
+    let share = share("reno", 1);
+    assert!((0.9..1.1).contains(&share), "{share:.2} of NewReno");
 }
 
 #[test]
