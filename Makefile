@@ -93,12 +93,13 @@ fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FU
 	@scripts/setup fuzz
 	FUZZ=$(FUZZ) scripts/fuzz
 
-bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture per second, lateness of emulation, CPU time of a transfer in the kernel
+bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture per second, lateness of emulation, CPU time of a transfer in QUIC and in the kernel
 	cargo bench --locked -p narrows-laws
 	cargo bench --locked -p narrows-net
 	cargo bench --locked -p narrows-sim
 	cargo bench --locked -p narrows-detect
 	cargo bench --locked -p narrows-emu
+	cargo bench --locked -p narrows-quic
 	@if scripts/setup kernel; then cargo bench --locked -p narrows-kernel; fi
 
 lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan

@@ -28,6 +28,9 @@
 //! # Ok::<(), narrows_laws::catalogue::NoControl>(())
 //! ```
 
+#[cfg(target_family = "wasm")]
+compile_error!("WebAssembly is not supported: the laws are C, compiled by cc for a native target");
+
 pub mod catalogue;
 pub mod check;
 mod conn;

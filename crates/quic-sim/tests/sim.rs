@@ -18,7 +18,7 @@ fn link() -> LinkConfig {
 fn run(seed: u64, sender: Side) -> (u64, u64) {
     let mut sim = Sim::new(seed);
     let lossy = LinkConfig { loss: Loss::Random(0.01), ..link() };
-    let paths = vec![sim.path(&[lossy.clone()]), sim.path(&[lossy])];
+    let paths = vec![sim.path(std::slice::from_ref(&lossy)), sim.path(&[lossy])];
     let connection =
         sim.connect(Setup { load: Load::Bytes(5_000_000), ..Setup::new(paths, sender) });
     sim.run(60 * SECOND);

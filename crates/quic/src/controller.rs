@@ -379,14 +379,9 @@ impl Controller for PathController {
         is_persistent_congestion: bool,
         is_ecn: bool,
         _: u64,
-        largest_lost_pn: u64,
+        _: u64,
     ) {
         let now_us = self.us(now);
-        // RFC 9002, section 6.1: what is lost was sent before something that has arrived. noq counts
-        // the rest as lost when it discards a path.
-        if !is_ecn && self.largest_acked.is_none_or(|largest| largest_lost_pn > largest) {
-            return self.leave();
-        }
         if !is_ecn {
             self.forget_undo(now_us);
         }
@@ -455,5 +450,21 @@ impl Controller for PathController {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_laws::{Control, Params};
+
+    #[test]
+    fn smaller_packets_are_more_of_them_in_the_same_bytes() {
+        let shared = Arc::new(Shared::new(Control::LIA, &Params::default(), false));
+        let mut path = PathController::new(shared, 1452);
+        path.on_packet_sent(Instant::now(), 1452, 0);
+        assert_eq!((path.window(), path.window.cwnd), (14_520, 10));
+        path.on_mtu_update(1200);
+        assert_eq!((path.window(), path.window.cwnd), (14_520, 12));
     }
 }

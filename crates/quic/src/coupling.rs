@@ -63,11 +63,6 @@ impl Coupling {
         Ok(self)
     }
 
-    /// The control.
-    pub fn control(&self) -> Control {
-        self.control
-    }
-
     /// A factory of the controllers of **one** connection, for
     /// `TransportConfig::congestion_controller_factory`. The paths of all connections that are given
     /// the same one cannot be told apart: this is noticed at the second handshake, and each path then
@@ -99,7 +94,8 @@ impl Factory {
 
     /// noq has abandoned a path (`PathEvent::Abandoned`), of which `Connection::congestion_state(id)`
     /// returned `state`: its siblings do not count it from now on. Without this they do until noq
-    /// discards it after three timeouts, or it was silent for a second.
+    /// discards it after three timeouts, or it was silent for a second; and no longer than the program
+    /// keeps what `congestion_state` returned.
     pub fn abandoned(&self, state: Box<dyn Controller>) {
         if let Some(path) = self.own(state) {
             path.leave();

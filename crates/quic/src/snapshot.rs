@@ -1,13 +1,13 @@
 //! The state of a connection's paths, to look at.
 
-use narrows_laws::{Advice, Control, Place};
+use narrows_laws::{Advice, Place};
 use std::time::Duration;
 
 /// The paths of a connection at their last events.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The control that they run.
-    pub control: Control,
+    /// The name of the control that they run.
+    pub control: String,
     /// The paths.
     pub paths: Vec<PathState>,
     /// What the detector knows of pairs of paths; empty unless it compares pairs (`xcorr`) and has

@@ -75,10 +75,12 @@ fn a_clone_takes_over_at_a_rebinding_and_a_snapshot_does_not() {
 fn an_abandoned_path_leaves_at_once_where_it_is_told_and_when_noq_discards_it_otherwise() {
     for told in [true, false] {
         let mut sim = Sim::new(3);
-        let paths = vec![sim.path(&[deep()]), sim.path(&[deep()])];
+        let paths = [sim.path(&[deep()]), sim.path(&[deep()])];
         let factory = factory("greno");
-        let connection = sim.connect(setup(paths, Side::Client, &factory));
+        let connection = sim.connect(setup(paths.to_vec(), Side::Client, &factory));
         sim.run(seconds(1));
+        let link = sim.network.route(paths[1].up).next().unwrap();
+        sim.network.set_up(seconds(1), link, false);
         sim.close_path(connection, 1);
         if told {
             let state = sim.end(connection, Side::Client).congestion_state(PathId::from(1u32));
@@ -201,7 +203,7 @@ fn marks_are_congestion_without_loss() {
         ..bottleneck()
     };
     let link = marks(deep().limit);
-    let paths = [sim.path(&[link.clone()]), sim.path(&[link])];
+    let paths = [sim.path(std::slice::from_ref(&link)), sim.path(&[link])];
     let factory = factory("olia");
     let connection = sim.connect(setup(paths.to_vec(), Side::Client, &factory));
     let rate = mbit(&mut sim, connection, seconds(5), seconds(25));
@@ -226,7 +228,9 @@ fn a_window_keeps_its_bytes_when_noq_finds_that_larger_packets_pass() {
     let (mut before, mut mtus) = (0, Vec::new());
     watch(&mut sim, seconds(2), MILLISECOND, |sim| {
         let Some(&window) = windows(&factory).first() else { return };
-        assert!(window >= before, "{before} bytes became {window}");
+        // In a ms arrive 2500 bytes; packets that become larger add a fifth of the window at once.
+        let grown = window.checked_sub(before).filter(|grown| before == 0 || *grown < 10_000);
+        assert!(grown.is_some(), "{before} bytes became {window}");
         before = window;
         let stats = sim.end(connection, Side::Client).path_stats(PathId::ZERO).unwrap();
         mtus.push(stats.current_mtu);

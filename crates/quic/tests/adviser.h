@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reno, which wants the second path parked for the first two seconds. For tests of the advice. */
+#ifndef ADVISER_H
+#define ADVISER_H
+
+#include "law.h"
+
+NR_INLINE void nr_adviser_acked(NR_HOOK)
+{
+	int park = i == 1 && ev->now_us < 3000000; /* the first path came at 1 s */
+
+	NR_WRITE(c->path[i & 7].advice, park ? NR_ADVICE_BACKUP : NR_ADVICE_NONE);
+}
+
+NR_LAW(adviser) = {
+    .name = "adviser",
+    .code = "ad",
+    .about = "Reno that wants the second path parked for two seconds",
+    .source = "none",
+    .kind = NR_WINDOW,
+    .acked = nr_adviser_acked,
+};
+
+#endif

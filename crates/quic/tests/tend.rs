@@ -1,0 +1,42 @@
+//! The task that looks after a connection, with real sockets of the loopback device.
+
+#[path = "common/loopback.rs"]
+mod loopback;
+
+use loopback::connect;
+use narrows_laws::user::{Checks, load};
+use narrows_quic::{Advice, Coupling, tend};
+use noq::PathStatus;
+use std::time::Duration;
+
+/// Polls until `done`; panics with what was waited for after 30 s.
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    for _ in 0..3000 {
+        if done() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("after 30 s still not: {what}");
+}
+
+#[tokio::test]
+async fn a_path_is_parked_on_advice_comes_back_is_pinged_and_leaves_when_closed() {
+    load(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/adviser.h").as_ref(), Checks::None).unwrap();
+    let factory = Coupling::new("adviser").unwrap().factory();
+    let (client, server, second) = connect(factory.clone()).await;
+    let task = tokio::spawn(tend(&client, factory.clone(), Duration::from_millis(50)));
+
+    // The pings alone bring acknowledgements, from which the law speaks.
+    let status = |wanted: PathStatus| second.status() == Ok(wanted);
+    until("parked", || status(PathStatus::Backup)).await;
+    let state = factory.path(client.congestion_state(second.id()).unwrap()).unwrap();
+    assert_eq!((state.slot, state.advice), (1, Advice::Backup));
+    until("back", || status(PathStatus::Available)).await;
+    assert!(server.path(second.id()).unwrap().stats().frame_rx.ping >= 10);
+
+    second.close().unwrap();
+    until("gone", || factory.snapshot().paths.len() == 1).await;
+    client.close(0u8.into(), b"");
+    tokio::time::timeout(Duration::from_secs(30), task).await.expect("it ends").unwrap();
+}
