@@ -85,6 +85,7 @@ fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8
 pub(crate) fn constants(control: Control, params: &Params) -> Vec<u8> {
     let of = [control.detector.number(), control.start()];
     let words = of.into_iter().chain(params.of_window()).chain(params.of_law(control.law));
+    let words = words.chain(params.of_join(control.join));
     words.flat_map(u32::to_ne_bytes).collect()
 }
 

@@ -108,9 +108,11 @@ impl Controls {
         let loaded = pins::loaded().map_err(kernel)?;
         for control in ours {
             let name = kernel_name(control);
-            let own = params.of_law(control.law);
-            let default = own == Params::default().of_law(control.law)
-                && params.of_window() == Params::default().of_window();
+            let of = |params: &Params| {
+                let (law, join) = (params.of_law(control.law), params.of_join(control.join));
+                (params.of_window(), law, join)
+            };
+            let default = of(params) == of(&Params::default());
             match loaded.iter().find(|loaded| loaded.name == name) {
                 Some(loaded) if loaded.same_build && default => {
                     controls.pinned.push(name);
