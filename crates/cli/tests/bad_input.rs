@@ -97,7 +97,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
     assert_eq!(
         refused(&["compare", "sbd/nsb-2", "--cc", "reno,olia+magic"]),
         "--cc: unknown detector or slow start 'magic'; expected one of: shared, disjoint, ssc, tr, btlbw, xcorr, dcw, standard, \
-         hystart++, hystart"
+         hystart++, hystart, lisa"
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),

@@ -64,7 +64,7 @@ pub fn command(
 }
 
 /// Macros for a control and its replay: the name, and the default constants for other loaders.
-pub fn defines(control: narrows_laws::Control) -> [String; 5] {
+pub fn defines(control: narrows_laws::Control) -> [String; 6] {
     let params = narrows_laws::Params::default();
     let list = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     [
@@ -73,5 +73,6 @@ pub fn defines(control: narrows_laws::Control) -> [String; 5] {
         format!("-DNR_THIS_START={}", control.start()),
         format!("-DNR_THIS_WINDOW={}", list(&params.of_window())),
         format!("-DNR_THIS_PARAMS={}", list(&params.of_law(control.law))),
+        format!("-DNR_THIS_JOIN={}", list(&params.of_join(control.join))),
     ]
 }

@@ -105,6 +105,7 @@ pub(crate) fn watch(params: &Params) -> Vec<u8> {
 pub(crate) fn constants(control: Control, params: &Params) -> Vec<u8> {
     let of = [control.detector.number(), control.start()];
     let words = of.into_iter().chain(params.of_window()).chain(params.of_law(control.law));
+    let words = words.chain(params.of_join(control.join));
     words.flat_map(u32::to_ne_bytes).collect()
 }
 

@@ -48,6 +48,11 @@ fn lia_disjoint_hystartpp() {
     runs_on_both_paths("lia+disjoint+hystart++");
 }
 
+#[test]
+fn olia_lisa_hystartpp() {
+    runs_on_both_paths("olia+lisa+hystart++");
+}
+
 /// Registered by us, chosen as the default of both namespaces.
 fn runs_on_both_paths(control: &str) {
     let Some(_machine) = machine(control) else { return };

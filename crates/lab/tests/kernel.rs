@@ -2,6 +2,8 @@
 //! so and passes.
 #![cfg(feature = "kernel")]
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
@@ -9,10 +11,13 @@ use std::time::{Duration, Instant};
 use narrows_kernel::state;
 use narrows_lab::series::Sample;
 use narrows_lab::{
-    App, ConnectionSummary, Control, Edits, Error, Job, Run, Scenario, host, load, parse, run,
+    App, CaptureRequest, ConnectionSummary, Control, Edits, Error, Job, Output, Run, Scenario,
+    host, load, parse, run,
 };
 use narrows_testkit::machine::{Turn, mptcp, tun, turn, wanted};
 use narrows_testkit::root::Root;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
 
 /// Runs until one is fit, beside two busy loops on two cores.
 const TRIES: u32 = 10;
@@ -288,6 +293,80 @@ fn a_program_takes_the_place_of_a_source() {
         message.starts_with("--serve: \"nonsuch-server\" ended with exit status: 127"),
         "{message}"
     );
+    alone.ends();
+}
+
+/// How many segments with data a captured host sends on path `path` before anything comes back.
+fn first_flight(capture: &Path, path: u32) -> usize {
+    const OUTBOUND: u32 = 2;
+    let mut reader = PcapNgReader::new(File::open(capture).unwrap()).unwrap();
+    let mut sent = 0;
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        if packet.interface_id != path {
+            continue;
+        }
+        if !packet.options.contains(&EnhancedPacketOption::Flags(OUTBOUND)) {
+            if sent > 0 {
+                break;
+            }
+            continue;
+        }
+        // IPv4 without options, and the length of TCP's header.
+        let headers = 20 + usize::from(packet.data[32] >> 4) * 4;
+        sent += usize::from(packet.original_len as usize > headers);
+    }
+    sent
+}
+
+/// The first flight of a subflow that joins a transfer is what LISA takes for it, `most` of which the
+/// scenario sets to 7, and 10 without; for who connects and for who accepts.
+#[test]
+fn a_joining_subflow_begins_with_what_lisa_takes_for_it() {
+    let Some(alone) = Alone::with("a_joining_subflow_begins_with_what_lisa_takes_for_it") else {
+        return;
+    };
+    const SERVE: &str = "exec python3 -c 'import socket\n\
+        l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)\n\
+        l.bind((\"\", 7)); l.listen(); c, _ = l.accept(); c.recv(1)\n\
+        c.sendall(bytes(300000)); c.recv(1)'";
+    const ASK: &str = "exec python3 -c 'import socket\n\
+        s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); s.connect((\"{server}\", 7))\n\
+        s.sendall(bytes(1)); left = 300000\n\
+        while left: left -= len(s.recv(65536))'";
+    let download = App { client: ASK.into(), server: Some(SERVE.into()) };
+    for (control, expected) in [("olia", 10), ("olia+lisa", 7)] {
+        let rest = format!(
+            "[flows]\ntest = {{ kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"{control}\", \
+             start = \"500 ms\", source = {{ file = {{ size = \"300 kB\" }} }} }}\n\
+             [lisa]\nmost = 7\n"
+        );
+        let times = "warmup = \"0 s\"\nduration = \"2 s\"";
+        let scenario = scenario(times, "50 Mbit/s", "200 packets", &rest);
+        for (app, host) in [(None, "sender"), (Some(&download), "receiver")] {
+            // A busy machine may send late what belongs to the flight: the longest of some.
+            let flights = (0..TRIES).map(|_| {
+                let folder = tempfile::tempdir().unwrap();
+                let mut output = Output::new(folder.path()).unwrap();
+                let capture = CaptureRequest { names: &[], snaplen: None, output: &mut output };
+                let stop = AtomicBool::new(false);
+                on_kernel(Job { app, capture: Some(capture), ..Job::new(&scenario, &stop) })
+                    .unwrap();
+                output.commit().unwrap();
+                first_flight(&folder.path().join(format!("test.{host}.pcapng")), 1)
+            });
+            let flights: Vec<usize> = flights
+                .scan(false, |done, flight| {
+                    let more = !*done;
+                    *done |= flight == expected;
+                    more.then_some(flight)
+                })
+                .collect();
+            println!("{control}, {host}: first flights {flights:?}");
+            assert!(flights.iter().all(|flight| *flight <= expected));
+            assert_eq!(flights.last(), Some(&expected), "{control}, {host}: {flights:?}");
+        }
+    }
     alone.ends();
 }
 

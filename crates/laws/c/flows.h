@@ -9,20 +9,25 @@
 /* A sibling's time may be ahead: clocks of two CPUs, or an event during the reads. */
 #define NR_AHEAD_MS 1000u
 
+/* Has `line` had an event within max(NR_IDLE_US, 2 srtt)? */
+NR_INLINE int nr_recent(const struct nr_path *line, nr_u32 now_ms)
+{
+	nr_u32 srtt8 = NR_READ(line->srtt8_us), limit = NR_IDLE_US / 1000;
+
+	if (srtt8 / 4000 > limit)
+		limit = srtt8 / 4000;
+	return now_ms - NR_READ(line->seen_ms) + NR_AHEAD_MS <= limit + NR_AHEAD_MS;
+}
+
 /*
- * Does sibling `line` count in a law's sums? It must be active, have an RTT sample, and have had an
- * event within max(NR_IDLE_US, 2 srtt): the window of an idle path is no rate, and must not
+ * Does sibling `line` count in a law's sums? It must be active, have an RTT sample, and a recent
+ * event: the window of an idle path is no rate, and must not
  * throttle the others (nor lend them its share).
  */
 NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 {
-	nr_u32 srtt8 = NR_READ(line->srtt8_us), limit = NR_IDLE_US / 1000;
-
-	if (NR_READ(line->state) != NR_ACTIVE || !srtt8)
-		return 0;
-	if (srtt8 / 4000 > limit)
-		limit = srtt8 / 4000;
-	return now_ms - NR_READ(line->seen_ms) + NR_AHEAD_MS <= limit + NR_AHEAD_MS;
+	return NR_READ(line->state) == NR_ACTIVE && NR_READ(line->srtt8_us) &&
+	       nr_recent(line, now_ms);
 }
 
 /*

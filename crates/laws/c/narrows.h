@@ -18,9 +18,10 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 5		    /* layout of nr_conn, nr_path, nr_private and nr_watch */
+#define NR_VERSION 6		    /* layout of nr_conn, nr_path, nr_private and nr_watch */
 #define NR_MAX_PATHS 8		    /* paths in a connection; bound of every loop */
 #define NR_LAW_PARAMS 16	    /* maximum words of a law's parameters */
+#define NR_JOIN_PARAMS 4	    /* likewise of a slow start at the join */
 #define NR_IDLE_US 1000000u	    /* a path silent for longer (and for 2 srtt) is idle */
 #define NR_INIT_CWND 10u	    /* RFC 6928 */
 #define NR_SSTHRESH_MAX 0x7fffffffu /* no threshold yet; Linux: TCP_INFINITE_SSTHRESH */
@@ -107,7 +108,7 @@ struct nr_path {
 	nr_u32 ssthresh; /* packets */
 	nr_u32 srtt8_us; /* 1/8 us, 0 before the first sample */
 	nr_u32 mss;	 /* bytes */
-	nr_u32 inflight; /* packets */
+	nr_u32 inflight; /* packets, before the last event's acknowledgement */
 	nr_u32 seen_ms;	 /* time of the last event, wraps */
 	nr_u32 debit;	 /* packets that siblings took from cwnd, not yet applied; see shared.h */
 	nr_u64 pacing_rate; /* bytes/s, 0: chosen by the host */
@@ -137,6 +138,7 @@ struct nr_conn {
 	nr_u32 law;		     /* number of the law, for readers outside */
 	nr_u32 window[2];	     /* struct nr_window_params */
 	nr_u32 param[NR_LAW_PARAMS]; /* the law's parameters */
+	nr_u32 join[NR_JOIN_PARAMS]; /* those of the slow start at the join */
 	struct nr_path path[NR_MAX_PATHS];
 	struct nr_record record[NR_MAX_PATHS][2];
 };

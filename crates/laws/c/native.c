@@ -16,7 +16,7 @@ int narrows_pair(nr_u32 detector, const struct nr_watch *w, nr_u32 i, nr_u32 j,
 		 struct nr_pair *pair);
 nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p);
 void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
-		       const nr_u32 *param);
+		       const nr_u32 *param, const nr_u32 *join);
 void narrows_watch_init(struct nr_watch *w, const struct nr_params *p);
 void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 		    const struct nr_event *ev);
@@ -135,9 +135,9 @@ nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p)
 	return nr_first_row(d, own(detector, p), p, i);
 }
 
-/* `window` and `param`: parameters of all window laws, and of the law. */
+/* `window`, `param`, `join`: parameters of all window laws, of the law, of the slow start. */
 void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
-		       const nr_u32 *param)
+		       const nr_u32 *param, const nr_u32 *join)
 {
 	*c = (struct nr_conn){0};
 	nr_conn_init(c, law, detector);
@@ -145,6 +145,8 @@ void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_
 		c->window[n] = window[n];
 	for (nr_u32 n = 0; n < NR_LAW_PARAMS; n++)
 		c->param[n] = param[n];
+	for (nr_u32 n = 0; n < NR_JOIN_PARAMS; n++)
+		c->join[n] = join[n];
 }
 
 void narrows_watch_init(struct nr_watch *w, const struct nr_params *p)
@@ -195,6 +197,7 @@ nr_u32 narrows_layout(nr_u32 which)
 	    sizeof(struct nr_conn),
 	    offsetof(struct nr_conn, law),
 	    offsetof(struct nr_conn, param),
+	    offsetof(struct nr_conn, join),
 	    offsetof(struct nr_conn, path),
 	    offsetof(struct nr_conn, record),
 	    sizeof(struct nr_private),

@@ -69,10 +69,7 @@ NR_INLINE int nr_first_slow_start(const struct nr_private *p)
 	return p->ssthresh == NR_SSTHRESH_MAX;
 }
 
-/*
- * At join and leave: removes the path from all sums and from the detector's samples. Its debit is
- * settled, as those packets are already in another window.
- */
+/* At join and leave: removes the path from all sums and from the detector's samples. */
 NR_INLINE void nr_clear(struct nr_conn *c, nr_u32 i)
 {
 	struct nr_path *line = &c->path[i & 7];
@@ -87,7 +84,6 @@ NR_INLINE void nr_clear(struct nr_conn *c, nr_u32 i)
 	NR_WRITE(line->word[1], 0);
 	NR_WRITE(c->record[i & 7][0].stamp, 0);
 	NR_WRITE(c->record[i & 7][1].stamp, 0);
-	nr_debit_apply(c, i, 1);
 	NR_WRITE(line->cwnd, 0);
 }
 
@@ -98,7 +94,7 @@ NR_INLINE void nr_publish(struct nr_path *line, const struct nr_event *ev)
 		NR_WRITE(line->srtt8_us, ev->srtt8_us);
 	if (ev->mss)
 		NR_WRITE(line->mss, ev->mss);
-	NR_WRITE(line->inflight, ev->inflight);
+	NR_WRITE(line->inflight, ev->inflight + ev->delivered);
 	NR_WRITE(line->seen_ms, (nr_u32)(ev->now_us / 1000));
 	NR_WRITE(line->state, ev->state);
 }

@@ -78,6 +78,24 @@ NR_INLINE nr_u32 nr_debit_apply(struct nr_conn *c, nr_u32 i, nr_u32 cwnd)
 }
 
 /*
+ * A path joins: what siblings took from the slot's previous path is dropped, as those packets are
+ * in another window. The published window is 0 since that path left: a taker that read it before
+ * fails here, one that reads it later takes nothing.
+ */
+NR_INLINE void nr_debit_drop(struct nr_conn *c, nr_u32 i)
+{
+	struct nr_path *line = &c->path[i & 7];
+
+	for (nr_u32 try = 0; try < NR_TRIES; try++) {
+		nr_u32 seen = NR_READ(line->debit);
+
+		if (NR_CAS(&line->debit, seen, (seen & ~NR_DEBIT_PACKETS) + NR_DEBIT_PACKETS + 1) ==
+		    seen)
+			return;
+	}
+}
+
+/*
  * Claim decision interval `number` for the connection. Returns 1 for one of the paths that try, 0
  * for the others, and for an older number.
  */

@@ -22,7 +22,8 @@ NR_INLINE nr_u32 nr_start_exit(nr_u32 start)
 
 #define NR_START_INITIAL(n, name)                                                                  \
 	case n:                                                                                    \
-		return nr_start_##name.initial ? nr_start_##name.initial(NR_ARGS) : NR_INIT_CWND;
+		return nr_start_##name.initial ? nr_start_##name.initial(NR_ARGS)                  \
+					       : nr_host_initial(ev);
 #define NR_START_ACKED(n, name)                                                                    \
 	case n:                                                                                    \
 		return nr_start_##name.acked ? nr_start_##name.acked(NR_ARGS) : 0;
@@ -44,7 +45,7 @@ NR_INLINE nr_u32 nr_start_initial(nr_u32 start, NR_HOOK)
 	switch (nr_start_join(start)) {
 		NR_STARTS(NR_START_INITIAL)
 	}
-	return NR_INIT_CWND;
+	return nr_host_initial(ev);
 }
 
 /* Does slow start end at this acknowledgement, before a loss? */

@@ -167,9 +167,10 @@ NR_INLINE void nr_joined(nr_u32 start, NR_HOOK)
 	struct nr_path *line = &c->path[i & 7];
 
 	nr_clear(c, i);
+	nr_debit_drop(c, i);
 	*p = (struct nr_private){0};
 	NR_WRITE(line->generation, line->generation + 1);
-	nr_set_ssthresh(c, i, p, NR_SSTHRESH_MAX);
+	nr_set_ssthresh(c, i, p, ev->ssthresh ? ev->ssthresh : NR_SSTHRESH_MAX);
 	nr_set_cwnd(c, i, p, nr_start_initial(start, NR_ARGS));
 	if (nr_this.joined)
 		nr_this.joined(NR_ARGS);
@@ -215,8 +216,6 @@ NR_INLINE void nr_acked(nr_u32 start, NR_HOOK)
 NR_INLINE int nr_has_windows(const struct nr_private *p, const struct nr_event *ev)
 {
 	switch (ev->kind) {
-	case NR_JOINED:
-		return 1;
 	case NR_ACKED:
 		return !(ev->flags & NR_F_IN_RECOVERY);
 	case NR_RECOVERY:
@@ -229,11 +228,10 @@ NR_INLINE int nr_has_windows(const struct nr_private *p, const struct nr_event *
 }
 
 /*
- * Outside recovery the host's windows prevail: its initial window may differ, the path may have run
- * another law, the host may have clamped the window, or remembered a threshold while the
- * application was slow (RFC 2861); and a reduction starts from them. Then the debit of siblings is
- * subtracted; as long as more packets are in flight than the rest, acknowledgements do not grow the
- * window (LISA: ACKs to ignore).
+ * Outside recovery the host's windows prevail: it may have clamped the window, or remembered a
+ * threshold while the application was slow (RFC 2861); and a reduction starts from them. Then the
+ * debit of siblings is subtracted; as long as more packets are in flight than the rest,
+ * acknowledgements do not grow the window (LISA: ACKs to ignore).
  */
 NR_INLINE void nr_adopt(NR_HOOK)
 {

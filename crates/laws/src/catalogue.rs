@@ -256,6 +256,7 @@ mod tests {
         }
         assert_eq!(control("lia+shared"), Ok(Control::LIA));
         assert_eq!(control("cubic+hystart"), Ok(Control::CUBIC));
+        assert_eq!(control("olia+hystart+++lisa"), control("olia+lisa+hystart++"));
         let plain = control("cubic+standard").unwrap();
         assert_eq!(
             (plain.exit, plain.to_string().as_str()),
@@ -303,6 +304,7 @@ mod tests {
         assert_eq!(unfit_kernel_name(), None);
         assert_eq!(kernel_name(Control::CUBIC), "nr_cubic");
         assert_eq!(kernel_name(control("olia+ssc+hystart++").unwrap()), "nr_olia_ssc_h");
+        assert_eq!(kernel_name(control("olia+ssc+lisa+hystart++").unwrap()), "nr_olia_ssc_lh");
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl raw::Conn {
                 detector.number(),
                 &params.of_window(),
                 &params.of_law(law),
+                &params.of_join(control.join),
             );
             conn.assume_init()
         }

@@ -200,6 +200,8 @@ impl SlowStart {
     pub const HYSTARTPP: SlowStart = SlowStart(1);
     /// Linux's HyStart, the exit of CUBIC.
     pub const HYSTART: SlowStart = SlowStart(2);
+    /// Barik et al., ICC 2016: a joining path takes its first window from a sibling.
+    pub const LISA: SlowStart = SlowStart(3);
 
     /// The slow start of a number, if there is one.
     pub fn from_number(number: u32) -> Option<SlowStart> {
@@ -222,13 +224,13 @@ impl SlowStart {
         unsafe { raw::narrows_start(self.0.into()).as_ref() }
     }
 
-    fn table(self) -> &'static StartTable {
+    pub(crate) fn table(self) -> &'static StartTable {
         self.find().expect("a slow start that is there")
     }
 }
 
 /// A congestion control, written `LAW[+DETECTOR][+JOIN][+EXIT]`: `olia`, `lia+disjoint`,
-/// `reno+hystart++`.
+/// `reno+hystart++`, `olia+lisa`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Control {
     /// The law.
@@ -340,20 +342,26 @@ mod tests {
         for (detector, name) in detectors {
             assert_eq!(detector.name(), name);
         }
-        for (start, name) in
-            [(SlowStart::STANDARD, "standard"), (SlowStart::HYSTARTPP, "hystart++")]
-        {
+        for (start, name) in [
+            (SlowStart::STANDARD, "standard"),
+            (SlowStart::HYSTARTPP, "hystart++"),
+            (SlowStart::HYSTART, "hystart"),
+            (SlowStart::LISA, "lisa"),
+        ] {
             assert_eq!(start.name(), name);
         }
     }
 
     #[test]
-    fn a_slow_start_is_a_join_or_an_exit_and_state_is_the_exit_s() {
+    fn a_slow_start_is_a_join_with_parameters_or_an_exit_with_state() {
         for start in SlowStart::all().filter(|start| start.joins()) {
             let table = start.table();
             let exit = [table.acked, table.credit, table.timeout];
             assert!(exit.iter().all(|hook| hook.is_null()), "{}", start.name());
             assert_eq!(table.state, 0, "{}", start.name());
+        }
+        for start in SlowStart::all().filter(|start| !start.joins()) {
+            assert_eq!(start.table().params, 0, "{}: parameters are the join's", start.name());
         }
     }
 

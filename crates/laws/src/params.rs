@@ -1,15 +1,15 @@
 //! The parameters of laws and detectors, from the lists of their headers, by name.
 
 use crate::catalogue::Unknown;
-use crate::control::{Detector, Law, text};
-use crate::raw::{self, DETECTOR_PARAMS, LAW_PARAMS, ParamRow, WINDOW_PARAMS};
+use crate::control::{Detector, Law, SlowStart, text};
+use crate::raw::{self, DETECTOR_PARAMS, JOIN_PARAMS, LAW_PARAMS, ParamRow, WINDOW_PARAMS};
 use std::sync::OnceLock;
 
 /// Q16: a ratio of 1 (`NR_Q16`).
 pub const Q16: i64 = 1 << 16;
 
-/// Words of all parameters: of decisions and detectors, of window laws, of each law, and at the end
-/// of a law that is loaded at run time.
+/// Words of all parameters: of decisions and detectors, of window laws, of each law and slow start,
+/// and at the end of a law that is loaded at run time.
 const WORDS: usize = 256;
 const WINDOW: usize = DETECTOR_PARAMS;
 const LAWS: usize = WINDOW + WINDOW_PARAMS;
@@ -199,6 +199,10 @@ fn built_in() -> &'static [Param] {
             let of = law.table();
             at = add(law.name(), &rows(of.param, of.params), at, USER);
         }
+        for start in SlowStart::all() {
+            let of = start.table();
+            at = add(start.name(), &rows(of.param, of.params), at, USER);
+        }
         table
     })
 }
@@ -355,6 +359,14 @@ impl Params {
                 expected: format!("at most decision.observations, {of}"),
             });
         }
+        let (least, most) = (self.word("lisa.least"), self.word("lisa.most"));
+        if least > most {
+            return Err(ParamError::Value {
+                name: "lisa.least".into(),
+                value: least.to_string(),
+                expected: format!("at most lisa.most, {most}"),
+            });
+        }
         Ok(())
     }
 
@@ -379,8 +391,17 @@ impl Params {
 
     /// Of `law`, in the order of its list.
     pub fn of_law(&self, law: Law) -> [u32; LAW_PARAMS] {
-        let mut words = [0; LAW_PARAMS];
-        let own = all().filter(|param| param.group() == law.name());
+        self.of_group(law.name())
+    }
+
+    /// Of the slow start `join`, likewise; all 0 if it has none.
+    pub fn of_join(&self, join: SlowStart) -> [u32; JOIN_PARAMS] {
+        self.of_group(join.name())
+    }
+
+    fn of_group<const N: usize>(&self, group: &str) -> [u32; N] {
+        let mut words = [0; N];
+        let own = all().filter(|param| param.group() == group);
         for (word, param) in words.iter_mut().zip(own) {
             *word = self.words[param.at];
         }
@@ -487,6 +508,8 @@ mod tests {
         assert_eq!(params.word("decision.clear"), Couple::All as u32);
         assert_eq!(params.of_law(Law::OLIA)[..2], [2, 0]);
         assert_eq!(params.of_law(Law::LIA), [0; LAW_PARAMS]);
+        assert_eq!(params.of_join(SlowStart::LISA), [10, 3, 0, 0]);
+        assert_eq!(params.of_join(SlowStart::STANDARD), [0; JOIN_PARAMS]);
         let differing: Vec<_> = params.differing(&Params::default()).collect();
         assert_eq!(differing.len(), 6);
         assert_eq!(differing[0], ("ssc.t_ms", "350.5".to_owned()));
@@ -508,7 +531,9 @@ mod tests {
     fn the_range_of_every_parameter_fits_its_word() {
         let laws = Law::all().map(|law| (law.table().param, law.table().params));
         let detectors = Detector::all().map(|of| (of.table().param, of.table().params));
-        for row in laws.chain(detectors).flat_map(|(param, params)| rows(param, params)) {
+        let starts = SlowStart::all().map(|of| (of.table().param, of.table().params));
+        let all = laws.chain(detectors).chain(starts);
+        for row in all.flat_map(|(param, params)| rows(param, params)) {
             assert_eq!(fault(row), None);
         }
     }
@@ -543,5 +568,8 @@ mod tests {
         let params = Params::default().with(&[("decision.together", "11")]);
         let error = params.check().unwrap_err().to_string();
         assert_eq!(error, "decision.together: '11' is not at most decision.observations, 10");
+        let params = Params::default().with(&[("lisa.least", "11")]);
+        let error = params.check().unwrap_err().to_string();
+        assert_eq!(error, "lisa.least: '11' is not at most lisa.most, 10");
     }
 }

@@ -11,10 +11,13 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
+
+/// Words of parameters that a slow start at the join may have (`NR_JOIN_PARAMS`).
+pub const JOIN_PARAMS: usize = 4;
 
 /// Words of state that a law may keep of a path (`NR_LAW_WORDS`).
 #[cfg(any(feature = "user", test))]
@@ -170,7 +173,7 @@ pub struct Path {
     pub srtt8_us: u32,
     /// Payload bytes of a full packet.
     pub mss: u32,
-    /// Packets in flight.
+    /// Packets in flight, before the last event's acknowledgement.
     pub inflight: u32,
     /// Time of the last event, ms, wraps.
     pub seen_ms: u32,
@@ -214,6 +217,8 @@ pub struct Conn {
     pub window: [u32; WINDOW_PARAMS],
     /// The law's parameters.
     pub param: [u32; LAW_PARAMS],
+    /// The parameters of the slow start at the join.
+    pub join: [u32; JOIN_PARAMS],
     /// The published lines.
     pub path: [Path; MAX_PATHS],
     /// The detectors' double-buffered records.
@@ -354,6 +359,8 @@ pub(crate) struct StartTable {
     pub code: *const c_char,
     pub about: *const c_char,
     pub source: *const c_char,
+    pub param: *const ParamRow,
+    pub params: u32,
     pub state: u32,
     pub initial: *const c_void,
     pub acked: *const c_void,
@@ -448,6 +455,7 @@ unsafe extern "C" {
         detector: u32,
         window: *const [u32; WINDOW_PARAMS],
         param: *const [u32; LAW_PARAMS],
+        join: *const [u32; JOIN_PARAMS],
     );
 
     pub(crate) fn narrows_watch_init(watch: *mut Watch, params: *const [u32; DETECTOR_PARAMS]);
@@ -499,6 +507,7 @@ mod tests {
             size_of::<Conn>(),
             offset_of!(Conn, law),
             offset_of!(Conn, param),
+            offset_of!(Conn, join),
             offset_of!(Conn, path),
             offset_of!(Conn, record),
             size_of::<Private>(),

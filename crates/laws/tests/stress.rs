@@ -112,6 +112,45 @@ fn what_siblings_take_is_what_the_donor_gives() {
 }
 
 #[test]
+fn joins_take_their_windows_from_a_donor_at_once() {
+    // Path 0 is in slow start and gets 40 packets again and again; siblings join and leave.
+    let control: Control = "olia+lisa".parse().unwrap();
+    let conn = Shared::new(control);
+    let mut private = Private::default();
+    conn.event(control, 0, &mut private, &event(EventKind::Joined, 0, 40));
+    let barrier = Barrier::new(MAX_PATHS);
+    let lent = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for path in 1..MAX_PATHS {
+            let (conn, barrier, lent) = (&conn, &barrier, &lent);
+            scope.spawn(move || {
+                let mut private = Private::default();
+                barrier.wait();
+                for number in 0..EVENTS / 4 {
+                    let state = State::Joining as u32;
+                    let joined = Event { state, ..event(EventKind::Joined, number, 10) };
+                    conn.event(control, path, &mut private, &joined);
+                    let cwnd = conn.cwnd(path);
+                    assert!((3..=10).contains(&cwnd), "{cwnd}");
+                    lent.fetch_add(u64::from(cwnd < 10), Ordering::Relaxed);
+                    conn.event(control, path, &mut private, &event(EventKind::Left, number, 0));
+                }
+            });
+        }
+        barrier.wait();
+        for number in 0..EVENTS {
+            let acked = Event { inflight: 40, ..event(EventKind::Acked, number, 40) };
+            conn.event(control, 0, &mut private, &acked);
+            assert!((1..=40).contains(&conn.cwnd(0)));
+        }
+    });
+    assert!(lent.into_inner() > 0, "some found less than 20");
+    // Path 0 settles what was taken last.
+    conn.event(control, 0, &mut private, &event(EventKind::Acked, EVENTS, 40));
+    assert_eq!(conn.0.into_inner().path[0].debit & 0xffff, 0);
+}
+
+#[test]
 fn each_decision_interval_has_one_owner() {
     const INTERVALS: usize = 50_000;
     let conn = Shared::new(Control::OLIA);

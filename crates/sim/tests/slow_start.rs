@@ -69,3 +69,43 @@ fn jitter_does_not_end_slow_start() {
         assert_eq!((path.cwnd, path.ssthresh), (2560, 0x7fff_ffff), "{name}");
     }
 }
+
+/// Two subflows without a bottleneck, RTT 100 ms. The second joins after four round trips (handshake,
+/// data, and the four packets of a join), when the first has 80 packets in flight. LISA lends it 10:
+/// the first ignores as many acknowledged packets and doubles the other 70.
+#[test]
+fn a_subflow_that_joins_takes_its_window_from_its_sibling() {
+    for (name, later) in [("olia", [160, 20]), ("olia+lisa", [140, 20])] {
+        let mut sim = Sim::new(1);
+        let paths = ["a", "b"].map(|name| {
+            let forward = add(&mut sim, link(name, Rate::Infinite, 50 * MS));
+            let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
+            path(&mut sim, &[forward], &[back])
+        });
+        let connection = sim
+            .add_connection(ConnectionConfig { control: control(name), ..greedy(paths.to_vec()) });
+        let mut windows = |ms| {
+            sim.run_until(ms * MS);
+            let stats = sim.connection(connection);
+            [stats.paths[0].cwnd, stats.paths[1].cwnd]
+        };
+        assert_eq!(windows(450), [80, 10], "{name}: settled with the next acknowledgement");
+        assert_eq!(windows(550), later, "{name}");
+    }
+}
+
+/// A backup that joins sends nothing, so it takes nothing.
+#[test]
+fn a_backup_that_joins_takes_no_window() {
+    let mut sim = Sim::new(1);
+    let mut paths = ["a", "b"].map(|name| {
+        let forward = add(&mut sim, link(name, Rate::Infinite, 50 * MS));
+        let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
+        path(&mut sim, &[forward], &[back])
+    });
+    paths[1].backup = true;
+    let config = ConnectionConfig { control: control("olia+lisa"), ..greedy(paths.to_vec()) };
+    let connection = sim.add_connection(config);
+    sim.run_until(550 * MS);
+    assert_eq!(sim.connection(connection).paths[0].cwnd, 160);
+}

@@ -41,8 +41,9 @@ const volatile struct {
 	nr_u32 start;
 	nr_u32 window[2];
 	nr_u32 param[NR_LAW_PARAMS];
+	nr_u32 join[NR_JOIN_PARAMS];
 } control SEC(".rodata.control") = {
-    NR_THIS_DETECTOR, NR_THIS_START, {NR_THIS_WINDOW}, {NR_THIS_PARAMS}};
+    NR_THIS_DETECTOR, NR_THIS_START, {NR_THIS_WINDOW}, {NR_THIS_PARAMS}, {NR_THIS_JOIN}};
 
 /* Of a socket on one path: plain TCP, and MPTCP that fell back to it. */
 struct {
@@ -117,6 +118,8 @@ static __always_inline void nr_conn_begin(struct nr_conn *c)
 		c->window[n] = control.window[n];
 	for (nr_u32 n = 0; n < NR_LAW_PARAMS; n++)
 		c->param[n] = control.param[n];
+	for (nr_u32 n = 0; n < NR_JOIN_PARAMS; n++)
+		c->join[n] = control.join[n];
 }
 
 static __always_inline void count(nr_u32 which)
@@ -403,7 +406,11 @@ static __always_inline nr_u32 join(struct sock *sk)
 		count(NR_UNDETECTED);
 	ev = fill(sk, e, NR_JOINED);
 	ev->now_us = bpf_ktime_get_ns() / 1000;
-	ev->state = NR_JOINING;
+	/* The control may be changed, or the slot come, when data has been sent. */
+	if (idle_state(sk) == NR_BACKUP)
+		ev->state = NR_BACKUP;
+	else if (!tcp_sk(sk)->data_segs_out)
+		ev->state = NR_JOINING;
 	nr_event(sk, e);
 	tcp_sk(sk)->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 	return NR_JOINS;

@@ -21,6 +21,7 @@ const volatile struct {
 	nr_u32 start;
 	nr_u32 window[2];
 	nr_u32 param[NR_LAW_PARAMS];
+	nr_u32 join[NR_JOIN_PARAMS];
 } control SEC(".rodata.control");
 
 /* One event of one path. */
@@ -95,6 +96,8 @@ int nr_reset(void *unused)
 		replay.conn.window[n] = control.window[n];
 	for (nr_u32 n = 0; n < NR_LAW_PARAMS; n++)
 		replay.conn.param[n] = control.param[n];
+	for (nr_u32 n = 0; n < NR_JOIN_PARAMS; n++)
+		replay.conn.join[n] = control.join[n];
 	return 0;
 }
 

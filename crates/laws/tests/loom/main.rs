@@ -15,6 +15,7 @@ use std::sync::Arc;
 unsafe extern "C-unwind" {
     safe fn nr_debit_take(conn: &Shared<Conn>, donor: u32, want: u32, keep: u32) -> u32;
     safe fn nr_debit_apply(conn: &Shared<Conn>, i: u32, cwnd: u32) -> u32;
+    safe fn nr_debit_drop(conn: &Shared<Conn>, i: u32);
     safe fn nr_tick_claim(conn: &Shared<Conn>, number: u64) -> i32;
     safe fn nr_masks_store(conn: &Shared<Conn>, seen: u64, masks: u64) -> i32;
     safe fn nr_masks_join(conn: &Shared<Conn>, i: u32, row: u32);
@@ -80,6 +81,28 @@ fn a_settlement_between_a_takers_read_and_its_swap_does_not_deceive_it() {
         let cwnd = nr_debit_apply(&conn, 0, cwnd);
         assert_eq!(cwnd + slow + fast + 5, 13);
         assert!(cwnd >= 3);
+    });
+}
+
+#[test]
+fn a_taker_of_a_path_that_leaves_takes_nothing_from_the_next_one() {
+    // The slot's next path has the same window: the number of settlements tells them apart.
+    loom::model(|| {
+        let conn = donor(20);
+        let taker = {
+            let conn = conn.clone();
+            thread::spawn(move || nr_debit_take(&conn, 0, 10, 10))
+        };
+        // One leaves and another joins.
+        conn.store(|conn| &conn.path[0].cwnd, 0);
+        nr_debit_drop(&conn, 0);
+        let joined = conn.load(|conn| &conn.path[0].debit);
+        conn.store(|conn| &conn.path[0].cwnd, 20);
+        let taken = taker.join().unwrap();
+        let debit = conn.load(|conn| &conn.path[0].debit) & 0xffff;
+        // It owes what was taken of its own window, after it had one.
+        let own = conn.load(|conn| &conn.path[0].debit) >> 16 == joined >> 16;
+        assert!(debit == 0 || (own && debit == u64::from(taken)), "{debit} of {taken}");
     });
 }
 

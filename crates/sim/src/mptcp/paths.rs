@@ -17,14 +17,14 @@ impl Connection {
         if self.established.is_some() {
             if self.fully_established && self.multipath {
                 for subflow in self.subflows.iter_mut().filter(|s| waits(s)) {
-                    subflow.sender.open(true, wire);
+                    subflow.sender.open(true, subflow.backup, wire);
                 }
             }
         } else if !self.subflows.iter().any(|s| s.present && !s.sender.is_closed()) {
             if let Some(path) = self.subflows.iter().position(waits) {
                 self.first = (path as u8, self.subflows[path].generation);
                 wire.first = self.first;
-                self.subflows[path].sender.open(false, wire);
+                self.subflows[path].sender.open(false, false, wire);
             }
         }
     }

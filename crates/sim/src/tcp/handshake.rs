@@ -30,9 +30,10 @@ impl Sender {
         self.joins
     }
 
-    /// Begins the handshake of the connection, or of a subflow that joins it.
-    pub fn open(&mut self, joins: bool, wire: &mut Wire) {
+    /// Begins the handshake of the connection, or of a subflow that joins it, and may be a backup.
+    pub fn open(&mut self, joins: bool, backup: bool, wire: &mut Wire) {
         self.joins = joins;
+        self.standing = if joins && backup { State::Backup } else { State::Active };
         self.handshake = Handshake::SynSent;
         self.last_sent = wire.now;
         self.send_handshake(wire);

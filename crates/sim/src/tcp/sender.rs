@@ -68,7 +68,7 @@ pub(crate) struct Sender {
     /// Expiries of the retransmission timer since the cumulative ACK last advanced.
     pub(super) timeouts_in_row: u32,
     /// How the connection sees the path: in use ([`State::Active`]), kept for failure, or failed.
-    standing: State,
+    pub(super) standing: State,
     /// Bursts and pacing, where there are any.
     pub(super) pacer: Option<Box<Pacer>>,
     /// When the next burst may leave, [`NEVER`] if it may now.

@@ -108,11 +108,12 @@ impl Controls {
         let loaded = pins::loaded().map_err(kernel)?;
         for control in ours {
             let name = kernel_name(control);
-            let own = params.of_law(control.law);
-            let default = own == Params::default().of_law(control.law)
-                && params.of_window() == Params::default().of_window()
-                && (!control.detector.decides()
-                    || params.of_detectors() == Params::default().of_detectors());
+            let of = |params: &Params| {
+                let detectors = control.detector.decides().then(|| params.of_detectors());
+                let (law, join) = (params.of_law(control.law), params.of_join(control.join));
+                (params.of_window(), law, join, detectors)
+            };
+            let default = of(params) == of(&Params::default());
             match loaded.iter().find(|loaded| loaded.name == name) {
                 Some(loaded) if loaded.same_build && default => {
                     controls.pinned.push(name);
