@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -88,6 +88,12 @@ one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, 
 
 one-flow-quick: setup ## the same with 2 seeds, in out/one-flow-quick
 	experiments/one_flow/tables.py --quick
+
+lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
+	experiments/lisa/tables.py
+
+lisa-quick: setup ## the same with 3 seeds and fewer queues and sizes, in out/lisa-quick
+	experiments/lisa/tables.py --quick
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

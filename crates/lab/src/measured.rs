@@ -1,7 +1,7 @@
 //! What a host counts of a running scenario, from which all metrics are made.
 
 use narrows_net::{Counters, Histogram, Nanos, SECOND};
-use narrows_sim::HeadOfLine;
+use narrows_sim::{HeadOfLine, SlowStartEnd};
 
 use crate::detection::{PhaseDetection, accuracy};
 use crate::scenario::{Flow, FlowKind, Scenario};
@@ -30,6 +30,12 @@ pub struct FlowState {
     pub reinjections: u64,
     /// When the whole file was there.
     pub completed: Option<Nanos>,
+    /// When the sender had the acknowledgement of the whole file, where the host sees it.
+    pub acknowledged: Option<Nanos>,
+    /// When a segment was first sent again as lost, likewise.
+    pub first_loss: Option<Nanos>,
+    /// How it stood when the last subflow had left its first slow start, likewise.
+    pub slow_start_end: Option<SlowStartEnd>,
     /// MPTCP goes on as plain TCP.
     pub fallback: bool,
     /// What order costs at the receiver, where the host measures it.
@@ -206,8 +212,31 @@ impl<'a> OfFlow<'a> {
 
     /// From the start of the flow until the whole file was there, seconds.
     pub fn completion_s(&self) -> Option<f64> {
+        self.since_start_s(self.end().completed)
+    }
+
+    /// From the first SYN until the sender had the acknowledgement of the whole file, seconds.
+    pub fn acknowledged_s(&self) -> Option<f64> {
+        self.since_start_s(self.end().acknowledged)
+    }
+
+    /// From the first SYN until a segment was first sent again, seconds; of a file.
+    pub fn first_loss_s(&self) -> Option<f64> {
+        self.since_start_s(self.end().first_loss.filter(|_| self.is_file()))
+    }
+
+    /// How it stood when the last subflow had left slow start; of a file.
+    pub fn slow_start_end(&self) -> Option<SlowStartEnd> {
+        self.end().slow_start_end.filter(|_| self.is_file())
+    }
+
+    fn is_file(&self) -> bool {
+        matches!(self.flow().source, Source::File { .. })
+    }
+
+    fn since_start_s(&self, time: Option<Nanos>) -> Option<f64> {
         let start = self.flow().active.first().map_or(0, |period| period.0);
-        self.end().completed.map(|time| seconds(time.saturating_sub(start)))
+        time.map(|time| seconds(time.saturating_sub(start)))
     }
 
     /// What order costs at the receiver, of MPTCP.
@@ -257,6 +286,14 @@ impl OfPath<'_> {
     /// Payload acknowledged, Mbit/s.
     pub fn goodput(&self) -> f64 {
         self.of.run.path_goodput(self.of.flow, self.path)
+    }
+
+    /// Payload acknowledged on this path over that on all.
+    pub fn share(&self) -> Option<f64> {
+        let [begin, end] = [self.of.begin(), self.of.end()];
+        let of = |path: usize| end.paths[path].delivered - begin.paths[path].delivered;
+        let all: u64 = (0..end.paths.len()).map(of).sum();
+        (all > 0).then(|| of(self.path) as f64 / all as f64)
     }
 
     /// Goodput over that of the rivals on this path.

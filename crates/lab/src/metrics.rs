@@ -176,6 +176,18 @@ metrics! {
                 None, |of| of.jain_mean();
             retransmits: u64, "segments", "segments retransmitted",
                 column(7, "retx", Number(0)), |of| of.retransmits();
+            acknowledged_s: Option<f64>, "s",
+                "of a file, from the first SYN until its last byte was acknowledged at the sender",
+                column(1, "done", Interval(3)), |of| of.acknowledged_s(), sparse;
+            first_loss_s: Option<f64>, "s",
+                "of a file, from the first SYN until a segment was first sent again",
+                column(8, "loss", Number(3)), |of| of.first_loss_s(), sparse;
+            slow_start_retransmits: Option<u64>, "segments",
+                "of a file, segments retransmitted until all subflows had left slow start and its recovery",
+                column(9, "slow start", Number(0)), |of| of.slow_start_end().map(|end| end.retransmits), sparse;
+            slow_start_cwnd_packets: Option<f64>, "packets",
+                "sum of the congestion windows then",
+                column(9, "slow start", Number(0)), |of| of.slow_start_end().map(|end| f64::from(end.cwnd)), sparse;
             queue_ms: f64, "ms", "queueing delay at the bottlenecks, mean over packets",
                 None, |of| of.queue_ms(|delay| delay.mean());
             accuracy: Option<f64>, "1",
@@ -208,6 +220,18 @@ metrics! {
                 column(0, "Mbit/s", Number(2)), |of| of.run.goodput(of.flow);
             completion_s: Option<f64>, "s", "from the start of the flow until the file was received",
                 None, |of| of.completion_s();
+            acknowledged_s: Option<f64>, "s",
+                "of a file, from the first SYN until its last byte was acknowledged at the sender",
+                None, |of| of.acknowledged_s();
+            first_loss_s: Option<f64>, "s",
+                "of a file, from the first SYN until a segment was first sent again",
+                None, |of| of.first_loss_s();
+            slow_start_retransmits: Option<u64>, "segments",
+                "of a file, segments retransmitted until all subflows had left slow start and its recovery",
+                None, |of| of.slow_start_end().map(|end| end.retransmits);
+            slow_start_cwnd_packets: Option<f64>, "packets",
+                "sum of the congestion windows then",
+                None, |of| of.slow_start_end().map(|end| f64::from(end.cwnd));
             retransmits: u64, "segments", "segments retransmitted",
                 column(2, "retx", Number(0)), |of| of.retransmits();
             reinjections: u64, "segments",
@@ -248,6 +272,8 @@ metrics! {
         metrics {
             goodput_mbps: f64, "Mbit/s", "payload acknowledged on this path",
                 column(0, "Mbit/s", Number(2)), |of| of.goodput();
+            share: Option<f64>, "1", "payload acknowledged on this path over that on all paths",
+                None, |of| of.share();
             ratio_to_tcp: Option<f64>, "1", "goodput over that of the rivals on this path",
                 column(1, "ratio", Number(2)), |of| of.ratio();
             retransmits: u64, "segments", "segments retransmitted",

@@ -73,4 +73,4 @@ pub use config::{ConnectionConfig, PathConfig, UdpConfig};
 pub use listening::{Found, Heard, Listener};
 pub use packet::{Ack, Body, Packet, Segment};
 pub use sim::Sim;
-pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, UdpStats};
+pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, SlowStartEnd, UdpStats};

@@ -12,6 +12,12 @@ pub struct ConnectionStats {
     pub established: Option<Nanos>,
     /// When the receiving application had the whole file ([`Source::File`](narrows_traffic::Source::File)).
     pub completed: Option<Nanos>,
+    /// When the sender had the acknowledgement of the whole file, in data sequence.
+    pub acknowledged: Option<Nanos>,
+    /// When a segment was first sent again as lost.
+    pub first_loss: Option<Nanos>,
+    /// How it stood when the last of all subflows had left its first slow start.
+    pub slow_start_end: Option<SlowStartEnd>,
     /// Segments sent again, over all paths.
     pub retransmits: u64,
     /// Expiries of the retransmission timer, over all paths.
@@ -28,6 +34,16 @@ pub struct ConnectionStats {
     /// Per path, in the order of the configuration; a path that is removed stays until another is
     /// added in its place.
     pub paths: Vec<PathStats>,
+}
+
+/// The moment when the last of all subflows has left its first slow start, and is out of the recovery
+/// if a loss ended it: all are in congestion avoidance. A subflow that has not joined has not left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowStartEnd {
+    /// Segments sent again until then, over all paths.
+    pub retransmits: u64,
+    /// Sum of the congestion windows, packets.
+    pub cwnd: u32,
 }
 
 /// How long data of MPTCP waits at the receiver for earlier data: from the arrival of a segment

@@ -16,7 +16,8 @@ use narrows_sim::capture::{Captured, Point};
 use narrows_sim::topology::FatTree;
 use narrows_sim::{ConnectionConfig, ConnectionStats, PathConfig, Sim, UdpConfig};
 use narrows_traffic::{
-    ConnId, FlowId, LossDetection, ReceiverAcks, Scheduler, SizeDist, Source, TcpConfig, Timestamps,
+    ConnId, FlowId, LossDetection, Opener, ReceiverAcks, Scheduler, SizeDist, Source, TcpConfig,
+    Timestamps,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -151,8 +152,9 @@ fn any_tcp() -> impl Strategy<Value = TcpConfig> {
     let (tso, gro) = (select(vec![1_u32, 1, 8, 44]), select(vec![0, 0, 50_000]));
     let detection = select(vec![LossDetection::Rack, LossDetection::Fack]);
     let acks = select(vec![ReceiverAcks::Linux65, ReceiverAcks::Linux66]);
-    (any::<bool>(), any::<bool>(), tso, gro, detection, acks, timestamps).prop_map(
-        |(ecn, pacing, tso, gro, loss_detection, receiver_acks, timestamps)| TcpConfig {
+    let opener = select(vec![Opener::Sender, Opener::Receiver]);
+    (any::<bool>(), any::<bool>(), tso, gro, detection, acks, timestamps, opener).prop_map(
+        |(ecn, pacing, tso, gro, loss_detection, receiver_acks, timestamps, opener)| TcpConfig {
             ecn,
             pacing,
             tso,
@@ -160,6 +162,7 @@ fn any_tcp() -> impl Strategy<Value = TcpConfig> {
             loss_detection,
             receiver_acks,
             timestamps,
+            opener,
             ..TcpConfig::default()
         },
     )

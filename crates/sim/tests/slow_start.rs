@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use narrows_net::{Limit, LinkConfig, Rate};
 use narrows_sim::{ConnectionConfig, Sim};
-use narrows_traffic::TcpConfig;
+use narrows_traffic::{Opener, Source, TcpConfig};
 
 /// One flow for 3 s on a link of 100 Mbit/s, RTT 100 ms, that holds 833 packets on the way and twice
 /// as many in its queue. Returns what was dropped, the longest queue, and the packets delivered.
@@ -92,6 +92,37 @@ fn a_subflow_that_joins_takes_its_window_from_its_sibling() {
         assert_eq!(windows(450), [80, 10], "{name}: settled with the next acknowledgement");
         assert_eq!(windows(550), later, "{name}");
     }
+}
+
+/// The same download: the sender need not wait for a fourth packet, so the second subflow joins a
+/// round trip earlier after the data began, at 40 packets of the first, as in the LISA paper's example.
+#[test]
+fn in_a_download_a_subflow_joins_two_round_trips_after_the_data() {
+    let mut sim = Sim::new(1);
+    let paths = ["a", "b"].map(|name| {
+        let forward = add(&mut sim, link(name, Rate::Infinite, 50 * MS));
+        let back = add(&mut sim, link("back", Rate::Infinite, 50 * MS));
+        path(&mut sim, &[forward], &[back])
+    });
+    let tcp = TcpConfig { opener: Opener::Receiver, ..TcpConfig::default() };
+    let source = Source::File { bytes: 500_000 };
+    let config =
+        ConnectionConfig { control: control("olia+lisa"), tcp, source, ..greedy(paths.to_vec()) };
+    let connection = sim.add_connection(config);
+    let mut windows = |ms| {
+        sim.run_until(ms * MS);
+        let stats = sim.connection(connection);
+        [stats.paths[0].cwnd, stats.paths[1].cwnd]
+    };
+    assert_eq!([windows(149), windows(151)], [[0, 0], [10, 0]], "the third packet");
+    assert_eq!([windows(251), windows(349), windows(351)], [[20, 0], [20, 0], [40, 10]]);
+    assert_eq!(windows(451), [60, 20], "30 left, doubled");
+    sim.run_until(3_000 * MS);
+    let stats = sim.connection(connection);
+    assert_eq!(stats.established, Some(150 * MS));
+    // The receiver has the file half a round trip before the sender has its acknowledgement.
+    assert_eq!(stats.acknowledged.unwrap() - stats.completed.unwrap(), 50 * MS);
+    assert_eq!((stats.retransmits, stats.first_loss, stats.slow_start_end), (0, None, None));
 }
 
 /// A backup that joins sends nothing, so it takes nothing.

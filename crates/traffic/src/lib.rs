@@ -21,4 +21,4 @@ pub use flow::{ConnId, FlowId, UdpId};
 pub use generator::{Generator, Write};
 pub use multipath::{PathManager, Scheduler};
 pub use source::{SizeDist, Source};
-pub use tcp::{LossDetection, ReceiverAcks, Signal, TcpConfig, Timestamps};
+pub use tcp::{LossDetection, Opener, ReceiverAcks, Signal, TcpConfig, Timestamps};

@@ -40,6 +40,19 @@ pub struct TcpConfig {
     pub skew_ppm: i32,
     /// What a delay-based detector samples.
     pub signal: Signal,
+    /// Who opens the connection and its subflows.
+    pub opener: Opener,
+}
+
+/// The end that opens a connection and its subflows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opener {
+    /// The sender of the data: an upload.
+    #[default]
+    Sender,
+    /// The receiver: a download. The sender may send with the third packet of a handshake, also with
+    /// that of a join.
+    Receiver,
 }
 
 impl Default for TcpConfig {
@@ -54,6 +67,7 @@ impl Default for TcpConfig {
             timestamps: Timestamps::Ms,
             skew_ppm: 0,
             signal: Signal::default(),
+            opener: Opener::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What TCP end points do beyond what all do: from the file's words to the simulator's.
 
 use narrows_net::{MILLISECOND, Nanos};
-use narrows_traffic::{LossDetection, ReceiverAcks, TcpConfig, Timestamps};
+use narrows_traffic::{LossDetection, Opener, ReceiverAcks, TcpConfig, Timestamps};
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Packets, Time};
@@ -18,6 +18,7 @@ pub struct TcpFile {
     pub receiver_acks: Option<Acks>,
     timestamps: Option<Clock>,
     skew_ppm: Option<i32>,
+    opener: Option<End>,
 }
 
 impl TcpFile {
@@ -36,6 +37,10 @@ impl TcpFile {
             LossDetection::Rack => Detection::Rack,
             LossDetection::Fack => Detection::Fack,
         };
+        let opener = match default.opener {
+            Opener::Sender => End::Sender,
+            Opener::Receiver => End::Receiver,
+        };
         let file = file.cloned().unwrap_or_default();
         TcpFile {
             ecn: file.ecn.or(Some(default.ecn)),
@@ -46,6 +51,7 @@ impl TcpFile {
             receiver_acks: file.receiver_acks.or(Some(acks)),
             timestamps: file.timestamps.or(Some(clock)),
             skew_ppm: file.skew_ppm.or(Some(default.skew_ppm)),
+            opener: file.opener.or(Some(opener)),
         }
     }
 }
@@ -73,6 +79,14 @@ pub enum Acks {
 enum Clock {
     Ms,
     Us,
+}
+
+/// Who opens connections.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum End {
+    Sender,
+    Receiver,
 }
 
 /// Longest burst, segments: 64 kB of the smallest.
@@ -126,6 +140,11 @@ pub fn config(
         None => tcp.timestamps,
         Some(Clock::Ms) => Timestamps::Ms,
         Some(Clock::Us) => Timestamps::Us,
+    };
+    tcp.opener = match file.opener {
+        None => tcp.opener,
+        Some(End::Sender) => Opener::Sender,
+        Some(End::Receiver) => Opener::Receiver,
     };
     Ok(tcp)
 }

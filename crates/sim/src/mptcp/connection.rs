@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use narrows_laws::{Conn, State};
 use narrows_net::{Nanos, PREFETCHED, prefetch};
-use narrows_traffic::{Generator, Scheduler, Source, TcpConfig, Write};
+use narrows_traffic::{Generator, Opener, Scheduler, Source, TcpConfig, Write};
 
 use super::reassembly::Reassembly;
 use super::receiver_detector::ReceiverDetector;
@@ -14,7 +14,7 @@ use super::subflow::{PathSetup, Subflow};
 use crate::law::Law;
 use crate::listening::Heard;
 use crate::packet::{Body, Packet};
-use crate::stats::{ConnectionStats, Detection, PathStats};
+use crate::stats::{ConnectionStats, Detection, PathStats, SlowStartEnd};
 use crate::tcp::NEVER;
 use crate::wire::Wire;
 
@@ -63,6 +63,9 @@ pub(crate) struct Connection {
     pub(super) tcp: TcpConfig,
     data: Reassembly,
     completed: Option<Nanos>,
+    acknowledged: Option<Nanos>,
+    first_loss: Option<Nanos>,
+    slow_start_end: Option<SlowStartEnd>,
     source: Source,
     pub(super) law: Law,
     /// The detector, if it is delay-based, and those that listen at the receiver.
@@ -114,6 +117,9 @@ impl Connection {
             established: None,
             fully_established: false,
             completed: None,
+            acknowledged: None,
+            first_loss: None,
+            slow_start_end: None,
             reinjections: 0,
             failed_joins: 0,
             probe_at: NEVER,
@@ -121,6 +127,11 @@ impl Connection {
             rtx_at: NEVER,
             touched: ALL,
         }
+    }
+
+    /// The receiver opens it and its subflows.
+    pub(super) fn is_download(&self) -> bool {
+        self.tcp.opener == Opener::Receiver
     }
 
     /// The headers of its packets are those of MPTCP.
@@ -172,6 +183,10 @@ impl Connection {
                 }
                 self.acknowledge_read(wire);
                 self.note_completion(wire.now);
+                if !self.fully_established && self.multipath && self.is_download() {
+                    self.fully_established = true;
+                    self.open_subflows(wire);
+                }
             }
             Body::Ack(ack) => {
                 if let Some(receiver_detector) =
@@ -187,7 +202,28 @@ impl Connection {
                 }
                 self.push(path, wire);
                 self.subflows[path].sender.note_sent(wire, &mut self.law);
+                self.note_progress(path, wire.now);
                 self.note_detection();
+            }
+            Body::Syn { sent } if self.is_download() => {
+                self.pass_middlebox(path, wire);
+                let edge = self.data.advertise();
+                self.subflows[path].sender.answer_syn(*sent, edge, wire);
+            }
+            Body::SynAck { echo, .. } if self.is_download() => {
+                if self.refuse_join(path) {
+                    return;
+                }
+                let Subflow { receiver, reverse, .. } = &mut self.subflows[path];
+                receiver.delack.on_syn(*echo);
+                receiver.delack.on_third(wire.now);
+                wire.send(*reverse, path, Body::Third);
+            }
+            Body::Third if self.is_download() => {
+                self.stream.acknowledge(0, self.data.advertise());
+                if self.subflows[path].sender.on_third(wire.now, &mut self.law) {
+                    self.on_established(path, wire);
+                }
             }
             Body::Syn { sent } => {
                 self.subflows[path].receiver.delack.on_syn(wire.now);
@@ -298,6 +334,30 @@ impl Connection {
         }
     }
 
+    /// Something happened to the sender of `path`: notes what happens once.
+    fn note_progress(&mut self, path: usize, now: Nanos) {
+        if let Source::File { bytes } = self.source {
+            if self.acknowledged.is_none() && self.stream.una() >= bytes {
+                self.acknowledged = Some(now);
+            }
+        }
+        let sender = &self.subflows[path].sender;
+        if self.first_loss.is_none() && sender.counters.retransmits > 0 {
+            self.first_loss = Some(now);
+        }
+        // Few of the events pass the first two conditions.
+        if self.slow_start_end.is_none()
+            && sender.slow_start_over()
+            && self.subflows.iter().all(|subflow| subflow.sender.slow_start_over())
+        {
+            let senders = || self.subflows.iter().map(|subflow| &subflow.sender);
+            self.slow_start_end = Some(SlowStartEnd {
+                retransmits: senders().map(|sender| sender.counters.retransmits).sum(),
+                cwnd: senders().map(|sender| sender.cwnd()).sum(),
+            });
+        }
+    }
+
     /// When the timers of a subflow next want attention; those of the connection run with the
     /// first.
     pub fn deadline(&self, path: usize) -> Nanos {
@@ -334,6 +394,7 @@ impl Connection {
         }
         self.subflows[path].sender.on_timer(wire, &mut self.law);
         self.push(path, wire);
+        self.note_progress(path, wire.now);
         self.note_detection();
     }
 
@@ -414,6 +475,9 @@ impl Connection {
             delivered_bytes: self.data.read(),
             established: self.established,
             completed: self.completed,
+            acknowledged: self.acknowledged,
+            first_loss: self.first_loss,
+            slow_start_end: self.slow_start_end,
             retransmits: paths.iter().map(|p| p.retransmits).sum(),
             timeouts: paths.iter().map(|p| p.timeouts).sum(),
             reinjections: self.reinjections,

@@ -14,17 +14,23 @@ impl Connection {
     pub(super) fn open_subflows(&mut self, wire: &mut Wire) {
         self.touched = ALL;
         let waits = |subflow: &Subflow| subflow.present && subflow.sender.is_closed();
+        let by_receiver = self.is_download();
+        let route = |subflow: &Subflow| {
+            if by_receiver { subflow.reverse } else { subflow.sender.route() }
+        };
         if self.established.is_some() {
             if self.fully_established && self.multipath {
                 for subflow in self.subflows.iter_mut().filter(|s| waits(s)) {
-                    subflow.sender.open(true, subflow.backup, wire);
+                    let route = route(subflow);
+                    subflow.sender.open(true, subflow.backup, route, wire);
                 }
             }
         } else if !self.subflows.iter().any(|s| s.present && !s.sender.is_closed()) {
             if let Some(path) = self.subflows.iter().position(waits) {
                 self.first = (path as u8, self.subflows[path].generation);
                 wire.first = self.first;
-                self.subflows[path].sender.open(false, false, wire);
+                let route = route(&self.subflows[path]);
+                self.subflows[path].sender.open(false, false, route, wire);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The handshake of a subflow, as the sender (who opens) sees it: three packets, four for a join.
 
+use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_laws::{Event, EventKind, State};
-use narrows_net::Nanos;
+use narrows_net::{Nanos, RouteId};
 
 use super::NEVER;
+use super::recovery::Phase;
 use super::sender::Sender;
 use crate::law::Law;
 use crate::packet::Body;
@@ -31,8 +33,10 @@ impl Sender {
     }
 
     /// Begins the handshake of the connection, or of a subflow that joins it, and may be a backup.
-    pub fn open(&mut self, joins: bool, backup: bool, wire: &mut Wire) {
+    /// The SYN takes `route`: forward if the sender opens.
+    pub fn open(&mut self, joins: bool, backup: bool, route: RouteId, wire: &mut Wire) {
         self.joins = joins;
+        self.syn_route = route;
         self.standing = if joins && backup { State::Backup } else { State::Active };
         self.handshake = Handshake::SynSent;
         self.last_sent = wire.now;
@@ -40,11 +44,11 @@ impl Sender {
     }
 
     pub(super) fn send_handshake(&mut self, wire: &mut Wire) {
-        let body = match self.handshake {
-            Handshake::SynSent => Body::Syn { sent: wire.now },
-            _ => Body::Third,
+        let (route, body) = match self.handshake {
+            Handshake::SynSent => (self.syn_route, Body::Syn { sent: wire.now }),
+            _ => (self.forward, Body::Third),
         };
-        wire.send(self.forward, self.path, body);
+        wire.send(route, self.path, body);
         self.rto_at = wire.now + self.rtt.rto();
     }
 
@@ -76,6 +80,29 @@ impl Sender {
     /// The fourth packet of a join arrived. True if that establishes the subflow.
     pub fn on_fourth(&mut self, now: Nanos, law: &mut Law) -> bool {
         self.handshake == Handshake::ThirdSent && self.establish(now, law)
+    }
+
+    /// The receiver's SYN arrived: answers it.
+    pub fn answer_syn(&mut self, sent: Nanos, edge: u64, wire: &mut Wire) {
+        self.last_sent = wire.now;
+        wire.send(self.forward, self.path, Body::SynAck { echo: sent, edge });
+    }
+
+    /// The third packet of the receiver's handshake arrived. True if that establishes the subflow.
+    pub fn on_third(&mut self, now: Nanos, law: &mut Law) -> bool {
+        if self.handshake != Handshake::SynSent {
+            return false;
+        }
+        let rtt = now - self.last_sent;
+        self.rtt.sample(rtt, 0, 0);
+        self.rtt.sample_min(rtt, now);
+        self.syn_lost = self.rtt.expiries() > 1;
+        self.establish(now, law)
+    }
+
+    /// Did the first slow start end, and the recovery from its losses, if that ended it?
+    pub fn slow_start_over(&self) -> bool {
+        self.is_established() && self.ssthresh < SSTHRESH_MAX && self.phase == Phase::Open
     }
 
     fn establish(&mut self, now: Nanos, law: &mut Law) -> bool {

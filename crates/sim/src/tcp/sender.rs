@@ -43,6 +43,8 @@ pub(crate) struct Sender {
     pub(super) mss: u32,
     pub(super) joins: bool,
     pub(super) handshake: Handshake,
+    /// Where the SYN goes.
+    pub(super) syn_route: RouteId,
     pub(super) phase: Phase,
     pub(super) cwnd: u32,
     pub(super) ssthresh: u32,
@@ -106,6 +108,7 @@ impl Sender {
             mss,
             joins: false,
             handshake: Handshake::Closed,
+            syn_route: forward,
             phase: Phase::Open,
             cwnd: 0,
             ssthresh: 0,

@@ -36,7 +36,7 @@ impl Bench {
 
     fn with(tcp: &TcpConfig) -> Bench {
         let mut bench = Bench::closed(tcp);
-        bench.act(|sender, wire, _| sender.open(false, false, wire));
+        bench.act(|sender, wire, _| sender.open(false, false, sender.route(), wire));
         bench.now = RTT;
         bench.act(|sender, wire, law| assert!(sender.on_syn_ack(0, wire, law)));
         assert_eq!(bench.push(), 10);

@@ -471,6 +471,7 @@ fn simulators(scenario: &Scenario) -> Option<String> {
             used(|flow, default| flow.tcp.receiver_acks != default.receiver_acks),
         ),
         ("tcp.timestamps", used(|flow, default| flow.tcp.timestamps != default.timestamps)),
+        ("tcp.opener", used(|flow, default| flow.tcp.opener != default.opener)),
     ];
     let used: Vec<&str> = fields.iter().filter(|field| field.1).map(|field| field.0).collect();
     (!used.is_empty()).then(|| format!("simulator only: {}", used.join(", ")))

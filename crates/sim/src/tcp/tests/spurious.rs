@@ -280,7 +280,7 @@ fn a_needless_probe_does_not_make_rack_wait_longer() {
 fn lost_syns_leave_a_window_of_one() {
     for (echo, cwnd) in [(3000 * MS, 1), (0, 10)] {
         let mut bench = Bench::closed(&TcpConfig::default());
-        bench.act(|sender, wire, _| sender.open(false, false, wire));
+        bench.act(|sender, wire, _| sender.open(false, false, sender.route(), wire));
         for ms in [1000, 3000] {
             assert_eq!(bench.sender.deadline(), ms * MS);
             bench.now = ms * MS;

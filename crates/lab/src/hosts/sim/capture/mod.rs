@@ -19,6 +19,7 @@ use narrows_traffic::FlowId;
 use crate::Error;
 use crate::capture::{CaptureFile, CaptureRequest, Part, open, parts};
 use crate::scenario::Scenario;
+use narrows_traffic::Opener;
 use wiring::Wiring;
 
 /// Captures of a simulation, being written.
@@ -55,6 +56,15 @@ impl Capture {
         if let Some(link) = scenario.links.iter().find(|link| link.config.mtu > u16::MAX.into()) {
             let message =
                 format!("links.{}.mtu: IPv4 packets have {} B at most", link.config.name, u16::MAX);
+            return Err(Error::input("--pcap", message));
+        }
+        // A captured packet's direction is known by what it is.
+        let download = scenario.flows.iter().find(|flow| flow.tcp.opener == Opener::Receiver);
+        if let Some(flow) = download {
+            let message = format!(
+                "flow \"{}\" has tcp.opener = \"receiver\"; expected \"sender\" of all flows",
+                flow.name
+            );
             return Err(Error::input("--pcap", message));
         }
         let CaptureRequest { names, snaplen, output } = request;

@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+"""Regenerates the tables of docs/lisa.md: short transfers with linked slow start, and the claims of its paper.
+
+    experiments/lisa/tables.py [--quick] [--out DIR] [--narrows FILE] [--jobs J] [--check]
+
+Runs what is missing in DIR (an interrupted call goes on where it ended; another build begins anew), then rewrites
+the tables. --quick has 3 seeds and fewer queues and sizes, and writes the document with its tables to DIR. --narrows
+takes a command that is built already. --check leaves the document alone and fails if a table differs.
+"""
+
+import argparse
+import os
+import sys
+from math import sqrt
+from pathlib import Path
+from statistics import mean
+
+HOME = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(HOME / "experiments/detection"))
+import comparisons
+from comparisons import interval, seeds_of, table
+
+DOCUMENT = HOME / "docs/lisa.md"
+ERAS = {"today": [], "3.14": ["era=linux-3.14"]}
+LAWS = ["lia", "olia", "gcubic"]
+CONTROLS = [control for law in LAWS for control in (law, f"{law}+lisa")]
+# The paper's "10 times for each queue size", and its three queues.
+SEEDS = {False: 10, True: 3}
+THREE = (9, 17, 30)
+QUEUES = {False: range(1, 35), True: (4, 8, 12, 17, 24, 30)}
+SIZES = {False: (50, 100, 150, 200, 250, *range(300, 1000, 100)), True: (100, 200, 300, 500, 900)}
+RTT_QUEUES = {False: (5, 10, 20, 30, 40, 50, 60, 70, 80, 92), True: (5, 30, 60, 92)}
+# Long enough that every subflow leaves slow start (Section V-A: "a long enough file").
+LONG_KB = 5000
+
+
+class Runs:
+    """Runs what is asked for, and reads it, once."""
+
+    def __init__(self, options, narrows):
+        self.options, self.narrows = options, narrows
+        self.seeds = SEEDS[options.quick]
+        self.read = {}
+
+    def get(self, scenario, era, settings, controls=None):
+        """The summaries of each control, by seed."""
+        controls = controls or CONTROLS
+        settings = [*settings, *ERAS[era]]
+        key = scenario, *settings, *controls
+        if key in self.read:
+            return self.read[key]
+        folder = self.options.out / scenario.replace("/", "-") / era / ("-".join(settings).translate(SAFE) or "as-is")
+        call = ["compare", scenario, "--cc", ",".join(controls), "--seeds", f"1..{self.seeds}"]
+        for setting in settings:
+            call += ["--set", setting]
+        comparisons.run(self.narrows, folder, call, f"{scenario} {' '.join(settings)}", self.options.jobs)
+        found = {control: list(seeds_of(folder, control).values()) for control in controls}
+        for control, summaries in found.items():
+            assert len(summaries) == self.seeds, f"{folder}: {control} has {len(summaries)} runs"
+        self.read[key] = found
+        return found
+
+
+SAFE = str.maketrans({c: "_" for c in " =.{}\"',/[]+"})
+
+
+# --- Figures ---------------------------------------------------------------------------------------------
+
+
+def test(metric):
+    return lambda summary: summary["test"][metric]
+
+
+def of_tcp(metric):
+    return lambda summary: next(one for one in summary["connections"] if one["name"] == "tcp1")[metric]
+
+
+DONE = test("acknowledged_s")
+
+
+def spread(summaries, figure):
+    """Mean and half its 95 % interval; none if a run has no such figure."""
+    values = [figure(summary) for summary in summaries]
+    return (None, None) if None in values else interval(values)
+
+
+def average(spreads):
+    """The mean of independent means, as over queues."""
+    if any(middle is None for middle, _ in spreads):
+        return None, None
+    return mean(middle for middle, _ in spreads), sqrt(sum(half**2 for _, half in spreads)) / len(spreads)
+
+
+def less(one, other, scale=1):
+    """How much less the first is than the second: their difference."""
+    if None in (*one, *other):
+        return None, None
+    return scale * (other[0] - one[0]), scale * sqrt(one[1] ** 2 + other[1] ** 2)
+
+
+def gain(one, other):
+    """The same in percent of the second."""
+    if None in (*one, *other) or not other[0]:
+        return None, None
+    quotient = one[0] / other[0]
+    half = sqrt((one[1] / other[0]) ** 2 + (quotient * other[1] / other[0]) ** 2)
+    return 100 * (1 - quotient), 100 * half
+
+
+def text(found, digits=2):
+    middle, half = found
+    return "-" if middle is None else f"{middle:.{digits}f} ±{half:.{digits}f}"
+
+
+def queue(scenario, packets):
+    if scenario.endswith("-rtt"):
+        links = ("bottleneck1", "bottleneck2") if "apart" in scenario else ("bottleneck1",)
+        return [f"links.{link}.queue={packets} packets" for link in links]
+    return [f"generator.{'disjoint' if 'apart' in scenario else 'dumbbell'}.queue={packets} packets"]
+
+
+def size(kilobytes):
+    return [f"flows.mptcp.source.file.size={kilobytes} kB"]
+
+
+# --- Verdicts --------------------------------------------------------------------------------------------
+
+
+def near(found, published):
+    """A published value: reproduced if our interval has it, and not also 0."""
+    middle, half = found
+    if middle is None or abs(middle) <= half and abs(middle - published) <= half:
+        return "cannot be told"
+    if abs(middle - published) <= half:
+        return "reproduced"
+    return "better" if middle > published else "worse"
+
+
+def above(found, bound):
+    """A bound that the figure exceeds: reproduced if its whole interval does, worse if none of it does."""
+    middle, half = found
+    if middle is None or abs(middle - bound) <= half:
+        return "cannot be told"
+    return "reproduced" if middle > bound else "worse"
+
+
+def all_above(spreads, bound):
+    """At every point: the weakest of the verdicts."""
+    verdicts = [above(found, bound) for found in spreads]
+    for verdict in ("worse", "cannot be told"):
+        if verdict in verdicts:
+            return f"{verdict} ({verdicts.count('reproduced')} of {len(verdicts)} reproduced)"
+    return "reproduced"
+
+
+def no_change(spreads):
+    """In percent: reproduced if no interval leaves 0 out, and none is wider than 10 to either side."""
+    if any(middle is None for middle, _ in spreads):
+        return "cannot be told"
+    gains = [middle for middle, half in spreads if abs(middle) > half]
+    if gains:
+        return "better" if min(gains) > 0 else "worse"
+    return "reproduced" if max(half for _, half in spreads) <= 10 else "cannot be told"
+
+
+# --- Tables ----------------------------------------------------------------------------------------------
+
+
+def cells():
+    return [(era, law) for era in ERAS for law in LAWS]
+
+
+def heads():
+    return [f"{law}, {era}" for era, law in cells()]
+
+
+def alone(runs, era, packets):
+    """One CUBIC over the first path, in place of the two subflows."""
+    one = [
+        "flows.mptcp.kind=tcp",
+        'flows.mptcp.routes=["path1"]',
+        'phases=[{start="0 s", groups=[["path1"]]}]',
+    ]
+    return runs.get("lisa/two", era, [*queue("lisa/two", packets), *one], ["cubic"])["cubic"]
+
+
+def figure_1(runs):
+    """Completion beside CUBIC's over the first path."""
+    rows = []
+    for scenario, subflows in (("lisa/two", 2), ("lisa/three", 3)):
+        for packets, bdp in ((7, 0.5), (15, 1), (29, 2)):
+            for era in ERAS:
+                settings = queue(scenario, packets)
+                cubic = alone(runs, era, packets) if subflows == 2 else None
+                found = runs.get(scenario, era, settings)
+                tcp = text(spread(cubic, DONE)) if cubic else ""
+                row = [f"{subflows}, {bdp:g} BDP, {era}", tcp]
+                for law in LAWS:
+                    pair = [found[law], found[f"{law}+lisa"]]
+                    row.append(" / ".join(text(spread(one, DONE)) for one in pair))
+                    row.append(" / ".join(f"{spread(one, test('retransmits'))[0]:.0f}" for one in pair))
+                rows.append(row)
+    names = [name for law in LAWS for name in (f"{law} / +lisa, s", "retx")]
+    return table(["subflows, queue, Linux", "CUBIC, s", *names], rows)
+
+
+def slow_start(runs, scenario):
+    """Figures 6 and 8, (a) and (b)."""
+    rows = []
+    for packets in QUEUES[runs.options.quick]:
+        row = [packets]
+        for era, law in cells():
+            found = runs.get(scenario, era, [*queue(scenario, packets), *size(LONG_KB)])
+            for metric in ("slow_start_retransmits", "slow_start_cwnd_packets"):
+                pair = [spread(found[one], test(metric))[0] for one in (law, f"{law}+lisa")]
+                row.append(" / ".join("-" if one is None else f"{one:.0f}" for one in pair))
+        rows.append(row)
+    names = [name for head in heads() for name in (f"retx, {head}", "cwnd")]
+    return table(["queue", *names], rows)
+
+
+def fewer(runs, scenario, metric, scale):
+    """By era and law: at each queue of 8 packets and more, how much less LISA has of a metric of slow start."""
+    found = {}
+    for era, law in cells():
+        for packets in (one for one in QUEUES[runs.options.quick] if one >= 8):
+            both = runs.get(scenario, era, [*queue(scenario, packets), *size(LONG_KB)])
+            pair = [spread(both[one], test(metric)) for one in (f"{law}+lisa", law)]
+            found.setdefault((era, law), []).append(less(*pair, scale))
+    return found
+
+
+def over_queues(runs, scenario, era, control, kilobytes, queues, figure=DONE):
+    each = [
+        spread(runs.get(scenario, era, [*queue(scenario, packets), *size(kilobytes)])[control], figure)
+        for packets in queues
+    ]
+    return average(each)
+
+
+def gains(runs, scenario, queues, figure=DONE, by=gain):
+    """By era and law, and size: how much earlier LISA is done."""
+    return {
+        (era, law): {
+            kilobytes: by(
+                *(
+                    over_queues(runs, scenario, era, control, kilobytes, queues, figure)
+                    for control in (f"{law}+lisa", law)
+                )
+            )
+            for kilobytes in SIZES[runs.options.quick]
+        }
+        for era, law in cells()
+    }
+
+
+def by_size(runs, found, digits=1):
+    rows = [[kilobytes, *(text(found[cell][kilobytes], digits) for cell in cells())] for kilobytes in SIZES[runs.options.quick]]
+    return table(["kB", *heads()], rows)
+
+
+def later(runs, scenario):
+    """By era and law: at each queue, by how many ms LISA is done later with 200 and 20 ms."""
+    found = {}
+    for packets in RTT_QUEUES[runs.options.quick]:
+        for era, law in cells():
+            both = runs.get(scenario, era, queue(scenario, packets))
+            pair = [spread(both[one], DONE) for one in (law, f"{law}+lisa")]
+            found.setdefault((era, law), {})[packets] = less(*pair, 1000)
+    return found
+
+
+def rtts(runs, scenario):
+    found = later(runs, scenario)
+    rows = [[packets, *(text(found[cell][packets], 0) for cell in cells())] for packets in RTT_QUEUES[runs.options.quick]]
+    return table(["queue", *heads()], rows)
+
+
+def retransmits_of_tcp(runs):
+    return gains(runs, "lisa/shared-tcp", THREE, of_tcp("retransmits"), lambda one, other: less(one, other))
+
+
+def claims(runs):
+    """The paper's claims, each judged for each law and kernel."""
+    shared = gains(runs, "lisa/shared", THREE)
+    favourable = gains(runs, "lisa/apart", (20,))
+    tcp = retransmits_of_tcp(runs)
+    sizes = SIZES[runs.options.quick]
+    small = [kilobytes for kilobytes in sizes if kilobytes <= 200]
+    middle = [kilobytes for kilobytes in sizes if 250 <= kilobytes <= 500]
+
+    def earlier(cell, scenario="lisa/two"):
+        era, law = cell
+        found = runs.get(scenario, era, queue(scenario, 15))
+        return less(spread(found[f"{law}+lisa"], DONE), spread(found[law], DONE), 1000)
+
+    def of_cubic(cell):
+        era, law = cell
+        found = runs.get("lisa/two", era, queue("lisa/two", 15))
+        return less(spread(alone(runs, era, 15), DONE), spread(found[law], DONE), 1000)
+
+    fewer_shared = fewer(runs, "lisa/shared", "slow_start_retransmits", 1)
+    fewer_apart = fewer(runs, "lisa/apart", "slow_start_retransmits", 1)
+    larger = fewer(runs, "lisa/shared", "slow_start_cwnd_packets", -1)
+    late = {name: later(runs, f"lisa/{name}-rtt") for name in ("shared", "apart")}
+    within = lambda name, cell: [(-ms, half) if ms is not None else (None, None) for ms, half in late[name][cell].values()]
+    judged = [
+        ("Figure 1: CUBIC is done 50 ms before MPTCP", lambda cell: near(of_cubic(cell), 50)),
+        ("Figure 1: LISA is done 200 ms before MPTCP", lambda cell: near(earlier(cell), 200)),
+        ("Figure 6(c): at 300 kB 17 % less time", lambda cell: near(shared[cell][300], 17)),
+        ("more than 10 % less up to 500 kB", lambda cell: all_above([shared[cell][one] for one in middle], 10)),
+        ("no change up to 200 kB", lambda cell: no_change([shared[cell][one] for one in small])),
+        ("Figure 6(a): fewer retransmissions at every queue from 8 packets on", lambda cell: all_above(fewer_shared[cell], 0)),
+        ("Figure 6(b): a larger sum of windows at (almost) all of them", lambda cell: all_above(larger[cell], 0)),
+        ("Figure 7(a): the Reno flow has fewer retransmissions, at every size", lambda cell: all_above(list(tcp[cell].values()), 0)),
+        ("Figure 7(b): with 200 and 20 ms less than 50 ms later, at every queue", lambda cell: all_above(within("shared", cell), -50)),
+        ("Figure 8(a): non-shared, fewer retransmissions at some queues", lambda cell: "reproduced" if "reproduced" in [above(one, 0) for one in fewer_apart[cell]] else "cannot be told"),
+        ("Figure 8: non-shared, queue 20: consistently less time", lambda cell: all_above(list(favourable[cell].values()), 0)),
+        ("non-shared, 200 and 20 ms: less than 50 ms later, at every queue", lambda cell: all_above(within("apart", cell), -50)),
+    ]
+    return table(["claim", *heads()], [[claim, *(judge(cell) for cell in cells())] for claim, judge in judged])
+
+
+TABLES = {
+    "claims": claims,
+    "figure 1": figure_1,
+    "figure 6 slow start": lambda runs: slow_start(runs, "lisa/shared"),
+    "figure 6 time": lambda runs: by_size(runs, gains(runs, "lisa/shared", THREE)),
+    "figure 7 tcp": lambda runs: by_size(runs, retransmits_of_tcp(runs)),
+    "figure 7 rtt": lambda runs: rtts(runs, "lisa/shared-rtt"),
+    "figure 8 slow start": lambda runs: slow_start(runs, "lisa/apart"),
+    "figure 8 time": lambda runs: by_size(runs, gains(runs, "lisa/apart", THREE)),
+    "figure 8 queue 20": lambda runs: by_size(runs, gains(runs, "lisa/apart", (20,))),
+    "apart rtt": lambda runs: rtts(runs, "lisa/apart-rtt"),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="3 seeds, fewer queues and sizes, and the document in DIR")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--narrows", type=Path, help="a command that is built already")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
+    options = parser.parse_args()
+    options.out = options.out or HOME / ("out/lisa-quick" if options.quick else "out/lisa")
+    page = comparisons.read(DOCUMENT, TABLES)
+    narrows = options.narrows.resolve() if options.narrows else comparisons.build()
+    runs = Runs(options, narrows)
+    for name, make in TABLES.items():
+        page = comparisons.replaced(page, name, make(runs))
+    comparisons.write(DOCUMENT, page, options.out, options.quick, options.check)
+
+
+if __name__ == "__main__":
+    main()
