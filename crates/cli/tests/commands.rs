@@ -163,9 +163,11 @@ fn a_summary_has_exactly_the_documented_fields() {
     assert_eq!(
         keys(mptcp),
         [
+            "acknowledged_s",
             "cc",
             "completion_s",
             "fallback",
+            "first_loss_s",
             "goodput_mbps",
             "head_of_line",
             "kind",
@@ -173,7 +175,9 @@ fn a_summary_has_exactly_the_documented_fields() {
             "paths",
             "ratio_to_tcp",
             "reinjections",
-            "retransmits"
+            "retransmits",
+            "slow_start_cwnd_packets",
+            "slow_start_retransmits"
         ]
     );
     assert_eq!(keys(&mptcp["head_of_line"]), ["max_ms", "mean_ms", "p95_ms"]);
@@ -186,7 +190,8 @@ fn a_summary_has_exactly_the_documented_fields() {
             "name",
             "p95_srtt_ms",
             "ratio_to_tcp",
-            "retransmits"
+            "retransmits",
+            "share"
         ]
     );
     assert_eq!(
@@ -263,7 +268,9 @@ fn a_comparison_gives_a_table_and_rows() {
         keys(&rows[0]),
         [
             "accuracy",
+            "acknowledged_s",
             "cc",
+            "first_loss_s",
             "goodput_mbps",
             "host",
             "jain",
@@ -280,6 +287,8 @@ fn a_comparison_gives_a_table_and_rows() {
             "scenario",
             "seeds",
             "setup",
+            "slow_start_cwnd_packets",
+            "slow_start_retransmits",
             "unfit"
         ]
     );

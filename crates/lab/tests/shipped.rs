@@ -21,7 +21,7 @@ fn every_shipped_scenario_loads_and_names_its_source() {
         assert!(loaded.test.is_some() && !loaded.phases.is_empty());
         // Beside the papers' connections over a real network, and their files, ran no TCP to compare with.
         let alone =
-            one.starts_with("sbd/realnet") || one.starts_with("lisa/") && *one != "lisa/shared-tcp";
+            one.starts_with("sbd/realnet") || one.starts_with("lisa/") && one != "lisa/shared-tcp";
         assert_eq!(loaded.rivals.is_empty(), alone, "{one}");
     }
 }

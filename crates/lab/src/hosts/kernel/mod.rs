@@ -16,6 +16,7 @@ use std::path::Path;
 
 use super::{Host, Job};
 use crate::Error;
+use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::recorder::Run;
 use crate::scenario::FlowKind;
@@ -38,6 +39,12 @@ impl Host for Kernel {
 
     fn check(&self, job: &Job) -> Result<(), Error> {
         for (place, control) in job.controls() {
+            if matches!(control, Algorithm::System(_)) && control.decides() {
+                let message = format!(
+                    "{control} has a signal of its own; the kernel's detectors have rtt (use --on sim)"
+                );
+                return Err(Error::input(place, message));
+            }
             let Some(ours) = control.ours() else { continue };
             let refused = |error| Error::input(place, format!("{error} (or use --on sim)"));
             narrows_kernel::control::loadable(ours).map_err(refused)?;
