@@ -14,11 +14,18 @@
 
 #include "deciding.h"
 
+/* Is there a path in a slot? */
+enum nr_here {
+	NR_HERE_UNKNOWN = 0, /* none has joined since there is this memory */
+	NR_HERE,
+	NR_HERE_NO_MORE, /* it left */
+};
+
 /* State of a path. Only `since` is read by others. */
 struct nr_watched {
 	nr_u64 due_us; /* next time to try to claim a decision */
 	struct nr_delack delack;
-	nr_u32 here;  /* 1: there is a path in this slot */
+	nr_u32 here;  /* enum nr_here */
 	nr_u32 since; /* stamp of the interval before it joined, or left; read by siblings */
 	nr_u64 history[NR_HISTORY_WORDS]; /* the detector's state of the path */
 	/*
@@ -247,7 +254,7 @@ NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
 NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct nr_watched *path,
 			      nr_u64 now_us)
 {
-	path->here = 1;
+	path->here = NR_HERE;
 	path->due_us = 0;
 	path->delack = (struct nr_delack){.acked_us = now_us};
 	NR_WRITE(path->since, (nr_u32)(now_us / t_us));
@@ -261,7 +268,8 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 	struct nr_pace pace = d->pace(own, &w->params.decision);
 	struct nr_watched *path = &w->path[i & 7];
 	/* The host may have had no memory for the watch at the join. */
-	int begins = ev->kind == NR_JOINED || (!path->here && ev->kind != NR_LEFT);
+	int late = path->here == NR_HERE_UNKNOWN && ev->kind != NR_LEFT;
+	int begins = ev->kind == NR_JOINED || late;
 	struct nr_sample s;
 	nr_u32 stamp;
 
@@ -274,10 +282,10 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 		nr_masks_join(c, i, nr_first_row(d, own, &w->params, i));
 	}
 	if (ev->kind == NR_LEFT) {
-		path->here = 0;
+		path->here = NR_HERE_NO_MORE;
 		NR_WRITE(path->since, (nr_u32)(ev->now_us / pace.t_us));
 	}
-	if (!path->here)
+	if (path->here != NR_HERE)
 		return 0;
 	/* Was the clock set back? */
 	if (NR_UNLIKELY(ev->now_us + 2ull * pace.t_us + pace.settle_us < path->due_us)) {
