@@ -10,7 +10,7 @@ use std::process::Command;
 use narrows_laws::detect::{self, Flows, Sample};
 use narrows_laws::raw::{self, Watch};
 use narrows_laws::{
-    Conn, Control, Detector, Event, EventKind, Params, Place, Private, State, flag,
+    Conn, Control, Detector, Event, EventKind, Params, Place, Private, State, event_shared, flag,
 };
 use narrows_testkit::Random;
 use reference::xcorr::{self, Answer, Samples};
@@ -849,4 +849,52 @@ fn a_path_that_comes_too_late_to_the_pairs_observes_nothing() {
     assert_eq!(hear(&mut watch, EventKind::Acked, 2000..3000), (7, 7));
     watch.busy = 0;
     assert_eq!(hear(&mut watch, EventKind::Acked, 3000..4000), (15, 15));
+}
+
+/// As in a kernel that has no memory for the watch when the first path joins.
+#[test]
+fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
+    let (control, params) = ("lia+xcorr".parse::<Control>().unwrap(), Params::default());
+    for shared in [true, false] {
+        let queues = [queue(1, 40), if shared { queue(1, 40) } else { queue(2, 40) }];
+        let heard = [0, 1].map(|path| hear(&queues[path], &USUAL, 3 + path as u64));
+        let mut conn = raw::Conn::new(control, &params);
+        let mut watch = Watch::new(&params);
+        let mut private = [Private::default(); 2];
+        let mut send =
+            |conn: &mut raw::Conn, watch: *mut Watch, path: usize, kind, event: Event| {
+                let event =
+                    Event { kind: kind as u32, cwnd: 10, ssthresh: 1 << 30, mss: 1448, ..event };
+                // SAFETY: all is valid and nobody else's; the watch is one, or null.
+                unsafe {
+                    event_shared(control, conn, watch, path as u32, &mut private[path], &event)
+                };
+            };
+        let joined = Event { state: State::Joining as u32, ..Event::default() };
+        send(&mut conn, std::ptr::null_mut(), 0, EventKind::Joined, joined);
+        let mut both = false;
+        for (path, sample) in together_in_time(&heard[0], &heard[1]) {
+            if sample.now_us > 5_000_000 && !both {
+                both = true;
+                let joined = Event { now_us: sample.now_us, ..joined };
+                send(&mut conn, &mut *watch, 1, EventKind::Joined, joined);
+                assert_eq!(conn.masks & 0x0303, 0x0303, "coupled before anything is known");
+            }
+            if path == 1 && !both {
+                continue;
+            }
+            let event = Event {
+                now_us: sample.now_us,
+                state: State::Active as u32,
+                rtt_us: sample.delay_us.unwrap() as u32,
+                delivered: 2,
+                ..Event::default()
+            };
+            let memory = if both { &mut *watch } else { std::ptr::null_mut() };
+            send(&mut conn, memory, path, EventKind::Acked, event);
+        }
+        let expected = if shared { Answer::Shared } else { Answer::Separate };
+        assert_eq!(of(&watch.decision().unwrap().places), expected);
+        assert_eq!(conn.masks & 0x0303, if shared { 0x0303 } else { 0x0201 });
+    }
 }
