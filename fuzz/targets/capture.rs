@@ -3,11 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows_detect::{Detection, Error, Input, Source, detectors};
+use narrows_detect::{Detection, Error, Input, Limits, Source, detectors};
 use narrows_laws::Params;
 
+/// All flows, also of a packet.
+const LIMITS: Limits = Limits { flows: 64, packets: 1 };
+
 fuzz_target!(|bytes: &[u8]| {
-    match Source::open(Input::bytes("fuzz", bytes), None, 64) {
+    match Source::open(Input::bytes("fuzz", bytes), None, LIMITS) {
         Ok(source) => {
             let mut newest = 0;
             let measured = source.measure::<Error>(|told| {
@@ -18,10 +21,10 @@ fuzz_target!(|bytes: &[u8]| {
             measured.expect("what was read once");
             for detector in detectors(["all"]).expect("known") {
                 let detection = Detection::new(&source, detector, &Params::default());
-                let verdicts = detection.expect("fit").run::<Error>(None, |_| Ok(()));
+                let found = detection.expect("fit").run::<Error>(None, |_| Ok(()));
                 let flows = source.flows().len();
                 let pairs = flows * flows.saturating_sub(1) / 2;
-                assert_eq!(verdicts.expect("what was read once").len(), pairs);
+                assert_eq!(found.expect("what was read once").verdicts.len(), pairs);
             }
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),

@@ -3,12 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows_detect::{Error, Input, Source};
+use narrows_detect::{Error, Input, Limits, Source};
+
+/// All flows, also of a packet.
+const LIMITS: Limits = Limits { flows: 64, packets: 1 };
 
 fuzz_target!(|text: &str| {
     let (table, losses) = text.split_once("\n\n").map_or((text, None), |(a, b)| (a, Some(b)));
     let losses = losses.map(|text| Input::bytes("losses", text.as_bytes()));
-    match Source::open(Input::bytes("table", table.as_bytes()), losses, 64) {
+    match Source::open(Input::bytes("table", table.as_bytes()), losses, LIMITS) {
         Ok(source) => {
             let mut newest = 0;
             let measured = source.measure::<Error>(|told| {

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use narrows_detect::{Detection, Input, Json, Plot, Report, Source, Times, detectors, text};
+use narrows_detect::{
+    Detection, Input, Json, Limits, Plot, Report, Source, Times, detectors, text,
+};
 use narrows_laws::Params;
 use narrows_laws::params::is_preset;
 
@@ -25,7 +27,12 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     }
     params.check().map_err(|message| Error::input("--set", message))?;
     let losses = args.losses.as_deref().map(Input::file);
-    let source = Source::open(Input::file(&args.file), losses, args.flows.into())?;
+    let input = match args.file.to_str() {
+        Some("-") => Input::stdin()?,
+        _ => Input::file(&args.file),
+    };
+    let limits = Limits { flows: args.flows.into(), packets: args.min_packets };
+    let source = Source::open(input, losses, limits)?;
     for note in source.notes() {
         // Nothing to report to if standard error is closed.
         let _ = writeln!(std::io::stderr(), "narrows: {note}");
@@ -43,15 +50,15 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
                 print(if place == 0 { "[" } else { "," })?;
             }
             print(&begin)?;
-            let verdicts = detection.run(plot, |decision| print(&json.decision(decision)))?;
-            print(&json.end(&verdicts))?;
+            let found = detection.run(plot, |decision| print(&json.decision(decision)))?;
+            print(&json.end(&found))?;
         } else {
             let mut times = Times::new(!detection.compares_pairs());
-            let verdicts = detection.run(plot, |decision| -> Result<(), Error> {
+            let found = detection.run(plot, |decision| -> Result<(), Error> {
                 times.decided(decision);
                 Ok(())
             })?;
-            reports.push(Report::new(&source, detector, times, verdicts));
+            reports.push(Report::new(&source, detector, &params, times, found));
         }
     }
     if !args.json {

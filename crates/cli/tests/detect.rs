@@ -40,6 +40,12 @@ fn capture(name: &str) -> String {
     format!("{}/tests/captures/{name}.pcap.gz", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Is this what is kept in `tests/kept`?
+fn kept(name: &str, found: &str) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kept");
+    narrows_testkit::assert_kept(&Path::new(folder).join(name), found);
+}
+
 fn json(args: &[&str]) -> Value {
     serde_json::from_str(&printed(&[args, &["--json"]].concat())).unwrap()
 }
@@ -129,7 +135,7 @@ fn detectors_beside_each_other() {
     let text = printed(&["detect", &file, "--detector", "ssc,xcorr,ssc"]);
     assert!(text.starts_with("ssc    The 2 flows share a bottleneck.\nxcorr  The 2 "), "{text}");
     let row = text.lines().last().unwrap();
-    assert_eq!((row.matches("shared, ").count(), &row[..11]), (2, "   1   2  s"), "{text}");
+    assert_eq!((row.matches("shared, ").count(), &row[..11]), (2, "  #1  #2  s"), "{text}");
 }
 
 #[test]
@@ -144,16 +150,16 @@ fn text_plots_and_damage() {
             "{text}"
         );
         assert!(
-            text.contains("\n   1   2  shared  ") && text.contains(" concordance 0.9"),
+            text.contains("\n  #1  #2  shared  ") && text.contains(" concordance 0.9"),
             "{text}"
         );
-        assert!(text.contains("undecided: 1, 2\n") && text.ends_with("  1+2\n"), "{text}");
+        assert!(text.contains("undecided: #1, #2\n") && text.ends_with("  #1+#2\n"), "{text}");
         let drawn = fs::read(&plot).unwrap();
         assert!(drawn.starts_with(magic) && drawn.len() < 300_000, "{name}: {}", drawn.len());
     }
     let ssc = ["detect", &sender, "--detector", "ssc"];
     let text = printed(&ssc);
-    assert!(text.contains(" decisions\n") && text.contains("  1+2 ("), "{text}");
+    assert!(text.contains(" decisions\n") && text.contains("  #1+#2 ("), "{text}");
     let set = |one, other| printed(&[&ssc[..], &["--json", "--set", one, "--set", other]].concat());
     let (preset, own) = ("ssc.preset=mptcp-sbd", "ssc.t_ms=500");
     assert_eq!(set(preset, own), set(own, preset));
@@ -210,12 +216,107 @@ fn mistakes_are_reported_before_anything_is_printed() {
     assert!(
         text.starts_with("Cannot tell whether the 2 flows share a bottleneck, because too few of ")
     );
-    assert!(text.ends_with("   1   2  cannot tell           too few delays\n"), "{text}");
+    assert!(
+        text.ends_with("too few delays: ssc needs about 21 s in which both flows send\n"),
+        "{text}"
+    );
     let result = json(&["detect", table, "--detector", "ssc"]);
     assert_eq!(result["decisions"], Value::Array(vec![]));
     assert_eq!(
         result["verdicts"].to_string(),
         r#"[{"flows":["a","b"],"verdict":"cannot tell","why":"too few delays"}]"#
+    );
+}
+
+/// Whole outputs, as users see them.
+#[test]
+fn reports() {
+    let of = |args: &[&str]| printed(&[&["detect"], args].concat());
+    let (pairs, subflows) = (capture("four-in-pairs"), capture("mptcp-shared"));
+    kept("detect-pairs.txt", &of(&[&pairs]));
+    kept("detect-all.txt", &of(&[&subflows, "--detector", "all"]));
+    let json = of(&[&subflows, "--json"]);
+    let last: Vec<&str> = json.lines().rev().take(8).collect();
+    kept("detect-json-end.txt", &(last.into_iter().rev().collect::<Vec<_>>().join("\n") + "\n"));
+}
+
+#[test]
+fn standard_input_and_compressed_files_are_read_as_files_are() {
+    let capture = capture("cubic-shared");
+    let expected = printed(&["detect", &capture]);
+    let home = tempfile::tempdir().unwrap();
+    let plain = Command::new("gunzip").args(["-c", &capture]).output().unwrap().stdout;
+    let (first, second) = plain.split_at(plain.len() / 2);
+    let packed = [zstd_frame(first), zstd_frame(second)].concat();
+    let file = home.path().join("c.pcap.zst");
+    fs::write(&file, &packed).unwrap();
+    assert_eq!(printed(&["detect", file.to_str().unwrap()]), expected);
+    for packed in [capture.as_str(), file.to_str().unwrap()] {
+        let from = fs::File::open(packed).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_narrows"))
+            .args(["detect", "-"])
+            .stdin(from)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
+    }
+}
+
+/// A frame of zstd with raw blocks (RFC 8878, section 3.1.1).
+fn zstd_frame(data: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0b1010_0000];
+    frame.extend((data.len() as u32).to_le_bytes());
+    let blocks = data.chunks(1 << 16);
+    let last = blocks.len() - 1;
+    for (index, block) in blocks.enumerate() {
+        let header = (block.len() as u32) << 3 | u32::from(index == last);
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.extend(block);
+    }
+    frame
+}
+
+/// Control connections, damaged times, and packets that were cut too short.
+#[test]
+fn what_a_capture_has_besides_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("t.csv");
+    let mut table = "flow,t_s,rtt_ms\n".to_owned();
+    for row in 0..300 {
+        table += &format!("30,{row},20.5\n31,{row}.2,{}\n", row % 7);
+        if row % 100 == 0 {
+            table += &format!("control,{row}.3,1\n");
+        }
+    }
+    fs::write(&file, table).unwrap();
+    let file = file.to_str().unwrap();
+    let output = narrows(&["detect", file]);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "narrows: hidden: 1 flow of fewer than 100 packets, with 0.5 % of the rows (--min-packets 1 \
+         shows all)\n"
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("\n  #1      300       1.00        20.5   0.0%  30\n"), "{text}");
+    let all = printed(&["detect", file, "--min-packets", "1"]);
+    assert!(all.contains("\n  #3        3       0.01         1.0   0.0%  control\n"), "{all}");
+
+    let out = home.path().join("pcap");
+    let run = |snaplen: &str| {
+        let set = ["--set", "duration=4 s", "--set", "warmup=1 s"];
+        let out = out.to_str().unwrap();
+        let pcap = ["--pcap", out, "--capture", "mptcp", "--snaplen", snaplen];
+        printed(&[&["run", "sbd/sb-2"], &set[..], &pcap].concat());
+        let _ = fs::remove_file(out.to_owned() + "/provenance.json");
+        format!("{out}/mptcp.receiver.pcapng")
+    };
+    let short = refused(&["detect", &run("40")]);
+    assert!(
+        short.ends_with(
+            "flows with 100 % of the data give no delay; capture 128 bytes of each packet (tcpdump \
+             -s 128)"
+        ),
+        "{short}"
     );
 }
 

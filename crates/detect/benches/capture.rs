@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use etherparse::{PacketBuilder, TcpOptionElement};
-use narrows_detect::{DEFAULT, Detection, Error, Input, Source, detectors};
+use narrows_detect::{DEFAULT, Detection, Error, Input, Limits, Source, detectors};
 use narrows_laws::Params;
 
 /// Bytes of a file.
@@ -73,7 +73,7 @@ fn main() {
         for _ in 0..RUNS {
             let start = Instant::now();
             let input = Input::bytes("bench", Arc::clone(&bytes));
-            let source = Source::open(input, None, 16).expect("flows");
+            let source = Source::open(input, None, Limits::default()).expect("flows");
             let survey = start.elapsed().as_secs_f64();
             let params = Params::default();
             let detector = detectors([DEFAULT]).expect("known")[0];

@@ -43,6 +43,8 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
     /// Its bytes on the wire.
     pub wire: u32,
+    /// Its time is days from that of the packets around it.
+    pub far: bool,
 }
 
 /// What a file's packets came through.
@@ -68,12 +70,77 @@ impl Interface {
     }
 }
 
+/// Times of packets in a row are no further apart, nanoseconds: a day.
+const APART: i64 = 86_400_000_000_000;
+
+/// Finds packets whose time is damaged: it is far from that of all around them.
+#[derive(Debug, Default)]
+struct Times {
+    last: Option<i64>,
+    /// That of the packet before, if it was far from the last.
+    far: Option<i64>,
+    /// The first packet, until the second shows whether its time is damaged.
+    first: Option<Kept>,
+}
+
+/// A packet with a copy of its data.
+#[derive(Debug)]
+struct Kept {
+    time: i64,
+    link: Option<Link>,
+    data: Vec<u8>,
+    wire: u32,
+}
+
+impl Times {
+    /// A packet; gives it, or of the second both, to `each`.
+    fn see(&mut self, packet: Packet, each: &mut impl FnMut(Packet)) {
+        let Packet { time, link, data, wire, .. } = packet;
+        let near = |other: i64| time.abs_diff(other) <= APART as u64;
+        if let Some(first) = self.first.take() {
+            first.give(!near(first.time), each);
+        } else if self.last.is_none() {
+            self.last = Some(time);
+            self.first = Some(Kept { time, link, data: data.to_vec(), wire });
+            return;
+        }
+        // Two that are far from those before them are a gap.
+        let fit = self.last.is_none_or(near) || self.far.is_some_and(near);
+        if fit {
+            self.last = Some(time);
+        }
+        self.far = (!fit).then_some(time);
+        each(Packet { far: !fit, ..packet });
+    }
+
+    /// There is no more packet.
+    fn end(self, each: &mut impl FnMut(Packet)) {
+        if let Some(only) = self.first {
+            only.give(false, each);
+        }
+    }
+}
+
+impl Kept {
+    fn give(&self, far: bool, each: &mut impl FnMut(Packet)) {
+        let Kept { time, link, ref data, wire } = *self;
+        each(Packet { time, link, data, wire, far });
+    }
+}
+
 /// Gives every packet to `each`. A file that is damaged or ends too early is read up to there, and
 /// what is wrong is returned.
 ///
 /// # Errors
 /// The file cannot be opened.
 pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<String>, Error> {
+    let mut times = Times::default();
+    let damage = read(input, |packet| times.see(packet, &mut each));
+    times.end(&mut each);
+    damage
+}
+
+fn read(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<String>, Error> {
     let (from, _) = input.open()?;
     let failed = Arc::new(AtomicBool::new(false));
     let file = UntilFailure { from, failed: Arc::clone(&failed) };
@@ -102,7 +169,7 @@ pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<St
                         let stamp = u64::from(packet.ts_sec) * from.units;
                         let time = from.time(stamp + u64::from(packet.ts_usec));
                         let (data, wire) = (kept(packet.data, packet.caplen), packet.origlen);
-                        each(Packet { time, link: from.link, data, wire });
+                        each(Packet { time, link: from.link, data, wire, far: false });
                     }
                     PcapBlockOwned::NG(Block::SectionHeader(_)) => interfaces.clear(),
                     PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
@@ -120,8 +187,9 @@ pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<St
                             return damage("a packet of an unknown interface");
                         };
                         let stamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                        let time = from.time(stamp);
                         let (data, wire) = (kept(packet.data, packet.caplen), packet.origlen);
-                        each(Packet { time: from.time(stamp), link: from.link, data, wire });
+                        each(Packet { time, link: from.link, data, wire, far: false });
                     }
                     // Statistics, names, and packets without a time.
                     PcapBlockOwned::NG(_) => {}
@@ -184,5 +252,18 @@ mod tests {
         assert_eq!(time(1_000, -6, 5_000), 0);
         assert_eq!(time(1, i64::MIN, u64::MAX), 0);
         assert_eq!(time(1, i64::MAX, 7), i64::MAX);
+    }
+
+    #[test]
+    fn one_time_among_others_is_damaged_and_two_are_a_gap() {
+        let mut far = Vec::new();
+        let mut times = Times::default();
+        let day = APART;
+        for time in [9 * day, 101, 102, -3 * day, 103, 9 * day, 9 * day + 1, 9 * day + 2] {
+            let packet = Packet { time, link: None, data: &[], wire: 0, far: false };
+            times.see(packet, &mut |packet: Packet| far.push(packet.far));
+        }
+        times.end(&mut |_: Packet| unreachable!("the first is given with the second"));
+        assert_eq!(far, [true, true, false, true, false, true, false, false]);
     }
 }

@@ -7,6 +7,15 @@ use crate::pairs::Pairs;
 use crate::verdict::Verdicts;
 use crate::{Decision, Error, Plot, Source, Verdict};
 
+/// What a detector found in a file.
+#[derive(Debug)]
+pub struct Found {
+    /// On each two flows.
+    pub verdicts: Vec<Verdict>,
+    /// Of each flow: packets that were lost.
+    pub lost: Vec<u64>,
+}
+
 /// The name for all detectors that go by delays and losses.
 const ALL: &str = "all";
 
@@ -67,8 +76,8 @@ impl<'a> Detection<'a> {
         self.source.flows().len() > 1 && self.flows.pair(0, 1).is_some()
     }
 
-    /// Reads the file once more, reports each decision, and returns the verdicts on all pairs of flows.
-    /// The delays go into the plot, too.
+    /// Reads the file once more, reports each decision, and returns what was found at the end. The
+    /// observations go into the plot, too.
     ///
     /// # Errors
     /// The file cannot be read any more, or `decided` fails.
@@ -76,9 +85,10 @@ impl<'a> Detection<'a> {
         self,
         mut plot: Option<&mut Plot>,
         mut decided: impl FnMut(&Decision) -> Result<(), E>,
-    ) -> Result<Vec<Verdict>, E> {
+    ) -> Result<Found, E> {
         let Detection { source, mut flows, mut verdicts } = self;
         let count = source.flows().len();
+        let mut lost = vec![0; count];
         let (start, end) = source.span();
         let mut report = |on: FlowsDecision, flows: &Flows, plot: &mut Option<&mut Plot>| {
             let mut decision = Decision { t_s: start + on.at_us as f64 / 1e6, on };
@@ -108,14 +118,15 @@ impl<'a> Detection<'a> {
                 report(on, &flows, &mut plot)?;
                 due = flows.advance(observation.now_us);
             }
-            if let (Some(plot), Some(delay_us)) = (&mut plot, observation.delay_us) {
-                plot.delay(observation.flow, observation.now_us, delay_us);
+            lost[observation.flow] += u64::from(observation.lost);
+            if let Some(plot) = &mut plot {
+                plot.observed(&observation);
             }
             Ok(())
         })?;
         while let Some(on) = flows.advance(((end - start) * 1e6) as u64) {
             report(on, &flows, &mut plot)?;
         }
-        Ok(verdicts.end())
+        Ok(Found { verdicts: verdicts.end(), lost })
     }
 }

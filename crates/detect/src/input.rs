@@ -1,16 +1,18 @@
-//! A file that is read twice, from its beginning: plain or compressed by gzip.
+//! A file that is read twice, from its beginning: plain or compressed by gzip or zstd.
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 use crate::Error;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Bytes asked of the system at once.
 const BLOCK: usize = 256 << 10;
@@ -34,11 +36,37 @@ impl Input {
         let open = move || {
             // Asked before it is opened: to open a pipe waits for who writes it.
             if !fs::metadata(&path)?.is_file() {
-                return Err(io::Error::other("expected a file, as it is read twice"));
+                return Err(io::Error::other(
+                    "expected a file, as it is read twice; - reads a pipe",
+                ));
             }
             Ok(Box::new(File::open(&path)?) as Reader)
         };
         Input { name, open: Box::new(open) }
+    }
+
+    /// Standard input, kept in a temporary file that has no name.
+    ///
+    /// # Errors
+    /// It cannot be read, or the disk of temporary files is full.
+    pub fn stdin() -> Result<Input, Error> {
+        let name = "standard input";
+        let keep = || {
+            let mut file = tempfile::tempfile()?;
+            io::copy(&mut io::stdin().lock(), &mut file)?;
+            Ok(file)
+        };
+        let folder = std::env::temp_dir();
+        let file = keep().map_err(|error: io::Error| {
+            Error::input(name, format!("cannot keep it in {}: {error}", folder.display()))
+        })?;
+        // Its copies have one position: there is one reader at a time.
+        let open = move || {
+            let mut file = file.try_clone()?;
+            file.rewind()?;
+            Ok(Box::new(file) as Reader)
+        };
+        Ok(Input { name: name.into(), open: Box::new(open) })
     }
 
     /// Bytes, with a name.
@@ -61,18 +89,49 @@ impl Input {
 
     fn begin(&self) -> io::Result<(Reader, Vec<u8>)> {
         let (raw, found) = peek((self.open)()?)?;
-        if !found.starts_with(&GZIP) {
+        let (gzip, zstd) = (found.starts_with(&GZIP), found.starts_with(&ZSTD));
+        if !gzip && !zstd {
             return Ok((raw, found));
         }
-        let packed = io::BufReader::with_capacity(BLOCK, raw);
-        let (unpacked, found) = peek(Box::new(MultiGzDecoder::new(packed)))?;
-        Ok((unpacked, found))
+        let packed = BufReader::with_capacity(BLOCK, raw);
+        peek(if gzip {
+            Box::new(MultiGzDecoder::new(packed))
+        } else {
+            Box::new(Frames::new(packed)?)
+        })
     }
 }
 
 impl fmt::Debug for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Input").field(&self.name).finish()
+    }
+}
+
+type Frame = StreamingDecoder<BufReader<Reader>, FrameDecoder>;
+
+/// The frames of a file compressed by zstd (RFC 8878), one after the other.
+struct Frames(Option<Frame>);
+
+impl Frames {
+    fn new(packed: BufReader<Reader>) -> io::Result<Frames> {
+        StreamingDecoder::new(packed).map(|first| Frames(Some(first))).map_err(io::Error::other)
+    }
+}
+
+impl Read for Frames {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(frame) = &mut self.0 {
+            let read = frame.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let mut rest = self.0.take().expect("it was read from").into_inner();
+            if !rest.fill_buf()?.is_empty() {
+                *self = Frames::new(rest)?;
+            }
+        }
+        Ok(0)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Which flows share a bottleneck, found from recordings of them: a capture (pcap, pcapng) or
-//! a table of delays (CSV), plain or compressed by gzip.
+//! a table of delays (CSV), plain or compressed by gzip or zstd.
 //!
 //! A file is read twice. The first pass, [`Source::open`], finds the flows, how large they are and
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
@@ -24,16 +24,18 @@ mod sizes;
 mod source;
 mod survey;
 mod table;
+mod traffic;
 mod verdict;
 
 pub use decision::Decision;
-pub use detect::{DEFAULT, Detection, detectors};
+pub use detect::{DEFAULT, Detection, Found, detectors};
 pub use error::Error;
 pub use input::Input;
 pub use observation::{Observation, Signal};
 pub use plot::Plot;
 pub use report::{Json, Report, Times, text};
 pub use source::Source;
+pub use traffic::{Limits, Traffic};
 pub use verdict::{Answer, Evidence, Verdict, Why};
 
 pub use narrows_laws::detect::MAX_FLOWS;

@@ -19,9 +19,6 @@ const OVERTAKEN: i64 = 3_000_000;
 /// a second packet: the shortest wait of Linux, nanoseconds.
 const WAITED: i64 = 40_000_000;
 
-/// Payload of a packet that announced no maximum.
-const MSS: u32 = 1448;
-
 /// A segment whose acknowledgement is waited for.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -59,7 +56,7 @@ impl State {
         State {
             signal,
             tick: flow.tick,
-            mss: flow.mss.map_or(MSS, u32::from).max(1),
+            mss: flow.mss,
             stamps: None,
             highest: None,
             newest: (None, 0),

@@ -39,6 +39,8 @@ impl Link {
 /// Why a packet is no segment that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
+    /// Its time is days from that of the packets around it: damage.
+    Far,
     /// Of a link type that is not known here.
     Link,
     /// Neither IPv4 nor IPv6.

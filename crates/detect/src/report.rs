@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use narrows_laws::Detector;
+use narrows_laws::{Detector, Params};
 
-use crate::verdict::sentence;
-use crate::{Answer, Decision, Evidence, Source, Verdict};
+use crate::verdict::{numbered, sentence};
+use crate::{Answer, Decision, Evidence, Found, Source, Verdict, Why};
 
 /// Maximum pairs of flows in the text.
 const PAIRS: usize = 20;
 
-/// One object: `detector`, `signal`, `flows`, `decisions` with a line each, and `verdicts` with a line
-/// for each two flows.
+/// One object: `detector`, `signal`, `flows`, `decisions` with a line each, `verdicts` with a line
+/// for each two flows, and `traffic` with a line for each flow.
 #[derive(Debug)]
 pub struct Json<'a> {
     source: &'a Source,
@@ -46,13 +46,30 @@ impl<'a> Json<'a> {
     }
 
     /// The end.
-    pub fn end(self, verdicts: &[Verdict]) -> String {
-        let lines: Vec<String> = verdicts.iter().map(|verdict| self.verdict(verdict)).collect();
+    pub fn end(self, found: &Found) -> String {
+        let lines: Vec<String> =
+            found.verdicts.iter().map(|verdict| self.verdict(verdict)).collect();
         let line = if self.first { "" } else { "\n" };
-        match lines.is_empty() {
-            true => format!("{line}], \"verdicts\": []}}\n"),
-            false => format!("{line}], \"verdicts\": [\n{}\n]}}\n", lines.join(",\n")),
-        }
+        let verdicts = match lines.is_empty() {
+            true => String::new(),
+            false => format!("\n{}\n", lines.join(",\n")),
+        };
+        let traffic: Vec<String> =
+            (0..found.lost.len()).map(|flow| self.traffic(flow, found.lost[flow])).collect();
+        let traffic = traffic.join(",\n");
+        format!("{line}], \"verdicts\": [{verdicts}], \"traffic\": [\n{traffic}\n]}}\n")
+    }
+
+    fn traffic(&self, flow: usize, lost: u64) -> String {
+        let traffic = self.source.traffic(flow);
+        let rate = if traffic.bytes.is_some() { "mbit_per_s" } else { "packets_per_s" };
+        format!(
+            "{{\"flow\": {}, \"packets\": {}, \"{rate}\": {:.3}, \"min_rtt_ms\": {}, \"lost\": {lost}}}",
+            json(&self.source.flows()[flow]),
+            traffic.packets,
+            traffic.rate(),
+            traffic.min_rtt_ms.map_or("null".into(), |rtt| format!("{rtt:.3}")),
+        )
     }
 
     fn verdict(&self, verdict: &Verdict) -> String {
@@ -89,7 +106,9 @@ fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
 #[derive(Debug)]
 pub struct Report {
     detector: Detector,
-    verdicts: Vec<Verdict>,
+    found: Found,
+    /// Of a path that sends, until its first answer, seconds.
+    warm_up_s: f64,
     /// A line for each time in which the decisions were the same.
     times: String,
 }
@@ -99,10 +118,12 @@ impl Report {
     pub fn new(
         source: &Source,
         detector: Detector,
+        params: &Params,
         times: Times,
-        verdicts: Vec<Verdict>,
+        found: Found,
     ) -> Report {
-        Report { detector, verdicts, times: times.end(source.span().1) }
+        let warm_up_s = detector.warm_up_us(params) as f64 / 1e6;
+        Report { detector, found, warm_up_s, times: times.end(source.span().1) }
     }
 }
 
@@ -115,7 +136,7 @@ pub fn text(source: &Source, reports: &[Report]) -> String {
     let width = reports.iter().map(|report| name(report).len()).max().unwrap_or_default();
     let mut text = String::new();
     for report in reports {
-        let said = sentence(&report.verdicts, flows.len());
+        let said = sentence(&report.found.verdicts, flows.len());
         // Writing to a string cannot fail.
         let _ = match reports {
             [_] => writeln!(text, "{said}"),
@@ -124,16 +145,15 @@ pub fn text(source: &Source, reports: &[Report]) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{} on {} flows, {:.1} s, by {} ({})\n",
+        "\n{} on {} flow{}, {:.1} s, by {}\n({})\n",
         reports.iter().map(name).collect::<Vec<_>>().join(", "),
         flows.len(),
+        if flows.len() == 1 { "" } else { "s" },
         end - start,
         source.signal(),
         source.signal().about(),
     );
-    for (index, name) in flows.iter().enumerate() {
-        let _ = writeln!(text, "{:4}  {name}", index + 1);
-    }
+    text += &traffic(source, &reports[0].found.lost);
     text += &match reports {
         [one] => pairs(one) + &one.times,
         _ => beside(reports),
@@ -141,10 +161,35 @@ pub fn text(source: &Source, reports: &[Report]) -> String {
     text
 }
 
+/// What each flow sent and lost.
+fn traffic(source: &Source, lost: &[u64]) -> String {
+    let mut text = String::new();
+    for (flow, name) in source.flows().iter().enumerate() {
+        let traffic = source.traffic(flow);
+        if flow == 0 {
+            let rate = if traffic.bytes.is_some() { "Mbit/s" } else { "packets/s" };
+            let _ = writeln!(text, "      packets  {rate:>9}  min RTT ms   lost  flow");
+        }
+        let rtt = traffic.min_rtt_ms.map_or("-".into(), |rtt| format!("{rtt:.1}"));
+        let _ = writeln!(
+            text,
+            "{:>4} {:8}  {:9.2}  {rtt:>10}  {:4.1}%  {name}",
+            numbered(flow),
+            traffic.packets,
+            traffic.rate(),
+            100.0 * lost[flow] as f64 / traffic.packets.max(1) as f64,
+        );
+    }
+    text
+}
+
 /// Each two flows: the verdict, since when, how sure or why not.
 fn pairs(report: &Report) -> String {
+    if report.found.verdicts.is_empty() {
+        return String::new();
+    }
     let mut text = String::from("\n   flows  bottleneck   since s  how sure\n");
-    for verdict in sorted(&report.verdicts).into_iter().take(PAIRS) {
+    for verdict in sorted(&report.found.verdicts).into_iter().take(PAIRS) {
         let (a, b) = verdict.flows;
         let since = verdict.since_s.map_or(String::new(), |since_s| format!("{since_s:.1}"));
         let sure = match (verdict.answer, verdict.evidence) {
@@ -153,9 +198,10 @@ fn pairs(report: &Report) -> String {
             (_, None) => "by their pairs with others".into(),
         };
         let answer = verdict.answer.name();
-        let _ = writeln!(text, "{:4} {:3}  {answer:11}  {since:>7}  {sure}", a + 1, b + 1);
+        let (a, b) = (numbered(a), numbered(b));
+        let _ = writeln!(text, "{a:>4} {b:>3}  {answer:11}  {since:>7}  {sure}");
     }
-    text + &more(report)
+    text + &more(report) + &needed(report)
 }
 
 /// Each two flows: the verdict of each detector, and since when.
@@ -169,16 +215,16 @@ fn beside(reports: &[Report]) -> String {
         text.push('\n');
     };
     row(&mut text, reports.iter().map(|report| report.detector.name().into()).collect());
-    for verdict in sorted(&reports[0].verdicts).into_iter().take(PAIRS) {
+    for verdict in sorted(&reports[0].found.verdicts).into_iter().take(PAIRS) {
         let (a, b) = verdict.flows;
         let of = |report: &Report| {
-            let verdict = report.verdicts.iter().find(|of| of.flows == verdict.flows);
+            let verdict = report.found.verdicts.iter().find(|of| of.flows == verdict.flows);
             verdict.map_or(String::new(), |verdict| {
                 let since = verdict.since_s.map(|since_s| format!(", {since_s:.1} s"));
                 format!("{}{}", verdict.answer.name(), since.unwrap_or_default())
             })
         };
-        let _ = write!(text, "{:4} {:3}", a + 1, b + 1);
+        let _ = write!(text, "{:>4} {:>3}", numbered(a), numbered(b));
         row(&mut text, reports.iter().map(of).collect());
     }
     text + &more(&reports[0])
@@ -196,10 +242,23 @@ fn sorted(verdicts: &[Verdict]) -> Vec<&Verdict> {
 }
 
 fn more(report: &Report) -> String {
-    match report.verdicts.len().saturating_sub(PAIRS) {
+    match report.found.verdicts.len().saturating_sub(PAIRS) {
         0 => String::new(),
+        1 => "   1 more pair: see --json\n".into(),
         more => format!("{more:4} more pairs: see --json\n"),
     }
+}
+
+/// What the verdicts that could not be given would have needed, by their reasons.
+fn needed(report: &Report) -> String {
+    let mut text = String::new();
+    for why in [Why::Few, Why::Flat, Why::Between] {
+        if report.found.verdicts.iter().any(|of| of.answer == Answer::CannotTell(why)) {
+            let needs = why.needs(report.warm_up_s);
+            let _ = writeln!(text, "{}: {} needs {needs}", why.name(), report.detector.name());
+        }
+    }
+    text
 }
 
 /// The decisions of a detector, as a line for each time in which they were the same.
@@ -263,7 +322,7 @@ impl Span {
 
     fn line(&self, to: f64, confidence: bool) -> String {
         let list = |members: &[usize], between: &str| {
-            let numbers = members.iter().map(|flow| (flow + 1).to_string());
+            let numbers = members.iter().map(|&flow| numbered(flow));
             numbers.collect::<Vec<_>>().join(between)
         };
         let with = |(members, sum): (&Vec<usize>, &f64)| {

@@ -36,8 +36,26 @@ pub fn forget_half<K: Eq + Hash, V>(flows: &mut Flows<K, V>, size: impl Fn(&V) -
 pub fn left_out(kept: usize, others: usize, forgotten: usize, share: f64, of: &str) -> String {
     // What was forgotten and came again was counted again.
     let about = if forgotten > 0 { "at most " } else { "" };
-    format!(
-        "the {kept} largest flows are analysed; {about}{others} others are left out, with {share:.1} % of \
-         the {of}"
-    )
+    let kept = match kept {
+        1 => "the largest flow is analysed".into(),
+        kept => format!("the {kept} largest flows are analysed"),
+    };
+    let others = match others {
+        1 => "1 other is".into(),
+        others => format!("{others} others are"),
+    };
+    format!("{kept}; {about}{others} left out, with {share:.1} % of the {of}")
+}
+
+/// The note on flows with too few packets to be analysed, if there are any.
+pub fn hidden(flows: usize, packets: u64, share: f64, of: &str) -> Option<String> {
+    let flows = match flows {
+        0 => return None,
+        1 => "1 flow".into(),
+        flows => format!("{flows} flows"),
+    };
+    Some(format!(
+        "hidden: {flows} of fewer than {packets} packets, with {share:.1} % of the {of} \
+         (--min-packets 1 shows all)"
+    ))
 }

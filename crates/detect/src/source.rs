@@ -1,6 +1,8 @@
 //! What is read: a capture or a table, its flows, and their delays and losses.
 
-use crate::{Error, Input, MAX_FLOWS, Observation, Signal, capture, measure, survey, table};
+use crate::{
+    Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, measure, survey, table,
+};
 
 /// A file whose flows are known.
 #[derive(Debug)]
@@ -18,25 +20,25 @@ enum Kind {
 }
 
 impl Source {
-    /// Reads a file, and a table of losses beside a table of delays, and chooses the `limit` largest
-    /// flows, at most [`MAX_FLOWS`].
+    /// Reads a file, and a table of losses beside a table of delays, and chooses the flows that
+    /// are analysed.
     ///
     /// # Errors
     /// A file cannot be read, is neither capture nor table, has a row that is not as it should be, or
     /// no flow that gives a delay. A damaged capture is no error: it is reported in [`Source::notes`].
-    pub fn open(input: Input, losses: Option<Input>, limit: usize) -> Result<Source, Error> {
-        let limit = limit.min(MAX_FLOWS);
+    pub fn open(input: Input, losses: Option<Input>, limits: Limits) -> Result<Source, Error> {
+        let limits = Limits { flows: limits.flows.min(MAX_FLOWS), ..limits };
         let (_, beginning) = input.open()?;
         let (kind, names) = if capture::is_capture(&beginning) {
             if losses.is_some() {
                 let message = "a capture includes losses; expected CSV for FILE";
                 return Err(Error::input("--losses", message));
             }
-            let survey = survey::survey(&input, limit)?;
+            let survey = survey::survey(&input, limits)?;
             let names = survey.flows.iter().map(|flow| flow.name.clone()).collect();
             (Kind::Capture(survey), names)
         } else {
-            let survey = table::survey(&input, losses.as_ref(), limit)?;
+            let survey = table::survey(&input, losses.as_ref(), limits)?;
             let names = survey.flows.clone();
             (Kind::Table(survey), names)
         };
@@ -54,6 +56,14 @@ impl Source {
     /// The flows, the largest first, as the file calls them.
     pub fn flows(&self) -> &[String] {
         &self.names
+    }
+
+    /// What a flow sent.
+    pub fn traffic(&self, flow: usize) -> Traffic {
+        match &self.kind {
+            Kind::Capture(survey) => survey.flows[flow].traffic,
+            Kind::Table(survey) => survey.traffic[flow],
+        }
     }
 
     /// What the user should know of the file: damage, what was skipped and left out.

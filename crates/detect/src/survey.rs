@@ -5,18 +5,24 @@ use crate::capture::{self, Packet};
 use crate::clock::Clock;
 use crate::mptcp::Multipath;
 use crate::packet::{End, Segment, Skip, segment};
-use crate::sizes::{COUNTED, Flows, forget_half, left_out};
-use crate::{Error, Input, Signal};
+use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
+use crate::{Error, Input, Limits, Signal, Traffic};
 
 /// One-way delays from stamps of longer ticks are worse than round-trip times, nanoseconds
 /// (RFC 8382, section 2.1, calls milliseconds adequate).
 const COARSE: i64 = 1_000_000;
 
+/// Payload of a packet that announced no maximum.
+const MSS: u32 = 1448;
+
+/// Longer captures have damaged times, nanoseconds: a month.
+const LONG: i64 = 30 * 86_400_000_000_000;
+
 /// Who answers sooner is here, if nobody else answers, nanoseconds.
 const HERE: i64 = 1_000_000;
 
 /// A flow to be measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Who sends its data, and who gets it.
     pub ends: (End, End),
@@ -24,8 +30,10 @@ pub struct Flow {
     pub name: String,
     /// Nanoseconds of a tick of the clock that stamps.
     pub tick: i64,
-    /// The largest payload of a packet that both ends announced, if the capture has that.
-    pub mss: Option<u16>,
+    /// The largest payload of a packet, as both ends announced it, else as usual.
+    pub mss: u32,
+    /// What it sent.
+    pub traffic: Traffic,
 }
 
 /// What the first pass found.
@@ -45,6 +53,9 @@ pub struct Survey {
 #[derive(Clone, Debug, Default)]
 struct Way {
     bytes: u64,
+    /// Packets with data, and when the first and the last came.
+    packets: u64,
+    sent: Option<(i64, i64)>,
     highest: Option<u32>,
     clock: Option<Clock>,
     stamp: Option<u32>,
@@ -62,6 +73,8 @@ struct Way {
 struct Entry {
     ways: [Way; 2],
     multipath: Multipath,
+    /// Some of its packets were captured without all TCP options.
+    cut: bool,
 }
 
 /// Is `a` behind `b` in the order of sequence numbers?
@@ -72,10 +85,17 @@ pub fn after(a: u32, b: u32) -> bool {
 impl Entry {
     fn see(&mut self, way: usize, time: i64, segment: &Segment) {
         self.multipath.see(segment);
+        self.cut |= segment.cut;
+        let mss = self.mss();
         let [ref mut one, ref mut two] = self.ways;
         let (this, other) = if way == 0 { (one, two) } else { (two, one) };
-        this.bytes += u64::from(segment.len);
         this.mss = segment.mss.or(this.mss);
+        if segment.len > 0 {
+            this.bytes += u64::from(segment.len);
+            this.packets += u64::from(segment.len.div_ceil(mss));
+            let (first, last) = this.sent.unwrap_or((time, time));
+            this.sent = Some((first.min(time), last.max(time)));
+        }
         if segment.len > 0 || segment.syn {
             let end = segment.end();
             if segment.syn || this.highest.is_none_or(|highest| after(end, highest)) {
@@ -110,6 +130,23 @@ impl Entry {
             if !after(stamp, echo) {
                 other.stamped = None;
             }
+        }
+    }
+
+    /// The largest payload of a packet: the smaller one that the two announced.
+    fn mss(&self) -> u32 {
+        let announced = self.ways.iter().filter_map(|way| way.mss).min();
+        announced.map_or(MSS, u32::from).max(1)
+    }
+
+    fn traffic(&self) -> Traffic {
+        let Way { packets, bytes, sent, .. } = self.ways[self.data()];
+        let [one, other] = self.ways.each_ref().map(|way| way.reach);
+        Traffic {
+            packets,
+            bytes: Some(bytes),
+            duration_s: sent.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9),
+            min_rtt_ms: one.zip(other).map(|(one, other)| (one + other) as f64 / 1e6),
         }
     }
 
@@ -159,9 +196,10 @@ impl Way {
 
 /// Packets that were of no use, by the reason.
 #[derive(Clone, Copy, Debug, Default)]
-struct Skipped([u64; 5]);
+struct Skipped([u64; 6]);
 
-const REASONS: [(Skip, &str); 5] = [
+const REASONS: [(Skip, &str); 6] = [
+    (Skip::Far, "with a time that is days from that of all around (damage)"),
     (Skip::Link, "of an unknown link type"),
     (Skip::NotIp, "not IP"),
     (Skip::NotTcp, "not TCP"),
@@ -170,9 +208,16 @@ const REASONS: [(Skip, &str); 5] = [
 ];
 
 impl Skipped {
+    fn place(skip: Skip) -> usize {
+        REASONS.iter().position(|(reason, _)| *reason == skip).unwrap_or_default()
+    }
+
     fn count(&mut self, skip: Skip) {
-        let reason = REASONS.iter().position(|(reason, _)| *reason == skip);
-        self.0[reason.unwrap_or_default()] += 1;
+        self.0[Skipped::place(skip)] += 1;
+    }
+
+    fn of(&self, skip: Skip) -> u64 {
+        self.0[Skipped::place(skip)]
     }
 
     fn note(&self, packets: u64) -> Option<String> {
@@ -184,11 +229,11 @@ impl Skipped {
     }
 }
 
-/// Reads the capture once; chooses a signal, and the `limit` largest flows that give it.
+/// Reads the capture once; chooses a signal, and the largest flows that give it.
 ///
 /// # Errors
-/// It cannot be opened, or it has no flow that gives a signal.
-pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
+/// It cannot be opened, or it has no flow that gives a signal, or too little of each packet.
+pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let mut flows: Flows<(End, End), Entry> = Flows::default();
     let mut skipped = Skipped::default();
     let (mut forgotten, mut cut) = (0, 0);
@@ -208,6 +253,7 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
         }
         flows.entry(ends).or_default().see(way, packet.time, &segment);
     })?;
+    let cut_off = skipped.of(Skip::Cut) > 0;
     let skipped = skipped.note(packets);
     let cut = (cut > 0)
         .then(|| format!("{cut} of {packets} packets were captured without all TCP options"));
@@ -215,26 +261,58 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
     let mut sized: Vec<_> = flows.into_iter().filter(|(_, entry)| entry.bytes() > 0).collect();
     sized.sort_by(|(ends, a), (others, b)| b.bytes().cmp(&a.bytes()).then(ends.cmp(others)));
     let all: u64 = sized.iter().map(|(_, entry)| entry.bytes()).sum();
-    let Some(signal) = choose(&sized) else {
-        let message = if sized.is_empty() {
-            "expected TCP flows with data, found none"
+    let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
+    // Data whose delays are not in the capture, as its packets were cut too short.
+    let lacking = |signal: Option<Signal>| -> u64 {
+        let gives = |entry: &Entry| signal.is_some_and(|signal| entry.gives(signal).is_some());
+        let lacking = sized.iter().filter(|(_, entry)| entry.cut && !gives(entry));
+        lacking.map(|(_, entry)| entry.bytes()).sum()
+    };
+    let signal = choose(&sized);
+    let too_short = lacking(signal);
+    let signal = signal.filter(|_| 2 * too_short <= all);
+    let Some(signal) = signal else {
+        const LONGER: &str = "capture 128 bytes of each packet (tcpdump -s 128)";
+        let message = if sized.is_empty() && cut_off {
+            format!("found no TCP flows with data; {LONGER}")
+        } else if sized.is_empty() {
+            "expected TCP flows with data, found none".into()
+        } else if 2 * too_short > all {
+            let percent = percent(too_short);
+            format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
         } else {
             "no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \
              captured near the sender, with their acknowledgements"
+                .into()
         };
         let why: Vec<String> =
-            damage.into_iter().chain(skipped).chain(cut).chain([message.into()]).collect();
+            damage.into_iter().chain(skipped).chain(cut).chain([message]).collect();
         return Err(Error::input(input.name(), why.join("; ")));
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
     let mut notes: Vec<String> = damage.into_iter().chain(skipped).chain(cut).collect();
-    let gives = |(ends, entry): &((End, End), Entry)| Some((*ends, entry.gives(signal)?));
-    let chosen: Vec<usize> =
-        (0..sized.len()).filter(|&index| gives(&sized[index]).is_some()).take(limit).collect();
+    if end - start > LONG {
+        let days = (end - start) / 86_400_000_000_000;
+        notes.push(format!(
+            "{}: the first packet and the last are {days} days apart; their times may be damaged",
+            input.name()
+        ));
+    }
+    let before = sized.len();
+    let large = |(_, entry): &(_, Entry)| entry.traffic().packets >= limits.packets;
+    if sized.iter().any(large) {
+        sized.retain(large);
+    }
+    let small = before - sized.len();
+    let share = percent(all - sized.iter().map(|(_, entry)| entry.bytes()).sum::<u64>());
+    notes.extend(hidden(small, limits.packets, share, "data"));
+    let chosen: Vec<usize> = (0..sized.len())
+        .filter(|&index| sized[index].1.gives(signal).is_some())
+        .take(limits.flows)
+        .collect();
     let smallest = chosen.last().copied().unwrap_or_default();
     let skipped: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
     let bytes = |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum() };
-    let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
     if !skipped.is_empty() {
         notes.push(format!(
             "skipped, without {}: {} of the largest, with {:.1} % of the data",
@@ -245,6 +323,7 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
     }
     let others = sized.len() - chosen.len() - skipped.len() + forgotten;
     if others > 0 {
+        let all: u64 = sized.iter().map(|(_, entry)| entry.bytes()).sum();
         let share = percent(all - bytes(&chosen) - bytes(&skipped));
         notes.push(left_out(chosen.len(), others, forgotten, share, "data"));
     }
@@ -255,7 +334,8 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
             ends: if entry.data() == 0 { (*small, *large) } else { (*large, *small) },
             name: names(index),
             tick: entry.gives(signal).unwrap_or_default(),
-            mss: entry.ways.iter().filter_map(|way| way.mss).min(),
+            mss: entry.mss(),
+            traffic: entry.traffic(),
         }
     });
     Ok(Survey { signal, flows: flows.collect(), notes, start, end })
@@ -263,6 +343,9 @@ pub fn survey(input: &Input, limit: usize) -> Result<Survey, Error> {
 
 /// The TCP segment in a packet.
 pub fn read<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, Skip> {
+    if packet.far {
+        return Err(Skip::Far);
+    }
     segment(packet.link.ok_or(Skip::Link)?, packet.data, packet.wire)
 }
 

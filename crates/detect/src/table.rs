@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 
 use crate::input::Reader;
-use crate::sizes::{COUNTED, Flows, forget_half, left_out};
-use crate::{Error, Input, Observation, Signal};
+use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
+use crate::{Error, Input, Limits, Observation, Signal, Traffic};
 
 /// Bytes of a line, and of a flow's name.
 const LONGEST_LINE: usize = 1 << 16;
@@ -21,8 +21,9 @@ const COLUMNS: [&str; 6] = ["flow", "t_s", "owd_ms", "rtt_ms", "dwell_ms", "rtx"
 #[derive(Debug)]
 pub struct Survey {
     pub signal: Signal,
-    /// Names of the largest flows.
+    /// Names of the largest flows, and what they sent.
     pub flows: Vec<String>,
+    pub traffic: Vec<Traffic>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// Time of the first row and of the last, of both tables, seconds.
@@ -202,42 +203,74 @@ impl Read for Lines {
     }
 }
 
-/// Reads the table, and that of the losses, once, and chooses the `limit` flows with most rows.
+/// A flow being counted.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    rows: u64,
+    /// Place of its first row.
+    first: u64,
+    from_s: f64,
+    to_s: f64,
+    least_ms: f64,
+}
+
+impl Seen {
+    fn traffic(&self, signal: Signal) -> Traffic {
+        Traffic {
+            packets: self.rows,
+            bytes: None,
+            duration_s: self.to_s - self.from_s,
+            min_rtt_ms: (signal == Signal::Rtt).then_some(self.least_ms),
+        }
+    }
+}
+
+/// Reads the table, and that of the losses, once, and chooses the flows with most rows.
 ///
 /// # Errors
 /// One cannot be read, or a row is not as it should be.
-pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Survey, Error> {
+pub fn survey(input: &Input, losses: Option<&Input>, limits: Limits) -> Result<Survey, Error> {
     let mut table = Table::open(input, true)?;
     let signal = table.columns.delay.map_or(Signal::Owd, |(signal, _)| signal);
-    // Rows, and the place of the first.
-    let mut flows: Flows<String, (u64, u64)> = Flows::default();
+    let mut flows: Flows<String, Seen> = Flows::default();
     let (mut rows, mut forgotten) = (0, 0);
     let (mut start, mut end) = (f64::INFINITY, f64::NEG_INFINITY);
     while let Some(row) = table.next()? {
         rows += 1;
         (start, end) = (start.min(row.t_s), end.max(row.t_s));
-        if let Some((count, _)) = flows.get_mut(row.flow) {
-            *count += 1;
+        if let Some(flow) = flows.get_mut(row.flow) {
+            flow.rows += 1;
+            flow.to_s = row.t_s;
+            flow.least_ms = flow.least_ms.min(row.delay_ms);
             continue;
         }
         if flows.len() >= COUNTED {
-            forgotten += forget_half(&mut flows, |&(count, _)| count);
+            forgotten += forget_half(&mut flows, |flow| flow.rows);
         }
-        flows.insert(row.flow.to_owned(), (1, rows));
+        let (from_s, to_s, least_ms) = (row.t_s, row.t_s, row.delay_ms);
+        flows.insert(row.flow.to_owned(), Seen { rows: 1, first: rows, from_s, to_s, least_ms });
     }
     if rows == 0 {
         return Err(Error::input(format!("{} line 2", input.name()), "expected rows, found none"));
     }
     let mut sized: Vec<_> = flows.into_iter().collect();
-    sized.sort_by_key(|&(_, (count, first))| (std::cmp::Reverse(count), first));
-    let others = sized.len().saturating_sub(limit) + forgotten;
-    sized.truncate(limit);
-    let mut notes = Vec::new();
-    if others > 0 {
-        let kept: u64 = sized.iter().map(|(_, (count, _))| count).sum();
-        let share = 100.0 * (rows - kept) as f64 / rows as f64;
-        notes.push(left_out(limit, others, forgotten, share, "rows"));
+    sized.sort_by_key(|(_, flow)| (std::cmp::Reverse(flow.rows), flow.first));
+    let of = |sized: &[(_, Seen)]| sized.iter().map(|(_, flow)| flow.rows).sum::<u64>();
+    let share = |count: u64| 100.0 * count as f64 / rows as f64;
+    let before = sized.len();
+    let large = |(_, flow): &(_, Seen)| flow.rows >= limits.packets;
+    if sized.iter().any(large) {
+        sized.retain(large);
     }
+    let large = of(&sized);
+    let mut notes = Vec::new();
+    notes.extend(hidden(before - sized.len(), limits.packets, share(rows - large), "rows"));
+    let others = sized.len().saturating_sub(limits.flows) + forgotten;
+    sized.truncate(limits.flows);
+    if others > 0 {
+        notes.push(left_out(sized.len(), others, forgotten, share(large - of(&sized)), "rows"));
+    }
+    let traffic = sized.iter().map(|(_, flow)| flow.traffic(signal)).collect();
     let flows: Vec<String> = sized.into_iter().map(|(name, _)| name).collect();
     if let Some(losses) = losses {
         let (mut all, mut of_others) = (0, 0);
@@ -254,7 +287,7 @@ pub fn survey(input: &Input, losses: Option<&Input>, limit: usize) -> Result<Sur
             ));
         }
     }
-    Ok(Survey { signal, flows, notes, start, end })
+    Ok(Survey { signal, flows, traffic, notes, start, end })
 }
 
 /// Reads the tables again and gives each observation of the chosen flows to `each`, in the order of

@@ -65,6 +65,15 @@ impl Why {
         }
     }
 
+    /// What an answer would have needed, of a detector that takes so many seconds to its first.
+    pub(crate) fn needs(self, warm_up_s: f64) -> String {
+        match self {
+            Why::Few => format!("about {warm_up_s:.0} s in which both flows send"),
+            Why::Flat => "a queue that grows and shrinks: more load on the bottleneck".into(),
+            Why::Between => "more time".into(),
+        }
+    }
+
     /// The end of a sentence that ends in "because".
     pub(crate) fn because(self) -> &'static str {
         match self {
@@ -285,9 +294,14 @@ pub fn sentence(verdicts: &[Verdict], flows: usize) -> String {
     }
 }
 
-/// `1, 2 and 4`, as flows are numbered for people.
+/// `#1`: flows are numbered for people, and their names may be numbers, too.
+pub fn numbered(flow: usize) -> String {
+    format!("#{}", flow + 1)
+}
+
+/// `#1, #2 and #4`.
 fn list(flows: &[usize]) -> String {
-    let numbers: Vec<String> = flows.iter().map(|flow| (flow + 1).to_string()).collect();
+    let numbers: Vec<String> = flows.iter().map(|flow| numbered(*flow)).collect();
     match &numbers[..] {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         _ => numbers.concat(),
@@ -420,16 +434,16 @@ mod tests {
         let four = |answers: [Answer; 6]| said(4, &answers);
         assert_eq!(
             four([Separate, Shared, Separate, Separate, Separate, Separate]),
-            "2 of 4 flows share a bottleneck: 1 and 3."
+            "2 of 4 flows share a bottleneck: #1 and #3."
         );
         assert_eq!(
             four([Shared, Separate, Separate, Separate, Separate, Shared]),
-            "Flows 1 and 2 share a bottleneck; flows 3 and 4 share another."
+            "Flows #1 and #2 share a bottleneck; flows #3 and #4 share another."
         );
         // By way of another flow.
         assert_eq!(
             four([Shared, flat, Separate, Shared, Separate, Separate]),
-            "3 of 4 flows share a bottleneck: 1, 2 and 3."
+            "3 of 4 flows share a bottleneck: #1, #2 and #3."
         );
         assert_eq!(
             four([Separate, Separate, CannotTell(Why::Few), Separate, flat, flat]),

@@ -4,7 +4,7 @@ mod wire;
 
 use std::io::Write;
 
-use narrows_detect::{Input, Observation, Signal, Source};
+use narrows_detect::{Input, Limits, Observation, Signal, Source};
 use wire::{MSS, Tcp, observations, open, pcap};
 
 const MS: i64 = 1_000_000;
@@ -356,7 +356,9 @@ fn the_largest_are_reported_and_the_others_counted() {
         let flow = flow(At::Receiver, client, Some(MS));
         packets.extend(flow.into_iter().take(400 + 20 * usize::from(client)));
     }
-    let source = Source::open(Input::bytes("test", pcap(&packets)), None, 2).unwrap();
+    let source =
+        Source::open(Input::bytes("test", pcap(&packets)), None, Limits { flows: 2, packets: 1 })
+            .unwrap();
     assert_eq!(source.flows(), ["10.0.0.20:1020 > 10.0.1.1:443", "10.0.0.19:1019 > 10.0.1.1:443"]);
     assert_eq!(source.notes().len(), 1, "{:?}", source.notes());
     let note = &source.notes()[0];
@@ -390,7 +392,7 @@ fn what_a_capture_says_of_check_sequences_is_no_part_of_its_link_type() {
 #[test]
 fn near_the_receiver_there_is_nothing_to_measure_without_timestamps() {
     let bytes = pcap(&flow(At::Receiver, 1, None));
-    let error = Source::open(Input::bytes("test", bytes), None, 16).unwrap_err();
+    let error = Source::open(Input::bytes("test", bytes), None, Limits::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "test: no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \
@@ -449,6 +451,24 @@ fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
     let (measured, notes) = count(broken);
     assert!(measured > PACKETS as usize / 3 && measured < PACKETS as usize * 2 / 3, "{measured}");
     assert_eq!(notes.len(), 1, "{notes:?}");
+    // A time that no other is near costs its packet, one of the first two both; two are a gap.
+    let stamp = |packet: usize| {
+        let length = |at: usize| u32::from_le_bytes(whole[at + 8..at + 12].try_into().unwrap());
+        (0..packet).fold(24, |at, _| at + 16 + length(at) as usize)
+    };
+    let flipped = |packets: &[usize]| {
+        let mut bytes = whole.clone();
+        packets.iter().for_each(|&packet| bytes[stamp(packet) + 3] ^= 0x40);
+        open(bytes).notes().to_vec()
+    };
+    for (packet, skipped) in [(0, 2), (1, 2), (2000, 1)] {
+        let damage = "with a time that is days from that of all around (damage)";
+        assert_eq!(flipped(&[packet]), [format!("skipped of 4000 packets: {skipped} {damage}")]);
+    }
+    let notes = flipped(&[2000, 2001]);
+    let far =
+        "test: the first packet and the last are 12427 days apart; their times may be damaged";
+    assert!(notes.iter().any(|note| note == far), "{notes:?}");
     // Packed, and cut.
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&whole).unwrap();
@@ -458,7 +478,8 @@ fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
     assert!(measured > PACKETS as usize / 4, "{measured}");
     assert_eq!(notes.len(), 1, "{notes:?}");
     // Nothing is left of it: an error, in one line.
-    let nothing = Source::open(Input::bytes("test", whole[..30].to_vec()), None, 16).unwrap_err();
+    let nothing = Source::open(Input::bytes("test", whole[..30].to_vec()), None, Limits::default())
+        .unwrap_err();
     assert_eq!(nothing.to_string().lines().count(), 1, "{nothing}");
 }
 
@@ -483,7 +504,8 @@ fn memory_does_not_grow_with_the_number_of_flows() {
         }
         bytes.extend(data);
     }
-    let source = Source::open(Input::bytes("test", bytes), None, 1).unwrap();
+    let source =
+        Source::open(Input::bytes("test", bytes), None, Limits { flows: 1, packets: 1 }).unwrap();
     assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
     assert!(source.notes()[0].contains("at most 10000 others"), "{:?}", source.notes());
 }

@@ -2,12 +2,13 @@
 
 mod wire;
 
-use narrows_detect::{Input, Observation, Signal, Source};
+use narrows_detect::{Input, Limits, Observation, Signal, Source};
 use wire::observations;
 
 fn open(text: &str, losses: Option<&str>) -> Result<Source, String> {
     let losses = losses.map(|text| Input::bytes("losses.csv", text.as_bytes()));
-    Source::open(Input::bytes("t.csv", text.as_bytes()), losses, 16).map_err(|e| e.to_string())
+    Source::open(Input::bytes("t.csv", text.as_bytes()), losses, Limits { flows: 16, packets: 1 })
+        .map_err(|e| e.to_string())
 }
 
 fn refused(text: &str) -> String {
@@ -118,7 +119,9 @@ fn the_flows_with_most_rows_are_reported() {
         let flow = if row % 10 == 0 { format!("f{row}") } else { "big".into() };
         text += &format!("{flow},{row},1\n");
     }
-    let source = Source::open(Input::bytes("t.csv", text.as_bytes()), None, 3).unwrap();
+    let source =
+        Source::open(Input::bytes("t.csv", text.as_bytes()), None, Limits { flows: 3, packets: 1 })
+            .unwrap();
     assert_eq!(source.flows(), ["big", "f0", "f10"]);
     assert_eq!(
         source.notes(),

@@ -9,7 +9,7 @@ pub mod transfer;
 
 pub use random::Random;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,16 @@ pub fn wait_until(seconds: u64, mut state: impl FnMut() -> Result<(), String>) {
         assert!(Instant::now() < deadline, "after {seconds} s still: {state}");
         sleep(Duration::from_millis(20));
     }
+}
+
+/// Panics unless `found` is the text of the file `kept`. With `NARROWS_KEEP` set it writes the file
+/// instead: what a user sees has changed, and the change is read where it is committed.
+pub fn assert_kept(kept: &Path, found: &str) {
+    if std::env::var_os("NARROWS_KEEP").is_some() {
+        std::fs::write(kept, found).unwrap();
+    }
+    let text = std::fs::read_to_string(kept).unwrap_or_default();
+    assert!(text == found, "{} has another text than this:\n{found}", kept.display());
 }
 
 /// Recorded data, by its path below the folder that `NARROWS_TEST_DATA` names. None, and a word on the

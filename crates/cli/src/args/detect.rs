@@ -11,10 +11,12 @@ Examples:
   narrows detect two.pcap --plot two.svg                 also plot each flow's delay, coloured by group
   narrows detect two.pcap --detector all                 what each detector finds
   narrows detect two.pcap --json | jq '.verdicts'
+  ssh host sudo tcpdump -i eth0 -s 128 -c 50000 -w - tcp | narrows detect -
   narrows detect delays.csv.gz --losses losses.csv       header: flow,t_s,owd_ms; and flow,t_s
   narrows detect two.pcap --detector ssc --set ssc.preset=mptcp-sbd --set ssc.p_s=0.15")]
 pub struct DetectArgs {
-    /// Capture (pcap, pcapng) or CSV with columns flow, t_s and owd_ms or rtt_ms; plain or .gz
+    /// Capture (pcap, pcapng) or CSV with columns flow, t_s and owd_ms or rtt_ms, also compressed by
+    /// gzip or zstd; - is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Detectors of shared bottlenecks, separated by commas, or all
@@ -26,6 +28,9 @@ pub struct DetectArgs {
     /// Analyse the N largest flows
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub flows: u8,
+    /// Leave out flows with fewer packets of data, such as control connections
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub min_packets: u64,
     /// Losses, if FILE is CSV: CSV with columns flow and t_s
     #[arg(long, value_name = "FILE")]
     pub losses: Option<PathBuf>,

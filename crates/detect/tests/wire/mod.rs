@@ -5,7 +5,7 @@
 use std::net::Ipv4Addr;
 
 use etherparse::{PacketBuilder, TcpOptionElement};
-use narrows_detect::{Error, Input, Observation, Source};
+use narrows_detect::{Error, Input, Limits, Observation, Source};
 
 /// Bytes of data in a segment.
 pub const MSS: u32 = 1000;
@@ -102,5 +102,5 @@ pub fn observations(source: &Source) -> Vec<Observation> {
 
 /// A file of these bytes, with up to 16 flows.
 pub fn open(bytes: Vec<u8>) -> Source {
-    Source::open(Input::bytes("test", bytes), None, 16).unwrap()
+    Source::open(Input::bytes("test", bytes), None, Limits::default()).unwrap()
 }
