@@ -113,10 +113,12 @@ fn sources() {
         "control.bpf.c",
         "replay.bpf.c",
         "conns.h",
+        "model_hooks.h",
         "nr_kernel.h",
         "repair.h",
         "slots.h",
         "state.h",
+        "window_hooks.h",
     ];
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("src/bpf");
     let own = own.map(|name| (name.to_owned(), root.join(name)));

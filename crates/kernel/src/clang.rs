@@ -63,16 +63,21 @@ pub fn command(
     command
 }
 
-/// Macros for a control and its replay: the name, and the default constants for other loaders.
-pub fn defines(control: narrows_laws::Control) -> [String; 6] {
+/// Macros for a control and its replay: the name, the default constants for other loaders, and the
+/// kind of its law.
+pub fn defines(control: narrows_laws::Control) -> Vec<String> {
     let params = narrows_laws::Params::default();
     let list = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    [
+    let mut defines = vec![
         format!("-DNR_THIS_NAME=\"{}\"", narrows_laws::catalogue::kernel_name(control)),
         format!("-DNR_THIS_DETECTOR={}", control.detector.number()),
         format!("-DNR_THIS_START={}", control.start()),
         format!("-DNR_THIS_WINDOW={}", list(&params.of_window())),
         format!("-DNR_THIS_PARAMS={}", list(&params.of_law(control.law))),
         format!("-DNR_THIS_JOIN={}", list(&params.of_join(control.join))),
-    ]
+    ];
+    if control.law.is_model() {
+        defines.push("-DNR_THIS_MODEL".to_owned());
+    }
+    defines
 }

@@ -30,16 +30,11 @@ pub struct Registered {
     loaded: Loaded,
 }
 
-/// Can the kernel run `control`? Not a model law, as the programs do not apply its pacing rate; nor a
-/// detector that needs one, or takes too much work and memory.
+/// Can the kernel run `control`? Not with a detector that takes too much work and memory.
 ///
 /// # Errors
 /// It cannot.
 pub fn loadable(control: Control) -> Result<(), Error> {
-    if control.law.is_model() {
-        let message = "the kernel does not run laws with a model of the path (NR_MODEL)";
-        return Err(Error::input(control.to_string(), message));
-    }
     if control.detector.is_for_kernel() {
         return Ok(());
     }

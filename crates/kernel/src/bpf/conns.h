@@ -118,7 +118,7 @@ struct nr_sock {
 	nr_u32 lost;
 	nr_u32 marked;
 	nr_u32 rtt_us;	  /* sample not reported yet */
-	nr_u32 round_end; /* a round ends when this is acknowledged */
+	nr_u32 round_end; /* a round ends when this is acknowledged; model laws: tp->delivered */
 	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");

@@ -5,17 +5,12 @@
  * detectors that decide (NR_STATIC_DETECTORS); detector, slow start and parameters are set at load,
  * and unused code is pruned.
  *
- *   .init         JOINED: a slot of the connection's entry (state.h)
- *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is not called
- *   .cong_avoid   ACKED
- *   .ssthresh     RECOVERY or ECN, also just before a TIMEOUT: the law reduces once
- *   .set_state    TIMEOUT, RECOVERED
- *   .undo_cwnd    UNDO
- *   .cwnd_event   RESTART; a socket under the fallback law retries when it begins to send
- *   .release      LEFT
+ *   .init       JOINED: a slot of the connection's entry (state.h)
+ *   .release    LEFT
+ *   .cwnd_event a socket under the fallback law retries when it begins to send
  *
- * Recovery (PRR) towards ssthresh and idle restart are the stack's; the next ACKED reports the
- * result to the law.
+ * All other events: window_hooks.h, or for a law with a model of its path (NR_THIS_MODEL)
+ * model_hooks.h.
  *
  * A socket without a slot runs the fallback law (laws/fallback.h), as one of eight equal coupled
  * paths: it takes too little rather than a second full share.
@@ -195,15 +190,10 @@ static __always_inline struct nr_event *fill_acked(struct sock *sk, struct nr_en
 	return ev;
 }
 
-/* Has a window of data been acknowledged since this last returned true? */
-static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
+/* A round that begins now ends when this is acknowledged; with a model law, see begins_round(). */
+static __always_inline nr_u32 round_mark(const struct tcp_sock *tp)
 {
-	struct nr_sock *s = nr_sk(sk);
-
-	if ((nr_s32)(ack - s->round_end) <= 0)
-		return false;
-	s->round_end = tcp_sk(sk)->snd_nxt;
-	return true;
+	return nr_this.kind == NR_MODEL ? tp->delivered : tp->snd_nxt;
 }
 
 static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
@@ -268,21 +258,23 @@ static __always_inline void leave_cwnd(struct sock *sk, nr_u32 cwnd)
 	nr_sk(sk)->cwnd = sk->__sk_common.skc_state == TCP_SYN_SENT ? 0 : cwnd;
 }
 
-/* The same right after the stack called nr_ssthresh(): the law's value holds. */
-static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
+/* The same for the fallback law, at the begin of a reduction. */
+static __always_inline void repair_reno_ssthresh(struct sock *sk)
 {
-	struct nr_path *path = line(e, nr_sk(sk)->slot);
-	struct nr_event *ev;
+	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tcp_sk(sk)->snd_ssthresh == path->ssthresh)
+	if (mode(sk) == NR_MODE_FALLBACK && tp->snd_ssthresh > tp->prior_cwnd)
+		tp->snd_ssthresh = nr_reno_ssthresh(tp->prior_cwnd);
+}
+
+/* Paces at `rate` bytes/s; 0: as it is. */
+static __always_inline void pace(struct sock *sk, nr_u64 rate)
+{
+	if (!rate)
 		return;
-	/* If the program was skipped, this is the law's event; a repeated event changes nothing. */
-	ev = fill(sk, e, NR_RECOVERY);
-	ev->cwnd = path->cwnd;
-	ev->ssthresh = path->ssthresh;
-	nr_event(sk, e);
-	tcp_sk(sk)->snd_ssthresh = path->ssthresh;
-	count(NR_REPAIRED_THRESH);
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }
 
 /*
@@ -384,7 +376,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	s->delivered = tp->delivered;
 	s->lost = tp->lost;
 	s->marked = tp->delivered_ce;
-	s->round_end = tp->snd_nxt;
+	s->round_end = round_mark(tp);
 	s->rtt_us = 0;
 	return NR_JOINS;
 }
@@ -413,6 +405,8 @@ static __always_inline nr_u32 join(struct sock *sk)
 		ev->state = NR_JOINING;
 	nr_event(sk, e);
 	tcp_sk(sk)->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	if (nr_this.kind == NR_MODEL)
+		pace(sk, line(e, nr_sk(sk)->slot)->pacing_rate);
 	return NR_JOINS;
 }
 
@@ -426,7 +420,7 @@ void BPF_PROG(nr_init, struct sock *sk)
 	s->token = token;
 	s->mode = NR_MODE_FALLBACK;
 	s->cwnd = 0; /* it may have run hooks before */
-	s->round_end = tcp_sk(sk)->snd_nxt;
+	s->round_end = round_mark(tcp_sk(sk));
 	if (!token) {
 		nr_u64 netns = sk->__sk_common.skc_net.net->net_cookie;
 		char *plain = bpf_map_lookup_elem(&nr_plain, &netns);
@@ -462,25 +456,6 @@ void BPF_PROG(nr_release, struct sock *sk)
 	fill(sk, e, NR_LEFT)->now_us = bpf_ktime_get_ns() / 1000;
 	nr_event(sk, e);
 	nr_leave_slot(e, s->token, s->slot);
-}
-
-SEC("struct_ops")
-void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
-{
-	struct nr_sock *s = nr_sk(sk);
-	struct nr_event *ev;
-	struct nr_entry *e;
-
-	if (sample->rtt_us > 0)
-		s->rtt_us = sample->rtt_us;
-	if (!tcp_in_cwnd_reduction(sk))
-		return;
-	e = entry(sk);
-	if (!e)
-		return;
-	ev = fill_acked(sk, e);
-	ev->flags |= NR_F_IN_RECOVERY;
-	nr_event(sk, e);
 }
 
 static __always_inline bool couples(void)
@@ -566,142 +541,24 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 	leave_cwnd(sk, tp->snd_cwnd);
 }
 
-SEC("struct_ops")
-void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct nr_sock *s = nr_sk(sk);
-	struct nr_event *ev;
-	struct nr_entry *e;
-	nr_u32 ssthresh, cwnd;
-	bool round = round_over(sk, ack), falls_back;
-
-	e = entry(sk);
-	if (!e) {
-		if (round && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)
-			count(NR_COUPLED_LATER);
-		else
-			fallback(sk, acked);
-		return;
-	}
-	if (round)
-		watched(e, s->token); /* there may be memory now */
-	falls_back = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
-	ev = fill_acked(sk, e);
-	if (round)
-		ev->flags |= NR_F_ROUND_START;
-	if (!falls_back && tcp_is_cwnd_limited(tp))
-		ev->flags |= NR_F_CWND_LIMITED;
-	nr_event(sk, e);
-	cwnd = line(e, s->slot)->cwnd;
-	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
-	leave_cwnd(sk, tp->snd_cwnd);
-	ssthresh = line(e, s->slot)->ssthresh;
-	if (ssthresh != tp->snd_ssthresh)
-		tp->snd_ssthresh = ssthresh;
-	if (falls_back)
-		fallback(sk, acked);
-}
-
-/* Congestion event: return ssthresh; the stack performs the reduction (PRR; cwnd 1 on timeout). */
-SEC("struct_ops")
-__u32 BPF_PROG(nr_ssthresh, struct sock *sk)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct nr_sock *s = nr_sk(sk);
-	struct nr_entry *e = entry(sk);
-	struct nr_event *ev;
-
-	if (!e)
-		return tcp_reno_ssthresh(sk);
-	ev = fill(sk, e, NR_RECOVERY);
-	ev->lost = tp->lost - s->lost;
-	s->lost = tp->lost;
-	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
-		ev->kind = NR_ECN;
-	nr_event(sk, e);
-	return line(e, s->slot)->ssthresh;
-}
-
-SEC("struct_ops")
-void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	bool timeout = new_state == TCP_CA_Loss;
-	bool begins = new_state >= TCP_CA_CWR && tcp_ca_state(sk) < TCP_CA_CWR;
-	bool ends = new_state <= TCP_CA_Disorder && tcp_in_cwnd_reduction(sk);
-	struct nr_event *ev;
-	struct nr_entry *e;
-
-	/* After an undo this repairs the window, before anything is sent. */
-	e = entry(sk);
-	if (!e && mode(sk) == NR_MODE_FALLBACK)
-		repair_cwnd(sk, NULL);
-	/* Packets too large for the path are retransmitted in this state, at the same window. */
-	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
-		return;
-	if (!e) {
-		if (begins && mode(sk) == NR_MODE_FALLBACK && tp->snd_ssthresh > tp->prior_cwnd)
-			tp->snd_ssthresh = nr_reno_ssthresh(tp->prior_cwnd);
-		return;
-	}
-	if (begins)
-		repair_ssthresh(sk, e);
-	if (!timeout && !ends)
-		return;
-	ev = fill(sk, e, timeout ? NR_TIMEOUT : NR_RECOVERED);
-	if (timeout && tp->inet_conn.icsk_retransmits) {
-		ev->flags |= NR_F_RETRANS;
-		ev->state = NR_FAILED;
-	}
-	nr_event(sk, e);
-}
-
-SEC("struct_ops")
-__u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
-{
-	struct nr_entry *e = entry(sk);
-	nr_u32 now = tcp_sk(sk)->snd_cwnd, cwnd;
-
-	if (e) {
-		fill(sk, e, NR_UNDO);
-		nr_event(sk, e);
-		cwnd = line(e, nr_sk(sk)->slot)->cwnd;
-	} else {
-		cwnd = tcp_reno_undo_cwnd(sk);
-	}
-	if (cwnd < now)
-		cwnd = now;
-	leave_cwnd(sk, cwnd); /* the stack sets it */
-	return cwnd;
-}
-
-SEC("struct_ops")
-void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
-{
-	struct nr_event *ev;
-	struct nr_entry *e;
-
-	/* A socket that only received and has no slot does not wait for an acknowledgement. */
-	if (event == CA_EVENT_TX_START && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)
-		count(NR_COUPLED_LATER);
-	if (event != CA_EVENT_CWND_RESTART)
-		return;
-	e = entry(sk);
-	if (!e)
-		return;
-	ev = fill(sk, e, NR_RESTART);
-	ev->now_us = bpf_ktime_get_ns() / 1000;
-	ev->cwnd = NR_INIT_CWND;
-	nr_event(sk, e);
-}
+#ifdef NR_THIS_MODEL
+#include "model_hooks.h"
+#else
+#include "window_hooks.h"
+#endif
 
 SEC(".struct_ops")
 struct tcp_congestion_ops nr_ops = {
     .init = (void *)nr_init,
     .release = (void *)nr_release,
+#ifdef NR_THIS_MODEL
+    .cong_control = (void *)nr_cong_control,
+    .min_tso_segs = (void *)nr_min_tso_segs,
+    .sndbuf_expand = (void *)nr_sndbuf_expand,
+#else
     .pkts_acked = (void *)nr_pkts_acked,
     .cong_avoid = (void *)nr_cong_avoid,
+#endif
     .ssthresh = (void *)nr_ssthresh,
     .set_state = (void *)nr_set_state,
     .undo_cwnd = (void *)nr_undo_cwnd,

@@ -5,6 +5,7 @@
  *
  *   local_id       8 bits in 6.1, 16 later: read as a bitfield, whose size is relocated
  *   subflow_ctx()  a pointer to read by probe, as 6.1 has no bpf_rdonly_cast
+ *   cong_control   has two arguments less in 6.1
  *   links          a struct_ops link exists from 6.4: the objects do without, the loader asks
  */
 #ifndef NR_KERNEL_H
@@ -26,6 +27,7 @@
 #define TCP_CA_NAME_MAX 16
 #define TCP_CONG_NON_RESTRICTED 1 /* may be the default of other namespaces, too */
 #define SK_PACING_NONE 0
+#define SK_PACING_NEEDED 1
 #define TCP_ECN_OK 1
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2
@@ -104,6 +106,8 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	__u32 sk_pacing_status;
+	unsigned long sk_pacing_rate; /* bytes/s */
+	unsigned long sk_max_pacing_rate;
 	kuid_t sk_uid;
 };
 
@@ -131,10 +135,13 @@ struct tcp_sock {
 	__u32 lost;
 	__u32 delivered;
 	__u32 delivered_ce;
+	__u32 app_limited;
 	__u32 snd_nxt;
 	__u32 write_seq;
 	__u32 srtt_us; /* 1/8 us */
 	__u64 tcp_mstamp;
+	__u64 tcp_clock_cache; /* ns, of the last event */
+	__u64 tcp_wstamp_ns;   /* when the next packet may leave, by pacing */
 	__u8 is_cwnd_limited : 1;
 	__u8 ecn_flags;
 	bool is_mptcp;
@@ -170,6 +177,17 @@ struct ack_sample {
 	__s32 rtt_us;
 };
 
+/* Of an acknowledgement: include/net/tcp.h. */
+struct rate_sample {
+	__u32 prior_delivered; /* tp->delivered when the sample's packet was sent */
+	__s32 delivered;       /* since then; negative: no sample */
+	long interval_us;      /* in which time; negative: too short to be true */
+	long rtt_us;	       /* negative: no sample */
+	__u32 acked_sacked;    /* packets newly acknowledged, selectively or not */
+	bool is_app_limited;
+	bool is_retrans;
+};
+
 /* Omitted members are null. */
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
@@ -177,7 +195,10 @@ struct tcp_congestion_ops {
 	void (*set_state)(struct sock *sk, __u8 new_state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event ev);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	__u32 (*min_tso_segs)(struct sock *sk);
+	void (*cong_control)(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs);
 	__u32 (*undo_cwnd)(struct sock *sk);
+	__u32 (*sndbuf_expand)(struct sock *sk);
 	char name[TCP_CA_NAME_MAX];
 	__u32 flags;
 	void (*init)(struct sock *sk);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The hooks of a control whose law is a window law (law.h); part of control.bpf.c.
+ *
+ *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is not called
+ *   .cong_avoid   ACKED
+ *   .ssthresh     RECOVERY or ECN, also just before a TIMEOUT: the law reduces once
+ *   .set_state    TIMEOUT, RECOVERED
+ *   .undo_cwnd    UNDO
+ *   .cwnd_event   RESTART
+ *
+ * Recovery (PRR) towards ssthresh and idle restart are the stack's; the next ACKED reports the
+ * result to the law.
+ */
+#ifndef NR_WINDOW_HOOKS_H
+#define NR_WINDOW_HOOKS_H
+
+/* Has a window of data been acknowledged since this last returned true? */
+static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
+{
+	struct nr_sock *s = nr_sk(sk);
+
+	if ((nr_s32)(ack - s->round_end) <= 0)
+		return false;
+	s->round_end = round_mark(tcp_sk(sk));
+	return true;
+}
+
+/* The same right after the stack called nr_ssthresh(): the law's value holds. */
+static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
+{
+	struct nr_path *path = line(e, nr_sk(sk)->slot);
+	struct nr_event *ev;
+
+	if (tcp_sk(sk)->snd_ssthresh == path->ssthresh)
+		return;
+	/* If the program was skipped, this is the law's event; a repeated event changes nothing. */
+	ev = fill(sk, e, NR_RECOVERY);
+	ev->cwnd = path->cwnd;
+	ev->ssthresh = path->ssthresh;
+	nr_event(sk, e);
+	tcp_sk(sk)->snd_ssthresh = path->ssthresh;
+	count(NR_REPAIRED_THRESH);
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct nr_sock *s = nr_sk(sk);
+	struct nr_event *ev;
+	struct nr_entry *e;
+
+	if (sample->rtt_us > 0)
+		s->rtt_us = sample->rtt_us;
+	if (!tcp_in_cwnd_reduction(sk))
+		return;
+	e = entry(sk);
+	if (!e)
+		return;
+	ev = fill_acked(sk, e);
+	ev->flags |= NR_F_IN_RECOVERY;
+	nr_event(sk, e);
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
+	struct nr_event *ev;
+	struct nr_entry *e;
+	nr_u32 ssthresh, cwnd;
+	bool round = round_over(sk, ack), falls_back;
+
+	e = entry(sk);
+	if (!e) {
+		if (round && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)
+			count(NR_COUPLED_LATER);
+		else
+			fallback(sk, acked);
+		return;
+	}
+	if (round)
+		watched(e, s->token); /* there may be memory now */
+	falls_back = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
+	ev = fill_acked(sk, e);
+	if (round)
+		ev->flags |= NR_F_ROUND_START;
+	if (!falls_back && tcp_is_cwnd_limited(tp))
+		ev->flags |= NR_F_CWND_LIMITED;
+	nr_event(sk, e);
+	cwnd = line(e, s->slot)->cwnd;
+	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
+	leave_cwnd(sk, tp->snd_cwnd);
+	ssthresh = line(e, s->slot)->ssthresh;
+	if (ssthresh != tp->snd_ssthresh)
+		tp->snd_ssthresh = ssthresh;
+	if (falls_back)
+		fallback(sk, acked);
+}
+
+/* Congestion event: return ssthresh; the stack performs the reduction (PRR; cwnd 1 on timeout). */
+SEC("struct_ops")
+__u32 BPF_PROG(nr_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
+	struct nr_entry *e = entry(sk);
+	struct nr_event *ev;
+
+	if (!e)
+		return tcp_reno_ssthresh(sk);
+	ev = fill(sk, e, NR_RECOVERY);
+	ev->lost = tp->lost - s->lost;
+	s->lost = tp->lost;
+	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
+		ev->kind = NR_ECN;
+	nr_event(sk, e);
+	return line(e, s->slot)->ssthresh;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool timeout = new_state == TCP_CA_Loss;
+	bool begins = new_state >= TCP_CA_CWR && tcp_ca_state(sk) < TCP_CA_CWR;
+	bool ends = new_state <= TCP_CA_Disorder && tcp_in_cwnd_reduction(sk);
+	struct nr_event *ev;
+	struct nr_entry *e;
+
+	/* After an undo this repairs the window, before anything is sent. */
+	e = entry(sk);
+	if (!e && mode(sk) == NR_MODE_FALLBACK)
+		repair_cwnd(sk, NULL);
+	/* Packets too large for the path are retransmitted in this state, at the same window. */
+	if (timeout && tp->snd_cwnd > tcp_packets_in_flight(tp) + 1)
+		return;
+	if (!e) {
+		if (begins)
+			repair_reno_ssthresh(sk);
+		return;
+	}
+	if (begins)
+		repair_ssthresh(sk, e);
+	if (!timeout && !ends)
+		return;
+	ev = fill(sk, e, timeout ? NR_TIMEOUT : NR_RECOVERED);
+	if (timeout && tp->inet_conn.icsk_retransmits) {
+		ev->flags |= NR_F_RETRANS;
+		ev->state = NR_FAILED;
+	}
+	nr_event(sk, e);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
+{
+	struct nr_entry *e = entry(sk);
+	nr_u32 now = tcp_sk(sk)->snd_cwnd, cwnd;
+
+	if (e) {
+		fill(sk, e, NR_UNDO);
+		nr_event(sk, e);
+		cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	} else {
+		cwnd = tcp_reno_undo_cwnd(sk);
+	}
+	if (cwnd < now)
+		cwnd = now;
+	leave_cwnd(sk, cwnd); /* the stack sets it */
+	return cwnd;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	struct nr_event *ev;
+	struct nr_entry *e;
+
+	/* A socket that only received and has no slot does not wait for an acknowledgement. */
+	if (event == CA_EVENT_TX_START && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)
+		count(NR_COUPLED_LATER);
+	if (event != CA_EVENT_CWND_RESTART)
+		return;
+	e = entry(sk);
+	if (!e)
+		return;
+	ev = fill(sk, e, NR_RESTART);
+	ev->now_us = bpf_ktime_get_ns() / 1000;
+	ev->cwnd = NR_INIT_CWND;
+	nr_event(sk, e);
+}
+
+#endif
