@@ -98,7 +98,7 @@ struct nr_event {
 	nr_u32 ssthresh;	 /* the host's current threshold, likewise */
 	nr_u32 srtt8_us;	 /* smoothed RTT, 1/8 us */
 	nr_u32 mss;		 /* payload bytes of a full packet */
-	nr_u32 reserved;
+	nr_u32 wait_us;		 /* until pacing lets the next packet leave */
 };
 
 /* A path's published line. Written by the path (debit also by siblings), read by its siblings. */

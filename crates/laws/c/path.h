@@ -47,6 +47,12 @@ NR_INLINE void nr_set_ssthresh(struct nr_conn *c, nr_u32 i, struct nr_private *p
 	NR_WRITE(c->path[i & 7].ssthresh, ssthresh);
 }
 
+/* bytes/s; 0: the host's rule */
+NR_INLINE void nr_set_pacing_rate(struct nr_conn *c, nr_u32 i, nr_u64 rate)
+{
+	NR_WRITE(c->path[i & 7].pacing_rate, rate);
+}
+
 /* Turn whole packets of credit into window. */
 NR_INLINE void nr_settle(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {

@@ -10,6 +10,7 @@
 #include "flows.h"
 #include "law.h"
 #include "laws/reno.h"
+#include "model.h"
 
 /* Maximum computations of credit per event: CUBIC's regions need 5. */
 #define NR_GROW_STEPS 5
@@ -303,8 +304,8 @@ NR_INLINE void nr_window_event(nr_u32 start, NR_HOOK)
 /* Handles an event of a path under the law of this translation unit. */
 NR_INLINE void nr_law_event(nr_u32 start, NR_HOOK)
 {
-	if (nr_this.event)
-		nr_this.event(NR_ARGS);
+	if (nr_this.kind == NR_MODEL)
+		nr_model_event(NR_ARGS);
 	else
 		nr_window_event(start, NR_ARGS);
 }

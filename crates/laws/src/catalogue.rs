@@ -130,7 +130,8 @@ pub fn all() -> impl Iterator<Item = Control> {
             let exits = SlowStart::all().filter(|exit| !exit.joins());
             exits.map(move |exit| Control { join, exit, ..own })
         });
-        std::iter::once(own).chain(with.filter(move |control| *control != own))
+        let with = with.filter(move |control| *control != own && control.fault().is_none());
+        std::iter::once(own).chain(with)
     })
 }
 

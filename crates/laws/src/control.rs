@@ -283,6 +283,13 @@ impl Control {
     /// Why its parts do not work together, if so.
     pub fn fault(self) -> Option<String> {
         let (law, detector) = (self.law.name(), self.detector.name());
+        let starts = [self.join, self.exit].into_iter();
+        if let Some(start) =
+            starts.filter(|_| self.law.is_model()).find(|of| *of != SlowStart::STANDARD)
+        {
+            let start = start.name();
+            return Some(format!("slow start '{start}' is for window laws; '{law}' has its own"));
+        }
         (self.detector.decides() && !self.detector.measures_delay() && !self.law.is_model()).then(
             || {
                 format!(

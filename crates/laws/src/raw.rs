@@ -155,8 +155,8 @@ pub struct Event {
     pub srtt8_us: u32,
     /// Payload bytes of a full packet.
     pub mss: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Until pacing lets the next packet leave, µs; 0: now.
+    pub wait_us: u32,
 }
 
 /// A path's published line (`struct nr_path`).

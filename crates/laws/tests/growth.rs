@@ -4,7 +4,7 @@
 mod common;
 mod reference;
 
-use common::{Host, every_law};
+use common::{Host, every_window_law};
 use narrows_laws::raw::ONE_PACKET;
 use narrows_laws::{Conn, Control, Detector, Event, EventKind, Params, State, flag};
 use narrows_testkit::Random;
@@ -459,7 +459,7 @@ fn a_sibling_in_recovery_counts_with_the_window_after_it() {
 
 #[test]
 fn more_than_a_million_packets_of_one_event_do_not_count() {
-    for control in every_law() {
+    for control in every_window_law() {
         let mut host = equal(control, 2, 2);
         let mut bounded = host.clone();
         host.ack(0, u32::MAX);
@@ -518,7 +518,7 @@ fn a_window_at_ssthresh_is_in_slow_start_where_asked() {
 /// each of growth, but for laws that go by time or round trips.
 #[test]
 fn growth_halves_with_delayed_acknowledgements_where_these_count() {
-    for control in every_law() {
+    for control in every_window_law() {
         let credit = |set, acked| {
             let mut host = under(control, ("window.count_acks", set));
             host.report(0, EventKind::Joined);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Host, every_law};
+use common::{Host, every_window_law};
 use narrows_laws::catalogue::all;
 use narrows_laws::raw::MAX_PATHS;
 use narrows_laws::replay::trace;
@@ -65,8 +65,8 @@ fn algorithm_1(old: Option<u32>) -> (u32, u32) {
 }
 
 #[test]
-fn every_law_takes_what_algorithm_1_takes() {
-    for control in every_law() {
+fn every_window_law_takes_what_algorithm_1_takes() {
+    for control in every_window_law() {
         let control = Control { join: SlowStart::LISA, ..control };
         for old in 1..100 {
             let mut host = beside(control, old);
@@ -342,7 +342,7 @@ fn an_exit_of_another_slow_start_has_its_effect() {
 /// Joins and losses as they come: windows stay in bounds, and some lend.
 #[test]
 fn random_events_lend_and_never_take_a_window_below_one() {
-    for control in every_law() {
+    for control in every_window_law() {
         let control = Control { join: SlowStart::LISA, ..control };
         let (mut lent, mut joins) = (0, 0);
         for seed in 0..20 {

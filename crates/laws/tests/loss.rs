@@ -3,7 +3,7 @@
 mod common;
 mod reference;
 
-use common::{Host, every_law};
+use common::{Host, every_window_law};
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_laws::{Control, Event, EventKind, State, flag};
 use reference::Flow;
@@ -76,7 +76,7 @@ fn balia_decreases_by_the_rates_at_the_loss() {
 fn floors_of_ssthresh() {
     let one = [(2, 20_000)];
     let two = [(2, 20_000), (2, 20_000)];
-    for control in every_law() {
+    for control in every_window_law() {
         assert_eq!(after_loss(control, &one), 2, "{control} alone");
     }
     for control in [Control::OLIA, Control::BALIA] {
@@ -113,7 +113,7 @@ fn with_floor_one_a_small_path_stays_out_of_slow_start() {
 
 #[test]
 fn one_reduction_for_each_loss_event() {
-    for control in every_law() {
+    for control in every_window_law() {
         let mut host = Host::new(control);
         host.avoiding_at(0, 100);
         let reduced = host.report(0, EventKind::Recovery);
@@ -135,7 +135,7 @@ fn one_reduction_for_each_loss_event() {
 /// been delivered meanwhile. The next loss event reduces, and undo knows the first.
 #[test]
 fn a_packet_that_times_out_again_holds_ssthresh() {
-    for control in every_law() {
+    for control in every_window_law() {
         let mut host = Host::new(control);
         host.avoiding_at(0, 100);
         let reduced = host.report(0, EventKind::Timeout).ssthresh;

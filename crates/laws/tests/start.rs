@@ -3,14 +3,14 @@
 mod common;
 mod reference;
 
-use common::{Host, every_law};
+use common::{Host, every_window_law};
 use narrows_laws::raw::{ONE_PACKET, SSTHRESH_MAX};
 use narrows_laws::{Control, Event, EventKind, SlowStart, flag};
 use narrows_testkit::Random;
 use reference::{HystartPlusPlus, Rtt};
 
 fn hystartpp() -> impl Iterator<Item = Control> {
-    every_law().map(|control| Control { exit: SlowStart::HYSTARTPP, ..control })
+    every_window_law().map(|control| Control { exit: SlowStart::HYSTARTPP, ..control })
 }
 
 /// A path that has just joined.
@@ -95,7 +95,7 @@ fn hystartpp_is_the_rfc_s() {
 /// 100 ms, then a round at 112.5 ms: conservative slow start begins with its eighth sample, and
 /// five rounds later slow start ends. (wVegas does not wait for that: tests/wvegas.rs.)
 #[test]
-fn a_risen_rtt_slows_every_law_down_and_ends_slow_start_five_rounds_later() {
+fn a_risen_rtt_slows_every_window_law_down_and_ends_slow_start_five_rounds_later() {
     for control in hystartpp().filter(|control| control.law.name() != "wvegas") {
         let mut host = joined(control);
         rounds(&mut host, 10, &[100]);
@@ -165,7 +165,7 @@ fn only_the_first_slow_start_looks_ahead() {
 /// CUBIC has HyStart, for one path and a group, the others have none: the same acknowledgements, and only CUBIC stops.
 #[test]
 fn cubic_has_hystart_and_no_other_law() {
-    for control in every_law() {
+    for control in every_window_law() {
         let mut host = joined(control);
         host.set_cwnd(0, 16);
         host.now_us += 100_000;

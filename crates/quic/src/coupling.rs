@@ -30,6 +30,11 @@ pub enum CouplingError {
     /// The control's detector goes by a signal that QUIC does not have.
     #[error("{0}: goes by one-way delays, which QUIC does not report; expected a control by RTT")]
     Signal(String),
+    /// The control's law is a model law.
+    #[error(
+        "{0}: needs samples of the delivery rate, which QUIC does not report; expected a window law"
+    )]
+    Model(String),
 }
 
 impl Coupling {
@@ -40,6 +45,9 @@ impl Coupling {
     /// No control has this name, or it needs what QUIC does not have.
     pub fn new(name: &str) -> Result<Coupling, CouplingError> {
         let control = catalogue::control(name)?;
+        if control.law.is_model() {
+            return Err(CouplingError::Model(name.to_owned()));
+        }
         let mut coupling = Coupling { control, params: Params::default(), srtt: false };
         let system = catalogue::stands_for(name).into_iter().flat_map(|of| of.settings());
         for (field, value) in system {

@@ -9,6 +9,11 @@ pub fn every_law() -> impl Iterator<Item = Control> {
     Law::all().map(Control::of)
 }
 
+/// Every window law, with its own detector.
+pub fn every_window_law() -> impl Iterator<Item = Control> {
+    every_law().filter(|control| !control.law.is_model())
+}
+
 /// Every law that reads its siblings.
 pub fn every_coupled_law() -> impl Iterator<Item = Control> {
     every_law().filter(|control| control.law.couples())

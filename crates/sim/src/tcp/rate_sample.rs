@@ -115,6 +115,11 @@ impl RateSampler {
         self.app_limited = Some(self.delivered.wrapping_add(in_flight));
     }
 
+    /// Is a packet that leaves now limited by the application?
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited.is_some()
+    }
+
     /// The sample of an acknowledgement, when all it delivered has been noted. Linux: tcp_rate_gen().
     pub fn sample(&mut self, newest: &Newest, now: Nanos, min_rtt: Nanos) -> Sample {
         let Newest { stamp, sent, .. } = newest;

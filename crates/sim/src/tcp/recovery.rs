@@ -256,8 +256,10 @@ impl Sender {
         }
         if self.phase != Phase::Recovery {
             self.enter_recovery(wire.now, law);
-            let in_flight = self.board.in_flight();
-            self.cwnd = self.prr.window(1, self.ssthresh, in_flight, false);
+            if !law.control().law.is_model() {
+                let in_flight = self.board.in_flight();
+                self.cwnd = self.prr.window(1, self.ssthresh, in_flight, false);
+            }
         }
         self.retransmit_lost(wire);
     }

@@ -227,6 +227,14 @@ impl Sender {
 
     /// Data again after idleness: the old window says little about the path of today.
     fn restart(&mut self, now: Nanos, law: &mut Law) {
+        if law.control().law.is_model() {
+            let limited = self.board.rate.is_app_limited();
+            let flags = if limited { flag::APP_LIMITED } else { 0 };
+            let event = Event { flags, ..Event::default() };
+            let out = self.report(law, EventKind::Restart, State::Active, now, event);
+            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+            return;
+        }
         let cwnd = limited::after_idle(self.cwnd, now - self.last_sent, self.rtt.rto());
         if cwnd < self.cwnd {
             self.cwnd = cwnd;
@@ -307,7 +315,11 @@ impl Sender {
             self.on_probe_ack(ack.ack, &delivered, now, law);
         }
         self.leave_cwr(now, law);
+        let (model, before) = (law.control().law.is_model(), self.phase);
         let recovery = self.recover(&delivered, ack.echo, more, now, law);
+        if model && before == Phase::Loss && !matches!(self.phase, Phase::Loss | Phase::Recovery) {
+            self.report(law, EventKind::Recovered, State::Active, now, Event::default());
+        }
         if ack.ece {
             self.on_echo(&delivered, now, law);
         }
@@ -344,7 +356,7 @@ impl Sender {
             }
             self.sample_rate(&delivered, now, &mut event);
             let out = self.report(law, EventKind::Acked, state, now, event);
-            if in_recovery {
+            if in_recovery && !model {
                 let safe = delivered.una_advanced && recovery.lost == 0;
                 let in_flight = self.board.in_flight();
                 self.cwnd = self.prr.window(delivered.packets, self.ssthresh, in_flight, safe);
@@ -499,6 +511,10 @@ impl Sender {
             cwnd: self.cwnd,
             srtt8_us: self.rtt.srtt8_us() as u32,
             mss: self.mss,
+            wait_us: match self.pace_at {
+                NEVER => 0,
+                at => (at.saturating_sub(now) / 1000) as u32,
+            },
             ..event
         };
         let out = law.event(self.path, &mut self.private, &mut event, self.signal);

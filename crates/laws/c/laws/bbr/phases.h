@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The phases of a BBR path, and what moves it from one to the next. */
+#ifndef NARROWS_BBR_PHASES_H
+#define NARROWS_BBR_PHASES_H
+
+#include "inflight.h"
+#include "policer.h"
+
+/* Any but phase 1, so that flows that begin together do not probe together: 32 bits of the clock,
+ * and the slot, mixed (a finalizer of MurmurHash3). A replay draws the same. */
+NR_INLINE nr_u32 nr_bbr_draw(nr_u32 i, const struct nr_event *ev)
+{
+	nr_u32 x = (nr_u32)ev->now_us ^ i << 29;
+
+	x = (x ^ x >> 16) * 0x85ebca6bu;
+	x = (x ^ x >> 13) * 0xc2b2ae35u;
+	return (x ^ x >> 16) % (NR_BBR_PHASES - 1);
+}
+
+/* The next phase of ProbeBW. word[0] counts whole cycles. */
+NR_INLINE void nr_bbr_advance(NR_HOOK)
+{
+	struct nr_bbr *b = nr_bbr(p);
+	struct nr_path *line = &c->path[i & 7];
+
+	b->phase++; /* 3 bits: after 7 comes 0 */
+	b->cycle_us = (nr_u32)ev->now_us;
+	if (b->phase == 0) {
+		if (b->whole)
+			NR_WRITE(line->word[0], line->word[0] + 1);
+		b->whole = 1;
+	}
+}
+
+NR_INLINE void nr_bbr_probe_bw(NR_HOOK)
+{
+	struct nr_bbr *b = nr_bbr(p);
+
+	b->mode = NR_BBR_PROBE_BW;
+	b->phase = NR_BBR_PHASES - 1 - nr_bbr_draw(i, ev); /* 1 to 7: the next is not 1 */
+	b->whole = 0;
+	nr_bbr_advance(NR_ARGS);
+}
+
+/*
+ * A phase of ProbeBW lasts the smallest RTT. But phase 0 lasts until what it adds is in flight, or
+ * losses show that the buffer is too small for it; and phase 1 ends at once when that has drained.
+ */
+NR_INLINE void nr_bbr_cycle(NR_HOOK, nr_u32 losses)
+{
+	struct nr_bbr *b = nr_bbr(p);
+	nr_u32 gain = nr_bbr_pacing_gain(b), bw = nr_max(&b->bw), in_net;
+	int over = (nr_u32)ev->now_us - b->cycle_us > b->min_rtt_us;
+
+	if (b->mode != NR_BBR_PROBE_BW)
+		return;
+	if (gain != NR_BBR_ONE) {
+		/* before this acknowledgement */
+		in_net = nr_bbr_in_net(NR_ARGS, ev->inflight + ev->delivered + losses);
+		if (gain > NR_BBR_ONE)
+			over = over && (losses || in_net >= nr_bbr_inflight(NR_ARGS, bw, gain));
+		else
+			over = over || in_net <= nr_bbr_inflight(NR_ARGS, bw, NR_BBR_ONE);
+	}
+	if (over)
+		nr_bbr_advance(NR_ARGS);
+}
+
+/*
+ * The delivery rate of each sample, by rounds. One that the application limited counts only if it
+ * is more than the estimate. So does one of ProbeRTT, of packets sent after `quiet` to `loud`
+ * deliveries, as Linux's app_limited.
+ */
+NR_INLINE void nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
+{
+	struct nr_bbr *b = nr_bbr(p);
+	nr_u32 prior = b->delivered - ev->sample_delivered, bw = nr_bbr_unit(ev->rate);
+
+	b->round_start = 0;
+	if (!ev->rate)
+		return;
+	b->limited = (ev->flags & NR_F_APP_LIMITED) ||
+		     (b->loud && !nr_after(b->quiet, prior) && !nr_after(prior, b->loud));
+	if (b->loud && nr_after(prior, b->loud))
+		b->loud = 0;
+	if (!nr_after(b->round_end, prior)) {
+		b->round_end = b->delivered;
+		b->round++;
+		b->round_start = 1;
+		b->conserve = 0;
+	}
+	if (!b->lt_use)
+		nr_bbr_lt_sample(NR_ARGS, losses);
+	else if (nr_bbr_lt_over(b)) {
+		nr_bbr_lt_reset(b, ev);
+		nr_bbr_probe_bw(NR_ARGS);
+	}
+	if (!b->limited || bw >= nr_max(&b->bw))
+		nr_max_sample(&b->bw, NR_BBR_BW_ROUNDS, b->round, bw);
+	NR_WRITE(c->path[i & 7].bw, (nr_u64)nr_max(&b->bw) << NR_BBR_BW_SHIFT);
+}
+
+/* Startup ends after three rounds in which the bandwidth has not grown by a quarter. */
+NR_INLINE void nr_bbr_startup(struct nr_bbr *b)
+{
+	nr_u32 bw = nr_max(&b->bw);
+
+	if (b->full || !b->round_start || b->limited)
+		return;
+	if (bw >= (nr_u64)b->full_bw * NR_BBR_UP / NR_BBR_ONE) {
+		b->full_bw = bw;
+		b->full_rounds = 0;
+		return;
+	}
+	b->full_rounds++;
+	b->full = b->full_rounds >= NR_BBR_FULL_ROUNDS;
+}
+
+/* Drain ends when what is in flight is the bandwidth-delay product. */
+NR_INLINE void nr_bbr_drain(NR_HOOK)
+{
+	struct nr_bbr *b = nr_bbr(p);
+	nr_u32 bdp = nr_bbr_inflight(NR_ARGS, nr_max(&b->bw), NR_BBR_ONE);
+
+	if (b->mode == NR_BBR_STARTUP && b->full) {
+		b->mode = NR_BBR_DRAIN;
+		nr_set_ssthresh(c, i, p, bdp);
+	}
+	if (b->mode == NR_BBR_DRAIN && nr_bbr_in_net(NR_ARGS, ev->inflight) <= bdp)
+		nr_bbr_probe_bw(NR_ARGS);
+}
+
+NR_INLINE void nr_bbr_probe_rtt_end(NR_HOOK)
+{
+	struct nr_bbr *b = nr_bbr(p);
+
+	if (!b->probe_rtt_ms || !nr_after(nr_now_ms(ev), b->probe_rtt_ms))
+		return;
+	b->min_rtt_ms = nr_now_ms(ev); /* so late, though no smaller one came */
+	nr_bbr_restore_cwnd(NR_ARGS);
+	if (b->full)
+		nr_bbr_probe_bw(NR_ARGS);
+	else
+		b->mode = NR_BBR_STARTUP;
+}
+
+/*
+ * The smallest RTT of 10 s. After 10 s without a smaller one, ProbeRTT: 4 packets in flight for 200
+ * ms and a round, so that the queues of all flows that do so at the same time drain. A path that
+ * was idle has had that already.
+ */
+NR_INLINE void nr_bbr_min_rtt(NR_HOOK)
+{
+	struct nr_bbr *b = nr_bbr(p);
+	nr_u32 now = nr_now_ms(ev);
+	int old = nr_after(now, b->min_rtt_ms + NR_BBR_MIN_RTT_MS);
+	/* A lone packet's acknowledgement may have waited. */
+	int lone = ev->delivered == 1 && ev->sample_inflight <= 1;
+
+	if (ev->rtt_us && (ev->rtt_us < b->min_rtt_us || (old && !lone))) {
+		b->min_rtt_us = ev->rtt_us;
+		b->min_rtt_ms = now;
+	}
+	if (old && !b->idle_restart && b->mode != NR_BBR_PROBE_RTT) {
+		nr_bbr_save_cwnd(p);
+		b->mode = NR_BBR_PROBE_RTT;
+		b->probe_rtt_ms = 0;
+		b->quiet = b->delivered;
+	}
+	if (b->mode == NR_BBR_PROBE_RTT) {
+		b->loud = b->delivered + ev->inflight;
+		b->loud = b->loud ? b->loud : 1;
+		if (!b->probe_rtt_ms && ev->inflight <= NR_BBR_MIN_CWND) {
+			b->probe_rtt_ms = now + NR_BBR_PROBE_RTT_MS;
+			b->probe_rtt_ms = b->probe_rtt_ms ? b->probe_rtt_ms : 1;
+			b->rtt_round = 0;
+			b->round_end = b->delivered;
+		} else if (b->probe_rtt_ms) {
+			if (b->round_start)
+				b->rtt_round = 1;
+			if (b->rtt_round)
+				nr_bbr_probe_rtt_end(NR_ARGS);
+		}
+	}
+	if (ev->delivered)
+		b->idle_restart = 0;
+}
+
+#endif
