@@ -85,6 +85,7 @@ SEC("struct_ops")
 void nr_cong_control(unsigned long long *ctx)
 {
 	struct sock *sk = (void *)ctx[0];
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_sock *s = nr_sk(sk);
 	const struct rate_sample *rs;
 	struct nr_event *ev;
@@ -119,12 +120,14 @@ void nr_cong_control(unsigned long long *ctx)
 		ev->flags |= NR_F_ROUND_START;
 	if (tcp_ca_state(sk) == TCP_CA_Recovery)
 		ev->flags |= NR_F_IN_RECOVERY;
-	if (tcp_is_cwnd_limited(tcp_sk(sk)))
+	if (tcp_is_cwnd_limited(tp))
 		ev->flags |= NR_F_CWND_LIMITED;
 	if (rs->is_app_limited)
 		ev->flags |= NR_F_APP_LIMITED;
 	if (rs->is_retrans)
 		ev->flags |= NR_F_RETRANS;
+	if (tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+		ev->wait_us = (nr_u32)((tp->tcp_wstamp_ns - tp->tcp_clock_cache) / 1000);
 	falls_back(sk, e, round);
 	model_event(sk, e);
 	if (falls_back(sk, e, false))

@@ -37,15 +37,20 @@ NR_INLINE void nr_bbr_first_pace(NR_HOOK)
 }
 
 /* In Startup the rate only rises. */
-NR_INLINE void nr_bbr_set_pace(NR_HOOK, nr_u32 gain)
+NR_NOINLINE int nr_bbr_set_pace(NR_HOOK, nr_u32 gain)
 {
-	struct nr_bbr *b = nr_bbr(p);
-	nr_u64 rate = nr_bbr_pace(nr_bbr_bw(p), gain);
+	struct nr_bbr *b;
+	nr_u64 rate;
 
+	if (!c || !p || !ev)
+		return 0;
+	b = nr_bbr(p);
+	rate = nr_bbr_pace(nr_bbr_bw(p), gain);
 	if (!b->has_rtt && ev->srtt8_us)
 		nr_bbr_first_pace(NR_ARGS);
 	if (b->full || rate > c->path[i & 7].pacing_rate)
 		nr_set_pacing_rate(c, i, rate);
+	return 1;
 }
 
 NR_INLINE void nr_bbr_acked(NR_HOOK)
@@ -87,6 +92,7 @@ NR_INLINE void nr_bbr_timeout(NR_HOOK)
 	b->losses = 0; /* told to the policer here */
 	b->full_bw = 0;
 	b->round_start = 1;
+	b->limited = 0;
 	if (!b->lt_use)
 		nr_bbr_lt_sample(NR_ARGS, 1);
 	nr_set_cwnd(c, i, p, ev->inflight + 1);

@@ -33,13 +33,16 @@ NR_INLINE void nr_max_put(struct nr_max *m, nr_u32 from, nr_u32 round, nr_u32 va
 }
 
 /* A value in `round`, which holds for `rounds` rounds. */
-NR_INLINE void nr_max_sample(struct nr_max *m, nr_u32 rounds, nr_u32 round, nr_u32 value)
+NR_NOINLINE int nr_max_sample(struct nr_max *m, nr_u32 rounds, nr_u32 round, nr_u32 value)
 {
-	nr_u32 age = round - m->round[0];
+	nr_u32 age;
 
+	if (!m)
+		return 0;
+	age = round - m->round[0];
 	if (value >= m->value[0] || round - m->round[2] > rounds) {
 		nr_max_put(m, 0, round, value);
-		return;
+		return 1;
 	}
 	if (value >= m->value[1])
 		nr_max_put(m, 1, round, value);
@@ -58,6 +61,7 @@ NR_INLINE void nr_max_sample(struct nr_max *m, nr_u32 rounds, nr_u32 round, nr_u
 	} else if (m->round[2] == m->round[1] && age > rounds / 2) {
 		nr_max_put(m, 2, round, value);
 	}
+	return 1;
 }
 
 #endif

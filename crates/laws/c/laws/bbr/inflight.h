@@ -13,7 +13,8 @@
 #define NR_BBR_EPOCH_MAX (1u << 20) /* packets of an epoch */
 
 /* Gain times the bandwidth-delay product, packets. */
-NR_INLINE nr_u32 nr_bbr_bdp(NR_HOOK, nr_u32 bw, nr_u32 gain)
+NR_INLINE nr_u32 nr_bbr_bdp(const struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 bw,
+			    nr_u32 gain)
 {
 	struct nr_bbr *b = nr_bbr(p);
 	nr_u64 packets, mss = nr_bbr_mss(c, i);
@@ -29,7 +30,8 @@ NR_INLINE nr_u32 nr_bbr_bdp(NR_HOOK, nr_u32 bw, nr_u32 gain)
  * being received as one), and pairs of packets, of which delayed acknowledgements hold one back. A
  * small window could otherwise not exceed itself in phase 0.
  */
-NR_INLINE nr_u32 nr_bbr_round_up(NR_HOOK, nr_u32 packets)
+NR_INLINE nr_u32 nr_bbr_round_up(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
+				 nr_u32 packets)
 {
 	struct nr_bbr *b = nr_bbr(p);
 
@@ -37,17 +39,23 @@ NR_INLINE nr_u32 nr_bbr_round_up(NR_HOOK, nr_u32 packets)
 	return b->mode == NR_BBR_PROBE_BW && b->phase == 0 ? packets + 2 : packets;
 }
 
-NR_INLINE nr_u32 nr_bbr_inflight(NR_HOOK, nr_u32 bw, nr_u32 gain)
+NR_NOINLINE nr_u32 nr_bbr_inflight(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
+				   nr_u32 bw, nr_u32 gain)
 {
-	return nr_bbr_round_up(NR_ARGS, nr_bbr_bdp(NR_ARGS, bw, gain));
+	if (!c || !p)
+		return 0;
+	return nr_bbr_round_up(c, i, p, nr_bbr_bdp(c, i, p, bw, gain));
 }
 
 /* What will be in the network when the next packet leaves, of `inflight` packets. */
-NR_INLINE nr_u32 nr_bbr_in_net(NR_HOOK, nr_u32 inflight)
+NR_NOINLINE nr_u32 nr_bbr_in_net(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
+				 nr_u32 wait_us, nr_u32 inflight)
 {
-	nr_u64 bytes = nr_bbr_bytes(nr_bbr_bw(p), ev->wait_us);
-	nr_u64 delivered = bytes / nr_bbr_mss(c, i);
+	nr_u64 delivered;
 
+	if (!c || !p)
+		return 0;
+	delivered = nr_bbr_bytes(nr_bbr_bw(p), wait_us) / nr_bbr_mss(c, i);
 	if (nr_bbr_pacing_gain(nr_bbr(p)) > NR_BBR_ONE)
 		inflight += nr_bbr_burst(c, i);
 	return delivered < inflight ? inflight - (nr_u32)delivered : 0;
@@ -58,14 +66,15 @@ NR_INLINE nr_u32 nr_bbr_in_net(NR_HOOK, nr_u32 inflight)
  * window is just enough. So the window is larger by the most that was acknowledged beyond the
  * estimated bandwidth since an epoch began; an epoch ends when nothing was.
  */
-NR_INLINE void nr_bbr_aggregation(NR_HOOK)
+NR_NOINLINE int nr_bbr_aggregation(NR_HOOK)
 {
-	struct nr_bbr *b = nr_bbr(p);
+	struct nr_bbr *b;
 	nr_u32 extra;
 	nr_u64 expected;
 
-	if (!ev->delivered || !ev->rate)
-		return;
+	if (!c || !p || !ev || !ev->delivered || !ev->rate)
+		return 0;
+	b = nr_bbr(p);
 	if (b->round_start && ++b->extra_rounds >= NR_BBR_EXTRA_ROUNDS) {
 		b->extra_rounds = 0;
 		b->extra_now ^= 1;
@@ -84,6 +93,7 @@ NR_INLINE void nr_bbr_aggregation(NR_HOOK)
 	extra = extra < NR_BBR_EXTRA_MAX ? extra : NR_BBR_EXTRA_MAX;
 	if (extra > b->extra[b->extra_now])
 		b->extra[b->extra_now] = (nr_u16)extra;
+	return 1;
 }
 
 NR_INLINE nr_u32 nr_bbr_extra(NR_HOOK)
@@ -119,11 +129,16 @@ NR_INLINE void nr_bbr_restore_cwnd(NR_HOOK)
  * The window after an acknowledgement. It grows towards the model's by what is delivered. In the
  * first round of recovery what is in flight stays (packet conservation); after it the model holds.
  */
-NR_INLINE void nr_bbr_set_cwnd(NR_HOOK, nr_u32 losses)
+NR_NOINLINE int nr_bbr_set_cwnd(NR_HOOK, nr_u32 losses)
 {
-	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 acked = ev->delivered, cwnd = p->cwnd, target;
+	nr_u32 acked, cwnd, target;
+	struct nr_bbr *b;
 
+	if (!c || !p || !ev)
+		return 0;
+	b = nr_bbr(p);
+	acked = ev->delivered;
+	cwnd = p->cwnd;
 	if (acked) {
 		cwnd = cwnd > losses ? cwnd - losses : 1;
 		if (b->recovery == NR_BBR_ENTER) {
@@ -136,8 +151,8 @@ NR_INLINE void nr_bbr_set_cwnd(NR_HOOK, nr_u32 losses)
 			if (cwnd < ev->inflight + acked)
 				cwnd = ev->inflight + acked;
 		} else {
-			target = nr_bbr_bdp(NR_ARGS, nr_bbr_bw(p), nr_bbr_cwnd_gain(b));
-			target = nr_bbr_round_up(NR_ARGS, target + nr_bbr_extra(NR_ARGS));
+			target = nr_bbr_bdp(c, i, p, nr_bbr_bw(p), nr_bbr_cwnd_gain(b));
+			target = nr_bbr_round_up(c, i, p, target + nr_bbr_extra(NR_ARGS));
 			if (b->full)
 				cwnd = cwnd + acked < target ? cwnd + acked : target;
 			else if (cwnd < target || b->delivered < NR_INIT_CWND)
@@ -150,6 +165,7 @@ NR_INLINE void nr_bbr_set_cwnd(NR_HOOK, nr_u32 losses)
 		cwnd = NR_BBR_MIN_CWND;
 	if (cwnd != p->cwnd)
 		nr_set_cwnd(c, i, p, cwnd);
+	return 1;
 }
 
 #endif

@@ -46,24 +46,31 @@ NR_INLINE void nr_bbr_probe_bw(NR_HOOK)
  * A phase of ProbeBW lasts the smallest RTT. But phase 0 lasts until what it adds is in flight, or
  * losses show that the buffer is too small for it; and phase 1 ends at once when that has drained.
  */
-NR_INLINE void nr_bbr_cycle(NR_HOOK, nr_u32 losses)
+NR_NOINLINE int nr_bbr_cycle(NR_HOOK, nr_u32 losses)
 {
-	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 gain = nr_bbr_pacing_gain(b), bw = nr_max(&b->bw), in_net;
-	int over = (nr_u32)ev->now_us - b->cycle_us > b->min_rtt_us;
+	struct nr_bbr *b;
+	nr_u32 gain, bw, in_net;
+	int over;
 
+	if (!c || !p || !ev)
+		return 0;
+	b = nr_bbr(p);
 	if (b->mode != NR_BBR_PROBE_BW)
-		return;
+		return 0;
+	gain = nr_bbr_pacing_gain(b);
+	bw = nr_max(&b->bw);
+	over = (nr_u32)ev->now_us - b->cycle_us > b->min_rtt_us;
 	if (gain != NR_BBR_ONE) {
 		/* before this acknowledgement */
-		in_net = nr_bbr_in_net(NR_ARGS, ev->inflight + ev->delivered + losses);
+		in_net = nr_bbr_in_net(c, i, p, ev->wait_us, ev->inflight + ev->delivered + losses);
 		if (gain > NR_BBR_ONE)
-			over = over && (losses || in_net >= nr_bbr_inflight(NR_ARGS, bw, gain));
+			over = over && (losses || in_net >= nr_bbr_inflight(c, i, p, bw, gain));
 		else
-			over = over || in_net <= nr_bbr_inflight(NR_ARGS, bw, NR_BBR_ONE);
+			over = over || in_net <= nr_bbr_inflight(c, i, p, bw, NR_BBR_ONE);
 	}
 	if (over)
 		nr_bbr_advance(NR_ARGS);
+	return 1;
 }
 
 /*
@@ -71,14 +78,19 @@ NR_INLINE void nr_bbr_cycle(NR_HOOK, nr_u32 losses)
  * is more than the estimate. So does one of ProbeRTT, of packets sent after `quiet` to `loud`
  * deliveries, as Linux's app_limited.
  */
-NR_INLINE void nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
+NR_NOINLINE int nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
 {
-	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 prior = b->delivered - ev->sample_delivered, bw = nr_bbr_unit(ev->rate);
+	struct nr_bbr *b;
+	nr_u32 prior, bw;
 
+	if (!c || !p || !ev)
+		return 0;
+	b = nr_bbr(p);
 	b->round_start = 0;
 	if (!ev->rate)
-		return;
+		return 0;
+	prior = b->delivered - ev->sample_delivered;
+	bw = nr_bbr_unit(ev->rate);
 	b->limited = (ev->flags & NR_F_APP_LIMITED) ||
 		     (b->loud && !nr_after(b->quiet, prior) && !nr_after(prior, b->loud));
 	if (b->loud && nr_after(prior, b->loud))
@@ -98,6 +110,7 @@ NR_INLINE void nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
 	if (!b->limited || bw >= nr_max(&b->bw))
 		nr_max_sample(&b->bw, NR_BBR_BW_ROUNDS, b->round, bw);
 	NR_WRITE(c->path[i & 7].bw, (nr_u64)nr_max(&b->bw) << NR_BBR_BW_SHIFT);
+	return 1;
 }
 
 /* Startup ends after three rounds in which the bandwidth has not grown by a quarter. */
@@ -117,17 +130,22 @@ NR_INLINE void nr_bbr_startup(struct nr_bbr *b)
 }
 
 /* Drain ends when what is in flight is the bandwidth-delay product. */
-NR_INLINE void nr_bbr_drain(NR_HOOK)
+NR_NOINLINE int nr_bbr_drain(NR_HOOK)
 {
-	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 bdp = nr_bbr_inflight(NR_ARGS, nr_max(&b->bw), NR_BBR_ONE);
+	struct nr_bbr *b;
+	nr_u32 bdp;
 
+	if (!c || !p || !ev)
+		return 0;
+	b = nr_bbr(p);
+	bdp = nr_bbr_inflight(c, i, p, nr_max(&b->bw), NR_BBR_ONE);
 	if (b->mode == NR_BBR_STARTUP && b->full) {
 		b->mode = NR_BBR_DRAIN;
 		nr_set_ssthresh(c, i, p, bdp);
 	}
-	if (b->mode == NR_BBR_DRAIN && nr_bbr_in_net(NR_ARGS, ev->inflight) <= bdp)
+	if (b->mode == NR_BBR_DRAIN && nr_bbr_in_net(c, i, p, ev->wait_us, ev->inflight) <= bdp)
 		nr_bbr_probe_bw(NR_ARGS);
+	return 1;
 }
 
 NR_INLINE void nr_bbr_probe_rtt_end(NR_HOOK)
@@ -149,14 +167,19 @@ NR_INLINE void nr_bbr_probe_rtt_end(NR_HOOK)
  * ms and a round, so that the queues of all flows that do so at the same time drain. A path that
  * was idle has had that already.
  */
-NR_INLINE void nr_bbr_min_rtt(NR_HOOK)
+NR_NOINLINE int nr_bbr_min_rtt(NR_HOOK)
 {
-	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 now = nr_now_ms(ev);
-	int old = nr_after(now, b->min_rtt_ms + NR_BBR_MIN_RTT_MS);
-	/* A lone packet's acknowledgement may have waited. */
-	int lone = ev->delivered == 1 && ev->sample_inflight <= 1;
+	struct nr_bbr *b;
+	int old, lone;
+	nr_u32 now;
 
+	if (!c || !p || !ev)
+		return 0;
+	b = nr_bbr(p);
+	now = nr_now_ms(ev);
+	old = nr_after(now, b->min_rtt_ms + NR_BBR_MIN_RTT_MS);
+	/* A lone packet's acknowledgement may have waited. */
+	lone = ev->delivered == 1 && ev->sample_delivered == 1;
 	if (ev->rtt_us && (ev->rtt_us < b->min_rtt_us || (old && !lone))) {
 		b->min_rtt_us = ev->rtt_us;
 		b->min_rtt_ms = now;
@@ -184,6 +207,7 @@ NR_INLINE void nr_bbr_min_rtt(NR_HOOK)
 	}
 	if (ev->delivered)
 		b->idle_restart = 0;
+	return 1;
 }
 
 #endif

@@ -52,43 +52,47 @@ NR_INLINE void nr_bbr_lt_done(struct nr_bbr *b, const struct nr_event *ev, nr_u3
 }
 
 /* After each sample, with the packets marked lost since the one before. */
-NR_INLINE void nr_bbr_lt_sample(NR_HOOK, nr_u32 losses)
+NR_NOINLINE int nr_bbr_lt_sample(NR_HOOK, nr_u32 losses)
 {
-	struct nr_bbr *b = nr_bbr(p);
 	nr_u32 lost, delivered, ms;
+	struct nr_bbr *b;
 
+	if (!c || !p || !ev)
+		return 0;
+	b = nr_bbr(p);
 	if (!b->lt_sampling) {
 		if (!losses)
-			return;
+			return 0;
 		nr_bbr_lt_interval(b, ev); /* it begins with a loss: the bucket is empty */
 		b->lt_sampling = 1;
 	}
 	if (b->limited) {
 		nr_bbr_lt_reset(b, ev);
-		return;
+		return 0;
 	}
 	if (b->round_start)
 		b->lt_rounds++;
 	if (b->lt_rounds < NR_BBR_LT_ROUNDS)
-		return;
+		return 0;
 	if (b->lt_rounds > NR_BBR_LT_MOST) {
 		nr_bbr_lt_reset(b, ev);
-		return;
+		return 0;
 	}
 	if (!losses) /* it ends with one, too */
-		return;
+		return 0;
 	lost = b->lost - b->lt_lost;
 	delivered = b->delivered - b->lt_delivered;
 	if (!delivered || (nr_u64)lost * 256 < (nr_u64)delivered * NR_BBR_LT_LOSS)
-		return;
+		return 0;
 	ms = nr_now_ms(ev) - b->lt_ms;
 	if (!ms)
-		return;
+		return 0;
 	if (ms >= 0xffffffffu / 1000) {
 		nr_bbr_lt_reset(b, ev);
-		return;
+		return 0;
 	}
 	nr_bbr_lt_done(b, ev, nr_bbr_rate(c, i, delivered, ms * 1000));
+	return 1;
 }
 
 /* Is a round of those at the policer's rate the last? */
