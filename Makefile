@@ -75,9 +75,9 @@ test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded
 fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity
 
-detection: setup ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (SEEDS=20 of the papers', two good hours on two cores)
-	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS))
-	experiments/detection/design.py
+detection: setup ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (SEEDS=20 of the papers', two good hours on two cores; TABLE=II prints one, in minutes)
+	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS)) $(if $(TABLE),--table '$(TABLE)')
+	$(if $(TABLE),,experiments/detection/design.py)
 
 detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/design-quick (a quarter of that)
 	experiments/detection/tables.py --quick

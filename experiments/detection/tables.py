@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Regenerates the tables of docs/detection.md, each between two marks.
 
-    experiments/detection/tables.py [--quick | --seeds N] [--out DIR] [--check]
+    experiments/detection/tables.py [--quick | --seeds N] [--out DIR] [--check | --table NAME]
 
 Runs what is missing in DIR (an interrupted call goes on where it ended; another build or another number of
 seeds begins anew), then rewrites the tables, and writes the data of figures to DIR/figures. --quick has 5 seeds,
 and writes the document with its tables to DIR. --check leaves the document alone and fails if a table differs.
+--table runs what one table needs, and prints it.
 """
 
 import argparse
@@ -105,14 +106,16 @@ def run(narrows, cell, seeds, out):
 
 
 class Results:
-    """What the comparisons left in their folders."""
+    """What the comparisons left in their folders. `need` runs a comparison, by its name, that is missing there."""
 
-    def __init__(self, out):
+    def __init__(self, out, need):
         self.out = out
+        self.need = cache(need)
         self.kept = {}
 
     def row(self, cell, scenario, control, signal=None):
         """The row of `rows.json`."""
+        self.need(cell)
         if cell not in self.kept:
             rows = json.loads((self.out / cell / "rows.json").read_text())["rows"]
             self.kept[cell] = {(r["scenario"], r["cc"], r.get("signal")): r for r in rows}
@@ -132,6 +135,7 @@ class Results:
 
     def runs(self, cell, scenario, control, signal=None):
         """The summary of each seed, and the decisions if its detector listens."""
+        self.need(cell)
         folder = self.out / cell / "runs" / scenario / control / (signal or "")
         for summary in sorted(folder.glob("seed-*.json")):
             decisions = summary.with_name(f"{summary.stem}.decisions.csv")
@@ -528,16 +532,23 @@ def main():
     parser.add_argument("--seeds", type=int, default=LEAST, help=f"at least {LEAST}")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} seeds, and the document in DIR")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--check", action="store_true", help="fail if a table of the document differs")
+    only.add_argument("--table", choices=TABLES, metavar="NAME", help=f"print one of {', '.join(TABLES)}")
     options = parser.parse_args()
     if options.seeds < LEAST:
         parser.error(f"--seeds: expected at least {LEAST}; --quick has {QUICK}")
     out = options.out or HOME / ("out/detection-quick" if options.quick else "out/detection")
     text = comparisons.read(DOCUMENT, TABLES)
     narrows = comparisons.build()
-    for cell in cells():
-        run(narrows, cell, QUICK if options.quick else options.seeds, out)
-    results = Results(out)
+    by_name = {cell.name: cell for cell in cells()}
+    seeds = QUICK if options.quick else options.seeds
+    results = Results(out, lambda name: run(narrows, by_name[name], seeds, out))
+    if options.table:
+        print(TABLES[options.table](results))
+        return
+    for name in by_name:
+        results.need(name)
     for name, make in TABLES.items():
         text = comparisons.replaced(text, name, make(results))
     figures.write(results, out / "figures", shifts)

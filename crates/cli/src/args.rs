@@ -28,7 +28,7 @@ const EXAMPLES: &str = "`narrows COMMAND --help` has examples for each command."
 /// Multipath congestion control: run and compare scenarios, find shared bottlenecks, load laws into
 /// the kernel.
 #[derive(Debug, Parser)]
-#[command(name = "narrows", version, after_help = EXAMPLES)]
+#[command(name = "narrows", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -62,10 +62,17 @@ What belongs to running commands is kept. Needs root.")]
         #[arg(long)]
         dry_run: bool,
     },
-    /// List laws, detectors, parameters, scenarios and metrics
+    /// List laws, detectors, parameters, scenarios, metrics, and fields of scenarios
+    #[command(after_help = "\
+Examples:
+  narrows list                all but the fields of scenarios
+  narrows list fields         every table of a scenario's file, with units and defaults
+  narrows list fields links   those of links")]
     List {
         /// List only these
         what: Option<What>,
+        /// Of fields: only those of this table
+        table: Option<String>,
     },
     /// Write and check your own law
     #[command(subcommand)]
@@ -103,4 +110,7 @@ pub enum What {
     /// Metrics of results.
     #[cfg(feature = "lab")]
     Metrics,
+    /// Fields of a scenario's file, with units, defaults and examples.
+    #[cfg(feature = "lab")]
+    Fields,
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
     Case, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance, Row, Sweep,
-    compare as run_all, detection, legend, load, rows, series, table, write_csv,
+    compare as run_all, detection, load, report, rows, series, write_csv,
 };
 
 use crate::args::lab::{CompareArgs, control, hosts, signals};
 use crate::error::Error;
-use crate::run::json;
+use crate::run::{json, warn};
 use crate::size::{Size, seconds};
 use crate::{COMMIT, print, stop};
 
@@ -65,6 +65,9 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     }
     let scenarios = cases.iter().map(|case| &case.scenario);
     Size::of(scenarios, &hosts, times, args.jobs).check(args.force)?;
+    for one in cases.chunk_by(|a, b| a.scenario.name == b.scenario.name) {
+        warn(&one[0].scenario);
+    }
     // Before the folder is created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
     let provenance = Provenance::new(
@@ -99,7 +102,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let as_json = json(&Rows { rows: &rows });
     let mut as_csv = Vec::new();
     write_csv(&rows, &mut as_csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
-    let report = format!("{}{}", table(&cases, &rows), legend(&rows));
+    let report = report(&cases, &rows);
     let mut text = if args.json {
         as_json.clone()
     } else if args.csv {
@@ -116,14 +119,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             write_run(&mut output, &stem, run)?;
         }
         if !args.json && !args.csv {
-            let folder = output.target().display();
-            let host = if ids == [HostId::SIM] { "" } else { "/HOST" };
-            // Writing to a string cannot fail.
-            let _ = write!(
-                text,
-                "\nFiles in {folder}: report.txt (this), rows.csv and rows.json (the table in full),\n\
-                 runs/SCENARIO{host}/CC/seed-N.json (every run), seed-1.csv (its series every 100 ms)\n"
-            );
+            text.push_str(&files(args, &plan, &output, &finished));
         }
         output.commit()?;
         journal.map_or(Ok(()), Journal::remove)?;
@@ -214,6 +210,33 @@ fn stem(plan: &Plan, run: &Finished) -> String {
     }
     let _ = write!(stem, "/seed-{}", summary.seed);
     stem
+}
+
+/// What is in the folder of results.
+fn files(args: &CompareArgs, plan: &Plan, output: &Output, finished: &[Finished]) -> String {
+    let part = |there: bool, name: &'static str| if there { name } else { "" };
+    let below = [
+        part(args.sweep.is_some(), "/FIELD=VALUE"),
+        part(plan.hosts != [HostId::SIM], "/HOST"),
+        "/CC",
+        part(!plan.signals.is_empty(), "/SIGNAL"),
+    ];
+    let decided = finished.iter().any(|run| !run.decisions.is_empty());
+    let decisions =
+        part(decided, "    seed-N.decisions.csv             its detector's decisions\n");
+    let (folder, seed) = (output.target().display(), plan.seeds.first());
+    format!(
+        "\nFiles in {folder}:\n  \
+         report.txt                         the tables above\n  \
+         rows.csv, rows.json                all metrics of each row\n  \
+         provenance.json                    command, version, start\n  \
+         runs/SCENARIO{}/\n    \
+         seed-N.json                      the summary of a run\n\
+         {decisions}    \
+         {:<32} the series of this seed, every 100 ms\n",
+        below.concat(),
+        format!("seed-{seed}.csv"),
+    )
 }
 
 /// Three suggested commands.

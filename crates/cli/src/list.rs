@@ -3,15 +3,24 @@
 use std::fmt::Write;
 
 #[cfg(feature = "lab")]
-use narrows_lab::{Edits, load, metrics, shipped};
+use narrows_lab::{Edits, Field, Table, fold, load, metrics, reference, shipped};
+#[cfg(feature = "lab")]
+use narrows_laws::catalogue::Unknown;
 use narrows_laws::{Control, Detector, Law, Params, SlowStart, catalogue, params};
 
 use crate::args::What;
 use crate::error::Error;
 use crate::print;
 
-/// Lists `what`, or everything.
-pub fn list(what: Option<What>) -> Result<(), Error> {
+/// Lists `what`, or everything but the fields of scenarios, of which `table` names a table.
+pub fn list(what: Option<What>, table: Option<&str>) -> Result<(), Error> {
+    #[cfg(feature = "lab")]
+    if what == Some(What::Fields) {
+        return fields(table);
+    }
+    if let Some(table) = table {
+        return Err(Error::input(table, "only fields have tables: `narrows list fields TABLE`"));
+    }
     let mut text = String::new();
     let shows = |part| what.is_none() || what == Some(part);
     let mut section = |title: &str, entries: &[Vec<String>]| {
@@ -103,4 +112,56 @@ pub fn list(what: Option<What>) -> Result<(), Error> {
         section("metrics (keys of summary.json; those of test are in tables and rows)", &entries);
     }
     print(&text)
+}
+
+/// Lists the fields of a scenario's file, or of the tables whose name begins with that of `table`.
+#[cfg(feature = "lab")]
+fn fields(table: Option<&str>) -> Result<(), Error> {
+    let mut tables = reference();
+    for group in params::groups() {
+        let fields = params::all().filter(|param| param.group() == group);
+        let defaults = Params::default();
+        let field = |param: &params::Param| Field {
+            name: param.field().into(),
+            takes: param.takes(),
+            default: Some(param.value(&defaults)),
+            about: param.about.into(),
+            required: false,
+        };
+        let about = "Parameters (`narrows list params` has their sources).".into();
+        tables.push(Table { name: group.into(), about, fields: fields.map(field).collect() });
+    }
+    if let Some(table) = table {
+        let name = |table: &Table| table.name.split('.').next().unwrap_or_default().to_owned();
+        let mut names: Vec<String> = tables.iter().map(name).collect();
+        names.dedup();
+        let within = |name: &str| {
+            name.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        tables.retain(|table| within(&table.name));
+        if tables.is_empty() {
+            let known: Vec<&str> =
+                names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+            return Err(Error::input("list fields", Unknown::new("table", table, &known)));
+        }
+    }
+    let mut text = String::new();
+    for Table { name, about, fields } in tables {
+        // Writing to a string cannot fail.
+        let _ = match name.as_str() {
+            "" => writeln!(text, "At the top of the file"),
+            name => write!(text, "\n[{name}]\n{}", fold(&about, 0)),
+        };
+        for field in fields {
+            let state = match (&field.default, field.required) {
+                (Some(default), _) => format!(", default {default}"),
+                (None, true) => ", needed".into(),
+                (None, false) => String::new(),
+            };
+            let takes = fold(&format!("  {:<15} {}{state}", field.name, field.takes), 18);
+            let about = fold(&format!("{:18}{}", "", field.about), 18);
+            text = text + &takes + about.trim_end_matches(' ');
+        }
+    }
+    print(text.trim_start_matches('\n'))
 }

@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         #[cfg(all(feature = "lab", feature = "kernel"))]
         Command::Clean { dry_run } => shell::clean(*dry_run),
         Command::Law(command) => law::law(command),
-        Command::List { what } => list::list(*what),
+        Command::List { what, table } => list::list(*what, table.as_deref()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "narrows", &mut script);

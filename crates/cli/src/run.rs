@@ -1,15 +1,17 @@
 //! `narrows run`.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Algorithm, App, CaptureRequest, Job, Output, Provenance, Run, Setup, Summary, describe,
-    detection, load, run as run_on, series, sha256, summary_table,
+    Algorithm, App, CaptureRequest, Job, Output, Provenance, Run, Scenario, Setup, Summary,
+    describe, detection, load, run as run_on, series, sha256, summary_table,
 };
 
 use crate::args::lab::{RunArgs, Series, control, hosts, signals};
 use crate::error::Error;
-use crate::size::Size;
+use crate::size::{Size, seconds};
 use crate::{COMMIT, print, stop};
 
 /// Runs one scenario once.
@@ -46,6 +48,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     if args.dry_run {
         return print(&describe(&scenario, host, control));
     }
+    warn(&scenario);
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;
     let setup = Setup::of(&scenario);
     let results = sha256(&(&setup, under_test, host.id(), seed));
@@ -55,7 +58,10 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let mut pcap = args.pcap.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
     job.capture = pcap.as_mut().map(request);
-    let result = run_on(host, job)?;
+    let bar = progress(seconds(host, &scenario));
+    let result = run_on(host, job);
+    bar.finish_and_clear();
+    let result = result?;
     let result = Run { summary: Summary { setup: Some(setup), ..result.summary }, ..result };
     for note in &result.notes {
         eprintln!("{note}");
@@ -87,9 +93,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         }
         if !args.json {
             let folder = output.target().display();
-            let names: Vec<_> = names.iter().map(|name| format!("{folder}/{name}")).collect();
+            names.push("provenance.json");
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "\nfiles: {}", names.join(", "));
+            let _ = writeln!(text, "\nFiles in {folder}: {}", names.join(", "));
         }
         output.commit()?;
     }
@@ -101,6 +107,27 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         pcap.commit()?;
     }
     print(&text)
+}
+
+/// Says what is most likely not meant, on standard error.
+pub fn warn(scenario: &Scenario) {
+    for warning in scenario.warnings() {
+        // Nothing to report to if standard error is closed.
+        let _ = writeln!(std::io::stderr(), "narrows: {}: {warning}", scenario.name);
+    }
+}
+
+/// The time that a run takes and may take, on standard error and only if that is a terminal; of a short
+/// run nothing.
+fn progress(estimate_s: f64) -> ProgressBar {
+    if estimate_s < 2.0 {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner().with_message(format!("{estimate_s:.0} s"));
+    let style = ProgressStyle::with_template("{spinner} {elapsed} of at most about {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(std::time::Duration::from_millis(500));
+    bar
 }
 
 /// A value as JSON for files and people.

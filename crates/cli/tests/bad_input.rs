@@ -101,12 +101,12 @@ fn unknown_names_are_reported_with_the_known_ones() {
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),
-        "--on: unknown host \"mars\"; expected one of: sim, kernel"
+        "--on: unknown host 'mars'; expected one of: sim, kernel"
     );
     for command in [&["run", "sbd/nsb-2"][..], &["compare", "sbd/nsb-2", "--cc", "lia"]] {
         assert_eq!(
             refused(&[command, &["--on", "sim,mars"]].concat()).replace("sim,mars", "mars"),
-            "--on: unknown host \"mars\"; expected one of: sim, kernel"
+            "--on: unknown host 'mars'; expected one of: sim, kernel"
         );
     }
     let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,sim"];
@@ -185,7 +185,9 @@ fn what_only_the_kernel_has_is_refused_by_the_simulator_before_anything_runs() {
 fn unknown_fields_and_units_are_reported_with_their_line() {
     let line = broken("queue = ", "queu = ");
     assert!(
-        line.starts_with("s.toml:10: links.wire.queu: unknown field `queu`, expected"),
+        line.starts_with(
+            "s.toml:10: links.wire.queu: unknown field `queu` (did you mean 'queue'?), expected"
+        ),
         "{line}"
     );
     assert_eq!(
@@ -220,7 +222,7 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
     );
     assert_eq!(
         message(&over("sbd/sb"), ""),
-        "top.toml:4: base: sbd/sb: no such file and no shipped scenario (did you mean sbd/sb-2?); `narrows list scenarios` \
+        "top.toml:4: base: sbd/sb: no such file and no shipped scenario (did you mean 'sbd/sb-2'?); `narrows list scenarios` \
          lists them"
     );
     let to_itself = message(&over("base.toml"), "\nbase = \"top.toml\"");
@@ -231,7 +233,8 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
     let small = SMALL.replace("20 ms", "20 min");
     let absurd = "base.toml:14: routes.way.rtt: an RTT of 1200 s is too long";
     assert_eq!(message(&over("base.toml"), &small), absurd);
-    let field = "base.toml:10: links.wire.queu: unknown field `queu`, expected";
+    let field =
+        "base.toml:10: links.wire.queu: unknown field `queu` (did you mean 'queue'?), expected";
     assert!(message(&over("base.toml"), &SMALL.replace("queue", "queu")).starts_with(field));
     let own = message("base = \"base.toml\"\nname = \"top\"", SMALL);
     assert_eq!(own, "top.toml:1: missing field `title`");
@@ -253,7 +256,7 @@ fn what_is_shown_as_written_is_not_changed() {
     );
     assert_eq!(
         refused(&["show", "sbd/sb2"]),
-        "sbd/sb2: no such file and no shipped scenario (did you mean sbd/sb-2?); `narrows list \
+        "sbd/sb2: no such file and no shipped scenario (did you mean 'sbd/sb-2'?); `narrows list \
          scenarios` lists them"
     );
     let folder = tempfile::tempdir().unwrap();
@@ -337,7 +340,7 @@ fn links_routes_and_flows_must_exist_and_be_used() {
         ("links = [\"wire\"]", "links = [\"wir\"]", "s.toml:13: routes.way.links.0: unknown link"),
         ("routes = [\"way\"]", "routes = [\"wy\"]", "s.toml:17: flows.a.routes.0: unknown route"),
         ("name = \"small\"", "name = \"../small\"", "s.toml:1: name: expected letters"),
-        ("test = \"a\"", "test = \"b\"", "s.toml:6: test: unknown flow \"b\""),
+        ("test = \"a\"", "test = \"b\"", "s.toml:6: test: unknown flow 'b'"),
         (
             "[routes.way]",
             "[links.spare]\nrate = \"1 Mbit/s\"\n[routes.way]",
@@ -370,10 +373,13 @@ fn links_routes_and_flows_must_exist_and_be_used() {
 #[test]
 fn changes_on_the_command_line_are_reported_by_their_option() {
     let set = |change: &str| refused(&["run", "sbd/nsb-2", "--set", change]);
-    assert!(set("links.bottleneck1.rat=1 Mbit/s").contains("unknown field `rat`, expected"));
+    assert!(
+        set("links.bottleneck1.rat=1 Mbit/s")
+            .contains("unknown field `rat` (did you mean 'rate'?), expected")
+    );
     assert_eq!(
         set("links.bottleneck9.rate=1 Mbit/s"),
-        "--set links.bottleneck9.rate=1 Mbit/s: no flow uses this link"
+        "--set links.bottleneck9.rate=1 Mbit/s: no flow uses this link (did you mean 'bottleneck1'?)"
     );
     assert!(set("generator.disjoint.rate=fast").starts_with(
         "--set generator.disjoint.rate=fast: expected a rate such as \"20 Mbit/s\", found \"fast\""
@@ -426,7 +432,7 @@ fn traces_are_checked_to_the_line() {
     let line = refused(&["run", "phone/wifi-lte", "--trace", "lte=/dev/zero"]);
     assert!(line.contains("cannot read /dev/zero: more than"), "{line}");
     let line = refused(&["run", "phone/wifi-lte", "--trace", "umts=x"]);
-    assert_eq!(line, "--trace umts=x: the scenario has no link \"umts\"");
+    assert_eq!(line, "--trace umts=x: unknown link 'umts'; expected one of: wifi, lte");
 }
 
 #[test]
@@ -545,7 +551,8 @@ fn a_capture_of_what_is_not_there() {
     let folder = home.path().join("pcap");
     let there = folder.to_str().unwrap();
     let line = refused(&["run", "sbd/sb-2", "--pcap", there, "--capture", "mptcp,bottleneck9"]);
-    assert_eq!(line, "--capture: no flow or link \"bottleneck9\"");
+    let expected = "--capture: unknown flow or link 'bottleneck9' (did you mean 'bottleneck1'?); ";
+    assert!(line.starts_with(expected), "{line}");
     assert!(!folder.exists());
     let line = refused(&["run", "sbd/sb-2", "--capture", "mptcp"]);
     assert!(line.contains("--pcap <DIR>"), "{line}");
@@ -568,7 +575,10 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
     }
     let link = |field: &str| broken("queue = ", &format!("{field}\nqueue = "));
     for (field, message) in [
-        ("aqm = \"wred\"", "links.wire.aqm: unknown queue discipline \"wred\"; expected"),
+        (
+            "aqm = \"wred\"",
+            "links.wire.aqm: unknown queue discipline 'wred' (did you mean 'red'?); expected",
+        ),
         ("aqm = { red = {}, pie = {} }", "links.wire.aqm: expected one of red, codel"),
         ("aqm = { red = { mn = 1 } }", "links.wire.aqm.red.mn: unknown field `mn`"),
         ("aqm.red = { weight = 1, time_constant = \"1 s\" }", "links.wire.aqm: a weight"),
@@ -612,7 +622,10 @@ fn backgrounds_that_make_no_sense_are_refused() {
     }
     let line =
         broken("[flows]", "[background]\nlinks = [\"wir\"]\nrtt = [\"1 s\", \"1 s\"]\n[flows]");
-    assert_eq!(line, "s.toml:17: background.links: unknown link \"wir\"");
+    assert_eq!(
+        line,
+        "s.toml:17: background.links: unknown link 'wir' (did you mean 'wire'?); expected one of: wire"
+    );
     assert!(broken("test =", "background = 1\ntest =").contains("a list of tables"));
 }
 

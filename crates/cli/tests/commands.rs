@@ -3,6 +3,7 @@
 #![cfg(feature = "lab")]
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -39,6 +40,17 @@ fn list_shows_all_there_is() {
     let controls = narrows(&["list", "controls"]);
     let system = controls.lines().find(|line| line.trim().starts_with("tr-lia ")).unwrap();
     assert!(system.ends_with("  lia+tr --set detection.signal=rtt"), "{system}");
+}
+
+#[test]
+fn fields_have_units_defaults_and_examples() {
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kept/fields-links.txt");
+    narrows_testkit::assert_kept(Path::new(kept), &narrows(&["list", "fields", "links"]));
+    let all = narrows(&["list", "fields"]);
+    assert!(all.starts_with("At the top of the file\n") && all.contains("\n[ssc]\n"), "{all}");
+    assert!(all.lines().all(|line| line.chars().count() <= 80), "{all}");
+    let unknown = "list fields: unknown table 'linkz' (did you mean 'links'?)";
+    assert!(refused(&["list", "fields", "linkz"]).contains(unknown));
 }
 
 #[test]
@@ -98,13 +110,62 @@ fn a_table_explains_its_columns_and_the_next_command_has_the_same_settings() {
     let seeds =
         ["--cc", "lia+xcorr", "--seeds", "2", "--signal", "rtt", "--set", "duration='10 s'"];
     let text = narrows(&[&["compare", "sbd/sb-2"], &seeds[..]].concat());
-    assert!(!text.contains("median [quartiles]") && text.contains("\naccuracy   share"), "{text}");
+    assert!(text.contains("\naccuracy   share"), "{text}");
     let next =
         " run sbd/sb-2 --cc lia+xcorr --set 'duration='\\''10 s'\\''' --signal rtt --out out/one ";
     assert!(text.contains(next), "{text}");
-    let text =
-        narrows(&[&["compare", "sbd/sb-2", "--cc", "lia", "--seeds", "2"], &SHORT[..]].concat());
-    assert!(text.contains("median [quartiles]; paper: ") && text.contains("  median  "), "{text}");
+}
+
+/// Whole outputs, as users see them.
+#[test]
+fn tables() {
+    let kept = |name: &str, args: &[&str]| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kept");
+        let text = narrows(&[args, &["--set", "duration=4 s"]].concat());
+        let text = text.replace(env!("CARGO_BIN_EXE_narrows"), "narrows");
+        assert!(
+            text.split("\nNext:").next().unwrap().lines().all(|line| line.chars().count() <= 80)
+        );
+        narrows_testkit::assert_kept(&Path::new(folder).join(name), &text);
+    };
+    let two = ["compare", "sbd/nsb-2", "sbd/sb-2", "--cc", "lia,gcubic+xcorr", "--seeds", "2"];
+    kept("compare.txt", &two);
+    let listen = ["--signal", "rtt", "--set", "detection.listen=[\"xcorr:rtt\", \"ssc\"]"];
+    kept("compare-listen.txt", &[&two[..], &listen].concat());
+    kept("sweep.txt", &[&two[..], &["--sweep", "jitter=0..3 packets:2"]].concat());
+    kept("run.txt", &["run", "sbd/nsb-2", "--cc", "gcubic+xcorr", "--signal", "rtt"]);
+}
+
+#[test]
+fn what_was_published_stands_beside_ours_in_the_shipped_scenario() {
+    let of = |more: &[&str]| {
+        let text = narrows(
+            &[&["compare", "sbd/nsb-2", "--cc", "mptcp-sbd", "--seeds", "1"], more].concat(),
+        );
+        let row = text.lines().find(|line| line.starts_with("  mptcp-sbd")).unwrap().to_owned();
+        (row.contains("  ~0.75"), text.contains("\npaper      the published accuracy\n"))
+    };
+    assert_eq!(of(&[]), (true, true));
+    assert_eq!(of(&SHORT), (false, false), "another network");
+}
+
+#[test]
+fn a_phase_whose_bottleneck_has_no_rival_warns() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("mine.toml");
+    let text = narrows(&["show", "sbd/shifting-30"]);
+    let rivals = "bottleneck3 = \"tcp3\"";
+    assert!(text.contains(rivals), "{text}");
+    fs::write(&file, text.replace(rivals, "")).unwrap();
+    let text = narrows(&["run", file.to_str().unwrap(), "--dry-run"]);
+    let warning =
+        "from 0 s on path1, path2 have their bottleneck on bottleneck3, where no rival is";
+    assert!(text.contains(&format!("\n  warning: {warning}\n")), "{text}");
+    assert!(!text.contains("from 50 s on"), "{text}");
+    let run = ["run", file.to_str().unwrap()];
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(run).output().unwrap();
+    let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(warned, format!("narrows: sbd/shifting-30: {warning}\n"));
 }
 
 #[test]

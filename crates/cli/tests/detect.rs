@@ -185,10 +185,15 @@ fn mistakes_are_reported_before_anything_is_printed() {
     let of = |args: &[&str]| refused(&[&["detect", table], args].concat());
     assert_eq!(
         of(&["--detector", "magic"]),
-        "--detector: unknown detector 'magic'; for captures and tables expected one of: xcorr, ssc, tr, dcw, all"
+        "--detector: unknown detector of captures and tables 'magic'; expected one of: xcorr, ssc, tr, dcw, all"
     );
-    assert!(of(&["--detector", "ssc,magic"]).contains("unknown detector 'magic'"));
-    assert!(of(&["--detector", "btlbw"]).contains("unknown detector 'btlbw'"));
+    assert!(
+        of(&["--detector", "ssc,magic"])
+            .contains("unknown detector of captures and tables 'magic'")
+    );
+    assert!(
+        of(&["--detector", "btlbw"]).contains("unknown detector of captures and tables 'btlbw'")
+    );
     assert!(of(&["--set", "ssc.p_s"]).contains("--set: expected NAME=VALUE, found \"ssc.p_s\""));
     assert!(
         of(&["--set", "decision.together=11"]).contains("--set: decision.together: '11' is not")

@@ -1,5 +1,6 @@
 //! A detector over the second pass.
 
+use narrows_laws::catalogue::Unknown;
 use narrows_laws::detect::{Flows, FlowsDecision, Sample};
 use narrows_laws::{Detector, Params};
 
@@ -34,10 +35,8 @@ pub fn detectors<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Det
     for name in names {
         let named: Vec<_> = fit.iter().filter(|one| name == ALL || one.name() == name).collect();
         if named.is_empty() {
-            let names = fit.iter().map(|detector| detector.name()).collect::<Vec<_>>().join(", ");
-            return Err(format!(
-                "unknown detector '{name}'; for captures and tables expected one of: {names}, {ALL}"
-            ));
+            let known: Vec<&str> = fit.iter().map(|of| of.name()).chain([ALL]).collect();
+            return Err(Unknown::new("detector of captures and tables", name, &known).to_string());
         }
         for detector in named {
             if !found.contains(detector) {

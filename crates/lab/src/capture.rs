@@ -2,6 +2,9 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::path::PathBuf;
+
+use narrows_laws::catalogue::Unknown;
 
 use crate::pcapng::PcapFile;
 use crate::scenario::Scenario;
@@ -26,8 +29,8 @@ pub enum Part {
     Link(usize),
 }
 
-/// A file being written: what it shows, and its name.
-pub type CaptureFile = (Part, String, PcapFile<BufWriter<File>>);
+/// A file being written: what it shows, and where it goes.
+pub type CaptureFile = (Part, PathBuf, PcapFile<BufWriter<File>>);
 
 /// Opens a file for each of `parts`, which keeps `snaplen` bytes of a packet at most.
 ///
@@ -43,8 +46,9 @@ pub fn open(
         let (name, interfaces) = describe(scenario, part);
         let to = output.create(&name)?;
         let file = PcapFile::new(to, &interfaces, snaplen);
-        let file = file.map_err(Error::io(name.as_ref(), "write"))?;
-        Ok((part, name, file))
+        let path = output.target().join(name);
+        let file = file.map_err(Error::io(&path, "write"))?;
+        Ok((part, path, file))
     };
     parts.iter().map(open).collect()
 }
@@ -64,7 +68,11 @@ pub fn parts(scenario: &Scenario, names: &[String]) -> Result<Vec<Part>, Error> 
         let flow = scenario.flows.iter().position(|flow| flow.name == *name);
         let link = scenario.links.iter().position(|link| link.config.name == *name);
         if flow.is_none() && link.is_none() {
-            return Err(Error::input("--capture", format!("no flow or link \"{name}\"")));
+            let listed = scenario.flows.iter().filter(|flow| !flow.background);
+            let flows = listed.map(|flow| flow.name.as_str());
+            let links = scenario.links.iter().map(|link| link.config.name.as_str());
+            let known: Vec<&str> = flows.chain(links).collect();
+            return Err(Error::input("--capture", Unknown::new("flow or link", name, &known)));
         }
         parts.extend(flow.into_iter().flat_map(hosts));
         parts.extend(link.map(Part::Link));

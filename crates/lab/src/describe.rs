@@ -48,6 +48,9 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
             let start = *start as f64 / SECOND as f64;
             let _ = writeln!(text, "  from {start} s: {}", groups.join(", "));
         }
+        for warning in scenario.warnings() {
+            let _ = writeln!(text, "  warning: {warning}");
+        }
     }
     if !scenario.events.is_empty() {
         text.push_str("\nevents\n");

@@ -52,9 +52,9 @@ pub use plan::{Case, Finished, Plan, Point, Seeds};
 pub use provenance::Provenance;
 pub use recorder::Run;
 pub use scenario::{
-    Bound, Edits, Event, EventKind, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival,
-    Scenario, Sweep, load, parse, shipped, source_text,
+    Bound, Edits, Event, EventKind, Field, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival,
+    Scenario, Sweep, Table, load, parse, reference, shipped, source_text,
 };
 pub use setup::{Setup, sha256};
 pub use summary::{Fairness, Fitness, Summary};
-pub use table::{legend, summary_table, table};
+pub use table::{fold, report, summary_table};

@@ -1,4 +1,4 @@
-//! Tables for people, at most 100 columns wide, and what their columns mean.
+//! Tables for people, at most 80 columns wide, and what their columns mean.
 
 use std::fmt::Write;
 
@@ -15,46 +15,197 @@ use crate::scenario::{Bound, Published, Scenario};
 use crate::summary::{Fitness, Summary};
 use narrows_stats::Spread;
 
+/// Columns of a table at most, so that it fits a terminal.
+const WIDTH: usize = 80;
+
 /// Metrics that share a head.
 type Shown<T> = (&'static str, Vec<&'static Metric<T>>);
 
-/// The metric that papers publish; beside it stand its median and what they found.
+/// The metrics that papers publish.
 const RATIO: &str = "ratio";
-const AT_RATIO: &str = "           \
-1: one fair share if the paths share a bottleneck, their sum if each has its own;
-           ";
-const AT_MEDIAN: &str = "median [quartiles]; ";
-const AT_PAPER: &str = "paper: the published value\n";
+const ACCURACY: &str = "accuracy";
+const AT_RATIO: &str =
+    "1: one fair share if the paths share a bottleneck, their sum if each has its own";
 
-/// What the columns of a table of `rows` mean, to stand below it.
-pub fn legend(rows: &[Row]) -> String {
+const MEDIAN: &str = "median";
+const PAPER: &str = "paper";
+
+/// What a comparison leaves out of lines that are too long, the first first. All is in JSON and CSV.
+const LESS: [&str; 8] = [MEDIAN, "Jain", "retx", "loss", "queue", "RTT", "slow start", "goodput"];
+/// The same of detectors that listened.
+const LESS_HEARD: [&str; 3] = ["unsure", "switch", "first"];
+/// The same of a run.
+const LESS_OF_RUN: [&str; 3] = ["p95 ms", "cwnd", "retx"];
+
+/// What a comparison prints: the rows of each scenario, or of all points of a sweep, as a table under
+/// its title, and what the columns mean.
+pub fn report(cases: &[Case], rows: &[Row]) -> String {
+    let same = |a: &Row, b: &Row| {
+        let fields = [a, b].map(|row| row.set.as_ref().map(|point| &point.field));
+        a.case == b.case
+            || a.scenario == b.scenario && fields[0].is_some() && fields[0] == fields[1]
+    };
+    let tables: Vec<&[Row]> = rows.chunk_by(same).collect();
+    let columns = shown(cases, rows);
+    let one = |without: &[&str]| -> Vec<String> {
+        tables.iter().map(|rows| one(cases, rows, &columns, without)).collect()
+    };
+    let all_heard = heard_columns(rows.iter().flat_map(|row| &row.listeners));
+    let heard = |without: &[&str]| -> Vec<String> {
+        tables.iter().map(|rows| heard(rows, &all_heard, without)).collect()
+    };
+    let (mut left_out, ones) = fitting(&LESS, one);
+    let (more, heards) = fitting(&LESS_HEARD, heard);
+    left_out.extend(more);
     let mut text = String::new();
-    // The tables of the cases may differ in it.
-    let median = rows.chunk_by(|a, b| a.case == b.case).any(|of_case| has_median(&shown(of_case)));
-    for (head, metrics) in shown(rows) {
-        text.push_str(&explained(head, &metrics));
-        if head == RATIO {
-            text = text + AT_RATIO + if median { AT_MEDIAN } else { "" } + AT_PAPER;
+    for (rows, (one, heard)) in tables.iter().zip(ones.into_iter().zip(heards)) {
+        text = text + &title(cases, rows) + &one + &heard;
+        rows.iter().filter_map(unfit).for_each(|line| text.push_str(&line));
+        differences(rows).for_each(|line| text.push_str(&line));
+        text.push('\n');
+    }
+    let remain = |column: &&Column| !left_out.contains(&column.head());
+    text.extend(columns.iter().filter(remain).filter_map(Column::explained));
+    for (head, metrics) in &all_heard {
+        if !left_out.contains(head) {
+            text.push_str(&explained(head, metrics));
         }
     }
-    for (head, metrics) in heard_columns(rows.iter().flat_map(|row| &row.listeners)) {
-        text.push_str(&explained(head, &metrics));
-    }
-    text + "all are means over the seeds; \u{b1}: half the 95 % interval\n"
+    text.push_str("all are means over the seeds; \u{b1}: half the 95 % interval\n");
+    text + &said_left_out(&left_out, "--json and --csv")
 }
 
-/// What a column means, a line.
+/// `left out, as lines end at 80 columns: Jain, retx (in --json)`, if any is.
+fn said_left_out(heads: &[&str], place: &str) -> String {
+    match heads.join(", ").as_str() {
+        "" => String::new(),
+        heads => {
+            fold(&format!("left out, as lines end at {WIDTH} columns: {heads} (in {place})"), 2)
+        }
+    }
+}
+
+/// Tables without as many of these heads, the first first, as it takes for their lines to fit, and the
+/// heads that this left out.
+fn fitting(
+    less: &'static [&'static str],
+    tables: impl Fn(&[&str]) -> Vec<String>,
+) -> (Vec<&'static str>, Vec<String>) {
+    let mut left_out = Vec::new();
+    let mut made = tables(&[]);
+    for head in less {
+        let too_wide = |line: &str| line.chars().count() > WIDTH;
+        if !made.iter().flat_map(|table| table.lines()).any(too_wide) {
+            break;
+        }
+        left_out.push(*head);
+        let narrower = tables(&left_out);
+        if narrower == made {
+            // There is no such column.
+            left_out.pop();
+        }
+        made = narrower;
+    }
+    (left_out, made)
+}
+
+/// `sbd/sb-2: Two paths ..; 10 runs each`, and what the command line changed.
+fn title(cases: &[Case], rows: &[Row]) -> String {
+    let (row, case) = (&rows[0], &cases[rows[0].case]);
+    let times = if row.seeds == 1 { "1 run".into() } else { format!("{} runs each", row.seeds) };
+    let title = format!("{}: {}; {times}", case.scenario.name, case.scenario.title);
+    let swept = case.set.as_ref().map(|point| &point.field);
+    let settings = case.scenario.settings.iter().filter(|(field, _)| Some(*field) != swept);
+    fold(&title, 2) + &changes(settings)
+}
+
+/// `  with duration = 20 s; jitter = 0 packets`, a line, if there is any.
+fn changes<'a>(settings: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let settings: Vec<String> =
+        settings.map(|(field, value)| format!("{field} = {value}")).collect();
+    match settings.is_empty() {
+        true => String::new(),
+        false => fold(&format!("  with {}", settings.join("; ")), 7),
+    }
+}
+
+/// Text as lines of at most 80 columns, all but the first behind `indent` spaces.
+pub fn fold(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    // Spaces between columns stay, and a number is not parted from its percent sign.
+    for word in text.replace(" %", "\u{a0}%").split_inclusive(' ') {
+        if line.chars().count() + word.trim_end().chars().count() > WIDTH && !line.trim().is_empty()
+        {
+            lines = lines + line.trim_end() + "\n";
+            line = " ".repeat(indent);
+        }
+        line.push_str(word);
+    }
+    (lines + line.trim_end() + "\n").replace('\u{a0}', " ")
+}
+
+/// A column of a comparison.
+#[derive(Clone, Debug)]
+enum Column {
+    /// Of metrics that share a head.
+    Metrics(&'static str, Vec<&'static Metric<TestSummary>>),
+    /// The median of a metric, with its quartiles.
+    Median(&'static str),
+    /// The published value of the metric under a head.
+    Paper(&'static str),
+}
+
+impl Column {
+    fn head(&self) -> &'static str {
+        match self {
+            Column::Metrics(head, _) => head,
+            Column::Median(_) => MEDIAN,
+            Column::Paper(_) => PAPER,
+        }
+    }
+
+    fn cell(&self, case: &Case, row: &Row) -> String {
+        match self {
+            Column::Metrics(_, metrics) => cell(metrics, |metric| row.metrics[metric.name]),
+            Column::Median(metric) => quartiles(row.metrics[*metric]),
+            Column::Paper(head) => paper(case, row, head).unwrap_or_else(|| "-".into()),
+        }
+    }
+
+    /// What it means, below the table.
+    fn explained(&self) -> Option<String> {
+        Some(match self {
+            Column::Metrics(head, metrics) if *head == RATIO => {
+                explained(head, metrics) + &fold(&format!("{:10} {AT_RATIO}", ""), 11)
+            }
+            Column::Metrics(head, metrics) => explained(head, metrics),
+            Column::Median(_) => format!("{MEDIAN:10} of the ratio [quartiles]\n"),
+            Column::Paper(head) => format!("{PAPER:10} the published {head}\n"),
+        })
+    }
+}
+
+/// What a column means.
 fn explained<T>(head: &str, metrics: &[&Metric<T>]) -> String {
     let about: Vec<&str> = metrics.iter().map(|metric| metric.about).collect();
     let unit = Some(metrics[0].unit).filter(|&unit| !["1", "segments"].contains(&unit));
     let unit = unit.map_or(String::new(), |unit| format!(", {unit}"));
-    format!("{head:10} {}{unit}\n", about.join(" / "))
+    fold(&format!("{head:10} {}{unit}", about.join(" / ")), 11)
 }
 
-/// The columns of a table of `rows`. A sparse metric that no row has is left out.
-fn shown(rows: &[Row]) -> Vec<Shown<TestSummary>> {
+/// The columns of a comparison: of metrics that a row has, and of published values if there is one.
+fn shown(cases: &[Case], rows: &[Row]) -> Vec<Column> {
     let any = |metric: &Metric<_>| rows.iter().any(|row| row.metrics[metric.name].is_some());
-    columns(TEST, |metric| !metric.sparse || any(metric))
+    let mut shown = Vec::new();
+    for (head, metrics) in columns(TEST, any) {
+        let median = (head == RATIO).then_some(Column::Median(metrics[0].name));
+        let published = rows.iter().any(|row| paper(&cases[row.case], row, head).is_some());
+        shown.push(Column::Metrics(head, metrics));
+        shown.extend(median);
+        shown.extend(published.then_some(Column::Paper(head)));
+    }
+    shown
 }
 
 /// Metrics by the head of their column, in the order of places.
@@ -86,10 +237,22 @@ fn show(form: Form, Spread { mean, ci95, .. }: Spread) -> String {
     }
 }
 
-/// Lines and columns as text; after the first `left` columns numbers are aligned.
-fn render(heads: &[&str], left: usize, lines: impl IntoIterator<Item = Vec<String>>) -> String {
+/// Lines and columns as text, without the columns of some heads; after the first `left` columns numbers
+/// are aligned.
+fn render(
+    heads: &[&str],
+    left: usize,
+    without: &[&str],
+    lines: impl IntoIterator<Item = Vec<String>>,
+) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(heads).add_rows(lines);
+    table.load_preset(presets::NOTHING);
+    let remain = |cells: Vec<String>| -> Vec<String> {
+        let remain = |(_, head): &(String, &&str)| !without.contains(head);
+        cells.into_iter().zip(heads).filter(remain).map(|(cell, _)| cell).collect()
+    };
+    table.set_header(remain(heads.iter().map(|head| (*head).to_owned()).collect()));
+    table.add_rows(lines.into_iter().map(remain));
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if index >= left {
@@ -99,80 +262,57 @@ fn render(heads: &[&str], left: usize, lines: impl IntoIterator<Item = Vec<Strin
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// The rows of each case as a table under its title.
-pub fn table(cases: &[Case], rows: &[Row]) -> String {
-    let mut text = String::new();
-    for of_case in rows.chunk_by(|a, b| a.case == b.case) {
-        let case = &cases[of_case[0].case];
-        text.push_str(&case.scenario.name);
-        if let Some(point) = &case.set {
-            let _ = write!(text, " with {} = {}", point.field, point.value);
-        }
-        let seeds = of_case[0].seeds;
-        let times = if seeds == 1 { "1 run".into() } else { format!("{seeds} runs each") };
-        let _ = writeln!(text, ": {}; {times}", case.scenario.title);
-        text.push_str(&one(case, of_case));
-        text.push_str(&heard(of_case));
-        of_case.iter().filter_map(unfit).for_each(|line| text.push_str(&line));
-        differences(of_case).for_each(|line| text.push_str(&line));
-        text.push('\n');
-    }
-    text
-}
-
-fn one(case: &Case, rows: &[Row]) -> String {
-    let columns = shown(rows);
+/// The rows of a scenario, or of all points of a sweep.
+fn one(cases: &[Case], rows: &[Row], columns: &[Column], without: &[&str]) -> String {
     let hosts = rows.iter().any(|row| row.host != HostId::SIM);
-    let median = has_median(&columns);
-    let mut heads = vec!["cc"];
+    let swept = rows[0].set.as_ref().map(|point| point.field.as_str());
+    let mut heads: Vec<&str> = swept.into_iter().collect();
+    heads.push("cc");
     heads.extend(hosts.then_some("on"));
-    for (head, _) in &columns {
-        heads.push(head);
-        if *head == RATIO {
-            heads.extend(median.then_some("median"));
-            heads.push("paper");
-        }
-    }
+    let left = heads.len();
+    columns.iter().for_each(|column| heads.push(column.head()));
     let line = |(index, row): (usize, &Row)| {
-        let mut line = vec![format!("  {}", label(row))];
         let before = index.checked_sub(1).map(|before| &rows[before]);
+        let mut line = point(before, row);
         let mark = before.and_then(|other| difference(other, row)).map_or("", |_| "*");
         line.extend(hosts.then(|| format!("{}{mark}", row.host)));
-        for (head, metrics) in &columns {
-            line.push(cell(metrics, |metric| row.metrics[metric.name]));
-            if *head == RATIO {
-                line.extend(median.then(|| quartiles(row.metrics[metrics[0].name])));
-                line.push(case.scenario.published(row.control).map_or("-".into(), paper));
-            }
-        }
+        line.extend(columns.iter().map(|column| column.cell(&cases[row.case], row)));
         line
     };
-    render(&heads, 1 + usize::from(hosts), rows.iter().enumerate().map(line))
+    render(&heads, left, without, rows.iter().enumerate().map(line))
 }
 
-/// The median beside all metrics would make lines too long.
-fn has_median(columns: &[Shown<TestSummary>]) -> bool {
-    columns.iter().all(|(_, metrics)| metrics.iter().all(|metric| !metric.sparse))
+/// The first cells of a row: the point of a sweep, where it is another than before, and the control.
+fn point(before: Option<&Row>, row: &Row) -> Vec<String> {
+    match &row.set {
+        None => vec![format!("  {}", label(row))],
+        Some(_) if before.is_some_and(|before| before.set == row.set) => {
+            vec![String::new(), label(row)]
+        }
+        Some(point) => vec![format!("  {}", point.value), label(row)],
+    }
 }
 
 /// What detectors that listened found, if any did.
-fn heard(rows: &[Row]) -> String {
-    let rows = rows.iter().flat_map(|row| row.listeners.iter().map(move |of| (row, of)));
-    let columns = heard_columns(rows.clone().map(|(_, listener)| listener));
-    let lines = rows.map(|(row, listener)| {
-        let mut line =
-            vec![format!("  {}", label(row)), listened(&listener.detector, &listener.signal)];
-        let value = |metric: &Metric<_>| listener.metrics[metric.name];
-        line.extend(columns.iter().map(|(_, metrics)| cell(metrics, value)));
-        line
-    });
-    let lines: Vec<Vec<String>> = lines.collect();
-    if lines.is_empty() {
-        return String::new();
+fn heard(rows: &[Row], columns: &[Shown<ListenerSummary>], without: &[&str]) -> String {
+    let swept = rows[0].set.as_ref().map(|point| point.field.as_str());
+    let mut heads: Vec<&str> = swept.into_iter().collect();
+    heads.extend(["cc", "listened"]);
+    let left = heads.len();
+    columns.iter().for_each(|(head, _)| heads.push(head));
+    let mut lines = Vec::new();
+    let mut before = None;
+    for row in rows {
+        for listener in &row.listeners {
+            let mut line = point(before, row);
+            line.push(listened(&listener.detector, &listener.signal));
+            let value = |metric: &Metric<_>| listener.metrics[metric.name];
+            line.extend(columns.iter().map(|(_, metrics)| cell(metrics, value)));
+            lines.push(line);
+            before = Some(row);
+        }
     }
-    let mut heads = vec!["cc", "listened"];
-    heads.extend(columns.iter().map(|(head, _)| *head));
-    render(&heads, 2, lines)
+    if lines.is_empty() { String::new() } else { render(&heads, left, without, lines) }
 }
 
 /// The columns of what listeners found: those that one has.
@@ -197,10 +337,15 @@ fn label(row: &Row) -> String {
     }
 }
 
+/// ` at 5 Mbit/s`, of a sweep.
+fn at(row: &Row) -> String {
+    row.set.as_ref().map_or(String::new(), |point| format!(" at {}", point.value))
+}
+
 /// `  olia on kernel: 9 of 10 runs (1 unfit: late)`, if any is.
 fn unfit(row: &Row) -> Option<String> {
     let Row { host, seeds, unfit, why, .. } = row;
-    let cc = label(row);
+    let cc = label(row) + &at(row);
     let first = if *unfit == 1 { "" } else { ", the first" };
     let why = why.as_ref().map_or(String::new(), |why| format!("{first}: {why}"));
     let fit = seeds - unfit;
@@ -210,7 +355,7 @@ fn unfit(row: &Row) -> Option<String> {
 /// The metric in which two hosts differ for the same control, as its 95 % intervals do not meet, and
 /// its two spreads. It is the ratio, without rivals the goodput.
 fn difference(one: &Row, other: &Row) -> Option<(&'static Metric<TestSummary>, [Spread; 2])> {
-    if (one.control, one.signal) != (other.control, other.signal) {
+    if (one.case, one.control, one.signal) != (other.case, other.control, other.signal) {
         return None;
     }
     let both = |name: &str| Some([one.metrics[name]?, other.metrics[name]?]);
@@ -228,7 +373,8 @@ fn differences(rows: &[Row]) -> impl Iterator<Item = String> {
         let percent = 100.0 * (other.mean / one.mean - 1.0);
         let column = metric.column?;
         let [one, other] = [one, other].map(|spread| show(column.form, spread));
-        let (cc, first, second, metric) = (&pair[0].cc, pair[0].host, pair[1].host, column.head);
+        let (first, second, metric) = (pair[0].host, pair[1].host, column.head);
+        let cc = pair[0].cc.clone() + &at(&pair[0]);
         Some(format!(
             "* {cc} disagrees: {metric} {other} on {second}, {one} on {first} ({percent:+.0} %)\n"
         ))
@@ -243,14 +389,21 @@ fn quartiles(spread: Option<Spread>) -> String {
     }
 }
 
-/// `~0.60`, `<0.40`.
-fn paper(paper: &Published) -> String {
-    let sign = match paper.bound {
+/// What was published beside the metric under a head: `~0.60`, `<0.40`.
+fn paper(case: &Case, row: &Row, head: &str) -> Option<String> {
+    let value = |paper: &Published| match head {
+        RATIO => paper.ratio_to_tcp,
+        ACCURACY => paper.accuracy,
+        _ => None,
+    };
+    let of_control = case.scenario.paper.iter().filter(|of| of.controls.contains(&row.control));
+    let (bound, value) = of_control.filter_map(|of| Some((of.bound, value(of)?))).next()?;
+    let sign = match bound {
         Bound::About => '~',
         Bound::Below => '<',
         Bound::Above => '>',
     };
-    format!("{sign}{:.2}", paper.ratio_to_tcp)
+    Some(format!("{sign}{value:.2}"))
 }
 
 /// One run: its listed connections with their paths, then the links.
@@ -261,7 +414,8 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
     };
     let cc = summary.cc.as_deref().unwrap_or("-");
     let Summary { scenario: name, seed, duration_s, .. } = summary;
-    let mut text = format!("{name} under {cc}{on}, seed {seed}, {duration_s} s analysed\n\n");
+    let mut text = format!("{name} under {cc}{on}, seed {seed}, {duration_s} s analysed\n");
+    text = text + &changes(scenario.settings.iter()) + "\n";
     let (of_connection, of_path) = (columns(CONNECTION, |_| true), columns(PATH, |_| true));
     // What connections have, paths have too, and first.
     let heads: Vec<&str> = of_path.iter().map(|(head, _)| *head).collect();
@@ -282,7 +436,10 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
             lines.push(line);
         }
     }
-    text += &render(&[&["connection", "kind", "cc"], &heads[..]].concat(), 3, lines);
+    let heads = [&["connection", "kind", "cc"], &heads[..]].concat();
+    let (left_out, connections) =
+        fitting(&LESS_OF_RUN, |without| vec![render(&heads, 3, without, lines.clone())]);
+    text = text + &connections.concat() + &said_left_out(&left_out, "--json");
     if !background.is_empty() {
         let (flows, total) = (background.len(), background.iter().sum::<f64>());
         let _ = writeln!(text, "{flows} background flows: {total:.2} Mbit/s");
@@ -293,7 +450,7 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
         let cells = of_link.iter().map(|(_, metrics)| single(metrics, link));
         [link.name.clone()].into_iter().chain(cells).collect()
     });
-    text = text + "\n" + &render(&[&["link"], &heads[..]].concat(), 1, lines);
+    text = text + "\n" + &render(&[&["link"], &heads[..]].concat(), 1, &[], lines);
     if !summary.listeners.is_empty() {
         let has =
             |metric: &Metric<_>| summary.listeners.iter().any(|of| (metric.get)(of).is_some());
@@ -304,7 +461,7 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
             [name].into_iter().chain(cells).collect()
         });
         let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-        text = text + "\n" + &render(&[&["listened"], &heads[..]].concat(), 1, lines);
+        text = text + "\n" + &render(&[&["listened"], &heads[..]].concat(), 1, &[], lines);
     }
     if !summary.detection.is_empty() {
         text = text + "\n" + &detected(&summary.detection);
@@ -330,7 +487,7 @@ fn detected(phases: &[PhaseDetection]) -> String {
             or_none(phase.first_correct_s, 1),
         ]
     });
-    render(&["detector", "signal", "decisions", "accuracy", "first right s"], 2, lines)
+    render(&["detector", "signal", "decisions", "accuracy", "first right s"], 2, &[], lines)
 }
 
 /// `fit: packets 0.02 ms late in the median, 0.21 at 99 %, at most 1.30; worst second 0.4 % off`.
@@ -361,17 +518,17 @@ mod tests {
             finished(cc, host, seed, goodput, why)
         };
         let all: Vec<_> = (1..).zip(runs).map(run).collect();
-        table(&[case()], &rows(&plan(&[case()]), &all))
+        report(&[case()], &rows(&plan(&[case()]), &all))
     }
 
     #[test]
     fn of_the_simulator_alone_the_table_says_nothing_of_hosts() {
         let text = shown(&[("lia", HostId::SIM, 10.0, None), ("lia", HostId::SIM, 12.0, None)]);
         assert_eq!(
-            text,
+            text.split("\n\n").next().unwrap(),
             "sbd/nsb-2: Two paths, each with a bottleneck of its own; 2 runs each\n\
              cc          ratio            median  paper     goodput  Jain  queue  RTT  retx\n  \
-             lia  1.10 ±1.27  1.10 [1.05 1.15]  ~0.60  11.0 ±12.7  0.90  12/20  0/0     7\n\n"
+             lia  1.10 ±1.27  1.10 [1.05 1.15]  ~0.60  11.0 ±12.7  0.90  12/20  0/0     7"
         );
     }
 
@@ -399,7 +556,7 @@ mod tests {
         assert!(lines[5].starts_with("  olia   kernel "), "{text}");
         assert!(lines[7].starts_with("  balia  kernel "), "{text}");
         let message = "* lia disagrees: ratio 1.51 ±0.13 on kernel, 1.01 ±0.13 on sim (+50 %)";
-        assert_eq!(lines[8..], [message, ""]);
+        assert_eq!(lines[8..10], [message, ""]);
     }
 
     #[test]
@@ -407,13 +564,12 @@ mod tests {
         let runs = |cc: &str| [1, 2].map(|seed| finished(cc, HostId::SIM, seed, 10.0, None));
         let judged = |accuracy| move |run| with(run, |test| test.accuracy = Some(accuracy));
         let shown = |all: Vec<Finished>| {
-            let rows = rows(&plan(&[case()]), &all);
-            let text = table(&[case()], &rows);
+            let text = report(&[case()], &rows(&plan(&[case()]), &all));
             let lines = text
                 .lines()
                 .skip(1)
                 .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-            (lines.collect::<Vec<_>>(), legend(&rows).contains("\naccuracy   share of"))
+            (lines.collect::<Vec<_>>(), text.contains("\naccuracy   share of"))
         };
         let (lines, explained) = shown(runs("olia").into());
         assert_eq!(lines[0], "cc ratio median paper goodput Jain queue RTT retx");
@@ -435,7 +591,7 @@ mod tests {
             finished("lia", HostId::new("kernel"), 2, 8.02, None),
         ];
         let all = all.map(|run| with(run, |test| test.ratio_to_tcp = None));
-        let text = table(&[case()], &rows(&plan(&[case()]), &all));
+        let text = report(&[case()], &rows(&plan(&[case()]), &all));
         let message = "* lia disagrees: goodput 8.0 ±0.1 on kernel, 10.0 ±0.1 on sim (-20 %)\n";
         assert!(text.contains(message), "{text}");
     }

@@ -2,7 +2,10 @@
 //!
 //! There is no default unit: a bare number is refused, so nobody has to guess.
 
+use std::borrow::Cow;
+
 use narrows_net::{Limit, Nanos};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A unit and how many base units it holds.
@@ -54,6 +57,16 @@ macro_rules! quantity {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct $name(pub $inner);
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "title": $what })
+            }
+        }
 
         impl std::str::FromStr for $name {
             type Err = String;

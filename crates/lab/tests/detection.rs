@@ -153,8 +153,8 @@ fn what_cannot_listen_is_refused_by_its_place() {
         load("sbd/nsb-2", &Edits { set, traces: Vec::new() }).unwrap_err().to_string()
     };
     for (listen, message) in [
-        ("[\"none\"]", "unknown detector \"none\"; expected one of: ssc, "),
-        ("[\"shared\"]", "unknown detector \"shared\"; expected one of: ssc, "),
+        ("[\"none\"]", "unknown detector 'none'; expected one of: ssc, "),
+        ("[\"shared\"]", "unknown detector 'shared'; expected one of: ssc, "),
         ("[\"ssc:none\"]", "unknown signal \"none\"; expected one of: receiver-us, "),
         ("[\"ssc:rtt\", \"ssc:rtt\"]", "ssc:rtt is named twice"),
         (

@@ -283,10 +283,19 @@ fn a_program_takes_the_place_of_a_source() {
     assert!(connection.paths.iter().all(|path| path.goodput_mbps > 5.0), "{:?}", connection.paths);
     assert!(run.notes.is_empty(), "{:?}", run.notes);
 
-    let run = with("echo first >&2; echo {server} >&2; exit 3", None).unwrap();
-    let message = "--app: \"echo first >&2; echo 10.101.0.1 >&2; exit 3\" ended with exit status: 3: 10.101.0.1";
-    assert_eq!(run.notes, [message]);
-    assert_eq!(of(&run, "test").goodput_mbps, 0.0);
+    // A failure before the analysis, and one that leaves nothing to analyse, are errors.
+    for sleep in ["", "sleep 1; "] {
+        let fails = format!("{sleep}echo first >&2; echo {{server}} >&2; exit 3");
+        let message = with(&fails, None).unwrap_err().to_string();
+        let command = fails.replace("{server}", "10.101.0.1");
+        let expected = format!("--app: \"{command}\" ended with exit status: 3: 10.101.0.1");
+        assert_eq!(message, expected);
+    }
+    // Later it is a note on a result.
+    let late = SEND.replace("exec ", "timeout 2 ");
+    let run = with(&late, Some(SERVE)).unwrap();
+    assert!(run.notes[0].starts_with("--app: \"timeout 2 "), "{:?}", run.notes);
+    assert!(of(&run, "test").goodput_mbps > 0.0);
 
     let message = with("true", Some("nonsuch-server")).unwrap_err().to_string();
     assert!(

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Bound, Control, Edits, FlowKind, Job, Scenario, host, load, run, shipped};
+use narrows_lab::{
+    Bound, Control, Edits, FlowKind, Job, Published, Scenario, host, load, run, shipped,
+};
 use narrows_net::{Discipline, Limit, MILLISECOND, SECOND};
 use narrows_traffic::Source;
 
@@ -71,8 +73,9 @@ fn the_sbd_networks_are_those_of_the_paper() {
         }
     }
     let published = scenario("sbd/nsb-2");
-    let published = published.published(Control::BALIA.into()).unwrap();
-    assert_eq!((published.ratio_to_tcp, published.bound), (0.6, Bound::About));
+    let of_balia = |paper: &&Published| paper.controls.contains(&Control::BALIA.into());
+    let published = published.paper.iter().find(of_balia).unwrap();
+    assert_eq!((published.ratio_to_tcp, published.bound), (Some(0.6), Bound::About));
 }
 
 /// MPTCP-SBD, Tables III and IV: RED that drops, and RTTs of 20 to 60 ms.
@@ -270,4 +273,31 @@ fn the_phone_runs_over_recorded_lte_links() {
         let test = &run.summary.connections[scenario.test.unwrap()];
         assert!(test.paths.iter().all(|path| path.goodput_mbps > 0.0), "{name}: {test:?}");
     }
+}
+
+#[test]
+fn no_shipped_scenario_warns() {
+    for name in shipped() {
+        let scenario = load(name, &Edits::default()).unwrap();
+        assert_eq!(scenario.warnings(), Vec::<String>::new(), "{name}");
+    }
+}
+
+/// `experiments/detection/published.csv` has all shares of the papers' tables, a scenario the share of its
+/// right groups.
+#[test]
+fn published_accuracies_are_those_of_the_tables() {
+    let csv = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/detection/published.csv");
+    let text = std::fs::read_to_string(csv).unwrap();
+    let mut tables = 0;
+    for line in text.lines().filter(|line| line.contains(",sbd/")) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let scenario = load(fields[1], &Edits::default()).unwrap();
+        let groups = scenario.phases.last().unwrap().groups.len();
+        let published = fields[1 + groups].parse().ok();
+        let ours = scenario.paper.iter().find_map(|paper| paper.accuracy);
+        assert_eq!(ours, published, "{line}");
+        tables += 1;
+    }
+    assert_eq!(tables, 24);
 }

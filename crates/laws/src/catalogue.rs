@@ -63,22 +63,32 @@ pub fn stands_for(name: &str) -> Option<&'static Named> {
 
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {kind} '{name}'{hint}; expected one of: {known}", hint = hint(near))]
+#[error("unknown {kind} '{name}'{hint}{known}", hint = hint)]
 pub struct Unknown {
-    /// `law`, `detector or slow start`, or `parameter`.
+    /// What it should be: `law`, `parameter`, `link`.
     pub kind: &'static str,
     /// The unknown name.
     pub name: String,
-    /// The nearest known name, if one is near.
-    pub near: Option<String>,
-    /// All known names.
-    pub known: String,
+    /// The nearest known name, if one is near: ` (did you mean 'olia'?)`.
+    hint: String,
+    /// `; expected one of:` and the known names, or the first of many; of many nothing if one is near.
+    known: String,
 }
 
+/// Names that an error lists.
+const LISTED: usize = 20;
+
 impl Unknown {
-    pub(crate) fn new(kind: &'static str, name: &str, known: &[&str]) -> Unknown {
-        let near = nearest(name, known).map(str::to_owned);
-        Unknown { kind, name: name.to_owned(), near, known: known.join(", ") }
+    /// `name` is none of `known`.
+    pub fn new(kind: &'static str, name: &str, known: &[&str]) -> Unknown {
+        let hint = hint(name, known);
+        let known = match known.len() {
+            0 => String::new(),
+            1..=LISTED => format!("; expected one of: {}", known.join(", ")),
+            _ if !hint.is_empty() => String::new(),
+            all => format!("; expected one of: {}, .. ({all})", known[..LISTED].join(", ")),
+        };
+        Unknown { kind, name: name.to_owned(), hint, known }
     }
 }
 
@@ -89,8 +99,9 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     (near.0 <= near.1.len() / 2).then_some(near.1)
 }
 
-fn hint(near: &Option<String>) -> String {
-    near.as_ref().map(|near| format!(" (did you mean '{near}'?)")).unwrap_or_default()
+/// ` (did you mean 'olia'?)` where a known name is near, or nothing.
+pub fn hint(name: &str, known: &[&str]) -> String {
+    nearest(name, known).map_or(String::new(), |near| format!(" (did you mean '{near}'?)"))
 }
 
 /// Why a name is not a control.

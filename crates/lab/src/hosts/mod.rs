@@ -6,6 +6,8 @@ mod host;
 pub mod kernel;
 mod sim;
 
+use narrows_laws::catalogue::Unknown;
+
 use crate::Error;
 use crate::panics::catch;
 use crate::recorder::Run;
@@ -38,7 +40,7 @@ pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
         }
         None => {
             let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
-            format!("unknown host \"{name}\"; expected one of: {}", known.join(", "))
+            Unknown::new("host", name, &known).to_string()
         }
     };
     Err(Error::input("--on", message))

@@ -162,7 +162,7 @@ fn of_table(
     let mut flows = Vec::new();
     for (nth, (name, &greedy)) in table.links.iter().zip(&greedy).enumerate() {
         let Some(index) = links.iter().position(|link| link.config.name == *name) else {
-            return Err(("links", format!("unknown link \"{name}\"")));
+            return Err(("links", super::unknown_link(name, links)));
         };
         let rate = links[index].mean_rate() as f64;
         let (limited, on_off) = load.as_ref().map_or(Ok((0, 0)), |load| load.counts(nth, rate))?;

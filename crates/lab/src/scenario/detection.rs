@@ -5,6 +5,7 @@ use narrows_laws::params::ParamError;
 use narrows_laws::{Detector, Params};
 use narrows_sim::Listener;
 use narrows_traffic::Signal;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -12,10 +13,14 @@ use super::Fault;
 use super::file::File;
 
 /// The fields of detection besides the parameters.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionFile {
+    /// What delay-based detectors sample: receiver-us, sender-us, sender-ms, rtt or srtt. Default:
+    /// `"sender-us"`.
     pub signal: Option<String>,
+    /// Detectors that listen to the flow under test without effect, each with its signal or that
+    /// one. Example: `["xcorr:rtt", "ssc"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listen: Vec<String>,
 }
@@ -57,8 +62,7 @@ fn listener(text: &str, default: Signal) -> Result<Listener, String> {
     let (name, signal) = text.split_once(':').map_or((text, None), |(n, s)| (n, Some(s)));
     let dynamic = || Detector::all().filter(|detector| detector.measures_delay());
     let Some(detector) = dynamic().find(|detector| detector.name() == name) else {
-        let known = dynamic().map(Detector::name).collect::<Vec<_>>().join(", ");
-        return Err(format!("unknown detector \"{name}\"; expected one of: {known}"));
+        return Err(super::unknown("detector", name, dynamic().map(Detector::name)));
     };
     let signal = signal.map(str::parse).transpose()?.unwrap_or(default);
     Ok(Listener { detector, signal })

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use indexmap::IndexMap;
+use narrows_laws::catalogue::hint;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -115,6 +116,11 @@ impl Document {
         let file = serde_path_to_error::deserialize(deserializer).map_err(|error| {
             let field = error.path().to_string();
             let message = toml_words(error.inner().message());
+            let message = match field.contains('.') && field != "." {
+                // Laws and detectors bring tables of their own.
+                false => with_hint(&message, &narrows_laws::params::groups()),
+                true => with_hint(&message, &[]),
+            };
             let position = error.inner().span().map_or(0, |span| span.start);
             // Of a table that does not fit together, a change in it is the cause.
             let within = |set: &Set| set.field.starts_with(&format!("{field}."));
@@ -330,6 +336,24 @@ fn position(tree: Spanned<DeTable>, field: &[String]) -> Option<usize> {
         };
     }
     start
+}
+
+/// A message of serde on an unknown field or word with the one that was probably meant; `more` are known
+/// besides those it lists.
+fn with_hint(message: &str, more: &[&str]) -> String {
+    let Some((unknown, expected)) = message.split_once(", expected ") else {
+        return message.into();
+    };
+    let quoted = |text: &'_ str| -> Vec<String> {
+        text.split('`').skip(1).step_by(2).map(String::from).collect()
+    };
+    let (Some(name), true) = (quoted(unknown).pop(), unknown.starts_with("unknown ")) else {
+        return message.into();
+    };
+    let listed = quoted(expected);
+    let known: Vec<&str> = listed.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    let more: String = more.iter().map(|name| format!(", `{name}`")).collect();
+    format!("{unknown}{}, expected {expected}{more}", hint(&name, &known))
 }
 
 /// Serde's message in TOML's terms.

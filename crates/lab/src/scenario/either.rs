@@ -2,11 +2,14 @@
 //! or a table, one table or a list of them, one of several kinds with its parameters or by its name
 //! alone.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
+use narrows_laws::catalogue::Unknown;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -44,6 +47,16 @@ impl<'de, W: FromStr<Err = String>, T: Deserialize<'de>> Deserialize<'de> for Ei
     }
 }
 
+impl<W: JsonSchema, T: JsonSchema> JsonSchema for Either<W, T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Or{}", W::schema_name(), T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [W::json_schema(generator), T::json_schema(generator)] })
+    }
+}
+
 /// `T`s, written as one table or as a list of tables.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -52,6 +65,17 @@ pub enum Tables<T> {
     One(T),
     /// The other.
     List(Vec<T>),
+}
+
+impl<T: JsonSchema> JsonSchema for Tables<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = T::json_schema(generator);
+        json_schema!({ "title": "a table or a list of tables", "anyOf": [one] })
+    }
 }
 
 impl<T> Tables<T> {
@@ -89,7 +113,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Tables<T> {
 }
 
 /// A `T` of all things, or a list with one for each.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged, expecting = "expected one value, or a list with one for each")]
 pub enum OneOrEach<T> {
     /// The same of all.
@@ -110,6 +134,16 @@ pub trait Kinds: DeserializeOwned {
 /// kind where it needs none.
 #[derive(Clone, Debug)]
 pub struct OneOf<T>(pub T);
+
+impl<T: JsonSchema> JsonSchema for OneOf<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
 
 impl<T: Serialize> Serialize for OneOf<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -133,9 +167,7 @@ impl<'de, T: Kinds> Deserialize<'de> for OneOf<T> {
 
             fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
                 if !T::NAMES.contains(&name) {
-                    let (what, names) = (T::WHAT, T::NAMES.join(", "));
-                    let message = format!("unknown {what} \"{name}\"; expected one of: {names}");
-                    return Err(E::custom(message));
+                    return Err(E::custom(Unknown::new(T::WHAT, name, T::NAMES)));
                 }
                 let no_parameters = BTreeMap::<&str, &str>::new();
                 let map = MapDeserializer::new(std::iter::once((name, no_parameters)));

@@ -1,6 +1,7 @@
 //! What changes at a given time of a run: links, addresses, applications.
 
 use narrows_net::{Nanos, Rate, SECOND};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Event, EventKind, Fault, Flow, FlowKind, Link, PathManager, Scenario, file};
@@ -9,18 +10,27 @@ use crate::units::{BitRate, Time, show_time};
 /// Longest delay of a link: an hour, as the network allows.
 const MAX_DELAY: Nanos = 3600 * SECOND;
 
-/// An event as the file writes it: of a link or of a flow.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// A change during the run, of a link or of a flow, in the order of time.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventFile {
+    /// When.
     at: Time,
+    /// The link that changes, with `up`, `rate` or `delay`.
     link: Option<String>,
+    /// It goes up, or down and loses its packets.
     up: Option<bool>,
+    /// Its new rate.
     rate: Option<BitRate>,
+    /// Its new delay.
     delay: Option<Time>,
+    /// The flow that changes, with `lose`, `add` or `on`.
     flow: Option<String>,
+    /// A route whose address is lost: the subflow is closed at both ends.
     lose: Option<String>,
+    /// Such a route that is available again.
     add: Option<String>,
+    /// Its application is switched on or off.
     on: Option<bool>,
 }
 
@@ -50,7 +60,7 @@ pub fn events(
         match (&event.link, &event.flow) {
             (Some(name), None) if of_link.contains(&true) && !of_flow.contains(&true) => {
                 let link = links.iter().position(|link| link.config.name == *name);
-                let link = link.ok_or_else(|| fault("link", format!("unknown link \"{name}\"")))?;
+                let link = link.ok_or_else(|| fault("link", super::unknown_link(name, links)))?;
                 if let Some(up) = event.up {
                     add(EventKind::LinkUp(link, up));
                 }
@@ -66,7 +76,7 @@ pub fn events(
             }
             (None, Some(name)) if of_flow.contains(&true) && !of_link.contains(&true) => {
                 let flow = flows.iter().position(|flow| flow.name == *name && !flow.background);
-                let flow = flow.ok_or_else(|| fault("flow", format!("unknown flow \"{name}\"")))?;
+                let flow = flow.ok_or_else(|| fault("flow", super::unknown_flow(name, flows)))?;
                 if let Some(on) = event.on {
                     switch(&mut flows[flow], at, on, end);
                 }

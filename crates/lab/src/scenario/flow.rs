@@ -185,7 +185,11 @@ fn one_flow(
             return Err(place(format!("route \"{route_name}\" is named twice")));
         }
         let Some(route) = file.routes.get(route_name) else {
-            return Err(place(format!("unknown route \"{route_name}\"")));
+            return Err(place(super::unknown(
+                "route",
+                route_name,
+                file.routes.keys().map(String::as_str),
+            )));
         };
         paths.push(route_path(file, route_name, route, links)?);
     }
@@ -314,7 +318,7 @@ fn route_path(
             file.links.get_index_of(link).ok_or_else(|| {
                 Fault::new(
                     ["routes", name, field, &position.to_string()],
-                    format!("unknown link \"{link}\""),
+                    super::unknown("link", link, file.links.keys().map(String::as_str)),
                 )
             })
         };

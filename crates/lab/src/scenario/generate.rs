@@ -281,7 +281,10 @@ mod tests {
     fn a_link_that_no_made_route_needs_is_a_mistake() {
         let rest = "links.bottleneck4.rate = '5 Mbit/s'\n".to_owned() + &tcp(&["path1"]);
         let refusal = scenario("series", "paths = 1, bottlenecks = 3, rtt = '20 ms'", &rest);
-        assert_eq!(refusal.unwrap_err().message, "no flow uses this link");
+        assert_eq!(
+            refusal.unwrap_err().message,
+            "no flow uses this link (did you mean 'bottleneck1'?)"
+        );
     }
 
     /// The flow over all three bottlenecks meets one other at each and gets less than they do,

@@ -4,6 +4,7 @@ use narrows_net::{
     CoDel, Discipline, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss, Pie, Policer, Rate, Red,
     Reorder, Weight, Wifi,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::either::{Either, Kinds, OneOf};
@@ -11,13 +12,17 @@ use super::{Fault, Link, file, trace};
 use crate::units::{BitRate, Bytes, MAX_BYTES, MAX_TIME, Queue, Share, Time};
 
 /// Losses in bursts, where plain loss is a [`Share`].
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bursts {
+    /// For each packet.
     good_to_bad: Share,
+    /// For each packet.
     bad_to_good: Share,
+    /// Loss in the good state.
     #[serde(default = "loss_good")]
     loss_good: Share,
+    /// Loss in the bad state.
     #[serde(default = "loss_bad")]
     loss_bad: Share,
 }
@@ -31,7 +36,7 @@ fn loss_bad() -> Share {
 }
 
 /// A queue discipline.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aqm {
     Red(RedFile),
@@ -52,15 +57,21 @@ impl Default for OneOf<Aqm> {
     }
 }
 
-/// Floyd's parameters where none are given; a maximum is three times the minimum.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// RED, with Floyd's parameters where none are given.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedFile {
+    /// Least mean queue at which it drops.
     min: Queue,
+    /// Default: three times the minimum.
     max: Option<Queue>,
+    /// Drop probability at the maximum.
     max_p: Share,
+    /// Of a packet in the mean queue. Default: `0.002`.
     weight: Option<f64>,
+    /// In place of a weight.
     time_constant: Option<Time>,
+    /// Above the maximum the probability rises to 1.
     gentle: bool,
 }
 
@@ -93,10 +104,13 @@ impl RedFile {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// CoDel (RFC 8289).
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoDelFile {
+    /// Least queueing delay that counts as standing.
     target: Time,
+    /// For how long it must stand.
     interval: Time,
 }
 
@@ -107,12 +121,17 @@ impl Default for CoDelFile {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// FQ-CoDel (RFC 8290).
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FqCoDelFile {
+    /// As of CoDel.
     target: Time,
+    /// As of CoDel.
     interval: Time,
+    /// Number of queues.
     flows: u32,
+    /// Bytes of a queue in its turn.
     quantum: Bytes,
 }
 
@@ -123,13 +142,19 @@ impl Default for FqCoDelFile {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// PIE (RFC 8033).
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PieFile {
+    /// Queueing delay that it aims at.
     target: Time,
+    /// Between two updates of the probability.
     update: Time,
+    /// Before which nothing is dropped.
     burst: Time,
+    /// Weight of the difference from the target, per second.
     alpha: f64,
+    /// Weight of the change of delay, per second.
     beta: f64,
 }
 
@@ -141,28 +166,36 @@ impl Default for PieFile {
 }
 
 /// A token bucket at the entry.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicerFile {
+    /// Of tokens.
     rate: BitRate,
+    /// Size of the bucket.
     burst: Bytes,
 }
 
 /// Some packets are overtaken.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderFile {
+    /// Of the packets.
     share: Share,
+    /// That they take longer.
     delay: Time,
 }
 
 /// A Wi-Fi channel.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WifiFile {
+    /// Most that are sent at once.
     packets: u32,
+    /// Longest time of these.
     time: Time,
+    /// Of each aggregate.
     overhead: Time,
+    /// Mean wait for the medium.
     contention: Time,
 }
 

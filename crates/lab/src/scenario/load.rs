@@ -94,7 +94,7 @@ fn replay(file: &mut File, link: &str, name: String) -> Result<(), String> {
     let mut made = file.clone();
     generate::expand(&mut made).map_err(|fault| fault.message)?;
     if !made.links.contains_key(link) {
-        return Err(format!("the scenario has no link \"{link}\""));
+        return Err(super::unknown("link", link, made.links.keys().map(String::as_str)));
     }
     let link = file.links.entry(link.to_owned()).or_default();
     (link.rate, link.trace) = (None, Some(name));
@@ -110,7 +110,7 @@ mod tests {
         let paper = |set: Vec<(String, String)>| {
             load("sbd/nsb-2", &Edits { set, ..Edits::default() }).unwrap().paper.len()
         };
-        assert_eq!(paper(vec![]), 2);
+        assert_eq!(paper(vec![]), 3);
         assert_eq!(paper(vec![("links.bottleneck1.rate".into(), "5 Mbit/s".into())]), 0);
     }
 }

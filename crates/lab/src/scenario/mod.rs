@@ -15,6 +15,7 @@ mod generate;
 mod link;
 mod load;
 mod origin;
+mod reference;
 mod resolve;
 mod shipped;
 mod source;
@@ -28,6 +29,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use narrows_laws::Params;
+use narrows_laws::catalogue::Unknown;
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::Listener;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
@@ -39,6 +41,7 @@ use crate::algorithm::Algorithm;
 pub use file::Bound;
 pub(crate) use load::parse_here;
 pub use load::{Edits, load, parse, source_text};
+pub use reference::{Field, Table, reference};
 pub use shipped::shipped;
 pub use sweep::Sweep;
 
@@ -215,13 +218,15 @@ pub struct Phase {
     pub groups: Vec<Vec<usize>>,
 }
 
-/// A published value of `ratio_to_tcp`, shown beside ours.
+/// Published values, shown beside ours.
 #[derive(Clone, Debug)]
 pub struct Published {
     /// The controls it holds for.
     pub controls: Vec<Algorithm>,
-    /// The value.
-    pub ratio_to_tcp: f64,
+    /// Of `ratio_to_tcp`.
+    pub ratio_to_tcp: Option<f64>,
+    /// Of `accuracy`, the share of the detector's decisions that were right.
+    pub accuracy: Option<f64>,
     /// How it is meant.
     pub bound: Bound,
     /// Table, figure or sentence it stands in.
@@ -307,9 +312,38 @@ impl Scenario {
         })
     }
 
-    /// The published value for `control`.
-    pub fn published(&self, control: Algorithm) -> Option<&Published> {
-        self.paper.iter().find(|paper| paper.controls.contains(&control))
+    /// What is most likely not meant: phases in which paths meet where no rival is, so that the ratio is not
+    /// that of this bottleneck. A line each.
+    pub fn warnings(&self) -> Vec<String> {
+        let Some(test) = self.test.filter(|_| !self.rivals.is_empty()) else { return Vec::new() };
+        let paths = &self.flows[test].paths;
+        let mut warnings = Vec::new();
+        let mut warned: Vec<&Vec<usize>> = Vec::new();
+        for Phase { start, groups } in &self.phases {
+            for group in groups {
+                // The bottleneck of the group: a link that all of it crosses, and no other path.
+                let crosses = |link: &usize| {
+                    (0..paths.len())
+                        .all(|path| paths[path].links.contains(link) == group.contains(&path))
+                };
+                let links: Vec<usize> =
+                    paths[group[0]].links.iter().copied().filter(crosses).collect();
+                let rival = |link: &usize| self.rivals.iter().any(|rival| rival.link == *link);
+                if !links.is_empty() && !links.iter().any(rival) && !warned.contains(&group) {
+                    warned.push(group);
+                    let names = |of: &[usize], name: &dyn Fn(usize) -> String| {
+                        of.iter().map(|&one| name(one)).collect::<Vec<_>>().join(", ")
+                    };
+                    warnings.push(format!(
+                        "from {} s on {} have their bottleneck on {}, where no rival is",
+                        *start as f64 / 1e9,
+                        names(group, &|path| paths[path].name.clone()),
+                        names(&links, &|link| self.links[link].config.name.clone()),
+                    ));
+                }
+            }
+        }
+        warnings
     }
 
     /// The rivals that `flow` meets on its path `path`, or on any of its paths.
@@ -320,6 +354,22 @@ impl Scenario {
         };
         self.rivals.iter().filter(|rival| paths.iter().any(|p| p.links.contains(&rival.link)))
     }
+}
+
+/// A name in a scenario that is none of those it may be.
+fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    Unknown::new(kind, name, &known.collect::<Vec<_>>()).to_string()
+}
+
+/// A link of no scenario.
+fn unknown_link(name: &str, links: &[Link]) -> String {
+    unknown("link", name, links.iter().map(|link| link.config.name.as_str()))
+}
+
+/// A flow that no scenario lists.
+fn unknown_flow(name: &str, flows: &[Flow]) -> String {
+    let listed = flows.iter().filter(|flow| !flow.background);
+    unknown("flow", name, listed.map(|flow| flow.name.as_str()))
 }
 
 /// A mistake in a scenario: the field, as the keys that lead to it, and what is wrong.

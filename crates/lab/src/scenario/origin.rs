@@ -70,13 +70,11 @@ impl Origin {
                 let bytes = shipped::file(&format!("{name}.toml"));
                 let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
                 text.map(str::to_owned).ok_or_else(|| {
-                    let near = narrows_laws::catalogue::nearest(name, &shipped::shipped());
-                    let near = near.map(|near| format!(" (did you mean {near}?)"));
+                    let hint = narrows_laws::catalogue::hint(name, &shipped::shipped());
                     let message = match Path::new(name).is_dir() {
                         true => "a folder; expected a scenario, a file in TOML".into(),
                         false => format!(
-                            "no such file and no shipped scenario{}; `narrows list scenarios` lists them",
-                            near.unwrap_or_default()
+                            "no such file and no shipped scenario{hint}; `narrows list scenarios` lists them"
                         ),
                     };
                     Error::input(name, message)

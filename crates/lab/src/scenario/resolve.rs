@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use narrows_laws::catalogue::hint;
 use narrows_net::{Nanos, SECOND};
 use narrows_traffic::TcpConfig;
 
@@ -89,7 +90,7 @@ fn test(file: &File, flows: &[Flow]) -> Result<Option<usize>, Fault> {
     match index {
         Some(index) if flows[index].kind != FlowKind::Udp => Ok(Some(index)),
         Some(_) => Err(Fault::new(["test"], "expected a tcp or mptcp flow")),
-        None => Err(Fault::new(["test"], format!("unknown flow \"{name}\""))),
+        None => Err(Fault::new(["test"], super::unknown_flow(name, flows))),
     }
 }
 
@@ -102,9 +103,9 @@ fn rivals(
     let rival = |(link_name, flow_name): (&String, &String)| {
         let fault = |message: String| Fault::new(["rivals", link_name], message);
         let link = links.iter().position(|link| link.config.name == *link_name);
-        let link = link.ok_or_else(|| fault(format!("unknown link \"{link_name}\"")))?;
+        let link = link.ok_or_else(|| fault(super::unknown_link(link_name, links)))?;
         let flow = flows.iter().position(|flow| flow.name == *flow_name);
-        let flow = flow.ok_or_else(|| fault(format!("unknown flow \"{flow_name}\"")))?;
+        let flow = flow.ok_or_else(|| fault(super::unknown_flow(flow_name, flows)))?;
         if flows[flow].kind != FlowKind::Tcp {
             return Err(fault(format!("expected a tcp flow; \"{flow_name}\" is not")));
         }
@@ -174,13 +175,22 @@ fn published(file: &File) -> Result<Vec<Published>, Fault> {
         let controls = paper.cc.iter().map(|name| name.parse());
         let controls =
             controls.collect::<Result<_, _>>().map_err(|message| fault("cc", message))?;
-        if !paper.ratio_to_tcp.is_finite() || paper.ratio_to_tcp < 0.0 {
-            let message = format!("expected a ratio such as 0.6, found {}", paper.ratio_to_tcp);
+        if let Some(ratio) = paper.ratio_to_tcp.filter(|ratio| !(0.0..1e6).contains(ratio)) {
+            let message = format!("expected a ratio such as 0.6, found {ratio}");
             return Err(fault("ratio_to_tcp", message));
+        }
+        if let Some(share) = paper.accuracy.filter(|share| !(0.0..=1.0).contains(share)) {
+            let message = format!("expected a share from 0 to 1 such as 0.75, found {share}");
+            return Err(fault("accuracy", message));
+        }
+        if paper.ratio_to_tcp.is_none() && paper.accuracy.is_none() {
+            let message = "expected a published ratio_to_tcp or accuracy";
+            return Err(Fault::new(["paper", &place], message));
         }
         Ok(Published {
             controls,
             ratio_to_tcp: paper.ratio_to_tcp,
+            accuracy: paper.accuracy,
             bound: paper.bound,
             place: paper.place.clone(),
         })
@@ -204,7 +214,16 @@ fn unused(written: &File, file: &File, flows: &[Flow], links: &[Link]) -> Result
             _ => (made.routes.contains_key(name), "route"),
         };
         if !made {
-            return Err(Fault::new([table, name], format!("no flow uses this {what}")));
+            let paths = flows.iter().flat_map(|flow| &flow.paths);
+            let used: Vec<&str> = match table {
+                "links" => {
+                    let crossed = paths.flat_map(|path| &path.links);
+                    crossed.map(|&link| links[link].config.name.as_str()).collect()
+                }
+                _ => paths.map(|path| path.name.as_str()).collect(),
+            };
+            let hint = hint(name, &used);
+            return Err(Fault::new([table, name], format!("no flow uses this {what}{hint}")));
         }
     }
     Ok(())

@@ -2,22 +2,34 @@
 
 use narrows_net::{MILLISECOND, Nanos};
 use narrows_traffic::{LossDetection, Opener, ReceiverAcks, TcpConfig, Timestamps};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Packets, Time};
 
 /// Options of TCP, of one flow or of all.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpFile {
+    /// ECN. Default: `false`.
     ecn: Option<bool>,
+    /// Default: `false`.
     pacing: Option<bool>,
+    /// Most packets that leave in one burst. Default: `"1 packet"`.
     tso: Option<Packets>,
+    /// For how long a receiver gathers packets, at most 10 ms. Default: `"0 s"`.
     gro: Option<Time>,
+    /// By time (RFC 8985), or by sequence as before Linux 4.15. Default: `"rack"`.
     pub loss_detection: Option<Detection>,
+    /// When a full-sized packet with PSH is acknowledged: as soon as it is read, or as before.
+    /// Default: `"linux-6.6"`.
     pub receiver_acks: Option<Acks>,
+    /// Clock of the timestamps. Default: `"ms"`.
     timestamps: Option<Clock>,
+    /// By how many millionths the receiver's clock is faster than the sender's, at most 10000.
+    /// Default: `0`.
     skew_ppm: Option<i32>,
+    /// Who opens connections: an upload, or a download. Default: `"sender"`.
     opener: Option<End>,
 }
 
@@ -57,7 +69,7 @@ impl TcpFile {
 }
 
 /// How the sender finds lost segments.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Detection {
     Rack,
@@ -65,7 +77,7 @@ pub enum Detection {
 }
 
 /// The Linux whose rule the receiver follows.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub enum Acks {
     #[serde(rename = "linux-6.5")]
     Linux65,
@@ -74,7 +86,7 @@ pub enum Acks {
 }
 
 /// Clock of the timestamps.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Clock {
     Ms,
@@ -82,7 +94,7 @@ enum Clock {
 }
 
 /// Who opens connections.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum End {
     Sender,

@@ -185,7 +185,7 @@ fn address(packet: &[u8], source: bool) -> Option<IpAddr> {
 fn write(mut files: Vec<CaptureFile>, batches: mpsc::Receiver<Batch>) -> Result<(), Error> {
     let mut written = Ok(());
     for batch in batches {
-        let (_, name, file) = &mut files[batch.file];
+        let (_, path, file) = &mut files[batch.file];
         let mut rest = &batch.bytes[..];
         let mut each = batch.packets.iter().map(|&Packet { time, path, sent, size, kept }| {
             let (bytes, others) = rest.split_at(kept);
@@ -193,11 +193,11 @@ fn write(mut files: Vec<CaptureFile>, batches: mpsc::Receiver<Batch>) -> Result<
             file.write(path, time, Some(sent), bytes, size as u32)
         });
         if written.is_ok() {
-            written = each.try_for_each(|done| done).map_err(Error::io(name.as_ref(), "write"));
+            written = each.try_for_each(|done| done).map_err(Error::io(path, "write"));
         }
     }
-    for (_, name, file) in &mut files {
-        file.flush().map_err(Error::io(name.as_ref(), "write"))?;
+    for (_, path, file) in &mut files {
+        file.flush().map_err(Error::io(path, "write"))?;
     }
     written
 }

@@ -126,7 +126,12 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     let ends = odd_ends(waited, repaired, running.sampler.absurd());
     run.summary.fitness = Some(fitness(scenario, &running.wire.fitness(), ends));
     run.notes.extend(simulators(scenario));
-    run.notes.extend(running.program.iter_mut().flat_map(Replaced::failed));
+    let failed: Vec<_> = running.program.iter_mut().flat_map(Replaced::failed).collect();
+    let nothing = run.summary.test.as_ref().is_some_and(|test| test.goodput_mbps == 0.0);
+    if let Some((option, message)) = failed.first().filter(|_| nothing) {
+        return Err(Error::input(*option, message));
+    }
+    run.notes.extend(failed.into_iter().map(|(option, message)| format!("{option}: {message}")));
     running.working.stop()?;
     running.wire.stop().map_err(kernel)?;
     if let Some(mut capture) = capture {
@@ -225,12 +230,12 @@ impl<'a> Replaced<'a> {
         Ok(Replaced { app, flow, sender, to, server, client: None })
     }
 
-    /// How its programs failed, if they did.
-    fn failed(&mut self) -> Vec<String> {
+    /// The options whose programs failed, and how.
+    fn failed(&mut self) -> Vec<(&'static str, String)> {
         let programs = [("--serve", &mut self.server), ("--app", &mut self.client)];
-        let message = programs.into_iter().filter_map(|(option, program)| {
-            Some(format!("{option}: {}", program.as_mut()?.failed()?))
-        });
+        let message = programs
+            .into_iter()
+            .filter_map(|(option, program)| Some((option, program.as_mut()?.failed()?)));
         message.collect()
     }
 }
@@ -281,6 +286,14 @@ impl<'a> Running<'a> {
                 let message = "the sources have ended";
                 self.working.stop()?;
                 return Err(Error::input(&self.scenario.name, message));
+            }
+            // What ends before the analysis begins has nothing to analyse.
+            if self.wire.now() < self.scenario.warmup {
+                let failed = self.program.iter_mut().flat_map(Replaced::failed).next();
+                if let Some((option, message)) = failed {
+                    self.working.stop()?;
+                    return Err(Error::input(option, message));
+                }
             }
             match until.checked_sub(self.wire.now()) {
                 None | Some(0) => return Ok(()),

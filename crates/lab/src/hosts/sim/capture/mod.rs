@@ -103,20 +103,20 @@ impl Capture {
         let headers = packet::headers(packet, wiring);
         let path = wiring.path(packet);
         let index = self.points.iter().position(|&point| point == packet.point);
-        let (_, name, file) = &mut self.files[index.expect("a point that was asked for")];
+        let (_, place, file) = &mut self.files[index.expect("a point that was asked for")];
         let (interface, outbound) = match packet.point {
             Point::Sender(_) => (path, Some(packet.forward)),
             Point::Receiver(_) => (path, Some(!packet.forward)),
             Point::Link(_) => (0, None),
         };
         let written = file.write(interface, packet.time, outbound, &headers, packet.size);
-        written.map_err(Error::io(name.as_ref(), "write"))
+        written.map_err(Error::io(place, "write"))
     }
 
     /// Ends the files; the output still has to be committed.
     pub fn finish(&mut self) -> Result<(), Error> {
-        for (_, name, file) in &mut self.files {
-            file.flush().map_err(Error::io(name.as_ref(), "write"))?;
+        for (_, place, file) in &mut self.files {
+            file.flush().map_err(Error::io(place, "write"))?;
         }
         Ok(())
     }
