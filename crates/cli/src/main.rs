@@ -118,6 +118,8 @@ fn one_line(error: &clap::Error) -> Error {
     let text = error.to_string();
     let message = text.lines().map(str::trim).take_while(|line| !line.is_empty());
     let message = message.collect::<Vec<_>>().join(" ");
+    // What the standard library says of "x" where a number is expected.
+    let message = message.replace("invalid digit found in string", "expected a whole number");
     Error::input("command line", message.trim_start_matches("error: "))
 }
 

@@ -9,18 +9,19 @@ use crate::algorithm::Algorithm;
 use crate::estimate::{Estimate, HOPS_PER_SECOND};
 use crate::hosts::Host;
 use crate::scenario::{Event, EventKind, Flow, Link, Phase, Scenario};
+use crate::table::fold;
 use crate::units::{show_bytes, show_limit, show_rate, show_time};
 
 /// Links, flows, rivals and the estimated size of a run on `host`, where `control` replaces that of
 /// the connection under test.
 pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>) -> String {
-    let mut text = format!("{}: {}\n", scenario.name, scenario.title);
+    let mut text = fold(&format!("{}: {}", scenario.name, scenario.title), 2);
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "source: {}", scenario.source);
+    text.push_str(&fold(&format!("source: {}", scenario.source), 2));
     let (warmup, duration) = (show_time(scenario.warmup), show_time(scenario.duration));
     let _ = writeln!(text, "{duration} analysed after {warmup} of warm-up\n\nlinks");
     for link in &scenario.links {
-        let _ = writeln!(text, "  {}", describe_link(link));
+        text.push_str(&fold(&format!("  {}", describe_link(link)), 4));
     }
     text.push_str("\nflows\n");
     for (index, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| !flow.background) {
@@ -31,7 +32,7 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
         for rival in scenario.rivals.iter().filter(|rival| rival.flow == index) {
             let _ = write!(line, " (rival on {})", scenario.links[rival.link].config.name);
         }
-        let _ = writeln!(text, "  {line}");
+        text.push_str(&fold(&format!("  {line}"), 4));
     }
     let background = scenario.flows.iter().filter(|flow| flow.background).count();
     if background > 0 {
@@ -49,7 +50,7 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
             let _ = writeln!(text, "  from {start} s: {}", groups.join(", "));
         }
         for warning in scenario.warnings() {
-            let _ = writeln!(text, "  warning: {warning}");
+            text.push_str(&fold(&format!("  warning: {warning}"), 4));
         }
     }
     if !scenario.events.is_empty() {

@@ -335,7 +335,8 @@ impl Scenario {
                         of.iter().map(|&one| name(one)).collect::<Vec<_>>().join(", ")
                     };
                     warnings.push(format!(
-                        "from {} s on {} have their bottleneck on {}, where no rival is",
+                        "from {} s on the bottleneck of {} is {}, where no rival is: the ratio has no TCP \
+                         to compare with there",
                         *start as f64 / 1e9,
                         names(group, &|path| paths[path].name.clone()),
                         names(&links, &|link| self.links[link].config.name.clone()),
