@@ -66,7 +66,7 @@ What belongs to running commands is kept. Needs root.")]
     #[command(after_help = "\
 Examples:
   narrows list                all but the fields of scenarios
-  narrows list fields         every table of a scenario's file, with units and defaults
+  narrows list fields         every field of a scenario, with units
   narrows list fields links   those of links")]
     List {
         /// List only these

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sudo tcpdump -i eth0 -s 128 -w two.pcap tcp port 443   capture for a minute or more
-  narrows detect two.pcap                                who shares a bottleneck, and when
-  narrows detect two.pcap --plot two.svg                 also plot each flow's delay, coloured by group
-  narrows detect two.pcap --detector all                 what each detector finds
+  sudo tcpdump -i eth0 -s 128 -w two.pcap tcp port 443   for a minute or more
+  narrows detect two.pcap                          who shares a bottleneck, when
+  narrows detect two.pcap --plot two.svg           also delays, rates, losses
+  narrows detect two.pcap --detector all           what each detector finds
   narrows detect two.pcap --json | jq '.verdicts'
-  ssh host sudo tcpdump -i eth0 -s 128 -c 50000 -w - tcp | narrows detect -
-  narrows detect delays.csv.gz --losses losses.csv       header: flow,t_s,owd_ms; and flow,t_s
-  narrows detect two.pcap --detector ssc --set ssc.preset=mptcp-sbd --set ssc.p_s=0.15")]
+  ssh host sudo tcpdump -s 128 -c 50000 -w - tcp | narrows detect -
+  narrows detect delays.csv.gz --losses losses.csv   flow,t_s,owd_ms; flow,t_s
+  narrows detect two.pcap --detector ssc --set ssc.preset=mptcp-sbd")]
 pub struct DetectArgs {
     /// Capture (pcap, pcapng) or CSV with columns flow, t_s and owd_ms or rtt_ms, also compressed by
     /// gzip or zstd; - is standard input

@@ -26,8 +26,8 @@ pub struct EditArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows show sbd/sb-2 > mine.toml                    a file to edit; it runs from any folder
-  narrows show sbd/sb-2 --resolved                     bases merged, with all defaults
+  narrows show sbd/sb-2 > mine.toml     a file to edit; runs from any folder
+  narrows show sbd/sb-2 --resolved      bases merged, with all defaults
   narrows show sbd/sb-2 --resolved --set links.bottleneck1.aqm=red")]
 pub struct ShowArgs {
     /// A shipped scenario or base (`narrows list scenarios`) or a TOML file
@@ -43,16 +43,16 @@ pub struct ShowArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows run sbd/nsb-2                                with the scenario's controls
-  narrows run sbd/sb-2 --cc balia --seed 7 --json      another law and seed, summary as JSON
-  narrows run phone/wifi-lte --trace lte=lte.down.gz   a recorded trace
+  narrows run sbd/nsb-2                               with the scenario's controls
+  narrows run sbd/sb-2 --cc balia --seed 7 --json     another law and seed
+  narrows run phone/wifi-lte --trace lte=lte.down.gz  a recorded trace
   narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
   narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
-  narrows run phone/wifi-handover --cc lia             links and addresses appear and disappear
-  narrows run sbd/nsb-2 --cc olia --on kernel          this machine's kernel, as root
+  narrows run phone/wifi-handover --cc lia            links come and go
+  narrows run sbd/nsb-2 --cc olia --on kernel         this machine's kernel, as root
   narrows run sbd/nsb-2 --cc olia --on kernel --serve 'mptcpize run iperf3 -s' \\
-    --app 'mptcpize run iperf3 -c {server} -t 60'      a program instead of the source
-  narrows run my/scenario.toml --dry-run               only show what would run, and its cost")]
+    --app 'mptcpize run iperf3 -c {server} -t 60'     a program as the source
+  narrows run my/scenario.toml --dry-run              what would run, and its cost")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
@@ -121,11 +121,12 @@ Examples:
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia,balia
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,olia --on sim,kernel
-  narrows compare sbd/nsb-2 --cc lia --sweep links.bottleneck2.rate='5..20 Mbit/s:4'
-  narrows compare sbd/nsb-2 sbd/sb-2 --cc olia+ssc --signal receiver-us,rtt --set ssc.p_s=0.1
-  narrows compare sbd/nsb-5 --cc lia+shared --set detection.listen='[\"xcorr:rtt\", \"ssc\"]'
+  narrows compare sbd/nsb-2 --cc lia --sweep jitter='0..6 packets:3'
+  narrows compare sbd/nsb-2 --cc olia+ssc --signal receiver-us,rtt
+  narrows compare sbd/nsb-2 --cc olia+ssc --set ssc.p_s=0.1
+  narrows compare sbd/nsb-5 --cc lia+shared --set detection.listen='[\"xcorr\"]'
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
-  narrows compare sbd/nsb-2 --cc lia,lia+disjoint --json | jq '.rows[].ratio_to_tcp.mean'")]
+  narrows compare sbd/nsb-2 --cc lia,olia --json | jq '.rows[].ratio_to_tcp'")]
 pub struct CompareArgs {
     /// Shipped scenarios (`narrows list scenarios`) or TOML files
     #[arg(required = true, value_name = "SCENARIO")]
