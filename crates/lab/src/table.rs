@@ -30,7 +30,7 @@ const AT_RATIO: &str =
 const MEDIAN: &str = "median";
 const PAPER: &str = "paper";
 
-/// What a comparison leaves out of lines that are too long, the first first. All is in JSON and CSV.
+/// What a comparison leaves out of lines that are too long, the first first. All is in JSON.
 const LESS: [&str; 8] = [MEDIAN, "Jain", "retx", "loss", "queue", "RTT", "slow start", "goodput"];
 /// The same of detectors that listened.
 const LESS_HEARD: [&str; 3] = ["unsure", "switch", "first"];
@@ -65,22 +65,22 @@ pub fn report(cases: &[Case], rows: &[Row]) -> String {
         text.push('\n');
     }
     let remain = |column: &&Column| !left_out.contains(&column.head());
-    text.extend(columns.iter().filter(remain).filter_map(Column::explained));
+    text.extend(columns.iter().filter(remain).map(Column::explained));
     for (head, metrics) in &all_heard {
         if !left_out.contains(head) {
             text.push_str(&explained(head, metrics));
         }
     }
     text.push_str("all are means over the seeds; \u{b1}: half the 95 % interval\n");
-    text + &said_left_out(&left_out, "--json and --csv")
+    text + &said_left_out(&left_out)
 }
 
 /// `left out, as lines end at 80 columns: Jain, retx (in --json)`, if any is.
-fn said_left_out(heads: &[&str], place: &str) -> String {
+fn said_left_out(heads: &[&str]) -> String {
     match heads.join(", ").as_str() {
         "" => String::new(),
         heads => {
-            fold(&format!("left out, as lines end at {WIDTH} columns: {heads} (in {place})"), 2)
+            fold(&format!("left out, as lines end at {WIDTH} columns: {heads} (in --json)"), 2)
         }
     }
 }
@@ -174,15 +174,15 @@ impl Column {
     }
 
     /// What it means, below the table.
-    fn explained(&self) -> Option<String> {
-        Some(match self {
+    fn explained(&self) -> String {
+        match self {
             Column::Metrics(head, metrics) if *head == RATIO => {
                 explained(head, metrics) + &fold(&format!("{:10} {AT_RATIO}", ""), 11)
             }
             Column::Metrics(head, metrics) => explained(head, metrics),
             Column::Median(_) => format!("{MEDIAN:10} of the ratio [quartiles]\n"),
             Column::Paper(head) => format!("{PAPER:10} the published {head}\n"),
-        })
+        }
     }
 }
 
@@ -439,7 +439,7 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
     let heads = [&["connection", "kind", "cc"], &heads[..]].concat();
     let (left_out, connections) =
         fitting(&LESS_OF_RUN, |without| vec![render(&heads, 3, without, lines.clone())]);
-    text = text + &connections.concat() + &said_left_out(&left_out, "--json");
+    text = text + &connections.concat() + &said_left_out(&left_out);
     if !background.is_empty() {
         let (flows, total) = (background.len(), background.iter().sum::<f64>());
         let _ = writeln!(text, "{flows} background flows: {total:.2} Mbit/s");

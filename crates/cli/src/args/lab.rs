@@ -43,16 +43,16 @@ pub struct ShowArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  narrows run sbd/nsb-2                               with the scenario's controls
+  narrows run sbd/nsb-2                               the scenario's controls
   narrows run sbd/sb-2 --cc balia --seed 7 --json     another law and seed
   narrows run phone/wifi-lte --trace lte=lte.down.gz  a recorded trace
   narrows run sbd/nsb-2 --set links.bottleneck2.rate='5 Mbit/s' --out out/slow
   narrows run phone/wifi-lte --pcap out/pcap --capture mptcp,wifi
   narrows run phone/wifi-handover --cc lia            links come and go
-  narrows run sbd/nsb-2 --cc olia --on kernel         this machine's kernel, as root
+  narrows run sbd/nsb-2 --cc olia --on kernel         this kernel, as root
   narrows run sbd/nsb-2 --cc olia --on kernel --serve 'mptcpize run iperf3 -s' \\
     --app 'mptcpize run iperf3 -c {server} -t 60'     a program as the source
-  narrows run my/scenario.toml --dry-run              what would run, and its cost")]
+  narrows run my/scenario.toml --dry-run              what would run")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
     pub scenario: String,
