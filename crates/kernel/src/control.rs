@@ -251,7 +251,7 @@ mod tests {
     fn a_detector_that_is_not_for_the_kernel_is_refused_in_one_line() {
         let refused = loadable("olia+dcw".parse().unwrap()).unwrap_err().to_string();
         let expected = "olia+dcw: the kernel has no detector 'dcw'; \
-                        it has: shared, disjoint, ssc, tr, xcorr";
+                        it has: shared, disjoint, ssc, tr, btlbw, xcorr";
         assert_eq!(refused, expected);
         assert!(loadable(Control::OLIA).is_ok());
     }

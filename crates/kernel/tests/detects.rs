@@ -23,10 +23,11 @@ fn every_law_loads_with_every_detector() {
     let Some(_alone) = Alone::once("laws with detectors", &[]) else { return };
     let decide = |detector: &Detector| detector.decides() && detector.is_for_kernel();
     let detectors: Vec<Detector> = Detector::all().filter(decide).collect();
-    assert_eq!(detectors, [Detector::SSC, Detector::TR, Detector::XCORR]);
-    for law in Law::all().filter(|law| Control::of(*law).detector == Detector::SHARED) {
-        // Detectors are apart from laws: all of them once.
-        let of: &[Detector] = if law == Law::LIA { &detectors } else { &[Detector::XCORR] };
+    assert_eq!(detectors, [Detector::SSC, Detector::TR, Detector::BTLBW, Detector::XCORR]);
+    let coupled = |law: &Law| Control::of(*law).detector == Detector::SHARED || law.is_model();
+    for law in Law::all().filter(coupled) {
+        // Detectors are apart from laws: all of them once, with one that publishes a bandwidth.
+        let of: &[Detector] = if law.is_model() { &detectors } else { &[Detector::XCORR] };
         for &detector in of {
             let law = Registered::register(Control { detector, ..Control::of(law) }).unwrap();
             let insns = law.verified_insns().unwrap();

@@ -419,7 +419,7 @@ fn the_kernel_host_refuses_what_it_cannot_detect_by() {
         host("kernel").unwrap().check(&job).unwrap_err().to_string()
     };
     let line = "--cc: olia+dcw: the kernel has no detector 'dcw'; it has: shared, disjoint, ssc, tr, \
-                xcorr (or use --on sim)";
+                btlbw, xcorr (or use --on sim)";
     assert_eq!(refused("olia+dcw"), line);
     let line =
         "--cc: mptcp-sbd has a signal of its own; the kernel's detectors have rtt (use --on sim)";

@@ -178,9 +178,9 @@ impl Detector {
         self.table().native != 0
     }
 
-    /// Can the kernel host run it? Not if it needs a model law, or is native.
+    /// Can the kernel host run it? Not if it is native.
     pub fn is_for_kernel(self) -> bool {
-        !self.decides() || self.measures_delay() && !self.is_native()
+        !self.is_native()
     }
 
     fn find(self) -> Option<&'static DetectorTable> {
