@@ -553,7 +553,6 @@ struct tcp_congestion_ops nr_ops = {
     .release = (void *)nr_release,
 #ifdef NR_THIS_MODEL
     .cong_control = (void *)nr_cong_control,
-    .min_tso_segs = (void *)nr_min_tso_segs,
     .sndbuf_expand = (void *)nr_sndbuf_expand,
 #else
     .pkts_acked = (void *)nr_pkts_acked,

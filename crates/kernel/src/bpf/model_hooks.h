@@ -7,18 +7,17 @@
  *   .undo_cwnd      UNDO
  *   .cwnd_event     RESTART
  *   .ssthresh       only the fallback law's
- *   .min_tso_segs, .sndbuf_expand   as Linux's BBR
+ *   .sndbuf_expand  as Linux's BBR
  *
  * With .cong_control the stack leaves the window to the control also in recovery and after idle
  * time, except for the cut at a timeout, and the pacing rate always. What the law published is set
- * after each event. fq paces where it is the qdisc, else the stack's timer.
+ * after each event. fq paces where it is the qdisc, else the stack's timer. No .min_tso_segs: it
+ * would run at each transmission, for bursts of one segment and not two below 1.2 Mbit/s.
  */
 #ifndef NR_MODEL_HOOKS_H
 #define NR_MODEL_HOOKS_H
 
-/* net/ipv4/tcp_bbr.c, bbr_min_tso_rate, in bytes/s: below it each segment leaves alone. */
-#define NR_SINGLE_SEGMENT_RATE (1200000 / 8)
-/* Likewise, bbr_sndbuf_expand(): windows in the send buffer. */
+/* net/ipv4/tcp_bbr.c, bbr_sndbuf_expand(): windows in the send buffer. */
 #define NR_SNDBUF_WINDOWS 3
 
 /* Before Linux 6.10 it has neither `ack` nor `flag`. */
@@ -225,12 +224,6 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	if (tp->app_limited || s->token) /* MPTCP does not set it */
 		ev->flags |= NR_F_APP_LIMITED;
 	model_event(sk, e);
-}
-
-SEC("struct_ops")
-__u32 BPF_PROG(nr_min_tso_segs, struct sock *sk)
-{
-	return sk->sk_pacing_rate < NR_SINGLE_SEGMENT_RATE ? 1 : 2;
 }
 
 SEC("struct_ops")
