@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -94,6 +94,12 @@ lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow star
 
 lisa-quick: setup ## the same with 3 seeds and fewer queues and sizes, in out/lisa-quick
 	experiments/lisa/tables.py --quick
+
+cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
+	experiments/cmpbbr/tables.py
+
+cmpbbr-quick: setup ## the same with 3 seeds, in out/cmpbbr-quick
+	experiments/cmpbbr/tables.py --quick
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

@@ -45,6 +45,7 @@ impl Unit {
             5 => Unit::Seconds,
             6 => Unit::Choice(&["off", "on"]),
             7 => Unit::Choice(&["none", "undecided", "all"]),
+            8 => Unit::Choice(&["none", "han", "published", "group"]),
             _ => panic!("a unit of enum nr_unit"),
         }
     }

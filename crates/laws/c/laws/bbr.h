@@ -11,6 +11,7 @@
  * Source: Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
  * draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.18, tcp_bbr.c, for what they leave open.
  *
+ * Coupled: laws/bbr/share.h.
  * Units: bandwidth in 16 bytes/s, windows in packets.
  * Valid: 80 bytes/s to 68 GB/s, RTTs to 30 minutes.
  * Departures from Linux: bandwidth in bytes and not in packets; what was in flight before an
@@ -56,16 +57,19 @@ NR_NOINLINE int nr_bbr_set_pace(NR_HOOK, nr_u32 gain)
 NR_INLINE void nr_bbr_acked(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 losses = b->losses;
+	nr_u32 losses = b->losses, rate;
 
 	b->losses = 0;
 	b->delivered += ev->delivered;
-	nr_bbr_bandwidth(NR_ARGS, losses);
+	rate = nr_bbr_bandwidth(NR_ARGS, losses);
+	nr_bbr_publish(c, i, b, rate);
+	nr_bbr_share(NR_ARGS, rate > 0);
 	nr_bbr_aggregation(NR_ARGS);
 	nr_bbr_cycle(NR_ARGS, losses);
 	nr_bbr_startup(b);
 	nr_bbr_drain(NR_ARGS);
 	nr_bbr_min_rtt(NR_ARGS);
+	nr_bbr_publish(c, i, b, rate);
 	nr_bbr_set_pace(NR_ARGS, nr_bbr_pacing_gain(b));
 	nr_bbr_set_cwnd(NR_ARGS, losses);
 }
@@ -127,6 +131,8 @@ NR_INLINE void nr_bbr_event(NR_HOOK)
 		b->min_rtt_ms = nr_now_ms(ev);
 		b->epoch_us = (nr_u32)ev->now_us;
 		nr_bbr_lt_reset(b, ev);
+		b->part = NR_BBR_PART;
+		b->cruise = NR_BBR_ONE;
 		nr_bbr_first_pace(NR_ARGS);
 		break;
 	case NR_ACKED:
@@ -164,7 +170,9 @@ NR_LAW(bbr) = {
     .code = "bbr",
     .about = "a model of bandwidth and smallest RTT sets pacing and window, not losses",
     .source = "ACM Queue 14(5), 2016; Linux 6.18 tcp_bbr.c",
+    NR_TAKES(bbr),
     .kind = NR_MODEL,
+    .couples = 1,
     .state = sizeof(struct nr_bbr),
     .event = nr_bbr_event,
 };

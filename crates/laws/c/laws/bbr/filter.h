@@ -8,7 +8,7 @@
 /* The largest, and the largest since each of them: instead of all values of the window. */
 struct nr_max {
 	nr_u32 value[3];
-	nr_u32 round[3];
+	nr_u16 round[3]; /* low bits of their numbers */
 };
 
 NR_INLINE nr_u32 nr_max(const struct nr_max *m)
@@ -22,7 +22,7 @@ NR_INLINE void nr_max_move(struct nr_max *m, nr_u32 to, nr_u32 from)
 	m->round[to] = m->round[from];
 }
 
-NR_INLINE void nr_max_put(struct nr_max *m, nr_u32 from, nr_u32 round, nr_u32 value)
+NR_INLINE void nr_max_put(struct nr_max *m, nr_u32 from, nr_u16 round, nr_u32 value)
 {
 	for (nr_u32 n = 0; n < 3; n++) {
 		if (n < from)
@@ -32,15 +32,21 @@ NR_INLINE void nr_max_put(struct nr_max *m, nr_u32 from, nr_u32 round, nr_u32 va
 	}
 }
 
-/* A value in `round`, which holds for `rounds` rounds. */
-NR_NOINLINE int nr_max_sample(struct nr_max *m, nr_u32 rounds, nr_u32 round, nr_u32 value)
+NR_INLINE nr_u32 nr_max_age(const struct nr_max *m, nr_u32 n, nr_u16 round)
 {
+	return (nr_u16)(round - m->round[n]);
+}
+
+/* A value in round `in`, which holds for `rounds` rounds. */
+NR_NOINLINE int nr_max_sample(struct nr_max *m, nr_u32 rounds, nr_u32 in, nr_u32 value)
+{
+	nr_u16 round = (nr_u16)in;
 	nr_u32 age;
 
 	if (!m)
 		return 0;
-	age = round - m->round[0];
-	if (value >= m->value[0] || round - m->round[2] > rounds) {
+	age = nr_max_age(m, 0, round);
+	if (value >= m->value[0] || nr_max_age(m, 2, round) > rounds) {
 		nr_max_put(m, 0, round, value);
 		return 1;
 	}
@@ -52,7 +58,7 @@ NR_NOINLINE int nr_max_sample(struct nr_max *m, nr_u32 rounds, nr_u32 round, nr_
 		nr_max_move(m, 0, 1);
 		nr_max_move(m, 1, 2);
 		nr_max_put(m, 2, round, value);
-		if (round - m->round[0] > rounds) {
+		if (nr_max_age(m, 0, round) > rounds) {
 			nr_max_move(m, 0, 1);
 			nr_max_move(m, 1, 2);
 		}

@@ -35,8 +35,12 @@ NR_INLINE nr_u32 nr_bbr_round_up(const struct nr_conn *c, nr_u32 i, struct nr_pr
 {
 	struct nr_bbr *b = nr_bbr(p);
 
-	packets = (packets + 3 * nr_bbr_burst(c, i) + 1) & ~1u;
-	return b->mode == NR_BBR_PROBE_BW && b->phase == 0 ? packets + 2 : packets;
+	nr_u32 room = 3 * nr_bbr_burst(c, i);
+
+	if (b->mode == NR_BBR_PROBE_BW && b->phase == 0)
+		room += 2;
+	packets += nr_bbr_room(b, room);
+	return b->part == NR_BBR_PART ? (packets + 1) & ~1u : packets;
 }
 
 NR_NOINLINE nr_u32 nr_bbr_inflight(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
@@ -100,11 +104,14 @@ NR_INLINE nr_u32 nr_bbr_extra(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
 	nr_u64 most = nr_bbr_bytes(nr_bbr_bw(p), NR_BBR_EXTRA_US) / nr_bbr_mss(c, i);
-	nr_u32 extra = b->extra[0] > b->extra[1] ? b->extra[0] : b->extra[1];
+	nr_u32 extra = b->extra[0] > b->extra[1] ? b->extra[0] : b->extra[1], pair;
 
 	if (!b->full)
 		return 0;
-	return extra < most ? extra : (nr_u32)most;
+	extra = extra < most ? extra : (nr_u32)most;
+	pair = NR_BBR_PAIR * NR_BBR_PART - NR_BBR_PAIR * b->part; /* others of the group have it */
+	pair = (pair + NR_BBR_PART - 1) / NR_BBR_PART;
+	return extra > pair ? extra - pair : 0;
 }
 
 /* Recovery or ProbeRTT begins: the window to go back to. */
@@ -147,7 +154,10 @@ NR_NOINLINE int nr_bbr_set_cwnd(NR_HOOK, nr_u32 losses)
 			b->round_end = b->delivered;
 			cwnd = ev->inflight + acked;
 		}
-		if (b->conserve) {
+		if (b->hold && !b->held && b->full && cwnd > ev->inflight + acked)
+			cwnd = ev->inflight + acked;
+		b->held = b->hold;
+		if (b->conserve || (b->hold && b->full)) {
 			if (cwnd < ev->inflight + acked)
 				cwnd = ev->inflight + acked;
 		} else {

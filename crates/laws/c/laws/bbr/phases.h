@@ -6,8 +6,9 @@
 #include "inflight.h"
 #include "policer.h"
 
-/* Any but phase 1, so that flows that begin together do not probe together: 32 bits of the clock,
- * and the slot, mixed (a finalizer of MurmurHash3). A replay draws the same. */
+/* The number of phases before the next phase 0: 0 to 6, not 7, which is phase 1; so that flows that
+ * begin together do not probe together: 32 bits of the clock, and the slot, mixed (a finalizer of
+ * MurmurHash3). A replay draws the same. */
 NR_INLINE nr_u32 nr_bbr_draw(nr_u32 i, const struct nr_event *ev)
 {
 	nr_u32 x = (nr_u32)ev->now_us ^ i << 29;
@@ -17,29 +18,13 @@ NR_INLINE nr_u32 nr_bbr_draw(nr_u32 i, const struct nr_event *ev)
 	return (x ^ x >> 16) % (NR_BBR_PHASES - 1);
 }
 
-/* The next phase of ProbeBW. word[0] counts whole cycles. */
-NR_INLINE void nr_bbr_advance(NR_HOOK)
-{
-	struct nr_bbr *b = nr_bbr(p);
-	struct nr_path *line = &c->path[i & 7];
-
-	b->phase++; /* 3 bits: after 7 comes 0 */
-	b->cycle_us = (nr_u32)ev->now_us;
-	if (b->phase == 0) {
-		if (b->whole)
-			NR_WRITE(line->word[0], line->word[0] + 1);
-		b->whole = 1;
-	}
-}
-
 NR_INLINE void nr_bbr_probe_bw(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
 
 	b->mode = NR_BBR_PROBE_BW;
-	b->phase = NR_BBR_PHASES - 1 - nr_bbr_draw(i, ev); /* 1 to 7: the next is not 1 */
 	b->whole = 0;
-	nr_bbr_advance(NR_ARGS);
+	nr_bbr_enter(NR_ARGS, (NR_BBR_PHASES - nr_bbr_draw(i, ev)) % NR_BBR_PHASES);
 }
 
 /*
@@ -55,10 +40,10 @@ NR_NOINLINE int nr_bbr_cycle(NR_HOOK, nr_u32 losses)
 	if (!c || !p || !ev)
 		return 0;
 	b = nr_bbr(p);
-	if (b->mode != NR_BBR_PROBE_BW)
+	if (b->mode != NR_BBR_PROBE_BW || b->follows)
 		return 0;
 	gain = nr_bbr_pacing_gain(b);
-	bw = nr_max(&b->bw);
+	bw = b->use;
 	over = (nr_u32)ev->now_us - b->cycle_us > b->min_rtt_us;
 	if (gain != NR_BBR_ONE) {
 		/* before this acknowledgement */
@@ -69,16 +54,16 @@ NR_NOINLINE int nr_bbr_cycle(NR_HOOK, nr_u32 losses)
 			over = over || in_net <= nr_bbr_inflight(c, i, p, bw, NR_BBR_ONE);
 	}
 	if (over)
-		nr_bbr_advance(NR_ARGS);
+		nr_bbr_enter(NR_ARGS, (b->phase + 1) % NR_BBR_PHASES);
 	return 1;
 }
 
 /*
  * The delivery rate of each sample, by rounds. One that the application limited counts only if it
  * is more than the estimate. So does one of ProbeRTT, of packets sent after `quiet` to `loud`
- * deliveries, as Linux's app_limited.
+ * deliveries, as Linux's app_limited. Returns the sample; 0: there is none.
  */
-NR_NOINLINE int nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
+NR_NOINLINE nr_u32 nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
 {
 	struct nr_bbr *b;
 	nr_u32 prior, bw;
@@ -110,7 +95,7 @@ NR_NOINLINE int nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
 	if (!b->limited || bw >= nr_max(&b->bw))
 		nr_max_sample(&b->bw, NR_BBR_BW_ROUNDS, b->round, bw);
 	NR_WRITE(c->path[i & 7].bw, (nr_u64)nr_max(&b->bw) << NR_BBR_BW_SHIFT);
-	return 1;
+	return bw;
 }
 
 /* Startup ends after three rounds in which the bandwidth has not grown by a quarter. */
@@ -170,7 +155,7 @@ NR_INLINE void nr_bbr_probe_rtt_end(NR_HOOK)
 NR_NOINLINE int nr_bbr_min_rtt(NR_HOOK)
 {
 	struct nr_bbr *b;
-	int old, lone;
+	int old, rest, lone;
 	nr_u32 now;
 
 	if (!c || !p || !ev)
@@ -178,13 +163,14 @@ NR_NOINLINE int nr_bbr_min_rtt(NR_HOOK)
 	b = nr_bbr(p);
 	now = nr_now_ms(ev);
 	old = nr_after(now, b->min_rtt_ms + NR_BBR_MIN_RTT_MS);
+	rest = old || (b->joins && nr_after(now, b->min_rtt_ms + NR_BBR_JOIN_MS));
 	/* A lone packet's acknowledgement may have waited. */
 	lone = ev->delivered == 1 && ev->sample_delivered == 1;
 	if (ev->rtt_us && (ev->rtt_us < b->min_rtt_us || (old && !lone))) {
 		b->min_rtt_us = ev->rtt_us;
 		b->min_rtt_ms = now;
 	}
-	if (old && !b->idle_restart && b->mode != NR_BBR_PROBE_RTT) {
+	if (rest && !b->idle_restart && b->mode != NR_BBR_PROBE_RTT) {
 		nr_bbr_save_cwnd(p);
 		b->mode = NR_BBR_PROBE_RTT;
 		b->probe_rtt_ms = 0;

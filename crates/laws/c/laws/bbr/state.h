@@ -54,6 +54,7 @@ enum nr_bbr_recovery {
 /* Times in ms and us are the low words of the clock. Counts of packets wrap. */
 struct nr_bbr {
 	struct nr_max bw;    /* delivery rates, by rounds, 16 bytes/s */
+	struct nr_max group; /* sums of the newest rates of a group's paths, likewise */
 	nr_u32 delivered;    /* packets delivered */
 	nr_u32 lost;	     /* packets marked lost */
 	nr_u32 losses;	     /* of them since the last acknowledgement */
@@ -71,6 +72,13 @@ struct nr_bbr {
 	nr_u32 lt_ms;
 	nr_u32 epoch_us;    /* aggregation: when its epoch began, */
 	nr_u32 epoch_acked; /* packets acknowledged since */
+	nr_u32 use;	    /* the bandwidth that the path may use, 16 bytes/s; laws/bbr/share.h */
+	nr_u32 part;	    /* of a group's windows, Q16 */
+	nr_u32 cruise : 9;  /* gain of the phases 2 to 7 */
+	nr_u32 follows : 1; /* another path of the group says which phase it is */
+	nr_u32 joins : 1;   /* another is in ProbeRTT */
+	nr_u32 hold : 1;    /* another is in the first round of recovery */
+	nr_u32 held : 1;    /* that at the last acknowledgement */
 	nr_u16 extra[2]; /* the most beyond the bandwidth, in this window of rounds and the last */
 	nr_u32 mode : 2; /* enum nr_bbr_mode */
 	nr_u32 recovery : 2; /* enum nr_bbr_recovery */

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Regenerates the tables of docs/bbr.md: BBR coupled, beside one flow, and the experiments of the C-MPBBR paper.
+
+    experiments/cmpbbr/tables.py [--quick] [--out DIR] [--narrows FILE] [--jobs J] [--check]
+
+Runs what is missing in DIR (an interrupted call goes on where it ended; another build begins anew), then rewrites
+the tables. --quick has 3 seeds and writes the document with its tables to DIR. --narrows takes a command that is
+built already. --check leaves the document alone and fails if a table differs.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(HOME / "experiments/detection"))
+import comparisons
+from comparisons import interval, seeds_of, table
+
+DOCUMENT = HOME / "docs/bbr.md"
+# The paper has "at least 30" runs of 120 s.
+SEEDS = {False: 10, True: 3}
+# One flow: 20 seeds.
+ONE_FLOW = {False: 20, True: 3}
+MODELS = ["bbr", "c-mpbbr", "han-bbr", "u-mpbbr", "bbr+btlbw", "bbr+xcorr", "bbr+ssc", "bbr+tr"]
+WINDOWS = ["lia", "olia", "balia"]
+LAWS = MODELS + WINDOWS
+RIVALS = {"bbr": "BBR", "reno": "Reno", "cubic": "CUBIC"}
+
+
+class Runs:
+    """Runs what is asked for, and reads it, once."""
+
+    def __init__(self, options, narrows):
+        self.options, self.narrows = options, narrows
+        self.read = {}
+
+    def get(self, scenario, controls, settings=(), seeds=None):
+        """The summaries of each control, by seed."""
+        seeds = seeds or SEEDS[self.options.quick]
+        key = scenario, *controls, *settings
+        if key in self.read:
+            return self.read[key]
+        name = "-".join((*settings, ",".join(controls))).translate(SAFE)
+        folder = self.options.out / scenario.replace("/", "-") / name
+        call = ["compare", scenario, "--cc", ",".join(controls), "--seeds", f"1..{seeds}"]
+        for setting in settings:
+            call += ["--set", setting]
+        comparisons.run(self.narrows, folder, call, f"{scenario} {' '.join(settings)}", self.options.jobs)
+        found = {control: list(seeds_of(folder, control).values()) for control in controls}
+        for control, summaries in found.items():
+            assert len(summaries) == seeds, f"{folder}: {control} has {len(summaries)} runs"
+        self.read[key] = found
+        return found
+
+    def against(self, scenario, rival, flows=("tcp1",)):
+        """All controls beside `rival`; "own" is BBR for model laws, Reno for the others (the paper's rule)."""
+        if rival == "none":
+            return self.get(scenario, LAWS)
+        found = {}
+        for laws, own in ((MODELS, "bbr"), (WINDOWS, "reno")):
+            law = own if rival == "own" else rival
+            found |= self.get(scenario, laws, [f"flows.{flow}.cc={law}" for flow in flows])
+        return found
+
+
+SAFE = str.maketrans({c: "_" for c in " =.{}\"',/[]+"})
+
+
+# --- Figures ---------------------------------------------------------------------------------------------
+
+
+def goodput(name):
+    """Mbit/s of a connection."""
+    return lambda summary: next(one for one in summary["connections"] if one["name"] == name)["goodput_mbps"]
+
+
+def subflow(name):
+    """Mbit/s that a path of the connection under test delivered."""
+
+    def of(summary):
+        test = next(one for one in summary["connections"] if one["name"] == "mptcp")
+        return next(one for one in test["paths"] if one["name"] == name)["goodput_mbps"]
+
+    return of
+
+
+def ratio(one, other):
+    return lambda summary: one(summary) / other(summary)
+
+
+def benefit(rates):
+    """Ag_bft, equation 3: of the goodput and the rates of all paths."""
+    best = max(rates)
+
+    def of(summary):
+        total = goodput("mptcp")(summary)
+        return (total - best) / (sum(rates) - best if total >= best else best)
+
+    return of
+
+
+def jain(*flows):
+    def of(summary):
+        rates = [flow(summary) for flow in flows]
+        return sum(rates) ** 2 / len(rates) / sum(rate**2 for rate in rates)
+
+    return of
+
+
+def spread(summaries, figure):
+    return interval([figure(summary) for summary in summaries])
+
+
+def text(found, digits=2):
+    middle, half = found
+    return f"{middle:.{digits}f}" if half is None else f"{middle:.{digits}f} ±{half:.{digits}f}"
+
+
+MPTCP, TCP = goodput("mptcp"), goodput("tcp1")
+# Bandwidth of the paths: scenarios 1 to 5; a link for each path.
+RATES = {"one": (10, 5), "two": (10, 5), "three": (10, 10), "four": (50, 1), "five": (10, 10)}
+COMPLEX = (20, 1, 1, 20, 20)
+
+
+# --- Tables ----------------------------------------------------------------------------------------------
+
+
+def one_flow(runs):
+    """A group of n paths beside one BBR flow."""
+    rows = []
+    seeds = ONE_FLOW[runs.options.quick]
+    for share in ("group", "published", "han", "none"):
+        row = [share]
+        for bdp in (1, 2):
+            for paths in (2, 3, 4, 5):
+                # SB-n of the MPTCP-SBD paper without its background: 20 Mbit/s, 20 ms, 35 packets.
+                settings = [
+                    f"generator.dumbbell.queue={35 * bdp} packets",
+                    "flows.tcp1.cc=bbr",
+                    f"bbr.share={share}",
+                    "background=[]",
+                ]
+                found = runs.get(f"sbd/sb-{paths}", ["bbr"], settings, seeds)["bbr"]
+                row.append(text(spread(found, ratio(MPTCP, TCP))))
+        rows.append(row)
+    names = [f"{paths} paths, {bdp} BDP" for bdp in (1, 2) for paths in (2, 3, 4, 5)]
+    return table(["bbr.share", *names], rows)
+
+
+def unequal(runs):
+    """The same with unequal RTTs: SB-n-rtt of the MPTCP-SBD paper without its background."""
+    rows = []
+    for share in ("group", "none"):
+        row = [share]
+        for paths in (2, 3, 4, 5):
+            settings = ["flows.tcp1.cc=bbr", f"bbr.share={share}", "background=[]"]
+            found = runs.get(f"sbd/sb-{paths}-rtt", ["bbr"], settings)["bbr"]
+            row.append(text(spread(found, ratio(MPTCP, TCP))))
+        rows.append(row)
+    return table(["bbr.share", *(f"{paths} paths" for paths in (2, 3, 4, 5))], rows)
+
+
+def figure_1(runs):
+    """Two BBR flows with loss."""
+    found = runs.get("cmpbbr/two-bbr", ["bbr"])["bbr"]
+    rows = [["throughput of each, Mbit/s", "3.60, 3.62", ", ".join(text(spread(found, goodput(one))) for one in ("flow1", "flow2"))]]
+    return table(["", "paper", "ours"], rows)
+
+
+def total(runs, name, rivals):
+    """The connection and its rival in Mbit/s, under each control."""
+    rows = []
+    found = {rival: runs.against(f"cmpbbr/{name}", rival) for rival in rivals}
+    for law in LAWS:
+        row = [law]
+        for rival in rivals:
+            of = found[rival][law]
+            row.append(text(spread(of, MPTCP), 1))
+            if rival != "none":
+                row += [text(spread(of, TCP), 2 if name == "four" else 1), text(spread(of, ratio(MPTCP, TCP)))]
+            row.append(text(spread(of, benefit(RATES[name]))))
+        rows.append(row)
+    heads = []
+    for rival in rivals:
+        beside = {"own": ", vs BBR/Reno", "cubic": ", vs CUBIC", "none": ""}[rival]
+        heads.append(f"connection{beside}")
+        if rival != "none":
+            heads += ["rival", "ratio"]
+        heads.append("Ag_bft")
+    return table(["control", *heads], rows)
+
+
+def fairness(runs):
+    """Norm_Thpt of the rival (equation 4), and Jain's index as for Figure 13."""
+    rows = []
+    for law in LAWS:
+        row = [law]
+        for name, fair, flows in (
+            ("two", (5,), (subflow("path1"), TCP)),
+            ("three", (10 / 3, 5), (MPTCP, TCP)),
+            ("four", (0.5,), None),
+        ):
+            for rival in ("own", "cubic"):
+                of = runs.against(f"cmpbbr/{name}", rival)[law]
+                row.append(" / ".join(text(spread(of, lambda one, fair=share: TCP(one) / fair)) for share in fair))
+                if flows:
+                    row.append(text(spread(of, jain(*flows))))
+        rows.append(row)
+    heads = []
+    for number, has in ((2, True), (3, True), (4, False)):
+        for rival in ("BBR/Reno", "CUBIC"):
+            heads.append(f"{number}, vs {rival}: rival")
+            if has:
+                heads.append("Jain")
+    return table(["control", *heads], rows)
+
+
+def complex_network(runs):
+    rows = []
+    flows = ("tcp1", "tcp2", "tcp3")
+    for rival in ("own", "cubic"):
+        found = runs.against("cmpbbr/complex", rival, flows)
+        for law in LAWS:
+            of = found[law]
+            each = [text(spread(of, goodput(flow)), 1 if flow != "tcp2" else 2) for flow in flows]
+            beside = "CUBIC" if rival == "cubic" else "BBR" if law in MODELS else "Reno"
+            rows.append([law, beside, text(spread(of, MPTCP), 1), *each, text(spread(of, benefit(COMPLEX)))])
+    return table(["control", "rivals", "connection", "rival of 20 Mbit/s", "of 1 Mbit/s", "of the pair's 20", "Ag_bft"], rows)
+
+
+def near(found, published):
+    """The published ratio: reproduced if within a quarter of it; else as our mean lies."""
+    middle = found[0]
+    if abs(middle - published) <= published / 4:
+        return "reproduced"
+    return "higher" if middle > published else "lower"
+
+
+# Of papers' text: scenario, control, what, published numerator and denominator, ours.
+HEADLINES = [
+    ("1", "one", "c-mpbbr / lia", 11.7 / 8.8, None),
+    ("2", "two", "c-mpbbr", 3.7 / 4.1, (subflow("path1"), TCP)),
+    ("2", "two", "lia", 1.4 / 7.4, (subflow("path1"), TCP)),
+    ("3", "three", "c-mpbbr", 4.3 / 3.8, (MPTCP, TCP)),
+    ("3", "three", "han-bbr", 6.1 / 2.5, (MPTCP, TCP)),
+    ("3", "three", "u-mpbbr", 5.7 / 2.6, (MPTCP, TCP)),
+    ("3", "three", "lia", 2.8 / 5.4, (MPTCP, TCP)),
+    ("5", "five", "c-mpbbr / u-mpbbr", 14.5 / 15.5, None),
+    ("5", "five", "han-bbr / u-mpbbr", 13.0 / 15.5, None),
+    ("5", "five", "lia / u-mpbbr", 10.5 / 15.5, None),
+    ("5", "five", "olia / u-mpbbr", 11.4 / 15.5, None),
+    ("5", "five", "balia / u-mpbbr", 12.0 / 15.5, None),
+]
+WHAT = {"two": "first subflow / rival", "three": "connection / rival"}
+
+
+def claims(runs):
+    rows = []
+    for number, name, control, published, figures in HEADLINES:
+        if figures:
+            found = spread(runs.against(f"cmpbbr/{name}", "own")[control], ratio(*figures))
+            what = WHAT[name]
+        else:
+            one, other = (runs.against(f"cmpbbr/{name}", "none")[law] for law in control.split(" / "))
+            # By seed: the same losses.
+            found = interval([MPTCP(a) / MPTCP(b) for a, b in zip(one, other, strict=True)])
+            what = "connection / connection"
+        rows.append([number, control, what, f"{published:.2f}", text(found), near(found, published)])
+    return table(["scenario", "control", "ratio", "paper", "ours", "verdict"], rows)
+
+
+TABLES = {
+    "one flow": one_flow,
+    "unequal": unequal,
+    "claims": claims,
+    "figure 1": figure_1,
+    "scenario 1": lambda runs: total(runs, "one", ("none",)),
+    "scenario 2": lambda runs: total(runs, "two", ("own", "cubic")),
+    "scenario 3": lambda runs: total(runs, "three", ("own", "cubic")),
+    "scenario 4": lambda runs: total(runs, "four", ("own", "cubic")),
+    "scenario 5": lambda runs: total(runs, "five", ("none",)),
+    "fairness": fairness,
+    "five paths": complex_network,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="3 seeds, and the document in DIR")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--narrows", type=Path, help="a command that is built already")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
+    options = parser.parse_args()
+    options.out = options.out or HOME / ("out/cmpbbr-quick" if options.quick else "out/cmpbbr")
+    page = comparisons.read(DOCUMENT, TABLES)
+    narrows = options.narrows.resolve() if options.narrows else comparisons.build()
+    runs = Runs(options, narrows)
+    for name, make in TABLES.items():
+        page = comparisons.replaced(page, name, make(runs))
+    comparisons.write(DOCUMENT, page, options.out, options.quick, options.check)
+
+
+if __name__ == "__main__":
+    main()
