@@ -3,13 +3,14 @@
  * What a path may use of its bandwidth, given the paths of its mask: the one place where a BBR law
  * is coupled. Policies, by the parameter bbr.share:
  *
- *   none       all of it, on each path: a group of N takes N shares (Nguyen et al., U-MPBBR)
- *   han        gain (8 beta - 2) / 6 in the phases 2 to 7, beta_i = b_i max(b) / sum b^2: over a
- *              cycle the paths together send at the largest b. Where beta <= 1/4 the gain would not
- *              be positive: full rate, so four equal paths and more are not coupled (Han et al.,
- *              2019; the formula by a public implementation)
- *   published  b_i / N in the phases 2 to 7, b_i in 0 and 1: together (N + 3) / 4 of one flow over
- * a cycle (Mahmud et al., C-MPBBR) group      the group is one flow: below
+ *   none       all of it on each path: N paths take N shares (Nguyen et al., U-MPBBR)
+ *   han        a gain of (8 beta - 2) / 6 in the phases 2 to 7, beta_i = b_i max(b) / sum b^2:
+ *              over a cycle the paths together send at the largest b. Where beta <= 1/4 the gain
+ *              would not be positive and is 1: four equal paths and more are not coupled
+ *              (Han et al., 2019; the formula by a public implementation)
+ *   published  b_i / N in the phases 2 to 7: together (N + 3) / 4 of one flow over a cycle
+ *              (Mahmud et al., C-MPBBR)
+ *   group      the paths are one flow, as follows
  *
  * The group as one flow. What makes a BBR flow strong among others is how far its estimate exceeds
  * its share: as sum b > C, the bottleneck's queue is limited by the windows, and shares go by b.

@@ -1,0 +1,295 @@
+//! BBR against its formulas in floating point, on paths that deliver at a constant rate.
+
+use narrows_laws::{Conn, Control, Event, EventKind, Output, Params, Private, State, flag};
+use proptest::prelude::*;
+
+/// Paths that each deliver a packet at a time, at a constant rate and RTT.
+struct Paths {
+    conn: Conn,
+    private: Vec<Private>,
+    paths: Vec<Path>,
+    now_us: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Path {
+    /// Packets/s.
+    rate: f64,
+    rtt_us: u64,
+    mss: u32,
+    next_us: f64,
+    delivered: u64,
+}
+
+impl Path {
+    fn new(rate: f64, rtt_us: u64, mss: u32) -> Path {
+        Path { rate, rtt_us, mss, next_us: 0.0, delivered: 0 }
+    }
+
+    /// Packets on the path when it is full.
+    fn bdp(&self) -> u32 {
+        (self.rate * self.rtt_us as f64 / 1e6).ceil() as u32
+    }
+
+    /// bytes/s
+    fn bytes(&self) -> f64 {
+        (self.rate * f64::from(self.mss)).floor()
+    }
+}
+
+impl Paths {
+    fn new(control: &str, set: &[(&str, &str)], paths: &[Path]) -> Paths {
+        let mut params = Params::default();
+        set.iter().for_each(|(name, value)| params.set(name, value).unwrap());
+        let control: Control = control.parse().unwrap();
+        let mut all = Paths {
+            conn: Conn::with_params(control, &params),
+            private: vec![Private::default(); paths.len()],
+            paths: paths.to_vec(),
+            now_us: 1_000_000,
+        };
+        all.paths.iter_mut().for_each(|path| path.next_us = 1e6);
+        for path in 0..paths.len() {
+            let joined = all.event(path, EventKind::Joined);
+            all.report(path, joined);
+        }
+        all
+    }
+
+    fn event(&self, path: usize, kind: EventKind) -> Event {
+        let of = &self.paths[path];
+        Event {
+            kind: kind as u32,
+            now_us: self.now_us,
+            state: State::Active as u32,
+            inflight: self.inflight(path),
+            srtt8_us: 8 * of.rtt_us as u32,
+            mss: of.mss,
+            ..Event::default()
+        }
+    }
+
+    /// Packets on the path and in its queue: what is sent faster than they arrive is queued, and a
+    /// drained path holds less than its BDP.
+    fn inflight(&self, path: usize) -> u32 {
+        let (of, line) = (&self.paths[path], self.conn.path(path));
+        let faster = line.pacing_rate as f64 > 1.1 * of.bytes();
+        if faster { 2 * of.bdp() + 400 } else { of.bdp() - 1 }
+    }
+
+    fn report(&mut self, path: usize, event: Event) -> Output {
+        self.conn.event(path, &mut self.private[path], &event)
+    }
+
+    /// The acknowledgement of a packet.
+    fn ack(&mut self, path: usize, flags: u32) -> Output {
+        let of = self.paths[path];
+        self.paths[path].delivered += 1;
+        let event = Event {
+            delivered: 1,
+            rate: of.bytes() as u64,
+            rtt_us: of.rtt_us as u32,
+            sample_delivered: of.bdp().min(of.delivered as u32 + 1),
+            sample_inflight: of.bdp(),
+            flags,
+            ..self.event(path, EventKind::Acked)
+        };
+        self.report(path, event)
+    }
+
+    /// For so long each path delivers; returns the outputs of the last path with their times.
+    fn run(&mut self, us: u64) -> Vec<(u64, Output)> {
+        let (end, last) = (self.now_us + us, self.paths.len() - 1);
+        let mut seen = vec![];
+        while self.now_us < end {
+            let due = |path: &usize| self.paths[*path].next_us;
+            let path = (0..self.paths.len()).min_by(|a, b| due(a).total_cmp(&due(b))).unwrap();
+            self.now_us = self.now_us.max(self.paths[path].next_us as u64);
+            let out = self.ack(path, 0);
+            self.paths[path].next_us += 1e6 / self.paths[path].rate;
+            if path == last {
+                seen.push((self.now_us, out));
+            }
+        }
+        seen
+    }
+}
+
+/// The gains of pacing in what was seen, of bandwidth `bytes`, without repetitions.
+fn gains(seen: &[(u64, Output)], bytes: f64) -> Vec<f64> {
+    let mut gains: Vec<f64> =
+        seen.iter().map(|(_, out)| out.pacing_rate as f64 / 0.99 / bytes).collect();
+    gains.dedup_by(|a, b| (*a - *b).abs() < 0.004);
+    gains
+}
+
+fn near(a: f64, b: f64, within: f64) -> bool {
+    (a - b).abs() <= within * b
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// In ProbeBW: 5/4, 3/4 and six times 1 of the rate, less 1 %, and two BDP and three bursts in
+    /// flight, beside what was acknowledged at once.
+    #[test]
+    fn pacing_and_window_are_those_of_the_formulas(
+        rate in 50.0..20_000.0f64, rtt_us in 5_000..150_000u64, mss in 500..9000u32,
+    ) {
+        let path = Path::new(rate, rtt_us, mss);
+        prop_assume!(path.bdp() >= 5);
+        let mut paths = Paths::new("bbr", &[], &[path]);
+        paths.run(40 * rtt_us);
+        let seen = paths.run(24 * rtt_us);
+        for gain in gains(&seen, path.bytes()) {
+            prop_assert!([1.25, 0.75, 1.0].iter().any(|of| near(gain, *of, 0.006)), "{gain}");
+        }
+        let (_, out) = seen[seen.len() - 1];
+        let burst = (out.pacing_rate as f64 / 1024.0 / f64::from(mss)).clamp(1.0, 127.0);
+        let bdp = path.rate * rtt_us as f64 / 1e6;
+        let least = 2.0 * bdp - 1.0;
+        // Each acknowledgement is of one packet: at most a few come before they are due.
+        let most = 2.0 * bdp + 3.0 * burst.max(2.0) + 12.0 + 0.02 * bdp;
+        prop_assert!((least..=most).contains(&f64::from(out.cwnd)), "{} {bdp} {burst}", out.cwnd);
+    }
+}
+
+#[test]
+fn startup_ends_after_three_rounds_without_growth() {
+    let path = Path::new(1_000.0, 50_000, 1448);
+    let mut paths = Paths::new("bbr", &[], &[path]);
+    let seen = paths.run(600_000);
+    let high = 2885.0 / 1000.0;
+    let ends = seen
+        .iter()
+        .position(|(_, out)| out.pacing_rate > 0 && (out.pacing_rate as f64) < 0.5 * path.bytes());
+    let ends = seen[ends.expect("Drain")].0;
+    // A round to see the rate and three without growth; then Drain at 1 / 2.885.
+    let rounds = (ends - 1_000_000) / 50_000;
+    assert!((3..=6).contains(&rounds), "{rounds}");
+    let first = gains(&seen, path.bytes());
+    assert!(first.iter().any(|gain| near(*gain, high, 0.01)), "{first:?}");
+    assert!(first.iter().any(|gain| near(*gain, 1.0 / high, 0.02)), "{first:?}");
+}
+
+/// One cycle: a phase of 5/4, then 3/4, then 1 for the rest, each at least an RTT.
+#[test]
+fn a_cycle_has_eight_phases() {
+    let path = Path::new(2_000.0, 20_000, 1448);
+    let mut paths = Paths::new("bbr", &[], &[path]);
+    // More is in flight than 5/4 BDP needs, so that phase 0 ends after an RTT.
+    paths.run(1_000_000);
+    let cycles = |paths: &Paths| paths.conn.path(0).word[0];
+    let before = cycles(&paths);
+    let seen = paths.run(1_640_000);
+    let count = cycles(&paths) - before;
+    let gains = gains(&seen, path.bytes());
+    let ups = gains.iter().filter(|gain| **gain > 1.2).count() as u32;
+    assert!(ups >= 2 && count.abs_diff(ups) <= 1, "{count} cycles, {ups} probes: {gains:?}");
+    for pair in gains.windows(2) {
+        let then = if pair[0] > 1.2 {
+            0.75
+        } else if pair[0] < 0.8 {
+            1.0
+        } else {
+            1.25
+        };
+        assert!(near(pair[1], then, 0.01), "{gains:?}");
+    }
+}
+
+#[test]
+fn a_sample_that_the_application_limited_counts_only_if_it_is_higher() {
+    let path = Path::new(2_000.0, 20_000, 1448);
+    let mut paths = Paths::new("bbr", &[], &[path]);
+    paths.run(1_000_000);
+    let known = paths.conn.path(0).bw;
+    paths.paths[0].rate = 200.0;
+    for _ in 0..200 {
+        paths.now_us += 5_000;
+        paths.ack(0, flag::APP_LIMITED);
+    }
+    assert_eq!(paths.conn.path(0).bw, known);
+    for _ in 0..200 {
+        paths.now_us += 5_000;
+        paths.ack(0, 0);
+    }
+    assert!(paths.conn.path(0).bw < known / 5, "{} of {known}", paths.conn.path(0).bw);
+}
+
+/// In recovery: what is in flight, for a round; then the window of before.
+#[test]
+fn recovery_conserves_packets_and_gives_the_window_back() {
+    let path = Path::new(2_000.0, 20_000, 1448);
+    let mut paths = Paths::new("bbr", &[], &[path]);
+    paths.run(1_000_000);
+    let before = paths.conn.path(0).cwnd;
+    let recovery = Event { lost: 3, ..paths.event(0, EventKind::Recovery) };
+    paths.report(0, recovery);
+    let inflight = paths.inflight(0);
+    let out = paths.ack(0, flag::IN_RECOVERY);
+    assert_eq!(out.cwnd, inflight + 1);
+    let recovered = paths.event(0, EventKind::Recovered);
+    assert_eq!(paths.report(0, recovered).cwnd, before);
+    let timeout = Event { inflight: 2, ..paths.event(0, EventKind::Timeout) };
+    assert_eq!(paths.report(0, timeout).cwnd, 3);
+    let recovered = paths.event(0, EventKind::Recovered);
+    assert_eq!(paths.report(0, recovered).cwnd, before);
+}
+
+/// The pacing of the last path while it cruises, over its own rate, with paths at these rates.
+fn cruise(share: &str, rates: &[f64]) -> f64 {
+    let of: Vec<Path> = rates.iter().map(|rate| Path::new(*rate, 20_000, 1448)).collect();
+    let mut paths = Paths::new("bbr", &[("bbr.share", share)], &of);
+    paths.run(2_000_000);
+    let seen = paths.run(1_000_000);
+    // Phases 2 to 7 are those between 3/4 and 5/4 of the rate, or below both.
+    let own = of[of.len() - 1].bytes();
+    let mut all: Vec<u64> = seen.iter().map(|(_, out)| out.pacing_rate).collect();
+    all.retain(|rate| {
+        [0.75, 1.25].iter().all(|gain| !near(*rate as f64 / 0.99 / own, *gain, 0.01))
+    });
+    all.sort_unstable();
+    all[all.len() / 2] as f64 / 0.99 / own
+}
+
+#[test]
+fn each_policy_is_its_formula() {
+    for rates in [&[1000.0, 1000.0][..], &[3000.0, 1500.0], &[1000.0, 1000.0, 1000.0]] {
+        let own = rates[rates.len() - 1];
+        let best = rates.iter().copied().fold(0.0, f64::max);
+        let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+        let beta = own * best / squares;
+        let found = cruise("han", rates);
+        assert!(near(found, (8.0 * beta - 2.0) / 6.0, 0.05), "{rates:?}: {found}");
+        let found = cruise("published", rates);
+        assert!(near(found, 1.0 / rates.len() as f64, 0.02), "{rates:?}: {found}");
+        // Constant rates: nothing is shared, and the group's rate is the sum.
+        let found = cruise("group", rates);
+        assert!(near(found, 1.0, 0.02), "{rates:?}: {found}");
+        let found = cruise("none", rates);
+        assert!(near(found, 1.0, 0.02), "{rates:?}: {found}");
+    }
+    // Four equal paths: beta is 1/4, and Han's gain would not be positive.
+    assert!(near(cruise("han", &[1000.0; 4]), 1.0, 0.02));
+}
+
+/// The paths of a group probe at the same time.
+#[test]
+fn a_group_probes_together() {
+    let of = [Path::new(1000.0, 20_000, 1448), Path::new(1100.0, 20_000, 1448)];
+    let apart = |share: &str| {
+        let mut paths = Paths::new("bbr", &[("bbr.share", share)], &of);
+        paths.run(2_000_000);
+        let (mut both, mut one) = (0, 0);
+        for _ in 0..1000 {
+            paths.run(1_000);
+            let up = |n: usize| paths.conn.path(n).pacing_rate as f64 > 1.15 * of[n].bytes();
+            both += u32::from(up(0) && up(1));
+            one += u32::from(up(0) != up(1));
+        }
+        (both, one)
+    };
+    let (both, one) = apart("group");
+    assert!(both > 5 * one && both > 40, "{both} ms together, {one} apart");
+}
