@@ -155,7 +155,8 @@ fn an_application_that_sends_little_does_not_lower_the_estimate() {
 /// how much more the connection has.
 fn beside_one(paths: usize, share: &str, packets: u32, seed: u64) -> f64 {
     let mut sim = Sim::new(seed);
-    let net = Dumbbell::new(&mut sim, paths + 1, 20 * MBIT, 20 * MS, packets, MS);
+    // Three packets' time of jitter, as in scenarios.
+    let net = Dumbbell::new(&mut sim, paths + 1, 20 * MBIT, 20 * MS, packets, 1_800_000);
     let mut params = Params::default();
     params.set("bbr.share", share).unwrap();
     let of: Vec<_> = (0..paths).map(|n| net.path(&mut sim, n)).collect();
