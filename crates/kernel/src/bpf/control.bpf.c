@@ -5,9 +5,9 @@
  * detectors that decide (NR_STATIC_DETECTORS); detector, slow start and parameters are set at load,
  * and unused code is pruned.
  *
- *   .init       JOINED: a slot of the connection's entry (state.h)
- *   .release    LEFT
- *   .cwnd_event a socket under the fallback law retries when it begins to send
+ *   .init         JOINED: a slot of the connection's entry (state.h)
+ *   .release      LEFT
+ *   .cwnd_event   a socket under the fallback law retries when it begins to send
  *
  * All other events: window_hooks.h, or for a law with a model of its path (NR_THIS_MODEL)
  * model_hooks.h.

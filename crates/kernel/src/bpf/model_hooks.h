@@ -41,25 +41,30 @@ static __always_inline bool begins_round(struct sock *sk, const struct rate_samp
 	return true;
 }
 
+/* Does the path run the fallback law? Looked at where a round is over. */
 static __always_inline bool falls_back(struct sock *sk, struct nr_entry *e, bool round)
 {
 	return uncoupled(sk, &e->slot[nr_sk(sk)->slot & (NR_MAX_PATHS - 1)], round);
 }
 
-/* Passes the event of the socket's slot on, and sets what the law published. */
-static __always_inline void model_event(struct sock *sk, struct nr_entry *e)
+/*
+ * Passes the event of the socket's slot on, and sets what the law published; not where the path
+ * runs the fallback law, and then false.
+ */
+static __always_inline bool model_event(struct sock *sk, struct nr_entry *e, bool round)
 {
 	struct nr_path *path = line(e, nr_sk(sk)->slot);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	nr_event(sk, e);
-	if (falls_back(sk, e, false))
-		return;
+	if (falls_back(sk, e, round))
+		return false;
 	tp->snd_cwnd = path->cwnd < tp->snd_cwnd_clamp ? path->cwnd : tp->snd_cwnd_clamp;
 	leave_cwnd(sk, tp->snd_cwnd);
 	if (path->ssthresh != tp->snd_ssthresh)
 		tp->snd_ssthresh = path->ssthresh;
 	pace(sk, path->pacing_rate);
+	return true;
 }
 
 /*
@@ -127,9 +132,7 @@ void nr_cong_control(unsigned long long *ctx)
 		ev->flags |= NR_F_RETRANS;
 	if (tp->tcp_wstamp_ns > tp->tcp_clock_cache)
 		ev->wait_us = (nr_u32)((tp->tcp_wstamp_ns - tp->tcp_clock_cache) / 1000);
-	falls_back(sk, e, round);
-	model_event(sk, e);
-	if (falls_back(sk, e, false))
+	if (!model_event(sk, e, round))
 		model_fallback(sk, rs->acked_sacked);
 }
 
@@ -183,7 +186,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 			ev->state = NR_FAILED;
 		}
 	}
-	model_event(sk, e);
+	model_event(sk, e, false);
 }
 
 SEC("struct_ops")
@@ -198,7 +201,7 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 		return cwnd;
 	}
 	fill(sk, e, NR_UNDO);
-	model_event(sk, e);
+	model_event(sk, e, false);
 	return tcp_sk(sk)->snd_cwnd;
 }
 
@@ -223,7 +226,7 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	if (tp->app_limited || s->token) /* MPTCP does not set it */
 		ev->flags |= NR_F_APP_LIMITED;
-	model_event(sk, e);
+	model_event(sk, e, false);
 }
 
 SEC("struct_ops")
