@@ -8,16 +8,21 @@
  * Source: docs/one-flow.md; one state for flows that share a bottleneck: RFC 8699.
  *
  *   r0_i   RTT of path i, without the time that a packet waited for a second one to be acknowledged
- *   r_i    (srtt_i + r0_i) / 2, as of two packets only one waits
+ *   f_i    share of its acknowledgements that are of two packets or more
+ *   r_i    (srtt_i + f_i r0_i) / (1 + f_i), RTT of a packet in the mean: of two only one waits
  *   X      sum_k w_k / r_k, rate of the group, packets/s
- *   g      min_k r0_k, RTT of one flow on the best path
- *   V      X g, its window at this rate
+ *   g      min_k r0_k, RTT of one flow on the best path if none of its packets waits
+ *   G      g + z / X, as some do
+ *   V      X G, its window at this rate
  *
- * Such a flow adds a packet each g, so its rate rises by dX/dt = 1 / g^2. If each acknowledged
+ * Every second packet of the one flow waits for 1 / X if they are evenly spaced, so z = 1/2, and
+ * none if they leave in pairs, z = 0. What each law has is measured, not derived.
+ *
+ * Such a flow adds a packet each G, so its rate rises by dX/dt = 1 / G^2. If each acknowledged
  * packet adds q_i to w_i, then dX/dt = sum_i q_i w_i / r_i^2. Two solutions for q_i:
  *
- *   equal  1 / (w_i g^2 sum_k 1 / r_k^2)   windows grow alike and become equal
- *   thin   1 / (g^2 sum_k w_k / r_k^2)     windows grow in proportion
+ *   equal  1 / (w_i G^2 sum_k 1 / r_k^2)   windows grow alike and become equal
+ *   thin   1 / (G^2 sum_k w_k / r_k^2)     windows grow in proportion
  *
  * Equal windows keep every path used, so that a detector can measure it. Windows too small to be
  * halved make the group thin; see NR_GROUP_THIN.
@@ -27,7 +32,7 @@
  * same event. A timeout is the path's own.
  *
  * Published: word[0] is the time of the path's last congestion event, us | 1, for a second, else 0;
- * word[1] is r0, 1/8 us.
+ * word[1] is r0 in 1/8 us, at most 16 s, and f in 1/31 in the lowest NR_GROUP_PAIR_BITS.
  */
 #ifndef NARROWS_GROUP_H
 #define NARROWS_GROUP_H
@@ -58,6 +63,10 @@
  */
 #define NR_GROUP_THIN 683u
 
+#define NR_GROUP_PAIR_BITS 5
+#define NR_GROUP_PAIRS ((1u << NR_GROUP_PAIR_BITS) - 1)
+#define NR_GROUP_RTT_US (1u << 24)
+
 #define NR_GROUP_BITS 16 /* of the fraction of a window */
 #define NR_GROUP_ONE (1u << NR_GROUP_BITS)
 
@@ -67,10 +76,11 @@ struct nr_group {
 	nr_u64 heard_us;   /* last certain sample of r0 */
 	nr_u32 out;	   /* packets out when the path followed, less those delivered since */
 	nr_u32 prior;	   /* word[0] before the path's last own event */
-	nr_u32 peak;	   /* largest V since the last cut, Q8 packets */
-	nr_u32 mean;	   /* of the peaks */
 	nr_u32 even;	   /* e_i of laws/gcubic.h, Q8 packets: here it fills a hole */
+	nr_u16 peak;	   /* largest V since the last cut, Q8 packets, at most 255 packets */
+	nr_u16 mean;	   /* of the peaks */
 	nr_u16 rest;	   /* cut less window, 2^-16 packet: credit when growth begins */
+	nr_u16 pairs;	   /* f in 2^-16 */
 	nr_u8 mask;	   /* at the last event */
 	nr_u8 deficit : 1; /* the rest is negative */
 	nr_u8 thin : 1;
@@ -89,9 +99,17 @@ typedef nr_u64 nr_group_cut(nr_u64 window, nr_u32 n);
 /* r0 of a path, 1/8 us; srtt if that is less or there is no sample. */
 NR_INLINE nr_u32 nr_group_r0(const struct nr_path *line, nr_u32 srtt8)
 {
-	nr_u32 r0 = NR_READ(line->word[1]);
+	nr_u32 r0 = NR_READ(line->word[1]) >> NR_GROUP_PAIR_BITS;
 
 	return r0 && r0 < srtt8 ? r0 : srtt8;
+}
+
+/* r of a path, 1/8 us: r0 and what a packet waits in the mean. */
+NR_INLINE nr_u32 nr_group_r(const struct nr_path *line, nr_u32 srtt8)
+{
+	nr_u32 r0 = nr_group_r0(line, srtt8), f = NR_READ(line->word[1]) & NR_GROUP_PAIRS;
+
+	return r0 + (nr_u32)((nr_u64)(srtt8 - r0) * NR_GROUP_PAIRS / (NR_GROUP_PAIRS + f));
 }
 
 /* g of the paths in `set`, 1/8 us. */
@@ -158,7 +176,7 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 	nr_u64 window = nr_group_window(p), floor, less;
 
 	if (g->peak) {
-		g->mean = g->mean ? g->mean - g->mean / 8 + g->peak / 8 : g->peak;
+		g->mean = g->mean ? (nr_u16)(g->mean - g->mean / 8 + g->peak / 8) : g->peak;
 		g->peak = 0;
 	}
 	g->thin = g->mean && g->mean < NR_GROUP_THIN * n;
@@ -184,7 +202,7 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	struct nr_group *g = nr_group(p);
 	struct nr_path *line = &c->path[i & 7];
 	nr_u32 mask = nr_mask(c, i), now = (nr_u32)ev->now_us, word = line->word[0];
-	nr_u32 set, age, rtt8, srtt8, held;
+	nr_u32 set, age, rtt8, r8, held;
 
 	if (mask & ~g->mask)
 		g->mask_us = ev->now_us;
@@ -216,15 +234,15 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	/*
 	 * Without recovery: nothing leaves until what is out has shrunk to the window, and
 	 * acknowledgements of one round trip of the flow do not grow it, as in a flow's recovery.
+	 * Those of the rest of the path's own round trip come as fast as before the cut, and count
+	 * as many as they would at the rate after it.
 	 */
 	g->out = ev->inflight + ev->delivered + ev->lost;
 	if (!g->out && (ev->kind == NR_RECOVERY || ev->kind == NR_TIMEOUT))
 		g->out = 1; /* the host has told before what was lost */
-	srtt8 = NR_READ(line->srtt8_us);
-	held = rtt8 < srtt8 ? (nr_u32)((nr_u64)g->out * rtt8 / srtt8) : g->out;
-	p->skip = g->out > p->cwnd ? g->out - p->cwnd : 0;
-	if (p->skip < held)
-		p->skip = held;
+	r8 = nr_group_r(line, NR_READ(line->srtt8_us));
+	held = g->out < p->cwnd ? g->out : p->cwnd;
+	p->skip = g->out - held + (rtt8 < r8 ? (nr_u32)((nr_u64)held * rtt8 / r8) : held);
 	return 1;
 }
 
@@ -281,16 +299,21 @@ NR_INLINE void nr_group_acked(NR_HOOK)
 {
 	struct nr_group *g = nr_group(p);
 	struct nr_path *line = &c->path[i & 7];
-	nr_u32 r0 = line->word[1], rtt_us = ev->rtt_us < 1u << 28 ? ev->rtt_us : 1u << 28;
+	nr_u32 r0 = line->word[1] >> NR_GROUP_PAIR_BITS, pairs = g->pairs;
+	nr_u32 rtt_us = ev->rtt_us < NR_GROUP_RTT_US ? ev->rtt_us : NR_GROUP_RTT_US - 1;
 
 	g->out -= ev->delivered < g->out ? ev->delivered : g->out;
 	if (!rtt_us)
 		return;
+	if (!r0)
+		pairs = 65535;
+	pairs = ev->delivered >= 2 ? pairs + (65535 - pairs) / 32 : pairs - pairs / 32;
+	g->pairs = (nr_u16)pairs;
 	if (!r0 || ev->delivered >= 2 || 8 * rtt_us < r0 + NR_GROUP_WAIT8)
 		g->heard_us = ev->now_us;
-	else if (ev->now_us - g->heard_us <= 1000000 + line->srtt8_us / 2)
-		return;
-	NR_WRITE(line->word[1], r0 ? r0 - r0 / 32 + rtt_us / 4 : 8 * rtt_us);
+	if (g->heard_us == ev->now_us || ev->now_us - g->heard_us > 1000000 + line->srtt8_us / 2)
+		r0 = r0 ? r0 - r0 / 32 + rtt_us / 4 : 8 * rtt_us;
+	NR_WRITE(line->word[1], r0 << NR_GROUP_PAIR_BITS | g->pairs >> (16 - NR_GROUP_PAIR_BITS));
 }
 
 /* Growth begins with the fraction that the cut left. */
@@ -322,8 +345,7 @@ NR_NOINLINE nr_u64 nr_group_sum(const struct nr_conn *c, nr_u32 set, nr_u32 what
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 srtt8 = set >> j & 1 ? NR_READ(c->path[j].srtt8_us) : 0;
 		nr_u32 w = what == NR_GROUP_EQUAL ? 1 : NR_READ(c->path[j].cwnd);
-		nr_u32 r0 = nr_group_r0(&c->path[j], srtt8);
-		struct nr_fx inverse = nr_inverse(r0 + (srtt8 - r0) / 2);
+		struct nr_fx inverse = nr_inverse(nr_group_r(&c->path[j], srtt8));
 
 		term[j] = nr_fx_mul(nr_fx(w), inverse);
 		if (what != NR_GROUP_RATE)
@@ -332,39 +354,39 @@ NR_NOINLINE nr_u64 nr_group_sum(const struct nr_conn *c, nr_u32 set, nr_u32 what
 	return nr_fx_word(nr_fx_sum(term));
 }
 
-/* V, as nr_fx_word(); records it. */
-NR_NOINLINE nr_u64 nr_group_flow(const struct nr_conn *c, nr_u32 set, struct nr_group *g)
+/* G, as nr_fx_word(), with z in 1/8; records V. */
+NR_NOINLINE nr_u64 nr_group_round(const struct nr_conn *c, nr_u32 set, struct nr_group *g,
+				  nr_u32 eighths)
 {
-	struct nr_fx flow;
+	struct nr_fx rate, round;
 	nr_u64 v;
 
 	if (!c || !g)
 		return 0;
-	flow = nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE));
-	flow = nr_fx_mul(flow, nr_fx(nr_group_rtt(c, set)));
-	v = nr_fx_fixed(flow, 8);
-	if (v > ~0u)
-		v = ~0u;
+	rate = nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE));
+	round = nr_fx_div(nr_fx(eighths), nr_fx_mul(nr_fx(8), rate));
+	round = nr_fx_add(nr_fx(nr_group_rtt(c, set)), round);
+	v = nr_fx_fixed(nr_fx_mul(rate, round), 8);
+	v = v < 65535 ? v : 65535;
 	if (v > g->peak)
-		g->peak = (nr_u32)v;
-	return nr_fx_word(flow);
+		g->peak = (nr_u16)v;
+	return nr_fx_word(round);
 }
 
 /*
- * q_i in packets, as nr_fx_word(): growth of path i for each acknowledged packet while the flow
- * grows by a packet a round trip.
+ * q_i in packets, as nr_fx_word(): growth of path i for each acknowledged packet while the flow,
+ * with the G in `round`, grows by a packet a round trip.
  */
-NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set,
-				   const struct nr_group *g)
+NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set, nr_u32 thin,
+				   nr_u64 round)
 {
-	struct nr_fx rtt, all;
+	struct nr_fx all;
 
-	if (!c || !g)
+	if (!c)
 		return 0;
-	rtt = nr_fx(nr_group_rtt(c, set));
-	all = nr_fx_of(nr_group_sum(c, set, g->thin ? NR_GROUP_WEIGHTED : NR_GROUP_EQUAL));
-	all = nr_fx_mul(nr_fx_mul(rtt, rtt), all);
-	if (!g->thin)
+	all = nr_fx_of(nr_group_sum(c, set, thin ? NR_GROUP_WEIGHTED : NR_GROUP_EQUAL));
+	all = nr_fx_mul(nr_fx_mul(nr_fx_of(round), nr_fx_of(round)), all);
+	if (!thin)
 		all = nr_fx_mul(all, nr_fx(NR_READ(c->path[i & 7].cwnd)));
 	return nr_fx_word(nr_fx_div(nr_fx(1), all));
 }

@@ -327,7 +327,7 @@ fn log_uniform(from: f64, to: f64) -> impl Strategy<Value = f64> {
 fn member() -> impl Strategy<Value = Member> {
     (log_uniform(20.0, 20_000.0), log_uniform(4e4, 1.2e6)).prop_map(|(w, srtt8)| {
         let srtt8 = srtt8 as u32 / 8 * 8;
-        Member { w: w as u32, srtt8, r0: srtt8 }
+        Member { w: w as u32, srtt8, r0: srtt8, pairs: 31 }
     })
 }
 

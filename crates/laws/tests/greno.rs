@@ -58,6 +58,11 @@ fn windows(host: &Host, n: usize) -> Vec<u32> {
     (0..n).map(|path| host.conn.path(path).cwnd).collect()
 }
 
+/// Growth in g of one flow with a window of `v` packets, of which some wait: (g / G)^2.
+fn in_g(v: f64) -> f64 {
+    (1.0 + 1.0 / (8.0 * v)).powi(-2)
+}
+
 /// The sum of the windows with their fractions, packets.
 fn sum(host: &Host, n: usize) -> f64 {
     (0..n).map(|path| host.window(path) as f64 / ONE_PACKET as f64).sum()
@@ -71,7 +76,7 @@ fn a_group_of_equal_paths_grows_by_one_packet_a_round_trip() {
         let before = sum(&host, n);
         round(&mut host, &w);
         let grown = sum(&host, n) - before;
-        assert!((grown - 1.0).abs() < 1e-3, "{n} paths grow by {grown}");
+        assert!((grown - in_g(40.0 * n as f64)).abs() < 1e-4, "{n} paths grow by {grown}");
     }
 }
 
@@ -251,6 +256,51 @@ fn after_a_cut_without_recovery_a_round_trip_does_not_grow() {
     assert!(host.private[1].credit() > 0);
 }
 
+/// Two windows of 80 packets, of 20 and 80 ms.
+fn short_and_long() -> Host {
+    let mut host = group(&[80, 80]);
+    host.srtt8_us[1] = 8 * 80_000;
+    for _ in 0..300 {
+        let event = Event { delivered: 2, rtt_us: 80_000, ..host.event(1, EventKind::Acked) };
+        host.send(1, &event);
+        host.set_cwnd(1, 80);
+    }
+    host
+}
+
+#[test]
+fn a_longer_path_grows_after_a_cut_as_at_its_new_rate() {
+    // 20 acknowledgements are of the flow's round trip, and of the other 60, which come at the rate of a window of
+    // 80, as many count as come in 60 ms at that of 40 (39 and 3/8).
+    let mut host = short_and_long();
+    host.report(0, EventKind::Recovery);
+    let event = Event { inflight: 80, delivered: 0, ..host.event(1, EventKind::Acked) };
+    host.send(1, &event);
+    let mut skipped = 0;
+    while host.private[1].credit() == 0 {
+        host.ack(1, 1);
+        skipped += 1;
+    }
+    assert_eq!(skipped - 1, 80 - 30, "{skipped}");
+}
+
+#[test]
+fn a_longer_path_grows_so_in_its_own_recovery_as_well() {
+    let mut host = short_and_long();
+    host.report(1, EventKind::Recovery);
+    let mut grown = |us| {
+        let before = host.private[1].credit();
+        host.now_us += us;
+        let event =
+            Event { flags: flag::IN_RECOVERY, delivered: 1, ..host.event(1, EventKind::Acked) };
+        host.send(1, &event);
+        (host.private[1].credit() - before) as f64
+    };
+    assert_eq!(grown(19_000), 0.0);
+    let (early, late) = (grown(2_000), grown(60_000));
+    assert!((early / late - 39.0 / 80.0).abs() < 0.01, "{early}, {late}");
+}
+
 #[test]
 fn nothing_of_a_window_is_lost_by_rounding() {
     // 41 / 2 + 1/4 - 3/8 leaves 20.375: the fraction comes back as credit.
@@ -273,7 +323,7 @@ fn a_window_at_the_floor_pays_before_it_grows() {
     host.report(0, EventKind::Recovery);
     host.report(0, EventKind::Recovered);
     assert_eq!(host.conn.path(0).cwnd, 2);
-    let growth = 1.0 / (2.0 * 2.0);
+    let growth = in_g(5.0) / (2.0 * 2.0);
     host.ack(0, 1);
     let found = host.private[0].credit() as f64 / ONE_PACKET as f64;
     assert!((found - (growth - 0.625)).abs() < 1e-3, "{found}");
@@ -322,7 +372,7 @@ fn the_least_of_eight_noisy_round_trip_times_is_near_their_mean() {
             host.send(path, &event);
         }
         if n >= 200 {
-            let g = (0..8).map(|path| host.conn.path(path).word[1]).min().unwrap();
+            let g = (0..8).map(|path| host.conn.path(path).word[1] >> 5).min().unwrap();
             least += f64::from(g) / 8e3 / f64::from(rounds - 200);
         }
     }
@@ -422,7 +472,7 @@ fn a_thin_group_keeps_its_total_and_may_rest_at_one_packet() {
     for path in 0..4 {
         host.ack(path, 1); // with the fraction of the cut
         let credit = host.credit(path);
-        assert!((credit - 1.0 / 6.0).abs() < 1e-6, "path {path}: {credit}");
+        assert!((credit - in_g(6.0) / 6.0).abs() < 1e-6, "path {path}: {credit}");
     }
     // Thick groups stay at two.
     let mut host = group(&[3, 3]);
@@ -443,8 +493,10 @@ fn what_an_acknowledgement_waited_is_in_srtt_but_not_in_r0() {
             host.send(path, &event);
             host.now_us += 1_000;
         }
-        let r0 = host.conn.path(path).word[1];
-        assert!(r0.abs_diff(8 * 20_000) <= 8, "{r0}");
+        let word = host.conn.path(path).word[1];
+        assert!((word >> 5).abs_diff(8 * 20_000) <= 8, "{word}");
+        // Half of them are of two packets.
+        assert!((14..=17).contains(&(word & 31)), "{word}");
     }
 }
 
@@ -454,7 +506,8 @@ fn log_uniform(from: f64, to: f64) -> impl Strategy<Value = f64> {
 
 fn member() -> impl Strategy<Value = Member> {
     (log_uniform(2.0, 1048576.0), log_uniform(80.0, 8e7), 0.3..1.2f64).prop_map(|(w, srtt8, r0)| {
-        Member { w: w as u32, srtt8: srtt8 as u32, r0: ((srtt8 * r0 / 8.0) as u32 * 8).max(8) }
+        let r0 = ((srtt8 * r0 / 8.0) as u32 * 8).max(8);
+        Member { w: w as u32, srtt8: srtt8 as u32, r0, pairs: 31 }
     })
 }
 
@@ -462,12 +515,15 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
     #[test]
-    fn growth_is_the_formulas(members in prop::collection::vec(member(), 2..=8)) {
+    fn growth_is_the_formulas(
+        mut members in prop::collection::vec(member(), 2..=8),
+        singles in prop::collection::vec(0..100, 8),
+    ) {
         let mut host = Host::new(greno());
         for path in 0..members.len() {
             host.report(path, EventKind::Joined);
         }
-        for (path, member) in members.iter().enumerate() {
+        for (path, member) in members.iter_mut().enumerate() {
             host.avoiding(path, member.w, member.srtt8, 0);
             let sample = Event {
                 rtt_us: member.r0 / 8,
@@ -475,6 +531,10 @@ proptest! {
                 ..host.event(path, EventKind::Acked)
             };
             host.send(path, &sample);
+            for _ in 0..singles[path] {
+                host.send(path, &Event { delivered: 1, ..sample });
+            }
+            member.pairs = host.conn.path(path).word[1] & 31;
             host.set_cwnd(path, member.w);
         }
         for i in 0..members.len() {

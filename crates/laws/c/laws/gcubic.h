@@ -4,19 +4,16 @@
  *
  * Source: docs/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its curves.
  *
- * One flow's packets wait as well: every second one for 1 / X if they are evenly spaced, none if
- * they leave in pairs. In between, its RTT is g + 1 / (4 X) = g / u and its window
- * V + 1/4 = V / u. (Measured, not derived: none and 1 / (2 X) are further from one flow.) It
- * follows W_cubic(t). Path i gets the part s_i = dw_i / dV of what it grows by, so it has a curve
- * of its own, with the K of all:
+ * The flow has the RTT G, the window V and follows W_cubic(t). Path i gets the part s_i = dw_i / dV
+ * of what it grows by, so it has a curve of its own, with the K of all:
  *
  *   w_i(t) = W_max_i + s_i C (t - K)^3
- *   W_est_i += a q_i u^2 each acknowledged packet
- *   s_i = q_i w_i g u / r_i,  u = V / (V + 1/4)
+ *   W_est_i += a q_i each acknowledged packet
+ *   s_i = q_i w_i G / r_i
  *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2, or 1 if thin
  *                         W_max_i = 0.7 w_i + 0.3 e_i, or 0.7 w_i + 0.15 e_i if w_i < W_max_i
  *
- * e_i = s_i (V + 1/4) is w_i once windows are as growth makes them, and until then W_max_i leads
+ * e_i = s_i V is w_i once windows are as growth makes them, and until then W_max_i leads
  * there. It is computed each round trip from what the siblings publish. All that paths must agree
  * on is the event that ends their epochs; the next begins as the path grows again, after its own
  * recovery or, if it followed, a round trip of the flow.
@@ -30,13 +27,15 @@
  *
  * Alone in its mask a path is CUBIC, to the bit.
  *
- * Units: windows in packets, s_i and w_i q_i u^2 in 2^-32. Valid: as cubic.h and greno.h.
+ * Units: windows in packets, s_i and w_i q_i in 2^-32. Valid: as cubic.h and greno.h.
  */
 #ifndef NARROWS_LAW_GCUBIC_H
 #define NARROWS_LAW_GCUBIC_H
 
 #include "../group.h"
 #include "cubic.h"
+
+#define NR_GCUBIC_WAIT 3 /* z of group.h, 1/8 */
 
 struct nr_gcubic {
 	struct nr_group group;
@@ -114,25 +113,24 @@ NR_INLINE nr_u32 nr_gcubic_part(struct nr_fx a)
 	return part >> 32 ? 0 : part ? (nr_u32)part : 1;
 }
 
-/* Returns s_i and records e_i and w_i q_i u^2. */
+/* Returns s_i and records e_i and w_i q_i. */
 NR_NOINLINE nr_u32 nr_gcubic_share(const struct nr_conn *c, nr_u32 i, nr_u32 set,
 				   struct nr_gcubic *own)
 {
-	struct nr_fx flow, credit, share, step, u;
-	nr_u64 even;
+	struct nr_fx flow, credit, share;
+	nr_u64 round, even;
 
 	if (!c || !own)
 		return 0;
-	credit = nr_fx_of(nr_group_credit(c, i, set, &own->group));
-	flow = nr_fx_of(nr_group_flow(c, set, &own->group));
+	round = nr_group_round(c, set, &own->group, NR_GCUBIC_WAIT);
+	flow = nr_fx_mul(nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE)), nr_fx_of(round));
+	credit = nr_fx_of(nr_group_credit(c, i, set, own->group.thin, round));
 	share = nr_fx_of(nr_group_sum(c, 1u << (i & 7), NR_GROUP_RATE));
-	share = nr_fx_mul(nr_fx_mul(share, nr_fx(nr_group_rtt(c, set))), credit);
+	share = nr_fx_mul(nr_fx_mul(share, nr_fx_of(round)), credit);
 	even = nr_fx_fixed(nr_fx_mul(share, flow), 8);
 	own->group.even = even < ~0u ? (nr_u32)even : ~0u;
-	u = nr_fx_div(flow, nr_fx_add(flow, (struct nr_fx){1u << 31, -33}));
-	step = nr_fx_mul(nr_fx_mul(credit, nr_fx(NR_READ(c->path[i & 7].cwnd))), u);
-	own->cubic.step = nr_gcubic_part(nr_fx_mul(step, u));
-	return nr_gcubic_part(nr_fx_mul(share, u));
+	own->cubic.step = nr_gcubic_part(nr_fx_mul(credit, nr_fx(NR_READ(c->path[i & 7].cwnd))));
+	return nr_gcubic_part(share);
 }
 
 /* The epoch begins or goes on, with the s_i that the path has among those in `set`. */

@@ -26,6 +26,8 @@
 
 #include "../group.h"
 
+#define NR_GRENO_WAIT 1 /* z of group.h, 1/8 */
+
 NR_INLINE nr_u64 nr_greno_cut(nr_u64 window, nr_u32 n)
 {
 	if (n == 1)
@@ -45,29 +47,37 @@ NR_INLINE nr_u32 nr_greno_ssthresh(NR_HOOK)
 
 NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	struct nr_fx q = nr_fx_of(nr_group_credit(c, i, set, nr_group(p)));
+	struct nr_group *g = nr_group(p);
+	nr_u64 round = nr_group_round(c, set, g, NR_GRENO_WAIT);
+	struct nr_fx q = nr_fx_of(nr_group_credit(c, i, set, g->thin, round));
 	nr_u64 credit = nr_fx_fixed(q, NR_CREDIT_BITS), alone = nr_reno_credit(p->cwnd);
 
-	nr_group_flow(c, set, nr_group(p));
 	return (nr_s64)(credit < alone ? credit : alone);
 }
 
 /*
  * The flow grows again a round trip after its event. So does a path whose own recovery takes
- * longer: by credit, as its window is the host's until then.
+ * longer: by credit, as its window is the host's until then, and in the path's own round trip after
+ * the event less by as much as acknowledgements come faster than at the rate after it.
  */
 NR_INLINE void nr_greno_acked(NR_HOOK)
 {
-	nr_u32 set, n = ev->delivered;
+	const struct nr_path *line = &c->path[i & 7];
+	nr_u32 set, since, n = ev->delivered;
 	nr_s64 most = (nr_s64)NR_ONE - 1;
+	nr_u64 more;
 
 	nr_group_acked(NR_ARGS);
 	if (!(ev->flags & NR_F_IN_RECOVERY) || !n || p->cwnd < p->ssthresh)
 		return;
 	set = nr_coupled(c, i);
-	if (set == 1u << (i & 7) || ev->now_us - nr_group(p)->cut_us < nr_group_rtt(c, set) / 8)
+	since = (nr_u32)(ev->now_us - nr_group(p)->cut_us);
+	if (set == 1u << (i & 7) || since < nr_group_rtt(c, set) / 8)
 		return;
-	p->credit += nr_greno_growth(NR_ARGS, set, &n) * (n < p->cwnd ? n : p->cwnd);
+	more = (nr_u64)nr_greno_growth(NR_ARGS, set, &n) * (n < p->cwnd ? n : p->cwnd);
+	if (p->prior_cwnd > p->cwnd && since < nr_group_r(line, line->srtt8_us) / 8)
+		more = more / p->prior_cwnd * p->cwnd;
+	p->credit += (nr_s64)more;
 	if (p->credit > most)
 		p->credit = most;
 }

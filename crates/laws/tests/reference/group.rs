@@ -9,6 +9,8 @@ pub struct Member {
     pub srtt8: u32,
     /// The same without waits for a second packet, 1/8 µs.
     pub r0: u32,
+    /// Share of acknowledgements that are of two packets or more, 1/31.
+    pub pairs: u32,
 }
 
 impl Member {
@@ -16,44 +18,51 @@ impl Member {
         f64::from(self.r0.min(self.srtt8)) / 8e6
     }
 
-    /// Round trip of a packet in the mean, in the resolution of 1/8 µs: half of the packets wait.
+    /// Round trip of a packet in the mean, in the resolution of 1/8 µs: of two packets one waits.
     fn rtt(&self) -> f64 {
         let r0 = self.r0.min(self.srtt8);
-        f64::from(r0 + (self.srtt8 - r0) / 2) / 8e6
+        let waits = f64::from(self.srtt8 - r0) * 31.0 / f64::from(31 + self.pairs);
+        (f64::from(r0) + libm::floor(waits)) / 8e6
     }
 }
 
-/// Growth of path `i` for each acknowledged packet, packets: all windows alike, in rate 1 / g^2.
-pub fn growth(members: &[Member], i: usize) -> f64 {
-    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
+/// Growth of path `i` for each acknowledged packet, packets, beside a flow that grows by one each
+/// round trip: all windows alike, in rate 1 / G^2.
+fn equal(members: &[Member], i: usize, waits: f64) -> f64 {
     let all: f64 = members.iter().map(|k| (k.rtt() * k.rtt()).recip()).sum();
-    let w = f64::from(members[i].w);
-    (1.0 / (w * g * g * all)).min(1.0 / w)
+    let round = flow(members, waits).0;
+    1.0 / (f64::from(members[i].w) * round * round * all)
+}
+
+/// greno's growth for each acknowledged packet, packets.
+pub fn growth(members: &[Member], i: usize) -> f64 {
+    equal(members, i, 1.0 / 8.0).min(1.0 / f64::from(members[i].w))
 }
 
 /// Round trip of one flow of the group's rate, and its window: some packets wait for the next.
-fn flow(members: &[Member]) -> (f64, f64) {
+fn flow(members: &[Member], waits: f64) -> (f64, f64) {
     let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
     let rate: f64 = members.iter().map(|k| f64::from(k.w) / k.rtt()).sum();
-    let rtt = g + 0.25 / rate;
+    let rtt = g + waits / rate;
     (rtt, rate * rtt)
 }
 
+/// gcubic's z.
+const WAITS: f64 = 3.0 / 8.0;
+
 /// Growth of path `i` in its round trip while the flow grows by a packet in its own.
 fn step(members: &[Member], i: usize) -> f64 {
-    let g = members.iter().map(Member::least).fold(f64::INFINITY, f64::min);
-    let slower = g / flow(members).0;
-    growth(members, i) * f64::from(members[i].w) * slower * slower
+    equal(members, i, WAITS) * f64::from(members[i].w)
 }
 
 /// What path `i` grows by when the flow's window grows by one packet.
 pub fn share(members: &[Member], i: usize) -> f64 {
-    step(members, i) * flow(members).0 / members[i].rtt()
+    step(members, i) * flow(members, WAITS).0 / members[i].rtt()
 }
 
 /// The path's part of the flow's window once windows are as growth makes them.
 pub fn part(members: &[Member], i: usize) -> f64 {
-    share(members, i) * flow(members).1
+    share(members, i) * flow(members, WAITS).1
 }
 
 /// Window of one of `n` members after a cut of CUBIC's.
