@@ -83,7 +83,7 @@ detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/
 	experiments/detection/tables.py --quick
 	experiments/detection/design.py --quick
 
-one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (3 to 20 seeds, under an hour on one idle core)
+one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
 	experiments/one_flow/tables.py
 
 one-flow-quick: setup ## the same with 2 seeds, in out/one-flow-quick

@@ -17,8 +17,6 @@ GROUPS = ["", "+xcorr"]
 SEEDS = {False: range(11, 31), True: range(11, 13)}
 TEN = {False: range(11, 21), True: range(11, 13)}
 FIVE = {False: range(11, 16), True: range(11, 13)}
-# Where a run takes seconds, as it has many packets.
-FEW = {False: range(11, 14), True: range(11, 13)}
 
 
 @dataclass
@@ -171,7 +169,7 @@ def point(paths, rate, rtt, bdp, length):
         "sweep",
         f"sbd/sb-{paths}" if paths <= 5 else f"experiments/detection/networks/sb-{paths}.toml",
         settings,
-        FEW,
+        TEN,
         [""],
         paths=paths,
         one_more=(2, "path1"),

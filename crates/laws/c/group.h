@@ -57,11 +57,11 @@
 
 /*
  * A group is thin if the largest V between two cuts, smoothed by 1/8, is below this for each
- * member, Q8 packets: 8/3. One flow that peaks at p has the mean 3 p / 4, so below 8/3 each member
- * takes more than its part even if it stays at the floor of 2. (Where a cut leaves 7/10, the mean
- * is 17 p / 20 and the bound 2.35; laws share this one.)
+ * member, Q8 packets: 10/3. One flow that peaks at p has the mean 3 p / 4, and a member that goes
+ * from the floor of 2 to 3 and back has 5/2, so below 10/3 it would take more than its part. (Where
+ * a cut leaves 7/10, the mean is 17 p / 20 and the bound 2.94; laws share this one.)
  */
-#define NR_GROUP_THIN 683u
+#define NR_GROUP_THIN 853u
 
 #define NR_GROUP_PAIR_BITS 5
 #define NR_GROUP_PAIRS ((1u << NR_GROUP_PAIR_BITS) - 1)

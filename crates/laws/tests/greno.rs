@@ -316,14 +316,14 @@ fn nothing_of_a_window_is_lost_by_rounding() {
 #[test]
 fn a_window_at_the_floor_pays_before_it_grows() {
     // 3 / 2 + 1/4 - 3/8 leaves 1.375; the window stays at 2 and owes 0.625.
-    let mut host = group(&[3, 3]);
-    round(&mut host, &[3, 3]);
+    let mut host = group(&[3, 5]);
+    round(&mut host, &[3, 5]);
     host.set_cwnd(0, 4);
     host.set_cwnd(0, 3); // without credit
     host.report(0, EventKind::Recovery);
     host.report(0, EventKind::Recovered);
     assert_eq!(host.conn.path(0).cwnd, 2);
-    let growth = in_g(5.0) / (2.0 * 2.0);
+    let growth = in_g(7.0) / (2.0 * 2.0);
     host.ack(0, 1);
     let found = host.private[0].credit() as f64 / ONE_PACKET as f64;
     assert!((found - (growth - 0.625)).abs() < 1e-3, "{found}");
@@ -455,7 +455,7 @@ fn alone_it_is_reno_also_with_packets_out_from_the_group_s_time() {
 
 #[test]
 fn a_thin_group_keeps_its_total_and_may_rest_at_one_packet() {
-    // Four paths with 2 packets each peak below 8/3.
+    // Four paths with 2 packets each peak below 10/3.
     let w = [2, 2, 2, 2];
     let mut host = group(&w);
     assert_eq!(windows(&host, 4), w);
@@ -475,8 +475,8 @@ fn a_thin_group_keeps_its_total_and_may_rest_at_one_packet() {
         assert!((credit - in_g(6.0) / 6.0).abs() < 1e-6, "path {path}: {credit}");
     }
     // Thick groups stay at two.
-    let mut host = group(&[3, 3]);
-    round(&mut host, &[3, 3]);
+    let mut host = group(&[3, 4]);
+    round(&mut host, &[3, 4]);
     host.report(0, EventKind::Recovery);
     assert_eq!(host.conn.path(0).cwnd, 2);
 }

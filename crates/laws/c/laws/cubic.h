@@ -137,10 +137,10 @@ NR_NOINLINE nr_u64 nr_cubic_est_credit(nr_u64 w_est, nr_u64 plateau, nr_u32 step
 
 /*
  * Growth per packet; *n is lowered to the packets that it holds for. `window` is cwnd with its
- * fraction, 2^-32 packet.
+ * fraction and `from` what the cubic grows from, cwnd alone in RFC 9438; 2^-32 packet.
  */
 NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u64 window,
-				 nr_u64 now_us, nr_u32 rtt_us, nr_u32 *n)
+				 nr_u64 from, nr_u64 now_us, nr_u32 rtt_us, nr_u32 *n)
 {
 	const struct nr_cubic_epoch *e = &cubic->now;
 	nr_u64 t = now_us - e->start_us, plateau = nr_cubic_plateau(e), gap;
@@ -158,9 +158,9 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 		nr_u64 target = nr_cubic_window(e->w_max, e->k_us, t + rtt_us, cubic->share);
 
 		*n = within;
-		if (target <= w)
+		if (target <= from)
 			return 0;
-		gap = target - w < w / 2 ? target - w : w / 2;
+		gap = target - from < w / 2 ? target - from : w / 2;
 		/* 2^-32 packet to 2^-40; from 2^55 on the shift would not fit before the division.
 		 */
 		return gap >> 55 ? gap / cwnd << 8 : (gap << 8) / cwnd;
@@ -183,8 +183,9 @@ NR_INLINE nr_u64 nr_cubic_credit(const struct nr_cubic *cubic, nr_u32 cwnd, nr_u
 
 NR_INLINE nr_s64 nr_cubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	return (nr_s64)nr_cubic_credit(nr_cubic(p), p->cwnd,
-				       p->cwnd * NR_CUBIC_ONE + ((nr_u64)p->credit >> 8),
+	nr_u64 w = p->cwnd * NR_CUBIC_ONE;
+
+	return (nr_s64)nr_cubic_credit(nr_cubic(p), p->cwnd, w + ((nr_u64)p->credit >> 8), w,
 				       ev->now_us, c->path[i & 7].srtt8_us / 8, n);
 }
 
