@@ -79,9 +79,9 @@ detection: setup ## the tables of docs/detection.md and docs/detectors-compared.
 	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS)) $(if $(TABLE),--table '$(TABLE)')
 	$(if $(TABLE),,experiments/detection/design.py)
 
-detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/design-quick (a quarter of that)
-	experiments/detection/tables.py --quick
-	experiments/detection/design.py --quick
+detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/design-quick (a quarter of that; also TABLE=II)
+	experiments/detection/tables.py --quick $(if $(TABLE),--table '$(TABLE)')
+	$(if $(TABLE),,experiments/detection/design.py --quick)
 
 one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
 	experiments/one_flow/tables.py

@@ -120,7 +120,24 @@ fn one_line(error: &clap::Error) -> Error {
     let message = message.collect::<Vec<_>>().join(" ");
     // What the standard library says of "x" where a number is expected.
     let message = message.replace("invalid digit found in string", "expected a whole number");
-    Error::input("command line", message.trim_start_matches("error: "))
+    Error::input(
+        "command line",
+        format!("{}{}", message.trim_start_matches("error: "), meant(error)),
+    )
+}
+
+/// ` (did you mean '--seed'?)` where an option, a command or a value is like the unknown one, or nothing.
+fn meant(error: &clap::Error) -> String {
+    use clap::error::{ContextKind, ContextValue};
+    let kinds =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
+    let similar = kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(one) => Some(one),
+        // The most similar is the last.
+        ContextValue::Strings(several) => several.last(),
+        _ => None,
+    });
+    similar.map_or(String::new(), |similar| format!(" (did you mean '{similar}'?)"))
 }
 
 /// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no

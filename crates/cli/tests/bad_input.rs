@@ -265,6 +265,9 @@ fn what_is_shown_as_written_is_not_changed() {
         refused(&["run", folder]),
         format!("{folder}: a folder; expected a scenario, a file in TOML")
     );
+    fs::write(format!("{folder}/mine.toml"), SMALL).unwrap();
+    let line = refused(&["run", &format!("{folder}/mine")]);
+    assert!(line.contains(&format!(" (did you mean '{folder}/mine.toml'?); ")), "{line}");
 }
 
 #[test]
@@ -475,6 +478,16 @@ fn mistakes_of_the_command_line_are_one_line_too() {
     assert_eq!(refused(&all), "compare: 300000 runs are too many at once; expected at most 200000");
     assert!(refused(&["fly"]).contains("unrecognized subcommand 'fly'"));
     assert!(refused(&["run", "sbd/nsb-2", "--fast"]).contains("unexpected argument '--fast'"));
+    assert_eq!(
+        refused(&["run", "sbd/nsb-2", "--seeds", "3"]),
+        "command line: unexpected argument '--seeds' found (did you mean '--seed'?)"
+    );
+    assert!(refused(&["comparre"]).ends_with("'comparre' (did you mean 'compare'?)"));
+    assert!(refused(&["list", "scenario"]).ends_with(" (did you mean 'scenarios'?)"));
+    assert_eq!(
+        refused(&["run", "sbd/nsb-2", "--cc", "reno,lia"]),
+        "--cc: expected one control, as only `compare` takes several; found 'reno,lia'"
+    );
     if cfg!(not(feature = "kernel")) {
         let line = "kernel: built without kernel support; `make install` includes it";
         assert_eq!(refused(&["kernel", "load", "olia"]), line);

@@ -209,7 +209,7 @@ fn beside(reports: &[Report]) -> String {
     let mut text = String::from("\n   flows");
     let row = |text: &mut String, cells: Vec<String>| {
         for cell in cells {
-            let _ = write!(text, "  {cell:18}");
+            let _ = write!(text, "  {cell:16}");
         }
         text.truncate(text.trim_end().len());
         text.push('\n');

@@ -253,7 +253,12 @@ pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, 
 /// The congestion control of an option.
 ///
 /// # Errors
-/// An unknown control.
+/// An unknown control, or several.
 pub fn control(name: &str) -> Result<Algorithm, Error> {
+    if name.contains(',') {
+        let message =
+            format!("expected one control, as only `compare` takes several; found '{name}'");
+        return Err(Error::input("--cc", message));
+    }
     name.trim().parse().map_err(|message: String| Error::input("--cc", message))
 }

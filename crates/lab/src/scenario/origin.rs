@@ -70,7 +70,11 @@ impl Origin {
                 let bytes = shipped::file(&format!("{name}.toml"));
                 let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
                 text.map(str::to_owned).ok_or_else(|| {
-                    let hint = narrows_laws::catalogue::hint(name, &shipped::shipped());
+                    let file = format!("{name}.toml");
+                    let hint = match Path::new(&file).is_file() {
+                        true => format!(" (did you mean '{file}'?)"),
+                        false => narrows_laws::catalogue::hint(name, &shipped::shipped()),
+                    };
                     let message = match Path::new(name).is_dir() {
                         true => "a folder; expected a scenario, a file in TOML".into(),
                         false => format!(
