@@ -537,7 +537,7 @@ def main():
     only.add_argument("--table", choices=TABLES, metavar="NAME", help=f"print one of {', '.join(TABLES)}")
     options = parser.parse_args()
     if options.seeds < LEAST:
-        parser.error(f"--seeds: expected at least {LEAST}; --quick has {QUICK}")
+        parser.error(f"--seeds: expected at least {LEAST}; --quick (make detection-quick) has {QUICK}")
     out = options.out or HOME / ("out/detection-quick" if options.quick else "out/detection")
     text = comparisons.read(DOCUMENT, TABLES)
     narrows = comparisons.build()

@@ -30,9 +30,9 @@ pub fn list(what: Option<What>, table: Option<&str>) -> Result<(), Error> {
         }
         let width = entries.iter().map(|entry| entry[0].len()).max().unwrap_or(0);
         for entry in entries {
-            let _ = writeln!(text, "  {:width$}  {}", entry[0], entry[1]);
-            for more in &entry[2..] {
-                let _ = writeln!(text, "  {:width$}  {more}", "");
+            let names = std::iter::once(entry[0].as_str()).chain(std::iter::repeat(""));
+            for (name, about) in names.zip(&entry[1..]) {
+                text += &folded(&format!("  {name:width$}  {about}"), width + 4);
             }
         }
     };
@@ -112,6 +112,17 @@ pub fn list(what: Option<What>, table: Option<&str>) -> Result<(), Error> {
         section("metrics (keys of summary.json; those of test are in tables and rows)", &entries);
     }
     print(&text)
+}
+
+/// A line, at most 80 columns wide where the lab has what folds it.
+fn folded(line: &str, indent: usize) -> String {
+    #[cfg(feature = "lab")]
+    return fold(line, indent);
+    #[cfg(not(feature = "lab"))]
+    {
+        let _ = indent;
+        format!("{line}\n")
+    }
 }
 
 /// Lists the fields of a scenario's file, or of the tables whose name begins with that of `table`.

@@ -203,7 +203,7 @@ const REASONS: [(Skip, &str); 6] = [
     (Skip::Link, "of an unknown link type"),
     (Skip::NotIp, "not IP"),
     (Skip::NotTcp, "not TCP"),
-    (Skip::Fragment, "IP fragments"),
+    (Skip::Fragment, "fragmented"),
     (Skip::Cut, "cut within their headers"),
 ];
 

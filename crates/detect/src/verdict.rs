@@ -111,9 +111,10 @@ impl fmt::Display for Evidence {
         match self {
             Evidence::Delays { confidence, concordance, observations } => {
                 let percent = 100.0 * confidence;
+                let s = if *observations == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "{percent} %: concordance {concordance:.2} of {observations} observations"
+                    "{percent} %: concordance {concordance:.2} of {observations} observation{s}"
                 )
             }
             Evidence::Decisions { agree, all } => write!(f, "{agree} of {all} decisions"),
