@@ -38,16 +38,19 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
     if background > 0 {
         let _ = writeln!(text, "  and {background} background flows");
     }
-    if let ([_, _, ..], Some(test)) = (&scenario.phases[..], scenario.test) {
-        text.push_str("\nphases: the paths under test that meet in one bottleneck\n");
+    if let ([_, ..], Some(test)) = (&scenario.phases[..], scenario.test) {
         let paths = &scenario.flows[test].paths;
+        let several = scenario.phases.len() > 1;
+        let of = if several { "phases" } else { "groups" };
+        let _ = writeln!(text, "\n{of}: the paths under test that meet in one bottleneck");
         for Phase { start, groups } in &scenario.phases {
             let group = |group: &Vec<usize>| {
                 group.iter().map(|&path| paths[path].name.as_str()).collect::<Vec<_>>().join(" + ")
             };
             let groups: Vec<String> = groups.iter().map(group).collect();
             let start = *start as f64 / SECOND as f64;
-            let _ = writeln!(text, "  from {start} s: {}", groups.join(", "));
+            let from = if several { format!("from {start} s: ") } else { String::new() };
+            text.push_str(&fold(&format!("  {from}{}", groups.join(", ")), 4));
         }
         for warning in scenario.warnings() {
             text.push_str(&fold(&format!("  warning: {warning}"), 4));
