@@ -195,7 +195,8 @@ NR_INLINE nr_s64 nr_gcubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 	/* One flow's cubic does not see its fraction, 1/2 in the mean. */
 	if (members > 1)
 		w = window > half ? window - half : 0;
-	return (nr_s64)nr_cubic_credit(&nr_gcubic(p)->cubic, p->cwnd, window, w, ev->now_us, c->path[i & 7].srtt8_us / 8, n);
+	return (nr_s64)nr_cubic_credit(&nr_gcubic(p)->cubic, p->cwnd, window, w, ev->now_us,
+				       c->path[i & 7].srtt8_us / 8, n);
 }
 
 NR_INLINE void nr_gcubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
