@@ -301,6 +301,7 @@ NR_INLINE void nr_group_acked(NR_HOOK)
 	struct nr_path *line = &c->path[i & 7];
 	nr_u32 r0 = line->word[1] >> NR_GROUP_PAIR_BITS, pairs = g->pairs;
 	nr_u32 rtt_us = ev->rtt_us < NR_GROUP_RTT_US ? ev->rtt_us : NR_GROUP_RTT_US - 1;
+	int certain;
 
 	g->out -= ev->delivered < g->out ? ev->delivered : g->out;
 	if (!rtt_us)
@@ -309,9 +310,10 @@ NR_INLINE void nr_group_acked(NR_HOOK)
 		pairs = 65535;
 	pairs = ev->delivered >= 2 ? pairs + (65535 - pairs) / 32 : pairs - pairs / 32;
 	g->pairs = (nr_u16)pairs;
-	if (!r0 || ev->delivered >= 2 || 8 * rtt_us < r0 + NR_GROUP_WAIT8)
+	certain = !r0 || ev->delivered >= 2 || 8 * rtt_us < r0 + NR_GROUP_WAIT8;
+	if (certain)
 		g->heard_us = ev->now_us;
-	if (g->heard_us == ev->now_us || ev->now_us - g->heard_us > 1000000 + line->srtt8_us / 2)
+	if (certain || ev->now_us - g->heard_us > 1000000 + line->srtt8_us / 2)
 		r0 = r0 ? r0 - r0 / 32 + rtt_us / 4 : 8 * rtt_us;
 	NR_WRITE(line->word[1], r0 << NR_GROUP_PAIR_BITS | g->pairs >> (16 - NR_GROUP_PAIR_BITS));
 }

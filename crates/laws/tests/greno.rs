@@ -479,6 +479,11 @@ fn a_thin_group_keeps_its_total_and_may_rest_at_one_packet() {
     round(&mut host, &[3, 4]);
     host.report(0, EventKind::Recovery);
     assert_eq!(host.conn.path(0).cwnd, 2);
+    // 6 packets are between 8/3 and 10/3 for each.
+    let mut host = group(&[3, 3]);
+    round(&mut host, &[3, 3]);
+    host.report(0, EventKind::Recovery);
+    assert_eq!(host.conn.path(0).cwnd, 1);
 }
 
 #[test]

@@ -296,7 +296,7 @@ fn one_path_alone_is_reno_to_the_bit() {
     let mut reno = Host::new(Control::RENO);
     reno.report(0, EventKind::Joined);
     let expected = life(Control::RENO, 0, &mut reno, 7);
-    for control in by_loss() {
+    for control in by_loss().chain(["greno".parse().unwrap()]) {
         let mut host = Host::new(control);
         host.report(0, EventKind::Joined);
         assert!(life(control, 0, &mut host, 7) == expected, "{control} on its only path");
@@ -308,7 +308,7 @@ fn paths_with_masks_of_one_are_reno_to_the_bit() {
     let mut reno = Host::new(Control::RENO);
     reno.report(0, EventKind::Joined);
     let expected = life(Control::RENO, 0, &mut reno, 7);
-    for control in by_loss() {
+    for control in by_loss().chain(["greno".parse().unwrap()]) {
         let control = Control { detector: Detector::DISJOINT, ..control };
         let mut host = Host::new(control);
         for path in 0..3 {

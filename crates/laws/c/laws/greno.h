@@ -18,7 +18,7 @@
  * Alone in its mask a path is Reno, to the bit.
  *
  * Units: windows in packets, times in 1/8 us (they cancel), credit in 2^-40 packet; the fraction of
- * a cut window in 2^-16 packet. Valid: w 1 .. 2^30, rtt 1/8 us .. 536 s; relative error of growth
+ * a cut window in 2^-16 packet. Valid: w 1 .. 2^30, rtt 1/8 us .. 16 s; relative error of growth
  * below 2^-27, or 2^-40 packet.
  */
 #ifndef NARROWS_LAW_GRENO_H
