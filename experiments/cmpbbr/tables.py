@@ -8,15 +8,13 @@ the tables. --quick has 3 seeds and writes the document with its tables to DIR. 
 built already. --check leaves the document alone and fails if a table differs.
 """
 
-import argparse
-import os
 import sys
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(HOME / "experiments/detection"))
 import comparisons
-from comparisons import interval, seeds_of, table
+from comparisons import SAFE, interval, table
 
 DOCUMENT = HOME / "docs/bbr.md"
 # The paper has "at least 30" runs of 120 s.
@@ -29,30 +27,11 @@ LAWS = MODELS + WINDOWS
 RIVALS = {"bbr": "BBR", "reno": "Reno", "cubic": "CUBIC"}
 
 
-class Runs:
-    """Runs what is asked for, and reads it, once."""
-
-    def __init__(self, options, narrows):
-        self.options, self.narrows = options, narrows
-        self.read = {}
-
+class Runs(comparisons.Runs):
     def get(self, scenario, controls, settings=(), seeds=None):
         """The summaries of each control, by seed."""
-        seeds = seeds or SEEDS[self.options.quick]
-        key = scenario, *controls, *settings
-        if key in self.read:
-            return self.read[key]
-        name = "-".join((*settings, ",".join(controls))).translate(SAFE)
-        folder = self.options.out / scenario.replace("/", "-") / name
-        call = ["compare", scenario, "--cc", ",".join(controls), "--seeds", f"1..{seeds}"]
-        for setting in settings:
-            call += ["--set", setting]
-        comparisons.run(self.narrows, folder, call, f"{scenario} {' '.join(settings)}", self.options.jobs)
-        found = {control: list(seeds_of(folder, control).values()) for control in controls}
-        for control, summaries in found.items():
-            assert len(summaries) == seeds, f"{folder}: {control} has {len(summaries)} runs"
-        self.read[key] = found
-        return found
+        place = "-".join((*settings, ",".join(controls))).translate(SAFE)
+        return self.summaries(place, scenario, controls, settings, seeds or SEEDS[self.options.quick])
 
     def against(self, scenario, rival, flows=("tcp1",)):
         """All controls beside `rival`; "own" is BBR for model laws, Reno for the others (the paper's rule)."""
@@ -63,9 +42,6 @@ class Runs:
             law = own if rival == "own" else rival
             found |= self.get(scenario, laws, [f"flows.{flow}.cc={law}" for flow in flows])
         return found
-
-
-SAFE = str.maketrans({c: "_" for c in " =.{}\"',/[]+"})
 
 
 # --- Figures ---------------------------------------------------------------------------------------------
@@ -286,22 +262,5 @@ TABLES = {
 }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="3 seeds, and the document in DIR")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--narrows", type=Path, help="a command that is built already")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
-    options = parser.parse_args()
-    options.out = options.out or HOME / ("out/cmpbbr-quick" if options.quick else "out/cmpbbr")
-    page = comparisons.read(DOCUMENT, TABLES)
-    narrows = options.narrows.resolve() if options.narrows else comparisons.build()
-    runs = Runs(options, narrows)
-    for name, make in TABLES.items():
-        page = comparisons.replaced(page, name, make(runs))
-    comparisons.write(DOCUMENT, page, options.out, options.quick, options.check)
-
-
 if __name__ == "__main__":
-    main()
+    comparisons.remake(__doc__, "3 seeds", "cmpbbr", DOCUMENT, TABLES, Runs)

@@ -1,5 +1,6 @@
-"""What the tables of detectors have in common: running comparisons, and rewriting tables in a document."""
+"""What the tables of documents have in common: running comparisons, and rewriting tables in a document."""
 
+import argparse
 import hashlib
 import json
 import os
@@ -46,6 +47,33 @@ def run(narrows, folder, call, title, jobs=None):
     call = [narrows, *call, "--jobs", str(jobs or os.cpu_count()), "--out", folder.resolve(), "--resume"]
     subprocess.run(call, cwd=HOME, stdout=subprocess.DEVNULL, check=True)
     begun.rename(mark)
+
+
+SAFE = str.maketrans({c: "_" for c in " =.{}\"',/[]+"})
+
+
+class Runs:
+    """Runs what is asked for, and reads it, once."""
+
+    def __init__(self, options, narrows):
+        self.options, self.narrows = options, narrows
+        self.read = {}
+
+    def summaries(self, place, scenario, controls, settings, seeds):
+        """The summaries of each control, by seed; `place` is their folder within that of the scenario."""
+        folder = self.options.out / scenario.replace("/", "-") / place
+        key = folder, *controls
+        if key in self.read:
+            return self.read[key]
+        call = ["compare", scenario, "--cc", ",".join(controls), "--seeds", f"1..{seeds}"]
+        for setting in settings:
+            call += ["--set", setting]
+        run(self.narrows, folder, call, f"{scenario} {' '.join(settings)}", self.options.jobs)
+        found = {control: list(seeds_of(folder, control).values()) for control in controls}
+        for control, summaries in found.items():
+            assert len(summaries) == seeds, f"{folder}: {control} has {len(summaries)} runs"
+        self.read[key] = found
+        return found
 
 
 # --- Statistics ------------------------------------------------------------------------------------------
@@ -126,3 +154,32 @@ def write(document, text, out, quick, check):
         document.write_text(text)
     elif text != document.read_text():
         sys.exit(f"the tables are others than those of {document}")
+
+
+# --- The command -----------------------------------------------------------------------------------------
+
+
+def arguments(about, quick):
+    """The parser of a command that makes tables; `quick` says what its quick form has."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help=f"{quick}, and the document in DIR")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--narrows", type=Path, help="a command that is built already")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
+    return parser
+
+
+def command(options):
+    return options.narrows.resolve() if options.narrows else build()
+
+
+def remake(about, quick, name, document, tables, runs):
+    """Makes all tables of a document from what `runs` reads, with results in out/`name`."""
+    options = arguments(about, quick).parse_args()
+    options.out = options.out or HOME / "out" / (f"{name}-quick" if options.quick else name)
+    page = read(document, tables)
+    found = runs(options, command(options))
+    for title, make in tables.items():
+        page = replaced(page, title, make(found))
+    write(document, page, options.out, options.quick, options.check)

@@ -8,8 +8,6 @@ the tables. --quick has 3 seeds and fewer queues and sizes, and writes the docum
 takes a command that is built already. --check leaves the document alone and fails if a table differs.
 """
 
-import argparse
-import os
 import sys
 from math import sqrt
 from pathlib import Path
@@ -18,7 +16,7 @@ from statistics import mean
 HOME = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(HOME / "experiments/detection"))
 import comparisons
-from comparisons import interval, seeds_of, table
+from comparisons import SAFE, interval, table
 
 DOCUMENT = HOME / "docs/lisa.md"
 ERAS = {"today": [], "3.14": ["era=linux-3.14"]}
@@ -34,34 +32,17 @@ RTT_QUEUES = {False: (5, 10, 20, 30, 40, 50, 60, 70, 80, 92), True: (5, 30, 60, 
 LONG_KB = 5000
 
 
-class Runs:
-    """Runs what is asked for, and reads it, once."""
-
+class Runs(comparisons.Runs):
     def __init__(self, options, narrows):
-        self.options, self.narrows = options, narrows
+        super().__init__(options, narrows)
         self.seeds = SEEDS[options.quick]
-        self.read = {}
 
     def get(self, scenario, era, settings, controls=None):
         """The summaries of each control, by seed."""
         controls = controls or CONTROLS
         settings = [*settings, *ERAS[era]]
-        key = scenario, *settings, *controls
-        if key in self.read:
-            return self.read[key]
-        folder = self.options.out / scenario.replace("/", "-") / era / ("-".join(settings).translate(SAFE) or "as-is")
-        call = ["compare", scenario, "--cc", ",".join(controls), "--seeds", f"1..{self.seeds}"]
-        for setting in settings:
-            call += ["--set", setting]
-        comparisons.run(self.narrows, folder, call, f"{scenario} {' '.join(settings)}", self.options.jobs)
-        found = {control: list(seeds_of(folder, control).values()) for control in controls}
-        for control, summaries in found.items():
-            assert len(summaries) == self.seeds, f"{folder}: {control} has {len(summaries)} runs"
-        self.read[key] = found
-        return found
-
-
-SAFE = str.maketrans({c: "_" for c in " =.{}\"',/[]+"})
+        place = Path(era) / ("-".join(settings).translate(SAFE) or "as-is")
+        return self.summaries(place, scenario, controls, settings, self.seeds)
 
 
 # --- Figures ---------------------------------------------------------------------------------------------
@@ -335,22 +316,5 @@ TABLES = {
 }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="3 seeds, fewer queues and sizes, and the document in DIR")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--narrows", type=Path, help="a command that is built already")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
-    options = parser.parse_args()
-    options.out = options.out or HOME / ("out/lisa-quick" if options.quick else "out/lisa")
-    page = comparisons.read(DOCUMENT, TABLES)
-    narrows = options.narrows.resolve() if options.narrows else comparisons.build()
-    runs = Runs(options, narrows)
-    for name, make in TABLES.items():
-        page = comparisons.replaced(page, name, make(runs))
-    comparisons.write(DOCUMENT, page, options.out, options.quick, options.check)
-
-
 if __name__ == "__main__":
-    main()
+    comparisons.remake(__doc__, "3 seeds, fewer queues and sizes", "lisa", DOCUMENT, TABLES, Runs)

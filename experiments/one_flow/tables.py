@@ -9,13 +9,10 @@ to DIR; so does --only, which runs the networks with TEXT in their names. --narr
 already. --check leaves the document alone and fails if a table differs.
 """
 
-import argparse
 import csv
-import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from statistics import mean
 
 import networks
@@ -250,13 +247,8 @@ def write_figures(results, out):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few seeds, and the document in DIR")
+    parser = comparisons.arguments(__doc__, "few seeds")
     parser.add_argument("--only", metavar="TEXT", help="networks with TEXT in their names, and the document in DIR")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--narrows", type=Path, help="a command that is built already")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--check", action="store_true", help="fail if a table of the document differs")
     options = parser.parse_args()
     part = options.quick or options.only is not None
     options.out = options.out or HOME / ("out/one-flow-quick" if part else "out/one-flow")
@@ -264,7 +256,7 @@ def main():
     if not chosen:
         parser.error(f"--only: no network has {options.only} in its name")
     page = comparisons.read(DOCUMENT, TABLES)
-    narrows = options.narrows.resolve() if options.narrows else comparisons.build()
+    narrows = comparisons.command(options)
     run(narrows, options, chosen)
     results = Results(options, narrows)
     for name, make in TABLES.items():

@@ -119,8 +119,7 @@ NR_INLINE void nr_bbr_save_cwnd(struct nr_private *p)
 {
 	struct nr_bbr *b = nr_bbr(p);
 
-	if (b->recovery >= NR_BBR_ENTER || b->recovery == NR_BBR_LOSS ||
-	    b->mode == NR_BBR_PROBE_RTT)
+	if (b->recovery != NR_BBR_OPEN || b->mode == NR_BBR_PROBE_RTT)
 		p->prior_cwnd = p->prior_cwnd > p->cwnd ? p->prior_cwnd : p->cwnd;
 	else
 		p->prior_cwnd = p->cwnd;
