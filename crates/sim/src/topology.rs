@@ -124,6 +124,11 @@ impl FatTree {
         chosen
     }
 
+    /// Does a link lead to or from a core switch?
+    pub fn is_core(self, link: u32) -> bool {
+        link / 2 / self.hosts() == 2
+    }
+
     /// Name of a link, its ends joined by a hyphen.
     pub fn link_name(self, link: u32) -> String {
         let (layer, cable) = (link / 2 / self.hosts(), link / 2 % self.hosts());

@@ -96,7 +96,7 @@ pub enum Generator {
     ParkingLot(ParkingLot),
     /// Links `client1..m` and `server1..n`, and a route `path1-1..m-n` over each pair.
     Mesh(Mesh),
-    /// A fat tree, and a flow from each host to one other.
+    /// A fat tree, and a flow from each host to another.
     FatTree(FatTree),
 }
 
@@ -173,7 +173,7 @@ pub struct Mesh {
     pub rtt: Time,
 }
 
-/// A fat tree of switches with `k` ports; `seed` draws the traffic and its ways.
+/// A fat tree of switches with `k` ports, and a flow from each host; `seed` draws the traffic and its ways.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FatTree {
@@ -185,8 +185,16 @@ pub struct FatTree {
     pub delay: Time,
     /// Of each link.
     pub queue: Queue,
+    /// Of the links of core switches. Default: as of all.
+    pub core: Option<Core>,
     /// MTU of all links. Default: `"1500 B"`.
     pub mtu: Option<Bytes>,
+    /// To whom each host sends. Default: `"permutation"`.
+    #[serde(default)]
+    pub destinations: Destinations,
+    /// What each host sends.
+    #[serde(default)]
+    pub source: OneOf<Source>,
     /// Congestion control of all flows.
     pub cc: String,
     /// Of each MPTCP connection, 2 to 8; 1: TCP.
@@ -195,6 +203,27 @@ pub struct FatTree {
     pub routing: Routing,
     /// Draws the traffic and its routes, whatever the seed of the run.
     pub seed: u64,
+}
+
+/// The links between aggregation and core switches.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// Of each link.
+    pub rate: BitRate,
+    /// Of each link.
+    pub queue: Queue,
+}
+
+/// To whom each host sends.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Destinations {
+    /// To one other, and each is sent to by one.
+    #[default]
+    Permutation,
+    /// To one of all others, but no two to each other.
+    Random,
 }
 
 /// How a subflow gets one of the shortest paths.

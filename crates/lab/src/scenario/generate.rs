@@ -1,13 +1,13 @@
 //! Generators: topologies that are made rather than listed.
 
 use narrows_laws::MAX_PATHS;
-use narrows_net::rng::{self, Xoshiro256PlusPlus};
+use narrows_net::rng::{self, RngCore, Xoshiro256PlusPlus};
 use narrows_net::{MILLISECOND, Nanos};
 use narrows_sim::topology::{FatTree, permutation};
 
 use super::Fault;
 use super::either::OneOf;
-use super::file::{self, File, Flow, Generator, Kind, Link, Routing};
+use super::file::{self, Destinations, File, Flow, Generator, Kind, Link, Routing};
 use crate::units::{BitRate, Queue, Time};
 
 /// Most bottlenecks in a row.
@@ -128,7 +128,7 @@ fn mesh(file: &mut File, made: &file::Mesh) -> Result<(), Fault> {
 /// Flows begin at random in this time, so that not all send their first window at once.
 const START: Nanos = MILLISECOND;
 
-/// A fat tree whose hosts each send to one other: flows `host0..`, each with the routes of its
+/// A fat tree whose hosts each send to another: flows `host0..`, each with the routes of its
 /// subflows, `host0-1..`.
 fn fat_tree(file: &mut File, made: &file::FatTree) -> Result<(), Fault> {
     let fault = |field, message: String| Fault::new(["generator", "fat-tree", field], message);
@@ -139,8 +139,11 @@ fn fat_tree(file: &mut File, made: &file::FatTree) -> Result<(), Fault> {
     })?;
     count("fat-tree", "subflows", made.subflows, MAX_PATHS)?;
     let common = Common { rate: made.rate, delay: made.delay, queue: made.queue };
+    let core =
+        made.core.as_ref().map(|core| Common { rate: core.rate, queue: core.queue, ..common });
     let names: Vec<String> = (0..tree.links()).map(|link| tree.link_name(link)).collect();
-    for name in &names {
+    for (index, name) in (0..).zip(&names) {
+        let common = core.as_ref().filter(|_| tree.is_core(index)).unwrap_or(&common);
         let name = common.link(file, name.clone());
         let link: &mut Link = file.links.entry(name).or_default();
         link.mtu = link.mtu.or(made.mtu);
@@ -149,7 +152,11 @@ fn fat_tree(file: &mut File, made: &file::FatTree) -> Result<(), Fault> {
         links.into_iter().map(|link| names[link as usize].clone()).collect()
     };
     let mut rng = rng::stream(made.seed, 0);
-    for (from, to) in (0..).zip(permutation(tree.hosts(), &mut rng)) {
+    let destinations = match made.destinations {
+        Destinations::Permutation => permutation(tree.hosts(), &mut rng),
+        Destinations::Random => one_way(tree.hosts(), &mut rng),
+    };
+    for (from, to) in (0..).zip(destinations) {
         let mut routes = Vec::new();
         for (n, (there, back)) in (1..).zip(ways(tree, made, from, to, &mut rng)) {
             let name = format!("host{from}-{n}");
@@ -164,11 +171,26 @@ fn fat_tree(file: &mut File, made: &file::FatTree) -> Result<(), Fault> {
         }
         let kind = if made.subflows > 1 { Kind::Mptcp } else { Kind::Tcp };
         let start = Time(rng::below(&mut rng, START));
-        let flow =
-            Flow { cc: Some(made.cc.clone()), start: Some(start), ..Flow::new(kind, routes) };
+        let flow = Flow {
+            cc: Some(made.cc.clone()),
+            source: made.source.clone(),
+            start: Some(start),
+            ..Flow::new(kind, routes)
+        };
         file.flows.entry(format!("host{from}")).or_insert(flow);
     }
     Ok(())
+}
+
+/// For each of many hosts another one at random; no two have each other.
+fn one_way(hosts: u32, rng: &mut impl RngCore) -> Vec<u32> {
+    let mut to = Vec::new();
+    for from in 0..hosts {
+        let may = |&other: &u32| other != from && to.get(other as usize) != Some(&from);
+        let others: Vec<u32> = (0..hosts).filter(may).collect();
+        to.push(others[rng::below(rng, others.len() as u64) as usize]);
+    }
+    to
 }
 
 /// The shortest paths of a flow's subflows by index, there and back.
@@ -200,6 +222,8 @@ mod tests {
     use super::super::{FlowKind, Scenario};
     use super::*;
     use crate::{Job, host, run};
+    use narrows_net::Limit;
+    use narrows_traffic::Source;
 
     const LINKS: &str = "rate = '10 Mbit/s', delay = '2 ms', queue = '20 packets'";
 
@@ -357,6 +381,50 @@ mod tests {
                 _ => assert!(symmetric < 40, "{symmetric}"),
             }
         }
+    }
+
+    /// Whom each host sends to, by the last link of its first path.
+    fn receivers(made: &Scenario) -> Vec<usize> {
+        let last = |flow: usize| *links(made, flow, 0).last().unwrap();
+        let host = |name: &str| name.rsplit("-host").next().unwrap().parse().unwrap();
+        (0..made.flows.len()).map(|flow| host(last(flow))).collect()
+    }
+
+    #[test]
+    fn destinations_at_random_meet_and_are_never_mutual() {
+        let mut met = false;
+        for seed in 1..20 {
+            let fields = format!(
+                "k = 4, cc = 'olia', subflows = 8, routing = 'random', seed = {seed}, \
+                 destinations = 'random', source = {{ file = {{ size = '300 kB' }} }}"
+            );
+            let made = scenario("fat-tree", &fields, "").unwrap();
+            assert!(made.flows.iter().all(|flow| flow.source == Source::File { bytes: 300_000 }));
+            let to = receivers(&made);
+            assert_eq!(to.len(), 16);
+            for (from, &other) in to.iter().enumerate() {
+                assert!(other != from && to[other] != from, "{from} and {other}");
+            }
+            let mut distinct = to.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            met |= distinct.len() < to.len();
+        }
+        assert!(met, "some host is sent to by two");
+    }
+
+    #[test]
+    fn core_links_have_a_rate_and_a_queue_of_their_own() {
+        let fields = "k = 4, cc = 'olia', subflows = 8, routing = 'random', seed = 1, \
+                      core = { rate = '5 Mbit/s', queue = '7 packets' }";
+        let made = scenario("fat-tree", fields, "").unwrap();
+        let core = |link: &&crate::scenario::Link| link.config.name.contains("core");
+        let (core, other): (Vec<_>, Vec<_>) = made.links.iter().partition(core);
+        assert_eq!((core.len(), other.len()), (32, 64));
+        assert!(core.iter().all(|link| link.mean_rate() == 5_000_000));
+        assert!(core.iter().all(|link| link.config.limit == Limit::Packets(7)));
+        assert!(other.iter().all(|link| link.mean_rate() == 10_000_000));
+        assert!(other.iter().all(|link| link.config.limit == Limit::Packets(20)));
     }
 
     #[test]
