@@ -101,7 +101,11 @@ struct nr_event {
 	nr_u32 wait_us;		 /* until pacing lets the next packet leave */
 };
 
-/* A path's published line. Written by the path (debit also by siblings), read by its siblings. */
+#define NR_CYCLES_BITS 5 /* of word[0]: in a model law, its full ProbeBW cycles, wraps */
+#define NR_CYCLES ((1u << NR_CYCLES_BITS) - 1)
+
+/* A path's published line. Written by the path (debit and advice also by siblings), read by its
+ * siblings. */
 struct nr_path {
 	nr_u32 state;	 /* enum nr_state */
 	nr_u32 cwnd;	 /* packets, whole; in recovery already the window after it */

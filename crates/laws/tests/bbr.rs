@@ -1,6 +1,6 @@
 //! BBR against its formulas in floating point, on paths that deliver at a constant rate.
 
-use narrows_laws::{Conn, Control, Event, EventKind, Output, Params, Private, State, flag};
+use narrows_laws::{Advice, Conn, Control, Event, EventKind, Output, Params, Private, State, flag};
 use proptest::prelude::*;
 
 /// Paths that each deliver a packet at a time, at a constant rate and RTT.
@@ -74,7 +74,9 @@ impl Paths {
     fn inflight(&self, path: usize) -> u32 {
         let (of, line) = (&self.paths[path], self.conn.path(path));
         let faster = line.pacing_rate as f64 > 1.1 * of.bytes();
-        if faster { 2 * of.bdp() + 400 } else { of.bdp() - 1 }
+        let most = if faster { 2 * of.bdp() + 400 } else { of.bdp() - 1 };
+        // ProbeRTT drains the path.
+        if line.cwnd == 4 { most.min(4) } else { most }
     }
 
     fn report(&mut self, path: usize, event: Event) -> Output {
@@ -179,10 +181,10 @@ fn a_cycle_has_eight_phases() {
     let mut paths = Paths::new("bbr", &[], &[path]);
     // More is in flight than 5/4 BDP needs, so that phase 0 ends after an RTT.
     paths.run(1_000_000);
-    let cycles = |paths: &Paths| paths.conn.path(0).word[0];
+    let cycles = |paths: &Paths| paths.conn.path(0).word[0] & 0x1f;
     let before = cycles(&paths);
     let seen = paths.run(1_640_000);
-    let count = cycles(&paths) - before;
+    let count = cycles(&paths).wrapping_sub(before) & 0x1f;
     let gains = gains(&seen, path.bytes());
     let ups = gains.iter().filter(|gain| **gain > 1.2).count() as u32;
     assert!(ups >= 2 && count.abs_diff(ups) <= 1, "{count} cycles, {ups} probes: {gains:?}");
@@ -292,4 +294,96 @@ fn a_group_probes_together() {
     };
     let (both, one) = apart("group");
     assert!(both > 5 * one && both > 40, "{both} ms together, {one} apart");
+}
+
+/// Bytes/s of paths which all stand still for as long as they deliver: each keeps its estimate, and
+/// together they deliver half of them.
+struct Held {
+    paths: Paths,
+    /// Does the host do as advised?
+    obeys: bool,
+}
+
+impl Held {
+    fn new(control: &str, close: &str, rates: &[f64]) -> Held {
+        let of: Vec<Path> = rates.iter().map(|rate| Path::new(*rate, 20_000, 1448)).collect();
+        let set = [("bbr.close", close)];
+        Held { paths: Paths::new(control, &set, &of), obeys: true }
+    }
+
+    fn advised(&self) -> Vec<bool> {
+        let all = 0..self.paths.paths.len();
+        all.map(|path| self.paths.conn.advice(path) == Advice::Backup).collect()
+    }
+
+    /// For so many seconds; `pause_us` after each 100 ms.
+    fn run(&mut self, seconds: u64, pause_us: u64) {
+        let end = self.paths.now_us + seconds * 1_000_000;
+        while self.paths.now_us < end {
+            self.paths.run(100_000);
+            self.paths.now_us += pause_us;
+            for (path, advised) in self.advised().into_iter().enumerate() {
+                let of = &mut self.paths.paths[path];
+                of.next_us += pause_us as f64;
+                if advised && self.obeys {
+                    of.next_us = of.next_us.max(self.paths.now_us as f64 + 150_000.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_pay_is_advised_as_backup() {
+    const HALF: u64 = 100_000;
+    let after = |control: &str, close: &str, rates: &[f64], pause: u64| {
+        let mut held = Held::new(control, close, rates);
+        held.run(12, pause);
+        held.advised()
+    };
+    // 0.51 of the best path's.
+    assert_eq!(after("bbr+disjoint", "0.6", &[4000.0, 100.0], HALF), [false, true]);
+    assert_eq!(after("bbr+disjoint", "0.4", &[4000.0, 100.0], HALF), [false, false]);
+    assert_eq!(after("bbr+disjoint", "0", &[4000.0, 100.0], HALF), [false, false], "off");
+    assert_eq!(after("bbr+disjoint", "0.6", &[4000.0, 100.0], 0), [false, false], "it pays");
+    assert_eq!(after("bbr+shared", "0.6", &[4000.0, 100.0], HALF), [false, false], "shared");
+    assert_eq!(after("bbr+disjoint", "0.6", &[4000.0], HALF), [false], "alone");
+    // One after the other, until one is left.
+    let mut held = Held::new("bbr+disjoint", "0.6", &[200.0, 4000.0, 100.0]);
+    held.run(10, HALF);
+    assert_eq!(held.advised(), [false, false, true]);
+    held.run(40, HALF);
+    assert_eq!(held.advised(), [true, false, true]);
+}
+
+/// Advised for one minute, two, four, eight: four times in ten minutes.
+#[test]
+fn a_silent_path_comes_back_ever_more_seldom() {
+    let mut held = Held::new("bbr+disjoint", "0.6", &[4000.0, 100.0]);
+    let (mut times, mut before) = (vec![], false);
+    for second in 0..600 {
+        held.run(1, 100_000);
+        if held.advised()[1] && !before {
+            times.push(second);
+        }
+        before = held.advised()[1];
+    }
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(gaps.len(), 3, "{times:?}");
+    for (gap, least) in gaps.iter().zip([60, 120, 240]) {
+        assert!((least..least + 15).contains(gap), "{times:?}");
+    }
+}
+
+/// A host that goes on with the path all the same: once it pays, the advice is withdrawn.
+#[test]
+fn advice_is_withdrawn_when_the_path_pays() {
+    let mut held = Held::new("bbr+disjoint", "0.6", &[4000.0, 100.0]);
+    held.obeys = false;
+    held.run(30, 100_000);
+    assert_eq!(held.advised(), [false, true]);
+    held.run(3, 0);
+    assert_eq!(held.advised(), [false, true], "not at once");
+    held.run(9, 0);
+    assert_eq!(held.advised(), [false, false]);
 }

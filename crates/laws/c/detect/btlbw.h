@@ -18,8 +18,8 @@
  * forgets its cycles, and keeps its group until it has new ones.
  *
  * Input: a model law publishes its bandwidth in nr_path.bw and its number of full ProbeBW cycles in
- * word[0] (a cycle cut short by ProbeRTT or idle time does not count). Other laws publish no
- * bandwidth: nothing is observed, and the masks stay as they were at the joins.
+ * word[0] (NR_CYCLES; a cycle cut short by ProbeRTT or idle time does not count). Other laws
+ * publish no bandwidth: nothing is observed, and the masks stay as they were at the joins.
  *
  * Units: bandwidth in 16 bytes/s.
  * Valid: 80 bytes/s to 68 GB/s; above, all bandwidths are one.

@@ -11,7 +11,7 @@
  * Source: Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
  * draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.18, tcp_bbr.c, for what they leave open.
  *
- * Coupled: laws/bbr/share.h.
+ * Coupled: laws/bbr/share.h. Advice to close a path: laws/bbr/close.h.
  * Units: bandwidth in 16 bytes/s, windows in packets.
  * Valid: 80 bytes/s to 68 GB/s, RTTs to 30 minutes.
  * Departures from Linux: bandwidth in bytes and not in packets; what was in flight before an
@@ -21,6 +21,7 @@
 #ifndef NARROWS_LAW_BBR_H
 #define NARROWS_LAW_BBR_H
 
+#include "bbr/close.h"
 #include "bbr/phases.h"
 #include "bbr/policer.h"
 
@@ -72,6 +73,8 @@ NR_INLINE void nr_bbr_acked(NR_HOOK)
 	nr_bbr_publish(c, i, b, rate);
 	nr_bbr_set_pace(NR_ARGS, nr_bbr_pacing_gain(b));
 	nr_bbr_set_cwnd(NR_ARGS, losses);
+	nr_bbr_count(c, i, b);
+	nr_bbr_close(NR_ARGS);
 }
 
 /* The host's recovery is over, or was for nothing. */
@@ -97,8 +100,9 @@ NR_INLINE void nr_bbr_timeout(NR_HOOK)
 	b->full_bw = 0;
 	b->round_start = 1;
 	b->limited = 0;
-	if (!b->lt_use)
-		nr_bbr_lt_sample(NR_ARGS, 1);
+	nr_bbr_policer(NR_ARGS, 1);
+	/* Others of the group need not wait for it. */
+	NR_WRITE(c->path[i & 7].word[1], c->path[i & 7].word[1] & ~NR_BBR_CONSERVES);
 	nr_set_cwnd(c, i, p, ev->inflight + 1);
 }
 
@@ -123,7 +127,7 @@ NR_INLINE void nr_bbr_event(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
 
-	b->lost += ev->lost;
+	b->lt_lost += ev->lost;
 	b->losses += ev->lost;
 	switch (ev->kind) {
 	case NR_JOINED:
@@ -133,6 +137,7 @@ NR_INLINE void nr_bbr_event(NR_HOOK)
 		nr_bbr_lt_reset(b, ev);
 		b->part = NR_BBR_PART;
 		b->cruise = NR_BBR_ONE;
+		nr_bbr_ask_anew(c, b, ev);
 		nr_bbr_first_pace(NR_ARGS);
 		break;
 	case NR_ACKED:

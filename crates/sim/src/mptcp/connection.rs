@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     pub(super) scheduler: Scheduler,
     /// The subflows that the scheduler may use, as bits.
     pub(super) usable: u8,
+    /// Those that the law asked something about, as bits.
+    pub(super) advised: u8,
     /// The subflows whose timers may have changed, as bits: all of them, unless it is known that
     /// they are fewer. To look at the timers of all after each packet would take a cache miss for
     /// each.
@@ -107,6 +109,7 @@ impl Connection {
             subflows: paths.iter().enumerate().map(subflow).collect(),
             lanes: vec![Lane::default(); if config.multipath { paths.len() } else { 0 }],
             usable: 0,
+            advised: 0,
             generations: 0,
             first: (0, 0),
             pushed: 0,

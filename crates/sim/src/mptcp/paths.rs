@@ -97,6 +97,7 @@ impl Connection {
     /// Does what the law asks about a path. The last one that works is not closed.
     pub(super) fn heed(&mut self, advice: Advice, path: usize, wire: &mut Wire) {
         self.subflows[path].advice = advice;
+        self.advised |= 1 << path;
         let alone = self.subflows.iter().filter(|subflow| subflow.is_active()).count() < 2;
         if advice == Advice::Close && !alone {
             self.remove_path(path, wire);
@@ -158,6 +159,7 @@ impl Connection {
     /// Empties a slot. What the network still has of it is of an old generation.
     fn clear(&mut self, path: usize) {
         self.subflows[path].clear(path);
+        self.advised &= !(1 << path);
         self.generations &= !(0xff << (8 * path));
         self.generations |= u64::from(self.subflows[path].generation) << (8 * path);
         if self.multipath {

@@ -27,6 +27,19 @@ NR_INLINE void nr_bbr_probe_bw(NR_HOOK)
 	nr_bbr_enter(NR_ARGS, (NR_BBR_PHASES - nr_bbr_draw(i, ev)) % NR_BBR_PHASES);
 }
 
+/* The policer's model, after each sample and each timeout. */
+NR_INLINE void nr_bbr_policer(NR_HOOK, nr_u32 losses)
+{
+	struct nr_bbr *b = nr_bbr(p);
+
+	if (!b->lt_use) {
+		nr_bbr_lt_sample(NR_ARGS, losses);
+	} else if (nr_bbr_lt_over(b)) {
+		nr_bbr_lt_reset(b, ev);
+		nr_bbr_probe_bw(NR_ARGS);
+	}
+}
+
 /*
  * A phase of ProbeBW lasts the smallest RTT. But phase 0 lasts until what it adds is in flight, or
  * losses show that the buffer is too small for it; and phase 1 ends at once when that has drained.
@@ -86,12 +99,7 @@ NR_NOINLINE nr_u32 nr_bbr_bandwidth(NR_HOOK, nr_u32 losses)
 		b->round_start = 1;
 		b->conserve = 0;
 	}
-	if (!b->lt_use)
-		nr_bbr_lt_sample(NR_ARGS, losses);
-	else if (nr_bbr_lt_over(b)) {
-		nr_bbr_lt_reset(b, ev);
-		nr_bbr_probe_bw(NR_ARGS);
-	}
+	nr_bbr_policer(NR_ARGS, losses);
 	if (!b->limited || bw >= nr_max(&b->bw))
 		nr_max_sample(&b->bw, NR_BBR_BW_ROUNDS, b->round, bw);
 	NR_WRITE(c->path[i & 7].bw, (nr_u64)nr_max(&b->bw) << NR_BBR_BW_SHIFT);

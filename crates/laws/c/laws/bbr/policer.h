@@ -22,7 +22,7 @@ NR_INLINE void nr_bbr_lt_interval(struct nr_bbr *b, const struct nr_event *ev)
 {
 	b->lt_ms = nr_now_ms(ev);
 	b->lt_delivered = b->delivered;
-	b->lt_lost = b->lost;
+	b->lt_lost = 0;
 	b->lt_rounds = 0;
 }
 
@@ -80,7 +80,7 @@ NR_NOINLINE int nr_bbr_lt_sample(NR_HOOK, nr_u32 losses)
 	}
 	if (!losses) /* it ends with one, too */
 		return 0;
-	lost = b->lost - b->lt_lost;
+	lost = b->lt_lost;
 	delivered = b->delivered - b->lt_delivered;
 	if (!delivered || (nr_u64)lost * 256 < (nr_u64)delivered * NR_BBR_LT_LOSS)
 		return 0;

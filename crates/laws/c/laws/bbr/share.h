@@ -35,9 +35,10 @@
  *
  * Equal round trips are assumed: a phase is as long as the leader's.
  *
- * Published: word[0] counts whole ProbeBW cycles (for btlbw); word[1] is the newest delivery rate
- * in 64 bytes/s (26 bits, up to 4.3 GB/s), and in the low bits whether packets are conserved,
- * whether the sample is limited, and the phase of ProbeBW, 8 outside it, 9 in ProbeRTT.
+ * Published: word[0] counts whole ProbeBW cycles (NR_CYCLES, for btlbw; above it: close.h); word[1]
+ * is the newest delivery rate in 64 bytes/s (26 bits, up to 4.3 GB/s), and in the low bits whether
+ * packets are conserved, whether the sample is limited, and the phase of ProbeBW, 8 outside it, 9
+ * in ProbeRTT.
  */
 #ifndef NARROWS_BBR_SHARE_H
 #define NARROWS_BBR_SHARE_H
@@ -53,7 +54,10 @@ enum nr_share {
 
 #define NR_BBR_PARAMS(P)                                                                           \
 	P(share, share, SHARE, 3, 0, 3, "what coupled paths may use of their bandwidth",           \
-	  "laws/bbr/share.h; C-MPBBR, section III; Han et al., 2019")
+	  "laws/bbr/share.h; C-MPBBR, section III; Han et al., 2019")                              \
+	P(close, close, RATIO, 0, 0, 1,                                                            \
+	  "advise the slowest path as backup while all deliver less than this part of the best",   \
+	  "laws/bbr/close.h; C-MPBBR, section III-D: 0.4 or 0.6")
 NR_LAW_PARAMETERS(bbr, NR_BBR_PARAMS);
 
 #define NR_BBR_PART 65536u /* all of a group's */
@@ -68,7 +72,8 @@ NR_LAW_PARAMETERS(bbr, NR_BBR_PARAMS);
 /* A path goes into ProbeRTT with another if its smallest RTT is at least half as old as it may be.
  */
 #define NR_BBR_JOIN_MS (NR_BBR_MIN_RTT_MS / 2)
-#define NR_BBR_PAIR 2u /* packets that a receiver acknowledges at once */
+#define NR_BBR_LATE_MS 40u /* acknowledgements are delayed by so much */
+#define NR_BBR_PAIR 2u	   /* packets that a receiver acknowledges at once */
 
 /* Publishes the path's phase, and the newest rate if it is not 0. */
 NR_INLINE void nr_bbr_publish(struct nr_conn *c, nr_u32 i, const struct nr_bbr *b, nr_u32 rate)
@@ -96,7 +101,8 @@ NR_INLINE void nr_bbr_enter(NR_HOOK, nr_u32 phase)
 
 	if (phase == 0) {
 		if (b->whole && b->phase == NR_BBR_PHASES - 1)
-			NR_WRITE(line->word[0], line->word[0] + 1);
+			NR_WRITE(line->word[0],
+				 (line->word[0] & ~NR_CYCLES) | ((line->word[0] + 1) & NR_CYCLES));
 		b->whole = 1;
 	} else if (phase < b->phase) {
 		b->whole = 0; /* it jumped back, into a cycle that another began */
@@ -108,9 +114,9 @@ NR_INLINE void nr_bbr_enter(NR_HOOK, nr_u32 phase)
 /* What the paths of a mask say; bandwidths in 16 bytes/s. */
 struct nr_bbr_group {
 	nr_u32 paths;	      /* with a bandwidth */
-	nr_u32 leader;	      /* the first in ProbeBW; NR_MAX_PATHS: none */
+	nr_u32 leader;	      /* the first in ProbeBW that is heard; NR_MAX_PATHS: none */
 	nr_u32 probing;	      /* paths in ProbeBW */
-	nr_u32 said;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other */
+	nr_u32 said;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other that is heard */
 	nr_u32 resting;	      /* another is in ProbeRTT */
 	nr_u64 sum;	      /* of the estimates */
 	nr_u64 rates;	      /* of the newest delivery rates */
@@ -118,10 +124,21 @@ struct nr_bbr_group {
 	struct nr_fx squares; /* the sum of their squares */
 };
 
+/* Has a path had an event within two round trips? One that stalls must not hold the others. */
+NR_INLINE int nr_bbr_heard(const struct nr_path *line, nr_u32 now)
+{
+	nr_u32 most = NR_READ(line->srtt8_us) / 4000 + NR_BBR_LATE_MS;
+
+	return now - NR_READ(line->seen_ms) + NR_AHEAD_MS <= most + NR_AHEAD_MS;
+}
+
 NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struct nr_bbr_group *g)
 {
+	nr_u32 now, heard;
+
 	if (!c || !g)
 		return 0;
+	now = NR_READ(c->path[i & 7].seen_ms);
 	*g = (struct nr_bbr_group){.leader = NR_MAX_PATHS, .squares = nr_fx(0)};
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 bw = set >> j & 1 ? nr_bbr_unit(NR_READ(c->path[j].bw)) : 0;
@@ -134,13 +151,14 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 		g->rates += (nr_u64)(word >> NR_BBR_RATE_BITS) << NR_BBR_RATE_SHIFT;
 		g->best = bw > g->best ? bw : g->best;
 		g->squares = nr_fx_add(g->squares, nr_fx((nr_u64)bw * bw));
+		heard = nr_bbr_heard(&c->path[j], now);
 		if (code < NR_BBR_NO_PHASE) {
 			g->probing++;
-			g->leader = j < g->leader ? j : g->leader;
+			g->leader = heard && j < g->leader ? j : g->leader;
 		}
 		if (j == i)
 			continue;
-		g->said |= word;
+		g->said |= heard ? word : 0;
 		if (code == NR_BBR_IN_PROBE_RTT)
 			g->resting++;
 	}
@@ -181,6 +199,8 @@ NR_INLINE void nr_bbr_one_flow(NR_HOOK, const struct nr_bbr_group *g, int fresh)
 	if (b->mode != NR_BBR_STARTUP) {
 		b->part = (nr_u32)(own * NR_BBR_PART / g->sum);
 		b->use = (nr_u32)(nr_max(&b->group) * own / g->sum);
+		if (limited && b->use > own) /* sums grow old where samples do not count */
+			b->use = (nr_u32)own;
 	}
 }
 

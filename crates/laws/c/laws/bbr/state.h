@@ -56,8 +56,7 @@ struct nr_bbr {
 	struct nr_max bw;    /* delivery rates, by rounds, 16 bytes/s */
 	struct nr_max group; /* sums of the newest rates of a group's paths, likewise */
 	nr_u32 delivered;    /* packets delivered */
-	nr_u32 lost;	     /* packets marked lost */
-	nr_u32 losses;	     /* of them since the last acknowledgement */
+	nr_u32 losses;	     /* packets marked lost since the last acknowledgement */
 	nr_u32 round;	     /* number of the round trip */
 	nr_u32 round_end;    /* it ends when a packet sent after so many deliveries arrives */
 	nr_u32 quiet, loud;  /* packets sent after `quiet` to `loud` deliveries: by ProbeRTT */
@@ -67,9 +66,11 @@ struct nr_bbr {
 	nr_u32 cycle_us;     /* when the phase of ProbeBW began */
 	nr_u32 full_bw;	     /* Startup: the bandwidth that is to be exceeded, 16 bytes/s */
 	nr_u32 lt_bw;	     /* policer: the rate that it lets through, 16 bytes/s; 0: not known */
-	nr_u32 lt_delivered; /* policer: `delivered`, `lost`, time when the interval began */
-	nr_u32 lt_lost;
+	nr_u32 lt_delivered; /* policer: `delivered` and time when the interval began, */
 	nr_u32 lt_ms;
+	nr_u32 lt_lost;	    /* packets marked lost since */
+	nr_u32 volume;	    /* delivered by all paths when bbr.close was last asked, kB; */
+	nr_u32 asked_ms;    /* when that was */
 	nr_u32 epoch_us;    /* aggregation: when its epoch began, */
 	nr_u32 epoch_acked; /* packets acknowledged since */
 	nr_u32 use;	    /* the bandwidth that the path may use, 16 bytes/s; laws/bbr/share.h */
@@ -97,6 +98,9 @@ struct nr_bbr {
 	nr_u32 lt_rounds : 6;
 	nr_u32 extra_rounds : 3;
 	nr_u32 extra_now : 1; /* which window of rounds */
+	nr_u32 answers : 3;   /* in a row, against the path's advice as it is */
+	nr_u32 closed : 1;    /* it was advised to be a backup, */
+	nr_u32 closings : 3;  /* and how often */
 };
 NR_LAW_STATE(bbr);
 
