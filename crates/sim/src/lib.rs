@@ -72,5 +72,5 @@ mod wire;
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
 pub use listening::{Found, Heard, Listener};
 pub use packet::{Ack, Body, Packet, Segment};
-pub use sim::Sim;
+pub use sim::{Datagram, Sim};
 pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, SlowStartEnd, UdpStats};

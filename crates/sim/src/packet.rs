@@ -22,12 +22,15 @@ const DSS_SHORT_ACK: u32 = 8;
 /// IPv4 and TCP header with the options of a SYN: MSS, SACK permitted, timestamp, window scale.
 const SYN_HEADER: u32 = 60;
 
+/// The path of datagrams that end points outside of the simulator send.
+pub(crate) const OUTSIDE: u8 = u8::MAX;
+
 /// A packet in the network. Opaque outside of this crate; captures show what is in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Number of the connection or the UDP flow.
+    /// Number of the connection or the UDP flow; of a datagram from outside what its sender calls it.
     pub(crate) flow: u32,
-    /// Path of the connection.
+    /// Path of the connection, or [`OUTSIDE`].
     pub(crate) path: u8,
     /// How many paths were removed from that place before.
     pub(crate) generation: u8,

@@ -1,7 +1,9 @@
 //! The event loop: packets that arrive and timers that expire, in the order of time.
 
 use narrows_laws::MAX_PATHS;
-use narrows_net::{ConfigError, Delivery, LinkConfig, LinkId, Nanos, Network, Rate, RouteId};
+use narrows_net::{
+    ConfigError, Delivery, Header, LinkConfig, LinkId, Nanos, Network, Rate, RouteId,
+};
 use narrows_traffic::{ConnId, FlowId, Generator, PathManager, Source, TcpConfig, UdpId};
 
 use crate::capture::{Captured, Point, Recorder};
@@ -9,7 +11,7 @@ use crate::event::{Target, Timers};
 use crate::listening::Heard;
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
-use crate::packet::{Body, MPTCP_HEADER, Packet, TCP_HEADER};
+use crate::packet::{Body, MPTCP_HEADER, OUTSIDE, Packet, TCP_HEADER};
 use crate::stats::{ConnectionStats, Detection, UdpStats};
 use crate::tcp::NEVER;
 use crate::udp::Udp;
@@ -33,6 +35,18 @@ pub struct Sim {
     udp: Vec<Udp>,
     timers: Timers,
     recorder: Option<Box<Recorder>>,
+    /// Events since time last moved.
+    at_once: u32,
+}
+
+/// A datagram of an end point outside of the simulator ([`Sim::send`]) has reached the end of its
+/// route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// What its sender calls it.
+    pub key: u32,
+    /// Whether it is marked: congestion experienced.
+    pub ce: bool,
 }
 
 impl Sim {
@@ -47,6 +61,7 @@ impl Sim {
             udp: Vec::new(),
             timers: Timers::default(),
             recorder: None,
+            at_once: 0,
         }
     }
 
@@ -155,7 +170,15 @@ impl Sim {
     /// If time stands still: 2^24 events happened at one and the same time, which only an endless loop
     /// does, as of a connection over links that take no time at all.
     pub fn run_until(&mut self, t: Nanos) {
-        let mut at_once = 0;
+        while self.run_to_datagram(t).is_some() {}
+    }
+
+    /// The same, but returns at the first datagram of [`Sim::send`] that reaches the end of its route,
+    /// at that time; call again until there is none.
+    ///
+    /// # Panics
+    /// As [`Sim::run_until`].
+    pub fn run_to_datagram(&mut self, t: Nanos) -> Option<Datagram> {
         loop {
             let before = self.now;
             let timer = self.timers.first();
@@ -168,9 +191,10 @@ impl Sim {
             if let Some(recorder) = &mut self.recorder {
                 self.network.drain_seen().for_each(|seen| recorder.on_link(&seen));
             }
+            let mut datagram = None;
             if let Some(delivery) = &delivery {
                 self.now = delivery.time;
-                self.deliver(delivery);
+                datagram = self.deliver(delivery);
             } else if timer <= t {
                 self.now = timer;
                 self.expire();
@@ -178,25 +202,59 @@ impl Sim {
                 break;
             }
             debug_assert!(self.now >= before, "an event at {} ns, in the past", self.now);
-            at_once = if self.now == before { at_once + 1 } else { 0 };
-            assert!(at_once < STUCK, "time stands still at {} ns: {STUCK} events", self.now);
+            self.at_once = if self.now == before { self.at_once + 1 } else { 0 };
+            assert!(self.at_once < STUCK, "time stands still at {} ns: {STUCK} events", self.now);
+            if datagram.is_some() {
+                return datagram;
+            }
         }
         self.now = self.now.max(t);
         debug_assert!(self.network.is_conserved(), "packets lost or made at {} ns", self.now);
+        None
     }
 
-    fn deliver(&mut self, delivery: &Delivery<Packet>) {
+    /// The time of the next event, if there is one.
+    pub fn next_time(&self) -> Option<Nanos> {
+        let timer = Some(self.timers.first()).filter(|&time| time != NEVER);
+        timer.into_iter().chain(self.network.next_time()).min()
+    }
+
+    /// An end point outside of the simulator sends a datagram now, which it calls `key`.
+    pub fn send(&mut self, route: RouteId, header: Header, key: u32) {
+        let body = Body::Udp { size: header.size };
+        let packet = Packet { flow: key, path: OUTSIDE, generation: 0, id: 0, body };
+        self.network.enqueue(self.now, route, header, packet);
+    }
+
+    /// From now on datagrams of [`Sim::send`] that are dropped are kept for [`Sim::drain_lost`].
+    pub fn keep_lost(&mut self) {
+        self.network.keep_lost();
+    }
+
+    /// The keys of the datagrams that were dropped since the last call.
+    pub fn drain_lost(&mut self) -> impl Iterator<Item = u32> + '_ {
+        let outside = |packet: Packet| (packet.path == OUTSIDE).then_some(packet.flow);
+        self.network.drain_lost().filter_map(outside)
+    }
+
+    /// A packet has arrived. Returns it if it is for an end point outside of the simulator.
+    #[inline(always)]
+    fn deliver(&mut self, delivery: &Delivery<Packet>) -> Option<Datagram> {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_delivery(delivery);
         }
         let packet = &delivery.payload;
         if let Body::Udp { .. } = packet.body {
+            if packet.path == OUTSIDE {
+                return Some(Datagram { key: packet.flow, ce: delivery.ce });
+            }
             self.udp[packet.flow as usize].on_packet(delivery.size);
-            return;
+            return None;
         }
         self.with_connection(packet.flow, |connection, wire| {
             connection.on_packet(packet, delivery.ce, wire);
         });
+        None
     }
 
     fn expire(&mut self) {
