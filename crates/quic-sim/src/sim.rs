@@ -2,12 +2,14 @@
 
 use crate::host::Host;
 use crate::tls;
-use crate::transfer::{Load, Transfer};
+use crate::transfer::Transfer;
 use bytes::BytesMut;
-use narrows_net::{Ecn, Header, LinkConfig, LinkId, Nanos, Network, RouteId, SECOND};
+use narrows_net::{Ecn, Header, LinkConfig, LinkId, Nanos, RouteId, SECOND};
+use narrows_sim::Datagram as Arrived;
+use narrows_traffic::{ConnId, FlowId, Generator, Source};
 use noq_proto::{
-    Connection, ConnectionError, EcnCodepoint, FourTuple, PathError, PathEvent, PathId, PathStatus,
-    Side, TransportConfig,
+    ClientConfig, Connection, ConnectionError, EcnCodepoint, FourTuple, PathError, PathEvent,
+    PathId, PathStatus, Side, TransportConfig,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -22,10 +24,12 @@ pub struct Routes {
     pub up: RouteId,
     /// From server to client.
     pub down: RouteId,
+    /// The sender uses it only while no other path works.
+    pub backup: bool,
 }
 
 /// A connection to be.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Setup {
     /// The routes of its paths. All but the first are opened once the peer allows it.
     pub paths: Vec<Routes>,
@@ -35,10 +39,13 @@ pub struct Setup {
     pub server: TransportConfig,
     /// Which side sends.
     pub sender: Side,
-    /// What it sends.
-    pub load: Load,
+    /// What it sends, and when. The client connects when it first has something to send.
+    pub application: Generator,
     /// Over how many streams.
     pub streams: usize,
+    /// Datagrams are ECN-capable, as noq's are. If not, a middlebox clears the mark from all of them:
+    /// noq notices, and goes on without.
+    pub ecn: bool,
     /// How often each side sends something on each path. A receiver's acknowledgements all take the
     /// first one: on the others the sender would hear nothing and abandon them, and a new port that a
     /// NAT gave would stay unknown. noq's keep-alive does not help, as data that arrives defers it.
@@ -55,13 +62,26 @@ pub fn transport() -> TransportConfig {
     transport
 }
 
+/// An application that has this to send from now on.
+pub fn application(source: Source) -> Generator {
+    Generator::new(0, FlowId::Connection(ConnId(0)), source, vec![(0, Nanos::MAX)])
+}
+
 impl Setup {
     /// A connection over `paths` of which `sender` always has something to send: over four streams, as
     /// a stream's window of 1.25 MB is not to be raised (noq closes a connection with more than 1024
     /// gaps in a stream).
     pub fn new(paths: Vec<Routes>, sender: Side) -> Setup {
-        let (client, server) = (transport(), transport());
-        Setup { paths, client, server, sender, load: Load::Endless, streams: 4, ping: Some(SECOND) }
+        Setup {
+            paths,
+            client: transport(),
+            server: transport(),
+            sender,
+            application: application(Source::Greedy),
+            streams: 4,
+            ecn: true,
+            ping: Some(SECOND),
+        }
     }
 }
 
@@ -77,12 +97,15 @@ struct Datagram {
 /// A client and its server.
 struct Pair {
     hosts: [Host; 2],
+    /// The client's, until it connects.
+    config: Option<ClientConfig>,
     paths: Vec<Routes>,
     /// The client's port on each path, as the server sees it.
     ports: Vec<u16>,
     opened: usize,
     sender: Side,
     streams: usize,
+    ecn: bool,
     transfer: Transfer,
     ping: Option<Nanos>,
     next_ping: Nanos,
@@ -90,11 +113,11 @@ struct Pair {
 
 /// A network, and connections over it.
 pub struct Sim {
-    /// The network: links may be changed and read at any time.
-    pub network: Network<u32>,
+    /// The links, which may be changed and read at any time, and flows of TCP and UDP beside the
+    /// connections.
+    pub net: narrows_sim::Sim,
     seed: u64,
     base: Instant,
-    now: Nanos,
     pairs: Vec<Pair>,
     datagrams: Vec<Option<Datagram>>,
     free: Vec<u32>,
@@ -104,17 +127,21 @@ pub struct Sim {
 impl Sim {
     /// An empty network at time 0. All randomness comes from the seed.
     pub fn new(seed: u64) -> Sim {
-        let mut network = Network::new(seed);
-        network.keep_lost();
+        Sim::over(narrows_sim::Sim::new(seed), seed)
+    }
+
+    /// No connections yet over `net`; what they draw comes from the seed.
+    pub fn over(mut net: narrows_sim::Sim, seed: u64) -> Sim {
+        net.keep_lost();
         // An origin without meaning: noq's times are this and virtual time.
         let base = Instant::now();
         let (pairs, datagrams, free) = (Vec::new(), Vec::new(), Vec::new());
-        Sim { network, seed, base, now: 0, pairs, datagrams, free, trace: 0xcbf2_9ce4_8422_2325 }
+        Sim { net, seed, base, pairs, datagrams, free, trace: 0xcbf2_9ce4_8422_2325 }
     }
 
     /// Adds a link. Panics if it cannot be built.
     pub fn link(&mut self, link: LinkConfig) -> LinkId {
-        self.network.add_link(link).unwrap_or_else(|error| panic!("{error}"))
+        self.net.add_link(link).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Adds new links for a path, the same ones for each direction. Panics if one cannot be built.
@@ -126,33 +153,29 @@ impl Sim {
 
     /// The routes over links that are there, from client to server and back. Panics if they are not.
     pub fn routes(&mut self, up: &[LinkId], down: &[LinkId]) -> Routes {
-        let mut route = |links| self.network.add_route(links).unwrap_or_else(|e| panic!("{e}"));
-        Routes { up: route(up), down: route(down) }
+        let mut route = |links| self.net.add_route(links).unwrap_or_else(|e| panic!("{e}"));
+        Routes { up: route(up), down: route(down), backup: false }
     }
 
-    /// Starts a connection now. Returns its number.
+    /// Adds a connection. Returns its number.
     pub fn connect(&mut self, setup: Setup) -> usize {
         let pair = self.pairs.len();
         let seed = self.seed.wrapping_mul(1000).wrapping_add(2 * pair as u64);
         let server = Host::new(seed + 1, Some(tls::server(setup.server)));
-        let mut client = Host::new(seed, None);
-        let now = self.instant();
-        client.connect(
-            now,
-            tls::client(setup.client),
-            FourTuple::new(address(pair, 0, SERVER), None),
-        );
         self.pairs.push(Pair {
-            hosts: [client, server],
+            hosts: [Host::new(seed, None), server],
+            config: Some(tls::client(setup.client)),
             ports: vec![CLIENT.1; setup.paths.len()],
             paths: setup.paths,
             opened: 1,
             sender: setup.sender,
             streams: setup.streams,
-            transfer: Transfer::new(setup.load, self.now),
-            next_ping: self.now + setup.ping.unwrap_or(0),
+            ecn: setup.ecn,
+            transfer: Transfer::new(setup.application),
+            next_ping: self.now() + setup.ping.unwrap_or(0),
             ping: setup.ping,
         });
+        self.write(pair);
         pair
     }
 
@@ -177,7 +200,7 @@ impl Sim {
 
     /// Time since the start.
     pub fn now(&self) -> Nanos {
-        self.now
+        self.net.now()
     }
 
     /// Bytes of a connection that have arrived in order and as they were sent.
@@ -185,7 +208,7 @@ impl Sim {
         self.pairs[connection].transfer.received
     }
 
-    /// When a connection's [`Load::Bytes`] had arrived.
+    /// When the whole file of a connection had arrived.
     pub fn finished(&self, connection: usize) -> Option<Nanos> {
         self.pairs[connection].transfer.finished
     }
@@ -202,8 +225,12 @@ impl Sim {
 
     /// noq's connection at a side. Panics before it exists.
     pub fn end(&mut self, connection: usize, side: Side) -> &mut Connection {
-        let host = &mut self.pairs[connection].hosts[index(side)];
-        host.connection.as_mut().expect("it has begun")
+        self.begun(connection, side).expect("it has begun")
+    }
+
+    /// The same, if it exists.
+    pub fn begun(&mut self, connection: usize, side: Side) -> Option<&mut Connection> {
+        self.pairs[connection].hosts[index(side)].connection.as_mut()
     }
 
     /// A hash of time, size, connection and direction of every datagram that was sent.
@@ -217,37 +244,49 @@ impl Sim {
             self.drive(pair, Side::Client);
             self.drive(pair, Side::Server);
         }
-        while let Some(next) = self.next_time().filter(|next| *next <= until) {
-            self.now = next.max(self.now);
-            while let Some(delivery) = self.network.advance(self.now) {
-                self.deliver(delivery.payload, delivery.ce);
+        loop {
+            let next = self.next_time().filter(|next| *next <= until);
+            if let Some(datagram) = self.net.run_to_datagram(next.unwrap_or(until)) {
+                self.deliver(datagram);
+                continue;
+            }
+            if next.is_none() {
+                return;
             }
             for pair in 0..self.pairs.len() {
                 self.ping(pair);
+                self.write(pair);
                 for side in [Side::Client, Side::Server] {
-                    self.turn(pair, side);
+                    let now = self.instant();
+                    if self.pairs[pair].hosts[index(side)].timeout(now) {
+                        self.drive(pair, side);
+                    }
                 }
             }
         }
-        self.now = until;
-        while self.network.advance(until).is_some() {}
     }
 
-    /// Lets a side's timers fire that are due, and its application write.
-    fn turn(&mut self, pair: usize, side: Side) {
-        let now = self.instant();
-        let fired = self.pairs[pair].hosts[index(side)].timeout(now);
-        let of = &self.pairs[pair];
-        let writes = side == of.sender && of.transfer.next_write().is_some_and(|at| at <= self.now);
-        if fired || writes {
-            self.drive(pair, side);
+    /// Lets the application write, if it is time.
+    fn write(&mut self, number: usize) {
+        let (now, instant) = (self.now(), self.instant());
+        let pair = &mut self.pairs[number];
+        if pair.transfer.next_write() > now {
+            return;
+        }
+        pair.transfer.wake(now);
+        if let Some(config) = pair.config.take() {
+            let to = FourTuple::new(address(number, 0, SERVER), None);
+            pair.hosts[index(Side::Client)].connect(instant, config, to);
+            self.drive(number, Side::Client);
+        } else {
+            self.drive(number, self.pairs[number].sender);
         }
     }
 
     /// Sends something on each path, if it is time.
     fn ping(&mut self, number: usize) {
         let pair = &mut self.pairs[number];
-        let Some(interval) = pair.ping.filter(|_| pair.next_ping <= self.now) else { return };
+        let Some(interval) = pair.ping.filter(|_| pair.next_ping <= self.net.now()) else { return };
         pair.next_ping += interval;
         for host in pair.hosts.iter_mut().filter(|host| host.connected && host.lost.is_none()) {
             let Some(connection) = &mut host.connection else { continue };
@@ -261,22 +300,20 @@ impl Sim {
     }
 
     fn instant(&self) -> Instant {
-        self.base + Duration::from_nanos(self.now)
+        self.base + Duration::from_nanos(self.now())
     }
 
+    /// When an end point or an application has something to do next.
     fn next_time(&self) -> Option<Nanos> {
         let ends = self.pairs.iter().flat_map(|pair| &pair.hosts);
         let timers = ends.filter_map(Host::next_timeout);
         let timers = timers.map(|at| at.saturating_duration_since(self.base).as_nanos() as Nanos);
-        let writes = self.pairs.iter().filter(|pair| pair.hosts[index(pair.sender)].connected);
-        // One that is due has found the streams full: their windows open by what arrives.
-        let writes =
-            writes.filter_map(|pair| pair.transfer.next_write()).filter(|at| *at > self.now);
+        let writes = self.pairs.iter().map(|pair| pair.transfer.next_write());
         let pings = self.pairs.iter().filter(|pair| pair.ping.is_some()).map(|pair| pair.next_ping);
-        timers.chain(writes).chain(pings).chain(self.network.next_time()).min()
+        timers.chain(writes).chain(pings).min()
     }
 
-    fn deliver(&mut self, key: u32, ce: bool) {
+    fn deliver(&mut self, Arrived { key, ce }: Arrived) {
         let datagram = self.datagrams[key as usize].take().expect("it was underway");
         self.free.push(key);
         let ecn = match (datagram.ect, ce) {
@@ -292,7 +329,7 @@ impl Sim {
 
     /// Lets a side do all it can do now.
     fn drive(&mut self, number: usize, side: Side) {
-        let (now, instant) = (self.now, self.instant());
+        let (now, instant) = (self.now(), self.instant());
         loop {
             let pair = &mut self.pairs[number];
             let host = &mut pair.hosts[index(side)];
@@ -303,16 +340,24 @@ impl Sim {
                     let to = address(number, pair.opened, SERVER);
                     let from = address(number, pair.opened, CLIENT).ip();
                     let path = FourTuple::new(to, Some(from));
-                    match connection.open_path(path, PathStatus::Available, instant) {
+                    let status = status(pair.paths[pair.opened]);
+                    match connection.open_path(path, status, instant) {
                         Ok(_) => (pair.opened, progress) = (pair.opened + 1, true),
                         // The peer has not allowed it yet.
                         Err(PathError::RemoteCidsExhausted | PathError::MaxPathIdReached) => {}
                         Err(error) => panic!("path {}: {error}", pair.opened),
                     }
                 }
+                // Only a sender's own status counts, and a client has given it with the path.
+                if side == Side::Server && pair.sender == side {
+                    for path in (0..pair.opened).filter(|path| pair.paths[*path].backup) {
+                        let _ = connection
+                            .set_path_status(PathId::from(path as u32), PathStatus::Backup);
+                    }
+                }
                 if side == pair.sender && host.connected {
                     pair.transfer.open(connection, pair.streams);
-                    pair.transfer.write(connection, now);
+                    pair.transfer.write(connection);
                 } else if side != pair.sender {
                     pair.transfer.read(connection, now);
                 }
@@ -327,7 +372,7 @@ impl Sim {
 
     /// Sends what a side has to send. True if that was anything.
     fn send(&mut self, number: usize, side: Side) -> bool {
-        let (now, instant) = (self.now, self.instant());
+        let (now, instant) = (self.now(), self.instant());
         let pair = &mut self.pairs[number];
         let host = &mut pair.hosts[index(side)];
         let mut any = false;
@@ -349,7 +394,7 @@ impl Sim {
                     (Side::Client, pair.paths[path].down, FourTuple::new(from, Some(at)))
                 }
             };
-            let ect = transmit.ecn.is_some();
+            let ect = pair.ecn && transmit.ecn.is_some();
             for data in data.chunks(transmit.segment_size.unwrap_or(transmit.size)) {
                 let size = data.len() as u32 + HEADERS;
                 for word in [now, size.into(), number as u64, index(to) as u64] {
@@ -363,10 +408,10 @@ impl Sim {
                 self.datagrams[key as usize] = Some(datagram);
                 let ecn = if ect { Ecn::Ect } else { Ecn::NotEct };
                 let header = Header { size, flow: number as u32, ecn };
-                self.network.enqueue(now, route, header, key);
+                self.net.send(route, header, key);
             }
         }
-        for key in self.network.drain_lost() {
+        for key in self.net.drain_lost() {
             self.datagrams[key as usize] = None;
             self.free.push(key);
         }
@@ -382,6 +427,10 @@ const SERVER: End = (2, 4433);
 /// The address of an end of a path: 10.CONNECTION.PATH.END.
 fn address(pair: usize, path: usize, (end, port): End) -> SocketAddr {
     SocketAddr::new(Ipv4Addr::new(10, pair as u8, path as u8, end).into(), port)
+}
+
+fn status(path: Routes) -> PathStatus {
+    if path.backup { PathStatus::Backup } else { PathStatus::Available }
 }
 
 fn path_of(address: SocketAddr) -> usize {

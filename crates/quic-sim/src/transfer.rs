@@ -1,31 +1,22 @@
 //! What a connection carries: streams of a known pattern, verified where they arrive.
 
-use narrows_net::{Nanos, SECOND};
+use narrows_net::Nanos;
+use narrows_traffic::{Generator, Source, Write};
 use noq_proto::{Connection, Dir, ReadError, StreamId, WriteError};
-
-/// What the sender has to send.
-#[derive(Clone, Copy, Debug)]
-pub enum Load {
-    /// So many bytes, at once; then the streams end.
-    Bytes(u64),
-    /// Always more.
-    Endless,
-    /// Bytes per second: the application is the limit where the network is faster.
-    Rate(u64),
-}
 
 /// Byte n of a stream is byte n modulo this of the pattern: prime, so that no piece fits elsewhere.
 const PATTERN: usize = 65_521;
 /// At most so much is written at once.
 const PIECE: usize = 16_384;
-/// A [`Load::Rate`] writes pieces of this.
-const TRICKLE: u64 = 4096;
 
-/// The sending and the receiving side of a connection's load.
+/// The sending and the receiving side of a connection's application.
 #[derive(Debug)]
 pub(crate) struct Transfer {
-    load: Load,
-    start: Nanos,
+    application: Generator,
+    /// When the application acts next.
+    next: Nanos,
+    /// How much it has written so far, for the streams to take.
+    budget: u64,
     /// The pattern, and its beginning again: a piece is one slice.
     pattern: Vec<u8>,
     sending: Vec<(StreamId, u64)>,
@@ -34,12 +25,12 @@ pub(crate) struct Transfer {
     ended: bool,
     /// Bytes that have arrived in order.
     pub received: u64,
-    /// When the last of all arrived.
+    /// When the last of a file arrived.
     pub finished: Option<Nanos>,
 }
 
 impl Transfer {
-    pub fn new(load: Load, start: Nanos) -> Transfer {
+    pub fn new(application: Generator) -> Transfer {
         let mut word = 0u32;
         let mut byte = || {
             word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -48,8 +39,9 @@ impl Transfer {
         let mut pattern: Vec<u8> = (0..PATTERN).map(|_| byte()).collect();
         pattern.extend_from_within(..PIECE);
         Transfer {
-            load,
-            start,
+            next: application.first_start(),
+            application,
+            budget: 0,
             pattern,
             sending: Vec::new(),
             receiving: Vec::new(),
@@ -68,28 +60,35 @@ impl Transfer {
         }
     }
 
-    /// How much may have been written at `now`.
-    fn budget(&self, now: Nanos) -> u64 {
-        match self.load {
-            Load::Bytes(bytes) => bytes,
-            Load::Endless => u64::MAX,
-            Load::Rate(rate) => {
-                let bytes = u128::from(rate) * u128::from(now.saturating_sub(self.start));
-                (bytes / u128::from(SECOND)) as u64 / TRICKLE * TRICKLE
-            }
+    /// When the application acts next; `u64::MAX`: never.
+    pub fn next_write(&self) -> Nanos {
+        self.next
+    }
+
+    /// Its time has come. A message is given up while an earlier one waits for the streams; what they
+    /// have taken is sent also if the application stops.
+    pub fn wake(&mut self, now: Nanos) {
+        let write;
+        (write, self.next) = self.application.wake(now);
+        match write {
+            Write::Start { total } => self.budget = total.unwrap_or(self.budget),
+            Write::Stop { withdraws: true } => self.budget = self.written,
+            Write::Message(bytes) if self.written == self.budget => self.budget += u64::from(bytes),
+            Write::Message(_) | Write::Stop { .. } | Write::Nothing => {}
         }
     }
 
-    /// When the application has more to write that it has not now.
-    pub fn next_write(&self) -> Option<Nanos> {
-        let Load::Rate(rate) = self.load else { return None };
-        let next = u128::from(self.written / TRICKLE * TRICKLE + TRICKLE) * u128::from(SECOND);
-        Some(self.start + next.div_ceil(rate.into()) as Nanos)
+    /// Bytes of a file.
+    fn file(&self) -> Option<u64> {
+        match self.application.source() {
+            Source::File { bytes } => Some(bytes),
+            _ => None,
+        }
     }
 
     /// Writes what the streams take, a piece to each in turn.
-    pub fn write(&mut self, connection: &mut Connection, now: Nanos) {
-        let budget = self.budget(now);
+    pub fn write(&mut self, connection: &mut Connection) {
+        let budget = self.budget;
         let mut blocked = 0;
         while blocked < self.sending.len() && self.written < budget {
             blocked = 0;
@@ -106,7 +105,7 @@ impl Transfer {
                 }
             }
         }
-        if matches!(self.load, Load::Bytes(all) if self.written == all) && !self.ended {
+        if self.file() == Some(self.written) && !self.ended {
             self.ended = true;
             for (id, _) in &self.sending {
                 connection.send_stream(*id).finish().expect("it is open");
@@ -143,7 +142,7 @@ impl Transfer {
             }
         }
         self.receiving = open;
-        if matches!(self.load, Load::Bytes(all) if self.received == all) {
+        if self.file() == Some(self.received) {
             self.finished.get_or_insert(now);
         }
     }

@@ -195,6 +195,7 @@ impl PathController {
         self.shared().publish(PathState {
             slot,
             cwnd: self.window.bytes(),
+            inflight: self.inflight,
             ssthresh: self.window.ssthresh_bytes(),
             srtt: self.srtt_us.map(Duration::from_micros),
             place: None,

@@ -27,8 +27,8 @@ pub enum CouplingError {
     /// No parameter has this name, or not this value.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// The control's detector goes by a signal that QUIC does not have.
-    #[error("{0}: goes by one-way delays, which QUIC does not report; expected a control by RTT")]
+    /// A signal that QUIC does not have, of a published system or set.
+    #[error("signal {0}: a one-way delay, which QUIC does not report; expected rtt or srtt")]
     Signal(String),
     /// The control's law is a model law.
     #[error(
@@ -51,24 +51,35 @@ impl Coupling {
         let mut coupling = Coupling { control, params: Params::default(), srtt: false };
         let system = catalogue::stands_for(name).into_iter().flat_map(|of| of.settings());
         for (field, value) in system {
-            match (field, value) {
-                ("detection.signal", "rtt") => {}
-                ("detection.signal", "srtt") => coupling.srtt = true,
-                ("detection.signal", _) => return Err(CouplingError::Signal(name.to_owned())),
-                _ => coupling.params.set(field, value)?,
-            }
+            coupling.set(field, value)?;
         }
         Ok(coupling)
     }
 
-    /// The same with a parameter of the law or the detector set, such as `olia.floor` to `2`.
+    fn set(&mut self, field: &str, value: &str) -> Result<(), CouplingError> {
+        match (field, value) {
+            ("detection.signal", "rtt") => self.srtt = false,
+            ("detection.signal", "srtt") => self.srtt = true,
+            ("detection.signal", signal) => return Err(CouplingError::Signal(signal.to_owned())),
+            _ => self.params.set(field, value)?,
+        }
+        Ok(())
+    }
+
+    /// The same with a parameter of the law or the detector set, such as `olia.floor` to `2`; or with
+    /// `detection.signal`, what the detector samples, set to `rtt` or `srtt`, the smoothed one.
     ///
     /// # Errors
     /// No such parameter, or not a value of it.
     pub fn with(mut self, parameter: &str, value: &str) -> Result<Coupling, CouplingError> {
-        self.params.set(parameter, value)?;
+        self.set(parameter, value)?;
         self.params.check()?;
         Ok(self)
+    }
+
+    /// The same with these parameters in place of all others.
+    pub fn with_params(self, params: Params) -> Coupling {
+        Coupling { params, ..self }
     }
 
     /// A factory of the controllers of **one** connection, for

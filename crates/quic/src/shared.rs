@@ -80,6 +80,7 @@ impl Shared {
             seen: Mutex::new(Snapshot {
                 control: control.to_string(),
                 paths: Vec::new(),
+                decision: 0,
                 pairs: Vec::new(),
                 alone: 0,
             }),
@@ -158,7 +159,7 @@ impl Shared {
         let Ok(mut seen) = self.seen.try_lock() else { return };
         if paths.changed() {
             tracing::debug!(masks = format_args!("{:#018x}", paths.masks), "coupling changes");
-            seen.pairs = paths.pairs();
+            (seen.pairs, seen.decision) = (paths.pairs(), paths.decision);
         }
         let place = paths.conn.decision().map(|decision| decision.places[state.slot]);
         let coupled = paths.conn.mask(state.slot) & paths.taken();

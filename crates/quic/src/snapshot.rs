@@ -10,6 +10,8 @@ pub struct Snapshot {
     pub control: String,
     /// The paths.
     pub paths: Vec<PathState>,
+    /// Number of the detector's newest decision, which grows with each; 0 before the first.
+    pub decision: u32,
     /// What the detector knows of pairs of paths; empty unless it compares pairs (`xcorr`) and has
     /// decided.
     pub pairs: Vec<PairState>,
@@ -26,6 +28,8 @@ pub struct PathState {
     pub slot: usize,
     /// Window, bytes.
     pub cwnd: u64,
+    /// Bytes in flight.
+    pub inflight: u64,
     /// Slow start threshold, bytes; none in the first slow start.
     pub ssthresh: Option<u64>,
     /// Smoothed RTT; none before the first sample.

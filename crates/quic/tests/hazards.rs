@@ -5,7 +5,8 @@ mod common;
 use common::*;
 use narrows_laws::catalogue;
 use narrows_net::{CoDel, Discipline, LinkConfig, MILLISECOND, Reorder};
-use narrows_quic_sim::{Load, Setup, Side, Sim};
+use narrows_quic_sim::{Setup, Side, Sim, application};
+use narrows_traffic::{SizeDist, Source};
 use noq_proto::{AckFrequencyConfig, PathEvent, PathId, VarInt};
 
 #[test]
@@ -79,8 +80,8 @@ fn an_abandoned_path_leaves_at_once_where_it_is_told_and_when_noq_discards_it_ot
         let factory = factory("greno");
         let connection = sim.connect(setup(paths.to_vec(), Side::Client, &factory));
         sim.run(seconds(1));
-        let link = sim.network.route(paths[1].up).next().unwrap();
-        sim.network.set_up(seconds(1), link, false);
+        let link = sim.net.network().route(paths[1].up).next().unwrap();
+        sim.net.set_link_up(link, false);
         sim.close_path(connection, 1);
         if told {
             let state = sim.end(connection, Side::Client).congestion_state(PathId::from(1u32));
@@ -132,9 +133,8 @@ fn a_transfer_survives_a_path_that_dies_and_one_that_loses_one_packet_in_a_hundr
             sim.run(next);
         }
         for route in [dying.up, dying.down] {
-            let link = sim.network.route(route).next().unwrap();
-            let now = sim.now();
-            sim.network.set_up(now, link, false);
+            let link = sim.net.network().route(route).next().unwrap();
+            sim.net.set_link_up(link, false);
         }
         sim.run(seconds(60));
         assert!(
@@ -151,8 +151,8 @@ fn a_window_that_the_application_does_not_fill_does_not_grow() {
     let paths = vec![sim.path(&[bottleneck()]), sim.path(&[bottleneck()])];
     let factory = factory("olia");
     // 4 Mbit/s: 20 kB in a round trip of 40 ms.
-    let load = Load::Rate(500_000);
-    sim.connect(Setup { load, ..setup(paths, Side::Client, &factory) });
+    let application = application(Source::Rate { mean_pps: 500.0, size: SizeDist::Constant(1000) });
+    sim.connect(Setup { application, ..setup(paths, Side::Client, &factory) });
     sim.run(seconds(60));
     // In slow start to twice what was used: 40 kB had gathered when the connection was there.
     let windows = windows(&factory);
@@ -166,10 +166,10 @@ fn persistent_congestion_leaves_two_packets_from_which_slow_start_grows() {
     let factory = factory("reno");
     let connection = sim.connect(setup(vec![path], Side::Client, &factory));
     sim.run(seconds(3));
-    let link = sim.network.route(path.up).next().unwrap();
-    sim.network.set_up(seconds(3), link, false);
+    let link = sim.net.network().route(path.up).next().unwrap();
+    sim.net.set_link_up(link, false);
     sim.run(seconds(6));
-    sim.network.set_up(seconds(6), link, true);
+    sim.net.set_link_up(link, true);
     let mut least = u64::MAX;
     watch(&mut sim, seconds(20), MILLISECOND, |_| least = least.min(windows(&factory)[0]));
     let mtu = sim.end(connection, Side::Client).path_stats(PathId::ZERO).unwrap().current_mtu;
@@ -208,7 +208,8 @@ fn marks_are_congestion_without_loss() {
     let connection = sim.connect(setup(paths.to_vec(), Side::Client, &factory));
     let rate = mbit(&mut sim, connection, seconds(5), seconds(25));
     for (path, routes) in paths.into_iter().enumerate() {
-        let counters = sim.network.counters(sim.network.route(routes.up).next().unwrap());
+        let counters =
+            sim.net.network().counters(sim.net.network().route(routes.up).next().unwrap());
         assert_eq!((counters.dropped(), counters.marked > 5), (0, true), "{counters:?}");
         let stats =
             sim.end(connection, Side::Client).path_stats(PathId::from(path as u32)).unwrap();
@@ -280,8 +281,8 @@ fn more_paths_than_laws_can_count_run_alone() {
     for transport in [&mut setup.client, &mut setup.server] {
         transport.max_concurrent_multipath_paths(12);
     }
-    let load = Load::Bytes(20_000_000);
-    let connection = sim.connect(Setup { load, ..setup });
+    let application = application(Source::File { bytes: 20_000_000 });
+    let connection = sim.connect(Setup { application, ..setup });
     sim.run(seconds(20));
     assert!(sim.finished(connection).is_some());
     assert_eq!((factory.snapshot().paths.len(), factory.snapshot().alone), (8, 2));

@@ -3,7 +3,8 @@
 
 use narrows_net::{Limit, LinkConfig, MILLISECOND, Nanos, Rate, SECOND};
 use narrows_quic::{Coupling, Factory};
-use narrows_quic_sim::{Load, Routes, Setup, Side, Sim};
+use narrows_quic_sim::{Routes, Setup, Side, Sim, application};
+use narrows_traffic::Source;
 use noq_proto::TransportConfig;
 use noq_proto::congestion::ControllerFactory;
 use std::sync::Arc;
@@ -56,7 +57,8 @@ pub fn transfer(
     factory: &Arc<Factory>,
     bytes: u64,
 ) -> usize {
-    sim.connect(Setup { load: Load::Bytes(bytes), ..setup(paths, sender, factory) })
+    let application = application(Source::File { bytes });
+    sim.connect(Setup { application, ..setup(paths, sender, factory) })
 }
 
 /// Mbit/s of a connection from `from` to `to`.
