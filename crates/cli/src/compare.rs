@@ -243,7 +243,8 @@ fn files(args: &CompareArgs, plan: &Plan, output: &Output, finished: &[Finished]
 fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
-    let mut options = String::from(if hosts == [HostId::SIM] { "" } else { " --on kernel" });
+    let other = hosts.iter().rfind(|&&host| host != HostId::SIM);
+    let mut options = other.map_or_else(String::new, |host| format!(" --on {host}"));
     let mut quoted = |option: &str, value: &str| {
         let _ = write!(options, " --{option} '{}'", value.replace('\'', r"'\''"));
     };

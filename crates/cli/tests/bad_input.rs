@@ -101,12 +101,12 @@ fn unknown_names_are_reported_with_the_known_ones() {
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),
-        "--on: unknown host 'mars'; expected one of: sim, kernel"
+        "--on: unknown host 'mars'; expected one of: sim, kernel, quic"
     );
     for command in [&["run", "sbd/nsb-2"][..], &["compare", "sbd/nsb-2", "--cc", "lia"]] {
         assert_eq!(
             refused(&[command, &["--on", "sim,mars"]].concat()).replace("sim,mars", "mars"),
-            "--on: unknown host 'mars'; expected one of: sim, kernel"
+            "--on: unknown host 'mars'; expected one of: sim, kernel, quic"
         );
     }
     let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,sim"];
@@ -496,6 +496,10 @@ fn mistakes_of_the_command_line_are_one_line_too() {
         assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "kernel", "--dry-run"]), line);
         let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,kernel"];
         assert_eq!(refused(&both), line);
+    }
+    if cfg!(not(feature = "quic")) {
+        let line = "--on: built without quic support; `cargo build --release -p narrows --features quic` includes it";
+        assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "quic", "--dry-run"]), line);
     }
     assert!(refused(&["list", "birds"]).contains("invalid value 'birds'"));
     assert!(refused(&["compare", "sbd/nsb-2"]).contains("--cc"));

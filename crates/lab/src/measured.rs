@@ -26,8 +26,8 @@ pub struct FlowState {
     pub delivered: u64,
     /// Segments sent again.
     pub retransmits: u64,
-    /// Segments given to a second subflow.
-    pub reinjections: u64,
+    /// Segments given to a second subflow, where the host sees it.
+    pub reinjections: Option<u64>,
     /// When the whole file was there.
     pub completed: Option<Nanos>,
     /// When the sender had the acknowledgement of the whole file, where the host sees it.
@@ -182,6 +182,13 @@ impl<'a> OfFlow<'a> {
     /// Segments retransmitted.
     pub fn retransmits(&self) -> u64 {
         self.end().retransmits - self.begin().retransmits
+    }
+
+    /// Segments given to a second subflow.
+    pub fn reinjections(&self) -> Option<u64> {
+        // A flow that has not begun has none.
+        let begin = self.begin().reinjections.unwrap_or(0);
+        self.end().reinjections.map(|end| end - begin)
     }
 
     /// Goodput over that of the rivals.

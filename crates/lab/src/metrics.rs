@@ -234,9 +234,9 @@ metrics! {
                 None, |of| of.slow_start_end().map(|end| f64::from(end.cwnd));
             retransmits: u64, "segments", "segments retransmitted",
                 column(2, "retx", Number(0)), |of| of.retransmits();
-            reinjections: u64, "segments",
+            reinjections: Option<u64>, "segments",
                 "segments sent again on another subflow, as the first failed, closed or made no progress",
-                None, |of| of.end().reinjections - of.begin().reinjections;
+                None, |of| of.reinjections();
             fallback: bool, "", "whether MPTCP fell back to TCP because the path removes its options",
                 None, |of| of.end().fallback;
             head_of_line: Option<HeadOfLineSummary>, "",

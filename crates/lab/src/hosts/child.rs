@@ -20,10 +20,10 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::host::{Host, Job};
-use super::sim::Simulator;
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::estimate::Estimate;
+use crate::host_id::HostId;
 use crate::panics::catch;
 use crate::recorder::Run;
 use crate::scenario::parse_here;
@@ -52,6 +52,7 @@ struct Request {
     name: String,
     header: PathBuf,
     sha256: String,
+    host: HostId,
     /// The scenario whole.
     scenario: String,
     /// By name, which the child knows once it has the law.
@@ -68,11 +69,11 @@ pub fn is_asked(host: &dyn Host, job: &Job) -> bool {
     PROGRAM.get().is_some() && !host.real_time() && job.controls().iter().any(user)
 }
 
-/// Has a child run `job` on the simulator.
+/// Has a child run `job` on `host`.
 ///
 /// # Errors
 /// What its run failed with; how the law ended it; a capture, which a child cannot write.
-pub fn run(job: &Job) -> Result<Run, Error> {
+pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
     let (Some(program), Some(law)) = (PROGRAM.get(), user::loaded()) else {
         unreachable!("is_asked() has looked");
     };
@@ -86,6 +87,7 @@ pub fn run(job: &Job) -> Result<Run, Error> {
         name: law.name().to_owned(),
         header: law.header().to_owned(),
         sha256: law.sha256().to_owned(),
+        host: host.id(),
         scenario: job.scenario.text(),
         control: job.control.map(|control| control.to_string()),
         seed: job.seed,
@@ -204,7 +206,8 @@ fn simulate(request: &Request) -> Result<Run, Error> {
         series: request.series,
         ..Job::new(&scenario, &stop)
     };
-    catch(|| Simulator.run(job)).unwrap_or_else(|message| {
+    let host = super::host(request.host.as_str())?;
+    catch(|| host.run(job)).unwrap_or_else(|message| {
         let (scenario, cc, seed) = (scenario.name.clone(), "-".into(), request.seed);
         Err(Error::Fault { scenario, cc, seed, message })
     })

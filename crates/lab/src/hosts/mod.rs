@@ -4,7 +4,10 @@ pub mod child;
 mod host;
 #[cfg(feature = "kernel")]
 pub mod kernel;
+#[cfg(feature = "quic")]
+mod quic;
 mod sim;
+mod virtual_time;
 
 use narrows_laws::catalogue::Unknown;
 
@@ -14,18 +17,23 @@ use crate::recorder::Run;
 
 pub use host::{App, Host, Job};
 
-/// All hosts by name, the default first; none for one that this program was built without.
-static HOSTS: &[(&str, Option<&dyn Host>)] = &[
-    ("sim", Some(&sim::Simulator)),
+/// All hosts by name, the default first; instead of one that this program was built without, what
+/// includes it.
+static HOSTS: &[(&str, Result<&dyn Host, &str>)] = &[
+    ("sim", Ok(&sim::Simulator)),
     #[cfg(feature = "kernel")]
-    ("kernel", Some(&kernel::Kernel)),
+    ("kernel", Ok(&kernel::Kernel)),
     #[cfg(not(feature = "kernel"))]
-    ("kernel", None),
+    ("kernel", Err("make install")),
+    #[cfg(feature = "quic")]
+    ("quic", Ok(&quic::Quic)),
+    #[cfg(not(feature = "quic"))]
+    ("quic", Err("cargo build --release -p narrows --features quic")),
 ];
 
 /// The hosts that this program was built with, the default first.
 pub fn hosts() -> impl Iterator<Item = &'static dyn Host> {
-    HOSTS.iter().filter_map(|(_, host)| *host)
+    HOSTS.iter().filter_map(|(_, host)| host.ok())
 }
 
 /// The host of a name, as `--on` has it.
@@ -34,10 +42,8 @@ pub fn hosts() -> impl Iterator<Item = &'static dyn Host> {
 /// There is none of that name, or this program was built without it.
 pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
     let message = match HOSTS.iter().find(|(known, _)| *known == name) {
-        Some((_, Some(host))) => return Ok(*host),
-        Some((name, None)) => {
-            format!("built without {name} support; `make install` includes it")
-        }
+        Some((_, Ok(host))) => return Ok(*host),
+        Some((name, Err(how))) => format!("built without {name} support; `{how}` includes it"),
         None => {
             let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
             Unknown::new("host", name, &known).to_string()
@@ -55,7 +61,7 @@ pub fn run(host: &dyn Host, job: Job) -> Result<Run, Error> {
     let (scenario, seed) = (job.scenario.name.clone(), job.seed);
     let cc = job.scenario.test.and_then(|test| job.algorithm(test));
     if child::is_asked(host, &job) {
-        return child::run(&job);
+        return child::run(host, &job);
     }
     catch(|| host.run(job)).unwrap_or_else(|message| {
         let cc = cc.map_or("-".into(), |control| control.to_string());

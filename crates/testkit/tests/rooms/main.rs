@@ -17,10 +17,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kernel", &["laws"]),
     ("mptcp-admin", &["kernel", "laws", "mptcp", "netns"]),
     ("quic", &["laws"]),
-    ("quic-sim", &["net"]),
+    ("quic-sim", &["net", "sim", "traffic"]),
     ("detect", &["laws"]),
     ("emu", &["net", "netns"]),
-    ("lab", &["emu", "kernel", "laws", "mptcp", "net", "netns", "sim", "stats", "traffic"]),
+    (
+        "lab",
+        &[
+            "emu", "kernel", "laws", "mptcp", "net", "netns", "quic", "quic-sim", "sim", "stats",
+            "traffic",
+        ],
+    ),
     ("cli", &["detect", "emu", "kernel", "lab", "laws", "mptcp-admin", "netns"]),
     ("testkit", &["netns"]),
 ];

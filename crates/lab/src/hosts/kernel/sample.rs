@@ -204,7 +204,7 @@ impl<'a> Sampler<'a> {
     /// The flow as it was at the last look, without what its receiver knows.
     pub fn flow(&self, flow: usize) -> FlowState {
         if self.senders[flow].algorithm.is_none() {
-            return FlowState::default();
+            return FlowState { reinjections: Some(0), ..FlowState::default() };
         }
         let counted = &self.counted[flow];
         let path = |(path, sockets): (usize, &HashMap<u64, (u64, u64)>)| {
@@ -224,7 +224,7 @@ impl<'a> Sampler<'a> {
         FlowState {
             delivered: paths.iter().map(|path| path.delivered).sum(),
             retransmits: paths.iter().map(|path| path.retransmits).sum(),
-            reinjections: retransmitted.div_ceil(SEGMENT),
+            reinjections: Some(retransmitted.div_ceil(SEGMENT)),
             fallback: counted.fallback,
             paths,
             ..FlowState::default()

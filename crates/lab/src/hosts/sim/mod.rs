@@ -4,6 +4,11 @@ mod build;
 mod capture;
 mod run;
 
+#[cfg(feature = "quic")]
+pub use build::{Build, controls};
+#[cfg(feature = "quic")]
+pub use run::{change_link, state};
+
 use super::{Host, Job};
 use crate::Error;
 use crate::host_id::HostId;

@@ -1,10 +1,8 @@
 //! One run of a scenario on the simulator.
 
-use std::sync::atomic::Ordering;
-
 use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
-use narrows_net::{ConfigError, Counters, LinkId, Nanos, SECOND};
+use narrows_net::{ConfigError, Counters, LinkId, Nanos};
 use narrows_sim::{PathConfig, PathStats, Sim};
 use narrows_traffic::FlowId;
 
@@ -14,12 +12,12 @@ use crate::Error;
 use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::Job;
+use crate::hosts::virtual_time::{World, play, slice};
 use crate::listening::OfListener;
 use crate::measured::{FlowState, Observed, PathState};
 use crate::metrics::ListenerSummary;
-use crate::recorder::{Recorder, Run};
+use crate::recorder::Run;
 use crate::scenario::{EventKind, Scenario};
-use crate::series::INTERVAL;
 use crate::summary::Summary;
 
 /// Runs `job`, whose congestion controls the simulator has.
@@ -37,54 +35,22 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
         let here = scenario.test == Some(index);
         build.flow(flow, control, if here { &scenario.listeners } else { &[] })?;
     }
-    let Build { sim, links, handles, paths, .. } = build;
-    let mut run = Running { sim, links, handles, paths };
-    let mut events = scenario.events.iter().peekable();
+    let Build { mut sim, links, handles, paths, .. } = build;
     if let Some(capture) = &mut capture {
-        capture.begin(&mut run.sim, &run.handles, &run.links);
+        capture.begin(&mut sim, &handles, &links);
     }
-
-    let mut recorder = Recorder::new(scenario, series);
-    let mut now = 0;
     // What is captured waits in memory until its slice ends.
     let slice = (slice(scenario) / if capture.is_some() { 16 } else { 1 }).max(1);
-    while now < scenario.end() {
-        if now == scenario.warmup {
-            recorder.begin(now, &run);
-            run.sim.reset_link_counters();
-        }
-        let next = (now + INTERVAL).min(scenario.end());
-        // The analysis begins exactly at the end of the warm-up.
-        let next = if now < scenario.warmup { next.min(scenario.warmup) } else { next };
-        let mut run_until = |sim: &mut Sim, time: Nanos| {
-            while sim.now() < time {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Error::Interrupted);
-                }
-                sim.run_until((sim.now() + slice).min(time));
-                if let Some(capture) = &mut capture {
-                    capture.write(sim)?;
-                }
-            }
-            Ok(())
-        };
-        while let Some(event) = events.next_if(|event| event.at < next) {
-            run_until(&mut run.sim, event.at)?;
-            run.happen(&event.what).map_err(|error| Error::input(&scenario.name, error))?;
-        }
-        run_until(&mut run.sim, next)?;
-        now = next;
-        recorder.sample(now, &run);
-    }
-
-    if let Some(mut capture) = capture {
+    let mut run = Running { sim, links, handles, paths, capture };
+    let recorder = play(&mut run, scenario, series, slice, stop)?;
+    if let Some(capture) = &mut run.capture {
         capture.finish()?;
     }
     let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
     let trial = run.trial(scenario, &controls);
     let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
     let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
-    let result = recorder.finish(now, &run, HostId::SIM, seed, cc, detection);
+    let result = recorder.finish(run.now(), &run, HostId::SIM, seed, cc, detection);
     let summary = Summary { listeners: run.listeners(scenario), ..result.summary };
     Ok(Run { summary, decisions, ..result })
 }
@@ -95,6 +61,7 @@ struct Running {
     links: Vec<LinkId>,
     handles: Vec<FlowId>,
     paths: Vec<Vec<PathConfig>>,
+    capture: Option<Capture>,
 }
 
 impl Running {
@@ -118,59 +85,55 @@ impl Running {
         let listener = |heard| ListenerSummary::read(&OfListener::new(scenario, heard));
         self.sim.heard(id).map(listener).collect()
     }
+}
 
-    /// Lets something happen at this moment of the run.
+impl World for Running {
+    fn now(&self) -> Nanos {
+        self.sim.now()
+    }
+
+    fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
+        self.sim.run_until(time);
+        self.capture.as_mut().map_or(Ok(()), |capture| capture.write(&mut self.sim))
+    }
+
     fn happen(&mut self, what: &EventKind) -> Result<(), ConfigError> {
-        let Running { sim, links, handles, paths } = self;
         match what {
-            EventKind::LinkUp(link, up) => sim.set_link_up(links[*link], *up),
-            EventKind::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone())?,
-            EventKind::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay)?,
             EventKind::PathLost(flow, path) => {
-                if let FlowId::Connection(id) = handles[*flow] {
-                    sim.remove_path(id, *path);
+                if let FlowId::Connection(id) = self.handles[*flow] {
+                    self.sim.remove_path(id, *path);
                 }
             }
             EventKind::PathAdded(flow, path) => {
-                if let FlowId::Connection(id) = handles[*flow] {
-                    sim.add_path(id, &paths[*flow][*path]);
+                if let FlowId::Connection(id) = self.handles[*flow] {
+                    self.sim.add_path(id, &self.paths[*flow][*path]);
                 }
             }
+            link => change_link(&mut self.sim, &self.links, link)?,
         }
         Ok(())
     }
+
+    fn reset_link_counters(&mut self) {
+        self.sim.reset_link_counters();
+    }
+}
+
+/// A link of the scenario changes; `links` are its links in the simulator. Events of flows are
+/// for who knows them.
+pub fn change_link(sim: &mut Sim, links: &[LinkId], what: &EventKind) -> Result<(), ConfigError> {
+    match what {
+        EventKind::LinkUp(link, up) => sim.set_link_up(links[*link], *up),
+        EventKind::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone())?,
+        EventKind::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay)?,
+        EventKind::PathLost(..) | EventKind::PathAdded(..) => {}
+    }
+    Ok(())
 }
 
 impl Observed for Running {
     fn flow(&self, flow: usize) -> FlowState {
-        let id = match self.handles[flow] {
-            FlowId::Connection(id) => id,
-            FlowId::Udp(id) => {
-                let delivered = self.sim.udp(id).received_bytes;
-                return FlowState { delivered, ..FlowState::default() };
-            }
-        };
-        let stats = self.sim.connection(id);
-        let path = |path: &PathStats| PathState {
-            delivered: path.delivered_bytes,
-            retransmits: path.retransmits,
-            cwnd: path.cwnd,
-            ssthresh: (path.ssthresh < SSTHRESH_MAX).then_some(path.ssthresh),
-            srtt: path.srtt,
-            inflight: path.inflight,
-        };
-        FlowState {
-            delivered: stats.delivered_bytes,
-            retransmits: stats.retransmits,
-            reinjections: stats.reinjections,
-            completed: stats.completed,
-            acknowledged: stats.acknowledged,
-            first_loss: stats.first_loss,
-            slow_start_end: stats.slow_start_end,
-            fallback: stats.fallback,
-            head_of_line: Some(stats.head_of_line),
-            paths: stats.paths.iter().map(path).collect(),
-        }
+        state(&self.sim, self.handles[flow])
     }
 
     fn queue_delay(&self, link: usize) -> Nanos {
@@ -182,28 +145,34 @@ impl Observed for Running {
     }
 }
 
-/// Simulated time between two looks at `stop`: that of a sample, or less if links are so fast that
-/// it would be more than a million packets.
-fn slice(scenario: &Scenario) -> Nanos {
-    const BITS: u128 = 8 * 1500 * 1_000_000;
-    let rate: u128 = scenario.links.iter().map(|link| u128::from(link.mean_rate())).sum();
-    let bits = rate * u128::from(INTERVAL) / u128::from(SECOND);
-    (u128::from(INTERVAL) / (1 + bits / BITS)).max(1) as Nanos
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Edits, load};
-
-    #[test]
-    fn fast_links_are_interrupted_as_soon_as_slow_ones() {
-        let with = |rate: &str| {
-            let set = vec![("links.wifi.rate".into(), rate.into())];
-            slice(&load("phone/wifi-lte", &Edits { set, ..Edits::default() }).unwrap())
-        };
-        assert_eq!(with("30 Mbit/s"), INTERVAL);
-        // 16.7 million packets in 100 ms.
-        assert_eq!(with("2 Tbit/s"), INTERVAL / 17);
+/// State and counters of a flow of the simulator.
+pub fn state(sim: &Sim, flow: FlowId) -> FlowState {
+    let id = match flow {
+        FlowId::Connection(id) => id,
+        FlowId::Udp(id) => {
+            let delivered = sim.udp(id).received_bytes;
+            return FlowState { delivered, reinjections: Some(0), ..FlowState::default() };
+        }
+    };
+    let stats = sim.connection(id);
+    let path = |path: &PathStats| PathState {
+        delivered: path.delivered_bytes,
+        retransmits: path.retransmits,
+        cwnd: path.cwnd,
+        ssthresh: (path.ssthresh < SSTHRESH_MAX).then_some(path.ssthresh),
+        srtt: path.srtt,
+        inflight: path.inflight,
+    };
+    FlowState {
+        delivered: stats.delivered_bytes,
+        retransmits: stats.retransmits,
+        reinjections: Some(stats.reinjections),
+        completed: stats.completed,
+        acknowledged: stats.acknowledged,
+        first_loss: stats.first_loss,
+        slow_start_end: stats.slow_start_end,
+        fallback: stats.fallback,
+        head_of_line: Some(stats.head_of_line),
+        paths: stats.paths.iter().map(path).collect(),
     }
 }

@@ -1,0 +1,140 @@
+//! Scenarios on QUIC: the seed fixes every byte, a connection takes its share, and what QUIC has not
+//! is refused.
+#![cfg(feature = "quic")]
+
+use std::sync::atomic::AtomicBool;
+
+use narrows_lab::{
+    Edits, Error, FlowKind, Job, PathSummary, Run, Scenario, Signal, host, parse, run, series,
+};
+
+/// Two paths over the links `over`, of 20 Mbit/s each, and `more`; so long after a warm-up of 8 s.
+fn network(over: [&str; 2], seconds: u32, more: &str) -> Scenario {
+    let [first, second] = over;
+    let link = |name| format!("links.{name} = {{ rate = \"20 Mbit/s\", queue = \"40 ms\" }}");
+    let links = if first == second { link(first) } else { link(first) + "\n" + &link(second) };
+    let file = format!(
+        r#"
+        name = "two"
+        title = ""
+        source = ""
+        warmup = "8 s"
+        duration = "{seconds} s"
+        jitter = "2 packets"
+        test = "mptcp"
+        {links}
+        routes.first = {{ links = ["{first}"], rtt = "30 ms" }}
+        routes.second = {{ links = ["{second}"], rtt = "34 ms" }}
+        flows.mptcp = {{ kind = "mptcp", routes = ["first", "second"], cc = "greno" }}
+        {more}
+        "#
+    );
+    parse(&file, &Edits::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A TCP over link b.
+const RIVAL: &str = r#"
+    routes.other = { links = ["b"], rtt = "32 ms" }
+    flows.tcp = { kind = "tcp", routes = ["other"], cc = "reno" }
+"#;
+
+fn on(name: &str, scenario: &Scenario, cc: &str, seed: u64) -> Result<Run, Error> {
+    let stop = AtomicBool::new(false);
+    let control = Some(cc.parse().unwrap());
+    let job = Job { control, seed, series: true, ..Job::new(scenario, &stop) };
+    let host = host(name).unwrap();
+    host.check(&job)?;
+    run(host, job)
+}
+
+fn on_quic(scenario: &Scenario, cc: &str, seed: u64) -> Run {
+    on("quic", scenario, cc, seed).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_run_is_a_function_of_its_scenario_and_seed() {
+    let scenario = network(["a", "b"], 4, RIVAL);
+    let bytes = |cc: &str, seed| {
+        let run = on_quic(&scenario, cc, seed);
+        let mut bytes = serde_json::to_vec(&(&run.summary, &run.decisions)).unwrap();
+        series::write_csv(&run.series, &mut bytes).unwrap();
+        bytes
+    };
+    let first = bytes("lia+xcorr", 1);
+    assert_eq!(first, bytes("lia+xcorr", 1));
+    assert_ne!(first, bytes("lia+xcorr", 2));
+    assert_ne!(first, bytes("reno", 1));
+}
+
+#[test]
+fn two_links_are_filled() {
+    for cc in ["reno", "greno+xcorr", "gcubic+xcorr"] {
+        let run = on_quic(&network(["a", "b"], 10, ""), cc, 1);
+        let quic = &run.summary.connections[0];
+        assert!(quic.goodput_mbps > 37.5, "{cc}: {} Mbit/s", quic.goodput_mbps);
+        // What arrives on each path is known by its datagrams.
+        let paths: f64 = quic.paths.iter().map(|path| path.goodput_mbps).sum();
+        assert!((paths / quic.goodput_mbps - 1.0).abs() < 0.01, "{cc}: {paths} Mbit/s");
+        let right = |path: &PathSummary| (17.0..20.0).contains(&path.goodput_mbps);
+        assert!(quic.paths.iter().all(right), "{cc}: {:?}", quic.paths);
+    }
+}
+
+/// Beside a QUIC connection of one path.
+#[test]
+fn on_one_link_a_coupled_connection_is_one_flow_and_an_uncoupled_one_two() {
+    let scenario = network(["b", "b"], 45, &RIVAL.replace("\"tcp\"", "\"mptcp\""));
+    let ratio = |cc: &str| {
+        let ratios = (1..=3).map(|seed| {
+            let run = on_quic(&scenario, cc, seed);
+            let [test, rival] = &run.summary.connections[..] else { panic!("two flows") };
+            assert!(test.goodput_mbps + rival.goodput_mbps > 18.5, "{cc}: the link is full");
+            test.goodput_mbps / rival.goodput_mbps
+        });
+        ratios.sum::<f64>() / 3.0
+    };
+    let coupled = ratio("greno");
+    assert!((0.8..1.25).contains(&coupled), "{coupled}");
+    let uncoupled = ratio("reno");
+    assert!(uncoupled > 1.5, "{uncoupled}");
+}
+
+/// Flows that meet no QUIC are to the byte what they are beside MPTCP.
+#[test]
+fn other_flows_are_those_of_the_simulator() {
+    let more = r#"
+        links.b = { rate = "20 Mbit/s", queue = "40 ms" }
+
+        [flows.udp]
+        kind = "udp"
+        routes = ["other"]
+        source = { rate = { mean = "250 packets/s", size = { constant = "1000 B" } } }
+    "#;
+    let scenario = network(["a", "a"], 10, &format!("{RIVAL}{more}"));
+    let others = |host| on(host, &scenario, "lia", 3).unwrap().summary.connections[1..].to_vec();
+    assert_eq!(others("quic"), others("sim"));
+}
+
+#[test]
+fn what_quic_has_not_is_refused_by_its_field() {
+    let refused = |scenario: &Scenario, cc, start: &str| {
+        let message = on("quic", scenario, cc, 1).unwrap_err().to_string();
+        assert!(message.starts_with(start) && !message.contains('\n'), "{message}");
+    };
+    let plain = network(["a", "b"], 10, "");
+    refused(&plain, "bbr", "--cc: bbr: needs samples of the delivery rate");
+    refused(&plain, "kernel:cubic", "--cc: the simulator has no kernel:cubic");
+    refused(&plain, "mptcp-sbd", "--cc: signal receiver-us: a one-way delay");
+    let lost = r#"events = [{ at = "9 s", flow = "mptcp", lose = "second" }]"#;
+    refused(&network(["a", "b"], 10, lost), "lia", "two: event 1 of 1: addresses");
+    let mut small = plain.clone();
+    small.links[1].config.mtu = 1000;
+    refused(&small, "lia", "two: links.b.mtu: QUIC needs 1228 B; found 1000 B");
+    let mut single = plain.clone();
+    single.test = None;
+    single.flows[0].kind = FlowKind::Tcp;
+    refused(&single, "lia", "two: flows: expected a flow of kind mptcp");
+    let mut asked = plain;
+    asked.set_signal(Signal::SenderUs);
+    refused(&asked, "lia+ssc", "detection.signal: signal sender-us: a one-way delay");
+}
