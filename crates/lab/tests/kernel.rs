@@ -379,6 +379,34 @@ fn a_joining_subflow_begins_with_what_lisa_takes_for_it() {
     alone.ends();
 }
 
+/// The last acknowledgement takes half of the round trip of 20 ms. A busy machine reads late: tries until
+/// it did not.
+#[test]
+fn a_file_is_done_at_the_sender_half_a_round_trip_after_the_receiver() {
+    let Some(alone) = Alone::with("a_file_is_done_at_the_sender_half_a_round_trip_after") else {
+        return;
+    };
+    for kind in ["tcp", "mptcp"] {
+        let flow = format!(
+            "[flows]\ntest = {{ kind = \"{kind}\", routes = [\"r1\"], cc = \"kernel:reno\", \
+             start = \"200 ms\", source = {{ file = {{ size = \"100 kB\" }} }} }}\n\
+             other = {{ kind = \"tcp\", routes = [\"r2\"], cc = \"kernel:reno\" }}\n"
+        );
+        let times = "warmup = \"0 s\"\nduration = \"1 s\"";
+        let scenario = scenario(times, "50 Mbit/s", "200 packets", &flow);
+        let half = (0..TRIES).any(|_| {
+            let run = alone.run(&scenario).unwrap();
+            let of = of(&run, "test");
+            let later = of.acknowledged_s.unwrap() - of.completion_s.unwrap();
+            println!("{kind}: {later} s");
+            assert!(later >= 0.0);
+            later > 0.009
+        });
+        assert!(half, "{kind}");
+    }
+    alone.ends();
+}
+
 /// The end of the warm-up is between two samples: what runs is looked at all the same.
 #[test]
 fn a_program_that_chooses_another_control_is_reported() {

@@ -312,12 +312,13 @@ impl<'a> Running<'a> {
         }
         let mut snapshot = Snapshot::default();
         for flow in 0..self.scenario.flows.len() {
-            let received = self.working.received(flow);
+            let progress = self.working.progress(flow);
             let mut state = self.sampler.flow(flow);
             // What a program reads is unknown: use what is acknowledged.
             if self.program.as_ref().is_none_or(|program| program.flow != flow) {
-                state.delivered = received.bytes.load(Ordering::Relaxed);
-                state.completed = received.completed.get().copied();
+                state.delivered = progress.received.load(Ordering::Relaxed);
+                state.completed = progress.completed.get().copied();
+                state.acknowledged = progress.acknowledged.get().copied();
             }
             snapshot.flows.push(state);
         }

@@ -48,19 +48,24 @@ const PATIENCE: Nanos = 50 * MILLISECOND;
 /// The same for the poll, ms, should the timer fail.
 const PATIENCE_MS: u8 = 50;
 
+/// How often it looks whether a file that is there is acknowledged too, which no event reports.
+const OFTEN: Nanos = MILLISECOND / 5;
+
 /// Receive buffer of UDP, bytes: what arrives while this thread does something else.
 const UDP_BUFFER: u64 = 4 << 20;
 
 /// IPv4 and UDP: sizes of UDP packets are those on the wire.
 const UDP_HEADERS: u32 = 28;
 
-/// What a flow's receiver got.
+/// How far a flow is. Times are since the start of the run.
 #[derive(Debug, Default)]
-pub struct Received {
-    /// Payload in order; UDP: with headers.
-    pub bytes: AtomicU64,
-    /// When the whole file was there, since the start of the run.
+pub struct Progress {
+    /// Payload that the receiver got in order; UDP: with headers.
+    pub received: AtomicU64,
+    /// When the receiver had the whole file.
     pub completed: OnceLock<Nanos>,
+    /// When the sender had the acknowledgement of the whole file, at most [`OFTEN`] later.
+    pub acknowledged: OnceLock<Nanos>,
 }
 
 /// What a flow is to do.
@@ -91,7 +96,7 @@ pub struct Application<'a> {
 pub struct Sources {
     flows: Vec<Flow>,
     poll: Epoll,
-    received: Vec<Arc<Received>>,
+    progress: Vec<Arc<Progress>>,
 }
 
 /// Sources at work. Dropped: they stop.
@@ -100,7 +105,7 @@ pub struct Working {
     stop: Arc<AtomicBool>,
     /// Number of the thread, 0 until it runs.
     id: Arc<AtomicI32>,
-    received: Vec<Arc<Received>>,
+    progress: Vec<Arc<Progress>>,
 }
 
 /// Both ends of a flow.
@@ -120,7 +125,7 @@ struct Flow {
     /// Listens for as long as subflows may join.
     listener: Option<Socket>,
     receiver: Option<Socket>,
-    received: Arc<Received>,
+    progress: Arc<Progress>,
 }
 
 /// How far a sender is.
@@ -160,12 +165,12 @@ impl Sources {
     ) -> Result<Sources, Error> {
         let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
             .map_err(|errno| Error::input("epoll", errno.desc()))?;
-        let (mut flows, mut received) = (Vec::new(), Vec::<Arc<Received>>::new());
+        let (mut flows, mut progress) = (Vec::new(), Vec::<Arc<Progress>>::new());
         for application in applications {
-            received.push(Arc::default());
+            progress.push(Arc::default());
             let Some(application) = application else { continue };
             let place = format!("flows.{}", application.name);
-            let open = application.open(received[received.len() - 1].clone());
+            let open = application.open(progress[progress.len() - 1].clone());
             flows.push(open.map_err(|error| Error::input(place, error))?);
         }
         for (index, flow) in (0..).zip(&flows) {
@@ -177,12 +182,12 @@ impl Sources {
                 .and_then(|()| watch(&flow.receiver, RECEIVER))
                 .map_err(|errno| Error::input(&flow.place, errno.desc()))?;
         }
-        Ok(Sources { flows, poll, received })
+        Ok(Sources { flows, poll, progress })
     }
 
     /// Lets them work; the run began at `began`.
     pub fn start(self, began: Instant) -> Working {
-        let Sources { flows, poll, received } = self;
+        let Sources { flows, poll, progress } = self;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let id = Arc::new(AtomicI32::new(0));
@@ -192,14 +197,14 @@ impl Sources {
             catch(|| Loop { flows, poll, began }.run(&stopped))
         };
         let thread = std::thread::Builder::new().name("sources".into()).spawn(work);
-        Working { thread: Some(thread.expect("a thread")), stop, id, received }
+        Working { thread: Some(thread.expect("a thread")), stop, id, progress }
     }
 }
 
 impl Working {
-    /// What a flow's receiver got until now.
-    pub fn received(&self, flow: usize) -> &Received {
-        &self.received[flow]
+    /// How far a flow is.
+    pub fn progress(&self, flow: usize) -> &Progress {
+        &self.progress[flow]
     }
 
     /// How long the thread has waited for a CPU while it had something to do; none where the kernel does
@@ -284,7 +289,7 @@ impl Application<'_> {
     }
 
     /// Opens the sockets in the hosts.
-    fn open(self, received: Arc<Received>) -> io::Result<Flow> {
+    fn open(self, progress: Arc<Progress>) -> io::Result<Flow> {
         let sender = self.from.0.run(|| self.sender())??;
         let receiver = self.to.0.run(|| self.receiver())??;
         let (listener, receiver) = match self.kind {
@@ -304,7 +309,7 @@ impl Application<'_> {
             limit: 0,
             listener,
             receiver,
-            received,
+            progress,
         })
     }
 }
@@ -348,7 +353,8 @@ impl Loop {
                 now = self.now();
             }
             let next = wakes.peek().map_or(u64::MAX, |wake| wake.0.0);
-            let rest = (next.saturating_sub(now)).clamp(1, PATIENCE);
+            let patience = if self.awaiting(now)? { OFTEN } else { PATIENCE };
+            let rest = (next.saturating_sub(now)).clamp(1, patience);
             let rest = Expiration::OneShot(TimeSpec::from_duration(Duration::from_nanos(rest)));
             timer.set(rest, TimerSetTimeFlags::empty()).map_err(poll)?;
             let count = match self.poll.wait(&mut events, PATIENCE_MS) {
@@ -365,6 +371,23 @@ impl Loop {
 
     fn now(&self) -> Nanos {
         self.began.elapsed().as_nanos() as Nanos
+    }
+
+    /// Notes which files are acknowledged by now. Is one not, that its receiver has?
+    fn awaiting(&self, now: Nanos) -> Result<bool, Error> {
+        let mut any = false;
+        for flow in &self.flows {
+            let Progress { completed, acknowledged, .. } = &*flow.progress;
+            if completed.get().is_none() || acknowledged.get().is_some() {
+                continue;
+            }
+            match unacknowledged(&flow.sender) {
+                Ok(0) => drop(acknowledged.set(now)),
+                Ok(_) => any = true,
+                Err(error) => return Err(Error::input(&flow.place, error)),
+            }
+        }
+        Ok(any)
     }
 
     /// An application's time has come. Returns when it comes again.
@@ -519,10 +542,10 @@ impl Flow {
                 }
                 FlowKind::Tcp | FlowKind::Mptcp => 0,
             };
-            let bytes = self.received.bytes.fetch_add(length + headers, Ordering::Relaxed);
+            let bytes = self.progress.received.fetch_add(length + headers, Ordering::Relaxed);
             if matches!(self.generator.source(), Source::File { bytes: all } if bytes + length >= all)
             {
-                self.received.completed.get_or_init(|| now);
+                self.progress.completed.get_or_init(|| now);
             }
         }
         Ok(())
@@ -591,11 +614,11 @@ mod tests {
             limit: 0,
             listener: None,
             receiver: None,
-            received: Arc::default(),
+            progress: Arc::default(),
         };
-        let received = vec![flow.received.clone()];
+        let progress = vec![flow.progress.clone()];
         let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
-        Sources { flows: vec![flow], poll, received }
+        Sources { flows: vec![flow], poll, progress }
     }
 
     #[test]
@@ -606,7 +629,7 @@ mod tests {
         let mut sources = sources(to, Source::File { bytes: 1000 });
         sources.poll.add(&listener, interest(EpollFlags::EPOLLIN, 0, LISTENER)).unwrap();
         sources.flows[0].listener = Some(listener);
-        let Sources { flows, poll, received } = sources;
+        let Sources { flows, poll, progress } = sources;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let cpu = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
@@ -622,8 +645,9 @@ mod tests {
         std::thread::sleep(Duration::from_millis(500));
         stop.store(true, Ordering::Relaxed);
         let spent = thread.join().unwrap();
-        assert_eq!(received[0].bytes.load(Ordering::Relaxed), 1000);
-        assert!(received[0].completed.get().is_some());
+        assert_eq!(progress[0].received.load(Ordering::Relaxed), 1000);
+        assert!(progress[0].completed.get().is_some());
+        assert!(progress[0].acknowledged.get() >= progress[0].completed.get());
         assert!(spent < Duration::from_millis(100), "{spent:?}");
     }
 
