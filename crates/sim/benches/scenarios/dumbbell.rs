@@ -1,6 +1,7 @@
-//! A dumbbell of Reno flows: each sender and each receiver has an access link, and two routers
+//! A dumbbell of flows under one law: each sender and each receiver has an access link, and two routers
 //! share one droptail bottleneck; acknowledgements come back the same way.
 
+use narrows_laws::Control;
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, SECOND};
 use narrows_sim::{ConnectionConfig, PathConfig, Sim};
 
@@ -34,8 +35,9 @@ fn link(sim: &mut Sim, bits: u64, delay: Nanos, jitter: Nanos, limit: Limit) -> 
 }
 
 /// A network whose flows start 10 ms apart, RTT 20 ms.
-pub fn build(case: &Dumbbell) -> Built {
+pub fn build(case: &Dumbbell, law: &str) -> Built {
     let mut sim = Sim::new(1);
+    let control: Control = law.parse().expect("a control");
     let limit = Limit::Packets(case.queue);
     let bottleneck = [(); 2].map(|()| link(&mut sim, case.bits, 8 * MILLISECOND, 0, limit));
     // Four packet times of the bottleneck.
@@ -51,6 +53,7 @@ pub fn build(case: &Dumbbell) -> Built {
             let path = PathConfig::new("path", forward, route([back, bottleneck[1], home]));
             sim.add_connection(ConnectionConfig {
                 name: format!("flow {n}"),
+                control,
                 paths: vec![path],
                 active: vec![(n * 10 * MILLISECOND, Nanos::MAX)],
                 send_buffer: 16 << 20,

@@ -44,9 +44,19 @@ const fn tree(name: &'static str, rounds: usize, build: fn() -> Built) -> Case {
     Case { name, rounds, build, ns2: None }
 }
 
-const CASES: [Case; 6] = [
-    Case { name: "A", rounds: 5, build: || dumbbell::build(&dumbbell::A), ns2: Some(&dumbbell::A) },
-    Case { name: "B", rounds: 5, build: || dumbbell::build(&dumbbell::B), ns2: Some(&dumbbell::B) },
+const fn dumbbell(
+    name: &'static str,
+    build: fn() -> Built,
+    ns2: Option<&'static dumbbell::Dumbbell>,
+) -> Case {
+    Case { name, rounds: 5, build, ns2 }
+}
+
+const CASES: [Case; 8] = [
+    dumbbell("A", || dumbbell::build(&dumbbell::A, "reno"), Some(&dumbbell::A)),
+    dumbbell("B", || dumbbell::build(&dumbbell::B, "reno"), Some(&dumbbell::B)),
+    dumbbell("A-bbr", || dumbbell::build(&dumbbell::A, "bbr"), None),
+    dumbbell("B-bbr", || dumbbell::build(&dumbbell::B, "bbr"), None),
     tree("k=4", 5, || fat_tree::build(4, 200)),
     tree("k=8", 3, || fat_tree::build(8, 200)),
     tree("k=16", 3, || fat_tree::build(16, 50)),
@@ -155,6 +165,16 @@ fn measure(case: &Case) -> f64 {
     best.ns_per_hop()
 }
 
+/// Prints how fast a dumbbell runs with BBR, over the same with Reno: the median of pairs of runs.
+fn compare_bbr(reno: &str) {
+    let of = |name: &str| CASES.iter().find(|case| case.name == name).expect("a case");
+    let (reno, bbr) = (of(reno), of(&format!("{reno}-bbr")));
+    let speed = |case: &Case| run_alone(case).packets_per_s();
+    let mut ratios: Vec<f64> = (0..2 * bbr.rounds).map(|_| speed(bbr) / speed(reno)).collect();
+    ratios.sort_by(f64::total_cmp);
+    println!("packets delivered/s in {} over {}: {:.2}", bbr.name, reno.name, ratios[bbr.rounds]);
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [mark, name] = &arguments[..] {
@@ -180,6 +200,11 @@ fn main() {
     }
     if let (Some(small), Some(large)) = (small, large) {
         println!("cost of a packet-hop, k=16 over k=4: {:.2}", large / small);
+    }
+    for (bbr, reno) in [("A-bbr", "A"), ("B-bbr", "B")] {
+        if wanted(bbr) {
+            compare_bbr(reno);
+        }
     }
     if wanted("memory") {
         connections::print_memory();
