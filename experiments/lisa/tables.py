@@ -8,7 +8,11 @@ the tables. --quick has 3 seeds and fewer queues and sizes, and writes the docum
 takes a command that is built already. --check leaves the document alone and fails if a table differs.
 """
 
+import json
+import subprocess
 import sys
+import tomllib
+from functools import cache
 from math import sqrt
 from pathlib import Path
 from statistics import mean
@@ -30,6 +34,14 @@ SIZES = {False: (50, 100, 150, 200, 250, *range(300, 1000, 100)), True: (100, 20
 RTT_QUEUES = {False: (5, 10, 20, 30, 40, 50, 60, 70, 80, 92), True: (5, 30, 60, 92)}
 # Long enough that every subflow leaves slow start (Section V-A: "a long enough file").
 LONG_KB = 5000
+# Figure 9: "from 2 up to 42 packets", and "good, medium and bad" queues for the sizes of files.
+TREE_QUEUES = {False: range(2, 43, 4), True: (2, 10, 26, 42)}
+TREE_THREE = (10, 25, 40)
+TREE_SIZES = {False: (50, 100, 200, 300, 500, 900), True: (100, 300, 900)}
+# Figures 11 to 13: "15 samples for each experiment", "ranging from 100 KB to 1000 KB".
+PHONE_SEEDS = {False: 15, True: 3}
+PHONE_SIZES = {False: range(100, 1001, 100), True: (100, 200, 500, 1000)}
+PHONE = ("shared", "apart")
 
 
 class Runs(comparisons.Runs):
@@ -37,12 +49,39 @@ class Runs(comparisons.Runs):
         super().__init__(options, narrows)
         self.seeds = SEEDS[options.quick]
 
-    def get(self, scenario, era, settings, controls=None):
+    def get(self, scenario, era, settings, controls=None, seeds=None):
         """The summaries of each control, by seed."""
         controls = controls or CONTROLS
         settings = [*settings, *ERAS[era]]
         place = Path(era) / ("-".join(settings).translate(SAFE) or "as-is")
-        return self.summaries(place, scenario, controls, settings, self.seeds)
+        return self.summaries(place, scenario, controls, settings, seeds or self.seeds)
+
+    def draws(self, era, control, settings):
+        """The connections over core switches, for each draw of the fat tree's traffic; all hosts run `control`."""
+        settings = [*settings, *ERAS[era]]
+        folder = self.options.out / "lisa-fat-tree" / era / "-".join(settings).translate(SAFE) / control
+        if folder not in self.read:
+            sweep = f"generator.fat-tree.seed=1..{self.seeds}:{self.seeds}"
+            call = ["compare", "lisa/fat-tree", "--cc", control, "--seeds", "1", "--sweep", sweep]
+            for setting in [f"generator.fat-tree.cc={control}", *settings]:
+                call += ["--set", setting]
+            comparisons.run(self.narrows, folder, call, f"lisa/fat-tree {control} {' '.join(settings)}", self.options.jobs)
+            runs = folder / "runs/lisa/fat-tree"
+            self.read[folder] = [
+                [one for one in json.loads(file.read_text())["connections"] if one["name"] in over_core(self.narrows, draw)]
+                for draw in range(1, self.seeds + 1)
+                for file in [runs / f"generator.fat-tree.seed={draw}/{control}/seed-1.json"]
+            ]
+        return self.read[folder]
+
+
+@cache
+def over_core(narrows, draw):
+    """The flows of a draw of the fat tree that lead from one pod to another."""
+    call = [narrows, "show", "lisa/fat-tree", "--resolved", "--set", f"generator.fat-tree.seed={draw}"]
+    file = tomllib.loads(subprocess.run(call, stdout=subprocess.PIPE, check=True, text=True).stdout)
+    crosses = lambda flow: any("core" in link for link in file["routes"][flow["routes"][0]]["links"])
+    return {name for name, flow in file["flows"].items() if crosses(flow)}
 
 
 # --- Figures ---------------------------------------------------------------------------------------------
@@ -76,7 +115,7 @@ def less(one, other, scale=1):
     """How much less the first is than the second: their difference."""
     if None in (*one, *other):
         return None, None
-    return scale * (other[0] - one[0]), scale * sqrt(one[1] ** 2 + other[1] ** 2)
+    return scale * (other[0] - one[0]), abs(scale) * sqrt(one[1] ** 2 + other[1] ** 2)
 
 
 def gain(one, other):
@@ -86,6 +125,16 @@ def gain(one, other):
     quotient = one[0] / other[0]
     half = sqrt((one[1] / other[0]) ** 2 + (quotient * other[1] / other[0]) ** 2)
     return 100 * (1 - quotient), 100 * half
+
+
+def pairs(one, other, percent=False):
+    """How much less the first are than the second, pair by pair; in percent of the second's mean if asked for."""
+    both = [(a, b) for a, b in zip(one, other, strict=True) if None not in (a, b)]
+    middle, half = interval([b - a for a, b in both])
+    if half is None:
+        return None, None
+    scale = 100 / mean(b for _, b in both) if percent else 1
+    return scale * middle, scale * half
 
 
 def text(found, digits=2):
@@ -132,6 +181,16 @@ def all_above(spreads, bound):
         if verdict in verdicts:
             return f"{verdict} ({verdicts.count('reproduced')} of {len(verdicts)} reproduced)"
     return "reproduced"
+
+
+def within(found, low, high):
+    """A published range: reproduced if our interval meets it, and not also 0."""
+    middle, half = found
+    if middle is None or abs(middle) <= half and low - half <= middle <= high + half:
+        return "cannot be told"
+    if low - half <= middle <= high + half:
+        return "reproduced"
+    return "better" if middle > high else "worse"
 
 
 def no_change(spreads):
@@ -211,27 +270,28 @@ def fewer(runs, scenario, metric, scale):
     return found
 
 
-def over_queues(runs, scenario, era, control, kilobytes, queues, figure=DONE):
+def over_queues(runs, scenario, era, control, kilobytes, queues, figure, settings):
     each = [
-        spread(runs.get(scenario, era, [*queue(scenario, packets), *size(kilobytes)])[control], figure)
+        spread(runs.get(scenario, era, [*queue(scenario, packets), *size(kilobytes), *settings])[control], figure)
         for packets in queues
     ]
     return average(each)
 
 
-def gains(runs, scenario, queues, figure=DONE, by=gain):
+def gains(runs, scenario, queues, figure=DONE, by=gain, settings=()):
     """By era and law, and size: how much earlier LISA is done."""
     return {
         (era, law): {
             kilobytes: by(
                 *(
-                    over_queues(runs, scenario, era, control, kilobytes, queues, figure)
+                    over_queues(runs, scenario, era, control, kilobytes, queues, figure, settings)
                     for control in (f"{law}+lisa", law)
                 )
             )
             for kilobytes in SIZES[runs.options.quick]
         }
         for era, law in cells()
+        if era == "today" or not settings
     }
 
 
@@ -261,6 +321,167 @@ def retransmits_of_tcp(runs):
     return gains(runs, "lisa/shared-tcp", THREE, of_tcp("retransmits"), lambda one, other: less(one, other))
 
 
+# --- Figure 9 ---------------------------------------------------------------------------------------------
+
+
+def tree_queue(packets):
+    return [f"generator.fat-tree.core.queue={packets} packets"]
+
+
+def tree_size(kilobytes):
+    return [f"generator.fat-tree.source.file.size={kilobytes} kB"]
+
+
+def by_draw(found, metric, law):
+    """Means of a metric over the connections that have it both without and with LISA, by draw: with, and without."""
+    with_lisa, without = [], []
+    for one, other in zip(found[f"{law}+lisa"], found[law], strict=True):
+        both = [(a[metric], b[metric]) for a, b in zip(one, other, strict=True)]
+        both = [(a, b) for a, b in both if None not in (a, b)]
+        with_lisa.append(mean(a for a, _ in both) if both else None)
+        without.append(mean(b for _, b in both) if both else None)
+    return with_lisa, without
+
+
+def tree_slow_start(runs, metric):
+    """By era and law, and queue: a metric of slow start with LISA and without, by draw."""
+    found = {}
+    for packets in TREE_QUEUES[runs.options.quick]:
+        for era, law in cells():
+            settings = [*tree_queue(packets), *tree_size(LONG_KB)]
+            both = {one: runs.draws(era, one, settings) for one in (law, f"{law}+lisa")}
+            found.setdefault((era, law), {})[packets] = by_draw(both, metric, law)
+    return found
+
+
+def tree_files(runs, metric):
+    """By era and law, and size: a metric of all draws and the three queues with LISA and without."""
+    found = {}
+    for kilobytes in TREE_SIZES[runs.options.quick]:
+        for era, law in cells():
+            with_lisa, without = [], []
+            for packets in TREE_THREE:
+                settings = [*tree_queue(packets), *tree_size(kilobytes)]
+                both = {one: runs.draws(era, one, settings) for one in (law, f"{law}+lisa")}
+                one, other = by_draw(both, metric, law)
+                with_lisa += one
+                without += other
+            found.setdefault((era, law), {})[kilobytes] = with_lisa, without
+    return found
+
+
+def figure_9(runs):
+    """(a) and (b): as Figure 6."""
+    found = {metric: tree_slow_start(runs, metric) for metric in ("slow_start_retransmits", "slow_start_cwnd_packets")}
+    rows = []
+    for packets in TREE_QUEUES[runs.options.quick]:
+        row = [packets]
+        for cell in cells():
+            for by_cell in found.values():
+                one, other = by_cell[cell][packets]
+                means = [interval([value for value in values if value is not None])[0] for values in (other, one)]
+                row.append(" / ".join("-" if value is None else f"{value:.1f}" for value in means))
+        rows.append(row)
+    names = [name for head in heads() for name in (f"retx, {head}", "cwnd")]
+    return table(["queue", *names], rows)
+
+
+def figure_9_files(runs, metric, percent):
+    found = tree_files(runs, metric)
+    sizes = TREE_SIZES[runs.options.quick]
+    rows = [[one, *(text(pairs(*found[cell][one], percent), 1) for cell in cells())] for one in sizes]
+    return table(["kB", *heads()], rows)
+
+
+# --- Figures 11 to 13 ------------------------------------------------------------------------------------
+
+
+def phone(runs, place, figure, percent=False):
+    """By era and law, and size: how much less of a figure there is with LISA, by seed."""
+    found = {}
+    for kilobytes in PHONE_SIZES[runs.options.quick]:
+        for era, law in cells():
+            found.setdefault((era, law), {})[kilobytes] = pairs(*phone_runs(runs, place, era, law, kilobytes, figure), percent)
+    return found
+
+
+def phone_runs(runs, place, era, law, kilobytes, figure):
+    """A figure with LISA and without, by seed."""
+    seeds = PHONE_SEEDS[runs.options.quick]
+    both = runs.get(f"lisa/phone-{place}", era, size(kilobytes), seeds=seeds)
+    return [[figure(one) for one in both[control]] for control in (f"{law}+lisa", law)]
+
+
+def share_of_3g(summary):
+    share = summary["connections"][0]["paths"][0]["share"]
+    return None if share is None else 100 * share
+
+
+def over_sizes(runs, place, cell, figure):
+    """How much less of a figure there is with LISA: of each seed the mean over the sizes where both have it."""
+    found = [phone_runs(runs, place, *cell, kilobytes, figure) for kilobytes in PHONE_SIZES[runs.options.quick]]
+    by_seed = []
+    for seed in range(PHONE_SEEDS[runs.options.quick]):
+        both = [(one[seed], other[seed]) for one, other in found if None not in (one[seed], other[seed])]
+        by_seed += [mean(other - one for one, other in both)] if both else []
+    return interval(by_seed) if len(by_seed) > 1 else (None, None)
+
+
+def first_loss(runs, place, cell):
+    """By how many ms the first loss is later with LISA."""
+    return less((0, 0), over_sizes(runs, place, cell, test("first_loss_s")), -1000)
+
+
+def phone_sizes(runs, figure, percent=False):
+    """Both networks side by side."""
+    found = {place: phone(runs, place, figure, percent) for place in PHONE}
+    rows = []
+    for kilobytes in PHONE_SIZES[runs.options.quick]:
+        rows.append([kilobytes, *(text(found[place][cell][kilobytes], 1) for place in PHONE for cell in cells())])
+    return table(["kB", *(f"{place}: {head}" for place in PHONE for head in heads())], rows)
+
+
+def phone_loss(runs):
+    rows = [[place, *(text(first_loss(runs, place, cell), 0) for cell in cells())] for place in PHONE]
+    return table(["network", *heads()], rows)
+
+
+# --- Why 200 and 20 ms differ ----------------------------------------------------------------------------
+
+
+def cause(runs):
+    """By scheduler and loss detection: how much later olia is with LISA, and the first subflow's part."""
+    rows = []
+    for place in ("shared", "apart"):
+        for packets in RTT_QUEUES[runs.options.quick]:
+            row = [f"{place}, {packets}"]
+            for settings in CAUSES.values():
+                both = runs.get(f"lisa/{place}-rtt", "today", [*queue(f"lisa/{place}-rtt", packets), *settings])
+                row.append(text(less(*(spread(both[one], DONE) for one in ("olia", "olia+lisa")), 1000), 0))
+                row.append(" / ".join(f"{mean(map(share_of_first, both[one])):.0f}" for one in ("olia", "olia+lisa")))
+            rows.append(row)
+    return table(["network, queue", *(name for cause in CAUSES for name in (f"{cause}: ms later", "first, kB"))], rows)
+
+
+MIN_RTT, FACK = "flows.mptcp.scheduler=min-rtt", "tcp.loss_detection=fack"
+CAUSES = {"today": [], "min-rtt": [MIN_RTT], "FACK": [FACK], "min-rtt, FACK": [MIN_RTT, FACK]}
+
+
+def scheduler(runs):
+    """Figure 6(c) under today's Linux with the paper's scheduler."""
+    found = gains(runs, "lisa/shared", THREE, settings=[MIN_RTT])
+    rows = [[one, *(text(found["today", law][one], 1) for law in LAWS)] for one in SIZES[runs.options.quick]]
+    return table(["kB", *LAWS], rows)
+
+
+def share_of_first(summary):
+    """What the first subflow carried of the 500 kB, kB."""
+    return 500 * summary["connections"][0]["paths"][0]["share"]
+
+
+# --- The claims ------------------------------------------------------------------------------------------
+
+
 def claims(runs):
     """The paper's claims, each judged for each law and kernel."""
     shared = gains(runs, "lisa/shared", THREE)
@@ -280,11 +501,14 @@ def claims(runs):
         found = runs.get("lisa/two", era, queue("lisa/two", 15))
         return less(spread(alone(runs, era, 15), DONE), spread(found[law], DONE), 1000)
 
+    tree_retransmits = tree_slow_start(runs, "slow_start_retransmits")
+    tree_windows = tree_slow_start(runs, "slow_start_cwnd_packets")
+    tree_time, tree_all = (tree_files(runs, metric) for metric in ("acknowledged_s", "retransmits"))
     fewer_shared = fewer(runs, "lisa/shared", "slow_start_retransmits", 1)
     fewer_apart = fewer(runs, "lisa/apart", "slow_start_retransmits", 1)
     larger = fewer(runs, "lisa/shared", "slow_start_cwnd_packets", -1)
     late = {name: later(runs, f"lisa/{name}-rtt") for name in ("shared", "apart")}
-    within = lambda name, cell: [(-ms, half) if ms is not None else (None, None) for ms, half in late[name][cell].values()]
+    bounded = lambda name, cell: [(-ms, half) if ms is not None else (None, None) for ms, half in late[name][cell].values()]
     judged = [
         ("Figure 1: CUBIC is done 50 ms before MPTCP", lambda cell: near(of_cubic(cell), 50)),
         ("Figure 1: LISA is done 200 ms before MPTCP", lambda cell: near(earlier(cell), 200)),
@@ -294,11 +518,26 @@ def claims(runs):
         ("Figure 6(a): fewer retransmissions at every queue from 8 packets on", lambda cell: all_above(fewer_shared[cell], 0)),
         ("Figure 6(b): a larger sum of windows at (almost) all of them", lambda cell: all_above(larger[cell], 0)),
         ("Figure 7(a): the Reno flow has fewer retransmissions, at every size", lambda cell: all_above(list(tcp[cell].values()), 0)),
-        ("Figure 7(b): with 200 and 20 ms less than 50 ms later, at every queue", lambda cell: all_above(within("shared", cell), -50)),
+        ("Figure 7(b): with 200 and 20 ms less than 50 ms later, at every queue", lambda cell: all_above(bounded("shared", cell), -50)),
         ("Figure 8(a): non-shared, fewer retransmissions at some queues", lambda cell: "reproduced" if "reproduced" in [above(one, 0) for one in fewer_apart[cell]] else "cannot be told"),
         ("Figure 8: non-shared, queue 20: consistently less time", lambda cell: all_above(list(favourable[cell].values()), 0)),
-        ("non-shared, 200 and 20 ms: less than 50 ms later, at every queue", lambda cell: all_above(within("apart", cell), -50)),
+        ("non-shared, 200 and 20 ms: less than 50 ms later, at every queue", lambda cell: all_above(bounded("apart", cell), -50)),
+        ("Figure 9(a): fewer retransmissions in slow start, at every queue", lambda cell: all_above([pairs(*both) for both in tree_retransmits[cell].values()], 0)),
+        ("Figure 9(b): a smaller sum of windows, at every queue", lambda cell: all_above([pairs(*both) for both in tree_windows[cell].values()], 0)),
+        ("Figure 9(c): less time, at every size", lambda cell: all_above([pairs(*both) for both in tree_time[cell].values()], 0)),
+        ("Figure 9(d): fewer retransmissions, at every size", lambda cell: all_above([pairs(*both) for both in tree_all[cell].values()], 0)),
     ]
+    for place, saved, later_loss in (("shared", 10, 100), ("apart", 20, 50)):
+        time, retransmits = phone(runs, place, DONE, True), phone(runs, place, test("retransmits"))
+        share = lambda cell, place=place: over_sizes(runs, place, cell, share_of_3g)
+        judged += [
+            (f"Figure 11, {place}: less time, at every size", lambda cell, time=time: all_above(list(time[cell].values()), 0)),
+            (f"Figure 11, {place}: {saved} % less at 100 kB", lambda cell, time=time, saved=saved: near(time[cell][100], saved)),
+            (f"Figure 11, {place}: against it, no change up to 200 kB", lambda cell, time=time: no_change([time[cell][100], time[cell][200]])),
+            (f"Figure 12, {place}: fewer retransmissions, at every size", lambda cell, found=retransmits: all_above(list(found[cell].values()), 0)),
+            (f"Figure 13, {place}: 5 to 7 % less over 3G, mean over sizes", lambda cell, share=share: within(share(cell), 5, 7)),
+            (f"{place}: the first loss {later_loss} ms later", lambda cell, place=place, ms=later_loss: near(first_loss(runs, place, cell), ms)),
+        ]
     return table(["claim", *heads()], [[claim, *(judge(cell) for cell in cells())] for claim, judge in judged])
 
 
@@ -313,6 +552,15 @@ TABLES = {
     "figure 8 time": lambda runs: by_size(runs, gains(runs, "lisa/apart", THREE)),
     "figure 8 queue 20": lambda runs: by_size(runs, gains(runs, "lisa/apart", (20,))),
     "apart rtt": lambda runs: rtts(runs, "lisa/apart-rtt"),
+    "rtt cause": cause,
+    "figure 6 scheduler": scheduler,
+    "figure 9 slow start": figure_9,
+    "figure 9 time": lambda runs: figure_9_files(runs, "acknowledged_s", True),
+    "figure 9 retransmits": lambda runs: figure_9_files(runs, "retransmits", False),
+    "figure 11": lambda runs: phone_sizes(runs, DONE, True),
+    "figure 12": lambda runs: phone_sizes(runs, test("retransmits")),
+    "figure 13": lambda runs: phone_sizes(runs, share_of_3g),
+    "first loss": phone_loss,
 }
 
 
