@@ -116,6 +116,31 @@ fn other_flows_are_those_of_the_simulator() {
 }
 
 #[test]
+fn a_path_whose_address_is_lost_carries_data_again_when_it_is_back() {
+    for opener in ["sender", "receiver"] {
+        let events = r#"
+            events = [
+                { at = "9 s", flow = "mptcp", lose = "first" },
+                { at = "12 s", flow = "mptcp", add = "first" },
+            ]
+        "#;
+        let scenario = network(["a", "b"], 10, &format!("tcp.opener = \"{opener}\"\n{events}"));
+        let run = on_quic(&scenario, "greno", 1);
+        let mean = |path: &str, from: f64, to: f64| {
+            let of = run.series.iter().filter(|of| of.path == path);
+            let rates =
+                of.filter(|of| from < of.time_s && of.time_s <= to).map(|of| of.goodput_mbps);
+            rates.clone().sum::<f64>() / rates.count() as f64
+        };
+        assert!(mean("first", 7.0, 9.0) > 15.0, "{opener}");
+        assert_eq!(mean("first", 9.5, 12.0), 0.0, "{opener}");
+        assert!(mean("second", 9.5, 12.0) > 15.0, "{opener}");
+        assert!(mean("first", 14.0, 18.0) > 15.0, "{opener}: {}", mean("first", 14.0, 18.0));
+        assert_eq!(run.notes, Vec::<String>::new(), "{opener}");
+    }
+}
+
+#[test]
 fn what_quic_has_not_is_refused_by_its_field() {
     let refused = |scenario: &Scenario, cc, start: &str| {
         let message = on("quic", scenario, cc, 1).unwrap_err().to_string();
@@ -125,8 +150,6 @@ fn what_quic_has_not_is_refused_by_its_field() {
     refused(&plain, "bbr", "--cc: bbr: needs samples of the delivery rate");
     refused(&plain, "kernel:cubic", "--cc: the simulator has no kernel:cubic");
     refused(&plain, "mptcp-sbd", "--cc: signal receiver-us: a one-way delay");
-    let lost = r#"events = [{ at = "9 s", flow = "mptcp", lose = "second" }]"#;
-    refused(&network(["a", "b"], 10, lost), "lia", "two: event 1 of 1: addresses");
     let mut small = plain.clone();
     small.links[1].config.mtu = 1000;
     refused(&small, "lia", "two: links.b.mtu: QUIC needs 1228 B; found 1000 B");

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use noq_proto::{
     Connection, ConnectionError, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
     DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Event, FourTuple, PathEvent,
-    ServerConfig, Transmit,
+    ServerConfig, StreamEvent, Transmit,
 };
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub(crate) struct Host {
     pub connected: bool,
     pub lost: Option<ConnectionError>,
     pub path_events: Vec<PathEvent>,
+    /// Streams of which all is acknowledged.
+    pub finished_streams: usize,
     buffer: Vec<u8>,
 }
 
@@ -60,6 +62,7 @@ impl Host {
             connected: false,
             lost: None,
             path_events: Vec::new(),
+            finished_streams: 0,
             buffer: Vec::new(),
         }
     }
@@ -118,6 +121,7 @@ impl Host {
                 Event::Connected => self.connected = true,
                 Event::ConnectionLost { reason } => self.lost = Some(reason),
                 Event::Path(event) => self.path_events.push(event),
+                Event::Stream(StreamEvent::Finished { .. }) => self.finished_streams += 1,
                 _ => {}
             }
         }

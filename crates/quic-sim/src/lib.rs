@@ -27,5 +27,5 @@ mod sim;
 mod tls;
 mod transfer;
 
-pub use noq_proto::{MtuDiscoveryConfig, PathEvent, PathId, Side, VarInt};
+pub use noq_proto::{MtuDiscoveryConfig, PathEvent, Side, VarInt};
 pub use sim::{Routes, Setup, Sim, application, transport};

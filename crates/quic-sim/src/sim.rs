@@ -94,15 +94,29 @@ struct Datagram {
     data: BytesMut,
 }
 
+/// A path of a connection.
+struct Path {
+    routes: Routes,
+    /// The client's port, as the server sees it.
+    port: u16,
+    /// What noq calls it, once it is open.
+    id: Option<PathId>,
+    /// The client has lost its address.
+    lost: bool,
+}
+
+impl Path {
+    fn new(routes: Routes) -> Path {
+        Path { routes, port: CLIENT.1, id: None, lost: false }
+    }
+}
+
 /// A client and its server.
 struct Pair {
     hosts: [Host; 2],
     /// The client's, until it connects.
     config: Option<ClientConfig>,
-    paths: Vec<Routes>,
-    /// The client's port on each path, as the server sees it.
-    ports: Vec<u16>,
-    opened: usize,
+    paths: Vec<Path>,
     sender: Side,
     streams: usize,
     ecn: bool,
@@ -165,9 +179,7 @@ impl Sim {
         self.pairs.push(Pair {
             hosts: [Host::new(seed, None), server],
             config: Some(tls::client(setup.client)),
-            ports: vec![CLIENT.1; setup.paths.len()],
-            paths: setup.paths,
-            opened: 1,
+            paths: setup.paths.into_iter().map(Path::new).collect(),
             sender: setup.sender,
             streams: setup.streams,
             ecn: setup.ecn,
@@ -179,23 +191,40 @@ impl Sim {
         pair
     }
 
-    /// Gives a connection another path, which the client opens as soon as it can.
-    pub fn add_path(&mut self, connection: usize, path: Routes) {
-        let pair = &mut self.pairs[connection];
-        pair.paths.push(path);
-        pair.ports.push(CLIENT.1);
+    /// Gives a connection another path, which the client opens as soon as it can. Returns its number.
+    pub fn add_path(&mut self, connection: usize, path: Routes) -> usize {
+        let paths = &mut self.pairs[connection].paths;
+        paths.push(Path::new(path));
+        paths.len() - 1
     }
 
     /// Closes path number `path`, which is its place in [`Setup::paths`], by the client.
-    pub fn close_path(&mut self, connection: usize, path: u32) {
+    pub fn close_path(&mut self, connection: usize, path: usize) {
         let now = self.instant();
+        let id = self.path_id(connection, path).expect("an open path");
         let client = self.end(connection, Side::Client);
-        client.close_path(now, PathId::from(path), 0u8.into()).expect("an open path");
+        client.close_path(now, id, 0u8.into()).expect("not the last path");
+    }
+
+    /// The client loses the address of path number `path`: what is sent there is lost, and the client
+    /// closes it, unless it is the last.
+    pub fn lose_path(&mut self, connection: usize, path: usize) {
+        self.pairs[connection].paths[path].lost = true;
+        let (now, id) = (self.instant(), self.path_id(connection, path));
+        if let Some((client, id)) = self.begun(connection, Side::Client).zip(id) {
+            // noq keeps the last, and closes the connection when it has been idle for long.
+            let _ = client.close_path(now, id, 0u8.into());
+        }
+    }
+
+    /// What noq calls path number `path`; none before it is open.
+    pub fn path_id(&self, connection: usize, path: usize) -> Option<PathId> {
+        self.pairs[connection].paths[path].id
     }
 
     /// A NAT on the client's way gives path number `path` another port.
     pub fn rebind(&mut self, connection: usize, path: usize) {
-        self.pairs[connection].ports[path] += 1;
+        self.pairs[connection].paths[path].port += 1;
     }
 
     /// Time since the start.
@@ -211,6 +240,11 @@ impl Sim {
     /// When the whole file of a connection had arrived.
     pub fn finished(&self, connection: usize) -> Option<Nanos> {
         self.pairs[connection].transfer.finished
+    }
+
+    /// When the sender of a file had the acknowledgement of all of it.
+    pub fn acknowledged(&self, connection: usize) -> Option<Nanos> {
+        self.pairs[connection].transfer.acknowledged
     }
 
     /// Why a side of a connection was closed, if it was.
@@ -275,8 +309,10 @@ impl Sim {
         }
         pair.transfer.wake(now);
         if let Some(config) = pair.config.take() {
-            let to = FourTuple::new(address(number, 0, SERVER), None);
+            let first = pair.paths.iter().position(|path| !path.lost).unwrap_or(0);
+            let to = FourTuple::new(address(number, first, SERVER), None);
             pair.hosts[index(Side::Client)].connect(instant, config, to);
+            pair.paths[first].id = Some(PathId::ZERO);
             self.drive(number, Side::Client);
         } else {
             self.drive(number, self.pairs[number].sender);
@@ -316,13 +352,17 @@ impl Sim {
     fn deliver(&mut self, Arrived { key, ce }: Arrived) {
         let datagram = self.datagrams[key as usize].take().expect("it was underway");
         self.free.push(key);
+        let now = self.instant();
+        let pair = &mut self.pairs[datagram.pair];
+        if pair.paths[path_of(datagram.path.remote())].lost {
+            return;
+        }
         let ecn = match (datagram.ect, ce) {
             (_, true) => Some(EcnCodepoint::Ce),
             (true, false) => Some(EcnCodepoint::Ect0),
             (false, false) => None,
         };
-        let now = self.instant();
-        let host = &mut self.pairs[datagram.pair].hosts[index(datagram.to)];
+        let host = &mut pair.hosts[index(datagram.to)];
         host.receive(now, datagram.path, ecn, datagram.data);
         self.drive(datagram.pair, datagram.to);
     }
@@ -336,28 +376,32 @@ impl Sim {
             host.poll();
             let mut progress = false;
             if let Some(connection) = host.connection.as_mut().filter(|_| host.lost.is_none()) {
-                if side == Side::Client && host.connected && pair.opened < pair.paths.len() {
-                    let to = address(number, pair.opened, SERVER);
-                    let from = address(number, pair.opened, CLIENT).ip();
+                let opens = side == Side::Client && host.connected;
+                let next = pair.paths.iter().position(|path| path.id.is_none() && !path.lost);
+                if let Some(next) = next.filter(|_| opens) {
+                    let to = address(number, next, SERVER);
+                    let from = address(number, next, CLIENT).ip();
                     let path = FourTuple::new(to, Some(from));
-                    let status = status(pair.paths[pair.opened]);
+                    let status = status(pair.paths[next].routes);
                     match connection.open_path(path, status, instant) {
-                        Ok(_) => (pair.opened, progress) = (pair.opened + 1, true),
+                        Ok(id) => (pair.paths[next].id, progress) = (Some(id), true),
                         // The peer has not allowed it yet.
                         Err(PathError::RemoteCidsExhausted | PathError::MaxPathIdReached) => {}
-                        Err(error) => panic!("path {}: {error}", pair.opened),
+                        Err(error) => panic!("path {next}: {error}"),
                     }
                 }
                 // Only a sender's own status counts, and a client has given it with the path.
                 if side == Side::Server && pair.sender == side {
-                    for path in (0..pair.opened).filter(|path| pair.paths[*path].backup) {
-                        let _ = connection
-                            .set_path_status(PathId::from(path as u32), PathStatus::Backup);
+                    let backup = pair.paths.iter().filter(|path| path.routes.backup);
+                    for id in backup.filter_map(|path| path.id) {
+                        // The server may not have heard of it yet, or not any more.
+                        let _ = connection.set_path_status(id, PathStatus::Backup);
                     }
                 }
                 if side == pair.sender && host.connected {
                     pair.transfer.open(connection, pair.streams);
                     pair.transfer.write(connection);
+                    pair.transfer.acknowledge(host.finished_streams, now);
                 } else if side != pair.sender {
                     pair.transfer.read(connection, now);
                 }
@@ -379,19 +423,22 @@ impl Sim {
         while let Some((transmit, data)) = host.transmit(instant) {
             any = true;
             let path = path_of(transmit.destination);
+            if pair.paths[path].lost {
+                continue;
+            }
             let (to, route, path) = match side {
                 Side::Client => {
                     let from =
-                        SocketAddr::new(address(number, path, CLIENT).ip(), pair.ports[path]);
+                        SocketAddr::new(address(number, path, CLIENT).ip(), pair.paths[path].port);
                     let at = address(number, path, SERVER).ip();
-                    (Side::Server, pair.paths[path].up, FourTuple::new(from, Some(at)))
+                    (Side::Server, pair.paths[path].routes.up, FourTuple::new(from, Some(at)))
                 }
                 // What is sent to a port that the NAT has given up is lost.
-                Side::Server if transmit.destination.port() != pair.ports[path] => continue,
+                Side::Server if transmit.destination.port() != pair.paths[path].port => continue,
                 Side::Server => {
                     let from = address(number, path, SERVER);
                     let at = address(number, path, CLIENT).ip();
-                    (Side::Client, pair.paths[path].down, FourTuple::new(from, Some(at)))
+                    (Side::Client, pair.paths[path].routes.down, FourTuple::new(from, Some(at)))
                 }
             };
             let ect = pair.ecn && transmit.ecn.is_some();

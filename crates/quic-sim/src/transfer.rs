@@ -27,6 +27,8 @@ pub(crate) struct Transfer {
     pub received: u64,
     /// When the last of a file arrived.
     pub finished: Option<Nanos>,
+    /// When the sender had the acknowledgement of all of a file.
+    pub acknowledged: Option<Nanos>,
 }
 
 impl Transfer {
@@ -49,6 +51,7 @@ impl Transfer {
             ended: false,
             received: 0,
             finished: None,
+            acknowledged: None,
         }
     }
 
@@ -110,6 +113,13 @@ impl Transfer {
             for (id, _) in &self.sending {
                 connection.send_stream(*id).finish().expect("it is open");
             }
+        }
+    }
+
+    /// So many streams are acknowledged to their ends.
+    pub fn acknowledge(&mut self, streams: usize, now: Nanos) {
+        if self.ended && streams == self.sending.len() {
+            self.acknowledged.get_or_insert(now);
         }
     }
 

@@ -108,7 +108,7 @@ fn a_path_comes_back_in_the_slot_of_one_that_was_closed() {
     let connection = transfer(&mut sim, paths, Side::Client, &factory, 20_000_000);
     for again in 0..4 {
         sim.run(seconds(1 + again));
-        sim.close_path(connection, 1 + again as u32);
+        sim.close_path(connection, 1 + again as usize);
         let path = sim.path(&[bottleneck()]);
         sim.add_path(connection, path);
     }

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::hosts::Job;
 use crate::hosts::sim::controls;
-use crate::scenario::{EventKind, Flow, FlowKind, FlowPath, Scenario};
+use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 
 /// Smallest MTU that QUIC runs over: datagrams of 1200 bytes (RFC 9000, section 14) and the headers of
 /// UDP and IPv4.
@@ -33,11 +33,6 @@ pub fn check(job: &Job) -> Result<(), Error> {
     }
     if !(0..scenario.flows.len()).any(|flow| is_quic(scenario, flow)) {
         return refuse("flows", "expected a flow of kind mptcp, or a test, to run as QUIC");
-    }
-    for (index, event) in scenario.events.iter().enumerate() {
-        let (EventKind::PathLost(..) | EventKind::PathAdded(..)) = event.what else { continue };
-        let message = "addresses do not come and go on this host (use --on sim)";
-        return refuse(&format!("event {} of {}", index + 1, scenario.events.len()), message);
     }
     for (_, flow) in quic_flows(scenario) {
         if flow.path_manager != PathManager::Fullmesh {

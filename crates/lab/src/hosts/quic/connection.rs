@@ -6,7 +6,7 @@ use narrows_laws::{Decision, MAX_PATHS, Place};
 use narrows_net::Nanos;
 use narrows_quic::{Coupling, Factory};
 use narrows_quic_sim::{
-    MtuDiscoveryConfig, PathEvent, PathId, Routes, Setup, Side, Sim, VarInt, transport,
+    MtuDiscoveryConfig, PathEvent, Routes, Setup, Side, Sim, VarInt, transport,
 };
 use narrows_sim::{Detection, PathConfig};
 use narrows_traffic::{FlowId, Generator, Opener};
@@ -26,13 +26,24 @@ const OVERHEAD: u64 = 11 + 6 + 16;
 /// one stream.
 const STREAM_WINDOW: u64 = 1_250_000;
 
+/// A path of a connection.
+struct Path {
+    name: String,
+    routes: Routes,
+    /// Its number in the simulation: another one when it was lost and has come back.
+    number: usize,
+    /// Its address is lost.
+    lost: bool,
+    /// What it had delivered, and retransmitted, when it was last lost.
+    before: (u64, u64),
+}
+
 /// A connection, and its state at the last look.
 pub struct Connection {
     /// Its number in the simulation.
     number: usize,
     name: String,
-    /// The names of its paths.
-    paths: Vec<String>,
+    paths: Vec<Path>,
     sender: Side,
     factory: Arc<Factory>,
     pub state: FlowState,
@@ -59,18 +70,18 @@ impl Connection {
             Opener::Sender => Side::Client,
             Opener::Receiver => Side::Server,
         };
-        let routes = paths.iter().map(|path| {
+        let routes = |path: &PathConfig| {
             let (forward, reverse) = (path.forward, path.reverse);
             let (up, down) = match sender {
                 Side::Client => (forward, reverse),
                 Side::Server => (reverse, forward),
             };
             Routes { up, down, backup: path.backup }
-        });
+        };
         let network = sim.net.network();
         let mtu = paths.iter().map(|path| network.route_mtu(path.forward)).max().unwrap_or(0);
         let factory = coupling.factory();
-        let mut setup = Setup::new(routes.collect(), sender);
+        let mut setup = Setup::new(paths.iter().map(routes).collect(), sender);
         for side in [Side::Client, Side::Server] {
             let mut transport = transport();
             let mut discovery = MtuDiscoveryConfig::default();
@@ -94,7 +105,17 @@ impl Connection {
         Connection {
             number: sim.connect(setup),
             name: flow.name.clone(),
-            paths: flow.paths.iter().map(|path| path.name.clone()).collect(),
+            paths: paths
+                .iter()
+                .enumerate()
+                .map(|(number, path)| Path {
+                    name: path.name.clone(),
+                    routes: routes(path),
+                    number,
+                    lost: false,
+                    before: (0, 0),
+                })
+                .collect(),
             sender,
             factory,
             state: FlowState {
@@ -107,17 +128,34 @@ impl Connection {
         }
     }
 
+    /// The address of a path is lost.
+    pub fn lose(&mut self, sim: &mut Sim, path: usize) {
+        self.paths[path].lost = true;
+        sim.lose_path(self.number, self.paths[path].number);
+    }
+
+    /// It is there again.
+    pub fn add(&mut self, sim: &mut Sim, path: usize) {
+        let state = &self.state.paths[path];
+        let path = &mut self.paths[path];
+        path.lost = false;
+        path.before = (state.delivered, state.retransmits);
+        path.number = sim.add_path(self.number, path.routes);
+    }
+
     /// Looks at it, at `now`.
     pub fn look(&mut self, sim: &mut Sim, now: Nanos) {
         self.state.delivered = sim.received(self.number);
         self.state.completed = sim.finished(self.number);
+        self.state.acknowledged = sim.acknowledged(self.number);
         let receiver = if self.sender == Side::Client { Side::Server } else { Side::Client };
-        for (index, state) in self.state.paths.iter_mut().enumerate() {
-            let id = PathId::from(index as u32);
+        for (path, state) in self.paths.iter().zip(&mut self.state.paths) {
+            let Some(id) = sim.path_id(self.number, path.number) else { continue };
+            let (delivered, retransmits) = path.before;
             let end = sim.begun(self.number, receiver);
             if let Some(stats) = end.and_then(|end| end.path_stats(id)) {
                 let of_data = stats.udp_rx.bytes.saturating_sub(OVERHEAD * stats.udp_rx.datagrams);
-                state.delivered = state.delivered.max(of_data);
+                state.delivered = state.delivered.max(delivered + of_data);
             }
             let Some(end) = sim.begun(self.number, self.sender) else { continue };
             let controller = end.congestion_state(id).map(|state| state.clone_box());
@@ -129,7 +167,7 @@ impl Connection {
                 continue;
             };
             let lost = stats.lost_packets.saturating_sub(stats.lost_plpmtud_probes);
-            state.retransmits = state.retransmits.max(lost);
+            state.retransmits = state.retransmits.max(retransmits + lost);
             let packets = |bytes: u64| (bytes / u64::from(stats.current_mtu)) as u32;
             state.cwnd = packets(path.cwnd);
             state.ssthresh = path.ssthresh.map(packets);
@@ -149,9 +187,10 @@ impl Connection {
             return;
         }
         let mut places = [Place::Undecided; MAX_PATHS];
-        for (index, place) in places.iter_mut().enumerate().take(self.paths.len()) {
+        for (path, place) in self.paths.iter().zip(&mut places) {
+            let Some(id) = sim.path_id(self.number, path.number) else { continue };
             let end = sim.begun(self.number, self.sender);
-            let state = end.and_then(|end| end.congestion_state(PathId::from(index as u32)));
+            let state = end.and_then(|end| end.congestion_state(id));
             let path = state.and_then(|state| self.factory.path(state.clone_box()));
             *place = path.and_then(|path| path.place).unwrap_or(Place::Undecided);
         }
@@ -171,10 +210,11 @@ impl Connection {
             if let Some(state) = end.and_then(|end| end.congestion_state(id)) {
                 self.factory.abandoned(state.clone_box());
             }
-            let index = (0..self.paths.len()).find(|&index| PathId::from(index as u32) == id);
-            let path = index.map_or("?", |index| &self.paths[index]);
-            let at = now as f64 / 1e9;
-            self.notes.push(format!("{}: noq abandoned {path} by {at:.1} s", self.name));
+            let is = |path: &&Path| !path.lost && sim.path_id(self.number, path.number) == Some(id);
+            if let Some(path) = self.paths.iter().find(is) {
+                let (at, path) = (now as f64 / 1e9, &path.name);
+                self.notes.push(format!("{}: noq abandoned {path} by {at:.1} s", self.name));
+            }
         }
     }
 

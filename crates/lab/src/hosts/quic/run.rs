@@ -4,7 +4,7 @@ use narrows_net::{ConfigError, Counters, LinkId, Nanos};
 use narrows_quic_sim::Sim;
 use narrows_traffic::FlowId;
 
-use super::check::{couplings, ignored, signal};
+use super::check::{check, couplings, ignored, signal};
 use super::connection::Connection;
 use crate::Error;
 use crate::detection::Trial;
@@ -24,6 +24,8 @@ pub const ID: HostId = HostId::new("quic");
 /// # Errors
 /// [`Error::Interrupted`] once `job.stop` is set, or the network's error for an impossible link.
 pub fn run(job: Job) -> Result<Run, Error> {
+    // What is captured is known now.
+    check(&job)?;
     let controls = controls(&job)?;
     let couplings = couplings(&job)?;
     let Job { scenario, control, seed, series, stop, .. } = job;
@@ -93,7 +95,20 @@ impl World for Running {
     }
 
     fn happen(&mut self, what: &EventKind) -> Result<(), ConfigError> {
-        change_link(&mut self.sim.net, &self.links, what)
+        match what {
+            EventKind::PathLost(flow, path) => {
+                if let Some(connection) = &mut self.connections[*flow] {
+                    connection.lose(&mut self.sim, *path);
+                }
+            }
+            EventKind::PathAdded(flow, path) => {
+                if let Some(connection) = &mut self.connections[*flow] {
+                    connection.add(&mut self.sim, *path);
+                }
+            }
+            link => change_link(&mut self.sim.net, &self.links, link)?,
+        }
+        Ok(())
     }
 
     fn reset_link_counters(&mut self) {
