@@ -82,7 +82,7 @@ NR_INLINE int nr_bbr_in_use(const struct nr_path *line, nr_u32 now)
 NR_NOINLINE int nr_bbr_no_gain(const struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 ms)
 {
 	const struct nr_bbr_params *params;
-	nr_u32 volume, own, set = 0, now, lower = 0, best = 0;
+	nr_u32 volume, own, mask, now, best = 0;
 	nr_u64 total;
 
 	if (!c || !p || !ms)
@@ -90,17 +90,18 @@ NR_NOINLINE int nr_bbr_no_gain(const struct nr_conn *c, nr_u32 i, struct nr_priv
 	params = nr_bbr_params(c);
 	volume = (nr_bbr_volume(c) - nr_bbr(p)->volume) & (0xffffffffu >> NR_BBR_VOLUME_SHIFT);
 	own = nr_max(&nr_bbr(p)->bw);
+	mask = params->share == NR_SHARE_NONE ? 0 : nr_mask(c, i);
 	now = NR_READ(c->path[i & 7].seen_ms);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 bw = nr_bbr_unit(NR_READ(c->path[j].bw));
-		nr_u32 counts = j != i && bw && nr_bbr_in_use(&c->path[j], now);
 
-		set |= counts << j;
-		lower |= counts & (bw <= own);
-		best = counts && bw > best ? bw : best;
+		if (j == i || !bw || !nr_bbr_in_use(&c->path[j], now))
+			continue;
+		if (bw <= own || mask >> j & 1)
+			return 0;
+		best = bw > best ? bw : best;
 	}
-	if (!set || lower || (params->share != NR_SHARE_NONE && nr_mask(c, i) & set))
-
+	if (!best)
 		return 0;
 	total = nr_bbr_unit((nr_u64)volume * 1024 * 1000 / ms);
 	return total << 16 < (nr_u64)params->close * best;
