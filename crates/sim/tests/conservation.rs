@@ -191,6 +191,7 @@ fn any_connection() -> impl Strategy<Value = Connect> {
         select(vec![
             Scheduler::Linux,
             Scheduler::MinRtt,
+            Scheduler::Mptcp089,
             Scheduler::RoundRobin,
             Scheduler::Redundant,
         ]),

@@ -514,4 +514,8 @@ fn linux_blocks_less_than_min_rtt_in_a_small_buffer() {
     let (linux, min_rtt) = (run(Scheduler::Linux), run(Scheduler::MinRtt));
     assert!(linux.0 > min_rtt.0, "{linux:?} {min_rtt:?}");
     assert!(linux.1 < min_rtt.1, "{linux:?} {min_rtt:?}");
+    // "Opportunistic retransmission" and "penalization".
+    let old = run(Scheduler::Mptcp089);
+    assert!(old.0 > 1.5 * min_rtt.0, "{old:?} {min_rtt:?}");
+    assert!(old.1 < min_rtt.1, "{old:?} {min_rtt:?}");
 }

@@ -21,6 +21,10 @@ pub enum Scheduler {
     Linux,
     /// Each segment to the subflow with the lowest smoothed RTT that has room in its window.
     MinRtt,
+    /// The same as the default of out-of-tree MPTCP v0.89 had it: a full buffer makes it send what the
+    /// receiver waits for again on a quicker subflow and halve the window of the slower, and a
+    /// subflow gets no data after a timeout, before its losses are repaired.
+    Mptcp089,
     /// Each segment to the next subflow in turn that has room in its window.
     RoundRobin,
     /// Each segment on every subflow, unless it was acknowledged before that had room.

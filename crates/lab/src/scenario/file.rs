@@ -394,6 +394,8 @@ pub struct Ndiffports {
 pub enum Scheduler {
     Linux,
     MinRtt,
+    #[serde(rename = "mptcp-v0.89")]
+    Mptcp089,
     RoundRobin,
     Redundant,
 }

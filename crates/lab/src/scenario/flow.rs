@@ -272,6 +272,7 @@ fn options(
         resolved.scheduler = match scheduler {
             file::Scheduler::Linux => Scheduler::Linux,
             file::Scheduler::MinRtt => Scheduler::MinRtt,
+            file::Scheduler::Mptcp089 => Scheduler::Mptcp089,
             file::Scheduler::RoundRobin => Scheduler::RoundRobin,
             file::Scheduler::Redundant => Scheduler::Redundant,
         };

@@ -20,3 +20,4 @@ mod scheduler;
 mod send;
 mod stream;
 pub(crate) mod subflow;
+mod unblock;

@@ -17,7 +17,9 @@ impl Connection {
             self.drain(path, wire);
             match self.scheduler {
                 Scheduler::Linux => while self.hand_over(wire) {},
-                Scheduler::MinRtt | Scheduler::RoundRobin => while self.push_segment(wire) {},
+                Scheduler::MinRtt | Scheduler::Mptcp089 | Scheduler::RoundRobin => {
+                    while self.push_segment(wire) {}
+                }
                 Scheduler::Redundant => self.push_redundant(wire),
             }
             if self.rtx_at == NEVER {
@@ -94,7 +96,7 @@ impl Connection {
         let from = self.stream.next();
         let len = self.next_len(path, from, 1);
         if len == 0 {
-            return false;
+            return self.scheduler == Scheduler::Mptcp089 && self.unblock(path, wire);
         }
         let again = self.stream.take(from, len);
         self.count(again, 1);
@@ -118,7 +120,7 @@ impl Connection {
         }
     }
 
-    fn send_segment(&mut self, path: usize, dsn: u64, len: u32, wire: &mut Wire) {
+    pub(super) fn send_segment(&mut self, path: usize, dsn: u64, len: u32, wire: &mut Wire) {
         let behind = self.stream.behind(dsn + u64::from(len));
         self.subflows[path].sender.send_new(dsn, len, behind, wire, &mut self.law);
         self.settle(path, wire.now);

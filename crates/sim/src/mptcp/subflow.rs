@@ -67,6 +67,8 @@ pub(crate) struct Subflow {
     queued: u64,
     /// Redundant scheduler: next byte for this subflow.
     pub cursor: u64,
+    /// When a slower subflow's window was last halved because this one had to wait for its data.
+    pub penalised: Nanos,
 }
 
 impl Subflow {
@@ -89,6 +91,7 @@ impl Subflow {
             pace: 0,
             buffer: 0,
             cursor: 0,
+            penalised: 0,
         }
     }
 
@@ -231,7 +234,8 @@ impl Subflow {
             at => at,
         };
         if scheduler != Scheduler::Linux {
-            let has_room = self.sender.has_room() && self.queue.is_empty();
+            let barred = scheduler == Scheduler::Mptcp089 && self.sender.repairs_timeout();
+            let has_room = self.sender.has_room() && self.queue.is_empty() && !barred;
             return Lane { cost: self.sender.srtt(), has_room, rtx_at };
         }
         if self.pace == 0 {

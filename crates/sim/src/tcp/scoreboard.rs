@@ -208,6 +208,11 @@ impl Scoreboard {
         self.lost_out > self.retrans_out
     }
 
+    /// A segment with the byte `dsn` of the data sequence is not cumulatively acknowledged.
+    pub fn holds(&self, dsn: u64) -> bool {
+        self.segments.iter().any(|s| s.dsn <= dsn && dsn - s.dsn < u64::from(s.len))
+    }
+
     /// Last transmission of the first segment.
     pub fn head_sent(&self) -> Option<Nanos> {
         self.segments.front().map(|s| s.sent)

@@ -195,6 +195,16 @@ impl Sender {
             && (!self.board.must_retransmit() || self.new_first)
     }
 
+    /// Recovery after a timeout.
+    pub fn repairs_timeout(&self) -> bool {
+        self.phase == Phase::Loss
+    }
+
+    /// Has sent the byte `dsn` of the data sequence, which is not cumulatively acknowledged.
+    pub fn holds(&self, dsn: u64) -> bool {
+        self.board.holds(dsn)
+    }
+
     /// Bytes sent and not cumulatively acknowledged.
     pub fn outstanding(&self) -> u64 {
         self.board.nxt() - self.board.una()
@@ -405,6 +415,20 @@ impl Sender {
         if !reducing {
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
+    }
+
+    /// Halves the window, and the threshold too but in slow start, where nothing is lost or marked. True if so.
+    pub fn halve(&mut self, now: Nanos, law: &mut Law) -> bool {
+        if self.phase != Phase::Open {
+            return false;
+        }
+        let grown = self.cwnd >= self.ssthresh;
+        let ssthresh = if grown { (self.ssthresh / 2).max(2) } else { self.ssthresh };
+        self.cwnd = (self.cwnd / 2).max(1);
+        let event = Event { ssthresh, ..Event::default() };
+        let out = self.report(law, EventKind::Acked, State::Active, now, event);
+        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        true
     }
 
     /// The path is removed.

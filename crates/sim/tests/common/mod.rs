@@ -130,5 +130,10 @@ pub fn with_outages(name: &str, outages: &[(u64, u64)], packets: u32) -> LinkCon
     LinkConfig { limit: Limit::Packets(packets), ..link(name, rate, 10 * MS) }
 }
 
-pub const SCHEDULERS: [Scheduler; 4] =
-    [Scheduler::Linux, Scheduler::MinRtt, Scheduler::RoundRobin, Scheduler::Redundant];
+pub const SCHEDULERS: [Scheduler; 5] = [
+    Scheduler::Linux,
+    Scheduler::MinRtt,
+    Scheduler::Mptcp089,
+    Scheduler::RoundRobin,
+    Scheduler::Redundant,
+];
