@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -100,6 +100,12 @@ cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (
 
 cmpbbr-quick: setup ## the same with 3 seeds, in out/cmpbbr-quick
 	experiments/cmpbbr/tables.py --quick
+
+nornet: setup ## the tables of docs/nornet.md: six controls over three by two providers (50 seeds of 60 s, some ten minutes on two idle cores)
+	experiments/nornet/tables.py
+
+nornet-quick: setup ## the same with 5 seeds, in out/nornet-quick
+	experiments/nornet/tables.py --quick
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

@@ -15,7 +15,7 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 83);
+    assert_eq!(all.len(), 84);
     for one in all {
         let loaded = scenario(one);
         assert_eq!(loaded.name, one);
@@ -26,7 +26,7 @@ fn every_shipped_scenario_loads_and_names_its_source() {
         // Beside the papers' connections over a real network, and their files, ran no TCP to compare with.
         let alone = one.starts_with("sbd/realnet")
             || one.starts_with("lisa/") && one != "lisa/shared-tcp"
-            || ["cmpbbr/one", "cmpbbr/five"].contains(&one);
+            || ["cmpbbr/one", "cmpbbr/five", "nornet/mesh"].contains(&one);
         assert_eq!(loaded.rivals.is_empty(), alone, "{one}");
     }
 }
@@ -178,7 +178,7 @@ fn offered(scenario: &Scenario) -> Vec<(f64, f64)> {
         match flow.source {
             Source::Rate { mean_pps, .. } => by_link[link].0 += mean_pps * 8000.0 / SEEDS as f64,
             Source::OnOff { pps, on_mean_s, off_mean_s, .. } => {
-                assert!((50.0..=150.0).contains(&pps) && (1.0..=5.0).contains(&on_mean_s));
+                assert!((17.0..=150.0).contains(&pps) && (1.0..=5.0).contains(&on_mean_s));
                 let on = on_mean_s / (on_mean_s + off_mean_s);
                 by_link[link].1 += pps * 8000.0 * on / SEEDS as f64;
             }
@@ -194,6 +194,38 @@ fn the_background_offers_half_of_each_link() {
     for (tcp, udp) in offered(&scenario("sbd/nsb-3")) {
         assert!((tcp - 5e6).abs() < 0.6e6, "{tcp}");
         assert!((udp - 5e6).abs() < 0.4e6, "{udp}");
+    }
+}
+
+/// NorNet, Sections IV-C and V-A: all six pairs of three and two providers; what is left of a link beside its background is
+/// what one TCP got, in payload; only ADSL lines are shared.
+#[test]
+fn the_nornet_mesh_has_the_payload_of_the_paper_in_its_links() {
+    let scenario = scenario("nornet/mesh");
+    let test = &scenario.flows[scenario.test.unwrap()];
+    assert_eq!((test.send_buffer, test.recv_buffer), (1600 << 10, 1600 << 10));
+    assert_eq!((scenario.warmup, scenario.duration), (0, 60 * SECOND));
+    let limit = |path: &narrows_lab::FlowPath| {
+        let slowest = path.links.iter().min_by_key(|link| scenario.links[**link].mean_rate());
+        *slowest.unwrap()
+    };
+    let background = offered(&scenario);
+    let left = |link: usize| {
+        let (tcp, udp) = background[link];
+        (scenario.links[link].mean_rate() as f64 - tcp - udp) * 1448.0 / 1500.0 / 1e6
+    };
+    for (path, pair) in test.paths.iter().zip(["1-1", "1-2", "2-1", "2-2", "3-1", "3-2"]) {
+        let (from, to) = pair.split_once('-').unwrap();
+        let names: Vec<_> =
+            path.links.iter().map(|link| scenario.links[*link].config.name.as_str()).collect();
+        assert_eq!(names, [format!("client{from}"), format!("server{to}")]);
+        let payload = if from == "1" { 12.0 } else { 0.22 };
+        assert!((left(limit(path)) / payload - 1.0).abs() < 0.02, "{pair}: {}", left(limit(path)));
+    }
+    for group in &scenario.phases[0].groups {
+        let limits: Vec<_> = group.iter().map(|path| limit(&test.paths[*path])).collect();
+        assert!(limits.iter().all(|link| *link == limits[0]), "{group:?}");
+        assert_eq!(group.len(), if left(limits[0]) < 1.0 { 2 } else { 1 });
     }
 }
 
