@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick laws laws-quick bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -95,7 +95,7 @@ lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow star
 lisa-quick: setup ## the same with 3 seeds and fewer queues and sizes, in out/lisa-quick
 	experiments/lisa/tables.py --quick
 
-cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
+cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (30 seeds of 120 s)
 	experiments/cmpbbr/tables.py
 
 cmpbbr-quick: setup ## the same with 3 seeds, in out/cmpbbr-quick
@@ -106,6 +106,12 @@ nornet: setup ## the tables of docs/nornet.md: six controls over three by two pr
 
 nornet-quick: setup ## the same with 5 seeds, in out/nornet-quick
 	experiments/nornet/tables.py --quick
+
+laws: setup ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
+	experiments/laws/tables.py
+
+laws-quick: setup ## the same with 3 seeds, in out/laws-quick
+	experiments/laws/tables.py --quick
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz
