@@ -104,26 +104,49 @@ COMPLEX = (20, 1, 1, 20, 20)
 # --- Tables ----------------------------------------------------------------------------------------------
 
 
-def one_flow(runs):
-    """A group of n paths beside one BBR flow."""
+def one_flow(runs, law, shares):
+    """A group of n paths beside one flow of the same law."""
     rows = []
     seeds = ONE_FLOW[runs.options.quick]
-    for share in ("group", "published", "han", "none"):
+    for share in shares:
         row = [share]
         for bdp in (1, 2):
             for paths in (2, 3, 4, 5):
                 # SB-n of the MPTCP-SBD paper without its background: 20 Mbit/s, 20 ms, 35 packets.
                 settings = [
                     f"generator.dumbbell.queue={35 * bdp} packets",
-                    "flows.tcp1.cc=bbr",
-                    f"bbr.share={share}",
+                    f"flows.tcp1.cc={law}",
+                    f"{law}.share={share}",
                     "background=[]",
                 ]
-                found = runs.get(f"sbd/sb-{paths}", ["bbr"], settings, seeds)["bbr"]
+                found = runs.get(f"sbd/sb-{paths}", [law], settings, seeds)[law]
                 row.append(text(spread(found, ratio(MPTCP, TCP))))
         rows.append(row)
     names = [f"{paths} paths, {bdp} BDP" for bdp in (1, 2) for paths in (2, 3, 4, 5)]
-    return table(["bbr.share", *names], rows)
+    return table([f"{law}.share", *names], rows)
+
+
+def version_3(runs):
+    """A flow beside one of a window law, 1 BDP; two beside each other where the queue marks; each without loss."""
+    rows = []
+    pair = "cmpbbr/two-bbr"
+    clean = ["links.bottleneck1.loss=0 %", "links.bottleneck1.queue=17 packets"]
+    marks = ["tcp.ecn=true", "links.bottleneck1.ecn=true", "links.bottleneck1.loss=0 %", "links.bottleneck1.queue=100 packets"]
+    red = 'links.bottleneck1.aqm={ red = { min = "5 packets", weight = WEIGHT } }'
+    for law in ("bbr", "bbr3", "cubic"):
+        row = [law]
+        for rival in ("cubic", "reno"):
+            found = runs.get(pair, [law], [*clean, f"flows.flow2.cc={rival}"])[law]
+            row += [text(spread(found, goodput(flow))) for flow in ("flow1", "flow2")]
+        for weight in ("1.0", "0.002"):
+            settings = [*marks, red.replace("WEIGHT", weight), f"flows.flow2.cc={law}"]
+            found = runs.get(pair, [law], settings)[law]
+            row.append(text(spread(found, lambda one: sum(goodput(flow)(one) for flow in ("flow1", "flow2")))))
+            row.append(text(spread(found, lambda one: one["links"][0]["mean_queue_ms"]), 1))
+        rows.append(row)
+    beside = [f"beside {rival}{what}" for rival in ("CUBIC", "Reno") for what in ("", ": the rival")]
+    marked = [f"{kind}: {what}" for kind in ("marks at once", "marks by the average") for what in ("both", "queue, ms")]
+    return table(["law", *beside, *marked], rows)
 
 
 def unequal(runs):
@@ -298,8 +321,10 @@ def claims(runs):
 
 
 TABLES = {
-    "one flow": one_flow,
+    "one flow": lambda runs: one_flow(runs, "bbr", ("group", "published", "han", "none")),
     "unequal": unequal,
+    "version 3": version_3,
+    "one flow, version 3": lambda runs: one_flow(runs, "bbr3", ("group", "none")),
     "claims": claims,
     "figure 1": figure_1,
     "scenario 1": lambda runs: total(runs, "one", ("none",)),

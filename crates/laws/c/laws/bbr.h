@@ -21,39 +21,10 @@
 #ifndef NARROWS_LAW_BBR_H
 #define NARROWS_LAW_BBR_H
 
-#include "bbr/close.h"
 #include "bbr/phases.h"
 #include "bbr/policer.h"
-
-/* Until there is a bandwidth: the window in a round trip, or in 1 ms if no RTT is known. */
-NR_INLINE void nr_bbr_first_pace(NR_HOOK)
-{
-	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 rtt_us = ev->srtt8_us / 8;
-
-	if (rtt_us)
-		b->has_rtt = 1;
-	else
-		rtt_us = ev->srtt8_us ? 1 : 1000;
-	nr_set_pacing_rate(c, i, nr_bbr_pace(nr_bbr_rate(c, i, p->cwnd, rtt_us), NR_BBR_HIGH_GAIN));
-}
-
-/* In Startup the rate only rises. */
-NR_NOINLINE int nr_bbr_set_pace(NR_HOOK, nr_u32 gain)
-{
-	struct nr_bbr *b;
-	nr_u64 rate;
-
-	if (!c || !p || !ev)
-		return 0;
-	b = nr_bbr(p);
-	rate = nr_bbr_pace(nr_bbr_bw(p), gain);
-	if (!b->has_rtt && ev->srtt8_us)
-		nr_bbr_first_pace(NR_ARGS);
-	if (b->full || rate > c->path[i & 7].pacing_rate)
-		nr_set_pacing_rate(c, i, rate);
-	return 1;
-}
+#include "bbr/close.h"
+#include "bbr/pace.h"
 
 NR_INLINE void nr_bbr_acked(NR_HOOK)
 {
@@ -63,14 +34,14 @@ NR_INLINE void nr_bbr_acked(NR_HOOK)
 	b->losses = 0;
 	b->delivered += ev->delivered;
 	rate = nr_bbr_bandwidth(NR_ARGS, losses);
-	nr_bbr_publish(c, i, b, rate);
+	nr_bbr_publish(c, i, b, rate, b->conserve);
 	nr_bbr_share(NR_ARGS, rate > 0);
-	nr_bbr_aggregation(NR_ARGS);
+	nr_bbr_aggregation(NR_ARGS, NR_BBR_EXTRA_ROUNDS);
 	nr_bbr_cycle(NR_ARGS, losses);
 	nr_bbr_startup(b);
 	nr_bbr_drain(NR_ARGS);
 	nr_bbr_min_rtt(NR_ARGS);
-	nr_bbr_publish(c, i, b, rate);
+	nr_bbr_publish(c, i, b, rate, b->conserve);
 	nr_bbr_set_pace(NR_ARGS, nr_bbr_pacing_gain(b));
 	nr_bbr_set_cwnd(NR_ARGS, losses);
 	nr_bbr_count(c, i, b);
@@ -104,23 +75,6 @@ NR_INLINE void nr_bbr_timeout(NR_HOOK)
 	/* Others of the group need not wait for it. */
 	NR_WRITE(c->path[i & 7].word[1], c->path[i & 7].word[1] & ~NR_BBR_CONSERVES);
 	nr_set_cwnd(c, i, p, ev->inflight + 1);
-}
-
-/* Data after idleness: at the estimated bandwidth from the first packet, without a queue to drain.
- */
-NR_INLINE void nr_bbr_restart(NR_HOOK)
-{
-	struct nr_bbr *b = nr_bbr(p);
-
-	if (!(ev->flags & NR_F_APP_LIMITED) && !b->loud)
-		return;
-	b->idle_restart = 1;
-	b->epoch_us = (nr_u32)ev->now_us;
-	b->epoch_acked = 0;
-	if (b->mode == NR_BBR_PROBE_BW)
-		nr_bbr_set_pace(NR_ARGS, NR_BBR_ONE);
-	else if (b->mode == NR_BBR_PROBE_RTT)
-		nr_bbr_probe_rtt_end(NR_ARGS);
 }
 
 NR_INLINE void nr_bbr_event(NR_HOOK)

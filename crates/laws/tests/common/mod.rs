@@ -1,6 +1,8 @@
 //! The laws, and a connection under one of them.
 #![allow(dead_code, unused_imports)] // each test file uses its part
 
+pub mod paths;
+
 pub use narrows_laws::check::Host;
 use narrows_laws::{Control, Law};
 

@@ -6,16 +6,15 @@
 #include "inflight.h"
 #include "policer.h"
 
+/* A path goes into ProbeRTT with another if its smallest RTT is at least half as old as it may be.
+ */
+#define NR_BBR_JOIN_MS (NR_BBR_MIN_RTT_MS / 2)
+
 /* The number of phases before the next phase 0: 0 to 6, not 7, which is phase 1; so that flows that
- * begin together do not probe together: 32 bits of the clock, and the slot, mixed (a finalizer of
- * MurmurHash3). A replay draws the same. */
+ * begin together do not probe together. */
 NR_INLINE nr_u32 nr_bbr_draw(nr_u32 i, const struct nr_event *ev)
 {
-	nr_u32 x = (nr_u32)ev->now_us ^ i << 29;
-
-	x = (x ^ x >> 16) * 0x85ebca6bu;
-	x = (x ^ x >> 13) * 0xc2b2ae35u;
-	return (x ^ x >> 16) % (NR_BBR_PHASES - 1);
+	return nr_bbr_random(i, ev) % (NR_BBR_PHASES - 1);
 }
 
 NR_INLINE void nr_bbr_probe_bw(NR_HOOK)

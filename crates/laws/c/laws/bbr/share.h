@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a path may use of its bandwidth, given the paths of its mask: the one place where a BBR law
- * is coupled. Policies, by the parameter bbr.share:
+ * is coupled. Policies, by the parameter bbr.share
+ * (version 3: bbr3.share), with the phases of version 1:
  *
  *   none       all of it on each path: N paths take N shares (Nguyen et al., U-MPBBR)
  *   han        a gain of (8 beta - 2) / 6 in the phases 2 to 7, beta_i = b_i max(b) / sum b^2:
@@ -35,6 +36,12 @@
  *
  * Equal round trips are assumed: a phase is as long as the leader's.
  *
+ * Version 3 has the same policies in its CRUISE, which is nearly all of a cycle: Han's gain is beta
+ * there. In its group the window of B's maximum is two cycles; the leader says when to probe; a
+ * probe that meets congestion on one path has met it on all; and losses on one cut the short-term
+ * bounds of all, for which the same bit is published as for packets conserved. Each path has its
+ * own bounds, which grow in a probe by what one flow's would.
+ *
  * Published: word[0] counts whole ProbeBW cycles (NR_CYCLES, for btlbw; above it: close.h); word[1]
  * is the newest delivery rate in 64 bytes/s (26 bits, up to 4.3 GB/s), and in the low bits whether
  * packets are conserved, whether the sample is limited, and the phase of ProbeBW, 8 outside it, 9
@@ -43,40 +50,22 @@
 #ifndef NARROWS_BBR_SHARE_H
 #define NARROWS_BBR_SHARE_H
 
-#include "state.h"
-
-enum nr_share {
-	NR_SHARE_NONE = 0,
-	NR_SHARE_HAN,
-	NR_SHARE_PUBLISHED,
-	NR_SHARE_GROUP,
-};
-
-#define NR_BBR_PARAMS(P)                                                                           \
-	P(share, share, SHARE, 3, 0, 3, "what coupled paths may use of their bandwidth",           \
-	  "laws/bbr/share.h; C-MPBBR, section III; Han et al., 2019")                              \
-	P(close, close, RATIO, 0, 0, 1,                                                            \
-	  "advise the slowest path as backup while all deliver less than this part of the best",   \
-	  "laws/bbr/close.h; C-MPBBR, section III-D: 0.4 or 0.6")
-NR_LAW_PARAMETERS(bbr, NR_BBR_PARAMS);
+#include "units.h"
 
 #define NR_BBR_PART 65536u /* all of a group's */
 /* In word[1]. */
-#define NR_BBR_NO_PHASE 8u
 #define NR_BBR_IN_PROBE_RTT 9u
 #define NR_BBR_CODE 15u
 #define NR_BBR_LIMITED 16u
 #define NR_BBR_CONSERVES 32u
 #define NR_BBR_RATE_BITS 6  /* the rate is above these, */
 #define NR_BBR_RATE_SHIFT 2 /* in 4 of the law's units */
-/* A path goes into ProbeRTT with another if its smallest RTT is at least half as old as it may be.
- */
-#define NR_BBR_JOIN_MS (NR_BBR_MIN_RTT_MS / 2)
-#define NR_BBR_LATE_MS 40u /* acknowledgements are delayed by so much */
-#define NR_BBR_PAIR 2u	   /* packets that a receiver acknowledges at once */
+#define NR_BBR_LATE_MS 40u  /* acknowledgements are delayed by so much */
+#define NR_BBR_PAIR 2u	    /* packets that a receiver acknowledges at once */
 
 /* Publishes the path's phase, and the newest rate if it is not 0. */
-NR_INLINE void nr_bbr_publish(struct nr_conn *c, nr_u32 i, const struct nr_bbr *b, nr_u32 rate)
+NR_INLINE void nr_bbr_publish(struct nr_conn *c, nr_u32 i, const struct nr_bbr *b, nr_u32 rate,
+			      int conserves)
 {
 	struct nr_path *line = &c->path[i & 7];
 	nr_u32 most = 0xffffffffu >> NR_BBR_RATE_BITS, code = NR_BBR_NO_PHASE;
@@ -89,26 +78,8 @@ NR_INLINE void nr_bbr_publish(struct nr_conn *c, nr_u32 i, const struct nr_bbr *
 		code = b->phase;
 	else if (b->mode == NR_BBR_PROBE_RTT)
 		code = NR_BBR_IN_PROBE_RTT;
-	NR_WRITE(line->word[1], rate << NR_BBR_RATE_BITS | (b->conserve ? NR_BBR_CONSERVES : 0) |
+	NR_WRITE(line->word[1], rate << NR_BBR_RATE_BITS | (conserves ? NR_BBR_CONSERVES : 0) |
 				    (b->limited ? NR_BBR_LIMITED : 0) | code);
-}
-
-/* A phase of ProbeBW begins. word[0] counts whole cycles. */
-NR_INLINE void nr_bbr_enter(NR_HOOK, nr_u32 phase)
-{
-	struct nr_bbr *b = nr_bbr(p);
-	struct nr_path *line = &c->path[i & 7];
-
-	if (phase == 0) {
-		if (b->whole && b->phase == NR_BBR_PHASES - 1)
-			NR_WRITE(line->word[0],
-				 (line->word[0] & ~NR_CYCLES) | ((line->word[0] + 1) & NR_CYCLES));
-		b->whole = 1;
-	} else if (phase < b->phase) {
-		b->whole = 0; /* it jumped back, into a cycle that another began */
-	}
-	b->phase = phase;
-	b->cycle_us = (nr_u32)ev->now_us;
 }
 
 /* What the paths of a mask say; bandwidths in 16 bytes/s. */
@@ -117,6 +88,7 @@ struct nr_bbr_group {
 	nr_u32 leader;	      /* the first in ProbeBW that is heard; NR_MAX_PATHS: none */
 	nr_u32 probing;	      /* paths in ProbeBW */
 	nr_u32 said;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other that is heard */
+	nr_u32 others;	      /* the phases of the others that are heard, as bits */
 	nr_u32 resting;	      /* another is in ProbeRTT */
 	nr_u64 sum;	      /* of the estimates */
 	nr_u64 rates;	      /* of the newest delivery rates */
@@ -158,7 +130,10 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 		}
 		if (j == i)
 			continue;
-		g->said |= heard ? word : 0;
+		if (heard) {
+			g->said |= word;
+			g->others |= 1u << code;
+		}
 		if (code == NR_BBR_IN_PROBE_RTT)
 			g->resting++;
 	}
@@ -169,43 +144,42 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 NR_INLINE nr_u32 nr_bbr_han(nr_u32 own, const struct nr_bbr_group *g)
 {
 	struct nr_fx beta = nr_fx_div(nr_fx((nr_u64)own * g->best), g->squares);
-	nr_u32 beta8 = (nr_u32)nr_fx_fixed(beta, 8);
+	nr_u32 gain = nr_bbr_cruise_gain((nr_u32)nr_fx_fixed(beta, 8));
 
-	/* All paths must have an estimate, and beta be above 1/4. */
-	if (g->probing + g->resting < g->paths || 8 * beta8 <= 2 * NR_BBR_ONE)
+	/* All paths must have an estimate. */
+	if (g->probing + g->resting < g->paths || !gain)
 		return NR_BBR_ONE;
-	beta8 = (8 * beta8 - 2 * NR_BBR_ONE) / (NR_BBR_PHASES - 2);
-	return beta8 < NR_BBR_ONE ? beta8 : NR_BBR_ONE;
+	return gain < NR_BBR_ONE ? gain : NR_BBR_ONE;
 }
 
-/* The group as one flow. `fresh`: the path has a new sample of its rate. */
-NR_INLINE void nr_bbr_one_flow(NR_HOOK, const struct nr_bbr_group *g, int fresh)
+/* The group as one flow. `fresh`: the path has a new sample of its rate. Returns the path's part of
+ * the sum of the newest rates. */
+NR_INLINE nr_u32 nr_bbr_one_flow(NR_HOOK, const struct nr_bbr_group *g, int fresh)
 {
 	struct nr_bbr *b = nr_bbr(p);
-	nr_u64 own = nr_max(&b->bw);
-	nr_u32 rates = g->rates < 0xffffffffu ? (nr_u32)g->rates : 0xffffffffu, phase;
+	nr_u64 own = nr_bbr_own(b);
+	nr_u32 rates = g->rates < 0xffffffffu ? (nr_u32)g->rates : 0xffffffffu;
+	nr_u32 lead = NR_BBR_NO_PHASE;
 	int limited = b->limited || (g->said & NR_BBR_LIMITED);
 
-	if (fresh && (!limited || rates >= nr_max(&b->group)))
-		nr_max_sample(&b->group, NR_BBR_BW_ROUNDS, b->round, rates);
+	if (fresh && (!limited || rates >= nr_bbr_group_bw(b)))
+		nr_bbr_group_sample(b, rates);
 	b->hold = !!(g->said & NR_BBR_CONSERVES);
 	b->joins = !!g->resting;
-	if (g->leader < NR_MAX_PATHS && g->leader != i && b->mode == NR_BBR_PROBE_BW) {
-		b->follows = 1;
-		phase = NR_READ(c->path[g->leader & 7].word[1]) & NR_BBR_CODE;
-		if (phase < NR_BBR_PHASES && phase != b->phase)
-			nr_bbr_enter(NR_ARGS, phase);
-	}
+	if (g->leader < NR_MAX_PATHS && g->leader != i)
+		lead = NR_READ(c->path[g->leader & 7].word[1]) & NR_BBR_CODE;
+	nr_bbr_follow(NR_ARGS, lead, g->others);
 	if (b->mode != NR_BBR_STARTUP) {
 		b->part = (nr_u32)(own * NR_BBR_PART / g->sum);
-		b->use = (nr_u32)(nr_max(&b->group) * own / g->sum);
+		b->use = (nr_u32)((nr_u64)nr_bbr_group_bw(b) * own / g->sum);
 		if (limited && b->use > own) /* sums grow old where samples do not count */
 			b->use = (nr_u32)own;
 	}
+	return (nr_u32)((nr_u64)rates * own / g->sum);
 }
 
-/* What the path may use now, after its sample. */
-NR_NOINLINE int nr_bbr_share(NR_HOOK, int fresh)
+/* What the path may use now, after its sample. Returns nr_bbr_one_flow, 0 if there is no group. */
+NR_NOINLINE nr_u32 nr_bbr_share(NR_HOOK, int fresh)
 {
 	struct nr_bbr_group g;
 	struct nr_bbr *b;
@@ -215,7 +189,7 @@ NR_NOINLINE int nr_bbr_share(NR_HOOK, int fresh)
 		return 0;
 	b = nr_bbr(p);
 	share = nr_bbr_params(c)->share;
-	own = nr_max(&b->bw);
+	own = nr_bbr_own(b);
 	b->use = own;
 	b->part = NR_BBR_PART;
 	b->cruise = NR_BBR_ONE;
@@ -225,63 +199,22 @@ NR_NOINLINE int nr_bbr_share(NR_HOOK, int fresh)
 	if (share == NR_SHARE_NONE || !own)
 		return 0;
 	if (!nr_bbr_read(c, i, nr_coupled(c, i), &g) || g.paths < 2) {
-		b->group = b->bw; /* for when there is a group */
+		nr_bbr_group_none(b);
 		return 0;
 	}
 	if (share == NR_SHARE_HAN)
 		b->cruise = nr_bbr_han(own, &g);
 	else if (share == NR_SHARE_GROUP)
-		nr_bbr_one_flow(NR_ARGS, &g, fresh);
-	else if (b->mode == NR_BBR_PROBE_BW && b->phase >= 2)
+		return nr_bbr_one_flow(NR_ARGS, &g, fresh);
+	else if (nr_bbr_cruises(b))
 		b->use = own / g.paths;
-	return 1;
+	return 0;
 }
 
 /* Room that one flow needs, of which a path of a group has its part; rounded up. */
 NR_INLINE nr_u32 nr_bbr_room(const struct nr_bbr *b, nr_u32 packets)
 {
 	return (nr_u32)(((nr_u64)packets * b->part + NR_BBR_PART - 1) / NR_BBR_PART);
-}
-
-/* The bandwidth to send at, 16 bytes/s. */
-NR_INLINE nr_u32 nr_bbr_bw(struct nr_private *p)
-{
-	struct nr_bbr *b = nr_bbr(p);
-
-	return b->lt_use ? b->lt_bw : b->use;
-}
-
-/* The pacing gain of ProbeBW's phase. */
-NR_INLINE nr_u32 nr_bbr_phase_gain(const struct nr_bbr *b)
-{
-	return b->phase == 0 ? NR_BBR_UP : b->phase == 1 ? NR_BBR_DOWN : b->cruise;
-}
-
-NR_INLINE nr_u32 nr_bbr_pacing_gain(const struct nr_bbr *b)
-{
-	switch (b->mode) {
-	case NR_BBR_STARTUP:
-		return NR_BBR_HIGH_GAIN;
-	case NR_BBR_DRAIN:
-		return NR_BBR_DRAIN_GAIN;
-	case NR_BBR_PROBE_BW:
-		return b->lt_use ? NR_BBR_ONE : nr_bbr_phase_gain(b);
-	default:
-		return NR_BBR_ONE;
-	}
-}
-
-NR_INLINE nr_u32 nr_bbr_cwnd_gain(const struct nr_bbr *b)
-{
-	switch (b->mode) {
-	case NR_BBR_STARTUP:
-	case NR_BBR_DRAIN: /* the window must not stop what pacing lets out */
-		return NR_BBR_HIGH_GAIN;
-	case NR_BBR_PROBE_BW:
-		return NR_BBR_CWND_GAIN;
-	default:
-		return NR_BBR_ONE;
-	}
 }
 
 #endif

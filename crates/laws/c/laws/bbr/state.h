@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* State, constants and units of the BBR laws. */
+/* Version 1 of BBR: its state, its gains. */
 #ifndef NARROWS_BBR_STATE_H
 #define NARROWS_BBR_STATE_H
 
-#include "../../flows.h"
-#include "../../law.h"
+#include "units.h"
 #include "filter.h"
 
-/* Gains are Q8. */
-#define NR_BBR_ONE 256u
+#define NR_BBR_PARAMS(P)                                                                           \
+	NR_BBR_SHARE(P)                                                                            \
+	P(close, close, RATIO, 0, 0, 1,                                                            \
+	  "advise the slowest path as backup while all deliver less than this part of the best",   \
+	  "laws/bbr/close.h; C-MPBBR, section III-D: 0.4 or 0.6")
+NR_LAW_PARAMETERS(bbr, NR_BBR_PARAMS);
+
 /*
  * Startup: 2 / ln 2 = 2.885, rounded up, is the smallest pacing gain that lets the rate double each
  * round while each sample is a round old; Drain is its inverse: what Startup queued leaves in about
@@ -20,36 +24,9 @@
 #define NR_BBR_CWND_GAIN (2 * NR_BBR_ONE)
 /* ProbeBW: a quarter more for a phase, what that queued leaves in the next, six at the estimate. */
 #define NR_BBR_PHASES 8u
-#define NR_BBR_UP (NR_BBR_ONE * 5 / 4)
 #define NR_BBR_DOWN (NR_BBR_ONE * 3 / 4)
 /* The estimate of the bandwidth holds for a cycle of phases and two rounds. */
 #define NR_BBR_BW_ROUNDS (NR_BBR_PHASES + 2)
-#define NR_BBR_MIN_CWND 4u    /* packets: delayed acknowledgements keep coming */
-#define NR_BBR_MARGIN 99u     /* percent of the estimate that is sent, so that no queue builds */
-#define NR_BBR_FULL_ROUNDS 3u /* rounds with less than a quarter more: the pipe is full */
-
-#define NR_BBR_MIN_RTT_MS 10000u /* the smallest RTT is measured again after this time, */
-#define NR_BBR_PROBE_RTT_MS 200u /* for this time, 2 % */
-#define NR_BBR_NO_RTT 0xffffffffu
-
-/* Bandwidths are kept in 16 bytes/s, a fifth of Linux's unit (a packet per 2^24 us): up to 68 GB/s.
- */
-#define NR_BBR_BW_SHIFT 4
-
-enum nr_bbr_mode {
-	NR_BBR_STARTUP = 0, /* double each round, until the bandwidth grows no more */
-	NR_BBR_DRAIN,	    /* drain the queue of Startup */
-	NR_BBR_PROBE_BW,    /* send at the estimate, and probe for more */
-	NR_BBR_PROBE_RTT,   /* send little, to see the RTT without a queue */
-};
-
-/* Loss recovery as the law saw it last. */
-enum nr_bbr_recovery {
-	NR_BBR_OPEN = 0,
-	NR_BBR_LOSS,	 /* after a timeout */
-	NR_BBR_ENTER,	 /* fast recovery has begun, no acknowledgement since */
-	NR_BBR_RECOVERY, /* fast recovery */
-};
 
 /* Times in ms and us are the low words of the clock. Counts of packets wrap. */
 struct nr_bbr {
@@ -104,59 +81,109 @@ struct nr_bbr {
 };
 NR_LAW_STATE(bbr);
 
-NR_INLINE nr_u32 nr_bbr_mss(const struct nr_conn *c, nr_u32 i)
+/* The estimate of the path, and that of its group. */
+NR_INLINE nr_u32 nr_bbr_own(const struct nr_bbr *b)
 {
-	nr_u32 mss = c->path[i & 7].mss;
-
-	return mss ? mss : 1;
+	return nr_max(&b->bw);
 }
 
-/* bytes/s in the unit of the law */
-NR_INLINE nr_u32 nr_bbr_unit(nr_u64 rate)
+NR_INLINE nr_u32 nr_bbr_group_bw(const struct nr_bbr *b)
 {
-	rate >>= NR_BBR_BW_SHIFT;
-	return rate < 0xffffffffu ? (nr_u32)rate : 0xffffffffu;
+	return nr_max(&b->group);
 }
 
-/* What `bw` delivers in `us`, bytes. */
-NR_INLINE nr_u64 nr_bbr_bytes(nr_u32 bw, nr_u32 us)
+NR_INLINE void nr_bbr_group_sample(struct nr_bbr *b, nr_u32 rates)
 {
-	return (nr_u64)bw * us / (1000000u >> NR_BBR_BW_SHIFT);
+	nr_max_sample(&b->group, NR_BBR_BW_ROUNDS, b->round, rates);
 }
 
-/* The rate that it takes to deliver so many packets in `us`, us > 0. */
-NR_INLINE nr_u32 nr_bbr_rate(const struct nr_conn *c, nr_u32 i, nr_u32 packets, nr_u32 us)
+/* Without a group: for when there is one. */
+NR_INLINE void nr_bbr_group_none(struct nr_bbr *b)
 {
-	return nr_bbr_unit((nr_u64)packets * nr_bbr_mss(c, i) * 1000000u / us);
+	b->group = b->bw;
 }
 
-/* Pacing rate for a bandwidth and a gain, bytes/s. */
-NR_INLINE nr_u64 nr_bbr_pace(nr_u32 bw, nr_u32 gain)
+/* Does the path cruise: may policies lower its gain, or its bandwidth? */
+NR_INLINE int nr_bbr_cruises(const struct nr_bbr *b)
 {
-	return ((nr_u64)bw << NR_BBR_BW_SHIFT) * gain / NR_BBR_ONE * NR_BBR_MARGIN / 100;
+	return b->mode == NR_BBR_PROBE_BW && b->phase >= 2;
 }
 
-/* Packets of a burst, as hosts form them: a millisecond's worth; two from 1.2 Mbit/s on. */
-NR_INLINE nr_u32 nr_bbr_burst(const struct nr_conn *c, nr_u32 i)
+/* The gain of cruising, Q8, that makes the average of a cycle `beta`, Q8; 0: there is none. */
+NR_INLINE nr_u32 nr_bbr_cruise_gain(nr_u32 beta)
 {
-	nr_u64 rate = c->path[i & 7].pacing_rate, bytes = rate >> 10;
-	nr_u32 least = rate < 1200000 / 8 ? 1 : 2, packets;
-
-	packets = (nr_u32)(bytes < 65216 ? bytes : 65216) / nr_bbr_mss(c, i); /* Linux: an skb */
-	if (packets < least)
-		packets = least;
-	return packets < 127 ? packets : 127;
+	if (NR_BBR_PHASES * beta <= 2 * NR_BBR_ONE)
+		return 0;
+	return (NR_BBR_PHASES * beta - 2 * NR_BBR_ONE) / (NR_BBR_PHASES - 2);
 }
 
-/* Does `a` come after `b`, wrapping? */
-NR_INLINE int nr_after(nr_u32 a, nr_u32 b)
+/* The bandwidth to send at, 16 bytes/s. */
+NR_INLINE nr_u32 nr_bbr_bw(struct nr_private *p)
 {
-	return (nr_s32)(a - b) > 0;
+	struct nr_bbr *b = nr_bbr(p);
+
+	return b->lt_use ? b->lt_bw : b->use;
 }
 
-NR_INLINE nr_u32 nr_now_ms(const struct nr_event *ev)
+/* The pacing gain of ProbeBW's phase. */
+NR_INLINE nr_u32 nr_bbr_phase_gain(const struct nr_bbr *b)
 {
-	return (nr_u32)(ev->now_us / 1000);
+	return b->phase == 0 ? NR_BBR_UP : b->phase == 1 ? NR_BBR_DOWN : b->cruise;
+}
+
+NR_INLINE nr_u32 nr_bbr_pacing_gain(const struct nr_bbr *b)
+{
+	switch (b->mode) {
+	case NR_BBR_STARTUP:
+		return NR_BBR_HIGH_GAIN;
+	case NR_BBR_DRAIN:
+		return NR_BBR_DRAIN_GAIN;
+	case NR_BBR_PROBE_BW:
+		return b->lt_use ? NR_BBR_ONE : nr_bbr_phase_gain(b);
+	default:
+		return NR_BBR_ONE;
+	}
+}
+
+NR_INLINE nr_u32 nr_bbr_cwnd_gain(const struct nr_bbr *b)
+{
+	switch (b->mode) {
+	case NR_BBR_STARTUP:
+	case NR_BBR_DRAIN: /* the window must not stop what pacing lets out */
+		return NR_BBR_HIGH_GAIN;
+	case NR_BBR_PROBE_BW:
+		return NR_BBR_CWND_GAIN;
+	default:
+		return NR_BBR_ONE;
+	}
+}
+
+/* A phase of ProbeBW begins. word[0] counts whole cycles. */
+NR_INLINE void nr_bbr_enter(NR_HOOK, nr_u32 phase)
+{
+	struct nr_bbr *b = nr_bbr(p);
+	struct nr_path *line = &c->path[i & 7];
+
+	if (phase == 0) {
+		if (b->whole && b->phase == NR_BBR_PHASES - 1)
+			NR_WRITE(line->word[0],
+				 (line->word[0] & ~NR_CYCLES) | ((line->word[0] + 1) & NR_CYCLES));
+		b->whole = 1;
+	} else if (phase < b->phase) {
+		b->whole = 0; /* it jumped back, into a cycle that another began */
+	}
+	b->phase = phase;
+	b->cycle_us = (nr_u32)ev->now_us;
+}
+
+/* In a group: another path leads, and is in phase `lead`; NR_BBR_NO_PHASE: none does. */
+NR_INLINE void nr_bbr_follow(NR_HOOK, nr_u32 lead, nr_u32 others)
+{
+	struct nr_bbr *b = nr_bbr(p);
+
+	b->follows = lead < NR_BBR_PHASES && b->mode == NR_BBR_PROBE_BW;
+	if (b->follows && lead != b->phase)
+		nr_bbr_enter(NR_ARGS, lead);
 }
 
 #endif
