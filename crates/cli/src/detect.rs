@@ -5,27 +5,16 @@ use std::io::Write;
 use narrows_detect::{
     Detection, Input, Json, Limits, Plot, Report, Source, Times, detectors, text,
 };
-use narrows_laws::Params;
-use narrows_laws::params::is_preset;
 
 use crate::args::detect::DetectArgs;
 use crate::error::Error;
-use crate::print;
+use crate::{print, set};
 
 /// Reports which flows of a file share a bottleneck.
 pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let detectors = detectors(args.detector.iter().map(String::as_str))
         .map_err(|message| Error::input("--detector", message))?;
-    let mut params = Params::default();
-    // Presets first, in any order of the options, as in a scenario.
-    let (presets, others): (Vec<_>, Vec<_>) =
-        args.set.iter().partition(|text| text.split('=').next().is_some_and(is_preset));
-    for text in presets.into_iter().chain(others) {
-        let expected = || Error::input("--set", format!("expected NAME=VALUE, found \"{text}\""));
-        let (name, value) = text.split_once('=').ok_or_else(expected)?;
-        params.set(name, value).map_err(|message| Error::input("--set", message))?;
-    }
-    params.check().map_err(|message| Error::input("--set", message))?;
+    let params = set::params(&args.set)?;
     let losses = args.losses.as_deref().map(Input::file);
     let input = match args.file.to_str() {
         Some("-") => Input::stdin()?,

@@ -1,5 +1,6 @@
 //! `narrows kernel`.
 
+mod advise;
 mod check;
 mod export;
 mod status;
@@ -7,6 +8,8 @@ mod status;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use narrows_kernel::control::loadable;
 use narrows_kernel::object;
@@ -14,7 +17,7 @@ use narrows_kernel::pins::{Change, loaded};
 use narrows_kernel::register::is_ours;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::{self, Checks};
-use narrows_laws::{Control, Law};
+use narrows_laws::{Control, Law, Params};
 use narrows_mptcp_admin::assign::{
     Admin, Keepers, Kept, Moved, Place, Process, Target, Undone, Use, uses,
 };
@@ -22,21 +25,25 @@ use narrows_mptcp_admin::boot::Boot;
 
 use crate::args::kernel::{self as args, Command};
 use crate::error::Error;
-use crate::{print, stop};
+use crate::{print, set, stop};
 
 /// Runs the command.
 pub fn kernel(command: &Command) -> Result<(), Error> {
     match command {
         Command::Check { netns } => check::check(netns.as_deref()),
         Command::Status(args) => status::status(args),
+        Command::Advise(args) => advise::advise(args),
         Command::Export(args) => export::export(args),
-        Command::Load { names, boot } => {
+        Command::Load { names, settings, boot } => {
             let controls = controls(names)?;
             for &control in &controls {
                 loadable(control)?;
                 only_built_in(boot, Some(control))?;
             }
-            with_boot(boot, |boot| boot.load(&controls), |admin, stop| load(admin, &controls, stop))
+            let params = set::params(settings)?;
+            are_of(settings, &controls)?;
+            let now = |admin: &Admin, stop: &AtomicBool| load(admin, &controls, &params, stop);
+            with_boot(boot, |boot| boot.load(&controls), now)
         }
         Command::Use { name, target, mptcp_only, open, boot } => {
             let ((name, control), target) = (named(name)?, target.target());
@@ -66,6 +73,20 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
     }
 }
 
+/// How soon Ctrl-C is noticed.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// False: Ctrl-C came first.
+fn wait(until: Instant, stop: &AtomicBool) -> bool {
+    while !stop.load(Ordering::Relaxed) {
+        match until.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => return true,
+            left => sleep(left.min(SLICE)),
+        }
+    }
+    false
+}
+
 /// Refuses --boot for a user's law: its header may be missing at boot.
 fn only_built_in(boot: &args::Boot, control: Option<Control>) -> Result<(), Error> {
     if boot.boot && control.is_none_or(|control| control.law == Law::USER) {
@@ -74,14 +95,39 @@ fn only_built_in(boot: &args::Boot, control: Option<Control>) -> Result<(), Erro
     Ok(())
 }
 
-fn load(admin: &Admin, controls: &[Control], stop: &AtomicBool) -> Result<(), Error> {
-    let changes = admin.load(controls, || stop.load(Ordering::Relaxed))?;
+/// Refuses settings that none of `controls` has.
+fn are_of(settings: &[String], controls: &[Control]) -> Result<(), Error> {
+    let has = |control: &Control, group: &str| {
+        let Control { law, detector, join, .. } = control;
+        [law.name(), detector.name(), join.name()].contains(&group)
+            || (group == "decision" && detector.decides())
+            || (group == "window" && !law.is_model())
+    };
+    for text in settings {
+        let name = text.split('=').next().unwrap_or_default();
+        let group = name.split('.').next().unwrap_or_default();
+        if !controls.iter().any(|control| has(control, group)) {
+            let controls: Vec<String> = controls.iter().map(Control::to_string).collect();
+            let message = format!("{name} is no parameter of {}", controls.join(", "));
+            return Err(Error::input("--set", message));
+        }
+    }
+    Ok(())
+}
+
+fn load(
+    admin: &Admin,
+    controls: &[Control],
+    params: &Params,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let changes = admin.load(controls, params, || stop.load(Ordering::Relaxed))?;
     let mut text = String::new();
     for (name, change) in changes {
         let change = match change {
             Change::Loaded => "loaded",
             Change::Replaced => {
-                "loaded, replacing another build; open connections keep the old one"
+                "loaded, replacing another build or parameters; open connections keep the old ones"
             }
             Change::None => "already loaded",
         };

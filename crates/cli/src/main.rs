@@ -17,6 +17,8 @@ mod law;
 mod list;
 #[cfg(feature = "lab")]
 mod run;
+#[cfg(any(feature = "detect", feature = "kernel"))]
+mod set;
 #[cfg(all(feature = "lab", feature = "kernel"))]
 mod shell;
 #[cfg(feature = "lab")]

@@ -109,6 +109,12 @@ pub(crate) fn constants(control: Control, params: &Params) -> Vec<u8> {
     words.flat_map(u32::to_ne_bytes).collect()
 }
 
+/// Does `control` run the same with the parameters `a` and `b`?
+pub fn runs_the_same(control: Control, a: &Params, b: &Params) -> bool {
+    constants(control, a) == constants(control, b)
+        && (!control.detector.decides() || watch(a) == watch(b))
+}
+
 /// ELF needs more alignment than a byte array has.
 #[repr(C, align(8))]
 pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_watches   the maps that controls share
-//! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, the programs
+//! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, the programs
 //! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
 //! ```
 //!
@@ -37,9 +37,9 @@ const OLD: &str = "old-";
 pub enum Change {
     /// The control was not loaded.
     Loaded,
-    /// Another build was loaded.
+    /// Another build was loaded, or this one with other parameters.
     Replaced,
-    /// This build was loaded.
+    /// This build was loaded, with these parameters.
     None,
 }
 
@@ -52,6 +52,8 @@ pub struct Held {
     pub name: String,
     /// Is it of the same build as this command? False where `control` is none.
     pub same_build: bool,
+    /// What it was loaded with; none: it is of another build.
+    pub params: Option<Params>,
     /// Is it another law under the same name? Two laws of users may have one code.
     other_law: bool,
 }
@@ -72,7 +74,9 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
             let control = control_of_kernel_name(&name);
             let (known, own) = (build_of(&folder), control.map(build));
             let other_law = known.zip(own).is_some_and(|(known, own)| known.law != own.law);
-            all.push(Held { control, name, same_build: own.is_some() && known == own, other_law });
+            let same_build = own.is_some() && known == own;
+            let params = same_build.then(|| params_of(&folder)).flatten();
+            all.push(Held { control, name, same_build, params, other_law });
         }
     }
     Ok(all)
@@ -123,7 +127,7 @@ impl Pins {
         Ok(pins)
     }
 
-    /// Loads and pins all or none of `controls`.
+    /// Loads and pins all or none of `controls`, whose laws run with `params`.
     ///
     /// # Errors
     /// As [`crate::control::Registered::register`], or `interrupted` returned true. Nothing is changed
@@ -131,6 +135,7 @@ impl Pins {
     pub fn load(
         &self,
         controls: &[Control],
+        params: &Params,
         interrupted: impl Fn() -> bool,
     ) -> Result<Vec<(String, Change)>, Error> {
         let check = || if interrupted() { Err(Error::Interrupted) } else { Ok(()) };
@@ -144,7 +149,11 @@ impl Pins {
                 continue;
             }
             let change = match held.iter().find(|held| held.name == name) {
-                Some(held) if held.same_build => Change::None,
+                Some(Held { params: Some(with), .. })
+                    if object::runs_the_same(control, with, params) =>
+                {
+                    Change::None
+                }
                 Some(held) if held.other_law => {
                     let message = "another law with the same .code is loaded; give yours another \
                                    .code, or unload that one";
@@ -159,13 +168,13 @@ impl Pins {
             };
             if change != Change::None {
                 check()?;
-                work.push((Loaded::load(control, &Params::default())?, change));
+                work.push((Loaded::load(control, params)?, change));
             }
             changes.push((name, change));
         }
         let mut undo = Undo::default();
         for (loaded, change) in &mut work {
-            self.pin_parts(loaded, *change, &mut undo)?;
+            self.pin_parts(loaded, params, *change, &mut undo)?;
         }
         check()?;
         for (loaded, change) in work {
@@ -255,7 +264,13 @@ impl Pins {
     }
 
     /// Pins all but the registration; no socket is affected yet.
-    fn pin_parts(&self, loaded: &mut Loaded, change: Change, undo: &mut Undo) -> Result<(), Error> {
+    fn pin_parts(
+        &self,
+        loaded: &mut Loaded,
+        params: &Params,
+        change: Change,
+        undo: &mut Undo,
+    ) -> Result<(), Error> {
         let name = loaded.name().to_owned();
         let failed = |doing| Error::bpf(&name, doing);
         make_folder(Path::new(FOLDER), undo)?;
@@ -274,6 +289,7 @@ impl Pins {
         let counters = counters.as_mut().map_err(|_| ()).expect("the map is open");
         counters.pin(folder.join("counters")).map_err(failed("pin the counters of"))?;
         pin_build(&folder, build(loaded.control())).map_err(failed("pin the build of"))?;
+        pin_params(&folder, params).map_err(failed("pin the parameters of"))?;
         for mut program in loaded.object_mut().progs_mut() {
             let pin = folder.join(program.name());
             program.pin(pin).map_err(failed("pin a program of"))?;
@@ -408,13 +424,29 @@ fn fnv(bytes: &[u8]) -> u64 {
 }
 
 fn pin_build(folder: &Path, build: Build) -> Result<(), libbpf_rs::Error> {
+    let words = [build.object, build.law].map(u64::to_ne_bytes);
+    pin_values(&folder.join("build"), "nr_build", &words)
+}
+
+fn pin_params(folder: &Path, params: &Params) -> Result<(), libbpf_rs::Error> {
+    pin_values(&folder.join("params"), "nr_params", &[params.to_bytes()])
+}
+
+/// Pins an array with these values, which have one size.
+fn pin_values(pin: &Path, name: &str, all: &[impl AsRef<[u8]>]) -> Result<(), libbpf_rs::Error> {
     let options =
         bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
-    let mut map = MapHandle::create(MapType::Array, Some("nr_build"), 4, 8, 2, &options)?;
-    for (key, word) in [build.object, build.law].into_iter().enumerate() {
-        map.update(&(key as u32).to_ne_bytes(), &word.to_ne_bytes(), MapFlags::ANY)?;
+    let (size, n) = (all[0].as_ref().len() as u32, all.len() as u32);
+    let mut map = MapHandle::create(MapType::Array, Some(name), 4, size, n, &options)?;
+    for (key, value) in (0..n).zip(all) {
+        map.update(&key.to_ne_bytes(), value.as_ref(), MapFlags::ANY)?;
     }
-    map.pin(folder.join("build"))
+    map.pin(pin)
+}
+
+fn params_of(folder: &Path) -> Option<Params> {
+    let map = MapHandle::from_pinned_path(folder.join("params")).ok()?;
+    Params::from_bytes(&map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??)
 }
 
 fn build_of(folder: &Path) -> Option<Build> {

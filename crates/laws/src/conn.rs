@@ -21,6 +21,17 @@ pub enum Advice {
     Close,
 }
 
+impl Path {
+    /// The law's advice about it.
+    pub fn advice(&self) -> Advice {
+        match self.advice {
+            1 => Advice::Backup,
+            2 => Advice::Close,
+            _ => Advice::None,
+        }
+    }
+}
+
 /// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
@@ -306,11 +317,7 @@ impl Conn {
 
     /// The law's last advice about path `i`. Panics if `i` is not below [`MAX_PATHS`].
     pub fn advice(&self, i: usize) -> Advice {
-        match self.raw.path[i].advice {
-            1 => Advice::Backup,
-            2 => Advice::Close,
-            _ => Advice::None,
-        }
+        self.raw.path[i].advice()
     }
 
     /// The published line of path `i`. Panics if `i` is not below [`MAX_PATHS`].

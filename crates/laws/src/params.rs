@@ -340,6 +340,23 @@ impl Params {
         self.words[named(name).unwrap_or_else(|error| panic!("{error}")).at]
     }
 
+    /// All of them, as [`Params::from_bytes`] of the same build takes them.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// What [`Params::to_bytes`] was called for; none if these are not as many bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Params> {
+        let mut words = [0; WORDS];
+        if bytes.len() != size_of_val(&words) {
+            return None;
+        }
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_ne_bytes(bytes.try_into().expect("four"));
+        }
+        Some(Params { words })
+    }
+
     /// Is every parameter in its range, and do they fit each other?
     ///
     /// # Errors

@@ -14,9 +14,9 @@ use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours, padded};
 use narrows_kernel::state::set_plain;
 use narrows_kernel::{Error, Undo};
-use narrows_laws::Control;
 use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::user::argument;
+use narrows_laws::{Control, Params};
 use narrows_mptcp::diag;
 use narrows_netns::Namespace;
 use std::fs;
@@ -161,16 +161,17 @@ impl Admin {
         Ok(admin)
     }
 
-    /// Loads `controls`: all of them, or none.
+    /// Loads `controls`, whose laws run with `params`: all of them, or none.
     ///
     /// # Errors
     /// As [`Pins::load`].
     pub fn load(
         &self,
         controls: &[Control],
+        params: &Params,
         interrupted: impl Fn() -> bool,
     ) -> Result<Vec<(String, Change)>, Error> {
-        self.0.load(controls, interrupted)
+        self.0.load(controls, params, interrupted)
     }
 
     /// Uses the loaded control `name` at `target`: for connections that begin from now on, also on

@@ -1,7 +1,8 @@
 //! Controls and MPTCP on this machine, for those who run it: controls are loaded, used and unloaded
 //! ([`assign`]), also at the start of the machine ([`boot`]); what hinders them or MPTCP is found
-//! ([`check`]), and what runs now is shown ([`status`]).
+//! ([`check`]), what runs now is shown ([`status`]), and what the laws advise is done ([`advise`]).
 
+pub mod advise;
 pub mod assign;
 pub mod boot;
 pub mod check;

@@ -1,5 +1,5 @@
-//! The in-kernel path manager of MPTCP in the network namespace this thread is in: endpoints and
-//! limits, read and set.
+//! MPTCP's path manager in the network namespace this thread is in: endpoints and limits of the one in
+//! the kernel, read and set; subflows of connections whose path manager is in user space.
 
 use crate::netlink::{self, Wanted};
 use netlink_packet_core::{
@@ -7,7 +7,7 @@ use netlink_packet_core::{
 };
 use netlink_sys::protocols::NETLINK_GENERIC;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 // linux/genetlink.h
 const GENL_ID_CTRL: u16 = 16;
@@ -30,6 +30,8 @@ const MPTCP_PM_CMD_SET_FLAGS: u8 = 7;
 const MPTCP_PM_ATTR_ADDR: u16 = 1;
 const MPTCP_PM_ATTR_RCV_ADD_ADDRS: u16 = 2;
 const MPTCP_PM_ATTR_SUBFLOWS: u16 = 3;
+const MPTCP_PM_ATTR_TOKEN: u16 = 4;
+const MPTCP_PM_ATTR_ADDR_REMOTE: u16 = 6;
 const MPTCP_PM_ADDR_ATTR_FAMILY: u16 = 1;
 const MPTCP_PM_ADDR_ATTR_ID: u16 = 2;
 const MPTCP_PM_ADDR_ATTR_ADDR4: u16 = 3;
@@ -177,6 +179,30 @@ pub fn set_flags(id: u8, flags: u32) -> io::Result<()> {
     let mut about = netlink::attribute(MPTCP_PM_ADDR_ATTR_ID, &[id]);
     about.extend(netlink::attribute(MPTCP_PM_ADDR_ATTR_FLAGS, &flags.to_ne_bytes()));
     order_about(MPTCP_PM_CMD_SET_FLAGS, &about)
+}
+
+/// Changes whether a subflow, of the connection with this token, is a backup, if the connection's path
+/// manager is in user space (`net.mptcp.pm_type` was 1 when it began; Linux 5.19).
+///
+/// # Errors
+/// The kernel refused: not root; `InvalidInput`: no such subflow, or the path manager is the kernel's.
+pub fn set_backup(
+    token: u32,
+    local: SocketAddr,
+    remote: SocketAddr,
+    backup: bool,
+) -> io::Result<()> {
+    let end = |kind, at: SocketAddr, flags: u32| {
+        let mut about = address(at.ip());
+        about.extend(netlink::attribute(MPTCP_PM_ADDR_ATTR_PORT, &at.port().to_ne_bytes()));
+        about.extend(netlink::attribute(MPTCP_PM_ADDR_ATTR_FLAGS, &flags.to_ne_bytes()));
+        netlink::attribute(kind | NLA_F_NESTED, &about)
+    };
+    let flags = if backup { Endpoint::BACKUP } else { 0 };
+    let mut attributes = netlink::attribute(MPTCP_PM_ATTR_TOKEN, &token.to_ne_bytes());
+    attributes.extend(end(MPTCP_PM_ATTR_ADDR, local, flags));
+    attributes.extend(end(MPTCP_PM_ATTR_ADDR_REMOTE, remote, 0));
+    order(MPTCP_PM_CMD_SET_FLAGS, &attributes)
 }
 
 /// Sets the limits of the in-kernel path manager.

@@ -32,6 +32,15 @@ Examples:
   narrows kernel status --netns blue --top 20 the busiest connections of a namespace
   narrows kernel status --json | jq .namespaces[].connections[].subflows[]")]
     Status(StatusArgs),
+    /// Follow the laws' advice until Ctrl-C: MPTCP subflows that do not pay become backups
+    #[command(after_help = "\
+Examples:
+  narrows kernel load bbr --set bbr.close=0.6 a law that gives advice
+  narrows kernel advise                       do what it advises, a line for each thing
+  narrows kernel advise --netns blue --for 60
+
+Only the path manager is used, never the window. What was set is set back at the end. Needs root.")]
+    Advise(AdviseArgs),
     /// Print figures of controls and connections in the text format of Prometheus
     #[command(after_help = "\
 Examples:
@@ -45,11 +54,15 @@ Needs root.")]
 Examples:
   narrows kernel load olia lia+disjoint       nr_olia and nr_lia_dj; see `narrows list controls`
   narrows kernel load olia --boot             now and at every boot
+  narrows kernel load bbr --set bbr.close=0.6 with another parameter (`narrows list params`)
   narrows kernel load ./mine.h                your own law (`narrows law new`)")]
     Load {
         /// Controls: `LAW[+DETECTOR][+START]`, names in the kernel, or the header of your own law
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
+        /// Set a parameter of a law or detector: bbr.close=0.6; the others have their defaults
+        #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "boot")]
+        settings: Vec<String>,
         #[command(flatten)]
         boot: Boot,
     },
@@ -117,6 +130,17 @@ pub struct StatusArgs {
     /// output is a terminal, else all]
     #[arg(long, value_name = "N", conflicts_with = "json")]
     pub top: Option<usize>,
+}
+
+/// Options of `advise`.
+#[derive(Debug, clap::Args)]
+pub struct AdviseArgs {
+    /// The connections of this network namespace (name in /run/netns) [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// End after so many seconds
+    #[arg(long = "for", value_name = "SECONDS")]
+    pub seconds: Option<u64>,
 }
 
 /// Options of `export`.

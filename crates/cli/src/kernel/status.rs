@@ -1,13 +1,13 @@
 //! `narrows kernel status`.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_mptcp_admin::status::{Fit, Sample, Status};
 use narrows_netns::Namespace;
 
+use super::wait;
 use crate::args::kernel::StatusArgs;
 use crate::error::Error;
 use crate::{print, stop};
@@ -16,8 +16,6 @@ use crate::{print, stop};
 const GLANCE: Duration = Duration::from_millis(250);
 /// Time between the samples of --watch.
 const TICK: Duration = Duration::from_secs(1);
-/// How soon Ctrl-C is noticed.
-const SLICE: Duration = Duration::from_millis(50);
 
 /// Shows controls and connections, once or until Ctrl-C.
 pub fn status(args: &StatusArgs) -> Result<(), Error> {
@@ -69,17 +67,6 @@ fn watch(args: &StatusArgs, mut status: Status) -> Result<(), Error> {
         }
         status = status.again();
     }
-}
-
-/// False: Ctrl-C came first.
-fn wait(until: Instant, stop: &AtomicBool) -> bool {
-    while !stop.load(Ordering::Relaxed) {
-        match until.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => return true,
-            left => sleep(left.min(SLICE)),
-        }
-    }
-    false
 }
 
 fn json(status: &Status, pretty: bool) -> Result<String, Error> {

@@ -143,12 +143,15 @@ static __always_inline nr_u64 control_word(void)
 	       NR_WORD_DETECTOR(control.detector) | NR_WORD_START(control.start);
 }
 
-/* State of a path that has nothing in flight and nothing to send. */
+/* State of a path that has nothing in flight and nothing to send. Either side makes it a backup. */
 static __always_inline nr_u32 idle_state(struct sock *sk)
 {
 	struct mptcp_subflow_context *subflow = subflow_ctx(sk);
 
-	return subflow && BPF_CORE_READ_BITFIELD_PROBED(subflow, backup) ? NR_BACKUP : NR_IDLE;
+	return subflow && (BPF_CORE_READ_BITFIELD_PROBED(subflow, backup) ||
+			   BPF_CORE_READ_BITFIELD_PROBED(subflow, request_bkup))
+		   ? NR_BACKUP
+		   : NR_IDLE;
 }
 
 static __always_inline struct nr_event *fill(struct sock *sk, struct nr_entry *e, nr_u32 kind)

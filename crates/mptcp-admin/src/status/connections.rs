@@ -4,7 +4,7 @@ use crate::listeners::{InUse, Listener};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;
-use narrows_laws::raw;
+use narrows_laws::{Advice, raw};
 use narrows_mptcp::diag::{self, Socket, State};
 use narrows_mptcp::routes;
 use narrows_netns::{self as netns, sysctl};
@@ -68,6 +68,8 @@ pub struct Subflow {
     pub path_state: Option<&'static str>,
     /// MPTCP's flag: for the time that others fail.
     pub backup: bool,
+    /// What its law advises: backup, close; null: nothing (`narrows kernel advise`).
+    pub advice: Option<&'static str>,
     /// The socket's control, by its name in the kernel.
     pub control: String,
     /// Runs one of ours without a slot in the connection, or beside subflows that do not, so by the
@@ -334,6 +336,11 @@ impl Subflow {
     fn place(&mut self, (connection, path): Found<'_>, complete: bool) {
         let taken = connection.map_or(0, |of| of.paths.iter().fold(0, |all, p| all | 1 << p.slot));
         self.path_state = path.map(|path| path_state(path.line.state));
+        self.advice = path.and_then(|path| match path.line.advice() {
+            Advice::None => None,
+            Advice::Backup => Some("backup"),
+            Advice::Close => Some("close"),
+        });
         self.path = path.map(|path| path.slot as u8);
         self.coupling_mask = path.map(|path| path.mask & taken);
         self.fallback_law = match path {
@@ -357,6 +364,7 @@ fn subflow(socket: &Socket, interfaces: &mut Interfaces) -> Subflow {
         tcp_state: socket.state,
         path_state: None,
         backup: mptcp.is_backup(),
+        advice: None,
         control: socket.control.clone(),
         fallback_law: Some(false),
         path: None,
@@ -441,7 +449,15 @@ mod tests {
         // Coupled with all, of which there is one.
         assert_eq!(subflow.coupling_mask, Some(1));
         assert_eq!(subflow.interface.as_deref(), Some("v2"));
-        assert_eq!(subflow.ssthresh_packets, Some(142));
+        assert_eq!((subflow.ssthresh_packets, subflow.advice), (Some(142), None));
+    }
+
+    #[test]
+    fn a_subflow_has_its_laws_advice() {
+        let sockets = [socket("joined", "nr_olia")];
+        let mut entry = entry(sockets[0].subflow.unwrap().token, &[&sockets[0]]);
+        entry.paths[0].line.advice = Advice::Backup as u32;
+        assert_eq!(seen(&sockets, &[entry])[0].subflows[0].advice, Some("backup"));
     }
 
     #[test]

@@ -346,7 +346,7 @@ fn cells(subflow: &Subflow) -> [String; COLUMNS] {
         mbits(subflow.received_bytes_per_s),
         subflow.cwnd_packets.to_string(),
         format!("{:.1}", f64::from(subflow.srtt_us) / 1e3),
-        state(subflow).into(),
+        state(subflow),
         coupled(subflow),
         subflow.ssthresh_packets.map_or_else(|| "-".into(), |n| n.to_string()),
         subflow.retransmits.to_string(),
@@ -358,8 +358,8 @@ fn mbits(bytes_per_s: Option<u64>) -> String {
     bytes_per_s.map_or_else(|| "-".into(), |bytes| format!("{:.2}", bytes as f64 * 8e-6))
 }
 
-fn state(subflow: &Subflow) -> &'static str {
-    match (subflow.tcp_state, subflow.path_state) {
+fn state(subflow: &Subflow) -> String {
+    let state = match (subflow.tcp_state, subflow.path_state) {
         // It joins a law's sums when it has sent.
         (State::Established, Some("joining")) if subflow.bytes_received > 0 => "receiving",
         (State::Established, Some(state)) => state,
@@ -367,6 +367,11 @@ fn state(subflow: &Subflow) -> &'static str {
         (State::Established, None) => "open",
         (State::SynSent | State::SynRecv, _) => "opening",
         _ => "closing",
+    };
+    // One that is a backup already is as advised.
+    match subflow.advice.filter(|_| !subflow.backup) {
+        Some(advice) => format!("{state}, advised {advice}"),
+        None => state.into(),
     }
 }
 
@@ -408,6 +413,7 @@ mod tests {
             tcp_state: State::Established,
             path_state: Some("active"),
             backup: false,
+            advice: None,
             control: "nr_olia".into(),
             fallback_law: Some(false),
             path: Some(1),

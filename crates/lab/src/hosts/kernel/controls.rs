@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_kernel::control::Registered;
+use narrows_kernel::object;
+use narrows_kernel::pins::{self, Held as Pinned};
 use narrows_kernel::register::available_controls;
-use narrows_kernel::{object, pins};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::argument;
 use narrows_laws::{Law, Params};
@@ -108,14 +109,10 @@ impl Controls {
         let loaded = pins::loaded().map_err(kernel)?;
         for control in ours {
             let name = kernel_name(control);
-            let of = |params: &Params| {
-                let detectors = control.detector.decides().then(|| params.of_detectors());
-                let (law, join) = (params.of_law(control.law), params.of_join(control.join));
-                (params.of_window(), law, join, detectors)
-            };
-            let default = of(params) == of(&Params::default());
             match loaded.iter().find(|loaded| loaded.name == name) {
-                Some(loaded) if loaded.same_build && default => {
+                Some(Pinned { params: Some(with), .. })
+                    if object::runs_the_same(control, with, params) =>
+                {
                     controls.pinned.push(name);
                     continue;
                 }

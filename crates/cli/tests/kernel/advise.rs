@@ -1,0 +1,223 @@
+//! `narrows kernel advise`: a law's advice becomes the path manager's backup, and nothing stays.
+
+use super::host::Host;
+use narrows_testkit::wait_until;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+/// Reno that wants the second path to be a backup while the first has delivered between 300 and 20,000
+/// packets: what is sent decides, not the time it takes.
+const LAW: &str = r#"
+#include "law.h"
+NR_INLINE void nr_adviser_acked(NR_HOOK)
+{
+	nr_u32 delivered = c->path[0].word[0] + ev->delivered;
+
+	if (i)
+		return;
+	NR_WRITE(c->path[0].word[0], delivered);
+	NR_WRITE(c->path[1].advice,
+		 delivered > 300 && delivered < 20000 ? NR_ADVICE_BACKUP : NR_ADVICE_NONE);
+}
+NR_LAW(adviser) = {
+    .name = "adviser",
+    .code = "adv",
+    .about = "Reno with advice",
+    .source = "a test",
+    .kind = NR_WINDOW,
+    .acked = nr_adviser_acked,
+};
+"#;
+
+/// Two paths between this host and a namespace, 10.88.N.1 and .2; the second subflow is endpoint 2.
+const NETWORK: &str = "
+    ip netns add peer
+    for n in 1 2; do
+        ip link add v$n type veth peer name v$n netns peer
+        ip addr add 10.88.$n.1/24 dev v$n; ip link set v$n up
+        ip -n peer addr add 10.88.$n.2/24 dev v$n; ip -n peer link set v$n up
+        ip rule add from 10.88.$n.1 table 10$n
+        ip route add default via 10.88.$n.2 dev v$n table 10$n
+    done
+    ip -n peer link set lo up
+    ip route add default via 10.88.1.2
+    ip mptcp limits set subflows 4; ip -n peer mptcp limits set subflows 4
+    ip mptcp endpoint add 10.88.2.1 id 2 subflow";
+
+const SERVER: &str = "
+import socket
+a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+a.bind(('10.88.1.2', 5000)); a.listen(); print('ready', flush=True)
+while True:
+    b, _ = a.accept()
+    while b.recv(1 << 20): pass
+    b.close()";
+
+/// Sends as many kB as each line says.
+const CLIENT: &str = "
+import socket, sys
+a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+a.connect(('10.88.1.2', 5000)); print('ready', flush=True)
+for line in sys.stdin:
+    a.sendall(b'x' * (int(line) << 10)); print('sent', flush=True)";
+
+/// A process on the host, spoken to by lines.
+struct Talk {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn start(host: &Host, words: &[&str]) -> Talk {
+        let mut command = host.command(words);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Talk { child, input, output: BufReader::new(output) }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn send(&mut self, kilobytes: u32) {
+        writeln!(self.input, "{kilobytes}").unwrap();
+        assert_eq!(self.line(), "sent");
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `narrows kernel advise`, in the foreground.
+fn advise(host: &Host) -> Talk {
+    Talk::start(host, &[env!("CARGO_BIN_EXE_narrows"), "kernel", "advise"])
+}
+
+/// Ctrl-C; what it says from then on.
+fn interrupt(host: &Host, mut talk: Talk) -> Vec<String> {
+    host.sh(&format!("kill -INT {}", talk.child.id()));
+    let mut said = String::new();
+    talk.output.read_to_string(&mut said).unwrap();
+    assert!(talk.child.wait().unwrap().success());
+    said.lines().map(str::to_owned).collect()
+}
+
+/// The subflows of the connection: that of the second path is the second.
+fn subflows(host: &Host) -> Vec<serde_json::Value> {
+    let status = host.does(&["status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let connections = status["namespaces"][0]["connections"].as_array().unwrap();
+    connections.iter().flat_map(|one| one["subflows"].as_array().unwrap().clone()).collect()
+}
+
+/// Sends until the second subflow's `field` is `wanted`.
+fn send_until(host: &Host, client: &mut Talk, field: &str, wanted: &serde_json::Value) {
+    wait_until(60, || {
+        client.send(200);
+        let all = subflows(host);
+        match all.get(1).filter(|second| second[field] == *wanted) {
+            Some(_) => Ok(()),
+            None => Err(format!("{field} is not {wanted}: {all:?}")),
+        }
+    });
+}
+
+fn backup(host: &Host, wanted: bool) {
+    wait_until(20, || match &subflows(host)[1]["backup"] {
+        found if *found == wanted => Ok(()),
+        found => Err(format!("backup: {found}")),
+    });
+    let endpoint = host.sh("ip mptcp endpoint show id 2");
+    assert_eq!(endpoint.contains("backup"), wanted, "{endpoint}");
+}
+
+fn second_delivered(host: &Host) -> u64 {
+    subflows(host)[1]["bytes_acked"].as_u64().unwrap()
+}
+
+#[test]
+fn an_advised_subflow_becomes_a_backup_and_regular_again() {
+    let Some(host) = Host::new("advice is followed") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let header = folder.path().join("adviser.h");
+    std::fs::write(&header, LAW).unwrap();
+    host.sh(NETWORK);
+    host.does(&["load", header.to_str().unwrap()]);
+    host.does(&["use", "nr_adv", "--default", "--mptcp-only"]);
+    let mut server = Talk::start(&host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
+    assert_eq!(server.line(), "ready");
+    let mut client = Talk::start(&host, &["python3", "-c", CLIENT]);
+    assert_eq!(client.line(), "ready");
+
+    // Nobody follows the advice: nothing happens.
+    send_until(&host, &mut client, "advice", &"backup".into());
+    assert!(host.does(&["status"]).contains(", advised backup"));
+    backup(&host, false);
+
+    let mut follower = advise(&host);
+    let line = follower.line();
+    let done = "endpoint 2, 10.88.2.1: backup: ";
+    assert!(line.starts_with(done) && line.ends_with(" > 10.88.1.2:5000"), "{line}");
+    backup(&host, true);
+    assert_eq!(interrupt(&host, follower), ["endpoint 2, 10.88.2.1: regular: the end"]);
+    backup(&host, false);
+
+    let mut follower = advise(&host);
+    assert!(follower.line().starts_with(done));
+    backup(&host, true);
+    // What it had is delivered; what comes goes over the other path.
+    client.send(1000);
+    let before = second_delivered(&host);
+    client.send(4000);
+    assert!(second_delivered(&host) < before + 400_000, "traffic leaves the backup");
+
+    send_until(&host, &mut client, "advice", &serde_json::Value::Null);
+    assert_eq!(follower.line(), "endpoint 2, 10.88.2.1: regular: advice withdrawn");
+    backup(&host, false);
+    let before = second_delivered(&host);
+    wait_until(60, || {
+        client.send(2000);
+        match second_delivered(&host) - before {
+            0..400_000 => Err("no traffic on the second path".into()),
+            _ => Ok(()),
+        }
+    });
+    assert!(interrupt(&host, follower).is_empty(), "nothing is left to set back");
+}
+
+#[test]
+fn without_a_law_that_gives_advice_it_is_refused() {
+    let Some(host) = Host::new("no advice") else { return };
+    let before = host.state();
+    let command = "(narrows kernel load bbr --set bbr.close=0.6)";
+    let line = host.refuses(&["advise"]);
+    assert_eq!(line, format!("kernel advise: no control is loaded {command}"));
+    let line = host.refuses(&["load", "reno", "--set", "bbr.close=0.6"]);
+    assert_eq!(line, "--set: bbr.close is no parameter of reno");
+    let line = host.refuses(&["load", "bbr", "--set", "bbr.close=2"]);
+    assert!(line.starts_with("--set: bbr.close: '2' is not a number from 0 to "), "{line}");
+    assert_eq!(host.state(), before);
+
+    host.does(&["load", "bbr", "reno"]);
+    let line = host.refuses(&["advise"]);
+    let expected =
+        "kernel advise: no loaded control gives advice: bbr does, with bbr.close above 0";
+    assert_eq!(line, format!("{expected} {command}"));
+    let load = ["load", "bbr", "reno", "--set", "bbr.close=0.6"];
+    let replaced = "nr_bbr: loaded, replacing another build or parameters; open connections keep \
+                    the old ones\nnr_reno: already loaded\n";
+    assert_eq!(host.does(&load), replaced);
+    assert_eq!(host.does(&load), "nr_bbr: already loaded\nnr_reno: already loaded\n");
+    assert_eq!(host.does(&["advise", "--for", "0"]), "");
+    let line = host.refuses(&["advise", "--netns", "none"]);
+    assert!(line.starts_with("--netns: /run/netns/none: No such file"), "{line}");
+    host.does(&["unload"]);
+    assert_eq!(host.state(), before);
+}
