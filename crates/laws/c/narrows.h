@@ -11,7 +11,7 @@
  * at the same time, without locks. A path writes only its own line, one word at a time (NR_WRITE),
  * and reads its siblings' words (NR_READ), which may be one event old. Three words have several
  * writers and change only by compare-and-swap: masks and tick of struct nr_conn, and debit of a
- * line.
+ * line. Siblings may withdraw the advice of a path that is silent.
  */
 #ifndef NARROWS_H
 #define NARROWS_H

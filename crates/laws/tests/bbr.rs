@@ -173,6 +173,24 @@ fn a_group_probes_together() {
     assert!(both > 5 * one && both > 40, "{both} ms together, {one} apart");
 }
 
+/// The first path leads the cycle, and stalls in a phase: the other goes on alone.
+#[test]
+fn a_path_that_stalls_holds_nobody() {
+    let of = [Path::new(1000.0, 20_000, 1448), Path::new(1100.0, 20_000, 1448)];
+    let mut paths = Paths::new("bbr", &[], &of);
+    paths.run(2_000_000);
+    let up = |paths: &Paths| paths.conn.path(0).pacing_rate as f64 > 1.15 * of[0].bytes();
+    while !up(&paths) {
+        paths.run(1_000);
+    }
+    paths.paths[0].next_us += 1e6;
+    paths.run(100_000);
+    let seen = gains(&paths.run(400_000), of[1].bytes());
+    let [up, down] =
+        [1.2, 0.8].map(|gain| seen.iter().filter(|of| (*of / gain - 1.0).abs() < 0.08).count());
+    assert!(up >= 1 && down >= 1, "{seen:?}");
+}
+
 /// Bytes/s of paths which all stand still for as long as they deliver: each keeps its estimate, and
 /// together they deliver half of them.
 struct Held {
@@ -262,5 +280,32 @@ fn advice_is_withdrawn_when_the_path_pays() {
     held.run(3, 0);
     assert_eq!(held.advised(), [false, true], "not at once");
     held.run(9, 0);
+    assert_eq!(held.advised(), [false, false]);
+}
+
+/// A request now and then, and silence between: times without data do not count.
+#[test]
+fn requests_with_pauses_are_no_reason_for_advice() {
+    let mut held = Held::new("bbr+disjoint", "0.6", &[4000.0, 100.0]);
+    for _ in 0..20 {
+        held.paths.run(300_000);
+        held.paths.now_us += 10_000_000;
+        for path in 0..2 {
+            held.paths.paths[path].next_us += 1e7;
+            let restart = held.paths.event(path, EventKind::Restart);
+            held.paths.report(path, restart);
+        }
+        assert_eq!(held.advised(), [false, false]);
+    }
+}
+
+/// The only regular path gets slower than the one that was advised.
+#[test]
+fn a_path_that_is_better_than_what_is_left_comes_back_at_once() {
+    let mut held = Held::new("bbr+disjoint", "0.7", &[4000.0, 1000.0]);
+    held.run(10, 100_000);
+    assert_eq!(held.advised(), [false, true]);
+    held.paths.paths[0].rate = 500.0;
+    held.run(25, 0);
     assert_eq!(held.advised(), [false, false]);
 }

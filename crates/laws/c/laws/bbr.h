@@ -64,6 +64,7 @@ NR_INLINE void nr_bbr_recovered(NR_HOOK)
 NR_INLINE void nr_bbr_timeout(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
+	nr_u32 word;
 
 	nr_bbr_save_cwnd(p);
 	b->recovery = NR_BBR_LOSS;
@@ -72,8 +73,10 @@ NR_INLINE void nr_bbr_timeout(NR_HOOK)
 	b->round_start = 1;
 	b->limited = 0;
 	nr_bbr_policer(NR_ARGS, 1);
-	/* Others of the group need not wait for it. */
-	NR_WRITE(c->path[i & 7].word[1], c->path[i & 7].word[1] & ~NR_BBR_CONSERVES);
+	/* It says nothing to a group until it is acknowledged. */
+	word = c->path[i & 7].word[1] & ~(NR_BBR_CODE | NR_BBR_LIMITED | NR_BBR_CONSERVES);
+	NR_WRITE(c->path[i & 7].word[1], word | NR_BBR_NO_PHASE);
+
 	nr_set_cwnd(c, i, p, ev->inflight + 1);
 }
 
@@ -91,7 +94,7 @@ NR_INLINE void nr_bbr_event(NR_HOOK)
 		nr_bbr_lt_reset(b, ev);
 		b->part = NR_BBR_PART;
 		b->cruise = NR_BBR_ONE;
-		nr_bbr_ask_anew(c, b, ev);
+		nr_bbr_ask_from(c, b, ev);
 		nr_bbr_first_pace(NR_ARGS);
 		break;
 	case NR_ACKED:
@@ -117,6 +120,7 @@ NR_INLINE void nr_bbr_event(NR_HOOK)
 		nr_bbr_timeout(NR_ARGS);
 		break;
 	case NR_RESTART:
+		nr_bbr_ask_from(c, b, ev);
 		nr_bbr_restart(NR_ARGS);
 		break;
 	default:

@@ -260,6 +260,17 @@ mod tests {
         assert_eq!(seen(&bench), (0b10, State::Active as u32));
     }
 
+    /// Advice about a path that carries nothing is withdrawn by the events of others.
+    #[test]
+    fn a_parked_path_returns_with_another_ones_acknowledgement() {
+        let mut bench = Bench::new();
+        bench.act(|connection, wire| connection.heed(Advice::Backup, 1, wire));
+        assert_eq!(bench.connection.usable, 0b01);
+        // The law has no advice about it.
+        bench.run(4 * DELAY);
+        assert_eq!(bench.connection.usable, 0b11);
+    }
+
     /// A law may close a path, but not the last: the slot is free, its generation a new one.
     #[test]
     fn a_law_closes_a_path_but_not_the_last() {

@@ -10,9 +10,9 @@
  * the smallest. Five such answers in a row and it advises to make it a backup; five others in a row
  * while it still carries data, and the advice is withdrawn. Then the next path, until one is left.
  *
- * A path that carries no data learns nothing: its siblings withdraw its advice a minute after its
- * last event, and after 2, 4, 8, 16 minutes when it was advised again. So a path that never pays is
- * tried ever more seldom.
+ * A path that carries no data learns nothing: its siblings withdraw its advice when it is better
+ * than all that is left, or a minute after its last event, and after 2, 4, 8, 16 minutes when it
+ * was advised again. So a path that never pays is tried ever more seldom.
  *
  * Source: Mahmud et al., "Coupled Multipath BBR (C-MPBBR)", IEEE Access 8 (2020), section III-D,
  * Algorithm 2. The text has total < beta * best with beta = 40, close = 0.4; the pseudo code total
@@ -21,7 +21,8 @@
  * Departures: backup instead of closing, so that it can be undone. What was delivered in the time,
  * not the newest rates, which say nothing of the pauses between. The time of a cycle, not a cycle,
  * as a path that is held up ends neither Startup nor phase 0; at least a second, as 8 ms are no
- * time to judge by. An application that has little to send looks the same: then the best path is
+ * time to judge by. Times without data do
+ * not count. An application that always sends a little looks the same: then the best path is
  * enough.
  *
  * Published: in word[0], above the number of cycles, how often the path was advised (3 bits) and
@@ -49,7 +50,8 @@ NR_INLINE void nr_bbr_count(struct nr_conn *c, nr_u32 i, const struct nr_bbr *b)
 				    (line->word[0] & NR_CYCLES));
 }
 
-/* What all paths have delivered, kB; differences of 24 bits are exact. */
+/* What all paths have delivered, what they carried twice included, kB. A path that leaves, or
+ * another MSS, spoils one answer. */
 NR_INLINE nr_u32 nr_bbr_volume(const struct nr_conn *c)
 {
 	nr_u32 sum = 0;
@@ -59,23 +61,22 @@ NR_INLINE nr_u32 nr_bbr_volume(const struct nr_conn *c)
 	return sum;
 }
 
-/* Answers count from now on. */
-NR_INLINE void nr_bbr_ask_anew(const struct nr_conn *c, struct nr_bbr *b, const struct nr_event *ev)
+/* What is delivered from now on counts for the next answer. */
+NR_INLINE void nr_bbr_ask_from(const struct nr_conn *c, struct nr_bbr *b, const struct nr_event *ev)
 {
 	if (!nr_bbr_params(c)->close)
 		return;
 	b->volume = nr_bbr_volume(c);
 	b->asked_ms = nr_now_ms(ev);
-	b->answers = 0;
 }
 
-/* May a path carry data, as one that is held up does not for a while? */
-NR_INLINE int nr_bbr_in_use(const struct nr_path *line, nr_u32 now)
+/* Has a path carried data in the last `ms`? One that is held up may be silent for seconds. */
+NR_INLINE int nr_bbr_in_use(const struct nr_path *line, nr_u32 now, nr_u32 ms)
 {
 	nr_u32 state = NR_READ(line->state);
 
 	return (state == NR_ACTIVE || state == NR_IDLE) &&
-	       (!NR_READ(line->advice) || nr_recent(line, now));
+	       now - NR_READ(line->seen_ms) + NR_AHEAD_MS <= ms + NR_AHEAD_MS;
 }
 
 /* Does path i not pay, by what was delivered in `ms`? */
@@ -95,7 +96,7 @@ NR_NOINLINE int nr_bbr_no_gain(const struct nr_conn *c, nr_u32 i, struct nr_priv
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 bw = nr_bbr_unit(NR_READ(c->path[j].bw));
 
-		if (j == i || !bw || !nr_bbr_in_use(&c->path[j], now))
+		if (j == i || !bw || !nr_bbr_in_use(&c->path[j], now, ms))
 			continue;
 		if (bw <= own || mask >> j & 1)
 			return 0;
@@ -107,18 +108,28 @@ NR_NOINLINE int nr_bbr_no_gain(const struct nr_conn *c, nr_u32 i, struct nr_priv
 	return total << 16 < (nr_u64)params->close * best;
 }
 
-/* Ends the advice of silent siblings whose time is over. */
-NR_NOINLINE int nr_bbr_reopen(struct nr_conn *c, nr_u32 i, nr_u32 now)
+/* Ends the advice of silent siblings whose time is over, or that are better than what is in use. */
+NR_NOINLINE int nr_bbr_reopen(struct nr_conn *c, nr_u32 i, nr_u32 now, nr_u32 ms)
 {
+	nr_u64 best = 0;
+
 	if (!c)
 		return 0;
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		nr_u64 bw = NR_READ(c->path[j].bw);
+
+		if (bw > best && nr_bbr_in_use(&c->path[j], now, ms))
+			best = bw;
+	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		struct nr_path *line = &c->path[j];
 		nr_u32 times =
 		    NR_READ(line->word[0]) >> NR_CYCLES_BITS & ((1u << NR_BBR_CLOSED_BITS) - 1);
 
 		if (j != i && NR_READ(line->advice) && times && !nr_recent(line, now) &&
-		    now - NR_READ(line->seen_ms) >= NR_BBR_CLOSED_MS << (times - 1))
+		    (NR_READ(line->bw) > best ||
+		     now - NR_READ(line->seen_ms) >= NR_BBR_CLOSED_MS << (times - 1)))
+
 			NR_WRITE(line->advice, NR_ADVICE_NONE);
 	}
 	return 1;
@@ -138,19 +149,19 @@ NR_NOINLINE int nr_bbr_close(NR_HOOK)
 	now = nr_now_ms(ev);
 	if (b->closed && !NR_READ(line->advice)) { /* a sibling has ended it */
 		b->closed = 0;
-		nr_bbr_ask_anew(c, b, ev);
+		b->answers = 0;
+		nr_bbr_ask_from(c, b, ev);
 	}
 	ms = now - b->asked_ms;
 	cycle = b->min_rtt_us / 1000 * NR_BBR_PHASES;
-	if (ms < NR_BBR_ASK_MS || ms < cycle)
+	if (ms < NR_BBR_ASK_MS || ms < cycle || ev->state == NR_BACKUP)
 		return 0;
-	nr_bbr_reopen(c, i, now);
+	nr_bbr_reopen(c, i, now, ms);
 	if (nr_bbr_no_gain(c, i, p, ms) == b->closed)
 		b->answers = 0;
 	else
 		b->answers++;
-	b->volume = nr_bbr_volume(c);
-	b->asked_ms = now;
+	nr_bbr_ask_from(c, b, ev);
 	if (b->answers < NR_BBR_ANSWERS)
 		return 0;
 	b->answers = 0;
