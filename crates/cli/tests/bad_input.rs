@@ -407,6 +407,31 @@ fn changes_on_the_command_line_are_reported_by_their_option() {
     assert!(line.starts_with("--sweep nonsense=1 s: unknown field `nonsense`"), "{line}");
 }
 
+/// What a fat tree gives to all its flows is its own field, not that of the first flow.
+#[test]
+fn a_fat_trees_fields_are_reported_as_the_generators() {
+    for (change, message) in [
+        ("source.file.size=0 kB", "a file of 0 B"),
+        ("cc=none", "unknown law 'none'; expected one of"),
+        ("cc=mptcp-sbd", "mptcp-sbd sets the scenario's parameters"),
+        ("core=5 Mbit/s", "invalid type: string \"5 Mbit/s\", expected a table"),
+        ("core.rate=fast", "expected a rate such as"),
+        ("core.queue=0 packets", "expected a queue such as"),
+        ("destinations=none", "unknown variant `none`, expected `permutation` or `random`"),
+    ] {
+        let change = format!("generator.fat-tree.{change}");
+        let line = refused(&["run", "lisa/fat-tree", "--set", &change]);
+        assert!(line.starts_with(&format!("--set {change}: {message}")), "{line}");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("s.toml");
+    let names = "name = \"s\"\ntitle = \"\"\nsource = \"\"\n";
+    let text = format!("base = \"lisa/fat-tree\"\n{names}generator.fat-tree.cc = \"none\"\n");
+    fs::write(&file, text).unwrap();
+    let line = refused(&["run", file.to_str().unwrap()]);
+    assert!(line.contains("s.toml:5: generator.fat-tree.cc: unknown law 'none'"), "{line}");
+}
+
 #[test]
 fn traces_are_checked_to_the_line() {
     let home = tempfile::tempdir().unwrap();

@@ -5,9 +5,9 @@ use narrows_net::rng::{self, RngCore, Xoshiro256PlusPlus};
 use narrows_net::{MILLISECOND, Nanos};
 use narrows_sim::topology::{FatTree, permutation};
 
-use super::Fault;
 use super::either::OneOf;
 use super::file::{self, Destinations, File, Flow, Generator, Kind, Link, Routing};
+use super::{Fault, flow, source};
 use crate::units::{BitRate, Queue, Time};
 
 /// Most bottlenecks in a row.
@@ -138,6 +138,9 @@ fn fat_tree(file: &mut File, made: &file::FatTree) -> Result<(), Fault> {
         fault("k", format!("expected an even number from 4 to {MAX_K}, found {}", made.k))
     })?;
     count("fat-tree", "subflows", made.subflows, MAX_PATHS)?;
+    // Of each flow: the field that is wrong is the generator's.
+    source::source(&made.source.0).map_err(|message| fault("source", message))?;
+    flow::control(&made.cc, false).map_err(|message| fault("cc", message))?;
     let common = Common { rate: made.rate, delay: made.delay, queue: made.queue };
     let core =
         made.core.as_ref().map(|core| Common { rate: core.rate, queue: core.queue, ..common });
