@@ -2,8 +2,9 @@
 //! "opportunistic retransmission" and "penalization" (Raiciu et al., "How Hard Can It Be?", NSDI 2012,
 //! section 4.2), as in v0.89, net/mptcp/mptcp_sched.c, mptcp_rcv_buf_optimization().
 
+use narrows_net::Nanos;
+
 use super::connection::Connection;
-use crate::tcp::sender::Sender;
 use crate::wire::Wire;
 
 /// From this RTT on, in those of the quicker subflow, the slower one's data is sent again.
@@ -20,7 +21,9 @@ impl Connection {
         if head >= next || self.stream.is_drained() {
             return false;
         }
+        // The newest is the first in the kernel's list (mptcp_ctrl.c, mptcp_add_sock()).
         let holders: Vec<usize> = (0..self.subflows.len())
+            .rev()
             .filter(|&other| other != path && self.subflows[other].sender.holds(head))
             .collect();
         let Some(&slower) = holders.first() else { return false };
@@ -33,22 +36,49 @@ impl Connection {
             self.lanes[slower] = self.subflows[slower].lane(self.scheduler);
             self.touched |= 1 << slower;
         }
-        let decides = |sender: &Sender| {
-            if sender.cwnd() <= SMALL {
-                return Some(true);
-            }
-            (SLOW * srtt >= sender.srtt()).then_some(false)
-        };
+        let senders = holders.iter().map(|&other| &self.subflows[other].sender);
         let again = !self.subflows[path].sender.holds(head)
-            && holders
-                .iter()
-                .find_map(|&other| decides(&self.subflows[other].sender))
-                .unwrap_or(true);
+            && goes_again(srtt, senders.map(|sender| (sender.cwnd(), sender.srtt())));
         if again {
             let mss = self.subflows[path].sender.mss();
             self.reinjections += 1;
             self.send_segment(path, head, (next - head).min(mss.into()) as u32, wire);
         }
         again
+    }
+}
+
+/// Is a segment sent again on a subflow of this RTT? Of those that have it, with their windows and
+/// RTTs, the first that has a small window or is not much slower decides.
+fn goes_again(srtt: Nanos, holders: impl IntoIterator<Item = (u32, Nanos)>) -> bool {
+    for (cwnd, slower) in holders {
+        if cwnd <= SMALL {
+            return true;
+        }
+        if SLOW * srtt >= slower {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_goes_again_for_a_small_window_or_a_much_quicker_subflow() {
+        let cases: [(&[(u32, Nanos)], bool); 7] = [
+            (&[(5, 40)], false),
+            (&[(5, 41)], true),
+            (&[(4, 10)], true),
+            (&[(5, 41), (5, 41)], true),
+            (&[(5, 41), (5, 40)], false),
+            (&[(5, 40), (4, 41)], false),
+            (&[(4, 41), (5, 40)], true),
+        ];
+        for (holders, again) in cases {
+            assert_eq!(goes_again(10, holders.iter().copied()), again, "{holders:?}");
+        }
     }
 }
