@@ -18,8 +18,8 @@ from comparisons import interval, table
 
 SEEDS = {False: 20, True: 3}
 ALONE = ["reno", "cubic", "u-mpbbr"]
-COUPLED = ["ewtcp", "lia", "olia", "balia", "wvegas", "greno", "gcubic", "bbr"]
-FOUND = ["lia+xcorr", "greno+xcorr", "gcubic+xcorr", "bbr+xcorr"]
+COUPLED = ["ewtcp", "lia", "olia", "balia", "wvegas", "greno", "gcubic", "bbr", "bbr3"]
+FOUND = ["lia+xcorr", "greno+xcorr", "gcubic+xcorr", "bbr+xcorr", "bbr3+xcorr"]
 NETWORKS = {"sbd/nsb-2": "separate", "phone/wifi-lte": "separate", "sbd/sb-2": "shared", "sbd/sb-5": "shared, 5 paths"}
 
 

@@ -46,6 +46,9 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             return Err(Error::input(&case.scenario.name, message));
         }
     }
+    for case in &cases {
+        case.scenario.check_law_settings(&controls)?;
+    }
     let ids: Vec<HostId> = hosts.iter().map(|host| host.id()).collect();
     let plan = Plan {
         cases: &cases,

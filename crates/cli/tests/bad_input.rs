@@ -52,6 +52,23 @@ fn broken(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn a_parameter_of_a_law_that_no_flow_runs_is_refused() {
+    let short = ["--set", "duration=1 s"];
+    let law = ["--cc", "lia", "--set", "bbr.share=han"];
+    for command in ["run", "compare"] {
+        let line = refused(&[&[command, "cmpbbr/one"], &law[..], &short].concat());
+        assert_eq!(line, "--set bbr.share: no flow runs bbr; expected --cc with bbr");
+    }
+    // One of several, and a rival.
+    let others = [["cmpbbr/one", "--cc", "lia,bbr"], ["cmpbbr/two", "--cc", "lia"]];
+    for other in others {
+        let of = ["--set", "bbr.share=han", "--seeds", "1", "--dry-run"];
+        let done = narrows(&[&["compare"], &other[..], &of].concat());
+        assert!(done.status.success(), "{other:?}");
+    }
+}
+
+#[test]
 fn a_key_that_is_there_twice_is_named() {
     let line = broken("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nrate = \"20 Mbit/s\"");
     assert_eq!(line, "s.toml:10: duplicate key rate");

@@ -28,8 +28,8 @@ mod whole;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use narrows_laws::Params;
 use narrows_laws::catalogue::Unknown;
+use narrows_laws::{Control, Params};
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::Listener;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
@@ -310,6 +310,31 @@ impl Scenario {
             );
             Err(Error::input(format!("{}: detection.listen", self.name), message))
         })
+    }
+
+    /// Does a flow run each law that the command line sets a parameter of, under one of `controls` if
+    /// there are any?
+    ///
+    /// # Errors
+    /// None does.
+    pub fn check_law_settings(&self, controls: &[Algorithm]) -> Result<(), Error> {
+        let tested = self.test.filter(|_| !controls.is_empty());
+        let flows = self.flows.iter().enumerate().filter(|(flow, _)| Some(*flow) != tested);
+        let others = flows.filter_map(|(_, flow)| flow.control);
+        let laws: Vec<_> = others
+            .chain(controls.iter().copied())
+            .filter_map(Algorithm::ours)
+            .map(|c| c.law)
+            .collect();
+        for field in self.settings.keys() {
+            let Some((name, _)) = field.split_once('.') else { continue };
+            let Ok(Control { law, .. }) = name.parse() else { continue };
+            if !laws.contains(&law) {
+                let message = format!("no flow runs {name}; expected --cc with {name}");
+                return Err(Error::input(format!("--set {field}"), message));
+            }
+        }
+        Ok(())
     }
 
     /// What is most likely not meant: phases in which paths meet where no rival is, so that the ratio is not

@@ -49,6 +49,11 @@ impl Host for Kernel {
             let refused = |error| Error::input(place, format!("{error} (or use --on sim)"));
             narrows_kernel::control::loadable(ours).map_err(refused)?;
         }
+        if job.scenario.params.word("bbr.close") > 0 {
+            let message =
+                "a run on the kernel does not follow advice; expected 0 (or use --on sim)";
+            return Err(Error::input(format!("{}: bbr.close", job.scenario.name), message));
+        }
         if !job.scenario.listeners.is_empty() {
             let place = format!("{}: detection.listen", job.scenario.name);
             let message = "detectors listen to simulated connections only (use --on sim)";

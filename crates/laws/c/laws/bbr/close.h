@@ -21,9 +21,9 @@
  * Departures: backup instead of closing, so that it can be undone. What was delivered in the time,
  * not the newest rates, which say nothing of the pauses between. The time of a cycle, not a cycle,
  * as a path that is held up ends neither Startup nor phase 0; at least a second, as 8 ms are no
- * time to judge by. Times without data do
- * not count. An application that always sends a little looks the same: then the best path is
- * enough.
+ * time to judge by. Times without data do not count.
+ *
+ * An application that always sends a little looks the same: then the best path is enough.
  *
  * Published: in word[0], above the number of cycles, how often the path was advised (3 bits) and
  * what it has delivered, kB (24 bits, wraps).
