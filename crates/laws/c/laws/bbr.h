@@ -120,7 +120,8 @@ NR_INLINE void nr_bbr_event(NR_HOOK)
 		nr_bbr_timeout(NR_ARGS);
 		break;
 	case NR_RESTART:
-		nr_bbr_ask_from(c, b, ev);
+		if (nr_now_ms(ev) - b->asked_ms > 2 * nr_bbr_ask_ms(b))
+			nr_bbr_ask_from(c, b, ev);
 		nr_bbr_restart(NR_ARGS);
 		break;
 	default:

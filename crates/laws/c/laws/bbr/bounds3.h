@@ -18,6 +18,8 @@
  * No host but the simulator can say what was in flight when a packet was sent. In order it is what
  * was delivered or lost since, so that is taken.
  */
+#include "phases3.h" /* which has this in its middle */
+
 #ifndef NARROWS_BBR_BOUNDS3_H
 #define NARROWS_BBR_BOUNDS3_H
 

@@ -21,7 +21,8 @@
  * Departures: backup instead of closing, so that it can be undone. What was delivered in the time,
  * not the newest rates, which say nothing of the pauses between. The time of a cycle, not a cycle,
  * as a path that is held up ends neither Startup nor phase 0; at least a second, as 8 ms are no
- * time to judge by. Times without data do not count.
+ * time to judge by. Pauses as long as two
+ * such times do not count.
  *
  * An application that always sends a little looks the same: then the best path is enough.
  *
@@ -59,6 +60,14 @@ NR_INLINE nr_u32 nr_bbr_volume(const struct nr_conn *c)
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		sum += NR_READ(c->path[j].word[0]) >> NR_BBR_VOLUME_SHIFT;
 	return sum;
+}
+
+/* The time for an answer, ms. */
+NR_INLINE nr_u32 nr_bbr_ask_ms(const struct nr_bbr *b)
+{
+	nr_u32 cycle = b->min_rtt_us / 1000 * NR_BBR_PHASES;
+
+	return cycle > NR_BBR_ASK_MS ? cycle : NR_BBR_ASK_MS;
 }
 
 /* What is delivered from now on counts for the next answer. */
@@ -140,7 +149,7 @@ NR_NOINLINE int nr_bbr_close(NR_HOOK)
 {
 	struct nr_path *line;
 	struct nr_bbr *b;
-	nr_u32 now, ms, cycle;
+	nr_u32 now, ms;
 
 	if (!c || !p || !ev || !nr_bbr_params(c)->close)
 		return 0;
@@ -153,8 +162,7 @@ NR_NOINLINE int nr_bbr_close(NR_HOOK)
 		nr_bbr_ask_from(c, b, ev);
 	}
 	ms = now - b->asked_ms;
-	cycle = b->min_rtt_us / 1000 * NR_BBR_PHASES;
-	if (ms < NR_BBR_ASK_MS || ms < cycle || ev->state == NR_BACKUP)
+	if (ms < nr_bbr_ask_ms(b) || ev->state == NR_BACKUP)
 		return 0;
 	nr_bbr_reopen(c, i, now, ms);
 	if (nr_bbr_no_gain(c, i, p, ms) == b->closed)

@@ -3,7 +3,9 @@
 #ifndef NARROWS_BBR_PACE_H
 #define NARROWS_BBR_PACE_H
 
-#include "units.h"
+#ifndef NARROWS_BBR_STATE3_H /* version 3 has included its phases */
+#include "phases.h"
+#endif
 
 /* Until there is a bandwidth: the window in a round trip, or in 1 ms if no RTT is known. */
 NR_INLINE void nr_bbr_first_pace(NR_HOOK)

@@ -50,7 +50,9 @@
 #ifndef NARROWS_BBR_SHARE_H
 #define NARROWS_BBR_SHARE_H
 
-#include "units.h"
+#ifndef NARROWS_BBR_STATE3_H /* version 3 has included its state */
+#include "state.h"
+#endif
 
 #define NR_BBR_PART 65536u /* all of a group's */
 /* In word[1]. */
