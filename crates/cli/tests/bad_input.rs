@@ -60,10 +60,13 @@ fn a_parameter_of_a_law_that_no_flow_runs_is_refused() {
         assert_eq!(line, "--set bbr.share: no flow runs bbr; expected --cc with bbr");
     }
     // One of several, and a rival.
-    let others = [["cmpbbr/one", "--cc", "lia,bbr"], ["cmpbbr/two", "--cc", "lia"]];
+    let set = ["--set", "bbr.share=han", "--set", "duration=1 s"];
+    let others: [&[&str]; 2] = [
+        &["compare", "cmpbbr/one", "--cc", "lia,bbr", "--seeds", "1"],
+        &["run", "cmpbbr/two", "--cc", "lia"],
+    ];
     for other in others {
-        let of = ["--set", "bbr.share=han", "--seeds", "1", "--dry-run"];
-        let done = narrows(&[&["compare"], &other[..], &of].concat());
+        let done = narrows(&[other, &set[..]].concat());
         assert!(done.status.success(), "{other:?}");
     }
 }
