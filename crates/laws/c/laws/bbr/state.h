@@ -169,8 +169,8 @@ NR_INLINE void nr_bbr_enter(NR_HOOK, nr_u32 phase)
 			NR_WRITE(line->word[0],
 				 (line->word[0] & ~NR_CYCLES) | ((line->word[0] + 1) & NR_CYCLES));
 		b->whole = 1;
-	} else if (phase != b->phase + 1u) {
-		b->whole = 0; /* it jumped, into a cycle that another began */
+	} else if (phase < b->phase) {
+		b->whole = 0; /* it jumped back, into a cycle that another began */
 	}
 	b->phase = phase;
 	b->cycle_us = (nr_u32)ev->now_us;
