@@ -26,6 +26,7 @@ fn every_shipped_scenario_loads_and_names_its_source() {
         // Beside the papers' connections over a real network, and their files, ran no TCP to compare with.
         let alone = one.starts_with("sbd/realnet")
             || one.starts_with("lisa/") && one != "lisa/shared-tcp"
+            || one.ends_with("-itself")
             || ["cmpbbr/one", "cmpbbr/five", "nornet/mesh"].contains(&one);
         assert_eq!(loaded.rivals.is_empty(), alone, "{one}");
     }
