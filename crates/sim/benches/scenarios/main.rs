@@ -166,9 +166,9 @@ fn measure(case: &Case) -> f64 {
 }
 
 /// Prints how fast a dumbbell runs with BBR, over the same with Reno: the median of pairs of runs.
-fn compare_bbr(reno: &str) {
+fn compare_bbr(bbr: &str, reno: &str) {
     let of = |name: &str| CASES.iter().find(|case| case.name == name).expect("a case");
-    let (reno, bbr) = (of(reno), of(&format!("{reno}-bbr")));
+    let (bbr, reno) = (of(bbr), of(reno));
     let speed = |case: &Case| run_alone(case).packets_per_s();
     let mut ratios: Vec<f64> = (0..2 * bbr.rounds).map(|_| speed(bbr) / speed(reno)).collect();
     ratios.sort_by(f64::total_cmp);
@@ -203,7 +203,7 @@ fn main() {
     }
     for (bbr, reno) in [("A-bbr", "A"), ("B-bbr", "B")] {
         if wanted(bbr) {
-            compare_bbr(reno);
+            compare_bbr(bbr, reno);
         }
     }
     if wanted("memory") {
