@@ -44,7 +44,6 @@ NR_INLINE void nr_bbr_acked(NR_HOOK)
 	nr_bbr_publish(c, i, b, rate, b->conserve);
 	nr_bbr_set_pace(NR_ARGS, nr_bbr_pacing_gain(b));
 	nr_bbr_set_cwnd(NR_ARGS, losses);
-	nr_bbr_count(c, i, b);
 	nr_bbr_close(NR_ARGS);
 }
 
@@ -76,7 +75,6 @@ NR_INLINE void nr_bbr_timeout(NR_HOOK)
 	/* It says nothing to a group until it is acknowledged. */
 	word = c->path[i & 7].word[1] & ~(NR_BBR_CODE | NR_BBR_LIMITED | NR_BBR_CONSERVES);
 	NR_WRITE(c->path[i & 7].word[1], word | NR_BBR_NO_PHASE);
-
 	nr_set_cwnd(c, i, p, ev->inflight + 1);
 }
 

@@ -155,6 +155,7 @@ NR_NOINLINE int nr_bbr_close(NR_HOOK)
 		return 0;
 	b = nr_bbr(p);
 	line = &c->path[i & 7];
+	nr_bbr_count(c, i, b);
 	now = nr_now_ms(ev);
 	if (b->closed && !NR_READ(line->advice)) { /* a sibling has ended it */
 		b->closed = 0;
