@@ -5,7 +5,8 @@
 //! token). The kernel's own, up to Linux 6.18, sets an endpoint: of every connection in the namespace
 //! the first subflow from the endpoint's address, and those that join later (`mptcp_pm_nl_set_flags`).
 //! So there advice is followed only where all connections with a subflow from that address have it,
-//! and one such subflow each.
+//! and one such subflow each, those aside that say nothing on any path: an idle connection, as a
+//! control channel beside a transfer, has no advice and no need of the path.
 
 use narrows_kernel::pins::{self, Held};
 use narrows_kernel::register::{available_controls, is_ours};
@@ -19,9 +20,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
 
 /// Advice about a path is withdrawn where its law says nothing more.
 const WITHDRAWN: &str = "advice withdrawn";
+const CLOSED: &str = "no subflow is left";
+
+/// A connection without data for so long is idle.
+const IDLE_MS: u32 = 10_000;
+/// An endpoint that an idle connection wanted back is regular for so long at least.
+const REST: Duration = Duration::from_secs(60);
 
 /// Can advice come: is a control loaded that gives some?
 ///
@@ -83,6 +91,8 @@ struct Seen {
     advised: bool,
     /// Is it a backup, whoever wanted that?
     backup: bool,
+    /// Had its connection no data for [`IDLE_MS`], on any subflow and in any direction?
+    idle: bool,
 }
 
 /// Follows the advice in a network namespace.
@@ -93,6 +103,8 @@ pub struct Follower {
     /// What was set: subflows, and endpoints by their ids.
     subflows: BTreeSet<Subflow>,
     endpoints: BTreeMap<u8, IpAddr>,
+    /// Until when an address stays regular.
+    rests: BTreeMap<IpAddr, Instant>,
     /// What could not be done at the last look.
     told: Vec<String>,
 }
@@ -105,6 +117,7 @@ impl Follower {
             others,
             subflows: BTreeSet::new(),
             endpoints: BTreeMap::new(),
+            rests: BTreeMap::new(),
             told: Vec::new(),
         }
     }
@@ -157,11 +170,15 @@ impl Follower {
         advised: &BTreeSet<Subflow>,
         problems: &mut Vec<String>,
     ) -> io::Result<Vec<String>> {
-        let seen = look(advised)?;
+        let (seen, now) = (look(advised)?, Instant::now());
         let mut lines = Vec::new();
+        self.rests.retain(|_, end| *end > now);
         self.endpoints.retain(|&id, &mut address| match agree(address, &seen) {
             Ok(()) => true,
             Err(why) => {
+                if why != WITHDRAWN && why != CLOSED {
+                    self.rests.insert(address, now + REST);
+                }
                 lines.push(end_endpoint(id, address, &why));
                 false
             }
@@ -184,6 +201,9 @@ impl Follower {
             let address = subflow.local.ip();
             let ineffective = self.subflows.contains(&subflow) || before.contains(&address);
             if !ineffective && self.endpoints.values().any(|set| *set == address) {
+                continue;
+            }
+            if self.rests.contains_key(&address) {
                 continue;
             }
             let set = match ineffective {
@@ -210,15 +230,22 @@ impl Follower {
 
 /// The established subflows of this thread's namespace.
 fn look(advised: &BTreeSet<Subflow>) -> io::Result<Vec<Seen>> {
-    let open = diag::sockets()?.into_iter().filter(|socket| socket.state == State::Established);
-    let seen = open.filter_map(|socket| {
-        let mptcp = socket.subflow.filter(|subflow| !subflow.fell_back())?;
+    let mut seen = Vec::new();
+    let mut idle_ms: BTreeMap<u32, u32> = BTreeMap::new();
+    for socket in diag::sockets()?.into_iter().filter(|one| one.state == State::Established) {
+        let Some(mptcp) = socket.subflow.filter(|subflow| !subflow.fell_back()) else { continue };
         let (local, remote) = (socket.local, socket.remote);
         let subflow = Subflow { token: mptcp.token, local, remote };
         let (advised, backup) = (advised.contains(&subflow), mptcp.is_backup());
-        Some(Seen { subflow, advised, backup })
-    });
-    Ok(seen.collect())
+        seen.push(Seen { subflow, advised, backup, idle: false });
+        let last = socket.info.map_or(0, |info| info.last_data_sent.min(info.last_data_recv));
+        let least = idle_ms.entry(mptcp.token).or_insert(last);
+        *least = last.min(*least);
+    }
+    for one in &mut seen {
+        one.idle = idle_ms[&one.subflow.token] >= IDLE_MS;
+    }
+    Ok(seen)
 }
 
 /// Makes a subflow a backup: alone, or by an endpoint, whose id is returned.
@@ -251,11 +278,15 @@ fn endpoint_of<'a>(
     })
 }
 
-/// Are all subflows from this address advised to be backups, one of each connection?
+/// Are all subflows from this address advised to be backups, one of each connection that is not idle?
 fn agree(address: IpAddr, seen: &[Seen]) -> Result<(), String> {
-    let here: Vec<&Seen> = seen.iter().filter(|seen| seen.subflow.local.ip() == address).collect();
+    let mut here: Vec<&Seen> =
+        seen.iter().filter(|seen| seen.subflow.local.ip() == address).collect();
     if here.is_empty() {
-        return Err("no subflow is left".into());
+        return Err(CLOSED.into());
+    }
+    if here.iter().any(|seen| seen.advised) {
+        here.retain(|seen| seen.advised || !seen.idle);
     }
     let Some(other) = here.iter().find(|seen| !seen.advised) else {
         let twice = |one: &&&Seen| {
@@ -336,7 +367,7 @@ mod tests {
 
     fn seen(token: u32, local: &str, advised: bool) -> Seen {
         let (local, remote) = (local.parse().unwrap(), "10.0.9.9:80".parse().unwrap());
-        Seen { subflow: Subflow { token, local, remote }, advised, backup: false }
+        Seen { subflow: Subflow { token, local, remote }, advised, backup: false, idle: false }
     }
 
     fn endpoint(id: u8, address: &str, port: u16) -> Endpoint {
@@ -372,6 +403,19 @@ mod tests {
     }
 
     #[test]
+    fn idle_connections_are_not_asked() {
+        let idle = |token, local, advised| Seen { idle: true, ..seen(token, local, advised) };
+        let address = "10.0.2.1".parse().unwrap();
+        let mut all = vec![seen(7, "10.0.2.1:1000", true), idle(8, "10.0.2.1:1001", false)];
+        assert_eq!(agree(address, &all), Ok(()));
+        all.push(idle(8, "10.0.2.1:1002", false));
+        assert_eq!(agree(address, &all), Ok(()));
+        all[1].idle = false;
+        assert!(agree(address, &all).is_err());
+        assert_eq!(agree(address, &[idle(8, "10.0.2.1:1001", false)]).unwrap_err(), WITHDRAWN);
+    }
+
+    #[test]
     fn of_several_subflows_from_an_address_none_is_set() {
         let all = [seen(7, "10.0.2.1:1000", true), seen(7, "10.0.2.1:1001", true)];
         let why = "the kernel's path manager sets the first of several subflows of 00000007 from \
@@ -384,6 +428,6 @@ mod tests {
         let address = "10.0.2.1".parse().unwrap();
         let why = |all: &[Seen]| agree(address, all).unwrap_err();
         assert_eq!(why(&[seen(7, "10.0.2.1:1000", false)]), WITHDRAWN);
-        assert_eq!(why(&[seen(7, "10.0.1.1:1000", true)]), "no subflow is left");
+        assert_eq!(why(&[seen(7, "10.0.1.1:1000", true)]), CLOSED);
     }
 }

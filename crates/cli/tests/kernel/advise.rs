@@ -45,13 +45,12 @@ const NETWORK: &str = "
     ip mptcp endpoint add 10.88.2.1 id 2 subflow";
 
 const SERVER: &str = "
-import socket
+import socket, threading
 a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
 a.bind(('10.88.1.2', 5000)); a.listen(); print('ready', flush=True)
-while True:
-    b, _ = a.accept()
+def read(b):
     while b.recv(1 << 20): pass
-    b.close()";
+while True: threading.Thread(target=read, args=[a.accept()[0]], daemon=True).start()";
 
 /// Sends as many kB as each line says.
 const CLIENT: &str = "
@@ -190,6 +189,42 @@ fn an_advised_subflow_becomes_a_backup_and_regular_again() {
         }
     });
     assert!(interrupt(&host, follower).is_empty(), "nothing is left to set back");
+}
+
+#[test]
+fn an_idle_connection_does_not_keep_another_from_its_advice() {
+    let Some(host) = Host::new("an idle connection") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let header = folder.path().join("adviser.h");
+    std::fs::write(&header, LAW).unwrap();
+    host.sh(NETWORK);
+    host.does(&["load", header.to_str().unwrap()]);
+    host.does(&["use", "nr_adv", "--default", "--mptcp-only"]);
+    let mut server = Talk::start(&host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
+    assert_eq!(server.line(), "ready");
+    let mut client = Talk::start(&host, &["python3", "-c", CLIENT]);
+    assert_eq!(client.line(), "ready");
+    send_until(&host, &mut client, "advice", &"backup".into());
+    let mut idle = Talk::start(&host, &["python3", "-c", CLIENT]);
+    assert_eq!(idle.line(), "ready");
+    idle.send(10);
+    wait_until(20, || match subflows(&host).len() {
+        4 => Ok(()),
+        other => Err(format!("{other} subflows")),
+    });
+
+    let mut follower = advise(&host);
+    let would = "the kernel's path manager would also set ";
+    let line = follower.line();
+    assert!(line.contains(&format!(": not done: {would}")), "{line}");
+    let line = follower.line(); // ten seconds later
+    assert!(line.starts_with("endpoint 2, 10.88.2.1: backup: "), "{line}");
+    idle.send(10);
+    let line = follower.line();
+    assert!(line.starts_with(&format!("endpoint 2, 10.88.2.1: regular: {would}")), "{line}");
+    // Not again as soon as it is idle again.
+    std::thread::sleep(std::time::Duration::from_secs(14));
+    assert_eq!(interrupt(&host, follower), Vec::<String>::new());
 }
 
 #[test]
