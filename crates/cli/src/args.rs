@@ -7,6 +7,8 @@ pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod law;
+#[cfg(feature = "quic")]
+pub mod quic;
 #[cfg(all(feature = "lab", feature = "kernel"))]
 pub mod shell;
 
@@ -81,6 +83,10 @@ Examples:
     #[cfg(feature = "kernel")]
     #[command(subcommand)]
     Kernel(kernel::Command),
+    /// Serve and get files over multipath QUIC
+    #[cfg(feature = "quic")]
+    #[command(subcommand)]
+    Quic(quic::Command),
     /// Print a completion script
     #[command(after_help = "\
 Example:

@@ -64,6 +64,18 @@ impl From<narrows_detect::Error> for Error {
     }
 }
 
+#[cfg(feature = "quic")]
+impl From<narrows_transfer::Error> for Error {
+    fn from(error: narrows_transfer::Error) -> Error {
+        let code = match error {
+            narrows_transfer::Error::Input(..) => 2,
+            narrows_transfer::Error::Failed(..) => 1,
+            narrows_transfer::Error::Interrupted => 130,
+        };
+        Error { code, message: error.to_string(), details: String::new() }
+    }
+}
+
 #[cfg(feature = "kernel")]
 impl From<narrows_kernel::Error> for Error {
     fn from(error: narrows_kernel::Error) -> Error {

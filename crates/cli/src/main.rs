@@ -1,8 +1,9 @@
 //! The command `narrows`: runs and compares scenarios of multipath congestion control, runs
 //! detectors on captures, and loads laws into this machine's kernel.
 //!
-//! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, or `kernel
-//! check` or `law check` failed, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status --watch`).
+//! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, `kernel check`
+//! or `law check` failed, or a file was not received, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status
+//! --watch` and `quic serve`).
 //! `shell` returns the exit code of its command.
 
 mod args;
@@ -15,6 +16,8 @@ mod error;
 mod kernel;
 mod law;
 mod list;
+#[cfg(feature = "quic")]
+mod quic;
 #[cfg(feature = "lab")]
 mod run;
 #[cfg(any(feature = "detect", feature = "kernel"))]
@@ -80,6 +83,8 @@ fn main() -> ExitCode {
         },
         #[cfg(all(feature = "lab", feature = "kernel"))]
         Command::Clean { dry_run } => shell::clean(*dry_run),
+        #[cfg(feature = "quic")]
+        Command::Quic(command) => quic::quic(command),
         Command::Law(command) => law::law(command),
         Command::List { what, table } => list::list(*what, table.as_deref()),
         Command::Completions { shell } => {

@@ -17,6 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kernel", &["laws"]),
     ("mptcp-admin", &["kernel", "laws", "mptcp", "netns"]),
     ("quic", &["laws"]),
+    ("transfer", &["laws", "quic"]),
     ("quic-sim", &["net", "sim", "traffic"]),
     ("detect", &["laws"]),
     ("emu", &["net", "netns"]),
@@ -27,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "traffic",
         ],
     ),
-    ("cli", &["detect", "emu", "kernel", "lab", "laws", "mptcp-admin", "netns"]),
+    ("cli", &["detect", "emu", "kernel", "lab", "laws", "mptcp-admin", "netns", "transfer"]),
     ("testkit", &["netns"]),
 ];
 

@@ -1,0 +1,182 @@
+//! `narrows quic`.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use narrows_transfer::wire::Place;
+use narrows_transfer::{Get, PathProgress, Progress, Server, get as get_file};
+use tokio::runtime::Runtime;
+
+use crate::args::quic::{Command, GetArgs};
+use crate::error::Error;
+use crate::{print, stop};
+
+/// Between two lines where there is no terminal.
+const LINE: Duration = Duration::from_secs(1);
+
+/// Serves a folder, or gets a file.
+pub fn quic(command: &Command) -> Result<(), Error> {
+    match command {
+        Command::Serve { dir, listen, cc } => serve(dir, *listen, cc),
+        Command::Get(args) => get(args),
+    }
+}
+
+fn runtime() -> Result<Runtime, Error> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().build().map_err(|error| Error::input("threads", error))
+}
+
+fn serve(dir: &Path, listen: SocketAddr, cc: &str) -> Result<(), Error> {
+    let stop = stop::on_signal()?;
+    runtime()?.block_on(async {
+        let server = Server::new(dir, listen, cc)?;
+        // FILE stays as it is: it needs no encoding.
+        let urls = server.urls("FILE").map_err(|error| Error::input("UDP socket", error))?;
+        print(&urls.iter().map(|url| format!("{url}\n")).collect::<String>())?;
+        server.run(&stop, |line| note(&line)).await;
+        Ok(())
+    })
+}
+
+fn get(args: &GetArgs) -> Result<(), Error> {
+    let output = match (&args.output, args.url.file_name()) {
+        (Some(output), _) => output.clone(),
+        (None, Some(name)) => PathBuf::from(name),
+        (None, None) => {
+            return Err(Error::input(&args.url, "expected the name of a file, or -o FILE"));
+        }
+    };
+    let request = Get {
+        url: args.url.clone(),
+        paths: args.paths.clone(),
+        control: args.cc.clone(),
+        output: output.clone(),
+    };
+    let stop = stop::on_signal()?;
+    let bar = bar();
+    let mut next = LINE;
+    let show = |now: &Progress| match &bar {
+        Some(bar) => {
+            bar.set_length(now.size);
+            bar.set_position(now.bytes);
+            bar.set_message(paths(now));
+        }
+        None if now.elapsed >= next => {
+            next += LINE;
+            note(&line(now));
+        }
+        None => {}
+    };
+    let received = runtime()?.block_on(get_file(&request, &stop, show));
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    let received = received?;
+    let end = &received.progress;
+    let text = format!(
+        "{}: {} bytes in {:.1} s, {:.1} Mbit/s, {}\nSHA-256 {}, as the server's\n{}\n",
+        output.display(),
+        end.size,
+        end.elapsed.as_secs_f64(),
+        mbit(end.rate),
+        end.control,
+        received.sha256,
+        paths(end),
+    );
+    print(&text)
+}
+
+/// A line on standard error.
+fn note(line: &str) {
+    // Nothing to report to if it is closed.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn bar() -> Option<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::new(0);
+    let template = "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {eta} left\n{msg}";
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar()));
+    Some(bar)
+}
+
+fn mbit(bytes_per_second: f64) -> f64 {
+    bytes_per_second * 8e-6
+}
+
+/// A line for each path, and one on what they share.
+fn paths(now: &Progress) -> String {
+    let mut text = String::new();
+    for path in &now.paths {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "  {:<16} {:6.1} Mbit/s", name(path), mbit(path.rate));
+        let _ = match (&path.report, path.id) {
+            (Some(report), _) => {
+                let srtt = report.srtt_us.map_or("-".into(), |us| format!("{}", us / 1000));
+                writeln!(text, "  RTT {srtt:>4} ms  cwnd {:5} kB", report.cwnd / 1000)
+            }
+            (None, Some(_)) => writeln!(text, "  opening"),
+            (None, None) => writeln!(text, "  closed"),
+        };
+    }
+    text + "  " + &bottlenecks(now)
+}
+
+/// All in one line.
+fn line(now: &Progress) -> String {
+    let path = |path: &PathProgress| format!("{} {:.1}", name(path), mbit(path.rate));
+    let paths: Vec<String> = now.paths.iter().map(path).collect();
+    format!(
+        "{:.1} of {:.1} MB, {:.1} Mbit/s: {}; {}",
+        now.bytes as f64 / 1e6,
+        now.size as f64 / 1e6,
+        mbit(now.rate),
+        paths.join(", "),
+        bottlenecks(now)
+    )
+}
+
+fn name(path: &PathProgress) -> String {
+    path.local.map_or("default".into(), |local| local.to_string())
+}
+
+/// What the server's detector has decided, in words.
+fn bottlenecks(now: &Progress) -> String {
+    let open: Vec<&PathProgress> = now.paths.iter().filter(|path| path.report.is_some()).collect();
+    if open.len() < 2 {
+        return "one path".into();
+    }
+    let place = |path: &PathProgress| path.report.as_ref().and_then(|report| report.place);
+    if open.iter().all(|path| place(path).is_none()) {
+        let coupled = |path: &&&PathProgress| {
+            path.report.as_ref().is_some_and(|report| report.coupled.len() > 1)
+        };
+        return match open.iter().filter(coupled).count() {
+            0 => "no path is coupled".into(),
+            count => format!("{count} paths are coupled, nothing is known of bottlenecks"),
+        };
+    }
+    let mut said = Vec::new();
+    for (at, path) in open.iter().enumerate() {
+        let Some(group @ Place::Group(_)) = place(path) else { continue };
+        let with: Vec<_> = open.iter().filter(|other| place(other) == Some(group)).collect();
+        if with.len() > 1 && std::ptr::eq(*with[0], open[at]) {
+            let names: Vec<String> = with.iter().map(|path| name(path)).collect();
+            said.push(format!("{} share a bottleneck", names.join(" and ")));
+        }
+    }
+    let undecided = open.iter().filter(|path| matches!(place(path), Some(Place::Undecided) | None));
+    match undecided.count() {
+        0 if said.is_empty() => said.push("no bottleneck is shared".into()),
+        0 => {}
+        count => said.push(format!("{count} undecided")),
+    }
+    said.join(", ")
+}

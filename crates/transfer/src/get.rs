@@ -1,0 +1,475 @@
+//! The client.
+
+use crate::hash::Hasher;
+use crate::local::Local;
+use crate::paths::Paths;
+use crate::tls;
+use crate::wire::{MAX_RANGE, MAX_REPLY, PathReport, Reply, Request};
+use crate::{Error, PING, STREAMS, Url, number, transport};
+use bytes::Bytes;
+use narrows_quic::Coupling;
+use noq::{Connection, ConnectionError, ReadError, RecvStream, VarInt, WriteError};
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::{File, Permissions};
+use std::net::IpAddr;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::{JoinError, JoinSet, spawn_blocking};
+use tokio::time::timeout;
+
+/// Between looks at addresses, at the wish to stop, and what is shown.
+const TICK: Duration = Duration::from_millis(200);
+/// Rates are over so many ticks.
+const RATE_TICKS: usize = 10;
+/// Pieces that wait to be written.
+const PIECES: usize = 64;
+/// For the handshake, and for the answer to the first request.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The control of the client's own packets, if it asks for none: acknowledgements, which none holds up.
+const OWN_CONTROL: &str = "reno";
+
+/// What to get.
+#[derive(Clone, Debug)]
+pub struct Get {
+    /// The file.
+    pub url: Url,
+    /// Where paths begin; none: one path, from where this host's routes say.
+    pub paths: Vec<Local>,
+    /// The congestion control that the server is asked to use; none: the server's choice.
+    pub control: Option<String>,
+    /// Where the file is written.
+    pub output: PathBuf,
+}
+
+/// How far a transfer is.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Bytes of the file that have arrived.
+    pub bytes: u64,
+    /// Bytes of the file.
+    pub size: u64,
+    /// Since the first request.
+    pub elapsed: Duration,
+    /// Bytes of the file per second, over the last two seconds.
+    pub rate: f64,
+    /// The congestion control that the server uses.
+    pub control: String,
+    /// The paths, one for each local address that there was.
+    pub paths: Vec<PathProgress>,
+}
+
+/// What began at one local address.
+#[derive(Clone, Debug)]
+pub struct PathProgress {
+    /// The address; none: where the host's routes say.
+    pub local: Option<IpAddr>,
+    /// Number of the path that is open.
+    pub id: Option<u32>,
+    /// Bytes of UDP payload that arrived there.
+    pub bytes: u64,
+    /// The same per second, over the last two seconds.
+    pub rate: f64,
+    /// What the server last reported of the open path.
+    pub report: Option<PathReport>,
+}
+
+/// A file that is complete.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// SHA-256 of what was written, equal to the server's, in hexadecimal digits.
+    pub sha256: String,
+    /// At the end. Rates are over the whole time.
+    pub progress: Progress,
+}
+
+/// Gets a file; `show` is called five times a second. Ends early when `stop` is set. The file is there
+/// only if all of it has arrived and has the server's SHA-256. Needs a runtime of tokio with several
+/// threads.
+///
+/// # Errors
+/// Wrong input, or why the transfer failed.
+pub async fn get(
+    get: &Get,
+    stop: &AtomicBool,
+    show: impl FnMut(&Progress),
+) -> Result<Received, Error> {
+    let own = Coupling::new(get.control.as_deref().unwrap_or(OWN_CONTROL))
+        .map_err(|error| Error::input("--cc", error))?;
+    let output = Output::new(&get.output)?;
+    let server = get.url.address()?;
+    let (mut paths, endpoint) = Paths::new(&get.paths, server)?;
+    let (mut config, other) = tls::client(get.url.fingerprint, get.control.as_deref());
+    let factory = own.factory();
+    let mut transport = transport();
+    transport.max_concurrent_bidi_streams(VarInt::from_u32(0));
+    transport.congestion_controller_factory(factory.clone());
+    config.transport_config(Arc::new(transport));
+
+    let place = &get.url.server;
+    let connecting = endpoint
+        .connect_with(config, server, tls::NAME)
+        .map_err(|error| Error::input(place, error))?;
+    let connected = unless(stop, timeout(PATIENCE, connecting)).await?;
+    let connection = match connected {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => {
+            return Err(Error::failed(
+                place,
+                match other.get() {
+                    Some(other) => format!("refused, its certificate has the fingerprint {other}"),
+                    None => lost(&error),
+                },
+            ));
+        }
+        Err(_) => return Err(Error::failed(place, silence(PATIENCE))),
+    };
+    tokio::spawn(narrows_quic::tend(&connection, factory, PING));
+    paths.connected(&connection);
+    let done = transfer(get, &connection, &mut paths, &output, stop, show).await;
+    connection.close(VarInt::from_u32(0), b"");
+    // So that the server hears of it.
+    let _ = timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
+    let received = done?;
+    output.commit()?;
+    Ok(received)
+}
+
+/// A file that is named as wished once it is complete, and removed if it never is.
+struct Output {
+    written: NamedTempFile,
+    target: PathBuf,
+}
+
+impl Output {
+    fn new(target: &Path) -> Result<Output, Error> {
+        let wrong = |message: &str| Error::input(target.display(), message);
+        if target.file_name().is_none() {
+            return Err(wrong("expected the name of a file"));
+        }
+        if target.symlink_metadata().is_ok() {
+            return Err(wrong("already exists and is not overwritten"));
+        }
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let written = tempfile::Builder::new()
+            .prefix(".narrows-")
+            .suffix(".part")
+            // As other programs' files: the umask takes its part.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| wrong(&error.to_string()))?;
+        Ok(Output { written, target: target.into() })
+    }
+
+    fn commit(self) -> Result<(), Error> {
+        let named = self.written.persist_noclobber(&self.target);
+        named.map_err(|error| Error::failed(self.target.display(), error.error))?;
+        Ok(())
+    }
+}
+
+/// What `future` leads to, unless `stop` is set before.
+async fn unless<T>(stop: &AtomicBool, future: impl Future<Output = T>) -> Result<T, Error> {
+    let mut future = pin!(future);
+    loop {
+        match timeout(TICK, future.as_mut()).await {
+            Ok(done) => return Ok(done),
+            Err(_) if stop.load(Ordering::Relaxed) => return Err(Error::Interrupted),
+            Err(_) => {}
+        }
+    }
+}
+
+fn silence(time: Duration) -> String {
+    format!("no answer within {} s", time.as_secs())
+}
+
+fn lost(error: &ConnectionError) -> String {
+    match error {
+        ConnectionError::ApplicationClosed(close) => {
+            format!("closed by the server: {}", String::from_utf8_lossy(&close.reason))
+        }
+        ConnectionError::TimedOut => "timed out".into(),
+        other => other.to_string(),
+    }
+}
+
+fn unread(error: &ReadError) -> String {
+    match error {
+        ReadError::ConnectionLost(error) => lost(error),
+        ReadError::Reset(_) => "the server cannot read the file".into(),
+        other => other.to_string(),
+    }
+}
+
+fn unwritten(error: &WriteError) -> String {
+    match error {
+        WriteError::ConnectionLost(error) => lost(error),
+        other => other.to_string(),
+    }
+}
+
+/// What has arrived.
+enum Piece {
+    /// Bytes, and where in the file they belong.
+    Bytes(u64, Bytes),
+    /// All of the range that begins there.
+    End(u64),
+}
+
+/// What the tasks of a transfer share.
+struct Shared {
+    connection: Connection,
+    file: File,
+    size: u64,
+    /// Where the next range begins.
+    next: AtomicU64,
+    /// Bytes that have been written.
+    bytes: AtomicU64,
+    reports: Mutex<Vec<PathReport>>,
+    /// The server's.
+    sha256: OnceLock<String>,
+}
+
+async fn transfer(
+    get: &Get,
+    connection: &Connection,
+    paths: &mut Paths,
+    output: &Output,
+    stop: &AtomicBool,
+    mut show: impl FnMut(&Progress),
+) -> Result<Received, Error> {
+    let begin = Instant::now();
+    let failed = |why: String| Error::failed(&get.url.server, why);
+    let refused = |why: String| Error::failed(format!("{:?}", get.url.name), why);
+    let asking = timeout(PATIENCE, ask(connection, &get.url.name));
+    let asked = unless(stop, asking).await?.map_err(|_| failed(silence(PATIENCE)))?;
+    let (lines, answer) = asked.map_err(failed)?;
+    let (size, control) = match answer {
+        Reply::File { size, control } => (size, control),
+        Reply::Refused(why) => return Err(refused(why)),
+        _ => return Err(failed("not the answer that was expected".into())),
+    };
+    let file = output.written.as_file().try_clone();
+    let file = file.map_err(|error| Error::failed(get.output.display(), error))?;
+    let shared = Arc::new(Shared {
+        connection: connection.clone(),
+        file,
+        size,
+        next: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+        reports: Mutex::default(),
+        sha256: OnceLock::new(),
+    });
+    let (pieces, arriving) = channel(PIECES);
+    let writing = {
+        let shared = shared.clone();
+        spawn_blocking(move || write(&shared, arriving))
+    };
+    let mut tasks = JoinSet::new();
+    for _ in 0..STREAMS {
+        tasks.spawn(stream(shared.clone(), pieces.clone()));
+    }
+    drop(pieces);
+    tasks.spawn(listen(lines, shared.clone()));
+
+    let whole = async {
+        // The one that listens ends with an error only.
+        for _ in 0..STREAMS {
+            ended(tasks.join_next().await).map_err(failed)?;
+        }
+        let elapsed = begin.elapsed();
+        let hash = writing.await.map_err(|error| failed(error.to_string()))?;
+        let hash = hash.map_err(|error| Error::failed(get.output.display(), error))?;
+        while shared.sha256.get().is_none() {
+            let end = timeout(TICK / 10, tasks.join_next()).await;
+            end.map_or(Ok(()), ended).map_err(failed)?;
+        }
+        if shared.sha256.get() != Some(&hash) {
+            let message = format!("SHA-256 is {hash}, not the server's; the file is discarded");
+            return Err(refused(message));
+        }
+        Ok((hash, elapsed))
+    };
+    let mut whole = pin!(whole);
+    let mut rates = Rates::default();
+    loop {
+        paths.look(connection);
+        let mut now = progress(paths, &shared, begin.elapsed(), &control);
+        rates.fill(&mut now);
+        show(&now);
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        if let Ok(whole) = timeout(TICK, whole.as_mut()).await {
+            let (sha256, elapsed) = whole?;
+            let progress = progress(paths, &shared, elapsed, &control).finished();
+            return Ok(Received { sha256, progress });
+        }
+    }
+}
+
+/// The end of a task.
+fn ended(task: Option<Result<Result<(), String>, JoinError>>) -> Result<(), String> {
+    task.unwrap_or(Ok(Ok(()))).map_err(|error| error.to_string())?
+}
+
+/// The first request, and the first line of its answer.
+async fn ask(connection: &Connection, name: &str) -> Result<(Lines, Reply), String> {
+    let (mut send, recv) = connection.open_bi().await.map_err(|error| lost(&error))?;
+    let request = Request::File(name.into()).bytes();
+    send.write_all(&request).await.map_err(|error| unwritten(&error))?;
+    // Only a stream that was reset cannot be finished.
+    let _ = send.finish();
+    let mut lines = Lines { recv, read: VecDeque::new() };
+    let answer = lines.next().await?;
+    Ok((lines, answer))
+}
+
+/// The server's answers to the first request.
+struct Lines {
+    recv: RecvStream,
+    read: VecDeque<u8>,
+}
+
+impl Lines {
+    async fn next(&mut self) -> Result<Reply, String> {
+        loop {
+            if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.read.drain(..=end).collect();
+                return serde_json::from_slice(&line)
+                    .map_err(|error| format!("the server's answer: {error}"));
+            }
+            if self.read.len() > MAX_REPLY {
+                return Err(format!("the server's answer: a line of more than {MAX_REPLY} bytes"));
+            }
+            let chunk = self.recv.read_chunk(MAX_REPLY).await.map_err(|error| unread(&error))?;
+            self.read.extend(chunk.ok_or("the server's answer ended early")?);
+        }
+    }
+}
+
+async fn listen(mut lines: Lines, shared: Arc<Shared>) -> Result<(), String> {
+    loop {
+        match lines.next().await? {
+            Reply::Paths(paths) => {
+                *shared.reports.lock().unwrap_or_else(PoisonError::into_inner) = paths;
+            }
+            // The first counts.
+            Reply::Sha256(hash) => drop(shared.sha256.set(hash)),
+            Reply::Refused(why) => return Err(why),
+            Reply::File { .. } => return Err("the server's answer: not expected here".into()),
+        }
+    }
+}
+
+/// Gets one range after the other.
+async fn stream(shared: Arc<Shared>, pieces: Sender<Piece>) -> Result<(), String> {
+    loop {
+        let offset = shared.next.fetch_add(MAX_RANGE, Ordering::Relaxed);
+        if offset >= shared.size {
+            return Ok(());
+        }
+        let length = MAX_RANGE.min(shared.size - offset);
+        let opened = shared.connection.open_bi().await;
+        let (mut send, mut recv) = opened.map_err(|error| lost(&error))?;
+        let request = Request::Range { offset, length }.bytes();
+        send.write_all(&request).await.map_err(|error| unwritten(&error))?;
+        let _ = send.finish();
+        let (mut at, end) = (offset, offset + length);
+        while let Some(chunk) =
+            recv.read_chunk(MAX_RANGE as usize).await.map_err(|error| unread(&error))?
+        {
+            if chunk.len() as u64 > end - at {
+                return Err("the server sent more than was asked for".into());
+            }
+            let length = chunk.len() as u64;
+            if pieces.send(Piece::Bytes(at, chunk)).await.is_err() {
+                // What writes has failed, and says why.
+                return Ok(());
+            }
+            at += length;
+        }
+        if at < end {
+            return Err("the server sent less than was asked for".into());
+        }
+        if pieces.send(Piece::End(offset)).await.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// Writes what arrives, and hashes the file from its beginning on as that grows: ranges arrive in any
+/// order. The hash, once all streams have ended.
+fn write(shared: &Shared, mut pieces: Receiver<Piece>) -> std::io::Result<String> {
+    let (mut hasher, mut whole, mut later) = (Hasher::new(), 0, BTreeSet::new());
+    while let Some(piece) = pieces.blocking_recv() {
+        match piece {
+            Piece::Bytes(at, bytes) => {
+                shared.file.write_all_at(&bytes, at)?;
+                shared.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            }
+            Piece::End(range) => {
+                later.insert(range);
+                while later.remove(&whole) {
+                    whole = shared.size.min(whole + MAX_RANGE);
+                }
+                hasher.read(&shared.file, whole, || true)?;
+            }
+        }
+    }
+    Ok(hasher.finish())
+}
+
+fn progress(paths: &Paths, shared: &Shared, elapsed: Duration, control: &str) -> Progress {
+    let reports = shared.reports.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let paths = paths.lines().iter().map(|line| {
+        let id = line.id().map(number);
+        let report = reports.iter().find(|report| Some(report.id) == id).cloned();
+        PathProgress { local: line.local, id, bytes: line.bytes(), rate: 0.0, report }
+    });
+    Progress {
+        bytes: shared.bytes.load(Ordering::Relaxed),
+        size: shared.size,
+        elapsed,
+        rate: 0.0,
+        control: control.into(),
+        paths: paths.collect(),
+    }
+}
+
+impl Progress {
+    /// Rates over the whole time.
+    fn finished(mut self) -> Progress {
+        let seconds = self.elapsed.as_secs_f64().max(1e-9);
+        self.rate = self.bytes as f64 / seconds;
+        self.paths.iter_mut().for_each(|path| path.rate = path.bytes as f64 / seconds);
+        self
+    }
+}
+
+/// What had arrived at former ticks.
+#[derive(Default)]
+struct Rates(VecDeque<Progress>);
+
+impl Rates {
+    fn fill(&mut self, now: &mut Progress) {
+        if let Some(then) = self.0.front() {
+            let seconds = (now.elapsed - then.elapsed).as_secs_f64().max(1e-9);
+            now.rate = (now.bytes - then.bytes) as f64 / seconds;
+            for (at, path) in now.paths.iter_mut().enumerate() {
+                let before = then.paths.get(at).map_or(0, |path| path.bytes);
+                path.rate = (path.bytes - before) as f64 / seconds;
+            }
+        }
+        self.0.push_back(now.clone());
+        if self.0.len() > RATE_TICKS {
+            self.0.pop_front();
+        }
+    }
+}

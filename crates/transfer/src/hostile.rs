@@ -1,0 +1,281 @@
+//! What a server makes of clients that mean no good, and a client of such servers.
+
+use crate::wire::{Reply, Request};
+use crate::{Error, Get, MAX_CONNECTIONS, Server, Url, get, tls, transport};
+use narrows_testkit::Random;
+use noq::{Connection, Endpoint, VarInt};
+use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+const CONTENT: &str = "content";
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+fn anywhere() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+/// A server of one small file.
+struct Served {
+    home: TempDir,
+    url: Url,
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    running: JoinHandle<()>,
+}
+
+impl Served {
+    fn new() -> Served {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("served")).unwrap();
+        fs::write(home.path().join("served/file"), CONTENT).unwrap();
+        let server = Server::new(&home.path().join("served"), anywhere(), "lia").unwrap();
+        let (url, address) = (server.urls("file").unwrap().remove(0), server.address().unwrap());
+        let stop = Arc::new(AtomicBool::new(false));
+        let running = {
+            let stop = stop.clone();
+            tokio::spawn(async move { server.run(&stop, |_| ()).await })
+        };
+        Served { home, url, address, stop, running }
+    }
+
+    /// A connection that asks for the control `control`.
+    async fn connect(&self, control: Option<&str>) -> (Endpoint, Result<Connection, String>) {
+        let endpoint = Endpoint::client(anywhere()).unwrap();
+        let (mut config, _) = tls::client(self.url.fingerprint, control);
+        config.transport_config(Arc::new(transport()));
+        let connecting = endpoint.connect_with(config, self.address, tls::NAME).unwrap();
+        (endpoint, connecting.await.map_err(|error| error.to_string()))
+    }
+
+    /// It still serves.
+    async fn serves(&self) {
+        let output = self.home.path().join("got");
+        let request = request(&self.url, &output);
+        get(&request, &AtomicBool::new(false), |_| ()).await.unwrap();
+        assert_eq!(fs::read_to_string(&output).unwrap(), CONTENT);
+        fs::remove_file(&output).unwrap();
+    }
+
+    async fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.running.await.unwrap();
+    }
+}
+
+fn request(url: &Url, output: &std::path::Path) -> Get {
+    Get { url: url.clone(), paths: vec![], control: None, output: output.into() }
+}
+
+/// What a stream on which `bytes` were sent answers; none if it was reset or the connection ended.
+async fn answer(connection: &Connection, bytes: &[u8]) -> Option<Vec<u8>> {
+    let (mut send, mut recv) = connection.open_bi().await.ok()?;
+    send.write_all(bytes).await.ok()?;
+    let _ = send.finish();
+    recv.read_to_end(1 << 20).await.ok()
+}
+
+#[test]
+fn garbage_in_datagrams_does_not_stop_a_server() {
+    runtime().block_on(async {
+        let served = Served::new();
+        let socket = UdpSocket::bind(anywhere()).unwrap();
+        let mut random = Random(1);
+        for round in 0..20_000 {
+            let length = 1 + random.below(1500) as usize;
+            let mut datagram: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+            // Every other one as a packet of a handshake of version 1: RFC 9000, section 17.2.
+            if round % 2 == 0 && length > 32 {
+                datagram[0] = 0xc0 | datagram[0] & 0x3f;
+                datagram[1..5].copy_from_slice(&[0, 0, 0, 1]);
+                (datagram[5], datagram[14]) = (8, 8);
+            }
+            // The kernel may say that its queue is full.
+            let _ = socket.send_to(&datagram, served.address);
+        }
+        served.serves().await;
+        served.end().await;
+    });
+}
+
+#[test]
+fn garbage_in_requests_ends_only_its_connection() {
+    runtime().block_on(async {
+        let served = Served::new();
+        let range = Request::Range { offset: 0, length: 1 }.bytes();
+        let long = vec![b'['; 100_000];
+        let mut all: Vec<Vec<u8>> = vec![vec![], b"{".into(), range, long];
+        let mut random = Random(2);
+        for _ in 0..50 {
+            let length = random.below(200) as usize;
+            all.push((0..length).map(|_| random.next() as u8).collect());
+        }
+        for bytes in all {
+            let (_endpoint, connection) = served.connect(None).await;
+            let connection = connection.unwrap();
+            assert_eq!(answer(&connection, &bytes).await, None, "{bytes:?}");
+            timeout(Duration::from_secs(30), connection.closed()).await.expect("sent away");
+        }
+        served.serves().await;
+        served.end().await;
+    });
+}
+
+#[test]
+fn only_what_the_file_has_is_sent() {
+    runtime().block_on(async {
+        let served = Served::new();
+        let (_endpoint, connection) = served.connect(None).await;
+        let connection = connection.unwrap();
+        let (mut send, mut recv) = connection.open_bi().await.unwrap();
+        send.write_all(&Request::File("file".into()).bytes()).await.unwrap();
+        send.finish().unwrap();
+        recv.read_chunk(1).await.unwrap();
+        for (offset, length, expected) in [
+            (0, 7, Some("content")),
+            (3, 2, Some("te")),
+            (7, 0, Some("")),
+            (0, 8, None),
+            (8, 0, None),
+        ] {
+            let bytes = Request::Range { offset, length }.bytes();
+            let got = answer(&connection, &bytes).await;
+            assert_eq!(got.as_deref(), expected.map(str::as_bytes), "{offset}, {length}");
+        }
+        // Another file is no range.
+        assert_eq!(answer(&connection, &Request::File("file".into()).bytes()).await, None);
+        served.end().await;
+    });
+}
+
+#[test]
+fn a_control_that_the_server_does_not_know_is_refused_by_its_name() {
+    runtime().block_on(async {
+        let served = Served::new();
+        for (control, why) in
+            [("later+better", "unknown law 'later'"), ("bbr", "bbr: needs samples")]
+        {
+            let (_endpoint, connection) = served.connect(Some(control)).await;
+            let closed = timeout(Duration::from_secs(30), connection.unwrap().closed()).await;
+            let closed = closed.unwrap().to_string();
+            assert!(closed.contains(why), "{closed}");
+        }
+        served.end().await;
+    });
+}
+
+#[test]
+fn connections_and_streams_are_bounded() {
+    runtime().block_on(async {
+        let served = Served::new();
+        let mut held = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            let (endpoint, connection) = served.connect(None).await;
+            held.push((endpoint, connection.unwrap()));
+        }
+        let (_endpoint, refused) = served.connect(None).await;
+        assert!(refused.unwrap_err().contains("refused"));
+        // Streams beyond the limit wait for others to end.
+        let connection = &held[0].1;
+        let mut streams = Vec::new();
+        while let Ok(stream) = timeout(Duration::from_millis(500), connection.open_bi()).await {
+            streams.push(stream.unwrap());
+        }
+        assert_eq!(streams.len(), usize::from(crate::STREAMS) + 1);
+        // One leaves, and there is a place.
+        held[0].1.close(VarInt::from_u32(0), b"");
+        let begin = std::time::Instant::now();
+        while served.connect(None).await.1.is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(30), "no place became free");
+        }
+        served.end().await;
+    });
+}
+
+/// A server that answers each request with what `reply` gives for it; the first stream stays open.
+async fn lying(reply: impl Fn(Request) -> Vec<u8>) -> (Url, impl Future<Output = ()>) {
+    let (mut config, fingerprint) = tls::server();
+    config.transport_config(Arc::new(transport()));
+    let endpoint = Endpoint::server(config, anywhere()).unwrap();
+    let server = endpoint.local_addr().unwrap().to_string();
+    let url = Url { server, name: "file".into(), fingerprint };
+    let serve = async move {
+        let connection = endpoint.accept().await.unwrap().await.unwrap();
+        let mut open = Vec::new();
+        while let Ok((mut send, mut recv)) = connection.accept_bi().await {
+            let request = Request::parse(&recv.read_to_end(9000).await.unwrap()).unwrap();
+            let first = matches!(request, Request::File(_));
+            send.write_all(&reply(request)).await.unwrap();
+            if first {
+                open.push(send);
+            } else {
+                send.finish().unwrap();
+            }
+        }
+    };
+    (url, serve)
+}
+
+/// Why a client refuses these answers to its first request and to the one of a range; nothing may be left.
+fn refuses(first: &[Reply], range: &str) -> String {
+    let first: Vec<u8> = first.iter().flat_map(Reply::line).collect();
+    let range = range.as_bytes().to_vec();
+    runtime().block_on(async {
+        let (url, serve) = lying(move |request| match request {
+            Request::File(_) => first.clone(),
+            Request::Range { .. } => range.clone(),
+        })
+        .await;
+        let home = tempfile::tempdir().unwrap();
+        let output = home.path().join("got");
+        let (request, stop) = (request(&url, &output), AtomicBool::new(false));
+        let serving = async {
+            serve.await;
+            std::future::pending::<()>().await;
+        };
+        let getting = get(&request, &stop, |_| ());
+        let error = both(getting, serving).await.unwrap_err();
+        assert!(matches!(error, Error::Failed(..)));
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "something was left");
+        error.to_string()
+    })
+}
+
+/// What the first leads to, while the second runs beside it.
+async fn both<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> T {
+    let (mut first, mut second) = (std::pin::pin!(first), std::pin::pin!(second));
+    std::future::poll_fn(|context| {
+        let _ = second.as_mut().poll(context);
+        first.as_mut().poll(context)
+    })
+    .await
+}
+
+#[test]
+fn a_client_keeps_nothing_of_a_server_that_lies() {
+    let file = Reply::File { size: 4, control: "reno".into() };
+    let hash = Reply::Sha256("00".repeat(32));
+    let line = refuses(&[file.clone(), hash.clone()], "abcd");
+    assert!(line.contains("not the server's"), "{line}");
+    // Of abcd, in the wrong case: it is not what sha256sum prints.
+    let right = "88d4266fd4e6338d13b845fcf289579d209c897823b9217da3e161936f031589";
+    let line = refuses(&[file.clone(), Reply::Sha256(right.to_uppercase())], "abcd");
+    assert!(line.contains("not the server's"), "{line}");
+    let line = refuses(&[file.clone(), hash.clone()], "abc");
+    assert!(line.contains("less than was asked for"), "{line}");
+    let line = refuses(&[file.clone(), hash.clone()], "abcde");
+    assert!(line.contains("more than was asked for"), "{line}");
+    assert!(refuses(&[hash], "").contains("not the answer that was expected"));
+    assert!(refuses(&[file.clone(), file], "abcd").contains("not expected here"));
+    let why = "x".repeat(3 * crate::wire::MAX_REPLY);
+    assert!(refuses(&[Reply::Refused(why)], "").contains("a line of more than"));
+}

@@ -1,0 +1,139 @@
+//! TLS with a certificate that is known by its fingerprint.
+
+use crate::wire::{CONTROL, PROTOCOL};
+use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use noq::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use noq::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use noq::rustls::{self, CertificateError, DigitallySignedStruct, SignatureScheme, version};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+/// The name in the certificate, which nothing depends on.
+pub(crate) const NAME: &str = "narrows";
+
+/// SHA-256 of a certificate in DER, as `openssl x509 -fingerprint -sha256` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    fn of(certificate: &[u8]) -> Fingerprint {
+        Fingerprint(Sha256::digest(certificate).into())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = ();
+
+    /// From 64 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Fingerprint, ()> {
+        if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(());
+        }
+        let mut bytes = [0; 32];
+        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| ())?;
+        }
+        Ok(Fingerprint(bytes))
+    }
+}
+
+/// A server's side, with a new key and certificate.
+pub(crate) fn server() -> (noq::ServerConfig, Fingerprint) {
+    let own = rcgen::generate_simple_self_signed(vec![NAME.into()]).expect("a valid name");
+    let certificate = own.cert.der().clone();
+    let fingerprint = Fingerprint::of(&certificate);
+    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+    let mut tls = rustls::ServerConfig::builder_with_provider(ring::default_provider().into())
+        .with_protocol_versions(&[&version::TLS13])
+        .expect("ring has TLS 1.3")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key.into())
+        .expect("the key of the certificate");
+    tls.alpn_protocols = vec![PROTOCOL.into()];
+    let tls = QuicServerConfig::try_from(tls).expect("ring has the first cipher suite of QUIC");
+    (noq::ServerConfig::with_crypto(Arc::new(tls)), fingerprint)
+}
+
+/// A client's side, and where another certificate's fingerprint is found after it was refused. Asks for
+/// the congestion control `control`.
+pub(crate) fn client(
+    pinned: Fingerprint,
+    control: Option<&str>,
+) -> (noq::ClientConfig, Arc<OnceLock<Fingerprint>>) {
+    let provider = Arc::new(ring::default_provider());
+    let other = Arc::new(OnceLock::new());
+    let verifier = Pinned { pinned, other: other.clone(), provider: provider.clone() };
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&version::TLS13])
+        .expect("ring has TLS 1.3")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![PROTOCOL.into()];
+    tls.alpn_protocols.extend(control.map(|name| format!("{CONTROL}{name}").into_bytes()));
+    tls.enable_sni = false;
+    let tls = QuicClientConfig::try_from(tls).expect("ring has the first cipher suite of QUIC");
+    (noq::ClientConfig::new(Arc::new(tls)), other)
+}
+
+/// Accepts the certificate of a fingerprint alone, whatever its name and dates.
+#[derive(Debug)]
+struct Pinned {
+    pinned: Fingerprint,
+    other: Arc<OnceLock<Fingerprint>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let found = Fingerprint::of(certificate);
+        if found == self.pinned {
+            return Ok(ServerCertVerified::assertion());
+        }
+        // It is set once: a connection has one handshake.
+        let _ = self.other.set(found);
+        Err(CertificateError::ApplicationVerificationFailure.into())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
