@@ -99,6 +99,32 @@ fn on_one_link_a_coupled_connection_is_one_flow_and_an_uncoupled_one_two() {
     assert!(uncoupled > 1.5, "{uncoupled}");
 }
 
+/// On slow paths every few packets one is acknowledged alone, after up to 25 ms, which is no queue.
+#[test]
+fn a_link_shared_by_slow_paths_is_found() {
+    let file = r#"
+        name = "slow"
+        title = ""
+        source = ""
+        warmup = "15 s"
+        duration = "25 s"
+        test = "mptcp"
+        links.b = { rate = "20 Mbit/s", queue = "60 ms" }
+        routes.first = { links = ["b"], rtt = "160 ms" }
+        routes.second = { links = ["b"], rtt = "180 ms" }
+        phases = [{ start = "0 s", groups = [["first", "second"]] }]
+        flows.mptcp = { kind = "mptcp", routes = ["first", "second"], cc = "greno" }
+        background = { links = ["b"], greedy = [14], rtt = ["160 ms", "180 ms"] }
+    "#;
+    let scenario = parse(file, &Edits::default()).unwrap();
+    let right = (1..=3).map(|seed| {
+        let run = on_quic(&scenario, "greno+xcorr", seed);
+        run.summary.detection[0].accuracy.unwrap()
+    });
+    let right = right.sum::<f64>() / 3.0;
+    assert!(right > 0.9, "right in {right}");
+}
+
 /// Flows that meet no QUIC are to the byte what they are beside MPTCP.
 #[test]
 fn other_flows_are_those_of_the_simulator() {

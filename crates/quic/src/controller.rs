@@ -12,6 +12,13 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How long a receiver waits for a second packet before it acknowledges one alone, µs (RFC 9000, section
+/// 18.2: `max_ack_delay`, its default, which noq has).
+const MAX_ACK_DELAY_US: u32 = 25_000;
+
+/// From so many packets in a row on that are acknowledged alone they count as having waited so long.
+const LONE: u32 = 8;
+
 /// What one ACK frame acknowledges, as it is reported packet by packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
@@ -62,6 +69,8 @@ pub(crate) struct PathController {
     largest_acked: Option<u64>,
     /// The window was full when packets up to this one had been sent.
     full_at: Option<u64>,
+    /// Packets in a row that were acknowledged alone.
+    lone: u32,
     advice: Advice,
 }
 
@@ -88,6 +97,7 @@ impl PathController {
             last_sent: None,
             largest_acked: None,
             full_at: None,
+            lone: 0,
             advice: Advice::None,
         }
     }
@@ -261,6 +271,15 @@ impl PathController {
         if batch.packets >= 2 {
             // RFC 9000, section 13.2.2: the second packet is acknowledged at once.
             event.flags |= flag::DWELL;
+            self.lone = 0;
+        } else if self.lone < LONE {
+            // How long it waited for a second one is not known: its delay is none for a detector, as
+            // that of a packet that was sent again.
+            event.flags |= flag::RETRANS;
+            self.lone += 1;
+        } else {
+            event.flags |= flag::DWELL;
+            event.dwell_us = MAX_ACK_DELAY_US;
         }
         if full {
             event.flags |= flag::CWND_LIMITED;
