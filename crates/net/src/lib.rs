@@ -53,6 +53,7 @@
 //! ```
 
 mod aqm;
+mod calendar;
 mod config;
 mod counters;
 mod discipline;
@@ -72,7 +73,7 @@ mod queue;
 mod rate;
 mod reorder;
 pub mod rng;
-mod schedule;
+
 mod trace;
 mod wifi;
 
@@ -80,6 +81,7 @@ pub use aqm::codel::CoDel;
 pub use aqm::fq_codel::FqCoDel;
 pub use aqm::pie::Pie;
 pub use aqm::red::{Red, Weight};
+pub use calendar::Calendar;
 pub use config::LinkConfig;
 pub use counters::Counters;
 pub use discipline::Discipline;

@@ -1,11 +1,11 @@
 //! The network: links, routes over them and the packets that travel.
 
+use crate::calendar::Calendar;
 use crate::link::{Change, Link};
 use crate::packet::Packet;
 use crate::pool::Pool;
 use crate::prefetch::prefetch;
 use crate::queue::Entry;
-use crate::schedule::Schedule;
 use crate::{ConfigError, Counters, Header, LinkConfig, Nanos, Rate};
 
 /// A link of one [`Network`]; means nothing to another one.
@@ -64,7 +64,7 @@ pub struct Network<P> {
     /// Where each route starts in `hops`.
     routes: Vec<u32>,
     packets: Pool<(RouteId, P)>,
-    schedule: Schedule,
+    calendar: Calendar,
     /// What was seen on watched links.
     seen: Vec<Seen<P>>,
     /// What was dropped, if the caller wants to know.
@@ -86,7 +86,7 @@ impl<P: Copy> Network<P> {
             hops: Vec::new(),
             routes: Vec::new(),
             packets: Pool::new(),
-            schedule: Schedule::default(),
+            calendar: Calendar::default(),
             seen: Vec::new(),
             lost: None,
         }
@@ -167,7 +167,7 @@ impl<P: Copy> Network<P> {
 
     /// The time of the next arrival at the end of any link, if packets are underway.
     pub fn next_time(&self) -> Option<Nanos> {
-        self.schedule.first().map(|(time, _)| time)
+        self.calendar.first().map(|(time, _)| time)
     }
 
     /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
@@ -186,17 +186,17 @@ impl<P: Copy> Network<P> {
         now: Nanos,
         mut upcoming: impl FnMut(usize, &P),
     ) -> Option<Delivery<P>> {
-        while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
+        while let Some((time, number)) = self.calendar.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
             let watched = link.watched;
             let arrived = if link.is_plain() {
                 let packet = link.leave();
-                self.schedule.replace_first(link.next_arrival());
+                self.calendar.replace_first(link.next_arrival());
                 debug_assert!(link.is_conserved());
                 packet
             } else {
                 let (packet, next) = link.turn(time);
-                self.schedule.replace_first(next);
+                self.calendar.replace_first(next);
                 self.settle(number);
                 packet
             };
@@ -226,9 +226,9 @@ impl<P: Copy> Network<P> {
     #[inline]
     fn prepare(&self, upcoming: &mut impl FnMut(usize, &P)) {
         let link = |number: u32| &self.links[number as usize];
-        let first = |n: usize| link(self.schedule.ahead(n)?).first();
+        let first = |n: usize| link(self.calendar.ahead(n)?).first();
         let next = |packet: &Packet| self.hops[packet.hop() as usize + 1];
-        if let Some(number) = self.schedule.ahead(16) {
+        if let Some(number) = self.calendar.ahead(16) {
             prefetch(link(number), Link::HOT);
         }
         if let Some(entry) = first(13) {
@@ -277,7 +277,7 @@ impl<P: Copy> Network<P> {
         if !link.is_plain() {
             self.settle(number);
         } else if was_empty && accepted {
-            self.schedule.insert(link.last_arrival(), number);
+            self.calendar.insert(link.last_arrival(), number);
         }
     }
 
@@ -287,7 +287,7 @@ impl<P: Copy> Network<P> {
     fn settle(&mut self, number: u32) {
         let link = &mut self.links[number as usize];
         if let Some(time) = link.arm() {
-            self.schedule.insert(time, number);
+            self.calendar.insert(time, number);
         }
         while let Some(key) = link.pop_lost() {
             lose(&mut self.packets, &mut self.lost, key);

@@ -372,11 +372,22 @@ impl Scoreboard {
     }
 
     fn duplicate(&self, (start, end): (u64, u64)) -> Duplicate {
-        let segment = self.segments.get(self.segments.partition_point(|s| s.seq < start));
+        let segment = self.segments.get(self.find(start));
         let is = |flags| segment.is_some_and(|s| s.flags & flags == flags);
         let retransmitted = end <= self.una || is(EVER_RETRANS);
         let late = is(SACKED | EVER_RETRANS) && end < self.highest_sacked;
         Duplicate { end, retransmitted, late }
+    }
+
+    /// The place of the first segment from byte `seq` on. Where all before it are as long as the
+    /// first, as most are, nothing is searched.
+    fn find(&self, seq: u64) -> usize {
+        let Some(head) = self.segments.front() else { return 0 };
+        let guess = seq.saturating_sub(head.seq) / u64::from(head.len);
+        match self.segments.get(guess as usize) {
+            Some(segment) if segment.seq == seq => guess as usize,
+            _ => self.segments.partition_point(|s| s.seq < seq),
+        }
     }
 
     fn sack_range(
@@ -387,7 +398,7 @@ impl Scoreboard {
         rack: &mut Rack,
         delivered: &mut Delivered,
     ) {
-        let first = self.segments.partition_point(|s| s.seq < from);
+        let first = self.find(from);
         for index in first..self.segments.len() {
             let segment = &mut self.segments[index];
             if segment.end() > to {

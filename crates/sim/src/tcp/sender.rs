@@ -216,9 +216,11 @@ impl Sender {
         self.rto_at.min(self.tlp.at)
     }
 
-    /// The next time a timer may expire.
+    /// The next time a timer may expire. While the window is full nothing waits for its pace: what
+    /// makes room is an acknowledgement, which looks at the time itself.
     pub fn deadline(&self) -> Nanos {
-        self.rto_at.min(self.reo_at).min(self.tlp.at).min(self.pace_at)
+        let pace_at = if self.board.in_flight() < self.cwnd { self.pace_at } else { NEVER };
+        self.rto_at.min(self.reo_at).min(self.tlp.at).min(pace_at)
     }
 
     /// Sends a new segment; what is `behind` it may follow.

@@ -130,12 +130,14 @@ NR_NOINLINE int nr_bbr_drain(NR_HOOK)
 	if (!c || !p || !ev)
 		return 0;
 	b = nr_bbr(p);
+	if (b->mode != NR_BBR_DRAIN && (b->mode != NR_BBR_STARTUP || !b->full))
+		return 0;
 	bdp = nr_bbr_inflight(c, i, p, nr_max(&b->bw), NR_BBR_ONE);
-	if (b->mode == NR_BBR_STARTUP && b->full) {
+	if (b->mode == NR_BBR_STARTUP) {
 		b->mode = NR_BBR_DRAIN;
 		nr_set_ssthresh(c, i, p, bdp);
 	}
-	if (b->mode == NR_BBR_DRAIN && nr_bbr_in_net(c, i, p, ev->wait_us, ev->inflight) <= bdp)
+	if (nr_bbr_in_net(c, i, p, ev->wait_us, ev->inflight) <= bdp)
 		nr_bbr_probe_bw(NR_ARGS);
 	return 1;
 }

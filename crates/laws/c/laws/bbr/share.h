@@ -185,7 +185,7 @@ NR_NOINLINE nr_u32 nr_bbr_share(NR_HOOK, int fresh)
 {
 	struct nr_bbr_group g;
 	struct nr_bbr *b;
-	nr_u32 share, own;
+	nr_u32 share, own, set;
 
 	if (!c || !p || !ev)
 		return 0;
@@ -200,7 +200,8 @@ NR_NOINLINE nr_u32 nr_bbr_share(NR_HOOK, int fresh)
 	b->hold = 0;
 	if (share == NR_SHARE_NONE || !own)
 		return 0;
-	if (!nr_bbr_read(c, i, nr_coupled(c, i), &g) || g.paths < 2) {
+	set = nr_coupled(c, i);
+	if (!(set & (set - 1)) || !nr_bbr_read(c, i, set, &g) || g.paths < 2) {
 		nr_bbr_group_none(b);
 		return 0;
 	}

@@ -1,4 +1,4 @@
-//! The order of events across the network: a calendar of the links' next arrivals.
+//! The order of events: a calendar of the links' next arrivals, or of timers.
 //!
 //! Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set
 //! problem", CACM 1988. Time is cut into buckets of a power of two of nanoseconds, so that one has
@@ -45,13 +45,13 @@ struct Waiting {
     next: u32,
 }
 
-/// The next arrival of every link that has packets, earliest first; at equal times the link with
-/// the lower number first.
+/// Times, each with a number, earliest first; at equal times the lower number first. In a network:
+/// the next arrival of every link that has packets.
 ///
 /// A link has one entry however many packets it carries: its first packet's arrival rarely changes,
 /// so the entry changes when the link becomes busy or its first packet has arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Schedule {
+pub struct Calendar {
     /// All arrivals up to the end of the present bucket, the earliest at the end. Fewer than
     /// [`AHEAD`] only if there are no others.
     near: Vec<Key>,
@@ -75,9 +75,9 @@ pub(crate) struct Schedule {
     reviewed: Nanos,
 }
 
-impl Default for Schedule {
+impl Default for Calendar {
     fn default() -> Self {
-        Schedule {
+        Calendar {
             near: Vec::new(),
             shift: 10,
             present: 0,
@@ -94,19 +94,19 @@ impl Default for Schedule {
     }
 }
 
-impl Schedule {
-    /// The earliest arrival and its link.
+impl Calendar {
+    /// The earliest time and its number: the next arrival and its link.
     pub fn first(&self) -> Option<(Nanos, u32)> {
         self.near.last().map(|&key| (time(key), key as u32))
     }
 
     /// The link of the arrival after the next `n`, if there are so many; `n` below [`AHEAD`].
-    pub fn ahead(&self, n: usize) -> Option<u32> {
+    pub(crate) fn ahead(&self, n: usize) -> Option<u32> {
         let place = self.near.len().checked_sub(n + 1)?;
         Some(self.near[place] as u32)
     }
 
-    /// A link without packets has got one that arrives at `time`.
+    /// One more: a link without packets has got one that arrives at `time`.
     pub fn insert(&mut self, time: Nanos, link: u32) {
         if self.near.is_empty() {
             // Nothing else is there: the calendar begins anew.
@@ -115,7 +115,8 @@ impl Schedule {
         self.put(time, link);
     }
 
-    /// The first packet of the earliest link has arrived; `next` is that link's next arrival.
+    /// The earliest has passed; `next` is its number's next time. The first packet of the earliest
+    /// link has arrived, and that link has another.
     pub fn replace_first(&mut self, next: Option<Nanos>) {
         let Some(first) = self.near.pop() else { return };
         if let Some(next) = next {
@@ -184,7 +185,7 @@ impl Schedule {
             return;
         }
         let next =
-            |s: &Schedule| s.present + (s.next_slot() + BUCKETS - s.present % BUCKETS) % BUCKETS;
+            |s: &Calendar| s.present + (s.next_slot() + BUCKETS - s.present % BUCKETS) % BUCKETS;
         if self.words == 0 || next(self) >= self.beyond_from {
             // Not before it must be: those that stay beyond are then seen once per turn of all.
             self.present = self.beyond_from - 1;
@@ -305,7 +306,7 @@ mod tests {
             .collect();
         expected.sort_unstable();
 
-        let mut schedule = Schedule::default();
+        let mut schedule = Calendar::default();
         for (link, times) in (0..).zip(&mut arrivals) {
             schedule.insert(times.remove(0), link);
         }
