@@ -7,14 +7,26 @@ use common::{Served, runtime};
 use middlebox::Middlebox;
 use narrows_transfer::{Error, Url, get};
 use std::fs;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const MB: usize = 1_000_000;
 const BOTH: [&str; 2] = ["127.0.0.1", "127.0.0.2"];
 
+/// A file of so many bytes, at a free port.
+fn on_loopback(bytes: usize) -> Served {
+    Served::new(bytes, SocketAddr::from(([127, 0, 0, 1], 0)), || ())
+}
+
+/// Panics if anything but the served folder is there.
+fn nothing_is_left(served: &Served) {
+    let names = fs::read_dir(served.home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["served"]);
+}
+
 #[test]
 fn a_file_arrives_over_two_paths_with_its_hash() {
-    let served = Served::on_loopback(20 * MB + 1);
+    let served = on_loopback(20 * MB + 1);
     let mut shown = 0;
     let received = served.arrives(&served.request(&BOTH), |_| shown += 1);
     let end = &received.progress;
@@ -35,7 +47,7 @@ fn a_file_arrives_over_two_paths_with_its_hash() {
 
 #[test]
 fn an_empty_file_arrives_and_the_server_uses_the_control_that_is_asked_for() {
-    let served = Served::on_loopback(0);
+    let served = on_loopback(0);
     let mut request = served.request(&[]);
     request.control = Some("olia".into());
     assert_eq!(served.arrives(&request, |_| ()).progress.control, "olia");
@@ -43,7 +55,7 @@ fn an_empty_file_arrives_and_the_server_uses_the_control_that_is_asked_for() {
 
 #[test]
 fn another_certificate_is_refused() {
-    let served = Served::on_loopback(1000);
+    let served = on_loopback(1000);
     let mut request = served.request(&[]);
     let other = "ab".repeat(32).parse().unwrap();
     request.url = Url { fingerprint: other, ..request.url };
@@ -54,12 +66,12 @@ fn another_certificate_is_refused() {
         line.contains("refused") && line.contains(&served.url.fingerprint.to_string()),
         "{line}"
     );
-    served.nothing_is_left();
+    nothing_is_left(&served);
 }
 
 #[test]
 fn files_outside_of_the_folder_are_refused() {
-    let served = Served::on_loopback(1000);
+    let served = on_loopback(1000);
     fs::write(served.home.path().join("secret"), "secret").unwrap();
     for (name, why) in [
         ("../secret", "outside of the served folder"),
@@ -73,12 +85,12 @@ fn files_outside_of_the_folder_are_refused() {
         assert_eq!(error.to_string(), format!("{name:?}: {why}"));
     }
     fs::remove_file(served.home.path().join("secret")).unwrap();
-    served.nothing_is_left();
+    nothing_is_left(&served);
 }
 
 #[test]
 fn a_file_that_exists_is_not_overwritten() {
-    let served = Served::on_loopback(1000);
+    let served = on_loopback(1000);
     fs::write(served.output(), "mine").unwrap();
     let error = served.get(&served.request(&[]), |_| ()).unwrap_err();
     assert!(
@@ -89,7 +101,7 @@ fn a_file_that_exists_is_not_overwritten() {
 
 #[test]
 fn a_transfer_that_is_stopped_leaves_nothing() {
-    let served = Served::on_loopback(200 * MB);
+    let served = on_loopback(200 * MB);
     let stop = AtomicBool::new(false);
     let request = served.request(&BOTH);
     let getting = get(&request, &stop, |now| {
@@ -97,23 +109,23 @@ fn a_transfer_that_is_stopped_leaves_nothing() {
         stop.store(now.bytes > 0, Ordering::Relaxed);
     });
     assert!(matches!(runtime().block_on(getting), Err(Error::Interrupted)));
-    served.nothing_is_left();
+    nothing_is_left(&served);
 }
 
 #[test]
 fn a_server_that_falls_silent_ends_the_transfer() {
-    let served = Served::on_loopback(1000);
+    let served = on_loopback(1000);
     let mut request = served.request(&[]);
     // Nobody answers at the discard port.
     request.url.server = "127.0.0.1:9".into();
     let line = served.get(&request, |_| ()).unwrap_err().to_string();
     assert_eq!(line, "127.0.0.1:9: no answer within 10 s");
-    served.nothing_is_left();
+    nothing_is_left(&served);
 }
 
 #[test]
 fn one_percent_of_loss_on_one_path_is_repaired() {
-    let served = Served::on_loopback(10 * MB);
+    let served = on_loopback(10 * MB);
     let middlebox = Middlebox::new(&served.url.server);
     middlebox.lose(BOTH[1], 0.01);
     let mut request = served.request(&BOTH);
@@ -125,7 +137,7 @@ fn one_percent_of_loss_on_one_path_is_repaired() {
 /// The first path, which all acknowledgements take.
 #[test]
 fn a_path_that_dies_half_way_is_given_up() {
-    let served = Served::on_loopback(10 * MB);
+    let served = on_loopback(10 * MB);
     let middlebox = Middlebox::new(&served.url.server);
     middlebox.silence(BOTH[0], 5 * MB as u64);
     let mut request = served.request(&BOTH);
@@ -138,7 +150,7 @@ fn a_path_that_dies_half_way_is_given_up() {
 
 #[test]
 fn a_nat_that_gives_other_ports_is_followed() {
-    let served = Served::on_loopback(10 * MB);
+    let served = on_loopback(10 * MB);
     let middlebox = Middlebox::new(&served.url.server);
     middlebox.rebind(BOTH[0], 3 * MB as u64);
     middlebox.rebind(BOTH[1], 5 * MB as u64);

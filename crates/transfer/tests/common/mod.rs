@@ -56,11 +56,6 @@ impl Served {
         Served { home, url, content, stop, running }
     }
 
-    /// At a free port of the loopback.
-    pub fn on_loopback(bytes: usize) -> Served {
-        Served::new(bytes, SocketAddr::from(([127, 0, 0, 1], 0)), || ())
-    }
-
     pub fn output(&self) -> PathBuf {
         self.home.path().join("got")
     }
@@ -80,12 +75,6 @@ impl Served {
         let received = self.get(request, show).unwrap();
         assert!(fs::read(self.output()).unwrap() == self.content, "another content");
         received
-    }
-
-    /// Panics if anything but the served folder is there.
-    pub fn nothing_is_left(&self) {
-        let names = fs::read_dir(self.home.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        assert_eq!(names.collect::<Vec<_>>(), ["served"]);
     }
 }
 
