@@ -104,7 +104,8 @@ pub async fn get(
     let output = Output::new(&get.output)?;
     let server = get.url.address()?;
     let (mut paths, endpoint) = Paths::new(&get.paths, server)?;
-    let (mut config, other) = tls::client(get.url.fingerprint, get.control.as_deref());
+    let (mut config, other) =
+        tls::client(get.url.fingerprint, tls::protocols(get.control.as_deref()));
     let factory = own.factory();
     let mut transport = transport();
     transport.max_concurrent_bidi_streams(VarInt::from_u32(0));

@@ -1,5 +1,6 @@
 //! What a server makes of clients that mean no good, and a client of such servers.
 
+use crate::plain;
 use crate::wire::{Reply, Request};
 use crate::{Error, Get, MAX_CONNECTIONS, Server, Url, get, tls, transport};
 use narrows_testkit::Random;
@@ -50,8 +51,12 @@ impl Served {
 
     /// A connection that asks for the control `control`.
     async fn connect(&self, control: Option<&str>) -> (Endpoint, Result<Connection, String>) {
+        self.connect_by(tls::protocols(control)).await
+    }
+
+    async fn connect_by(&self, protocols: Vec<Vec<u8>>) -> (Endpoint, Result<Connection, String>) {
         let endpoint = Endpoint::client(anywhere()).unwrap();
-        let (mut config, _) = tls::client(self.url.fingerprint, control);
+        let (mut config, _) = tls::client(self.url.fingerprint, protocols);
         config.transport_config(Arc::new(transport()));
         let connecting = endpoint.connect_with(config, self.address, tls::NAME).unwrap();
         (endpoint, connecting.await.map_err(|error| error.to_string()))
@@ -82,6 +87,29 @@ async fn answer(connection: &Connection, bytes: &[u8]) -> Option<Vec<u8>> {
     send.write_all(bytes).await.ok()?;
     let _ = send.finish();
     recv.read_to_end(1 << 20).await.ok()
+}
+
+#[test]
+fn clients_of_other_stacks_get_whole_files() {
+    runtime().block_on(async {
+        let served = Served::new();
+        fs::write(served.home.path().join("secret"), "secret").unwrap();
+        let large: Vec<u8> = (0..700_000_u32).map(|at| (at / 7) as u8).collect();
+        fs::write(served.home.path().join("served/large"), &large).unwrap();
+        let (endpoint, connection) = served.connect_by(vec![plain::PROTOCOL.into()]).await;
+        let connection = connection.unwrap();
+        let content = answer(&connection, b"GET /file\r\n").await;
+        assert_eq!(content.as_deref(), Some(CONTENT.as_bytes()));
+        assert_eq!(answer(&connection, b"GET /large").await, Some(large));
+        for refused in ["GET /../secret\r\n", "GET /none", "GET /", "PUT /file", "{}", ""] {
+            assert_eq!(answer(&connection, refused.as_bytes()).await, None, "{refused}");
+        }
+        // Refused requests end no connection.
+        assert!(answer(&connection, b"GET /file\n").await.is_some());
+        connection.close(VarInt::from_u32(0), b"");
+        endpoint.wait_idle().await;
+        served.end().await;
+    });
 }
 
 #[test]
@@ -122,7 +150,8 @@ fn garbage_in_requests_ends_only_its_connection() {
         for bytes in all {
             let (_endpoint, connection) = served.connect(None).await;
             let connection = connection.unwrap();
-            assert_eq!(answer(&connection, &bytes).await, None, "{bytes:?}");
+            // Reset, ended with the connection, or empty.
+            assert_eq!(answer(&connection, &bytes).await.unwrap_or_default(), [0; 0], "{bytes:?}");
             timeout(Duration::from_secs(30), connection.closed()).await.expect("sent away");
         }
         served.serves().await;
@@ -212,9 +241,13 @@ async fn lying(reply: impl Fn(Request) -> Vec<u8>) -> (Url, impl Future<Output =
         let connection = endpoint.accept().await.unwrap().await.unwrap();
         let mut open = Vec::new();
         while let Ok((mut send, mut recv)) = connection.accept_bi().await {
-            let request = Request::parse(&recv.read_to_end(9000).await.unwrap()).unwrap();
+            // The client leaves as soon as it knows enough.
+            let Ok(request) = recv.read_to_end(9000).await else { break };
+            let request = Request::parse(&request).unwrap();
             let first = matches!(request, Request::File(_));
-            send.write_all(&reply(request)).await.unwrap();
+            if send.write_all(&reply(request)).await.is_err() {
+                break;
+            }
             if first {
                 open.push(send);
             } else {

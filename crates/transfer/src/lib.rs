@@ -16,6 +16,7 @@ mod hostile;
 mod idle;
 mod local;
 mod paths;
+mod plain;
 mod serve;
 mod sockets;
 mod tls;

@@ -4,6 +4,7 @@ use crate::folder::Folder;
 use crate::hash::Hasher;
 use crate::idle::Idle;
 use crate::local;
+use crate::plain;
 use crate::tls::{self, Fingerprint};
 use crate::wire::{CONTROL, MAX_REQUEST, PathReport, Reply, Request};
 use crate::{Error, PING, STREAMS, Url, number, transport};
@@ -15,6 +16,7 @@ use noq::{
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::pin::Pin;
@@ -173,11 +175,37 @@ impl Client {
         let reason = match (factory, coupling) {
             (Some(factory), _) => {
                 tokio::spawn(narrows_quic::tend(&connection, factory.clone(), PING));
-                self.transfer(&connection, open, factory).await.err()
+                match plain::agreed(&connection) {
+                    true => self.plain(&connection).await.err(),
+                    false => self.transfer(&connection, open, factory).await.err(),
+                }
             }
             (None, refused) => refused.err(),
         };
         connection.close(REFUSED, reason.unwrap_or_default().as_bytes());
+    }
+
+    /// The same for a client of another stack.
+    async fn plain(&self, connection: &Connection) -> Result<(), String> {
+        let mut files = JoinSet::new();
+        let wait = format!("nothing was asked for in {} s", PATIENCE.as_secs());
+        loop {
+            match timeout(PATIENCE, connection.accept_bi()).await {
+                Ok(Ok((send, recv))) => {
+                    files.spawn(whole(
+                        send,
+                        recv,
+                        self.folder.clone(),
+                        self.log.clone(),
+                        self.address,
+                    ));
+                }
+                Ok(Err(_)) => return Ok(()),
+                Err(_) if files.is_empty() => return Err(wait),
+                Err(_) => {}
+            }
+            while files.try_join_next().is_some() {}
+        }
     }
 
     /// Until the client is done, or the reason why it is sent away.
@@ -258,7 +286,7 @@ async fn range(
     count: Arc<AtomicU64>,
 ) {
     let request = timeout(FIRST_REQUEST, read(&mut recv)).await;
-    let (mut at, end) = match request {
+    let (at, end) = match request {
         Ok(Ok(Request::Range { offset, length })) if offset + length <= size => {
             (offset, offset + length)
         }
@@ -267,6 +295,55 @@ async fn range(
             return;
         }
     };
+    if let Ok(()) = send_bytes(&mut send, &file, at..end, &count).await {
+        // Refused only if it was reset already.
+        let _ = send.finish();
+    }
+}
+
+/// Answers a request of a whole file.
+async fn whole(
+    mut send: SendStream,
+    mut recv: RecvStream,
+    folder: Arc<Folder>,
+    log: Arc<Log>,
+    client: SocketAddr,
+) {
+    let request = timeout(FIRST_REQUEST, recv.read_to_end(MAX_REQUEST)).await;
+    let name = match request {
+        Ok(Ok(request)) => plain::name(&request),
+        _ => Err("no request".into()),
+    };
+    let found = name.and_then(|name| match folder.file(&name) {
+        Ok(found) => Ok((name, found)),
+        Err(why) => Err(format!("{name:?}: refused, {why}")),
+    });
+    let (name, (file, size)) = match found {
+        Ok(found) => found,
+        Err(why) => {
+            log(format!("{client}: {why}"));
+            let _ = send.reset(REFUSED);
+            return;
+        }
+    };
+    log(format!("{client}: {name:?}: {size} bytes"));
+    let sent = AtomicU64::new(0);
+    if let Ok(()) = send_bytes(&mut send, &Arc::new(file), 0..size, &sent).await {
+        let _ = send.finish();
+        // The connection's end would take with it what is on its way.
+        let _ = timeout(PATIENCE, send.stopped()).await;
+    }
+    log(format!("{client}: {name:?}: {} bytes sent", sent.into_inner()));
+}
+
+/// Sends these bytes of a file, or resets the stream.
+async fn send_bytes(
+    send: &mut SendStream,
+    file: &Arc<File>,
+    bytes: Range<u64>,
+    count: &AtomicU64,
+) -> Result<(), ()> {
+    let Range { start: mut at, end } = bytes;
     while at < end {
         let length = PIECE.min(end - at);
         let read = {
@@ -281,13 +358,12 @@ async fn range(
         };
         if !matches!(sent, Ok(Ok(()))) {
             let _ = send.reset(REFUSED);
-            return;
+            return Err(());
         }
         count.fetch_add(length, Ordering::Relaxed);
         at += length;
     }
-    // Refused only if it was reset already.
-    let _ = send.finish();
+    Ok(())
 }
 
 /// A flag that is set when its value is dropped, wherever that is.

@@ -1,5 +1,6 @@
 //! TLS with a certificate that is known by its fingerprint.
 
+use crate::plain;
 use crate::wire::{CONTROL, PROTOCOL};
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq::rustls::client::danger::{
@@ -60,16 +61,21 @@ pub(crate) fn server() -> (noq::ServerConfig, Fingerprint) {
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key.into())
         .expect("the key of the certificate");
-    tls.alpn_protocols = vec![PROTOCOL.into()];
+    tls.alpn_protocols = vec![PROTOCOL.into(), plain::PROTOCOL.into()];
     let tls = QuicServerConfig::try_from(tls).expect("ring has the first cipher suite of QUIC");
     (noq::ServerConfig::with_crypto(Arc::new(tls)), fingerprint)
 }
 
-/// A client's side, and where another certificate's fingerprint is found after it was refused. Asks for
-/// the congestion control `control`.
+/// The protocols of a client that asks for the congestion control `control`.
+pub(crate) fn protocols(control: Option<&str>) -> Vec<Vec<u8>> {
+    let control = control.map(|name| format!("{CONTROL}{name}").into_bytes());
+    [PROTOCOL.into()].into_iter().chain(control).collect()
+}
+
+/// A client's side, and where another certificate's fingerprint is found after it was refused.
 pub(crate) fn client(
     pinned: Fingerprint,
-    control: Option<&str>,
+    protocols: Vec<Vec<u8>>,
 ) -> (noq::ClientConfig, Arc<OnceLock<Fingerprint>>) {
     let provider = Arc::new(ring::default_provider());
     let other = Arc::new(OnceLock::new());
@@ -80,8 +86,7 @@ pub(crate) fn client(
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    tls.alpn_protocols = vec![PROTOCOL.into()];
-    tls.alpn_protocols.extend(control.map(|name| format!("{CONTROL}{name}").into_bytes()));
+    tls.alpn_protocols = protocols;
     tls.enable_sni = false;
     let tls = QuicClientConfig::try_from(tls).expect("ring has the first cipher suite of QUIC");
     (noq::ClientConfig::new(Arc::new(tls)), other)
