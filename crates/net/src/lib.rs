@@ -73,7 +73,6 @@ mod queue;
 mod rate;
 mod reorder;
 pub mod rng;
-
 mod trace;
 mod wifi;
 
