@@ -10,7 +10,7 @@ use std::process::exit;
 #[path = "src/clang.rs"]
 mod clang;
 
-const OBJECTS: [&str; 3] = ["choose", "empty", "reap"];
+const OBJECTS: [&str; 4] = ["choose", "empty", "reap", "tick"];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");

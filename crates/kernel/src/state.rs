@@ -17,9 +17,9 @@ pub const BPFFS: &str = "/sys/fs/bpf";
 pub const CONNS: &str = "nr_conns";
 /// The map from network namespace, by its cookie, to the control for its plain TCP.
 pub const PLAIN: &str = "nr_plain";
-/// The map from user to entries in use.
+/// The map from user to what he has (`struct nr_used`): entries of [`CONNS`], then of [`WATCHES`].
 pub const USERS: &str = "nr_users";
-/// Where [`USERS`] has the entries in use of all users.
+/// Where [`USERS`] has what all users have.
 pub const USERS_ALL: u32 = 65536;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
 pub const WATCHES: &str = "nr_watches";
@@ -27,7 +27,7 @@ pub const WATCHES: &str = "nr_watches";
 pub const SHARED: [&str; 4] = [CONNS, PLAIN, USERS, WATCHES];
 
 /// The counters of each control, in the order of `enum nr_counter`.
-pub const COUNTERS: [&str; 17] = [
+pub const COUNTERS: [&str; 19] = [
     "joins",
     "leaves",
     "fallback_law",
@@ -45,6 +45,8 @@ pub const COUNTERS: [&str; 17] = [
     "repaired",
     "repaired_ssthresh",
     "undetected",
+    "decisions",
+    "regroupings",
 ];
 
 const WORD_CLOSED: u64 = 1 << 8;
@@ -151,20 +153,56 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
     Ok(all)
 }
 
-/// The newest decision of the detector of a connection, its places by slot; none: it has none that
-/// decides, or nothing was decided yet.
+/// What the detectors keep of the connections on this machine.
+pub struct Watches(Option<MapHandle>);
+
+impl Watches {
+    /// Of controls of this build.
+    ///
+    /// # Errors
+    /// Reading maps needs root.
+    pub fn open() -> Result<Watches, Error> {
+        crate::available()?;
+        Ok(Watches(watches()))
+    }
+
+    /// What is kept of a connection, by slot; none: it has one path, its detector does not decide,
+    /// or there is no room.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn of(&self, token: u32) -> Result<Option<Box<Watch>>, Error> {
+        let Some(map) = &self.0 else { return Ok(None) };
+        let value = map.lookup(&token.to_ne_bytes(), MapFlags::ANY);
+        let value = value.map_err(Error::bpf(WATCHES, "read"))?;
+        Ok(value.map(|value| {
+            let mut watch = Box::<Watch>::new_uninit();
+            assert_eq!(value.len(), size_of::<Watch>(), "as `watches` asks for");
+            // SAFETY: the length is right, and any bytes are valid.
+            unsafe {
+                watch.as_mut_ptr().cast::<u8>().copy_from(value.as_ptr(), value.len());
+                watch.assume_init()
+            }
+        }))
+    }
+
+    /// How many connections something is kept of, and how many there is room for; none: there is
+    /// no map.
+    pub fn count(&self) -> Option<(usize, u32)> {
+        let map = self.0.as_ref()?;
+        let max = map.max_entries();
+        // Going from key to key starts over when the key has gone.
+        Some((map.keys().take(max as usize).count(), max))
+    }
+}
+
+/// The newest decision of the detector of a connection, its places by slot; none: nothing is kept of
+/// it ([`Watches::of`]), or nothing was decided yet.
 ///
 /// # Errors
 /// Reading maps needs root.
 pub fn decision(token: u32) -> Result<Option<Decision>, Error> {
-    crate::available()?;
-    let Some(watches) = watches() else { return Ok(None) };
-    let value = watches.lookup(&token.to_ne_bytes(), MapFlags::ANY);
-    let value = value.map_err(Error::bpf(WATCHES, "read"))?;
-    Ok(value.filter(|value| value.len() == size_of::<Watch>()).and_then(|value| {
-        // SAFETY: the length is right, and any bytes are valid.
-        unsafe { value.as_ptr().cast::<Watch>().read_unaligned() }.decision()
-    }))
+    Ok(Watches::open()?.of(token)?.and_then(|watch| watch.decision()))
 }
 
 /// How many connections the state map has room for; none: there is no map.
@@ -187,6 +225,11 @@ pub(crate) fn shared() -> Option<[MapHandle; 2]> {
 pub(crate) fn watches() -> Option<MapHandle> {
     let fits = |map: &MapHandle| map.value_size() as usize == size_of::<Watch>();
     maps(WATCHES).into_iter().find(fits)
+}
+
+/// The first map with entries of what detectors of any build keep.
+pub(crate) fn any_watches() -> Option<MapHandle> {
+    maps(WATCHES).into_iter().find(|map| map.keys().next().is_some())
 }
 
 /// Ids of state maps of other builds, with a layout that this one cannot read.
@@ -362,6 +405,8 @@ fn others_than(control: &str) -> Result<bool, Error> {
 mod tests {
     use super::*;
     use libbpf_rs::ObjectBuilder;
+    use libbpf_rs::btf::types::{Array, Composite, Int};
+    use libbpf_rs::btf::{Btf, BtfType};
     use narrows_laws::Law;
 
     #[test]
@@ -385,5 +430,44 @@ mod tests {
         let open = ObjectBuilder::default().open_memory(object).unwrap();
         let watches = open.maps().find(|map| map.name() == WATCHES).unwrap();
         assert_eq!(watches.value_size() as usize, size_of::<Watch>());
+    }
+
+    /// What builds that share maps must agree on besides sizes, as a number: names, offsets and types.
+    const LAYOUT: (u32, u64) = (7, 0x92e4_9f1e_2ea7_dca0);
+
+    fn describe(btf: &Btf<'_>, of: BtfType<'_>, text: &mut String) {
+        let of = of.skip_mods_and_typedefs();
+        if let Ok(members) = Composite::try_from(of) {
+            for member in members.iter() {
+                *text += &format!("{:?} {:?} ", member.name, member.attr);
+                describe(btf, btf.type_by_id(member.ty).unwrap(), text);
+            }
+        } else if let Ok(array) = Array::try_from(of) {
+            *text += &format!("{} of ", array.capacity());
+            describe(btf, array.contained_type(), text);
+        } else if let Ok(int) = Int::try_from(of) {
+            *text += &format!("{} {:?};", int.bits, int.encoding);
+        } else {
+            *text += &format!("{:?};", of.kind());
+        }
+    }
+
+    #[test]
+    fn another_layout_has_another_version() {
+        let object = crate::object::of_control("lia+xcorr".parse().unwrap());
+        let btf = Btf::from_raw("control", object).unwrap().unwrap();
+        let mut text = String::new();
+        for name in
+            ["nr_entry", "nr_watch", "nr_used", "nr_xcorr", "nr_xcorr_pairs", "nr_ssc", "nr_tr"]
+        {
+            describe(&btf, btf.type_by_name(name).expect(name), &mut text);
+        }
+        // FNV-1a.
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        assert!(text.len() > 1000, "{text}");
+        let now = (narrows_laws::raw::VERSION, hash);
+        assert_eq!(now, LAYOUT, "another layout: raise NR_VERSION, and set LAYOUT");
     }
 }

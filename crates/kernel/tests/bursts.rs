@@ -16,9 +16,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 use support::Alone;
-use support::law::{Net, counted, counter, mptcp, slots};
+use support::law::{Net, counted, counter, mptcp, slots, watches};
 
-const LAW: Control = Control::OLIA;
 const BURST: usize = 50;
 const BURSTS: usize = 40;
 const FIRST_PORT: u16 = 7000;
@@ -34,7 +33,19 @@ enum Killed {
 #[test]
 fn of_two_thousand_connections_in_bursts_nothing_stays_behind() {
     let Some(_alone) = Alone::with("2,000 connections in bursts", &[]) else { return };
-    let law = Registered::register(LAW).unwrap();
+    bursts(&Registered::register(Control::OLIA).unwrap());
+}
+
+#[test]
+fn of_two_thousand_connections_in_bursts_a_detector_keeps_nothing() {
+    let name = "2,000 connections with a detector in bursts";
+    let Some(_alone) = Alone::with(name, &[]) else { return };
+    let law = Registered::register("olia+xcorr".parse().unwrap()).unwrap();
+    bursts(&law);
+    assert_eq!(watches(&law), 0);
+}
+
+fn bursts(law: &Registered) {
     let net = Net::new(&[UNLIMITED; 4]);
     net.set_default(law.name());
     let next = AtomicUsize::new(0);
@@ -55,12 +66,12 @@ fn of_two_thousand_connections_in_bursts_nothing_stays_behind() {
     });
     net.drained();
     let (begun, joined) = (mptcp(&net.server, "MPCapableACKRX"), mptcp(&net.server, "MPJoinAckRx"));
-    println!("  {begun} connections, {joined} more subflows; {}", counted(&law));
+    println!("  {begun} connections, {joined} more subflows; {}", counted(law));
     assert_eq!(begun, (BURST * BURSTS) as u64);
     // One to three more, as many bursts of each; who is killed may not have got all.
     assert!(joined > 3 * begun / 2, "{joined} more subflows");
-    assert!(counter(&law, "joins") > 2 * begun);
-    assert_eq!(slots(&law), 0);
+    assert!(counter(law, "joins") > 2 * begun);
+    assert_eq!(slots(law), 0);
 }
 
 fn burst(net: &Net, n: usize, killed: Killed) {

@@ -3,14 +3,14 @@
 
 mod support;
 
-use libbpf_rs::{MapCore, MapHandle};
+use libbpf_rs::MapCore;
 use narrows_kernel::control::Registered;
-use narrows_kernel::state::{self, Connection, WATCHES};
+use narrows_kernel::state::{self, Connection};
 use narrows_laws::{Control, Detector, Law, Place};
 use narrows_testkit::transfer::{Kind, Server, Traffic};
 use narrows_testkit::wait_until;
 use support::Alone;
-use support::law::{Net, agree, counted, counter, entries};
+use support::law::{Net, agree, counted, counter, entries, watches, watches_of};
 
 const PORT: u16 = 7000;
 /// Bytes of a job.
@@ -39,12 +39,6 @@ fn every_law_loads_with_every_detector() {
 
 fn xcorr() -> Control {
     "lia+xcorr".parse().unwrap()
-}
-
-/// Connections of which a detector keeps something.
-fn watches(law: &Registered) -> usize {
-    let map = law.loaded().object().maps().find(|map| map.name() == WATCHES).unwrap();
-    MapHandle::try_from(&map).unwrap().keys().count()
 }
 
 #[test]
@@ -88,23 +82,76 @@ fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
     let net = Net::new(&[20, 20]);
     net.set_default(law.name());
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
-    let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
+    let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
+    // One of its ends gets what its user may have, a fifth of the room.
+    let first = begin();
     agree(&net, xcorr(), law.name(), 2);
-    // Their user has two entries, more than a fifth of the room.
+    wait_until(20, || match watches(&law) {
+        1 => Ok(()),
+        n => Err(format!("{n} watches")),
+    });
+    let before: Vec<u32> = entries(&net).iter().map(|entry| entry.token).collect();
+    let second = begin();
+    agree(&net, xcorr(), law.name(), 4);
     let coupled = |entry: &&Connection| entry.paths.iter().all(|path| path.mask & 3 == 3);
     wait_until(20, || {
-        let entries = entries(&net);
-        let sends = entries.iter().filter(|entry| entry.netns == net.server.inum);
+        let mut entries = entries(&net);
+        entries.retain(|entry| entry.netns == net.server.inum && !before.contains(&entry.token));
         let loses =
             |entry: &Connection| entry.paths.iter().all(|path| path.line.ssthresh < 1 << 30);
-        match sends.filter(|entry| loses(entry)).find(coupled) {
+        match entries.iter().filter(|entry| loses(entry)).find(coupled) {
             Some(_) => Ok(()),
             None => Err(format!("{entries:?}")),
         }
     });
-    assert_eq!((watches(&law), counter(&law, "undetected")), (0, 2), "the second path of each end");
-    traffic.stop();
+    assert_eq!(
+        (watches(&law), counter(&law, "undetected")),
+        (1, 3),
+        "the second path of the other end, and of each end of the other connection"
+    );
+    first.stop();
+    // There is room again, and who had none tries again each round trip.
+    wait_until(20, || match entries(&net).iter().any(|of| state_of(of.token)) {
+        true => Ok(()),
+        false => Err("no watch".into()),
+    });
+    second.stop();
     let failed = server.stop();
     assert!(failed.is_empty(), "{failed:?}");
     net.drained();
+}
+
+/// Does a detector keep something of this connection?
+fn state_of(token: u32) -> bool {
+    state::Watches::open().unwrap().of(token).unwrap().is_some()
+}
+
+#[test]
+fn a_control_that_is_unloaded_under_traffic_leaves_nothing_of_its_detector() {
+    let Some(_alone) = Alone::with("a detector unloaded under traffic", &[]) else { return };
+    let law = Registered::register(xcorr()).unwrap();
+    let net = Net::new(&[20, 20]);
+    net.set_default(law.name());
+    let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
+    let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, JOB);
+    let traffic = [begin(), begin()];
+    agree(&net, xcorr(), law.name(), 4);
+    let map = watches_of(&law);
+    assert_eq!(map.keys().count(), 4, "of both ends");
+    net.set_default("reno");
+    drop(law);
+    // They keep it, and deliver.
+    let before = traffic.each_ref().map(Traffic::bytes);
+    wait_until(20, || match traffic.iter().zip(before).all(|(one, before)| one.bytes() > before) {
+        true => Ok(()),
+        false => Err("no bytes".into()),
+    });
+    assert_eq!(map.keys().count(), 4);
+    for one in traffic {
+        one.stop();
+    }
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
+    assert_eq!(map.keys().count(), 0);
 }

@@ -5,20 +5,24 @@
 mod support;
 
 use narrows_kernel::control::Registered;
-use narrows_laws::Control;
+use narrows_laws::{Control, Detector};
 use narrows_testkit::net::{self, SERVER6, client, ip};
 use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
 use narrows_testkit::wait_until;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::Alone;
-use support::law::{Net, agree, counted, counter, entries, mptcp, slots};
+use support::law::{Net, agree, counted, counter, entries, mptcp, slots, watches};
 
 /// What most of it runs.
-const LAW: Control = Control::OLIA;
+const LAW: Control = with_detector(Control::OLIA);
 const PORT: u16 = 7000;
 /// Bytes of a job.
 const JOB: u64 = 1 << 20;
+
+const fn with_detector(control: Control) -> Control {
+    Control { detector: Detector::XCORR, ..control }
+}
 
 #[test]
 fn a_download_over_two_ipv6_paths_is_one_connection_in_the_map() {
@@ -86,7 +90,7 @@ fn endpoints_come_and_go_during_transfers() {
     net.drained();
     println!("  {}", counted(&law));
     assert_eq!(counter(&law, "joins"), 2 * (2 * 3 + 2 * 8));
-    assert_eq!(slots(&law), 0);
+    assert_eq!((slots(&law), watches(&law)), (0, 0));
 }
 
 #[test]
@@ -127,7 +131,8 @@ fn sub(later: [u64; 2], sooner: [u64; 2]) -> [u64; 2] {
 #[test]
 fn the_law_of_living_connections_is_switched() {
     let Some(_alone) = Alone::with("the law switched on living sockets", &[]) else { return };
-    let controls = [Control::OLIA, Control::LIA, Control::BALIA, Control::RENO];
+    let detecting = with_detector(Control::LIA);
+    let controls = [LAW, Control::LIA, detecting, Control::BALIA, Control::RENO];
     let laws = controls.map(|control| Registered::register(control).unwrap());
     let net = Net::new(&[60, 60, 60]);
     net.set_default(laws[0].name());
@@ -163,4 +168,5 @@ fn the_law_of_living_connections_is_switched() {
         println!("  {}: {}", law.name(), counted(law));
         assert_eq!(slots(law), 0);
     }
+    assert_eq!(watches(&laws[0]), 0);
 }

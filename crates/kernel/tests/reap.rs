@@ -2,7 +2,7 @@
 
 mod support;
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 use narrows_kernel::control::Registered;
 use narrows_kernel::reap;
 use narrows_kernel::state::{USERS_ALL, WATCHES};
@@ -51,16 +51,17 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
     for n in 1..=10u32 {
         watches.update(&n.to_ne_bytes(), &kept, MapFlags::NO_EXIST).unwrap();
     }
-    // They count as a user's.
+    // They count as users'.
     let users = law.loaded().object().maps().find(|map| map.name() == "nr_users").unwrap();
-    let all = |add: u32| {
+    let all = |add: [u32; 2]| {
         let key = USERS_ALL.to_ne_bytes();
-        let now = users.lookup(&key, MapFlags::ANY).unwrap().unwrap();
-        let now = u32::from_ne_bytes(now.try_into().unwrap());
-        users.update(&key, &(now + add).to_ne_bytes(), MapFlags::ANY).unwrap();
+        let value = users.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+        let now = [0, 4].map(|at| u32::from_ne_bytes(value[at..at + 4].try_into().unwrap()));
+        let sum = [now[0] + add[0], now[1] + add[1]].map(u32::to_ne_bytes).concat();
+        users.update(&key, &sum, MapFlags::ANY).unwrap();
         now
     };
-    assert_eq!(all(left), 2);
+    assert_eq!(all([left, 10]), [2, 2], "entries, and watches");
     // One that is being made, or deleted, is somebody's.
     let closed = left + 1;
     let mut value = copy.clone();
@@ -68,7 +69,7 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
     map.update(&closed.to_ne_bytes(), &value, MapFlags::NO_EXIST).unwrap();
 
     assert_eq!(reap().unwrap(), left);
-    assert_eq!(all(0), 2);
+    assert_eq!(all([0, 0]), [2, 2]);
     assert_eq!(watches.keys().count(), 2, "of the living");
     let mut kept: Vec<Vec<u8>> = map.keys().collect();
     kept.retain(|key| *key != closed.to_ne_bytes());
@@ -93,4 +94,30 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
     assert!(failed.is_empty(), "{failed:?}");
     net.drained();
     assert_eq!(counter(&law, "fallback_lost"), 0);
+}
+
+#[test]
+fn what_a_detector_of_another_build_kept_is_deleted_with_the_entry() {
+    let Some(_alone) = Alone::with("a watch of another build", &[]) else { return };
+    // Its own connections have no watches: the only map of them is the other build's.
+    let law = Registered::register(Control::OLIA).unwrap();
+    let map = law.loaded().object().maps().find(|map| map.name() == "nr_conns").unwrap();
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+        map_flags: libbpf_sys::BPF_F_NO_PREALLOC,
+        ..Default::default()
+    };
+    let watches = MapHandle::create(MapType::Hash, Some(WATCHES), 4, 100, 10, &options).unwrap();
+    let token = 7u32;
+    let mut entry = vec![0; map.value_size() as usize];
+    entry[..8].copy_from_slice(&(u64::from(token) << 32 | 1).to_ne_bytes());
+    map.update(&token.to_ne_bytes(), &entry, MapFlags::NO_EXIST).unwrap();
+    for key in [token, 8] {
+        watches.update(&key.to_ne_bytes(), &[0; 100], MapFlags::NO_EXIST).unwrap();
+    }
+    assert_eq!(reap().unwrap(), 1);
+    let left: Vec<Vec<u8>> = watches.keys().collect();
+    assert_eq!(left, [8u32.to_ne_bytes()], "that of a connection which is in no entry");
+    // The kernel frees it later, and an empty one is in nobody's way.
+    watches.delete(&8u32.to_ne_bytes()).unwrap();
 }

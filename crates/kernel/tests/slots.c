@@ -35,8 +35,9 @@ static long nr_conns_insert(const nr_u32 *token)
 	return nr_map_insert(*token) ? 0 : -EEXIST;
 }
 
-static long nr_conns_delete(const nr_u32 *token)
+static long nr_conns_delete(const nr_u32 *token, nr_u32 user)
 {
+	(void)user;
 	return nr_map_delete(*token) ? 0 : -EBUSY;
 }
 

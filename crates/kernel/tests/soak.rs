@@ -7,16 +7,16 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_kernel::control::Registered;
 use narrows_kernel::reap;
 use narrows_kernel::state::{self, USERS};
-use narrows_laws::Control;
+use narrows_laws::{Control, Detector};
 use narrows_netns::Namespace;
 use narrows_testkit::net;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use support::law::{Net, counted, counter, slots};
+use support::law::{Net, counted, counter, slots, watches};
 use support::{Alone, leaves_programs_out};
 
-const LAW: Control = Control::OLIA;
+const LAW: Control = Control { detector: Detector::XCORR, ..Control::OLIA };
 const CLIENTS: usize = 8;
 /// A client is killed so often, each in turn.
 const KILL: Duration = Duration::from_millis(500);
@@ -69,6 +69,7 @@ fn short_connections_kills_and_orphans_leave_nothing() {
     let reaped = reaped + reap().unwrap();
     println!("  left at the end {left}, reaped in all {reaped}; {}", counted(&law));
     assert!(state::connections().unwrap().is_empty());
+    assert_eq!(watches(&law), 0);
     let users = law.loaded().object().maps().find(|map| map.name() == USERS).unwrap();
     let users = MapHandle::try_from(&users).unwrap();
     let batches = users.lookup_batch(4096, MapFlags::ANY, MapFlags::ANY).unwrap();
@@ -80,6 +81,13 @@ fn short_connections_kills_and_orphans_leave_nothing() {
     if !leaves_programs_out() {
         assert_eq!((slots(&law), left, reaped, counter(&law, "repaired")), (0, 0, 0, 0));
     }
+}
+
+/// What the kernel itself has of the machine's memory and cannot give back, whoever it is for.
+fn kernel_memory_mb() -> u32 {
+    let all = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let line = all.lines().find_map(|line| line.strip_prefix("SUnreclaim:"));
+    line.unwrap().trim().split(' ').next().unwrap().parse::<u32>().unwrap() / 1024
 }
 
 /// Returns how many entries were reaped meanwhile.
@@ -103,9 +111,15 @@ fn soak(net: &Net, law: &Registered, minutes: u32) -> u32 {
             }
         }
         let entries = state::connections().unwrap().len();
+        let watches = watches(law);
         let some = reap().unwrap();
         reaped += some;
-        println!("  {minute} min: {entries} entries, {some} of them reaped; {}", counted(law));
+        println!(
+            "  {minute} min: {entries} entries, {some} of them reaped, {watches} watches, {} MB of \
+             the kernel's; {}",
+            kernel_memory_mb(),
+            counted(law)
+        );
     }
     for process in clients.into_iter().chain([server, orphans]) {
         process.kill();

@@ -25,6 +25,13 @@ enum nr_measures {
 	NR_BY_BANDWIDTH,   /* nr_path.bw, which model laws publish */
 };
 
+/* What an event led to. */
+enum nr_decided {
+	NR_NOT_DECIDED = 0,
+	NR_DECIDED,
+	NR_REGROUPED, /* decided, and the group of a path is another one than before */
+};
+
 /* What is known of two members. */
 enum nr_answer { NR_UNSURE = 0, NR_SHARED, NR_SEPARATE };
 

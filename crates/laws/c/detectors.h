@@ -45,26 +45,34 @@ NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
 	c->law = law;
 }
 
-/*
- * The detector's part of an event, alone: where one runs without a law. `w` is what one that
- * decides keeps of the connection; without it every path is taken to share.
+/* A path joins under a detector that does not decide, or without room for what one that does keeps.
  */
-NR_INLINE void nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			 const struct nr_event *ev)
+NR_INLINE void nr_fixed_join(nr_u32 detector, struct nr_conn *c, nr_u32 i)
 {
-#ifndef NR_STATIC_DETECTORS
-	if (w && nr_decides(detector)) {
-		if (nr_watch_event(detector, c, w, i, ev))
-			nr_watch_tick(detector, c, w, i, ev->now_us);
-		return;
-	}
-#endif
-	if (ev->kind != NR_JOINED)
-		return;
 	switch (detector) {
 		NR_FIXED(NR_FIXED_JOIN)
 	}
 	nr_masks_join(c, i, 0xff);
+}
+
+/*
+ * The detector's part of an event, alone: where one runs without a law. `w` is what one that
+ * decides keeps of the connection; without it every path is taken to share. Returns what the event
+ * led to, enum nr_decided.
+ */
+NR_INLINE nr_u32 nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+			   const struct nr_event *ev)
+{
+#ifndef NR_STATIC_DETECTORS
+	if (w && nr_decides(detector)) {
+		if (!nr_watch_event(detector, c, w, i, ev))
+			return NR_NOT_DECIDED;
+		return nr_watch_tick(detector, c, w, i, ev->now_us);
+	}
+#endif
+	if (ev->kind == NR_JOINED)
+		nr_fixed_join(detector, c, i);
+	return NR_NOT_DECIDED;
 }
 
 #endif

@@ -2,7 +2,7 @@
 
 use crate::EventKind;
 use crate::control::{Control, Detector};
-use crate::pair::Pair;
+use crate::pair::{Pair, agreement};
 use crate::params::Params;
 use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
 use std::fmt;
@@ -106,6 +106,44 @@ impl Watch {
         Decision::unpack(self.decided, self.decided_us)
     }
 
+    /// What `detector` knows of paths `i` and `j`, as [`Conn::pair`]; none of a native one. Panics if
+    /// `i` or `j` is not below [`MAX_PATHS`], or they are one path.
+    pub fn pair(&self, detector: Detector, i: usize, j: usize) -> Option<Pair> {
+        assert!(i < MAX_PATHS && j < MAX_PATHS && i != j, "{i} and {j} of {MAX_PATHS} paths");
+        if !detector.decides() || detector.is_native() {
+            return None;
+        }
+        // SAFETY: a dynamic detector that keeps all in the watch, and paths in range.
+        unsafe { pair(detector, self, i, j) }
+    }
+
+    /// How sure the newest decision of `detector` is of the place of each path, 0 to 1: the share of
+    /// the observations with a place that agree ([`FlowsDecision::confidence`]).
+    ///
+    /// [`FlowsDecision::confidence`]: crate::detect::FlowsDecision::confidence
+    pub fn confidence(&self, detector: Detector) -> [f64; MAX_PATHS] {
+        let Some(decision) = self.decision().filter(|_| detector.decides()) else {
+            return [0.0; MAX_PATHS];
+        };
+        // SAFETY: a dynamic detector, and parameters of the C side's layout.
+        let pace = unsafe { raw::narrows_pace(detector.number(), &self.params) };
+        let counts = |number: u32| decision.number.wrapping_sub(number) < pace.observations;
+        let observed = self.ring.iter().filter_map(|&word| Decision::unpack(word, 0));
+        let observed = observed.filter(|observed| counts(observed.number)).map(|mut observed| {
+            for (place, path) in observed.places.iter_mut().zip(&self.path) {
+                // Of the slot's path before.
+                if observed.number.wrapping_sub(path.since) as i32 <= 0 {
+                    *place = Place::Undecided;
+                }
+            }
+            observed.places
+        });
+        let observed: Vec<_> = observed.collect();
+        std::array::from_fn(|path| {
+            agreement(observed.iter().map(|places| &places[..]), &decision.places, path)
+        })
+    }
+
     /// Of a connection without paths, for [`event_shared`].
     pub fn new(params: &Params) -> Box<Watch> {
         let mut watch = Box::<Watch>::new_uninit();
@@ -115,6 +153,22 @@ impl Watch {
             watch.assume_init()
         }
     }
+}
+
+/// What `detector` knows of paths `i` and `j`.
+///
+/// # Safety
+/// The detector is dynamic, the watch is made for it, with what a native one keeps of pairs behind
+/// it, and the paths are in range.
+unsafe fn pair(detector: Detector, watch: *const Watch, i: usize, j: usize) -> Option<Pair> {
+    let mut pair = raw::Pair::default();
+    let number = detector.number();
+    // SAFETY: guaranteed by the caller.
+    let (kept, pace) = unsafe {
+        let kept = raw::narrows_pair(number, watch, i as u32, j as u32, &mut pair) != 0;
+        (kept, raw::narrows_pace(number, &(*watch).params))
+    };
+    kept.then(|| Pair::unpack(&pair, 0, pace.t_us.into()))
 }
 
 /// A [`Watch`], and behind it what a native detector keeps of pairs.
@@ -298,16 +352,8 @@ impl Conn {
     pub fn pair(&self, i: usize, j: usize) -> Option<Pair> {
         assert!(i < MAX_PATHS && j < MAX_PATHS && i != j, "{i} and {j} of {MAX_PATHS} paths");
         let watch = self.watch.as_ref()?;
-        let detector = self.control.detector.number();
-        let mut pair = raw::Pair::default();
-        let memory = watch.0.as_ptr().cast();
-        // SAFETY: a dynamic detector and the watch made for it, with what it keeps of pairs, and
-        // paths in range.
-        let kept =
-            unsafe { raw::narrows_pair(detector, memory, i as u32, j as u32, &mut pair) } != 0;
-        // SAFETY: a dynamic detector, and its parameters.
-        let pace = unsafe { raw::narrows_pace(detector, &watch.params) };
-        kept.then(|| Pair::unpack(&pair, 0, pace.t_us.into()))
+        // SAFETY: the watch made for the detector, with what it keeps of pairs, and paths in range.
+        unsafe { pair(self.control.detector, watch.0.as_ptr().cast(), i, j) }
     }
 
     /// The shared state of the paths and of a dynamic detector, for comparing runs.

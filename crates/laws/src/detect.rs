@@ -12,6 +12,7 @@
 //! # Ok::<(), narrows_laws::detect::Unfit>(())
 //! ```
 
+use crate::pair::agreement;
 use crate::{Detector, Params, Place, raw};
 use std::collections::VecDeque;
 
@@ -235,7 +236,11 @@ impl Flows {
         self.observed.push_back(self.places(&observed));
         if due != 0 {
             let places = self.places(&decided);
-            let confidence = (0..self.flows).map(|flow| self.confidence(&places, flow)).collect();
+            let confidence = (0..self.flows)
+                .map(|flow| {
+                    agreement(self.observed.iter().map(|places| &places[..]), &places, flow)
+                })
+                .collect();
             let at_us = self.origin_us.unwrap_or(0).saturating_add(self.number * self.t_us);
             self.due.push_back(FlowsDecision { at_us, places, confidence });
         }
@@ -248,38 +253,6 @@ impl Flows {
             group => Place::Group(*group),
         };
         raw[..self.flows].iter().map(place).collect()
-    }
-
-    /// In how many observations `flow` had the place of `places`.
-    fn confidence(&self, places: &[Place], flow: usize) -> f64 {
-        let others = |of: &[Place]| -> Vec<usize> {
-            (0..of.len()).filter(|&other| other != flow && of[other] == of[flow]).collect()
-        };
-        let share = |seen: &dyn Fn(&[Place]) -> Option<bool>| {
-            let seen: Vec<bool> = self.observed.iter().filter_map(|of| seen(of)).collect();
-            match seen.len() {
-                0 => 0.0,
-                n => seen.iter().filter(|seen| **seen).count() as f64 / n as f64,
-            }
-        };
-        let placed = |of: &[Place], flow: usize| of[flow] != Place::Undecided;
-        let grouped = |of: &[Place]| matches!(of[flow], Place::Group(_));
-        match (places[flow], others(places)) {
-            (Place::Undecided, _) => 0.0,
-            (Place::Clear, _) => share(&|of| placed(of, flow).then_some(of[flow] == Place::Clear)),
-            (Place::Group(_), alone) if alone.is_empty() => {
-                share(&|of| placed(of, flow).then(|| grouped(of) && others(of).is_empty()))
-            }
-            (Place::Group(_), others) => {
-                let with = |other: usize| {
-                    share(&|of| {
-                        let both = placed(of, flow) && placed(of, other);
-                        both.then(|| grouped(of) && of[flow] == of[other])
-                    })
-                };
-                others.iter().map(|&other| with(other)).sum::<f64>() / others.len() as f64
-            }
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -242,13 +242,15 @@ pub struct Watch {
     pub observed: u64,
     /// The newest decision, likewise.
     pub decided: u64,
+    /// Since when the group of each path is as it is: its join, or the decision that changed it, µs.
+    pub since_us: [u64; MAX_PATHS],
     /// The last observations.
     pub ring: [u64; OBSERVATIONS],
     /// The stamps at which decisions last found two paths in one group; of a path with itself, a
     /// place for it. Kept where the detector holds them.
     pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
-    pub path: [[u64; WATCHED_WORDS]; MAX_PATHS],
+    pub path: [Watched; MAX_PATHS],
     /// 1: a path is at what the detector keeps of pairs.
     pub busy: u32,
     /// Zero.
@@ -257,7 +259,18 @@ pub struct Watch {
     pub pairs: [u64; PAIRS_WORDS],
 }
 
-/// Size of what a detector keeps of a path (`struct nr_watched`), in 64-bit words.
+/// State of a path under a dynamic detector (`struct nr_watched`).
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Watched {
+    due: [u64; 3],
+    here: u32,
+    /// Stamp of the interval before it joined, or left.
+    pub since: u32,
+    history: [u64; WATCHED_WORDS - 4],
+}
+
+/// Size of [`Watched`] in 64-bit words.
 pub const WATCHED_WORDS: usize = 282;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
@@ -515,8 +528,11 @@ mod tests {
             0,
             size_of::<Watch>(),
             offset_of!(Watch, decided_us),
+            offset_of!(Watch, since_us),
             offset_of!(Watch, ring),
             offset_of!(Watch, path),
+            offset_of!(Watch, path) + offset_of!(Watched, since),
+            offset_of!(Watch, pairs),
             size_of::<Module>(),
             offset_of!(LawTable, kind),
             offset_of!(LawTable, acked),

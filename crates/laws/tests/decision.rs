@@ -505,3 +505,25 @@ fn a_small_step_back_changes_nothing() {
     };
     assert_eq!(stamps(0), stamps(11_000));
 }
+
+#[test]
+fn it_is_kept_since_when_a_group_is_as_it_is() {
+    let mut bench = Bench::new(&eleven());
+    let t_us = bench.t_us;
+    let at = |stamp: u32| (u64::from(stamp) + 1) * t_us;
+    let mut decide = |stamp: u32, places: [u8; 4]| {
+        bench.observed_before(stamp, &ten(|_| places.to_vec()));
+        bench.decide_at(stamp);
+        let since = bench.watch.since_us;
+        [0, 1, 2, 3, 4].map(|path| since[path])
+    };
+    let [a, b, c, d, e] = [0, 20, 40, 60, 80].map(|later| STAMP + later);
+    // Path 4 stays as it joined: undecided.
+    assert_eq!(decide(a, [0, 0, CLEAR, UNDECIDED]), [at(a), at(a), at(a), 0, 0]);
+    assert_eq!(decide(b, [1, 1, CLEAR, UNDECIDED]), [at(a), at(a), at(a), 0, 0], "as before");
+    assert_eq!(decide(c, [0, 0, CLEAR, 1]), [at(a), at(a), at(a), at(c), 0], "alone");
+    assert_eq!(decide(d, [0, 1, 1, 3]), [at(d), at(d), at(d), at(c), 0], "1 changes over to 2");
+    assert_eq!(decide(e, [0, 1, 1, 1]), [at(d), at(e), at(e), at(e), 0], "3 joins them");
+    bench.send(0, EventKind::Left, at(e) + 7);
+    assert_eq!(bench.watch.since_us[..2], [at(e) + 7, at(e)]);
+}

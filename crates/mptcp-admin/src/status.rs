@@ -6,12 +6,14 @@
 
 mod connections;
 mod controls;
+mod detection;
 pub mod export;
 mod text;
 
 pub use crate::listeners::Listener;
 pub use connections::{Connection, Namespace, Subflow};
 pub use controls::{Control, Counters, Default, Keeper, Program};
+pub use detection::{Detection, Found, Group, Pair};
 pub use text::Fit;
 
 use crate::check::Machine;
@@ -36,6 +38,8 @@ pub struct Status {
     pub controls: Vec<Control>,
     /// How full the map of connections is; null: there is none, or it is not seen.
     pub map: Option<Map>,
+    /// Likewise the map of what detectors keep of connections.
+    pub detection_map: Option<Map>,
     /// Network namespaces with connections or listeners to show, and the current one.
     pub namespaces: Vec<Namespace>,
     /// Seconds that the throughputs were measured over; null: there are none yet.
@@ -47,7 +51,7 @@ pub struct Status {
     only: Option<netns::Namespace>,
 }
 
-/// The map that has an entry for each connection under one of our controls.
+/// A map with entries of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Map {
     /// Its entries, of all namespaces.
@@ -127,7 +131,16 @@ impl Status {
         // The sockets right after the state, so that the two are of the same moment.
         let taken = Instant::now();
         let complete = unseen.is_empty();
-        let mut namespaces = connections::look(only.as_ref(), &entries, complete, &mut unseen);
+        let watches = is_root().then(state::Watches::open);
+        let watches = watches.and_then(|opened| match opened {
+            Ok(watches) => Some(watches),
+            Err(error) => {
+                unseen.push(error.to_string());
+                None
+            }
+        });
+        let mut namespaces =
+            connections::look(only.as_ref(), &entries, watches.as_ref(), complete, &mut unseen);
         if namespaces.iter().any(Namespace::has_fallback) {
             connections::find_late(&mut namespaces, &state::connections().unwrap_or_default());
         }
@@ -154,12 +167,16 @@ impl Status {
         let namespaces = namespaces.into_iter().filter(worth).collect();
         let map = state::capacity().filter(|_| is_root());
         let map = map.map(|entries_max| Map { entries: entries.len(), entries_max });
+        let detection_map = watches.and_then(|watches| watches.count());
+        let detection_map =
+            detection_map.map(|(entries, entries_max)| Map { entries, entries_max });
         Status {
             format: FORMAT,
             kernel,
             unseen,
             controls,
             map,
+            detection_map,
             namespaces,
             interval_s: None,
             taken,

@@ -3,7 +3,7 @@
 use narrows_kernel::control::Registered;
 use narrows_laws::Control;
 use narrows_mptcp_admin::check::{Item, Verdict, check};
-use narrows_mptcp_admin::status::{Connection, Fit, Keeper, Status};
+use narrows_mptcp_admin::status::{Connection, Detection, Fit, Found, Keeper, Status};
 use narrows_netns::Namespace;
 use narrows_testkit::machine::{Turn, mptcp, tools, turn};
 use narrows_testkit::net::{Net, client, ip, run, sysctl};
@@ -155,6 +155,64 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
         assert_eq!(one.law.as_deref(), Some("lia"));
         // Its state is the socket's own, not in the map.
         assert_eq!(one.subflows[0].coupling_mask, None, "{text}");
+    }
+    sending.into_iter().for_each(Sending::stop);
+    net.set_default("reno");
+}
+
+#[test]
+fn what_a_detector_found_is_shown_with_how_long_and_how_sure() {
+    let Some((_turn, net)) = two_paths("status of a detector") else { return };
+    let law = Registered::register("lia+xcorr".parse().unwrap()).unwrap();
+    net.set_default(law.name());
+    // Two connections, whose losses make the queue of each link change.
+    let sending = [1, 2].map(|n| send(&net, PORT + n, Kind::Mptcp, Kind::Mptcp));
+    let detection = |status: &Status| {
+        let connections = connections(status, &net.client).into_iter();
+        connections.filter_map(|one| one.detection).collect::<Vec<_>>()
+    };
+    let mut undecided = None;
+    wait_until(60, || {
+        let status = Status::look();
+        let all = detection(&status);
+        let is_alone = |found: &Detection| {
+            let groups = found.groups.iter();
+            groups.map(|group| (group.found, &group.paths[..])).collect::<Vec<_>>()
+                == [(Found::Alone, &[0][..]), (Found::Alone, &[1])]
+        };
+        undecided = undecided.take().or_else(|| {
+            let groups = all.iter().flat_map(|found| &found.groups);
+            groups.filter(|group| group.found == Found::Undecided).cloned().next()
+        });
+        let Some(found) = all.iter().find(|found| is_alone(found)) else {
+            return Err(format!("{all:?}"));
+        };
+        assert_eq!((found.detector, found.runs), ("xcorr", true));
+        let pair = &found.pairs[0];
+        assert_eq!((found.pairs.len(), pair.paths), (1, [0, 1]));
+        // The answer may be one of an interval later than the decision that was read with it.
+        if pair.answer != Some("separate") {
+            return Err(format!("{found:?}"));
+        }
+        let (seconds, confidence) = (found.groups[0].for_s, found.groups[0].confidence);
+        assert_eq!((confidence, pair.confidence), (Some(0.95), Some(0.95)));
+        assert!(pair.concordance.unwrap() < 0.5 && pair.observations.unwrap() > 0, "{found:?}");
+        assert!(found.decided_s.unwrap() < 5.0 && seconds < 60.0, "{found:?}");
+        let text = status.text(Fit::All);
+        assert!(text.contains("  1 has a bottleneck of its own for "), "{text}");
+        assert!(text.contains(" decisions ") && text.contains("map of detectors: 4 of "), "{text}");
+        let lines = status.prometheus();
+        let alone = lines.lines().find(|line| line.contains("found=\"alone\""));
+        let alone = alone.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok());
+        assert!(alone.is_some_and(|alone| alone >= 2), "{lines}");
+        let control = status.controls.iter().find(|one| one.kernel_name == law.name()).unwrap();
+        let [decisions, changed] = ["decisions", "regroupings"].map(|name| control.counters[name]);
+        assert!(0 < changed && changed < decisions, "{changed} of {decisions}");
+        Ok(())
+    });
+    // Before that nothing was known, and why was said; the machine may have been too slow to see it.
+    if let Some(group) = undecided {
+        assert!(group.why.is_some() && group.confidence.is_none(), "{group:?}");
     }
     sending.into_iter().for_each(Sending::stop);
     net.set_default("reno");

@@ -1,15 +1,16 @@
 //! What the kernel host costs: nanoseconds per acknowledgement inside the programs, and CPU time of
 //! whole transfers beside the kernel's own Reno.
 //!
-//! `cargo bench -p narrows-kernel --bench cost [-- acks|cpu] [LAW...|all] [pairs=N]`
+//! `cargo bench -p narrows-kernel --bench cost [-- acks|detect|cpu] [CONTROL...|all] [pairs=N]`
 //!
-//! Both parts send data over MPTCP between two namespaces of this process, which it removes. Needs
+//! All parts send data over MPTCP between two namespaces of this process, which it removes. Needs
 //! root and Linux 6.4.
 
 mod acks;
 mod machine;
 mod pairs;
 mod stats;
+mod ticks;
 mod transfer;
 mod wire;
 
@@ -29,34 +30,50 @@ struct Aligned<T: ?Sized>(T);
 
 static EMPTY: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/empty.bpf.o")));
 
+/// What `detect` measures if nothing is named.
+const DETECTING: [&str; 4] = ["greno+xcorr", "gcubic+xcorr", "lia+xcorr", "olia+ssc"];
+/// The transfer in which each control's decisions are timed.
+const TICKS_SECONDS: u64 = 60;
+
 /// What was asked for.
 struct Asked {
     acks: bool,
+    detect: bool,
     cpu: bool,
     /// None: each part's own choice.
     laws: Vec<Law>,
+    /// Those with a detector that decides; likewise.
+    detecting: Vec<Control>,
     pairs: usize,
 }
 
 impl Asked {
     fn of(words: impl Iterator<Item = String>) -> std::result::Result<Asked, String> {
-        let mut asked = Asked { acks: false, cpu: false, laws: Vec::new(), pairs: 40 };
+        let (laws, detecting) = (Vec::new(), Vec::new());
+        let mut asked =
+            Asked { acks: false, detect: false, cpu: false, laws, detecting, pairs: 40 };
         for word in words.filter(|word| word != "--bench") {
             match (word.as_str(), word.strip_prefix("pairs=").map(str::parse)) {
                 ("acks", _) => asked.acks = true,
+                ("detect", _) => asked.detect = true,
                 ("cpu", _) => asked.cpu = true,
                 ("all", _) => asked.laws = Law::all().collect(),
                 (_, Some(Ok(pairs @ 2..))) => asked.pairs = pairs,
                 (name, _) => match Law::all().find(|law| law.name() == name) {
                     Some(law) => asked.laws.push(law),
-                    None => {
-                        return Err(format!("`{word}`: expected acks, cpu, a law, all, pairs=N"));
-                    }
+                    None => match name.parse::<Control>() {
+                        Ok(control) if control.detector.decides() => asked.detecting.push(control),
+                        _ => {
+                            let expected = "expected acks, detect, cpu, a law, a law with a \
+                                            detector that decides, all, pairs=N";
+                            return Err(format!("`{word}`: {expected}"));
+                        }
+                    },
                 },
             }
         }
-        if !asked.acks && !asked.cpu {
-            (asked.acks, asked.cpu) = (true, true);
+        if !asked.acks && !asked.detect && !asked.cpu {
+            (asked.acks, asked.detect, asked.cpu) = (true, true, true);
         }
         Ok(asked)
     }
@@ -81,24 +98,48 @@ fn main() {
 
 fn run(asked: &Asked) -> Result<()> {
     let machine = Machine::look()?;
+    let mut object = ObjectBuilder::default().open_memory(&EMPTY.0)?.load()?;
+    let _link = object
+        .maps_mut()
+        .find(|map| map.name() == "empty_ops")
+        .expect("the object has a congestion control")
+        .attach_struct_ops()?;
+    let empty = Candidate { name: "nr_empty", programs: Programs::of(&object)? };
     if asked.acks {
         let laws = asked.laws_or(&Law::all().collect::<Vec<_>>());
         let others: Vec<Law> = laws.iter().copied().filter(|law| *law != Law::RENO).collect();
         let reno = Registered::register(Control::of(Law::RENO))?;
         let controls = register(&others)?;
-        let mut object = ObjectBuilder::default().open_memory(&EMPTY.0)?.load()?;
-        let _link = object
-            .maps_mut()
-            .find(|map| map.name() == "empty_ops")
-            .expect("the object has a congestion control")
-            .attach_struct_ops()?;
-        let empty = Candidate { name: "nr_empty", programs: Programs::of(&object)? };
         let reno = Candidate::of(&reno)?;
-        let mut candidates = controls.iter().map(Candidate::of).collect::<Result<Vec<_>>>()?;
+        let candidates = controls.iter().map(Candidate::of).collect::<Result<Vec<_>>>()?;
+        let mut candidates: Vec<_> =
+            candidates.into_iter().map(|one| [one, reno.clone()]).collect();
         if laws.contains(&Law::RENO) {
-            candidates.insert(0, reno.clone()); // against itself: what the method can resolve
+            // Against itself: what the method can resolve.
+            candidates.insert(0, [reno.clone(), reno]);
         }
-        acks::table(&machine, &empty, &reno, &candidates, asked.pairs)?;
+        acks::table(&machine, &acks::LAWS, &empty, &candidates, asked.pairs)?;
+    }
+    if asked.detect {
+        let controls: Vec<Control> = match &asked.detecting[..] {
+            [] => {
+                DETECTING.iter().map(|name| name.parse()).collect::<std::result::Result<_, _>>()?
+            }
+            asked => asked.to_vec(),
+        };
+        let with = controls.iter().map(|control| Ok(Registered::register(*control)?));
+        let with = with.collect::<Result<Vec<_>>>()?;
+        let mut laws: Vec<Law> = controls.iter().map(|control| control.law).collect();
+        laws.sort();
+        laws.dedup();
+        let without = register(&laws)?;
+        let candidates = controls.iter().zip(&with).map(|(control, with)| {
+            let law = laws.iter().position(|law| *law == control.law).expect("from this list");
+            Ok([Candidate::of(with)?, Candidate::of(&without[law])?])
+        });
+        let candidates = candidates.collect::<Result<Vec<_>>>()?;
+        acks::table(&machine, &acks::DETECTORS, &empty, &candidates, asked.pairs)?;
+        ticks::table(&machine, &with, TICKS_SECONDS)?;
     }
     if asked.cpu {
         let controls = register(&asked.laws_or(&[Law::RENO, Law::OLIA]))?;

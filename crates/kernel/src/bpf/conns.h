@@ -18,13 +18,13 @@ struct {
 	__type(value, struct nr_entry);
 } nr_conns SEC(".maps");
 
-/* Entries of nr_conns in use, by user, and of all. */
+/* What each user has, and all together. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, NR_USERS_MAX + 1);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, nr_u32);
-	__type(value, nr_u32);
+	__type(value, struct nr_used);
 } nr_users SEC(".maps");
 
 #ifndef NR_STATIC_DETECTORS
@@ -51,28 +51,54 @@ static __always_inline long nr_conns_insert(const nr_u32 *token)
 	return bpf_map_update_elem(&nr_conns, token, &nr_unborn, BPF_NOEXIST);
 }
 
-static __always_inline nr_u32 *nr_user_entries(nr_u32 index)
+static __always_inline struct nr_used *nr_user_has(nr_u32 index)
 {
 	return bpf_map_lookup_elem(&nr_users, &index);
 }
 
 #ifndef NR_STATIC_DETECTORS
-static __always_inline long nr_watches_delete(const nr_u32 *token)
+static __always_inline bool nr_user_may_watch(nr_u32 user)
+{
+	nr_u32 max = ((struct bpf_map *)&nr_watches)->max_entries;
+	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
+	struct nr_used *all = nr_user_has(NR_USERS_ALL);
+	nr_u32 taken;
+
+	if (!used || !all)
+		return false;
+	taken = NR_READ(all->watches);
+	return nr_may_have(NR_READ(used->watches), taken < max ? max - taken : 0);
+}
+
+static __always_inline void nr_user_watches(nr_u32 user, nr_s32 watches)
+{
+	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
+	struct nr_used *all = nr_user_has(NR_USERS_ALL);
+
+	if (!used || !all)
+		return;
+	__sync_fetch_and_add(&used->watches, watches);
+	__sync_fetch_and_add(&all->watches, watches);
+}
+
+static __always_inline long nr_watches_delete(const nr_u32 *token, nr_u32 user)
 {
 	long error = bpf_map_delete_elem(&nr_watches, token);
 
+	if (!error)
+		nr_user_watches(user, -1);
 	return error == -ENOENT ? 0 : error;
 }
 #else
-static __always_inline long nr_watches_delete(const nr_u32 *token)
+static __always_inline long nr_watches_delete(const nr_u32 *token, nr_u32 user)
 {
 	return 0;
 }
 #endif
 
-static __always_inline long nr_conns_delete(const nr_u32 *token)
+static __always_inline long nr_conns_delete(const nr_u32 *token, nr_u32 user)
 {
-	long error = nr_watches_delete(token);
+	long error = nr_watches_delete(token, user);
 
 	return error ? error : bpf_map_delete_elem(&nr_conns, token);
 }
@@ -80,25 +106,25 @@ static __always_inline long nr_conns_delete(const nr_u32 *token)
 static __always_inline int nr_user_may(nr_u32 user)
 {
 	nr_u32 max = ((struct bpf_map *)&nr_conns)->max_entries;
-	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
-	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
+	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
+	struct nr_used *all = nr_user_has(NR_USERS_ALL);
 	nr_u32 taken;
 
 	if (!used || !all)
 		return 0;
-	taken = NR_READ(*all);
-	return nr_may_have(NR_READ(*used), taken < max ? max - taken : 0);
+	taken = NR_READ(all->entries);
+	return nr_may_have(NR_READ(used->entries), taken < max ? max - taken : 0);
 }
 
 static __always_inline void nr_user_adds(nr_u32 user, nr_s32 entries)
 {
-	nr_u32 *used = nr_user_entries(user % NR_USERS_MAX);
-	nr_u32 *all = nr_user_entries(NR_USERS_ALL);
+	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
+	struct nr_used *all = nr_user_has(NR_USERS_ALL);
 
 	if (!used || !all)
 		return;
-	__sync_fetch_and_add(used, entries);
-	__sync_fetch_and_add(all, entries);
+	__sync_fetch_and_add(&used->entries, entries);
+	__sync_fetch_and_add(&all->entries, entries);
 }
 
 enum nr_mode {

@@ -82,16 +82,14 @@ static __always_inline struct nr_watch *watch(nr_u32 token)
  */
 static __always_inline bool watched(struct nr_entry *e, nr_u32 token)
 {
-	nr_u32 max = ((struct bpf_map *)&nr_watches)->max_entries;
-	nr_u32 *entries = nr_user_entries(NR_READ(e->user) % NR_USERS_MAX);
-	nr_u32 slots = NR_READ(e->word) & NR_WORD_SLOTS;
+	nr_u32 slots = NR_READ(e->word) & NR_WORD_SLOTS, user = NR_READ(e->user);
 
 	if (!nr_decides(control.detector) || !token || !(slots & (slots - 1)) || watch(token))
 		return true;
-	/* A user has no more watches than entries. */
-	if (!entries || NR_READ(*entries) > max / 5)
+	if (!nr_user_may_watch(user))
 		return false;
-	bpf_map_update_elem(&nr_watches, &token, (const void *)&nr_first_watch, BPF_NOEXIST);
+	if (!bpf_map_update_elem(&nr_watches, &token, (const void *)&nr_first_watch, BPF_NOEXIST))
+		nr_user_watches(user, 1);
 	return watch(token);
 }
 #else
@@ -210,10 +208,17 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
  */
 NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 {
+	nr_u32 decided;
+
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	nr_detect(control.detector, &e->conn, watch(e->word >> 32), slot, &e->slot[slot].event);
+	decided =
+	    nr_detect(control.detector, &e->conn, watch(e->word >> 32), slot, &e->slot[slot].event);
+	if (decided != NR_NOT_DECIDED)
+		count(NR_DECISIONS);
+	if (decided == NR_REGROUPED)
+		count(NR_REGROUPINGS);
 	return 1;
 }
 

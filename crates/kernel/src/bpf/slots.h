@@ -16,7 +16,7 @@
 /* The map nr_conns. Inserts an absent key, CLOSED; returns 0 or a negative error. */
 static struct nr_entry *nr_conns_lookup(const nr_u32 *token);
 static long nr_conns_insert(const nr_u32 *token);
-static long nr_conns_delete(const nr_u32 *token);
+static long nr_conns_delete(const nr_u32 *token, nr_u32 user);
 /* May this user have another entry (nr_may_have)? */
 static int nr_user_may(nr_u32 user);
 /* Adds an entry to those of the user and of all, or with -1 takes it away. */
@@ -44,7 +44,7 @@ NR_INLINE int nr_delete_entry(struct nr_entry *e, nr_u32 token, nr_u64 w)
 	if (NR_CAS(&e->word, w, w | NR_WORD_CLOSED) != w)
 		return 0;
 	user = NR_READ(e->user);
-	if (nr_conns_delete(&token)) { /* its bucket is busy */
+	if (nr_conns_delete(&token, user)) { /* its bucket is busy */
 		NR_CAS(&e->word, w | NR_WORD_CLOSED, w);
 		return 0;
 	}

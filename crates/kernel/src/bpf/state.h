@@ -52,9 +52,9 @@
 
 /*
  * Connections of which a detector keeps something: those with two paths or more, 36 kB each, which
- * the kernel's allocator rounds up to 64 kB, allocated on demand. A user who has entries for more
- * than a fifth of these gets no more. Without room a connection is coupled as if all its paths
- * shared, and tries again each round trip.
+ * the kernel's allocator rounds up to 64 kB, allocated on demand. A user gets a part of them as of
+ * the entries (nr_may_have). Without room a connection is coupled as if all its paths shared, and
+ * tries again each round trip.
  */
 #define NR_WATCHES_MAX 32768
 
@@ -63,7 +63,13 @@
  * of 16 bits are apart.
  */
 #define NR_USERS_MAX 65536
-#define NR_USERS_ALL NR_USERS_MAX /* index of the entries in use of all users */
+#define NR_USERS_ALL NR_USERS_MAX /* index of what all users have */
+
+/* What a user has: entries of nr_conns and of nr_watches. */
+struct nr_used {
+	nr_u32 entries;
+	nr_u32 watches;
+};
 
 /*
  * Round trips in a row that end with subflows outside the entry until the path runs the fallback
@@ -138,6 +144,8 @@ enum nr_counter {
 	NR_REPAIRED,	     /* repaired windows: the stack did not use a program's result */
 	NR_REPAIRED_THRESH,  /* likewise thresholds, before they came into use */
 	NR_UNDETECTED,	     /* paths that joined without room for what the detector keeps */
+	NR_DECISIONS,	     /* of the detector */
+	NR_REGROUPINGS,	     /* those of them that changed the group of a path */
 	NR_COUNTERS,
 };
 

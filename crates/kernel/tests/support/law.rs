@@ -1,7 +1,8 @@
 //! What the state map says, held against what `ss` says.
 
+use libbpf_rs::{MapCore, MapHandle};
 use narrows_kernel::control::Registered;
-use narrows_kernel::state::{self, Connection};
+use narrows_kernel::state::{self, Connection, WATCHES};
 use narrows_laws::Control;
 use narrows_netns::Namespace;
 use narrows_testkit::net;
@@ -76,6 +77,17 @@ pub fn counted(law: &Registered) -> String {
 pub fn slots(law: &Registered) -> i64 {
     let of = |name| counter(law, name) as i64;
     of("joins") + of("coupled_later") - of("fallback_lost") - of("leaves")
+}
+
+/// The map of what detectors keep of connections; it stays for as long as this is held.
+pub fn watches_of(law: &Registered) -> MapHandle {
+    let map = law.loaded().object().maps().find(|map| map.name() == WATCHES);
+    MapHandle::try_from(&map.expect("a control with a detector that decides")).unwrap()
+}
+
+/// Connections of which a detector keeps something.
+pub fn watches(law: &Registered) -> usize {
+    watches_of(law).keys().count()
 }
 
 /// Waits until every MPTCP subflow of both hosts runs `control`, and each host has for each

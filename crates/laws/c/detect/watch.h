@@ -46,6 +46,8 @@ struct nr_watch {
 	nr_u64 decided_us;  /* time of the newest decision */
 	struct nr_places observed;
 	struct nr_places decided;
+	/* Since when a path's group is as it is: its join, or the decision that changed it, us. */
+	nr_u64 since_us[NR_MAX_PATHS];
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
 	nr_u32 busy; /* 1: a path is at what the detector keeps of pairs */
@@ -208,39 +210,77 @@ NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w
 	return 0;
 }
 
-/* Path i has claimed interval `stamp` - 1: makes an observation, and a decision if due. */
-NR_INLINE void nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c, struct nr_watch *w,
-			  nr_u32 i, nr_u32 stamp, nr_u64 now_us)
+/* Is path i by `now` in another place than by `last`, or in a group of other paths? */
+NR_NOINLINE nr_u32 nr_moved(const struct nr_places *last, const struct nr_places *now, nr_u32 i)
 {
-	struct nr_places last = {NR_READ(w->decided.word)}, observed;
+	nr_u32 from, to, moved = 0;
+
+	if (!last || !now)
+		return 0;
+	from = nr_place(last, i);
+	to = nr_place(now, i);
+	if (from >= NR_MAX_PATHS || to >= NR_MAX_PATHS)
+		return from != to;
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		moved |= (nr_place(last, j) == from) != (nr_place(now, j) == to);
+	return moved;
+}
+
+/* A decision was made: notes whose groups it changed, and returns if it did. */
+NR_INLINE enum nr_decided nr_note_groups(struct nr_watch *w, struct nr_places last,
+					 struct nr_places now, nr_u64 now_us)
+{
+	enum nr_decided decided = NR_DECIDED;
+
+	if (!last.word) /* the first */
+		last.word = ~0u;
+	if ((nr_u32)last.word == (nr_u32)now.word)
+		return decided;
+	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++) {
+		if (!nr_moved(&last, &now, i))
+			continue;
+		NR_WRITE(w->since_us[i], now_us);
+		decided = NR_REGROUPED;
+	}
+	return decided;
+}
+
+/* Path i has claimed interval `stamp` - 1: makes an observation, and a decision if due. */
+NR_INLINE enum nr_decided nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c,
+				     struct nr_watch *w, nr_u32 i, nr_u32 stamp, nr_u64 now_us)
+{
+	struct nr_places last = {NR_READ(w->decided.word)}, observed, now;
 	struct nr_scratch *s = &w->path[i & 7].scratch;
 
 	if (!nr_observe(detector, c, w, i, stamp))
-		return;
+		return NR_NOT_DECIDED;
 	observed = nr_places(stamp, s->place);
 	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
 	NR_WRITE(w->observed_us, now_us);
 	NR_WRITE(w->observed.word, observed.word);
 	if (last.word && stamp - nr_stamp(&last) < every)
-		return;
+		return NR_NOT_DECIDED;
 	if (!nr_decide(detector, c, w, i))
-		return;
+		return NR_NOT_DECIDED;
+	now = nr_places(stamp, s->place);
 	NR_WRITE(w->decided_us, now_us);
-	NR_WRITE(w->decided.word, nr_places(stamp, s->place).word);
+	NR_WRITE(w->decided.word, now.word);
+	return nr_note_groups(w, last, now, now_us);
 }
 
 /* Claims a decision if one is due. */
-NR_INLINE void nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c, struct nr_watch *w,
-		       nr_u32 i, nr_u64 now_us)
+NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c,
+				  struct nr_watch *w, nr_u32 i, nr_u64 now_us)
 {
 	nr_u64 ended;
 
 	if (now_us < pace.settle_us)
-		return;
+		return NR_NOT_DECIDED;
 	ended = (now_us - pace.settle_us) / pace.t_us; /* intervals that are over and settled */
 	w->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
-	if (ended && nr_tick_claim(c, ended))
-		nr_claimed(detector, pace.every, c, w, i, (nr_u32)ended, now_us);
+	if (!ended || !nr_tick_claim(c, ended))
+		return NR_NOT_DECIDED;
+	return nr_claimed(detector, pace.every, c, w, i, (nr_u32)ended, now_us);
 }
 
 /* The paths that joining path i is coupled with, as bits. */
@@ -274,6 +314,7 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 	nr_u32 stamp;
 
 	if (begins || ev->kind == NR_LEFT) {
+		NR_WRITE(w->since_us[i & 7], ev->now_us);
 		NR_WRITE(c->record[i & 7][0].stamp, 0);
 		NR_WRITE(c->record[i & 7][1].stamp, 0);
 	}
@@ -324,11 +365,10 @@ NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_wat
 
 #define NR_WATCH_TICK(n, name)                                                                     \
 	case n:                                                                                    \
-		nr_tick(n, nr_detector_##name.pace(&w->params.name, &w->params.decision), c, w, i, \
-			now_us);                                                                   \
-		return 1;
+		return nr_tick(n, nr_detector_##name.pace(&w->params.name, &w->params.decision),   \
+			       c, w, i, now_us);
 
-/* Path i claims a decision if one is due. */
+/* Path i claims a decision if one is due; returns enum nr_decided. */
 NR_NOINLINE int nr_watch_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			      nr_u64 now_us)
 {

@@ -1,5 +1,6 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
+use super::detection::Detection;
 use crate::listeners::{InUse, Listener};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
@@ -8,6 +9,7 @@ use narrows_laws::{Advice, raw};
 use narrows_mptcp::diag::{self, Socket, State};
 use narrows_mptcp::routes;
 use narrows_netns::{self as netns, sysctl};
+use nix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -44,6 +46,9 @@ pub struct Connection {
     pub sent_bytes_per_s: Option<u64>,
     /// Bytes that came, per second.
     pub received_bytes_per_s: Option<u64>,
+    /// What the control's detector found; null: it has none that decides, there is one subflow, or
+    /// that is not seen.
+    pub detection: Option<Detection>,
     /// Its subflows.
     pub subflows: Vec<Subflow>,
 }
@@ -122,6 +127,7 @@ impl Namespace {
 pub(super) fn look(
     only: Option<&netns::Namespace>,
     entries: &[state::Connection],
+    watches: Option<&state::Watches>,
     complete: bool,
     unseen: &mut Vec<String>,
 ) -> Vec<Namespace> {
@@ -152,7 +158,33 @@ pub(super) fn look(
     if !closed.is_empty() {
         unseen.push(format!("network namespaces {}: needs root", closed.join(", ")));
     }
+    if let Some(watches) = watches {
+        if let Err(error) = detect(&mut namespaces, &entries, watches) {
+            unseen.push(error.to_string());
+        }
+    }
     namespaces
+}
+
+/// What detectors found of the connections.
+fn detect(
+    namespaces: &mut [Namespace],
+    entries: &Entries<'_>,
+    watches: &state::Watches,
+) -> Result<(), narrows_kernel::Error> {
+    for connection in namespaces.iter_mut().flat_map(|namespace| &mut namespace.connections) {
+        let entry = connection.token.and_then(|token| entries.tokens.get(&token));
+        let Some(entry) = entry.filter(|entry| entry.paths.len() > 1) else { continue };
+        let Some(control) = entry.control.filter(|control| control.detector.decides()) else {
+            continue;
+        };
+        let watch = watches.of(entry.token)?;
+        // After the watch, so that nothing in it is of later.
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+        let detection = Detection::of(entry, control.detector, watch.as_deref(), now.into());
+        connection.detection = Some(detection);
+    }
+    Ok(())
 }
 
 /// Looks for subflows under the fallback law once more, in state that was read later: one that began
@@ -238,6 +270,7 @@ fn join(sockets: &[Socket], interfaces: &mut Interfaces, entries: &Entries<'_>) 
             fell_back: socket.subflow.is_some_and(|subflow| subflow.fell_back()),
             sent_bytes_per_s: None,
             received_bytes_per_s: None,
+            detection: None,
             subflows: Vec::new(),
         });
         let law = found.0.and_then(|connection| connection.control).map(|law| law.to_string());

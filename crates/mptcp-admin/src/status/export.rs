@@ -1,7 +1,7 @@
 //! The status in the text format of Prometheus (version 0.0.4), and what rose between two of them.
 
 use super::text::meaning;
-use super::{Connection, Control, Namespace, Status};
+use super::{Connection, Control, Detection, Found, Namespace, Status};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
@@ -79,6 +79,45 @@ impl Status {
                 alone(map.entries_max.into()),
             );
         }
+        if let Some(map) = self.detection_map {
+            let alone = |value| Samples::from([(Vec::new(), value)]);
+            let entries = map.entries as u64;
+            gauge(
+                "narrows_detection_map_entries",
+                "Entries of the map of what detectors keep of connections.",
+                alone(entries),
+            );
+            gauge(
+                "narrows_detection_map_max_entries",
+                "Entries that this map has room for.",
+                alone(map.entries_max.into()),
+            );
+        }
+        gauge(
+            "narrows_detected_subflows",
+            "Subflows of connections that a detector looks at, by what it found.",
+            self.detected(|detection| {
+                let of = |found: Found| detection.groups.iter().filter(move |of| of.found == found);
+                let count = |found| of(found).map(|group| group.paths.len() as u64).sum();
+                Found::ALL.map(|found| ("found", found.name().to_owned(), count(found))).to_vec()
+            }),
+        );
+        gauge(
+            "narrows_detected_groups",
+            "Groups of subflows that share a bottleneck, by the number of subflows.",
+            self.detected(|detection| {
+                let groups = detection.groups.iter().filter(|of| of.found == Found::Shared);
+                groups.map(|group| ("subflows", group.paths.len().to_string(), 1)).collect()
+            }),
+        );
+        gauge(
+            "narrows_undetected_connections",
+            "Connections without room for what the detector keeps.",
+            self.per_namespace(|one| {
+                let detections = one.connections.iter().filter_map(|of| of.detection.as_ref());
+                detections.filter(|detection| !detection.runs).count() as u64
+            }),
+        );
         metric(
             &mut text,
             FALLBACK,
@@ -98,6 +137,20 @@ impl Status {
         );
         metric(
             &mut text,
+            "narrows_decisions_total",
+            "counter",
+            "Decisions of the detector which subflows share a bottleneck.",
+            self.counters(|counter| (counter == "decisions").then(Vec::new)),
+        );
+        metric(
+            &mut text,
+            "narrows_regroupings_total",
+            "counter",
+            "Decisions that changed the group of a subflow.",
+            self.counters(|counter| (counter == "regroupings").then(Vec::new)),
+        );
+        metric(
+            &mut text,
             "narrows_repaired_windows_total",
             "counter",
             "Windows that were set right, as the kernel had left out a program.",
@@ -109,6 +162,25 @@ impl Status {
     fn per_namespace(&self, value: impl Fn(&Namespace) -> u64) -> Samples {
         let name = |one: &Namespace| vec![("netns", one.name.clone())];
         self.namespaces.iter().map(|one| (name(one), value(one))).collect()
+    }
+
+    /// What `count` has of each detection, a label with its value and a number each, summed over the
+    /// connections of a namespace under one detector.
+    fn detected(&self, count: impl Fn(&Detection) -> Vec<(&'static str, String, u64)>) -> Samples {
+        let mut samples = Samples::new();
+        for namespace in &self.namespaces {
+            for detection in namespace.connections.iter().filter_map(|of| of.detection.as_ref()) {
+                for (label, value, n) in count(detection) {
+                    let labels = vec![
+                        ("netns", namespace.name.clone()),
+                        ("detector", detection.detector.to_owned()),
+                        (label, value),
+                    ];
+                    *samples.entry(labels).or_default() += n;
+                }
+            }
+        }
+        samples
     }
 
     fn connections(&self) -> Samples {
@@ -202,7 +274,116 @@ fn label(series: &str, name: impl Display) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::text::tests::status;
+    use super::super::{Group, Map};
     use super::*;
+    use narrows_kernel::state::COUNTERS;
+
+    /// One that has a sample of every metric.
+    fn full() -> Status {
+        let mut status = status(1);
+        status.map = Some(Map { entries: 1, entries_max: 262_144 });
+        status.detection_map = Some(Map { entries: 1, entries_max: 32_768 });
+        let group = |paths: &[u8], found| Group {
+            paths: paths.to_vec(),
+            found,
+            for_s: 1.0,
+            confidence: None,
+            why: None,
+        };
+        status.namespaces[0].connections[0].detection = Some(Detection {
+            detector: "xcorr",
+            runs: true,
+            decided_s: Some(0.1),
+            groups: vec![group(&[0, 2], Found::Shared), group(&[1], Found::Alone)],
+            pairs: Vec::new(),
+        });
+        status.controls = vec![Control {
+            name: "lia+xcorr".into(),
+            kernel_name: "nr_lia_xc".into(),
+            registered: true,
+            pinned: true,
+            kept: None,
+            default_in: Vec::new(),
+            uses: None,
+            programs: Vec::new(),
+            counters: COUNTERS.iter().map(|name| (*name, 7)).collect(),
+        }];
+        status
+    }
+
+    #[test]
+    fn what_a_detector_found_is_counted() {
+        let text = full().prometheus();
+        let of = "{netns=\"current\",detector=\"xcorr\",";
+        for line in [
+            format!("narrows_detected_subflows{of}found=\"shared\"}} 2"),
+            format!("narrows_detected_subflows{of}found=\"alone\"}} 1"),
+            format!("narrows_detected_subflows{of}found=\"undecided\"}} 0"),
+            format!("narrows_detected_groups{of}subflows=\"2\"}} 1"),
+            "narrows_undetected_connections{netns=\"current\"} 0".into(),
+            "narrows_decisions_total{control=\"nr_lia_xc\",build=\"registered\"} 7".into(),
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line} in {text}");
+        }
+    }
+
+    /// The parts of `text` that follow `start`, each up to the first character that no name has.
+    fn names<'a>(text: &'a str, start: &'static str) -> impl Iterator<Item = &'a str> {
+        text.match_indices(start).map(|(at, _)| {
+            let rest = &text[at..];
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            &rest[..end.unwrap_or(rest.len())]
+        })
+    }
+
+    #[test]
+    fn the_dashboard_asks_for_what_is_exported() {
+        let text = full().prometheus();
+        // Prometheus adds the host.
+        let labels = |metric: &str| {
+            let sample = text.lines().find(|line| {
+                line.strip_prefix(metric).is_some_and(|rest| rest.starts_with([' ', '{']))
+            });
+            sample.unwrap_or_else(|| panic!("{metric} is not exported")).to_owned()
+                + "{instance=\"host\"}"
+        };
+        let dashboard = include_str!("../../../../packaging/grafana.json");
+        let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+        let mut asked: Vec<&str> = Vec::new();
+        for target in targets {
+            let expr = target["expr"].as_str().unwrap();
+            let metrics: Vec<&str> = names(expr, "narrows_").collect();
+            assert!(!metrics.is_empty(), "{expr}");
+            let by =
+                expr.split_once("by (").map_or("", |(_, rest)| rest.split_once(')').unwrap().0);
+            let shown = target["legendFormat"].as_str().unwrap();
+            let shown = shown.split("{{").skip(1).map(|rest| rest.split_once("}}").unwrap().0);
+            for label in by.split(", ").filter(|label| !label.is_empty()).chain(shown) {
+                for metric in &metrics {
+                    let has = labels(metric).contains(&format!("{label}=\""));
+                    assert!(has, "{metric} has no label {label}: {expr}");
+                }
+            }
+            metrics.iter().for_each(|metric| drop(labels(metric)));
+            asked.extend(metrics);
+        }
+        let hosts = dashboard["templating"]["list"][1]["definition"].as_str().unwrap();
+        asked.extend(names(hosts, "narrows_"));
+        asked.iter().for_each(|metric| drop(labels(metric)));
+        assert!(asked.contains(&"narrows_detected_groups"));
+    }
+
+    #[test]
+    fn every_metric_is_in_the_guide() {
+        let guide = include_str!("../../../../docs/kernel.md");
+        for line in full().prometheus().lines().filter(|line| line.starts_with("# TYPE ")) {
+            let metric = line.split(' ').nth(2).unwrap();
+            assert!(guide.contains(&format!("`{metric}`")), "docs/kernel.md has no {metric}");
+        }
+    }
 
     #[test]
     fn values_of_labels_are_escaped() {

@@ -1,10 +1,10 @@
 //! The status for people.
 
-use super::{Connection, Control, Keeper, Map, Namespace, Status, Subflow};
+use super::{Connection, Control, Found, Group, Keeper, Map, Namespace, Status, Subflow};
 use crate::assign::{Place, Use};
 use narrows_mptcp::diag::State;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::ptr;
 
@@ -147,7 +147,7 @@ fn choose<'a>(heads: &[(&'a Namespace, String)], lines: usize) -> Option<Vec<&'a
 }
 
 fn height(connection: &Connection) -> usize {
-    1 + connection.subflows.len()
+    1 + connection.subflows.len() + findings(connection).count()
 }
 
 fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
@@ -166,6 +166,9 @@ fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
     }
     if let Some(Map { entries, entries_max }) = status.map {
         writeln!(text, "map of connections: {entries} of {entries_max} entries")?;
+    }
+    if let Some(Map { entries, entries_max }) = status.detection_map {
+        writeln!(text, "map of detectors: {entries} of {entries_max} entries")?;
     }
     Ok(())
 }
@@ -197,6 +200,11 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     let costs: Vec<String> = costs.collect();
     if !costs.is_empty() {
         writeln!(text, "  ns a call (calls): {}", costs.join(", "))?;
+    }
+    let count = |name| control.counters.get(name).copied().unwrap_or(0);
+    if let decisions @ 1.. = count("decisions") {
+        let regroupings = count("regroupings");
+        writeln!(text, "  decisions {decisions}, of which {regroupings} changed groups")?;
     }
     write_problems(text, control)
 }
@@ -284,7 +292,8 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
     if connections.is_empty() {
         return Ok(());
     }
-    // A row's words, and whether its first one is a connection's, which may stand over what follows.
+    // A row's words, and whether its first one is a connection's, which may stand over what follows;
+    // and what is told of the connection after its last row.
     let mut rows = vec![(
         false,
         [
@@ -293,6 +302,7 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
         ]
         .map(str::to_owned),
     )];
+    let mut after: HashMap<usize, &Connection> = HashMap::new();
     for connection in connections {
         let mut row = [const { String::new() }; COLUMNS];
         row[0] = title(connection);
@@ -300,6 +310,7 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
         row[4] = mbits(connection.received_bytes_per_s);
         rows.push((true, row));
         rows.extend(connection.subflows.iter().map(|subflow| (false, cells(subflow))));
+        after.insert(rows.len() - 1, connection);
     }
     let mut widths: [usize; COLUMNS] = std::array::from_fn(|at| {
         let cells = rows.iter().filter(|(title, _)| !*title || at > 0).map(|(_, row)| &row[at]);
@@ -309,7 +320,7 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
     let titles = rows.iter().filter(|(title, _)| *title).map(|(_, row)| row[0].len());
     let before = 2 + widths[0] + 1 + widths[1] + 1 + widths[2];
     widths[0] += titles.max().unwrap_or(0).saturating_sub(before);
-    for (is_title, row) in &rows {
+    for (number, (is_title, row)) in rows.iter().enumerate() {
         let mut line = String::new();
         let mut edge = 0;
         for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
@@ -325,8 +336,41 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
             }
         }
         writeln!(text, "{}", line.trim_end())?;
+        let of = after.get(&number).into_iter();
+        of.flat_map(|of| findings(of)).try_for_each(|found| writeln!(text, "  {found}"))?;
     }
     Ok(())
+}
+
+/// What its detector found of a connection, a line each.
+fn findings(connection: &Connection) -> impl Iterator<Item = String> {
+    let detection = connection.detection.iter();
+    let unable = detection.clone().filter(|detection| !detection.runs);
+    let unable =
+        unable.map(|of| format!("{}: no room for what it keeps; all coupled", of.detector));
+    unable.chain(detection.flat_map(|detection| detection.groups.iter().map(finding)))
+}
+
+/// `0,1 share a bottleneck for 12 s, 99.9 % sure`.
+fn finding(group: &Group) -> String {
+    let paths: Vec<String> = group.paths.iter().map(|path| path.to_string()).collect();
+    let what = match (group.found, paths.len()) {
+        (Found::Shared, _) if group.confidence.is_none() => "are not known to be apart",
+        (Found::Shared, _) => "share a bottleneck",
+        (Found::Alone, _) => "has a bottleneck of its own",
+        (Found::Uncongested, 1) => "has no bottleneck",
+        (Found::Uncongested, _) => "have no bottleneck",
+        (Found::Undecided, _) => "undecided",
+    };
+    let mut text = format!("{} {what} for {:.0} s", paths.join(","), group.for_s);
+    if let Some(confidence) = group.confidence {
+        // Of a percent, one digit.
+        text += &format!(", {} % sure", (confidence * 1e3).round() / 10.0);
+    }
+    if let Some(why) = group.why {
+        text += &format!(": {why}");
+    }
+    text
 }
 
 fn title(connection: &Connection) -> String {
@@ -397,8 +441,8 @@ fn coupled(subflow: &Subflow) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{FORMAT, Kernel};
+pub(super) mod tests {
+    use super::super::{Detection, FORMAT, Kernel};
     use super::*;
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
@@ -432,13 +476,14 @@ mod tests {
         }
     }
 
-    fn status(connections: u32) -> Status {
+    pub(in crate::status) fn status(connections: u32) -> Status {
         let connection = |n| Connection {
             token: Some(n),
             law: Some("olia".into()),
             fell_back: false,
             sent_bytes_per_s: None,
             received_bytes_per_s: None,
+            detection: None,
             subflows: vec![subflow(n as u16)],
         };
         let namespace = Namespace {
@@ -456,6 +501,7 @@ mod tests {
             unseen: Vec::new(),
             controls: Vec::new(),
             map: None,
+            detection_map: None,
             namespaces: vec![namespace],
             interval_s: None,
             taken: Instant::now(),
@@ -477,6 +523,42 @@ mod tests {
         let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active 1 with 0,2 - 3";
         assert_eq!(words.join(" "), expected);
         assert!(text.contains("MPTCP: MPFailRx 2\n"), "{text}");
+    }
+
+    #[test]
+    fn what_a_detector_found_stands_below_the_subflows_and_takes_its_lines() {
+        let group = |paths: &[u8], found, confidence, why| Group {
+            paths: paths.to_vec(),
+            found,
+            for_s: 12.4,
+            confidence,
+            why,
+        };
+        let mut status = status(40);
+        for connection in &mut status.namespaces[0].connections {
+            connection.detection = Some(Detection {
+                detector: "xcorr",
+                runs: true,
+                decided_s: Some(0.1),
+                groups: vec![
+                    group(&[0, 1], Found::Shared, Some(0.999), None),
+                    group(&[2], Found::Alone, Some(0.95), None),
+                    group(&[3, 4], Found::Undecided, None, Some("no queue that changes")),
+                ],
+                pairs: Vec::new(),
+            });
+        }
+        let text = status.text(Fit::Top(1));
+        let expected = "- 3\n  0,1 share a bottleneck for 12 s, 99.9 % sure\n  \
+                        2 has a bottleneck of its own for 12 s, 95 % sure\n  \
+                        3,4 undecided for 12 s: no queue that changes\n";
+        assert!(text.contains(&expected.replace("- 3", "-      3")), "{text}");
+        assert!(status.text(Fit::Lines(24)).lines().count() <= 24);
+        let mut connection = status.namespaces[0].connections.remove(0);
+        let detection = connection.detection.as_mut().unwrap();
+        (detection.runs, detection.groups) = (false, Vec::new());
+        let found: Vec<String> = findings(&connection).collect();
+        assert_eq!(found, ["xcorr: no room for what it keeps; all coupled"]);
     }
 
     #[test]

@@ -1,0 +1,271 @@
+//! What the detector of a connection found: which subflows share a bottleneck, since when, how sure it
+//! is, and if not why.
+
+use narrows_kernel::state;
+use narrows_laws::detect::{Answer, Pair as Known, Why};
+use narrows_laws::raw::Watch;
+use narrows_laws::{Detector, Place};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The detector of a connection.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Detection {
+    /// Its name.
+    pub detector: &'static str,
+    /// Does it run? Not without room for what it keeps: then all subflows are coupled.
+    pub runs: bool,
+    /// Seconds since its newest decision; null: none yet.
+    pub decided_s: Option<f64>,
+    /// The subflows by what the newest decision says of them.
+    pub groups: Vec<Group>,
+    /// What it knows of each two subflows; empty: it does not compare pairs.
+    pub pairs: Vec<Pair>,
+}
+
+/// Subflows of which the detector says the same.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Group {
+    /// Their numbers, as in [`super::Subflow::path`].
+    pub paths: Vec<u8>,
+    /// What it says.
+    pub found: Found,
+    /// Seconds that it says so of all of them.
+    pub for_s: f64,
+    /// How likely that is right, from 0 to 1, for a detector that compares pairs of that whose answer
+    /// is the least sure; else the share of the observations that agree. Null: undecided, or what
+    /// is said follows of other pairs.
+    pub confidence: Option<f64>,
+    /// Why nothing is known.
+    pub why: Option<&'static str>,
+}
+
+/// What a detector says of subflows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Found {
+    /// They share a bottleneck.
+    Shared,
+    /// It has a bottleneck of its own.
+    Alone,
+    /// They have none.
+    Uncongested,
+    /// Not known.
+    Undecided,
+}
+
+/// What a detector knows of two subflows.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Pair {
+    /// Their numbers.
+    pub paths: [u8; 2],
+    /// `shared` or `separate`; null: not known.
+    pub answer: Option<&'static str>,
+    /// Why the newest interval said nothing; null: it did.
+    pub why: Option<&'static str>,
+    /// Seconds since the end of the newest interval that gave the answer.
+    pub answered_s: Option<f64>,
+    /// How alike their delays were then, 0 to 1.
+    pub concordance: Option<f64>,
+    /// From how many independent observations.
+    pub observations: Option<u32>,
+    /// How likely the answer is right, from 0 to 1.
+    pub confidence: Option<f64>,
+}
+
+impl Found {
+    /// As in the JSON.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Found::Shared => "shared",
+            Found::Alone => "alone",
+            Found::Uncongested => "uncongested",
+            Found::Undecided => "undecided",
+        }
+    }
+
+    pub(super) const ALL: [Found; 4] =
+        [Found::Shared, Found::Alone, Found::Uncongested, Found::Undecided];
+}
+
+/// Why nothing is known of two subflows.
+const FEW: &str = "too few delays of both, or their own sending explains them";
+const FLAT: &str = "no queue that changes";
+const BETWEEN: &str = "their delays are less alike than in one queue, and more than in two";
+const EITHER: &str = "may share with either of two that do not share with each other";
+const NEVER: &str = "no decision yet";
+
+fn why(why: Why) -> Option<&'static str> {
+    match why {
+        Why::Few => Some(FEW),
+        Why::Flat => Some(FLAT),
+        Why::Between => Some(BETWEEN),
+        Why::Sure => None,
+    }
+}
+
+impl Detection {
+    /// Of a connection with two paths or more under `detector`; `now` is the kernel's monotonic clock.
+    pub(super) fn of(
+        entry: &state::Connection,
+        detector: Detector,
+        watch: Option<&Watch>,
+        now: Duration,
+    ) -> Detection {
+        let name = detector.name();
+        let Some(watch) = watch else {
+            let (groups, pairs) = (Vec::new(), Vec::new());
+            return Detection { detector: name, runs: false, decided_s: None, groups, pairs };
+        };
+        let paths: Vec<usize> = entry.paths.iter().map(|path| path.slot).collect();
+        let ago = |at_us: u64| now.saturating_sub(Duration::from_micros(at_us)).as_secs_f64();
+        let each = paths.iter().flat_map(|&i| paths.iter().map(move |&j| (i, j)));
+        let known = each.filter(|(i, j)| i < j);
+        let known = known.filter_map(|(i, j)| Some(((i, j), watch.pair(detector, i, j)?)));
+        let known: BTreeMap<(usize, usize), Known> = known.collect();
+        let decision = watch.decision();
+        let places = decision.map_or([Place::Undecided; 8], |decision| decision.places);
+        let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+        for &path in &paths {
+            by_place.entry(places[path]).or_default().push(path);
+        }
+        let agreement = watch.confidence(detector);
+        let group = |(place, paths): (Place, Vec<usize>)| {
+            let found = match place {
+                Place::Group(_) if paths.len() > 1 => Found::Shared,
+                Place::Group(_) => Found::Alone,
+                Place::Clear => Found::Uncongested,
+                Place::Undecided => Found::Undecided,
+            };
+            let since = paths.iter().map(|&path| watch.since_us[path]).max().unwrap_or(0);
+            let confidence = match found {
+                Found::Undecided => None,
+                _ if known.is_empty() => {
+                    Some(paths.iter().map(|&path| agreement[path]).fold(1.0, f64::min))
+                }
+                _ => confidence(found, &paths, &known),
+            };
+            Group {
+                why: (found == Found::Undecided).then(|| match decision {
+                    Some(_) => doubt(&paths, &known),
+                    None => NEVER,
+                }),
+                paths: paths.iter().map(|&path| path as u8).collect(),
+                found,
+                for_s: ago(since),
+                confidence,
+            }
+        };
+        let mut groups: Vec<Group> = by_place.into_iter().map(group).collect();
+        groups.sort_by(|a, b| (a.found, &a.paths).cmp(&(b.found, &b.paths)));
+        let pair = |(&(i, j), known): (&(usize, usize), &Known)| {
+            let is_known = known.answer != Answer::Unsure;
+            Pair {
+                paths: [i as u8, j as u8],
+                answer: match known.answer {
+                    Answer::Unsure => None,
+                    Answer::Shared => Some("shared"),
+                    Answer::Separate => Some("separate"),
+                },
+                why: why(known.why),
+                answered_s: is_known.then(|| ago(known.at_us)),
+                concordance: is_known.then_some(known.concordance),
+                observations: is_known.then_some(known.observations),
+                confidence: known.confidence(),
+            }
+        };
+        Detection {
+            detector: name,
+            runs: true,
+            decided_s: decision.map(|decision| ago(decision.at_us)),
+            groups,
+            pairs: known.iter().map(pair).collect(),
+        }
+    }
+}
+
+fn of(known: &BTreeMap<(usize, usize), Known>, i: usize, j: usize) -> Option<&Known> {
+    known.get(&(i.min(j), i.max(j)))
+}
+
+/// Of a group: its member that is the least surely with another one; of a path that is alone: the
+/// one that it is the least surely apart from.
+fn confidence(
+    found: Found,
+    paths: &[usize],
+    known: &BTreeMap<(usize, usize), Known>,
+) -> Option<f64> {
+    let sure = |i: usize, j: usize, answer: Answer| {
+        of(known, i, j).filter(|known| known.answer == answer)?.confidence()
+    };
+    if found == Found::Shared {
+        let best = |&i: &usize| {
+            let others = paths.iter().filter(|&&j| j != i);
+            others.filter_map(|&j| sure(i, j, Answer::Shared)).reduce(f64::max)
+        };
+        return paths.iter().map(best).reduce(|a, b| Some(a?.min(b?)))?;
+    }
+    let all = known.keys().flat_map(|&(i, j)| [(i, j), (j, i)]);
+    let others = all.filter(|(i, _)| paths.contains(i));
+    others.filter_map(|(i, j)| sure(i, j, Answer::Separate)).reduce(f64::min)
+}
+
+/// Why nothing is known of `paths`: what hinders the one of their pairs that is nearest to an answer.
+fn doubt(paths: &[usize], known: &BTreeMap<(usize, usize), Known>) -> &'static str {
+    let theirs = known.iter().filter(|((i, j), _)| paths.contains(i) || paths.contains(j));
+    let theirs: Vec<&Known> = theirs.map(|(_, known)| known).collect();
+    if theirs.iter().any(|known| known.answer != Answer::Unsure) {
+        return EITHER;
+    }
+    let has = |why: Why| theirs.iter().any(|known| known.why == why);
+    if has(Why::Between) {
+        BETWEEN
+    } else if has(Why::Flat) {
+        FLAT
+    } else {
+        FEW
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(answer: Answer, observations: u32, why: Why) -> Known {
+        let concordance = if answer == Answer::Shared { 0.95 } else { 0.0 };
+        Known { answer, why, at_us: 1, concordance, observations }
+    }
+
+    #[test]
+    fn a_group_is_as_sure_as_its_weakest_link() {
+        let strong = known(Answer::Shared, 200, Why::Sure);
+        let weak = known(Answer::Shared, 6, Why::Sure);
+        let unsure = known(Answer::Unsure, 0, Why::Few);
+        assert_eq!((strong.confidence(), weak.confidence()), (Some(0.999), Some(0.99)));
+        let chain = BTreeMap::from([((0, 1), strong), ((0, 2), unsure), ((1, 2), weak)]);
+        assert_eq!(confidence(Found::Shared, &[0, 1, 2], &chain), Some(0.99));
+        let chain = BTreeMap::from([((0, 1), strong), ((0, 2), unsure), ((1, 2), strong)]);
+        assert_eq!(confidence(Found::Shared, &[0, 1, 2], &chain), Some(0.999));
+        let loose = BTreeMap::from([((0, 1), strong), ((0, 2), unsure), ((1, 2), unsure)]);
+        assert_eq!(confidence(Found::Shared, &[0, 1, 2], &loose), None, "2 may be apart");
+    }
+
+    #[test]
+    fn a_path_alone_is_as_sure_as_it_is_apart() {
+        let separate = known(Answer::Separate, 50, Why::Sure);
+        let pairs = BTreeMap::from([((0, 1), separate)]);
+        assert_eq!(confidence(Found::Alone, &[1], &pairs), Some(0.95));
+    }
+
+    #[test]
+    fn doubt_has_a_reason() {
+        let unsure = |why| known(Answer::Unsure, 0, why);
+        let one = |known| BTreeMap::from([((0, 1), known)]);
+        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Few))), FEW);
+        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Flat))), FLAT);
+        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Between))), BETWEEN);
+        let shared = known(Answer::Shared, 200, Why::Sure);
+        let between = BTreeMap::from([((0, 1), shared), ((0, 2), unsure(Why::Few))]);
+        assert_eq!(doubt(&[0], &between), EITHER);
+    }
+}
