@@ -10,7 +10,10 @@ use std::process::exit;
 #[path = "src/clang.rs"]
 mod clang;
 
-const OBJECTS: [&str; 4] = ["choose", "empty", "reap", "tick"];
+const OBJECTS: [&str; 3] = ["choose", "empty", "reap"];
+
+/// The law whose control benches/cost has with clocks around its decisions.
+const TIMED: &str = "gcubic";
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");
@@ -40,6 +43,10 @@ fn main() {
                 [&defines[..], &define.map(str::to_owned).into_iter().collect::<Vec<_>>()];
             let name = format!("{kind}-{}", law.name());
             no_table(&compile(&clang, source, &name, &defines.concat()));
+        }
+        if law.name() == TIMED {
+            defines.push("-DNR_TIME_DECISIONS".to_owned());
+            compile(&clang, "control", "timed", &defines);
         }
     }
     let all = |source: &str| {

@@ -197,6 +197,15 @@ impl Registered {
         Loaded::load_object(control, &Params::default(), object, Some(room))?.register()
     }
 
+    /// The same with the default parameters, from an object of the caller's.
+    ///
+    /// # Errors
+    /// As [`Registered::register`].
+    pub fn with_object(control: Control, object: &[u8]) -> Result<Registered, Error> {
+        loadable(control)?;
+        Loaded::load_object(control, &Params::default(), object, None)?.register()
+    }
+
     /// Its name in the kernel: `nr_olia`.
     pub fn name(&self) -> &str {
         &self.loaded.name

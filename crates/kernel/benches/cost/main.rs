@@ -18,7 +18,7 @@ use acks::Candidate;
 use libbpf_rs::{MapCore, ObjectBuilder};
 use machine::Machine;
 use narrows_kernel::control::Registered;
-use narrows_laws::{Control, Law};
+use narrows_laws::{Control, Detector, Law};
 use stats::Programs;
 use std::process::exit;
 
@@ -139,7 +139,13 @@ fn run(asked: &Asked) -> Result<()> {
         });
         let candidates = candidates.collect::<Result<Vec<_>>>()?;
         acks::table(&machine, &acks::DETECTORS, &empty, &candidates, asked.pairs)?;
-        ticks::table(&machine, &with, TICKS_SECONDS)?;
+        drop(candidates);
+        drop(with); // the names are free again
+        let mut detectors: Vec<Detector> =
+            controls.iter().map(|control| control.detector).collect();
+        detectors.sort();
+        detectors.dedup();
+        ticks::table(&machine, &detectors, TICKS_SECONDS)?;
     }
     if asked.cpu {
         let controls = register(&asked.laws_or(&[Law::RENO, Law::OLIA]))?;

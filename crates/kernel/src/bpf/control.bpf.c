@@ -202,12 +202,51 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
 	return &e->conn.path[slot & (NR_MAX_PATHS - 1)];
 }
 
+#ifdef NR_TIME_DECISIONS
+/* For ../../benches/cost: how many decisions took so long. */
+#define NR_TIME_NS 100
+#define NR_TIMES 4096 /* the last one: longer */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NR_TIMES);
+	__type(key, nr_u32);
+	__type(value, nr_u64);
+} nr_times SEC(".maps");
+
+static __always_inline nr_u64 clock_ns(void)
+{
+	return bpf_ktime_get_ns();
+}
+
+static __always_inline void note_time(nr_u64 began_ns)
+{
+	nr_u32 at = (bpf_ktime_get_ns() - began_ns) / NR_TIME_NS;
+	nr_u64 *decisions;
+
+	if (at >= NR_TIMES)
+		at = NR_TIMES - 1;
+	decisions = bpf_map_lookup_elem(&nr_times, &at);
+	if (decisions)
+		__sync_fetch_and_add(decisions, 1);
+}
+#else
+static __always_inline nr_u64 clock_ns(void)
+{
+	return 0;
+}
+
+static __always_inline void note_time(nr_u64 began_ns)
+{
+}
+#endif
+
 /*
  * The detector's and the law's part of an event (nr.h). Global functions, which the verifier checks
  * once; two, as BPF's stack is small.
  */
 NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 {
+	nr_u64 began_ns = clock_ns();
 	nr_u32 decided;
 
 	slot &= NR_MAX_PATHS - 1;
@@ -215,8 +254,10 @@ NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 		return 0;
 	decided =
 	    nr_detect(control.detector, &e->conn, watch(e->word >> 32), slot, &e->slot[slot].event);
-	if (decided != NR_NOT_DECIDED)
+	if (decided != NR_NOT_DECIDED) {
+		note_time(began_ns);
 		count(NR_DECISIONS);
+	}
 	if (decided == NR_REGROUPED)
 		count(NR_REGROUPINGS);
 	return 1;
