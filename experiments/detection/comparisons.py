@@ -21,9 +21,9 @@ QUICK = 5
 # --- Running ---------------------------------------------------------------------------------------------
 
 
-def build():
-    """The command, built for release."""
-    call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows"]
+def build(features):
+    """The command, built for release, with features, if any."""
+    call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows", "--features", features]
     subprocess.run(call, cwd=HOME, check=True)
     return TARGET / "release/narrows"
 
@@ -170,16 +170,16 @@ def arguments(about, quick):
     return parser
 
 
-def command(options):
-    return options.narrows.resolve() if options.narrows else build()
+def command(options, features=""):
+    return options.narrows.resolve() if options.narrows else build(features)
 
 
-def remake(about, quick, name, document, tables, runs):
-    """Makes all tables of a document from what `runs` reads, with results in out/`name`."""
+def remake(about, quick, name, document, tables, runs, features=""):
+    """Makes all tables of a document from what `runs` reads, with results in out/`name`; the command has `features`."""
     options = arguments(about, quick).parse_args()
     options.out = options.out or HOME / "out" / (f"{name}-quick" if options.quick else name)
     page = read(document, tables)
-    found = runs(options, command(options))
+    found = runs(options, command(options, features))
     for title, make in tables.items():
         page = replaced(page, title, make(found))
     write(document, page, options.out, options.quick, options.check)
