@@ -1,7 +1,7 @@
 //! What the kernel host costs: nanoseconds per acknowledgement inside the programs, and CPU time of
 //! whole transfers beside the kernel's own Reno.
 //!
-//! `cargo bench -p narrows-kernel --bench cost [-- acks|detect|cpu] [CONTROL...|all] [pairs=N]`
+//! `cargo bench -p narrows-kernel --bench cost [-- acks|detect|decisions|cpu] [CONTROL...|all] [pairs=N]`
 //!
 //! All parts send data over MPTCP between two namespaces of this process, which it removes. Needs
 //! root and Linux 6.4.
@@ -39,6 +39,7 @@ const TICKS_SECONDS: u64 = 60;
 struct Asked {
     acks: bool,
     detect: bool,
+    decisions: bool,
     cpu: bool,
     /// None: each part's own choice.
     laws: Vec<Law>,
@@ -50,12 +51,20 @@ struct Asked {
 impl Asked {
     fn of(words: impl Iterator<Item = String>) -> std::result::Result<Asked, String> {
         let (laws, detecting) = (Vec::new(), Vec::new());
-        let mut asked =
-            Asked { acks: false, detect: false, cpu: false, laws, detecting, pairs: 40 };
+        let mut asked = Asked {
+            acks: false,
+            detect: false,
+            decisions: false,
+            cpu: false,
+            laws,
+            detecting,
+            pairs: 40,
+        };
         for word in words.filter(|word| word != "--bench") {
             match (word.as_str(), word.strip_prefix("pairs=").map(str::parse)) {
                 ("acks", _) => asked.acks = true,
                 ("detect", _) => asked.detect = true,
+                ("decisions", _) => asked.decisions = true,
                 ("cpu", _) => asked.cpu = true,
                 ("all", _) => asked.laws = Law::all().collect(),
                 (_, Some(Ok(pairs @ 2..))) => asked.pairs = pairs,
@@ -64,7 +73,7 @@ impl Asked {
                     None => match name.parse::<Control>() {
                         Ok(control) if control.detector.decides() => asked.detecting.push(control),
                         _ => {
-                            let expected = "expected acks, detect, cpu, a law, a law with a \
+                            let expected = "expected acks, detect, decisions, cpu, a law, a law with a \
                                             detector that decides, all, pairs=N";
                             return Err(format!("`{word}`: {expected}"));
                         }
@@ -72,8 +81,8 @@ impl Asked {
                 },
             }
         }
-        if !asked.acks && !asked.detect && !asked.cpu {
-            (asked.acks, asked.detect, asked.cpu) = (true, true, true);
+        if !asked.acks && !asked.detect && !asked.decisions && !asked.cpu {
+            (asked.acks, asked.detect, asked.decisions, asked.cpu) = (true, true, true, true);
         }
         Ok(asked)
     }
@@ -120,13 +129,11 @@ fn run(asked: &Asked) -> Result<()> {
         }
         acks::table(&machine, &acks::LAWS, &empty, &candidates, asked.pairs)?;
     }
+    let controls: Vec<Control> = match &asked.detecting[..] {
+        [] => DETECTING.iter().map(|name| name.parse()).collect::<std::result::Result<_, _>>()?,
+        asked => asked.to_vec(),
+    };
     if asked.detect {
-        let controls: Vec<Control> = match &asked.detecting[..] {
-            [] => {
-                DETECTING.iter().map(|name| name.parse()).collect::<std::result::Result<_, _>>()?
-            }
-            asked => asked.to_vec(),
-        };
         let with = controls.iter().map(|control| Ok(Registered::register(*control)?));
         let with = with.collect::<Result<Vec<_>>>()?;
         let mut laws: Vec<Law> = controls.iter().map(|control| control.law).collect();
@@ -139,8 +146,8 @@ fn run(asked: &Asked) -> Result<()> {
         });
         let candidates = candidates.collect::<Result<Vec<_>>>()?;
         acks::table(&machine, &acks::DETECTORS, &empty, &candidates, asked.pairs)?;
-        drop(candidates);
-        drop(with); // the names are free again
+    }
+    if asked.decisions {
         let mut detectors: Vec<Detector> =
             controls.iter().map(|control| control.detector).collect();
         detectors.sort();

@@ -158,10 +158,13 @@ NR_NOINLINE int nr_together(const struct nr_pace *p, const struct nr_ring *ring,
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	d->both = d->same = 0;
+	/* The newest ones; the loop has a constant bound for BPF. */
 	for (nr_u32 n = 0; n < NR_OBSERVATIONS; n++) {
-		const struct nr_places *o = &ring->of[n];
+		const struct nr_places *o = &ring->of[(d->stamp - n) % NR_OBSERVATIONS];
 		nr_u32 a = nr_place(o, i), b = nr_place(o, j);
 
+		if (n >= p->observations)
+			break;
 		if (a == NR_UNDECIDED || b == NR_UNDECIDED || !nr_counts_for(p, o, d, i) ||
 		    !nr_counts_for(p, o, d, j))
 			continue;

@@ -1267,7 +1267,7 @@ NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 
 /*
  * Of members i and j, forgets what is of another path or of other delays. If there are values of
- * them in this interval, their sums fade; else they stay, and the pair its answer.
+ * them in this interval, their sums fade and it returns 1; else they stay, and the pair its answer.
  */
 NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
@@ -1308,7 +1308,8 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 NR_INLINE void nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
 				  nr_u32 i, nr_u32 j)
 {
-	nr_xcorr_hear(g, i, j);
+	if (!nr_xcorr_hear(g, i, j))
+		return;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
 		nr_xcorr_add(g, i, j, n);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
