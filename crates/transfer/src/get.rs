@@ -3,6 +3,7 @@
 use crate::hash::Hasher;
 use crate::local::Local;
 use crate::paths::Paths;
+use crate::serve::TOO_SLOW;
 use crate::tls;
 use crate::wire::{MAX_RANGE, MAX_REPLY, PathReport, Reply, Request};
 use crate::{Error, PING, STREAMS, Url, number, transport};
@@ -31,6 +32,8 @@ const RATE_TICKS: usize = 10;
 const PIECES: usize = 64;
 /// For the handshake, and for the answer to the first request.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A transfer of which nothing arrives for so long is given up.
+const STALLED: Duration = Duration::from_secs(60);
 /// The control of the client's own packets, if it asks for none: acknowledgements, which none holds up.
 const OWN_CONTROL: &str = "reno";
 
@@ -150,7 +153,8 @@ struct Output {
 impl Output {
     fn new(target: &Path) -> Result<Output, Error> {
         let wrong = |message: &str| Error::input(target.display(), message);
-        if target.file_name().is_none() {
+        let text = target.as_os_str().as_encoded_bytes();
+        if target.file_name().is_none() || text.ends_with(b"/") || text.ends_with(b"/.") {
             return Err(wrong("expected the name of a file"));
         }
         if target.symlink_metadata().is_ok() {
@@ -193,16 +197,22 @@ fn silence(time: Duration) -> String {
 fn lost(error: &ConnectionError) -> String {
     match error {
         ConnectionError::ApplicationClosed(close) => {
-            format!("closed by the server: {}", String::from_utf8_lossy(&close.reason))
+            format!("closed by the server: {}", shown(&String::from_utf8_lossy(&close.reason)))
         }
         ConnectionError::TimedOut => "timed out".into(),
         other => other.to_string(),
     }
 }
 
+/// What a server says, without what a terminal would obey.
+fn shown(text: &str) -> String {
+    text.chars().filter(|one| !one.is_control()).collect()
+}
+
 fn unread(error: &ReadError) -> String {
     match error {
         ReadError::ConnectionLost(error) => lost(error),
+        ReadError::Reset(code) if *code == TOO_SLOW => "the server's patience ended".into(),
         ReadError::Reset(_) => "the server cannot read the file".into(),
         other => other.to_string(),
     }
@@ -252,8 +262,8 @@ async fn transfer(
     let asked = unless(stop, asking).await?.map_err(|_| failed(silence(PATIENCE)))?;
     let (lines, answer) = asked.map_err(failed)?;
     let (size, control) = match answer {
-        Reply::File { size, control } => (size, control),
-        Reply::Refused(why) => return Err(refused(why)),
+        Reply::File { size, control } => (size, shown(&control)),
+        Reply::Refused(why) => return Err(refused(shown(&why))),
         _ => return Err(failed("not the answer that was expected".into())),
     };
     let file = output.written.as_file().try_clone();
@@ -299,6 +309,7 @@ async fn transfer(
     };
     let mut whole = pin!(whole);
     let mut rates = Rates::default();
+    let mut last = (0, Instant::now());
     loop {
         paths.look(connection);
         let mut now = progress(paths, &shared, begin.elapsed(), &control);
@@ -306,6 +317,12 @@ async fn transfer(
         show(&now);
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
+        }
+        // The hash of a large file may come later than its last byte.
+        if last.0 != now.bytes || now.bytes == size {
+            last = (now.bytes, Instant::now());
+        } else if last.1.elapsed() > STALLED {
+            return Err(failed(format!("nothing has arrived for {} s", STALLED.as_secs())));
         }
         if let Ok(whole) = timeout(TICK, whole.as_mut()).await {
             let (sha256, elapsed) = whole?;
@@ -363,7 +380,7 @@ async fn listen(mut lines: Lines, shared: Arc<Shared>) -> Result<(), String> {
             }
             // The first counts.
             Reply::Sha256(hash) => drop(shared.sha256.set(hash)),
-            Reply::Refused(why) => return Err(why),
+            Reply::Refused(why) => return Err(shown(&why)),
             Reply::File { .. } => return Err("the server's answer: not expected here".into()),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::plain;
 use crate::wire::{Reply, Request};
-use crate::{Error, Get, MAX_CONNECTIONS, Server, Url, get, tls, transport};
+use crate::{Error, Get, MAX_CONNECTIONS, MAX_FROM_ONE, Server, Url, get, tls, transport};
 use narrows_testkit::Random;
 use noq::{Connection, Endpoint, VarInt};
 use std::fs;
@@ -55,7 +55,15 @@ impl Served {
     }
 
     async fn connect_by(&self, protocols: Vec<Vec<u8>>) -> (Endpoint, Result<Connection, String>) {
-        let endpoint = Endpoint::client(anywhere()).unwrap();
+        self.connect_from([127, 0, 0, 1], protocols).await
+    }
+
+    async fn connect_from(
+        &self,
+        address: [u8; 4],
+        protocols: Vec<Vec<u8>>,
+    ) -> (Endpoint, Result<Connection, String>) {
+        let endpoint = Endpoint::client(SocketAddr::from((address, 0))).unwrap();
         let (mut config, _) = tls::client(self.url.fingerprint, protocols);
         config.transport_config(Arc::new(transport()));
         let connecting = endpoint.connect_with(config, self.address, tls::NAME).unwrap();
@@ -104,8 +112,12 @@ fn clients_of_other_stacks_get_whole_files() {
         for refused in ["GET /../secret\r\n", "GET /none", "GET /", "PUT /file", "{}", ""] {
             assert_eq!(answer(&connection, refused.as_bytes()).await, None, "{refused}");
         }
-        // Refused requests end no connection.
+        // Refused requests end no connection, until there are too many.
         assert!(answer(&connection, b"GET /file\n").await.is_some());
+        for _ in 0..20 {
+            answer(&connection, b"GET /none").await;
+        }
+        timeout(Duration::from_secs(30), connection.closed()).await.expect("sent away");
         connection.close(VarInt::from_u32(0), b"");
         endpoint.wait_idle().await;
         served.end().await;
@@ -207,11 +219,19 @@ fn connections_and_streams_are_bounded() {
     runtime().block_on(async {
         let served = Served::new();
         let mut held = Vec::new();
-        for _ in 0..MAX_CONNECTIONS {
-            let (endpoint, connection) = served.connect(None).await;
+        let connect = |at: usize| {
+            let address = [127, 0, 0, 1 + (at / MAX_FROM_ONE) as u8];
+            served.connect_from(address, tls::protocols(None))
+        };
+        for at in 0..MAX_CONNECTIONS {
+            let (endpoint, connection) = connect(at).await;
             held.push((endpoint, connection.unwrap()));
+            // One address has its part, though there are places.
+            if at + 1 == MAX_FROM_ONE {
+                assert!(served.connect(None).await.1.unwrap_err().contains("refused"));
+            }
         }
-        let (_endpoint, refused) = served.connect(None).await;
+        let (_endpoint, refused) = connect(MAX_CONNECTIONS).await;
         assert!(refused.unwrap_err().contains("refused"));
         // Streams beyond the limit wait for others to end.
         let connection = &held[0].1;

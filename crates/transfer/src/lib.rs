@@ -26,7 +26,7 @@ pub mod wire;
 pub use error::Error;
 pub use get::{Get, PathProgress, Progress, Received, get};
 pub use local::Local;
-pub use serve::{MAX_CONNECTIONS, Server};
+pub use serve::{MAX_CONNECTIONS, MAX_FROM_ONE, Server};
 pub use tls::Fingerprint;
 pub use url::Url;
 

@@ -11,17 +11,17 @@ use crate::{Error, PING, STREAMS, Url, number, transport};
 use narrows_quic::{Coupling, Factory, PathState};
 use noq::{
     Connection, Endpoint, Incoming, PathEvent, PathEvents, PathId, RecvStream, SendStream,
-    ServerConfig, VarInt, WriteError,
+    ServerConfig, VarInt,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -30,10 +30,18 @@ use tokio::time::{sleep, timeout};
 use tokio_stream::Stream;
 
 /// Connections at a time; more are refused. From half of them on, clients must show that they receive at
-/// their address before anything is kept for them.
+/// their address before anything is kept for them (Retry: RFC 9000, section 8.1.2).
 pub const MAX_CONNECTIONS: usize = 32;
+/// Of these from one IPv4 address, or one IPv6 network of /64.
+pub const MAX_FROM_ONE: usize = 8;
+/// Files that are hashed at a time.
+const HASHED: usize = 2;
+/// Bytes that a connection keeps until they are acknowledged.
+const SEND_WINDOW: u64 = 8 << 20;
+/// Requests of a client of another stack that are refused; with one more it is sent away.
+const REFUSALS: usize = 16;
 
-/// A client asks for a file within so long,
+/// A client has shaken hands, and asks for a file, within so long each,
 const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// and takes something, or asks for more, every so often.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,6 +52,8 @@ const PIECE: u64 = 256 << 10;
 
 /// Why a connection or a stream is closed, for the peer.
 const REFUSED: VarInt = VarInt::from_u32(1);
+/// The same of a stream of which nothing was taken in time.
+pub(crate) const TOO_SLOW: VarInt = VarInt::from_u32(2);
 
 /// A folder whose files clients can get.
 #[derive(Debug)]
@@ -104,7 +114,8 @@ impl Server {
     /// Serves until `stop` is set; `log` is given a line for each file that is asked for, and for each that
     /// has been sent.
     pub async fn run(self, stop: &AtomicBool, log: impl Fn(String) + Send + Sync + 'static) {
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let places = Arc::new(Places::default());
+        let hashing = Arc::new(Semaphore::new(HASHED));
         let log: Arc<Log> = Arc::new(log);
         while !stop.load(Ordering::Relaxed) {
             let Ok(incoming) = timeout(Duration::from_millis(100), self.endpoint.accept()).await
@@ -112,11 +123,14 @@ impl Server {
                 continue;
             };
             let Some(incoming) = incoming else { return };
-            let Ok(place) = places.clone().try_acquire_owned() else {
+            // Closed connections go on for a while, with what they had not yet delivered.
+            let draining = self.endpoint.open_connections() >= 2 * MAX_CONNECTIONS;
+            let place = places.take(incoming.remote_address().ip()).filter(|_| !draining);
+            let Some(place) = place else {
                 incoming.refuse();
                 continue;
             };
-            let crowded = places.available_permits() < MAX_CONNECTIONS / 2;
+            let crowded = places.taken() > MAX_CONNECTIONS / 2;
             if crowded && !incoming.remote_address_validated() && incoming.may_retry() {
                 // It may retry, as was just asked.
                 let _ = incoming.retry();
@@ -125,7 +139,8 @@ impl Server {
             let asked = control(&incoming).map(|name| Coupling::new(&name));
             let coupling = asked.unwrap_or_else(|| Ok(self.coupling.clone()));
             let (folder, log) = (self.folder.clone(), log.clone());
-            let client = Client { address: incoming.remote_address(), folder, log };
+            let (address, hashing) = (incoming.remote_address(), hashing.clone());
+            let client = Client { address, folder, hashing, log };
             let config = self.config.clone();
             tokio::spawn(async move {
                 client.serve(incoming, config, coupling.map_err(|error| error.to_string())).await;
@@ -135,6 +150,51 @@ impl Server {
         self.endpoint.close(VarInt::from_u32(0), b"the server stops");
         // So that the clients hear of it.
         let _ = timeout(Duration::from_secs(1), self.endpoint.wait_idle()).await;
+    }
+}
+
+/// The connections that there are, by address.
+#[derive(Default)]
+struct Places(Mutex<HashMap<IpAddr, usize>>);
+
+impl Places {
+    fn all(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn taken(&self) -> usize {
+        self.all().values().sum()
+    }
+
+    /// One more from `address`, unless there are too many. It is counted until it is dropped.
+    fn take(self: &Arc<Places>, address: IpAddr) -> Option<Place> {
+        let address = match address.to_canonical() {
+            IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) >> 64 << 64).into(),
+            v4 => v4,
+        };
+        let mut all = self.all();
+        let total: usize = all.values().sum();
+        let from_one = all.get(&address).copied().unwrap_or(0);
+        if total >= MAX_CONNECTIONS || from_one >= MAX_FROM_ONE {
+            return None;
+        }
+        all.insert(address, from_one + 1);
+        Some(Place { places: self.clone(), address })
+    }
+}
+
+struct Place {
+    places: Arc<Places>,
+    address: IpAddr,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.places.all();
+        let left = all.remove(&self.address).unwrap_or(1) - 1;
+        if left > 0 {
+            all.insert(self.address, left);
+        }
     }
 }
 
@@ -152,6 +212,7 @@ fn control(incoming: &Incoming) -> Option<String> {
 struct Client {
     address: SocketAddr,
     folder: Arc<Folder>,
+    hashing: Arc<Semaphore>,
     log: Arc<Log>,
 }
 
@@ -163,20 +224,22 @@ impl Client {
         coupling: Result<Coupling, String>,
     ) {
         let mut transport = transport();
-        transport.max_concurrent_bidi_streams(VarInt::from_u32(u32::from(STREAMS) + 1));
+        transport
+            .max_concurrent_bidi_streams(VarInt::from_u32(u32::from(STREAMS) + 1))
+            .send_window(SEND_WINDOW);
         let factory = coupling.as_ref().ok().map(Coupling::factory);
         if let Some(factory) = &factory {
             transport.congestion_controller_factory(factory.clone());
         }
         config.transport_config(Arc::new(transport));
         let Ok(connecting) = incoming.accept_with(Arc::new(config)) else { return };
-        let Ok(connection) = connecting.await else { return };
+        let Ok(Ok(connection)) = timeout(FIRST_REQUEST, connecting).await else { return };
         let open = Open::new(&connection);
         let reason = match (factory, coupling) {
             (Some(factory), _) => {
                 tokio::spawn(narrows_quic::tend(&connection, factory.clone(), PING));
                 match plain::agreed(&connection) {
-                    true => self.plain(&connection).await.err(),
+                    true => self.plain(&connection, open).await.err(),
                     false => self.transfer(&connection, open, factory).await.err(),
                 }
             }
@@ -186,25 +249,31 @@ impl Client {
     }
 
     /// The same for a client of another stack.
-    async fn plain(&self, connection: &Connection) -> Result<(), String> {
-        let mut files = JoinSet::new();
-        let wait = format!("nothing was asked for in {} s", PATIENCE.as_secs());
+    async fn plain(&self, connection: &Connection, mut open: Open) -> Result<(), String> {
+        let (mut files, mut refused, mut waited) = (JoinSet::new(), 0, Duration::ZERO);
+        let mut patience = FIRST_REQUEST;
         loop {
-            match timeout(PATIENCE, connection.accept_bi()).await {
+            open.look(connection);
+            while let Some(sent) = files.try_join_next() {
+                refused += usize::from(matches!(sent, Ok(false)));
+            }
+            if refused > REFUSALS {
+                return Err("too many requests that were refused".into());
+            }
+            if !files.is_empty() {
+                waited = Duration::ZERO;
+            } else if waited >= patience {
+                return Err(format!("nothing was asked for in {} s", patience.as_secs()));
+            }
+            match timeout(REPORT, connection.accept_bi()).await {
                 Ok(Ok((send, recv))) => {
-                    files.spawn(whole(
-                        send,
-                        recv,
-                        self.folder.clone(),
-                        self.log.clone(),
-                        self.address,
-                    ));
+                    let (folder, log) = (self.folder.clone(), self.log.clone());
+                    files.spawn(whole(send, recv, folder, log, self.address));
+                    patience = PATIENCE;
                 }
                 Ok(Err(_)) => return Ok(()),
-                Err(_) if files.is_empty() => return Err(wait),
-                Err(_) => {}
+                Err(_) => waited += REPORT,
             }
-            while files.try_join_next().is_some() {}
         }
     }
 
@@ -233,7 +302,8 @@ impl Client {
         let found = Reply::File { size, control };
         send.write_all(&found.line()).await.map_err(|error| error.to_string())?;
         let mut reports = JoinSet::new();
-        reports.spawn(report(connection.clone(), open, factory, send, file.clone(), size));
+        let hash = hash(file.clone(), size, self.hashing.clone());
+        reports.spawn(report(connection.clone(), open, factory, send, hash));
 
         let sent = Arc::new(AtomicU64::new(0));
         let mut ranges = JoinSet::new();
@@ -301,14 +371,14 @@ async fn range(
     }
 }
 
-/// Answers a request of a whole file.
+/// Answers a request of a whole file; false if it is refused.
 async fn whole(
     mut send: SendStream,
     mut recv: RecvStream,
     folder: Arc<Folder>,
     log: Arc<Log>,
     client: SocketAddr,
-) {
+) -> bool {
     let request = timeout(FIRST_REQUEST, recv.read_to_end(MAX_REQUEST)).await;
     let name = match request {
         Ok(Ok(request)) => plain::name(&request),
@@ -323,7 +393,7 @@ async fn whole(
         Err(why) => {
             log(format!("{client}: {why}"));
             let _ = send.reset(REFUSED);
-            return;
+            return false;
         }
     };
     log(format!("{client}: {name:?}: {size} bytes"));
@@ -334,6 +404,7 @@ async fn whole(
         let _ = timeout(PATIENCE, send.stopped()).await;
     }
     log(format!("{client}: {name:?}: {} bytes sent", sent.into_inner()));
+    true
 }
 
 /// Sends these bytes of a file, or resets the stream.
@@ -351,14 +422,21 @@ async fn send_bytes(
             let mut piece = vec![0; length as usize];
             spawn_blocking(move || file.read_exact_at(&mut piece, at).map(|()| piece))
         };
-        // The file may have become shorter, and the client may take nothing.
-        let sent = match read.await {
-            Ok(Ok(piece)) => timeout(PATIENCE, send.write_chunk(piece.into())).await,
-            _ => Ok(Err(WriteError::ClosedStream)),
-        };
-        if !matches!(sent, Ok(Ok(()))) {
+        let Ok(Ok(piece)) = read.await else {
+            // The file may have become shorter.
             let _ = send.reset(REFUSED);
             return Err(());
+        };
+        let mut rest = &piece[..];
+        while !rest.is_empty() {
+            match timeout(PATIENCE, send.write(rest)).await {
+                Ok(Ok(taken)) => rest = &rest[taken..],
+                Ok(Err(_)) => return Err(()),
+                Err(_) => {
+                    let _ = send.reset(TOO_SLOW);
+                    return Err(());
+                }
+            }
         }
         count.fetch_add(length, Ordering::Relaxed);
         at += length;
@@ -375,37 +453,47 @@ impl Drop for Dropped {
     }
 }
 
+/// The SHA-256 of a file, one of [`HASHED`] at a time; not to its end if it is dropped before.
+async fn hash(file: Arc<File>, size: u64, hashing: Arc<Semaphore>) -> Option<String> {
+    let _turn = hashing.acquire().await.ok()?;
+    let dropped = Dropped(Arc::new(AtomicBool::new(false)));
+    let stop = dropped.0.clone();
+    let hashed = spawn_blocking(move || {
+        let mut hasher = Hasher::new();
+        hasher.read(&file, size, || !stop.load(Ordering::Relaxed))?;
+        Ok::<_, std::io::Error>(hasher.finish())
+    });
+    hashed.await.ok()?.ok()
+}
+
 /// Reports the paths, and the file's hash once it is known, until the connection ends.
 async fn report(
     connection: Connection,
     mut open: Open,
     factory: Arc<Factory>,
     mut send: SendStream,
-    file: Arc<File>,
-    size: u64,
+    hash: impl Future<Output = Option<String>>,
 ) {
-    let stop = Dropped(Arc::new(AtomicBool::new(false)));
-    let stopped = stop.0.clone();
-    let mut hash = Some(spawn_blocking(move || {
-        let mut hasher = Hasher::new();
-        hasher.read(&file, size, || !stopped.load(Ordering::Relaxed))?;
-        Ok::<_, std::io::Error>(hasher.finish())
-    }));
+    let mut hash = pin!(hash);
+    let mut said = false;
     loop {
-        let mut lines = Reply::Paths(reports(&connection, &factory, open.ids(&connection))).line();
-        if let Some(hash) = hash.take_if(|hash| hash.is_finished()) {
-            match hash.await {
-                Ok(Ok(hash)) => lines.extend(Reply::Sha256(hash).line()),
-                _ => {
-                    connection.close(REFUSED, b"the file cannot be read");
-                    return;
-                }
-            }
-        }
+        let lines = Reply::Paths(reports(&connection, &factory, open.look(&connection))).line();
         if !matches!(timeout(PATIENCE, send.write_all(&lines)).await, Ok(Ok(()))) {
             return;
         }
-        sleep(REPORT).await;
+        if said {
+            sleep(REPORT).await;
+        } else if let Ok(hash) = timeout(REPORT, hash.as_mut()).await {
+            let Some(hash) = hash else {
+                connection.close(REFUSED, b"the file cannot be read");
+                return;
+            };
+            let line = Reply::Sha256(hash).line();
+            if !matches!(timeout(PATIENCE, send.write_all(&line)).await, Ok(Ok(()))) {
+                return;
+            }
+            said = true;
+        }
     }
 }
 
@@ -423,7 +511,8 @@ impl Open {
         Open { events: connection.path_events(), ids, idle: Idle::default() }
     }
 
-    fn ids(&mut self, connection: &Connection) -> &BTreeSet<PathId> {
+    /// The open paths.
+    fn look(&mut self, connection: &Connection) -> &BTreeSet<PathId> {
         // Nobody waits for an event: they are looked at when a report is due.
         let mut context = Context::from_waker(Waker::noop());
         while let Poll::Ready(Some(event)) = Pin::new(&mut self.events).poll_next(&mut context) {
@@ -433,6 +522,8 @@ impl Open {
                 _ => false,
             };
         }
+        // Of many events at once the first are lost.
+        self.ids.retain(|id| connection.path(*id).is_some());
         self.idle.set(connection, self.ids.iter().copied());
         &self.ids
     }

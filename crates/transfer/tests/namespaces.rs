@@ -78,6 +78,17 @@ fn enter(host: &Host) {
     nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
 }
 
+/// What a machine that is too busy for it does not show at once is tried again.
+fn fit(mut attempt: impl FnMut() -> Result<(), String>) {
+    for _ in 0..4 {
+        match attempt() {
+            Ok(()) => return,
+            Err(why) => eprintln!("once more: {why}"),
+        }
+    }
+    attempt().unwrap();
+}
+
 fn mbit(received: &Received) -> f64 {
     received.progress.rate * 8e-6
 }
@@ -85,25 +96,33 @@ fn mbit(received: &Received) -> f64 {
 #[test]
 fn two_links_are_added() {
     let Some(net) = Net::new("two_links_are_added", 2, 15 * MB) else { return };
-    let both = net.get(&["c1", "c2"], |_| ());
     // One link has 19 Mbit/s without headers.
-    assert!(mbit(&both) > 1.4 * RATE, "{:.1} Mbit/s", mbit(&both));
-    for path in &both.progress.paths {
-        assert!(path.bytes > 3 * MB as u64, "{:?}", both.progress.paths);
-    }
+    fit(|| {
+        let both = net.get(&["c1", "c2"], |_| ());
+        let least = both.progress.paths.iter().map(|path| path.bytes).min().unwrap();
+        match mbit(&both) > 1.4 * RATE && least > 3 * MB as u64 {
+            true => Ok(()),
+            false => Err(format!("{:.1} Mbit/s: {:?}", mbit(&both), both.progress.paths)),
+        }
+    });
 }
 
 #[test]
 fn two_addresses_behind_one_link_are_found_to_share_it() {
     let Some(net) = Net::new("two_addresses_behind_one_link", 1, 30 * MB) else { return };
     ip(&net.client, "addr add 10.78.1.2/24 dev c1");
-    let received = net.get(&["10.78.1.1", "10.78.1.2"], |_| ());
-    assert!(mbit(&received) < RATE, "{:.1} Mbit/s", mbit(&received));
-    let reports = received.progress.paths.iter().map(|path| path.report.clone().unwrap());
-    let reports: Vec<_> = reports.collect();
-    assert!(matches!(reports[0].place, Some(Place::Group(_))), "{reports:?}");
-    assert_eq!(reports[0].place, reports[1].place);
-    assert_eq!(reports[0].coupled, [0, 1]);
+    fit(|| {
+        let received = net.get(&["10.78.1.1", "10.78.1.2"], |_| ());
+        assert!(mbit(&received) < RATE, "{:.1} Mbit/s", mbit(&received));
+        let reports = received.progress.paths.iter().map(|path| path.report.clone().unwrap());
+        let reports: Vec<_> = reports.collect();
+        let shared = matches!(reports[0].place, Some(Place::Group(_)))
+            && reports[0].place == reports[1].place;
+        match shared && reports[0].coupled == [0, 1] {
+            true => Ok(()),
+            false => Err(format!("{reports:?}")),
+        }
+    });
 }
 
 #[test]
