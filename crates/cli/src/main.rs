@@ -122,6 +122,11 @@ fn one_line(error: &clap::Error) -> Error {
             return Error::input(command, message);
         }
     }
+    #[cfg(not(feature = "quic"))]
+    if std::env::args().nth(1).is_some_and(|command| command == "quic") {
+        let message = "built without QUIC; a build with --features quic includes it";
+        return Error::input("quic", message);
+    }
     let text = error.to_string();
     let message = text.lines().map(str::trim).take_while(|line| !line.is_empty());
     let message = message.collect::<Vec<_>>().join(" ");
