@@ -68,6 +68,7 @@ impl Net {
     /// Gets the file over these paths.
     fn get(&self, paths: &[&str], show: impl FnMut(&Progress) + Send) -> Received {
         let request = self.served.request(paths);
+        let _ = std::fs::remove_file(&request.output); // of a former attempt
         self.client.run(|| self.served.arrives(&request, show)).unwrap()
     }
 }
