@@ -10,7 +10,7 @@ use std::process::exit;
 #[path = "src/clang.rs"]
 mod clang;
 
-const OBJECTS: [&str; 3] = ["choose", "empty", "reap"];
+const OBJECTS: [&str; 4] = ["choose", "empty", "reap", "sampler"];
 
 /// The law whose control benches/cost has with clocks around its decisions.
 const TIMED: &str = "gcubic";

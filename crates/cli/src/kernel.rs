@@ -4,6 +4,7 @@ mod advise;
 mod check;
 mod export;
 mod status;
+mod watch;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
     match command {
         Command::Check { netns } => check::check(netns.as_deref()),
         Command::Status(args) => status::status(args),
+        Command::Watch(args) => watch::watch(args),
         Command::Advise(args) => advise::advise(args),
         Command::Export(args) => export::export(args),
         Command::Load { names, settings, boot } => {

@@ -1,12 +1,10 @@
 //! A detector over the second pass.
 
 use narrows_laws::catalogue::Unknown;
-use narrows_laws::detect::{Flows, FlowsDecision, Sample};
+use narrows_laws::detect::Sample;
 use narrows_laws::{Detector, Params};
 
-use crate::pairs::Pairs;
-use crate::verdict::Verdicts;
-use crate::{Decision, Error, Plot, Source, Verdict};
+use crate::{Decision, Error, Live, Plot, Source, Verdict};
 
 /// What a detector found in a file.
 #[derive(Debug)]
@@ -50,8 +48,7 @@ pub fn detectors<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Det
 /// A detector with its parameters, made for a file.
 pub struct Detection<'a> {
     source: &'a Source,
-    flows: Flows,
-    verdicts: Verdicts,
+    live: Live,
 }
 
 impl<'a> Detection<'a> {
@@ -64,15 +61,12 @@ impl<'a> Detection<'a> {
         detector: Detector,
         params: &Params,
     ) -> Result<Detection<'a>, Error> {
-        let count = source.flows().len();
-        let flows = Flows::new(detector, params, count);
-        let flows = flows.map_err(|error| Error::input("--detector", error))?;
-        Ok(Detection { source, flows, verdicts: Verdicts::new(count) })
+        Ok(Detection { source, live: Live::new(detector, params, source.flows().len())? })
     }
 
     /// Does it compare pairs of flows? Else it groups flows by several observations of each.
     pub fn compares_pairs(&self) -> bool {
-        self.source.flows().len() > 1 && self.flows.pair(0, 1).is_some()
+        self.live.compares_pairs()
     }
 
     /// Reads the file once more, reports each decision, and returns what was found at the end. The
@@ -85,20 +79,11 @@ impl<'a> Detection<'a> {
         mut plot: Option<&mut Plot>,
         mut decided: impl FnMut(&Decision) -> Result<(), E>,
     ) -> Result<Found, E> {
-        let Detection { source, mut flows, mut verdicts } = self;
-        let count = source.flows().len();
-        let mut lost = vec![0; count];
+        let Detection { source, mut live } = self;
+        let mut lost = vec![0; source.flows().len()];
         let (start, end) = source.span();
-        let mut report = |on: FlowsDecision, flows: &Flows, plot: &mut Option<&mut Plot>| {
-            let mut decision = Decision { t_s: start + on.at_us as f64 / 1e6, on };
-            match Pairs::new(count, |a, b| flows.pair(a, b)) {
-                // Its groups are for coupling: who is not known to be apart is in one.
-                Some(pairs) => {
-                    decision.on.places = pairs.places();
-                    verdicts.compared(decision.t_s, &pairs);
-                }
-                None => verdicts.grouped(&decision),
-            }
+        let mut report = |mut decision: Decision, plot: &mut Option<&mut Plot>| {
+            decision.t_s += start;
             if let Some(plot) = plot {
                 plot.decided(&decision);
             }
@@ -108,14 +93,15 @@ impl<'a> Detection<'a> {
             let sample = Sample {
                 now_us: observation.now_us,
                 delay_us: observation.delay_us,
+                rtt_us: None,
                 delivered: observation.delivered,
                 lost: observation.lost,
                 limited: false,
             };
-            let mut due = flows.sample(observation.flow, &sample);
-            while let Some(on) = due {
-                report(on, &flows, &mut plot)?;
-                due = flows.advance(observation.now_us);
+            let mut due = live.sample(observation.flow, &sample);
+            while let Some(decision) = due {
+                report(decision, &mut plot)?;
+                due = live.advance(observation.now_us);
             }
             lost[observation.flow] += u64::from(observation.lost);
             if let Some(plot) = &mut plot {
@@ -123,9 +109,13 @@ impl<'a> Detection<'a> {
             }
             Ok(())
         })?;
-        while let Some(on) = flows.advance(((end - start) * 1e6) as u64) {
-            report(on, &flows, &mut plot)?;
+        while let Some(decision) = live.advance(((end - start) * 1e6) as u64) {
+            report(decision, &mut plot)?;
         }
-        Ok(Found { verdicts: verdicts.end(), lost })
+        let mut verdicts = live.verdicts();
+        for verdict in &mut verdicts {
+            verdict.since_s = verdict.since_s.map(|since_s| start + since_s);
+        }
+        Ok(Found { verdicts, lost })
     }
 }

@@ -1,5 +1,5 @@
 //! Which flows share a bottleneck, found from recordings of them: a capture (pcap, pcapng) or
-//! a table of delays (CSV), plain or compressed by gzip or zstd.
+//! a table of delays (CSV), plain or compressed by gzip or zstd; or while they send ([`Live`]).
 //!
 //! A file is read twice. The first pass, [`Source::open`], finds the flows, how large they are and
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
@@ -13,6 +13,7 @@ mod decision;
 mod detect;
 mod error;
 mod input;
+mod live;
 mod measure;
 mod mptcp;
 mod observation;
@@ -31,6 +32,7 @@ pub use decision::Decision;
 pub use detect::{DEFAULT, Detection, Found, detectors};
 pub use error::Error;
 pub use input::Input;
+pub use live::Live;
 pub use observation::{Observation, Signal};
 pub use plot::Plot;
 pub use report::{Json, Report, Times, text};

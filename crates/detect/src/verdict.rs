@@ -75,7 +75,7 @@ impl Why {
     }
 
     /// The end of a sentence that ends in "because".
-    pub(crate) fn because(self) -> &'static str {
+    pub fn because(self) -> &'static str {
         match self {
             Why::Few => "too few of their delays were measured at the same time",
             Why::Flat => "their delays hardly change: no queue, or one of constant length",
@@ -215,8 +215,8 @@ impl Verdicts {
     }
 
     /// In the order of the flows.
-    pub fn end(self) -> Vec<Verdict> {
-        self.0.into_iter().map(State::end).collect()
+    pub fn now(&self) -> Vec<Verdict> {
+        self.0.iter().map(State::now).collect()
     }
 }
 
@@ -229,7 +229,7 @@ impl State {
         }
     }
 
-    fn end(self) -> Verdict {
+    fn now(&self) -> Verdict {
         let flows = self.flows;
         let Some((shared, since)) = self.answer else {
             let answer = Answer::CannotTell(self.why);
@@ -347,7 +347,7 @@ mod tests {
             let on = FlowsDecision { at_us: 0, places: places.to_vec(), confidence: vec![1.0; 2] };
             verdicts.grouped(&Decision { t_s: second as f64, on });
         }
-        verdicts.end().remove(0)
+        verdicts.now().remove(0)
     }
 
     #[test]
@@ -385,7 +385,7 @@ mod tests {
                 verdicts.compared(second as f64, &pairs);
             }
             let of = |verdict: Verdict| (verdict.answer, verdict.since_s, verdict.evidence);
-            verdicts.end().into_iter().map(of).collect::<Vec<_>>()
+            verdicts.now().into_iter().map(of).collect::<Vec<_>>()
         };
         let delays = |concordance| {
             let confidence = if concordance > 0.5 { 0.99 } else { 0.95 };

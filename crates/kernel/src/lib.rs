@@ -6,7 +6,8 @@
 //! [`control`] loads a control into the kernel, where sockets can select it by name (`struct
 //! tcp_congestion_ops` by BPF struct_ops); [`pins`] makes it outlive the command that loaded it,
 //! [`cgroup`] selects it for the sockets of a cgroup, [`state`] reads the state of connections, and
-//! [`reap()`] deletes what was left of them.
+//! [`reap()`] deletes what was left of them. [`sampler`] reads round-trip times of sockets under any
+//! control.
 //!
 //! [`replay`] runs recorded events through a control in the kernel, without sockets. The tests compare
 //! every outcome with native code's, bit by bit, and bound the verified instructions; the bench
@@ -27,6 +28,7 @@ pub mod pins;
 mod reap;
 pub mod register;
 pub mod replay;
+pub mod sampler;
 pub mod state;
 mod undo;
 

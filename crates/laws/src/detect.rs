@@ -41,6 +41,8 @@ pub struct Sample {
     pub now_us: u64,
     /// Delay against any fixed zero, µs; none: there is no sample of it.
     pub delay_us: Option<i32>,
+    /// Round-trip time, µs; none: unknown. The delay counts as of half the flow's smallest one earlier.
+    pub rtt_us: Option<u32>,
     /// Packets delivered since the last sample.
     pub delivered: u32,
     /// Packets lost since the last sample.
@@ -177,7 +179,7 @@ impl Flows {
             delivered: sample.delivered,
             lost: sample.lost,
             cycles: 0,
-            rtt_us: 0,
+            rtt_us: sample.rtt_us.unwrap_or(0),
             sampled: sample.delay_us.is_some().into(),
             supposed: 0,
             limited: sample.limited.into(),

@@ -1,11 +1,14 @@
 //! Controls and MPTCP on this machine, for those who run it: controls are loaded, used and unloaded
 //! ([`assign`]), also at the start of the machine ([`boot`]); what hinders them or MPTCP is found
-//! ([`check`]), what runs now is shown ([`status`]), and what the laws advise is done ([`advise`]).
+//! ([`check`]), what runs now is shown ([`status`]), what the laws advise is done ([`advise`]), and which
+//! paths meet in one bottleneck is found under any control ([`watch`]).
 
 pub mod advise;
 pub mod assign;
 pub mod boot;
 pub mod check;
+mod interfaces;
 mod listeners;
 mod sockets;
 pub mod status;
+pub mod watch;

@@ -125,7 +125,7 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
     assert!(map.entries >= 2 && map.entries_max > 1000, "{map:?}");
     let verified = law.verified_insns().unwrap();
     assert_eq!(control.programs.len(), verified.len());
-    assert_eq!(control.verified_insns(), verified.iter().map(|program| program.1).sum());
+    assert_eq!(control.verified_insns(), verified.iter().map(|program| program.1).sum::<u32>());
     let default: Vec<u32> = control.default_in.iter().map(|default| default.inum).collect();
     for host in [&net.client, &net.server] {
         assert!(default.contains(&host.inum), "{text}");

@@ -12,6 +12,7 @@ Examples:
   narrows kernel load olia                    load nr_olia into the kernel
   narrows kernel use olia --default           use it for all new connections of this machine
   narrows kernel status --watch               controls, connections, subflows, every second
+  narrows kernel watch                        which paths meet in one bottleneck, under any control
   narrows kernel unload                       unload all and restore the previous defaults
 
 All but check and --dry-run need root; without root status shows only part of the information.")]
@@ -32,6 +33,17 @@ Examples:
   narrows kernel status --netns blue --top 20 the busiest connections of a namespace
   narrows kernel status --json | jq .namespaces[].connections[].subflows[]")]
     Status(StatusArgs),
+    /// Find which paths of MPTCP connections meet in one bottleneck, under any control
+    #[command(after_help = "\
+Examples:
+  narrows kernel watch                        all MPTCP connections, until Ctrl-C
+  narrows kernel watch --port 443 --for 60    a minute, those with this port
+  narrows kernel watch --tcp 8                the 8 plain TCP flows that send most
+  narrows kernel watch --json | jq -r .connections[].sentence
+
+Nothing is loaded or used as a control, and nothing stays. Only what this machine sends can be
+compared. Needs root.")]
+    Watch(WatchArgs),
     /// Follow the laws' advice until Ctrl-C: MPTCP subflows that do not pay become backups
     #[command(after_help = "\
 Examples:
@@ -132,14 +144,43 @@ pub struct StatusArgs {
     pub top: Option<usize>,
 }
 
+/// Options of `watch`.
+#[derive(Debug, clap::Args)]
+pub struct WatchArgs {
+    /// The sockets of a cgroup (version 2), and of those below it, by its folder
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
+    /// Only this network namespace (name in /run/netns)
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Connections with this port on either side; several: --port 80,443
+    #[arg(long, value_name = "PORT", value_delimiter = ',')]
+    pub port: Vec<u16>,
+    /// Instead of MPTCP the N plain TCP flows that send most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
+    pub tcp: Option<u8>,
+    /// Print one JSON object a second, each on a line (docs/kernel.md)
+    #[arg(long)]
+    pub json: bool,
+    /// End after so many seconds: 60 or 60s
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<u64>,
+}
+
+/// `60` or `60s`.
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix('s').unwrap_or(text);
+    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
+}
+
 /// Options of `advise`.
 #[derive(Debug, clap::Args)]
 pub struct AdviseArgs {
     /// The connections of this network namespace (name in /run/netns) [default: the current one]
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// End after so many seconds
-    #[arg(long = "for", value_name = "SECONDS")]
+    /// End after so many seconds: 60 or 60s
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<u64>,
 }
 

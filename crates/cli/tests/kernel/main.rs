@@ -19,6 +19,7 @@ mod metrics;
 mod older;
 mod operate;
 mod user;
+mod watch;
 
 use host::{Host, refused};
 
@@ -349,9 +350,13 @@ fn without_root_there_is_one_line() {
     // Where another user can read and run it.
     let narrows = std::env::temp_dir().join(format!("narrows-test-{}", std::process::id()));
     std::fs::copy(env!("CARGO_BIN_EXE_narrows"), &narrows).unwrap();
-    for args in
-        [&["load", "olia"][..], &["use", "olia", "--default"], &["unuse", "--default"], &["unload"]]
-    {
+    for args in [
+        &["load", "olia"][..],
+        &["use", "olia", "--default"],
+        &["unuse", "--default"],
+        &["unload"],
+        &["watch"],
+    ] {
         let mut command = Command::new(&narrows);
         command.arg("kernel").args(args);
         if narrows_kernel::available() != Err(narrows_kernel::Unavailable::NotRoot) {

@@ -53,6 +53,10 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+
 typedef struct refcount_struct {
 	atomic_t refs;
 } refcount_t;
@@ -98,6 +102,7 @@ struct sock_common {
 	unsigned short skc_family;
 	unsigned char skc_state;
 	refcount_t skc_refcnt; /* 0: the memory is no socket's */
+	atomic64_t skc_cookie; /* SO_COOKIE; 0: nobody has asked */
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
@@ -119,6 +124,12 @@ struct inet_connection_sock {
 	__u64 icsk_ca_priv[13];
 };
 
+/* Of the newest segment that was acknowledged, selectively or not (RFC 8985). */
+struct tcp_rack {
+	__u64 mstamp; /* when it was sent, us */
+	__u32 rtt_us;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u32 data_segs_out;
@@ -135,7 +146,9 @@ struct tcp_sock {
 	__u32 lost;
 	__u32 delivered;
 	__u32 delivered_ce;
+	__u64 delivered_mstamp; /* us, when delivered changed last */
 	__u32 app_limited;
+	struct tcp_rack rack;
 	__u32 snd_nxt;
 	__u32 write_seq;
 	__u32 srtt_us; /* 1/8 us */

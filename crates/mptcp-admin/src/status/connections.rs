@@ -1,18 +1,18 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
 use super::detection::Detection;
+use crate::interfaces::Interfaces;
 use crate::listeners::{InUse, Listener};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::{Advice, raw};
 use narrows_mptcp::diag::{self, Socket, State};
-use narrows_mptcp::routes;
 use narrows_netns::{self as netns, sysctl};
 use nix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// A network namespace.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -331,38 +331,6 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The interfaces that sockets' packets leave by.
-struct Interfaces {
-    by_index: HashMap<u32, String>,
-    /// The kernel's answers so far: how it routes from one address to another.
-    routes: HashMap<(IpAddr, IpAddr), Option<u32>>,
-}
-
-impl Interfaces {
-    fn look() -> Interfaces {
-        let interfaces = routes::interfaces().unwrap_or_default().into_iter();
-        Interfaces {
-            by_index: interfaces.map(|one| (one.index, one.name)).collect(),
-            routes: HashMap::new(),
-        }
-    }
-
-    /// The one the socket is bound to, else that of its route.
-    fn of(&mut self, socket: &Socket) -> Option<String> {
-        let (local, remote) = (socket.local.ip(), socket.remote.ip());
-        let index = match socket.interface {
-            0 => {
-                (*self.routes.entry((local, remote)).or_insert_with(|| {
-                    let route = routes::resolve(local, remote).ok().flatten()?;
-                    Some(route.interface)
-                }))?
-            }
-            bound => bound,
-        };
-        self.by_index.get(&index).cloned()
-    }
-}
-
 impl Subflow {
     /// What our control, which it runs, keeps of it. Where nothing was found and all was seen it
     /// runs the fallback law.
@@ -462,7 +430,7 @@ mod tests {
     }
 
     fn interfaces() -> Interfaces {
-        Interfaces { by_index: [(2, "v1".into()), (3, "v2".into())].into(), routes: HashMap::new() }
+        Interfaces::named([(2, "v1".into()), (3, "v2".into())])
     }
 
     fn seen(sockets: &[Socket], entries: &[state::Connection]) -> Vec<Connection> {

@@ -15,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("traffic", &["net"]),
     ("sim", &["laws", "net", "traffic"]),
     ("kernel", &["laws"]),
-    ("mptcp-admin", &["kernel", "laws", "mptcp", "netns"]),
+    ("mptcp-admin", &["detect", "kernel", "laws", "mptcp", "netns"]),
     ("quic", &["laws"]),
     ("transfer", &["laws", "quic"]),
     ("quic-sim", &["net", "sim", "traffic"]),
