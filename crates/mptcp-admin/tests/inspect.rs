@@ -181,8 +181,8 @@ fn what_a_detector_found_is_shown_with_how_long_and_how_sure() {
                 == [(Found::Alone, &[0][..]), (Found::Alone, &[1])]
         };
         undecided = undecided.take().or_else(|| {
-            let groups = all.iter().flat_map(|found| &found.groups);
-            groups.filter(|group| group.found == Found::Undecided).cloned().next()
+            let mut groups = all.iter().flat_map(|found| &found.groups);
+            groups.find(|group| group.found == Found::Undecided).cloned()
         });
         let Some(found) = all.iter().find(|found| is_alone(found)) else {
             return Err(format!("{all:?}"));
