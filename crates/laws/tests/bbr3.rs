@@ -310,3 +310,37 @@ fn a_group_probes_together_and_stops_together() {
     paths.run(5_000);
     assert!(!up(&paths, 0) && !up(&paths, 1));
 }
+
+/// A timeout in a probe: the bound is by the window of before, not by the one packet of after.
+#[test]
+fn a_timeout_in_a_probe_leaves_seven_tenths_of_the_bound() {
+    let mut paths = cruising();
+    until(&mut paths, 125);
+    paths.run(60_000);
+    let lost = paths.inflight(0);
+    let report = Event { lost, inflight: 0, ..paths.event(0, EventKind::Timeout) };
+    assert_eq!(paths.report(0, report).cwnd, 1);
+    paths.run(400_000);
+    let cwnd = paths.conn.path(0).cwnd;
+    assert!(cwnd >= 23, "{cwnd} packets, expected 0.85 of 0.7 of 40 at least");
+}
+
+/// A group probes as often as one flow with the window of all.
+#[test]
+fn a_group_probes_as_often_as_one_flow() {
+    let probes = |of: &[Path]| {
+        let mut paths = Paths::new("bbr3", &[], of);
+        paths.run(2_000_000);
+        let (mut up, mut probes) = (false, 0);
+        while paths.now_us < 60_000_000 {
+            paths.run(1_000);
+            let now = gain(&paths) > 115;
+            probes += u32::from(now && !up);
+            up = now;
+        }
+        probes
+    };
+    let one = probes(&[path()]);
+    let four = probes(&[Path::new(250.0, 40_000, 1448); 4]);
+    assert!(one > 10 && four.abs_diff(one) * 3 <= one, "{four} probes, one flow {one}");
+}

@@ -6,7 +6,7 @@ use common::*;
 use narrows_laws::Params;
 use narrows_net::{LinkConfig, Policer, Rate, SECOND};
 use narrows_sim::{ConnectionConfig, PathConfig, Sim};
-use narrows_traffic::{SizeDist, Source};
+use narrows_traffic::{SizeDist, Source, TcpConfig};
 
 /// A greedy BBR flow.
 fn bbr(paths: Vec<PathConfig>) -> ConnectionConfig {
@@ -153,41 +153,43 @@ fn an_application_that_sends_little_does_not_lower_the_estimate() {
 
 /// `paths` paths of one connection under `share` and a flow of one path through 20 Mbit/s and 20 ms:
 /// how much more the connection has.
-fn beside_one(paths: usize, share: &str, packets: u32, seed: u64) -> f64 {
+fn beside_one(paths: usize, share: &str, packets: u32, burst: u32, seed: u64) -> f64 {
     let mut sim = Sim::new(seed);
     // Three packets' time of jitter, as in scenarios.
     let net = Dumbbell::new(&mut sim, paths + 1, 20 * MBIT, 20 * MS, packets, 1_800_000);
     let mut params = Params::default();
     params.set("bbr.share", share).unwrap();
     let of: Vec<_> = (0..paths).map(|n| net.path(&mut sim, n)).collect();
-    let group = sim.add_connection(ConnectionConfig { params, ..bbr(of) });
+    let tcp = TcpConfig { tso: burst, ..TcpConfig::default() };
+    let group = sim.add_connection(ConnectionConfig { params, tcp, ..bbr(of) });
     let rival = net.path(&mut sim, paths);
-    let rival = sim.add_connection(bbr(vec![rival]));
+    let rival = sim.add_connection(ConnectionConfig { tcp, ..bbr(vec![rival]) });
     let got = goodput(&mut sim, &[group, rival], 20 * SECOND, 80 * SECOND);
     got[0] / got[1]
 }
 
-fn mean(paths: usize, share: &str, packets: u32) -> f64 {
-    (1..=4).map(|seed| beside_one(paths, share, packets, seed)).sum::<f64>() / 4.0
+fn mean(paths: usize, share: &str, packets: u32, burst: u32) -> f64 {
+    (1..=4).map(|seed| beside_one(paths, share, packets, burst, seed)).sum::<f64>() / 4.0
 }
 
 /// docs/bbr.md has the means over 20 seeds; of four runs they are less sure.
 #[test]
 fn a_group_is_one_flow() {
     for paths in 2..=5 {
-        for packets in [35, 70] {
-            let ratio = mean(paths, "group", packets);
-            assert!((0.8..1.2).contains(&ratio), "{paths} paths, {packets} packets: {ratio}");
+        for (packets, burst) in [(35, 1), (70, 1), (35, 2), (70, 2)] {
+            let ratio = mean(paths, "group", packets, burst);
+            let case = format!("{paths} paths, {packets} packets, bursts of {burst}");
+            assert!((0.8..1.2).contains(&ratio), "{case}: {ratio}");
         }
     }
 }
 
 #[test]
 fn without_a_group_each_path_is_a_flow_and_the_published_policies_take_less_than_one() {
-    let none = mean(3, "none", 70);
+    let none = mean(3, "none", 70, 1);
     assert!((2.5..3.5).contains(&none), "{none}");
     for share in ["published", "han"] {
-        let ratio = mean(2, share, 70);
+        let ratio = mean(2, share, 70, 1);
         assert!((0.15..0.75).contains(&ratio), "{share}: {ratio}");
     }
 }

@@ -34,14 +34,14 @@ NR_INLINE void nr_bbr_acked(NR_HOOK)
 	b->losses = 0;
 	b->delivered += ev->delivered;
 	rate = nr_bbr_bandwidth(NR_ARGS, losses);
-	nr_bbr_publish(c, i, b, rate, b->conserve);
+	nr_bbr_publish(c, i, b, rate, b->conserve ? NR_BBR_CONSERVES : 0);
 	nr_bbr_share(NR_ARGS, rate > 0);
 	nr_bbr_aggregation(NR_ARGS, NR_BBR_EXTRA_ROUNDS);
 	nr_bbr_cycle(NR_ARGS, losses);
 	nr_bbr_startup(b);
 	nr_bbr_drain(NR_ARGS);
 	nr_bbr_min_rtt(NR_ARGS);
-	nr_bbr_publish(c, i, b, rate, b->conserve);
+	nr_bbr_publish(c, i, b, rate, b->conserve ? NR_BBR_CONSERVES : 0);
 	nr_bbr_set_pace(NR_ARGS, nr_bbr_pacing_gain(b));
 	nr_bbr_set_cwnd(NR_ARGS, losses);
 	nr_bbr_close(NR_ARGS);
@@ -63,7 +63,6 @@ NR_INLINE void nr_bbr_recovered(NR_HOOK)
 NR_INLINE void nr_bbr_timeout(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
-	nr_u32 word;
 
 	nr_bbr_save_cwnd(p);
 	b->recovery = NR_BBR_LOSS;
@@ -72,9 +71,7 @@ NR_INLINE void nr_bbr_timeout(NR_HOOK)
 	b->round_start = 1;
 	b->limited = 0;
 	nr_bbr_policer(NR_ARGS, 1);
-	/* It says nothing to a group until it is acknowledged. */
-	word = c->path[i & 7].word[1] & ~(NR_BBR_CODE | NR_BBR_LIMITED | NR_BBR_CONSERVES);
-	NR_WRITE(c->path[i & 7].word[1], word | NR_BBR_NO_PHASE);
+	nr_bbr_publish_silence(c, i);
 	nr_set_cwnd(c, i, p, ev->inflight + 1);
 }
 

@@ -38,7 +38,7 @@ NR_INLINE void nr_bbr_acked(NR_HOOK)
 	b->delivered += ev->delivered;
 	nr_bbr_lost(NR_ARGS, losses);
 	rate = nr_bbr_sample(NR_ARGS);
-	nr_bbr_publish(c, i, b, rate, nr_bbr_congested(b));
+	nr_bbr_publish(c, i, b, rate, nr_bbr_says(b));
 	part = nr_bbr_share(NR_ARGS, rate > 0);
 	if (rate)
 		rate = nr_bbr_latest(NR_ARGS, part);
@@ -51,7 +51,7 @@ NR_INLINE void nr_bbr_acked(NR_HOOK)
 	nr_bbr_cycle(NR_ARGS, rate);
 	nr_bbr_min_rtt(NR_ARGS);
 	nr_bbr_loss_round(b, ev, rate);
-	nr_bbr_publish(c, i, b, 0, nr_bbr_congested(b));
+	nr_bbr_publish(c, i, b, 0, nr_bbr_says(b));
 	nr_bbr_set_pace(NR_ARGS, nr_bbr_pacing_gain(b));
 	nr_bbr_set_cwnd(NR_ARGS);
 }
@@ -61,6 +61,9 @@ NR_INLINE void nr_bbr_undo_losses(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
 
+	b->losses = 0;
+	b->round_lost = 0;
+	b->loss_acks = 0;
 	b->lossy = 0;
 	nr_bbr_reset_full(b, 0);
 	nr_bbr_reset_short(b);
@@ -125,10 +128,12 @@ NR_INLINE void nr_bbr_event(NR_HOOK)
 		nr_bbr_undo_losses(NR_ARGS);
 		nr_bbr_recovered(NR_ARGS);
 		break;
-	case NR_TIMEOUT:
+	case NR_TIMEOUT: /* the losses are of what was in flight with the window of before */
+		nr_bbr_lost(NR_ARGS, b->losses);
+		b->losses = 0;
 		nr_bbr_save_cwnd(p);
-		nr_bbr_save_bounds(b);
 		b->recovery = NR_BBR_LOSS;
+		nr_bbr_publish_silence(c, i);
 		nr_set_cwnd(c, i, p, ev->inflight + 1);
 		break;
 	case NR_RESTART:

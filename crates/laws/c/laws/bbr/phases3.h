@@ -69,7 +69,7 @@ NR_INLINE void nr_bbr_too_high(NR_HOOK, nr_u32 inflight)
 	b->too_high = 1;
 	b->sample = 0; /* once a probe */
 	if (!b->limited)
-		b->inflight_long = nr_bbr_max(inflight, least);
+		b->inflight_long = nr_bbr_max(nr_bbr_max(inflight, least), NR_BBR_MIN_CWND);
 	if (nr_bbr_in(b, NR_BBR_PHASE_UP)) {
 		b->undo = NR_BBR_UNDO_UP;
 		nr_bbr_start_down(NR_ARGS);
@@ -91,7 +91,7 @@ NR_INLINE void nr_bbr_follow(NR_HOOK, nr_u32 lead, nr_u32 others)
 	if (!b->follows)
 		down = b->phase == NR_BBR_PHASE_UP && (others >> NR_BBR_PHASE_DOWN & 1);
 	if (b->phase == NR_BBR_PHASE_REFILL || b->phase == NR_BBR_PHASE_UP) {
-		if (down && b->hold && b->sample) {
+		if (down && (others & NR_BBR_MET) && b->sample) {
 			nr_bbr_too_high(NR_ARGS, nr_bbr_sent_with(b, ev));
 		} else if (down) {
 			b->too_high = 0;
@@ -100,6 +100,14 @@ NR_INLINE void nr_bbr_follow(NR_HOOK, nr_u32 lead, nr_u32 others)
 	} else if (lead == NR_BBR_PHASE_REFILL) {
 		nr_bbr_start_refill(b);
 	}
+}
+
+/* What it tells its group: losses; a probe that met congestion. */
+NR_INLINE nr_u32 nr_bbr_says(const struct nr_bbr *b)
+{
+	int met = b->too_high && nr_bbr_in(b, NR_BBR_PHASE_DOWN);
+
+	return (b->lossy ? NR_BBR_CONSERVES : 0) | (met ? NR_BBR_TOO_HIGH : 0);
 }
 
 /* The room that hosts need, for what is in flight (the draft's QuantizationBudget). */
@@ -178,6 +186,8 @@ NR_NOINLINE int nr_bbr_lost(NR_HOOK, nr_u32 losses)
 	if (!b->sample || !nr_bbr_loses(b, inflight))
 		return 0;
 	before = inflight > losses ? inflight - losses : 0;
+	if (ev->kind == NR_TIMEOUT) /* all that was in flight, which nothing sampled */
+		before = nr_bbr_max(before, b->latest);
 	if (before > lost)
 		before += (before - lost) / (NR_BBR_LOSS_RATE - 1);
 	nr_bbr_too_high(NR_ARGS, before);
@@ -289,8 +299,10 @@ NR_INLINE int nr_bbr_adapt(NR_HOOK)
 			return 1;
 		}
 	}
-	if (b->inflight_long == NR_BBR_ANY || nr_bbr_loses(b, inflight))
+	if (b->inflight_long == NR_BBR_ANY || nr_bbr_loses(b, inflight) || b->hold)
 		return 0;
+	if (b->flight) /* a rate of all has noise that was never in flight */
+		inflight = nr_bbr_min(inflight, p->cwnd);
 	b->inflight_long = nr_bbr_max(b->inflight_long, inflight);
 	if (nr_bbr_in(b, NR_BBR_PHASE_UP))
 		nr_bbr_raise(NR_ARGS);
@@ -300,11 +312,13 @@ NR_INLINE int nr_bbr_adapt(NR_HOOK)
 NR_INLINE int nr_bbr_time_to_probe(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
+	nr_u64 window; /* of the flow, or of all the group */
 
 	if (b->follows)
 		return 0;
+	window = (nr_u64)nr_bbr_target(c, i, p) * NR_BBR_PART / b->part;
 	return nr_after(nr_now_ms(ev), b->cycle_ms + b->wait_ms) ||
-	       b->rounds >= nr_bbr_min(nr_bbr_target(c, i, p), NR_BBR_RENO_ROUNDS);
+	       b->rounds >= (window < NR_BBR_RENO_ROUNDS ? window : NR_BBR_RENO_ROUNDS);
 }
 
 /* Is UP over: the pipe is full, or as much is in flight as was too much in the probe before? */
@@ -339,7 +353,7 @@ NR_NOINLINE int nr_bbr_cycle(NR_HOOK, nr_u32 rate)
 		if (nr_bbr_time_to_probe(NR_ARGS))
 			nr_bbr_start_refill(b);
 		else if (ev->inflight <= nr_bbr_with_headroom(b) &&
-			 ev->inflight <= nr_bbr_inflight(c, i, p, nr_bbr_own(b)))
+			 ev->inflight <= nr_bbr_inflight(c, i, p, b->use))
 			b->phase = NR_BBR_PHASE_CRUISE;
 		break;
 	case NR_BBR_PHASE_REFILL:
@@ -463,7 +477,7 @@ NR_NOINLINE int nr_bbr_set_cwnd(NR_HOOK)
 		return 0;
 	b = nr_bbr(p);
 	target = nr_bbr_bdp(c, i, p, nr_bbr_bw(p), nr_bbr_cwnd_gain(b));
-	target = nr_bbr_round_up(c, i, p, target + nr_bbr_extra(NR_ARGS));
+	target = nr_bbr_round_up(c, i, p, target + nr_bbr_extra(NR_ARGS) / NR_BBR_ONE);
 	cwnd = p->cwnd;
 	if (b->full)
 		cwnd = nr_bbr_min(cwnd + ev->delivered, target);

@@ -26,10 +26,12 @@
  *
  * They probe together, as the sum would not see a quarter more if they took turns: the first path
  * in ProbeBW leads, the others take over its phase. They go into ProbeRTT together, as one alone
- * drains only its own part of the queue. Packets are conserved by all when they are by one, as one
- * flow would with all it has in flight. Room in windows that does not depend on the bandwidth is
- * for the group and divided: three bursts, two packets to probe, and the pair of packets which
- * every path sees acknowledged at once.
+ * drains only its own part of the queue. While one conserves packets no window grows. Room in
+ * windows that does not depend on the bandwidth is for the group and divided: three bursts, two
+ * packets to probe, and what every path sees acknowledged at once, 3 1/4 packets more than all
+ * together would. As shares go by windows, and the largest of sums exceeds its share by less than
+ * the largest of one flow's rates, the group's window is 3 % larger. Both numbers are measured:
+ * they make 2 to 5 paths one flow with single packets and with bursts of two.
  *
  * This is not greno's group (c/group.h), where an event on one path cuts the window of each: here
  * there is no window to cut, the estimate is what the paths share.
@@ -39,13 +41,13 @@
  * Version 3 has the same policies in its CRUISE, which is nearly all of a cycle: Han's gain is beta
  * there. In its group the window of B's maximum is two cycles; the leader says when to probe; a
  * probe that meets congestion on one path has met it on all; and losses on one cut the short-term
- * bounds of all, for which the same bit is published as for packets conserved. Each path has its
- * own bounds, which grow in a probe by what one flow's would.
+ * bounds of all, for which the bit is published that says in version 1 that packets are conserved.
+ * Each path has its own bounds, which grow in a probe by what one flow's would.
  *
  * Published: word[0] counts whole ProbeBW cycles (NR_CYCLES, for btlbw; above it: close.h); word[1]
- * is the newest delivery rate in 64 bytes/s (26 bits, up to 4.3 GB/s), and in the low bits whether
- * packets are conserved, whether the sample is limited, and the phase of ProbeBW, 8 outside it, 9
- * in ProbeRTT.
+ * is the newest delivery rate in 128 bytes/s (25 bits, up to 4.3 GB/s), and in the low bits whether
+ * a probe met congestion (version 3), whether packets are conserved, whether the sample is limited,
+ * and the phase of ProbeBW, 8 outside it, 9 in ProbeRTT.
  */
 #ifndef NARROWS_BBR_SHARE_H
 #define NARROWS_BBR_SHARE_H
@@ -60,14 +62,16 @@
 #define NR_BBR_CODE 15u
 #define NR_BBR_LIMITED 16u
 #define NR_BBR_CONSERVES 32u
-#define NR_BBR_RATE_BITS 6  /* the rate is above these, */
-#define NR_BBR_RATE_SHIFT 2 /* in 4 of the law's units */
-#define NR_BBR_LATE_MS 40u  /* acknowledgements are delayed by so much */
-#define NR_BBR_PAIR 2u	    /* packets that a receiver acknowledges at once */
+#define NR_BBR_TOO_HIGH 64u
+#define NR_BBR_RATE_BITS 7		       /* the rate is above these, */
+#define NR_BBR_RATE_SHIFT 3		       /* in 8 of the law's units */
+#define NR_BBR_LATE_MS 40u		       /* acknowledgements are delayed by so much */
+#define NR_BBR_WINDOW (103 * NR_BBR_ONE / 100) /* a group's window over that of one flow, Q8 */
 
-/* Publishes the path's phase, and the newest rate if it is not 0. */
+/* Publishes the path's phase, the newest rate if it is not 0, and `flags`: NR_BBR_CONSERVES,
+ * NR_BBR_TOO_HIGH. */
 NR_INLINE void nr_bbr_publish(struct nr_conn *c, nr_u32 i, const struct nr_bbr *b, nr_u32 rate,
-			      int conserves)
+			      nr_u32 flags)
 {
 	struct nr_path *line = &c->path[i & 7];
 	nr_u32 most = 0xffffffffu >> NR_BBR_RATE_BITS, code = NR_BBR_NO_PHASE;
@@ -80,8 +84,17 @@ NR_INLINE void nr_bbr_publish(struct nr_conn *c, nr_u32 i, const struct nr_bbr *
 		code = b->phase;
 	else if (b->mode == NR_BBR_PROBE_RTT)
 		code = NR_BBR_IN_PROBE_RTT;
-	NR_WRITE(line->word[1], rate << NR_BBR_RATE_BITS | (conserves ? NR_BBR_CONSERVES : 0) |
-				    (b->limited ? NR_BBR_LIMITED : 0) | code);
+	NR_WRITE(line->word[1],
+		 rate << NR_BBR_RATE_BITS | flags | (b->limited ? NR_BBR_LIMITED : 0) | code);
+}
+
+/* After a timeout: it says nothing to a group until it is acknowledged. */
+NR_INLINE void nr_bbr_publish_silence(struct nr_conn *c, nr_u32 i)
+{
+	nr_u32 word = c->path[i & 7].word[1];
+
+	word &= ~((1u << NR_BBR_RATE_BITS) - 1);
+	NR_WRITE(c->path[i & 7].word[1], word | NR_BBR_NO_PHASE);
 }
 
 /* What the paths of a mask say; bandwidths in 16 bytes/s. */
@@ -90,7 +103,7 @@ struct nr_bbr_group {
 	nr_u32 leader;	      /* the first in ProbeBW that is heard; NR_MAX_PATHS: none */
 	nr_u32 probing;	      /* paths in ProbeBW */
 	nr_u32 said;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other that is heard */
-	nr_u32 others;	      /* the phases of the others that are heard, as bits */
+	nr_u32 others;	      /* the phases of the others that are heard, as bits; NR_BBR_MET */
 	nr_u32 resting;	      /* another is in ProbeRTT */
 	nr_u64 sum;	      /* of the estimates */
 	nr_u64 rates;	      /* of the newest delivery rates */
@@ -134,7 +147,7 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 			continue;
 		if (heard) {
 			g->said |= word;
-			g->others |= 1u << code;
+			g->others |= 1u << code | (word & NR_BBR_TOO_HIGH ? NR_BBR_MET : 0);
 		}
 		if (code == NR_BBR_IN_PROBE_RTT)
 			g->resting++;
@@ -173,6 +186,7 @@ NR_INLINE nr_u32 nr_bbr_one_flow(NR_HOOK, const struct nr_bbr_group *g, int fres
 	nr_bbr_follow(NR_ARGS, lead, g->others);
 	if (b->mode != NR_BBR_STARTUP) {
 		b->part = (nr_u32)(own * NR_BBR_PART / g->sum);
+		b->part = b->part ? b->part : 1; /* windows are divided by it */
 		b->use = (nr_u32)((nr_u64)nr_bbr_group_bw(b) * own / g->sum);
 		if (limited && b->use > own) /* sums grow old where samples do not count */
 			b->use = (nr_u32)own;

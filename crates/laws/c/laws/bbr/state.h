@@ -25,6 +25,8 @@ NR_LAW_PARAMETERS(bbr, NR_BBR_PARAMS);
 /* ProbeBW: a quarter more for a phase, what that queued leaves in the next, six at the estimate. */
 #define NR_BBR_PHASES 8u
 #define NR_BBR_DOWN (NR_BBR_ONE * 3 / 4)
+/* A path of a group sees so many more packets acknowledged at once than its bandwidth says, Q8. */
+#define NR_BBR_TOGETHER (13 * NR_BBR_ONE / 4)
 /* The estimate of the bandwidth holds for a cycle of phases and two rounds. */
 #define NR_BBR_BW_ROUNDS (NR_BBR_PHASES + 2)
 
@@ -56,7 +58,6 @@ struct nr_bbr {
 	nr_u32 follows : 1; /* another path of the group says which phase it is */
 	nr_u32 joins : 1;   /* another is in ProbeRTT */
 	nr_u32 hold : 1;    /* another is in the first round of recovery */
-	nr_u32 held : 1;    /* that at the last acknowledgement */
 	nr_u16 extra[2]; /* the most beyond the bandwidth, in this window of rounds and the last */
 	nr_u32 mode : 2; /* enum nr_bbr_mode */
 	nr_u32 recovery : 2; /* enum nr_bbr_recovery */

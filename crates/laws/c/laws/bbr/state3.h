@@ -26,6 +26,8 @@ NR_LAW_PARAMETERS(bbr, NR_BBR_SHARE);
 #define NR_BBR_CWND_GAIN_PROBE_RTT (NR_BBR_ONE / 2)
 /* The RTT is to be seen without a queue twice in the time that the smallest holds. */
 #define NR_BBR_PROBE_RTT_EVERY_MS (NR_BBR_MIN_RTT_MS / 2)
+/* A path of a group sees so many more packets acknowledged at once than its bandwidth says, Q8. */
+#define NR_BBR_TOGETHER (2 * NR_BBR_ONE)
 #define NR_BBR_ANY 0xffffffffu /* a bound that is not set */
 
 /* Phases of ProbeBW. */
@@ -217,12 +219,6 @@ NR_INLINE void nr_bbr_reset_full(struct nr_bbr *b, nr_u32 bw)
 	b->full_bw = bw;
 	b->full_rounds = 0;
 	b->full_now = 0;
-}
-
-/* What the paths of a group tell each other: losses, or a probe that met congestion. */
-NR_INLINE int nr_bbr_congested(const struct nr_bbr *b)
-{
-	return b->lossy || (b->too_high && nr_bbr_in(b, NR_BBR_PHASE_DOWN));
 }
 
 NR_INLINE void nr_bbr_follow(NR_HOOK, nr_u32 lead, nr_u32 others);

@@ -31,7 +31,8 @@ enum nr_share {
 #define NR_BBR_MIN_RTT_MS 10000u /* the smallest RTT holds for this time */
 #define NR_BBR_PROBE_RTT_MS 200u /* for which little is sent to measure it again, 2 % */
 #define NR_BBR_NO_RTT 0xffffffffu
-#define NR_BBR_NO_PHASE 8u /* not in ProbeBW */
+#define NR_BBR_NO_PHASE 8u    /* not in ProbeBW */
+#define NR_BBR_MET (1u << 16) /* with phases as bits: a probe met congestion */
 
 /* Bandwidths are kept in 16 bytes/s, a fifth of Linux's unit (a packet per 2^24 us): up to 68 GB/s.
  */

@@ -61,16 +61,16 @@ NR_NOINLINE int nr_bbr_aggregation(NR_HOOK, nr_u32 rounds)
 	return 1;
 }
 
+/* The room for that, 1/256 packet. */
 NR_INLINE nr_u32 nr_bbr_extra(NR_HOOK)
 {
 	struct nr_bbr *b = nr_bbr(p);
 	nr_u64 most = nr_bbr_bytes(nr_bbr_bw(p), NR_BBR_EXTRA_US) / nr_bbr_mss(c, i);
-	nr_u32 extra = b->extra[0] > b->extra[1] ? b->extra[0] : b->extra[1], pair;
+	nr_u32 extra = b->extra[0] > b->extra[1] ? b->extra[0] : b->extra[1], others;
 
-	extra = extra < most ? extra : (nr_u32)most;
-	pair = NR_BBR_PAIR * NR_BBR_PART - NR_BBR_PAIR * b->part; /* others of the group have it */
-	pair = (pair + NR_BBR_PART - 1) / NR_BBR_PART;
-	return extra > pair ? extra - pair : 0;
+	extra = (extra < most ? extra : (nr_u32)most) * NR_BBR_ONE;
+	others = (nr_u32)((nr_u64)NR_BBR_TOGETHER * (NR_BBR_PART - b->part) / NR_BBR_PART);
+	return extra > others ? extra - others : 0; /* others of the group have it */
 }
 
 /* Recovery or ProbeRTT begins: the window to go back to. */
