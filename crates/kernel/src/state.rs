@@ -19,6 +19,8 @@ pub const CONNS: &str = "nr_conns";
 pub const PLAIN: &str = "nr_plain";
 /// The map from user to what he has (`struct nr_used`): entries of [`CONNS`], then of [`WATCHES`].
 pub const USERS: &str = "nr_users";
+/// Of an entry of [`USERS`] (`struct nr_used`).
+const USED_BYTES: u32 = 8;
 /// Where [`USERS`] has what all users have.
 pub const USERS_ALL: u32 = 65536;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
@@ -218,7 +220,8 @@ fn is_readable(map: &MapHandle) -> bool {
 /// control is loaded, or run by a socket.
 pub(crate) fn shared() -> Option<[MapHandle; 2]> {
     let conns = maps(CONNS).into_iter().find(is_readable)?;
-    Some([conns, maps(USERS).into_iter().next()?])
+    let users = maps(USERS).into_iter().find(|map| map.value_size() == USED_BYTES)?;
+    Some([conns, users])
 }
 
 /// The map of what detectors of this build keep; none: no control that has one is loaded, or run.
@@ -355,7 +358,7 @@ pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandl
             shape(info.ty, info.key_size, info.value_size, info.max_entries, info.map_flags);
         if theirs == ours {
             found = found.or(Some(handle));
-        } else if handle.keys().next().is_some() || others_than(control)? {
+        } else if has_entries(&handle) || others_than(control)? {
             return Err(Error::Layout {
                 name: control.to_owned(),
                 map: name.into_owned(),
@@ -365,6 +368,12 @@ pub(crate) fn living(control: &str, map: &OpenMap<'_>) -> Result<Option<MapHandl
         }
     }
     Ok(found)
+}
+
+/// Is something in a map? An array has all its keys from the beginning: what is in use of it is told by
+/// the maps beside it.
+fn has_entries(map: &MapHandle) -> bool {
+    map.map_type() != MapType::Array && map.keys().next().is_some()
 }
 
 /// What builds that share a map have to agree on.

@@ -19,7 +19,7 @@
 #define NR_SAMPLED_MAX 1024
 #define NR_SAMPLES_BYTES (1 << 21)
 
-/* Which, by SO_COOKIE. */
+/* Which, by SO_COOKIE, and the low word of at_us of the last sample. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, NR_SAMPLED_MAX);
@@ -53,6 +53,7 @@ int BPF_PROG(nr_sample, struct sock *sk)
 	struct nr_rtt_sample *s;
 	struct tcp_sock *tp;
 	__u64 at_us;
+	__u32 *last;
 
 	/* One that user space has never listed has no cookie. */
 	if (!cookie)
@@ -63,13 +64,16 @@ int BPF_PROG(nr_sample, struct sock *sk)
 	at_us = tp->delivered_mstamp;
 	if (at_us / NR_SAMPLE_US == bpf_ktime_get_ns() / 1000 / NR_SAMPLE_US)
 		return 0;
-	if (!bpf_map_lookup_elem(&nr_sampled, &cookie))
+	last = bpf_map_lookup_elem(&nr_sampled, &cookie);
+	/* Segments of data that acknowledge nothing new come here, too. */
+	if (!last || *last == (__u32)at_us)
 		return 0;
 	s = bpf_ringbuf_reserve(&nr_samples, sizeof(*s), 0);
 	if (!s) {
 		__sync_fetch_and_add(&missed, 1);
 		return 0;
 	}
+	*last = (__u32)at_us;
 	s->cookie = cookie;
 	s->at_us = at_us;
 	s->rtt_us = tp->rack.mstamp + tp->rack.rtt_us == at_us ? tp->rack.rtt_us : 0;
