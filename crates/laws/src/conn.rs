@@ -2,8 +2,9 @@
 
 use crate::EventKind;
 use crate::control::{Control, Detector};
-use crate::pair::{Pair, agreement};
+use crate::pair::Pair;
 use crate::params::Params;
+use crate::place::{Place, agreement};
 use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
 use std::fmt;
 use std::ops::Deref;
@@ -43,17 +44,6 @@ pub struct Output {
     pub pacing_rate: u64,
     /// The law's advice about this path.
     pub advice: Advice,
-}
-
-/// The place of a path in an observation or decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
-    /// In a group of paths that share a bottleneck, perhaps alone; the number only names the group.
-    Group(u8),
-    /// Not congested.
-    Clear,
-    /// Nothing is known, or not enough.
-    Undecided,
 }
 
 /// A detector's observation or decision.

@@ -12,8 +12,8 @@
 //! # Ok::<(), narrows_laws::detect::Unfit>(())
 //! ```
 
-use crate::pair::agreement;
-use crate::{Detector, Params, Place, raw};
+use crate::place::{Place, agreement};
+use crate::{Detector, Params, raw};
 use std::collections::VecDeque;
 
 pub use crate::pair::{Answer, Pair, Why};

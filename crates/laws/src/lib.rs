@@ -38,12 +38,14 @@ mod control;
 pub mod detect;
 mod pair;
 pub mod params;
+mod place;
 pub mod raw;
 pub mod replay;
 #[cfg(feature = "user")]
 pub mod user;
 
-pub use conn::{Advice, Conn, Decision, Output, Place, Private, event_shared};
+pub use conn::{Advice, Conn, Decision, Output, Private, event_shared};
 pub use control::{Control, Detector, Law, SlowStart};
 pub use params::Params;
+pub use place::Place;
 pub use raw::{Event, EventKind, MAX_PATHS, Path, State, flag};
