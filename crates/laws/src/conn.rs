@@ -108,15 +108,17 @@ impl Watch {
     }
 
     /// How sure the newest decision of `detector` is of the place of each path, 0 to 1: the share of
-    /// the observations with a place that agree ([`FlowsDecision::confidence`]).
+    /// the observations with a place that agree ([`FlowsDecision::confidence`]). None before its first
+    /// decision, and of a detector that decides by one observation.
     ///
     /// [`FlowsDecision::confidence`]: crate::detect::FlowsDecision::confidence
-    pub fn confidence(&self, detector: Detector) -> [f64; MAX_PATHS] {
-        let Some(decision) = self.decision().filter(|_| detector.decides()) else {
-            return [0.0; MAX_PATHS];
-        };
+    pub fn confidence(&self, detector: Detector) -> Option<[f64; MAX_PATHS]> {
+        let decision = self.decision().filter(|_| detector.decides())?;
         // SAFETY: a dynamic detector, and parameters of the C side's layout.
         let pace = unsafe { raw::narrows_pace(detector.number(), &self.params) };
+        if pace.observations < 2 {
+            return None;
+        }
         let counts = |number: u32| decision.number.wrapping_sub(number) < pace.observations;
         let observed = self.ring.iter().filter_map(|&word| Decision::unpack(word, 0));
         let observed = observed.filter(|observed| counts(observed.number)).map(|mut observed| {
@@ -129,9 +131,9 @@ impl Watch {
             observed.places
         });
         let observed: Vec<_> = observed.collect();
-        std::array::from_fn(|path| {
+        Some(std::array::from_fn(|path| {
             agreement(observed.iter().map(|places| &places[..]), &decision.places, path)
-        })
+        }))
     }
 
     /// Of a connection without paths, for [`event_shared`].

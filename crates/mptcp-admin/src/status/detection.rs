@@ -4,7 +4,7 @@
 use narrows_kernel::state;
 use narrows_laws::detect::{Answer, Pair as Known, Why};
 use narrows_laws::raw::Watch;
-use narrows_laws::{Detector, Place};
+use narrows_laws::{Decision, Detector, Place};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -30,11 +30,11 @@ pub struct Group {
     pub paths: Vec<u8>,
     /// What it says.
     pub found: Found,
-    /// Seconds that it says so of all of them.
-    pub for_s: f64,
+    /// Seconds that it says so of all of them. Null: the detector began after the path.
+    pub for_s: Option<f64>,
     /// How likely that is right, from 0 to 1, for a detector that compares pairs of that whose answer
-    /// is the least sure; else the share of the observations that agree. Null: undecided, or what
-    /// is said follows of other pairs.
+    /// is the least sure; else the share of the observations that agree. Null: undecided, what is said
+    /// follows of other pairs, or it goes by one observation at a time.
     pub confidence: Option<f64>,
     /// Why nothing is known.
     pub why: Option<&'static str>,
@@ -127,12 +127,24 @@ impl Detection {
         let places = decision.map_or([Place::Undecided; 8], |decision| decision.places);
         let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
         for &path in &paths {
-            by_place.entry(places[path]).or_default().push(path);
+            let new = |decision: Decision| {
+                // It speaks of the path that had the slot before.
+                decision.number.wrapping_sub(watch.path[path].since) as i32 <= 0
+            };
+            let place = match decision.is_some_and(new) {
+                true => Place::Undecided,
+                false => places[path],
+            };
+            by_place.entry(place).or_default().push(path);
         }
         let agreement = watch.confidence(detector);
         let group = |(place, paths): (Place, Vec<usize>)| {
             let found = match place {
                 Place::Group(_) if paths.len() > 1 => Found::Shared,
+                // With one that has left.
+                Place::Group(_) if places.iter().filter(|one| **one == place).count() > 1 => {
+                    Found::Undecided
+                }
                 Place::Group(_) => Found::Alone,
                 Place::Clear => Found::Uncongested,
                 Place::Undecided => Found::Undecided,
@@ -140,19 +152,19 @@ impl Detection {
             let since = paths.iter().map(|&path| watch.since_us[path]).max().unwrap_or(0);
             let confidence = match found {
                 Found::Undecided => None,
-                _ if known.is_empty() => {
-                    Some(paths.iter().map(|&path| agreement[path]).fold(1.0, f64::min))
-                }
+                _ if known.is_empty() => agreement
+                    .map(|agreement| paths.iter().map(|&path| agreement[path]).fold(1.0, f64::min)),
                 _ => confidence(found, &paths, &known),
             };
             Group {
-                why: (found == Found::Undecided).then(|| match decision {
-                    Some(_) => doubt(&paths, &known),
-                    None => NEVER,
-                }),
+                why: match (found, decision) {
+                    (Found::Undecided, None) => Some(NEVER),
+                    (Found::Undecided, Some(_)) => doubt(&paths, &known),
+                    _ => None,
+                },
                 paths: paths.iter().map(|&path| path as u8).collect(),
                 found,
-                for_s: ago(since),
+                for_s: (since != 0).then(|| ago(since)),
                 confidence,
             }
         };
@@ -211,20 +223,22 @@ fn confidence(
 }
 
 /// Why nothing is known of `paths`: what hinders the one of their pairs that is nearest to an answer.
-fn doubt(paths: &[usize], known: &BTreeMap<(usize, usize), Known>) -> &'static str {
+/// None of a detector that does not compare pairs.
+fn doubt(paths: &[usize], known: &BTreeMap<(usize, usize), Known>) -> Option<&'static str> {
     let theirs = known.iter().filter(|((i, j), _)| paths.contains(i) || paths.contains(j));
     let theirs: Vec<&Known> = theirs.map(|(_, known)| known).collect();
     if theirs.iter().any(|known| known.answer != Answer::Unsure) {
-        return EITHER;
+        return Some(EITHER);
     }
     let has = |why: Why| theirs.iter().any(|known| known.why == why);
-    if has(Why::Between) {
+    let why = if has(Why::Between) {
         BETWEEN
     } else if has(Why::Flat) {
         FLAT
     } else {
         FEW
-    }
+    };
+    (!theirs.is_empty()).then_some(why)
 }
 
 #[cfg(test)]
@@ -261,11 +275,12 @@ mod tests {
     fn doubt_has_a_reason() {
         let unsure = |why| known(Answer::Unsure, 0, why);
         let one = |known| BTreeMap::from([((0, 1), known)]);
-        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Few))), FEW);
-        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Flat))), FLAT);
-        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Between))), BETWEEN);
+        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Few))), Some(FEW));
+        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Flat))), Some(FLAT));
+        assert_eq!(doubt(&[0, 1], &one(unsure(Why::Between))), Some(BETWEEN));
+        assert_eq!(doubt(&[0, 1], &BTreeMap::new()), None);
         let shared = known(Answer::Shared, 200, Why::Sure);
         let between = BTreeMap::from([((0, 1), shared), ((0, 2), unsure(Why::Few))]);
-        assert_eq!(doubt(&[0], &between), EITHER);
+        assert_eq!(doubt(&[0], &between), Some(EITHER));
     }
 }

@@ -287,7 +287,7 @@ mod tests {
         let group = |paths: &[u8], found| Group {
             paths: paths.to_vec(),
             found,
-            for_s: 1.0,
+            for_s: Some(1.0),
             confidence: None,
             why: None,
         };

@@ -348,21 +348,27 @@ fn findings(connection: &Connection) -> impl Iterator<Item = String> {
     let unable = detection.clone().filter(|detection| !detection.runs);
     let unable =
         unable.map(|of| format!("{}: no room for what it keeps; all coupled", of.detector));
-    unable.chain(detection.flat_map(|detection| detection.groups.iter().map(finding)))
+    let groups = detection.flat_map(|detection| {
+        detection.groups.iter().map(|group| finding(group, !detection.pairs.is_empty()))
+    });
+    unable.chain(groups)
 }
 
-/// `0,1 share a bottleneck for 12 s, 99.9 % sure`.
-fn finding(group: &Group) -> String {
+/// `0,1 share a bottleneck for 12 s, 99.9 % sure`; `pairs`: of a detector that compares pairs.
+fn finding(group: &Group, pairs: bool) -> String {
     let paths: Vec<String> = group.paths.iter().map(|path| path.to_string()).collect();
     let what = match (group.found, paths.len()) {
-        (Found::Shared, _) if group.confidence.is_none() => "are not known to be apart",
+        (Found::Shared, _) if pairs && group.confidence.is_none() => "are not known to be apart",
         (Found::Shared, _) => "share a bottleneck",
         (Found::Alone, _) => "has a bottleneck of its own",
         (Found::Uncongested, 1) => "has no bottleneck",
         (Found::Uncongested, _) => "have no bottleneck",
         (Found::Undecided, _) => "undecided",
     };
-    let mut text = format!("{} {what} for {:.0} s", paths.join(","), group.for_s);
+    let mut text = format!("{} {what}", paths.join(","));
+    if let Some(seconds) = group.for_s {
+        text += &format!(" for {seconds:.0} s");
+    }
     if let Some(confidence) = group.confidence {
         // Of a percent, one digit.
         text += &format!(", {} % sure", (confidence * 1e3).round() / 10.0);
@@ -530,7 +536,7 @@ pub(super) mod tests {
         let group = |paths: &[u8], found, confidence, why| Group {
             paths: paths.to_vec(),
             found,
-            for_s: 12.4,
+            for_s: Some(12.4),
             confidence,
             why,
         };
