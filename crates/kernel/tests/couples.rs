@@ -5,15 +5,16 @@
 use narrows_kernel::control::Registered;
 use narrows_kernel::object;
 use narrows_kernel::register::available_controls;
+use narrows_kernel::sampler::Sampler;
 use narrows_kernel::state::{Connection, connections};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, Detector, Law};
 use narrows_testkit::machine::{KernelLog, Turn, turn};
 use narrows_testkit::net::{Host, ip, run, sysctl, veth};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -51,6 +52,37 @@ fn lia_disjoint_hystartpp() {
 #[test]
 fn olia_lisa_hystartpp() {
     runs_on_both_paths("olia+lisa+hystart++");
+}
+
+/// A connection under any control is sampled: times pass, and what was delivered grows.
+#[test]
+fn sampler() {
+    let Some(_machine) = machine("the sampler") else { return };
+    let network = Network::new("reno");
+    let listener = network.server.run(|| TcpListener::bind("10.77.1.2:0")).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let sampler = Sampler::start().unwrap();
+    let sender = network.client.run(|| TcpStream::connect(address)).unwrap().unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    sampler.add(SockRef::from(&sender).cookie().unwrap()).unwrap();
+    let reading = thread::spawn(move || io::copy(&mut receiver, &mut io::sink()).unwrap());
+    let mut samples = Vec::new();
+    let (begin, block) = (Instant::now(), [0; 20_000]);
+    while samples.len() < 50 {
+        assert!(begin.elapsed() < PATIENCE, "{samples:?}");
+        (&sender).write_all(&block).unwrap();
+        sampler.drain(|sample| samples.push(sample)).unwrap();
+    }
+    drop(sender);
+    reading.join().unwrap();
+    let kernel = kernel();
+    for pair in samples.windows(2) {
+        assert!(pair[0].at_us < pair[1].at_us && pair[0].delivered < pair[1].delivered, "{pair:?}");
+    }
+    let timed = samples.iter().filter(|sample| (1..10_000_000).contains(&sample.rtt_us)).count();
+    assert!(timed > samples.len() / 2, "{samples:?}");
+    let last = samples.last().unwrap();
+    println!("{kernel}, sampler: {} samples, {timed} with an RTT, the last {last:?}", samples.len());
 }
 
 /// Registered by us, chosen as the default of both namespaces.
