@@ -1,11 +1,11 @@
 //! Which paths of a connection meet in one bottleneck, under whatever control they run: their
 //! round-trip times are sampled through BPF ([`Sampler`]), and `xcorr` decides here, as it does on
-//! captures ([`Live`]). Nothing of a socket or the machine is changed.
+//! captures (`narrows_detect::Live`). Nothing of a socket or the machine is changed.
 //!
 //! Once a second the kernel's sock_diag says which sockets there are ([`Watch::look`]); their samples
 //! are read some times a second ([`Watch::hear`]).
 //!
-//! The structs of [`report`] are the schema of `narrows kernel watch --json`; docs/kernel.md shows it.
+//! The structs of `watch/report.rs` are the schema of `narrows kernel watch --json`; docs/kernel.md shows it.
 
 mod compared;
 mod groups;

@@ -15,7 +15,7 @@ pub const FORMAT: u32 = 1;
 /// All that is watched.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Report {
-    /// [`FORMAT`].
+    /// `FORMAT`.
     pub format: u32,
     /// Seconds since the watch began.
     pub t_s: f64,
