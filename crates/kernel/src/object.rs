@@ -6,6 +6,7 @@ use libbpf_rs::{Object, Program};
 use narrows_laws::raw::Watch;
 use narrows_laws::{Control, Law, Params, user};
 use std::ffi::OsStr;
+use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
@@ -94,10 +95,16 @@ fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8
     &of.expect("each law has been compiled").1.0
 }
 
-/// What a detector keeps of a connection at first (`nr_first_watch` in the C): its parameters.
+/// Pairs of paths that a detector compares in an acknowledgement, whose softirq must be short
+/// ([`Watch::at_once`]).
+pub const AT_ONCE: u32 = 4;
+
+/// What a detector keeps of a connection at first (`nr_first_watch` in the C): its parameters, and how
+/// many pairs it compares at once.
 pub(crate) fn watch(params: &Params) -> Vec<u8> {
     let mut bytes: Vec<u8> = params.of_detectors().into_iter().flat_map(u32::to_ne_bytes).collect();
     bytes.resize(size_of::<Watch>(), 0);
+    bytes[offset_of!(Watch, at_once)..][..4].copy_from_slice(&AT_ONCE.to_ne_bytes());
     bytes
 }
 

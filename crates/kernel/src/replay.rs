@@ -3,6 +3,7 @@
 //! The BPF side is `src/bpf/replay.bpf.c`. All its data is one variable, so that input and output
 //! are one map value.
 
+pub use crate::object::AT_ONCE;
 use crate::object::{self, ends_with, verified_insns};
 use crate::{Error, libbpf_log};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
@@ -126,6 +127,7 @@ impl Replay {
     ) -> Result<Option<Difference>, Error> {
         let control = self.control;
         let mut conn = narrows_laws::Conn::new(control);
+        conn.compare_at_once(AT_ONCE);
         let mut private = [Private::default(); MAX_PATHS];
         let mut native = Vec::with_capacity(steps);
         let events = trace(seed, paths, steps, |path, event| {
@@ -156,6 +158,7 @@ impl Replay {
     pub fn reset(&mut self, params: &Params) -> Result<(), Error> {
         self.memory = zeroed();
         self.memory.watch.params = params.of_detectors();
+        self.memory.watch.at_once = AT_ONCE;
         self.execute("nr_reset", 0)?;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The laws decide inside the kernel as they do natively, bit by bit, and its verifier accepts them
 //! at a bounded price.
 
-use narrows_kernel::replay::{Outcome, Replay, STEPS as BATCH, VERIFIED_INSNS_MAX};
+use narrows_kernel::replay::{AT_ONCE, Outcome, Replay, STEPS as BATCH, VERIFIED_INSNS_MAX};
 use narrows_laws::replay::queued;
 use narrows_laws::{Conn, Control, Detector, Law, MAX_PATHS, Params, Place, Private, SlowStart};
 use std::collections::BTreeSet;
@@ -86,6 +86,7 @@ fn dynamic_detectors_sample_and_decide_the_same_in_the_kernel() {
             let events = queued(seed, paths, 75, |i, event| conn.event(i, &mut private[i], event));
 
             let mut conn = Conn::with_params(control, params);
+            conn.compare_at_once(AT_ONCE);
             let mut private = [Private::default(); MAX_PATHS];
             kernel.reset(params).unwrap();
             for (number, batch) in events.chunks(BATCH).enumerate() {

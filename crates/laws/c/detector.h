@@ -81,9 +81,16 @@ struct nr_detector {
 	/* Takes a sample; returns the stamp of the interval that it closed, or 0. */
 	nr_u32 (*sample)(const void *own, void *state, const struct nr_sample *s);
 	/*
-	 * Groups the members of d->present by their summaries; `pairs` is what it keeps of them,
-	 * for one path at a time.
+	 * A decision, in three parts. `pairs` is what the detector keeps of members; one path at a
+	 * time is at it. Takes what the members of d->present published into it; null: nothing.
 	 */
+	void (*take)(const void *summaries, void *pairs, const struct nr_scratch *d);
+	/*
+	 * Compares members i and j < i, each pair once; returns if it had to, as there were new
+	 * values. Null: `group` does all.
+	 */
+	nr_u32 (*compare)(const void *own, void *pairs, nr_u32 i, nr_u32 j);
+	/* Groups the members of d->present by their summaries, or by what it keeps of pairs. */
 	void (*group)(const void *own, const void *summaries, void *pairs, struct nr_scratch *d);
 	struct nr_pace (*pace)(const void *own, const struct nr_decision_params *decision);
 	/* What is known of members i and j; null: it keeps nothing of pairs. */

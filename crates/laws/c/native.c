@@ -209,6 +209,7 @@ nr_u32 narrows_layout(nr_u32 which)
 	    offsetof(struct nr_watch, ring),
 	    offsetof(struct nr_watch, path),
 	    offsetof(struct nr_watch, path[0].since),
+	    offsetof(struct nr_watch, at_once),
 	    offsetof(struct nr_watch, pairs),
 	    sizeof(struct nr_module),
 	    offsetof(struct nr_law, kind),

@@ -310,6 +310,15 @@ impl Conn {
         unsafe { raw::narrows_detect(detector, &mut self.raw, watch, path as u32, event) }
     }
 
+    /// Spreads each decision over several events, in which at most `pairs` pairs of paths are compared
+    /// (`Watch::at_once`), as a host does that may not hold an event up. 0, at first: one event decides.
+    pub fn compare_at_once(&mut self, pairs: u32) {
+        // SAFETY: exclusive, and a Watch is there.
+        if let Some(watch) = unsafe { self.watch().as_mut() } {
+            watch.at_once = pairs;
+        }
+    }
+
     fn watch(&mut self) -> *mut Watch {
         self.watch.as_mut().map_or(std::ptr::null_mut(), |watch| watch.0.as_mut_ptr().cast())
     }

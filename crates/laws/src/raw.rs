@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -251,10 +251,19 @@ pub struct Watch {
     pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
     pub path: [Watched; MAX_PATHS],
-    /// 1: a path is at what the detector keeps of pairs.
+    /// Set by the host, at first 0: pairs of paths that an event compares at most. Then a decision is
+    /// spread over several events, of any paths: one that claims it, those that compare pairs with new
+    /// values, and one that answers. 0: it is all in one event.
+    pub at_once: u32,
+    /// 1: a path is at a decision.
     pub busy: u32,
+    /// Stamp of the interval that is being decided on; 0: none.
+    pub stamp: u32,
+    /// The next pair.
+    pub next: [u32; 2],
     /// Zero.
     pub reserved: u32,
+    scratch: [u64; SCRATCH_WORDS],
     /// What the detector keeps of pairs of paths; what a native one keeps follows the watch.
     pub pairs: [u64; PAIRS_WORDS],
 }
@@ -271,7 +280,10 @@ pub struct Watched {
 }
 
 /// Size of [`Watched`] in 64-bit words.
-pub const WATCHED_WORDS: usize = 282;
+pub const WATCHED_WORDS: usize = 220;
+
+/// Size of what paths published, and of the scratch memory of a decision, in 64-bit words.
+const SCRATCH_WORDS: usize = 54;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
 pub const PAIRS_WORDS: usize = 2094;
@@ -532,6 +544,7 @@ mod tests {
             offset_of!(Watch, ring),
             offset_of!(Watch, path),
             offset_of!(Watch, path) + offset_of!(Watched, since),
+            offset_of!(Watch, at_once),
             offset_of!(Watch, pairs),
             size_of::<Module>(),
             offset_of!(LawTable, kind),

@@ -176,17 +176,18 @@ fn each_decision_interval_has_one_owner() {
     assert!(owners.iter().skip(1).all(|owner| owner.load(Ordering::Relaxed) == 1));
 }
 
-#[test]
-fn paths_under_a_dynamic_detector_claim_observe_and_decide_at_once() {
-    const STEPS: u64 = 40_000;
-    const STEP_US: u64 = 2_000;
-    let control: Control = "lia+ssc".parse().unwrap();
+/// Eight paths under a detector, at once, whose decisions have parts as `at_once` says. `t_us` is the
+/// interval.
+fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Watch> {
+    let control: Control = control.parse().unwrap();
     let conn = Shared::new(control);
     let mut params = Params::default();
     params.set("ssc.trusted", "10").unwrap();
     let mut watch = Watch::new(&params);
+    watch.at_once = at_once;
     let pointer = Shared(UnsafeCell::new(&raw mut *watch));
     let barrier = Barrier::new(MAX_PATHS);
+    let in_step = t_us / STEP_US;
     thread::scope(|scope| {
         for path in 0..MAX_PATHS {
             let (conn, pointer, barrier) = (&conn, &pointer, &barrier);
@@ -194,7 +195,7 @@ fn paths_under_a_dynamic_detector_claim_observe_and_decide_at_once() {
                 let mut private = Private::default();
                 for number in 0..STEPS {
                     // In step, so that many come to each tick at once; one comes and goes.
-                    if number % 175 == 174 {
+                    if number % in_step == in_step - 1 {
                         barrier.wait();
                     }
                     let kind = match number {
@@ -215,20 +216,42 @@ fn paths_under_a_dynamic_detector_claim_observe_and_decide_at_once() {
             });
         }
     });
-    let t_us = u64::from(params.word("ssc.t_ms"));
-    let stamp = |word: u64| word >> 32;
-    // Each interval has its observation, in its place; the newest is that of the last tick.
-    let newest = (STEPS - 1) * STEP_US / t_us - 1;
-    assert_eq!(stamp(watch.observed), newest);
-    for back in 0..OBSERVATIONS as u64 {
-        let number = newest - back;
-        assert_eq!(stamp(watch.ring[number as usize % OBSERVATIONS]), number);
-    }
-    assert!(newest - stamp(watch.decided) < 10, "decided every ten");
     let masks = conn.0.into_inner().masks;
     for i in 0..MAX_PATHS {
         for j in 0..MAX_PATHS {
             assert_eq!(masks >> (8 * i + j) & 1, masks >> (8 * j + i) & 1, "mutual: {masks:x}");
         }
+    }
+    watch
+}
+
+const STEPS: u64 = 40_000;
+const STEP_US: u64 = 2_000;
+/// Of ssc and xcorr.
+const INTERVALS_US: [u64; 2] = [350_000, 240_000];
+
+#[test]
+fn paths_under_a_dynamic_detector_claim_observe_and_decide_at_once() {
+    for (control, t_us) in ["lia+ssc", "lia+xcorr"].into_iter().zip(INTERVALS_US) {
+        let watch = decide(control, t_us, 0);
+        let stamp = |word: u64| word >> 32;
+        // Each interval has its observation, in its place; the newest is that of the last tick.
+        let newest = (STEPS - 1) * STEP_US / t_us - 1;
+        assert_eq!(stamp(watch.observed), newest, "{control}");
+        for back in 0..OBSERVATIONS as u64 {
+            let number = newest - back;
+            assert_eq!(stamp(watch.ring[number as usize % OBSERVATIONS]), number, "{control}");
+        }
+        assert!(newest - stamp(watch.decided) < 10, "{control}: decided every ten");
+    }
+}
+
+#[test]
+fn paths_at_once_make_the_parts_of_decisions() {
+    for (control, t_us) in ["lia+ssc", "lia+xcorr"].into_iter().zip(INTERVALS_US) {
+        let watch = decide(control, t_us, 2);
+        assert_eq!((watch.stamp, watch.busy), (0, 0), "{control}: nothing is left undone");
+        let newest = (STEPS - 1) * STEP_US / t_us - 1;
+        assert_eq!(watch.observed >> 32, newest, "{control}");
     }
 }

@@ -8,9 +8,11 @@ use std::fs;
 use std::process::Command;
 
 use narrows_laws::detect::{self, Flows, Sample};
-use narrows_laws::raw::{self, Watch};
+use narrows_laws::raw::{self, MAX_PATHS, Watch};
+use narrows_laws::replay::queued;
 use narrows_laws::{
-    Conn, Control, Detector, Event, EventKind, Params, Place, Private, State, event_shared, flag,
+    Advice, Conn, Control, Detector, Event, EventKind, Output, Params, Place, Private, State,
+    event_shared, flag,
 };
 use narrows_testkit::Random;
 use reference::xcorr::{self, Answer, Samples};
@@ -820,7 +822,7 @@ fn noise_is_that_of_the_delays_however_few_they_are() {
 }
 
 #[test]
-fn a_path_that_comes_too_late_to_the_pairs_observes_nothing() {
+fn while_a_path_is_at_a_decision_the_others_go_on_without_it() {
     let control = Control { detector: Detector::XCORR, ..Control::LIA };
     let mut watch = Watch::new(&Params::default());
     let mut conn = raw::Conn::new(control, &Params::default());
@@ -844,11 +846,133 @@ fn a_path_that_comes_too_late_to_the_pairs_observes_nothing() {
     };
     hear(&mut watch, EventKind::Joined, 1..2);
     assert_eq!(hear(&mut watch, EventKind::Acked, 2..2000), (7, 7), "intervals of 240 ms");
-    // Another path is at the pairs, from an earlier interval.
+    // Another path is at one, and held up.
     watch.busy = 1;
     assert_eq!(hear(&mut watch, EventKind::Acked, 2000..3000), (7, 7));
     watch.busy = 0;
     assert_eq!(hear(&mut watch, EventKind::Acked, 3000..4000), (15, 15));
+}
+
+/// A connection under `lia+xcorr`, and its paths.
+struct Running {
+    conn: Conn,
+    private: [Private; MAX_PATHS],
+}
+
+impl Running {
+    fn new(at_once: u32) -> Running {
+        let mut conn = Conn::new("lia+xcorr".parse().unwrap());
+        conn.compare_at_once(at_once);
+        Running { conn, private: [Private::default(); MAX_PATHS] }
+    }
+
+    fn event(&mut self, path: usize, event: &Event) -> Output {
+        self.conn.event(path, &mut self.private[path], event)
+    }
+
+    fn watch(&self) -> &Watch {
+        self.conn.shared().1.unwrap()
+    }
+
+    /// The newest observation, and all that is kept of pairs.
+    fn known(&self) -> (u64, Vec<u64>) {
+        (self.watch().observed, self.watch().pairs.to_vec())
+    }
+}
+
+#[test]
+fn a_decision_in_parts_is_the_decision_at_once() {
+    // What is kept of the 28 pairs, each with its sums first.
+    const PAIR: usize = 68;
+    let sums = |watch: &Watch| -> Vec<Vec<u64>> {
+        let pairs = &watch.pairs[watch.pairs.len() - 28 * PAIR..];
+        pairs.chunks(PAIR).map(|pair| pair[..PAIR - 8].to_vec()).collect()
+    };
+    for (seed, paths) in [(0, 8), (1, 8), (3, 5)] {
+        let mut whole = Running::new(0);
+        let mut known = Vec::new();
+        let events = queued(seed, paths, 20, |path, event| {
+            let output = whole.event(path, event);
+            assert_eq!(whole.watch().stamp, 0, "no part is left");
+            if known.last().map_or(0, |(observed, _)| *observed) != whole.watch().observed {
+                known.push(whole.known());
+            }
+            output
+        });
+        for at_once in [1, 4] {
+            let mut parts = Running::new(at_once);
+            let mut expected = known.iter();
+            let (mut observed, mut most) = (0, 0);
+            for (path, event) in &events {
+                let before = (parts.watch().stamp != 0).then(|| sums(parts.watch()));
+                parts.event(*path as usize, event);
+                if let Some(before) = before {
+                    let after = sums(parts.watch());
+                    // Those that are only forgotten are zero.
+                    let compared = |(before, after): &(&Vec<u64>, &Vec<u64>)| {
+                        before != after && after.iter().any(|word| *word != 0)
+                    };
+                    most = most.max(before.iter().zip(&after).filter(compared).count());
+                }
+                if observed != parts.watch().observed {
+                    observed = parts.watch().observed;
+                    let known = parts.known();
+                    assert!(Some(&known) == expected.next(), "after {event:?}, seed {seed}");
+                }
+            }
+            assert_eq!(most, at_once as usize, "pairs of an event");
+            // The last one may have been under way.
+            assert!(expected.count() <= 1 && known.len() > 60, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_falls_silent_within_a_decision_holds_up_nothing() {
+    let events = queued(1, 8, 20, |path, _| {
+        // The host's windows do not matter here.
+        Output { cwnd: 10 + path as u32, ssthresh: 10, pacing_rate: 0, advice: Advice::None }
+    });
+    let mut running = Running::new(1);
+    let mut events = events.iter();
+    let within = |watch: &Watch| watch.decided != 0 && watch.next[0] == 4 && watch.next[1] == 2;
+    let claimed = loop {
+        let (path, event) = events.next().expect("it comes to the pair of 4 and 2");
+        running.event(*path as usize, event);
+        if running.watch().stamp != 0 && within(running.watch()) {
+            break running.watch().stamp;
+        }
+    };
+    let is_of = |path: u32| {
+        move |(of, event): &&(u32, Event)| *of == path && event.kind == EventKind::Acked as u32
+    };
+    // 6 pairs are compared, 22 are left. Whoever of the paths goes on, at once or a minute later.
+    for path in 0..MAX_PATHS as u32 {
+        for later_us in [0, 60_000_000] {
+            let mut conn = running.conn.clone();
+            let mut private = running.private;
+            let mut acks = events
+                .clone()
+                .filter(is_of(path))
+                .map(|(_, event)| Event { now_us: event.now_us + later_us, ..*event });
+            let mut ack = |conn: &mut Conn| {
+                let event = acks.next().expect("it has more");
+                conn.event(path as usize, &mut private[path as usize], &event);
+                event.now_us
+            };
+            let answered = (1..=23).find(|_| {
+                ack(&mut conn);
+                conn.observation().unwrap().number == claimed
+            });
+            assert!(answered.is_some(), "path {path}, {later_us} us later");
+            // And on to the interval that is due then.
+            let newest = (1..=40).find_map(|_| {
+                let due = (ack(&mut conn) / 240_000 - 1) as u32;
+                (conn.observation().unwrap().number == due).then_some(due)
+            });
+            assert!(later_us == 0 || newest.is_some(), "path {path}");
+        }
+    }
 }
 
 /// As in a kernel that has no memory for the watch when the first path joins.

@@ -37,6 +37,9 @@ struct {
 	__type(key, nr_u32);
 	__type(value, struct nr_watch);
 } nr_watches SEC(".maps");
+
+/* With what the map adds, key and links, as the kernel's allocator rounds up to a power of two. */
+NR_STATIC_ASSERT(sizeof(struct nr_watch) + 64 <= 32768, "an entry of nr_watches takes 64 kB");
 #endif
 
 static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};

@@ -67,8 +67,10 @@ struct {
 } nr_counters SEC(".maps");
 
 #ifndef NR_STATIC_DETECTORS
-/* What a detector keeps of a connection before its first path joins; its parameters are set at
- * load. */
+/*
+ * What a detector keeps of a connection before its first path joins; its parameters, and how much
+ * of a decision is made in one acknowledgement, are set at load.
+ */
 const volatile struct nr_watch nr_first_watch SEC(".rodata.watch");
 
 static __always_inline struct nr_watch *watch(nr_u32 token)
@@ -203,31 +205,54 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
 }
 
 #ifdef NR_TIME_DECISIONS
-/* For ../../benches/cost: how many decisions took so long. */
-#define NR_TIME_NS 100
+/*
+ * For ../../benches/cost, where one connection at a time is open: how many decisions took so long
+ * from the claim to the answer, and in how many the longest acknowledgement since the decision
+ * before spent so long in the detector.
+ */
+#define NR_HELD_NS 100
+#define NR_ANSWERED_NS 10000
 #define NR_TIMES 4096 /* the last one: longer */
-struct {
+struct nr_times {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, NR_TIMES);
 	__type(key, nr_u32);
 	__type(value, nr_u64);
-} nr_times SEC(".maps");
+};
+struct nr_times nr_longest SEC(".maps");
+struct nr_times nr_answers SEC(".maps");
+nr_u64 nr_longest_ns, nr_claimed_ns;
+
+static __always_inline void note_time(void *times, nr_u64 bin)
+{
+	nr_u32 at = bin < NR_TIMES ? bin : NR_TIMES - 1;
+	nr_u64 *decisions = bpf_map_lookup_elem(times, &at);
+
+	if (decisions)
+		__sync_fetch_and_add(decisions, 1);
+}
 
 static __always_inline nr_u64 clock_ns(void)
 {
 	return bpf_ktime_get_ns();
 }
 
-static __always_inline void note_time(nr_u64 began_ns)
+/* The detector's part of an acknowledgement, before which the tick was `tick`, is over. */
+static __always_inline void note_times(struct nr_entry *e, nr_u64 began_ns, nr_u64 tick,
+				       nr_u32 decided)
 {
-	nr_u32 at = (bpf_ktime_get_ns() - began_ns) / NR_TIME_NS;
-	nr_u64 *decisions;
+	nr_u64 now_ns = bpf_ktime_get_ns(), ns = now_ns - began_ns, longest = nr_longest_ns;
 
-	if (at >= NR_TIMES)
-		at = NR_TIMES - 1;
-	decisions = bpf_map_lookup_elem(&nr_times, &at);
-	if (decisions)
-		__sync_fetch_and_add(decisions, 1);
+	if (NR_READ(e->conn.tick) != tick)
+		nr_claimed_ns = began_ns;
+	/* Of two at once the shorter one may lose. */
+	if (ns > longest && __sync_val_compare_and_swap(&nr_longest_ns, longest, ns) < ns)
+		nr_longest_ns = ns;
+	if (decided == NR_NOT_DECIDED)
+		return;
+	note_time(&nr_longest, nr_longest_ns / NR_HELD_NS);
+	note_time(&nr_answers, (now_ns - nr_claimed_ns) / NR_ANSWERED_NS);
+	nr_longest_ns = 0;
 }
 #else
 static __always_inline nr_u64 clock_ns(void)
@@ -235,7 +260,8 @@ static __always_inline nr_u64 clock_ns(void)
 	return 0;
 }
 
-static __always_inline void note_time(nr_u64 began_ns)
+static __always_inline void note_times(struct nr_entry *e, nr_u64 began_ns, nr_u64 tick,
+				       nr_u32 decided)
 {
 }
 #endif
@@ -246,18 +272,18 @@ static __always_inline void note_time(nr_u64 began_ns)
  */
 NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 {
-	nr_u64 began_ns = clock_ns();
+	nr_u64 began_ns = clock_ns(), tick;
 	nr_u32 decided;
 
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
+	tick = e->conn.tick;
 	decided =
 	    nr_detect(control.detector, &e->conn, watch(e->word >> 32), slot, &e->slot[slot].event);
-	if (decided != NR_NOT_DECIDED) {
-		note_time(began_ns);
+	note_times(e, began_ns, tick, decided);
+	if (decided != NR_NOT_DECIDED)
 		count(NR_DECISIONS);
-	}
 	if (decided == NR_REGROUPED)
 		count(NR_REGROUPINGS);
 	return 1;

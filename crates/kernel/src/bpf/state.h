@@ -51,10 +51,9 @@
 #define NR_CONNS_MAX 262144
 
 /*
- * Connections of which a detector keeps something: those with two paths or more, 36 kB each, which
- * the kernel's allocator rounds up to 64 kB, allocated on demand. A user gets a part of them as of
- * the entries (nr_may_have). Without room a connection is coupled as if all its paths shared, and
- * tries again each round trip.
+ * Connections of which a detector keeps something: those with two paths or more, 32 kB each,
+ * allocated on demand. A user gets a part of them as of the entries (nr_may_have). Without room a
+ * connection is coupled as if all its paths shared, and tries again each round trip.
  */
 #define NR_WATCHES_MAX 32768
 

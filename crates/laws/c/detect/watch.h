@@ -5,9 +5,16 @@
  * Time is divided into intervals of T, the same for all paths: k = now / T. A path closes its
  * interval at its first sample of a later one and publishes record k & 1. The first path with an
  * event `settle` or more after the end of interval k claims the decision on it: it reads the
- * records of k, writes one observation, and when a decision is due stores all masks at once. With
- * settle = T that is the first event of k + 2, when all paths that carried data in k + 1 have
- * closed k; the record stays until its path closes k + 2.
+ * records of k. With settle = T that is the first event of k + 2, when all paths that carried data
+ * in k + 1 have closed k; the record stays until its path closes k + 2.
+ *
+ * Then come the pairs of paths, if the detector compares pairs, and at last one observation and,
+ * when a decision is due, all masks at once. All that is part of the event that claimed. Or, where
+ * the host sets `at_once`, claim, pairs and answer are parts of several events, of whichever paths
+ * have them: all that is needed is in struct nr_watch, so a path that falls silent holds up
+ * nothing. One path at a time is at it (`busy`); another one that comes meanwhile goes on without
+ * it, and tries again at its next event. Where there are too few events in T for all parts, the
+ * intervals that passed meanwhile are not decided on.
  */
 #ifndef NARROWS_DETECT_WATCH_H
 #define NARROWS_DETECT_WATCH_H
@@ -23,22 +30,16 @@ enum nr_here {
 
 /* State of a path. Only `since` is read by others. */
 struct nr_watched {
-	nr_u64 due_us; /* next time to try to claim a decision */
+	nr_u64 due_us; /* from when on it tries to claim a decision */
 	struct nr_delack delack;
 	nr_u32 here;  /* enum nr_here */
 	nr_u32 since; /* stamp of the interval before it joined, or left; read by siblings */
 	nr_u64 history[NR_HISTORY_WORDS]; /* the detector's state of the path */
-	/*
-	 * Scratch memory for decisions made by this path. Per path, as another path may still be
-	 * at the last decision.
-	 */
-	union nr_summaries summaries;
-	struct nr_scratch scratch;
 };
 
 /*
- * State of a connection under a dynamic detector. Before a path joins all is zero except params.
- * `.pairs` bytes of a native detector follow.
+ * State of a connection under a dynamic detector. Before a path joins all is zero except params and
+ * at_once. `.pairs` bytes of a native detector follow.
  */
 struct nr_watch {
 	struct nr_params params;
@@ -50,9 +51,15 @@ struct nr_watch {
 	nr_u64 since_us[NR_MAX_PATHS];
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
-	nr_u32 busy; /* 1: a path is at what the detector keeps of pairs */
+	nr_u32 at_once; /* set by the host: pairs that an event compares; 0: decides at once */
+	nr_u32 busy;	/* 1: a path is at a decision, and at what follows here */
+	nr_u32 stamp;	/* of the interval that is being decided on; 0: none */
+	nr_u32 i, j;	/* the next pair */
 	nr_u32 reserved;
-	nr_u64 pairs[NR_PAIRS_WORDS]; /* that; of a native detector it follows the watch */
+	union nr_summaries summaries;
+	struct nr_scratch scratch;
+	/* What the detector keeps of pairs; of a native one it follows the watch. */
+	nr_u64 pairs[NR_PAIRS_WORDS];
 };
 
 /* What the detector keeps of pairs. */
@@ -111,65 +118,100 @@ NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_scratch *s,
 	return 1;
 }
 
-NR_INLINE void nr_pairs_leave(struct nr_watch *w)
+/* May a path be at a decision? Not while another one is. */
+NR_INLINE int nr_decision_enter(struct nr_watch *w)
+{
+	return !NR_CAS(&w->busy, 0, 1);
+}
+
+NR_INLINE void nr_decision_leave(struct nr_watch *w)
 {
 	NR_WRITE_BARRIER();
 	NR_WRITE(w->busy, 0);
 }
 
-/*
- * May a path that claimed interval `stamp` - 1 be at what the detector keeps of pairs? Not while
- * another one, delayed, is still at an earlier interval; nor if a later interval was claimed
- * meanwhile. The claim of whoever left before is visible here, as it was before it left.
- */
-NR_INLINE int nr_pairs_enter(const struct nr_conn *c, struct nr_watch *w, nr_u32 stamp)
+/* Reads what the paths published for interval w->stamp - 1, and their last places. */
+NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c,
+			    struct nr_watch *w)
 {
-	if (NR_CAS(&w->busy, 0, 1))
-		return 0;
-	if ((nr_u32)NR_READ(c->tick) == stamp)
-		return 1;
-	nr_pairs_leave(w);
-	return 0;
-}
+	struct nr_scratch *s = &w->scratch;
 
-/*
- * Groups the paths by what they published for interval `stamp` - 1 and by their last places; 0 if
- * this path may not, as it is late: a later interval was claimed, or soon will be.
- */
-NR_INLINE int nr_place_paths(const struct nr_detector *d, const void *own, const struct nr_conn *c,
-			     struct nr_watch *w, nr_u32 i, nr_u32 stamp)
-{
-	union nr_summaries *all = &w->path[i & 7].summaries;
-	struct nr_scratch *s = &w->path[i & 7].scratch;
-	struct nr_places last;
-
-	s->stamp = stamp;
+	s->stamp = w->stamp;
 	s->present = 0;
-	last.word = NR_READ(w->observed.word);
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		s->since[j] = NR_READ(w->path[j].since);
 		s->place[j] = NR_UNDECIDED;
-		if ((nr_s32)(nr_stamp(&last) - s->since[j]) > 0)
-			s->place[j] = (nr_u8)nr_place(&last, j);
+		if ((nr_s32)(nr_stamp(&w->observed) - s->since[j]) > 0)
+			s->place[j] = (nr_u8)nr_place(&w->observed, j);
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		nr_read_summary(c, s, all, j, d->summary / 4);
-	if (d->pairs && !nr_pairs_enter(c, w, stamp))
-		return 0;
-	d->group(own, all, nr_watch_pairs(d, w), s);
-	if (d->pairs)
-		nr_pairs_leave(w);
+		nr_read_summary(c, s, &w->summaries, j, d->summary / 4);
+	if (d->take)
+		d->take(&w->summaries, nr_watch_pairs(d, w), s);
 	return 1;
+}
+
+/* Compares the next pairs, at_once with new values; 1: all were compared before. */
+NR_INLINE int nr_compare_pairs(const struct nr_detector *d, const void *own, struct nr_watch *w)
+{
+	nr_u32 compared = 0;
+
+	if (!d->compare)
+		return 1;
+	for (nr_u32 n = 0; n < NR_MAX_PATHS * (NR_MAX_PATHS - 1) / 2; n++) {
+		if (w->i >= NR_MAX_PATHS || (w->at_once && compared >= w->at_once))
+			break;
+		compared += d->compare(own, nr_watch_pairs(d, w), w->i, w->j) & 1;
+		if (++w->j == w->i) {
+			w->i++;
+			w->j = 0;
+		}
+	}
+	return w->i >= NR_MAX_PATHS && !(w->at_once && compared);
+}
+
+/* Groups the paths. */
+NR_INLINE int nr_group_paths(const struct nr_detector *d, const void *own, struct nr_watch *w)
+{
+	d->group(own, &w->summaries, nr_watch_pairs(d, w), &w->scratch);
+	return 1;
+}
+
+#define NR_BEGIN(n, name)                                                                          \
+	case n:                                                                                    \
+		return nr_read_paths(&nr_detector_##name, c, w);
+
+NR_NOINLINE int nr_begin(nr_u32 detector, const struct nr_conn *c, struct nr_watch *w)
+{
+	if (!c || !w)
+		return 0;
+	switch (detector) {
+		NR_DECIDING(NR_BEGIN)
+	}
+	return 0;
+}
+
+#define NR_COMPARE(n, name)                                                                        \
+	case n:                                                                                    \
+		return nr_compare_pairs(&nr_detector_##name, &w->params.name, w);
+
+NR_NOINLINE int nr_compare(nr_u32 detector, struct nr_watch *w)
+{
+	if (!w)
+		return 0;
+	switch (detector) {
+		NR_DECIDING(NR_COMPARE)
+	}
+	return 0;
 }
 
 #define NR_OBSERVE(n, name)                                                                        \
 	case n:                                                                                    \
-		return nr_place_paths(&nr_detector_##name, &w->params.name, c, w, i, stamp);
+		return nr_group_paths(&nr_detector_##name, &w->params.name, w);
 
-NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			   nr_u32 stamp)
+NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_watch *w)
 {
-	if (!c || !w)
+	if (!w)
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_OBSERVE)
@@ -178,15 +220,15 @@ NR_NOINLINE int nr_observe(nr_u32 detector, const struct nr_conn *c, struct nr_w
 }
 
 /*
- * Decides from the observations up to the one that path i has just made. If a path joins meanwhile,
- * the masks are not stored and the next interval decides.
+ * Decides from the observations up to the one that was just made. If a path joins meanwhile, the
+ * masks are not stored and the next interval decides.
  */
 NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct nr_conn *c,
-			   struct nr_watch *w, nr_u32 i)
+			   struct nr_watch *w)
 {
 	struct nr_decision_params couples = nr_couples(d, own, &w->params);
 	struct nr_pace pace = d->pace(own, &w->params.decision);
-	struct nr_scratch *s = &w->path[i & 7].scratch;
+	struct nr_scratch *s = &w->scratch;
 	nr_u64 masks = NR_READ(c->masks);
 
 	NR_READ_BARRIER(); /* a join visible in the masks is visible in `since` */
@@ -198,9 +240,9 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 
 #define NR_DECIDE(n, name)                                                                         \
 	case n:                                                                                    \
-		return nr_decide_by(&nr_detector_##name, &w->params.name, c, w, i);
+		return nr_decide_by(&nr_detector_##name, &w->params.name, c, w);
 
-NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i)
+NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w)
 {
 	if (!c || !w)
 		return 0;
@@ -245,42 +287,68 @@ NR_INLINE enum nr_decided nr_note_groups(struct nr_watch *w, struct nr_places la
 	return decided;
 }
 
-/* Path i has claimed interval `stamp` - 1: makes an observation, and a decision if due. */
-NR_INLINE enum nr_decided nr_claimed(nr_u32 detector, nr_u32 every, struct nr_conn *c,
-				     struct nr_watch *w, nr_u32 i, nr_u32 stamp, nr_u64 now_us)
+/* The last part: makes an observation, and a decision if due. */
+NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_conn *c,
+				    struct nr_watch *w, nr_u64 now_us)
 {
-	struct nr_places last = {NR_READ(w->decided.word)}, observed, now;
-	struct nr_scratch *s = &w->path[i & 7].scratch;
+	struct nr_places last = w->decided, observed, now;
+	nr_u32 stamp = w->stamp;
 
-	if (!nr_observe(detector, c, w, i, stamp))
+	w->stamp = 0;
+	if (!nr_observe(detector, w))
 		return NR_NOT_DECIDED;
-	observed = nr_places(stamp, s->place);
+	observed = nr_places(stamp, w->scratch.place);
 	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
 	NR_WRITE(w->observed_us, now_us);
 	NR_WRITE(w->observed.word, observed.word);
 	if (last.word && stamp - nr_stamp(&last) < every)
 		return NR_NOT_DECIDED;
-	if (!nr_decide(detector, c, w, i))
+	if (!nr_decide(detector, c, w))
 		return NR_NOT_DECIDED;
-	now = nr_places(stamp, s->place);
+	now = nr_places(stamp, w->scratch.place);
 	NR_WRITE(w->decided_us, now_us);
 	NR_WRITE(w->decided.word, now.word);
 	return nr_note_groups(w, last, now, now_us);
 }
 
-/* Claims a decision if one is due. */
+/*
+ * The next part of a decision, or all of it. If none is at hand claims that on the newest of the
+ * `ended` intervals.
+ */
+NR_INLINE enum nr_decided nr_go_on(nr_u32 detector, nr_u32 every, nr_u64 ended, struct nr_conn *c,
+				   struct nr_watch *w, nr_u64 now_us)
+{
+	if (!w->stamp) {
+		if (!ended || !nr_tick_claim(c, ended))
+			return NR_NOT_DECIDED;
+		w->stamp = (nr_u32)ended;
+		w->i = 1;
+		w->j = 0;
+		nr_begin(detector, c, w);
+		if (w->at_once)
+			return NR_NOT_DECIDED;
+	}
+	if (!nr_compare(detector, w))
+		return NR_NOT_DECIDED;
+	return nr_finish(detector, every, c, w, now_us);
+}
+
+/* An event of path i, to which a decision is due, or is at hand. */
 NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c,
 				  struct nr_watch *w, nr_u32 i, nr_u64 now_us)
 {
+	enum nr_decided decided;
 	nr_u64 ended;
 
-	if (now_us < pace.settle_us)
+	if (now_us < pace.settle_us || !nr_decision_enter(w))
 		return NR_NOT_DECIDED;
 	ended = (now_us - pace.settle_us) / pace.t_us; /* intervals that are over and settled */
-	w->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
-	if (!ended || !nr_tick_claim(c, ended))
-		return NR_NOT_DECIDED;
-	return nr_claimed(detector, pace.every, c, w, i, (nr_u32)ended, now_us);
+	decided = nr_go_on(detector, pace.every, ended, c, w, now_us);
+	/* Until it is made, and not of an older interval, the path's next event goes on. */
+	if (!w->stamp && NR_READ(c->tick) >= ended)
+		w->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
+	nr_decision_leave(w);
+	return decided;
 }
 
 /* The paths that joining path i is coupled with, as bits. */
@@ -301,7 +369,7 @@ NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct n
 	d->reset(path->history);
 }
 
-/* Samples an event of path i under detector `d`; 1: it is time to try to claim a decision. */
+/* Samples an event of path i under detector `d`; 1: a decision may be due, or at hand. */
 NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct nr_conn *c,
 			    struct nr_watch *w, nr_u32 i, const struct nr_event *ev)
 {
@@ -368,7 +436,7 @@ NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_wat
 		return nr_tick(n, nr_detector_##name.pace(&w->params.name, &w->params.decision),   \
 			       c, w, i, now_us);
 
-/* Path i claims a decision if one is due; returns enum nr_decided. */
+/* Path i claims a decision or goes on with one; returns enum nr_decided. */
 NR_NOINLINE int nr_watch_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 			      nr_u64 now_us)
 {

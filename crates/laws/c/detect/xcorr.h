@@ -1304,12 +1304,12 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	return 1;
 }
 
-/* The last interval of members i and j. */
-NR_INLINE void nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
-				  nr_u32 i, nr_u32 j)
+/* The last interval of members i and j; 0: they have no new values. */
+NR_NOINLINE int nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
+				   nr_u32 i, nr_u32 j)
 {
-	if (!nr_xcorr_hear(g, i, j))
-		return;
+	if (!p || !g || !nr_xcorr_hear(g, i, j))
+		return 0;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
 		nr_xcorr_add(g, i, j, n);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
@@ -1325,6 +1325,7 @@ NR_INLINE void nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xco
 		nr_xcorr_judge(p, g, i, j, slow);
 	}
 	nr_xcorr_conclude(g, i, j);
+	return 1;
 }
 
 /* Notes what is known of members i and j: bits of near[], and of apart[]. */
@@ -1425,22 +1426,28 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 			d->place[i] = NR_UNDECIDED;
 }
 
-/* The places of all members. */
-NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pairs,
-			      struct nr_scratch *d)
+/* The new bins of all members. */
+NR_INLINE void nr_xcorr_take_all(const void *summaries, void *pairs, const struct nr_scratch *d)
 {
 	const struct nr_xcorr_summary *of = summaries;
-	const struct nr_xcorr_params *p = own;
 	struct nr_xcorr_pairs *g = pairs;
 
 	g->stamp = d->stamp;
 	g->anew = g->moved = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		nr_xcorr_take(g, &of[i], d, i);
-	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
-		for (nr_u32 j = 0; j < i; j++)
-			nr_xcorr_hear_pair(p, g, i, j);
-	nr_xcorr_group(g, d);
+}
+
+NR_INLINE nr_u32 nr_xcorr_compare_pair(const void *own, void *pairs, nr_u32 i, nr_u32 j)
+{
+	return (nr_u32)nr_xcorr_hear_pair(own, pairs, i, j);
+}
+
+/* The places of all members. */
+NR_INLINE void nr_xcorr_place(const void *own, const void *summaries, void *pairs,
+			      struct nr_scratch *d)
+{
+	nr_xcorr_group(pairs, d);
 }
 
 /* The newest observation is the decision: the pairs remember. */
@@ -1475,6 +1482,8 @@ NR_DETECTOR(xcorr) = {
     .pairs = sizeof(struct nr_xcorr_pairs),
     .reset = nr_xcorr_reset,
     .sample = nr_xcorr_sample,
+    .take = nr_xcorr_take_all,
+    .compare = nr_xcorr_compare_pair,
     .group = nr_xcorr_place,
     .pace = nr_xcorr_pace,
     .pair = nr_xcorr_pair_of,

@@ -8,13 +8,3 @@ const nr_u32 *nr_since(const struct nr_watch *w, nr_u32 i)
 {
 	return &w->path[i & 7].since;
 }
-
-/* How many paths have observed interval `stamp` - 1. */
-nr_u32 nr_observers(const struct nr_watch *w, nr_u32 stamp)
-{
-	nr_u32 observers = 0;
-
-	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
-		observers += w->path[i].scratch.stamp == stamp;
-	return observers;
-}

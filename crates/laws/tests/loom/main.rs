@@ -29,9 +29,8 @@ unsafe extern "C-unwind" {
         event: &Event,
     );
     fn nr_since(watch: *const Watch, i: u32) -> *const u32;
-    safe fn nr_observers(watch: &Shared<Watch>, stamp: u32) -> u32;
-    safe fn nr_pairs_enter(conn: &Shared<Conn>, watch: &Shared<Watch>, stamp: u32) -> i32;
-    safe fn nr_pairs_leave(watch: &Shared<Watch>);
+    safe fn nr_decision_enter(watch: &Shared<Watch>) -> i32;
+    safe fn nr_decision_leave(watch: &Shared<Watch>);
 }
 
 /// A connection whose path 0 has a window of `cwnd`, which siblings may take from.
@@ -182,28 +181,28 @@ fn a_record_is_read_whole_or_not_at_all() {
 }
 
 #[test]
-fn pairs_belong_to_one_path_at_a_time_and_intervals_follow_each_other() {
+fn a_decision_belongs_to_one_path_at_a_time_and_intervals_follow_each_other() {
     loom::model(|| {
         let conn = Shared::new(Box::new(apart()), |conn| vec![&conn.tick]);
         let watch = Shared::new(Watch::new(&Params::default()), |watch| vec![&watch.busy]);
-        // What is kept of pairs, here the last interval: loom finds two at it at once, and one that
+        // What a decision writes, here the last interval: loom finds two at it at once, and one that
         // does not see what was written before.
-        let pairs = Arc::new(loom::cell::UnsafeCell::new(0));
+        let decided = Arc::new(loom::cell::UnsafeCell::new(0));
         let paths: Vec<_> = [1, 2]
             .into_iter()
             .map(|number| {
-                let (conn, watch, pairs) = (conn.clone(), watch.clone(), pairs.clone());
+                let (conn, watch, decided) = (conn.clone(), watch.clone(), decided.clone());
                 thread::spawn(move || {
-                    if nr_tick_claim(&conn, u64::from(number)) == 1
-                        && nr_pairs_enter(&conn, &watch, number) == 1
-                    {
-                        pairs.with_mut(|last| {
+                    if nr_decision_enter(&watch) == 1 {
+                        decided.with_mut(|last| {
                             // SAFETY: loom checks that nobody else is here.
                             let last = unsafe { &mut *last };
-                            assert!(*last < number, "interval {number} after {last}");
-                            *last = number;
+                            if nr_tick_claim(&conn, u64::from(number)) == 1 {
+                                assert!(*last < number, "interval {number} after {last}");
+                                *last = number;
+                            }
                         });
-                        nr_pairs_leave(&watch);
+                        nr_decision_leave(&watch);
                     }
                 })
             })
@@ -212,6 +211,38 @@ fn pairs_belong_to_one_path_at_a_time_and_intervals_follow_each_other() {
             path.join().unwrap();
         }
         assert_eq!(watch.load(|watch| &watch.busy), 0);
+    });
+}
+
+#[test]
+fn paths_at_once_make_the_parts_of_one_decision() {
+    let xcorr = Detector::XCORR.number();
+    let event = |kind: EventKind| Event {
+        kind: kind as u32,
+        now_us: 2_400_000, // interval 10 of 240 ms: the decision on 8 is due
+        ..Event::default()
+    };
+    loom::model(move || {
+        let (mut conn, mut watch) = (apart(), Watch::new(&Params::default()));
+        for path in 0..2 {
+            let joined = Event { now_us: 0, ..event(EventKind::Joined) };
+            // SAFETY: both are there, and nobody shares them yet.
+            unsafe { raw::narrows_detect(xcorr, &mut conn, &mut *watch, path, &joined) };
+        }
+        watch.at_once = 1;
+        let conn = Shared::new(Box::new(conn), |conn| vec![&conn.tick, &conn.masks]);
+        let watch = Shared::new(watch, |watch| vec![&watch.busy]);
+        let other = {
+            let (conn, watch) = (conn.clone(), watch.clone());
+            thread::spawn(move || nr_detect(xcorr, &conn, &watch, 1, &event(EventKind::Acked)))
+        };
+        nr_detect(xcorr, &conn, &watch, 0, &event(EventKind::Acked));
+        other.join().unwrap();
+        // One claims; one answers, if it was not turned away by the other.
+        assert_eq!(conn.load(|conn| &conn.tick), 9);
+        nr_detect(xcorr, &conn, &watch, 0, &event(EventKind::Acked));
+        let watch = watch.plain();
+        assert_eq!((watch.observed >> 32, watch.decided >> 32, watch.stamp), (9, 9, 0));
     });
 }
 
@@ -241,7 +272,7 @@ fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
         });
         let watch = Shared::new(watch, |watch| {
             // SAFETY: it points into `watch`.
-            vec![unsafe { &*nr_since(watch, 1) }]
+            vec![unsafe { &*nr_since(watch, 1) }, &watch.busy]
         });
         let acked = Event { kind: EventKind::Acked as u32, now_us: in_interval_5, ..joined(0) };
         let claimer = {
@@ -252,6 +283,6 @@ fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
         nr_detect(ssc, &conn, &watch, 1, &joined(in_interval_5));
         claimer.join().unwrap();
         assert_eq!(conn.load(|conn| &conn.masks) & COUPLED, COUPLED);
-        assert_eq!(nr_observers(&watch, 4), 1, "one observation");
+        assert_eq!(watch.plain().observed >> 32, 4, "one of them observed");
     });
 }
