@@ -31,7 +31,7 @@ mod size;
 #[cfg(any(feature = "lab", feature = "kernel"))]
 mod stop;
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -155,11 +155,15 @@ fn meant(error: &clap::Error) -> String {
 /// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no
 /// error.
 fn print(text: &str) -> Result<(), Error> {
-    let mut out = std::io::stdout().lock();
+    print_while_read(text).map(drop)
+}
+
+/// The same; false: the reader has gone away.
+fn print_while_read(text: &str) -> Result<bool, Error> {
+    let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::input("standard output", format!("cannot write: {error}")))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Error::input("standard output", format!("cannot write: {error}"))),
+        Ok(()) => Ok(true),
     }
 }

@@ -1,6 +1,6 @@
 //! `narrows kernel status`.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use narrows_netns::Namespace;
 use super::wait;
 use crate::args::kernel::StatusArgs;
 use crate::error::Error;
-use crate::{print, stop};
+use crate::{print, print_while_read, stop};
 
 /// Time between the two samples of one status.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -47,18 +47,16 @@ fn watch(args: &StatusArgs, mut status: Status) -> Result<(), Error> {
     let as_json = args.json;
     let fit = args.top.map_or(Fit::All, Fit::Top);
     let stop = stop::on_signal()?;
-    let screen = (!as_json && io::stdout().is_terminal()).then(Screen::open).transpose();
-    let screen = screen.map_err(failed)?;
+    let screen = (!as_json && io::stdout().is_terminal()).then(Screen::open).transpose()?;
     let mut next = Instant::now();
     loop {
-        let shown = match (&screen, as_json) {
-            (Some(screen), _) => screen.show(&status, args.top),
-            (None, true) => write(&json(&status, false)?),
-            (None, false) => write(&(status.text(fit) + "\n")),
+        let read = match (&screen, as_json) {
+            (Some(screen), _) => print_while_read(&screen.frame(&status, args.top))?,
+            (None, true) => print_while_read(&json(&status, false)?)?,
+            (None, false) => print_while_read(&(status.text(fit) + "\n"))?,
         };
-        match shown {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-            shown => shown.map_err(failed)?,
+        if !read {
+            return Ok(());
         }
         // After a pause (Ctrl-Z) or a slow sample missed ticks are skipped.
         next = (next + TICK).max(Instant::now());
@@ -77,40 +75,30 @@ fn json(status: &Status, pretty: bool) -> Result<String, Error> {
     Ok(text.map_err(|error| Error::input("JSON", error))? + "\n")
 }
 
-fn write(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
-}
-
-fn failed(error: io::Error) -> Error {
-    Error::input("standard output", format!("cannot write: {error}"))
-}
-
 /// The terminal's alternate screen (xterm's control sequences); the first one is restored at the
 /// end.
 struct Screen;
 
 impl Screen {
     /// Second screen, no cursor, lines cut at the edge.
-    fn open() -> io::Result<Screen> {
-        write("\x1b[?1049h\x1b[?25l\x1b[?7l")?;
+    fn open() -> Result<Screen, Error> {
+        print("\x1b[?1049h\x1b[?25l\x1b[?7l")?;
         Ok(Screen)
     }
 
-    /// Overwrites the screen without flicker.
-    fn show(&self, status: &Status, top: Option<usize>) -> io::Result<()> {
+    /// What overwrites the screen without flicker.
+    fn frame(&self, status: &Status, top: Option<usize>) -> String {
         let rows = rows();
         let text = status.text(top.map_or(Fit::Lines(rows - 1), Fit::Top));
         let lines = text.lines().take(rows - 1).map(|line| format!("{line}\x1b[K\n"));
-        write(&format!("\x1b[H{}\x1b[J", lines.collect::<String>()))
+        format!("\x1b[H{}\x1b[J", lines.collect::<String>())
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing.
-        let _ = write("\x1b[?7h\x1b[?25h\x1b[?1049l");
+        let _ = print("\x1b[?7h\x1b[?25h\x1b[?1049l");
     }
 }
 

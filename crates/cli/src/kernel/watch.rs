@@ -1,6 +1,5 @@
 //! `narrows kernel watch`.
 
-use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
 
 use narrows_mptcp_admin::watch::{Scope, Watch};
@@ -9,7 +8,7 @@ use narrows_netns::Namespace;
 use super::wait;
 use crate::args::kernel::WatchArgs;
 use crate::error::Error;
-use crate::stop;
+use crate::{print, print_while_read, stop};
 
 /// Time between two looks at the sockets.
 const TICK: Duration = Duration::from_secs(1);
@@ -33,7 +32,7 @@ pub fn watch(args: &WatchArgs) -> Result<(), Error> {
         let (told, others): (Vec<_>, Vec<_>) = ended.iter().partition(|one| !one.spent.is_empty());
         short += others.len();
         for connection in told.into_iter().filter(|_| !args.json) {
-            going_on &= write(&format!("\n{}\n", connection.text()))?;
+            going_on &= print_while_read(&format!("\n{}\n", connection.text()))?;
         }
         let tick = Instant::now();
         for reading in 1..=READINGS {
@@ -41,7 +40,7 @@ pub fn watch(args: &WatchArgs) -> Result<(), Error> {
             let until = end.map_or(next, |end| end.min(next));
             going_on &= wait(until, &stop) && end != Some(until);
             for line in watch.hear()?.iter().filter(|_| !args.json) {
-                going_on &= write(&format!("{line}\n"))?;
+                going_on &= print_while_read(&format!("{line}\n"))?;
             }
             if !going_on {
                 break;
@@ -52,7 +51,7 @@ pub fn watch(args: &WatchArgs) -> Result<(), Error> {
             report.connections.extend(ended);
             let line = serde_json::to_string(&report);
             let line = line.map_err(|error| Error::input("JSON", error))?;
-            going_on &= write(&format!("{line}\n"))?;
+            going_on &= print_while_read(&format!("{line}\n"))?;
         }
     }
     if args.json {
@@ -60,27 +59,17 @@ pub fn watch(args: &WatchArgs) -> Result<(), Error> {
     }
     let report = watch.report();
     for connection in &report.connections {
-        write(&format!("\n{}", connection.text()))?;
+        print(&format!("\n{}", connection.text()))?;
     }
     if short > 0 {
-        write(&format!("\nended before there was an answer: {short}\n"))?;
+        print(&format!("\nended before there was an answer: {short}\n"))?;
     }
     if report.left_out > 0 {
-        write(&format!("\nnot watched, as others send more: {}\n", report.left_out))?;
+        print(&format!("\nnot watched, as others send more: {}\n", report.left_out))?;
     }
     if !seen && report.connections.is_empty() {
         let what = if tcp.is_some() { "TCP flow" } else { "MPTCP connection of two subflows" };
-        write(&format!("no {what} sent anything\n"))?;
+        print(&format!("no {what} sent anything\n"))?;
     }
     Ok(())
-}
-
-/// False: whoever reads standard output has closed it.
-fn write(text: &str) -> Result<bool, Error> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Error::input("standard output", format!("cannot write: {error}"))),
-        Ok(()) => Ok(true),
-    }
 }

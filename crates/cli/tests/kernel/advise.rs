@@ -94,6 +94,25 @@ impl Drop for Talk {
     }
 }
 
+/// One that has said that it is ready.
+fn ready(host: &Host, words: &[&str]) -> Talk {
+    let mut talk = Talk::start(host, words);
+    assert_eq!(talk.line(), "ready");
+    talk
+}
+
+/// A server and a client that is connected to it, under a law that advises.
+fn connected(host: &Host) -> (Talk, Talk) {
+    let folder = tempfile::tempdir().unwrap();
+    let header = folder.path().join("adviser.h");
+    std::fs::write(&header, LAW).unwrap();
+    host.sh(NETWORK);
+    host.does(&["load", header.to_str().unwrap()]);
+    host.does(&["use", "nr_adv", "--default", "--mptcp-only"]);
+    let server = ready(host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
+    (server, ready(host, &["python3", "-c", CLIENT]))
+}
+
 /// `narrows kernel advise`, in the foreground.
 fn advise(host: &Host) -> Talk {
     Talk::start(host, &[env!("CARGO_BIN_EXE_narrows"), "kernel", "advise"])
@@ -144,16 +163,7 @@ fn second_delivered(host: &Host) -> u64 {
 #[test]
 fn an_advised_subflow_becomes_a_backup_and_regular_again() {
     let Some(host) = Host::new("advice is followed") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let header = folder.path().join("adviser.h");
-    std::fs::write(&header, LAW).unwrap();
-    host.sh(NETWORK);
-    host.does(&["load", header.to_str().unwrap()]);
-    host.does(&["use", "nr_adv", "--default", "--mptcp-only"]);
-    let mut server = Talk::start(&host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
-    assert_eq!(server.line(), "ready");
-    let mut client = Talk::start(&host, &["python3", "-c", CLIENT]);
-    assert_eq!(client.line(), "ready");
+    let (_server, mut client) = connected(&host);
 
     // Nobody follows the advice: nothing happens.
     send_until(&host, &mut client, "advice", &"backup".into());
@@ -194,19 +204,9 @@ fn an_advised_subflow_becomes_a_backup_and_regular_again() {
 #[test]
 fn an_idle_connection_does_not_keep_another_from_its_advice() {
     let Some(host) = Host::new("an idle connection") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let header = folder.path().join("adviser.h");
-    std::fs::write(&header, LAW).unwrap();
-    host.sh(NETWORK);
-    host.does(&["load", header.to_str().unwrap()]);
-    host.does(&["use", "nr_adv", "--default", "--mptcp-only"]);
-    let mut server = Talk::start(&host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
-    assert_eq!(server.line(), "ready");
-    let mut client = Talk::start(&host, &["python3", "-c", CLIENT]);
-    assert_eq!(client.line(), "ready");
+    let (_server, mut client) = connected(&host);
     send_until(&host, &mut client, "advice", &"backup".into());
-    let mut idle = Talk::start(&host, &["python3", "-c", CLIENT]);
-    assert_eq!(idle.line(), "ready");
+    let mut idle = ready(&host, &["python3", "-c", CLIENT]);
     idle.send(10);
     wait_until(20, || match subflows(&host).len() {
         4 => Ok(()),
