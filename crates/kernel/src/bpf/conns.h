@@ -54,34 +54,48 @@ static __always_inline long nr_conns_insert(const nr_u32 *token)
 	return bpf_map_update_elem(&nr_conns, token, &nr_unborn, BPF_NOEXIST);
 }
 
-static __always_inline struct nr_used *nr_user_has(nr_u32 index)
+/* A count in nr_users, by its offset in struct nr_used. */
+static __always_inline nr_u32 *nr_used(nr_u32 index, nr_u32 offset)
 {
-	return bpf_map_lookup_elem(&nr_users, &index);
+	void *used = bpf_map_lookup_elem(&nr_users, &index);
+
+	return used ? used + offset : NULL;
+}
+
+/* May this user have one more of what a map has room for `max` of? */
+static __always_inline bool nr_user_may_add(nr_u32 user, nr_u32 offset, nr_u32 max)
+{
+	nr_u32 *used = nr_used(user % NR_USERS_MAX, offset);
+	nr_u32 *all = nr_used(NR_USERS_ALL, offset);
+	nr_u32 taken;
+
+	if (!used || !all)
+		return false;
+	taken = NR_READ(*all);
+	return nr_may_have(NR_READ(*used), taken < max ? max - taken : 0);
+}
+
+static __always_inline void nr_user_counts(nr_u32 user, nr_u32 offset, nr_s32 more)
+{
+	nr_u32 *used = nr_used(user % NR_USERS_MAX, offset);
+	nr_u32 *all = nr_used(NR_USERS_ALL, offset);
+
+	if (!used || !all)
+		return;
+	__sync_fetch_and_add(used, more);
+	__sync_fetch_and_add(all, more);
 }
 
 #ifndef NR_STATIC_DETECTORS
 static __always_inline bool nr_user_may_watch(nr_u32 user)
 {
-	nr_u32 max = ((struct bpf_map *)&nr_watches)->max_entries;
-	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
-	struct nr_used *all = nr_user_has(NR_USERS_ALL);
-	nr_u32 taken;
-
-	if (!used || !all)
-		return false;
-	taken = NR_READ(all->watches);
-	return nr_may_have(NR_READ(used->watches), taken < max ? max - taken : 0);
+	return nr_user_may_add(user, __builtin_offsetof(struct nr_used, watches),
+			       ((struct bpf_map *)&nr_watches)->max_entries);
 }
 
 static __always_inline void nr_user_watches(nr_u32 user, nr_s32 watches)
 {
-	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
-	struct nr_used *all = nr_user_has(NR_USERS_ALL);
-
-	if (!used || !all)
-		return;
-	__sync_fetch_and_add(&used->watches, watches);
-	__sync_fetch_and_add(&all->watches, watches);
+	nr_user_counts(user, __builtin_offsetof(struct nr_used, watches), watches);
 }
 
 static __always_inline long nr_watches_delete(const nr_u32 *token, nr_u32 user)
@@ -108,26 +122,13 @@ static __always_inline long nr_conns_delete(const nr_u32 *token, nr_u32 user)
 
 static __always_inline int nr_user_may(nr_u32 user)
 {
-	nr_u32 max = ((struct bpf_map *)&nr_conns)->max_entries;
-	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
-	struct nr_used *all = nr_user_has(NR_USERS_ALL);
-	nr_u32 taken;
-
-	if (!used || !all)
-		return 0;
-	taken = NR_READ(all->entries);
-	return nr_may_have(NR_READ(used->entries), taken < max ? max - taken : 0);
+	return nr_user_may_add(user, __builtin_offsetof(struct nr_used, entries),
+			       ((struct bpf_map *)&nr_conns)->max_entries);
 }
 
 static __always_inline void nr_user_adds(nr_u32 user, nr_s32 entries)
 {
-	struct nr_used *used = nr_user_has(user % NR_USERS_MAX);
-	struct nr_used *all = nr_user_has(NR_USERS_ALL);
-
-	if (!used || !all)
-		return;
-	__sync_fetch_and_add(&used->entries, entries);
-	__sync_fetch_and_add(&all->entries, entries);
+	nr_user_counts(user, __builtin_offsetof(struct nr_used, entries), entries);
 }
 
 enum nr_mode {
