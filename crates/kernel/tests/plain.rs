@@ -11,10 +11,13 @@ use narrows_kernel::state::{CONNS, PLAIN};
 use narrows_laws::Control;
 use narrows_netns::{set_sysctl, sysctl};
 use narrows_testkit::net::{self, Host, ip};
-use narrows_testkit::transfer::{Kind, Server, Traffic, connect, listen};
+use narrows_testkit::transfer::{
+    Job, Kind, Server, Traffic, ask, begin_connect, connect, finish, listen, set_control,
+};
 use narrows_testkit::wait_until;
 use std::net::Ipv4Addr;
 use std::process::Command;
+use std::sync::atomic::AtomicU64;
 use std::thread::sleep;
 use std::time::Duration;
 use support::Alone;
@@ -149,8 +152,12 @@ fn strip(net: &Net, matching: &str) {
         "table inet strip {{\n chain way {{\n  type filter hook prerouting priority raw\n  \
          {matching} tcp option mptcp exists counter reset tcp option mptcp\n }}\n}}\n"
     );
+    nft(&net.server, &script);
+}
+
+fn nft(host: &Host, script: &str) {
     let mut nft = Command::new("ip");
-    net::pipe(nft.args(["netns", "exec", &net.server.name, "nft", "-f", "-"]), &script);
+    net::pipe(nft.args(["netns", "exec", &host.name, "nft", "-f", "-"]), script);
 }
 
 #[test]
@@ -195,6 +202,39 @@ fn options_stripped_on_the_way_leave_what_is_left_running() {
     });
     println!("  {}", counted(&law));
     assert_eq!(slots(&law), 0);
+}
+
+/// A client that sets the control while its SYN is on the way, and then sends.
+fn set_while_connecting(net: &Net, law: &Registered, server: Kind, during: impl Fn()) {
+    net::sysctl(&net.server, "net/ipv4/tcp_congestion_control", law.name()).unwrap();
+    let rule = "type filter hook prerouting priority raw\n tcp flags syn drop";
+    nft(&net.server, &format!("table inet lost {{\n chain way {{\n {rule}\n }}\n}}\n"));
+    let server = Server::start(&net.server, net.address(PORT), server);
+    let begin = || begin_connect(net.address(PORT), Kind::Mptcp);
+    let stream = net.client.run(begin).unwrap().unwrap();
+    set_control(&stream, law.name()).unwrap();
+    let trying = net::run("ss", &["-N", &net.client.name, "-tnH", "state", "syn-sent"]);
+    assert_eq!(trying.lines().count(), 1, "{trying}");
+    nft(&net.server, "delete table inet lost\n");
+    let job = |seed| Job { seed, up: JOB, down: JOB };
+    (0..8).for_each(|seed| ask(&stream, job(seed), &AtomicU64::new(0)).unwrap());
+    during();
+    finish(&stream).unwrap();
+    drop(stream);
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
+    assert_eq!(slots(law), 0);
+}
+
+#[test]
+fn a_control_set_while_connecting_couples_or_runs_alone() {
+    let Some(_alone) = Alone::with("a control set while connecting", &["nft"]) else { return };
+    let law = Registered::register(LAW).unwrap();
+    let net = Net::new(&[50, 50]);
+    set_while_connecting(&net, &law, Kind::Mptcp, || agree(&net, LAW, law.name(), 2));
+    set_while_connecting(&net, &law, Kind::Tcp, || alone(&net, &law));
+    println!("  {}", counted(&law));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 use crate::Random;
 use narrows_netns::Namespace;
+use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -45,6 +46,18 @@ pub fn listen(address: SocketAddr, kind: Kind) -> io::Result<TcpListener> {
 pub fn connect(address: SocketAddr, kind: Kind) -> io::Result<TcpStream> {
     let socket = socket(address, kind)?;
     socket.connect(&address.into())?;
+    patient(socket.into())
+}
+
+/// Begins to connect from this thread's namespace, and does not wait. What is sent on it does.
+pub fn begin_connect(address: SocketAddr, kind: Kind) -> io::Result<TcpStream> {
+    let socket = socket(address, kind)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&address.into()) {
+        Err(error) if error.raw_os_error() != Some(Errno::EINPROGRESS as i32) => return Err(error),
+        _ => {}
+    }
+    socket.set_nonblocking(false)?;
     patient(socket.into())
 }
 

@@ -459,10 +459,13 @@ static __noinline nr_u32 enter(struct sock *sk)
 /* Takes a slot, and the law starts with the socket's current windows. */
 static __always_inline nr_u32 join(struct sock *sk)
 {
-	nr_u32 result = enter(sk);
 	struct nr_entry *e;
 	struct nr_event *ev;
+	nr_u32 result;
 
+	if (!nr_sk(sk)->token)
+		nr_sk(sk)->token = mptcp_token(sk);
+	result = enter(sk);
 	repair_cwnd(sk, NULL); /* the slot has no window yet */
 	if (result != NR_JOINS)
 		return result;
@@ -496,6 +499,9 @@ void BPF_PROG(nr_init, struct sock *sk)
 	s->mode = NR_MODE_FALLBACK;
 	s->cwnd = 0; /* it may have run hooks before */
 	s->round_end = round_mark(tcp_sk(sk));
+	/* Set while it connects: whether it is MPTCP is not known. It joins with its first data. */
+	if (!token && subflow_ctx(sk) && sk->__sk_common.skc_state == TCP_SYN_SENT)
+		return;
 	if (!token) {
 		nr_u64 netns = sk->__sk_common.skc_net.net->net_cookie;
 		char *plain = bpf_map_lookup_elem(&nr_plain, &netns);
