@@ -146,8 +146,9 @@ impl Network {
             let seen = format!("none; usable interfaces: {}", list(&names));
             return Item::new("endpoints", Verdict::Note, seen);
         }
-        let joined = self.judge_subflows().filter(|subflows| subflows.verdict == Verdict::Ok);
-        if joined.is_some() {
+        let joined = self.judge_subflows().is_some_and(|item| item.verdict == Verdict::Ok);
+        let accepts = self.limits.is_some_and(|limits| limits.add_addr_accepted > 0);
+        if joined || accepts && self.counter("AddAddr") > 0 {
             let seen =
                 format!("none; usable interfaces: {}; peers open the subflows", list(&names));
             return Item::new("endpoints", Verdict::Note, seen);
