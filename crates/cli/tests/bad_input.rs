@@ -121,12 +121,12 @@ fn unknown_names_are_reported_with_the_known_ones() {
     );
     assert_eq!(
         refused(&["run", "sbd/nsb-2", "--on", "mars"]),
-        "--on: unknown host 'mars'; expected one of: sim, kernel, quic"
+        "--on: unknown host 'mars'; expected one of: sim, kernel, quic, quic-real"
     );
     for command in [&["run", "sbd/nsb-2"][..], &["compare", "sbd/nsb-2", "--cc", "lia"]] {
         assert_eq!(
             refused(&[command, &["--on", "sim,mars"]].concat()).replace("sim,mars", "mars"),
-            "--on: unknown host 'mars'; expected one of: sim, kernel, quic"
+            "--on: unknown host 'mars'; expected one of: sim, kernel, quic, quic-real"
         );
     }
     let both = ["compare", "sbd/nsb-2", "--cc", "lia", "--on", "sim,sim"];
@@ -545,6 +545,10 @@ fn mistakes_of_the_command_line_are_one_line_too() {
     if cfg!(not(feature = "quic")) {
         let line = "--on: built without quic support; `cargo build --release -p narrows --features quic` includes it";
         assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "quic", "--dry-run"]), line);
+    }
+    if cfg!(not(all(feature = "kernel", feature = "quic"))) {
+        let line = "--on: built without quic-real support; `cargo build --release -p narrows --features kernel,quic` includes it";
+        assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "quic-real", "--dry-run"]), line);
     }
     assert!(refused(&["list", "birds"]).contains("invalid value 'birds'"));
     assert!(refused(&["compare", "sbd/nsb-2"]).contains("--cc"));

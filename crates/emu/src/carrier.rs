@@ -241,10 +241,11 @@ impl Carrier {
     }
 }
 
-/// This thread runs before all ordinary ones. On two busy cores the 99th percentile of lateness is
-/// 0.3 ms with it, 4 ms at the best ordinary priority, and 6 ms without. Where it is not allowed,
+/// This thread runs before all ordinary ones from now on: the one that carries packets, in whose writes the
+/// kernel's TCP runs, and a stack in user space. On two busy cores the 99th percentile of a carrier's
+/// lateness is 0.3 ms with it, 4 ms at the best ordinary priority, and 6 ms without. Where it is not allowed,
 /// fitness shows the effect.
-fn go_first() {
+pub fn go_first() {
     let parameters = libc::sched_param { sched_priority: 1 };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is this thread, and the parameters are only read.

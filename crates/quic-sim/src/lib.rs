@@ -29,3 +29,4 @@ mod transfer;
 
 pub use noq_proto::{MtuDiscoveryConfig, PathEvent, Side, VarInt};
 pub use sim::{Routes, Setup, Sim, application, transport};
+pub use tls::{NAME, client, server};

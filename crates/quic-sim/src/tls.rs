@@ -13,9 +13,10 @@ const CERTIFICATE: &[u8] = include_bytes!("localhost.cert.der");
 const KEY: &[u8] = include_bytes!("localhost.key.der");
 
 /// The name that the certificate is for.
-pub(crate) const NAME: &str = "localhost";
+pub const NAME: &str = "localhost";
 
-pub(crate) fn server(transport: TransportConfig) -> Arc<ServerConfig> {
+/// A server's side.
+pub fn server(transport: TransportConfig) -> Arc<ServerConfig> {
     let key = PrivatePkcs8KeyDer::from(KEY).into();
     let tls = rustls::ServerConfig::builder_with_provider(ring::default_provider().into())
         .with_protocol_versions(&[&version::TLS13])
@@ -29,7 +30,8 @@ pub(crate) fn server(transport: TransportConfig) -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-pub(crate) fn client(transport: TransportConfig) -> ClientConfig {
+/// The side of a client that takes this certificate and no other.
+pub fn client(transport: TransportConfig) -> ClientConfig {
     let provider = Arc::new(ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&version::TLS13])

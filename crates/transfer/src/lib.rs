@@ -27,6 +27,7 @@ pub use error::Error;
 pub use get::{Get, PathProgress, Progress, Received, get};
 pub use local::Local;
 pub use serve::{MAX_CONNECTIONS, MAX_FROM_ONE, Server};
+pub use sockets::Sockets;
 pub use tls::Fingerprint;
 pub use url::Url;
 

@@ -63,7 +63,7 @@ impl Paths {
         } else {
             for source in sources(locals, server.is_ipv6()).iter().take(MAX_PATHS as usize) {
                 sockets
-                    .add(source)
+                    .add(source.address, || source.bind())
                     .map_err(|error| Error::input(format!("--path {}", source.address), error))?;
                 lines.push(Line { local: Some(source.address), path: None, before: 0 });
             }
@@ -124,7 +124,7 @@ impl Paths {
                     }
                 }
                 // What fails now is tried at the next look.
-                Some(source) if self.sockets.add(source).is_err() => {}
+                Some(source) if self.sockets.add(source.address, || source.bind()).is_err() => {}
                 Some(_) if !is_open && open(&self.lines) < MAX_PATHS as usize => {
                     let four = FourTuple::new(self.server, Some(local));
                     let opening = connection.open_path(four, PathStatus::Available);

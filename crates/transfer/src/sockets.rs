@@ -1,19 +1,19 @@
 //! A socket for each local address, as one for noq. Paths of interfaces leave through these without any
 //! rule in the host's routing; and a first path has an address, which noq gives only to later ones.
 
-use crate::local::Source;
 use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, Runtime, TokioRuntime, UdpSender};
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// The sockets.
+/// The sockets of an end point of noq, one for each local address, which may come and go while it is in
+/// use. What is sent from an address that has gone is lost.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sockets(Arc<Mutex<All>>);
+pub struct Sockets(Arc<Mutex<All>>);
 
 #[derive(Debug, Default)]
 struct All {
@@ -37,15 +37,22 @@ impl Sockets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a socket at an address, unless there is one.
-    pub fn add(&self, source: &Source) -> io::Result<()> {
+    /// Adds a socket at an address, which `bind` gives, unless there is one. Within a runtime of tokio.
+    ///
+    /// # Errors
+    /// That of `bind`.
+    pub fn add(
+        &self,
+        address: IpAddr,
+        bind: impl FnOnce() -> io::Result<UdpSocket>,
+    ) -> io::Result<()> {
         let mut all = self.all();
-        if all.bound.iter().any(|bound| bound.address == source.address) {
+        if all.bound.iter().any(|bound| bound.address == address) {
             return Ok(());
         }
-        let socket = TokioRuntime.wrap_udp_socket(source.bind()?)?;
+        let socket = TokioRuntime.wrap_udp_socket(bind()?)?;
         all.count += 1;
-        let bound = Bound { number: all.count, address: source.address, socket };
+        let bound = Bound { number: all.count, address, socket };
         all.bound.push(bound);
         all.receiver.take().into_iter().for_each(Waker::wake);
         Ok(())

@@ -63,8 +63,9 @@ pub struct RunArgs {
     /// of a named system, else the scenario's, else sender-us]
     #[arg(long, value_name = "NAME")]
     pub signal: Option<String>,
-    /// Host to run on: sim (the simulator), kernel (this machine's kernel, in real time) or quic
-    /// (QUIC in place of MPTCP, over simulated links)
+    /// Host to run on: sim (the simulator), kernel (this machine's kernel, in real time), quic (QUIC
+    /// in place of MPTCP, over simulated links) or quic-real (QUIC beside this machine's kernel, in
+    /// real time)
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
     /// On the kernel: a program that replaces the source under test, in the sender's host; {server}
@@ -122,7 +123,7 @@ Examples:
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,lia,olia,balia
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,olia --on sim,kernel
-  narrows compare sbd/nsb-2 --cc reno,lia+xcorr --signal rtt --on sim,quic
+  narrows compare sbd/nsb-2 --cc reno,lia+xcorr --signal rtt --on sim,quic,quic-real,kernel
   narrows compare sbd/nsb-2 --cc lia --sweep jitter='0..6 packets:3'
   narrows compare sbd/nsb-2 --cc olia+ssc --signal receiver-us,rtt
   narrows compare sbd/nsb-2 --cc olia+ssc --set ssc.p_s=0.1
@@ -140,7 +141,7 @@ pub struct CompareArgs {
     /// [default: that of a named system, else the scenario's, else sender-us]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub signal: Vec<String>,
-    /// Hosts to run on: sim, kernel, quic, separated by commas
+    /// Hosts to run on: sim, kernel, quic, quic-real, separated by commas
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sim")]
     pub on: Vec<String>,
     /// Run each with seeds 1 to K, or A to B

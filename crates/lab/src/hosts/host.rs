@@ -74,6 +74,13 @@ impl<'a> Job<'a> {
     pub(crate) fn controls(&self) -> Vec<(String, Algorithm)> {
         self.scenario.asked_for(self.control)
     }
+
+    /// The same by flow.
+    #[cfg(any(feature = "kernel", feature = "quic"))]
+    pub(crate) fn by_flow(&self) -> impl Iterator<Item = (usize, (String, Algorithm))> {
+        let flows = (0..self.scenario.flows.len()).filter(|flow| self.algorithm(*flow).is_some());
+        flows.zip(self.controls())
+    }
 }
 
 /// What runs in place of a source, as a shell understands it.

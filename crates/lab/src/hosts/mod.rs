@@ -6,6 +6,8 @@ mod host;
 pub mod kernel;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(all(feature = "kernel", feature = "quic"))]
+mod quic_real;
 mod sim;
 mod virtual_time;
 
@@ -29,6 +31,10 @@ static HOSTS: &[(&str, Result<&dyn Host, &str>)] = &[
     ("quic", Ok(&quic::Quic)),
     #[cfg(not(feature = "quic"))]
     ("quic", Err("cargo build --release -p narrows --features quic")),
+    #[cfg(all(feature = "kernel", feature = "quic"))]
+    ("quic-real", Ok(&quic_real::QuicReal)),
+    #[cfg(not(all(feature = "kernel", feature = "quic")))]
+    ("quic-real", Err("cargo build --release -p narrows --features kernel,quic")),
 ];
 
 /// The hosts that this program was built with, the default first.

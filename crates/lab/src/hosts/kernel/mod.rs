@@ -11,6 +11,7 @@ mod run;
 mod sample;
 mod shell;
 mod sources;
+mod user_space;
 
 use std::path::Path;
 
@@ -22,15 +23,28 @@ use crate::recorder::Run;
 use crate::scenario::FlowKind;
 
 pub use app::listens;
+#[cfg(feature = "quic")]
+pub use controls::{can_be_had, kernel};
+#[cfg(feature = "quic")]
+pub use plan::possible;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
+#[cfg(feature = "quic")]
+pub use run::emulate;
 pub use shell::{Shell, alone};
+#[cfg(feature = "quic")]
+pub use sources::{PORT, Progress, UDP_BUFFER, waited};
+#[cfg(feature = "quic")]
+pub use user_space::{Built, Connections, UserSpace};
+
+/// The host's name.
+const ID: HostId = HostId::new("kernel");
 
 /// This machine's kernel, in real time.
 pub struct Kernel;
 
 impl Host for Kernel {
     fn id(&self) -> HostId {
-        run::ID
+        ID
     }
 
     fn real_time(&self) -> bool {
@@ -38,17 +52,7 @@ impl Host for Kernel {
     }
 
     fn check(&self, job: &Job) -> Result<(), Error> {
-        for (place, control) in job.controls() {
-            if matches!(control, Algorithm::System(_)) && control.decides() {
-                let message = format!(
-                    "{control} has a signal of its own; the kernel's detectors have rtt (use --on sim)"
-                );
-                return Err(Error::input(place, message));
-            }
-            let Some(ours) = control.ours() else { continue };
-            let refused = |error| Error::input(place, format!("{error} (or use --on sim)"));
-            narrows_kernel::control::loadable(ours).map_err(refused)?;
-        }
+        loadable(job.controls())?;
         if job.scenario.params.word("bbr.close") > 0 {
             let message =
                 "a run on the kernel does not follow advice; expected 0 (or use --on sim)";
@@ -79,6 +83,26 @@ impl Host for Kernel {
 
     /// Nothing is left in the kernel afterwards.
     fn run(&self, job: Job) -> Result<Run, Error> {
-        run::emulate(job)
+        run::emulate(job, None)
     }
+}
+
+/// Checks, without a look at this machine, that the kernel can have these congestion controls, each with
+/// the option or field that asks for it.
+///
+/// # Errors
+/// One that it cannot have.
+pub fn loadable(controls: impl IntoIterator<Item = (String, Algorithm)>) -> Result<(), Error> {
+    for (place, control) in controls {
+        if matches!(control, Algorithm::System(_)) && control.decides() {
+            let message = format!(
+                "{control} has a signal of its own; the kernel's detectors have rtt (use --on sim)"
+            );
+            return Err(Error::input(place, message));
+        }
+        let Some(ours) = control.ours() else { continue };
+        let refused = |error| Error::input(place, format!("{error} (or use --on sim)"));
+        narrows_kernel::control::loadable(ours).map_err(refused)?;
+    }
+    Ok(())
 }

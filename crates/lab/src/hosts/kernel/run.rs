@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use narrows_emu::{Packet, Testbed, Wire};
 use narrows_mptcp::pm::{self, Endpoint};
 use narrows_net::{Nanos, Network, SECOND};
+use narrows_sim::Detection;
 use narrows_traffic::FlowId;
 use narrows_traffic::{ConnId, Generator, Scheduler, Signal, TcpConfig, UdpId};
 
+use super::ID;
 use super::app::Program;
 use super::capture::Capture;
 use super::change::change;
@@ -20,10 +22,10 @@ use super::plan::{FlowPlan, Plan, RECEIVER, SENDER};
 use super::prepare::prepare;
 use super::sample::{Sampler, Sender, Snapshot};
 use super::sources::{Application, PORT, Sources, Working};
+use super::user_space::{Built, Connections, UserSpace};
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::detection::Trial;
-use crate::host_id::HostId;
 use crate::hosts::{App, Job};
 use crate::recorder::{Recorder, Run};
 use crate::scenario::{EventKind, Flow, FlowKind, Scenario};
@@ -35,64 +37,84 @@ use narrows_stats::round;
 /// joined, perhaps.
 const PATIENCE: u32 = 10;
 
-/// The host's name.
-pub const ID: HostId = HostId::new("kernel");
-
-/// Runs `job`. Its seed is that of the network, of the background and of the sources.
+/// Runs `job`. Its seed is that of the network, of the background and of the sources. All end points are
+/// the kernel's but those of `others`.
 ///
 /// # Errors
 /// What this kernel cannot do, [`Error::Interrupted`] once `job.stop` is set, a connection that fails, or
 /// a capture that cannot be written.
-pub fn emulate(job: Job) -> Result<Run, Error> {
+pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let algorithms: Vec<Option<Algorithm>> =
         (0..job.scenario.flows.len()).map(|flow| job.algorithm(flow)).collect();
-    let wanted = job.controls();
+    let other = |flow: usize| others.is_some_and(|others| others.flows.contains(&flow));
+    let kernels: Vec<Option<Algorithm>> =
+        (0..).zip(&algorithms).map(|(flow, of)| of.filter(|_| !other(flow))).collect();
+    let wanted: Vec<_> =
+        job.by_flow().filter(|(flow, _)| !other(*flow)).map(|(_, wanted)| wanted).collect();
+    let host = others.map_or(ID, |others| others.host);
     let Job { scenario, seed, series, capture, app, stop, .. } = job;
     let mut scenario = scenario.drawn(seed);
     if let Some(test) = scenario.test {
-        scenario.to_mut().flows[test].tcp.signal = Signal::Rtt;
+        let signal = others.map_or(Signal::Rtt, |others| others.signal);
+        scenario.to_mut().flows[test].tcp.signal = signal;
     }
     let scenario = &*scenario;
+    // As the kernel sees it.
+    let mut stacks = scenario.clone();
+    for flow in others.iter().flat_map(|others| &others.flows) {
+        stacks.flows[*flow].kind = FlowKind::Udp;
+    }
     let plan = Plan::new(scenario, seed)?;
     let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.
     let controls = Controls::provide(&wanted, &scenario.params)?;
     let repaired = controls.repaired()?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
-    prepare(scenario, &plan, &testbed, SENDER)?;
+    prepare(&stacks, &plan, &testbed, SENDER)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
     let program = match app.zip(scenario.test) {
         Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithms[test], stop)?),
         None => None,
     };
-    let applications = applications(scenario, &plan, &hosts, seed, &algorithms);
-    let own = |flow| program.as_ref().is_none_or(|program| program.flow != flow);
+    let generator = |flow: usize| {
+        let Flow { source, active, .. } = &scenario.flows[flow];
+        Generator::new(seed, handle(scenario, flow), *source, active.clone())
+    };
+    let built = Built { scenario, plan: &plan, hosts: &hosts, generator: &generator };
+    let others = others.map(|others| (others.open)(&built)).transpose()?;
+    let applications = applications(&built, &kernels);
+    let own = |flow| !other(flow) && program.as_ref().is_none_or(|program| program.flow != flow);
     let applications = applications.enumerate().map(|(flow, app)| own(flow).then_some(app));
     let sources = Sources::open(applications)?;
-    let sampler = Sampler::new(hosts.clone(), senders(scenario, &plan, &algorithms));
+    let sampler = Sampler::new(hosts.clone(), senders(scenario, &plan, &kernels));
     let taps = capture.as_mut().map(|capture| capture.taps(&plan)).transpose()?;
     let taps = taps.unwrap_or_default();
     let wire = testbed.start(plan.network.clone(), &plan.routes, taps).map_err(kernel)?;
-    let working = sources.start(Instant::now() - Duration::from_nanos(wire.now()));
+    let began = Instant::now() - Duration::from_nanos(wire.now());
+    let working = sources.start(began);
     let mut running = Running {
         scenario,
         plan: &plan,
-        hosts,
+        hosts: hosts.clone(),
         program,
         working,
+        others,
         wire,
         sampler,
         wrong: 0,
         checked: 0,
     };
+    if let Some(others) = &mut running.others {
+        others.start(began)?;
+    }
 
     let mut moments = running.moments().into_iter().peekable();
     let mut recorder = Recorder::new(scenario, series);
-    let (mut due, mut waited) = (0, None);
+    let (mut due, mut waited) = (0, [None; 2]);
     while due < scenario.end() {
         if due == scenario.warmup {
             running.wire.reset();
-            waited = running.working.waited();
+            waited = running.waited();
             let (now, sample) = running.look(false)?;
             recorder.begin(now, &sample);
         }
@@ -115,17 +137,19 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
     let control = scenario.test.and_then(|test| algorithms[test]?.ours());
     let detector = control.map(|control| control.detector).filter(|detector| detector.decides());
-    let log = running.sampler.detection();
+    let log = running.detection();
     let trial = detector.map(|detector| Trial { scenario, detector, log });
     let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
-    let mut run = recorder.finish(now, &last, ID, seed, cc, detection);
+    let mut run = recorder.finish(now, &last, host, seed, cc, detection);
     run.decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
     let repaired = controls.repaired()? - repaired;
-    let waited = running.working.waited().zip(waited);
-    let waited = waited.map_or(0.0, |(end, begin)| (end - begin) as f64 / scenario.duration as f64);
+    let waited = running.waited().into_iter().zip(waited);
+    let waited = waited.filter_map(|(end, begin)| Some(end?.saturating_sub(begin?))).max();
+    let waited = waited.unwrap_or(0) as f64 / scenario.duration as f64;
     let ends = odd_ends(waited, repaired, running.sampler.absurd());
     run.summary.fitness = Some(fitness(scenario, &running.wire.fitness(), ends));
-    run.notes.extend(simulators(scenario));
+    run.notes.extend(simulators(&stacks));
+    run.notes.extend(running.others.iter().flat_map(|others| others.notes()));
     let failed: Vec<_> = running.program.iter_mut().flat_map(Replaced::failed).collect();
     let nothing = run.summary.test.as_ref().is_some_and(|test| test.goodput_mbps == 0.0);
     if let Some((option, message)) = failed.first().filter(|_| nothing) {
@@ -133,6 +157,9 @@ pub fn emulate(job: Job) -> Result<Run, Error> {
     }
     run.notes.extend(failed.into_iter().map(|(option, message)| format!("{option}: {message}")));
     running.working.stop()?;
+    if let Some(others) = &mut running.others {
+        others.stop()?;
+    }
     running.wire.stop().map_err(kernel)?;
     if let Some(mut capture) = capture {
         capture.finish()?;
@@ -145,25 +172,21 @@ fn place(scenario: &Scenario, flow: usize, field: &str) -> String {
     format!("{}: flows.{}.{field}", scenario.name, scenario.flows[flow].name)
 }
 
+/// Which flow it is to its application. The simulator counts its connections and its UDP flows apart.
+fn handle(scenario: &Scenario, flow: usize) -> FlowId {
+    let is_udp = |flow: &Flow| flow.kind == FlowKind::Udp;
+    let udp = is_udp(&scenario.flows[flow]);
+    let before = scenario.flows[..flow].iter().filter(|of| is_udp(of) == udp).count() as u32;
+    if udp { FlowId::Udp(UdpId(before)) } else { FlowId::Connection(ConnId(before)) }
+}
+
 /// The flows' applications, at their hosts.
 fn applications<'a>(
-    scenario: &'a Scenario,
-    plan: &'a Plan,
-    hosts: &'a [&'a narrows_emu::Host],
-    seed: u64,
+    at: &'a Built<'a>,
     algorithms: &'a [Option<Algorithm>],
 ) -> impl Iterator<Item = Application<'a>> {
-    // The simulator counts its connections and its UDP flows apart.
-    let (mut connections, mut udp) = (0, 0);
+    let Built { scenario, plan, hosts, generator } = at;
     scenario.flows.iter().zip(&plan.flows).enumerate().map(move |(index, (flow, at))| {
-        let number = |counter: &mut u32| {
-            *counter += 1;
-            *counter - 1
-        };
-        let handle = match flow.kind {
-            FlowKind::Udp => FlowId::Udp(UdpId(number(&mut udp))),
-            FlowKind::Tcp | FlowKind::Mptcp => FlowId::Connection(ConnId(number(&mut connections))),
-        };
         let end = |end: usize| {
             let address = at.paths[0].ends[end].v4;
             (hosts[at.hosts[end]], SocketAddr::new(address.into(), PORT))
@@ -173,7 +196,7 @@ fn applications<'a>(
         Application {
             name: &flow.name,
             kind: flow.kind,
-            generator: Generator::new(seed, handle, flow.source, flow.active.clone()),
+            generator: generator(index),
             control: algorithms[index].map(controls::name),
             from: end(SENDER),
             to: end(RECEIVER),
@@ -256,6 +279,7 @@ struct Running<'a> {
     hosts: Vec<&'a narrows_emu::Host>,
     program: Option<Replaced<'a>>,
     working: Working,
+    others: Option<Box<dyn Connections + 'a>>,
     wire: Wire,
     sampler: Sampler<'a>,
     /// Samples in a row that showed a subflow which does not run what it should.
@@ -310,8 +334,15 @@ impl<'a> Running<'a> {
         if let Some(test) = self.scenario.test {
             self.sampler.detect(test, now)?;
         }
+        if let Some(others) = &mut self.others {
+            others.look(now);
+        }
         let mut snapshot = Snapshot::default();
         for flow in 0..self.scenario.flows.len() {
+            if let Some(state) = self.others.as_ref().and_then(|others| others.flow(flow)) {
+                snapshot.flows.push(state.clone());
+                continue;
+            }
             let progress = self.working.progress(flow);
             let mut state = self.sampler.flow(flow);
             // What a program reads is unknown: use what is acknowledged.
@@ -361,10 +392,34 @@ impl<'a> Running<'a> {
             }
         };
         match *what {
-            EventKind::PathLost(flow, path) => self.lose(flow, path),
-            EventKind::PathAdded(flow, path) => self.add(flow, path),
-            _ => change(&self.wire, self.scenario, &self.plan.links, what),
+            EventKind::PathLost(flow, path) => match self.others_of(flow) {
+                Some(others) => others.lose(flow, path),
+                None => return self.lose(flow, path),
+            },
+            EventKind::PathAdded(flow, path) => match self.others_of(flow) {
+                Some(others) => return others.add(flow, path),
+                None => return self.add(flow, path),
+            },
+            _ => return change(&self.wire, self.scenario, &self.plan.links, what),
         }
+        Ok(())
+    }
+
+    /// The connections in user space, if the flow is one of them.
+    fn others_of(&mut self, flow: usize) -> Option<&mut Box<dyn Connections + 'a>> {
+        self.others.as_mut().filter(|others| others.flow(flow).is_some())
+    }
+
+    /// What the detector of the connection under test decided.
+    fn detection(&self) -> &Detection {
+        let test = self.scenario.test.zip(self.others.as_ref());
+        let other = test.and_then(|(test, others)| others.detection(test));
+        other.unwrap_or_else(|| self.sampler.detection())
+    }
+
+    /// How long each thread that has end points has waited for a CPU.
+    fn waited(&self) -> [Option<Nanos>; 2] {
+        [self.working.waited(), self.others.as_ref().and_then(|others| others.waited())]
     }
 
     /// The sender loses the address of a path.
@@ -470,7 +525,9 @@ pub fn fitness(
 /// Settings of the scenario that this kernel ignores.
 fn simulators(scenario: &Scenario) -> Option<String> {
     let default = TcpConfig::default();
-    let used = |is: fn(&Flow, &TcpConfig) -> bool| scenario.flows.iter().any(|f| is(f, &default));
+    let used = |is: fn(&Flow, &TcpConfig) -> bool| {
+        scenario.flows.iter().any(|flow| flow.kind != FlowKind::Udp && is(flow, &default))
+    };
     let fields = [
         ("scheduler", used(|flow, _| flow.scheduler != Scheduler::default())),
         ("tcp.pacing", used(|flow, default| flow.tcp.pacing != default.pacing)),

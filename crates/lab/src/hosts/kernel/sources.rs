@@ -52,7 +52,7 @@ const PATIENCE_MS: u8 = 50;
 const OFTEN: Nanos = MILLISECOND / 5;
 
 /// Receive buffer of UDP, bytes: what arrives while this thread does something else.
-const UDP_BUFFER: u64 = 4 << 20;
+pub const UDP_BUFFER: u64 = 4 << 20;
 
 /// IPv4 and UDP: sizes of UDP packets are those on the wire.
 const UDP_HEADERS: u32 = 28;
@@ -207,12 +207,9 @@ impl Working {
         &self.progress[flow]
     }
 
-    /// How long the thread has waited for a CPU while it had something to do; none where the kernel does
-    /// not account for it (`CONFIG_SCHED_INFO`).
+    /// How long its thread has waited for a CPU, see [`waited`].
     pub fn waited(&self) -> Option<Nanos> {
-        let id = self.id.load(Ordering::Relaxed);
-        let schedstat = std::fs::read_to_string(format!("/proc/self/task/{id}/schedstat")).ok()?;
-        schedstat.split_whitespace().nth(1)?.parse().ok()
+        waited(self.id.load(Ordering::Relaxed))
     }
 
     /// It failed, and [`Working::stop`] returns the error.
@@ -230,6 +227,13 @@ impl Working {
         let done = thread.join().unwrap_or_else(|_| Err("a panic without a message".into()));
         done.unwrap_or_else(|panic| Err(Error::input("sources", panic)))
     }
+}
+
+/// How long a thread of this process has waited for a CPU while it had something to do; none where the
+/// kernel does not account for it (`CONFIG_SCHED_INFO`).
+pub fn waited(thread: i32) -> Option<Nanos> {
+    let schedstat = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
 impl Drop for Working {

@@ -13,17 +13,26 @@ use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 /// UDP and IPv4.
 const MIN_MTU: u32 = 1228;
 
-/// Checks that `job` can run.
+/// Checks that `job` can run in virtual time.
 ///
 /// # Errors
 /// The field or option that asks for what this host has not.
 pub fn check(job: &Job) -> Result<(), Error> {
+    if job.capture.is_some() {
+        return Err(Error::input("--pcap", "QUIC's packets are not captured (use --on sim)"));
+    }
+    controls(job)?;
+    quic_has(job)
+}
+
+/// Checks that QUIC has what `job` asks of its connections, wherever they run.
+///
+/// # Errors
+/// The field or option that asks for what it has not.
+pub fn quic_has(job: &Job) -> Result<(), Error> {
     let Job { scenario, .. } = job;
     if job.app.is_some() {
         return Err(Error::input("--app", "programs run on the kernel: --on kernel"));
-    }
-    if job.capture.is_some() {
-        return Err(Error::input("--pcap", "QUIC's packets are not captured (use --on sim)"));
     }
     let refuse = |field: &str, message: &str| {
         Err(Error::input(format!("{}: {field}", scenario.name), message))
@@ -59,20 +68,19 @@ pub fn is_quic(scenario: &Scenario, index: usize) -> bool {
     }
 }
 
-fn quic_flows(scenario: &Scenario) -> impl Iterator<Item = (usize, &Flow)> {
+/// The flows that run as QUIC, by their indices.
+pub fn quic_flows(scenario: &Scenario) -> impl Iterator<Item = (usize, &Flow)> {
     scenario.flows.iter().enumerate().filter(|(index, _)| is_quic(scenario, *index))
 }
 
 /// The congestion control of each connection of QUIC, by flow; none of the others.
 ///
 /// # Errors
-/// One that QUIC, or the simulator's TCP, has not.
+/// One that QUIC has not.
 pub fn couplings(job: &Job) -> Result<Vec<Option<Coupling>>, Error> {
-    controls(job)?;
     let Job { scenario, .. } = job;
-    let flows = (0..scenario.flows.len()).filter(|flow| job.algorithm(*flow).is_some());
     let mut couplings = vec![None; scenario.flows.len()];
-    for (flow, (place, algorithm)) in flows.zip(job.controls()) {
+    for (flow, (place, algorithm)) in job.by_flow() {
         if is_quic(scenario, flow) {
             let here = scenario.test == Some(flow);
             couplings[flow] = Some(coupling(scenario, here, &place, algorithm)?);
@@ -87,6 +95,10 @@ fn coupling(
     place: &str,
     algorithm: Algorithm,
 ) -> Result<Coupling, Error> {
+    if algorithm.ours().is_none() {
+        let message = format!("QUIC has no {algorithm}; expected a control of narrows");
+        return Err(Error::input(place, message));
+    }
     let coupling = Coupling::new(&algorithm.to_string());
     let coupling = coupling.map_err(|error| Error::input(place, error))?;
     let coupling = coupling.with_params(scenario.params);

@@ -6,6 +6,15 @@
 mod check;
 mod connection;
 mod run;
+mod seen;
+mod transport;
+
+#[cfg(feature = "kernel")]
+pub use check::{couplings, ignored, quic_flows, quic_has, signal};
+#[cfg(feature = "kernel")]
+pub use seen::{Ends, Seen};
+#[cfg(feature = "kernel")]
+pub use transport::{streams, transport};
 
 use super::{Host, Job};
 use crate::Error;

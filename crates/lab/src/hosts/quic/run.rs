@@ -60,7 +60,7 @@ pub fn run(job: Job) -> Result<Run, Error> {
     let trial = trial.map(|(connection, control)| Trial {
         scenario,
         detector: control.detector,
-        log: &connection.detection,
+        log: &connection.seen.detection,
     });
     let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
     let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
@@ -119,7 +119,7 @@ impl World for Running {
 impl Observed for Running {
     fn flow(&self, flow: usize) -> FlowState {
         match &self.connections[flow] {
-            Some(connection) => connection.state.clone(),
+            Some(connection) => connection.seen.state.clone(),
             None => state(&self.sim.net, self.handles[flow]),
         }
     }
