@@ -412,3 +412,6 @@ impl Sim {
         self.network.queue_delay(link, self.now)
     }
 }
+
+#[cfg(test)]
+mod lying;
