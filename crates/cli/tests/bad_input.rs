@@ -358,6 +358,30 @@ fn sources_that_never_come_to_a_packet_are_refused() {
 }
 
 #[test]
+fn messages_have_a_size_that_the_buffer_holds_and_an_interval() {
+    let messages = |kind: &str, size: &str, interval: &str, more: &str| {
+        let source = format!("{{ messages = {{ size = \"{size}\", interval = \"{interval}\" }} }}");
+        let flow = format!("{{ kind = \"{kind}\", routes = [\"way\"], source = {source}{more} }}");
+        broken("[flows]", &format!("[flows]\nb = {flow}"))
+    };
+    let cc = ", cc = \"reno\"";
+    let place = "s.toml:17: flows.b.source: ";
+    for (kind, size, interval, more, message) in [
+        ("tcp", "0 B", "5 ms", cc, "a message of 0 B"),
+        ("tcp", "9 GB", "5 ms", cc, "a message of 9000000000 B is too large"),
+        ("tcp", "1 kB", "0 s", cc, "expected an interval of at least 10 us"),
+        ("tcp", "9 MB", "5 ms", cc, "a message of 9000000 B exceeds the send buffer of"),
+        ("udp", "1 kB", "5 ms", "", "udp needs a source with a rate: rate or onoff"),
+    ] {
+        let line = messages(kind, size, interval, more);
+        assert!(line.starts_with(&format!("{place}{message}")), "{line}");
+    }
+    let gaps = "source.messages = { size = \"1 kB\", interval = \"5 ms\", gaps = \"even\" }";
+    let line = broken("cc = \"reno\"", &format!("cc = \"reno\", {gaps}"));
+    assert!(line.contains("`constant` or `poisson`"), "{line}");
+}
+
+#[test]
 fn links_routes_and_flows_must_exist_and_be_used() {
     for (from, to, message) in [
         ("links = [\"wire\"]", "links = [\"wir\"]", "s.toml:13: routes.way.links.0: unknown link"),

@@ -236,13 +236,18 @@ fn a_summary_has_exactly_the_documented_fields() {
             "goodput_mbps",
             "head_of_line",
             "kind",
+            "messages",
             "name",
+            "p50_message_ms",
+            "p95_message_ms",
+            "p99_message_ms",
             "paths",
             "ratio_to_tcp",
             "reinjections",
             "retransmits",
             "slow_start_cwnd_packets",
-            "slow_start_retransmits"
+            "slow_start_retransmits",
+            "undelivered_messages"
         ]
     );
     assert_eq!(keys(&mptcp["head_of_line"]), ["max_ms", "mean_ms", "p95_ms"]);
@@ -340,10 +345,14 @@ fn a_comparison_gives_a_table_and_rows() {
             "host",
             "jain",
             "jain_mean",
+            "messages",
+            "p50_message_ms",
             "p50_queue_ms",
             "p50_rtt_ms",
+            "p95_message_ms",
             "p95_queue_ms",
             "p95_rtt_ms",
+            "p99_message_ms",
             "paths",
             "queue_ms",
             "ratio_to_best",
@@ -354,6 +363,7 @@ fn a_comparison_gives_a_table_and_rows() {
             "setup",
             "slow_start_cwnd_packets",
             "slow_start_retransmits",
+            "undelivered_messages",
             "unfit"
         ]
     );

@@ -370,6 +370,11 @@ pub mod tests {
                 p95_queue_ms: 20.0,
                 p50_rtt_ms: 0.0,
                 p95_rtt_ms: 0.0,
+                p50_message_ms: None,
+                p95_message_ms: None,
+                p99_message_ms: None,
+                messages: None,
+                undelivered_messages: None,
             }),
         };
         Finished {

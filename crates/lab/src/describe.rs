@@ -144,6 +144,14 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, control: Option<Algorithm>) -
         Source::File { bytes } => format!("a file of {}", show_bytes(bytes)),
         Source::Rate { mean_pps, .. } => format!("{mean_pps} packets/s"),
         Source::OnOff { pps, .. } => format!("{pps} packets/s on and off"),
+        Source::Messages { bytes, interval, poisson } => {
+            let about = if poisson { "about " } else { "" };
+            format!(
+                "a message of {} every {about}{}",
+                show_bytes(bytes.into()),
+                show_time(interval)
+            )
+        }
     };
     let paths = flow.paths.iter().map(|path| {
         let links = path.links.iter().map(|&link| scenario.links[link].config.name.as_str());

@@ -93,6 +93,10 @@ impl Load {
                 let on = active * on_mean_s / (on_mean_s + off_mean_s);
                 (pps * of.mean() * on, size(of.mean()))
             }
+            Source::Messages { bytes, interval, .. } => {
+                let bytes = f64::from(bytes);
+                (bytes * active * SECOND as f64 / interval as f64, size(bytes))
+            }
         };
         // A UDP source sends whether or not its packets pass, and what does not pass waits.
         let bits = if udp { 8.0 * bytes } else { (8.0 * bytes).min(rate * active) };

@@ -6,7 +6,7 @@ use narrows_sim::{HeadOfLine, SlowStartEnd};
 use crate::detection::{PhaseDetection, accuracy};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use narrows_stats::{jain, mean, quantile};
-use narrows_traffic::Source;
+use narrows_traffic::{Message, Source};
 
 /// What can be seen of a running scenario. Flows, their paths and links are named by their indices
 /// in the scenario.
@@ -17,6 +17,8 @@ pub trait Observed {
     fn queue_delay(&self, link: usize) -> Nanos;
     /// What a link did since the end of the warm-up.
     fn link(&self, link: usize) -> &Counters;
+    /// The messages that a flow has written; none without [`Source::Messages`].
+    fn messages(&self, flow: usize) -> Vec<Message>;
 }
 
 /// State of a flow, and what it counted since the start of the run.
@@ -239,6 +241,39 @@ impl<'a> OfFlow<'a> {
 
     fn is_file(&self) -> bool {
         matches!(self.flow().source, Source::File { .. })
+    }
+
+    /// The latencies of the messages written in the analysed time, ascending, ms: infinite for those
+    /// that were not delivered; none without a source of messages.
+    fn latencies_ms(&self) -> Option<Vec<f64>> {
+        let Source::Messages { .. } = self.flow().source else { return None };
+        let latency = |message: Message| match message.delivered {
+            Some(delivered) => ms(delivered.saturating_sub(message.written)),
+            None => f64::INFINITY,
+        };
+        let written = self.run.host.messages(self.flow).into_iter();
+        let analysed = written.filter(|message| message.written >= self.run.scenario.warmup);
+        let mut latencies: Vec<f64> = analysed.map(latency).collect();
+        latencies.sort_by(f64::total_cmp);
+        Some(latencies)
+    }
+
+    /// Messages written in the analysed time.
+    pub fn messages(&self) -> Option<u64> {
+        Some(self.latencies_ms()?.len() as u64)
+    }
+
+    /// Those of them that were not delivered.
+    pub fn undelivered(&self) -> Option<u64> {
+        Some(self.latencies_ms()?.iter().filter(|latency| latency.is_infinite()).count() as u64)
+    }
+
+    /// The nearest-rank quantile of the messages' latencies; none without a message, or if the message
+    /// of that rank was not delivered.
+    pub fn latency_ms(&self, p: f64) -> Option<f64> {
+        let latencies = self.latencies_ms()?;
+        let rank = libm::ceil(p * latencies.len() as f64) as usize;
+        latencies.get(rank.checked_sub(1)?).copied().filter(|latency| latency.is_finite())
     }
 
     fn since_start_s(&self, time: Option<Nanos>) -> Option<f64> {

@@ -201,6 +201,19 @@ metrics! {
                 column(6, "RTT", Number(0)), |of| of.srtt_ms(0.5);
             p95_rtt_ms: f64, "ms", "the same, 95 % quantile",
                 column(6, "RTT", Number(0)), |of| of.srtt_ms(0.95);
+            p50_message_ms: Option<f64>, "ms",
+                "of messages, from the write until the receiver had all of it and all before it: median",
+                column(10, "message", Number(0)), |of| of.latency_ms(0.5);
+            p95_message_ms: Option<f64>, "ms",
+                "the same, 95 % quantile; a message that was not delivered counts as later than all",
+                column(10, "message", Number(0)), |of| of.latency_ms(0.95);
+            p99_message_ms: Option<f64>, "ms", "the same, 99 % quantile",
+                column(10, "message", Number(0)), |of| of.latency_ms(0.99);
+            messages: Option<u64>, "messages", "messages written",
+                None, |of| of.messages();
+            undelivered_messages: Option<u64>, "messages",
+                "those of them given up, as the send buffer was full, or under way at the end",
+                column(11, "undelivered", Number(0)), |of| of.undelivered();
         }
     }
 
@@ -245,6 +258,19 @@ metrics! {
             ratio_to_tcp: Option<f64>, "1",
                 "goodput over the sum of the rivals' at the true bottlenecks that it crosses",
                 column(1, "ratio", Number(2)), |of| of.ratio();
+            p50_message_ms: Option<f64>, "ms",
+                "of messages, from the write until the receiver had all of it and all before it: median",
+                None, |of| of.latency_ms(0.5);
+            p95_message_ms: Option<f64>, "ms",
+                "the same, 95 % quantile; a message that was not delivered counts as later than all",
+                None, |of| of.latency_ms(0.95);
+            p99_message_ms: Option<f64>, "ms", "the same, 99 % quantile",
+                None, |of| of.latency_ms(0.99);
+            messages: Option<u64>, "messages", "messages written",
+                None, |of| of.messages();
+            undelivered_messages: Option<u64>, "messages",
+                "those of them given up, as the send buffer was full, or under way at the end",
+                None, |of| of.undelivered();
         }
         parts {
             /// Per path; empty for UDP.

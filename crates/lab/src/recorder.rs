@@ -160,6 +160,7 @@ fn flows(scenario: &Scenario, host: &impl Observed) -> Vec<FlowState> {
 #[cfg(test)]
 mod tests {
     use narrows_net::{Counters, MILLISECOND, SECOND};
+    use narrows_traffic::Message;
 
     use super::*;
     use crate::{Edits, load};
@@ -185,6 +186,10 @@ mod tests {
 
         fn link(&self, link: usize) -> &Counters {
             &self.counters[link]
+        }
+
+        fn messages(&self, _: usize) -> Vec<Message> {
+            Vec::new()
         }
     }
 

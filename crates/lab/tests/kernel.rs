@@ -190,6 +190,7 @@ fn sources_write_what_they_write_in_the_simulator() {
          rate = { kind = \"tcp\", routes = [\"r1\"], cc = \"kernel:reno\", source.rate = { mean = \"200 packets/s\", size = { uniform = [\"100 B\", \"1400 B\"] } } }\n\
          noise = { kind = \"udp\", routes = [\"r1\"], source.onoff = { rate = \"300 packets/s\", size = { uniform = [\"100 B\", \"1400 B\"] }, on = \"300 ms\", off = \"200 ms\", shape = 1.5 } }\n\
          burst = { kind = \"tcp\", routes = [\"r2\"], cc = \"kernel:reno\", active = [[\"1 s\", \"2 s\"], [\"3 s\", \"4 s\"]], source.greedy = {} }\n\
+         talk = { kind = \"tcp\", routes = [\"r1\"], cc = \"kernel:reno\", source.messages = { size = \"500 B\", interval = \"10 ms\" } }\n\
          test = { kind = \"mptcp\", routes = [\"r1\", \"r2\"], cc = \"reno\", start = \"500 ms\", source.file.size = \"300 kB\" }\n",
     );
     let simulated = {
@@ -208,6 +209,12 @@ fn sources_write_what_they_write_in_the_simulator() {
         // A few packets lie across the ends of the time.
         assert!((ours / theirs - 1.0).abs() < 0.02, "{name}: {ours} Mbit/s, simulated {theirs}");
     }
+    let [ours, theirs] = [&emulated, &simulated].map(|run| of(run, "talk"));
+    assert_eq!(ours.messages, theirs.messages);
+    assert!(ours.undelivered_messages.unwrap() < 20, "{ours:?}");
+    let [ours, theirs] = [ours, theirs].map(|talk| talk.p50_message_ms.unwrap());
+    // Later where the machine is busy, never sooner.
+    assert!((-0.5..15.0).contains(&(ours - theirs)), "{ours} ms, simulated {theirs}");
     let [ours, theirs] = [&emulated, &simulated].map(|run| of(run, "test").completion_s.unwrap());
     assert!((ours - theirs).abs() < 0.08, "300 kB in {ours} s, simulated {theirs} s");
     // Between its two times of activity it is silent, save what the kernel held.

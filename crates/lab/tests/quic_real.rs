@@ -11,6 +11,7 @@ use narrows_lab::{
 };
 use narrows_testkit::machine::{Turn, root, tun, turn, wanted};
 use narrows_testkit::root::Root;
+use narrows_traffic::Source;
 
 /// The machine for one test alone; at the end the root namespace must be as it was.
 struct Alone {
@@ -175,6 +176,10 @@ fn what_it_has_not_is_refused_by_its_field() {
     let mut small = plain.clone();
     small.links[1].config.mtu = 1000;
     refused(&small, "lia", "two: links.l2.mtu: QUIC needs 1228 B; found 1000 B");
+    let mut messages = plain.clone();
+    messages.flows[0].source = Source::Messages { bytes: 100, interval: 1_000_000, poisson: false };
+    let unmeasured = "two: flows.test.source: the latency of messages is not measured";
+    refused(&messages, "lia", unmeasured);
     let mut marks = plain;
     marks.links[0].config.ecn = true;
     refused(

@@ -6,7 +6,7 @@ use crate::transfer::Transfer;
 use bytes::BytesMut;
 use narrows_net::{Ecn, Header, LinkConfig, LinkId, Nanos, RouteId, SECOND};
 use narrows_sim::Datagram as Arrived;
-use narrows_traffic::{ConnId, FlowId, Generator, Source};
+use narrows_traffic::{ConnId, FlowId, Generator, Message, Source};
 use noq_proto::{
     ClientConfig, Connection, ConnectionError, EcnCodepoint, FourTuple, PathError, PathEvent,
     PathId, PathStatus, Side, TransportConfig,
@@ -41,7 +41,7 @@ pub struct Setup {
     pub sender: Side,
     /// What it sends, and when. The client connects when it first has something to send.
     pub application: Generator,
-    /// Over how many streams.
+    /// Over how many streams; [`Source::Messages`] takes one, in which they arrive in order.
     pub streams: usize,
     /// Datagrams are ECN-capable, as noq's are. If not, a middlebox clears the mark from all of them:
     /// noq notices, and goes on without.
@@ -240,6 +240,12 @@ impl Sim {
     /// When the whole file of a connection had arrived.
     pub fn finished(&self, connection: usize) -> Option<Nanos> {
         self.pairs[connection].transfer.finished
+    }
+
+    /// The messages that a connection's application has written; none without
+    /// [`Source::Messages`].
+    pub fn messages(&self, connection: usize) -> &[Message] {
+        self.pairs[connection].transfer.messages()
     }
 
     /// When the sender of a file had the acknowledgement of all of it.

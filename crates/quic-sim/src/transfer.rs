@@ -1,7 +1,7 @@
 //! What a connection carries: streams of a known pattern, verified where they arrive.
 
 use narrows_net::Nanos;
-use narrows_traffic::{Generator, Source, Write};
+use narrows_traffic::{Generator, Message, Messages, Source, Write};
 use noq_proto::{Connection, Dir, ReadError, StreamId, WriteError};
 
 /// Byte n of a stream is byte n modulo this of the pattern: prime, so that no piece fits elsewhere.
@@ -29,6 +29,7 @@ pub(crate) struct Transfer {
     pub finished: Option<Nanos>,
     /// When the sender had the acknowledgement of all of a file.
     pub acknowledged: Option<Nanos>,
+    messages: Messages,
 }
 
 impl Transfer {
@@ -52,11 +53,13 @@ impl Transfer {
             received: 0,
             finished: None,
             acknowledged: None,
+            messages: Messages::default(),
         }
     }
 
-    /// Opens the streams of the sender.
+    /// Opens the streams of the sender; one alone for messages, which arrive in order as over TCP.
     pub fn open(&mut self, connection: &mut Connection, streams: usize) {
+        let streams = if self.has_messages() { 1 } else { streams };
         while self.sending.len() < streams {
             let Some(id) = connection.streams().open(Dir::Uni) else { return };
             self.sending.push((id, 0));
@@ -76,9 +79,27 @@ impl Transfer {
         match write {
             Write::Start { total } => self.budget = total.unwrap_or(self.budget),
             Write::Stop { withdraws: true } => self.budget = self.written,
-            Write::Message(bytes) if self.written == self.budget => self.budget += u64::from(bytes),
-            Write::Message(_) | Write::Stop { .. } | Write::Nothing => {}
+            Write::Message(bytes) => {
+                let fits = self.written == self.budget;
+                if fits {
+                    self.budget += u64::from(bytes);
+                }
+                if self.has_messages() {
+                    self.messages.write(now, fits.then_some(self.budget));
+                }
+            }
+            Write::Stop { .. } | Write::Nothing => {}
         }
+    }
+
+    /// Does it note the latency of messages?
+    fn has_messages(&self) -> bool {
+        matches!(self.application.source(), Source::Messages { .. })
+    }
+
+    /// The messages that the application has written.
+    pub fn messages(&self) -> &[Message] {
+        self.messages.log()
     }
 
     /// Bytes of a file.
@@ -152,6 +173,7 @@ impl Transfer {
             }
         }
         self.receiving = open;
+        self.messages.deliver(self.received, now);
         if self.file() == Some(self.received) {
             self.finished.get_or_insert(now);
         }

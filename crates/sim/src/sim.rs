@@ -4,7 +4,7 @@ use narrows_laws::MAX_PATHS;
 use narrows_net::{
     ConfigError, Delivery, Header, LinkConfig, LinkId, Nanos, Network, Rate, RouteId,
 };
-use narrows_traffic::{ConnId, FlowId, Generator, PathManager, Source, TcpConfig, UdpId};
+use narrows_traffic::{ConnId, FlowId, Generator, Message, PathManager, Source, TcpConfig, UdpId};
 
 use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
@@ -359,6 +359,12 @@ impl Sim {
     /// State and counters of a connection.
     pub fn connection(&self, connection: ConnId) -> ConnectionStats {
         self.connections[connection.0 as usize].stats()
+    }
+
+    /// The messages that a connection's application has written; none without
+    /// [`Source::Messages`].
+    pub fn messages(&self, connection: ConnId) -> &[Message] {
+        self.connections[connection.0 as usize].messages()
     }
 
     /// The newest decision of a connection's dynamic detector; none without one.

@@ -90,7 +90,7 @@ impl Generator {
         match self.source {
             Source::Greedy => Some(u64::MAX),
             Source::File { bytes } => Some(bytes),
-            Source::Rate { .. } | Source::OnOff { .. } => None,
+            Source::Rate { .. } | Source::OnOff { .. } | Source::Messages { .. } => None,
         }
     }
 
@@ -106,6 +106,7 @@ impl Generator {
                 let first = self.burst(now + silence);
                 self.in_burst(first)
             }
+            Source::Messages { interval, poisson, .. } => now + self.gap(interval, poisson),
         }
     }
 
@@ -121,7 +122,15 @@ impl Generator {
                 let gap = self.exponential(1.0 / pps);
                 (Write::Message(bytes), self.in_burst(now + gap))
             }
+            Source::Messages { bytes, interval, poisson } => {
+                (Write::Message(bytes), now + self.gap(interval, poisson))
+            }
         }
+    }
+
+    /// From one message to the next.
+    fn gap(&mut self, interval: Nanos, poisson: bool) -> Nanos {
+        if poisson { self.exponential(interval as f64 / SECOND as f64) } else { interval }
     }
 
     /// Begins a burst; returns its first time of writing.
@@ -228,6 +237,34 @@ mod tests {
         let mean = (0..10).map(|seed| offered(source, seed).0).sum::<f64>() / 10.0;
         let expected = 100.0 * SECONDS as f64 / 4.0;
         assert!((mean / expected - 1.0).abs() < 0.02, "{mean} of {expected}");
+    }
+
+    /// 50 a second: all 20 ms after the one before, or at random.
+    #[test]
+    fn messages_are_evenly_spaced_or_a_poisson_process() {
+        let interval = SECOND / 50;
+        let gaps = |poisson, seed| {
+            let source = Source::Messages { bytes: 100, interval, poisson };
+            let mut generator = Generator::new(seed, FLOW, source, vec![(SECOND, 100 * SECOND)]);
+            let (mut now, mut times) = (generator.first_start(), vec![SECOND]);
+            while now != NEVER {
+                let (write, next) = generator.wake(now);
+                times.extend((write == Write::Message(100)).then_some(now));
+                now = next;
+            }
+            times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<Nanos>>()
+        };
+        let even = gaps(false, 1);
+        assert!(even.len() == 50 * 99 - 1 && even.iter().all(|gap| *gap == interval));
+        let random = gaps(true, 1);
+        assert!(random == gaps(true, 1) && random != gaps(true, 2));
+        let (n, mean) = (random.len() as f64, interval as f64);
+        assert!((n / (50.0 * 99.0) - 1.0).abs() < 0.05, "{n}");
+        let square = random.iter().map(|gap| (*gap as f64 / mean).powi(2)).sum::<f64>() / n;
+        assert!(
+            (square / 2.0 - 1.0).abs() < 0.1,
+            "an exponential's deviation is its mean: {square}"
+        );
     }
 
     /// A Poisson process: a gap's deviation is its mean, and a burst has a write for each mean gap.

@@ -8,17 +8,20 @@
 //! |---|---|
 //! | `flow` | which connection or UDP flow |
 //! | `source`, `generator` | what an application sends, and when |
+//! | `messages` | how long its messages take |
 //! | `multipath` | which subflows there are, and which sends the next data |
 //! | `tcp` | what a TCP end point does, and what of it a detector sees |
 
 mod flow;
 mod generator;
+mod messages;
 mod multipath;
 mod source;
 mod tcp;
 
 pub use flow::{ConnId, FlowId, UdpId};
 pub use generator::{Generator, Write};
+pub use messages::{Message, Messages};
 pub use multipath::{PathManager, Scheduler};
 pub use source::{SizeDist, Source};
 pub use tcp::{LossDetection, Opener, ReceiverAcks, Signal, TcpConfig, Timestamps};

@@ -1,5 +1,7 @@
 //! What an application sends.
 
+use narrows_net::Nanos;
+
 /// What an application sends.
 ///
 /// A TCP write is sent at once if the window has room (no Nagle), and joins what waits otherwise;
@@ -32,6 +34,15 @@ pub enum Source {
         on_shape: f64,
         /// Mean length of a silence, seconds.
         off_mean_s: f64,
+    },
+    /// Messages whose latency is measured, see [`Messages`](crate::Messages).
+    Messages {
+        /// Size of each, bytes.
+        bytes: u32,
+        /// From one to the next, the mean of it if they are random.
+        interval: Nanos,
+        /// The intervals are exponential (a Poisson process), not all the same.
+        poisson: bool,
     },
 }
 

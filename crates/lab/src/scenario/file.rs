@@ -409,11 +409,12 @@ pub enum Source {
     File(FileSource),
     Rate(RateSource),
     OnOff(OnOffSource),
+    Messages(MessagesSource),
 }
 
 impl Kinds for Source {
     const WHAT: &str = "source";
-    const NAMES: &[&str] = &["greedy", "file", "rate", "onoff"];
+    const NAMES: &[&str] = &["greedy", "file", "rate", "onoff", "messages"];
 }
 
 impl Default for OneOf<Source> {
@@ -454,6 +455,28 @@ pub struct OnOffSource {
     pub shape: f64,
     /// Mean silence.
     pub off: Time,
+}
+
+/// Messages whose latency is measured: from the write to the delivery of the last byte, in order.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSource {
+    /// Size of each.
+    pub size: Bytes,
+    /// From one to the next.
+    pub interval: Time,
+    /// Whether all intervals are the same, or random with that mean, of a Poisson process.
+    #[serde(default)]
+    pub gaps: Gaps,
+}
+
+/// Intervals between messages.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Gaps {
+    #[default]
+    Constant,
+    Poisson,
 }
 
 /// A distribution of sizes.

@@ -210,7 +210,7 @@ fn one_flow(
             return Err(fault("cc", "udp has no congestion control".into()));
         }
         (FlowKind::Udp, None) => {
-            if matches!(source, Source::Greedy | Source::File { .. }) {
+            if !matches!(source, Source::Rate { .. } | Source::OnOff { .. }) {
                 return Err(fault(
                     "source",
                     "udp needs a source with a rate: rate or onoff".into(),
@@ -257,6 +257,13 @@ fn options(
                 return Err(fault(field, format!("{} B cannot hold two packets", bytes.0)));
             }
             *buffer = bytes.0;
+        }
+    }
+    if let Source::Messages { bytes, .. } = resolved.source {
+        if u64::from(bytes) > resolved.send_buffer {
+            let buffer = resolved.send_buffer;
+            let message = format!("a message of {bytes} B exceeds the send buffer of {buffer} B");
+            return Err(fault("source", message));
         }
     }
     let given = [

@@ -44,6 +44,9 @@ pub fn check_udp(size: SizeDist) -> Result<(), String> {
 /// Shortest mean burst or silence: less is not worth simulating packet by packet.
 pub const MIN_PERIOD: Nanos = MILLISECOND;
 
+/// Shortest interval of messages: 1200 B every 10 us are 1 Gbit/s.
+const MIN_INTERVAL: Nanos = MILLISECOND / 100;
+
 /// Refuses a Pareto shape that has no mean or is no number.
 pub fn check_shape(shape: f64) -> Result<(), String> {
     if shape.is_finite() && shape > 1.0 {
@@ -75,5 +78,19 @@ pub fn source(source: &file::Source) -> Result<Source, String> {
                 off_mean_s: on_off.off.0 as f64 / SECOND as f64,
             }
         }
+        file::Source::Messages(messages) => Source::Messages {
+            bytes: match u32::try_from(messages.size.0) {
+                Ok(0) => return Err("a message of 0 B".into()),
+                Ok(bytes) => bytes,
+                Err(_) => return Err(format!("a message of {} B is too large", messages.size.0)),
+            },
+            interval: match messages.interval.0 {
+                short if short < MIN_INTERVAL => {
+                    return Err("expected an interval of at least 10 us".into());
+                }
+                interval => interval,
+            },
+            poisson: messages.gaps == file::Gaps::Poisson,
+        },
     })
 }

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use narrows_laws::{Conn, State};
 use narrows_net::{Nanos, PREFETCHED, prefetch};
-use narrows_traffic::{Generator, Opener, Scheduler, Source, TcpConfig, Write};
+use narrows_traffic::{Generator, Message, Messages, Opener, Scheduler, Source, TcpConfig, Write};
 
 use super::reassembly::Reassembly;
 use super::receiver_detector::ReceiverDetector;
@@ -73,6 +73,7 @@ pub(crate) struct Connection {
     /// The detector, if it is delay-based, and those that listen at the receiver.
     pub(super) receiver_detector: Option<ReceiverDetector>,
     generator: Generator,
+    messages: Messages,
 }
 
 /// All subflows, as bits.
@@ -103,6 +104,7 @@ impl Connection {
             tcp,
             source: config.source,
             generator,
+            messages: Messages::default(),
             law: Law::new(Conn::with_params(control, params), listeners, params),
             detects: receiver_detector.is_some(),
             receiver_detector,
@@ -185,7 +187,7 @@ impl Connection {
                     self.acknowledge(path, wire);
                 }
                 self.acknowledge_read(wire);
-                self.note_completion(wire.now);
+                self.note_read(wire.now);
                 if !self.fully_established && self.multipath && self.is_download() {
                     self.fully_established = true;
                     self.open_subflows(wire);
@@ -329,12 +331,20 @@ impl Connection {
         wire.send(subflow.reverse, path, Body::Ack(ack));
     }
 
-    fn note_completion(&mut self, now: Nanos) {
-        if let Source::File { bytes } = self.source {
-            if self.completed.is_none() && self.data.read() >= bytes {
+    /// The receiving application may have more: notes files and messages that are there.
+    fn note_read(&mut self, now: Nanos) {
+        match self.source {
+            Source::File { bytes } if self.completed.is_none() && self.data.read() >= bytes => {
                 self.completed = Some(now);
             }
+            Source::Messages { .. } => self.messages.deliver(self.data.read(), now),
+            _ => {}
         }
+    }
+
+    /// The messages that the application has written.
+    pub fn messages(&self) -> &[Message] {
+        self.messages.log()
     }
 
     /// Something happened to the sender of `path`: notes what happens once.
@@ -429,7 +439,12 @@ impl Connection {
                 self.open_subflows(wire);
             }
             Write::Stop { withdraws: true } => self.stream.stop(),
-            Write::Message(bytes) => self.stream.write(bytes.into()),
+            Write::Message(bytes) => {
+                let end = self.stream.write(bytes.into());
+                if let Source::Messages { .. } = self.source {
+                    self.messages.write(wire.now, end);
+                }
+            }
             Write::Stop { withdraws: false } | Write::Nothing => {}
         }
         self.push(self.last, wire);
@@ -444,7 +459,7 @@ impl Connection {
     /// The receiving application stops or takes up reading.
     pub fn set_reading(&mut self, reading: bool, wire: &mut Wire) {
         self.data.set_reading(reading);
-        self.note_completion(wire.now);
+        self.note_read(wire.now);
         if self.data.window_opened() {
             for path in 0..self.subflows.len() {
                 if self.subflows[path].sender.is_established() {

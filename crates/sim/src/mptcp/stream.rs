@@ -37,12 +37,14 @@ impl Stream {
     }
 
     /// The application writes `bytes` if they fit; a message that does not is given up, as by a
-    /// source that cannot wait.
-    pub fn write(&mut self, bytes: u64) {
-        if self.written + bytes - self.una <= self.buffer {
-            self.written += bytes;
-            self.room = self.room.max(self.written);
+    /// source that cannot wait. Returns the byte behind it; none of one that is given up.
+    pub fn write(&mut self, bytes: u64) -> Option<u64> {
+        if self.written + bytes - self.una > self.buffer {
+            return None;
         }
+        self.written += bytes;
+        self.room = self.room.max(self.written);
+        Some(self.written)
     }
 
     /// First byte the peer has not acknowledged in data sequence.
@@ -188,11 +190,11 @@ mod tests {
     fn a_message_needs_no_third_of_the_buffer() {
         let mut stream = Stream::new(6000);
         stream.acknowledge(0, 100_000);
-        (0..6).for_each(|_| stream.write(1000));
+        (1..=6).for_each(|n| assert_eq!(stream.write(1000), Some(n * 1000)));
+        assert_eq!(stream.write(1), None);
         (0..6).for_each(|_| assert!(!stream.send(MSS)));
         stream.acknowledge(1000, 100_000);
-        stream.write(1000);
-        assert_eq!(stream.next_len(false), MSS);
+        assert_eq!((stream.write(1000), stream.next_len(false)), (Some(7000), MSS));
     }
 
     #[test]

@@ -133,7 +133,9 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
             running.check(due)?;
         }
     }
-    let (now, last) = running.look(true)?;
+    let (now, mut last) = running.look(true)?;
+    let flows = 0..scenario.flows.len();
+    last.messages = flows.map(|flow| running.working.progress(flow).messages()).collect();
     let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
     let control = scenario.test.and_then(|test| algorithms[test]?.ours());
     let detector = control.map(|control| control.detector).filter(|detector| detector.decides());

@@ -10,6 +10,7 @@ use narrows_laws::{Decision, MAX_PATHS, Place};
 use narrows_mptcp::diag::{self, Socket, State, TcpInfo};
 use narrows_net::{Counters, Nanos};
 use narrows_sim::Detection;
+use narrows_traffic::Message;
 
 use super::controls::{kernel, name};
 use crate::Error;
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub queues: Vec<Nanos>,
     /// By link.
     pub counters: Vec<Counters>,
+    /// By flow; at the end of the run alone.
+    pub messages: Vec<Vec<Message>>,
 }
 
 impl Observed for Snapshot {
@@ -38,6 +41,10 @@ impl Observed for Snapshot {
 
     fn link(&self, link: usize) -> &Counters {
         &self.counters[link]
+    }
+
+    fn messages(&self, flow: usize) -> Vec<Message> {
+        self.messages[flow].clone()
     }
 }
 

@@ -10,13 +10,13 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_net::{MILLISECOND, Nanos};
-use narrows_traffic::{Generator, Source, Write};
+use narrows_traffic::{Generator, Message, Messages, Source, Write};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -66,6 +66,19 @@ pub struct Progress {
     pub completed: OnceLock<Nanos>,
     /// When the sender had the acknowledgement of the whole file, at most [`OFTEN`] later.
     pub acknowledged: OnceLock<Nanos>,
+    /// Only the thread of the sources has it before the end.
+    messages: Mutex<Messages>,
+}
+
+impl Progress {
+    /// The messages so far.
+    pub fn messages(&self) -> Vec<Message> {
+        self.lock().log().to_vec()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Messages> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What a flow is to do.
@@ -408,7 +421,7 @@ impl Loop {
                 flow.limit = flow.written;
                 Ok(())
             }
-            Write::Message(bytes) => flow.message(bytes, piece),
+            Write::Message(bytes) => flow.message(due, bytes, piece),
             Write::Stop { withdraws: false } | Write::Nothing => Ok(()),
         };
         done.and_then(|()| flow.flush(index as u64, &self.poll, piece))
@@ -464,7 +477,7 @@ impl Flow {
     }
 
     /// The application writes a message: UDP sends it, and a connection takes it if it fits.
-    fn message(&mut self, bytes: u32, piece: &[u8]) -> io::Result<()> {
+    fn message(&mut self, due: Nanos, bytes: u32, piece: &[u8]) -> io::Result<()> {
         if self.kind == FlowKind::Udp {
             if bytes <= self.mtu {
                 let payload = &piece[..(bytes - UDP_HEADERS) as usize];
@@ -480,8 +493,12 @@ impl Flow {
             State::Closed | State::Connecting => 0,
             State::Idle | State::Full => self.written - unacknowledged(&self.sender)?,
         };
-        if self.limit + u64::from(bytes) - acknowledged <= self.buffer {
+        let fits = self.limit + u64::from(bytes) - acknowledged <= self.buffer;
+        if fits {
             self.limit += u64::from(bytes);
+        }
+        if let Source::Messages { .. } = self.generator.source() {
+            self.progress.lock().write(due, fits.then_some(self.limit));
         }
         Ok(())
     }
@@ -547,9 +564,12 @@ impl Flow {
                 FlowKind::Tcp | FlowKind::Mptcp => 0,
             };
             let bytes = self.progress.received.fetch_add(length + headers, Ordering::Relaxed);
-            if matches!(self.generator.source(), Source::File { bytes: all } if bytes + length >= all)
-            {
-                self.progress.completed.get_or_init(|| now);
+            match self.generator.source() {
+                Source::File { bytes: all } if bytes + length >= all => {
+                    self.progress.completed.get_or_init(|| now);
+                }
+                Source::Messages { .. } => self.progress.lock().deliver(bytes + length, now),
+                _ => {}
             }
         }
         Ok(())

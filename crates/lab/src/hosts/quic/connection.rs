@@ -6,7 +6,7 @@ use narrows_net::Nanos;
 use narrows_quic::{Coupling, Factory};
 use narrows_quic_sim::{PathEvent, Routes, Setup, Side, Sim};
 use narrows_sim::PathConfig;
-use narrows_traffic::{FlowId, Generator, Opener};
+use narrows_traffic::{FlowId, Generator, Message, Opener};
 use noq::PathStats;
 use noq::congestion::Controller;
 
@@ -167,6 +167,11 @@ impl Connection {
                 self.notes.push(format!("{}: noq abandoned {path} by {at:.1} s", self.name));
             }
         }
+    }
+
+    /// The messages that its application has written.
+    pub fn messages(&self, sim: &Sim) -> Vec<Message> {
+        sim.messages(self.number).to_vec()
     }
 
     /// Why it was closed before the run ended, if it was.

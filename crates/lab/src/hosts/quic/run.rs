@@ -2,7 +2,7 @@
 
 use narrows_net::{ConfigError, Counters, LinkId, Nanos};
 use narrows_quic_sim::Sim;
-use narrows_traffic::FlowId;
+use narrows_traffic::{FlowId, Message};
 
 use super::check::{check, couplings, ignored, signal};
 use super::connection::Connection;
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::Job;
-use crate::hosts::sim::{Build, change_link, controls, state};
+use crate::hosts::sim::{Build, change_link, controls, messages, state};
 use crate::hosts::virtual_time::{World, play, slice};
 use crate::measured::{FlowState, Observed};
 use crate::recorder::Run;
@@ -130,5 +130,12 @@ impl Observed for Running {
 
     fn link(&self, link: usize) -> &Counters {
         self.sim.net.network().counters(self.links[link])
+    }
+
+    fn messages(&self, flow: usize) -> Vec<Message> {
+        match &self.connections[flow] {
+            Some(connection) => connection.messages(&self.sim),
+            None => messages(&self.sim.net, self.handles[flow]),
+        }
     }
 }

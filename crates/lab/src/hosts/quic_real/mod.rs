@@ -15,8 +15,9 @@ use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::recorder::Run;
-use crate::scenario::Scenario;
+use crate::scenario::{Flow, Scenario};
 use connections::Connections;
+use narrows_traffic::Source;
 
 /// QUIC end points of noq beside this machine's kernel, in real time.
 pub struct QuicReal;
@@ -33,6 +34,7 @@ impl Host for QuicReal {
     fn check(&self, job: &Job) -> Result<(), Error> {
         quic_has(job)?;
         unmarked(job.scenario)?;
+        unmeasured(job.scenario)?;
         loadable(kernels(job))?;
         possible(job.scenario)
     }
@@ -64,6 +66,19 @@ fn kernels(job: &Job) -> Vec<(String, Algorithm)> {
     let quic: Vec<usize> = quic_flows(job.scenario).map(|(flow, _)| flow).collect();
     let kernels = job.by_flow().filter(|(flow, _)| !quic.contains(flow));
     kernels.map(|(_, control)| control).collect()
+}
+
+/// The latency of messages is not measured here.
+fn unmeasured(scenario: &Scenario) -> Result<(), Error> {
+    let messages = |flow: &&Flow| matches!(flow.source, Source::Messages { .. });
+    match quic_flows(scenario).map(|(_, flow)| flow).find(messages) {
+        Some(flow) => {
+            let place = format!("{}: flows.{}.source", scenario.name, flow.name);
+            let message = "the latency of messages is not measured on quic-real; --on quic does";
+            Err(Error::input(place, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// noq's datagrams are all ECN-capable, which matters where a link marks.

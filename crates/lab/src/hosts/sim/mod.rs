@@ -7,7 +7,7 @@ mod run;
 #[cfg(feature = "quic")]
 pub use build::{Build, controls};
 #[cfg(feature = "quic")]
-pub use run::{change_link, state};
+pub use run::{change_link, messages, state};
 
 use super::{Host, Job};
 use crate::Error;

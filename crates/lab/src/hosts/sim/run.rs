@@ -4,7 +4,7 @@ use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{ConfigError, Counters, LinkId, Nanos};
 use narrows_sim::{PathConfig, PathStats, Sim};
-use narrows_traffic::FlowId;
+use narrows_traffic::{FlowId, Message};
 
 use super::build::{Build, controls};
 use super::capture::Capture;
@@ -142,6 +142,18 @@ impl Observed for Running {
 
     fn link(&self, link: usize) -> &Counters {
         self.sim.network().counters(self.links[link])
+    }
+
+    fn messages(&self, flow: usize) -> Vec<Message> {
+        messages(&self.sim, self.handles[flow])
+    }
+}
+
+/// The messages of a flow of the simulator.
+pub fn messages(sim: &Sim, flow: FlowId) -> Vec<Message> {
+    match flow {
+        FlowId::Connection(id) => sim.messages(id).to_vec(),
+        FlowId::Udp(_) => Vec::new(),
     }
 }
 
