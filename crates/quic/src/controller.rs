@@ -16,8 +16,23 @@ use std::time::{Duration, Instant};
 /// 18.2: `max_ack_delay`, its default, which noq has).
 const MAX_ACK_DELAY_US: u32 = 25_000;
 
-/// From so many packets in a row on that are acknowledged alone they count as having waited so long.
+/// After so many packets in a row that were acknowledged alone the next count as having waited so long.
 const LONE: u32 = 8;
+
+/// How long an acknowledgement waited at the receiver, µs; none: it is not known. `lone`: how many
+/// packets in a row were acknowledged alone, this one included.
+fn dwell_us(lone: u32, rtt_us: u64, min_rtt_us: u64) -> Option<u32> {
+    match lone {
+        // RFC 9000, section 13.2.2: the second packet is acknowledged at once.
+        0 => Some(0),
+        // One that came back within the wait and the least RTT has waited less: the peer's
+        // max_ack_delay is another one, or it saw reordering or a mark.
+        _ if lone > LONE && rtt_us >= min_rtt_us.saturating_add(MAX_ACK_DELAY_US.into()) => {
+            Some(MAX_ACK_DELAY_US)
+        }
+        _ => None,
+    }
+}
 
 /// What one ACK frame acknowledges, as it is reported packet by packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -168,7 +183,7 @@ impl PathController {
             return;
         }
         self.slot.leave();
-        self.shared().count_alone();
+        self.shared().count_alone(now_us);
         let mut alone = Box::new(Alone::new(self.shared().control, &self.shared().params));
         let event = self.new_event(EventKind::Joined, now_us);
         let reply = alone.event(&event);
@@ -202,16 +217,19 @@ impl PathController {
 
     fn publish(&self) {
         let Some(slot) = self.number().filter(|_| !self.slot.has_left()) else { return };
-        self.shared().publish(PathState {
-            slot,
-            cwnd: self.window.bytes(),
-            inflight: self.inflight,
-            ssthresh: self.window.ssthresh_bytes(),
-            srtt: self.srtt_us.map(Duration::from_micros),
-            place: None,
-            coupled: 0,
-            advice: self.advice,
-        });
+        self.shared().publish(
+            self.last_us,
+            PathState {
+                slot,
+                cwnd: self.window.bytes(),
+                inflight: self.inflight,
+                ssthresh: self.window.ssthresh_bytes(),
+                srtt: self.srtt_us.map(Duration::from_micros),
+                place: None,
+                coupled: 0,
+                advice: self.advice,
+            },
+        );
     }
 
     fn recovering(&self) -> Option<u64> {
@@ -268,18 +286,14 @@ impl PathController {
         if sample.round_start {
             event.flags |= flag::ROUND_START;
         }
-        if batch.packets >= 2 {
-            // RFC 9000, section 13.2.2: the second packet is acknowledged at once.
-            event.flags |= flag::DWELL;
-            self.lone = 0;
-        } else if self.lone < LONE {
-            // How long it waited for a second one is not known: its delay is none for a detector, as
-            // that of a packet that was sent again.
-            event.flags |= flag::RETRANS;
-            self.lone += 1;
-        } else {
-            event.flags |= flag::DWELL;
-            event.dwell_us = MAX_ACK_DELAY_US;
+        self.lone = if batch.packets >= 2 { 0 } else { self.lone.saturating_add(1) };
+        match dwell_us(self.lone, rtt_us, self.min_rtt_us) {
+            Some(dwell_us) => {
+                event.flags |= flag::DWELL;
+                event.dwell_us = dwell_us;
+            }
+            // Its delay is none for a detector, as that of a packet that was sent again.
+            None => event.flags |= flag::RETRANS,
         }
         if full {
             event.flags |= flag::CWND_LIMITED;
@@ -477,6 +491,25 @@ impl Controller for PathController {
 mod tests {
     use super::*;
     use narrows_laws::{Control, Params};
+
+    /// The least RTT is 10 ms; a lone packet's acknowledgement waits for 25 ms.
+    #[test]
+    fn a_wait_is_subtracted_from_the_ninth_lone_packet_on_where_it_can_have_been() {
+        let (ms, least) = (1_000, 10_000);
+        let dwell = |lone, rtt| dwell_us(lone, rtt, least);
+        assert_eq!(dwell(0, 12 * ms), Some(0));
+        for lone in 1..=8 {
+            assert_eq!(dwell(lone, 40 * ms), None, "{lone}");
+        }
+        for lone in [9, 10, u32::MAX] {
+            assert_eq!(dwell(lone, 40 * ms), Some(25_000), "{lone}");
+            // It was acknowledged sooner.
+            assert_eq!(dwell(lone, 35 * ms - 1), None, "{lone}");
+            assert_eq!(dwell(lone, 35 * ms), Some(25_000), "{lone}");
+        }
+        // The RTT is not known, or no RTT was yet.
+        assert_eq!((dwell(9, 0), dwell_us(9, 40 * ms, u64::MAX)), (None, None));
+    }
 
     #[test]
     fn smaller_packets_are_more_of_them_in_the_same_bytes() {

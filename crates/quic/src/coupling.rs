@@ -7,6 +7,7 @@ use narrows_laws::catalogue::{self, NoControl};
 use narrows_laws::params::ParamError;
 use narrows_laws::{Control, Params};
 use noq_proto::congestion::{Controller, ControllerFactory};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -102,6 +103,18 @@ impl Factory {
     /// The state of all paths at their last events.
     pub fn snapshot(&self) -> Snapshot {
         self.shared.snapshot()
+    }
+
+    /// From now on writes what happens to the coupling to `writer`, as qlog events of the namespace
+    /// `narrows` in JSON text sequences; times are since `start`. noq, built with its feature `qlog`, logs
+    /// the packets to a file of its own, on the same axis if it has the same start. Controllers write
+    /// under noq's lock: to a writer that may wait, noq waits.
+    ///
+    /// # Errors
+    /// The head of the file cannot be written, or the factory writes one already
+    /// ([`io::ErrorKind::AlreadyExists`]). A later error ends the file, with a warning by `tracing`.
+    pub fn qlog(&self, writer: Box<dyn Write + Send>, start: Instant) -> io::Result<()> {
+        self.shared.log_to(writer, start)
     }
 
     /// The state of a path of noq's, from what `Connection::congestion_state(id)` returns. None if the

@@ -3,6 +3,7 @@
 mod alone;
 mod controller;
 mod coupling;
+mod qlog;
 mod rate;
 mod shared;
 mod snapshot;

@@ -4,8 +4,12 @@
 //! whenever a controller takes it; one that finds it taken or poisoned does not wait, and goes on
 //! [`Alone`](crate::alone::Alone). Readers look at a copy.
 
+use crate::qlog::{self, Qlog};
 use crate::snapshot::{PairState, PathState, Snapshot};
-use narrows_laws::{Conn, Control, Event, EventKind, MAX_PATHS, Output, Params, Private, State};
+use narrows_laws::{
+    Conn, Control, Event, EventKind, MAX_PATHS, Output, Params, Place, Private, State,
+};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,6 +58,8 @@ pub(crate) struct Shared {
     alone: AtomicU64,
     origin: OnceLock<Instant>,
     seen: Mutex<Snapshot>,
+    /// A qlog file, and time 0 of it.
+    qlog: OnceLock<(Mutex<Qlog>, Instant)>,
 }
 
 impl Shared {
@@ -84,6 +90,7 @@ impl Shared {
                 pairs: Vec::new(),
                 alone: 0,
             }),
+            qlog: OnceLock::new(),
         }
     }
 
@@ -91,6 +98,26 @@ impl Shared {
     pub fn us(&self, now: Instant) -> u64 {
         let origin = *self.origin.get_or_init(|| now);
         (now.saturating_duration_since(origin) + BEFORE).as_micros() as u64
+    }
+
+    /// Begins a qlog file.
+    pub fn log_to(&self, writer: Box<dyn Write + Send>, start: Instant) -> io::Result<()> {
+        let twice = || io::Error::new(io::ErrorKind::AlreadyExists, "a second qlog file");
+        if self.qlog.get().is_some() {
+            return Err(twice());
+        }
+        let qlog = Qlog::new(writer, &self.control.to_string())?;
+        self.qlog.set((Mutex::new(qlog), start)).map_err(|_| twice())
+    }
+
+    /// Writes an event to the qlog file, if there is one and nobody else writes to it.
+    fn log(&self, now_us: u64, event: qlog::Event) {
+        let Some((qlog, start)) = self.qlog.get() else { return };
+        let (Some(origin), Ok(mut qlog)) = (self.origin.get(), qlog.try_lock()) else { return };
+        let before = origin.saturating_duration_since(*start).as_secs_f64()
+            - start.saturating_duration_since(*origin).as_secs_f64();
+        let ms = now_us as f64 / 1e3 + (before - BEFORE.as_secs_f64()) * 1e3;
+        qlog.write(ms, &event);
     }
 
     /// Runs `work` on the paths, once those that are gone have left.
@@ -102,6 +129,7 @@ impl Shared {
         let gone = self.gone.swap(0, Ordering::Relaxed);
         for slot in (0..MAX_PATHS).filter(|slot| gone >> slot & 1 != 0) {
             paths.leave(slot, now_us);
+            self.log(now_us, qlog::Event::PathLeft { slot });
         }
         if gone != 0 {
             self.forget(gone);
@@ -118,6 +146,7 @@ impl Shared {
         })?;
         let (slot, reply) = joined.ok_or(Lost)?;
         tracing::debug!(slot, cwnd = reply.output.cwnd, "path joins");
+        self.log(event.now_us, qlog::Event::PathJoined { slot });
         Ok((slot, reply))
     }
 
@@ -145,8 +174,10 @@ impl Shared {
     }
 
     /// A path goes on alone.
-    pub fn count_alone(&self) {
-        if self.alone.fetch_add(1, Ordering::Relaxed) == 0 {
+    pub fn count_alone(&self, now_us: u64) {
+        let before = self.alone.fetch_add(1, Ordering::Relaxed);
+        self.log(now_us, qlog::Event::PathAlone { count: before + 1 });
+        if before == 0 {
             tracing::warn!(
                 "a path is controlled alone: the state of the connection is not to be had"
             );
@@ -154,12 +185,20 @@ impl Shared {
     }
 
     /// Publishes a path for readers; not while one reads, as the next event publishes again.
-    pub fn publish(&self, state: PathState) {
+    pub fn publish(&self, now_us: u64, state: PathState) {
         let Ok(mut paths) = self.paths.try_lock() else { return };
         let Ok(mut seen) = self.seen.try_lock() else { return };
         if paths.changed() {
             tracing::debug!(masks = format_args!("{:#018x}", paths.masks), "coupling changes");
             (seen.pairs, seen.decision) = (paths.pairs(), paths.decision);
+        }
+        if self.qlog.get().is_some() {
+            if let Some(places) = paths.places() {
+                let (number, pairs) = (paths.decision, &seen.pairs[..]);
+                self.log(now_us, qlog::Event::DetectorDecided { number, places: &places, pairs });
+            }
+            self.log(now_us, qlog::Event::GroupsUpdated { groups: paths.groups() });
+            self.log(now_us, qlog::Event::MetricsUpdated(&state));
         }
         let place = paths.conn.decision().map(|decision| decision.places[state.slot]);
         let coupled = paths.conn.mask(state.slot) & paths.taken();
@@ -217,6 +256,22 @@ impl Paths {
         let before = (self.masks, self.decision);
         (self.masks, self.decision) = (masks, decision);
         before != (masks, decision)
+    }
+
+    /// The places of the newest decision, if there is one, by slot.
+    fn places(&self) -> Option<Vec<(usize, Place)>> {
+        let decision = self.conn.decision()?;
+        let taken = (0..MAX_PATHS).filter(|slot| self.taken[*slot]);
+        Some(taken.map(|slot| (slot, decision.places[slot])).collect())
+    }
+
+    /// The paths that are coupled with each other, as bits, group by group.
+    fn groups(&self) -> Vec<u8> {
+        let taken = (0..MAX_PATHS).filter(|slot| self.taken[*slot]);
+        let mut groups: Vec<u8> = taken.map(|slot| self.conn.mask(slot) & self.taken()).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
     }
 
     fn pairs(&self) -> Vec<PairState> {

@@ -1,0 +1,174 @@
+//! The events of a connection as a qlog file: JSON text sequences (RFC 7464) by
+//! draft-ietf-quic-qlog-main-schema-13, which noq's own logs follow. noq takes no events of others, so this
+//! is a file beside its own.
+
+use crate::snapshot::{PairState, PathState};
+use narrows_laws::{MAX_PATHS, Place};
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+/// The URI of the events' schema, a private one: they are described in the README.
+const SCHEMA: &str = "urn:narrows:qlog:events:narrows";
+
+/// An event of the namespace `narrows`.
+pub(crate) enum Event<'a> {
+    /// A path has sent its first packet.
+    PathJoined { slot: usize },
+    /// A path is gone.
+    PathLeft { slot: usize },
+    /// One more path runs its law alone: how many.
+    PathAlone { count: u64 },
+    /// Which paths are coupled: the slots of each group, as bits.
+    GroupsUpdated { groups: Vec<u8> },
+    /// The detector has decided: its places by slot, and the pairs that it compares.
+    DetectorDecided { number: u32, places: &'a [(usize, Place)], pairs: &'a [PairState] },
+    /// The window or the threshold of a path has changed.
+    MetricsUpdated(&'a PathState),
+}
+
+/// A log.
+pub(crate) struct Qlog {
+    /// None after an error.
+    writer: Option<Box<dyn Write + Send>>,
+    /// Window and threshold by slot, as last written.
+    windows: [Option<(u64, Option<u64>)>; MAX_PATHS],
+    /// As last written.
+    groups: Vec<u8>,
+    /// Number of the last decision.
+    decision: u32,
+}
+
+impl fmt::Debug for Qlog {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Qlog").finish_non_exhaustive()
+    }
+}
+
+impl Qlog {
+    /// Begins the log of a connection under the control called `control`.
+    pub fn new(mut writer: Box<dyn Write + Send>, control: &str) -> io::Result<Qlog> {
+        // Names of controls need no escapes.
+        writeln!(
+            writer,
+            "\x1e{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
+             \"serialization_format\":\"application/qlog+json-seq\",\
+             \"title\":\"narrows-quic: {control}\",\
+             \"trace\":{{\"common_fields\":{{\"time_format\":\"relative_to_epoch\",\
+             \"reference_time\":{{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\"}}}},\
+             \"event_schemas\":[\"{SCHEMA}\"]}}}}"
+        )?;
+        Ok(Qlog {
+            writer: Some(writer),
+            windows: [None; MAX_PATHS],
+            groups: Vec::new(),
+            decision: 0,
+        })
+    }
+
+    /// Writes an event of the time `ms`, unless nothing has changed. After an error the log ends.
+    pub fn write(&mut self, ms: f64, event: &Event) {
+        match event {
+            Event::MetricsUpdated(path) => {
+                let window = Some((path.cwnd, path.ssthresh));
+                if std::mem::replace(&mut self.windows[path.slot], window) == window {
+                    return;
+                }
+            }
+            Event::GroupsUpdated { groups } if *groups == self.groups => return,
+            Event::GroupsUpdated { groups } => self.groups.clone_from(groups),
+            Event::DetectorDecided { number, .. } => {
+                if std::mem::replace(&mut self.decision, *number) == *number {
+                    return;
+                }
+            }
+            Event::PathLeft { slot } => self.windows[*slot] = None,
+            Event::PathJoined { .. } | Event::PathAlone { .. } => {}
+        }
+        let Some(writer) = &mut self.writer else { return };
+        let name = event.name();
+        let record =
+            format!("\x1e{{\"time\":{ms:.3},\"name\":\"narrows:{name}\",\"data\":{event}}}\n");
+        if let Err(error) = writer.write_all(record.as_bytes()) {
+            tracing::warn!(%error, "the qlog file ends here");
+            self.writer = None;
+        }
+    }
+}
+
+impl Event<'_> {
+    fn name(&self) -> &'static str {
+        match self {
+            Event::PathJoined { .. } => "path_joined",
+            Event::PathLeft { .. } => "path_left",
+            Event::PathAlone { .. } => "path_alone",
+            Event::GroupsUpdated { .. } => "groups_updated",
+            Event::DetectorDecided { .. } => "detector_decided",
+            Event::MetricsUpdated(_) => "metrics_updated",
+        }
+    }
+}
+
+/// The data, as JSON.
+impl Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Event::PathJoined { slot } | Event::PathLeft { slot } => {
+                write!(f, "{{\"slot\":{slot}}}")
+            }
+            Event::PathAlone { count } => write!(f, "{{\"count\":{count}}}"),
+            Event::GroupsUpdated { groups } => {
+                f.write_str("{\"groups\":[")?;
+                list(f, groups, |f, group| {
+                    let slots = (0..MAX_PATHS).filter(|slot| group >> slot & 1 != 0);
+                    // As Rust shows numbers, JSON has them.
+                    write!(f, "{:?}", slots.collect::<Vec<_>>())
+                })?;
+                f.write_str("]}")
+            }
+            Event::DetectorDecided { number, places, pairs } => {
+                write!(f, "{{\"decision\":{number},\"places\":[")?;
+                list(f, places, |f, (slot, place)| match place {
+                    Place::Group(group) => {
+                        write!(f, "{{\"slot\":{slot},\"place\":\"group\",\"group\":{group}}}")
+                    }
+                    Place::Clear => write!(f, "{{\"slot\":{slot},\"place\":\"clear\"}}"),
+                    Place::Undecided => write!(f, "{{\"slot\":{slot},\"place\":\"undecided\"}}"),
+                })?;
+                f.write_str("],\"pairs\":[")?;
+                list(f, pairs, |f, PairState { slots: (i, j), shared, confidence }| {
+                    write!(
+                        f,
+                        "{{\"slots\":[{i},{j}],\"shared\":{shared},\"confidence\":{confidence:.3}}}"
+                    )
+                })?;
+                f.write_str("]}")
+            }
+            Event::MetricsUpdated(PathState { slot, cwnd, inflight, ssthresh, srtt, .. }) => {
+                write!(
+                    f,
+                    "{{\"slot\":{slot},\"congestion_window\":{cwnd},\"bytes_in_flight\":{inflight}"
+                )?;
+                if let Some(ssthresh) = ssthresh {
+                    write!(f, ",\"ssthresh\":{ssthresh}")?;
+                }
+                if let Some(srtt) = srtt {
+                    write!(f, ",\"smoothed_rtt\":{:.3}", srtt.as_secs_f64() * 1e3)?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+/// The items of a list of JSON, each as `item` writes it.
+fn list<T>(
+    f: &mut fmt::Formatter,
+    items: &[T],
+    item: impl Fn(&mut fmt::Formatter, &T) -> fmt::Result,
+) -> fmt::Result {
+    for (n, one) in items.iter().enumerate() {
+        f.write_str(if n > 0 { "," } else { "" })?;
+        item(f, one)?;
+    }
+    Ok(())
+}
