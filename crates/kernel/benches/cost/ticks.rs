@@ -44,8 +44,7 @@ fn quantile(times: &[u64], bin: f64, part: f64) -> f64 {
 pub fn table(machine: &Machine, detectors: &[Detector], seconds: u64) -> Result<()> {
     println!(
         "\nof each decision, in a transfer of {seconds} s over queues as above: \
-         µs of the detector in that acknowledgement in which it took longest since the decision before; \
-         ms from the claim to the answer"
+         µs that its longest part held an acknowledgement up; ms from the claim to the answer"
     );
     println!(
         "control      paths decisions  µs 50 %    90 %    99 %  99.9 %  longest   ms 50 %  longest   \

@@ -207,8 +207,8 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
 #ifdef NR_TIME_DECISIONS
 /*
  * For ../../benches/cost, where one connection at a time is open: how many decisions took so long
- * from the claim to the answer, and in how many the longest acknowledgement since the decision
- * before spent so long in the detector.
+ * from the claim to the answer, and of how many the longest part held an acknowledgement up for so
+ * long.
  */
 #define NR_HELD_NS 100
 #define NR_ANSWERED_NS 10000
@@ -237,13 +237,24 @@ static __always_inline nr_u64 clock_ns(void)
 	return bpf_ktime_get_ns();
 }
 
-/* The detector's part of an acknowledgement, before which the tick was `tick`, is over. */
-static __always_inline void note_times(struct nr_entry *e, nr_u64 began_ns, nr_u64 tick,
+/* Is a decision under way? */
+static __always_inline bool at_hand(struct nr_watch *w)
+{
+	return w && NR_READ(w->stamp);
+}
+
+/*
+ * The detector's part of an acknowledgement is over. Before it, `were` says if a decision was under
+ * way.
+ */
+static __always_inline void note_times(struct nr_watch *w, nr_u64 began_ns, bool were,
 				       nr_u32 decided)
 {
 	nr_u64 now_ns = bpf_ktime_get_ns(), ns = now_ns - began_ns, longest = nr_longest_ns;
 
-	if (NR_READ(e->conn.tick) != tick)
+	if (!were && !at_hand(w))
+		return;
+	if (!were)
 		nr_claimed_ns = began_ns;
 	/* Of two at once the shorter one may lose. */
 	if (ns > longest && __sync_val_compare_and_swap(&nr_longest_ns, longest, ns) < ns)
@@ -260,7 +271,12 @@ static __always_inline nr_u64 clock_ns(void)
 	return 0;
 }
 
-static __always_inline void note_times(struct nr_entry *e, nr_u64 began_ns, nr_u64 tick,
+static __always_inline bool at_hand(struct nr_watch *w)
+{
+	return false;
+}
+
+static __always_inline void note_times(struct nr_watch *w, nr_u64 began_ns, bool were,
 				       nr_u32 decided)
 {
 }
@@ -272,16 +288,18 @@ static __always_inline void note_times(struct nr_entry *e, nr_u64 began_ns, nr_u
  */
 NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 {
-	nr_u64 began_ns = clock_ns(), tick;
+	nr_u64 began_ns = clock_ns();
+	struct nr_watch *w;
 	nr_u32 decided;
+	bool were;
 
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	tick = e->conn.tick;
-	decided =
-	    nr_detect(control.detector, &e->conn, watch(e->word >> 32), slot, &e->slot[slot].event);
-	note_times(e, began_ns, tick, decided);
+	w = watch(e->word >> 32);
+	were = at_hand(w);
+	decided = nr_detect(control.detector, &e->conn, w, slot, &e->slot[slot].event);
+	note_times(w, began_ns, were, decided);
 	if (decided != NR_NOT_DECIDED)
 		count(NR_DECISIONS);
 	if (decided == NR_REGROUPED)

@@ -98,23 +98,23 @@ NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *wo
 }
 
 /*
- * Reads the `words` words that path j published for interval s->stamp - 1 into their place in
- * `all`. A separate function for BPF's verifier, one step of a loop.
+ * Reads the `words` words that path j published for interval w->stamp - 1 into the summaries, from
+ * word `at` on. A separate function for BPF's verifier, one step of a loop.
  */
-NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_scratch *s,
-				union nr_summaries *all, nr_u32 j, nr_u32 words)
+NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_watch *w, nr_u32 j, nr_u32 at,
+				nr_u32 words)
 {
 	nr_u32 word[7];
 
-	if (!c || !s || !all || words > 7)
+	if (!c || !w || at > 7 * (NR_MAX_PATHS - 1))
 		return 0;
 	j %= NR_MAX_PATHS;
-	if (!nr_record_read(&c->record[j][(s->stamp - 1) & 1], s->stamp, word))
+	if (!nr_record_read(&c->record[j][(w->stamp - 1) & 1], w->stamp, word))
 		return 0;
-	s->present |= 1ull << j;
+	w->scratch.present |= 1ull << j;
 	for (nr_u32 n = 0; n < 7; n++)
 		if (n < words)
-			all->word[(j * words + n) % (7 * NR_DETECT_MAX)] = word[n];
+			w->summaries.word[at + n] = word[n];
 	return 1;
 }
 
@@ -145,7 +145,7 @@ NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c
 			s->place[j] = (nr_u8)nr_place(&w->observed, j);
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		nr_read_summary(c, s, &w->summaries, j, d->summary / 4);
+		nr_read_summary(c, w, j, j * (d->summary / 4), d->summary / 4);
 	if (d->take)
 		d->take(&w->summaries, nr_watch_pairs(d, w), s);
 	return 1;

@@ -196,8 +196,8 @@ fn a_decision_belongs_to_one_path_at_a_time_and_intervals_follow_each_other() {
                     if nr_decision_enter(&watch) == 1 {
                         decided.with_mut(|last| {
                             // SAFETY: loom checks that nobody else is here.
-                            let last = unsafe { &mut *last };
-                            if nr_tick_claim(&conn, u64::from(number)) == 1 {
+                            let last: &mut u64 = unsafe { &mut *last };
+                            if nr_tick_claim(&conn, number) == 1 {
                                 assert!(*last < number, "interval {number} after {last}");
                                 *last = number;
                             }
