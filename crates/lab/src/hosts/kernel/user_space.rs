@@ -50,9 +50,9 @@ pub trait Connections {
     fn flow(&self, flow: usize) -> Option<&FlowState>;
     /// What the detector of a flow decided.
     fn detection(&self, flow: usize) -> Option<&Detection>;
-    /// Where the connection begins, the address of a path is lost.
+    /// The end that connects loses the address of a path.
     fn lose(&mut self, flow: usize, path: usize);
-    /// It is there again.
+    /// It has it again.
     ///
     /// # Errors
     /// A socket cannot be had there.
