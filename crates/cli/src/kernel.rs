@@ -3,6 +3,7 @@
 mod advise;
 mod check;
 mod export;
+mod listen;
 mod status;
 mod watch;
 
@@ -35,6 +36,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Status(args) => status::status(args),
         Command::Watch(args) => watch::watch(args),
         Command::Advise(args) => advise::advise(args),
+        Command::Listen(args) => listen::listen(args),
         Command::Export(args) => export::export(args),
         Command::Load { names, settings, boot } => {
             let controls = controls(names)?;

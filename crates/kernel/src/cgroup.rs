@@ -40,6 +40,24 @@ impl Cgroup {
         Ok(Cgroup { path, id: about.ino(), folder })
     }
 
+    /// The one at the top of the first cgroup2 file system that is mounted.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn top() -> Result<Cgroup, Error> {
+        let mounts = Path::new("/proc/self/mounts");
+        let text = fs::read_to_string(mounts).map_err(Error::io(mounts, "read"))?;
+        let mut rows = text.lines().map(|row| row.split(' ').collect::<Vec<_>>());
+        let row = rows.find(|row| row.get(2) == Some(&"cgroup2"));
+        let row =
+            row.ok_or_else(|| Error::input("cgroup2", "expected such a file system, mounted"))?;
+        Cgroup::open(Path::new(row[1]))
+    }
+
+    pub(crate) fn folder(&self) -> &File {
+        &self.folder
+    }
+
     /// Attaches `choice`, for new connections.
     ///
     /// # Errors

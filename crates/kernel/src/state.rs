@@ -25,6 +25,9 @@ const USED_BYTES: u32 = 8;
 pub const USERS_ALL: u32 = 65536;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
 pub const WATCHES: &str = "nr_watches";
+/// The map of what a sender has heard of its receiver's decisions, keyed as [`CONNS`]; there while a
+/// process listens ([`crate::listen`]).
+pub const HEARDS: &str = "nr_heards";
 /// The maps that all controls share; the last one, those with a detector that decides.
 pub const SHARED: [&str; 4] = [CONNS, PLAIN, USERS, WATCHES];
 
@@ -156,7 +159,10 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
 }
 
 /// What the detectors keep of the connections on this machine.
-pub struct Watches(Option<MapHandle>);
+pub struct Watches {
+    watches: Option<MapHandle>,
+    heards: Option<MapHandle>,
+}
 
 impl Watches {
     /// Of controls of this build.
@@ -165,7 +171,14 @@ impl Watches {
     /// Reading maps needs root.
     pub fn open() -> Result<Watches, Error> {
         crate::available()?;
-        Ok(Watches(watches()))
+        Ok(Watches { watches: watches(), heards: maps(HEARDS).into_iter().next() })
+    }
+
+    /// Is the sender of this connection listening to its receiver ([`crate::listen`])?
+    pub fn listens(&self, token: u32) -> bool {
+        let Some(map) = &self.heards else { return false };
+        // The map may have gone with its process meanwhile.
+        map.lookup(&token.to_ne_bytes(), MapFlags::ANY).is_ok_and(|value| value.is_some())
     }
 
     /// What is kept of a connection, by slot; none: it has one path, its detector does not decide,
@@ -174,7 +187,7 @@ impl Watches {
     /// # Errors
     /// The kernel refuses.
     pub fn of(&self, token: u32) -> Result<Option<Box<Watch>>, Error> {
-        let Some(map) = &self.0 else { return Ok(None) };
+        let Some(map) = &self.watches else { return Ok(None) };
         let value = map.lookup(&token.to_ne_bytes(), MapFlags::ANY);
         let value = value.map_err(Error::bpf(WATCHES, "read"))?;
         Ok(value.map(|value| {
@@ -191,7 +204,7 @@ impl Watches {
     /// How many connections something is kept of, and how many there is room for; none: there is
     /// no map.
     pub fn count(&self) -> Option<(usize, u32)> {
-        let map = self.0.as_ref()?;
+        let map = self.watches.as_ref()?;
         let max = map.max_entries();
         // Going from key to key starts over when the key has gone.
         Some((map.keys().take(max as usize).count(), max))
@@ -301,6 +314,11 @@ pub fn counters(map: &MapHandle) -> Result<Vec<(&'static str, u64)>, libbpf_rs::
         all.push((*name, value.try_into().map_or(0, u64::from_ne_bytes)));
     }
     Ok(all)
+}
+
+/// Is there a map of this name?
+pub(crate) fn is_there(name: &str) -> bool {
+    !all_of(name).is_empty()
 }
 
 /// The existing maps of a name: first the pinned one, which bpftool shares, then the oldest.
@@ -442,7 +460,7 @@ mod tests {
     }
 
     /// What builds that share maps must agree on besides sizes, as a number: names, offsets and types.
-    const LAYOUT: (u32, u64) = (8, 0xf757_9454_1259_093e);
+    const LAYOUT: (u32, u64) = (9, 0x36f7_40b7_2831_aa01);
 
     fn describe(btf: &Btf<'_>, of: BtfType<'_>, text: &mut String) {
         let of = of.skip_mods_and_typedefs();

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -228,6 +228,10 @@ pub struct Conn {
 /// Observations that are kept (`NR_OBSERVATIONS`).
 pub const OBSERVATIONS: usize = 32;
 
+/// So long after a decision of the receiver that was obeyed the sender's detector does not decide, ms
+/// (`NR_HEARD_MS`).
+pub const HEARD_MS: u32 = 10_500;
+
 /// State of a connection under a dynamic detector (`struct nr_watch`).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -261,11 +265,22 @@ pub struct Watch {
     pub stamp: u32,
     /// The next pair.
     pub next: [u32; 2],
-    /// Zero.
-    pub reserved: u32,
+    /// When a decision of the receiver was obeyed, ms of the host's clock, wraps; 0: none, or it is
+    /// too long ago.
+    pub heard_ms: u32,
     scratch: [u64; SCRATCH_WORDS],
     /// What the detector keeps of pairs of paths; what a native one keeps follows the watch.
     pub pairs: [u64; PAIRS_WORDS],
+}
+
+/// What the paths of a connection have heard of the receiver's decisions (`struct nr_heard`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    part: [u32; MAX_PATHS],
+    obeyed: u32,
+    gone: u32,
+    scratch: [u64; 26],
 }
 
 /// State of a path under a dynamic detector (`struct nr_watched`).
@@ -494,6 +509,18 @@ unsafe extern "C" {
         event: *const Event,
     );
 
+    /// Path `i` hears its place in decision `epoch` of the receiver: a group below 8, 0xfe not
+    /// congested, 0xff undecided. 1: the decision is complete, and obeyed.
+    pub fn narrows_hear(
+        conn: *mut Conn,
+        watch: *mut Watch,
+        heard: *mut Heard,
+        i: u32,
+        epoch: u32,
+        place: u32,
+        now_us: u64,
+    ) -> i32;
+
     /// Sets masks that were decided elsewhere. From any thread.
     pub fn narrows_masks_set(conn: *mut Conn, masks: u64);
 
@@ -555,6 +582,7 @@ mod tests {
             size_of::<DetectorTable>().next_multiple_of(8),
             size_of::<ParamRow>(),
             size_of::<Pace>(),
+            size_of::<Heard>(),
         ];
         for (which, here) in here.into_iter().enumerate() {
             // SAFETY: a pure function of its argument.

@@ -53,6 +53,15 @@ Examples:
 
 Only the path manager is used, never the window. What was set is set back at the end. Needs root.")]
     Advise(AdviseArgs),
+    /// Experiment: let the receiver detect shared bottlenecks and tell the sender, until Ctrl-C
+    #[command(after_help = "\
+Examples, on both ends:
+  narrows kernel use lia+ssc --default --mptcp-only
+  narrows kernel listen                       connections that begin from now on, until Ctrl-C
+  narrows kernel listen --for 60 --cgroup /sys/fs/cgroup/system.slice/nginx.service
+
+Decisions travel in an experimental TCP option. Nothing stays at the end. Needs root.")]
+    Listen(ListenArgs),
     /// Print figures of controls and connections in the text format of Prometheus
     #[command(after_help = "\
 Examples:
@@ -179,6 +188,17 @@ pub struct AdviseArgs {
     /// The connections of this network namespace (name in /run/netns) [default: the current one]
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
+    /// End after so many seconds: 60 or 60s
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<u64>,
+}
+
+/// Options of `listen`.
+#[derive(Debug, clap::Args)]
+pub struct ListenArgs {
+    /// The sockets of a cgroup (version 2), and of those below it, by its folder [default: all]
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
     /// End after so many seconds: 60 or 60s
     #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<u64>,

@@ -15,6 +15,7 @@ use narrows_laws::Control;
 mod advise;
 mod gone;
 mod host;
+mod listen;
 mod metrics;
 mod older;
 mod operate;

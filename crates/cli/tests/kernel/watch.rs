@@ -58,13 +58,13 @@ for target in targets: threading.Thread(target=send, args=[target], daemon=True)
 print('ready', flush=True); sys.stdin.read()";
 
 /// A process of the host, ended with the test.
-struct Process {
+pub(super) struct Process {
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
 impl Process {
-    fn start(host: &Host, words: &[&str]) -> Process {
+    pub fn start(host: &Host, words: &[&str]) -> Process {
         let mut command = host.command(words);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -76,7 +76,7 @@ impl Process {
         Process::start(host, &words)
     }
 
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
@@ -95,7 +95,7 @@ impl Process {
     }
 
     /// Ends it by a signal; the rest of what it says, and its exit code.
-    fn end(mut self, host: &Host, signal: &str) -> (String, Option<i32>) {
+    pub fn end(mut self, host: &Host, signal: &str) -> (String, Option<i32>) {
         host.sh(&format!("kill {signal} {}", self.child.id()));
         let mut said = String::new();
         self.output.read_to_string(&mut said).unwrap();
@@ -110,9 +110,12 @@ impl Drop for Process {
     }
 }
 
-/// The network, a server, and a client that sends to these addresses.
-fn traffic(host: &Host, links: &str, control: &str, kind: &str, to: &[&str]) -> [Process; 2] {
+pub(super) fn network(host: &Host, links: &str) {
     host.sh(&format!("links='{links}'\n{NETWORK}"));
+}
+
+/// A server, and a client that sends to these addresses.
+pub(super) fn send(host: &Host, control: &str, kind: &str, to: &[&str]) -> [Process; 2] {
     let server = ["ip", "netns", "exec", "server", "python3", "-c", TRAFFIC, kind, control];
     let mut server = Process::start(host, &server);
     assert_eq!(server.line(), "ready");
@@ -120,6 +123,12 @@ fn traffic(host: &Host, links: &str, control: &str, kind: &str, to: &[&str]) -> 
         Process::start(host, &[&["python3", "-c", TRAFFIC, kind, control][..], to].concat());
     assert_eq!(client.line(), "ready");
     [server, client]
+}
+
+/// The network, a server, and a client that sends to these addresses.
+fn traffic(host: &Host, links: &str, control: &str, kind: &str, to: &[&str]) -> [Process; 2] {
+    network(host, links);
+    send(host, control, kind, to)
 }
 
 /// Programs, links and maps of the watch in the kernel.

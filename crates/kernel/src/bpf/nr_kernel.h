@@ -121,7 +121,16 @@ struct inet_connection_sock {
 	void *icsk_ulp_data;
 	__u8 icsk_ca_state : 5;
 	__u8 icsk_retransmits;
+	struct {
+		__u16 rcv_mss;
+	} icsk_ack;
 	__u64 icsk_ca_priv[13];
+};
+
+/* Of the segment that came last. */
+struct tcp_options_received {
+	__u32 rcv_tsval;
+	__u16 saw_tstamp : 1;
 };
 
 /* Of the newest segment that was acknowledged, selectively or not (RFC 8985). */
@@ -132,6 +141,8 @@ struct tcp_rack {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	struct tcp_options_received rx_opt;
+	__u64 bytes_received;
 	__u32 data_segs_out;
 	__u32 mss_cache;
 	__u32 snd_cwnd;

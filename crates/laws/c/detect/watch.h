@@ -51,11 +51,11 @@ struct nr_watch {
 	nr_u64 since_us[NR_MAX_PATHS];
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
-	nr_u32 at_once; /* set by the host: pairs that an event compares; 0: decides at once */
-	nr_u32 busy;	/* 1: a path is at a decision, and at what follows here */
-	nr_u32 stamp;	/* of the interval that is being decided on; 0: none */
-	nr_u32 i, j;	/* the next pair */
-	nr_u32 reserved;
+	nr_u32 at_once;	 /* set by the host: pairs that an event compares; 0: decides at once */
+	nr_u32 busy;	 /* 1: a path is at a decision, and at what follows here */
+	nr_u32 stamp;	 /* of the interval that is being decided on; 0: none */
+	nr_u32 i, j;	 /* the next pair */
+	nr_u32 heard_ms; /* when a decision of the receiver was obeyed (heard.h), wraps; 0: none */
 	union nr_summaries summaries;
 	struct nr_scratch scratch;
 	/* What the detector keeps of pairs; of a native one it follows the watch. */
@@ -287,6 +287,23 @@ NR_INLINE enum nr_decided nr_note_groups(struct nr_watch *w, struct nr_places la
 	return decided;
 }
 
+/* So long the receiver decides after a decision of its: three of MPTCP-SBD, one in 3.5 s. */
+#define NR_HEARD_MS 10500u
+
+/* Does the receiver decide? Forgets when it did last once that is too long ago. */
+NR_INLINE int nr_receiver_decides(struct nr_watch *w, nr_u64 now_us)
+{
+	nr_u32 heard_ms = NR_READ(w->heard_ms);
+
+	if (!heard_ms)
+		return 0;
+	/* On another CPU it may have been later than now. */
+	if ((nr_s32)((nr_u32)(now_us / 1000) - heard_ms) < (nr_s32)NR_HEARD_MS)
+		return 1;
+	NR_WRITE(w->heard_ms, 0);
+	return 0;
+}
+
 /* The last part: makes an observation, and a decision if due. */
 NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_conn *c,
 				    struct nr_watch *w, nr_u64 now_us)
@@ -301,6 +318,8 @@ NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_con
 	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
 	NR_WRITE(w->observed_us, now_us);
 	NR_WRITE(w->observed.word, observed.word);
+	if (nr_receiver_decides(w, now_us))
+		return NR_NOT_DECIDED;
 	if (last.word && stamp - nr_stamp(&last) < every)
 		return NR_NOT_DECIDED;
 	if (!nr_decide(detector, c, w))

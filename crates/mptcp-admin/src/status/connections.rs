@@ -181,7 +181,8 @@ fn detect(
         let watch = watches.of(entry.token)?;
         // After the watch, so that nothing in it is of later.
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
-        let detection = Detection::of(entry, control.detector, watch.as_deref(), now.into());
+        let (watch, listens) = (watch.as_deref(), watches.listens(entry.token));
+        let detection = Detection::of(entry, control.detector, watch, now.into(), listens);
         connection.detection = Some(detection);
     }
     Ok(())

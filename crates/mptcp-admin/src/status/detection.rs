@@ -15,6 +15,9 @@ pub struct Detection {
     pub detector: &'static str,
     /// Does it run? Not without room for what it keeps: then all subflows are coupled.
     pub runs: bool,
+    /// What the receiver does, where this sender listens to it (`narrows kernel listen`): `decides`, then
+    /// `groups` are its; `silent`, then they are those of the detector here. Null: nobody listens.
+    pub receiver: Option<&'static str>,
     /// Seconds since its newest decision; null: none yet.
     pub decided_s: Option<f64>,
     /// The subflows by what the newest decision says of them.
@@ -105,24 +108,34 @@ fn why(why: Why) -> Option<&'static str> {
 }
 
 impl Detection {
-    /// Of a connection with two paths or more under `detector`; `now` is the kernel's monotonic clock.
+    /// Of a connection with two paths or more under `detector`; `now` is the kernel's monotonic clock,
+    /// and `listens` says whether it listens to its receiver.
     pub(super) fn of(
         entry: &state::Connection,
         detector: Detector,
         watch: Option<&Watch>,
         now: Duration,
+        listens: bool,
     ) -> Detection {
         let name = detector.name();
         let Some(watch) = watch else {
-            let (groups, pairs) = (Vec::new(), Vec::new());
-            return Detection { detector: name, runs: false, decided_s: None, groups, pairs };
+            return Detection {
+                detector: name,
+                runs: false,
+                receiver: None,
+                decided_s: None,
+                groups: Vec::new(),
+                pairs: Vec::new(),
+            };
         };
+        let by_receiver = watch.receiver_decides(now.as_micros() as u64);
         let paths: Vec<usize> = entry.paths.iter().map(|path| path.slot).collect();
         let ago = |at_us: u64| now.saturating_sub(Duration::from_micros(at_us)).as_secs_f64();
         let each = paths.iter().flat_map(|&i| paths.iter().map(move |&j| (i, j)));
         let known = each.filter(|(i, j)| i < j);
         let known = known.filter_map(|(i, j)| Some(((i, j), watch.pair(detector, i, j)?)));
-        let known: BTreeMap<(usize, usize), Known> = known.collect();
+        // How sure the detector here is says nothing of the receiver's groups.
+        let known: BTreeMap<(usize, usize), Known> = known.filter(|_| !by_receiver).collect();
         let decision = watch.decision();
         let places = decision.map_or([Place::Undecided; 8], |decision| decision.places);
         let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
@@ -137,7 +150,7 @@ impl Detection {
             };
             by_place.entry(place).or_default().push(path);
         }
-        let agreement = watch.confidence(detector);
+        let agreement = watch.confidence(detector).filter(|_| !by_receiver);
         let group = |(place, paths): (Place, Vec<usize>)| {
             let found = match place {
                 Place::Group(_) if paths.len() > 1 => Found::Shared,
@@ -189,6 +202,11 @@ impl Detection {
         Detection {
             detector: name,
             runs: true,
+            receiver: match (by_receiver, listens) {
+                (true, _) => Some("decides"),
+                (false, true) => Some("silent"),
+                (false, false) => None,
+            },
             decided_s: decision.map(|decision| ago(decision.at_us)),
             groups,
             pairs: known.iter().map(pair).collect(),

@@ -294,6 +294,7 @@ mod tests {
         status.namespaces[0].connections[0].detection = Some(Detection {
             detector: "xcorr",
             runs: true,
+            receiver: None,
             decided_s: Some(0.1),
             groups: vec![group(&[0, 2], Found::Shared), group(&[1], Found::Alone)],
             pairs: Vec::new(),

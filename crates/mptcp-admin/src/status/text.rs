@@ -348,10 +348,14 @@ fn findings(connection: &Connection) -> impl Iterator<Item = String> {
     let unable = detection.clone().filter(|detection| !detection.runs);
     let unable =
         unable.map(|of| format!("{}: no room for what it keeps; all coupled", of.detector));
+    let receiver = detection.clone().filter_map(|of| match of.receiver? {
+        "decides" => Some("groups from the receiver".to_owned()),
+        _ => Some("own detector: peer silent".to_owned()),
+    });
     let groups = detection.flat_map(|detection| {
         detection.groups.iter().map(|group| finding(group, !detection.pairs.is_empty()))
     });
-    unable.chain(groups)
+    unable.chain(receiver).chain(groups)
 }
 
 /// `0,1 share a bottleneck for 12 s, 99.9 % sure`; `pairs`: of a detector that compares pairs.
@@ -545,6 +549,7 @@ pub(super) mod tests {
             connection.detection = Some(Detection {
                 detector: "xcorr",
                 runs: true,
+                receiver: None,
                 decided_s: Some(0.1),
                 groups: vec![
                     group(&[0, 1], Found::Shared, Some(0.999), None),
@@ -561,6 +566,14 @@ pub(super) mod tests {
         assert!(text.contains(&expected.replace("- 3", "-      3")), "{text}");
         assert!(status.text(Fit::Lines(24)).lines().count() <= 24);
         let mut connection = status.namespaces[0].connections.remove(0);
+        for (receiver, line) in
+            [("decides", "groups from the receiver"), ("silent", "own detector: peer silent")]
+        {
+            connection.detection.as_mut().unwrap().receiver = Some(receiver);
+            assert_eq!(findings(&connection).next().unwrap(), line);
+            assert_eq!(findings(&connection).count(), 4);
+        }
+        connection.detection.as_mut().unwrap().receiver = None;
         let detection = connection.detection.as_mut().unwrap();
         (detection.runs, detection.groups) = (false, Vec::new());
         let found: Vec<String> = findings(&connection).collect();

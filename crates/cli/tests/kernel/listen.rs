@@ -1,0 +1,139 @@
+//! `narrows kernel listen`: the receiver's groups are obeyed, and where it is not heard those of the
+//! sender's own detector; and nothing stays.
+
+use super::host::Host;
+use super::watch::{Process, network, send};
+use narrows_testkit::wait_until;
+use serde_json::{Value, json};
+
+/// A detector at the sender that is quicker than the receiver's.
+const CONTROL: &str = "lia+xcorr";
+const NAME: &str = "nr_lia_xc";
+
+/// The same control on both ends, or at the sender alone, and a process that listens on both.
+fn begin(host: &Host, links: &str, both: bool) -> Process {
+    network(host, links);
+    host.does(&["load", CONTROL]);
+    if both {
+        host.does(&["use", CONTROL, "--netns", "server", "--mptcp-only"]);
+    }
+    listen(host)
+}
+
+fn listen(host: &Host) -> Process {
+    let words = [env!("CARGO_BIN_EXE_narrows"), "kernel", "listen"];
+    let mut listen = Process::start(host, &words);
+    let line = listen.line();
+    assert!(line.starts_with("listening: new MPTCP connections in /"), "{line}");
+    listen
+}
+
+/// What the sender's detection says, and the masks of its subflows.
+fn detection(host: &Host) -> Option<(Value, Vec<u64>)> {
+    let status: Value = serde_json::from_str(&host.does(&["status", "--json"])).unwrap();
+    let namespaces = status["namespaces"].as_array().unwrap();
+    let here = namespaces.iter().find(|one| one["is_current"] == true)?;
+    let connection = here["connections"].as_array()?.first()?;
+    let masks = connection["subflows"].as_array()?.iter().map(|one| one["coupling_mask"].as_u64());
+    Some((connection["detection"].clone(), masks.collect::<Option<_>>()?))
+}
+
+/// Waits until the receiver is so, and the groups are as `right` says.
+fn until(host: &Host, receiver: &str, right: impl Fn(&Value, &[u64]) -> bool) {
+    wait_until(90, || match detection(host) {
+        Some((of, masks)) if of["receiver"] == receiver && right(&of["groups"], &masks) => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+}
+
+fn together(groups: &Value, masks: &[u64]) -> bool {
+    let of = |n: usize, name: &str| groups[n][name].clone();
+    (of(0, "paths"), of(0, "found")) == (json!([0, 1]), json!("shared")) && masks == [3, 3]
+}
+
+fn apart(groups: &Value, masks: &[u64]) -> bool {
+    let known = |one: &Value| one["found"] == "alone" || one["found"] == "uncongested";
+    let mut masks = masks.to_vec();
+    masks.sort_unstable();
+    masks == [1, 2] && groups.as_array().is_some_and(|all| all.iter().all(known))
+}
+
+/// Programs and maps in the kernel.
+fn loaded(host: &Host) -> usize {
+    let script = "{ bpftool prog show; bpftool map show; } |
+        grep -cE 'name nr_(listen|listens|sweep|heards|listeners) ' || true";
+    host.sh(script).trim().parse().unwrap()
+}
+
+fn unloaded(host: &Host) {
+    wait_until(20, || match loaded(host) {
+        0 => Ok(()),
+        left => Err(format!("{left} programs and maps")),
+    });
+}
+
+#[test]
+fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
+    let Some(host) = Host::new("listen, shared") else { return };
+    let listening = begin(&host, "12000", true);
+    let traffic = send(&host, NAME, "262", &["10.99.1.2"]);
+    until(&host, "decides", together);
+    // A middlebox on the way of the acknowledgements.
+    let nft = "ip netns exec router nft";
+    host.sh(&format!(
+        "{nft} 'add table ip t; add chain ip t c {{ type filter hook forward priority 0; }};
+        add rule ip t c reset tcp option 254'"
+    ));
+    until(&host, "silent", together);
+    host.sh(&format!("{nft} delete table ip t"));
+    until(&host, "decides", together);
+    // What is kept goes with the connection.
+    drop(traffic);
+    for map in ["nr_listens", "nr_heards"] {
+        wait_until(90, || match host.sh(&format!("bpftool -j map dump name {map}")).trim() {
+            "[]" => Ok(()),
+            _ => Err(format!("{map} has entries")),
+        });
+    }
+    let (said, code) = listening.end(&host, "-INT");
+    assert_eq!(code, Some(0));
+    let numbers: Vec<u64> =
+        said.split([' ', ',', '\n']).filter_map(|word| word.parse().ok()).collect();
+    assert!(matches!(numbers[..], [decided, obeyed] if decided > 0 && obeyed > 0), "{said}");
+    unloaded(&host);
+}
+
+#[test]
+fn the_receiver_tells_paths_with_a_bottleneck_each_apart() {
+    let Some(host) = Host::new("listen, separate") else { return };
+    let listening = begin(&host, "4000 16000", true);
+    let traffic = send(&host, NAME, "262", &["10.99.1.2"]);
+    until(&host, "decides", apart);
+    let told = host.does(&["status"]);
+    assert!(told.contains("\n  groups from the receiver\n"), "{told}");
+    // Killed: the sender's own detector goes on.
+    listening.end(&host, "-KILL");
+    unloaded(&host);
+    wait_until(30, || match detection(&host) {
+        Some((of, _)) if of["receiver"].is_null() && of["decided_s"].as_f64() < Some(2.0) => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    drop(traffic);
+}
+
+#[test]
+fn a_peer_that_does_not_know_it_is_silent() {
+    let Some(host) = Host::new("listen, alone") else { return };
+    let listening = begin(&host, "4000 16000", false);
+    let _traffic = send(&host, NAME, "262", &["10.99.1.2"]);
+    until(&host, "silent", apart);
+    let told = host.does(&["status"]);
+    assert!(told.contains("\n  own detector: peer silent\n"), "{told}");
+    let another = host.refuses(&["listen"]);
+    assert_eq!(another, "listen: another process listens on this machine");
+    let (said, _) = listening.end(&host, "-TERM");
+    assert!(said.ends_with("obeyed as the sender: 0\n"), "{said}");
+    unloaded(&host);
+    let refused = host.refuses(&["listen", "--cgroup", "/tmp"]);
+    assert_eq!(refused, "--cgroup /tmp: expected a folder of the cgroup2 file system");
+}

@@ -1,0 +1,123 @@
+//! Decisions of the receiver: obeyed when they are complete, for as long as they come.
+
+use narrows_laws::raw::{self, Conn, HEARD_MS, Heard, Private, Watch};
+use narrows_laws::{Control, Event, EventKind, Params, State};
+
+const CLEAR: u32 = 0xfe;
+const UNDECIDED: u32 = 0xff;
+
+/// A sender with three paths, whose own detector is `ssc` with a decision each interval, and couples all
+/// it knows nothing of.
+struct Sender {
+    control: Control,
+    conn: Conn,
+    watch: Box<Watch>,
+    heard: Heard,
+    private: [Private; 3],
+    now_us: u64,
+}
+
+impl Sender {
+    fn new() -> Sender {
+        let control: Control = "lia+ssc".parse().unwrap();
+        let params = Params::default().with(&[("decision.every", "1")]);
+        let (conn, watch) = (Conn::new(control, &params), Watch::new(&params));
+        let (heard, private) = (Heard::default(), Default::default());
+        let mut sender = Sender { control, conn, watch, heard, private, now_us: 1_000_000 };
+        for path in 0..3 {
+            sender.event(path, EventKind::Joined, State::Joining);
+        }
+        sender.acks(State::Active);
+        sender
+    }
+
+    fn event(&mut self, path: u32, kind: EventKind, state: State) {
+        let event = Event {
+            now_us: self.now_us,
+            kind: kind as u32,
+            state: state as u32,
+            srtt8_us: 160_000,
+            rtt_us: 20_000,
+            cwnd: 10,
+            delivered: 1,
+            ..Event::default()
+        };
+        let private = &mut self.private[path as usize];
+        let (conn, watch) = (&mut self.conn, &mut *self.watch);
+        // SAFETY: exclusive pointers, a path below 3.
+        unsafe { narrows_laws::event_shared(self.control, conn, watch, path, private, &event) };
+    }
+
+    /// An acknowledgement on each path; the third is in `state`.
+    fn acks(&mut self, state: State) {
+        for path in 0..3 {
+            self.event(path, EventKind::Acked, if path == 2 { state } else { State::Active });
+        }
+    }
+
+    fn hears(&mut self, path: u32, epoch: u32, place: u32) -> bool {
+        let (conn, watch, heard) = (&mut self.conn, &mut *self.watch, &mut self.heard);
+        // SAFETY: exclusive pointers, a path below 3.
+        unsafe { raw::narrows_hear(conn, watch, heard, path, epoch, place, self.now_us) != 0 }
+    }
+
+    /// The masks of the three paths among themselves.
+    fn masks(&self) -> [u64; 3] {
+        [0, 1, 2].map(|path| self.conn.masks >> (8 * path) & 7)
+    }
+
+    fn waits(&mut self, ms: u64) {
+        for _ in 0..ms / 50 {
+            self.now_us += 50_000;
+            self.acks(State::Active);
+        }
+    }
+}
+
+#[test]
+fn a_decision_is_obeyed_when_all_paths_that_carry_data_have_heard_of_it() {
+    let mut sender = Sender::new();
+    assert_eq!(sender.masks(), [7, 7, 7]);
+    assert!(!sender.hears(0, 7, 1) && !sender.hears(1, 7, 1));
+    assert_eq!(sender.masks(), [7, 7, 7], "the third has not heard");
+    assert!(sender.hears(2, 7, 2));
+    assert_eq!(sender.masks(), [3, 3, 4]);
+    assert!(sender.watch.receiver_decides(sender.now_us));
+    assert!(!sender.hears(1, 7, 1), "obeyed before");
+    // Parts of two decisions are none.
+    assert!(!sender.hears(0, 8, 5) && !sender.hears(1, 9, 5) && !sender.hears(2, 8, 5));
+    assert_eq!(sender.masks(), [3, 3, 4]);
+    assert!(!sender.hears(0, 9, CLEAR) && sender.hears(2, 9, 5));
+    assert_eq!(sender.masks(), [1, 6, 6]);
+}
+
+#[test]
+fn a_path_without_data_need_not_hear_and_is_coupled_with_all() {
+    let mut sender = Sender::new();
+    sender.acks(State::Idle);
+    assert!(!sender.hears(0, 7, 1) && sender.hears(1, 7, 2));
+    assert_eq!(sender.masks(), [5, 6, 7]);
+}
+
+#[test]
+fn a_receiver_that_knows_nothing_is_not_obeyed() {
+    let mut sender = Sender::new();
+    let obeyed = [0, 1, 2].map(|path| sender.hears(path, 7, UNDECIDED));
+    assert_eq!(obeyed, [false; 3]);
+    assert!(!sender.watch.receiver_decides(sender.now_us));
+}
+
+#[test]
+fn when_the_receiver_falls_silent_the_own_detector_decides_again() {
+    let mut sender = Sender::new();
+    for path in 0..3 {
+        sender.hears(path, 7, path);
+    }
+    assert_eq!(sender.masks(), [1, 2, 4]);
+    let before = sender.watch.observed_us;
+    sender.waits(u64::from(HEARD_MS) - 500);
+    assert_eq!(sender.masks(), [1, 2, 4]);
+    assert!(sender.watch.observed_us > before, "it observes meanwhile");
+    sender.waits(1500);
+    assert_eq!((sender.masks(), sender.watch.heard_ms), ([7, 7, 7], 0), "it knows nothing yet");
+}
