@@ -9,7 +9,6 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_transfer::wire::Place;
 use narrows_transfer::{Get, PathProgress, Progress, Server, get as get_file};
-use tokio::runtime::Runtime;
 
 use crate::args::quic::{Command, GetArgs};
 use crate::error::Error;
@@ -26,20 +25,23 @@ pub fn quic(command: &Command) -> Result<(), Error> {
     }
 }
 
-fn runtime() -> Result<Runtime, Error> {
+fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().build().map_err(|error| Error::input("threads", error))
+    let runtime = builder.enable_all().build().map_err(|error| Error::input("threads", error))?;
+    let done = runtime.block_on(work);
+    // A disk or a name server that hangs holds up nobody who wants to stop.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    done
 }
 
 fn serve(dir: &Path, listen: SocketAddr, cc: &str) -> Result<(), Error> {
     let stop = stop::on_signal()?;
-    runtime()?.block_on(async {
+    block_on(async {
         let server = Server::new(dir, listen, cc)?;
         // FILE stays as it is: it needs no encoding.
         let urls = server.urls("FILE").map_err(|error| Error::input("UDP socket", error))?;
         print(&urls.iter().map(|url| format!("{url}\n")).collect::<String>())?;
-        server.run(&stop, |line| note(&line)).await;
-        Ok(())
+        Ok(server.run(&stop, |line| note(&line)).await?)
     })
 }
 
@@ -72,7 +74,7 @@ fn get(args: &GetArgs) -> Result<(), Error> {
         }
         None => {}
     };
-    let received = runtime()?.block_on(get_file(&request, &stop, show));
+    let received = block_on(async { Ok(get_file(&request, &stop, show).await?) });
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }

@@ -4,6 +4,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// A folder that is held open: it stays the same if it is renamed.
@@ -22,22 +23,24 @@ impl Folder {
     /// A regular file by its name below the folder, and its size. The kernel resolves the name and
     /// refuses each step out of the folder: `..`, absolute names and links, those of /proc.
     pub fn file(&self, name: &str) -> Result<(File, u64), String> {
-        // A FIFO must not hold up the server: NONBLOCK.
+        // To open a device or a FIFO has effects: only where the name leads is found here.
         let how = OpenHow::new()
-            .flags(OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)
+            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
             .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-        let file = openat2(&self.0, name, how).map(File::from).map_err(|error| match error {
+        let place = openat2(&self.0, name, how).map(File::from).map_err(|error| match error {
             Errno::EXDEV => "outside of the served folder".to_owned(),
             Errno::ENOENT | Errno::ENOTDIR => "no such file".to_owned(),
             Errno::EINVAL => "not a name of a file".to_owned(),
             Errno::ENOSYS => "the server's kernel has no openat2(): Linux 5.6 or later".to_owned(),
             other => other.desc().to_owned(),
         })?;
-        let about = file.metadata().map_err(|error| error.to_string())?;
+        let about = place.metadata().map_err(|error| error.to_string())?;
         if !about.is_file() {
             return Err("not a regular file".into());
         }
-        Ok((file, about.len()))
+        // The same file, whatever the name leads to by now.
+        let file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()));
+        Ok((file.map_err(|error| error.to_string())?, about.len()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The client.
 
-use crate::hash::Hasher;
+use crate::hash::{Dropped, Hasher};
 use crate::local::Local;
 use crate::paths::Paths;
 use crate::serve::TOO_SLOW;
@@ -105,11 +105,17 @@ pub async fn get(
     let own = Coupling::new(get.control.as_deref().unwrap_or(OWN_CONTROL))
         .map_err(|error| Error::input("--cc", error))?;
     let output = Output::new(&get.output)?;
-    let server = get.url.address()?;
+    let server = {
+        // The resolver may wait long.
+        let url = get.url.clone();
+        let address = unless(stop, spawn_blocking(move || url.address())).await?;
+        address.map_err(|error| Error::failed(&get.url.server, error))??
+    };
     let (mut paths, endpoint) = Paths::new(&get.paths, server)?;
     let (mut config, other) =
         tls::client(get.url.fingerprint, tls::protocols(get.control.as_deref()));
     let factory = own.factory();
+    let asked = get.control.is_some().then(|| factory.snapshot().control);
     let mut transport = transport();
     transport.max_concurrent_bidi_streams(VarInt::from_u32(0));
     transport.congestion_controller_factory(factory.clone());
@@ -135,7 +141,7 @@ pub async fn get(
     };
     tokio::spawn(narrows_quic::tend(&connection, factory, PING));
     paths.connected(&connection);
-    let done = transfer(get, &connection, &mut paths, &output, stop, show).await;
+    let done = transfer(get, asked, &connection, &mut paths, &output, stop, show).await;
     connection.close(VarInt::from_u32(0), b"");
     // So that the server hears of it.
     let _ = timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
@@ -249,6 +255,7 @@ struct Shared {
 
 async fn transfer(
     get: &Get,
+    asked: Option<String>,
     connection: &Connection,
     paths: &mut Paths,
     output: &Output,
@@ -259,13 +266,17 @@ async fn transfer(
     let failed = |why: String| Error::failed(&get.url.server, why);
     let refused = |why: String| Error::failed(format!("{:?}", get.url.name), why);
     let asking = timeout(PATIENCE, ask(connection, &get.url.name));
-    let asked = unless(stop, asking).await?.map_err(|_| failed(silence(PATIENCE)))?;
-    let (lines, answer) = asked.map_err(failed)?;
+    let answer = unless(stop, asking).await?.map_err(|_| failed(silence(PATIENCE)))?;
+    let (lines, answer) = answer.map_err(failed)?;
     let (size, control) = match answer {
         Reply::File { size, control } => (size, shown(&control)),
         Reply::Refused(why) => return Err(refused(shown(&why))),
         _ => return Err(failed("not the answer that was expected".into())),
     };
+    // The server reads the name in the client's first packet, and may miss it in a later one.
+    if let Some(asked) = asked.filter(|asked| *asked != control) {
+        return Err(failed(format!("it uses {control}, not {asked}, for which --cc asks")));
+    }
     let file = output.written.as_file().try_clone();
     let file = file.map_err(|error| Error::failed(get.output.display(), error))?;
     let shared = Arc::new(Shared {
@@ -278,9 +289,10 @@ async fn transfer(
         sha256: OnceLock::new(),
     });
     let (pieces, arriving) = channel(PIECES);
+    let over = Dropped::default();
     let writing = {
-        let shared = shared.clone();
-        spawn_blocking(move || write(&shared, arriving))
+        let (shared, over) = (shared.clone(), over.flag());
+        spawn_blocking(move || write(&shared, arriving, &over))
     };
     let mut tasks = JoinSet::new();
     for _ in 0..STREAMS {
@@ -423,8 +435,12 @@ async fn stream(shared: Arc<Shared>, pieces: Sender<Piece>) -> Result<(), String
 }
 
 /// Writes what arrives, and hashes the file from its beginning on as that grows: ranges arrive in any
-/// order. The hash, once all streams have ended.
-fn write(shared: &Shared, mut pieces: Receiver<Piece>) -> std::io::Result<String> {
+/// order. The hash, once all streams have ended; not of all if the transfer is `over` before.
+fn write(
+    shared: &Shared,
+    mut pieces: Receiver<Piece>,
+    over: &AtomicBool,
+) -> std::io::Result<String> {
     let (mut hasher, mut whole, mut later) = (Hasher::new(), 0, BTreeSet::new());
     while let Some(piece) = pieces.blocking_recv() {
         match piece {
@@ -437,7 +453,7 @@ fn write(shared: &Shared, mut pieces: Receiver<Piece>) -> std::io::Result<String
                 while later.remove(&whole) {
                     whole = shared.size.min(whole + MAX_RANGE);
                 }
-                hasher.read(&shared.file, whole, || true)?;
+                hasher.read(&shared.file, whole, || !over.load(Ordering::Relaxed))?;
             }
         }
     }
@@ -480,8 +496,9 @@ impl Rates {
         if let Some(then) = self.0.front() {
             let seconds = (now.elapsed - then.elapsed).as_secs_f64().max(1e-9);
             now.rate = (now.bytes - then.bytes) as f64 / seconds;
-            for (at, path) in now.paths.iter_mut().enumerate() {
-                let before = then.paths.get(at).map_or(0, |path| path.bytes);
+            for path in &mut now.paths {
+                let then = then.paths.iter().find(|then| then.local == path.local);
+                let before = then.map_or(0, |then| then.bytes);
                 path.rate = (path.bytes - before) as f64 / seconds;
             }
         }

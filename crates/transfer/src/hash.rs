@@ -4,6 +4,8 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
@@ -35,5 +37,21 @@ impl Hasher {
     /// In hexadecimal digits.
     pub fn finish(self) -> String {
         self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// A flag that is set when its value is dropped, wherever that is: who reads a file stops.
+#[derive(Default)]
+pub(crate) struct Dropped(Arc<AtomicBool>);
+
+impl Dropped {
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

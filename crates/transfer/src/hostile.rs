@@ -4,6 +4,9 @@ use crate::plain;
 use crate::wire::{Reply, Request};
 use crate::{Error, Get, MAX_CONNECTIONS, MAX_FROM_ONE, Server, Url, get, tls, transport};
 use narrows_testkit::Random;
+use noq::rustls::Side;
+use noq::rustls::crypto::ring;
+use noq::rustls::quic::Version;
 use noq::{Connection, Endpoint, VarInt};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -44,7 +47,7 @@ impl Served {
         let stop = Arc::new(AtomicBool::new(false));
         let running = {
             let stop = stop.clone();
-            tokio::spawn(async move { server.run(&stop, |_| ()).await })
+            tokio::spawn(async move { server.run(&stop, |_| ()).await.unwrap() })
         };
         Served { home, url, address, stop, running }
     }
@@ -124,6 +127,79 @@ fn clients_of_other_stacks_get_whole_files() {
     });
 }
 
+/// A client's first packet with these bytes for TLS. Its protection keeps nobody out, as its keys come
+/// from the packet itself (RFC 9001, section 5.2).
+fn initial(random: &mut Random, hello: &[u8]) -> Vec<u8> {
+    let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().unwrap();
+    let id = random.next().to_le_bytes();
+    let keys = suite.quic_suite().unwrap().keys(&id, Side::Client, Version::V1).local;
+    let varint = |value: usize| (0x4000 | value as u16).to_be_bytes();
+    // A CRYPTO frame, and PADDING to 1200 bytes.
+    let mut payload = [&[6, 0], &varint(hello.len())[..], hello].concat();
+    payload.resize(1154, 0);
+    // Type, version, connection ids, no token, length, packet number.
+    let mut header = [&[0xc3, 0, 0, 0, 1, 8][..], &id, &[8], &id, &[0]].concat();
+    header.extend(varint(4 + payload.len() + 16));
+    header.extend([0; 4]);
+    let tag = keys.packet.encrypt_in_place(0, &header, &mut payload).unwrap();
+    payload.extend(tag.as_ref());
+    let (first, rest) = header.split_first_mut().unwrap();
+    let number = rest.len() - 4;
+    keys.header.encrypt_in_place(&payload[..16], first, &mut rest[number..]).unwrap();
+    header.extend(payload);
+    header
+}
+
+/// A ClientHello with random names of protocols (RFC 8446, section 4.1.2; RFC 7301), now and then cut.
+fn hello(random: &mut Random) -> Vec<u8> {
+    let bytes = |random: &mut Random, length: u64| -> Vec<u8> {
+        (0..length).map(|_| random.next() as u8).collect()
+    };
+    let mut names = Vec::new();
+    for _ in 0..random.below(4) {
+        let length = random.below(40);
+        // Some lengths are wrong.
+        names.push((length + u64::from(random.below(8) == 0)) as u8);
+        names.extend(b"cc=".iter().take(length as usize));
+        names.extend(bytes(random, length.saturating_sub(3)));
+    }
+    let long = |bytes: &[u8]| [&(bytes.len() as u16).to_be_bytes(), bytes].concat();
+    let alpn = [&[0, 16][..], &long(&long(&names))].concat();
+    let mut body = [&[3, 3][..], &bytes(random, 32), &[0, 0, 2, 0x13, 1, 1, 0]].concat();
+    body.extend(long(&alpn));
+    let mut hello = [&[1, 0][..], &long(&body)].concat();
+    if random.below(4) == 0 {
+        hello.truncate(random.below(hello.len() as u64) as usize);
+    }
+    hello
+}
+
+#[test]
+fn garbage_in_first_packets_does_not_stop_a_server() {
+    runtime().block_on(async {
+        let served = Served::new();
+        // Handshakes that are never finished take the part of their address.
+        let socket = UdpSocket::bind(("127.0.0.2", 0)).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let (mut random, mut answers) = (Random(3), 0);
+        for round in 0..1000 {
+            let hello = match round % 2 {
+                0 => hello(&mut random),
+                _ => (0..random.below(500)).map(|_| random.next() as u8).collect(),
+            };
+            socket.send_to(&initial(&mut random, &hello), served.address).unwrap();
+            // As fast as the server reads: what it does not read tests nothing.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            while socket.recv(&mut [0; 1500]).is_ok() {
+                answers += 1;
+            }
+        }
+        assert!(answers > 500, "{answers} answers");
+        served.serves().await;
+        served.end().await;
+    });
+}
+
 #[test]
 fn garbage_in_datagrams_does_not_stop_a_server() {
     runtime().block_on(async {
@@ -131,6 +207,10 @@ fn garbage_in_datagrams_does_not_stop_a_server() {
         let socket = UdpSocket::bind(anywhere()).unwrap();
         let mut random = Random(1);
         for round in 0..20_000 {
+            if round % 100 == 0 {
+                // A burst that fills the receive buffer would not be read.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
             let length = 1 + random.below(1500) as usize;
             let mut datagram: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
             // Every other one as a packet of a handshake of version 1: RFC 9000, section 17.2.
@@ -225,7 +305,12 @@ fn connections_and_streams_are_bounded() {
         };
         for at in 0..MAX_CONNECTIONS {
             let (endpoint, connection) = connect(at).await;
-            held.push((endpoint, connection.unwrap()));
+            let connection = connection.unwrap();
+            // A client that has asked for a file keeps its place for a minute.
+            let (mut send, recv) = connection.open_bi().await.unwrap();
+            send.write_all(&Request::File("file".into()).bytes()).await.unwrap();
+            send.finish().unwrap();
+            held.push((endpoint, connection, recv));
             // One address has its part, though there are places.
             if at + 1 == MAX_FROM_ONE {
                 assert!(served.connect(None).await.1.unwrap_err().contains("refused"));
@@ -239,7 +324,8 @@ fn connections_and_streams_are_bounded() {
         while let Ok(stream) = timeout(Duration::from_millis(500), connection.open_bi()).await {
             streams.push(stream.unwrap());
         }
-        assert_eq!(streams.len(), usize::from(crate::STREAMS) + 1);
+        // The first has the reports.
+        assert_eq!(streams.len(), usize::from(crate::STREAMS));
         // One leaves, and there is a place.
         held[0].1.close(VarInt::from_u32(0), b"");
         let begin = std::time::Instant::now();
@@ -331,4 +417,23 @@ fn a_client_keeps_nothing_of_a_server_that_lies() {
     assert!(refuses(&[file.clone(), file], "abcd").contains("not expected here"));
     let why = "x".repeat(3 * crate::wire::MAX_REPLY);
     assert!(refuses(&[Reply::Refused(why)], "").contains("a line of more than"));
+}
+
+#[test]
+fn a_client_that_asks_for_a_control_takes_no_other() {
+    runtime().block_on(async {
+        let file = Reply::File { size: 4, control: "reno".into() };
+        let (url, serve) = lying(move |_| file.line()).await;
+        let home = tempfile::tempdir().unwrap();
+        let output = home.path().join("got");
+        let request = Get { control: Some("lia".into()), ..request(&url, &output) };
+        let stop = AtomicBool::new(false);
+        let serving = async {
+            serve.await;
+            std::future::pending::<()>().await;
+        };
+        let error = both(get(&request, &stop, |_| ()), serving).await.unwrap_err();
+        assert!(error.to_string().contains("it uses reno, not lia"), "{error}");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "something was left");
+    });
 }

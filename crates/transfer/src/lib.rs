@@ -15,6 +15,7 @@ mod hash;
 mod hostile;
 mod idle;
 mod local;
+mod log;
 mod paths;
 mod plain;
 mod serve;

@@ -108,6 +108,11 @@ impl Paths {
                 self.lines.push(Line { local: Some(source.address), path: None, before: 0 });
             }
         }
+        // Addresses that are gone and brought nothing: those of privacy change every day.
+        self.lines.retain(|line| {
+            let here = sources.iter().any(|source| line.local == Some(source.address));
+            here || line.path.is_some() || line.before > 0
+        });
         let open = |lines: &[Line]| lines.iter().filter(|line| line.path.is_some()).count();
         for at in 0..self.lines.len() {
             let Some(local) = self.lines[at].local else { continue };

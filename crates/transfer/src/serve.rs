@@ -1,9 +1,10 @@
 //! The server.
 
 use crate::folder::Folder;
-use crate::hash::Hasher;
+use crate::hash::{Dropped, Hasher};
 use crate::idle::Idle;
 use crate::local;
+use crate::log::Log;
 use crate::plain;
 use crate::tls::{self, Fingerprint};
 use crate::wire::{CONTROL, MAX_REQUEST, PathReport, Reply, Request};
@@ -47,6 +48,8 @@ const FIRST_REQUEST: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between reports of the paths.
 const REPORT: Duration = Duration::from_millis(200);
+/// The last lines of the log are waited for so long.
+const LOGGED: Duration = Duration::from_secs(1);
 /// Bytes that are read from the file at once.
 const PIECE: u64 = 256 << 10;
 
@@ -112,17 +115,30 @@ impl Server {
     }
 
     /// Serves until `stop` is set; `log` is given a line for each file that is asked for, and for each that
-    /// has been sent.
-    pub async fn run(self, stop: &AtomicBool, log: impl Fn(String) + Send + Sync + 'static) {
+    /// has been sent. A thread of its own calls it; what it is too slow for is left out.
+    ///
+    /// # Errors
+    /// The socket has failed.
+    pub async fn run(
+        self,
+        stop: &AtomicBool,
+        log: impl Fn(String) + Send + 'static,
+    ) -> Result<(), Error> {
         let places = Arc::new(Places::default());
         let hashing = Arc::new(Semaphore::new(HASHED));
-        let log: Arc<Log> = Arc::new(log);
+        let log = Log::new(log);
         while !stop.load(Ordering::Relaxed) {
             let Ok(incoming) = timeout(Duration::from_millis(100), self.endpoint.accept()).await
             else {
                 continue;
             };
-            let Some(incoming) = incoming else { return };
+            let Some(incoming) = incoming else {
+                log.flush(LOGGED);
+                return Err(Error::failed(
+                    "UDP socket",
+                    "it has failed, nothing is served any more",
+                ));
+            };
             // Closed connections go on for a while, with what they had not yet delivered.
             let draining = self.endpoint.open_connections() >= 2 * MAX_CONNECTIONS;
             let place = places.take(incoming.remote_address().ip()).filter(|_| !draining);
@@ -150,6 +166,8 @@ impl Server {
         self.endpoint.close(VarInt::from_u32(0), b"the server stops");
         // So that the clients hear of it.
         let _ = timeout(Duration::from_secs(1), self.endpoint.wait_idle()).await;
+        log.flush(LOGGED);
+        Ok(())
     }
 }
 
@@ -198,8 +216,6 @@ impl Drop for Place {
     }
 }
 
-type Log = dyn Fn(String) + Send + Sync;
-
 /// The congestion control that a client asks for.
 fn control(incoming: &Incoming) -> Option<String> {
     let hello = incoming.decrypt()?;
@@ -213,7 +229,7 @@ struct Client {
     address: SocketAddr,
     folder: Arc<Folder>,
     hashing: Arc<Semaphore>,
-    log: Arc<Log>,
+    log: Log,
 }
 
 impl Client {
@@ -293,12 +309,12 @@ impl Client {
         let (file, size) = match self.folder.file(&name) {
             Ok((file, size)) => (Arc::new(file), size),
             Err(why) => {
-                (self.log)(format!("{client}: {name:?}: refused, {why}"));
+                self.log.line(format!("{client}: {name:?}: refused, {why}"));
                 return refuse(send, why).await;
             }
         };
         let control = factory.snapshot().control;
-        (self.log)(format!("{client}: {name:?}: {size} bytes, {control}"));
+        self.log.line(format!("{client}: {name:?}: {size} bytes, {control}"));
         let found = Reply::File { size, control };
         send.write_all(&found.line()).await.map_err(|error| error.to_string())?;
         let mut reports = JoinSet::new();
@@ -322,7 +338,7 @@ impl Client {
                 }
             }
         };
-        (self.log)(format!("{client}: {name:?}: {} bytes sent", sent.load(Ordering::Relaxed)));
+        self.log.line(format!("{client}: {name:?}: {} bytes sent", sent.load(Ordering::Relaxed)));
         end
     }
 }
@@ -330,12 +346,24 @@ impl Client {
 /// The first request of a connection.
 async fn first(connection: &Connection) -> Result<(SendStream, Request), String> {
     let (send, mut recv) = connection.accept_bi().await.map_err(|error| error.to_string())?;
-    Ok((send, read(&mut recv).await?))
+    Ok((send, Request::parse(&request(&mut recv).await?)?))
 }
 
-async fn read(recv: &mut RecvStream) -> Result<Request, String> {
-    let bytes = recv.read_to_end(MAX_REQUEST).await.map_err(|error| error.to_string())?;
-    Request::parse(&bytes)
+/// The bytes of a request. They are read in order: what comes out of order, byte by byte, in many
+/// datagrams, noq keeps together only for those who read so.
+async fn request(recv: &mut RecvStream) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![0; MAX_REQUEST + 1];
+    let mut length = 0;
+    while let Some(read) =
+        recv.read(&mut bytes[length..]).await.map_err(|error| error.to_string())?
+    {
+        length += read;
+        if length > MAX_REQUEST {
+            return Err(format!("a request of more than {MAX_REQUEST} bytes"));
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 async fn refuse(mut send: SendStream, why: String) -> Result<(), String> {
@@ -355,8 +383,8 @@ async fn range(
     size: u64,
     count: Arc<AtomicU64>,
 ) {
-    let request = timeout(FIRST_REQUEST, read(&mut recv)).await;
-    let (at, end) = match request {
+    let request = timeout(FIRST_REQUEST, request(&mut recv)).await;
+    let (at, end) = match request.map(|bytes| Request::parse(&bytes?)) {
         Ok(Ok(Request::Range { offset, length })) if offset + length <= size => {
             (offset, offset + length)
         }
@@ -376,10 +404,10 @@ async fn whole(
     mut send: SendStream,
     mut recv: RecvStream,
     folder: Arc<Folder>,
-    log: Arc<Log>,
+    log: Log,
     client: SocketAddr,
 ) -> bool {
-    let request = timeout(FIRST_REQUEST, recv.read_to_end(MAX_REQUEST)).await;
+    let request = timeout(FIRST_REQUEST, request(&mut recv)).await;
     let name = match request {
         Ok(Ok(request)) => plain::name(&request),
         _ => Err("no request".into()),
@@ -391,19 +419,19 @@ async fn whole(
     let (name, (file, size)) = match found {
         Ok(found) => found,
         Err(why) => {
-            log(format!("{client}: {why}"));
+            log.line(format!("{client}: {why}"));
             let _ = send.reset(REFUSED);
             return false;
         }
     };
-    log(format!("{client}: {name:?}: {size} bytes"));
+    log.line(format!("{client}: {name:?}: {size} bytes"));
     let sent = AtomicU64::new(0);
     if let Ok(()) = send_bytes(&mut send, &Arc::new(file), 0..size, &sent).await {
         let _ = send.finish();
         // The connection's end would take with it what is on its way.
         let _ = timeout(PATIENCE, send.stopped()).await;
     }
-    log(format!("{client}: {name:?}: {} bytes sent", sent.into_inner()));
+    log.line(format!("{client}: {name:?}: {} bytes sent", sent.into_inner()));
     true
 }
 
@@ -444,20 +472,11 @@ async fn send_bytes(
     Ok(())
 }
 
-/// A flag that is set when its value is dropped, wherever that is.
-struct Dropped(Arc<AtomicBool>);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// The SHA-256 of a file, one of [`HASHED`] at a time; not to its end if it is dropped before.
 async fn hash(file: Arc<File>, size: u64, hashing: Arc<Semaphore>) -> Option<String> {
     let _turn = hashing.acquire().await.ok()?;
-    let dropped = Dropped(Arc::new(AtomicBool::new(false)));
-    let stop = dropped.0.clone();
+    let dropped = Dropped::default();
+    let stop = dropped.flag();
     let hashed = spawn_blocking(move || {
         let mut hasher = Hasher::new();
         hasher.read(&file, size, || !stop.load(Ordering::Relaxed))?;

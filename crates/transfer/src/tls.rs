@@ -142,3 +142,48 @@ impl ServerCertVerifier for Pinned {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use noq::Endpoint;
+    use noq::rustls::sign::{CertifiedKey, SingleCertAndKey};
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    /// A server of a certificate, with its key or with another.
+    fn server_of(is_right: bool) -> (noq::ServerConfig, Fingerprint) {
+        let [own, other] =
+            [(); 2].map(|()| rcgen::generate_simple_self_signed([NAME.into()]).unwrap());
+        let key = if is_right { &own } else { &other }.signing_key.serialize_der();
+        let key = ring::sign::any_supported_type(&PrivatePkcs8KeyDer::from(key).into()).unwrap();
+        let pair = CertifiedKey::new(vec![own.cert.der().clone()], key);
+        let mut tls = rustls::ServerConfig::builder_with_provider(ring::default_provider().into())
+            .with_protocol_versions(&[&version::TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(pair)));
+        tls.alpn_protocols = vec![PROTOCOL.into()];
+        let tls = QuicServerConfig::try_from(tls).unwrap();
+        (noq::ServerConfig::with_crypto(Arc::new(tls)), Fingerprint::of(own.cert.der()))
+    }
+
+    /// Anybody can have the certificate, from the server itself: the key is what it proves to have.
+    #[test]
+    fn the_pinned_certificate_without_its_key_is_refused() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            for is_right in [true, false] {
+                let (config, pinned) = server_of(is_right);
+                let server = Endpoint::server(config, free).unwrap();
+                let to = server.local_addr().unwrap();
+                tokio::spawn(async move { server.accept().await.unwrap().await });
+                let (config, other) = client(pinned, protocols(None));
+                let connecting = Endpoint::client(free).unwrap().connect_with(config, to, NAME);
+                let connected = connecting.unwrap().await;
+                assert_eq!(connected.is_ok(), is_right, "{connected:?}");
+                assert_eq!(other.get(), None, "it is the certificate that was pinned");
+            }
+        });
+    }
+}

@@ -99,6 +99,18 @@ fn a_file_that_exists_is_not_overwritten() {
     assert_eq!(fs::read_to_string(served.output()).unwrap(), "mine");
 }
 
+/// It appears while the transfer runs.
+#[test]
+fn a_file_that_appears_meanwhile_is_not_overwritten() {
+    let served = on_loopback(10 * MB);
+    let request = served.request(&[]);
+    let error = served.get(&request, |_| fs::write(served.output(), "mine").unwrap()).unwrap_err();
+    assert!(matches!(error, Error::Failed(..)), "{error}");
+    assert_eq!(fs::read_to_string(served.output()).unwrap(), "mine");
+    fs::remove_file(served.output()).unwrap();
+    nothing_is_left(&served);
+}
+
 #[test]
 fn a_transfer_that_is_stopped_leaves_nothing() {
     let served = on_loopback(200 * MB);

@@ -46,7 +46,7 @@ impl Served {
                     let server = Server::new(&root, listen, "gcubic+xcorr").unwrap();
                     let fingerprint = server.urls("file").unwrap()[0].fingerprint;
                     tell.send((server.address().unwrap(), fingerprint)).unwrap();
-                    server.run(&stop, |_| ()).await;
+                    server.run(&stop, |_| ()).await.unwrap();
                 });
             }
         };
