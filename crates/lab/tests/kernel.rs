@@ -210,7 +210,9 @@ fn sources_write_what_they_write_in_the_simulator() {
         assert!((ours / theirs - 1.0).abs() < 0.02, "{name}: {ours} Mbit/s, simulated {theirs}");
     }
     let [ours, theirs] = [&emulated, &simulated].map(|run| of(run, "talk"));
-    assert_eq!(ours.messages, theirs.messages);
+    let [written, expected] = [ours, theirs].map(|talk| talk.messages.unwrap());
+    // The thread that writes may be late at the end.
+    assert!(written.abs_diff(expected) < 20, "{written}, simulated {expected}");
     assert!(ours.undelivered_messages.unwrap() < 20, "{ours:?}");
     let [ours, theirs] = [ours, theirs].map(|talk| talk.p50_message_ms.unwrap());
     // Later where the machine is busy, never sooner.
