@@ -7,6 +7,7 @@ pub mod advise;
 pub mod assign;
 pub mod boot;
 pub mod check;
+mod clock;
 mod interfaces;
 mod listeners;
 mod sockets;

@@ -15,13 +15,13 @@ mod scope;
 pub use report::{Connection, Pair, Path, Report, Spent};
 pub use scope::Scope;
 
+use crate::clock::monotonic;
 use crate::interfaces::Interfaces;
 use compared::Compared;
 use narrows_kernel::Error;
 use narrows_kernel::sampler::{RttSample, SOCKETS_MAX, Sampler};
 use narrows_mptcp::diag::{self, Socket};
 use narrows_netns::Namespace;
-use nix::time::{ClockId, clock_gettime};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -58,7 +58,8 @@ struct Seen<'a> {
     key: Key,
     netns: &'a Namespace,
     socket: Socket,
-    /// Bytes that were acknowledged since the last look.
+    /// Bytes that were acknowledged since the last look; of a socket that was not there, of the last
+    /// second by its rate.
     grown: u64,
 }
 
@@ -134,12 +135,16 @@ impl Watch {
         }
         let acked = |socket: &Socket| socket.info.as_ref().map_or(0, |info| info.bytes_acked);
         for one in &mut seen {
-            let before = self.acked.get(&one.socket.cookie).copied().unwrap_or(0);
-            one.grown = acked(&one.socket).saturating_sub(before);
+            one.grown = match self.acked.get(&one.socket.cookie) {
+                Some(before) => acked(&one.socket).saturating_sub(*before),
+                None => one.socket.info.as_ref().map_or(0, |info| {
+                    of_last_second(info.bytes_acked, info.last_data_sent, info.delivery_rate)
+                }),
+            };
         }
         let ended = self.update(&seen, now_us);
         for (one, interface) in with_interfaces(self.choose(&seen)) {
-            self.add(one, interface, now_us)?;
+            self.add(one, interface, now_us);
         }
         self.acked = seen.iter().map(|one| (one.socket.cookie, acked(&one.socket))).collect();
         Ok(ended)
@@ -244,7 +249,8 @@ impl Watch {
         new
     }
 
-    fn add(&mut self, one: &Seen<'_>, interface: Option<String>, now_us: u64) -> Result<(), Error> {
+    /// Watches a socket from now on, if there is room for it.
+    fn add(&mut self, one: &Seen<'_>, interface: Option<String>, now_us: u64) {
         let (key, cookie) = (one.key, one.socket.cookie);
         let new = || match key {
             Key::Mptcp(_, token) => Compared::new(Some(token), SUBFLOWS),
@@ -257,10 +263,13 @@ impl Watch {
                 self.places.insert(path.cookie, (key, slot));
             }
         }
+        if compared.is_full() || self.sampler.add(cookie).is_err() {
+            self.left_out += 1;
+            return;
+        }
         let path = compared::Path::new(&one.socket, &one.netns.name, interface, now_us);
         self.places.insert(cookie, (key, compared.paths.len()));
         compared.paths.push(path);
-        self.sampler.add(cookie)
     }
 }
 
@@ -281,8 +290,25 @@ fn with_interfaces<'a, 'b>(all: Vec<&'a Seen<'b>>) -> Vec<(&'a Seen<'b>, Option<
     by_netns.into_values().flat_map(of).collect()
 }
 
-/// CLOCK_MONOTONIC, as the samples have it.
+/// Bytes that a socket had acknowledged in the last second, as far as it tells: its rate when it was
+/// last measured, if it sent since.
+fn of_last_second(acked: u64, sent_ms_ago: u32, bytes_per_s: u64) -> u64 {
+    if sent_ms_ago <= 1000 { acked.min(bytes_per_s) } else { 0 }
+}
+
+/// As the samples have it.
 fn now_us() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
-    now.tv_sec() as u64 * 1_000_000 + now.tv_nsec() as u64 / 1000
+    monotonic().as_micros() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_first_sight_a_socket_counts_for_what_it_sends_now() {
+        assert_eq!(of_last_second(1 << 30, 3, 1_000_000), 1_000_000);
+        assert_eq!(of_last_second(1 << 30, 5_000, 1_000_000), 0, "it sent long ago");
+        assert_eq!(of_last_second(5_000, 3, 1_000_000), 5_000, "it has just begun");
+    }
 }

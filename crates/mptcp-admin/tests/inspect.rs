@@ -203,7 +203,10 @@ fn what_a_detector_found_is_shown_with_how_long_and_how_sure() {
         }
         let text = status.text(Fit::All);
         assert!(text.contains("  1 has a bottleneck of its own for "), "{text}");
-        assert!(text.contains(" decisions ") && text.contains("map of detectors: "), "{text}");
+        assert!(
+            text.contains(" decisions ") && text.contains("map of detected connections: "),
+            "{text}"
+        );
         let lines = status.prometheus();
         let alone = lines.lines().find(|line| line.contains("found=\"alone\""));
         let alone = alone.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok());

@@ -1,6 +1,7 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
 use super::detection::Detection;
+use crate::clock::monotonic;
 use crate::interfaces::Interfaces;
 use crate::listeners::{InUse, Listener};
 use narrows_kernel::register::is_ours;
@@ -9,7 +10,6 @@ use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::{Advice, raw};
 use narrows_mptcp::diag::{self, Socket, State};
 use narrows_netns::{self as netns, sysctl};
-use nix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
@@ -180,9 +180,9 @@ fn detect(
         };
         let watch = watches.of(entry.token)?;
         // After the watch, so that nothing in it is of later.
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+        let now = monotonic();
         let (watch, listens) = (watch.as_deref(), watches.listens(entry.token));
-        let detection = Detection::of(entry, control.detector, watch, now.into(), listens);
+        let detection = Detection::of(entry, control.detector, watch, now, listens);
         connection.detection = Some(detection);
     }
     Ok(())

@@ -338,6 +338,14 @@ mod tests {
         })
     }
 
+    /// Is it about how much counters rose? Then of registered builds only: the count of an older one
+    /// comes when it is replaced, and goes with its last socket.
+    fn counts(expr: &str) -> bool {
+        let rise = ["rate(narrows_", "increase(narrows_"].iter().any(|of| expr.contains(of));
+        assert!(!rise || expr.contains("build=\"registered\""), "{expr}");
+        rise
+    }
+
     #[test]
     fn the_dashboard_asks_for_what_is_exported() {
         let text = full().prometheus();
@@ -358,6 +366,7 @@ mod tests {
             let expr = target["expr"].as_str().unwrap();
             let metrics: Vec<&str> = names(expr, "narrows_").collect();
             assert!(!metrics.is_empty(), "{expr}");
+            assert_eq!(counts(expr), metrics.iter().all(|metric| metric.ends_with("_total")));
             let by =
                 expr.split_once("by (").map_or("", |(_, rest)| rest.split_once(')').unwrap().0);
             let shown = target["legendFormat"].as_str().unwrap();
@@ -380,6 +389,7 @@ mod tests {
     #[test]
     fn every_metric_is_in_the_guide() {
         let guide = include_str!("../../../../docs/kernel.md");
+        assert!(guide.lines().any(counts), "docs/kernel.md has no rule");
         for line in full().prometheus().lines().filter(|line| line.starts_with("# TYPE ")) {
             let metric = line.split(' ').nth(2).unwrap();
             assert!(guide.contains(&format!("`{metric}`")), "docs/kernel.md has no {metric}");

@@ -168,7 +168,7 @@ fn write_kernel(text: &mut String, status: &Status) -> fmt::Result {
         writeln!(text, "map of connections: {entries} of {entries_max} entries")?;
     }
     if let Some(Map { entries, entries_max }) = status.detection_map {
-        writeln!(text, "map of detectors: {entries} of {entries_max} entries")?;
+        writeln!(text, "map of detected connections: {entries} of {entries_max} entries")?;
     }
     Ok(())
 }

@@ -142,8 +142,11 @@ impl Compared {
         self.paths.iter().any(|path| path.open)
     }
 
-    /// Begins anew, with the open paths.
+    /// Begins anew with the open paths, if one has ended.
     pub fn renew(&mut self) {
+        if self.paths.iter().all(|path| path.open) {
+            return;
+        }
         let paths = std::mem::take(&mut self.paths);
         *self = Compared::new(self.token, self.room);
         self.paths = paths.into_iter().filter(|path| path.open).collect();
@@ -202,14 +205,18 @@ impl Compared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_testkit::recorded_netlink;
+
+    fn path(cookie: u64) -> Path {
+        let socket = Socket::parse(&recorded_netlink("joined")).unwrap();
+        Path::new(&Socket { cookie, ..socket }, "blue", None, 0)
+    }
 
     #[test]
     fn a_lone_acknowledgement_after_a_wait_and_a_late_sample_have_no_delay() {
-        let socket = Socket::parse(&narrows_testkit::recorded_netlink("joined")).unwrap();
-        let mut path = Path::new(&socket, "blue", None, 0);
-        let cookie = path.cookie;
+        let mut path = path(1);
         let sample = |at_us, delivered| RttSample {
-            cookie,
+            cookie: 1,
             at_us,
             rtt_us: 30_000,
             delivered,
@@ -224,5 +231,19 @@ mod tests {
         assert_eq!((taken.delay_us, taken.delivered), (Some(30_000), 1));
         let late = take(3, true).unwrap();
         assert_eq!((late.delay_us, late.delivered), (None, 2));
+    }
+
+    #[test]
+    fn room_is_made_by_paths_that_have_ended_and_only_then_it_begins_anew() {
+        let mut compared = Compared::new(None, 2);
+        compared.paths = vec![path(1), path(2)];
+        compared.spent.insert(vec![vec![0, 1]], 5);
+        compared.renew();
+        assert!(compared.is_full());
+        assert!(!compared.spent.is_empty(), "what was found of open paths stays");
+        compared.paths[0].open = false;
+        compared.renew();
+        assert!(!compared.is_full() && compared.spent.is_empty());
+        assert_eq!(compared.paths[0].cookie, 2);
     }
 }
