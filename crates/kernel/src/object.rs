@@ -95,7 +95,7 @@ fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8
     &of.expect("each law has been compiled").1.0
 }
 
-/// Pairs of paths that a detector compares in an acknowledgement, whose softirq must be short
+/// Pairs of paths that a detector compares in an event, whose softirq must be short
 /// ([`Watch::at_once`]).
 pub const AT_ONCE: u32 = 4;
 

@@ -188,8 +188,14 @@ fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Watch> {
     let pointer = Shared(UnsafeCell::new(&raw mut *watch));
     let barrier = Barrier::new(MAX_PATHS);
     let in_step = t_us / STEP_US;
-    thread::scope(|scope| {
-        for path in 0..MAX_PATHS {
+    let acked = |number: u64, delay: u64| Event {
+        delivered: 1,
+        flags: flag::OWD | flag::DWELL,
+        owd_us: delay as i32,
+        ..event(EventKind::Acked, number * STEP_US, 10)
+    };
+    let mut privates = thread::scope(|scope| {
+        let paths = (0..MAX_PATHS).map(|path| {
             let (conn, pointer, barrier) = (&conn, &pointer, &barrier);
             scope.spawn(move || {
                 let mut private = Private::default();
@@ -205,17 +211,20 @@ fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Watch> {
                         _ => EventKind::Acked,
                     };
                     let delay = (number * (1 + path as u64 % 2)) % 500 * 40;
-                    let one = Event {
-                        delivered: 1,
-                        flags: flag::OWD | flag::DWELL,
-                        owd_us: delay as i32,
-                        ..event(kind, number * STEP_US, 10)
-                    };
+                    let one = Event { kind: kind as u32, ..acked(number, delay) };
                     conn.event_watched(control, pointer.pointer(), path, &mut private, &one);
                 }
-            });
-        }
+                private
+            })
+        });
+        let paths: Vec<_> = paths.collect();
+        paths.into_iter().map(|path| path.join().unwrap()).collect::<Vec<_>>()
     });
+    // What is left of the last decision: a claim, at most 14 parts and the answer.
+    for _ in 0..16 {
+        let (last, pointer) = (acked(STEPS - 1, 0), pointer.pointer());
+        conn.event_watched(control, pointer, 0, &mut privates[0], &last);
+    }
     let masks = conn.0.into_inner().masks;
     for i in 0..MAX_PATHS {
         for j in 0..MAX_PATHS {

@@ -106,7 +106,7 @@ struct nr_dcw_member {
 	nr_u32 since; /* stamp of the interval before it joined */
 };
 
-/* What is kept of a connection. Written by the path that has claimed the decision. */
+/* What is kept of a connection. Written by the path that is at a decision. */
 struct nr_dcw_pairs {
 	/* Scratch: two approximations in turn, and the details of all levels. */
 	nr_s32 rough[2][NR_DCW_HALF];

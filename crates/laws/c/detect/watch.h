@@ -162,7 +162,7 @@ NR_INLINE int nr_compare_pairs(const struct nr_detector *d, const void *own, str
 		if (w->i >= NR_MAX_PATHS || (w->at_once && compared >= w->at_once))
 			break;
 		compared += d->compare(own, nr_watch_pairs(d, w), w->i, w->j) & 1;
-		if (++w->j == w->i) {
+		if (++w->j >= w->i) {
 			w->i++;
 			w->j = 0;
 		}

@@ -57,7 +57,7 @@
  * tests compare the answers with that form in floating point (tests/reference/xcorr.rs).
  *
  * A path publishes for an interval the bins of the one before, so that the next samples can close
- * a gap. The path that claims the decision adds them to the sums of the pairs, which belong to the
+ * a gap. The path that is at a decision adds them to the sums of the pairs, which belong to the
  * connection.
  *
  * Units: us; in bins 64 us; in pairs 6/8 of that (means of one, two or three bins without a
@@ -243,7 +243,7 @@ enum nr_xcorr_noise {
 	NR_XCORR_REFUTES = 4,
 };
 
-/* What is kept of a connection. Written by the path that has claimed the decision. */
+/* What is kept of a connection. Written by the path that is at a decision. */
 struct nr_xcorr_pairs {
 	nr_u32 stamp; /* of the interval at hand */
 	nr_u32 best_lag;
