@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "lab",
         &[
             "emu", "kernel", "laws", "mptcp", "net", "netns", "quic", "quic-sim", "sim", "stats",
-            "traffic",
+            "traffic", "transfer",
         ],
     ),
     ("cli", &["detect", "emu", "kernel", "lab", "laws", "mptcp-admin", "netns", "transfer"]),
