@@ -198,11 +198,11 @@ fn mean(control: &str, signal: Signal, lie: Lie) -> Outcome {
     mean
 }
 
-/// Lies about delays make the subflows look apart. Then each has the share of a connection of its own, as
-/// without coupling, and no more; what is held back costs the liar some of it. Acknowledgements of one
+/// Lies about delays make the subflows look apart. Then each has about the share of a connection of its own,
+/// as without coupling; what is held back costs the liar some of it. Acknowledgements of one
 /// segment each help less: those that may have waited have no delay.
 #[test]
-fn who_lies_about_delays_gets_no_more_than_the_uncoupled_law() {
+fn who_lies_about_delays_gets_about_the_share_of_the_uncoupled_law() {
     for (control, uncoupled) in [("greno+xcorr", "reno"), ("gcubic+xcorr", "cubic")] {
         let uncoupled = mean(uncoupled, Signal::Rtt, Lie::None).shares;
         assert!(uncoupled > 1.5, "{uncoupled}");
