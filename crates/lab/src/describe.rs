@@ -145,9 +145,9 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, control: Option<Algorithm>) -
         Source::Rate { mean_pps, .. } => format!("{mean_pps} packets/s"),
         Source::OnOff { pps, .. } => format!("{pps} packets/s on and off"),
         Source::Messages { bytes, interval, poisson } => {
-            let about = if poisson { "about " } else { "" };
+            let on_average = if poisson { " on average" } else { "" };
             format!(
-                "a message of {} every {about}{}",
+                "a message of {} every {}{on_average}",
                 show_bytes(bytes.into()),
                 show_time(interval)
             )

@@ -32,7 +32,7 @@ pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
 pub use run::emulate;
 pub use shell::{Shell, alone};
 #[cfg(feature = "quic")]
-pub use sources::{PORT, Progress, UDP_BUFFER, waited};
+pub use sources::{Cpu, PORT, Progress, UDP_BUFFER, cpu};
 #[cfg(feature = "quic")]
 pub use user_space::{Built, Connections, UserSpace};
 

@@ -21,7 +21,7 @@ use super::controls::{self, Controls, kernel};
 use super::plan::{FlowPlan, Plan, RECEIVER, SENDER};
 use super::prepare::prepare;
 use super::sample::{Sampler, Sender, Snapshot};
-use super::sources::{Application, PORT, Sources, Working};
+use super::sources::{Application, Cpu, PORT, Sources, Working};
 use super::user_space::{Built, Connections, UserSpace};
 use crate::Error;
 use crate::algorithm::Algorithm;
@@ -110,11 +110,11 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
 
     let mut moments = running.moments().into_iter().peekable();
     let mut recorder = Recorder::new(scenario, series);
-    let (mut due, mut waited) = (0, [None; 2]);
+    let (mut due, mut cpus) = (0, [None; 2]);
     while due < scenario.end() {
         if due == scenario.warmup {
             running.wire.reset();
-            waited = running.waited();
+            cpus = running.cpus();
             let (now, sample) = running.look(false)?;
             recorder.begin(now, &sample);
         }
@@ -145,10 +145,19 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let mut run = recorder.finish(now, &last, host, seed, cc, detection);
     run.decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
     let repaired = controls.repaired()? - repaired;
-    let waited = running.waited().into_iter().zip(waited);
-    let waited = waited.filter_map(|(end, begin)| Some(end?.saturating_sub(begin?))).max();
-    let waited = waited.unwrap_or(0) as f64 / scenario.duration as f64;
-    let ends = odd_ends(waited, repaired, running.sampler.absurd());
+    let cpus: Vec<(Cpu, Cpu)> = running
+        .cpus()
+        .into_iter()
+        .zip(cpus)
+        .filter_map(|(end, begin)| Some((end?, begin.unwrap_or_default())))
+        .collect();
+    let most = |of: fn(&Cpu) -> Nanos| {
+        let times = cpus.iter().map(|(end, begin)| of(end).saturating_sub(of(begin)));
+        times.max().unwrap_or(0) as f64 / scenario.duration as f64
+    };
+    let (ran, waited) = (most(|cpu| cpu.ran), most(|cpu| cpu.waited));
+    let failed = running.others.as_ref().and_then(|others| others.failed());
+    let ends = failed.or_else(|| odd_ends(ran, waited, repaired, running.sampler.absurd()));
     run.summary.fitness = Some(fitness(scenario, &running.wire.fitness(), ends));
     run.notes.extend(simulators(&stacks));
     run.notes.extend(running.others.iter().flat_map(|others| others.notes()));
@@ -419,9 +428,9 @@ impl<'a> Running<'a> {
         other.unwrap_or_else(|| self.sampler.detection())
     }
 
-    /// How long each thread that has end points has waited for a CPU.
-    fn waited(&self) -> [Option<Nanos>; 2] {
-        [self.working.waited(), self.others.as_ref().and_then(|others| others.waited())]
+    /// What each thread that has end points has had of a CPU.
+    fn cpus(&self) -> [Option<Cpu>; 2] {
+        [self.working.cpu(), self.others.as_ref().and_then(|others| others.cpu())]
     }
 
     /// The sender loses the address of a path.
@@ -480,9 +489,15 @@ const OFF: f64 = 0.01;
 /// For what share of the time the sources may wait for a CPU: meanwhile nobody writes or reads.
 const STARVED: f64 = 0.1;
 
-/// Why the end points did not do what the scenario has them do, if they did not: the sources `waited`
-/// for so much of the time, programs `repaired` some windows, or one that was seen was `absurd`.
-fn odd_ends(waited: f64, repaired: u64, absurd: Option<&str>) -> Option<String> {
+/// Part of the time that they may run: beyond it they, and not the links, are the limit.
+const BUSY: f64 = 0.9;
+
+/// Why the end points did not do what the scenario has them do, if they did not: a thread of them `ran`,
+/// or `waited`, for so much of the time, programs `repaired` some windows, or one that was seen was `absurd`.
+fn odd_ends(ran: f64, waited: f64, repaired: u64, absurd: Option<&str>) -> Option<String> {
+    if ran > BUSY {
+        return Some(format!("sources ran {:.0} % of the time, on one CPU", ran * 100.0));
+    }
     if waited > STARVED {
         return Some(format!("sources waited {:.0} % of the time for a CPU", waited * 100.0));
     }
@@ -591,11 +606,13 @@ mod tests {
         let scenario = load("sbd/nsb-2", &Edits::default()).unwrap();
         let why = |waited, repaired, absurd| {
             let measured = narrows_emu::Fitness::default();
-            let ends = odd_ends(waited, repaired, absurd);
+            let ends = odd_ends(0.9, waited, repaired, absurd);
             fitness(&scenario, &measured, ends).why.unwrap_or_default()
         };
         assert_eq!(why(0.1, 0, None), "");
         assert_eq!(why(0.42, 0, None), "sources waited 42 % of the time for a CPU");
+        let busy = odd_ends(0.97, 0.0, 0, None);
+        assert_eq!(busy.unwrap(), "sources ran 97 % of the time, on one CPU");
         assert_eq!(why(0.0, 1, None), "the kernel skipped a program, 1 window repaired");
         assert_eq!(why(0.0, 12, None), "the kernel skipped a program, 12 windows repaired");
         let absurd = "a window of 667073216 packets in mptcp, at most 120 possible";

@@ -220,9 +220,9 @@ impl Working {
         &self.progress[flow]
     }
 
-    /// How long its thread has waited for a CPU, see [`waited`].
-    pub fn waited(&self) -> Option<Nanos> {
-        waited(self.id.load(Ordering::Relaxed))
+    /// What its thread has had of a CPU, see [`cpu`].
+    pub fn cpu(&self) -> Option<Cpu> {
+        cpu(self.id.load(Ordering::Relaxed))
     }
 
     /// It failed, and [`Working::stop`] returns the error.
@@ -242,11 +242,21 @@ impl Working {
     }
 }
 
-/// How long a thread of this process has waited for a CPU while it had something to do; none where the
-/// kernel does not account for it (`CONFIG_SCHED_INFO`).
-pub fn waited(thread: i32) -> Option<Nanos> {
+/// What a thread has had of a CPU since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu {
+    /// So long it ran.
+    pub ran: Nanos,
+    /// So long it had something to do and waited.
+    pub waited: Nanos,
+}
+
+/// That of a thread of this process; none where the kernel does not account for it
+/// (`CONFIG_SCHED_INFO`), or before it begins.
+pub fn cpu(thread: i32) -> Option<Cpu> {
     let schedstat = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
-    schedstat.split_whitespace().nth(1)?.parse().ok()
+    let mut times = schedstat.split_whitespace().map_while(|time| time.parse().ok());
+    Some(Cpu { ran: times.next()?, waited: times.next()? })
 }
 
 impl Drop for Working {

@@ -8,6 +8,7 @@ use narrows_sim::Detection;
 use narrows_traffic::{Generator, Signal};
 
 use super::plan::Plan;
+use super::sources::Cpu;
 use crate::Error;
 use crate::host_id::HostId;
 use crate::measured::FlowState;
@@ -57,9 +58,11 @@ pub trait Connections {
     /// # Errors
     /// A socket cannot be had there.
     fn add(&mut self, flow: usize, path: usize) -> Result<(), Error>;
-    /// How long they have waited for a CPU, since they were started; none where the kernel
-    /// does not account for it.
-    fn waited(&self) -> Option<Nanos>;
+    /// What they have had of a CPU, since they were started; none where the kernel does not
+    /// account for it.
+    fn cpu(&self) -> Option<Cpu>;
+    /// Why the first of them that ended before the run did so.
+    fn failed(&self) -> Option<String>;
     /// What people should know, a line each.
     fn notes(&self) -> Vec<String>;
     /// Ends them.

@@ -163,9 +163,13 @@ impl<'a> Connection<'a> {
     }
 
     /// What people should know, a line each.
-    pub fn notes(&self) -> Vec<String> {
-        let closed = self.shared.failed.get().map(|why| format!("{}: {why}", self.name));
-        self.notes.iter().cloned().chain(closed).collect()
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Why it ended before the run did.
+    pub fn failed(&self) -> Option<String> {
+        self.shared.failed.get().map(|why| format!("{}: {why}", self.name))
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use super::connection::Connection;
 use super::task::finished;
 use crate::Error;
-use crate::hosts::kernel::{self, Built, waited};
+use crate::hosts::kernel::{self, Built, Cpu, cpu};
 use crate::measured::FlowState;
 use crate::panics::catch;
 
@@ -129,12 +129,16 @@ impl kernel::Connections for Connections<'_> {
         }
     }
 
-    fn waited(&self) -> Option<Nanos> {
-        waited(self.id.load(Ordering::Relaxed))
+    fn cpu(&self) -> Option<Cpu> {
+        cpu(self.id.load(Ordering::Relaxed))
+    }
+
+    fn failed(&self) -> Option<String> {
+        self.present().find_map(Connection::failed)
     }
 
     fn notes(&self) -> Vec<String> {
-        self.present().flat_map(Connection::notes).collect()
+        self.present().flat_map(Connection::notes).cloned().collect()
     }
 
     fn stop(&mut self) -> Result<(), Error> {

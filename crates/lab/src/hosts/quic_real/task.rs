@@ -15,7 +15,7 @@ use noq::{
     ClientConfig, Connection, Endpoint, FourTuple, PathId, PathStatus, RecvStream, SendStream,
 };
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
 use crate::hosts::kernel::Progress;
@@ -181,8 +181,12 @@ pub async fn finished(mut tasks: JoinSet<Result<(), String>>) -> Result<(), Stri
     Ok(())
 }
 
+/// A sleep lasts until the next tick of 1 ms: what is late does not sleep.
 async fn sleep_until(began: Instant, time: Nanos) {
-    sleep((began + Duration::from_nanos(time)).saturating_duration_since(Instant::now())).await;
+    match (began + Duration::from_nanos(time)).saturating_duration_since(Instant::now()) {
+        Duration::ZERO => yield_now().await,
+        left => sleep(left).await,
+    }
 }
 
 fn now(began: Instant) -> Nanos {
