@@ -5,6 +5,8 @@ use super::host::Host;
 use super::watch::{Process, network, send};
 use narrows_testkit::wait_until;
 use serde_json::{Value, json};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A detector at the sender that is quicker than the receiver's.
 const CONTROL: &str = "lia+xcorr";
@@ -126,6 +128,8 @@ fn a_peer_that_does_not_know_it_is_silent() {
     let Some(host) = Host::new("listen, alone") else { return };
     let listening = begin(&host, "4000 16000", false);
     let _traffic = send(&host, NAME, "262", &["10.99.1.2"]);
+    // A receiver's first groups would be here.
+    sleep(Duration::from_secs(25));
     until(&host, "silent", apart);
     let told = host.does(&["status"]);
     assert!(told.contains("\n  own detector: peer silent\n"), "{told}");

@@ -29,6 +29,9 @@ struct nr_option {
 };
 NR_STATIC_ASSERT(sizeof(struct nr_option) == 8, "what MPTCP leaves beside a timestamp");
 
+/* In the low word of a decision: it says nothing. */
+#define NR_ALL_UNDECIDED 0xffffffffu
+
 /* Who has received less on a subflow is no receiver, and who has sent less no sender. */
 #define NR_LISTEN_BYTES 100000
 #define NR_HEAR_SEGMENTS 70
@@ -235,6 +238,10 @@ static __always_inline void hear(struct bpf_sock_ops *ops, struct tcp_sock *tp, 
 		if (!h)
 			return;
 	}
+	if (h->owner[slot] != s->sk) { /* what was heard is another subflow's */
+		h->owner[slot] = s->sk;
+		NR_WRITE(h->part[slot], 0);
+	}
 	if (bpf_load_hdr_opt(ops, &option, sizeof(option), 0) != sizeof(option) ||
 	    !nr_is_place(option.place))
 		return;
@@ -264,13 +271,13 @@ static __always_inline void parse(struct bpf_sock_ops *ops, struct tcp_sock *tp)
 		sample(tp, l, &s, seq, payload);
 }
 
-/* Is there a decision to tell the peer of the subflow? */
+/* Is there a decision that says something, to tell the peer of the subflow? */
 static __always_inline bool decision(struct tcp_sock *tp, struct nr_option *option)
 {
 	struct nr_places places;
 	struct nr_listen *l;
 	struct nr_sock s;
-	nr_u32 token, slot;
+	nr_u32 token, slot, since;
 
 	if (!entry_of(tp, &s))
 		return false;
@@ -280,14 +287,17 @@ static __always_inline bool decision(struct tcp_sock *tp, struct nr_option *opti
 	if (!l || l->path[slot].owner != s.sk)
 		return false;
 	places.word = NR_READ(l->watch.decided.word);
-	if (!places.word)
+	if (!places.word || (nr_u32)places.word == NR_ALL_UNDECIDED)
 		return false;
+	since = NR_READ(l->watch.path[slot].since);
 	*option = (struct nr_option){
 	    .kind = TCPOPT_EXP,
 	    .length = sizeof(*option),
 	    .exid = bpf_htons(NR_EXID),
 	    .epoch = bpf_htons((nr_u16)nr_stamp(&places)),
-	    .place = nr_place(&places, slot),
+	    /* Of a subflow that had the slot before this one nothing is told. */
+	    .place =
+		(nr_s32)(nr_stamp(&places) - since) > 0 ? nr_place(&places, slot) : NR_UNDECIDED,
 	};
 	return true;
 }

@@ -20,8 +20,9 @@
 /* What the paths of a connection have heard. All zero at first. */
 struct nr_heard {
 	nr_u32 part[NR_MAX_PATHS];
-	nr_u32 obeyed; /* NR_PART_EPOCH of the newest decision that was complete */
-	nr_u32 gone;   /* for the host */
+	nr_u32 obeyed;		    /* NR_PART_EPOCH of the newest decision that was complete */
+	nr_u32 gone;		    /* for the host */
+	nr_u64 owner[NR_MAX_PATHS]; /* for the host: whose part it is */
 	struct nr_scratch scratch;
 };
 
@@ -63,9 +64,9 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h,
 		h->scratch.place[j] = (nr_u8)place;
 		known |= place ^ NR_UNDECIDED;
 	}
+	h->obeyed = epoch;
 	if (!known)
 		return 0;
-	h->obeyed = epoch;
 	if (!nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, &h->scratch)))
 		return 0;
 	now = nr_places(stamp ? stamp : 1, h->scratch.place);
