@@ -3,7 +3,7 @@
 use crate::object::Aligned;
 use crate::state::{self, CONNS, USERS, WATCHES};
 use crate::{Error, libbpf_log};
-use libbpf_rs::{MapCore, Object, ObjectBuilder, ProgramInput};
+use libbpf_rs::{MapCore, MapHandle, Object, ObjectBuilder, ProgramInput};
 use std::os::fd::AsFd;
 use std::thread::sleep;
 use std::time::Duration;
@@ -14,25 +14,41 @@ static REAP: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), 
 /// virtual CPU that is not running for some time slices of its host.
 const APART: Duration = Duration::from_millis(100);
 
-/// Deletes the entries that were left behind in the maps of connections, and returns how many. An
-/// entry that has a living path is never deleted: its socket is asked.
+/// Deletes the entries that were left behind in the maps of connections, and what detectors kept of
+/// them, and returns how many. An entry that has a living path is never deleted: its socket is asked.
 ///
 /// # Errors
 /// The kernel refuses.
 pub fn reap() -> Result<u32, Error> {
-    let failed = |doing| Error::bpf(CONNS, doing);
     // Mostly there is nothing, and nothing to load.
-    let Some([conns, users]) = state::shared() else { return Ok(0) };
-    if conns.keys().next().is_none() {
+    let Some(shared) = state::shared() else { return Ok(0) };
+    if shared[0].keys().next().is_none() {
         return Ok(0);
     }
+    // Builds whose detectors keep different things have a map each: first the entries that have
+    // something in one of them.
+    let mut watches = state::all_watches();
+    let last = watches.pop();
+    let mut reaped = 0;
+    for map in &watches {
+        reaped += reap_of(&shared, Some(map), true)?;
+    }
+    Ok(reaped + reap_of(&shared, last.as_ref(), false)?)
+}
+
+/// Deletes entries, of those `watched` only that are in the map `watches`.
+fn reap_of(
+    [conns, users]: &[MapHandle; 2],
+    watches: Option<&MapHandle>,
+    watched: bool,
+) -> Result<u32, Error> {
+    let failed = |doing| Error::bpf(CONNS, doing);
     let mut open = ObjectBuilder::default()
         .name("narrows")
         .and_then(|builder| builder.open_memory(&REAP.0))
         .map_err(failed("open the program for"))?;
     // What is in a watch does not matter, so one of another build's layout goes, too.
-    let living = [(CONNS, Some(conns)), (USERS, Some(users)), (WATCHES, state::any_watches())];
-    for (name, living) in living {
+    for (name, living) in [(CONNS, Some(conns)), (USERS, Some(users)), (WATCHES, watches)] {
         let mut map = open.maps_mut().find(|map| map.name() == name).expect("the object has it");
         state::not_pinned(&mut map);
         if let Some(living) = living {
@@ -43,20 +59,23 @@ pub fn reap() -> Result<u32, Error> {
     let mut reaped = 0;
     // As many at a time as the program has room for.
     loop {
-        if run(&mut object, "nr_find")? == 0 {
+        if run(&mut object, "nr_find", watched)? == 0 {
             return Ok(reaped);
         }
         sleep(APART);
-        match run(&mut object, "nr_reap")? {
+        match run(&mut object, "nr_reap", watched)? {
             0 => return Ok(reaped),
             some => reaped += some,
         }
     }
 }
 
-fn run(object: &mut Object, name: &'static str) -> Result<u32, Error> {
+fn run(object: &mut Object, name: &'static str, watched: bool) -> Result<u32, Error> {
     let program = object.progs_mut().find(|program| program.name() == name);
     let program = program.expect("the object has the program");
-    let output = program.test_run(ProgramInput::default()).map_err(Error::bpf(CONNS, name))?;
+    // struct which.
+    let mut which = u32::from(watched).to_ne_bytes();
+    let input = ProgramInput { context_in: Some(&mut which), ..ProgramInput::default() };
+    let output = program.test_run(input).map_err(Error::bpf(CONNS, name))?;
     Ok(output.return_value)
 }

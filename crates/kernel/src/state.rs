@@ -54,6 +54,9 @@ pub const COUNTERS: [&str; 19] = [
     "regroupings",
 ];
 
+/// Readings of what a detector keeps until two agree.
+const READ_TRIES: u32 = 8;
+
 const WORD_CLOSED: u64 = 1 << 8;
 /// Round trips with subflows outside the entry until a path runs the fallback law.
 const OUTSIDE_ROUNDS: u32 = 2;
@@ -181,12 +184,25 @@ impl Watches {
         map.lookup(&token.to_ne_bytes(), MapFlags::ANY).is_ok_and(|value| value.is_some())
     }
 
-    /// What is kept of a connection, by slot; none: it has one path, its detector does not decide,
-    /// or there is no room.
+    /// What is kept of a connection, by slot, as of one moment; none: it has one path, its detector
+    /// does not decide, or there is no room.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn of(&self, token: u32) -> Result<Option<Box<Watch>>, Error> {
+        let Some(mut watch) = self.read(token)? else { return Ok(None) };
+        // It changes while it is copied: once in 240 ms, for less than a millisecond.
+        for _ in 0..READ_TRIES {
+            let Some(later) = self.read(token)? else { return Ok(None) };
+            if later.busy == 0 && later.observed == watch.observed {
+                break;
+            }
+            watch = later;
+        }
+        Ok(Some(watch))
+    }
+
+    fn read(&self, token: u32) -> Result<Option<Box<Watch>>, Error> {
         let Some(map) = &self.watches else { return Ok(None) };
         let value = map.lookup(&token.to_ne_bytes(), MapFlags::ANY);
         let value = value.map_err(Error::bpf(WATCHES, "read"))?;
@@ -201,14 +217,29 @@ impl Watches {
         }))
     }
 
-    /// How many connections something is kept of, and how many there is room for; none: there is
-    /// no map.
+    /// How many connections something is kept of, as counted for all users, and how many there is
+    /// room for; none: there is no map.
     pub fn count(&self) -> Option<(usize, u32)> {
         let map = self.watches.as_ref()?;
-        let max = map.max_entries();
-        // Going from key to key starts over when the key has gone.
-        Some((map.keys().take(max as usize).count(), max))
+        let [_, users] = shared()?;
+        let used = users.lookup(&USERS_ALL.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let watches = u32::from_ne_bytes(used.get(4..8)?.try_into().ok()?);
+        Some((watches as usize, map.max_entries()))
     }
+}
+
+/// Has a connection an entry now?
+///
+/// # Errors
+/// Reading maps needs root.
+pub fn has_entry(token: u32) -> Result<bool, Error> {
+    for map in maps(CONNS).into_iter().filter(is_readable) {
+        let entry = map.lookup(&token.to_ne_bytes(), MapFlags::ANY);
+        if entry.map_err(Error::bpf(CONNS, "read"))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The newest decision of the detector of a connection, its places by slot; none: nothing is kept of
@@ -243,9 +274,9 @@ pub(crate) fn watches() -> Option<MapHandle> {
     maps(WATCHES).into_iter().find(fits)
 }
 
-/// The first map with entries of what detectors of any build keep.
-pub(crate) fn any_watches() -> Option<MapHandle> {
-    maps(WATCHES).into_iter().find(|map| map.keys().next().is_some())
+/// The maps with entries of what detectors of any build keep.
+pub(crate) fn all_watches() -> Vec<MapHandle> {
+    maps(WATCHES).into_iter().filter(|map| map.keys().next().is_some()).collect()
 }
 
 /// Ids of state maps of other builds, with a layout that this one cannot read.

@@ -59,12 +59,7 @@ fn olia_lisa_hystartpp() {
 fn sampler() {
     let Some(_machine) = machine("the sampler") else { return };
     let network = Network::new("reno");
-    let listener = network.server.run(|| TcpListener::bind("10.77.1.2:0")).unwrap().unwrap();
-    let address = listener.local_addr().unwrap();
-    let sampler = Sampler::start().unwrap();
-    let sender = network.client.run(|| TcpStream::connect(address)).unwrap().unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
-    sampler.add(SockRef::from(&sender).cookie().unwrap()).unwrap();
+    let (sampler, sender, mut receiver) = sampled(&network);
     let reading = thread::spawn(move || io::copy(&mut receiver, &mut io::sink()).unwrap());
     let mut samples = Vec::new();
     let (begin, block) = (Instant::now(), [0; 20_000]);
@@ -86,6 +81,40 @@ fn sampler() {
         "{kernel}, sampler: {} samples, {timed} with an RTT, the last {last:?}",
         samples.len()
     );
+}
+
+/// A request at a time: each is a flight of one packet, and has a round-trip time.
+#[test]
+fn sampler_of_requests() {
+    let Some(_machine) = machine("the sampler, requests") else { return };
+    let network = Network::new("reno");
+    let (sampler, mut sender, mut receiver) = sampled(&network);
+    let mut samples = Vec::new();
+    let begin = Instant::now();
+    while samples.len() < 20 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{samples:?}");
+        sender.write_all(b"request").unwrap();
+        receiver.read_exact(&mut [0; 7]).unwrap();
+        receiver.write_all(b"answer").unwrap();
+        sender.read_exact(&mut [0; 6]).unwrap();
+        sampler.drain(|sample| samples.push(sample)).unwrap();
+    }
+    for pair in samples.windows(2) {
+        assert!(pair[0].at_us < pair[1].at_us && pair[0].delivered < pair[1].delivered, "{pair:?}");
+    }
+    assert!(samples.iter().all(|sample| (1..10_000_000).contains(&sample.rtt_us)), "{samples:?}");
+    println!("{}, sampler of requests: {} samples", kernel(), samples.len());
+}
+
+/// A connection of the client's to the server, both ends, and a sampler that samples the client's.
+fn sampled(network: &Network) -> (Sampler, TcpStream, TcpStream) {
+    let listener = network.server.run(|| TcpListener::bind("10.77.1.2:0")).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let sampler = Sampler::start().unwrap();
+    let sender = network.client.run(|| TcpStream::connect(address)).unwrap().unwrap();
+    let (receiver, _) = listener.accept().unwrap();
+    sampler.add(SockRef::from(&sender).cookie().unwrap()).unwrap();
+    (sampler, sender, receiver)
 }
 
 /// Registered by us, chosen as the default of both namespaces.

@@ -52,6 +52,9 @@ fn what_a_detector_keeps_comes_and_goes_with_the_connection() {
     let traffic = [begin(), begin()];
     agree(&net, xcorr(), law.name(), 4);
     assert_eq!(watches(&law), 4, "of both ends");
+    assert_eq!(state::Watches::open().unwrap().count().map(|(watches, _)| watches), Some(4));
+    let tokens: Vec<u32> = entries(&net).iter().map(|entry| entry.token).collect();
+    assert!(tokens.iter().all(|&token| state::has_entry(token).unwrap()));
     // The two links have a queue each. Each connection shares both with the other, whose losses make
     // both queues change.
     wait_until(60, || {
@@ -72,6 +75,8 @@ fn what_a_detector_keeps_comes_and_goes_with_the_connection() {
     assert!(failed.is_empty(), "{failed:?}");
     net.drained();
     assert_eq!(watches(&law), 0, "{}", counted(&law));
+    assert_eq!(state::Watches::open().unwrap().count().map(|(watches, _)| watches), Some(0));
+    assert!(tokens.iter().all(|&token| !state::has_entry(token).unwrap()));
     assert_eq!(counter(&law, "undetected"), 0);
 }
 
@@ -111,7 +116,8 @@ fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
     );
     first.stop();
     // There is room again, and who had none tries again each round trip.
-    wait_until(20, || match entries(&net).iter().any(|of| state_of(of.token)) {
+    let others = |of: &&Connection| !before.contains(&of.token);
+    wait_until(20, || match entries(&net).iter().filter(others).any(|of| state_of(of.token)) {
         true => Ok(()),
         false => Err("no watch".into()),
     });

@@ -5,7 +5,7 @@ mod support;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 use narrows_kernel::control::Registered;
 use narrows_kernel::reap;
-use narrows_kernel::state::{USERS_ALL, WATCHES};
+use narrows_kernel::state::{USERS, USERS_ALL, WATCHES};
 use narrows_laws::Control;
 use narrows_testkit::transfer::{Kind, Server, Traffic};
 use std::time::{Duration, Instant};
@@ -52,15 +52,7 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
         watches.update(&n.to_ne_bytes(), &kept, MapFlags::NO_EXIST).unwrap();
     }
     // They count as users'.
-    let users = law.loaded().object().maps().find(|map| map.name() == "nr_users").unwrap();
-    let all = |add: [u32; 2]| {
-        let key = USERS_ALL.to_ne_bytes();
-        let value = users.lookup(&key, MapFlags::ANY).unwrap().unwrap();
-        let now = [0, 4].map(|at| u32::from_ne_bytes(value[at..at + 4].try_into().unwrap()));
-        let sum = [now[0] + add[0], now[1] + add[1]].map(u32::to_ne_bytes).concat();
-        users.update(&key, &sum, MapFlags::ANY).unwrap();
-        now
-    };
+    let all = |add| used(&law, USERS_ALL, add);
     assert_eq!(all([left, 10]), [2, 2], "entries, and watches");
     // One that is being made, or deleted, is somebody's.
     let closed = left + 1;
@@ -97,9 +89,9 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
 }
 
 #[test]
-fn what_a_detector_of_another_build_kept_is_deleted_with_the_entry() {
-    let Some(_alone) = Alone::with("a watch of another build", &[]) else { return };
-    // Its own connections have no watches: the only map of them is the other build's.
+fn what_detectors_of_other_builds_kept_is_deleted_with_the_entries() {
+    let Some(_alone) = Alone::with("watches of other builds", &[]) else { return };
+    // Its own connections have no watches: the only maps of them are other builds', one each.
     let law = Registered::register(Control::OLIA).unwrap();
     let map = law.loaded().object().maps().find(|map| map.name() == "nr_conns").unwrap();
     let options = libbpf_sys::bpf_map_create_opts {
@@ -107,17 +99,43 @@ fn what_a_detector_of_another_build_kept_is_deleted_with_the_entry() {
         map_flags: libbpf_sys::BPF_F_NO_PREALLOC,
         ..Default::default()
     };
-    let watches = MapHandle::create(MapType::Hash, Some(WATCHES), 4, 100, 10, &options).unwrap();
-    let token = 7u32;
-    let mut entry = vec![0; map.value_size() as usize];
-    entry[..8].copy_from_slice(&(u64::from(token) << 32 | 1).to_ne_bytes());
-    map.update(&token.to_ne_bytes(), &entry, MapFlags::NO_EXIST).unwrap();
-    for key in [token, 8] {
-        watches.update(&key.to_ne_bytes(), &[0; 100], MapFlags::NO_EXIST).unwrap();
+    let other = 8u32;
+    let watches = [(7u32, 100), (9, 80), (11, 60)].map(|(token, bytes)| {
+        let watches =
+            MapHandle::create(MapType::Hash, Some(WATCHES), 4, bytes, 10, &options).unwrap();
+        let mut entry = vec![0; map.value_size() as usize];
+        entry[..8].copy_from_slice(&(u64::from(token) << 32 | 1).to_ne_bytes());
+        map.update(&token.to_ne_bytes(), &entry, MapFlags::NO_EXIST).unwrap();
+        for key in [token, other] {
+            let watch = vec![0; bytes as usize];
+            watches.update(&key.to_ne_bytes(), &watch, MapFlags::NO_EXIST).unwrap();
+        }
+        watches
+    });
+    // The third was not counted.
+    let root = [0, USERS_ALL];
+    for user in root {
+        used(&law, user, [3, 2]);
     }
-    assert_eq!(reap().unwrap(), 1);
-    let left: Vec<Vec<u8>> = watches.keys().collect();
-    assert_eq!(left, [8u32.to_ne_bytes()], "that of a connection which is in no entry");
-    // The kernel frees it later, and an empty one is in nobody's way.
-    watches.delete(&8u32.to_ne_bytes()).unwrap();
+    assert_eq!(reap().unwrap(), 3);
+    for user in root {
+        assert_eq!(used(&law, user, [0, 0]), [0, 0], "nobody has less than nothing");
+    }
+    for watches in watches {
+        let left: Vec<Vec<u8>> = watches.keys().collect();
+        assert_eq!(left, [other.to_ne_bytes()], "that of a connection which is in no entry");
+        // The kernel frees it later, and an empty one is in nobody's way.
+        watches.delete(&other.to_ne_bytes()).unwrap();
+    }
+}
+
+/// Adds to what a user has, entries and watches, and returns what that was.
+fn used(law: &Registered, user: u32, add: [u32; 2]) -> [u32; 2] {
+    let users = law.loaded().object().maps().find(|map| map.name() == USERS).unwrap();
+    let key = user.to_ne_bytes();
+    let value = users.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+    let now = [0, 4].map(|at| u32::from_ne_bytes(value[at..at + 4].try_into().unwrap()));
+    let sum = [now[0] + add[0], now[1] + add[1]].map(u32::to_ne_bytes).concat();
+    users.update(&key, &sum, MapFlags::ANY).unwrap();
+    now
 }

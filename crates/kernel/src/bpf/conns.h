@@ -75,6 +75,13 @@ static __always_inline bool nr_user_may_add(nr_u32 user, nr_u32 offset, nr_u32 m
 	return nr_may_have(NR_READ(*used), taken < max ? max - taken : 0);
 }
 
+/* What is taken away of a map that was not counted here does not make less than nothing. */
+static __always_inline void nr_count(nr_u32 *count, nr_s32 more)
+{
+	if ((nr_s32)__sync_fetch_and_add(count, more) + more < 0)
+		__sync_fetch_and_add(count, -more);
+}
+
 static __always_inline void nr_user_counts(nr_u32 user, nr_u32 offset, nr_s32 more)
 {
 	nr_u32 *used = nr_used(user % NR_USERS_MAX, offset);
@@ -82,8 +89,8 @@ static __always_inline void nr_user_counts(nr_u32 user, nr_u32 offset, nr_s32 mo
 
 	if (!used || !all)
 		return;
-	__sync_fetch_and_add(used, more);
-	__sync_fetch_and_add(all, more);
+	nr_count(used, more);
+	nr_count(all, more);
 }
 
 #ifndef NR_STATIC_DETECTORS

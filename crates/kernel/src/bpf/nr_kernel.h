@@ -158,6 +158,7 @@ struct tcp_sock {
 	__u32 delivered;
 	__u32 delivered_ce;
 	__u64 delivered_mstamp; /* us, when delivered changed last */
+	__u64 first_tx_mstamp;	/* us */
 	__u32 app_limited;
 	struct tcp_rack rack;
 	__u32 snd_nxt;

@@ -22,6 +22,16 @@ struct found {
 	nr_u32 reserved;
 };
 
+/* Which entries. */
+struct which {
+	nr_u32 watched; /* 1: those of which nr_watches has something */
+};
+
+struct taking {
+	nr_u32 watched;
+	nr_u32 reaped;
+};
+
 struct found found[REAP_MAX];
 nr_u32 count;
 
@@ -55,16 +65,21 @@ static __noinline int left_behind(struct nr_entry *e, nr_u32 token, nr_u64 word)
 	return 1;
 }
 
-static long look(void *map, const nr_u32 *token, struct nr_entry *e, void *unused)
+static __always_inline bool is_watched(nr_u32 token)
+{
+	return bpf_map_lookup_elem(&nr_watches, &token) != NULL;
+}
+
+static long look(void *map, const nr_u32 *key, struct nr_entry *e, const nr_u32 *watched)
 {
 	nr_u64 word = NR_READ(e->word);
-	nr_u32 n = count;
+	nr_u32 n = count, token = *key;
 
-	if (!left_behind(e, *token, word))
+	if (!left_behind(e, token, word) || (*watched && !is_watched(token)))
 		return 0;
 	if (n >= REAP_MAX)
 		return 1;
-	found[n].token = *token;
+	found[n].token = token;
 	found[n].word = word;
 	count = n + 1;
 	return 0;
@@ -72,14 +87,16 @@ static long look(void *map, const nr_u32 *token, struct nr_entry *e, void *unuse
 
 /* Finds what may have been left behind; returns how many. */
 SEC("syscall")
-int nr_find(void *unused)
+int nr_find(const struct which *which)
 {
+	nr_u32 watched = which->watched;
+
 	count = 0;
-	bpf_for_each_map_elem(&nr_conns, look, NULL, 0);
+	bpf_for_each_map_elem(&nr_conns, look, &watched, 0);
 	return count;
 }
 
-static long take(nr_u32 n, nr_u32 *reaped)
+static long take(nr_u32 n, struct taking *t)
 {
 	nr_u32 token;
 	nr_u64 word;
@@ -90,19 +107,21 @@ static long take(nr_u32 n, nr_u32 *reaped)
 	token = found[n].token;
 	word = found[n].word;
 	e = nr_conns_lookup(&token);
-	if (e && NR_READ(e->word) == word && left_behind(e, token, word))
-		*reaped += nr_delete_entry(e, token, word);
+	if (!e || NR_READ(e->word) != word || !left_behind(e, token, word))
+		return 0;
+	if (!t->watched || is_watched(token))
+		t->reaped += nr_delete_entry(e, token, word);
 	return 0;
 }
 
 /* Deletes those of them that still are; returns how many. */
 SEC("syscall")
-int nr_reap(void *unused)
+int nr_reap(const struct which *which)
 {
-	nr_u32 reaped = 0;
+	struct taking t = {.watched = which->watched};
 
-	bpf_loop(count, take, &reaped, 0);
-	return reaped;
+	bpf_loop(count, take, &t, 0);
+	return t.reaped;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

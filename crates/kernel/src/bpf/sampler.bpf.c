@@ -10,6 +10,9 @@
  * last acknowledgement filled a hole, and has no round-trip time. RACK takes none of a
  * retransmission that is shorter than the smallest.
  *
+ * What is sent with nothing in flight sets that time anew, and that of the first sending to the
+ * same (tcp_rate_skb_sent()). Then the sum tells alone when the last flight ended.
+ *
  * A socket is sampled at most once in NR_SAMPLE_US, where the clock passes from one such interval
  * to the next, which takes no state of the socket.
  */
@@ -52,7 +55,7 @@ int BPF_PROG(nr_sample, struct sock *sk)
 	__u64 cookie = sk->__sk_common.skc_cookie.counter;
 	struct nr_rtt_sample *s;
 	struct tcp_sock *tp;
-	__u64 at_us;
+	__u64 at_us, acked_us;
 	__u32 *last;
 
 	/* One that user space has never listed has no cookie. */
@@ -62,6 +65,9 @@ int BPF_PROG(nr_sample, struct sock *sk)
 	if (!tp)
 		return 0;
 	at_us = tp->delivered_mstamp;
+	acked_us = tp->rack.mstamp + tp->rack.rtt_us;
+	if (tp->first_tx_mstamp == at_us)
+		at_us = acked_us;
 	if (at_us / NR_SAMPLE_US == bpf_ktime_get_ns() / 1000 / NR_SAMPLE_US)
 		return 0;
 	last = bpf_map_lookup_elem(&nr_sampled, &cookie);
@@ -76,7 +82,7 @@ int BPF_PROG(nr_sample, struct sock *sk)
 	*last = (__u32)at_us;
 	s->cookie = cookie;
 	s->at_us = at_us;
-	s->rtt_us = tp->rack.mstamp + tp->rack.rtt_us == at_us ? tp->rack.rtt_us : 0;
+	s->rtt_us = acked_us == at_us ? tp->rack.rtt_us : 0;
 	s->delivered = tp->delivered;
 	s->lost = tp->lost;
 	s->app_limited = !!tp->app_limited;

@@ -52,8 +52,8 @@
 
 /*
  * Connections of which a detector keeps something: those with two paths or more, 32 kB each,
- * allocated on demand. A user gets a part of them as of the entries (nr_may_have). Without room a
- * connection is coupled as if all its paths shared, and tries again each round trip.
+ * allocated on demand. One user gets a fifth, as of NR_CONNS_MAX. Without room a connection is
+ * coupled as if all its paths shared, and tries again each round trip.
  */
 #define NR_WATCHES_MAX 32768
 

@@ -19,6 +19,7 @@
 #ifndef NARROWS_DETECT_WATCH_H
 #define NARROWS_DETECT_WATCH_H
 
+#include "../flows.h"
 #include "deciding.h"
 
 /* Is there a path in a slot? */
@@ -298,7 +299,7 @@ NR_INLINE int nr_receiver_decides(struct nr_watch *w, nr_u64 now_us)
 	if (!heard_ms)
 		return 0;
 	/* On another CPU it may have been later than now. */
-	if ((nr_s32)((nr_u32)(now_us / 1000) - heard_ms) < (nr_s32)NR_HEARD_MS)
+	if ((nr_u32)(now_us / 1000) - heard_ms + NR_AHEAD_MS < NR_HEARD_MS + NR_AHEAD_MS)
 		return 1;
 	NR_WRITE(w->heard_ms, 0);
 	return 0;
@@ -309,6 +310,7 @@ NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_con
 				    struct nr_watch *w, nr_u64 now_us)
 {
 	struct nr_places last = w->decided, observed, now;
+	enum nr_decided decided;
 	nr_u32 stamp = w->stamp;
 
 	w->stamp = 0;
@@ -325,9 +327,12 @@ NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_con
 	if (!nr_decide(detector, c, w))
 		return NR_NOT_DECIDED;
 	now = nr_places(stamp, w->scratch.place);
+	/* Before the groups, so that nobody reads new ones as if they were old. */
+	decided = nr_note_groups(w, last, now, now_us);
+	NR_WRITE_BARRIER();
 	NR_WRITE(w->decided_us, now_us);
 	NR_WRITE(w->decided.word, now.word);
-	return nr_note_groups(w, last, now, now_us);
+	return decided;
 }
 
 /*

@@ -7,7 +7,7 @@ use crate::listeners::{InUse, Listener};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;
-use narrows_laws::{Advice, raw};
+use narrows_laws::{Advice, Detector, raw};
 use narrows_mptcp::diag::{self, Socket, State};
 use narrows_netns::{self as netns, sysctl};
 use std::collections::{BTreeMap, HashMap};
@@ -174,18 +174,29 @@ fn detect(
 ) -> Result<(), narrows_kernel::Error> {
     for connection in namespaces.iter_mut().flat_map(|namespace| &mut namespace.connections) {
         let entry = connection.token.and_then(|token| entries.tokens.get(&token));
-        let Some(entry) = entry.filter(|entry| entry.paths.len() > 1) else { continue };
-        let Some(control) = entry.control.filter(|control| control.detector.decides()) else {
+        let Some((entry, detector)) = entry.and_then(|entry| Some((entry, detector(entry)?)))
+        else {
             continue;
         };
         let watch = watches.of(entry.token)?;
+        // What a detector keeps goes before the entry.
+        if watch.is_none() && !state::has_entry(entry.token)? {
+            continue;
+        }
         // After the watch, so that nothing in it is of later.
         let now = monotonic();
         let (watch, listens) = (watch.as_deref(), watches.listens(entry.token));
-        let detection = Detection::of(entry, control.detector, watch, now, listens);
+        let detection = Detection::of(entry, detector, watch, now, listens);
         connection.detection = Some(detection);
     }
     Ok(())
+}
+
+/// The detector that decides for a connection, if what it keeps can be read: not of one path, nor of
+/// another build.
+fn detector(entry: &state::Connection) -> Option<Detector> {
+    let control = entry.control.filter(|_| entry.version == raw::VERSION && entry.paths.len() > 1);
+    Some(control?.detector).filter(|detector| detector.decides())
 }
 
 /// Looks for subflows under the fallback law once more, in state that was read later: one that began
@@ -452,6 +463,20 @@ mod tests {
         assert_eq!(subflow.coupling_mask, Some(1));
         assert_eq!(subflow.interface.as_deref(), Some("v2"));
         assert_eq!((subflow.ssthresh_packets, subflow.advice), (Some(142), None));
+    }
+
+    #[test]
+    fn what_another_build_keeps_for_its_detector_is_not_read() {
+        let joined = socket("joined", "nr_lia_xc");
+        let of = |control: &str, version, sockets: &[&Socket]| {
+            let control = Some(control.parse().unwrap());
+            detector(&state::Connection { control, version, ..entry(1, sockets) })
+        };
+        let two = [&joined, &joined];
+        assert_eq!(of("lia+xcorr", raw::VERSION, &two), Some(Detector::XCORR));
+        assert_eq!(of("lia+xcorr", raw::VERSION + 1, &two), None);
+        assert_eq!(of("lia+xcorr", raw::VERSION, &two[..1]), None, "it has one path");
+        assert_eq!(of("lia", raw::VERSION, &two), None, "it decides nothing");
     }
 
     #[test]
