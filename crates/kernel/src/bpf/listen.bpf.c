@@ -32,7 +32,7 @@ NR_STATIC_ASSERT(sizeof(struct nr_option) == 8, "what MPTCP leaves beside a time
 /* In the low word of a decision: it says nothing. */
 #define NR_ALL_UNDECIDED 0xffffffffu
 
-/* Who has received less on a subflow is no receiver, and who has sent less no sender. */
+/* State is made from so many bytes received, and segments sent, on a subflow. */
 #define NR_LISTEN_BYTES 100000
 #define NR_HEAR_SEGMENTS 70
 /* The sender's clock is watched for so long before its timestamps are believed. */
@@ -243,7 +243,7 @@ static __always_inline void hear(struct bpf_sock_ops *ops, struct tcp_sock *tp, 
 		NR_WRITE(h->part[slot], 0);
 	}
 	if (bpf_load_hdr_opt(ops, &option, sizeof(option), 0) != sizeof(option) ||
-	    !nr_is_place(option.place))
+	    option.reserved || !nr_is_place(option.place))
 		return;
 	NR_WRITE(h->part[slot], NR_PART(bpf_ntohs(option.epoch), option.place));
 	if (nr_hear(&e->conn, w, h, slot, tp->tcp_mstamp))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Decisions of the receiver's detector (MPTCP-SBD, section III). Each path hears its part: the
- * number of the decision, its epoch, and the path's place in it. The sender obeys a decision that
- * says something when the paths that carry data have all heard their parts of one epoch. When for
- * NR_HEARD_MS there was none, its own detector, which observes all the time, decides again
- * (watch.h).
+ * Decisions of the receiver's detector (MPTCP-SBD, section III). Each path hears its part, which is
+ * what the option on its ACKs says: the number of the decision, its epoch, and the path's place.
+ * The sender obeys a decision that says something when the paths that carry data have all heard
+ * their parts of one epoch. When for NR_HEARD_MS there was none, its own detector, which observes
+ * all the time, decides again (watch.h).
  */
 #ifndef NARROWS_DETECT_HEARD_H
 #define NARROWS_DETECT_HEARD_H

@@ -288,7 +288,7 @@ NR_INLINE enum nr_decided nr_note_groups(struct nr_watch *w, struct nr_places la
 	return decided;
 }
 
-/* So long the receiver decides after a decision of its: three of MPTCP-SBD, one in 3.5 s. */
+/* A decision of the receiver holds for so long: three times the 3.5 s between two (MPTCP-SBD). */
 #define NR_HEARD_MS 10500u
 
 /* Does the receiver decide? Forgets when it did last once that is too long ago. */
