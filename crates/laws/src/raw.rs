@@ -280,6 +280,7 @@ pub struct Heard {
     part: [u32; MAX_PATHS],
     obeyed: u32,
     gone: u32,
+    owner: [u64; MAX_PATHS],
     scratch: [u64; 26],
 }
 

@@ -2,7 +2,7 @@
 //! sender's own detector; and nothing stays.
 
 use super::host::Host;
-use super::watch::{Process, network, send};
+use super::paths::{Paths, Process};
 use narrows_testkit::wait_until;
 use serde_json::{Value, json};
 use std::thread::sleep;
@@ -13,13 +13,18 @@ const CONTROL: &str = "lia+xcorr";
 const NAME: &str = "nr_lia_xc";
 
 /// The same control on both ends, or at the sender alone, and a process that listens on both.
-fn begin(host: &Host, links: &str, both: bool) -> Process {
-    network(host, links);
+fn begin<'a>(host: &'a Host, links: &str, both: bool) -> (Paths<'a>, Process) {
+    let paths = Paths::new(host, "", links);
     host.does(&["load", CONTROL]);
     if both {
         host.does(&["use", CONTROL, "--netns", "server", "--mptcp-only"]);
     }
-    listen(host)
+    (paths, listen(host))
+}
+
+/// A server, and what the client sends to it.
+fn traffic(paths: &Paths) -> [Process; 2] {
+    [paths.serve("262"), paths.send("262", NAME, &["10.99.1.2"])]
 }
 
 fn listen(host: &Host) -> Process {
@@ -77,8 +82,8 @@ fn unloaded(host: &Host) {
 #[test]
 fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
     let Some(host) = Host::new("listen, shared") else { return };
-    let listening = begin(&host, "12000", true);
-    let traffic = send(&host, NAME, "262", &["10.99.1.2"]);
+    let (paths, listening) = begin(&host, "12000", true);
+    let sent = traffic(&paths);
     until(&host, "decides", together);
     // A middlebox on the way of the acknowledgements.
     let nft = "ip netns exec router nft";
@@ -90,7 +95,7 @@ fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
     host.sh(&format!("{nft} delete table ip t"));
     until(&host, "decides", together);
     // What is kept goes with the connection.
-    drop(traffic);
+    drop(sent);
     for map in ["nr_listens", "nr_heards"] {
         wait_until(90, || match host.sh(&format!("bpftool -j map dump name {map}")).trim() {
             "[]" => Ok(()),
@@ -108,8 +113,8 @@ fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
 #[test]
 fn the_receiver_tells_paths_with_a_bottleneck_each_apart() {
     let Some(host) = Host::new("listen, separate") else { return };
-    let listening = begin(&host, "4000 16000", true);
-    let traffic = send(&host, NAME, "262", &["10.99.1.2"]);
+    let (paths, listening) = begin(&host, "4000 16000", true);
+    let sent = traffic(&paths);
     until(&host, "decides", apart);
     let told = host.does(&["status"]);
     assert!(told.contains("\n  groups from the receiver\n"), "{told}");
@@ -120,14 +125,14 @@ fn the_receiver_tells_paths_with_a_bottleneck_each_apart() {
         Some((of, _)) if of["receiver"].is_null() && of["decided_s"].as_f64() < Some(2.0) => Ok(()),
         other => Err(format!("{other:?}")),
     });
-    drop(traffic);
+    drop(sent);
 }
 
 #[test]
 fn a_peer_that_does_not_know_it_is_silent() {
     let Some(host) = Host::new("listen, alone") else { return };
-    let listening = begin(&host, "4000 16000", false);
-    let _traffic = send(&host, NAME, "262", &["10.99.1.2"]);
+    let (paths, listening) = begin(&host, "4000 16000", false);
+    let _traffic = traffic(&paths);
     // A receiver's first groups would be here.
     sleep(Duration::from_secs(25));
     until(&host, "silent", apart);

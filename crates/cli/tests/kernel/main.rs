@@ -19,6 +19,8 @@ mod listen;
 mod metrics;
 mod older;
 mod operate;
+mod operator;
+mod paths;
 mod user;
 mod watch;
 

@@ -2,134 +2,9 @@
 //! and nothing stays.
 
 use super::host::Host;
+use super::paths::{Paths, Process};
 use narrows_testkit::wait_until;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Stdio};
-
-/// This host reaches a server through a router: its two devices go to two addresses of the server, by
-/// one link of the router or by one each. `$links` has the rates, kbit/s, of one or two.
-const NETWORK: &str = "
-    for n in router server; do ip netns add $n; ip -n $n link set lo up; done
-    ip netns exec router sysctl -qw net.ipv4.ip_forward=1
-    ip netns exec server sysctl -qw net.ipv4.conf.all.rp_filter=0
-    for n in 1 2; do
-        ip link add v$n type veth peer name v$n netns router
-        ip addr add 10.88.$n.1/24 dev v$n; ip link set v$n up
-        ip -n router addr add 10.88.$n.2/24 dev v$n; ip -n router link set v$n up
-    done
-    l=0
-    for rate in $links; do
-        l=$((l + 1))
-        ip -n router link add l$l type veth peer name l$l netns server
-        ip -n router addr add 10.99.$l.1/24 dev l$l; ip -n router link set l$l up
-        ip -n server addr add 10.99.$l.2/24 dev l$l; ip -n server link set l$l up
-        tc -n router qdisc add dev l$l root tbf rate ${rate}kbit burst 3kb limit 60kb
-    done
-    if [ $l = 1 ]; then ip -n server addr add 10.99.1.3/24 dev l1; second=10.99.1.3
-    else second=10.99.2.2; fi
-    ip route add 10.99.1.2 via 10.88.1.2; ip route add $second via 10.88.2.2
-    ip -n server route add 10.88.1.0/24 via 10.99.1.1
-    ip -n server route add 10.88.2.0/24 via 10.99.$l.1
-    ip mptcp limits set subflows 2 add_addr_accepted 2
-    ip -n server mptcp limits set subflows 2 add_addr_accepted 2
-    ip -n server mptcp endpoint add $second id 2 signal";
-
-/// Sends to a server, by MPTCP or TCP, as much as fits.
-/// A namespace may not have every control as its default, but a socket of root's may.
-const TRAFFIC: &str = "
-import os, socket, sys, threading
-def open(kind): return socket.socket(socket.AF_INET, socket.SOCK_STREAM, kind)
-kind, control, targets = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
-if not targets:
-    a = open(kind)
-    a.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    a.bind(('', 5000)); a.listen(); print('ready', flush=True)
-    def read(b):
-        while b.recv(1 << 20): pass
-    while True: threading.Thread(target=read, args=[a.accept()[0]], daemon=True).start()
-def send(target):
-    a = open(kind); a.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-    try:
-        a.connect((target, 5000))
-        while True: a.sendall(bytes(1 << 16))
-    except OSError: pass # the server has ended
-for target in targets: threading.Thread(target=send, args=[target], daemon=True).start()
-print('ready', flush=True); sys.stdin.read()";
-
-/// A process of the host, ended with the test.
-pub(super) struct Process {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Process {
-    pub fn start(host: &Host, words: &[&str]) -> Process {
-        let mut command = host.command(words);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Process { child, output }
-    }
-
-    fn narrows(host: &Host, args: &[&str]) -> Process {
-        let words = [&[env!("CARGO_BIN_EXE_narrows"), "kernel", "watch"], args].concat();
-        Process::start(host, &words)
-    }
-
-    pub fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    /// Lines until one is `wanted`; what that returns.
-    fn until<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> T {
-        for _ in 0..90 {
-            let line = self.line();
-            assert!(!line.is_empty(), "it ended");
-            if let Some(found) = wanted(&line) {
-                return found;
-            }
-        }
-        panic!("not in 90 lines");
-    }
-
-    /// Ends it by a signal; the rest of what it says, and its exit code.
-    pub fn end(mut self, host: &Host, signal: &str) -> (String, Option<i32>) {
-        host.sh(&format!("kill {signal} {}", self.child.id()));
-        let mut said = String::new();
-        self.output.read_to_string(&mut said).unwrap();
-        (said, self.child.wait().unwrap().code())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-pub(super) fn network(host: &Host, links: &str) {
-    host.sh(&format!("links='{links}'\n{NETWORK}"));
-}
-
-/// A server, and a client that sends to these addresses.
-pub(super) fn send(host: &Host, control: &str, kind: &str, to: &[&str]) -> [Process; 2] {
-    let server = ["ip", "netns", "exec", "server", "python3", "-c", TRAFFIC, kind, control];
-    let mut server = Process::start(host, &server);
-    assert_eq!(server.line(), "ready");
-    let mut client =
-        Process::start(host, &[&["python3", "-c", TRAFFIC, kind, control][..], to].concat());
-    assert_eq!(client.line(), "ready");
-    [server, client]
-}
-
-/// The network, a server, and a client that sends to these addresses.
-fn traffic(host: &Host, links: &str, control: &str, kind: &str, to: &[&str]) -> [Process; 2] {
-    network(host, links);
-    send(host, control, kind, to)
-}
 
 /// Programs, links and maps of the watch in the kernel.
 fn loaded(host: &Host) -> usize {
@@ -147,7 +22,7 @@ fn unloaded(host: &Host, before: usize) {
 }
 
 /// The connection of a report whose groups are those, if there is one.
-fn connection(line: &str, groups: &Value) -> Option<Value> {
+pub fn connection(line: &str, groups: &Value) -> Option<Value> {
     let report: Value = serde_json::from_str(line).unwrap();
     assert_eq!(report["format"], 1);
     let connections = report["connections"].as_array().unwrap();
@@ -158,10 +33,11 @@ fn connection(line: &str, groups: &Value) -> Option<Value> {
 fn paths_of_one_bottleneck_are_found_under_the_stock_control_and_nothing_stays() {
     let Some(host) = Host::new("watch, shared") else { return };
     let (before, programs) = (host.state(), loaded(&host));
-    let _traffic = traffic(&host, "12000", "cubic", "262", &["10.99.1.2"]);
+    let paths = Paths::new(&host, "", "12000");
+    let _traffic = [paths.serve("262"), paths.send("262", "cubic", &["10.99.1.2"])];
     let with_traffic = host.state();
 
-    let mut watch = Process::narrows(&host, &["--json", "--port", "5000"]);
+    let mut watch = Process::watch(&host, &["--json", "--port", "5000"]);
     let shared = watch.until(|line| connection(line, &serde_json::json!([[1, 2]])));
     assert!(loaded(&host) > programs);
     let paths = shared["paths"].as_array().unwrap();
@@ -176,7 +52,7 @@ fn paths_of_one_bottleneck_are_found_under_the_stock_control_and_nothing_stays()
     assert_eq!(code, Some(0));
     unloaded(&host, programs);
 
-    let mut watch = Process::narrows(&host, &[]);
+    let mut watch = Process::watch(&host, &[]);
     watch.until(|line| line.ends_with("#1+#2").then_some(()));
     let (said, code) = watch.end(&host, "-INT");
     assert_eq!(code, Some(0));
@@ -184,7 +60,7 @@ fn paths_of_one_bottleneck_are_found_under_the_stock_control_and_nothing_stays()
                     one share there, not two.";
     assert!(said.contains(sentence), "{said}");
 
-    let mut watch = Process::narrows(&host, &["--json"]);
+    let mut watch = Process::watch(&host, &["--json"]);
     watch.line();
     assert!(loaded(&host) > programs);
     watch.end(&host, "-KILL");
@@ -202,12 +78,16 @@ fn paths_of_one_bottleneck_are_found_under_the_stock_control_and_nothing_stays()
 #[test]
 fn paths_with_a_bottleneck_each_are_told_apart() {
     let Some(host) = Host::new("watch, separate") else { return };
-    let _traffic = traffic(&host, "7000 11000", "reno", "262", &["10.99.1.2"]);
-    let mut watch = Process::narrows(&host, &["--json"]);
-    let separate = watch.until(|line| connection(line, &serde_json::json!([[1], [2]])));
+    let paths = Paths::new(&host, "", "7000 11000");
+    let _traffic = [paths.serve("262"), paths.send("262", "reno", &["10.99.1.2"])];
+    let mut watch = Process::watch(&host, &["--json"]);
+    // What was found first, while they started, may have been wrong: the sentence is of the whole time.
+    let sentence = "the two paths have separate bottlenecks";
+    let separate = watch.until(|line| {
+        connection(line, &serde_json::json!([[1], [2]]))
+            .filter(|one| one["sentence"].as_str().unwrap().starts_with(sentence))
+    });
     assert_eq!(separate["verdicts"][0]["verdict"], "separate");
-    let sentence = separate["sentence"].as_str().unwrap();
-    assert!(sentence.starts_with("the two paths have separate bottlenecks"), "{sentence}");
     watch.end(&host, "-INT");
 }
 
@@ -215,8 +95,9 @@ fn paths_with_a_bottleneck_each_are_told_apart() {
 fn tcp_flows_are_compared_where_that_is_asked_for() {
     let Some(host) = Host::new("watch, TCP") else { return };
     let to = ["10.99.1.2", "10.99.1.2", "10.99.2.2"];
-    let _traffic = traffic(&host, "7000 11000", "reno", "0", &to);
-    let mut watch = Process::narrows(&host, &["--json", "--tcp", "3"]);
+    let paths = Paths::new(&host, "", "7000 11000");
+    let _traffic = [paths.serve("0"), paths.send("0", "reno", &to)];
+    let mut watch = Process::watch(&host, &["--json", "--tcp", "3"]);
     let found = watch.until(|line| {
         let report: Value = serde_json::from_str(line).unwrap();
         let flows = report["connections"].get(0)?;
@@ -253,4 +134,33 @@ fn what_cannot_be_watched_is_refused_in_one_line() {
         assert!(line.starts_with(expected), "{line}");
     }
     unloaded(&host, before);
+}
+
+#[test]
+fn of_a_cgroup_only_its_connections_are_watched() {
+    let Some(host) = Host::new("watch, cgroup") else { return };
+    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
+    let folder = format!("{root}/nr-watch-test-{}", std::process::id());
+    host.sh(&format!("mkdir -p {folder}/below"));
+    let paths = Paths::new(&host, "", "12000");
+    let _outside = [paths.serve("262"), paths.send("262", "reno", &["10.99.1.2"])];
+    let inside = paths.send_in(&format!("{folder}/below"), "262", "reno", &["10.99.1.2"]);
+    let count = |line: &str| {
+        let report: Value = serde_json::from_str(line).unwrap();
+        report["connections"].as_array().unwrap().len()
+    };
+    let mut all = Process::watch(&host, &["--json"]);
+    all.until(|line| (count(line) == 2).then_some(()));
+    all.end(&host, "-INT");
+    let mut watch = Process::watch(&host, &["--json", "--cgroup", &folder]);
+    let report = watch.until(|line| (count(line) > 0).then(|| line.to_owned()));
+    assert_eq!(count(&report), 1, "{report}");
+    // No process holds the subflow that the kernel opened.
+    let sockets = host.sh(&format!("ss -tnHp dport 5000 | grep pid={},", inside.id()));
+    let local = sockets.split_whitespace().nth(3).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["connections"][0]["paths"][0]["local"], local, "{sockets}");
+    watch.end(&host, "-INT");
+    drop(inside);
+    host.sh(&format!("rmdir {folder}/below {folder}"));
 }
