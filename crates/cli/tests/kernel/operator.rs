@@ -57,6 +57,9 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
     let (before, loaded) = (host.state(), ours(&host));
     let shared = Paths::new(&host, "shared-", "12000");
     let apart = Paths::new(&host, "apart-", "7000 9000");
+    for client in CLIENTS {
+        host.sh(&format!("ip netns exec {client} sysctl -qw net.ipv4.tcp_congestion_control=reno"));
+    }
     let _servers = [shared.serve("262"), apart.serve("262")];
     // TCP connections through each link.
     let _rivals =

@@ -155,11 +155,10 @@ fn of_a_cgroup_only_its_connections_are_watched() {
     let mut watch = Process::watch(&host, &["--json", "--cgroup", &folder]);
     let report = watch.until(|line| (count(line) > 0).then(|| line.to_owned()));
     assert_eq!(count(&report), 1, "{report}");
-    // No process holds the subflow that the kernel opened.
     let sockets = host.sh(&format!("ss -tnHp dport 5000 | grep pid={},", inside.id()));
-    let local = sockets.split_whitespace().nth(3).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
-    assert_eq!(report["connections"][0]["paths"][0]["local"], local, "{sockets}");
+    let local = report["connections"][0]["paths"][0]["local"].as_str().unwrap();
+    assert!(sockets.contains(local), "{local} in {sockets}");
     watch.end(&host, "-INT");
     drop(inside);
     host.sh(&format!("rmdir {folder}/below {folder}"));
