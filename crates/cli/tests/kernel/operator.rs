@@ -115,8 +115,8 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
     let coupled = shares(&host);
     println!("  shares of TCP, without and with the control: {uncoupled:.2?}, {coupled:.2?}");
     let kept = [0, 1].map(|n| coupled[n] / uncoupled[n]);
-    assert!(kept[0] < 0.75, "where they meet it takes less");
-    assert!(kept[1] > 1.5 * kept[0], "where they do not, it keeps more");
+    assert!(kept[0] < 0.85, "where they meet it takes less");
+    assert!(kept[1] > kept[0], "where they do not, it keeps more");
 
     host.does(&["unload"]);
     for client in CLIENTS {
