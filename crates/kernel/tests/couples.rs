@@ -9,7 +9,7 @@ use narrows_kernel::sampler::Sampler;
 use narrows_kernel::state::{Connection, connections};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, Detector, Law};
-use narrows_testkit::machine::{KernelLog, Turn, turn};
+use narrows_testkit::machine::{KernelLog, Turn, leaves_programs_out, turn};
 use narrows_testkit::net::{Host, ip, run, sysctl, veth};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::fs;
@@ -117,28 +117,35 @@ fn sampled(network: &Network) -> (Sampler, TcpStream, TcpStream) {
     (sampler, sender, receiver)
 }
 
-/// Registered by us, chosen as the default of both namespaces.
+/// Registered by us, chosen as the default of both namespaces. Where the kernel leaves programs out
+/// now and then, up to twice more.
 fn runs_on_both_paths(control: &str) {
     let Some(_machine) = machine(control) else { return };
     let control: Control = control.parse().unwrap();
-    let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
-    let registered = Registered::register(control).unwrap();
-    let insns = registered.verified_insns().unwrap();
-    let (dearest, most) = insns.iter().max_by_key(|(_, insns)| *insns).unwrap();
-    let seen = transfer(control);
-    let counters = registered.counters().unwrap();
-    for (counter, count) in &counters {
-        let expected = match *counter {
-            "joins" | "leaves" => 2 * PATHS as u64,
-            "decisions" | "regroupings" if control.detector.decides() => continue,
-            _ => 0,
-        };
-        assert_eq!(*count, expected, "{counter}");
+    let mut tries = if leaves_programs_out() { 3 } else { 1 };
+    loop {
+        let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
+        let registered = Registered::register(control).unwrap();
+        let insns = registered.verified_insns().unwrap();
+        let (dearest, most) = insns.iter().max_by_key(|(_, insns)| *insns).unwrap();
+        let seen = transfer(control);
+        let mut counters = registered.counters().unwrap();
+        counters.retain(|(counter, count)| match *counter {
+            "joins" | "leaves" => *count != 2 * PATHS as u64,
+            "decisions" | "regroupings" if control.detector.decides() => false,
+            _ => *count != 0,
+        });
+        drop(registered);
+        assert_eq!(available_controls().unwrap(), before);
+        assert_eq!(log.complaints(), [""; 0], "of the kernel");
+        tries -= 1;
+        if counters.is_empty() {
+            println!("{}, {control}: {seen}; verifier {most} instructions ({dearest})", kernel());
+            return;
+        }
+        assert!(tries > 0, "{control}: {counters:?}");
+        eprintln!("{control}: once more, as this kernel leaves programs out: {counters:?}");
     }
-    drop(registered);
-    assert_eq!(available_controls().unwrap(), before);
-    assert_eq!(log.complaints(), [""; 0], "of the kernel");
-    println!("{}, {control}: {seen}; verifier {most} instructions ({dearest})", kernel());
 }
 
 /// The objects as they are installed, without anything of ours that loads them.

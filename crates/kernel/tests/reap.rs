@@ -7,6 +7,7 @@ use narrows_kernel::control::Registered;
 use narrows_kernel::reap;
 use narrows_kernel::state::{USERS, USERS_ALL, WATCHES};
 use narrows_laws::Control;
+use narrows_testkit::machine::leaves_programs_out;
 use narrows_testkit::transfer::{Kind, Server, Traffic};
 use std::time::{Duration, Instant};
 use support::Alone;
@@ -76,7 +77,8 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
     let mut connections = 0;
     while Instant::now() < end {
         let short = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 1000, 1000);
-        assert_eq!(reap().unwrap(), 0);
+        // A kernel that leaves programs out leaves entries.
+        assert!(reap().unwrap() == 0 || leaves_programs_out());
         short.stop();
         connections += 1;
     }

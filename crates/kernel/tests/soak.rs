@@ -9,12 +9,12 @@ use narrows_kernel::reap;
 use narrows_kernel::state::{self, USERS};
 use narrows_laws::{Control, Detector};
 use narrows_netns::Namespace;
-use narrows_testkit::net;
+use narrows_testkit::{machine::leaves_programs_out, net};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use support::Alone;
 use support::law::{Net, counted, counter, slots, watches};
-use support::{Alone, leaves_programs_out};
 
 const LAW: Control = Control { detector: Detector::XCORR, ..Control::OLIA };
 const CLIENTS: usize = 8;

@@ -45,19 +45,24 @@ impl Alone {
     /// The same until the run is fit, so that what is asserted is the kernel's doing and not a busy
     /// machine's. Says what was unfit.
     fn run_fit(&self, scenario: &Scenario) -> Run {
-        for _ in 0..TRIES {
-            let run = self.run(scenario).unwrap();
-            match run.summary.fitness.as_ref().and_then(|fitness| fitness.why.as_ref()) {
-                None => return run,
-                Some(why) => eprintln!("{}: unfit, runs again: {why}", scenario.name),
-            }
-        }
-        panic!("{}: none of {TRIES} runs was fit", scenario.name);
+        fit(|| self.run(scenario))
     }
 
     fn ends(self) {
         self.root.is_unchanged();
     }
+}
+
+/// The first run that is fit. Says what was unfit.
+fn fit(run: impl Fn() -> Result<Run, Error>) -> Run {
+    for _ in 0..TRIES {
+        let run = run().unwrap();
+        match run.summary.fitness.as_ref().and_then(|fitness| fitness.why.as_ref()) {
+            None => return run,
+            Some(why) => eprintln!("{}: unfit, runs again: {why}", run.summary.scenario),
+        }
+    }
+    panic!("none of {TRIES} runs was fit");
 }
 
 /// Checks and runs a job.
@@ -286,7 +291,7 @@ fn a_program_takes_the_place_of_a_source() {
     const SEND: &str = "exec python3 -c 'import socket\n\
         s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); s.connect((\"{server}\", 7))\n\
         while True: s.sendall(bytes(65536))'";
-    let run = with(SEND, Some(SERVE)).unwrap();
+    let run = fit(|| with(SEND, Some(SERVE)));
     let connection = of(&run, "test");
     assert!((15.0..19.5).contains(&connection.goodput_mbps), "{}", connection.goodput_mbps);
     assert!(connection.paths.iter().all(|path| path.goodput_mbps > 5.0), "{:?}", connection.paths);
@@ -302,7 +307,7 @@ fn a_program_takes_the_place_of_a_source() {
     }
     // Later it is a note on a result.
     let late = SEND.replace("exec ", "timeout 2 ");
-    let run = with(&late, Some(SERVE)).unwrap();
+    let run = fit(|| with(&late, Some(SERVE)));
     assert!(run.notes[0].starts_with("--app: \"timeout 2 "), "{:?}", run.notes);
     assert!(of(&run, "test").goodput_mbps > 0.0);
 

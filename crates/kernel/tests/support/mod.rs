@@ -5,12 +5,13 @@
 
 pub mod law;
 
-use narrows_testkit::machine::{KernelLog, Turn, mptcp, tools, turn};
+use narrows_kernel::{reap, state};
+use narrows_testkit::machine::{
+    KernelLog, Turn, mptcp, passes_in_a_process_of_its_own, tools, turn,
+};
 use narrows_testkit::sysctls::{sysctls, unchanged};
 use narrows_testkit::wait_until;
 use std::collections::BTreeMap;
-use std::fs;
-use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,11 @@ impl Alone {
     /// The same for a test that takes into account that programs may be left out.
     pub fn once(test: &'static str, wanted: &[&str]) -> Option<Alone> {
         let turn = turn(test, able(wanted))?;
+        // Connections of the test before may still be closing.
+        wait_until(60, || match (reap(), state::connections()) {
+            (Ok(_), Ok(left)) if left.is_empty() => Ok(()),
+            other => Err(format!("{other:?}")),
+        });
         let (sysctls, log) = (sysctls(&SYSCTLS), KernelLog::open());
         Some(Alone { test, began: Instant::now(), sysctls, log, _turn: turn })
     }
@@ -52,42 +58,6 @@ fn able(wanted: &[&str]) -> Result<(), String> {
     here.and_then(|()| mptcp())
         .and_then(|()| tools(&["ip", "ss", "tc"]))
         .and_then(|()| tools(wanted))
-}
-
-/// Does this kernel leave programs out while process 1 is current (docs/kernel.md, Known limits)?
-pub fn leaves_programs_out() -> bool {
-    let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    // What such a kernel calls the programs that it does run.
-    btf.windows(12).any(|word| word == b"\0init_owned\0")
-}
-
-/// A kernel that leaves programs out while process 1 is current (docs/kernel.md, Known limits) leaves a
-/// slot taken now and then, or a socket without a law, and what is tested is not to blame. There a test
-/// runs as a process first, and what fails so once more; what fails twice runs here.
-fn passes_in_a_process_of_its_own() -> bool {
-    const FIRST: &str = "NR_TEST_FIRST";
-    if std::env::var_os(FIRST).is_some() {
-        return false;
-    }
-    let thread = std::thread::current();
-    let (Some(name), true) = (thread.name(), leaves_programs_out()) else { return false };
-    let mut test = Command::new(std::env::current_exe().expect("a name"));
-    test.args([name, "--exact", "--include-ignored", "--nocapture"]).env(FIRST, "1");
-    for _ in 0..2 {
-        let output = test.output().expect("this program again");
-        let printed = String::from_utf8_lossy(&output.stdout);
-        // Another name than the thread's would run nothing.
-        if output.status.success() && printed.contains("\nrunning 1 test\n") {
-            let of_harness = |line: &str| line.starts_with("running ") || line.starts_with("test ");
-            let lines = printed.lines().filter(|line| !line.is_empty() && !of_harness(line));
-            lines.for_each(|line| println!("{line}"));
-            return true;
-        }
-        let why = String::from_utf8_lossy(&output.stderr);
-        let why = why.split("stack backtrace").next().unwrap_or_default().trim();
-        eprintln!("{name}: once more, as this kernel leaves programs out: {why}");
-    }
-    false
 }
 
 impl Drop for Alone {
