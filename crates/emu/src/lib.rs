@@ -61,7 +61,7 @@ mod testbed;
 mod wire;
 
 pub use buffers::Packet;
-pub use carrier::go_first;
+pub use carrier::{First, go_first};
 pub use error::Error;
 pub use fitness::{Fitness, Quantiles};
 pub use owner::{Removed, clean, left};

@@ -9,7 +9,8 @@ thread_local! {
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Calls `f`; a panic becomes an error with its message and place, and prints nothing.
+/// Calls `f`; a panic becomes an error with its message and place, and prints nothing. So does one
+/// that `f` caught itself, as a runtime of tasks does.
 pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     // The place of a panic is known to the hook only, and there is one hook for all threads: ours
     // goes before the one that was there, which still sees all other panics.
@@ -19,7 +20,10 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
         set_hook(Box::new(move |panic| {
             let ours = MESSAGE.with_borrow_mut(|message| match message {
                 Some(message) => {
-                    *message = panic.to_string().replace('\n', " ");
+                    // The first one: those that follow are of what it left half done.
+                    if message.is_empty() {
+                        *message = panic.to_string().replace('\n', " ");
+                    }
                     true
                 }
                 None => false,
@@ -33,7 +37,10 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     // Nothing that the panic left half done is looked at again.
     let result = catch_unwind(AssertUnwindSafe(f));
     let message = MESSAGE.take().unwrap_or_default();
-    result.map_err(|_| message)
+    match result {
+        Ok(done) if message.is_empty() => Ok(done),
+        _ => Err(message),
+    }
 }
 
 #[cfg(test)]
@@ -46,5 +53,10 @@ mod tests {
         assert!(message.contains("no packet left"), "{message}");
         assert!(message.contains("panics.rs:"), "{message}");
         assert_eq!(catch(|| 7), Ok(7));
+        let message = catch(|| {
+            let _ = catch_unwind(|| panic!("in a task"));
+            let _ = catch_unwind(|| panic!("after it"));
+        });
+        assert!(message.unwrap_err().ends_with("in a task"));
     }
 }

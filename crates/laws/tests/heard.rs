@@ -84,6 +84,10 @@ fn a_decision_is_obeyed_when_all_paths_that_carry_data_have_heard_of_it() {
     assert_eq!(sender.masks(), [3, 3, 4]);
     assert!(sender.watch.receiver_decides(sender.now_us));
     assert!(!sender.hears(1, 7, 1), "obeyed before");
+    // Nor one that comes at once.
+    let at_once = [0, 1, 2].map(|path| sender.hears(path, 6, 0));
+    assert_eq!((at_once, sender.masks()), ([false; 3], [3, 3, 4]));
+    sender.waits(1000);
     // Parts of two decisions are none.
     assert!(!sender.hears(0, 8, 5) && !sender.hears(1, 9, 5) && !sender.hears(2, 8, 5));
     assert_eq!(sender.masks(), [3, 3, 4]);

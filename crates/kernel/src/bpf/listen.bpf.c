@@ -5,8 +5,8 @@
  *
  * The receiver samples the delay of each segment of data, its clock less the sender's timestamp,
  * and as losses the holes in the sequence; runs detector ssc (detect/watch.h); and writes the
- * newest decision's number and the subflow's place in it into an option of pure ACKs, where the
- * stack has room for it. The sender reads it (detect/heard.h).
+ * newest decision's number and the subflow's place in it into an option of some pure ACKs, where
+ * the stack has room for it. The sender reads it (detect/heard.h).
  *
  * Maps and program are of the process that attached them, and end with it.
  */
@@ -32,6 +32,9 @@ NR_STATIC_ASSERT(sizeof(struct nr_option) == 8, "what MPTCP leaves beside a time
 /* In the low word of a decision: it says nothing. */
 #define NR_ALL_UNDECIDED 0xffffffffu
 
+/* So many pure ACKs tell of a new decision, and then one in so many; a power of two. */
+#define NR_TOLD_BY 8u
+
 /* State is made from so many bytes received, and segments sent, on a subflow. */
 #define NR_LISTEN_BYTES 100000
 #define NR_HEAR_SEGMENTS 70
@@ -55,6 +58,8 @@ struct nr_listened {
 	nr_u32 tsval;	/* at the first segment that was sampled */
 	nr_u32 at_us;	/* when that came, wraps */
 	nr_u32 tick_us; /* of the sender's timestamps: 1 or 1000; 0: not known yet */
+	nr_u32 told;	/* epoch of the newest option */
+	nr_u32 acks;	/* pure ACKs that told it; from NR_TOLD_BY on all */
 };
 
 /* A connection at the receiver. */
@@ -189,7 +194,8 @@ static __always_inline void sample(struct tcp_sock *tp, struct nr_listen *l, str
 
 	*ev = (struct nr_event){.now_us = tp->tcp_mstamp, .state = NR_ACTIVE};
 	if (p->owner != s->sk) {
-		*p = (struct nr_listened){s->sk, seq + payload, tsval, now_us, 0};
+		*p = (struct nr_listened){
+		    .owner = s->sk, .seq = seq + payload, .tsval = tsval, .at_us = now_us};
 		ev->kind = NR_JOINED;
 		nr_sampled(l, slot);
 		return;
@@ -271,8 +277,11 @@ static __always_inline void parse(struct bpf_sock_ops *ops, struct tcp_sock *tp)
 		sample(tp, l, &s, seq, payload);
 }
 
-/* Is there a decision that says something, to tell the peer of the subflow? */
-static __always_inline bool decision(struct tcp_sock *tp, struct nr_option *option)
+/*
+ * What there is to tell the peer of the subflow, of the newest decision. NULL: there is none, or it
+ * says nothing.
+ */
+static __always_inline struct nr_listened *decision(struct tcp_sock *tp, struct nr_option *option)
 {
 	struct nr_places places;
 	struct nr_listen *l;
@@ -280,15 +289,15 @@ static __always_inline bool decision(struct tcp_sock *tp, struct nr_option *opti
 	nr_u32 token, slot, since;
 
 	if (!entry_of(tp, &s))
-		return false;
+		return NULL;
 	token = s.token;
 	slot = s.slot & (NR_MAX_PATHS - 1);
 	l = bpf_map_lookup_elem(&nr_listens, &token);
 	if (!l || l->path[slot].owner != s.sk)
-		return false;
+		return NULL;
 	places.word = NR_READ(l->watch.decided.word);
 	if (!places.word || (nr_u32)places.word == NR_ALL_UNDECIDED)
-		return false;
+		return NULL;
 	since = NR_READ(l->watch.path[slot].since);
 	*option = (struct nr_option){
 	    .kind = TCPOPT_EXP,
@@ -299,7 +308,26 @@ static __always_inline bool decision(struct tcp_sock *tp, struct nr_option *opti
 	    .place =
 		(nr_s32)(nr_stamp(&places) - since) > 0 ? nr_place(&places, slot) : NR_UNDECIDED,
 	};
-	return true;
+	return &l->path[slot];
+}
+
+/* A pure ACK is made: may it tell the peer? */
+static __always_inline void tell(struct bpf_sock_ops *ops, struct tcp_sock *tp)
+{
+	struct nr_option option;
+	struct nr_listened *p = decision(tp, &option);
+
+	if (!p)
+		return;
+	if (p->told != option.epoch) {
+		p->told = option.epoch;
+		p->acks = 0;
+	}
+	if (p->acks >= NR_TOLD_BY && p->acks++ % NR_TOLD_BY)
+		return;
+	/* There is no room beside SACK blocks. */
+	if (!bpf_reserve_hdr_opt(ops, sizeof(option), 0) && p->acks < NR_TOLD_BY)
+		p->acks++;
 }
 
 SEC("sockops")
@@ -325,8 +353,8 @@ int nr_listen(struct bpf_sock_ops *ops)
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		/* Only pure ACKs; and it would count for the MSS. */
 		if (ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS && !ops->skb_len &&
-		    ops->skb_tcp_flags == TCPHDR_ACK && decision(tp, &option))
-			bpf_reserve_hdr_opt(ops, sizeof(option), 0);
+		    ops->skb_tcp_flags == TCPHDR_ACK)
+			tell(ops, tp);
 		break;
 	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
 		if (decision(tp, &option))

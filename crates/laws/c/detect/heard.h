@@ -26,6 +26,9 @@ struct nr_heard {
 	struct nr_scratch scratch;
 };
 
+/* The least time between two decisions that are obeyed; MPTCP-SBD's are 3.5 s apart. */
+#define NR_HEARD_LEAST_MS 1000u
+
 /* Can a path be there? Places come from outside. */
 NR_INLINE int nr_is_place(nr_u32 place)
 {
@@ -47,7 +50,10 @@ NR_NOINLINE nr_u32 nr_heard_place(const struct nr_conn *c, const struct nr_heard
 	return nr_counts(&c->path[j], now_ms) ? NR_PART_MISSING : NR_UNDECIDED;
 }
 
-/* Obeys decision `epoch` if it is complete and a path is not undecided. No other path is at it. */
+/*
+ * Obeys decision `epoch` if it is complete, says something and does not come at once after another.
+ * No other path is at it.
+ */
 NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 epoch,
 		      nr_u64 now_us)
 {
@@ -65,7 +71,7 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h,
 		known |= place ^ NR_UNDECIDED;
 	}
 	h->obeyed = epoch;
-	if (!known)
+	if (!known || (w->heard_ms && now_ms - w->heard_ms < NR_HEARD_LEAST_MS))
 		return 0;
 	if (!nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, &h->scratch)))
 		return 0;

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use narrows_emu::go_first;
+use narrows_emu::{First, go_first};
 use narrows_net::Nanos;
 use narrows_quic::Coupling;
 use narrows_sim::Detection;
@@ -95,7 +95,7 @@ impl kernel::Connections for Connections<'_> {
         };
         let thread = std::thread::Builder::new().name("quic".into()).spawn(move || {
             own.store(gettid().as_raw(), Ordering::Relaxed);
-            go_first();
+            go_first(First::EndPoints);
             catch(|| runtime.block_on(work))
         });
         let thread = thread.map_err(|error| Error::input("quic", error))?;
