@@ -82,9 +82,10 @@ struct nr_detector {
 	nr_u32 (*sample)(const void *own, void *state, const struct nr_sample *s);
 	/*
 	 * A decision, in three parts. `pairs` is what the detector keeps of members; one path at a
-	 * time is at it. Takes what the members of d->present published into it; null: nothing.
+	 * time is at it. Takes what member i published into it, if it is of d->present, each member
+	 * once and in order; returns if it was. Null: nothing.
 	 */
-	void (*take)(const void *summaries, void *pairs, const struct nr_scratch *d);
+	nr_u32 (*take)(const void *summaries, void *pairs, const struct nr_scratch *d, nr_u32 i);
 	/*
 	 * Compares members i and j < i, each pair once; returns if it had to, as there were new
 	 * values. Null: `group` does all.

@@ -77,8 +77,8 @@ static void observe(struct nr_many *m)
 		for (nr_u32 n = 0; n < by.d->summary / 4; n++)
 			all.word[i * (by.d->summary / 4) + n] = ((const nr_u32 *)summary)[n];
 	}
-	if (by.d->take)
-		by.d->take(&all, m->pairs, &m->scratch);
+	for (nr_u32 i = 0; by.d->take && i < NR_DETECT_MAX; i++)
+		by.d->take(&all, m->pairs, &m->scratch, i);
 	for (nr_u32 i = 1; by.d->compare && i < NR_DETECT_MAX; i++)
 		for (nr_u32 j = 0; j < i; j++)
 			by.d->compare(by.own, m->pairs, i, j);

@@ -256,15 +256,20 @@ pub struct Watch {
     /// State of each path.
     pub path: [Watched; MAX_PATHS],
     /// Set by the host, at first 0: pairs of paths that an event compares at most. Then a decision is
-    /// spread over several events, of any paths: one that claims it, those that compare pairs with new
-    /// values, and one that answers. 0: it is all in one event.
+    /// spread over several events, of any paths: one that claims it, those that take what paths
+    /// published and those that compare pairs with new values, one that groups the paths and one that
+    /// answers. 0: it is all in one event.
     pub at_once: u32,
     /// 1: a path is at a decision.
     pub busy: u32,
     /// Stamp of the interval that is being decided on; 0: none.
     pub stamp: u32,
+    /// The next path that is taken.
+    pub taken: u32,
     /// The next pair.
     pub next: [u32; 2],
+    /// 1: the paths are grouped.
+    pub grouped: u32,
     /// When a decision of the receiver was obeyed, ms of the host's clock, wraps; 0: none, or it is
     /// too long ago.
     pub heard_ms: u32,

@@ -8,13 +8,14 @@
  * records of k. With settle = T that is the first event of k + 2, when all paths that carried data
  * in k + 1 have closed k; the record stays until its path closes k + 2.
  *
- * Then come the pairs of paths, if the detector compares pairs, and at last one observation and,
- * when a decision is due, all masks at once. All that is part of the event that claimed. Or, where
- * the host sets `at_once`, claim, pairs and answer are parts of several events, of whichever paths
- * have them: all that is needed is in struct nr_watch, so a path that falls silent holds up
- * nothing. One path at a time is at it (`busy`); another one that comes meanwhile goes on without
- * it, and tries again at its next event. Where there are too few events in T for all parts, the
- * intervals that passed meanwhile are not decided on.
+ * Then the detector takes what each path published, compares the pairs of paths, if it compares
+ * pairs, and groups the paths; at last one observation is made and, when a decision is due, all
+ * masks are stored at once. All that is part of the event that claimed. Or, where the host sets
+ * `at_once`, these are parts of several events, of whichever paths have them: all that is needed is
+ * in struct nr_watch, so a path that falls silent holds up nothing. One path at a time is at it
+ * (`busy`); another one that comes meanwhile goes on without it, and tries again at its next event.
+ * Where there are too few events in T for all parts, the intervals that passed meanwhile are not
+ * decided on.
  */
 #ifndef NARROWS_DETECT_WATCH_H
 #define NARROWS_DETECT_WATCH_H
@@ -55,7 +56,9 @@ struct nr_watch {
 	nr_u32 at_once;	 /* set by the host: pairs that an event compares; 0: decides at once */
 	nr_u32 busy;	 /* 1: a path is at a decision, and at what follows here */
 	nr_u32 stamp;	 /* of the interval that is being decided on; 0: none */
+	nr_u32 taken;	 /* the next path that is taken */
 	nr_u32 i, j;	 /* the next pair */
+	nr_u32 grouped;	 /* 1: the paths are grouped */
 	nr_u32 heard_ms; /* when a decision of the receiver was obeyed (heard.h), wraps; 0: none */
 	union nr_summaries summaries;
 	struct nr_scratch scratch;
@@ -147,9 +150,23 @@ NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		nr_read_summary(c, w, j, j * (d->summary / 4), d->summary / 4);
-	if (d->take)
-		d->take(&w->summaries, nr_watch_pairs(d, w), s);
 	return 1;
+}
+
+/* Two paths are about as much work as a pair. Takes the next ones; 1: all were taken before. */
+NR_INLINE int nr_take_paths(const struct nr_detector *d, struct nr_watch *w)
+{
+	nr_u32 taken = 0;
+
+	if (!d->take)
+		return 1;
+	for (nr_u32 n = 0; n < NR_MAX_PATHS; n++) {
+		if (w->taken >= NR_MAX_PATHS || (w->at_once && taken >= 2 * w->at_once))
+			break;
+		taken += d->take(&w->summaries, nr_watch_pairs(d, w), &w->scratch, w->taken) & 1;
+		w->taken++;
+	}
+	return w->taken >= NR_MAX_PATHS && !(w->at_once && taken);
 }
 
 /* Compares the next pairs, at_once with new values; 1: all were compared before. */
@@ -188,6 +205,20 @@ NR_NOINLINE int nr_begin(nr_u32 detector, const struct nr_conn *c, struct nr_wat
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_BEGIN)
+	}
+	return 0;
+}
+
+#define NR_TAKE(n, name)                                                                           \
+	case n:                                                                                    \
+		return nr_take_paths(&nr_detector_##name, w);
+
+NR_NOINLINE int nr_take(nr_u32 detector, struct nr_watch *w)
+{
+	if (!w)
+		return 0;
+	switch (detector) {
+		NR_DECIDING(NR_TAKE)
 	}
 	return 0;
 }
@@ -314,8 +345,6 @@ NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_con
 	nr_u32 stamp = w->stamp;
 
 	w->stamp = 0;
-	if (!nr_observe(detector, w))
-		return NR_NOT_DECIDED;
 	observed = nr_places(stamp, w->scratch.place);
 	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
 	NR_WRITE(w->observed_us, now_us);
@@ -346,14 +375,21 @@ NR_INLINE enum nr_decided nr_go_on(nr_u32 detector, nr_u32 every, nr_u64 ended, 
 		if (!ended || !nr_tick_claim(c, ended))
 			return NR_NOT_DECIDED;
 		w->stamp = (nr_u32)ended;
+		w->taken = w->grouped = 0;
 		w->i = 1;
 		w->j = 0;
 		nr_begin(detector, c, w);
 		if (w->at_once)
 			return NR_NOT_DECIDED;
 	}
-	if (!nr_compare(detector, w))
+	if (!nr_take(detector, w) || !nr_compare(detector, w))
 		return NR_NOT_DECIDED;
+	if (!w->grouped) {
+		w->grouped = 1;
+		nr_observe(detector, w);
+		if (w->at_once)
+			return NR_NOT_DECIDED;
+	}
 	return nr_finish(detector, every, c, w, now_us);
 }
 

@@ -1426,16 +1426,18 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 			d->place[i] = NR_UNDECIDED;
 }
 
-/* The new bins of all members. */
-NR_INLINE void nr_xcorr_take_all(const void *summaries, void *pairs, const struct nr_scratch *d)
+/* The new bins of member i. */
+NR_INLINE nr_u32 nr_xcorr_take_one(const void *summaries, void *pairs, const struct nr_scratch *d,
+				   nr_u32 i)
 {
 	const struct nr_xcorr_summary *of = summaries;
 	struct nr_xcorr_pairs *g = pairs;
 
-	g->stamp = d->stamp;
-	g->anew = g->moved = 0;
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		nr_xcorr_take(g, &of[i], d, i);
+	if (!i) {
+		g->stamp = d->stamp;
+		g->anew = g->moved = 0;
+	}
+	return (nr_u32)nr_xcorr_take(g, &of[i % NR_DETECT_MAX], d, i);
 }
 
 NR_INLINE nr_u32 nr_xcorr_compare_pair(const void *own, void *pairs, nr_u32 i, nr_u32 j)
@@ -1482,7 +1484,7 @@ NR_DETECTOR(xcorr) = {
     .pairs = sizeof(struct nr_xcorr_pairs),
     .reset = nr_xcorr_reset,
     .sample = nr_xcorr_sample,
-    .take = nr_xcorr_take_all,
+    .take = nr_xcorr_take_one,
     .compare = nr_xcorr_compare_pair,
     .group = nr_xcorr_place,
     .pace = nr_xcorr_pace,
