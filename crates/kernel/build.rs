@@ -27,6 +27,7 @@ fn main() {
     sources();
     tested_c("slots");
     tested_c("repair");
+    tested_c("hear");
     for name in OBJECTS {
         compile(&clang, name, name, &[]);
     }
@@ -120,6 +121,7 @@ fn sources() {
         "control.bpf.c",
         "replay.bpf.c",
         "conns.h",
+        "hear.h",
         "model_hooks.h",
         "nr_kernel.h",
         "repair.h",

@@ -8,6 +8,7 @@
 
 #include "nr_kernel.h"
 #include "slots.h"
+#include "hear.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -157,9 +158,7 @@ struct nr_sock {
 	nr_u32 rtt_us;	  /* sample not reported yet */
 	nr_u32 round_end; /* a round ends when this is acknowledged; model laws: tp->delivered */
 	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
-	nr_u32 heard_us;  /* when the detector last heard an event, wraps */
-	nr_u32 heard_delivered; /* tp->delivered then; likewise the next */
-	nr_u32 heard_lost;
+	struct nr_hearing hearing;
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
 

@@ -26,7 +26,6 @@
 
 #define USER_NS_LEVELS 33 /* kernel/user_namespace.c: the deepest has level 33 */
 #define SUBFLOWS_MAX 16	  /* looked at; the in-kernel path manager makes up to 9 */
-#define NR_HEAR_US 2000	  /* between acknowledgements of a path that the detector hears */
 
 /*
  * Set by our loader; the defaults are for other loaders. The law is fixed at compile time: before
@@ -317,42 +316,18 @@ NR_NOINLINE int nr_follows(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
-/*
- * Does the detector hear the event? Of a path's acknowledgements one that decides hears one in
- * NR_HEAR_US: the others would tell it little more, and what it keeps is seldom in the caches.
+/* Passes the event of the socket's slot on. A detector that does not decide hears the join alone.
  */
-static __always_inline bool hears(const struct nr_sock *s, const struct nr_event *ev)
-{
-	return ev->kind != NR_ACKED || (nr_decides(control.detector) &&
-					(nr_u32)ev->now_us - s->heard_us >= NR_HEAR_US);
-}
-
-/* What the detector hears of an event: all that was delivered and lost since it heard the last. */
-static __always_inline void hear(struct sock *sk, struct nr_event *ev)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct nr_sock *s = nr_sk(sk);
-	nr_u32 since_us = (nr_u32)ev->now_us - s->heard_us;
-
-	/* A packet that is alone after a silence tells a delayed acknowledgement (nr_sample()). */
-	if (ev->delivered != 1 || since_us < NR_DELACK_US)
-		ev->delivered = tp->delivered - s->heard_delivered;
-	ev->lost = tp->lost - s->heard_lost;
-	if (ev->kind != NR_ACKED || ev->rtt_us)
-		s->heard_us = (nr_u32)ev->now_us;
-	s->heard_delivered = tp->delivered;
-	s->heard_lost = tp->lost;
-}
-
-/* Passes the event of the socket's slot on. */
 static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 {
 	nr_u32 slot = nr_sk(sk)->slot & (NR_MAX_PATHS - 1);
 	struct nr_event *ev = &e->slot[slot].event;
 	nr_u32 delivered = ev->delivered, lost = ev->lost;
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
 
-	if (hears(nr_sk(sk), ev)) {
-		hear(sk, ev);
+	if (nr_decides(control.detector) ? nr_hears(&s->hearing, ev) : ev->kind == NR_JOINED) {
+		nr_hear_event(&s->hearing, ev, tp->delivered, tp->lost);
 		nr_detects(e, slot);
 		ev->delivered = delivered;
 		ev->lost = lost;
@@ -506,8 +481,8 @@ static __noinline nr_u32 enter(struct sock *sk)
 	s->delivered = tp->delivered;
 	s->lost = tp->lost;
 	s->marked = tp->delivered_ce;
-	s->heard_delivered = tp->delivered;
-	s->heard_lost = tp->lost;
+	s->hearing.delivered = tp->delivered;
+	s->hearing.lost = tp->lost;
 	s->round_end = round_mark(tp);
 	s->rtt_us = 0;
 	return NR_JOINS;

@@ -1,0 +1,98 @@
+//! Which events a detector hears: the C of `src/bpf/hear.h`.
+
+use narrows_laws::{Event, EventKind};
+
+/// `struct nr_hearing`.
+#[repr(C)]
+#[derive(Default)]
+struct Hearing {
+    us: u32,
+    delivered: u32,
+    lost: u32,
+}
+
+unsafe extern "C" {
+    fn nr_test_hear(h: &mut Hearing, event: &mut Event, delivered: u32, lost: u32) -> i32;
+}
+
+/// A path and its detector.
+#[derive(Default)]
+struct Path {
+    hearing: Hearing,
+    delivered: u32,
+    lost: u32,
+}
+
+impl Path {
+    /// An event at `us` with so many packets newly delivered and lost; what the detector hears of
+    /// them.
+    fn event(
+        &mut self,
+        kind: EventKind,
+        us: u64,
+        rtt_us: u32,
+        [delivered, lost]: [u32; 2],
+    ) -> Option<[u32; 2]> {
+        self.delivered = self.delivered.wrapping_add(delivered);
+        self.lost = self.lost.wrapping_add(lost);
+        let mut event =
+            Event { now_us: us, kind: kind as u32, rtt_us, delivered, lost, ..Event::default() };
+        // SAFETY: both are this function's own, and of the C's layout.
+        let heard =
+            unsafe { nr_test_hear(&mut self.hearing, &mut event, self.delivered, self.lost) };
+        (heard != 0).then_some([event.delivered, event.lost])
+    }
+
+    fn acked(&mut self, us: u64, counts: [u32; 2]) -> Option<[u32; 2]> {
+        self.event(EventKind::Acked, us, 20_000, counts)
+    }
+}
+
+#[test]
+fn of_acknowledgements_one_in_2_ms_is_heard_with_the_counts_of_all() {
+    let mut path = Path { delivered: u32::MAX - 3, ..Path::default() };
+    path.hearing.delivered = path.delivered;
+    assert_eq!(path.acked(1_000_000, [2, 0]), Some([2, 0]));
+    let (mut heard, mut counted) = (0, [0, 0]);
+    // 10,000 acknowledgements in a second, over a wrap of the microseconds of 32 bits.
+    let begin = (1 << 32) - 500_000;
+    for n in 0..10_000_u64 {
+        if let Some(counts) = path.acked(begin + n * 100, [2, u32::from(n % 50 == 0)]) {
+            heard += 1;
+            counted = [counted[0] + counts[0], counted[1] + counts[1]];
+        }
+    }
+    assert_eq!(heard, 500);
+    // But for those after the last one heard.
+    assert_eq!(counted, [2 * 10_000 - 2 * 19, 200]);
+}
+
+#[test]
+fn other_events_are_always_heard() {
+    let mut path = Path::default();
+    path.acked(1_000_000, [2, 0]);
+    assert_eq!(path.acked(1_000_100, [2, 1]), None);
+    for kind in [EventKind::Recovery, EventKind::Timeout, EventKind::Restart, EventKind::Left] {
+        assert!(path.event(kind, 1_000_200, 0, [0, 0]).is_some(), "{kind:?}");
+    }
+    assert_eq!(path.acked(1_002_300, [2, 0]), Some([2, 0]), "what was lost has been heard");
+}
+
+#[test]
+fn without_a_delay_the_next_is_heard() {
+    let mut path = Path::default();
+    path.acked(1_000_000, [2, 0]);
+    assert_eq!(path.event(EventKind::Acked, 1_002_000, 0, [1, 1]), Some([1, 1]));
+    assert_eq!(path.acked(1_002_100, [2, 0]), Some([2, 0]));
+    assert_eq!(path.acked(1_002_200, [2, 0]), None);
+}
+
+#[test]
+fn a_packet_alone_after_a_silence_stays_alone() {
+    let mut path = Path::default();
+    path.acked(1_000_000, [2, 0]);
+    path.acked(1_000_500, [2, 1]);
+    assert_eq!(path.acked(1_040_500, [1, 0]), Some([1, 1]), "its acknowledgement was delayed");
+    path.acked(1_041_000, [2, 0]);
+    assert_eq!(path.acked(1_043_000, [1, 0]), Some([3, 0]));
+}
