@@ -20,6 +20,7 @@ use machine::Machine;
 use narrows_kernel::control::Registered;
 use narrows_laws::{Control, Detector, Law};
 use stats::Programs;
+use std::collections::BTreeSet;
 use std::process::exit;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -155,9 +156,24 @@ fn run(asked: &Asked) -> Result<()> {
         ticks::table(&machine, &detectors, TICKS_SECONDS)?;
     }
     if asked.cpu {
-        let controls = register(&asked.laws_or(&[Law::RENO, Law::OLIA]))?;
-        let names: Vec<&str> = controls.iter().map(Registered::name).collect();
-        pairs::table(&machine, &names, asked.pairs)?;
+        let mut laws = match (&asked.laws[..], &asked.detecting[..]) {
+            ([], []) => vec![Law::RENO, Law::OLIA],
+            (asked, _) => asked.to_vec(),
+        };
+        let named = laws.len();
+        laws.extend(asked.detecting.iter().map(|control| control.law));
+        let all: Vec<Law> = laws.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        let registered = register(&all)?;
+        let name = |law: Law| {
+            let at = all.iter().position(|known| *known == law).expect("from this list");
+            registered[at].name()
+        };
+        let with = asked.detecting.iter().map(|control| Ok(Registered::register(*control)?));
+        let with = with.collect::<Result<Vec<_>>>()?;
+        let mut pairs: Vec<[&str; 2]> =
+            laws[..named].iter().map(|law| [name(*law), pairs::KERNELS]).collect();
+        pairs.extend(with.iter().zip(&laws[named..]).map(|(with, law)| [with.name(), name(*law)]));
+        pairs::table(&machine, &pairs, asked.pairs)?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! CPU time of whole transfers: a control of ours and the kernel's Reno, in alternated pairs.
+//! CPU time of whole transfers under two controls, in alternated pairs: a law and the kernel's Reno, and a
+//! law with a detector and without.
 
 use narrows_stats::Spread;
 
@@ -10,15 +11,15 @@ use crate::{Result, verdict};
 /// The target: the upper end of the ratio's interval.
 const AT_MOST: f64 = 1.03;
 
-/// What ours is compared with.
-const KERNELS: &str = "reno";
+/// What laws are compared with.
+pub const KERNELS: &str = "reno";
 
 /// Bytes of a transfer.
 const BYTES: u64 = 1_000_000_000;
 
 struct Pair {
     ours: Cost,
-    kernels: Cost,
+    others: Cost,
 }
 
 /// Geometric mean of the pairs' ratios, and its 95 % interval by Student's t on their logarithms.
@@ -31,7 +32,7 @@ struct Ratio {
 impl Ratio {
     fn of(pairs: &[Pair], of: impl Fn(&Cost) -> f64) -> Ratio {
         let logarithms: Vec<f64> =
-            pairs.iter().map(|pair| (of(&pair.ours) / of(&pair.kernels)).ln()).collect();
+            pairs.iter().map(|pair| (of(&pair.ours) / of(&pair.others)).ln()).collect();
         let spread = Spread::of(&logarithms).expect("there are pairs");
         let half = spread.ci95.unwrap_or(f64::INFINITY);
         Ratio {
@@ -43,8 +44,8 @@ impl Ratio {
 }
 
 /// Prints the table: the kernel's Reno against itself, which shows what the method can resolve, then
-/// each of `controls` against it.
-pub fn table(machine: &Machine, controls: &[&str], pairs: usize) -> Result<()> {
+/// the first of each two `controls` against the second.
+pub fn table(machine: &Machine, controls: &[[&str; 2]], pairs: usize) -> Result<()> {
     println!(
         "\nCPU seconds per GB, client and server; unlimited veth, 2 subflows, {} GB a transfer, \
          {pairs} alternated pairs\nratio with 95 % interval (t on the logarithms); at most \
@@ -53,7 +54,7 @@ pub fn table(machine: &Machine, controls: &[&str], pairs: usize) -> Result<()> {
         BYTES as f64 / 1e9
     );
     println!(
-        "ours      / kernel's      s/GB          Gbit/s         ratio                               \
+        "ours       / against       s/GB          Gbit/s         ratio                               \
          machine                 known"
     );
     let wire = Wire::lay(2, None);
@@ -64,48 +65,49 @@ pub fn table(machine: &Machine, controls: &[&str], pairs: usize) -> Result<()> {
             Ok((cost, least))
         })
     };
-    let names: Vec<&str> = std::iter::once(KERNELS).chain(controls.iter().copied()).collect();
+    let names: Vec<[&str; 2]> =
+        std::iter::once([KERNELS; 2]).chain(controls.iter().copied()).collect();
     let mut rows: Vec<Vec<Pair>> = names.iter().map(|_| Vec::new()).collect();
-    for name in &names {
+    for name in names.iter().flatten() {
         run(name)?; // the first is another one: memory to get, caches to fill
     }
     // In turns over the rows too, so that all of them see the same machine.
     for number in 0..pairs {
-        for (name, row) in names.iter().zip(&mut rows) {
+        for ([name, against], row) in names.iter().zip(&mut rows) {
             let pair = if number % 2 == 0 {
                 let ours = run(name)?;
-                Pair { ours, kernels: run(KERNELS)? }
+                Pair { ours, others: run(against)? }
             } else {
-                let kernels = run(KERNELS)?;
-                Pair { ours: run(name)?, kernels }
+                let others = run(against)?;
+                Pair { ours: run(name)?, others }
             };
             row.push(pair);
         }
     }
-    for (name, row) in names.iter().zip(&rows) {
-        print(name, row);
+    for (&names, row) in names.iter().zip(&rows) {
+        print(names, row);
     }
     Ok(())
 }
 
-fn print(name: &str, pairs: &[Pair]) {
+fn print([name, against]: [&str; 2], pairs: &[Pair]) {
     let mean = |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
     let gb = BYTES as f64 / 1e9;
     let per_gb = |cost: &Cost| cost.cpu.as_secs_f64() / gb;
     let gbits = |cost: &Cost| gb * 8.0 / cost.wall.as_secs_f64();
-    let known = mean(&|Pair { ours, kernels }| {
-        100.0 * (ours.cpu + kernels.cpu).as_secs_f64() / (ours.busy + kernels.busy).as_secs_f64()
+    let known = mean(&|Pair { ours, others }| {
+        100.0 * (ours.cpu + others.cpu).as_secs_f64() / (ours.busy + others.busy).as_secs_f64()
     });
     let cpu = Ratio::of(pairs, |cost| cost.cpu.as_secs_f64());
     let busy = Ratio::of(pairs, |cost| cost.busy.as_secs_f64());
-    let verdict = if name == KERNELS { "(itself)" } else { verdict(cpu.low, cpu.high, AT_MOST) };
+    let verdict = if name == against { "(itself)" } else { verdict(cpu.low, cpu.high, AT_MOST) };
     println!(
-        "{name:<10}/ {KERNELS:<8} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
+        "{name:<11}/ {against:<8} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
          {verdict:<15} {:>6.3} ({:.3}, {:.3}) {known:>4.0} %",
         mean(&|pair| per_gb(&pair.ours)),
-        mean(&|pair| per_gb(&pair.kernels)),
+        mean(&|pair| per_gb(&pair.others)),
         mean(&|pair| gbits(&pair.ours)),
-        mean(&|pair| gbits(&pair.kernels)),
+        mean(&|pair| gbits(&pair.others)),
         cpu.mean,
         cpu.low,
         cpu.high,
