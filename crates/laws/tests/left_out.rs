@@ -37,7 +37,7 @@ fn shared_from(lost_ms: u64, mut acks: impl FnMut(u64, usize) -> Option<Event>) 
     let mut random = Random(7);
     let mut shared = 0;
     for ms in 0..1000 * SECONDS {
-        for path in 0..2 {
+        for (path, private) in private.iter_mut().enumerate() {
             let event = if ms == 0 { Some(Event::default()) } else { acks(ms, path) };
             let Some(event) = event else { continue };
             let kind = match ms {
@@ -55,7 +55,7 @@ fn shared_from(lost_ms: u64, mut acks: impl FnMut(u64, usize) -> Option<Event>) 
                 rtt_us: event.rtt_us + noise_us,
                 ..event
             };
-            conn.event(path, &mut private[path], &event);
+            conn.event(path, private, &event);
         }
         if ms % 1000 == 999 {
             let places = conn.decision().map(|decision| decision.places);
