@@ -6,8 +6,9 @@ use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{
     AsRawLibbpf, MapCore, MapFlags, MapHandle, MapType, OpenMap, OpenMapMut, libbpf_sys,
 };
-use narrows_laws::raw::{Conn, Watch};
+use narrows_laws::raw::{Conn, Heard, Watch};
 use narrows_laws::{Control, Decision, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
+use std::mem::offset_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
@@ -177,11 +178,13 @@ impl Watches {
         Ok(Watches { watches: watches(), heards: maps(HEARDS).into_iter().next() })
     }
 
-    /// Is the sender of this connection listening to its receiver ([`crate::listen`])?
-    pub fn listens(&self, token: u32) -> bool {
-        let Some(map) = &self.heards else { return false };
+    /// Since when the sender of this connection listens to its receiver ([`crate::listen`]), ms of
+    /// the kernel's monotonic clock, wraps; none: it does not.
+    pub fn listens(&self, token: u32) -> Option<u32> {
         // The map may have gone with its process meanwhile.
-        map.lookup(&token.to_ne_bytes(), MapFlags::ANY).is_ok_and(|value| value.is_some())
+        let value = self.heards.as_ref()?.lookup(&token.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let word = value.get(offset_of!(Heard, begun_ms)..)?.first_chunk()?;
+        Some(u32::from_ne_bytes(*word))
     }
 
     /// What is kept of a connection, by slot, as of one moment; none: it has one path, its detector

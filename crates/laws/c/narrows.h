@@ -103,6 +103,8 @@ struct nr_event {
 
 #define NR_CYCLES_BITS 5 /* of word[0]: in a model law, its full ProbeBW cycles, wraps */
 #define NR_CYCLES ((1u << NR_CYCLES_BITS) - 1)
+#define NR_PHASE 15u	   /* of word[1]: in a model law, its phase, of which detectors know */
+#define NR_IN_PROBE_RTT 9u /* this one */
 
 /* A path's published line. Written by the path (debit and advice also by siblings), read by its
  * siblings. */

@@ -167,8 +167,8 @@ void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u
 int narrows_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 i, nr_u32 epoch,
 		 nr_u32 place, nr_u64 now_us)
 {
-	NR_WRITE(h->part[i & 7], NR_PART(epoch, place));
-	return nr_hear(c, w, h, i, now_us);
+	return nr_hear_part(h, i, NR_PART(epoch, place), (nr_u32)(now_us / 1000)) &&
+	       nr_hear(c, w, h, i, now_us);
 }
 
 void narrows_masks_set(struct nr_conn *c, nr_u64 masks)

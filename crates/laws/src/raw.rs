@@ -282,8 +282,10 @@ pub struct Watch {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    part: [u32; MAX_PATHS],
-    obeyed: u32,
+    parts: [[u32; MAX_PATHS]; 3],
+    done: [u32; 2],
+    /// Since when the sender listens, ms of the host's clock, wraps.
+    pub begun_ms: u32,
     gone: u32,
     owner: [u64; MAX_PATHS],
     scratch: [u64; 26],

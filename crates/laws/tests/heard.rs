@@ -66,6 +66,11 @@ impl Sender {
         [0, 1, 2].map(|path| self.conn.masks >> (8 * path) & 7)
     }
 
+    /// All paths hear of a decision.
+    fn all_hear(&mut self, epoch: u32, places: [u32; 3]) -> bool {
+        [0, 1, 2].map(|path| self.hears(path, epoch, places[path as usize])).contains(&true)
+    }
+
     fn waits(&mut self, ms: u64) {
         for _ in 0..ms / 50 {
             self.now_us += 50_000;
@@ -84,9 +89,9 @@ fn a_decision_is_obeyed_when_all_paths_that_carry_data_have_heard_of_it() {
     assert_eq!(sender.masks(), [3, 3, 4]);
     assert!(sender.watch.receiver_decides(sender.now_us));
     assert!(!sender.hears(1, 7, 1), "obeyed before");
-    // Nor one that comes at once.
-    let at_once = [0, 1, 2].map(|path| sender.hears(path, 6, 0));
-    assert_eq!((at_once, sender.masks()), ([false; 3], [3, 3, 4]));
+    // Nor an older one.
+    let older = [0, 1, 2].map(|path| sender.hears(path, 6, 0));
+    assert_eq!((older, sender.masks()), ([false; 3], [3, 3, 4]));
     sender.waits(1000);
     // Parts of two decisions are none.
     assert!(!sender.hears(0, 8, 5) && !sender.hears(1, 9, 5) && !sender.hears(2, 8, 5));
@@ -124,4 +129,63 @@ fn when_the_receiver_falls_silent_the_own_detector_decides_again() {
     assert!(sender.watch.observed_us > before, "it observes meanwhile");
     sender.waits(1500);
     assert_eq!((sender.masks(), sender.watch.heard_ms), ([7, 7, 7], 0), "it knows nothing yet");
+}
+
+#[test]
+fn an_overtaken_part_brings_no_older_decision_back() {
+    let mut sender = Sender::new();
+    assert!(sender.all_hear(7, [0, 0, 1]));
+    sender.waits(3500);
+    assert!(sender.all_hear(8, [0, 1, 1]));
+    // Also when that was long ago, and only repeated since.
+    for ms in (1..=5).map(|n| 3500 * n) {
+        sender.waits(3500);
+        let masks = sender.masks();
+        assert!(!sender.all_hear(7, [0, 0, 1]) && !sender.all_hear(8, [0, 1, 1]));
+        assert_eq!(sender.masks(), masks, "after {ms} ms");
+    }
+    assert!(!sender.watch.receiver_decides(sender.now_us));
+    assert!(sender.all_hear(9, [0, 0, 0]));
+}
+
+#[test]
+fn a_path_that_has_heard_of_the_next_decision_still_knows_the_last() {
+    let mut sender = Sender::new();
+    let mut obeyed = 0;
+    // The second path hears of each decision when the others have heard of the next.
+    assert!(!sender.hears(0, 7, 1) && !sender.hears(2, 7, 1));
+    for epoch in 8..18 {
+        let place = epoch % 2;
+        assert!(!sender.hears(0, epoch, place) && !sender.hears(2, epoch, place));
+        obeyed += u32::from(sender.hears(1, epoch - 1, 0));
+        assert_eq!(sender.masks(), if place == 1 { [7, 7, 7] } else { [5, 2, 5] }, "{epoch}");
+        sender.waits(1000);
+    }
+    assert_eq!(obeyed, 10);
+}
+
+#[test]
+fn a_decision_that_comes_too_early_is_obeyed_later() {
+    let mut sender = Sender::new();
+    assert!(sender.all_hear(7, [0, 0, 1]));
+    sender.waits(500);
+    assert!(!sender.all_hear(8, [0, 1, 1]));
+    assert_eq!(sender.masks(), [3, 3, 4]);
+    sender.waits(500);
+    assert!(sender.hears(2, 8, 1), "it is told again");
+    assert_eq!(sender.masks(), [1, 6, 6]);
+}
+
+#[test]
+fn epochs_wrap_and_are_not_compared_after_a_silence() {
+    let mut sender = Sender::new();
+    assert!(sender.all_hear(0xfffe, [0, 0, 1]));
+    sender.waits(3500);
+    assert!(sender.all_hear(4, [0, 1, 1]));
+    sender.waits(3500);
+    assert!(!sender.all_hear(0xfffe, [0, 0, 1]));
+    // Of a receiver that was silent for hours nobody knows how often they wrapped.
+    sender.waits(u64::from(HEARD_MS) + 50);
+    assert!(sender.all_hear(0xf000, [0, 0, 1]));
+    assert_eq!(sender.masks(), [3, 3, 4]);
 }

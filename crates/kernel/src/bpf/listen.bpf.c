@@ -229,7 +229,7 @@ static __always_inline void hear(struct bpf_sock_ops *ops, struct tcp_sock *tp, 
 				 struct nr_sock *s)
 {
 	struct nr_option option = {.kind = TCPOPT_EXP, .length = 4, .exid = bpf_htons(NR_EXID)};
-	nr_u32 token = s->token, slot = s->slot & (NR_MAX_PATHS - 1);
+	nr_u32 token = s->token, slot = s->slot & (NR_MAX_PATHS - 1), part;
 	struct nr_watch *w = bpf_map_lookup_elem(&nr_watches, &token);
 	struct nr_heard *h;
 
@@ -243,16 +243,18 @@ static __always_inline void hear(struct bpf_sock_ops *ops, struct tcp_sock *tp, 
 		h = bpf_map_lookup_elem(&nr_heards, &token);
 		if (!h)
 			return;
+		h->begun_ms = tp->tcp_mstamp / 1000;
 	}
 	if (h->owner[slot] != s->sk) { /* what was heard is another subflow's */
 		h->owner[slot] = s->sk;
-		NR_WRITE(h->part[slot], 0);
+		nr_forget_parts(h, slot);
 	}
 	if (bpf_load_hdr_opt(ops, &option, sizeof(option), 0) != sizeof(option) ||
 	    option.reserved || !nr_is_place(option.place))
 		return;
-	NR_WRITE(h->part[slot], NR_PART(bpf_ntohs(option.epoch), option.place));
-	if (nr_hear(&e->conn, w, h, slot, tp->tcp_mstamp))
+	part = NR_PART(bpf_ntohs(option.epoch), option.place);
+	if (nr_hear_part(h, slot, part, tp->tcp_mstamp / 1000) &&
+	    nr_hear(&e->conn, w, h, slot, tp->tcp_mstamp))
 		__sync_fetch_and_add(&obeyed, 1);
 }
 

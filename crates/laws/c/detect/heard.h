@@ -5,6 +5,12 @@
  * The sender obeys a decision that says something when the paths that carry data have all heard
  * their parts of one epoch. When for NR_HEARD_MS there was none, its own detector, which observes
  * all the time, decides again (watch.h).
+ *
+ * ACKs of one path may be overtaken, and those of one path may be later, or rarer, than those of
+ * another. So a part that is older than the path's newest is none; a path keeps two parts, as it
+ * may have heard of the next decision when another one hears of the last; and no decision is obeyed
+ * that is older than the newest complete one. Epochs count intervals of 350 ms and wrap after 6
+ * hours, so what was heard more than NR_HEARD_MS ago is older than all.
  */
 #ifndef NARROWS_DETECT_HEARD_H
 #define NARROWS_DETECT_HEARD_H
@@ -12,17 +18,23 @@
 #include "watch.h"
 #include "../flows.h"
 
-/* A path's newest part, which only that path writes; 0: none. */
+/* A part; 0: none. */
 #define NR_PART(epoch, place) (1u << 24 | ((nr_u32)(epoch) & 0xffff) << 8 | ((place) & 0xff))
 #define NR_PART_EPOCH(part) ((part) & ~0xffu)
 #define NR_PART_MISSING 0x100u /* no place */
 
 /* What the paths of a connection have heard. All zero at first. */
 struct nr_heard {
+	/* Each path's newest part, the one of another epoch before it, when it last heard the
+	 * newest (ms, wraps): written by that path only. */
 	nr_u32 part[NR_MAX_PATHS];
-	nr_u32 obeyed;		    /* NR_PART_EPOCH of the newest decision that was complete */
+	nr_u32 before[NR_MAX_PATHS];
+	nr_u32 part_ms[NR_MAX_PATHS];
+	nr_u32 done;		    /* NR_PART_EPOCH of the newest decision that is done with */
+	nr_u32 done_ms;		    /* since when it is */
+	nr_u32 begun_ms;	    /* for the host: since when the sender listens, wraps */
 	nr_u32 gone;		    /* for the host */
-	nr_u64 owner[NR_MAX_PATHS]; /* for the host: whose part it is */
+	nr_u64 owner[NR_MAX_PATHS]; /* for the host: whose parts they are */
 	struct nr_scratch scratch;
 };
 
@@ -35,24 +47,65 @@ NR_INLINE int nr_is_place(nr_u32 place)
 	return place < NR_MAX_PATHS || place == NR_CLEAR || place == NR_UNDECIDED;
 }
 
+/* Was it at most NR_HEARD_MS ago? On another CPU it may have been later than now. */
+NR_INLINE int nr_heard_lately(nr_u32 then_ms, nr_u32 now_ms)
+{
+	return now_ms - then_ms + NR_AHEAD_MS < NR_HEARD_MS + NR_AHEAD_MS;
+}
+
+/* Is an epoch, as of NR_PART_EPOCH, later than another one? */
+NR_INLINE int nr_is_later(nr_u32 epoch, nr_u32 other)
+{
+	return (nr_s32)((epoch - other) << 8) > 0;
+}
+
+/* Path i, another path than before, has heard nothing yet. */
+NR_INLINE void nr_forget_parts(struct nr_heard *h, nr_u32 i)
+{
+	NR_WRITE(h->part[i & 7], 0);
+	NR_WRITE(h->before[i & 7], 0);
+}
+
+/* Path i hears a part; returns 0 if it was overtaken, and then it says nothing. */
+NR_INLINE int nr_hear_part(struct nr_heard *h, nr_u32 i, nr_u32 part, nr_u32 now_ms)
+{
+	nr_u32 last = h->part[i & 7];
+
+	if (last && !nr_heard_lately(h->part_ms[i & 7], now_ms))
+		last = 0;
+	if (last && nr_is_later(NR_PART_EPOCH(last), NR_PART_EPOCH(part)))
+		return 0;
+	if (NR_PART_EPOCH(last) != NR_PART_EPOCH(part)) {
+		NR_WRITE(h->before[i & 7], last);
+		NR_WRITE_BARRIER();
+	}
+	NR_WRITE(h->part[i & 7], part);
+	h->part_ms[i & 7] = now_ms;
+	return 1;
+}
+
 /* Path j's place in decision `epoch`, as of NR_PART_EPOCH; undecided if it carries no data. */
 NR_NOINLINE nr_u32 nr_heard_place(const struct nr_conn *c, const struct nr_heard *h, nr_u32 epoch,
 				  nr_u32 j, nr_u32 now_ms)
 {
-	nr_u32 part;
+	nr_u32 part, before;
 
 	if (!c || !h)
 		return NR_PART_MISSING;
 	j %= NR_MAX_PATHS;
 	part = NR_READ(h->part[j]);
+	NR_READ_BARRIER(); /* what the newest part replaced is in `before` */
+	before = NR_READ(h->before[j]);
 	if (NR_PART_EPOCH(part) == epoch)
 		return part & 0xff;
+	if (NR_PART_EPOCH(before) == epoch)
+		return before & 0xff;
 	return nr_counts(&c->path[j], now_ms) ? NR_PART_MISSING : NR_UNDECIDED;
 }
 
 /*
- * Obeys decision `epoch` if it is complete, says something and does not come at once after another.
- * No other path is at it.
+ * Obeys decision `epoch` if it is complete, says something and does not come at once after another;
+ * what comes too early may be obeyed later. No other path is at it.
  */
 NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 epoch,
 		      nr_u64 now_us)
@@ -70,10 +123,14 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h,
 		h->scratch.place[j] = (nr_u8)place;
 		known |= place ^ NR_UNDECIDED;
 	}
-	h->obeyed = epoch;
-	if (!known || (w->heard_ms && now_ms - w->heard_ms < NR_HEARD_LEAST_MS))
+	if (known && w->heard_ms &&
+	    now_ms - w->heard_ms + NR_AHEAD_MS < NR_HEARD_LEAST_MS + NR_AHEAD_MS)
 		return 0;
-	if (!nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, &h->scratch)))
+	if (known && !nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, &h->scratch)))
+		return 0;
+	h->done_ms = now_ms;
+	NR_WRITE(h->done, epoch);
+	if (!known)
 		return 0;
 	now = nr_places(stamp ? stamp : 1, h->scratch.place);
 	NR_WRITE(w->heard_ms, now_ms ? now_ms : 1);
@@ -83,23 +140,34 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h,
 	return 1;
 }
 
+/* May a decision be obeyed, by its number? */
+NR_INLINE int nr_is_new(const struct nr_heard *h, nr_u32 epoch, nr_u32 now_ms)
+{
+	nr_u32 done = NR_READ(h->done);
+
+	return epoch != done &&
+	       (!done || nr_is_later(epoch, done) || !nr_heard_lately(NR_READ(h->done_ms), now_ms));
+}
+
 /*
- * Path i has written its newest part: obeys the decision if it can, and returns 1. While another
- * path is at a decision it does nothing, as its next part says the same. If a path joins meanwhile,
- * the masks are not stored and the next decision is the first to be obeyed.
+ * Path i has heard its newest part (nr_hear_part): obeys the decision if it can, and returns 1.
+ * While another path is at a decision it does nothing, and if a path joins meanwhile, the masks are
+ * not stored: the next part of the same decision tries again.
  */
 NR_NOINLINE int nr_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 i,
 			nr_u64 now_us)
 {
-	nr_u32 epoch;
-	int obeyed;
+	nr_u32 epoch, now_ms = (nr_u32)(now_us / 1000);
+	int obeyed = 0;
 
 	if (!c || !w || !h)
 		return 0;
 	epoch = NR_PART_EPOCH(NR_READ(h->part[i % NR_MAX_PATHS]));
-	if (epoch == NR_READ(h->obeyed) || !nr_decision_enter(w))
+	if (!nr_is_new(h, epoch, now_ms) || !nr_decision_enter(w))
 		return 0;
-	obeyed = nr_obey(c, w, h, epoch, now_us);
+	/* Another path may have been at it. */
+	if (nr_is_new(h, epoch, now_ms))
+		obeyed = nr_obey(c, w, h, epoch, now_us);
 	nr_decision_leave(w);
 	return obeyed;
 }

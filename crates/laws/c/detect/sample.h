@@ -28,7 +28,8 @@ struct nr_sample {
 	nr_u32 rtt_us;	  /* round trip, less a known delay by a delayed acknowledgement; 0: none */
 	nr_u8 sampled;	  /* 1: delay_us is valid */
 	nr_u8 supposed;	  /* 1: it is less a delay that is only supposed, NR_DELACK_US */
-	nr_u16 limited;	  /* 1: limited by the application */
+	nr_u8 limited;	  /* 1: limited by the application */
+	nr_u8 resting;	  /* 1: the law drains the queue, in ProbeRTT */
 };
 
 /* A path's state to recognise delayed acknowledgements. */
@@ -53,7 +54,8 @@ NR_INLINE nr_u64 nr_interval(nr_u64 open, nr_u32 t_us, nr_u64 now_us)
 }
 
 /*
- * The sample in an event. No delay is taken from a retransmitted packet; nor, without a known
+ * The sample in an event. No delay is taken from a retransmitted packet, nor from an
+ * acknowledgement without new data, as its timestamp is that of older data; nor, without a known
  * dwell, from a single packet acknowledged NR_DELACK_US or more after the last acknowledgement: a
  * delayed acknowledgement is sent at the second packet, and waits that long only if none arrives.
  * On a path with a window of one packet all acknowledgements are delayed, and it would never be
@@ -71,7 +73,7 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 	/* A clock that is slightly behind is no silence. */
 	int silent = ev->now_us >= h->acked_us + NR_DELACK_US;
 
-	if (ev->kind != NR_ACKED)
+	if (ev->kind != NR_ACKED || !ev->delivered)
 		return s;
 	h->acked_us = ev->now_us;
 	if (ev->flags & NR_F_SRTT) {

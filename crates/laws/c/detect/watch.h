@@ -464,6 +464,7 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 	s = nr_sample(&path->delack, ev);
 	s.bw = NR_READ(c->path[i & 7].bw);
 	s.cycles = NR_READ(c->path[i & 7].word[0]) & NR_CYCLES;
+	s.resting = s.bw && (NR_READ(c->path[i & 7].word[1]) & NR_PHASE) == NR_IN_PROBE_RTT;
 	stamp = d->sample(own, path->history, &s);
 	if (stamp)
 		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,

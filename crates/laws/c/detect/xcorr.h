@@ -49,7 +49,8 @@
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
  * while it is limited by the application; after a silence much longer than its usual ones (a pause,
- * a closed window, a timeout); and after each of these until its queue has settled. Nor does an
+ * a closed window, a timeout); while its law drains the queue in ProbeRTT; and after each of these
+ * until its queue has settled, but after limits only if they lasted as a pause does. Nor does an
  * acknowledgement that may have waited alone.
  *
  * Interpolating at every packet, bins of 50 ms and one decision a second would do as well; these
@@ -530,12 +531,12 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 		silence = 0;
 		nr_xcorr_wait(p, h, s->now_us);
 	}
-	if ((!h->started && s->now_us < h->begun_us + p->start_us) ||
+	if (s->resting || (!h->started && s->now_us < h->begun_us + p->start_us) ||
 	    (silence >= p->pause_us && silence / 8 >= h->silence_us))
 		nr_xcorr_wait(p, h, s->now_us);
 	if (s->delivered || s->sampled)
 		h->heard = 1;
-	/* What the application limits is a pause, if it lasts. */
+	/* What the application limits does not count, and is a pause if it lasts. */
 	if (s->delivered && !s->limited) {
 		if (silence > 1u << 24)
 			silence = 1u << 24;
@@ -543,7 +544,7 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 		h->silence_us -= h->silence_us / 16;
 		h->heard_us = s->now_us;
 	}
-	return s->now_us >= h->counts_us;
+	return s->now_us >= h->counts_us && !s->limited;
 }
 
 /*

@@ -16,7 +16,8 @@ pub struct Detection {
     /// Does it run? Not without room for what it keeps: then all subflows are coupled.
     pub runs: bool,
     /// What the receiver does, where this sender listens to it (`narrows kernel listen`): `decides`, then
-    /// `groups` are its; `silent`, then they are those of the detector here. Null: nobody listens.
+    /// `groups` are its. Else they are those of the detector here: `waiting`, its first groups may be
+    /// under way; `silent`, it tells none, as it does not listen or is undecided. Null: nobody listens.
     pub receiver: Option<&'static str>,
     /// Seconds since its newest decision; null: none yet.
     pub decided_s: Option<f64>,
@@ -91,6 +92,20 @@ impl Found {
         [Found::Shared, Found::Alone, Found::Uncongested, Found::Undecided];
 }
 
+/// The first groups of a receiver come 20 s after 100 kB.
+const FIRST_GROUPS_MS: u32 = 30_000;
+
+/// What the receiver does: does it decide, and since when is it listened to, if it is?
+fn receiver(decides: bool, since_ms: Option<u32>, now: Duration) -> Option<&'static str> {
+    let for_ms = since_ms.map(|since_ms| (now.as_millis() as u32).wrapping_sub(since_ms));
+    match for_ms {
+        _ if decides => Some("decides"),
+        Some(ms) if ms < FIRST_GROUPS_MS => Some("waiting"),
+        Some(_) => Some("silent"),
+        None => None,
+    }
+}
+
 /// Why nothing is known of two subflows.
 const FEW: &str = "too few delays of both, or their own sending explains them";
 const FLAT: &str = "no queue that changes";
@@ -109,13 +124,13 @@ fn why(why: Why) -> Option<&'static str> {
 
 impl Detection {
     /// Of a connection with two paths or more under `detector`; `now` is the kernel's monotonic clock,
-    /// and `listens` says whether it listens to its receiver.
+    /// and `listens` says since when it listens to its receiver, in ms of that clock.
     pub(super) fn of(
         entry: &state::Connection,
         detector: Detector,
         watch: Option<&Watch>,
         now: Duration,
-        listens: bool,
+        listens: Option<u32>,
     ) -> Detection {
         let name = detector.name();
         let Some(watch) = watch else {
@@ -202,11 +217,7 @@ impl Detection {
         Detection {
             detector: name,
             runs: true,
-            receiver: match (by_receiver, listens) {
-                (true, _) => Some("decides"),
-                (false, true) => Some("silent"),
-                (false, false) => None,
-            },
+            receiver: receiver(by_receiver, listens, now),
             decided_s: decision.map(|decision| ago(decision.at_us)),
             groups,
             pairs: known.iter().map(pair).collect(),
@@ -287,6 +298,21 @@ mod tests {
         let separate = known(Answer::Separate, 50, Why::Sure);
         let pairs = BTreeMap::from([((0, 1), separate)]);
         assert_eq!(confidence(Found::Alone, &[1], &pairs), Some(0.95));
+    }
+
+    #[test]
+    fn a_receiver_is_given_time_before_it_is_called_silent() {
+        let now = |s| Duration::from_secs(s);
+        let since = Some(1_000_000);
+        assert_eq!(receiver(false, None, now(1005)), None, "nobody listens");
+        assert_eq!(receiver(false, since, now(1005)), Some("waiting"));
+        assert_eq!(receiver(true, since, now(1025)), Some("decides"));
+        assert_eq!(receiver(false, since, now(1031)), Some("silent"));
+        // What it decided holds for some seconds after nobody listens any more.
+        assert_eq!(receiver(true, None, now(1031)), Some("decides"));
+        // The clock in ms wraps after 50 days.
+        let wrapped = Duration::from_millis((1 << 32) + 5_000);
+        assert_eq!(receiver(false, Some(u32::MAX), wrapped), Some("waiting"));
     }
 
     #[test]

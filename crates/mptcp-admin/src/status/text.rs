@@ -350,7 +350,8 @@ fn findings(connection: &Connection) -> impl Iterator<Item = String> {
         unable.map(|of| format!("{}: no room for what it keeps; all coupled", of.detector));
     let receiver = detection.clone().filter_map(|of| match of.receiver? {
         "decides" => Some("groups from the receiver".to_owned()),
-        _ => Some("own detector: peer silent".to_owned()),
+        "waiting" => Some("own detector: no groups from the receiver yet".to_owned()),
+        _ => Some("own detector: receiver silent or undecided".to_owned()),
     });
     let groups = detection.flat_map(|detection| {
         detection.groups.iter().map(|group| finding(group, !detection.pairs.is_empty()))
@@ -566,9 +567,11 @@ pub(super) mod tests {
         assert!(text.contains(&expected.replace("- 3", "-      3")), "{text}");
         assert!(status.text(Fit::Lines(24)).lines().count() <= 24);
         let mut connection = status.namespaces[0].connections.remove(0);
-        for (receiver, line) in
-            [("decides", "groups from the receiver"), ("silent", "own detector: peer silent")]
-        {
+        for (receiver, line) in [
+            ("decides", "groups from the receiver"),
+            ("waiting", "own detector: no groups from the receiver yet"),
+            ("silent", "own detector: receiver silent or undecided"),
+        ] {
             connection.detection.as_mut().unwrap().receiver = Some(receiver);
             assert_eq!(findings(&connection).next().unwrap(), line);
             assert_eq!(findings(&connection).count(), 4);

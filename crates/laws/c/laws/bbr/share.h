@@ -57,9 +57,7 @@
 #endif
 
 #define NR_BBR_PART 65536u /* all of a group's */
-/* In word[1]. */
-#define NR_BBR_IN_PROBE_RTT 9u
-#define NR_BBR_CODE 15u
+/* In word[1], beside NR_PHASE. */
 #define NR_BBR_LIMITED 16u
 #define NR_BBR_CONSERVES 32u
 #define NR_BBR_TOO_HIGH 64u
@@ -83,7 +81,7 @@ NR_INLINE void nr_bbr_publish(struct nr_conn *c, nr_u32 i, const struct nr_bbr *
 	if (b->mode == NR_BBR_PROBE_BW)
 		code = b->phase;
 	else if (b->mode == NR_BBR_PROBE_RTT)
-		code = NR_BBR_IN_PROBE_RTT;
+		code = NR_IN_PROBE_RTT;
 	NR_WRITE(line->word[1],
 		 rate << NR_BBR_RATE_BITS | flags | (b->limited ? NR_BBR_LIMITED : 0) | code);
 }
@@ -129,7 +127,7 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 	*g = (struct nr_bbr_group){.leader = NR_MAX_PATHS, .squares = nr_fx(0)};
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		nr_u32 bw = set >> j & 1 ? nr_bbr_unit(NR_READ(c->path[j].bw)) : 0;
-		nr_u32 word = NR_READ(c->path[j].word[1]), code = word & NR_BBR_CODE;
+		nr_u32 word = NR_READ(c->path[j].word[1]), code = word & NR_PHASE;
 
 		if (!bw)
 			continue;
@@ -149,7 +147,7 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 			g->said |= word;
 			g->others |= 1u << code | (word & NR_BBR_TOO_HIGH ? NR_BBR_MET : 0);
 		}
-		if (code == NR_BBR_IN_PROBE_RTT)
+		if (code == NR_IN_PROBE_RTT)
 			g->resting++;
 	}
 	return 1;
@@ -182,7 +180,7 @@ NR_INLINE nr_u32 nr_bbr_one_flow(NR_HOOK, const struct nr_bbr_group *g, int fres
 	b->hold = !!(g->said & NR_BBR_CONSERVES);
 	b->joins = !!g->resting;
 	if (g->leader < NR_MAX_PATHS && g->leader != i)
-		lead = NR_READ(c->path[g->leader & 7].word[1]) & NR_BBR_CODE;
+		lead = NR_READ(c->path[g->leader & 7].word[1]) & NR_PHASE;
 	nr_bbr_follow(NR_ARGS, lead, g->others);
 	if (b->mode != NR_BBR_STARTUP) {
 		b->part = (nr_u32)(own * NR_BBR_PART / g->sum);
