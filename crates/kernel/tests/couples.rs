@@ -2,20 +2,23 @@
 //! nothing stays behind. On this machine's kernel; `make test-kernels` runs the same program on
 //! others.
 
-use narrows_kernel::control::Registered;
+use narrows_kernel::control::{Loaded, Registered};
 use narrows_kernel::object;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::sampler::Sampler;
-use narrows_kernel::state::{Connection, connections};
+use narrows_kernel::state::{Connection, connections, decision};
 use narrows_laws::catalogue::kernel_name;
-use narrows_laws::{Control, Detector, Law};
+use narrows_laws::{Control, Detector, Law, Params, Place};
 use narrows_testkit::machine::{KernelLog, Turn, leaves_programs_out, turn};
 use narrows_testkit::net::{Host, ip, run, sysctl, veth};
+use narrows_testkit::wait_until;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,16 +35,80 @@ fn each_law() {
     }
 }
 
-/// Linux 6.1's verifier follows more than a million instructions of it.
 #[test]
-fn lia_xcorr() {
-    if !kernel().starts_with("Linux 6.1.") {
-        return runs_on_both_paths("lia+xcorr");
+fn gcubic_xcorr() {
+    runs_on_both_paths("gcubic+xcorr");
+}
+
+#[test]
+fn olia_ssc() {
+    runs_on_both_paths("olia+ssc");
+}
+
+#[test]
+fn lia_tr() {
+    runs_on_both_paths("lia+tr");
+}
+
+#[test]
+fn bbr_btlbw() {
+    runs_on_both_paths("bbr+btlbw");
+}
+
+/// The verifier follows what detects beside each law. It checks every detector that an object has
+/// before Linux 6.8, the one that runs since.
+#[test]
+fn each_law_with_xcorr() {
+    let Some(_machine) = machine("laws with xcorr") else { return };
+    for law in Law::all().filter(|law| Control::of(*law).detector == Detector::SHARED) {
+        let control = Control { detector: Detector::XCORR, ..Control::of(law) };
+        let loaded = Loaded::load(control, &Params::default()).unwrap();
+        let insns = loaded.verified_insns().unwrap();
+        let (dearest, most) = insns.iter().max_by_key(|(_, insns)| *insns).unwrap();
+        println!("{}, {control}: verifier {most} instructions ({dearest})", kernel());
     }
-    let Some(_machine) = machine("lia+xcorr") else { return };
-    let refused = Registered::register("lia+xcorr".parse().unwrap()).map(drop);
-    let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("too large"), "{refused}");
+}
+
+/// The two links have a queue each. The detector hears that, and the connection is two flows.
+#[test]
+fn gcubic_xcorr_finds_that_two_links_are_separate() {
+    let Some(_machine) = machine("gcubic+xcorr finds separate links") else { return };
+    let control: Control = "gcubic+xcorr".parse().unwrap();
+    let registered = Registered::register(control).unwrap();
+    let network = Network::new(registered.name());
+    let (listener, server) = network.listener();
+    let mut client = network.client.run(socket).unwrap();
+    let receiver = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        io::copy(&mut socket, &mut io::sink()).unwrap();
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let sender = thread::spawn(move || {
+        client.connect(&server.into()).unwrap();
+        while !stopped.load(Ordering::Relaxed) {
+            client.write_all(&[0; 1 << 16]).unwrap();
+        }
+    });
+    let began = Instant::now();
+    let mut coupled = 0;
+    wait_until(60, || {
+        let Some(sent) = entry(network.client.inum, control) else { return Err("none".into()) };
+        let both = sent.paths.len() == PATHS;
+        coupled += usize::from(both && sent.paths.iter().all(|path| path.mask & 3 == 3));
+        let places = decision(sent.token).unwrap().map(|decision| decision.places);
+        let apart = sent.paths.iter().all(|path| path.mask & 3 == 1 << path.slot);
+        match places {
+            Some([Place::Group(a), Place::Group(b), ..]) if both && apart && a != b => Ok(()),
+            _ => Err(format!("{places:?}, {sent:?}")),
+        }
+    });
+    let seconds = began.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    sender.join().unwrap();
+    receiver.join().unwrap();
+    assert!(coupled > 0, "until then the paths were coupled");
+    println!("{}, {control}: two groups after {seconds:.1} s", kernel());
 }
 
 #[test]
@@ -228,6 +295,16 @@ impl Network {
         network
     }
 
+    /// A listener on all addresses of the server, and the first of them.
+    fn listener(&self) -> (Socket, SocketAddr) {
+        let server: SocketAddr = "10.77.1.2:5001".parse().unwrap();
+        let any: SocketAddr = (Ipv4Addr::UNSPECIFIED, server.port()).into();
+        let listener = self.server.run(socket).unwrap();
+        listener.bind(&any.into()).unwrap();
+        listener.listen(1).unwrap();
+        (listener, server)
+    }
+
     /// The cwnd that ss shows for the client's socket on that address, if it runs `control`.
     fn cwnd(&self, local: SocketAddr, control: &str) -> Option<u32> {
         let listed = run("ip", &["netns", "exec", &self.client.name, "ss", "-tnHOi"]);
@@ -249,11 +326,7 @@ fn shape(host: &Host, device: &str, discipline: &str) -> bool {
 fn transfer(control: Control) -> String {
     let name = kernel_name(control);
     let network = Network::new(&name);
-    let server: SocketAddr = "10.77.1.2:5001".parse().unwrap();
-    let listener = network.server.run(socket).unwrap();
-    let any: SocketAddr = (Ipv4Addr::UNSPECIFIED, server.port()).into();
-    listener.bind(&any.into()).unwrap();
-    listener.listen(1).unwrap();
+    let (listener, server) = network.listener();
     let client = network.client.run(socket).unwrap();
 
     let began = Instant::now();

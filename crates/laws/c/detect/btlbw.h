@@ -136,6 +136,20 @@ NR_NOINLINE nr_u32 nr_btlbw_match(const struct nr_btlbw_params *p, const struct 
 }
 
 /*
+ * Bit 0: both members have their cycles, and are in d->of; bit 1: they had one group. A function,
+ * else Linux 6.1's verifier explores which of eight members do and did.
+ */
+NR_NOINLINE nr_u32 nr_btlbw_know(const struct nr_scratch *d, nr_u32 i, nr_u32 j)
+{
+	if (!d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	return (d->of >> i & d->of >> j & 1) |
+	       (nr_u32)(d->place[i] == d->place[j] && d->place[i] < NR_CLEAR) << 1;
+}
+
+/*
  * Groups the members of d->present, and those that had a group. On entry d->place has the groups of
  * the last observation: a pair keeps its state unless it agreed, or disagreed, in all cycles. A
  * member without a match is its own group once it has its cycles.
@@ -147,17 +161,20 @@ NR_INLINE void nr_btlbw_group(const void *own, const void *summaries, void *pair
 	const struct nr_btlbw_params *p = own;
 
 	d->of = 0;
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
+		NR_FORGET();
 		if (d->present >> i & 1 && of[i].cycles >= p->cycles)
 			d->of |= 1ull << i;
+	}
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		d->near[i] = 0;
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++) {
-			nr_u32 both = d->of >> i & d->of >> j & 1;
-			nr_u32 before = d->place[i] == d->place[j] && d->place[i] < NR_CLEAR;
+			nr_u32 known = nr_btlbw_know(d, i, j), match;
 
-			if (i != j && nr_btlbw_match(p, &of[i], &of[j], both, before))
-				d->near[i] |= 1ull << j;
+			if (i == j)
+				continue;
+			match = nr_btlbw_match(p, &of[i], &of[j], known & 1, known >> 1 & 1);
+			d->near[i] |= (nr_u64)(match & 1) << j;
 		}
 	}
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)

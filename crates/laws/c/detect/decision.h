@@ -146,6 +146,27 @@ NR_INLINE int nr_counts_for(const struct nr_pace *p, const struct nr_places *o,
 	       (nr_s32)(nr_stamp(o) - d->since[i]) > 0;
 }
 
+/* Counts observation `o` for nr_together(): a step, for BPF's verifier and small stack. */
+NR_NOINLINE int nr_count_place(const struct nr_pace *p, const struct nr_places *o,
+			       struct nr_scratch *d, nr_u32 i, nr_u32 j)
+{
+	nr_u32 a, b;
+
+	if (!p || !o || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	a = nr_place(o, i);
+	b = nr_place(o, j);
+	if (a == NR_UNDECIDED || b == NR_UNDECIDED || !nr_counts_for(p, o, d, i) ||
+	    !nr_counts_for(p, o, d, j))
+		return 0;
+	d->both++;
+	if (a == b && (a == NR_CLEAR) == (i == j))
+		d->same++;
+	return 1;
+}
+
 /*
  * Counts how often members i and j both had a place, `both`, and how often the same group, `same`;
  * with j = i, how often i was not congested.
@@ -155,22 +176,12 @@ NR_NOINLINE int nr_together(const struct nr_pace *p, const struct nr_ring *ring,
 {
 	if (!p || !ring || !d)
 		return 0;
-	i %= NR_DETECT_MAX;
-	j %= NR_DETECT_MAX;
 	d->both = d->same = 0;
 	/* The newest ones; the loop has a constant bound for BPF. */
 	for (nr_u32 n = 0; n < NR_OBSERVATIONS; n++) {
-		const struct nr_places *o = &ring->of[(d->stamp - n) % NR_OBSERVATIONS];
-		nr_u32 a = nr_place(o, i), b = nr_place(o, j);
-
 		if (n >= p->observations)
 			break;
-		if (a == NR_UNDECIDED || b == NR_UNDECIDED || !nr_counts_for(p, o, d, i) ||
-		    !nr_counts_for(p, o, d, j))
-			continue;
-		d->both++;
-		if (a == b && (a == NR_CLEAR) == (i == j))
-			d->same++;
+		nr_count_place(p, &ring->of[(d->stamp - n) % NR_OBSERVATIONS], d, i, j);
 	}
 	return 1;
 }
@@ -196,26 +207,41 @@ NR_INLINE nr_u32 nr_held(const struct nr_pace *p, struct nr_ring *ring, const st
 	       (nr_s32)(stamp - d->since[j % NR_DETECT_MAX]) > 0;
 }
 
-/* Bit 0: member i has a place; bit 1: it is not congested if it is alone. */
-NR_NOINLINE nr_u32 nr_known(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d,
-			    nr_u32 i)
+/*
+ * Adds member i to d->of if it has a place; value[i] = 1 if it is not congested in case it is
+ * alone.
+ */
+NR_NOINLINE int nr_know(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d,
+			nr_u32 i)
 {
 	if (!p || !ring || !d)
 		return 0;
+	i %= NR_DETECT_MAX;
 	nr_together(p, ring, d, i, i);
-	return nr_held(p, ring, d, i, i, d->both >= p->together) | (nr_u32)(d->same * 2 > d->both)
-								       << 1;
+	d->near[i] = 1ull << i;
+	d->value[i] = d->same * 2 > d->both;
+	if (nr_held(p, ring, d, i, i, d->both >= p->together))
+		d->of |= 1ull << i;
+	return 1;
 }
 
-/* Are members i and j in one group? */
-NR_NOINLINE nr_u32 nr_grouped(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d,
-			      nr_u32 i, nr_u32 j)
+/* Members i and j of d->of are near each other if they are in one group. */
+NR_NOINLINE int nr_meet(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d,
+			nr_u32 i, nr_u32 j)
 {
 	if (!p || !ring || !d)
 		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	if (!(d->of >> i & d->of >> j & 1))
+		return 0;
 	nr_together(p, ring, d, i, j);
-	return nr_held(p, ring, d, i, j,
-		       d->same && d->same * p->observations >= p->together * d->both);
+	if (!nr_held(p, ring, d, i, j,
+		     d->same && d->same * p->observations >= p->together * d->both))
+		return 0;
+	d->near[i] |= 1ull << j;
+	d->near[j] |= 1ull << i;
+	return 1;
 }
 
 /*
@@ -251,28 +277,17 @@ NR_NOINLINE int nr_components(struct nr_scratch *d)
  */
 NR_INLINE void nr_filter(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d)
 {
-	nr_u64 known = 0, clear = 0;
-
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		nr_u32 of_i = nr_known(p, ring, d, i);
-
-		known |= (nr_u64)(of_i & 1) << i;
-		clear |= (nr_u64)(of_i >> 1 & 1) << i;
-		d->near[i] = 1ull << i;
-	}
-	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++) {
-		for (nr_u32 j = 0; j < i; j++) {
-			if (!(known >> i & known >> j & 1) || !nr_grouped(p, ring, d, i, j))
-				continue;
-			d->near[i] |= 1ull << j;
-			d->near[j] |= 1ull << i;
-		}
-	}
+	d->of = 0;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		nr_know(p, ring, d, i);
+	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
+		for (nr_u32 j = 0; j < i; j++)
+			nr_meet(p, ring, d, i, j);
 	nr_components(d);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
-		if (!(known >> i & 1))
+		if (!(d->of >> i & 1))
 			d->place[i] = NR_UNDECIDED;
-		else if (d->near[i] == 1ull << i && clear >> i & 1)
+		else if (d->near[i] == 1ull << i && d->value[i])
 			d->place[i] = NR_CLEAR;
 	}
 }

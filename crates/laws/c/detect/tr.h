@@ -248,13 +248,13 @@ NR_INLINE nr_u32 nr_tr_sample(const void *own, void *state, const struct nr_samp
 	return stamp;
 }
 
-/* Do the lines of two paths match? */
-NR_NOINLINE int nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_summary *a,
-			    const struct nr_tr_summary *b)
+/* Do the lines of two paths match? Not if not `both` are known. */
+NR_NOINLINE nr_u32 nr_tr_match(const struct nr_tr_params *p, const struct nr_tr_summary *a,
+			       const struct nr_tr_summary *b, nr_u32 both)
 {
 	nr_u32 more, less, from, to;
 
-	if (!p || !a || !b)
+	if (!p || !a || !b || !both)
 		return 0;
 	more = a->slope > b->slope ? a->slope : b->slope;
 	less = a->slope > b->slope ? b->slope : a->slope;
@@ -276,9 +276,13 @@ NR_INLINE void nr_tr_place(const void *own, const void *summaries, void *pairs,
 
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		d->near[i] = 0;
-		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
-			if (d->present >> i & d->present >> j & 1 && nr_tr_match(p, &of[i], &of[j]))
-				d->near[i] |= 1ull << j;
+		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++) {
+			nr_u32 both;
+
+			NR_FORGET(); /* else BPF's small stack gets 64 of them */
+			both = d->present >> i & d->present >> j & 1;
+			d->near[i] |= (nr_u64)(nr_tr_match(p, &of[i], &of[j], both) & 1) << j;
+		}
 	}
 	nr_components(d);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)

@@ -284,6 +284,18 @@ NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w
 	return 0;
 }
 
+/*
+ * Are paths i and j in one place by `last` or by `now`, but not by both? A function, else Linux
+ * 6.1's verifier explores which of eight paths are.
+ */
+NR_NOINLINE nr_u32 nr_parted(const struct nr_places *last, const struct nr_places *now, nr_u32 i,
+			     nr_u32 j)
+{
+	if (!last || !now)
+		return 0;
+	return (nr_place(last, i) == nr_place(last, j)) != (nr_place(now, i) == nr_place(now, j));
+}
+
 /* Is path i by `now` in another place than by `last`, or in a group of other paths? */
 NR_NOINLINE nr_u32 nr_moved(const struct nr_places *last, const struct nr_places *now, nr_u32 i)
 {
@@ -296,7 +308,7 @@ NR_NOINLINE nr_u32 nr_moved(const struct nr_places *last, const struct nr_places
 	if (from >= NR_MAX_PATHS || to >= NR_MAX_PATHS)
 		return from != to;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		moved |= (nr_place(last, j) == from) != (nr_place(now, j) == to);
+		moved |= nr_parted(last, now, i, j);
 	return moved;
 }
 

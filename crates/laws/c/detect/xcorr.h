@@ -958,9 +958,12 @@ NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 }
 
 /* n_eff, rounded down. */
-NR_INLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr_u64 bb)
+NR_NOINLINE nr_u64 nr_xcorr_effective(const struct nr_xcorr_sums *w, nr_u64 aa, nr_u64 bb)
 {
 	struct nr_fx n, m, nn, a, b, of, part;
+
+	if (!w)
+		return 0;
 	n = nr_fx(w->n);
 	nn = nr_fx_mul(n, n);
 	m = nr_fx_shift(nr_fx(w->m), 1);
