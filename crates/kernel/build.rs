@@ -27,6 +27,7 @@ fn main() {
     sources();
     tested_c("slots");
     tested_c("repair");
+    tested_c("clock");
     for name in OBJECTS {
         compile(&clang, name, name, &[]);
     }
@@ -119,6 +120,7 @@ fn sources() {
     let own = [
         "control.bpf.c",
         "replay.bpf.c",
+        "clock.h",
         "conns.h",
         "model_hooks.h",
         "nr_kernel.h",

@@ -7,6 +7,7 @@
 #define NR_CONNS_H
 
 #include "nr_kernel.h"
+#include "clock.h"
 #include "slots.h"
 
 struct {
@@ -157,6 +158,7 @@ struct nr_sock {
 	nr_u32 rtt_us;	  /* sample not reported yet */
 	nr_u32 round_end; /* a round ends when this is acknowledged; model laws: tp->delivered */
 	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
+	struct nr_clock clock; /* of its peer, if the detector wants one-way delays */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
 
