@@ -28,6 +28,7 @@ fn main() {
     tested_c("slots");
     tested_c("repair");
     tested_c("hear");
+    tested_c("clock");
     for name in OBJECTS {
         compile(&clang, name, name, &[]);
     }
@@ -120,6 +121,7 @@ fn sources() {
     let own = [
         "control.bpf.c",
         "replay.bpf.c",
+        "clock.h",
         "conns.h",
         "hear.h",
         "model_hooks.h",

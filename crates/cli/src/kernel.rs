@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use narrows_kernel::Settings;
 use narrows_kernel::control::loadable;
 use narrows_kernel::object;
 use narrows_kernel::pins::{Change, loaded};
 use narrows_kernel::register::is_ours;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::{self, Checks};
-use narrows_laws::{Control, Law, Params};
+use narrows_laws::{Control, Law};
 use narrows_mptcp_admin::assign::{
     Admin, Keepers, Kept, Moved, Place, Process, Target, Undone, Use, uses,
 };
@@ -38,15 +39,21 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Advise(args) => advise::advise(args),
         Command::Listen(args) => listen::listen(args),
         Command::Export(args) => export::export(args),
-        Command::Load { names, settings, boot } => {
+        Command::Load { names, set, signal, boot } => {
             let controls = controls(names)?;
             for &control in &controls {
                 loadable(control)?;
                 only_built_in(boot, Some(control))?;
             }
-            let params = set::params(settings)?;
-            are_of(settings, &controls)?;
-            let now = |admin: &Admin, stop: &AtomicBool| load(admin, &controls, &params, stop);
+            let settings =
+                Settings { params: set::params(set)?, signal: signal.unwrap_or_default() };
+            are_of(set, &controls)?;
+            if signal.is_some() && !controls.iter().any(|control| control.detector.decides()) {
+                let controls: Vec<String> = controls.iter().map(Control::to_string).collect();
+                let message = format!("{}: no detector that decides", controls.join(", "));
+                return Err(Error::input("--signal", message));
+            }
+            let now = |admin: &Admin, stop: &AtomicBool| load(admin, &controls, &settings, stop);
             with_boot(boot, |boot| boot.load(&controls), now)
         }
         Command::Use { name, target, mptcp_only, open, boot } => {
@@ -122,16 +129,16 @@ fn are_of(settings: &[String], controls: &[Control]) -> Result<(), Error> {
 fn load(
     admin: &Admin,
     controls: &[Control],
-    params: &Params,
+    settings: &Settings,
     stop: &AtomicBool,
 ) -> Result<(), Error> {
-    let changes = admin.load(controls, params, || stop.load(Ordering::Relaxed))?;
+    let changes = admin.load(controls, settings, || stop.load(Ordering::Relaxed))?;
     let mut text = String::new();
     for (name, change) in changes {
         let change = match change {
             Change::Loaded => "loaded",
             Change::Replaced => {
-                "loaded, replacing another build or parameters; open connections keep the old ones"
+                "loaded, replacing another build or settings; open connections keep the old ones"
             }
             Change::None => "already loaded",
         };

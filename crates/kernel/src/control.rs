@@ -6,14 +6,14 @@
 use crate::object::{self, ends_with, verified_insns};
 use crate::register::{Kernel, NAME_MAX, available_controls};
 use crate::state::{self, CONNS, SHARED, WATCHES};
-use crate::{Error, libbpf_log};
+use crate::{Error, Settings, libbpf_log};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::{
     AsRawLibbpf, ErrorKind, Link, Map, MapCore, MapHandle, Object, ObjectBuilder, OpenObject,
 };
 use narrows_laws::catalogue::kernel_name;
-use narrows_laws::{Control, Detector, Params};
+use narrows_laws::{Control, Detector};
 use std::os::fd::AsFd;
 
 /// A control accepted by the verifier, but not registered yet.
@@ -46,23 +46,23 @@ pub fn loadable(control: Control) -> Result<(), Error> {
 }
 
 impl Loaded {
-    /// Loads `control`, whose law runs with `params`, through the verifier. It shares an existing
+    /// Loads `control` with `settings` through the verifier. It shares an existing
     /// state map, so that connections which change their control, or got it before an unload, stay
     /// together.
     ///
     /// # Errors
     /// [`loadable`], not root, a kernel that is too old, a refusal by the verifier, a
     /// living state map of another layout.
-    pub fn load(control: Control, params: &Params) -> Result<Loaded, Error> {
+    pub fn load(control: Control, settings: &Settings) -> Result<Loaded, Error> {
         loadable(control)?;
-        Loaded::load_object(control, params, object::of_control(control), None)
+        Loaded::load_object(control, settings, object::of_control(control), None)
     }
 
     /// The same with another object; given `room` for connections and for detectors, with maps of its
     /// own.
     pub(crate) fn load_object(
         control: Control,
-        params: &Params,
+        settings: &Settings,
         object: &[u8],
         room: Option<[u32; 2]>,
     ) -> Result<Loaded, Error> {
@@ -81,10 +81,10 @@ impl Loaded {
                 ops[at..at + name.len()].copy_from_slice(name.as_bytes());
                 kernel.prepare(&mut map).map_err(failed("request a link for"))?;
             } else if ends_with(map.name(), ".rodata.control") {
-                let constants = object::constants(control, params);
+                let constants = object::constants(control, settings);
                 map.set_initial_value(&constants).map_err(failed("choose"))?;
             } else if ends_with(map.name(), ".rodata.watch") {
-                let watch = object::watch(params);
+                let watch = object::watch(&settings.params);
                 map.set_initial_value(&watch).map_err(failed("choose"))?;
             } else if SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);
@@ -169,24 +169,24 @@ impl Registered {
     /// # Errors
     /// As [`Loaded::load`]; the name is taken.
     pub fn register(control: Control) -> Result<Registered, Error> {
-        Registered::with_params(control, &Params::default())
+        Registered::with(control, &Settings::default())
     }
 
-    /// The same, where the law runs with `params`.
+    /// The same, loaded with `settings`.
     ///
     /// # Errors
     /// As [`Registered::register`].
-    pub fn with_params(control: Control, params: &Params) -> Result<Registered, Error> {
+    pub fn with(control: Control, settings: &Settings) -> Result<Registered, Error> {
         let name = kernel_name(control);
         // Before the work of the verifier.
         if available_controls()?.contains(&name) {
             crate::available()?;
             return Err(Error::NameTaken(name, ""));
         }
-        Loaded::load(control, params)?.register()
+        Loaded::load(control, settings)?.register()
     }
 
-    /// The same with the default parameters and maps of its own, with room for a number of
+    /// The same with the default settings and maps of its own, with room for a number of
     /// connections, and for detectors of connections, that a test can fill.
     ///
     /// # Errors
@@ -194,16 +194,16 @@ impl Registered {
     pub fn with_room(control: Control, room: [u32; 2]) -> Result<Registered, Error> {
         loadable(control)?;
         let object = object::of_control(control);
-        Loaded::load_object(control, &Params::default(), object, Some(room))?.register()
+        Loaded::load_object(control, &Settings::default(), object, Some(room))?.register()
     }
 
-    /// The same with the default parameters, from an object of the caller's.
+    /// The same with the default settings, from an object of the caller's.
     ///
     /// # Errors
     /// As [`Registered::register`].
     pub fn with_object(control: Control, object: &[u8]) -> Result<Registered, Error> {
         loadable(control)?;
-        Loaded::load_object(control, &Params::default(), object, None)?.register()
+        Loaded::load_object(control, &Settings::default(), object, None)?.register()
     }
 
     /// Its name in the kernel: `nr_olia`.

@@ -30,10 +30,14 @@ mod reap;
 pub mod register;
 pub mod replay;
 pub mod sampler;
+mod settings;
+mod signal;
 pub mod state;
 mod undo;
 
 pub use available::{Unavailable, available, is_root};
 pub use error::Error;
 pub use reap::reap;
+pub use settings::Settings;
+pub use signal::{Delay, Signal};
 pub use undo::Undo;

@@ -1,6 +1,6 @@
 //! The BPF objects of laws.
 
-use crate::{Error, clang};
+use crate::{Error, Settings, Signal, clang};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Object, Program};
 use narrows_laws::raw::Watch;
@@ -108,18 +108,37 @@ pub(crate) fn watch(params: &Params) -> Vec<u8> {
     bytes
 }
 
-/// The constants of an object (`control` in the C): those of `control` with `params`.
-pub(crate) fn constants(control: Control, params: &Params) -> Vec<u8> {
+/// The constants of a control's object (`control` in the C).
+pub(crate) fn constants(control: Control, settings: &Settings) -> Vec<u8> {
+    let signal = if control.detector.decides() { settings.signal } else { Signal::default() };
+    let mut bytes = replay_constants(control, &settings.params);
+    bytes.extend(signal.number().to_ne_bytes());
+    bytes
+}
+
+/// What a detector samples by the constants of a control's object; none: another build's.
+pub fn signal_of(constants: &[u8]) -> Option<Signal> {
+    let known = constants.len() == constants_len();
+    let number = constants.last_chunk::<4>().filter(|_| known)?;
+    Signal::from_number(u32::from_ne_bytes(*number))
+}
+
+fn constants_len() -> usize {
+    constants(Control::OLIA, &Settings::default()).len()
+}
+
+/// Those of its replay, which is given what a detector samples.
+pub(crate) fn replay_constants(control: Control, params: &Params) -> Vec<u8> {
     let of = [control.detector.number(), control.start()];
     let words = of.into_iter().chain(params.of_window()).chain(params.of_law(control.law));
     let words = words.chain(params.of_join(control.join));
     words.flat_map(u32::to_ne_bytes).collect()
 }
 
-/// Does `control` run the same with the parameters `a` and `b`?
-pub fn runs_the_same(control: Control, a: &Params, b: &Params) -> bool {
+/// Does `control` run the same with `a` and `b`?
+pub fn runs_the_same(control: Control, a: &Settings, b: &Settings) -> bool {
     constants(control, a) == constants(control, b)
-        && (!control.detector.decides() || watch(a) == watch(b))
+        && (!control.detector.decides() || watch(&a.params) == watch(&b.params))
 }
 
 /// ELF needs more alignment than a byte array has.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_watches   the maps that controls share
-//! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, the programs
+//! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, signal, the programs
 //! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
 //! ```
 //!
@@ -14,7 +14,7 @@ use crate::control::Loaded;
 use crate::object;
 use crate::register::{Kernel, available_controls, is_ours};
 use crate::state::{self, BPFFS, SHARED};
-use crate::{Error, Undo, bpffs};
+use crate::{Error, Settings, Signal, Undo, bpffs};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
@@ -53,7 +53,7 @@ pub struct Held {
     /// Is it of the same build as this command? False where `control` is none.
     pub same_build: bool,
     /// What it was loaded with; none: it is of another build.
-    pub params: Option<Params>,
+    pub settings: Option<Settings>,
     /// Is it another law under the same name? Two laws of users may have one code.
     other_law: bool,
 }
@@ -75,8 +75,8 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
             let (known, own) = (build_of(&folder), control.map(build));
             let other_law = known.zip(own).is_some_and(|(known, own)| known.law != own.law);
             let same_build = own.is_some() && known == own;
-            let params = same_build.then(|| params_of(&folder)).flatten();
-            all.push(Held { control, name, same_build, params, other_law });
+            let settings = same_build.then(|| settings_of(&folder)).flatten();
+            all.push(Held { control, name, same_build, settings, other_law });
         }
     }
     Ok(all)
@@ -127,7 +127,7 @@ impl Pins {
         Ok(pins)
     }
 
-    /// Loads and pins all or none of `controls`, whose laws run with `params`.
+    /// Loads and pins all or none of `controls`, each with `settings`.
     ///
     /// # Errors
     /// As [`crate::control::Registered::register`], or `interrupted` returned true. Nothing is changed
@@ -135,7 +135,7 @@ impl Pins {
     pub fn load(
         &self,
         controls: &[Control],
-        params: &Params,
+        settings: &Settings,
         interrupted: impl Fn() -> bool,
     ) -> Result<Vec<(String, Change)>, Error> {
         let check = || if interrupted() { Err(Error::Interrupted) } else { Ok(()) };
@@ -149,8 +149,8 @@ impl Pins {
                 continue;
             }
             let change = match held.iter().find(|held| held.name == name) {
-                Some(Held { params: Some(with), .. })
-                    if object::runs_the_same(control, with, params) =>
+                Some(Held { settings: Some(with), .. })
+                    if object::runs_the_same(control, with, settings) =>
                 {
                     Change::None
                 }
@@ -168,13 +168,13 @@ impl Pins {
             };
             if change != Change::None {
                 check()?;
-                work.push((Loaded::load(control, params)?, change));
+                work.push((Loaded::load(control, settings)?, change));
             }
             changes.push((name, change));
         }
         let mut undo = Undo::default();
         for (loaded, change) in &mut work {
-            self.pin_parts(loaded, params, *change, &mut undo)?;
+            self.pin_parts(loaded, settings, *change, &mut undo)?;
         }
         check()?;
         for (loaded, change) in work {
@@ -267,7 +267,7 @@ impl Pins {
     fn pin_parts(
         &self,
         loaded: &mut Loaded,
-        params: &Params,
+        settings: &Settings,
         change: Change,
         undo: &mut Undo,
     ) -> Result<(), Error> {
@@ -289,7 +289,7 @@ impl Pins {
         let counters = counters.as_mut().map_err(|_| ()).expect("the map is open");
         counters.pin(folder.join("counters")).map_err(failed("pin the counters of"))?;
         pin_build(&folder, build(loaded.control())).map_err(failed("pin the build of"))?;
-        pin_params(&folder, params).map_err(failed("pin the parameters of"))?;
+        pin_settings(&folder, settings).map_err(failed("pin the settings of"))?;
         for mut program in loaded.object_mut().progs_mut() {
             let pin = folder.join(program.name());
             program.pin(pin).map_err(failed("pin a program of"))?;
@@ -428,8 +428,10 @@ fn pin_build(folder: &Path, build: Build) -> Result<(), libbpf_rs::Error> {
     pin_values(&folder.join("build"), "nr_build", &words)
 }
 
-fn pin_params(folder: &Path, params: &Params) -> Result<(), libbpf_rs::Error> {
-    pin_values(&folder.join("params"), "nr_params", &[params.to_bytes()])
+fn pin_settings(folder: &Path, settings: &Settings) -> Result<(), libbpf_rs::Error> {
+    let Settings { params, signal } = settings;
+    pin_values(&folder.join("params"), "nr_params", &[params.to_bytes()])?;
+    pin_values(&folder.join("signal"), "nr_signal", &[signal.number().to_ne_bytes()])
 }
 
 /// Pins an array with these values, which have one size.
@@ -444,9 +446,14 @@ fn pin_values(pin: &Path, name: &str, all: &[impl AsRef<[u8]>]) -> Result<(), li
     map.pin(pin)
 }
 
-fn params_of(folder: &Path) -> Option<Params> {
-    let map = MapHandle::from_pinned_path(folder.join("params")).ok()?;
-    Params::from_bytes(&map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??)
+fn settings_of(folder: &Path) -> Option<Settings> {
+    let value = |name: &str| {
+        let map = MapHandle::from_pinned_path(folder.join(name)).ok()?;
+        map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()?
+    };
+    let params = Params::from_bytes(&value("params")?)?;
+    let signal = value("signal")?.try_into().map(u32::from_ne_bytes).ok()?;
+    Some(Settings { params, signal: Signal::from_number(signal)? })
 }
 
 fn build_of(folder: &Path) -> Option<Build> {

@@ -106,7 +106,7 @@ impl Replay {
             .maps_mut()
             .find(|map| ends_with(map.name(), ".rodata.control"))
             .expect("the object has its constants")
-            .set_initial_value(&object::constants(control, &Params::default()))
+            .set_initial_value(&object::replay_constants(control, &Params::default()))
             .map_err(Error::bpf(&name, "choose"))?;
         let object = libbpf_log::load(&name, object)?;
         let mut replay = Replay { control, object, memory: zeroed() };

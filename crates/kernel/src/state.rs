@@ -1,7 +1,7 @@
 //! The state of connections, as the programs keep it in the kernel (`src/bpf/state.h`).
 
-use crate::Error;
 use crate::register::{available_controls, is_ours, padded};
+use crate::{Delay, Error};
 use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{
     AsRawLibbpf, MapCore, MapFlags, MapHandle, MapType, OpenMap, OpenMapMut, libbpf_sys,
@@ -73,7 +73,8 @@ struct Ident {
     family: u32,
     local_id: u8,
     remote_id: u8,
-    reserved: [u8; 2],
+    delay: u8,
+    reserved: u8,
 }
 
 /// `struct nr_slot`.
@@ -135,10 +136,14 @@ pub struct ConnectionPath {
     pub remote_id: u8,
     /// The paths it is coupled with, a bit each.
     pub mask: u8,
+    /// What a detector samples of it.
+    pub delay: Delay,
     /// Does it run the fallback law, as its connection has subflows outside the entry?
     pub outside: bool,
     /// Its published line: window, threshold, RTT.
     pub line: Line,
+    /// Its newest event; part of it may be of the one before.
+    pub event: Event,
 }
 
 /// All connections that run our controls on this machine.
@@ -309,8 +314,10 @@ fn decode(token: u32, entry: &Entry) -> Connection {
             local_id: ident.local_id,
             remote_id: ident.remote_id,
             mask: (entry.conn.masks >> (8 * slot)) as u8,
+            delay: Delay::from_number(ident.delay),
             outside: entry.slot[slot].outside == OUTSIDE_ROUNDS,
             line: entry.conn.path[slot],
+            event: entry.slot[slot].event,
         }
     });
     Connection {
@@ -494,7 +501,7 @@ mod tests {
     }
 
     /// What builds that share maps must agree on besides sizes, as a number: names, offsets and types.
-    const LAYOUT: (u32, u64) = (9, 0x36f7_40b7_2831_aa01);
+    const LAYOUT: (u32, u64) = (10, 0x8615_002c_2249_33f7);
 
     fn describe(btf: &Btf<'_>, of: BtfType<'_>, text: &mut String) {
         let of = of.skip_mods_and_typedefs();

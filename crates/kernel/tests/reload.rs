@@ -4,8 +4,9 @@
 mod support;
 
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use narrows_kernel::Settings;
 use narrows_kernel::pins::{Change, FOLDER, Pins};
-use narrows_laws::{Control, Params};
+use narrows_laws::Control;
 use narrows_testkit::net;
 use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
 use narrows_testkit::wait_until;
@@ -63,7 +64,7 @@ fn load_replace_and_unload(net: &Net, rounds: usize) {
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
     let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, JOB);
     let long = begin();
-    let load = || pins(net).load(&[LAW], &Params::default(), || false).unwrap().pop().unwrap();
+    let load = || pins(net).load(&[LAW], &Settings::default(), || false).unwrap().pop().unwrap();
     scope(|scope| {
         for round in 0..rounds {
             let (name, change) = load();

@@ -63,11 +63,12 @@ enum nr_flag {
 	NR_F_APP_LIMITED = 1 << 1,  /* the rate sample was limited by the application */
 	NR_F_IN_RECOVERY = 1 << 2,  /* loss recovery: no window growth */
 	NR_F_ROUND_START = 1 << 3,  /* the sample's packet was sent after the last round began */
-	NR_F_RETRANS = 1 << 4, /* the sample's packet was retransmitted; TIMEOUT: by the timer */
-	NR_F_OWD = 1 << 5,     /* owd_us is valid */
-	NR_F_DWELL = 1 << 6,   /* dwell_us is valid */
-	NR_F_PACED = 1 << 7,   /* the host paces what it sends */
-	NR_F_SRTT = 1 << 8,    /* a detector samples srtt8_us, not the delay of the sample */
+	NR_F_RETRANS = 1 << 4,	/* the sample's packet was retransmitted; TIMEOUT: by the timer */
+	NR_F_OWD = 1 << 5,	/* owd_us is valid */
+	NR_F_DWELL = 1 << 6,	/* dwell_us is valid */
+	NR_F_PACED = 1 << 7,	/* the host paces what it sends */
+	NR_F_SRTT = 1 << 8,	/* a detector samples srtt8_us, not the delay of the sample */
+	NR_F_NO_DELAY = 1 << 9, /* rtt_us does not stand in for an owd_us that is missing */
 };
 
 enum nr_advice {

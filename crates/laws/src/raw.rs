@@ -109,6 +109,8 @@ pub mod flag {
     pub const PACED: u32 = 1 << 7;
     /// A detector samples `srtt8_us`, not the delay of the sample.
     pub const SRTT: u32 = 1 << 8;
+    /// A detector does not sample `rtt_us` in place of a one-way delay that is missing.
+    pub const NO_DELAY: u32 = 1 << 9;
 }
 
 /// One event of one path (`struct nr_event`). The host fills all fields; unknown values are 0.

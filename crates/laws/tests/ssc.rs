@@ -590,6 +590,25 @@ fn the_smoothed_round_trip_is_sampled_as_it_is() {
     assert!(known.var > 1_000.0 && close_to(&smoothed, &known), "{smoothed:?}, not {known:?}");
 }
 
+/// The round trip, which has another mean, does not stand in for it.
+#[test]
+fn a_one_way_delay_that_is_missing_is_no_sample() {
+    let queue = |n: u64| (n / 12 % 5) as i32 * 4_000;
+    let sampled = |missing: u32| {
+        sampled(60_000, |n| Event {
+            flags: flag::DWELL | if n % 3 == 0 { missing } else { flag::OWD },
+            delivered: 1,
+            rtt_us: 90_000,
+            owd_us: queue(n),
+            ..Event::default()
+        })
+    };
+    // Retransmissions have no delay either.
+    let [known, without, mixed] = [flag::RETRANS, flag::NO_DELAY, 0].map(sampled);
+    assert!(known.var > 1_000.0 && close_to(&without, &known), "{without:?}, not {known:?}");
+    assert!(!close_to(&mixed, &known), "{mixed:?}");
+}
+
 /// All it sends waits, 40 ms and sometimes a little longer: what is left is the queue's.
 #[test]
 fn a_path_with_a_window_of_one_packet_is_sampled_less_the_wait() {

@@ -63,8 +63,8 @@ fn gives(name: &str, held: Option<&Held>) -> bool {
     match params::named(&format!("{}.close", control.law.name())) {
         Err(_) => false,
         Ok(close) => {
-            let known = held.and_then(|held| held.params);
-            known.is_none_or(|params| params.word(&close.name) != 0)
+            let known = held.and_then(|held| held.settings.as_ref());
+            known.is_none_or(|settings| settings.params.word(&close.name) != 0)
         }
     }
 }

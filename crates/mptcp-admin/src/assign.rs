@@ -13,10 +13,10 @@ use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours, padded};
 use narrows_kernel::state::set_plain;
-use narrows_kernel::{Error, Undo};
+use narrows_kernel::{Error, Settings, Undo};
+use narrows_laws::Control;
 use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::user::argument;
-use narrows_laws::{Control, Params};
 use narrows_mptcp::diag;
 use narrows_netns::Namespace;
 use std::fs;
@@ -161,17 +161,17 @@ impl Admin {
         Ok(admin)
     }
 
-    /// Loads `controls`, whose laws run with `params`: all of them, or none.
+    /// Loads `controls` with `settings`: all of them, or none.
     ///
     /// # Errors
     /// As [`Pins::load`].
     pub fn load(
         &self,
         controls: &[Control],
-        params: &Params,
+        settings: &Settings,
         interrupted: impl Fn() -> bool,
     ) -> Result<Vec<(String, Change)>, Error> {
-        self.0.load(controls, params, interrupted)
+        self.0.load(controls, settings, interrupted)
     }
 
     /// Uses the loaded control `name` at `target`: for connections that begin from now on, also on

@@ -13,7 +13,7 @@ mod text;
 pub use crate::listeners::Listener;
 pub use connections::{Connection, Namespace, Subflow};
 pub use controls::{Control, Counters, Default, Keeper, Program};
-pub use detection::{Detection, Found, Group, Pair};
+pub use detection::{Detection, Found, Group, Pair, PathSignal};
 pub use text::Fit;
 
 use crate::check::Machine;

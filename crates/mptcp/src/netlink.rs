@@ -2,7 +2,7 @@
 
 use netlink_packet_core::{
     DecodeError, DefaultNla, Emitable, NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_DUMP, NLM_F_DUMP_INTR,
-    NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkBuffer, NlasIterator, parse_string,
+    NLM_F_MULTIPART, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkBuffer, NlasIterator, parse_string,
 };
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
@@ -24,6 +24,8 @@ pub(crate) enum Wanted {
     All,
     /// That it is done.
     Done,
+    /// That what there is has been replaced.
+    Replaced,
 }
 
 /// Asks in the network namespace of this thread and hands the body of each answer to `each`.
@@ -70,6 +72,7 @@ fn once(
         Wanted::One => 0,
         Wanted::All => NLM_F_DUMP,
         Wanted::Done => NLM_F_ACK,
+        Wanted::Replaced => NLM_F_ACK | NLM_F_REPLACE,
     };
     header.set_flags(NLM_F_REQUEST | how);
     request[HEADER..].copy_from_slice(body);

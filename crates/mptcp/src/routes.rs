@@ -6,7 +6,7 @@ use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkMessage};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage,
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteType,
 };
 use netlink_sys::protocols::NETLINK_ROUTE;
 use std::io;
@@ -15,7 +15,11 @@ use std::net::IpAddr;
 // linux/rtnetlink.h, linux/if_link.h
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
+const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
+const RT_TABLE_LOCAL: u8 = 255;
+/// In RTAX_FEATURES: TCP timestamps of 1 µs instead of 1 ms (`features tcp_usec_ts`, Linux 6.7).
+const RTAX_FEATURE_TCP_USEC_TS: u32 = 1 << 4;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
@@ -133,11 +137,89 @@ pub fn resolve(from: IpAddr, to: IpAddr) -> io::Result<Option<Route>> {
     ask(Some(from), to, 0, RouteFlags::empty())
 }
 
+/// Do connections from one of this host's addresses to another host, by the route that is found now,
+/// have TCP timestamps of 1 µs (`features tcp_usec_ts`)? A socket takes it from its route at its first
+/// packet. None: no route.
+///
+/// # Errors
+/// The kernel refused.
+pub fn has_us_timestamps(from: IpAddr, to: IpAddr, bound: u32) -> io::Result<Option<bool>> {
+    let mut has = false;
+    let metrics = |attribute: &RouteAttribute| {
+        let RouteAttribute::Metrics(metrics) = attribute else { return };
+        has |= metrics.iter().any(is_us_timestamps);
+    };
+    let found = look_up(Some(from), to, bound, RouteFlags::FibMatch, metrics)?;
+    Ok(found.map(|_| has))
+}
+
+fn is_us_timestamps(metric: &RouteMetric) -> bool {
+    matches!(metric, RouteMetric::Features(bits) if bits & RTAX_FEATURE_TCP_USEC_TS != 0)
+}
+
+/// Gives all routes to other hosts TCP timestamps of 1 µs, for connections that begin from now on.
+///
+/// # Errors
+/// The kernel refused: it is older than Linux 6.7.
+pub fn set_us_timestamps() -> io::Result<()> {
+    for address_family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        let mut routes = Vec::new();
+        let mut all = RouteMessage::default();
+        all.header.address_family = address_family;
+        let request = netlink::bytes(&all);
+        netlink::ask(NETLINK_ROUTE, RTM_GETROUTE, Wanted::All, &request, |answer| {
+            let route = RouteMessage::parse(answer)?;
+            if route.header.kind == RouteType::Unicast && route.header.table != RT_TABLE_LOCAL {
+                routes.push(route);
+            }
+            Ok(())
+        })?;
+        for mut route in routes {
+            // What the kernel tells of its state is no part of a route.
+            route.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
+            let metrics = route.attributes.iter_mut().find_map(|attribute| match attribute {
+                RouteAttribute::Metrics(metrics) => Some(metrics),
+                _ => None,
+            });
+            let features = RouteMetric::Features(RTAX_FEATURE_TCP_USEC_TS);
+            match metrics {
+                Some(metrics) => add_us_timestamps(metrics),
+                None => route.attributes.push(RouteAttribute::Metrics(vec![features])),
+            }
+            let request = netlink::bytes(&route);
+            netlink::ask(NETLINK_ROUTE, RTM_NEWROUTE, Wanted::Replaced, &request, |_| Ok(()))?;
+        }
+    }
+    Ok(())
+}
+
+fn add_us_timestamps(metrics: &mut Vec<RouteMetric>) {
+    let features = metrics.iter_mut().find_map(|metric| match metric {
+        RouteMetric::Features(bits) => Some(bits),
+        _ => None,
+    });
+    match features {
+        Some(bits) => *bits |= RTAX_FEATURE_TCP_USEC_TS,
+        None => metrics.push(RouteMetric::Features(RTAX_FEATURE_TCP_USEC_TS)),
+    }
+}
+
 fn ask(
     from: Option<IpAddr>,
     to: IpAddr,
     bound: u32,
     flags: RouteFlags,
+) -> io::Result<Option<Route>> {
+    look_up(from, to, bound, flags, |_| ())
+}
+
+/// Shows `each` attribute of the route that is found.
+fn look_up(
+    from: Option<IpAddr>,
+    to: IpAddr,
+    bound: u32,
+    flags: RouteFlags,
+    mut each: impl FnMut(&RouteAttribute),
 ) -> io::Result<Option<Route>> {
     let bits = if to.is_ipv4() { 32 } else { 128 };
     let mut message = RouteMessage::default();
@@ -158,6 +240,7 @@ fn ask(
     let asked = netlink::ask(NETLINK_ROUTE, RTM_GETROUTE, Wanted::One, &request, |answer| {
         let (mut interface, mut gateway) = (0, None);
         for attribute in RouteMessage::parse(answer)?.attributes {
+            each(&attribute);
             match attribute {
                 RouteAttribute::Oif(index) => interface = index,
                 RouteAttribute::Gateway(RouteAddress::Inet(to)) => gateway = Some(IpAddr::V4(to)),

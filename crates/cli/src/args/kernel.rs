@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use narrows_kernel::Signal;
 
 /// The commands of `narrows kernel`.
 #[derive(Debug, Subcommand)]
@@ -76,6 +77,7 @@ Examples:
   narrows kernel load olia lia+disjoint       nr_olia and nr_lia_dj; see `narrows list controls`
   narrows kernel load olia --boot             now and at every boot
   narrows kernel load bbr --set bbr.close=0.6 with another parameter (`narrows list params`)
+  narrows kernel load gcubic+xcorr --signal sender-us   its detector samples one-way delays
   narrows kernel load ./mine.h                your own law (`narrows law new`)")]
     Load {
         /// Controls: `LAW[+DETECTOR][+START]`, names in the kernel, or the header of your own law
@@ -83,7 +85,11 @@ Examples:
         names: Vec<String>,
         /// Set a parameter of a law or detector: bbr.close=0.6; the others have their defaults
         #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "boot")]
-        settings: Vec<String>,
+        set: Vec<String>,
+        /// What detectors sample: rtt, or one-way delays by the peer's TCP timestamps, sender-ms or
+        /// sender-us [default: rtt]
+        #[arg(long, conflicts_with = "boot")]
+        signal: Option<Signal>,
         #[command(flatten)]
         boot: Boot,
     },

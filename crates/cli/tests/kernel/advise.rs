@@ -246,7 +246,7 @@ fn without_a_law_that_gives_advice_it_is_refused() {
         "kernel advise: no loaded control gives advice: bbr does, with bbr.close above 0";
     assert_eq!(line, format!("{expected} {command}"));
     let load = ["load", "bbr", "reno", "--set", "bbr.close=0.6"];
-    let replaced = "nr_bbr: loaded, replacing another build or parameters; open connections keep \
+    let replaced = "nr_bbr: loaded, replacing another build or settings; open connections keep \
                     the old ones\nnr_reno: already loaded\n";
     assert_eq!(host.does(&load), replaced);
     assert_eq!(host.does(&load), "nr_bbr: already loaded\nnr_reno: already loaded\n");

@@ -170,7 +170,7 @@ fn a_newer_build_takes_the_place_of_an_older_one_also_where_it_is_the_default() 
     let output = host.does(&["load", "olia"]);
     assert_eq!(
         output,
-        "nr_olia: loaded, replacing another build or parameters; open connections keep the old ones\n"
+        "nr_olia: loaded, replacing another build or settings; open connections keep the old ones\n"
     );
     assert_eq!(host.state(), pinned);
     assert!(!joins(&host).contains("\"0x02\""), "counters of its own");

@@ -7,6 +7,7 @@
 #define NR_CONNS_H
 
 #include "nr_kernel.h"
+#include "clock.h"
 #include "slots.h"
 #include "hear.h"
 
@@ -159,6 +160,7 @@ struct nr_sock {
 	nr_u32 round_end; /* a round ends when this is acknowledged; model laws: tp->delivered */
 	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
 	struct nr_hearing hearing;
+	struct nr_clock clock; /* of its peer, if the detector wants one-way delays */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");
 

@@ -37,8 +37,9 @@ const volatile struct {
 	nr_u32 window[2];
 	nr_u32 param[NR_LAW_PARAMS];
 	nr_u32 join[NR_JOIN_PARAMS];
-} control SEC(".rodata.control") = {
-    NR_THIS_DETECTOR, NR_THIS_START, {NR_THIS_WINDOW}, {NR_THIS_PARAMS}, {NR_THIS_JOIN}};
+	nr_u32 signal; /* enum nr_signal; of a detector that decides */
+} control SEC(".rodata.control") = {NR_THIS_DETECTOR, NR_THIS_START,  {NR_THIS_WINDOW},
+				    {NR_THIS_PARAMS}, {NR_THIS_JOIN}, NR_SIGNAL_RTT};
 
 /* Of a socket on one path: plain TCP, and MPTCP that fell back to it. */
 struct {
@@ -172,6 +173,52 @@ static __always_inline struct nr_event *fill(struct sock *sk, struct nr_entry *e
 	return ev;
 }
 
+static __always_inline bool samples_one_way(void)
+{
+	return nr_decides(control.detector) && control.signal != NR_SIGNAL_RTT;
+}
+
+/*
+ * Keeps the delays of an acknowledgement, until it is reported: the round-trip time of its newest
+ * segment, and what its timestamp says of the way there.
+ */
+static __always_inline void keep_delay(struct sock *sk, long rtt_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nr_sock *s = nr_sk(sk);
+
+	if (rtt_us <= 0)
+		return;
+	s->rtt_us = rtt_us;
+	if (!samples_one_way() || mode(sk) != NR_MODE_PATH)
+		return;
+	if (!BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok))
+		s->clock.delay = NR_DELAY_NO_TIMESTAMPS;
+	else if (BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
+		nr_clock_sample(&s->clock, tp->rx_opt.rcv_tsval, (nr_u32)tp->tcp_mstamp, rtt_us,
+				control.signal);
+}
+
+/* Reports them. A path has either kind, and no delay while the peer's clock is not known. */
+static __always_inline void fill_one_way(struct nr_sock *s, struct nr_entry *e, struct nr_event *ev)
+{
+	struct nr_clock *clock = &s->clock;
+
+	if (!samples_one_way())
+		return;
+	if (clock->fresh) {
+		ev->owd_us = clock->owd_us;
+		ev->flags |= NR_F_OWD;
+	} else if (!nr_delay_is_rtt(clock->delay)) {
+		ev->flags |= NR_F_NO_DELAY;
+	}
+	clock->fresh = 0;
+	if (clock->told == clock->delay)
+		return;
+	clock->told = clock->delay;
+	e->ident[s->slot & (NR_MAX_PATHS - 1)].delay = clock->delay;
+}
+
 static __always_inline struct nr_event *fill_acked(struct sock *sk, struct nr_entry *e)
 {
 	struct nr_event *ev = fill(sk, e, NR_ACKED);
@@ -190,6 +237,7 @@ static __always_inline struct nr_event *fill_acked(struct sock *sk, struct nr_en
 	s->lost = tp->lost;
 	s->marked = tp->delivered_ce;
 	s->rtt_us = 0;
+	fill_one_way(s, e, ev);
 	return ev;
 }
 
@@ -485,6 +533,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	s->hearing.lost = tp->lost;
 	s->round_end = round_mark(tp);
 	s->rtt_us = 0;
+	s->clock = (struct nr_clock){.delay = samples_one_way() ? NR_DELAY_UNKNOWN : NR_DELAY_RTT};
 	return NR_JOINS;
 }
 

@@ -103,8 +103,7 @@ void nr_cong_control(unsigned long long *ctx)
 		rs = (void *)ctx[1];
 	}
 	round = begins_round(sk, rs);
-	if (rs->rtt_us > 0)
-		s->rtt_us = rs->rtt_us;
+	keep_delay(sk, rs->rtt_us);
 	e = entry(sk);
 	if (!e) {
 		if (round && mode(sk) == NR_MODE_FALLBACK && join(sk) == NR_JOINS)

@@ -131,6 +131,7 @@ struct inet_connection_sock {
 struct tcp_options_received {
 	__u32 rcv_tsval;
 	__u16 saw_tstamp : 1;
+	__u16 tstamp_ok : 1; /* negotiated */
 };
 
 /* Of the newest segment that was acknowledged, selectively or not (RFC 8985). */

@@ -96,7 +96,8 @@ struct nr_ident {
 	nr_u32 family;	 /* AF_INET or AF_INET6 */
 	nr_u8 local_id;	 /* MPTCP address ids */
 	nr_u8 remote_id;
-	nr_u8 reserved[2];
+	nr_u8 delay; /* enum nr_delay (clock.h); changes later */
+	nr_u8 reserved;
 };
 
 /*

@@ -2,7 +2,7 @@
 /*
  * The hooks of a control whose law is a window law (law.h); part of control.bpf.c.
  *
- *   .pkts_acked   keeps the RTT sample; ACKED during recovery, when .cong_avoid is not called
+ *   .pkts_acked   keeps the delays; ACKED during recovery, when .cong_avoid is not called
  *   .cong_avoid   ACKED
  *   .ssthresh     RECOVERY or ECN, also just before a TIMEOUT: the law reduces once
  *   .set_state    TIMEOUT, RECOVERED
@@ -46,12 +46,10 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 SEC("struct_ops")
 void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	struct nr_sock *s = nr_sk(sk);
 	struct nr_event *ev;
 	struct nr_entry *e;
 
-	if (sample->rtt_us > 0)
-		s->rtt_us = sample->rtt_us;
+	keep_delay(sk, sample->rtt_us);
 	if (!tcp_in_cwnd_reduction(sk))
 		return;
 	e = entry(sk);

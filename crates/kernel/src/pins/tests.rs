@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::object;
-use narrows_laws::{Law, Params};
+use narrows_laws::Law;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::cell::Cell;
@@ -74,7 +74,7 @@ fn interrupt_everywhere(controls: &[Control]) -> usize {
     for moment in 0.. {
         let looked = Cell::new(0);
         let interrupted = || looked.replace(looked.get() + 1) == moment;
-        match open().load(controls, &Params::default(), interrupted) {
+        match open().load(controls, &Settings::default(), interrupted) {
             Ok(_) => return moment,
             Err(Error::Interrupted) => assert_eq!(state(), before, "at moment {moment}"),
             Err(error) => panic!("{error}"),
@@ -109,11 +109,11 @@ fn without_links_it_is_the_same() {
             let before = state();
             assert_eq!(interrupt_everywhere(&[Control::RENO, Control::LIA]), 4);
             assert!(Path::new(FOLDER).join("nr_lia/ops").exists());
-            let twice = open().load(&[Control::LIA], &Params::default(), || false).unwrap();
+            let twice = open().load(&[Control::LIA], &Settings::default(), || false).unwrap();
             assert_eq!(twice, [("nr_lia".to_owned(), Change::None)]);
             age("nr_lia");
             let aged = state();
-            let again = open().load(&[Control::LIA], &Params::default(), || false).unwrap();
+            let again = open().load(&[Control::LIA], &Settings::default(), || false).unwrap();
             assert_eq!(again, [("nr_lia".to_owned(), Change::Replaced)]);
             assert_eq!(state().len(), aged.len());
             assert_ne!(state(), aged);
@@ -127,10 +127,11 @@ fn without_links_it_is_the_same() {
 
             // Killed before it is registered, and as soon as it is: the kernel keeps it.
             let parts = || {
-                let mut loaded = Loaded::load(Control::LIA, &Params::default()).unwrap();
+                let mut loaded = Loaded::load(Control::LIA, &Settings::default()).unwrap();
                 let mut undo = Undo::default();
                 let pins = open();
-                pins.pin_parts(&mut loaded, &Params::default(), Change::Loaded, &mut undo).unwrap();
+                pins.pin_parts(&mut loaded, &Settings::default(), Change::Loaded, &mut undo)
+                    .unwrap();
                 undo.forget();
                 loaded
             };
@@ -148,7 +149,7 @@ fn without_links_it_is_the_same() {
 fn what_a_kill_leaves_the_next_command_sweeps_up() {
     alone("killed", || {
         let before = state();
-        open().load(&[Control::LIA], &Params::default(), || false).unwrap();
+        open().load(&[Control::LIA], &Settings::default(), || false).unwrap();
         let loaded_state = state();
         let at = |name: &str| Path::new(FOLDER).join(name);
         let leave = |name: &str| {
@@ -181,7 +182,7 @@ fn a_refusal_by_the_verifier_is_one_line_and_a_file_with_all() {
         let before = state();
         let refusal = Loaded::load_object(
             Control::OLIA,
-            &Params::default(),
+            &Settings::default(),
             &broken(object::of(Law::OLIA)),
             None,
         );

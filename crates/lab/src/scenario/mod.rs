@@ -294,6 +294,12 @@ impl Scenario {
         }
     }
 
+    /// The signal of the connection under test, if the command line asks for one.
+    pub(crate) fn asked_signal(&self) -> Option<Signal> {
+        self.settings.get("detection.signal")?;
+        Some(self.flows[self.test?].tcp.signal)
+    }
+
     /// Can all listeners hear the connection under test under `control`?
     ///
     /// # Errors

@@ -5,6 +5,7 @@
  *
  * The delay is relative: one-way if the host has it, else the round trip, less the known delay by a
  * delayed acknowledgement. RFC 8382, section 2, allows either; the round trip has twice the noise.
+ * With NR_F_NO_DELAY the round trip does not stand in for a one-way delay that is missing.
  * With NR_F_SRTT it is the smoothed round trip as it is at every acknowledgement (arXiv:1812.05816,
  * section 5.2).
  */
@@ -87,7 +88,8 @@ NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event 
 	if (ev->flags & NR_F_DWELL)
 		s.rtt_us = ev->rtt_us > ev->dwell_us ? ev->rtt_us - ev->dwell_us : 0;
 	s.delay_us = ev->flags & NR_F_OWD ? ev->owd_us : (nr_s32)ev->rtt_us;
-	s.sampled = ev->flags & NR_F_OWD || (nr_s32)ev->rtt_us > 0;
+	s.sampled =
+	    ev->flags & NR_F_OWD || ((nr_s32)ev->rtt_us > 0 && !(ev->flags & NR_F_NO_DELAY));
 	if (ev->flags & NR_F_DWELL)
 		s.delay_us = (nr_s32)((nr_u32)s.delay_us - ev->dwell_us);
 	else if (ev->delivered != 1 || !silent)

@@ -24,7 +24,7 @@ const KINDS: [EventKind; 9] = [
 ];
 
 /// `enum nr_flag`.
-const FLAGS: [(u32, &str); 9] = [
+const FLAGS: [(u32, &str); 10] = [
     (flag::CWND_LIMITED, "NR_F_CWND_LIMITED"),
     (flag::APP_LIMITED, "NR_F_APP_LIMITED"),
     (flag::IN_RECOVERY, "NR_F_IN_RECOVERY"),
@@ -34,6 +34,7 @@ const FLAGS: [(u32, &str); 9] = [
     (flag::DWELL, "NR_F_DWELL"),
     (flag::PACED, "NR_F_PACED"),
     (flag::SRTT, "NR_F_SRTT"),
+    (flag::NO_DELAY, "NR_F_NO_DELAY"),
 ];
 
 /// An event for the law's author: non-zero fields by the names of `struct nr_event`; the state only

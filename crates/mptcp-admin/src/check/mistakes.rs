@@ -48,6 +48,7 @@ impl Network {
             items.push(Item::new("path manager", Verdict::Note, seen));
         }
         items.extend(self.judge_routes());
+        items.extend(self.judge_timestamps());
         items.extend(self.judge_subflows());
         items.extend(self.judge_joins());
         items.extend(self.judge_fallbacks());
@@ -200,6 +201,19 @@ impl Network {
             );
         }
         items
+    }
+
+    /// Timestamps of 1 ms are no mistake; detectors that sample one-way delays like 1 µs.
+    fn judge_timestamps(&self) -> Option<Item> {
+        let (from, to, _) = self.us_timestamps.iter().find(|(.., has)| !has)?;
+        let without = self.us_timestamps.iter().filter(|(.., has)| !has).count();
+        let seen = format!(
+            "of 1 ms on {without} of {} of subflows, as from {from} to {to}; a detector with --signal \
+             sender-us needs 1 us at the other end (Linux 6.7, iproute2 6.7)",
+            count(self.us_timestamps.len(), "route")
+        );
+        let item = Item::new("timestamps", Verdict::Note, seen);
+        Some(item.fix("ip route change ROUTE features tcp_usec_ts"))
     }
 
     fn judge_subflows(&self) -> Option<Item> {

@@ -1,7 +1,7 @@
 //! What is to be seen of MPTCP in one network namespace: settings, routes, connections, counters.
 
 use crate::listeners::{InUse, Listener};
-use narrows_mptcp::diag::{self, Connection, Socket};
+use narrows_mptcp::diag::{self, Connection, Socket, State};
 use narrows_mptcp::pm::{self, Endpoint, Limits};
 use narrows_mptcp::routes::{self, Address, Interface, Route};
 use narrows_netns::sysctl;
@@ -55,6 +55,9 @@ pub struct Network {
     pub listeners: Vec<Listener>,
     /// All MPTCP connections.
     pub connections: Vec<Connection>,
+    /// Pairs of addresses with an established subflow, each with whether the route between them has TCP
+    /// timestamps of 1 µs.
+    pub us_timestamps: Vec<(IpAddr, IpAddr, bool)>,
     /// MPTCP's counters.
     pub counters: BTreeMap<String, u64>,
     /// Largest send buffer that the kernel gives by itself, bytes (`net.ipv4.tcp_wmem`).
@@ -79,6 +82,7 @@ impl Network {
             sockets: diag::sockets().unwrap_or_default(),
             listeners: Vec::new(),
             connections: diag::connections().unwrap_or_default(),
+            us_timestamps: Vec::new(),
             counters: narrows_mptcp::counters().unwrap_or_default(),
             send_buffer_max: sysctl("net/ipv4/tcp_wmem")
                 .ok()
@@ -86,6 +90,7 @@ impl Network {
                 .unwrap_or(u64::MAX),
         };
         network.try_routes();
+        network.look_at_timestamps();
         let default = sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default();
         let others = InUse::look().others(inum, &default, &network.sockets);
         network.listeners = others.unwrap_or_default();
@@ -111,6 +116,19 @@ impl Network {
                 let behind = routes::route(None, to, from.interface).ok().flatten();
                 self.trials.push(Trial { from, to, route, behind });
             }
+        }
+    }
+
+    /// Asks for the route of each subflow there is.
+    fn look_at_timestamps(&mut self) {
+        let living = |socket: &&Socket| {
+            socket.state == State::Established && socket.subflow.is_some_and(|of| !of.fell_back())
+        };
+        let pairs = self.sockets.iter().filter(living);
+        let pairs = pairs.map(|socket| (socket.local.ip(), socket.remote.ip()));
+        for (from, to) in pairs.collect::<BTreeSet<_>>() {
+            let asked = routes::has_us_timestamps(from, to, 0).ok().flatten();
+            self.us_timestamps.extend(asked.map(|has| (from, to, has)));
         }
     }
 

@@ -425,9 +425,11 @@ mod tests {
                 remote,
                 local_id: 0,
                 remote_id: 0,
+                delay: narrows_kernel::Delay::Rtt,
                 mask: 0xff,
                 outside: false,
                 line,
+                event: narrows_laws::Event::default(),
             }
         };
         state::Connection {

@@ -9,7 +9,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, ProgramType};
 use narrows_kernel::bpffs;
 use narrows_kernel::pins::FOLDER;
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours};
-use narrows_kernel::state;
+use narrows_kernel::{Signal, object, state};
 use narrows_laws::catalogue::control_of_kernel_name;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -36,6 +36,9 @@ pub struct Control {
     pub default_in: Vec<Default>,
     /// Where `narrows kernel use` put it; null: not seen.
     pub uses: Option<Vec<Use>>,
+    /// What its detector samples: rtt, sender-ms or sender-us; null: it has none that decides, or that
+    /// is not seen.
+    pub signal: Option<&'static str>,
     /// Its programs, by name.
     pub programs: Vec<Program>,
     /// What it counted.
@@ -122,6 +125,8 @@ pub(super) fn look() -> Vec<Control> {
     for Object { kernel_name, map, programs } in objects {
         let control = control_of_kernel_name(&kernel_name);
         let counters = counters(&programs).unwrap_or_default();
+        let decides = control.is_some_and(|control| control.detector.decides());
+        let signal = decides.then(|| signal(&programs)).flatten().map(Signal::name);
         let mut programs: Vec<Program> = programs.into_iter().map(Program::of).collect();
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         let registered = registered.contains(&kernel_name) && taken.insert(kernel_name.clone());
@@ -145,6 +150,7 @@ pub(super) fn look() -> Vec<Control> {
             default_in: Vec::new(),
             uses: uses.as_ref().map(here),
             kernel_name,
+            signal,
             programs,
             counters,
         });
@@ -243,10 +249,20 @@ fn name_in(ops: &[u8]) -> Option<String> {
 }
 
 fn counters(programs: &[ProgramInfo]) -> Option<Counters> {
+    let map = map_of(programs, "nr_counters")?;
+    Some(state::counters(&map).ok()?.into_iter().collect())
+}
+
+fn signal(programs: &[ProgramInfo]) -> Option<Signal> {
+    let constants = map_of(programs, ".rodata.control")?.lookup(&[0; 4], MapFlags::ANY).ok()??;
+    object::signal_of(&constants)
+}
+
+/// A map of these programs.
+fn map_of(programs: &[ProgramInfo], name: &str) -> Option<MapHandle> {
     let maps: HashSet<u32> = programs.iter().flat_map(|info| info.map_ids.clone()).collect();
     let id = MapInfoIter::default()
-        .find(|info| info.name == "nr_counters" && maps.contains(&info.id))
+        .find(|info| info.name == name && maps.contains(&info.id))
         .map(|info| info.id)?;
-    let map = MapHandle::from_map_id(id).ok()?;
-    Some(state::counters(&map).ok()?.into_iter().collect())
+    MapHandle::from_map_id(id).ok()
 }

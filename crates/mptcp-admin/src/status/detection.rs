@@ -1,7 +1,7 @@
 //! What the detector of a connection found: which subflows share a bottleneck, since when, how sure it
 //! is, and if not why.
 
-use narrows_kernel::state;
+use narrows_kernel::{Delay, Signal, state};
 use narrows_laws::detect::{Answer, Pair as Known, Why};
 use narrows_laws::raw::Watch;
 use narrows_laws::{Decision, Detector, Place};
@@ -25,6 +25,36 @@ pub struct Detection {
     pub groups: Vec<Group>,
     /// What it knows of each two subflows; empty: it does not compare pairs.
     pub pairs: Vec<Pair>,
+    /// What it samples of each subflow.
+    pub signals: Vec<PathSignal>,
+}
+
+/// What a detector samples of a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct PathSignal {
+    /// Its number, as in [`super::Subflow::path`].
+    pub path: u8,
+    /// rtt; sender-ms or sender-us by the resolution of the peer's timestamps; null: nothing now.
+    pub signal: Option<&'static str>,
+    /// Why that is not what the control wants; null: it is.
+    pub why: Option<&'static str>,
+}
+
+impl PathSignal {
+    fn of(path: &state::ConnectionPath) -> PathSignal {
+        let (signal, why) = match path.delay {
+            Delay::Rtt => (Some(Signal::Rtt), None),
+            Delay::Unknown => (None, Some("the peer's clock is not known yet")),
+            Delay::Ms => (Some(Signal::SenderMs), None),
+            Delay::Us => (Some(Signal::SenderUs), None),
+            Delay::NoTimestamps => (Some(Signal::Rtt), Some("no TCP timestamps")),
+            Delay::NoUs => (Some(Signal::Rtt), Some("the peer's timestamps are of 1 ms")),
+            Delay::NoClock => {
+                (Some(Signal::Rtt), Some("the peer's timestamps go by neither 1 ms nor 1 us"))
+            }
+        };
+        PathSignal { path: path.slot as u8, signal: signal.map(Signal::name), why }
+    }
 }
 
 /// Subflows of which the detector says the same.
@@ -141,6 +171,7 @@ impl Detection {
                 decided_s: None,
                 groups: Vec::new(),
                 pairs: Vec::new(),
+                signals: Vec::new(),
             };
         };
         let by_receiver = watch.receiver_decides(now.as_micros() as u64);
@@ -221,6 +252,7 @@ impl Detection {
             decided_s: decision.map(|decision| ago(decision.at_us)),
             groups,
             pairs: known.iter().map(pair).collect(),
+            signals: entry.paths.iter().map(PathSignal::of).collect(),
         }
     }
 }

@@ -298,6 +298,7 @@ mod tests {
             decided_s: Some(0.1),
             groups: vec![group(&[0, 2], Found::Shared), group(&[1], Found::Alone)],
             pairs: Vec::new(),
+            signals: Vec::new(),
         });
         status.controls = vec![Control {
             name: "lia+xcorr".into(),
@@ -307,6 +308,7 @@ mod tests {
             kept: None,
             default_in: Vec::new(),
             uses: None,
+            signal: None,
             programs: Vec::new(),
             counters: COUNTERS.iter().map(|name| (*name, 7)).collect(),
         }];

@@ -1,10 +1,12 @@
 //! The status for people.
 
-use super::{Connection, Control, Found, Group, Keeper, Map, Namespace, Status, Subflow};
+use super::{
+    Connection, Control, Found, Group, Keeper, Map, Namespace, PathSignal, Status, Subflow,
+};
 use crate::assign::{Place, Use};
 use narrows_mptcp::diag::State;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::ptr;
 
@@ -193,6 +195,9 @@ fn write_control(text: &mut String, control: &Control) -> fmt::Result {
     let none = if control.uses.is_some() { "not in use" } else { "uses not seen" };
     writeln!(text, "{}", if used.is_empty() { none.into() } else { used.join(", ") })?;
     let insns = control.verified_insns();
+    if let Some(signal) = control.signal {
+        writeln!(text, "  its detector samples {signal}")?;
+    }
     writeln!(text, "  {insns} instructions verified in {} programs", control.programs.len())?;
     let costs = control.programs.iter().filter_map(|program| {
         Some(format!("{} {:.0} ({})", program.name, program.ns_per_run()?, program.runs))
@@ -353,10 +358,25 @@ fn findings(connection: &Connection) -> impl Iterator<Item = String> {
         "waiting" => Some("own detector: no groups from the receiver yet".to_owned()),
         _ => Some("own detector: receiver silent or undecided".to_owned()),
     });
-    let groups = detection.flat_map(|detection| {
+    let groups = detection.clone().flat_map(|detection| {
         detection.groups.iter().map(|group| finding(group, !detection.pairs.is_empty()))
     });
-    unable.chain(receiver).chain(groups)
+    let signals = detection.flat_map(|detection| signals(&detection.signals));
+    unable.chain(receiver).chain(groups).chain(signals)
+}
+
+/// `0,1 sampled by rtt: no TCP timestamps`: a line for each reason why it is not what the control wants.
+fn signals(paths: &[PathSignal]) -> impl Iterator<Item = String> + use<> {
+    let mut by_why: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
+    for PathSignal { path, signal, why } in paths {
+        let Some(why) = why else { continue };
+        by_why.entry((why, *signal)).or_default().push(path.to_string());
+    }
+    by_why.into_iter().map(|((why, signal), paths)| {
+        let by =
+            signal.map_or_else(|| "not sampled".into(), |signal| format!("sampled by {signal}"));
+        format!("{} {by}: {why}", paths.join(","))
+    })
 }
 
 /// `0,1 share a bottleneck for 12 s, 99.9 % sure`; `pairs`: of a detector that compares pairs.
@@ -558,6 +578,7 @@ pub(super) mod tests {
                     group(&[3, 4], Found::Undecided, None, Some("no queue that changes")),
                 ],
                 pairs: Vec::new(),
+                signals: Vec::new(),
             });
         }
         let text = status.text(Fit::Top(1));
@@ -577,6 +598,20 @@ pub(super) mod tests {
             assert_eq!(findings(&connection).count(), 4);
         }
         connection.detection.as_mut().unwrap().receiver = None;
+        let signal = |path, signal, why| PathSignal { path, signal, why };
+        connection.detection.as_mut().unwrap().signals = vec![
+            signal(0, Some("rtt"), Some("no TCP timestamps")),
+            signal(1, Some("sender-us"), None),
+            signal(2, Some("rtt"), Some("no TCP timestamps")),
+            signal(3, None, Some("the peer's clock is not known yet")),
+        ];
+        let found: Vec<String> = findings(&connection).skip(3).collect();
+        let expected = [
+            "0,2 sampled by rtt: no TCP timestamps",
+            "3 not sampled: the peer's clock is not known yet",
+        ];
+        assert_eq!(found, expected);
+        connection.detection.as_mut().unwrap().signals.clear();
         let detection = connection.detection.as_mut().unwrap();
         (detection.runs, detection.groups) = (false, Vec::new());
         let found: Vec<String> = findings(&connection).collect();
@@ -594,6 +629,7 @@ pub(super) mod tests {
             kept: registered.then_some(Keeper::Narrows),
             default_in: Vec::new(),
             uses: Some(Vec::new()),
+            signal: None,
             programs: Vec::new(),
             counters: BTreeMap::from([("fallback_full", full)]),
         };
@@ -706,6 +742,7 @@ pub(super) mod tests {
                 kept,
                 default_in: Vec::new(),
                 uses,
+                signal: None,
                 programs: Vec::new(),
                 counters: BTreeMap::new(),
             }];

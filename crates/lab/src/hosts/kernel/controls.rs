@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_kernel::control::Registered;
-use narrows_kernel::object;
 use narrows_kernel::pins::{self, Held as Pinned};
 use narrows_kernel::register::available_controls;
+use narrows_kernel::{Settings, object};
+use narrows_laws::Law;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::argument;
-use narrows_laws::{Law, Params};
 use narrows_netns::{set_sysctl, sysctl};
 use nix::fcntl::{Flock, FlockArg};
 
@@ -86,7 +86,7 @@ impl Controls {
     /// # Errors
     /// One of the kernel's own that it has not; ours cannot be registered, or another process has
     /// them for its runs.
-    pub fn provide(wanted: &[(String, Algorithm)], params: &Params) -> Result<Controls, Error> {
+    pub fn provide(wanted: &[(String, Algorithm)], settings: &Settings) -> Result<Controls, Error> {
         can_be_had(wanted)?;
         let mut ours: Vec<_> = wanted.iter().filter_map(|wanted| wanted.1.ours()).collect();
         ours.sort_by_key(|control| control.to_string());
@@ -110,15 +110,15 @@ impl Controls {
         for control in ours {
             let name = kernel_name(control);
             match loaded.iter().find(|loaded| loaded.name == name) {
-                Some(Pinned { params: Some(with), .. })
-                    if object::runs_the_same(control, with, params) =>
+                Some(Pinned { settings: Some(with), .. })
+                    if object::runs_the_same(control, with, settings) =>
                 {
                     controls.pinned.push(name);
                     continue;
                 }
                 Some(loaded) if loaded.same_build => {
                     let message = format!(
-                        "loaded with parameters other than the run's; `narrows kernel unload \
+                        "loaded with settings other than the run's; `narrows kernel unload \
                          {name}` first"
                     );
                     return Err(Error::input(name, message));
@@ -136,8 +136,7 @@ impl Controls {
             let shared = match known {
                 Some(shared) => shared,
                 None => {
-                    let registered =
-                        Some(Registered::with_params(control, params).map_err(kernel)?);
+                    let registered = Some(Registered::with(control, settings).map_err(kernel)?);
                     Arc::new(Shared { registered, _lock: lock.clone() })
                 }
             };

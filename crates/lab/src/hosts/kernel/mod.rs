@@ -15,12 +15,14 @@ mod user_space;
 
 use std::path::Path;
 
+use narrows_kernel::Signal;
+
 use super::{Host, Job};
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::recorder::Run;
-use crate::scenario::FlowKind;
+use crate::scenario::{FlowKind, Scenario};
 
 pub use app::listens;
 #[cfg(feature = "quic")]
@@ -53,6 +55,9 @@ impl Host for Kernel {
 
     fn check(&self, job: &Job) -> Result<(), Error> {
         loadable(job.controls())?;
+        if job.controls().iter().any(|(_, control)| control.decides()) {
+            signal(job.scenario)?;
+        }
         if job.scenario.params.word("bbr.close") > 0 {
             let message =
                 "a run on the kernel does not follow advice; expected 0 (or use --on sim)";
@@ -87,6 +92,19 @@ impl Host for Kernel {
     }
 }
 
+/// What detectors in the kernel sample in a scenario: what the command line asks for, else round-trip
+/// times, as they do by default; its file is the simulator's.
+///
+/// # Errors
+/// They cannot.
+fn signal(scenario: &Scenario) -> Result<Signal, Error> {
+    let asked = scenario.asked_signal().map_or(Signal::default().name(), |asked| asked.name());
+    asked.parse().map_err(|error| {
+        let place = format!("{}: detection.signal", scenario.name);
+        Error::input(place, format!("{error} (or use --on sim)"))
+    })
+}
+
 /// Checks, without a look at this machine, that the kernel can have these congestion controls, each with
 /// the option or field that asks for it.
 ///
@@ -105,4 +123,23 @@ pub fn loadable(controls: impl IntoIterator<Item = (String, Algorithm)>) -> Resu
         narrows_kernel::control::loadable(ours).map_err(refused)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edits, load};
+
+    #[test]
+    fn detectors_sample_what_the_command_line_asks_for() {
+        let mut scenario = load("sbd/nsb-2", &Edits::default()).unwrap();
+        assert_eq!(signal(&scenario).unwrap(), Signal::Rtt, "not what its file has");
+        scenario.set_signal(narrows_traffic::Signal::SenderUs);
+        assert_eq!(signal(&scenario).unwrap(), Signal::SenderUs);
+        scenario.set_signal(narrows_traffic::Signal::ReceiverUs);
+        let refused = signal(&scenario).unwrap_err().to_string();
+        let expected = "sbd/nsb-2: detection.signal: the kernel's detectors do not sample \
+                        \"receiver-us\"; expected one of: rtt, sender-ms, sender-us (or use --on sim)";
+        assert_eq!(refused, expected);
+    }
 }

@@ -3,7 +3,8 @@
 use std::io;
 
 use narrows_emu::Testbed;
-use narrows_mptcp::pm;
+use narrows_kernel::Signal;
+use narrows_mptcp::{pm, routes};
 use narrows_netns::{set_sysctl, sysctl};
 
 use super::controls::kernel;
@@ -20,7 +21,8 @@ struct Wanted<'a> {
 }
 
 /// Prepares the stacks of all hosts: buffers as large as the scenario's, ECN, the limits of MPTCP
-/// and the endpoints of those that connect, which are the flows' ends `connects`.
+/// and the endpoints of those that connect, which are the flows' ends `connects`; and the timestamps
+/// that detectors need for `signal`.
 ///
 /// # Errors
 /// What flows want that share a host does not go together, or the kernel refuses.
@@ -29,6 +31,7 @@ pub fn prepare(
     plan: &Plan,
     testbed: &Testbed,
     connects: usize,
+    signal: Signal,
 ) -> Result<(), Error> {
     for (index, host) in testbed.hosts().enumerate() {
         let mut wanted = Wanted::default();
@@ -54,6 +57,9 @@ pub fn prepare(
             let Some((flow, end)) = wanted.multipath else { return Ok(()) };
             let at = &plan.flows[flow];
             pm::set_limits(at.limits())?;
+            if signal == Signal::SenderUs {
+                routes::set_us_timestamps()?;
+            }
             if end == connects {
                 at.endpoints(end).iter().try_for_each(pm::add_endpoint)?;
             }

@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use narrows_emu::{Packet, Testbed, Wire};
+use narrows_kernel::Settings;
 use narrows_mptcp::pm::{self, Endpoint};
 use narrows_net::{Nanos, Network, SECOND};
 use narrows_sim::Detection;
@@ -55,10 +56,15 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let Job { scenario, seed, series, capture, app, stop, .. } = job;
     let mut scenario = scenario.drawn(seed);
     if let Some(test) = scenario.test {
-        let signal = others.map_or(Signal::Rtt, |others| others.signal);
+        let asked = scenario.asked_signal().unwrap_or(Signal::Rtt);
+        let signal = others.map_or(asked, |others| others.signal);
         scenario.to_mut().flows[test].tcp.signal = signal;
     }
     let scenario = &*scenario;
+    let signal = match others {
+        None => super::signal(scenario)?,
+        Some(_) => narrows_kernel::Signal::default(),
+    };
     // As the kernel sees it.
     let mut stacks = scenario.clone();
     for flow in others.iter().flat_map(|others| &others.flows) {
@@ -67,10 +73,10 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let plan = Plan::new(scenario, seed)?;
     let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.
-    let controls = Controls::provide(&wanted, &scenario.params)?;
+    let controls = Controls::provide(&wanted, &Settings { params: scenario.params, signal })?;
     let repaired = controls.repaired()?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
-    prepare(&stacks, &plan, &testbed, SENDER)?;
+    prepare(&stacks, &plan, &testbed, SENDER, signal)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
     let program = match app.zip(scenario.test) {
         Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithms[test], stop)?),

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use narrows_emu::{Host, Testbed, Wire};
+use narrows_kernel::Settings;
 use narrows_net::LinkId;
 
 use super::capture::Capture;
@@ -82,9 +83,10 @@ impl Shell {
         let mut capture = capture.map(|request| Capture::new(&scenario, request)).transpose()?;
         let plan = Plan::new(&scenario, seed)?;
         let wanted: Vec<_> = control.iter().map(|&control| ("--cc".into(), control)).collect();
-        let controls = Controls::provide(&wanted, &scenario.params)?;
+        let signal = super::signal(&scenario)?;
+        let controls = Controls::provide(&wanted, &Settings { params: scenario.params, signal })?;
         let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
-        prepare(&scenario, &plan, &testbed, own)?;
+        prepare(&scenario, &plan, &testbed, own, signal)?;
         if let Some(control) = control {
             for host in testbed.hosts() {
                 controls::make_default(host, "--cc", control)?;

@@ -47,6 +47,21 @@ fn two_interfaces_and_no_endpoint_is_a_mistake_with_the_command_for_the_second()
 }
 
 #[test]
+fn routes_without_timestamps_of_1_us_are_counted() {
+    let mut network = two_paths();
+    assert_eq!(verdict(&network.judge(), "timestamps"), None, "no connection needs any");
+    let peer = address("198.51.100.1");
+    network.us_timestamps = vec![(address("10.8.0.2"), peer, true)];
+    assert_eq!(verdict(&network.judge(), "timestamps"), None);
+    network.us_timestamps.push((address("192.168.1.7"), peer, false));
+    let items = network.judge();
+    let item = find(&items, "timestamps");
+    assert_eq!(item.verdict, Verdict::Note);
+    let seen = "of 1 ms on 1 of 2 routes of subflows, as from 192.168.1.7 to 198.51.100.1;";
+    assert!(item.seen.starts_with(seen), "{}", item.seen);
+}
+
+#[test]
 fn a_bridge_for_containers_is_no_second_path() {
     let mut network = two_paths();
     network.interfaces[1].bridge = true;
