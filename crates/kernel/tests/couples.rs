@@ -6,7 +6,7 @@ use narrows_kernel::control::{Loaded, Registered};
 use narrows_kernel::object;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::sampler::Sampler;
-use narrows_kernel::state::{Connection, connections, decision};
+use narrows_kernel::state::{Connection, Watches, connections};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, Detector, Law, Params, Place};
 use narrows_testkit::machine::{KernelLog, Turn, leaves_programs_out, turn};
@@ -69,44 +69,66 @@ fn each_law_with_xcorr() {
     }
 }
 
-/// The two links have a queue each. The detector hears that, and the connection is two flows.
+/// The two links have a queue each, one of them with a TCP beside the connection, else they would be
+/// in step. The detector hears that they are two.
 #[test]
-fn gcubic_xcorr_finds_that_two_links_are_separate() {
-    let Some(_machine) = machine("gcubic+xcorr finds separate links") else { return };
-    let control: Control = "gcubic+xcorr".parse().unwrap();
+fn lia_xcorr_finds_that_two_links_are_separate() {
+    let Some(_machine) = machine("lia+xcorr finds separate links") else { return };
+    let control: Control = "lia+xcorr".parse().unwrap();
     let registered = Registered::register(control).unwrap();
     let network = Network::new(registered.name());
+    // netem takes a burst of segments for one packet, whose acknowledgement is then one delay.
+    for device in ["c1", "c2"] {
+        ip(&network.client, &format!("link set dev {device} gso_max_segs 1"));
+    }
     let (listener, server) = network.listener();
+    let rival = network.server.run(|| TcpListener::bind("10.77.2.2:0")).unwrap().unwrap();
+    let address = rival.local_addr().unwrap();
     let mut client = network.client.run(socket).unwrap();
-    let receiver = thread::spawn(move || {
-        let (mut socket, _) = listener.accept().unwrap();
-        io::copy(&mut socket, &mut io::sink()).unwrap();
-    });
+    let mut rivals = network.client.run(|| TcpStream::connect(address)).unwrap().unwrap();
+    let receivers = [
+        thread::spawn(move || io::copy(&mut listener.accept().unwrap().0, &mut io::sink())),
+        thread::spawn(move || io::copy(&mut rival.accept().unwrap().0, &mut io::sink())),
+    ];
     let stop = Arc::new(AtomicBool::new(false));
-    let stopped = stop.clone();
-    let sender = thread::spawn(move || {
-        client.connect(&server.into()).unwrap();
-        while !stopped.load(Ordering::Relaxed) {
-            client.write_all(&[0; 1 << 16]).unwrap();
-        }
-    });
+    let (stopped, stops) = (stop.clone(), stop.clone());
+    let block = [0; 1 << 16];
+    let senders = [
+        thread::spawn(move || {
+            client.connect(&server.into()).unwrap();
+            while !stopped.load(Ordering::Relaxed) {
+                client.write_all(&block).unwrap();
+            }
+        }),
+        thread::spawn(move || {
+            while !stops.load(Ordering::Relaxed) {
+                rivals.write_all(&block).unwrap();
+            }
+        }),
+    ];
     let began = Instant::now();
     let mut coupled = 0;
     wait_until(60, || {
         let Some(sent) = entry(network.client.inum, control) else { return Err("none".into()) };
         let both = sent.paths.len() == PATHS;
         coupled += usize::from(both && sent.paths.iter().all(|path| path.mask & 3 == 3));
-        let places = decision(sent.token).unwrap().map(|decision| decision.places);
+        let watch = Watches::open().unwrap().of(sent.token).unwrap();
+        let pair = watch.as_ref().and_then(|watch| watch.pair(control.detector, 0, 1));
+        let places = watch.and_then(|watch| watch.decision()).map(|decision| decision.places);
         let apart = sent.paths.iter().all(|path| path.mask & 3 == 1 << path.slot);
         match places {
             Some([Place::Group(a), Place::Group(b), ..]) if both && apart && a != b => Ok(()),
-            _ => Err(format!("{places:?}, {sent:?}")),
+            _ => Err(format!("{places:?}, {pair:?}, {sent:?}")),
         }
     });
     let seconds = began.elapsed().as_secs_f64();
     stop.store(true, Ordering::Relaxed);
-    sender.join().unwrap();
-    receiver.join().unwrap();
+    for sender in senders {
+        sender.join().unwrap();
+    }
+    for receiver in receivers {
+        receiver.join().unwrap().unwrap();
+    }
     assert!(coupled > 0, "until then the paths were coupled");
     println!("{}, {control}: two groups after {seconds:.1} s", kernel());
 }
