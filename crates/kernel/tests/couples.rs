@@ -3,12 +3,12 @@
 //! others.
 
 use narrows_kernel::control::{Loaded, Registered};
-use narrows_kernel::object;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::sampler::Sampler;
 use narrows_kernel::state::{Connection, Watches, connections};
+use narrows_kernel::{Settings, object};
 use narrows_laws::catalogue::kernel_name;
-use narrows_laws::{Control, Detector, Law, Params, Place};
+use narrows_laws::{Control, Detector, Law, Place};
 use narrows_testkit::machine::{KernelLog, Turn, leaves_programs_out, turn};
 use narrows_testkit::net::{Host, ip, run, sysctl, veth};
 use narrows_testkit::wait_until;
@@ -62,7 +62,7 @@ fn each_law_with_xcorr() {
     let Some(_machine) = machine("laws with xcorr") else { return };
     for law in Law::all().filter(|law| Control::of(*law).detector == Detector::SHARED) {
         let control = Control { detector: Detector::XCORR, ..Control::of(law) };
-        let loaded = Loaded::load(control, &Params::default()).unwrap();
+        let loaded = Loaded::load(control, &Settings::default()).unwrap();
         let insns = loaded.verified_insns().unwrap();
         let (dearest, most) = insns.iter().max_by_key(|(_, insns)| *insns).unwrap();
         println!("{}, {control}: verifier {most} instructions ({dearest})", kernel());
