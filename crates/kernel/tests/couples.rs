@@ -55,8 +55,7 @@ fn bbr_btlbw() {
     runs_on_both_paths("bbr+btlbw");
 }
 
-/// The verifier follows what detects beside each law. It checks every detector that an object has
-/// before Linux 6.8, the one that runs since.
+/// The verifier follows what detects beside each law: all detectors, whichever runs.
 #[test]
 fn each_law_with_xcorr() {
     let Some(_machine) = machine("laws with xcorr") else { return };

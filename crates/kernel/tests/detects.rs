@@ -16,7 +16,7 @@ const PORT: u16 = 7000;
 /// Bytes of a job.
 const JOB: u64 = 1 << 20;
 /// Instructions that the verifier follows in a program at most, half as many again as of the dearest.
-const VERIFIED_MAX: u32 = 330_000;
+const VERIFIED_MAX: u32 = 240_000;
 
 #[test]
 fn every_law_loads_with_every_detector() {
