@@ -22,34 +22,10 @@ struct nr_fx {
 #define NR_FX_ZERO (-(1 << 20)) /* below every exponent reached from 64-bit integers */
 #define NR_FX_TERMS 8		/* terms of a sum */
 
-/* As a scalar, which is what an NR_NOINLINE function can return. */
-NR_INLINE nr_u64 nr_fx_word(struct nr_fx a)
-{
-	return (nr_u64)a.e << 32 | a.m;
-}
-
-NR_INLINE struct nr_fx nr_fx_of(nr_u64 word)
-{
-	return (struct nr_fx){(nr_u32)word, (nr_s32)(word >> 32)};
-}
-
-/* nr_fx() of a value that the compiler does not know, as a word: BPF has no count of zeros. */
-NR_NOINLINE nr_u64 nr_fx_normalize(nr_u64 x)
-{
-	nr_u32 zeros;
-
-	if (!x)
-		return nr_fx_word((struct nr_fx){0, NR_FX_ZERO});
-	zeros = (nr_u32)NR_CLZ64(x);
-	return nr_fx_word((struct nr_fx){(nr_u32)(x << zeros >> 32), 32 - (nr_s32)zeros});
-}
-
 NR_INLINE struct nr_fx nr_fx(nr_u64 x)
 {
 	nr_u32 zeros;
 
-	if (!__builtin_constant_p(x))
-		return nr_fx_of(nr_fx_normalize(x));
 	if (!x)
 		return (struct nr_fx){0, NR_FX_ZERO};
 	zeros = (nr_u32)NR_CLZ64(x);
@@ -77,6 +53,17 @@ NR_INLINE struct nr_fx nr_fx_div(struct nr_fx a, struct nr_fx b)
 	m = ((nr_u64)a.m << 32) / b.m;
 	shift = (nr_u32)(m >> 32);
 	return (struct nr_fx){(nr_u32)(m >> shift), a.e - b.e - 32 + (nr_s32)shift};
+}
+
+/* As a scalar, which is what an NR_NOINLINE function can return. */
+NR_INLINE nr_u64 nr_fx_word(struct nr_fx a)
+{
+	return (nr_u64)a.e << 32 | a.m;
+}
+
+NR_INLINE struct nr_fx nr_fx_of(nr_u64 word)
+{
+	return (struct nr_fx){(nr_u32)word, (nr_s32)(word >> 32)};
 }
 
 /* a * 2^n */
