@@ -295,6 +295,7 @@ impl Scenario {
     }
 
     /// The signal of the connection under test, if the command line asks for one.
+    #[cfg(feature = "kernel")]
     pub(crate) fn asked_signal(&self) -> Option<Signal> {
         self.settings.get("detection.signal")?;
         Some(self.flows[self.test?].tcp.signal)
