@@ -173,6 +173,56 @@ fn clocks_that_drift_are_no_steps() {
     }
 }
 
+/// Wi-Fi or LTE: acknowledgements wait, now long, now not, and one after the other.
+#[test]
+fn jitter_on_the_way_back_is_no_step() {
+    for (seed, tick) in [(1, 1.0), (2, 1.0), (3, 1000.0)] {
+        let mut path = Path::new(Signal::SenderMs, tick);
+        let mut random: u64 = seed;
+        // 10 minutes, an acknowledgement in 20 ms.
+        for n in 0..30_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            path.now += 10 * EACH - EACH;
+            path.acknowledge(triangle(n, 150, 30_000), (random >> 33) as i64 % 18_000);
+        }
+        assert_eq!(
+            (path.clock.failures, path.delay() != Delay::NoClock as u8),
+            (0, true),
+            "{seed}"
+        );
+    }
+}
+
+#[test]
+fn clocks_that_drift_on_a_short_path_are_no_steps() {
+    for ppm in [-200.0, -50.0, 50.0, 200.0] {
+        let mut path = Path { ppm, ..Path::new(Signal::SenderUs, 1.0) };
+        // 10 minutes, with a round trip of 1 ms.
+        for _ in 0..300_000 {
+            path.now += EACH;
+            let stamped = (path.now - 500) as f64 * (1.0 + ppm * 1e-6);
+            let now = path.zero.wrapping_add(path.now as u32);
+            let tsval = (stamped.floor() as i64 + path.offset) as u32;
+            nr_test_clock_sample(&mut path.clock, tsval, now, 1_000, Signal::SenderUs as u32);
+        }
+        assert_eq!((path.clock.failures, path.delay()), (0, Delay::Us as u8), "{ppm}");
+    }
+}
+
+#[test]
+fn a_silence_in_which_clocks_drift_is_no_step() {
+    for (silence, tick) in [(50, 1.0), (120, 1.0), (120, 1000.0), (4_400, 1000.0)] {
+        for ppm in [-200.0, 200.0] {
+            let mut path = Path { ppm, ..Path::new(Signal::SenderMs, tick) };
+            for _ in 0..10 {
+                path.run(10_000, |k| (triangle(k, 150, 30_000), 0));
+                path.now += silence * 1_000_000;
+            }
+            assert_eq!(path.clock.failures, 0, "{silence} {ppm}");
+        }
+    }
+}
+
 /// The peer's clock is another one from then on, as behind a middlebox that makes timestamps anew.
 #[test]
 fn a_step_is_no_queue() {

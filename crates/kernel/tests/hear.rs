@@ -7,6 +7,7 @@ use narrows_laws::{Event, EventKind};
 #[derive(Default)]
 struct Hearing {
     us: u32,
+    acked_us: u32,
     delivered: u32,
     lost: u32,
 }
@@ -72,10 +73,23 @@ fn other_events_are_always_heard() {
     let mut path = Path::default();
     path.acked(1_000_000, [2, 0]);
     assert_eq!(path.acked(1_000_100, [2, 1]), None);
-    for kind in [EventKind::Recovery, EventKind::Timeout, EventKind::Restart, EventKind::Left] {
-        assert!(path.event(kind, 1_000_200, 0, [0, 0]).is_some(), "{kind:?}");
+    for (kind, lost) in [
+        (EventKind::Recovery, 1),
+        (EventKind::Timeout, 0),
+        (EventKind::Restart, 0),
+        (EventKind::Left, 0),
+    ] {
+        assert_eq!(path.event(kind, 1_000_200, 0, [0, 0]), Some([0, lost]), "{kind:?}");
     }
-    assert_eq!(path.acked(1_002_300, [2, 0]), Some([2, 0]), "what was lost has been heard");
+    assert_eq!(path.acked(1_002_000, [2, 0]), Some([4, 0]), "what was lost has been heard");
+}
+
+#[test]
+fn other_events_keep_nothing_from_being_heard() {
+    let mut path = Path::default();
+    path.acked(1_000_000, [2, 0]);
+    path.event(EventKind::Restart, 1_001_900, 0, [0, 0]);
+    assert_eq!(path.acked(1_002_000, [2, 0]), Some([2, 0]));
 }
 
 #[test]
@@ -88,11 +102,33 @@ fn without_a_delay_the_next_is_heard() {
 }
 
 #[test]
+fn without_anything_new_none_is_heard() {
+    let mut path = Path::default();
+    path.acked(1_000_000, [2, 0]);
+    assert_eq!(path.acked(1_000_100, [1, 0]), None);
+    assert_eq!(path.acked(1_050_000, [0, 0]), None);
+    assert_eq!(path.acked(1_050_100, [2, 0]), Some([3, 0]));
+}
+
+/// Nothing is lost of what was delivered meanwhile.
+#[test]
 fn a_packet_alone_after_a_silence_stays_alone() {
     let mut path = Path::default();
     path.acked(1_000_000, [2, 0]);
     path.acked(1_000_500, [2, 1]);
     assert_eq!(path.acked(1_040_500, [1, 0]), Some([1, 1]), "its acknowledgement was delayed");
-    path.acked(1_041_000, [2, 0]);
-    assert_eq!(path.acked(1_043_000, [1, 0]), Some([3, 0]));
+    assert_eq!(path.acked(1_081_000, [1, 0]), Some([1, 0]), "likewise");
+    assert_eq!(path.acked(1_083_000, [2, 0]), Some([4, 0]));
+    assert_eq!(path.acked(1_084_000, [2, 0]), None);
+    assert_eq!(path.acked(1_085_000, [1, 0]), Some([3, 0]));
+}
+
+/// Of a burst of packets that are acknowledged one by one the second shows that the first was not
+/// delayed.
+#[test]
+fn the_second_of_a_burst_is_heard() {
+    let mut path = Path::default();
+    path.acked(1_000_000, [2, 0]);
+    let burst = [0, 100, 200, 300].map(|us| path.acked(1_060_000 + us, [1, 0]));
+    assert_eq!(burst, [Some([1, 0]), Some([1, 0]), None, None]);
 }

@@ -18,8 +18,10 @@
  * The clock is watched. It stepped if the way back is shorter than ever, or longer than the whole
  * round trip allows. Then it is learnt anew, and the delay goes on from where it was, so that the
  * step is no queue. (A step back would be a timestamp that PAWS refuses, and does not come here.)
+ * In the first second how short the way back can be is not known yet; and after a long silence the
+ * clock is learnt anew, too.
  *
- * Valid: clocks that differ by less than 1,000 ppm; d wraps, as all times here, at 2^32 us.
+ * Valid: clocks that differ by less than 244 ppm; d wraps, as all times here, at 2^32 us.
  */
 #ifndef NR_CLOCK_H
 #define NR_CLOCK_H
@@ -48,8 +50,15 @@ enum nr_delay {
 /* A clock is watched for so long, and for so many round trips, before it is believed. */
 #define NR_CLOCK_US 100000u
 #define NR_CLOCK_RTTS 8u
-/* A sample that others are compared with is replaced after that. */
+/* So long the shortest way back is looked for. */
+#define NR_CLOCK_NEW_US 1000000u
+/*
+ * A sample that others are compared with is replaced after that, by one of a short way back; if
+ * none comes for as long again, the clock is learnt anew.
+ */
 #define NR_CLOCK_OLD_US (1u << 26)
+/* Clocks may go apart by so much of a time: 244 ppm. */
+#define NR_CLOCK_DRIFT(us) ((us) >> 12)
 /* What a way back may be shorter by than any before, and longer by than the round trip, us. */
 #define NR_CLOCK_STEP_US 5000
 /* Failures until a clock is not used any more; forgotten with an old sample. */
@@ -140,7 +149,7 @@ NR_INLINE void nr_clock_sample(struct nr_clock *c, nr_u32 tsval, nr_u32 now_us, 
 			       nr_u32 signal)
 {
 	nr_u32 elapsed, tick;
-	nr_s32 ahead, longer;
+	nr_s32 ahead, longer, step;
 
 	if (nr_delay_is_rtt(c->delay))
 		return;
@@ -150,14 +159,19 @@ NR_INLINE void nr_clock_sample(struct nr_clock *c, nr_u32 tsval, nr_u32 now_us, 
 		return;
 	elapsed = now_us - c->at_us;
 	tick = c->delay == NR_DELAY_US ? 1 : 1000;
+	if (elapsed > 2 * NR_CLOCK_OLD_US || tsval - c->tsval > ~0u / tick) {
+		nr_clock_compare_with(c, tsval, now_us, rtt_us, c->owd_us);
+		c->delay = NR_DELAY_UNKNOWN;
+		return;
+	}
 	if (!nr_clock_fits(c, tick, tsval - c->tsval, elapsed, rtt_us, &ahead)) {
 		nr_clock_fails(c, tsval, now_us, rtt_us);
 		return;
 	}
 	/* How much longer the way back took than the shortest. */
 	longer = -ahead - c->least_us;
-	if (longer < -NR_CLOCK_STEP_US - (nr_s32)tick ||
-	    longer > (nr_s32)rtt_us + NR_CLOCK_STEP_US + (nr_s32)tick) {
+	step = NR_CLOCK_STEP_US + (nr_s32)(tick + NR_CLOCK_DRIFT(elapsed));
+	if ((longer < -step && elapsed > NR_CLOCK_NEW_US) || longer > (nr_s32)rtt_us + step) {
 		nr_clock_fails(c, tsval, now_us, rtt_us);
 		return;
 	}
@@ -166,12 +180,8 @@ NR_INLINE void nr_clock_sample(struct nr_clock *c, nr_u32 tsval, nr_u32 now_us, 
 	/* The round trip less the way back. */
 	c->owd_us = (nr_s32)((nr_u32)c->was_us + (rtt_us - c->rtt_us) + (nr_u32)ahead);
 	c->fresh = 1;
-	if (elapsed > NR_CLOCK_OLD_US) {
-		/* Clocks may have made the shortest way back longer, at most by that. */
-		nr_s32 least = c->least_us + ahead + (nr_s32)(elapsed >> 10);
-
+	if (elapsed > NR_CLOCK_OLD_US && longer <= step) {
 		nr_clock_compare_with(c, tsval, now_us, rtt_us, c->owd_us);
-		c->least_us = least < 0 ? least : 0;
 		c->failures = 0;
 	}
 }

@@ -529,8 +529,8 @@ static __noinline nr_u32 enter(struct sock *sk)
 	s->delivered = tp->delivered;
 	s->lost = tp->lost;
 	s->marked = tp->delivered_ce;
-	s->hearing.delivered = tp->delivered;
-	s->hearing.lost = tp->lost;
+	s->hearing = (struct nr_hearing){
+	    .acked_us = (nr_u32)tp->tcp_mstamp, .delivered = tp->delivered, .lost = tp->lost};
 	s->round_end = round_mark(tp);
 	s->rtt_us = 0;
 	s->clock = (struct nr_clock){.delay = samples_one_way() ? NR_DELAY_UNKNOWN : NR_DELAY_RTT};
