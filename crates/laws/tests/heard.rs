@@ -189,3 +189,14 @@ fn epochs_wrap_and_are_not_compared_after_a_silence() {
     assert!(sender.all_hear(0xf000, [0, 0, 1]));
     assert_eq!(sender.masks(), [3, 3, 4]);
 }
+
+/// Its number may come again after hours.
+#[test]
+fn an_old_part_is_not_of_a_new_decision() {
+    let mut sender = Sender::new();
+    assert!(!sender.hears(2, 9, 0));
+    sender.waits(u64::from(HEARD_MS) + 50);
+    assert!(!sender.hears(0, 9, 0) && !sender.hears(1, 9, 0), "the third has not heard this one");
+    assert!(sender.hears(2, 9, 1));
+    assert_eq!(sender.masks(), [3, 3, 4]);
+}

@@ -80,7 +80,7 @@ NR_INLINE int nr_hear_part(struct nr_heard *h, nr_u32 i, nr_u32 part, nr_u32 now
 		NR_WRITE_BARRIER();
 	}
 	NR_WRITE(h->part[i & 7], part);
-	h->part_ms[i & 7] = now_ms;
+	NR_WRITE(h->part_ms[i & 7], now_ms);
 	return 1;
 }
 
@@ -96,10 +96,12 @@ NR_NOINLINE nr_u32 nr_heard_place(const struct nr_conn *c, const struct nr_heard
 	part = NR_READ(h->part[j]);
 	NR_READ_BARRIER(); /* what the newest part replaced is in `before` */
 	before = NR_READ(h->before[j]);
-	if (NR_PART_EPOCH(part) == epoch)
-		return part & 0xff;
-	if (NR_PART_EPOCH(before) == epoch)
-		return before & 0xff;
+	if (nr_heard_lately(NR_READ(h->part_ms[j]), now_ms)) {
+		if (NR_PART_EPOCH(part) == epoch)
+			return part & 0xff;
+		if (NR_PART_EPOCH(before) == epoch)
+			return before & 0xff;
+	}
 	return nr_counts(&c->path[j], now_ms) ? NR_PART_MISSING : NR_UNDECIDED;
 }
 
