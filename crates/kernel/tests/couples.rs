@@ -23,8 +23,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const PATHS: usize = 2;
-/// Over two paths of 10 Mbit/s each: 4 s.
-const BYTES: usize = 10_000_000;
+/// Over two paths of 10 Mbit/s each: 2.4 s.
+const BYTES: usize = 6_000_000;
 const SAMPLE: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -81,7 +81,7 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
         ip(&network.client, &format!("link set dev {device} gso_max_segs 1"));
     }
     let (listener, server) = network.listener();
-    let rival = network.server.run(|| TcpListener::bind("10.77.2.2:0")).unwrap().unwrap();
+    let rival = network.server.run(|| TcpListener::bind("10.78.2.2:0")).unwrap().unwrap();
     let address = rival.local_addr().unwrap();
     let mut client = network.client.run(socket).unwrap();
     let mut rivals = network.client.run(|| TcpStream::connect(address)).unwrap().unwrap();
@@ -196,7 +196,7 @@ fn sampler_of_requests() {
 
 /// A connection of the client's to the server, both ends, and a sampler that samples the client's.
 fn sampled(network: &Network) -> (Sampler, TcpStream, TcpStream) {
-    let listener = network.server.run(|| TcpListener::bind("10.77.1.2:0")).unwrap().unwrap();
+    let listener = network.server.run(|| TcpListener::bind("10.78.1.2:0")).unwrap().unwrap();
     let address = listener.local_addr().unwrap();
     let sampler = Sampler::start().unwrap();
     let sender = network.client.run(|| TcpStream::connect(address)).unwrap().unwrap();
@@ -283,42 +283,50 @@ fn machine(test: &str) -> Option<Turn> {
     turn(test, narrows_kernel::available().map_err(|reason| reason.to_string()))
 }
 
-/// Two namespaces with two links between them, 10 Mbit/s and, where the kernel has netem, 10 ms
-/// each way. Gone when dropped.
+/// Two namespaces with a router between them, and on each of two paths through it 10 Mbit/s and, where
+/// the kernel has netem, 10 ms each way. The queues are the router's: TCP keeps those of its own host
+/// short (TSQ). Gone when dropped.
 struct Network {
     client: Host,
     server: Host,
+    _router: Host,
 }
 
 impl Network {
     /// Every TCP socket there runs `control` by default.
     fn new(control: &str) -> Network {
-        let network = Network { client: Host::new("client"), server: Host::new("server") };
-        let Network { client, server } = &network;
-        for host in [client, server] {
+        let (client, server, router) =
+            (Host::new("client"), Host::new("server"), Host::new("router"));
+        sysctl(&router, "net/ipv4/ip_forward", "1").unwrap();
+        for host in [&client, &server] {
             ip(host, "mptcp limits set subflow 1 add_addr_accepted 1");
             sysctl(host, "net/ipv4/tcp_congestion_control", control).unwrap();
         }
         for path in 1..=PATHS {
-            veth((client, &format!("c{path}")), (server, &format!("s{path}")));
-            for (host, device, last) in [(client, 'c', 1), (server, 's', 2)] {
-                ip(host, &format!("addr add 10.77.{path}.{last}/24 dev {device}{path}"));
-                ip(host, &format!("link set {device}{path} up"));
+            let ends = [(&client, 'c', "10.77", "10.78", 1), (&server, 's', "10.78", "10.77", 2)];
+            for (host, device, here, there, last) in ends {
+                let (device, far) = (format!("{device}{path}"), format!("r{device}{path}"));
+                veth((host, &device), (&router, &far));
+                ip(host, &format!("addr add {here}.{path}.{last}/24 dev {device}"));
+                ip(host, &format!("link set {device} up"));
+                ip(&router, &format!("addr add {here}.{path}.254/24 dev {far}"));
+                ip(&router, &format!("link set {far} up"));
+                ip(host, &format!("route add {there}.{path}.0/24 via {here}.{path}.254"));
                 let netem = "netem rate 10mbit delay 10ms limit 60";
                 let tbf = "tbf rate 10mbit burst 16kb latency 60ms";
-                if !shape(host, &format!("{device}{path}"), netem) {
-                    assert!(shape(host, &format!("{device}{path}"), tbf), "neither netem nor tbf");
+                if !shape(&router, &far, netem) {
+                    assert!(shape(&router, &far, tbf), "neither netem nor tbf");
                 }
             }
         }
         // The server announces its second address, and the route there leaves by the second link.
-        ip(server, "mptcp endpoint add 10.77.2.2 signal");
-        network
+        ip(&server, "mptcp endpoint add 10.78.2.2 signal");
+        Network { client, server, _router: router }
     }
 
     /// A listener on all addresses of the server, and the first of them.
     fn listener(&self) -> (Socket, SocketAddr) {
-        let server: SocketAddr = "10.77.1.2:5001".parse().unwrap();
+        let server: SocketAddr = "10.78.1.2:5001".parse().unwrap();
         let any: SocketAddr = (Ipv4Addr::UNSPECIFIED, server.port()).into();
         let listener = self.server.run(socket).unwrap();
         listener.bind(&any.into()).unwrap();

@@ -20,6 +20,8 @@ const HELD_BIN: f64 = 0.1;
 const ANSWERED_BIN: f64 = 0.01;
 /// Subflows, and the target of the longest time that one acknowledgement is held up, µs.
 const PATHS: [(usize, Option<f64>); 2] = [(2, None), (8, Some(20.0))];
+/// The quantiles that are shown.
+const PARTS: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 /// Decisions before this are about queues that have not filled yet.
 const WARM_UP: Duration = Duration::from_secs(3);
 
@@ -27,6 +29,7 @@ const WARM_UP: Duration = Duration::from_secs(3);
 struct Times {
     held: Vec<u64>,
     answered: Vec<u64>,
+    loops: Vec<u64>,
 }
 
 /// The upper end of the bin that has this part of all below it.
@@ -59,7 +62,8 @@ pub fn table(machine: &Machine, detectors: &[Detector], seconds: u64) -> Result<
             let times = on_all_paths(|| measure(machine, &wire, &control, seconds))?;
             let held = |part| quantile(&times.held, HELD_BIN, part);
             let answered = |part| quantile(&times.answered, ANSWERED_BIN, part);
-            let [half, most, nearly, all_but, longest] = [0.5, 0.9, 0.99, 0.999, 1.0].map(held);
+            let [half, most, nearly, all_but, longest] = PARTS.map(held);
+            let looped = PARTS.map(|part| quantile(&times.loops, HELD_BIN, part));
             let verdict = at_most.map_or(String::new(), |at_most| {
                 format!("{at_most:>8} {}", verdict(nearly, nearly, at_most))
             });
@@ -70,6 +74,11 @@ pub fn table(machine: &Machine, detectors: &[Detector], seconds: u64) -> Result<
                 times.held.iter().sum::<u64>(),
                 answered(0.5),
                 answered(1.0),
+            );
+            let [half, most, nearly, all_but, longest] = looped;
+            println!(
+                "{:<28} {half:>8.1} {most:>7.1} {nearly:>7.1} {all_but:>7.1} {longest:>8.1}",
+                "a loop after each part"
             );
         }
     }
@@ -91,7 +100,9 @@ fn measure(
         });
         bins.collect()
     };
-    let times = || -> Result<[Vec<u64>; 2]> { Ok([bins("nr_longest")?, bins("nr_answers")?]) };
+    let times = || -> Result<[Vec<u64>; 3]> {
+        Ok([bins("nr_longest")?, bins("nr_answers")?, bins("nr_loops")?])
+    };
     std::thread::scope(|scope| {
         let until = Until::Time(Instant::now() + WARM_UP + Duration::from_secs(seconds));
         let transfer = scope.spawn(move || transfer(machine, wire, control.name(), until));
@@ -102,10 +113,10 @@ fn measure(
         for (after, before) in times.iter_mut().flatten().zip(before.iter().flatten()) {
             *after -= before;
         }
-        let [held, answered] = times;
+        let [held, answered, loops] = times;
         match held.iter().sum() {
             0 => Err(format!("{}: no decision", control.name()).into()),
-            1u64.. => Ok((Times { held, answered }, cost.least)),
+            1u64.. => Ok((Times { held, answered, loops }, cost.least)),
         }
     })
 }
