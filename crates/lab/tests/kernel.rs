@@ -14,7 +14,7 @@ use narrows_lab::{
     App, CaptureRequest, ConnectionSummary, Control, Edits, Error, Job, Output, Run, Scenario,
     host, load, parse, run,
 };
-use narrows_testkit::machine::{Turn, mptcp, tun, turn, wanted};
+use narrows_testkit::machine::{Turn, mptcp, tun, turn};
 use narrows_testkit::root::Root;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -32,7 +32,7 @@ impl Alone {
     /// None, and a word on the terminal, where scenarios cannot run.
     fn with(test: &str) -> Option<Alone> {
         let bpf = || narrows_kernel::available().map_err(|reason| reason.to_string());
-        let needs = wanted().and_then(|()| bpf()).and_then(|()| tun()).and_then(|()| mptcp());
+        let needs = bpf().and_then(|()| tun()).and_then(|()| mptcp());
         Some(Alone { _turn: turn(test, needs)?, root: Root::now() })
     }
 

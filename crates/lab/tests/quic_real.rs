@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use narrows_lab::{
     CaptureRequest, Edits, Error, Job, Output, Run, Scenario, Signal, host, parse, run,
 };
-use narrows_testkit::machine::{Turn, root, tun, turn, wanted};
+use narrows_testkit::machine::{Turn, root, tun, turn};
 use narrows_testkit::root::Root;
 use narrows_traffic::Source;
 
@@ -22,7 +22,7 @@ struct Alone {
 impl Alone {
     /// None, and a word on the terminal, where scenarios cannot run.
     fn with(test: &str) -> Option<Alone> {
-        let turn = turn(test, wanted().and_then(|()| root()).and_then(|()| tun()))?;
+        let turn = turn(test, root().and_then(|()| tun()))?;
         Some(Alone { root: Root::now(), _turn: turn })
     }
 

@@ -10,10 +10,10 @@ use std::process::Command;
 /// names, and what one test measures would be the load of another.
 pub struct Turn(#[expect(dead_code, reason = "held")] Flock<File>);
 
-/// Waits for this test's turn. None, and a word on the terminal, where something it needs is missing:
-/// the error of one of the functions below, or of one's own.
+/// Waits for this test's turn. None, and a word on the terminal, where `NARROWS_SKIP_KERNEL` is set or
+/// something it needs is missing: the error of one of the functions below, or of one's own.
 pub fn turn(test: &str, needs: Result<(), String>) -> Option<Turn> {
-    if let Err(reason) = needs {
+    if let Err(reason) = wanted().and(needs) {
         println!("{test}: skipped, {reason}");
         return None;
     }
@@ -28,8 +28,8 @@ pub fn root() -> Result<(), String> {
     if nix::unistd::Uid::effective().is_root() { Ok(()) } else { Err("this is not root".into()) }
 }
 
-/// Are tests on the kernel wanted (`NARROWS_SKIP_KERNEL` is unset)?
-pub fn wanted() -> Result<(), String> {
+/// Are tests on the kernel wanted?
+fn wanted() -> Result<(), String> {
     match std::env::var_os("NARROWS_SKIP_KERNEL") {
         Some(_) => Err("NARROWS_SKIP_KERNEL is set".into()),
         None => Ok(()),

@@ -7,7 +7,7 @@ mod common;
 
 use common::Served;
 use narrows_netns::set_sysctl;
-use narrows_testkit::machine::{Turn, root, tools, turn, wanted};
+use narrows_testkit::machine::{Turn, root, tools, turn};
 use narrows_testkit::net::{Host, ip, run, sweep, veth};
 use narrows_transfer::wire::Place;
 use narrows_transfer::{Progress, Received};
@@ -32,7 +32,7 @@ impl Net {
     /// A client that has the interfaces c1 to c`links`, each with an address, 10.78.1.1 and so on; and a
     /// server of a file of so many bytes. None where there can be no namespaces.
     fn new(test: &str, links: usize, bytes: usize) -> Option<Net> {
-        let needs = wanted().and_then(|()| root()).and_then(|()| tools(&["ip", "tc"]));
+        let needs = root().and_then(|()| tools(&["ip", "tc"]));
         let turn = turn(test, needs)?;
         sweep();
         let [client, router, server] = ["client", "router", "server"].map(Host::new);

@@ -1,7 +1,7 @@
 //! A machine of its own, as far as `narrows kernel` sees.
 
 use narrows_kernel::{reap, state};
-use narrows_testkit::machine::{Turn, passes_in_a_process_of_its_own, turn, wanted};
+use narrows_testkit::machine::{Turn, passes_in_a_process_of_its_own, turn};
 use narrows_testkit::wait_until;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -16,7 +16,7 @@ impl Host {
     /// None, and a word on the terminal, where this process cannot load BPF programs.
     pub fn new(test: &str) -> Option<Host> {
         let bpf = || narrows_kernel::available().map_err(|reason| reason.to_string());
-        let able = wanted().and_then(|()| bpf());
+        let able = bpf();
         if able.is_ok() && passes_in_a_process_of_its_own() {
             return None;
         }
