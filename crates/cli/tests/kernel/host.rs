@@ -21,8 +21,8 @@ impl Host {
             return None;
         }
         let turn = turn(test, able)?;
-        // Connections of the test before may still be closing.
-        wait_until(60, || match (reap(), state::connections()) {
+        // Connections of the test before may still be closing; MPTCP waits a minute for the peer.
+        wait_until(90, || match (reap(), state::connections()) {
             (Ok(_), Ok(left)) if left.is_empty() => Ok(()),
             other => Err(format!("{other:?}")),
         });
@@ -127,6 +127,9 @@ impl Drop for Host {
         // A test that failed half-way leaves nothing behind either: a link goes with its pin, what
         // has no links is unregistered by the command.
         let _ = self.narrows(&["unload"]);
+        // What processes left whose peer will not answer any more.
+        let aborted = "ss -tHK; for n in /run/netns/*; do nsenter --net=$n ss -tHK; done";
+        let _ = self.command(&["sh", "-c", aborted]).output();
         let _ = self.init.kill();
         let _ = self.init.wait();
     }
