@@ -32,25 +32,14 @@ fn main() {
     for name in OBJECTS {
         compile(&clang, name, name, &[]);
     }
-    for law in Law::all() {
-        let control = Control::of(law);
-        let mut defines = vec![
-            format!("-DNR_LAW_HEADER=\"laws/{}.h\"", law.name()),
-            format!("-DNR_THIS={}", law.name()),
-            format!("-DNR_NUMBER={}", law.number()),
-        ];
-        defines.extend(clang::defines(control));
-        for (kind, source, define) in clang::KINDS {
-            let defines =
-                [&defines[..], &define.map(str::to_owned).into_iter().collect::<Vec<_>>()];
-            let name = format!("{kind}-{}", law.name());
-            no_table(&compile(&clang, source, &name, &defines.concat()));
+    let laws: Vec<Law> = Law::all().collect();
+    let jobs = variable("NUM_JOBS").parse().unwrap_or(1);
+    std::thread::scope(|scope| {
+        for job in 0..jobs {
+            let (clang, laws) = (&clang, laws.iter().skip(job).step_by(jobs));
+            scope.spawn(move || laws.for_each(|&law| compile_law(clang, law)));
         }
-        if law.name() == TIMED {
-            defines.push("-DNR_TIME_DECISIONS".to_owned());
-            compile(&clang, "control", "timed", &defines);
-        }
-    }
+    });
     let all = |source: &str| {
         let rows = Law::all().map(|law| {
             let (number, name) = (law.number(), law.name());
@@ -100,6 +89,24 @@ fn tested_c(name: &str) {
         .cargo_metadata(false)
         .compile(name);
     println!("cargo::rustc-link-arg-tests={}/lib{name}.a", variable("OUT_DIR"));
+}
+
+/// Compiles the objects of a law.
+fn compile_law(clang: &str, law: Law) {
+    let mut defines = vec![
+        format!("-DNR_LAW_HEADER=\"laws/{}.h\"", law.name()),
+        format!("-DNR_THIS={}", law.name()),
+        format!("-DNR_NUMBER={}", law.number()),
+    ];
+    defines.extend(clang::defines(Control::of(law)));
+    for (kind, source, define) in clang::KINDS {
+        let defines = [&defines[..], &define.map(str::to_owned).into_iter().collect::<Vec<_>>()];
+        no_table(&compile(clang, source, &format!("{kind}-{}", law.name()), &defines.concat()));
+    }
+    if law.name() == TIMED {
+        defines.push("-DNR_TIME_DECISIONS".to_owned());
+        compile(clang, "control", "timed", &defines);
+    }
 }
 
 /// Compiles `source`.bpf.c to `object`.bpf.o.
