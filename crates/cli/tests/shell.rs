@@ -3,7 +3,8 @@
 
 #![cfg(all(feature = "lab", feature = "kernel"))]
 
-use std::fs::{self, OpenOptions};
+use narrows_testkit::machine::{self, mptcp, tools, tun};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,32 +15,10 @@ use std::time::{Duration, Instant};
 const PHONE: &str = "phone/wifi-lte";
 
 /// False, and a word on the terminal, where there can be no hosts, or a tool is missing.
-fn can_run(test: &str, tools: &[&str]) -> bool {
-    if std::env::var_os("NARROWS_SKIP_KERNEL").is_some() {
-        println!("{test}: skipped, NARROWS_SKIP_KERNEL is set");
-        return false;
-    }
-    let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
-    // SAFETY: it takes nothing and cannot fail.
-    if unsafe { libc::geteuid() } != 0 || tun.is_err() {
-        println!("{test}: skipped, it needs root and TUN devices");
-        return false;
-    }
-    if !Path::new("/proc/sys/net/mptcp/enabled").exists() {
-        println!("{test}: skipped, no MPTCP in this kernel");
-        return false;
-    }
-    match tools.iter().find(|tool| !found(tool)) {
-        Some(tool) => println!("{test}: skipped, no {tool} here"),
-        None => return true,
-    }
-    false
-}
-
-fn found(tool: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    folders.any(|folder| folder.join(tool).is_file())
+fn can_run(test: &str, wanted: &[&str]) -> bool {
+    let needs =
+        machine::root().and_then(|()| tun()).and_then(|()| mptcp()).and_then(|()| tools(wanted));
+    machine::can_run(test, needs)
 }
 
 fn narrows(args: &[&str]) -> Command {
@@ -153,7 +132,7 @@ fn a_download_takes_both_paths_by_both_families_and_is_captured() {
 /// By tshark, if it is here: every packet is whole, and both interfaces have some.
 fn check_capture(file: &Path, host: &str) {
     assert!(fs::metadata(file).unwrap().len() > 100_000, "{}", file.display());
-    if !found("tshark") {
+    if tools(&["tshark"]).is_err() {
         println!("captures: not read, no tshark here");
         return;
     }

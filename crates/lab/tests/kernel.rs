@@ -31,8 +31,8 @@ struct Alone {
 impl Alone {
     /// None, and a word on the terminal, where scenarios cannot run.
     fn with(test: &str) -> Option<Alone> {
-        let bpf = || narrows_kernel::available().map_err(|reason| reason.to_string());
-        let needs = bpf().and_then(|()| tun()).and_then(|()| mptcp());
+        let bpf = narrows_kernel::available().map_err(|reason| reason.to_string());
+        let needs = bpf.and_then(|()| tun()).and_then(|()| mptcp());
         Some(Alone { _turn: turn(test, needs)?, root: Root::now() })
     }
 

@@ -10,11 +10,19 @@ use std::process::Command;
 /// names, and what one test measures would be the load of another.
 pub struct Turn(#[expect(dead_code, reason = "held")] Flock<File>);
 
-/// Waits for this test's turn. None, and a word on the terminal, where `NARROWS_SKIP_KERNEL` is set or
-/// something it needs is missing: the error of one of the functions below, or of one's own.
-pub fn turn(test: &str, needs: Result<(), String>) -> Option<Turn> {
-    if let Err(reason) = wanted().and(needs) {
+/// Can this test run? If not there is a word on the terminal: `NARROWS_SKIP_KERNEL` is set, or something
+/// it needs is missing, which is the error of one of the functions below or of one's own.
+pub fn can_run(test: &str, needs: Result<(), String>) -> bool {
+    let able = wanted().and(needs);
+    if let Err(reason) = &able {
         println!("{test}: skipped, {reason}");
+    }
+    able.is_ok()
+}
+
+/// Waits for this test's turn. None if it [cannot run](can_run).
+pub fn turn(test: &str, needs: Result<(), String>) -> Option<Turn> {
+    if !can_run(test, needs) {
         return None;
     }
     let file = File::create("/run/narrows-test.lock").expect("/run is root's");
@@ -72,7 +80,7 @@ pub fn leaves_programs_out() -> bool {
 /// runs as a process first, and what fails so once more; what fails twice runs here.
 pub fn passes_in_a_process_of_its_own() -> bool {
     const FIRST: &str = "NR_TEST_FIRST";
-    if std::env::var_os(FIRST).is_some() {
+    if wanted().is_err() || std::env::var_os(FIRST).is_some() {
         return false;
     }
     let thread = std::thread::current();

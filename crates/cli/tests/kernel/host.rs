@@ -15,8 +15,7 @@ pub struct Host {
 impl Host {
     /// None, and a word on the terminal, where this process cannot load BPF programs.
     pub fn new(test: &str) -> Option<Host> {
-        let bpf = || narrows_kernel::available().map_err(|reason| reason.to_string());
-        let able = bpf();
+        let able = narrows_kernel::available().map_err(|reason| reason.to_string());
         if able.is_ok() && passes_in_a_process_of_its_own() {
             return None;
         }
