@@ -46,8 +46,11 @@ impl Namespace {
     /// There is none of that name.
     pub fn named(name: &str) -> io::Result<Namespace> {
         let path = Path::new(NAMED).join(name);
-        let about = fs::metadata(&path).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        let about = fs::metadata(&path).map_err(|error| match error.kind() {
+            kind @ io::ErrorKind::NotFound => {
+                io::Error::new(kind, format!("no network namespace {}", path.display()))
+            }
+            kind => io::Error::new(kind, format!("{}: {error}", path.display())),
         })?;
         if about.dev() != fs::metadata(OWN)?.dev() {
             let message = format!("{} is no network namespace", path.display());

@@ -169,11 +169,11 @@ pub struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
     /// Connections with this port on either side; several: --port 80,443
-    #[arg(long, value_name = "PORT", value_delimiter = ',')]
+    #[arg(long, value_name = "PORT", value_delimiter = ',', value_parser = port)]
     pub port: Vec<u16>,
     /// Instead of MPTCP the N plain TCP flows that send most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
-    pub tcp: Option<u8>,
+    #[arg(long, value_name = "N", value_parser = flows)]
+    pub tcp: Option<usize>,
     /// Print one JSON object a second, each on a line (docs/kernel.md)
     #[arg(long)]
     pub json: bool,
@@ -185,7 +185,19 @@ pub struct WatchArgs {
 /// `60` or `60s`.
 fn seconds(text: &str) -> Result<u64, String> {
     let number = text.strip_suffix('s').unwrap_or(text);
-    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
+    let seconds = number.parse().ok().filter(|&seconds| seconds > 0);
+    seconds.ok_or_else(|| "expected seconds, such as 60 or 60s".into())
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|&port| port > 0);
+    port.ok_or_else(|| "expected a port, 1 to 65535".into())
+}
+
+/// As many as `watch --tcp` compares.
+fn flows(text: &str) -> Result<usize, String> {
+    let flows = text.parse().ok().filter(|flows| (2..=64).contains(flows));
+    flows.ok_or_else(|| "expected 2 to 64 flows".into())
 }
 
 /// Options of `advise`.

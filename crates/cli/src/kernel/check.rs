@@ -12,7 +12,7 @@ pub fn check(netns: Option<&str>) -> Result<(), Error> {
         Some(name) => Namespace::named(name),
         None => Namespace::current(),
     };
-    let namespace = namespace.map_err(|error| Error::input("network namespace", error))?;
+    let namespace = namespace.map_err(|error| Error::input("--netns", error))?;
     let place = || format!("network namespace {}", namespace.name);
     let report = look(&namespace).map_err(|error| Error::input(place(), error))?;
     print(&report.to_string())?;

@@ -19,7 +19,7 @@ const READINGS: u32 = 10;
 pub fn watch(args: &WatchArgs) -> Result<(), Error> {
     let netns = args.netns.as_deref().map(Namespace::named).transpose();
     let netns = netns.map_err(|error| Error::input("--netns", error))?;
-    let tcp = args.tcp.map(usize::from);
+    let tcp = args.tcp;
     let scope = Scope { netns, cgroup: args.cgroup.clone(), ports: args.port.clone(), tcp };
     let mut watch = Watch::start(scope)?;
     let stop = stop::on_signal()?;
@@ -62,10 +62,11 @@ pub fn watch(args: &WatchArgs) -> Result<(), Error> {
         print(&format!("\n{}", connection.text()))?;
     }
     if short > 0 {
-        print(&format!("\nended before there was an answer: {short}\n"))?;
+        print(&format!("\nconnections that ended before there was an answer: {short}\n"))?;
     }
     if report.left_out > 0 {
-        print(&format!("\nnot watched, as others send more: {}\n", report.left_out))?;
+        let kind = if tcp.is_some() { "flows" } else { "connections" };
+        print(&format!("\n{kind} not watched, as others send more: {}\n", report.left_out))?;
     }
     if !seen && report.connections.is_empty() {
         let what = if tcp.is_some() { "TCP flow" } else { "MPTCP connection of two subflows" };

@@ -121,14 +121,26 @@ fn what_cannot_be_watched_is_refused_in_one_line() {
     let Some(host) = Host::new("watch, refused") else { return };
     let before = loaded(&host);
     for (args, expected) in [
-        (["--netns", "nr-not-there"], "--netns: /run/netns/nr-not-there: "),
+        (["--netns", "nr-not-there"], "--netns: no network namespace /run/netns/nr-not-there"),
         (["--cgroup", "/tmp"], "--cgroup /tmp: expected a folder of the cgroup2 file system"),
         (["--tcp", "1"], "command line: invalid value '1' for '--tcp <N>': "),
         (
             ["--for", "soon"],
             "command line: invalid value 'soon' for '--for <SECONDS>': expected seconds",
         ),
-        (["--port", "70000"], "command line: invalid value '70000' for '--port <PORT>': "),
+        (["--for", "0"], "command line: invalid value '0' for '--for <SECONDS>': expected seconds"),
+        (
+            ["--port", "70000"],
+            "command line: invalid value '70000' for '--port <PORT>': expected a port, 1 to 65535",
+        ),
+        (
+            ["--port", "80,,443"],
+            "command line: invalid value '' for '--port <PORT>': expected a port, 1 to 65535",
+        ),
+        (
+            ["--port", "0"],
+            "command line: invalid value '0' for '--port <PORT>': expected a port, 1 to 65535",
+        ),
     ] {
         let line = host.refuses(&["watch", args[0], args[1]]);
         assert!(line.starts_with(expected), "{line}");

@@ -12,6 +12,9 @@ use std::net::SocketAddr;
 /// Version of the schema.
 pub const FORMAT: u32 = 1;
 
+/// What held for a larger share of the time is said of the whole.
+const MOST: f64 = 0.5;
+
 /// All that is watched.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Report {
@@ -148,13 +151,13 @@ impl Connection {
 
     fn write(&self, text: &mut String) -> fmt::Result {
         writeln!(text, "{}: {}\n", Compared::name(self.token), self.sentence)?;
-        writeln!(text, "         Mbit/s  min RTT ms    lost  control    path")?;
+        writeln!(text, "         Mbit/s  min RTT ms    lost  control          path")?;
         for path in &self.paths {
             let Path { number, mean_mbit_per_s, lost_packets, control, netns, .. } = path;
             let interface = path.interface.as_deref().unwrap_or("-");
             writeln!(
                 text,
-                "  {:>3}  {mean_mbit_per_s:8.2}  {:10.1}  {lost_packets:6}  {control:9}  {netns} \
+                "  {:>3}  {mean_mbit_per_s:8.2}  {:10.1}  {lost_packets:6}  {control:15}  {netns} \
                  {interface} {} > {}{}",
                 format!("#{number}"),
                 f64::from(path.min_rtt_us) / 1e3,
@@ -179,48 +182,60 @@ impl Connection {
         Ok(())
     }
 
-    /// What was found, and what coupling would change: by the groups that there were for most of the
-    /// time.
+    /// What was found, and what coupling would change: by what held for most of the time.
     fn sentence(&self, verdicts: &[&Verdict]) -> String {
         let paths = self.paths.len();
         let kind = if self.token.is_some() { "path" } else { "flow" };
-        let Some(most) = self.spent.first().filter(|most| !most.groups.is_empty()) else {
-            return match paths {
-                1 => format!("there is one {kind}, and nothing to compare it with."),
-                _ => format!(
-                    "cannot tell whether the {} {kind}s meet in one bottleneck, because {}.",
-                    word(paths),
-                    because(verdicts)
-                ),
-            };
+        let unknown = |why: &str| match paths {
+            1 => format!("there is one {kind}, and nothing to compare it with."),
+            _ => format!(
+                "cannot tell whether the {} {kind}s meet in one bottleneck, because {why}.",
+                word(paths),
+            ),
+        };
+        let Some(most) = self.spent.iter().find(|one| !one.groups.is_empty()) else {
+            return unknown(because(verdicts));
         };
         let met = most.groups.iter().filter(|group| group.len() > 1);
-        let met: Vec<String> = met.map(|group| self.meet(group, kind)).collect();
-        match met.is_empty() {
-            false => format!("{}.", met.join("; ")),
-            true if most.groups.len() == paths => format!(
+        let met = met.map(|group| (group, self.time_together(group)));
+        let met: Vec<String> = met
+            .filter(|(_, share)| *share > MOST)
+            .map(|(group, share)| self.meet(group, share, kind))
+            .collect();
+        if !met.is_empty() {
+            return format!("{}.", met.join("; "));
+        }
+        if most.share <= MOST {
+            return unknown("no answer held for most of the time");
+        }
+        match most.groups.len() == paths {
+            true => format!(
                 "the {} {kind}s have separate bottlenecks {}; {}.",
                 word(paths),
                 percent(most.share),
                 match self.token {
-                    Some(_) => "coupling those that share one would change nothing",
+                    Some(_) => "a control with a detector would couple none of them",
                     None => "none takes from another",
                 }
             ),
-            true => format!(
+            false => format!(
                 "no two of the {} {kind}s are known to meet in one bottleneck.",
                 word(paths)
             ),
         }
     }
 
-    /// Of the paths of a group.
-    fn meet(&self, group: &[usize], kind: &str) -> String {
+    /// The share of the time since the first answer that these paths were in one group.
+    fn time_together(&self, group: &[usize]) -> f64 {
         let inside = |spent: &&Spent| {
             let all = |of: &Vec<usize>| group.iter().all(|path| of.contains(path));
             spent.groups.iter().any(all)
         };
-        let share: f64 = self.spent.iter().filter(inside).map(|spent| spent.share).sum();
+        self.spent.iter().filter(inside).map(|spent| spent.share).sum()
+    }
+
+    /// Of the paths of a group, which were in one for this share of the time.
+    fn meet(&self, group: &[usize], share: f64, kind: &str) -> String {
         let (some, all) = (group.len(), self.paths.len());
         let who = match (some, all) {
             (2, 2) => format!("both {kind}s"),
@@ -411,12 +426,32 @@ mod tests {
         assert_eq!(
             said(some, "cubic", 2, &[(&[&[1][..], &[2]], 1.0)]),
             "the two paths have separate bottlenecks 100 % of the time; \
-             coupling those that share one would change nothing."
+             a control with a detector would couple none of them."
         );
         assert_eq!(
             said(some, "cubic", 3, &[(&[&[1][..]], 1.0)]),
             "no two of the three paths are known to meet in one bottleneck."
         );
         assert!(said(some, "cubic", 2, &[]).starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn what_held_for_less_than_most_of_the_time_is_not_said_of_the_whole() {
+        let unknown = "cannot tell whether the two paths meet in one bottleneck, because no answer \
+                       held for most of the time.";
+        let (apart, one): (&[&[usize]], &[&[usize]]) = (&[&[1], &[2]], &[&[1, 2]]);
+        for spent in [
+            [(&[][..], 0.67), (apart, 0.31), (one, 0.02)],
+            [(one, 0.46), (apart, 0.34), (&[], 0.2)],
+            [(apart, 0.5), (one, 0.3), (&[], 0.2)],
+        ] {
+            assert_eq!(said(Some(1), "bbr", 2, &spent), unknown);
+        }
+        // In groups of several sizes for most of the time.
+        let three: [(&[&[usize]], f64); 3] =
+            [(&[&[1, 2], &[3]], 0.4), (&[&[1, 2, 3]], 0.35), (&[], 0.25)];
+        assert!(
+            said(Some(1), "bbr", 3, &three).starts_with("two of the three paths (#1, #2) meet")
+        );
     }
 }
