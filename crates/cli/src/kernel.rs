@@ -43,6 +43,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
             let controls = controls(names)?;
             for &control in &controls {
                 loadable(control)?;
+                has_use_for_its_detector(control)?;
                 only_built_in(boot, Some(control))?;
             }
             let settings =
@@ -96,6 +97,21 @@ fn wait(until: Instant, stop: &AtomicBool) -> bool {
         }
     }
     false
+}
+
+/// Refuses a detector that decides for a law of narrows that would not couple: `cubic` where `gcubic` was
+/// meant.
+fn has_use_for_its_detector(control: Control) -> Result<(), Error> {
+    if !control.detector.decides() || control.law.couples() || control.law == Law::USER {
+        return Ok(());
+    }
+    let laws: Vec<&str> = Law::all().filter(|law| law.couples()).map(Law::name).collect();
+    let message = format!(
+        "{} does not couple subflows, so that a detector changes nothing; expected one of {}",
+        control.law.name(),
+        laws.join(", ")
+    );
+    Err(Error::input(control.to_string(), message))
 }
 
 /// Refuses --boot for a user's law: its header may be missing at boot.

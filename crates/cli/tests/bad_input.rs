@@ -557,6 +557,11 @@ fn mistakes_of_the_command_line_are_one_line_too() {
         refused(&["run", "sbd/nsb-2", "--cc", "reno,lia"]),
         "--cc: expected one control, as only `compare` takes several; found 'reno,lia'"
     );
+    if cfg!(feature = "kernel") {
+        let line = refused(&["kernel", "load", "cubic+xcorr"]);
+        let expected = "cubic+xcorr: cubic does not couple subflows, so that a detector changes nothing; expected one of lia, olia, ";
+        assert!(line.starts_with(expected), "{line}");
+    }
     if cfg!(not(feature = "kernel")) {
         let line = "kernel: built without kernel support; `make install` includes it";
         assert_eq!(refused(&["kernel", "load", "olia"]), line);
