@@ -136,12 +136,14 @@ fn a_clock_of_the_wrong_tick_leaves_round_trip_times() {
         (1.0, -100_000.0, Signal::SenderUs, Delay::NoClock),
     ] {
         let mut path = Path { ppm, ..Path::new(signal, tick) };
-        let delays = path.run(20_000, |k| (triangle(k, 150, 30_000), triangle(k, 40, 5_000)));
+        let queues = |k| (triangle(k, 150, 30_000), triangle(k, 40, 5_000));
+        let growth = |k| queues(k).0 + queues(k).1;
+        let delays = path.run(20_000, queues);
         assert_eq!(path.delay(), expected as u8, "{tick} {ppm}");
-        // Where the tick is nearly right, delays are wrong by a round trip at most until that shows.
-        let wrong = delays.iter().flatten().fold(0, |most, delay| delay.abs().max(most));
-        assert!(wrong == 0 || ppm != 0.0, "{tick}: {wrong}");
-        assert!(delays[15_000..].iter().all(Option::is_none), "{tick}");
+        // Where the tick is nearly right, delays are wrong until that shows.
+        let from = if ppm == 0.0 { 0 } else { 15_000 };
+        assert_eq!(error(&delays[from..], |k| growth(k + from as i64)), 0, "{tick} {ppm}");
+        assert!(delays[15_000..].iter().all(Option::is_some), "{tick}");
     }
 }
 
@@ -243,16 +245,23 @@ fn a_step_is_no_queue() {
     }
 }
 
+/// Its round-trip times go on from where its one-way delays were.
 #[test]
 fn a_clock_that_steps_again_and_again_is_given_up() {
     let mut path = Path::new(Signal::SenderUs, 1.0);
+    let queues = |k| (triangle(k, 150, 30_000), 7_000);
+    let mut last = None;
     for _ in 0..3 {
-        path.run(2_000, |k| (triangle(k, 150, 30_000), 0));
+        last = *path.run(1_800, queues).last().unwrap();
         path.offset += 80_000;
     }
-    path.run(2, |_| (0, 0));
+    let delays = path.run(5_000, queues);
     assert_eq!(path.delay(), Delay::NoClock as u8);
-    assert!(path.run(5_000, |_| (0, 0)).iter().all(Option::is_none));
+    // All but the one that shows the last step.
+    assert!(delays[0].is_none() && delays[1..].iter().all(Option::is_some));
+    assert_eq!(error(&delays, |k| queues(k).0), 0);
+    let step = delays[1].unwrap() - last.unwrap();
+    assert!(step.abs() <= 400, "{step}");
 }
 
 /// One in a day is none, however long the connection lives.
@@ -271,7 +280,8 @@ fn what_was_settled_stays() {
     for delay in [Delay::Rtt, Delay::NoTimestamps, Delay::NoUs, Delay::NoClock] {
         let mut path = Path::new(Signal::SenderUs, 1.0);
         path.clock.delay = delay as u8;
-        assert!(path.run(2_000, |_| (0, 0)).iter().all(Option::is_none));
+        let grows = matches!(delay, Delay::NoUs | Delay::NoClock);
+        assert!(path.run(2_000, |_| (0, 0)).iter().all(|delay| delay.is_some() == grows));
         assert_eq!(path.delay(), delay as u8);
     }
 }

@@ -41,7 +41,8 @@ enum nr_delay {
 	NR_DELAY_UNKNOWN, /* nothing: the peer's clock is not known yet, or again */
 	NR_DELAY_MS,	  /* one-way delays, in ticks of 1 ms */
 	NR_DELAY_US,	  /* in ticks of 1 us */
-	/* Round-trip times, as there is no such clock: */
+	/* Round-trip times, as there is no such clock; of the last two their growth, which goes on
+	   from the one-way delays that there may have been: */
 	NR_DELAY_NO_TIMESTAMPS, /* none were negotiated */
 	NR_DELAY_NO_US,		/* its ticks are of 1 ms, and the control wants 1 us */
 	NR_DELAY_NO_CLOCK,	/* it goes by neither, or does not go evenly */
@@ -69,19 +70,19 @@ struct nr_clock {
 	nr_u32 tsval;	 /* of the sample that others are compared with */
 	nr_u32 at_us;	 /* when it arrived */
 	nr_u32 rtt_us;	 /* its round trip; 0: there is none */
-	nr_s32 was_us;	 /* its one-way delay, relative */
+	nr_s32 was_us;	 /* its delay, relative */
 	nr_s32 least_us; /* the shortest way back since then, less that sample's */
-	nr_s32 owd_us;	 /* newest one-way delay */
+	nr_s32 owd_us;	 /* newest delay */
 	nr_u8 delay;	 /* enum nr_delay */
 	nr_u8 told;	 /* that as last written for readers outside */
 	nr_u8 fresh;	 /* 1: owd_us was not reported yet */
 	nr_u8 failures;
 };
 
-/* The round trip is what the detector samples. */
+/* The round trip is what the detector samples, as it is. */
 NR_INLINE int nr_delay_is_rtt(nr_u32 delay)
 {
-	return delay == NR_DELAY_RTT || delay >= NR_DELAY_NO_TIMESTAMPS;
+	return delay == NR_DELAY_RTT || delay == NR_DELAY_NO_TIMESTAMPS;
 }
 
 /*
@@ -108,7 +109,7 @@ NR_INLINE void nr_clock_compare_with(struct nr_clock *c, nr_u32 tsval, nr_u32 no
 	c->least_us = 0;
 }
 
-/* The clock is not what it was taken for: it is learnt from this sample on. */
+/* The clock is not what it was taken for: it is learnt from this sample on, or given up. */
 NR_INLINE void nr_clock_fails(struct nr_clock *c, nr_u32 tsval, nr_u32 now_us, nr_u32 rtt_us)
 {
 	nr_clock_compare_with(c, tsval, now_us, rtt_us, c->owd_us);
@@ -143,7 +144,7 @@ NR_INLINE void nr_clock_learn(struct nr_clock *c, nr_u32 tsval, nr_u32 now_us, n
 
 /*
  * An acknowledgement with a timestamp arrives, whose newest segment has the round trip `rtt_us` >
- * 0. `signal`: not NR_SIGNAL_RTT. Sets `fresh` if there is a one-way delay.
+ * 0. `signal`: not NR_SIGNAL_RTT. Sets `fresh` if there is a delay in owd_us.
  */
 NR_INLINE void nr_clock_sample(struct nr_clock *c, nr_u32 tsval, nr_u32 now_us, nr_u32 rtt_us,
 			       nr_u32 signal)
@@ -155,6 +156,11 @@ NR_INLINE void nr_clock_sample(struct nr_clock *c, nr_u32 tsval, nr_u32 now_us, 
 		return;
 	if (c->delay == NR_DELAY_UNKNOWN)
 		nr_clock_learn(c, tsval, now_us, rtt_us, signal);
+	if (c->delay == NR_DELAY_NO_US || c->delay == NR_DELAY_NO_CLOCK) {
+		c->owd_us = (nr_s32)((nr_u32)c->was_us + (rtt_us - c->rtt_us));
+		c->fresh = 1;
+		return;
+	}
 	if (c->delay != NR_DELAY_MS && c->delay != NR_DELAY_US)
 		return;
 	elapsed = now_us - c->at_us;
