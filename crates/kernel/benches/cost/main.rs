@@ -1,7 +1,7 @@
 //! What the kernel host costs: nanoseconds per acknowledgement inside the programs, and CPU time of
 //! whole transfers beside the kernel's own Reno.
 //!
-//! `cargo bench -p narrows-kernel --bench cost [-- acks|detect|decisions|cpu] [CONTROL...|all] [pairs=N]`
+//! `cargo bench -p narrows-kernel --bench cost [-- acks|detect|decisions|cpu|listen] [CONTROL...|all] [pairs=N]`
 //!
 //! All parts send data over MPTCP between two namespaces of this process, which it removes. Needs
 //! root and Linux 6.4.
@@ -42,6 +42,7 @@ struct Asked {
     detect: bool,
     decisions: bool,
     cpu: bool,
+    listen: bool,
     /// None: each part's own choice.
     laws: Vec<Law>,
     /// Those with a detector that decides; likewise.
@@ -57,6 +58,7 @@ impl Asked {
             detect: false,
             decisions: false,
             cpu: false,
+            listen: false,
             laws,
             detecting,
             pairs: 40,
@@ -67,6 +69,7 @@ impl Asked {
                 ("detect", _) => asked.detect = true,
                 ("decisions", _) => asked.decisions = true,
                 ("cpu", _) => asked.cpu = true,
+                ("listen", _) => asked.listen = true,
                 ("all", _) => asked.laws = Law::all().collect(),
                 (_, Some(Ok(pairs @ 2..))) => asked.pairs = pairs,
                 (name, _) => match Law::all().find(|law| law.name() == name) {
@@ -74,16 +77,18 @@ impl Asked {
                     None => match name.parse::<Control>() {
                         Ok(control) if control.detector.decides() => asked.detecting.push(control),
                         _ => {
-                            let expected = "expected acks, detect, decisions, cpu, a law, a law with a \
-                                            detector that decides, all, pairs=N";
+                            let expected = "expected acks, detect, decisions, cpu, listen, a law, a law \
+                                            with a detector that decides, all, pairs=N";
                             return Err(format!("`{word}`: {expected}"));
                         }
                     },
                 },
             }
         }
-        if !asked.acks && !asked.detect && !asked.decisions && !asked.cpu {
-            (asked.acks, asked.detect, asked.decisions, asked.cpu) = (true, true, true, true);
+        let Asked { acks, detect, decisions, cpu, listen, .. } = &mut asked;
+        let parts = [acks, detect, decisions, cpu, listen];
+        if parts.iter().all(|part| !**part) {
+            parts.into_iter().for_each(|part| *part = true);
         }
         Ok(asked)
     }
@@ -170,9 +175,26 @@ fn run(asked: &Asked) -> Result<()> {
         };
         let with = asked.detecting.iter().map(|control| Ok(Registered::register(*control)?));
         let with = with.collect::<Result<Vec<_>>>()?;
-        let mut pairs: Vec<[&str; 2]> =
-            laws[..named].iter().map(|law| [name(*law), pairs::KERNELS]).collect();
-        pairs.extend(with.iter().zip(&laws[named..]).map(|(with, law)| [with.name(), name(*law)]));
+        let mut pairs: Vec<[pairs::Candidate; 2]> = laws[..named]
+            .iter()
+            .map(|law| [pairs::Candidate::of(name(*law)), pairs::KERNELS])
+            .collect();
+        pairs.extend(
+            with.iter()
+                .zip(&laws[named..])
+                .map(|(with, law)| [with.name(), name(*law)].map(pairs::Candidate::of)),
+        );
+        pairs::table(&machine, &pairs, asked.pairs)?;
+    }
+    if asked.listen {
+        let registered = controls.iter().map(|control| Ok(Registered::register(*control)?));
+        let registered = registered.collect::<Result<Vec<_>>>()?;
+        let pairs: Vec<_> = registered
+            .iter()
+            .map(|one| {
+                [true, false].map(|listening| pairs::Candidate { control: one.name(), listening })
+            })
+            .collect();
         pairs::table(&machine, &pairs, asked.pairs)?;
     }
     Ok(())

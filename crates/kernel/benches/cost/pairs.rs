@@ -1,7 +1,11 @@
-//! CPU time of whole transfers under two controls, in alternated pairs: a law and the kernel's Reno, and a
-//! law with a detector and without.
+//! CPU time of whole transfers of two candidates, in alternated pairs: a law and the kernel's Reno, a law
+//! with a detector and without, and a control with both ends listening and with none.
 
+use narrows_kernel::cgroup::Cgroup;
+use narrows_kernel::listen::Listening;
+use narrows_laws::Params;
 use narrows_stats::Spread;
+use std::fmt;
 
 use crate::machine::Machine;
 use crate::transfer::{Cost, Until, on_all_paths, transfer};
@@ -11,8 +15,27 @@ use crate::{Result, verdict};
 /// The target: the upper end of the ratio's interval.
 const AT_MOST: f64 = 1.03;
 
+/// A control, and whether [`Listening`] hears its connections, at both ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Candidate<'a> {
+    pub control: &'a str,
+    pub listening: bool,
+}
+
+impl<'a> Candidate<'a> {
+    pub fn of(control: &'a str) -> Candidate<'a> {
+        Candidate { control, listening: false }
+    }
+}
+
+impl fmt::Display for Candidate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(&format!("{}{}", self.control, if self.listening { ", listen" } else { "" }))
+    }
+}
+
 /// What laws are compared with.
-pub const KERNELS: &str = "reno";
+pub const KERNELS: Candidate = Candidate { control: "reno", listening: false };
 
 /// Bytes of a transfer.
 const BYTES: u64 = 1_000_000_000;
@@ -44,8 +67,8 @@ impl Ratio {
 }
 
 /// Prints the table: the kernel's Reno against itself, which shows what the method can resolve, then
-/// the first of each two `controls` against the second.
-pub fn table(machine: &Machine, controls: &[[&str; 2]], pairs: usize) -> Result<()> {
+/// the first of each two `candidates` against the second.
+pub fn table(machine: &Machine, candidates: &[[Candidate; 2]], pairs: usize) -> Result<()> {
     println!(
         "\nCPU seconds per GB, client and server; unlimited veth, 2 subflows, {} GB a transfer, \
          {pairs} alternated pairs\nratio with 95 % interval (t on the logarithms); at most \
@@ -54,43 +77,46 @@ pub fn table(machine: &Machine, controls: &[[&str; 2]], pairs: usize) -> Result<
         BYTES as f64 / 1e9
     );
     println!(
-        "ours       / against       s/GB          Gbit/s         ratio                               \
-         machine                 known"
+        "ours               / against         s/GB          Gbit/s         ratio                         \
+               machine                 known"
     );
     let wire = Wire::lay(2, None);
-    let run = |control: &str| {
+    let (everyone, params) = (Cgroup::top()?, Params::default());
+    let run = |candidate: &Candidate| {
+        let listening = candidate.listening.then(|| Listening::start(&everyone, &params));
+        let _until_the_end = listening.transpose()?;
         on_all_paths(|| {
-            let cost = transfer(machine, &wire, control, Until::Bytes(BYTES))?;
+            let cost = transfer(machine, &wire, candidate.control, Until::Bytes(BYTES))?;
             let least = cost.least;
             Ok((cost, least))
         })
     };
-    let names: Vec<[&str; 2]> =
-        std::iter::once([KERNELS; 2]).chain(controls.iter().copied()).collect();
-    let mut rows: Vec<Vec<Pair>> = names.iter().map(|_| Vec::new()).collect();
-    for name in names.iter().flatten() {
-        run(name)?; // the first is another one: memory to get, caches to fill
+    let candidates: Vec<[Candidate; 2]> =
+        std::iter::once([KERNELS; 2]).chain(candidates.iter().copied()).collect();
+    let mut rows: Vec<Vec<Pair>> = candidates.iter().map(|_| Vec::new()).collect();
+    for candidate in candidates.iter().flatten() {
+        run(candidate)?; // the first is another one: memory to get, caches to fill
     }
     // In turns over the rows too, so that all of them see the same machine.
     for number in 0..pairs {
-        for ([name, against], row) in names.iter().zip(&mut rows) {
+        for ([candidate, against], row) in candidates.iter().zip(&mut rows) {
             let pair = if number % 2 == 0 {
-                let ours = run(name)?;
+                let ours = run(candidate)?;
                 Pair { ours, others: run(against)? }
             } else {
                 let others = run(against)?;
-                Pair { ours: run(name)?, others }
+                Pair { ours: run(candidate)?, others }
             };
             row.push(pair);
         }
     }
-    for (&names, row) in names.iter().zip(&rows) {
-        print(names, row);
+    for (&candidates, row) in candidates.iter().zip(&rows) {
+        print(candidates, row);
     }
     Ok(())
 }
 
-fn print([name, against]: [&str; 2], pairs: &[Pair]) {
+fn print([candidate, against]: [Candidate; 2], pairs: &[Pair]) {
     let mean = |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
     let gb = BYTES as f64 / 1e9;
     let per_gb = |cost: &Cost| cost.cpu.as_secs_f64() / gb;
@@ -100,9 +126,10 @@ fn print([name, against]: [&str; 2], pairs: &[Pair]) {
     });
     let cpu = Ratio::of(pairs, |cost| cost.cpu.as_secs_f64());
     let busy = Ratio::of(pairs, |cost| cost.busy.as_secs_f64());
-    let verdict = if name == against { "(itself)" } else { verdict(cpu.low, cpu.high, AT_MOST) };
+    let verdict =
+        if candidate == against { "(itself)" } else { verdict(cpu.low, cpu.high, AT_MOST) };
     println!(
-        "{name:<11}/ {against:<8} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
+        "{candidate:<19}/ {against:<10} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
          {verdict:<15} {:>6.3} ({:.3}, {:.3}) {known:>4.0} %",
         mean(&|pair| per_gb(&pair.ours)),
         mean(&|pair| per_gb(&pair.others)),

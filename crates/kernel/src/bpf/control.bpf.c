@@ -293,18 +293,23 @@ static __always_inline bool at_hand(struct nr_watch *w)
 	return w && NR_READ(w->stamp);
 }
 
-/*
- * The machine's share: of a loop after each part, which is as long as one and uses no memory, the
- * longest of a decision.
- */
-static __always_inline nr_u64 loop(nr_u64 longest)
+/* For comparison: a loop after each part, about as long as one, without memory. */
+static __always_inline nr_u64 loop(void)
 {
-	nr_u64 began_ns = bpf_ktime_get_ns(), ns, x = began_ns;
+	nr_u64 began_ns = bpf_ktime_get_ns(), x = began_ns;
 
 	for (nr_u32 n = 0; n < NR_LOOPS; n++)
 		asm volatile("%0 *= 5" : "+r"(x));
-	ns = bpf_ktime_get_ns() - began_ns;
-	return ns > longest ? ns : longest;
+	return bpf_ktime_get_ns() - began_ns;
+}
+
+/* Of two CPUs at once the shorter time may get lost. */
+static __always_inline void keep_longest(nr_u64 *longest, nr_u64 ns)
+{
+	nr_u64 before = *longest;
+
+	if (ns > before && __sync_val_compare_and_swap(longest, before, ns) < ns)
+		*longest = ns;
 }
 
 /*
@@ -314,16 +319,14 @@ static __always_inline nr_u64 loop(nr_u64 longest)
 static __always_inline void note_times(struct nr_watch *w, nr_u64 began_ns, bool were,
 				       nr_u32 decided)
 {
-	nr_u64 now_ns = bpf_ktime_get_ns(), ns = now_ns - began_ns, longest = nr_longest_ns;
+	nr_u64 now_ns = bpf_ktime_get_ns();
 
 	if (!were && !at_hand(w))
 		return;
 	if (!were)
 		nr_claimed_ns = began_ns;
-	/* Of two at once the shorter one may lose. */
-	if (ns > longest && __sync_val_compare_and_swap(&nr_longest_ns, longest, ns) < ns)
-		nr_longest_ns = ns;
-	nr_loop_ns = loop(nr_loop_ns);
+	keep_longest(&nr_longest_ns, now_ns - began_ns);
+	keep_longest(&nr_loop_ns, loop());
 	if (decided == NR_NOT_DECIDED)
 		return;
 	note_time(&nr_longest, nr_longest_ns / NR_HELD_NS);
