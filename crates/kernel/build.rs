@@ -30,16 +30,19 @@ fn main() {
     tested_c("hear");
     tested_c("clock");
     for name in OBJECTS {
-        compile(&clang, name, name, &[]);
+        compile(&clang, name, name, &[]).unwrap_or_else(|reason| fail(&reason));
     }
     let laws: Vec<Law> = Law::all().collect();
     let jobs = variable("NUM_JOBS").parse().unwrap_or(1);
-    std::thread::scope(|scope| {
-        for job in 0..jobs {
-            let (clang, laws) = (&clang, laws.iter().skip(job).step_by(jobs));
-            scope.spawn(move || laws.for_each(|&law| compile_law(clang, law)));
-        }
+    let compiled: Result<Vec<()>, String> = std::thread::scope(|scope| {
+        let start = |job| {
+            let (clang, mut laws) = (&clang, laws.iter().skip(job).step_by(jobs));
+            scope.spawn(move || laws.try_for_each(|&law| compile_law(clang, law)))
+        };
+        let all: Vec<_> = (0..jobs).map(start).collect();
+        all.into_iter().map(|one| one.join().expect("no panic")).collect()
     });
+    compiled.unwrap_or_else(|reason| fail(&reason));
     let all = |source: &str| {
         let rows = Law::all().map(|law| {
             let (number, name) = (law.number(), law.name());
@@ -57,19 +60,19 @@ fn main() {
 }
 
 /// The tables of laws, detectors and slow starts must be folded: no program refers to them.
-fn no_table(path: &Path) {
-    let bytes = std::fs::read(path).unwrap_or_else(|e| fail(&format!("{}: {e}", path.display())));
-    let object = object::File::parse(&*bytes)
-        .unwrap_or_else(|error| fail(&format!("{}: {error}", path.display())));
+fn no_table(path: &Path) -> Result<(), String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let object = object::File::parse(&*bytes);
+    let object = object.map_err(|error| format!("{}: {error}", path.display()))?;
     let table = object.symbols().find(|symbol| {
         let name = symbol.name().unwrap_or_default();
         symbol.kind() != SymbolKind::Text
             && ["nr_law_", "nr_detector_", "nr_start_"].iter().any(|of| name.starts_with(of))
     });
-    if let Some(symbol) = table {
+    table.map_or(Ok(()), |symbol| {
         let name = symbol.name().unwrap_or_default();
-        fail(&format!("{}: table {name} was not folded into constants", path.display()));
-    }
+        Err(format!("{}: table {name} was not folded into constants", path.display()))
+    })
 }
 
 /// Compiles `src/bpf/NAME.h` for `tests/NAME.rs`.
@@ -92,7 +95,7 @@ fn tested_c(name: &str) {
 }
 
 /// Compiles the objects of a law.
-fn compile_law(clang: &str, law: Law) {
+fn compile_law(clang: &str, law: Law) -> Result<(), String> {
     let mut defines = vec![
         format!("-DNR_LAW_HEADER=\"laws/{}.h\"", law.name()),
         format!("-DNR_THIS={}", law.name()),
@@ -101,25 +104,27 @@ fn compile_law(clang: &str, law: Law) {
     defines.extend(clang::defines(Control::of(law)));
     for (kind, source, define) in clang::KINDS {
         let defines = [&defines[..], &define.map(str::to_owned).into_iter().collect::<Vec<_>>()];
-        no_table(&compile(clang, source, &format!("{kind}-{}", law.name()), &defines.concat()));
+        let object = format!("{kind}-{}", law.name());
+        no_table(&compile(clang, source, &object, &defines.concat())?)?;
     }
     if law.name() == TIMED {
         defines.push("-DNR_TIME_DECISIONS".to_owned());
-        compile(clang, "control", "timed", &defines);
+        compile(clang, "control", "timed", &defines)?;
     }
+    Ok(())
 }
 
 /// Compiles `source`.bpf.c to `object`.bpf.o.
-fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> PathBuf {
+fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> Result<PathBuf, String> {
     let source = Path::new("src/bpf").join(format!("{source}.bpf.c"));
     let object = PathBuf::from(variable("OUT_DIR")).join(format!("{object}.bpf.o"));
     let arch = variable("CARGO_CFG_TARGET_ARCH");
     let headers = ["DEP_NARROWS_LAWS_INCLUDE", "DEP_BPF_INCLUDE"].map(variable);
     let headers = [0, 1].map(|n| Path::new(&headers[n]));
     match clang::command(clang, &arch, headers, &source, &object, defines).status() {
-        Ok(status) if status.success() => object,
-        Ok(_) => fail(&format!("{clang} did not compile {}", source.display())),
-        Err(error) => fail(&format!("{clang}: {error}")),
+        Ok(status) if status.success() => Ok(object),
+        Ok(_) => Err(format!("{clang} did not compile {}", source.display())),
+        Err(error) => Err(format!("{clang}: {error}")),
     }
 }
 
