@@ -91,6 +91,7 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
     ];
     let stop = Arc::new(AtomicBool::new(false));
     let (stopped, stops) = (stop.clone(), stop.clone());
+    let stop = Stop(stop);
     let block = [0; 1 << 16];
     let senders = [
         thread::spawn(move || {
@@ -121,7 +122,7 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
         }
     });
     let seconds = began.elapsed().as_secs_f64();
-    stop.store(true, Ordering::Relaxed);
+    drop(stop);
     for sender in senders {
         sender.join().unwrap();
     }
@@ -130,6 +131,15 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
     }
     assert!(coupled > 0, "until then the paths were coupled");
     println!("{}, {control}: two groups after {seconds:.1} s", kernel());
+}
+
+/// Ends what sends, also where a test fails.
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
@@ -380,7 +390,7 @@ fn transfer(control: Control) -> String {
     assert_eq!(receiver.join().unwrap(), BYTES, "all bytes came as they were sent");
     let seconds = began.elapsed().as_secs_f64();
 
-    assert!(both >= 10, "{both} times both paths in an entry on both sides");
+    assert!(both >= 5, "{both} times both paths in an entry on both sides");
     // ss was asked between two readings. During recovery the stack is still reducing the window to the
     // window that the entry has.
     let within = |[a, b]: [u32; 2], shown: u32| (a.min(b)..=a.max(b)).contains(&shown);

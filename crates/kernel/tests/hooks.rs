@@ -7,7 +7,6 @@ use narrows_kernel::control::Registered;
 use narrows_kernel::state::{self, Connection};
 use narrows_laws::Control;
 use narrows_netns::set_sysctl;
-use narrows_testkit::machine::turn;
 use narrows_testkit::wait_until;
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
@@ -22,11 +21,13 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::thread;
 
+mod support;
+
 /// Does `work` with Reno loaded, in a network namespace where it is the default; not where this
 /// process cannot load BPF programs, with a word on the terminal.
 fn with_reno(test: &str, work: impl FnOnce(&Registered) + Send) {
     let here = narrows_kernel::available().map_err(|reason| reason.to_string());
-    let Some(_turn) = turn(test, here) else { return };
+    let Some(_turn) = support::turn_without_connections(test, here) else { return };
     let reno = Registered::register(Control::RENO).unwrap();
     thread::scope(|scope| {
         let inside = scope.spawn(|| {

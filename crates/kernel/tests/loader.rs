@@ -6,7 +6,8 @@ use narrows_kernel::state::connections;
 use narrows_kernel::{Error, available};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, catalogue};
-use narrows_testkit::machine::turn;
+
+mod support;
 
 /// Instructions that the verifier follows in a program at most, twice as many as of the dearest of
 /// today: more are seconds of loading, and a sign of a loop whose every turn it takes in turn.
@@ -15,7 +16,7 @@ const VERIFIED_MAX: u32 = 150_000;
 #[test]
 fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
     let here = available().map_err(|reason| reason.to_string());
-    let Some(_turn) = turn("every control", here) else { return };
+    let Some(_turn) = support::turn_without_connections("every control", here) else { return };
     let before = available_controls().unwrap();
     for control in catalogue::all().filter(|control| !control.detector.decides()) {
         let registered = Registered::register(control).unwrap();

@@ -4,6 +4,7 @@
 use narrows_kernel::replay::{AT_ONCE, Outcome, Replay, STEPS as BATCH, VERIFIED_INSNS_MAX};
 use narrows_laws::replay::queued;
 use narrows_laws::{Conn, Control, Detector, Law, MAX_PATHS, Params, Place, Private, SlowStart};
+use narrows_testkit::machine::can_run;
 use std::collections::BTreeSet;
 
 const STEPS: usize = 20_000;
@@ -35,11 +36,7 @@ fn dynamic_controls() -> impl Iterator<Item = Control> {
 
 /// False, and a word on the terminal, where this process cannot load BPF programs.
 fn can_load(test: &str) -> bool {
-    let available = narrows_kernel::available();
-    if let Err(reason) = available {
-        println!("{test}: skipped, {reason}");
-    }
-    available.is_ok()
+    can_run(test, narrows_kernel::available().map_err(|reason| reason.to_string()))
 }
 
 #[test]

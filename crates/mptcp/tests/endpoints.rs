@@ -3,10 +3,10 @@
 use narrows_mptcp::diag::{self, State};
 use narrows_mptcp::pm::{self, Endpoint, Limits};
 use narrows_mptcp::routes;
+use narrows_testkit::machine::{can_run, mptcp};
 use narrows_testkit::wait_until;
 use nix::sched::{CloneFlags, unshare};
 use socket2::{Domain, Protocol, Socket, Type};
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
@@ -19,8 +19,7 @@ const SECOND: [u8; 4] = [127, 0, 0, 3];
 /// This test's thread moves into a network namespace of its own, which goes with it. False, and a
 /// word on the terminal, where that cannot be.
 fn alone(test: &str) -> bool {
-    if !fs::exists("/proc/sys/net/mptcp/enabled").unwrap() {
-        println!("{test}: skipped, no MPTCP in this kernel");
+    if !can_run(test, mptcp()) {
         return false;
     }
     if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {

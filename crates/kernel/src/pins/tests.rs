@@ -4,21 +4,17 @@
 use super::*;
 use crate::object;
 use narrows_laws::Law;
+use narrows_testkit::machine::turn;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 /// Does `work` where the BPF file system is empty, if this process can load BPF programs.
 fn alone(test: &str, work: impl FnOnce() + Send) {
-    /// The names of controls are the kernel's: one test at a time.
-    static KERNEL: Mutex<()> = Mutex::new(());
-    if let Err(reason) = crate::available() {
-        println!("{test}: skipped, {reason}");
-        return;
-    }
-    let _alone = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
+    // The names of controls are the kernel's: one test at a time.
+    let here = crate::available().map_err(|reason| reason.to_string());
+    let Some(_turn) = turn(test, here) else { return };
     let inside = || {
         const NONE: Option<&str> = None;
         unshare(CloneFlags::CLONE_NEWNS).unwrap();

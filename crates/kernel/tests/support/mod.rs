@@ -41,15 +41,21 @@ impl Alone {
 
     /// The same for a test that takes into account that programs may be left out.
     pub fn once(test: &'static str, wanted: &[&str]) -> Option<Alone> {
-        let turn = turn(test, able(wanted))?;
-        // Connections of the test before may still be closing.
-        wait_until(60, || match (reap(), state::connections()) {
-            (Ok(_), Ok(left)) if left.is_empty() => Ok(()),
-            other => Err(format!("{other:?}")),
-        });
+        let turn = turn_without_connections(test, able(wanted))?;
         let (sysctls, log) = (sysctls(&SYSCTLS), KernelLog::open());
         Some(Alone { test, began: Instant::now(), sysctls, log, _turn: turn })
     }
+}
+
+/// Waits for this test's turn, and for the connections of the tests before, which may still be closing:
+/// MPTCP waits a minute for the peer.
+pub fn turn_without_connections(test: &str, needs: Result<(), String>) -> Option<Turn> {
+    let turn = turn(test, needs)?;
+    wait_until(90, || match (reap(), state::connections()) {
+        (Ok(_), Ok(left)) if left.is_empty() => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    Some(turn)
 }
 
 /// Is all here that a test needs, with these tools?
