@@ -10,7 +10,7 @@ use narrows_netns::set_sysctl;
 use narrows_testkit::wait_until;
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -234,5 +234,32 @@ fn plain_tcp_that_the_other_control_refuses_runs_ours() {
         drop((handed, kept));
         plain.delete(&here).unwrap();
         drained(reno, 2);
+    });
+}
+
+/// Of the buffer of a connection that is coupled from its start on.
+#[test]
+fn a_coupled_subflow_has_twice_the_send_buffer() {
+    with_reno("send buffers", |reno| {
+        // Segments of a network: ten of them are far below what tcp_wmem allows.
+        let mtu = Command::new("ip").args(["link", "set", "lo", "mtu", "1500"]).status();
+        assert!(mtu.unwrap().success());
+        let olia = Registered::register(Control::OLIA).unwrap();
+        let of = |control: &Registered, protocol: Protocol| {
+            let listener = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
+            listener.bind(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+            listener.listen(1).unwrap();
+            let client = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
+            client.set_tcp_congestion(control.name().as_bytes()).unwrap();
+            client.connect(&listener.local_addr().unwrap()).unwrap();
+            client.send_buffer_size().unwrap()
+        };
+        let [ours, stacks] = [&olia, reno].map(|control| of(control, Protocol::MPTCP) as f64);
+        assert!((1.8..2.2).contains(&(ours / stacks)), "{ours} and {stacks} bytes");
+        assert_eq!(
+            of(&olia, Protocol::TCP),
+            of(reno, Protocol::TCP),
+            "a single path is not coupled"
+        );
     });
 }

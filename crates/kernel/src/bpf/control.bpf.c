@@ -736,7 +736,6 @@ struct tcp_congestion_ops nr_ops = {
     .release = (void *)nr_release,
 #ifdef NR_THIS_MODEL
     .cong_control = (void *)nr_cong_control,
-    .sndbuf_expand = (void *)nr_sndbuf_expand,
 #else
     .pkts_acked = (void *)nr_pkts_acked,
     .cong_avoid = (void *)nr_cong_avoid,
@@ -745,6 +744,7 @@ struct tcp_congestion_ops nr_ops = {
     .set_state = (void *)nr_set_state,
     .undo_cwnd = (void *)nr_undo_cwnd,
     .cwnd_event = (void *)nr_cwnd_event,
+    .sndbuf_expand = (void *)nr_sndbuf_expand,
     .flags = TCP_CONG_NON_RESTRICTED,
     .name = NR_THIS_NAME,
 };

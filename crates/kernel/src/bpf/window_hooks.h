@@ -8,12 +8,23 @@
  *   .set_state    TIMEOUT, RECOVERED
  *   .undo_cwnd    UNDO
  *   .cwnd_event   RESTART
+ *   .sndbuf_expand
  *
  * Recovery (PRR) towards ssthresh and idle restart are the stack's; the next ACKED reports the
  * result to the law.
  */
 #ifndef NR_WINDOW_HOOKS_H
 #define NR_WINDOW_HOOKS_H
+
+/*
+ * The send buffer, in windows of the largest that the subflow had: the stack's, and of a coupled
+ * subflow. A connection has the sum of its subflows', for all that is out on the others while one
+ * repairs a loss (RFC 6182, 5.3). One that is coupled from its start on did not have the window of
+ * a slow start, and with the stack's buffer five paths had 0.9 of their throughput
+ * (docs/kernel.md).
+ */
+#define NR_SNDBUF_WINDOWS 2
+#define NR_SNDBUF_COUPLED 4
 
 /* Has a window of data been acknowledged since this last returned true? */
 static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
@@ -188,6 +199,12 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	ev->cwnd = NR_INIT_CWND;
 	nr_event(sk, e);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(nr_sndbuf_expand, struct sock *sk)
+{
+	return couples() && mode(sk) == NR_MODE_PATH ? NR_SNDBUF_COUPLED : NR_SNDBUF_WINDOWS;
 }
 
 #endif
