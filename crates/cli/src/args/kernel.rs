@@ -185,8 +185,7 @@ pub struct WatchArgs {
 /// `60` or `60s`.
 fn seconds(text: &str) -> Result<u64, String> {
     let number = text.strip_suffix('s').unwrap_or(text);
-    let seconds = number.parse().ok().filter(|&seconds| seconds > 0);
-    seconds.ok_or_else(|| "expected seconds, such as 60 or 60s".into())
+    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
 }
 
 fn port(text: &str) -> Result<u16, String> {
