@@ -196,12 +196,16 @@ impl Connection {
         let Some(most) = self.spent.iter().find(|one| !one.groups.is_empty()) else {
             return unknown(because(verdicts));
         };
-        let met = most.groups.iter().filter(|group| group.len() > 1);
-        let met = met.map(|group| (group, self.time_together(group)));
-        let met: Vec<String> = met
-            .filter(|(_, share)| *share > MOST)
-            .map(|(group, share)| self.meet(group, share, kind))
-            .collect();
+        let groups: BTreeSet<&Vec<usize>> =
+            self.spent.iter().flat_map(|one| &one.groups).filter(|group| group.len() > 1).collect();
+        let held: Vec<_> =
+            groups.into_iter().filter(|group| self.time_together(group) > MOST).collect();
+        let within = |group: &[usize], other: &[usize]| {
+            group.len() < other.len() && group.iter().all(|path| other.contains(path))
+        };
+        let largest = held.iter().filter(|group| !held.iter().any(|other| within(group, other)));
+        let met: Vec<String> =
+            largest.map(|group| self.meet(group, self.time_together(group), kind)).collect();
         if !met.is_empty() {
             return format!("{}.", met.join("; "));
         }
@@ -453,5 +457,11 @@ mod tests {
         assert!(
             said(Some(1), "bbr", 3, &three).starts_with("two of the three paths (#1, #2) meet")
         );
+        let three: [(&[&[usize]], f64); 3] =
+            [(&[&[1, 2, 3]], 0.4), (&[&[1, 2], &[3]], 0.35), (&[], 0.25)];
+        assert!(said(Some(1), "bbr", 3, &three).contains("(#1, #2) meet in one bottleneck 75 %"));
+        let three: [(&[&[usize]], f64); 3] =
+            [(&[&[1], &[2], &[3]], 0.3), (&[&[1, 2], &[3]], 0.28), (&[&[1, 2, 3]], 0.42)];
+        assert!(said(Some(1), "bbr", 3, &three).contains("(#1, #2) meet in one bottleneck 70 %"));
     }
 }
