@@ -7,6 +7,7 @@ use narrows_kernel::control::Registered;
 use narrows_kernel::state::{self, Connection};
 use narrows_laws::Control;
 use narrows_netns::set_sysctl;
+use narrows_testkit::net::run;
 use narrows_testkit::wait_until;
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
@@ -32,8 +33,7 @@ fn with_reno(test: &str, work: impl FnOnce(&Registered) + Send) {
     thread::scope(|scope| {
         let inside = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).unwrap();
-            let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
-            assert!(up.unwrap().success());
+            run("ip", &["link", "set", "lo", "up"]);
             set_sysctl("net/ipv4/tcp_congestion_control", reno.name()).unwrap();
             work(&reno);
         });
@@ -242,8 +242,7 @@ fn plain_tcp_that_the_other_control_refuses_runs_ours() {
 fn a_coupled_subflow_has_twice_the_send_buffer() {
     with_reno("send buffers", |reno| {
         // Segments of a network: ten of them are far below what tcp_wmem allows.
-        let mtu = Command::new("ip").args(["link", "set", "lo", "mtu", "1500"]).status();
-        assert!(mtu.unwrap().success());
+        run("ip", &["link", "set", "lo", "mtu", "1500"]);
         let olia = Registered::register(Control::OLIA).unwrap();
         let of = |control: &Registered, protocol: Protocol| {
             let listener = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();

@@ -23,7 +23,7 @@ pub struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    pub fn of(control: &'a str) -> Candidate<'a> {
+    pub const fn of(control: &'a str) -> Candidate<'a> {
         Candidate { control, listening: false }
     }
 }
@@ -35,7 +35,7 @@ impl fmt::Display for Candidate<'_> {
 }
 
 /// What laws are compared with.
-pub const KERNELS: Candidate = Candidate { control: "reno", listening: false };
+pub const KERNELS: Candidate = Candidate::of("reno");
 
 /// Bytes of a transfer.
 const BYTES: u64 = 1_000_000_000;

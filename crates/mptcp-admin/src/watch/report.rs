@@ -196,16 +196,9 @@ impl Connection {
         let Some(most) = self.spent.iter().find(|one| !one.groups.is_empty()) else {
             return unknown(because(verdicts));
         };
-        let groups: BTreeSet<&Vec<usize>> =
-            self.spent.iter().flat_map(|one| &one.groups).filter(|group| group.len() > 1).collect();
-        let held: Vec<_> =
-            groups.into_iter().filter(|group| self.time_together(group) > MOST).collect();
-        let within = |group: &[usize], other: &[usize]| {
-            group.len() < other.len() && group.iter().all(|path| other.contains(path))
-        };
-        let largest = held.iter().filter(|group| !held.iter().any(|other| within(group, other)));
+        let met = self.together_for_most_of_the_time();
         let met: Vec<String> =
-            largest.map(|group| self.meet(group, self.time_together(group), kind)).collect();
+            met.into_iter().map(|(group, share)| self.meet(group, share, kind)).collect();
         if !met.is_empty() {
             return format!("{}.", met.join("; "));
         }
@@ -229,13 +222,24 @@ impl Connection {
         }
     }
 
-    /// The share of the time since the first answer that these paths were in one group.
-    fn time_together(&self, group: &[usize]) -> f64 {
-        let inside = |spent: &&Spent| {
-            let all = |of: &Vec<usize>| group.iter().all(|path| of.contains(path));
-            spent.groups.iter().any(all)
+    /// The largest groups whose paths were in one for most of the time since the first answer, and for
+    /// which share of it.
+    fn together_for_most_of_the_time(&self) -> Vec<(&[usize], f64)> {
+        let within = |group: &[usize], of: &[usize]| group.iter().all(|path| of.contains(path));
+        let share = |group: &[usize]| -> f64 {
+            let inside = |one: &&Spent| one.groups.iter().any(|of| within(group, of));
+            self.spent.iter().filter(inside).map(|one| one.share).sum()
         };
-        self.spent.iter().filter(inside).map(|spent| spent.share).sum()
+        let all = self.spent.iter().flat_map(|one| &one.groups);
+        let all: BTreeSet<&[usize]> =
+            all.map(Vec::as_slice).filter(|group| group.len() > 1).collect();
+        let held = all.into_iter().map(|group| (group, share(group)));
+        let held: Vec<_> = held.filter(|(_, share)| *share > MOST).collect();
+        let mut largest = held.clone();
+        largest.retain(|(group, _)| {
+            !held.iter().any(|(other, _)| group.len() < other.len() && within(group, other))
+        });
+        largest
     }
 
     /// Of the paths of a group, which were in one for this share of the time.
