@@ -34,16 +34,17 @@ pub struct Decisions {
 
 impl Listening {
     /// Attaches it to the connections of `cgroup` that begin from now on. The receiver's detector runs
-    /// with `params`.
+    /// with the parameters that MPTCP-SBD published.
     ///
     /// # Errors
     /// BPF cannot be used here, or the kernel refuses; a process listens already; a state map of
     /// another layout is in use.
-    pub fn start(cgroup: &Cgroup, params: &Params) -> Result<Listening, Error> {
+    pub fn start(cgroup: &Cgroup) -> Result<Listening, Error> {
         available()?;
         if state::is_there(HEARDS) {
             return Err(Error::input("listen", "another process listens on this machine"));
         }
+        let params = Params::default().with(&[("ssc.preset", "mptcp-sbd")]);
         let mut open = ObjectBuilder::default()
             .name("narrows")
             .and_then(|builder| builder.open_memory(&LISTEN.0))
@@ -51,7 +52,7 @@ impl Listening {
         for mut map in open.maps_mut() {
             if ends_with(map.name(), ".rodata.listen") {
                 // What the detector keeps is the first member.
-                let watch = watch(params);
+                let watch = watch(&params);
                 map.initial_value_mut().expect("it has one")[..watch.len()].copy_from_slice(&watch);
             } else if state::SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use narrows_kernel::cgroup::Cgroup;
 use narrows_kernel::listen::Listening;
-use narrows_laws::Params;
 
 use super::wait;
 use crate::args::kernel::ListenArgs;
@@ -17,10 +16,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// Detects as the receiver, and obeys receivers, until Ctrl-C or the end of --for.
 pub fn listen(args: &ListenArgs) -> Result<(), Error> {
     let cgroup = args.cgroup.as_deref().map_or_else(Cgroup::top, Cgroup::open)?;
-    // As published.
-    let params = Params::default().with(&[("ssc.preset", "mptcp-sbd")]);
     let stop = stop::on_signal()?;
-    let mut listening = Listening::start(&cgroup, &params)?;
+    let mut listening = Listening::start(&cgroup)?;
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     print(&format!("listening: new MPTCP connections in {}\n", cgroup.path.display()))?;
     loop {

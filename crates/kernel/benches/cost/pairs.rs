@@ -3,7 +3,6 @@
 
 use narrows_kernel::cgroup::Cgroup;
 use narrows_kernel::listen::Listening;
-use narrows_laws::Params;
 use narrows_stats::Spread;
 use std::fmt;
 
@@ -81,9 +80,9 @@ pub fn table(machine: &Machine, candidates: &[[Candidate; 2]], pairs: usize) -> 
                machine                 known"
     );
     let wire = Wire::lay(2, None);
-    let (everyone, params) = (Cgroup::top()?, Params::default());
+    let everyone = Cgroup::top()?;
     let run = |candidate: &Candidate| {
-        let listening = candidate.listening.then(|| Listening::start(&everyone, &params));
+        let listening = candidate.listening.then(|| Listening::start(&everyone));
         let _until_the_end = listening.transpose()?;
         on_all_paths(|| {
             let cost = transfer(machine, &wire, candidate.control, Until::Bytes(BYTES))?;
