@@ -44,7 +44,6 @@ impl Listening {
         if state::is_there(HEARDS) {
             return Err(Error::input("listen", "another process listens on this machine"));
         }
-        let params = Params::default().with(&[("ssc.preset", "mptcp-sbd")]);
         let mut open = ObjectBuilder::default()
             .name("narrows")
             .and_then(|builder| builder.open_memory(&LISTEN.0))
@@ -52,7 +51,7 @@ impl Listening {
         for mut map in open.maps_mut() {
             if ends_with(map.name(), ".rodata.listen") {
                 // What the detector keeps is the first member.
-                let watch = watch(&params);
+                let watch = watch(&Params::default().with(&[("ssc.preset", "mptcp-sbd")]));
                 map.initial_value_mut().expect("it has one")[..watch.len()].copy_from_slice(&watch);
             } else if state::SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);
