@@ -22,25 +22,26 @@ NR_INLINE int nr_decides(nr_u32 detector)
 		return nr_detector_##name.masks;
 #define NR_FIXED_JOIN(n, name)                                                                     \
 	case n:                                                                                    \
-		nr_masks_join(c, i, nr_detector_##name.row(i));                                    \
+		nr_masks_join(c, i, nr_detector_##name.row(i), nr_detector_##name.row(i));         \
 		return;
 
 /*
- * Until a detector that decides has decided, all paths are taken to share; and with a number that
- * is not listed, always.
+ * Until a detector that decides has decided, all paths may share, and none is known to; and with a
+ * number that is not listed, always. Returns the masks of a fixed one, else `undecided`.
  */
-NR_INLINE nr_u64 nr_first_masks(nr_u32 detector)
+NR_INLINE nr_u64 nr_first_masks(nr_u32 detector, nr_u64 undecided)
 {
 	switch (detector) {
 		NR_FIXED(NR_FIXED_MASKS)
 	}
-	return NR_MASKS_SHARED;
+	return undecided;
 }
 
 /* An empty connection, before its first path joins. Its memory is all zero. */
 NR_INLINE void nr_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector)
 {
-	c->masks = nr_first_masks(detector);
+	c->masks = nr_first_masks(detector, NR_MASKS_SHARED);
+	c->cuts = nr_first_masks(detector, NR_MASKS_DISJOINT);
 	c->version = NR_VERSION;
 	c->law = law;
 }
@@ -52,12 +53,12 @@ NR_INLINE void nr_fixed_join(nr_u32 detector, struct nr_conn *c, nr_u32 i)
 	switch (detector) {
 		NR_FIXED(NR_FIXED_JOIN)
 	}
-	nr_masks_join(c, i, 0xff);
+	nr_masks_join(c, i, 0xff, 1u << (i & 7));
 }
 
 /*
  * The detector's part of an event, alone: where one runs without a law. `w` is what one that
- * decides keeps of the connection; without it every path is taken to share. Returns what the event
+ * decides keeps of the connection; without it every path may share. Returns what the event
  * led to, enum nr_decided.
  */
 NR_INLINE nr_u32 nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,

@@ -31,16 +31,15 @@ NR_INLINE int nr_counts(const struct nr_path *line, nr_u32 now_ms)
 }
 
 /*
- * The paths in the mask of path i that count, as bits. Path i always counts, and counts alone
- * before its first RTT sample, as no law can weigh it. Pure: not called for a law that ignores it.
+ * The paths in `mask` that count, as bits. Path i always counts, and counts alone before its first
+ * RTT sample, as no law can weigh it.
  */
-__attribute__((pure)) NR_NOINLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
+__attribute__((pure)) NR_NOINLINE nr_u32 nr_counted(const struct nr_conn *c, nr_u32 i, nr_u32 mask)
 {
-	nr_u32 set = 1u << (i & 7), mask, now_ms;
+	nr_u32 set = 1u << (i & 7), now_ms;
 
 	if (!c)
 		return set;
-	mask = nr_mask(c, i);
 	now_ms = NR_READ(c->path[i & 7].seen_ms);
 	if (!NR_READ(c->path[i & 7].srtt8_us))
 		return set;
@@ -48,6 +47,18 @@ __attribute__((pure)) NR_NOINLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_
 		if ((mask >> j & 1) && j != i && nr_counts(&c->path[j], now_ms))
 			set |= 1u << j;
 	return set;
+}
+
+/* The paths in the coupling mask of path i that count: it grows with them. */
+NR_INLINE nr_u32 nr_coupled(const struct nr_conn *c, nr_u32 i)
+{
+	return nr_counted(c, i, nr_mask(c, i));
+}
+
+/* Those of them that are known to share its bottleneck: they are cut together. */
+NR_INLINE nr_u32 nr_cut_together(const struct nr_conn *c, nr_u32 i)
+{
+	return nr_counted(c, i, nr_cut_mask(c, i));
 }
 
 /* Is there another established path in the mask of path i, carrying data or not? */

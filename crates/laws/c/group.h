@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A group is one flow: the paths of a mask, which share a bottleneck, grow together by what one
+ * A group is one flow: the paths that are known to share a bottleneck grow together by what one
  * flow would grow by, and a congestion event of one is an event of all. A law plugs in how far a
  * window is cut (nr_group_cut) and by how much the flow grows (a multiple of nr_group_credit);
  * laws/greno.h, laws/gcubic.h.
@@ -28,8 +28,23 @@
  * halved make the group thin; see NR_GROUP_THIN.
  *
  * Congestion events: a path that reduces publishes the time. Its siblings follow at their next
- * event of any kind: they cut their windows once, and what was out then, lost or not, is of the
- * same event. A timeout is the path's own.
+ * event of any kind but a timeout: they cut their windows once, and what was out then, lost or not,
+ * is of the same event. A timeout is the path's own. If a path's own reduction is undone, it has
+ * the window from before that, less the cuts that it has followed since.
+ *
+ * Groups that may share a bottleneck, which is not known, are flows of their own that are linked as
+ * the paths of RFC 6356 are: one is not cut for the losses of another, and grows by the part
+ *
+ *   phi_f = min(1, v_f max_m(a_m) / x^2)   of what it would grow by alone,
+ *
+ *   v_f    x_f min_k srtt_k, window of group f
+ *   a_f    sum_k w_k / srtt_k^2
+ *   x      sum of x_f = sum_k w_k / srtt_k over all groups
+ *
+ * so that all together have what one flow has on the best of their bottlenecks, whether they are
+ * one or several. (Of groups other than the path's own each path counts as one.) Where a window is
+ * in proportion to the loss rate to the power of -b, b = 1/2 for Reno, this needs another factor of
+ * (max_m(a_m) / sum_m(a_m))^(b / (1 - b) - 1), for CUBIC with b = 3/4 its square.
  *
  * Published: word[0] is the time of the path's last congestion event, us | 1, for a second, else 0;
  * word[1] is r0 in 1/8 us, at most 16 s, and f in 1/31 in the lowest NR_GROUP_PAIR_BITS.
@@ -72,7 +87,7 @@
 
 struct nr_group {
 	nr_u64 cut_us;	   /* time of the last congestion event, own or followed; 0: none */
-	nr_u64 mask_us;	   /* when the mask last gained a path */
+	nr_u64 mask_us;	   /* when the group last gained a path */
 	nr_u64 heard_us;   /* last certain sample of r0 */
 	nr_u32 out;	   /* packets out when the path followed, less those delivered since */
 	nr_u32 prior;	   /* word[0] before the path's last own event */
@@ -81,7 +96,7 @@ struct nr_group {
 	nr_u16 mean;	   /* of the peaks */
 	nr_u16 rest;	   /* cut less window, 2^-16 packet: credit when growth begins */
 	nr_u16 pairs;	   /* f in 2^-16 */
-	nr_u8 mask;	   /* at the last event */
+	nr_u8 mask;	   /* of the group, at the last event */
 	nr_u8 deficit : 1; /* the rest is negative */
 	nr_u8 thin : 1;
 };
@@ -164,6 +179,21 @@ NR_INLINE nr_u64 nr_group_window(struct nr_private *p)
 	return (p->cwnd - 1) * (nr_u64)NR_GROUP_ONE + credit + (nr_s64)nr_group_rest(p);
 }
 
+/* Least window after a cut, 2^-16 packet. */
+NR_INLINE nr_u64 nr_group_floor(const struct nr_group *g)
+{
+	return (g->thin ? NR_GROUP_FLOOR_THIN : NR_GROUP_FLOOR) * NR_GROUP_ONE;
+}
+
+/* A window that is not in use now, after a cut; packets. */
+NR_INLINE nr_u32 nr_group_less(const struct nr_group *g, nr_u32 window, nr_u32 n, nr_group_cut cut)
+{
+	nr_u64 less = cut(window * (nr_u64)NR_GROUP_ONE, n), floor = nr_group_floor(g);
+
+	less = (less > floor ? less : floor) / NR_GROUP_ONE;
+	return less < window ? (nr_u32)less : window;
+}
+
 /*
  * The window after a cut, whole packets. Its fraction stays as credit; so does, below zero, what a
  * window at the floor is above the cut, at most a packet: a deficit, made up before the window
@@ -172,7 +202,7 @@ NR_INLINE nr_u64 nr_group_window(struct nr_private *p)
 NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
-	nr_u32 n = NR_ONES64(nr_coupled(c, i));
+	nr_u32 n = NR_ONES64(nr_cut_together(c, i));
 	nr_u64 window = nr_group_window(p), floor, less;
 
 	if (g->peak) {
@@ -180,7 +210,7 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 		g->peak = 0;
 	}
 	g->thin = g->mean && g->mean < NR_GROUP_THIN * n;
-	floor = (g->thin ? NR_GROUP_FLOOR_THIN : NR_GROUP_FLOOR) * NR_GROUP_ONE;
+	floor = nr_group_floor(g);
 	window = cut(window > NR_GROUP_ONE ? window : NR_GROUP_ONE, n);
 	g->deficit = window < floor;
 	if (g->deficit) {
@@ -194,6 +224,32 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 }
 
 /*
+ * The path follows an event. On its way back to ssthresh, after a timeout or idleness, both are
+ * cut.
+ */
+NR_INLINE void nr_group_cut_windows(NR_HOOK, nr_group_cut cut)
+{
+	struct nr_group *g = nr_group(p);
+	nr_u32 n = NR_ONES64(nr_cut_together(c, i)), cwnd = p->cwnd, ssthresh = p->ssthresh, reduced;
+
+	reduced = nr_group_reduced(NR_ARGS, cut);
+	if (!nr_first_slow_start(p) && cwnd < ssthresh) {
+		g->rest = 0;
+		ssthresh = nr_group_less(g, ssthresh, n, cut);
+	} else {
+		ssthresh = reduced;
+	}
+	nr_set_ssthresh(c, i, p, ssthresh);
+	p->credit = 0;
+	if (reduced < cwnd)
+		nr_set_cwnd(c, i, p, reduced);
+	if (p->prior_cwnd) { /* an undo of its own reduction leaves this one */
+		p->prior_cwnd = nr_group_less(g, p->prior_cwnd, n, cut);
+		p->prior_ssthresh = p->prior_cwnd;
+	}
+}
+
+/*
  * Before any event: cuts the window if a sibling had an event that this path has not followed;
  * returns 1 if it did.
  */
@@ -201,7 +257,7 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
 	struct nr_path *line = &c->path[i & 7];
-	nr_u32 mask = nr_mask(c, i), now = (nr_u32)ev->now_us, word = line->word[0];
+	nr_u32 mask = nr_cut_mask(c, i), now = (nr_u32)ev->now_us, word = line->word[0];
 	nr_u32 set, age, rtt8, r8, held;
 
 	if (mask & ~g->mask)
@@ -209,11 +265,14 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	g->mask = (nr_u8)mask;
 	if (word && (now | 1) - word >= NR_GROUP_EVENT_US)
 		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
+	/* Nothing arrives, so the path has no part in what its siblings lose. */
+	if (ev->kind == NR_TIMEOUT)
+		return 0;
 	if (nr_group_newest(c, i, mask, now) >= NR_GROUP_EVENT_US)
 		return 0;
 	/* Nobody clears the time of a path that has fallen silent, and it seems new each 2^32 us.
 	 */
-	set = nr_coupled(c, i);
+	set = nr_cut_together(c, i);
 	age = nr_group_newest(c, i, set, now);
 	/* Events from before two masks merged, or before the path joined, are not its own. */
 	if (age >= NR_GROUP_EVENT_US || age >= ev->now_us - g->mask_us)
@@ -223,14 +282,7 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	if (g->cut_us && ev->now_us - g->cut_us < age + rtt8 / 8)
 		return 0;
 	g->cut_us = ev->now_us - age;
-	nr_set_ssthresh(c, i, p, nr_group_reduced(NR_ARGS, cut));
-	p->credit = 0;
-	if (p->ssthresh < p->cwnd)
-		nr_set_cwnd(c, i, p, p->ssthresh);
-	if (p->prior_cwnd) { /* an undo of its own reduction leaves this one */
-		p->prior_cwnd = p->cwnd;
-		p->prior_ssthresh = p->ssthresh;
-	}
+	nr_group_cut_windows(NR_ARGS, cut);
 	/*
 	 * Without recovery: nothing leaves until what is out has shrunk to the window, and
 	 * acknowledgements of one round trip of the flow do not grow it, as in a flow's recovery.
@@ -238,7 +290,7 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	 * as many as they would at the rate after it.
 	 */
 	g->out = ev->inflight + ev->delivered + ev->lost;
-	if (!g->out && (ev->kind == NR_RECOVERY || ev->kind == NR_TIMEOUT))
+	if (!g->out && ev->kind == NR_RECOVERY)
 		g->out = 1; /* the host has told before what was lost */
 	r8 = nr_group_r(line, NR_READ(line->srtt8_us));
 	held = g->out < p->cwnd ? g->out : p->cwnd;
@@ -249,7 +301,7 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 /* Is a congestion event that the host reports now the one that the path has followed? */
 NR_INLINE int nr_group_followed(NR_HOOK)
 {
-	return nr_group(p)->out && nr_coupled(c, i) != 1u << (i & 7);
+	return nr_group(p)->out && nr_cut_together(c, i) != 1u << (i & 7);
 }
 
 /* ssthresh at the path's own congestion event. */
@@ -373,6 +425,43 @@ NR_NOINLINE nr_u64 nr_group_round(const struct nr_conn *c, nr_u32 set, struct nr
 	if (v > g->peak)
 		g->peak = (nr_u16)v;
 	return nr_fx_word(round);
+}
+
+/*
+ * phi of the group `group` among all in `set`, with the factor's exponent `power`, as nr_fx_word();
+ * 1 if `set` is the group.
+ */
+NR_NOINLINE nr_u64 nr_group_part(const struct nr_conn *c, nr_u32 group, nr_u32 set, nr_u32 power)
+{
+	struct nr_fx one = nr_fx(1), best, part, weighted[NR_MAX_PATHS], own[NR_MAX_PATHS];
+	nr_u32 least = ~0u;
+	struct nr_flows f;
+
+	if (group == set || !nr_read_flows(c, set, &f))
+		return nr_fx_word(one);
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		nr_u32 is_own = group >> j & 1 && f.srtt8[j];
+
+		weighted[j] = f.srtt8[j] ? nr_fx_div(f.rate[j], nr_fx(f.srtt8[j])) : nr_fx(0);
+		own[j] = is_own ? weighted[j] : nr_fx(0);
+		if (is_own && f.srtt8[j] < least)
+			least = f.srtt8[j];
+	}
+	best = nr_fx_sum(own);
+	if (nr_fx_less(best, f.best))
+		best = f.best;
+	part = nr_fx_sum(f.rate);
+	part = nr_fx_div(best, nr_fx_mul(part, part));
+	best = nr_fx_div(best, nr_fx_sum(weighted));
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		own[j] = group >> j & 1 ? f.rate[j] : nr_fx(0);
+	part = nr_fx_mul(part, nr_fx_mul(nr_fx_sum(own), nr_fx(least)));
+	if (nr_fx_less(one, part))
+		part = one;
+	for (nr_u32 n = 0; n < 2; n++)
+		if (n < power)
+			part = nr_fx_mul(part, best);
+	return nr_fx_word(part);
 }
 
 /*

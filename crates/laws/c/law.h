@@ -77,7 +77,7 @@ struct nr_kept {
 	nr_s64 credit; /* Q40 packets */
 	nr_u64 us;     /* when it was computed */
 	nr_u32 cwnd;   /* at which window; 0: not yet */
-	nr_u32 mask;   /* with which mask */
+	nr_u32 mask;   /* with which masks */
 };
 #define NR_KEPT_WORDS (sizeof(struct nr_kept) / sizeof(nr_u64))
 

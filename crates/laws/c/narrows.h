@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Types shared by laws, detectors, slow starts and hosts; docs/contract.md is their reference. A
- * multipath connection is a table of paths (MPTCP: subflows). A detector gives each path a coupling
- * mask, a law reads the paths in the mask of its path, a slow start sets the first window.
+ * multipath connection is a table of paths (MPTCP: subflows). A detector gives each path two masks:
+ * of the paths that it may share a bottleneck with, and of those among them that it is known to. A
+ * law reads the paths in the masks of its path, a slow start sets the first window.
  *
  * Units: windows in packets of the path's MSS; times in microseconds (srtt in 1/8 us, as Linux);
  * rates in bytes per second.
  *
  * Concurrency: the events of one path are sequential; those of its siblings may run on other CPUs
  * at the same time, without locks. A path writes only its own line, one word at a time (NR_WRITE),
- * and reads its siblings' words (NR_READ), which may be one event old. Three words have several
- * writers and change only by compare-and-swap: masks and tick of struct nr_conn, and debit of a
- * line. Siblings may withdraw the advice of a path that is silent.
+ * and reads its siblings' words (NR_READ), which may be one event old. Four words have several
+ * writers and change only by compare-and-swap: masks, cuts and tick of struct nr_conn, and debit of
+ * a line. Siblings may withdraw the advice of a path that is silent.
  */
 #ifndef NARROWS_H
 #define NARROWS_H
 
 #include "nr_port.h"
 
-#define NR_VERSION 10		    /* layout of nr_conn, nr_path, nr_private and nr_watch */
+#define NR_VERSION 11		    /* layout of nr_conn, nr_path, nr_private and nr_watch */
 #define NR_MAX_PATHS 8		    /* paths in a connection; bound of every loop */
 #define NR_LAW_PARAMS 16	    /* maximum words of a law's parameters */
 #define NR_JOIN_PARAMS 4	    /* likewise of a slow start at the join */
@@ -139,7 +140,8 @@ struct nr_record {
 
 /* What the paths of a connection share. */
 struct nr_conn {
-	nr_u64 masks;		     /* 8 masks of 8 bits */
+	nr_u64 masks;		     /* 8 coupling masks of 8 bits */
+	nr_u64 cuts;		     /* likewise: the paths that are known to share */
 	nr_u64 tick;		     /* stamp of the last interval claimed for a decision */
 	nr_u32 version;		     /* NR_VERSION */
 	nr_u32 law;		     /* number of the law, for readers outside */
@@ -150,10 +152,22 @@ struct nr_conn {
 	struct nr_record record[NR_MAX_PATHS][2];
 };
 
-/* The coupling mask of path i: the paths that share one flow's fair share, i included. */
+/*
+ * The coupling mask of path i: the paths that share one flow's fair share, i included. They share
+ * its bottleneck, or may: that is not known of all of them.
+ */
 NR_INLINE nr_u32 nr_mask(const struct nr_conn *c, nr_u32 i)
 {
 	return (nr_u32)(NR_READ(c->masks) >> (8 * (i & 7))) & 0xff;
+}
+
+/*
+ * Those of them that are known to share path i's bottleneck: a loss of one is a loss of all. The
+ * two words change one after the other.
+ */
+NR_INLINE nr_u32 nr_cut_mask(const struct nr_conn *c, nr_u32 i)
+{
+	return (nr_u32)((NR_READ(c->cuts) & NR_READ(c->masks)) >> (8 * (i & 7))) & 0xff;
 }
 
 #endif

@@ -23,7 +23,7 @@ void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u
 		    const struct nr_event *ev);
 int narrows_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 i, nr_u32 epoch,
 		 nr_u32 place, nr_u64 now_us);
-void narrows_masks_set(struct nr_conn *c, nr_u64 masks);
+void narrows_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts);
 nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep);
 int narrows_tick_claim(struct nr_conn *c, nr_u64 number);
 int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks);
@@ -171,9 +171,9 @@ int narrows_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u
 	       nr_hear(c, w, h, i, now_us);
 }
 
-void narrows_masks_set(struct nr_conn *c, nr_u64 masks)
+void narrows_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts)
 {
-	nr_masks_set(c, masks);
+	nr_masks_set(c, masks, cuts);
 }
 
 nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep)

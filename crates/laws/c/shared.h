@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The three words of a connection that several paths write: a line's debit, the tick, the masks.
+ * The four words of a connection that several paths write: a line's debit, the tick, masks and cuts.
  * They change by compare-and-swap, without waiting: after NR_TRIES failures the function gives up
  * until the next event. ../tests/loom checks these functions in every interleaving.
  */
@@ -135,25 +135,41 @@ NR_INLINE int nr_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 }
 
 /*
- * Masks decided by a detector at the peer. Coupling is made mutual and each path is put into its
- * own mask, whatever was received.
+ * Stores who is cut together, after the masks of the same decision: `seen` is the word before it.
+ * If a path has joined since, the old ones stay for the others until the next decision.
  */
-NR_INLINE void nr_masks_set(struct nr_conn *c, nr_u64 masks)
+NR_INLINE void nr_cuts_store(struct nr_conn *c, nr_u64 seen, nr_u64 cuts)
+{
+	NR_CAS(&c->cuts, seen, cuts);
+}
+
+/* Each path is in its own mask, and coupling is mutual, whatever was received. */
+NR_INLINE nr_u64 nr_masks_mutual(nr_u64 masks)
 {
 	masks |= NR_MASKS_DISJOINT;
 	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
 		for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 			masks |= (masks >> (8 * i + j) & 1) << (8 * j + i);
-	for (nr_u32 try = 0; try < NR_TRIES; try++)
-		if (nr_masks_store(c, NR_READ(c->masks), masks))
-			return;
+	return masks;
 }
 
-/*
- * A path joins in slot i: its row becomes `row`, and its column likewise, as coupling is mutual;
- * nothing is left of the slot's previous path.
- */
-NR_INLINE void nr_masks_join(struct nr_conn *c, nr_u32 i, nr_u32 row)
+/* Masks decided by a detector at the peer. */
+NR_INLINE void nr_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts)
+{
+	masks = nr_masks_mutual(masks);
+	cuts = nr_masks_mutual(cuts);
+	for (nr_u32 try = 0; try < NR_TRIES; try++) {
+		nr_u64 seen = NR_READ(c->cuts);
+
+		if (!nr_masks_store(c, NR_READ(c->masks), masks))
+			continue;
+		nr_cuts_store(c, seen, cuts);
+		return;
+	}
+}
+
+/* One of the two words as path i joins: its row becomes `row`, and its column likewise. */
+NR_INLINE void nr_word_join(nr_u64 *word, nr_u32 i, nr_u32 row)
 {
 	nr_u64 keep = ~(0xffull << (8 * (i & 7)) | NR_MASKS_COLUMN << (i & 7));
 	nr_u64 set = (nr_u64)(row & 0xff) << (8 * (i & 7));
@@ -161,11 +177,21 @@ NR_INLINE void nr_masks_join(struct nr_conn *c, nr_u32 i, nr_u32 row)
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		set |= (nr_u64)(row >> j & 1) << (8 * j + (i & 7));
 	for (nr_u32 try = 0; try < NR_TRIES; try++) {
-		nr_u64 seen = NR_READ(c->masks);
+		nr_u64 seen = NR_READ(*word);
 
-		if (nr_masks_store(c, seen, (seen & keep) | set))
+		if (NR_CAS(word, seen, (seen & keep) | set) == seen)
 			return;
 	}
+}
+
+/*
+ * A path joins in slot i, coupled with those in `row`, and known to share with those in `cuts`;
+ * nothing is left of the slot's previous path.
+ */
+NR_INLINE void nr_masks_join(struct nr_conn *c, nr_u32 i, nr_u32 row, nr_u32 cuts)
+{
+	nr_word_join(&c->cuts, i, cuts);
+	nr_word_join(&c->masks, i, row);
 }
 
 #endif

@@ -39,7 +39,7 @@ NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
 
 	if (!nr_this.per_round)
 		return nr_new_credit(NR_ARGS, n);
-	mask = nr_mask(c, i);
+	mask = nr_mask(c, i) | nr_cut_mask(c, i) << 8;
 	rtt_us = NR_READ(c->path[i & 7].srtt8_us) / 8;
 	if (kept->cwnd != p->cwnd || kept->mask != mask || ev->now_us - kept->us >= rtt_us) {
 		kept->credit = nr_new_credit(NR_ARGS, n);

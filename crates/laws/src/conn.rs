@@ -276,6 +276,12 @@ impl Conn {
         Conn { raw, watch, control, module: control.law.module() }
     }
 
+    /// The same, whose dynamic detector is elsewhere: [`Conn::set_decided`] obeys it. Until then all
+    /// paths may share.
+    pub fn decided_elsewhere(control: Control, params: &Params) -> Conn {
+        Conn { watch: None, ..Conn::with_params(control, params) }
+    }
+
     /// The control this connection runs.
     pub fn control(&self) -> Control {
         self.control
@@ -335,11 +341,21 @@ impl Conn {
         self.raw.masks
     }
 
-    /// Sets masks that were decided elsewhere. Each path is put into its own mask, and coupling is
-    /// made mutual.
+    /// Likewise the paths that are known to share a bottleneck: they are cut together.
+    pub fn cuts(&self) -> u64 {
+        self.raw.cuts
+    }
+
+    /// Sets masks that were decided elsewhere, of paths that are known to share. Each path is put into
+    /// its own mask, and coupling is made mutual.
     pub fn set_masks(&mut self, masks: u64) {
+        self.set_decided(masks, masks);
+    }
+
+    /// The same, where only those in `cuts` are known to share.
+    pub fn set_decided(&mut self, masks: u64, cuts: u64) {
         // SAFETY: the pointer is valid and exclusive.
-        unsafe { raw::narrows_masks_set(&mut self.raw, masks) }
+        unsafe { raw::narrows_masks_set(&mut self.raw, masks, cuts) }
     }
 
     /// The newest decision, of a dynamic detector.

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -209,6 +209,8 @@ pub struct Record {
 pub struct Conn {
     /// 8 coupling masks of 8 bits; byte i is the mask of path i.
     pub masks: u64,
+    /// Likewise: the paths that are known to share its bottleneck.
+    pub cuts: u64,
     /// Stamp of the last interval claimed for a decision.
     pub tick: u64,
     /// Layout version (`NR_VERSION`).
@@ -532,7 +534,7 @@ unsafe extern "C" {
     ) -> i32;
 
     /// Sets masks that were decided elsewhere. From any thread.
-    pub fn narrows_masks_set(conn: *mut Conn, masks: u64);
+    pub fn narrows_masks_set(conn: *mut Conn, masks: u64, cuts: u64);
 
     /// Takes up to `want` packets from the window of path `donor` and leaves it at least `keep`;
     /// returns the packets taken. From any thread.

@@ -643,7 +643,7 @@ void BPF_PROG(nr_release, struct sock *sk)
 
 static __always_inline bool couples(void)
 {
-	return nr_first_masks(control.detector) != NR_MASKS_DISJOINT;
+	return nr_first_masks(control.detector, NR_MASKS_SHARED) != NR_MASKS_DISJOINT;
 }
 
 /*

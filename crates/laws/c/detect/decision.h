@@ -134,6 +134,11 @@ struct nr_scratch {
 	nr_u32 both;
 	nr_u32 same;
 	nr_u8 place[NR_DETECT_MAX]; /* the result */
+	/* Of a detector that knows pairs: members known to share with one, and those without a
+	 * queue that it could share with. */
+	nr_u64 known[NR_DETECT_MAX];
+	nr_u64 free[NR_DETECT_MAX];
+	nr_u32 srtt8_us[NR_DETECT_MAX]; /* of the member, 0: unknown */
 };
 
 /*
@@ -316,6 +321,30 @@ NR_NOINLINE nr_u32 nr_asks_for(const struct nr_decision_params *p, const struct 
 	asks = nr_asks(p, from);
 	return asks == NR_COUPLE_ALL || (asks == NR_COUPLE_UNDECIDED && to == NR_UNDECIDED) ||
 	       (from < NR_MAX_PATHS && from == to);
+}
+
+/* The paths that are known to share, where places alone tell: those of one group. */
+NR_INLINE nr_u64 nr_group_masks(const struct nr_scratch *d)
+{
+	nr_u64 masks = NR_MASKS_DISJOINT;
+
+	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
+		for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+			nr_u64 same = d->place[i] == d->place[j] && d->place[i] < NR_MAX_PATHS;
+
+			masks |= same << (8 * i + j);
+		}
+	return masks;
+}
+
+/* One mask a member as one word. */
+NR_INLINE nr_u64 nr_pair_masks(const nr_u64 *of)
+{
+	nr_u64 masks = 0;
+
+	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
+		masks |= (of[i] & 0xff) << (8 * i);
+	return masks;
 }
 
 NR_INLINE nr_u64 nr_decided_masks(const struct nr_decision_params *p, const struct nr_scratch *d)

@@ -113,7 +113,7 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h,
 		      nr_u64 now_us)
 {
 	nr_u32 now_ms = (nr_u32)(now_us / 1000), stamp = (nr_u32)NR_READ(c->tick), known = 0;
-	nr_u64 masks = NR_READ(c->masks);
+	nr_u64 cuts = NR_READ(c->cuts), masks = NR_READ(c->masks);
 	struct nr_places now;
 
 	NR_READ_BARRIER();
@@ -134,6 +134,7 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h,
 	NR_WRITE(h->done, epoch);
 	if (!known)
 		return 0;
+	nr_cuts_store(c, cuts, nr_group_masks(&h->scratch));
 	now = nr_places(stamp ? stamp : 1, h->scratch.place);
 	NR_WRITE(w->heard_ms, now_ms ? now_ms : 1);
 	nr_note_groups(w, w->decided, now, now_us);

@@ -143,6 +143,7 @@ NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c
 	s->stamp = w->stamp;
 	s->present = 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		s->srtt8_us[j] = NR_READ(c->path[j].srtt8_us);
 		s->since[j] = NR_READ(w->path[j].since);
 		s->place[j] = NR_UNDECIDED;
 		if ((nr_s32)(nr_stamp(&w->observed) - s->since[j]) > 0)
@@ -261,13 +262,16 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 	struct nr_decision_params couples = nr_couples(d, own, &w->params);
 	struct nr_pace pace = d->pace(own, &w->params.decision);
 	struct nr_scratch *s = &w->scratch;
-	nr_u64 masks = NR_READ(c->masks);
+	nr_u64 cuts = NR_READ(c->cuts), masks = NR_READ(c->masks);
 
 	NR_READ_BARRIER(); /* a join visible in the masks is visible in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		s->since[j] = NR_READ(w->path[j].since);
 	nr_filter(&pace, &w->ring, s);
-	return nr_masks_store(c, masks, nr_decided_masks(&couples, s));
+	if (!nr_masks_store(c, masks, nr_decided_masks(&couples, s) & ~nr_pair_masks(s->free)))
+		return 0;
+	nr_cuts_store(c, cuts, d->pair ? nr_pair_masks(s->known) : nr_group_masks(s));
+	return 1;
 }
 
 #define NR_DECIDE(n, name)                                                                         \
@@ -423,7 +427,7 @@ NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct n
 	return decided;
 }
 
-/* The paths that joining path i is coupled with, as bits. */
+/* The paths that joining path i may share with, as bits. */
 NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
 			      const struct nr_params *p, nr_u32 i)
 {
@@ -460,7 +464,7 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 	}
 	if (begins) {
 		nr_watch_begin(d, pace.t_us, path, ev->now_us);
-		nr_masks_join(c, i, nr_first_row(d, own, &w->params, i));
+		nr_masks_join(c, i, nr_first_row(d, own, &w->params, i), 1u << (i & 7));
 	}
 	if (ev->kind == NR_LEFT) {
 		path->here = NR_HERE_NO_MORE;

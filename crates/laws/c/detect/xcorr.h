@@ -110,6 +110,8 @@
 
 /* Twice the least variance of both paths, squared units: 0.04 ms^2. */
 #define NR_XCORR_FLAT 11u
+/* 16 times its root, 1/8 us. */
+#define NR_XCORR_FLAT_RTT8 (8 * 16 * 200u)
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -216,7 +218,8 @@ struct nr_xcorr_pair {
 	nr_s32 a, b; /* references */
 	nr_s32 last_a, last_b;
 	struct nr_pair known;
-	nr_u8 begun;   /* 1: references and last values are set */
+	nr_u8 begun : 1; /* references and last values are set */
+	nr_u8 flat : 1;	 /* of enough values, neither queue changes */
 	nr_u8 against; /* successive intervals that said separate, not shared */
 	nr_u8 lag[2];  /* best one by the fast and by the slow sums */
 };
@@ -1269,6 +1272,18 @@ NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	return 1;
 }
 
+/* Has neither of members i and j a queue that changes? As of the slow sums, which are asked last. */
+NR_NOINLINE int nr_xcorr_set_flat(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+{
+	struct nr_xcorr_pair *q;
+
+	if (!g)
+		return 0;
+	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q->flat = !g->answered && q->known.why == NR_FLAT;
+	return 1;
+}
+
 /*
  * Of members i and j, forgets what is of another path or of other delays. If there are values of
  * them in this interval, their sums fade and it returns 1; else they stay, and the pair its answer.
@@ -1292,6 +1307,7 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	if (g->anew >> i & 1 || g->anew >> j & 1) {
 		q->known = (struct nr_pair){0};
 		q->against = 0;
+		q->flat = 0;
 	}
 	one = &g->member[i];
 	other = &g->member[j];
@@ -1329,12 +1345,18 @@ NR_NOINLINE int nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xc
 		nr_xcorr_judge(p, g, i, j, slow);
 	}
 	nr_xcorr_conclude(g, i, j);
+	nr_xcorr_set_flat(g, i, j);
 	return 1;
 }
 
-/* Notes what is known of members i and j: bits of near[], and of apart[]. */
+/*
+ * Notes what is known of members i and j: bits of near[], and of apart[]; and of free[], if neither
+ * has a queue that changes, by less than 1/16 of its round trip: then nothing is shared, and losses
+ * are no queue's. Where round trips are shorter, so may be the queues.
+ */
 NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
+	const struct nr_xcorr_pair *q;
 	nr_u32 answer;
 
 	if (!g || !d)
@@ -1343,11 +1365,15 @@ NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr
 	j %= NR_DETECT_MAX;
 	if (i == j || !(g->known >> i & g->known >> j & 1))
 		return 0;
-	answer = g->pair[nr_xcorr_number(i, j)].known.answer;
+	q = &g->pair[nr_xcorr_number(i, j)];
+	answer = q->known.answer;
 	if (answer == NR_SHARED)
 		d->near[i] |= 1ull << j;
 	if (answer == NR_SEPARATE)
 		g->apart[i] |= 1ull << j;
+	if (answer != NR_SHARED && q->flat && d->srtt8_us[i] >= NR_XCORR_FLAT_RTT8 &&
+	    d->srtt8_us[j] >= NR_XCORR_FLAT_RTT8)
+		d->free[i] |= 1ull << j;
 	return 1;
 }
 
@@ -1406,6 +1432,7 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 {
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		d->near[i] = 0;
+		d->free[i] = 0;
 		g->apart[i] = 0;
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
 			nr_xcorr_note(g, d, i, j);
@@ -1416,6 +1443,10 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 		d->near[i] |= 1ull << i;
 	}
 	nr_components(d);
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		d->known[i] = d->near[i];
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		d->free[i] &= ~d->known[i];
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		nr_xcorr_spread_apart(g, d, i);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)

@@ -40,7 +40,9 @@
 struct nr_gcubic {
 	struct nr_group group;
 	struct nr_cubic cubic;
-	nr_u32 set;	 /* paths that counted when parts were computed; 0: not yet */
+	/* Paths that counted when parts were computed, those of the group shifted by 8; 0: not yet.
+	 */
+	nr_u32 set;
 	nr_u32 parts_us; /* when, wraps */
 };
 NR_LAW_STATE(gcubic)
@@ -76,16 +78,32 @@ NR_NOINLINE int nr_gcubic_reduced(struct nr_private *p, nr_u32 set, nr_u32 cwnd,
 	return 1;
 }
 
+/*
+ * An undo of the path's own reduction, from a window of cwnd packets, leaves a cut that it has
+ * followed since: a new epoch then, as after that cut alone.
+ */
+NR_INLINE void nr_gcubic_leave(struct nr_cubic_epoch *e, nr_u32 cwnd)
+{
+	nr_u64 w = cwnd * NR_CUBIC_ONE;
+
+	e->w_max = w < e->w_max ? w / 20 * 17 : w;
+	e->w_prior = nr_cubic_prior(w);
+	e->start_us = 0;
+}
+
 NR_INLINE void nr_gcubic_before(NR_HOOK)
 {
+	struct nr_cubic *cubic = &nr_gcubic(p)->cubic;
+	struct nr_cubic_epoch prior = cubic->prior;
+	nr_u32 cwnd = p->cwnd, before = p->prior_cwnd;
 	nr_u64 window = nr_group_window(p);
-	nr_u32 cwnd = p->cwnd;
 
 	if (!nr_group_follow(NR_ARGS, nr_gcubic_cut))
 		return;
-	nr_gcubic_reduced(p, nr_coupled(c, i), cwnd, window);
-	/* An undo of its own reduction leaves this one. */
-	nr_gcubic(p)->cubic.prior = nr_gcubic(p)->cubic.now;
+	nr_gcubic_reduced(p, nr_cut_together(c, i), cwnd, window);
+	if (before)
+		nr_gcubic_leave(&prior, before);
+	cubic->prior = prior;
 }
 
 NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
@@ -95,7 +113,7 @@ NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
 	if (nr_group_followed(NR_ARGS))
 		cubic->prior = cubic->now;
 	else
-		nr_gcubic_reduced(p, nr_coupled(c, i), p->cwnd, nr_group_window(p));
+		nr_gcubic_reduced(p, nr_cut_together(c, i), p->cwnd, nr_group_window(p));
 	return nr_group_ssthresh(NR_ARGS, nr_gcubic_cut);
 }
 
@@ -133,7 +151,7 @@ NR_NOINLINE nr_u32 nr_gcubic_share(const struct nr_conn *c, nr_u32 i, nr_u32 set
 	return nr_gcubic_part(share);
 }
 
-/* The epoch begins or goes on, with the s_i that the path has among those in `set`. */
+/* The epoch begins or goes on, with the s_i that the path has among those in `set`, as kept. */
 NR_NOINLINE int nr_gcubic_epoch(struct nr_private *p, nr_u32 set, nr_u32 share, nr_u64 now_us)
 {
 	struct nr_cubic_epoch *e;
@@ -163,9 +181,17 @@ NR_NOINLINE int nr_gcubic_epoch(struct nr_private *p, nr_u32 set, nr_u32 share, 
 	own->parts_us = (nr_u32)now_us;
 	if (e->start_us)
 		return 1;
-	w = NR_ONES64(set) == 1 ? p->cwnd * NR_CUBIC_ONE : nr_gcubic_window(p);
+	w = NR_ONES64(set >> 8) == 1 ? p->cwnd * NR_CUBIC_ONE : nr_gcubic_window(p);
 	nr_cubic_start(&own->cubic, now_us, w);
 	return 1;
+}
+
+/* `of` times a part, both in 2^-32, 0: all. */
+NR_INLINE nr_u32 nr_gcubic_times(nr_u32 of, nr_u64 part)
+{
+	struct nr_fx all = of ? nr_fx_shift(nr_fx(of), -32) : nr_fx(1);
+
+	return nr_gcubic_part(nr_fx_mul(all, nr_fx_of(part)));
 }
 
 /*
@@ -175,22 +201,27 @@ NR_NOINLINE int nr_gcubic_epoch(struct nr_private *p, nr_u32 set, nr_u32 share, 
 NR_INLINE void nr_gcubic_begin(NR_HOOK)
 {
 	struct nr_gcubic *own = nr_gcubic(p);
-	nr_u32 set = nr_coupled(c, i), age_us = (nr_u32)ev->now_us - own->parts_us, share = 0;
+	nr_u32 set = nr_coupled(c, i), group = nr_cut_together(c, i) & set, all = set | group << 8;
+	nr_u32 age_us = (nr_u32)ev->now_us - own->parts_us, share = 0;
 
 	nr_group_begin(NR_ARGS);
-	if (set == own->set && own->cubic.now.start_us && age_us < c->path[i & 7].srtt8_us / 8)
+	if (all == own->set && own->cubic.now.start_us && age_us < c->path[i & 7].srtt8_us / 8)
 		return;
 	own->group.even = 0;
 	own->cubic.step = 0;
-	if (set != 1u << (i & 7))
-		share = nr_gcubic_share(c, i, set, own);
-	nr_gcubic_epoch(p, set, share, ev->now_us);
+	if (group != 1u << (i & 7))
+		share = nr_gcubic_share(c, i, group, own);
+	if (group != set) {
+		share = nr_gcubic_times(share, nr_group_part(c, group, set, 2));
+		own->cubic.step = nr_gcubic_times(own->cubic.step, nr_group_part(c, group, set, 0));
+	}
+	nr_gcubic_epoch(p, all, share, ev->now_us);
 }
 
 NR_INLINE nr_s64 nr_gcubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
 	nr_u64 w = p->cwnd * NR_CUBIC_ONE, window = nr_gcubic_window(p);
-	nr_u64 members = NR_ONES64(set), half = NR_CUBIC_ONE / (2 * members);
+	nr_u64 members = NR_ONES64(nr_gcubic(p)->set >> 8), half = NR_CUBIC_ONE / (2 * members);
 
 	/* One flow's cubic does not see its fraction, 1/2 in the mean. */
 	if (members > 1)

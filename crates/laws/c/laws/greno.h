@@ -47,12 +47,23 @@ NR_INLINE nr_u32 nr_greno_ssthresh(NR_HOOK)
 
 NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 {
-	struct nr_group *g = nr_group(p);
-	nr_u64 round = nr_group_round(c, set, g, NR_GRENO_WAIT);
-	struct nr_fx q = nr_fx_of(nr_group_credit(c, i, set, g->thin, round));
-	nr_u64 credit = nr_fx_fixed(q, NR_CREDIT_BITS), alone = nr_reno_credit(p->cwnd);
+	nr_u32 group = nr_cut_together(c, i) & set;
+	nr_u64 credit = nr_reno_credit(p->cwnd), one;
 
-	return (nr_s64)(credit < alone ? credit : alone);
+	if (group != 1u << (i & 7)) {
+		struct nr_group *g = nr_group(p);
+		nr_u64 round = nr_group_round(c, group, g, NR_GRENO_WAIT);
+
+		one = nr_group_credit(c, i, group, g->thin, round);
+		one = nr_fx_fixed(nr_fx_of(one), NR_CREDIT_BITS);
+		if (one < credit)
+			credit = one;
+	}
+	if (group != set) {
+		one = nr_group_part(c, group, set, 0);
+		credit = nr_fx_fixed(nr_fx_mul(nr_fx_of(one), nr_fx(credit)), 0);
+	}
+	return (nr_s64)credit;
 }
 
 /*
@@ -70,11 +81,11 @@ NR_INLINE void nr_greno_acked(NR_HOOK)
 	nr_group_acked(NR_ARGS);
 	if (!(ev->flags & NR_F_IN_RECOVERY) || !n || p->cwnd < p->ssthresh)
 		return;
-	set = nr_coupled(c, i);
+	set = nr_cut_together(c, i);
 	since = (nr_u32)(ev->now_us - nr_group(p)->cut_us);
 	if (set == 1u << (i & 7) || since < nr_group_rtt(c, set) / 8)
 		return;
-	more = (nr_u64)nr_greno_growth(NR_ARGS, set, &n) * (n < p->cwnd ? n : p->cwnd);
+	more = (nr_u64)nr_greno_growth(NR_ARGS, nr_coupled(c, i), &n) * (n < p->cwnd ? n : p->cwnd);
 	if (p->prior_cwnd > p->cwnd && since < nr_group_r(line, line->srtt8_us) / 8)
 		more = more / p->prior_cwnd * p->cwnd;
 	p->credit += (nr_s64)more;

@@ -18,7 +18,7 @@ unsafe extern "C-unwind" {
     safe fn nr_debit_drop(conn: &Shared<Conn>, i: u32);
     safe fn nr_tick_claim(conn: &Shared<Conn>, number: u64) -> i32;
     safe fn nr_masks_store(conn: &Shared<Conn>, seen: u64, masks: u64) -> i32;
-    safe fn nr_masks_join(conn: &Shared<Conn>, i: u32, row: u32);
+    safe fn nr_masks_join(conn: &Shared<Conn>, i: u32, row: u32, cuts: u32);
     safe fn nr_record_read(record: &Shared<Record>, stamp: u32, word: &mut [u32; 7]) -> i32;
     fn nr_record_write(record: &Shared<Record>, stamp: u32, word: *const u32, words: u32);
     safe fn nr_detect(
@@ -144,7 +144,7 @@ fn a_decision_does_not_undo_a_join() {
                 (seen, nr_masks_store(&conn, seen, APART) == 1)
             })
         };
-        nr_masks_join(&conn, 1, 0b11);
+        nr_masks_join(&conn, 1, 0b11, 0b10);
         let (seen, stored) = decision.join().unwrap();
         // A decision on the masks from before the join comes before it, or not at all.
         let expected = if stored && seen == COUPLED { APART } else { COUPLED };

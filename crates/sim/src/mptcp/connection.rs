@@ -86,16 +86,17 @@ impl Connection {
         generator: Generator,
     ) -> Self {
         let mut tcp = config.tcp;
-        let mut control = config.control;
+        let control = config.control;
         let (params, listeners) = (&config.params, &config.listeners);
         let signals = listeners.iter().map(|listener| listener.signal);
         for signal in signals.chain(control.detector.decides().then_some(tcp.signal)) {
             tcp.timestamps = signal.timestamps().unwrap_or(tcp.timestamps);
         }
         let receiver_detector = ReceiverDetector::new(control, listeners, params, tcp);
-        if let Some(receiver_detector) = &receiver_detector {
-            control = receiver_detector.at_sender(control, params);
-        }
+        let law = match &receiver_detector {
+            Some(receiver_detector) => receiver_detector.at_sender(control, params),
+            None => Conn::with_params(control, params),
+        };
         let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &tcp);
         Connection {
             multipath: config.multipath,
@@ -105,7 +106,7 @@ impl Connection {
             source: config.source,
             generator,
             messages: Messages::default(),
-            law: Law::new(Conn::with_params(control, params), listeners, params),
+            law: Law::new(law, listeners, params),
             detects: receiver_detector.is_some(),
             receiver_detector,
             subflows: paths.iter().enumerate().map(subflow).collect(),

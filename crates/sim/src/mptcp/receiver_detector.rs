@@ -27,8 +27,8 @@ pub(crate) struct ReceiverDetector {
 #[derive(Debug)]
 struct AtReceiver {
     conn: Conn,
-    /// The masks of each decision.
-    masks: Vec<u64>,
+    /// The masks of each decision, and who is cut together.
+    masks: Vec<(u64, u64)>,
     /// Number of the newest decision that the sender knows.
     known: u16,
 }
@@ -73,15 +73,16 @@ impl ReceiverDetector {
         })
     }
 
-    /// The control of the sender: the decisions of a detector elsewhere set its masks. Until the first
+    /// The law at the sender: the decisions of a detector elsewhere set its masks. Until the first
     /// they are what the detector's own would be.
-    pub fn at_sender(&self, control: Control, params: &Params) -> Control {
-        let detector = match (&self.receiver, control.detector.couples_at_join(params)) {
-            (None, _) => control.detector,
-            (Some(_), true) => Detector::SHARED,
-            (Some(_), false) => Detector::DISJOINT,
-        };
-        Control { detector, ..control }
+    pub fn at_sender(&self, control: Control, params: &Params) -> Conn {
+        match (&self.receiver, control.detector.couples_at_join(params)) {
+            (None, _) => Conn::with_params(control, params),
+            (Some(_), true) => Conn::decided_elsewhere(control, params),
+            (Some(_), false) => {
+                Conn::with_params(Control { detector: Detector::DISJOINT, ..control }, params)
+            }
+        }
     }
 
     /// A segment arrived.
@@ -107,7 +108,7 @@ impl ReceiverDetector {
         self.report(path, now, EventKind::Acked, event);
         if let (Some(receiver), Some(log)) = (&mut self.receiver, &mut self.log) {
             if log.note(&receiver.conn) {
-                receiver.masks.push(receiver.conn.masks());
+                receiver.masks.push((receiver.conn.masks(), receiver.conn.cuts()));
             }
         }
     }
@@ -125,7 +126,8 @@ impl ReceiverDetector {
             if newer > 0 && newer <= u16::MAX / 2 {
                 receiver.known = decision;
                 let later = (receiver.masks.len() as u16).wrapping_sub(decision);
-                law.set_masks(receiver.masks[receiver.masks.len() - 1 - usize::from(later)]);
+                let (masks, cuts) = receiver.masks[receiver.masks.len() - 1 - usize::from(later)];
+                law.set_decided(masks, cuts);
             }
         }
     }
@@ -225,7 +227,7 @@ mod tests {
         let tcp = TcpConfig { signal, ..TcpConfig::default() };
         let receiver_detector =
             ReceiverDetector::new(control, &[], params, tcp).expect("it listens");
-        let law = Conn::with_params(receiver_detector.at_sender(control, params), params);
+        let law = receiver_detector.at_sender(control, params);
         (receiver_detector, law)
     }
 
@@ -253,16 +255,16 @@ mod tests {
         let (mut receiver_detector, mut law) = receiver_detector();
         assert_eq!(law.masks(), SHARED);
         let receiver = receiver_detector.receiver.as_mut().unwrap();
-        receiver.masks = vec![SHARED, DISJOINT, SHARED, DISJOINT];
+        receiver.masks = [SHARED, DISJOINT, SHARED, DISJOINT].map(|masks| (masks, masks)).to_vec();
         let masks = [0, 2, 1, 0, 4].map(|decision| {
             receiver_detector.on_ack(decision, &mut law);
             law.masks()
         });
         assert_eq!(masks, [SHARED, DISJOINT, DISJOINT, DISJOINT, DISJOINT]);
-        receiver_detector.receiver.as_mut().unwrap().masks.push(SHARED);
+        receiver_detector.receiver.as_mut().unwrap().masks.push((SHARED, DISJOINT));
         assert_eq!(receiver_detector.decision(), 5);
         receiver_detector.on_ack(5, &mut law);
-        assert_eq!(law.masks(), SHARED);
+        assert_eq!((law.masks(), law.cuts()), (SHARED, DISJOINT));
     }
 
     /// Decisions are numbered with 16 bits.
@@ -271,8 +273,8 @@ mod tests {
         let (mut receiver_detector, mut law) = receiver_detector();
         let receiver = receiver_detector.receiver.as_mut().unwrap();
         receiver.known = u16::MAX;
-        receiver.masks = vec![SHARED; 1 << 16];
-        receiver.masks.push(DISJOINT);
+        receiver.masks = vec![(SHARED, SHARED); 1 << 16];
+        receiver.masks.push((DISJOINT, DISJOINT));
         assert_eq!(receiver_detector.decision(), 1);
         receiver_detector.on_ack(1, &mut law);
         assert_eq!(law.masks(), DISJOINT);
