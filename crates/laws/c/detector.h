@@ -71,6 +71,7 @@ struct nr_detector {
 	nr_u32 summary_at; /* their offset in the state */
 	nr_u32 pairs;	   /* bytes kept of a connection, for `group`; all zero at first */
 	nr_u32 native;	   /* 1: a decision is too much work, or memory, for BPF */
+	nr_u32 by_losses;  /* 1: a path whose losses are random is coupled with none */
 
 	/* Fixed: the masks of a connection without paths, and the row of joining path i. */
 	nr_u64 masks;

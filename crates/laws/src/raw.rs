@@ -299,18 +299,18 @@ pub struct Heard {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
-    due: [u64; 3],
+    due: [u64; 8],
     here: u32,
     /// Stamp of the interval before it joined, or left.
     pub since: u32,
-    history: [u64; WATCHED_WORDS - 4],
+    history: [u64; WATCHED_WORDS - 9],
 }
 
 /// Size of [`Watched`] in 64-bit words.
-pub const WATCHED_WORDS: usize = 220;
+pub const WATCHED_WORDS: usize = 225;
 
 /// Size of what paths published, and of the scratch memory of a decision, in 64-bit words.
-const SCRATCH_WORDS: usize = 54;
+const SCRATCH_WORDS: usize = 74;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
 pub const PAIRS_WORDS: usize = 2094;
@@ -436,6 +436,7 @@ pub(crate) struct DetectorTable {
     pub summary_at: u32,
     pub pairs: u32,
     pub native: u32,
+    pub by_losses: u32,
 }
 
 /// `struct nr_param`.

@@ -22,6 +22,7 @@
 
 #include "../flows.h"
 #include "deciding.h"
+#include "random_loss.h"
 
 /* Is there a path in a slot? */
 enum nr_here {
@@ -30,10 +31,11 @@ enum nr_here {
 	NR_HERE_NO_MORE, /* it left */
 };
 
-/* State of a path. Only `since` is read by others. */
+/* State of a path. Only `since` and `loss.random` are read by others. */
 struct nr_watched {
 	nr_u64 due_us; /* from when on it tries to claim a decision */
 	struct nr_delack delack;
+	struct nr_random_loss loss;
 	nr_u32 here;  /* enum nr_here */
 	nr_u32 since; /* stamp of the interval before it joined, or left; read by siblings */
 	nr_u64 history[NR_HISTORY_WORDS]; /* the detector's state of the path */
@@ -252,6 +254,17 @@ NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_watch *w)
 	return 0;
 }
 
+/* Bits of masks that the losses of a path forbid: it shares with no other. */
+NR_INLINE nr_u64 nr_alone(const struct nr_detector *d, const struct nr_watch *w)
+{
+	nr_u64 bits = 0;
+
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		if (d->by_losses && NR_READ(w->path[j].loss.random))
+			bits |= 0xffull << (8 * j) | NR_MASKS_COLUMN << j;
+	return bits & ~NR_MASKS_DISJOINT;
+}
+
 /*
  * Decides from the observations up to the one that was just made. If a path joins meanwhile, the
  * masks are not stored and the next interval decides.
@@ -262,15 +275,17 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 	struct nr_decision_params couples = nr_couples(d, own, &w->params);
 	struct nr_pace pace = d->pace(own, &w->params.decision);
 	struct nr_scratch *s = &w->scratch;
-	nr_u64 cuts = NR_READ(c->cuts), masks = NR_READ(c->masks);
+	nr_u64 cuts = NR_READ(c->cuts), masks = NR_READ(c->masks), alone;
 
 	NR_READ_BARRIER(); /* a join visible in the masks is visible in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		s->since[j] = NR_READ(w->path[j].since);
 	nr_filter(&pace, &w->ring, s);
-	if (!nr_masks_store(c, masks, nr_decided_masks(&couples, s) & ~nr_pair_masks(s->free)))
+	alone = nr_alone(d, w);
+	if (!nr_masks_store(c, masks,
+			    nr_decided_masks(&couples, s) & ~nr_pair_masks(s->free) & ~alone))
 		return 0;
-	nr_cuts_store(c, cuts, d->pair ? nr_pair_masks(s->known) : nr_group_masks(s));
+	nr_cuts_store(c, cuts, (d->pair ? nr_pair_masks(s->known) : nr_group_masks(s)) & ~alone);
 	return 1;
 }
 
@@ -441,6 +456,7 @@ NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct n
 	path->here = NR_HERE;
 	path->due_us = 0;
 	path->delack = (struct nr_delack){.acked_us = now_us};
+	path->loss = (struct nr_random_loss){0};
 	NR_WRITE(path->since, (nr_u32)(now_us / t_us));
 	d->reset(path->history);
 }
@@ -481,6 +497,8 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 	s.bw = NR_READ(c->path[i & 7].bw);
 	s.cycles = NR_READ(c->path[i & 7].word[0]) & NR_CYCLES;
 	s.resting = s.bw && (NR_READ(c->path[i & 7].word[1]) & NR_PHASE) == NR_IN_PROBE_RTT;
+	if (d->by_losses)
+		nr_random_sample(&path->loss, &s);
 	stamp = d->sample(own, path->history, &s);
 	if (stamp)
 		nr_record_write(&c->record[i & 7][(stamp - 1) & 1], stamp,

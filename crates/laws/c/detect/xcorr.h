@@ -110,8 +110,12 @@
 
 /* Twice the least variance of both paths, squared units: 0.04 ms^2. */
 #define NR_XCORR_FLAT 11u
-/* 16 times its root, 1/8 us. */
-#define NR_XCORR_FLAT_RTT8 (8 * 16 * 200u)
+/*
+ * Round trips, 1/8 us, in a unit of pairs: 1/16 of one that long is a unit. Queues of longer ones
+ * vary by less than NR_XCORR_RTTS units.
+ */
+#define NR_XCORR_RTT8 (8u * 16 * 256 / 3)
+#define NR_XCORR_RTTS 4096u
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -218,8 +222,7 @@ struct nr_xcorr_pair {
 	nr_s32 a, b; /* references */
 	nr_s32 last_a, last_b;
 	struct nr_pair known;
-	nr_u8 begun : 1; /* references and last values are set */
-	nr_u8 flat : 1;	 /* of enough values, neither queue changes */
+	nr_u8 begun;   /* 1: references and last values are set */
 	nr_u8 against; /* successive intervals that said separate, not shared */
 	nr_u8 lag[2];  /* best one by the fast and by the slow sums */
 };
@@ -1272,18 +1275,6 @@ NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	return 1;
 }
 
-/* Has neither of members i and j a queue that changes? As of the slow sums, which are asked last. */
-NR_NOINLINE int nr_xcorr_set_flat(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
-{
-	struct nr_xcorr_pair *q;
-
-	if (!g)
-		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
-	q->flat = !g->answered && q->known.why == NR_FLAT;
-	return 1;
-}
-
 /*
  * Of members i and j, forgets what is of another path or of other delays. If there are values of
  * them in this interval, their sums fade and it returns 1; else they stay, and the pair its answer.
@@ -1307,7 +1298,6 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	if (g->anew >> i & 1 || g->anew >> j & 1) {
 		q->known = (struct nr_pair){0};
 		q->against = 0;
-		q->flat = 0;
 	}
 	one = &g->member[i];
 	other = &g->member[j];
@@ -1345,18 +1335,40 @@ NR_NOINLINE int nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xc
 		nr_xcorr_judge(p, g, i, j, slow);
 	}
 	nr_xcorr_conclude(g, i, j);
-	nr_xcorr_set_flat(g, i, j);
 	return 1;
 }
 
 /*
- * Notes what is known of members i and j: bits of near[], and of apart[]; and of free[], if neither
- * has a queue that changes, by less than 1/16 of its round trip: then nothing is shared, and losses
- * are no queue's. Where round trips are shorter, so may be the queues.
+ * Is there no sign of a queue at members i and j? Their delays vary by less than 1/16 of the
+ * shorter round trip, both together, in the slow sums. Below 1.4 ms nobody can tell: a queue may be
+ * that short.
+ */
+NR_NOINLINE int nr_xcorr_no_queue(const struct nr_xcorr_pairs *g, const struct nr_scratch *d,
+				  nr_u32 i, nr_u32 j)
+{
+	const struct nr_xcorr_sums *w;
+	nr_u32 rtt8, rtt;
+
+	if (!g || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	w = &g->pair[nr_xcorr_number(i, j)].slow;
+	rtt8 = d->srtt8_us[i] < d->srtt8_us[j] ? d->srtt8_us[i] : d->srtt8_us[j];
+	rtt = rtt8 / NR_XCORR_RTT8;
+	if (rtt > NR_XCORR_RTTS)
+		rtt = NR_XCORR_RTTS;
+	return w->n >= NR_XCORR_SOME * NR_XCORR_ONE &&
+	       nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n) <
+		   (nr_u64)w->n * w->n * rtt * rtt;
+}
+
+/*
+ * Notes what is known of members i and j: bits of near[], and of apart[]; and of free[], if nothing
+ * is, and there is no sign of a queue: what is lost then is not lost in one that they share.
  */
 NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
-	const struct nr_xcorr_pair *q;
 	nr_u32 answer;
 
 	if (!g || !d)
@@ -1365,14 +1377,12 @@ NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr
 	j %= NR_DETECT_MAX;
 	if (i == j || !(g->known >> i & g->known >> j & 1))
 		return 0;
-	q = &g->pair[nr_xcorr_number(i, j)];
-	answer = q->known.answer;
+	answer = g->pair[nr_xcorr_number(i, j)].known.answer;
 	if (answer == NR_SHARED)
 		d->near[i] |= 1ull << j;
 	if (answer == NR_SEPARATE)
 		g->apart[i] |= 1ull << j;
-	if (answer != NR_SHARED && q->flat && d->srtt8_us[i] >= NR_XCORR_FLAT_RTT8 &&
-	    d->srtt8_us[j] >= NR_XCORR_FLAT_RTT8)
+	if (answer == NR_UNSURE && nr_xcorr_no_queue(g, d, i, j))
 		d->free[i] |= 1ull << j;
 	return 1;
 }
@@ -1517,6 +1527,7 @@ NR_DETECTOR(xcorr) = {
     .measures = NR_BY_DELAY,
     NR_KEEPS(xcorr),
     .pairs = sizeof(struct nr_xcorr_pairs),
+    .by_losses = 1,
     .reset = nr_xcorr_reset,
     .sample = nr_xcorr_sample,
     .take = nr_xcorr_take_one,
