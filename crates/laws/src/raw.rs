@@ -292,7 +292,7 @@ pub struct Heard {
     pub begun_ms: u32,
     gone: u32,
     owner: [u64; MAX_PATHS],
-    scratch: [u64; 26],
+    scratch: [[u64; 23]; 2],
 }
 
 /// State of a path under a dynamic detector (`struct nr_watched`).
