@@ -292,25 +292,25 @@ pub struct Heard {
     pub begun_ms: u32,
     gone: u32,
     owner: [u64; MAX_PATHS],
-    scratch: [[u64; 23]; 2],
+    scratch: [u64; 30],
 }
 
 /// State of a path under a dynamic detector (`struct nr_watched`).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
-    due: [u64; 8],
+    due: [u64; 7],
     here: u32,
     /// Stamp of the interval before it joined, or left.
     pub since: u32,
-    history: [u64; WATCHED_WORDS - 9],
+    history: [u64; WATCHED_WORDS - 8],
 }
 
 /// Size of [`Watched`] in 64-bit words.
-pub const WATCHED_WORDS: usize = 225;
+pub const WATCHED_WORDS: usize = 224;
 
 /// Size of what paths published, and of the scratch memory of a decision, in 64-bit words.
-const SCRATCH_WORDS: usize = 74;
+const SCRATCH_WORDS: usize = 58;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
 pub const PAIRS_WORDS: usize = 2094;

@@ -54,6 +54,17 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 	count(NR_REPAIRED_THRESH);
 }
 
+/* The stack's undo brings its old ssthresh back, also above what the law has cut since. */
+static __always_inline void leave_ssthresh(struct sock *sk, struct nr_entry *e)
+{
+	struct nr_sock *s = nr_sk(sk);
+	nr_u32 ssthresh = line(e, s->slot)->ssthresh;
+
+	if (s->undone && tcp_sk(sk)->snd_ssthresh > ssthresh)
+		tcp_sk(sk)->snd_ssthresh = ssthresh;
+	s->undone = 0;
+}
+
 SEC("struct_ops")
 void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
@@ -152,6 +163,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 	}
 	if (begins)
 		repair_ssthresh(sk, e);
+	leave_ssthresh(sk, e);
 	if (!timeout && !ends)
 		return;
 	ev = fill(sk, e, timeout ? NR_TIMEOUT : NR_RECOVERED);
@@ -172,6 +184,7 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 		fill(sk, e, NR_UNDO);
 		nr_event(sk, e);
 		cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+		nr_sk(sk)->undone = 1;
 	} else {
 		cwnd = tcp_reno_undo_cwnd(sk);
 	}

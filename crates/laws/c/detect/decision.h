@@ -28,6 +28,8 @@ enum nr_couple {
 	NR_COUPLE_ALL,
 };
 
+#define NR_SRTT_MS_MAX 8191u
+
 /* Observations that are kept. */
 #define NR_OBSERVATIONS 32
 
@@ -134,11 +136,13 @@ struct nr_scratch {
 	nr_u32 both;
 	nr_u32 same;
 	nr_u8 place[NR_DETECT_MAX]; /* the result */
-	/* Of a detector that knows pairs: members known to share with one, and those without a
-	 * queue that it could share with. */
-	nr_u64 known[NR_DETECT_MAX];
-	nr_u64 free[NR_DETECT_MAX];
-	nr_u32 srtt8_us[NR_DETECT_MAX]; /* of the member, 0: unknown */
+#if NR_DETECT_MAX <= 8
+	/* Of a detector that knows pairs, as masks: who is known to share, and who has no queue to.
+	 */
+	nr_u64 known;
+	nr_u64 free;
+	nr_u16 srtt_ms[NR_DETECT_MAX]; /* at most NR_SRTT_MS_MAX; 0: unknown */
+#endif
 };
 
 /*
@@ -334,16 +338,6 @@ NR_INLINE nr_u64 nr_group_masks(const struct nr_scratch *d)
 
 			masks |= same << (8 * i + j);
 		}
-	return masks;
-}
-
-/* One mask a member as one word. */
-NR_INLINE nr_u64 nr_pair_masks(const nr_u64 *of)
-{
-	nr_u64 masks = 0;
-
-	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++)
-		masks |= (of[i] & 0xff) << (8 * i);
 	return masks;
 }
 

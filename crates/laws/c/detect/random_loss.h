@@ -24,8 +24,8 @@
 
 /* State of a path. Only `random` is read by others. */
 struct nr_random_loss {
-	nr_u64 begun_us; /* of the newer window */
-	nr_u64 loss_us;	 /* the last one: one a round trip counts */
+	nr_u32 begun_us; /* of the newer window; wraps, as the next */
+	nr_u32 loss_us;	 /* the last one: one a round trip counts */
 	nr_s32 least;	 /* delay in the newer window */
 	nr_s32 before;	 /* and in the older one */
 	nr_s32 newest;	 /* delay */
@@ -48,7 +48,7 @@ NR_INLINE nr_u32 nr_random_above(nr_s32 a, nr_s32 b)
 }
 
 /* A delay. */
-NR_INLINE void nr_random_delay(struct nr_random_loss *h, nr_s32 delay_us, nr_u64 now_us)
+NR_INLINE void nr_random_delay(struct nr_random_loss *h, nr_s32 delay_us, nr_u32 now_us)
 {
 	if (!h->some || now_us - h->begun_us >= NR_RANDOM_WINDOW_US) {
 		/* After a silence the older window is too old. */
@@ -65,7 +65,7 @@ NR_INLINE void nr_random_delay(struct nr_random_loss *h, nr_s32 delay_us, nr_u64
 }
 
 /* A loss was found, at the newest delay. */
-NR_INLINE void nr_random_lost(struct nr_random_loss *h, nr_u64 now_us)
+NR_INLINE void nr_random_lost(struct nr_random_loss *h, nr_u32 now_us)
 {
 	nr_u32 queue = nr_random_above(h->newest, h->least), older;
 
@@ -82,17 +82,19 @@ NR_INLINE void nr_random_lost(struct nr_random_loss *h, nr_u64 now_us)
 /* A sample of the path. */
 NR_INLINE void nr_random_sample(struct nr_random_loss *h, const struct nr_sample *s)
 {
+	nr_u32 now_us = (nr_u32)s->now_us;
+
 	if (s->rtt_us && (!h->rtt_us || s->rtt_us < h->rtt_us))
 		h->rtt_us = s->rtt_us;
-	if (s->lost && s->now_us - h->loss_us >= h->rtt_us)
+	if (s->lost && now_us - h->loss_us >= h->rtt_us)
 		h->lost = 1;
 	if (!s->sampled || s->supposed)
 		return;
-	nr_random_delay(h, s->delay_us, s->now_us);
+	nr_random_delay(h, s->delay_us, now_us);
 	if (!h->lost)
 		return;
 	h->lost = 0;
-	nr_random_lost(h, s->now_us);
+	nr_random_lost(h, now_us);
 }
 
 #endif

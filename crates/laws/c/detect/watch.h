@@ -145,7 +145,9 @@ NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c
 	s->stamp = w->stamp;
 	s->present = 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		s->srtt8_us[j] = NR_READ(c->path[j].srtt8_us);
+		nr_u32 srtt_ms = NR_READ(c->path[j].srtt8_us) / 8000;
+
+		s->srtt_ms[j] = (nr_u16)(srtt_ms < NR_SRTT_MS_MAX ? srtt_ms : NR_SRTT_MS_MAX);
 		s->since[j] = NR_READ(w->path[j].since);
 		s->place[j] = NR_UNDECIDED;
 		if ((nr_s32)(nr_stamp(&w->observed) - s->since[j]) > 0)
@@ -255,7 +257,7 @@ NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_watch *w)
 }
 
 /* Bits of masks that the losses of a path forbid: it shares with no other. */
-NR_INLINE nr_u64 nr_alone(const struct nr_detector *d, const struct nr_watch *w)
+NR_INLINE nr_u64 nr_unshared(const struct nr_detector *d, const struct nr_watch *w)
 {
 	nr_u64 bits = 0;
 
@@ -281,11 +283,12 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		s->since[j] = NR_READ(w->path[j].since);
 	nr_filter(&pace, &w->ring, s);
-	alone = nr_alone(d, w);
-	if (!nr_masks_store(c, masks,
-			    nr_decided_masks(&couples, s) & ~nr_pair_masks(s->free) & ~alone))
+	alone = nr_unshared(d, w);
+	if (d->pair)
+		alone |= s->free;
+	if (!nr_masks_store(c, masks, nr_decided_masks(&couples, s) & ~alone))
 		return 0;
-	nr_cuts_store(c, cuts, (d->pair ? nr_pair_masks(s->known) : nr_group_masks(s)) & ~alone);
+	nr_cuts_store(c, cuts, (d->pair ? s->known : nr_group_masks(s)) & ~alone);
 	return 1;
 }
 

@@ -110,12 +110,6 @@
 
 /* Twice the least variance of both paths, squared units: 0.04 ms^2. */
 #define NR_XCORR_FLAT 11u
-/*
- * Round trips, 1/8 us, in a unit of pairs: 1/16 of one that long is a unit. Queues of longer ones
- * vary by less than NR_XCORR_RTTS units.
- */
-#define NR_XCORR_RTT8 (8u * 16 * 256 / 3)
-#define NR_XCORR_RTTS 4096u
 
 /* How far a reference moves towards the mean, and from what distance on. */
 #define NR_XCORR_STEP_FAR 1024
@@ -1338,35 +1332,62 @@ NR_NOINLINE int nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xc
 	return 1;
 }
 
+#if NR_DETECT_MAX <= 8
 /*
- * Is there no sign of a queue at members i and j? Their delays vary by less than 1/16 of the
- * shorter round trip, both together, in the slow sums. Below 1.4 ms nobody can tell: a queue may be
- * that short.
+ * Is there no sign of a queue at paths i and j? Their delays vary by less than 1/16 of the shorter
+ * round trip, both together, in the slow sums. Of one below 1.4 ms, whose queue may be as short,
+ * nobody can tell.
  */
 NR_NOINLINE int nr_xcorr_no_queue(const struct nr_xcorr_pairs *g, const struct nr_scratch *d,
 				  nr_u32 i, nr_u32 j)
 {
 	const struct nr_xcorr_sums *w;
-	nr_u32 rtt8, rtt;
+	nr_u32 least;
+	nr_u64 n;
 
 	if (!g || !d)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	w = &g->pair[nr_xcorr_number(i, j)].slow;
-	rtt8 = d->srtt8_us[i] < d->srtt8_us[j] ? d->srtt8_us[i] : d->srtt8_us[j];
-	rtt = rtt8 / NR_XCORR_RTT8;
-	if (rtt > NR_XCORR_RTTS)
-		rtt = NR_XCORR_RTTS;
+	least = d->srtt_ms[i] < d->srtt_ms[j] ? d->srtt_ms[i] : d->srtt_ms[j];
+	/* A unit of pairs is 256 / 3 us, 1/16 ms 375 / 512 of it. */
+	n = (nr_u64)w->n * (least * 375u / 512);
 	return w->n >= NR_XCORR_SOME * NR_XCORR_ONE &&
-	       nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n) <
-		   (nr_u64)w->n * w->n * rtt * rtt;
+	       nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n) < n * n;
 }
 
 /*
- * Notes what is known of members i and j: bits of near[], and of apart[]; and of free[], if nothing
- * is, and there is no sign of a queue: what is lost then is not lost in one that they share.
+ * If nothing is known of paths i and j, and there is no sign of a queue, what is lost is not lost in
+ * one that they share: bits of d->free.
  */
+NR_NOINLINE int nr_xcorr_free(const struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i,
+			      nr_u32 j)
+{
+	if (!g || !d)
+		return 0;
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	if (!(g->known >> i & g->known >> j & 1) || d->near[i] >> j & 1 ||
+	    g->pair[nr_xcorr_number(i, j)].known.answer || !nr_xcorr_no_queue(g, d, i, j))
+		return 0;
+	d->free |= 1ull << (8 * i + j) | 1ull << (8 * j + i);
+	return 1;
+}
+
+/* Sets d->known and d->free; near[i] are the paths known to share with i. */
+NR_INLINE void nr_xcorr_couple(const struct nr_xcorr_pairs *g, struct nr_scratch *d)
+{
+	d->known = d->free = 0;
+	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+		d->known |= (d->near[i] & 0xff) << (8 * i);
+	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
+		for (nr_u32 j = 0; j < i; j++)
+			nr_xcorr_free(g, d, i, j);
+}
+#endif
+
+/* Notes what is known of members i and j: bits of near[], and of apart[]. */
 NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
 	nr_u32 answer;
@@ -1382,8 +1403,6 @@ NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr
 		d->near[i] |= 1ull << j;
 	if (answer == NR_SEPARATE)
 		g->apart[i] |= 1ull << j;
-	if (answer == NR_UNSURE && nr_xcorr_no_queue(g, d, i, j))
-		d->free[i] |= 1ull << j;
 	return 1;
 }
 
@@ -1442,7 +1461,6 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 {
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++) {
 		d->near[i] = 0;
-		d->free[i] = 0;
 		g->apart[i] = 0;
 		for (nr_u32 j = 0; j < NR_DETECT_MAX; j++)
 			nr_xcorr_note(g, d, i, j);
@@ -1453,10 +1471,9 @@ NR_INLINE void nr_xcorr_group(struct nr_xcorr_pairs *g, struct nr_scratch *d)
 		d->near[i] |= 1ull << i;
 	}
 	nr_components(d);
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		d->known[i] = d->near[i];
-	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		d->free[i] &= ~d->known[i];
+#if NR_DETECT_MAX <= 8
+	nr_xcorr_couple(g, d);
+#endif
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		nr_xcorr_spread_apart(g, d, i);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
