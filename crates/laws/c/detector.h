@@ -71,7 +71,6 @@ struct nr_detector {
 	nr_u32 summary_at; /* their offset in the state */
 	nr_u32 pairs;	   /* bytes kept of a connection, for `group`; all zero at first */
 	nr_u32 native;	   /* 1: a decision is too much work, or memory, for BPF */
-	nr_u32 by_losses;  /* 1: a path whose losses are random is coupled with none */
 
 	/* Fixed: the masks of a connection without paths, and the row of joining path i. */
 	nr_u64 masks;
@@ -95,7 +94,11 @@ struct nr_detector {
 	/* Groups the members of d->present by their summaries, or by what it keeps of pairs. */
 	void (*group)(const void *own, const void *summaries, void *pairs, struct nr_scratch *d);
 	struct nr_pace (*pace)(const void *own, const struct nr_decision_params *decision);
-	/* What is known of members i and j; null: it keeps nothing of pairs. */
+	/*
+	 * What is known of members i and j; null: it keeps nothing of pairs. One that does sets
+	 * `known` and `early` of the scratch in `group`, and a path whose losses are random
+	 * (detect/random_loss.h) is coupled with none.
+	 */
 	struct nr_pair (*pair)(const void *pairs, nr_u32 i, nr_u32 j);
 	/* Which paths to couple besides groups; null: as `decision` says. */
 	struct nr_decision_params (*couples)(const void *own,

@@ -427,12 +427,6 @@ NR_NOINLINE nr_u64 nr_group_round(const struct nr_conn *c, nr_u32 set, struct nr
 	return nr_fx_word(round);
 }
 
-/* Is the path linked with others? Not before its first congestion event. */
-NR_INLINE int nr_group_linked(struct nr_private *p)
-{
-	return nr_group(p)->cut_us != 0;
-}
-
 /*
  * phi of the group `group` among all in `set`, with the factor's exponent `power`, as nr_fx_word();
  * 1 if `set` is the group.

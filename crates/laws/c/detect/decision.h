@@ -28,8 +28,6 @@ enum nr_couple {
 	NR_COUPLE_ALL,
 };
 
-#define NR_SRTT_MS_MAX 8191u
-
 /* Observations that are kept. */
 #define NR_OBSERVATIONS 32
 
@@ -137,11 +135,10 @@ struct nr_scratch {
 	nr_u32 same;
 	nr_u8 place[NR_DETECT_MAX]; /* the result */
 #if NR_DETECT_MAX <= 8
-	/* Of a detector that knows pairs, as masks: who is known to share, and who has no queue to.
-	 */
+	/* Of a detector that knows pairs, as masks: who is known to share, and of whom nothing is
+	 * known yet. */
 	nr_u64 known;
-	nr_u64 free;
-	nr_u16 srtt_ms[NR_DETECT_MAX]; /* at most NR_SRTT_MS_MAX; 0: unknown */
+	nr_u64 early;
 #endif
 };
 

@@ -145,9 +145,6 @@ NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c
 	s->stamp = w->stamp;
 	s->present = 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		nr_u32 srtt_ms = NR_READ(c->path[j].srtt8_us) / 8000;
-
-		s->srtt_ms[j] = (nr_u16)(srtt_ms < NR_SRTT_MS_MAX ? srtt_ms : NR_SRTT_MS_MAX);
 		s->since[j] = NR_READ(w->path[j].since);
 		s->place[j] = NR_UNDECIDED;
 		if ((nr_s32)(nr_stamp(&w->observed) - s->since[j]) > 0)
@@ -262,7 +259,7 @@ NR_INLINE nr_u64 nr_unshared(const struct nr_detector *d, const struct nr_watch 
 	nr_u64 bits = 0;
 
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		if (d->by_losses && NR_READ(w->path[j].loss.random))
+		if (d->pair && NR_READ(w->path[j].loss.random))
 			bits |= 0xffull << (8 * j) | NR_MASKS_COLUMN << j;
 	return bits & ~NR_MASKS_DISJOINT;
 }
@@ -285,7 +282,7 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 	nr_filter(&pace, &w->ring, s);
 	alone = nr_unshared(d, w);
 	if (d->pair)
-		alone |= s->free;
+		alone |= s->early;
 	if (!nr_masks_store(c, masks, nr_decided_masks(&couples, s) & ~alone))
 		return 0;
 	nr_cuts_store(c, cuts, (d->pair ? s->known : nr_group_masks(s)) & ~alone);
@@ -445,11 +442,14 @@ NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct n
 	return decided;
 }
 
-/* The paths that joining path i may share with, as bits. */
+/*
+ * The paths that joining path i may share with, as bits. A detector that knows pairs says so once it
+ * could know.
+ */
 NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
 			      const struct nr_params *p, nr_u32 i)
 {
-	return nr_couples(d, own, p).undecided == NR_COUPLE_NONE ? 1u << (i & 7) : 0xff;
+	return d->pair || nr_couples(d, own, p).undecided == NR_COUPLE_NONE ? 1u << (i & 7) : 0xff;
 }
 
 /* A path joins, or its clock was set back: its history is empty. */
@@ -500,7 +500,7 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 	s.bw = NR_READ(c->path[i & 7].bw);
 	s.cycles = NR_READ(c->path[i & 7].word[0]) & NR_CYCLES;
 	s.resting = s.bw && (NR_READ(c->path[i & 7].word[1]) & NR_PHASE) == NR_IN_PROBE_RTT;
-	if (d->by_losses)
+	if (d->pair)
 		nr_random_sample(&path->loss, &s);
 	stamp = d->sample(own, path->history, &s);
 	if (stamp)

@@ -107,6 +107,7 @@
 #define NR_XCORR_STEPS_MAX 1024u /* more of an interval, in what noise explains, counts as that */
 #define NR_XCORR_PART 2u	 /* intervals in a row that change an answer to separate */
 #define NR_XCORR_NEW 64u	 /* intervals without a path until it is forgotten */
+#define NR_XCORR_EARLY 42u	 /* intervals, 10 s, until what is not known may be shared */
 
 /* Twice the least variance of both paths, squared units: 0.04 ms^2. */
 #define NR_XCORR_FLAT 11u
@@ -216,6 +217,7 @@ struct nr_xcorr_pair {
 	nr_s32 a, b; /* references */
 	nr_s32 last_a, last_b;
 	struct nr_pair known;
+	nr_u32 unsure; /* stamp of the interval since which there is no answer */
 	nr_u8 begun;   /* 1: references and last values are set */
 	nr_u8 against; /* successive intervals that said separate, not shared */
 	nr_u8 lag[2];  /* best one by the fast and by the slow sums */
@@ -1261,6 +1263,7 @@ NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	if (!g->found)
 		return 0;
 	q->against = 0;
+	q->unsure = g->stamp;
 	q->known.answer = g->found;
 	q->known.why = NR_SURE;
 	q->known.stamp = g->stamp;
@@ -1291,6 +1294,7 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1) {
 		q->known = (struct nr_pair){0};
+		q->unsure = g->stamp;
 		q->against = 0;
 	}
 	one = &g->member[i];
@@ -1334,56 +1338,35 @@ NR_NOINLINE int nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xc
 
 #if NR_DETECT_MAX <= 8
 /*
- * Is there no sign of a queue at paths i and j? Their delays vary by less than 1/16 of the shorter
- * round trip, both together, in the slow sums. Of one below 1.4 ms, whose queue may be as short,
- * nobody can tell.
+ * Bits of d->early: there is no answer for paths i and j, nor has there been time for one. To link
+ * those that are apart until it is there costs more than to let those that share be two flows for
+ * so long.
  */
-NR_NOINLINE int nr_xcorr_no_queue(const struct nr_xcorr_pairs *g, const struct nr_scratch *d,
-				  nr_u32 i, nr_u32 j)
+NR_NOINLINE int nr_xcorr_set_early(const struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i,
+				   nr_u32 j)
 {
-	const struct nr_xcorr_sums *w;
-	nr_u32 least;
-	nr_u64 n;
+	const struct nr_xcorr_pair *q;
 
 	if (!g || !d)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
-	w = &g->pair[nr_xcorr_number(i, j)].slow;
-	least = d->srtt_ms[i] < d->srtt_ms[j] ? d->srtt_ms[i] : d->srtt_ms[j];
-	/* A unit of pairs is 256 / 3 us, 1/16 ms 375 / 512 of it. */
-	n = (nr_u64)w->n * (least * 375u / 512);
-	return w->n >= NR_XCORR_SOME * NR_XCORR_ONE &&
-	       nr_xcorr_spread(w->aa, w->a, w->n) + nr_xcorr_spread(w->bb, w->b, w->n) < n * n;
-}
-
-/*
- * If nothing is known of paths i and j, and there is no sign of a queue, what is lost is not lost in
- * one that they share: bits of d->free.
- */
-NR_NOINLINE int nr_xcorr_free(const struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i,
-			      nr_u32 j)
-{
-	if (!g || !d)
+	q = &g->pair[nr_xcorr_number(i, j)];
+	if (d->near[i] >> j & 1 || q->known.answer || g->stamp - q->unsure >= NR_XCORR_EARLY)
 		return 0;
-	i %= NR_DETECT_MAX;
-	j %= NR_DETECT_MAX;
-	if (!(g->known >> i & g->known >> j & 1) || d->near[i] >> j & 1 ||
-	    g->pair[nr_xcorr_number(i, j)].known.answer || !nr_xcorr_no_queue(g, d, i, j))
-		return 0;
-	d->free |= 1ull << (8 * i + j) | 1ull << (8 * j + i);
+	d->early |= 1ull << (8 * i + j) | 1ull << (8 * j + i);
 	return 1;
 }
 
-/* Sets d->known and d->free; near[i] are the paths known to share with i. */
+/* Sets d->known and d->early; near[i] are the paths known to share with i. */
 NR_INLINE void nr_xcorr_couple(const struct nr_xcorr_pairs *g, struct nr_scratch *d)
 {
-	d->known = d->free = 0;
+	d->known = d->early = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		d->known |= (d->near[i] & 0xff) << (8 * i);
 	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
 		for (nr_u32 j = 0; j < i; j++)
-			nr_xcorr_free(g, d, i, j);
+			nr_xcorr_set_early(g, d, i, j);
 }
 #endif
 
@@ -1544,7 +1527,6 @@ NR_DETECTOR(xcorr) = {
     .measures = NR_BY_DELAY,
     NR_KEEPS(xcorr),
     .pairs = sizeof(struct nr_xcorr_pairs),
-    .by_losses = 1,
     .reset = nr_xcorr_reset,
     .sample = nr_xcorr_sample,
     .take = nr_xcorr_take_one,

@@ -211,7 +211,7 @@ NR_INLINE void nr_gcubic_begin(NR_HOOK)
 	own->cubic.step = 0;
 	if (group != 1u << (i & 7))
 		share = nr_gcubic_share(c, i, group, own);
-	if (group != set && nr_group_linked(p)) {
+	if (group != set) {
 		share = nr_gcubic_times(share, nr_group_part(c, group, set, 2));
 		own->cubic.step = nr_gcubic_times(own->cubic.step, nr_group_part(c, group, set, 0));
 	}

@@ -59,7 +59,7 @@ NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 		if (one < credit)
 			credit = one;
 	}
-	if (group != set && nr_group_linked(p)) {
+	if (group != set) {
 		one = nr_group_part(c, group, set, 0);
 		credit = nr_fx_fixed(nr_fx_mul(nr_fx_of(one), nr_fx(credit)), 0);
 	}
