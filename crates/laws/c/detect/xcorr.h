@@ -107,7 +107,7 @@
 #define NR_XCORR_STEPS_MAX 1024u /* more of an interval, in what noise explains, counts as that */
 #define NR_XCORR_PART 2u	 /* intervals in a row that change an answer to separate */
 #define NR_XCORR_NEW 64u	 /* intervals without a path until it is forgotten */
-#define NR_XCORR_EARLY 42u	 /* intervals, 10 s, until what is not known may be shared */
+#define NR_XCORR_EARLY 42u	 /* intervals, 10 s, until paths that may share are linked */
 
 /* Twice the least variance of both paths, squared units: 0.04 ms^2. */
 #define NR_XCORR_FLAT 11u
@@ -217,7 +217,7 @@ struct nr_xcorr_pair {
 	nr_s32 a, b; /* references */
 	nr_s32 last_a, last_b;
 	struct nr_pair known;
-	nr_u32 unsure; /* stamp of the interval since which there is no answer */
+	nr_u32 begin; /* stamp of the interval since which both have been there */
 	nr_u8 begun;   /* 1: references and last values are set */
 	nr_u8 against; /* successive intervals that said separate, not shared */
 	nr_u8 lag[2];  /* best one by the fast and by the slow sums */
@@ -1263,7 +1263,6 @@ NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	if (!g->found)
 		return 0;
 	q->against = 0;
-	q->unsure = g->stamp;
 	q->known.answer = g->found;
 	q->known.why = NR_SURE;
 	q->known.stamp = g->stamp;
@@ -1294,7 +1293,7 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1) {
 		q->known = (struct nr_pair){0};
-		q->unsure = g->stamp;
+		q->begin = g->stamp;
 		q->against = 0;
 	}
 	one = &g->member[i];
@@ -1352,7 +1351,7 @@ NR_NOINLINE int nr_xcorr_set_early(const struct nr_xcorr_pairs *g, struct nr_scr
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
 	q = &g->pair[nr_xcorr_number(i, j)];
-	if (d->near[i] >> j & 1 || q->known.answer || g->stamp - q->unsure >= NR_XCORR_EARLY)
+	if (d->near[i] >> j & 1 || q->known.answer || g->stamp - q->begin >= NR_XCORR_EARLY)
 		return 0;
 	d->early |= 1ull << (8 * i + j) | 1ull << (8 * j + i);
 	return 1;
