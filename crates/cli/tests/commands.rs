@@ -245,6 +245,7 @@ fn a_summary_has_exactly_the_documented_fields() {
             "ratio_to_tcp",
             "reinjections",
             "retransmits",
+            "silence_s",
             "slow_start_cwnd_packets",
             "slow_start_retransmits",
             "undelivered_messages"
@@ -361,6 +362,7 @@ fn a_comparison_gives_a_table_and_rows() {
             "scenario",
             "seeds",
             "setup",
+            "silence_s",
             "slow_start_cwnd_packets",
             "slow_start_retransmits",
             "undelivered_messages",

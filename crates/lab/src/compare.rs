@@ -364,6 +364,7 @@ pub mod tests {
                 first_loss_s: None,
                 slow_start_retransmits: None,
                 slow_start_cwnd_packets: None,
+                silence_s: None,
                 queue_ms: 0.0,
                 accuracy: None,
                 p50_queue_ms: 12.0,

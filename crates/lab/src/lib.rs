@@ -28,6 +28,7 @@ mod routes;
 mod scenario;
 pub mod series;
 mod setup;
+mod silence;
 mod summary;
 mod table;
 pub mod units;

@@ -86,6 +86,8 @@ pub struct Measured<'a> {
     pub end: Vec<FlowState>,
     /// By flow and path.
     pub samples: Vec<Vec<PathSamples>>,
+    /// The longest silence of each flow in the analysed time, where it always has more to send.
+    pub silences: Vec<Option<Nanos>>,
     /// From the end of the warm-up to the end.
     pub duration: Nanos,
     /// How right the detector of the connection under test was.
@@ -191,6 +193,11 @@ impl<'a> OfFlow<'a> {
         // A flow that has not begun has none.
         let begin = self.begin().reinjections.unwrap_or(0);
         self.end().reinjections.map(|end| end - begin)
+    }
+
+    /// The longest silence, seconds.
+    pub fn silence_s(&self) -> Option<f64> {
+        self.run.silences[self.flow].map(seconds)
     }
 
     /// Goodput over that of the rivals.

@@ -188,6 +188,9 @@ metrics! {
             slow_start_cwnd_packets: Option<f64>, "packets",
                 "sum of the congestion windows then",
                 column(9, "slow start", Number(0)), |of| of.slow_start_end().map(|end| f64::from(end.cwnd)), sparse;
+            silence_s: Option<f64>, "s",
+                "longest time without delivery while it has more to send and a path is there, in steps of 100 ms; of a greedy source or a file",
+                None, |of| of.silence_s(), sparse;
             queue_ms: f64, "ms", "queueing delay at the bottlenecks, mean over packets",
                 None, |of| of.queue_ms(|delay| delay.mean());
             accuracy: Option<f64>, "1",
@@ -255,6 +258,9 @@ metrics! {
             head_of_line: Option<HeadOfLineSummary>, "",
                 "how long segments wait at the receiver for earlier data on other paths, for MPTCP",
                 None, |of| of.waits().as_ref().map(HeadOfLineSummary::read);
+            silence_s: Option<f64>, "s",
+                "longest time without delivery while it has more to send and a path is there, in steps of 100 ms; of a greedy source or a file",
+                None, |of| of.silence_s();
             ratio_to_tcp: Option<f64>, "1",
                 "goodput over the sum of the rivals' at the true bottlenecks that it crosses",
                 column(1, "ratio", Number(2)), |of| of.ratio();

@@ -13,6 +13,7 @@ use crate::measured::{
 use crate::metrics::{ConnectionSummary, LinkSummary, TestSummary};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
+use crate::silence::Silence;
 use crate::summary::{Fairness, Summary};
 use narrows_stats::round;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,7 @@ pub struct Recorder<'a> {
     /// The flows then.
     begin: Vec<FlowState>,
     samples: Vec<Vec<PathSamples>>,
+    silences: Vec<Silence>,
     rows: Vec<Sample>,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Recorder<'a> {
             began: None,
             begin: flows().map(silent).collect(),
             samples: flows().map(|flow| vec![PathSamples::default(); flow.paths.len()]).collect(),
+            silences: vec![Silence::default(); scenario.flows.len()],
             rows: Vec::new(),
         }
     }
@@ -70,13 +73,16 @@ impl<'a> Recorder<'a> {
 
     /// Takes a sample of all listed flows.
     pub fn sample(&mut self, now: Nanos, host: &impl Observed) {
-        let elapsed = now - replace(&mut self.now, now);
+        let before = replace(&mut self.now, now);
+        let elapsed = now - before;
         let analysed = self.began.is_some_and(|began| now > began);
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             if flow.background || flow.kind == FlowKind::Udp {
                 continue;
             }
-            for (path, state) in host.flow(index).paths.iter().enumerate() {
+            let flow_now = host.flow(index);
+            self.silences[index].sample(self.scenario, index, [before, now], &flow_now, analysed);
+            for (path, state) in flow_now.paths.iter().enumerate() {
                 // Before its first measurement a path has no RTT and no window to speak of.
                 if analysed && state.srtt > 0 {
                     let samples = &mut self.samples[index][path];
@@ -114,7 +120,10 @@ impl<'a> Recorder<'a> {
         cc: impl Fn(usize) -> Option<String>,
         detection: Vec<PhaseDetection>,
     ) -> Run {
-        let Recorder { scenario, begin, samples, rows, .. } = self;
+        let Recorder { scenario, begin, samples, silences, rows, .. } = self;
+        let listed = |flow: &Flow| !flow.background && flow.kind != FlowKind::Udp;
+        let longest =
+            |(flow, silence): (&Flow, &Silence)| silence.longest(flow).filter(|_| listed(flow));
         let run = Measured {
             scenario,
             host,
@@ -122,6 +131,7 @@ impl<'a> Recorder<'a> {
             begin,
             end: flows(scenario, host),
             samples,
+            silences: scenario.flows.iter().zip(&silences).map(longest).collect(),
             duration: now - self.began.unwrap_or(0),
             detection: &detection,
         };
