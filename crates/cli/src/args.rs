@@ -2,6 +2,8 @@
 
 #[cfg(feature = "detect")]
 pub mod detect;
+#[cfg(feature = "lab")]
+pub mod fuzz;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 #[cfg(feature = "lab")]
@@ -49,6 +51,9 @@ pub enum Command {
     /// Print the file of a scenario, or the scenario with all defaults
     #[cfg(feature = "lab")]
     Show(lab::ShowArgs),
+    /// Search for the networks in which a congestion control does worst
+    #[cfg(feature = "lab")]
+    Fuzz(fuzz::FuzzArgs),
     /// Report which flows of a capture or a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),

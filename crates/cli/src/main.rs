@@ -12,6 +12,8 @@ mod compare;
 #[cfg(feature = "detect")]
 mod detect;
 mod error;
+#[cfg(feature = "lab")]
+mod fuzz;
 #[cfg(feature = "kernel")]
 mod kernel;
 mod law;
@@ -72,6 +74,8 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(args),
         #[cfg(feature = "lab")]
         Command::Show(args) => show::show(args),
+        #[cfg(feature = "lab")]
+        Command::Fuzz(args) => fuzz::fuzz(args),
         #[cfg(feature = "detect")]
         Command::Detect(args) => detect::detect(args),
         #[cfg(feature = "kernel")]

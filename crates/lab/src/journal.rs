@@ -12,11 +12,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::Error;
 use crate::plan::{Finished, Plan};
-use crate::setup::{hex, sha256};
+use crate::setup::{program, sha256};
 
 /// Name of the file.
 const NAME: &str = "unfinished.jsonl";
@@ -162,10 +161,8 @@ fn ends_with_newline(path: &Path) -> std::io::Result<bool> {
 /// SHA-256 of all that the results depend on: the resolved scenarios to the last point of their
 /// traces, laws, hosts, seeds, and the program itself, since another build may simulate otherwise.
 fn fingerprint(plan: &Plan) -> Result<String, Error> {
-    let program = std::env::current_exe().unwrap_or_default();
-    let bytes = std::fs::read(&program).map_err(Error::io(&program, "read"))?;
     let Plan { cases, controls, signals, hosts, seeds, series, jobs: _ } = plan;
-    let program = hex(&Sha256::digest(bytes));
+    let program = program()?;
     // Which version of a user's law it is, too.
     Ok(sha256(&(cases, controls, signals, hosts, seeds, series, program, plan.identity())))
 }

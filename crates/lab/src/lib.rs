@@ -56,6 +56,6 @@ pub use scenario::{
     Bound, Edits, Event, EventKind, Field, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival,
     Scenario, Sweep, Table, load, parse, reference, shipped, source_text,
 };
-pub use setup::{Setup, sha256};
+pub use setup::{Setup, program, sha256};
 pub use summary::{Fairness, Fitness, Summary};
 pub use table::{fold, report, summary_table};

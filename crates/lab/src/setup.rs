@@ -7,6 +7,7 @@ use narrows_laws::{Params, user};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::Error;
 use crate::scenario::Scenario;
 
 /// A scenario as it was resolved. With law, host and seed it fixes a result.
@@ -46,6 +47,16 @@ pub fn sha256(value: &impl std::fmt::Debug) -> String {
     // The writer cannot fail.
     let _ = write!(Hashing(&mut hash), "{value:?}");
     hex(&hash.finalize())
+}
+
+/// SHA-256 of this program, another build of which may simulate otherwise.
+///
+/// # Errors
+/// Its file cannot be read.
+pub fn program() -> Result<String, Error> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let bytes = std::fs::read(&program).map_err(Error::io(&program, "read"))?;
+    Ok(hex(&Sha256::digest(bytes)))
 }
 
 /// Hexadecimal digits of a hash.

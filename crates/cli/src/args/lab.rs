@@ -172,7 +172,11 @@ pub struct CompareArgs {
     pub csv: bool,
 }
 
-fn jobs(text: &str) -> Result<usize, String> {
+/// A number of threads.
+///
+/// # Errors
+/// Not a number, or more than any machine runs.
+pub fn jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs) if jobs <= 1024 => Ok(jobs),
         _ => Err("expected a number of threads, at most 1024".into()),

@@ -28,7 +28,21 @@ const ROOMS: &[(&str, &[&str])] = &[
             "traffic", "transfer",
         ],
     ),
-    ("cli", &["detect", "emu", "kernel", "lab", "laws", "mptcp-admin", "netns", "transfer"]),
+    ("adversary", &["lab", "laws", "net"]),
+    (
+        "cli",
+        &[
+            "adversary",
+            "detect",
+            "emu",
+            "kernel",
+            "lab",
+            "laws",
+            "mptcp-admin",
+            "netns",
+            "transfer",
+        ],
+    ),
     ("testkit", &["netns"]),
 ];
 

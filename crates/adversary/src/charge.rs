@@ -1,0 +1,263 @@
+//! What a control can be charged with in a network, and what is right.
+
+use narrows_lab::{EventKind, Link, Scenario, TestSummary};
+use serde::{Deserialize, Serialize};
+
+/// A charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Charge {
+    /// It delivers nothing for too long while a path is there.
+    Silence,
+    /// It delivers less than the best of its paths alone.
+    Goodput,
+    /// At a bottleneck that all its paths share it takes more than one flow.
+    More,
+    /// There it takes less.
+    Less,
+    /// It sends more of its data again than the uncoupled law.
+    Retransmits,
+    /// The run panics, or a user's law ends it.
+    Failure,
+}
+
+/// All of them.
+pub const CHARGES: [Charge; 6] = [
+    Charge::Silence,
+    Charge::Goodput,
+    Charge::More,
+    Charge::Less,
+    Charge::Retransmits,
+    Charge::Failure,
+];
+
+/// What was measured for a charge in one run, or in the runs that it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Of the control.
+    pub value: f64,
+    /// Of the uncoupled law.
+    pub uncoupled: f64,
+    /// The value that is just right.
+    pub limit: f64,
+}
+
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blame {
+    /// The control's.
+    Law,
+    /// The uncoupled law shares it under the same scheduler and buffers: the host's.
+    Host,
+}
+
+/// What two runs of one law on one path differ by at most in the mean is no fault: goodputs count
+/// from so much below the best path's.
+const TOLERANCE: f64 = 0.05;
+/// Shares of one rival that are right.
+const SHARES: [f64; 2] = [0.8, 1.25];
+/// Times as much sent again as the uncoupled law that is right.
+const RETRANSMITS: f64 = 3.0;
+/// Shares of what is sent again count from 0.1 % on, so that a few segments are not many times none.
+const NONE_AGAIN: f64 = 0.001;
+/// And from so many segments on.
+const FEW_AGAIN: f64 = 30.0;
+/// A share needs this time before the analysis and in it, seconds: RFC 8382 detects in tens of RTTs,
+/// and no detector at once.
+const SETTLED_S: f64 = 10.0;
+/// Least time that silence may last, seconds.
+const SILENCE_S: f64 = 1.0;
+/// Beyond the RTT, a timeout has at least this, seconds: TCP_RTO_MIN of Linux.
+const RTO_MIN_S: f64 = 0.2;
+/// What the control has that many times as much of as the uncoupled law is not shared by it.
+const NOT_SHARED: f64 = 2.0;
+
+impl Charge {
+    /// As results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Charge::Silence => "silence",
+            Charge::Goodput => "goodput",
+            Charge::More => "more",
+            Charge::Less => "less",
+            Charge::Retransmits => "retransmits",
+            Charge::Failure => "failure",
+        }
+    }
+
+    /// What its value is.
+    pub fn about(self) -> &'static str {
+        match self {
+            Charge::Silence => "s without delivery while a path is there",
+            Charge::Goodput => "of the best path's goodput",
+            Charge::More | Charge::Less => "of one flow's share of the bottleneck",
+            Charge::Retransmits => "times the share of the uncoupled law sent again",
+            Charge::Failure => "of the run",
+        }
+    }
+
+    /// Is a greater value worse?
+    pub fn greater_is_worse(self) -> bool {
+        !matches!(self, Charge::Goodput | Charge::Less)
+    }
+
+    /// How bad a value is: above 1 it is wrong.
+    fn bad(self, value: f64, limit: f64) -> f64 {
+        /// A connection that does not deliver at all is no worse than one that does next to nothing.
+        const MOST: f64 = 1e3;
+        let bad = if self.greater_is_worse() { value / limit } else { limit / value };
+        if bad.is_finite() { bad.min(MOST) } else { MOST }
+    }
+
+    /// How bad the control is: above 1 it is wrong.
+    pub fn of(self, measure: &Measure) -> f64 {
+        self.bad(measure.value, measure.limit)
+    }
+
+    /// How much worse it is than what is right, or than the uncoupled law where that is wrong, too.
+    pub fn score(self, measure: &Measure) -> f64 {
+        self.of(measure) / self.bad(measure.uncoupled, measure.limit).max(1.0)
+    }
+
+    /// Whose fault it is, if it is one.
+    pub fn blame(self, measure: &Measure) -> Option<Blame> {
+        let (bad, uncoupled) = (self.of(measure), self.bad(measure.uncoupled, measure.limit));
+        // What uncoupled control takes at a shared bottleneck is what coupling is for.
+        let shared = self != Charge::More && uncoupled > 1.0 && bad <= NOT_SHARED * uncoupled;
+        (bad > 1.0).then_some(if shared { Blame::Host } else { Blame::Law })
+    }
+}
+
+/// The runs that charges are made of, all in the same network with the same seed.
+pub struct Runs<'a> {
+    /// The network.
+    pub scenario: &'a Scenario,
+    /// Under the control.
+    pub control: &'a Seen,
+    /// Under its law uncoupled.
+    pub uncoupled: &'a Seen,
+    /// The uncoupled law on each path alone.
+    pub alone: &'a [Seen],
+}
+
+/// What a run showed of the connection under test.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Its summary.
+    pub test: TestSummary,
+    /// Segments of full size that were acknowledged.
+    pub acknowledged: f64,
+}
+
+impl Measure {
+    /// Of runs of which some failed: those under the control, or others, too.
+    pub fn failure(others: bool) -> Measure {
+        Measure { value: 1.0, uncoupled: f64::from(u8::from(others)), limit: 0.5 }
+    }
+}
+
+impl Runs<'_> {
+    /// What was measured for a charge; none where it is no question.
+    pub fn measure(&self, charge: Charge) -> Option<Measure> {
+        let Runs { control, uncoupled, .. } = self;
+        match charge {
+            Charge::Silence => Some(Measure {
+                value: control.test.silence_s?,
+                uncoupled: uncoupled.test.silence_s?,
+                limit: SILENCE_S.max(2.0 * rto_s(self.scenario)),
+            }),
+            Charge::Goodput => {
+                let goodput = |seen: &Seen| seen.test.goodput_mbps;
+                let best = self.alone.iter().map(goodput).fold(0.0, f64::max);
+                (best > 0.0).then(|| Measure {
+                    value: goodput(control) / best,
+                    uncoupled: goodput(uncoupled) / best,
+                    limit: 1.0 - TOLERANCE,
+                })
+            }
+            Charge::More => self.share(SHARES[1]),
+            Charge::Less => self.share(SHARES[0]),
+            Charge::Retransmits => {
+                let own = control.test.retransmits as f64;
+                let share = |seen: &Seen| {
+                    let again = seen.test.retransmits as f64;
+                    NONE_AGAIN + again / (again + seen.acknowledged).max(1.0)
+                };
+                (own >= FEW_AGAIN).then(|| Measure {
+                    value: share(control) / share(uncoupled),
+                    uncoupled: 1.0,
+                    limit: RETRANSMITS,
+                })
+            }
+            Charge::Failure => None,
+        }
+    }
+
+    /// The share of the bottleneck in units of what one flow gets in the connection's place, which
+    /// settles where RTTs, buffers or what else happens give two flows of one law different shares.
+    fn share(&self, limit: f64) -> Option<Measure> {
+        let Scenario { warmup, duration, .. } = *self.scenario;
+        let settled = warmup.min(duration) as f64 / 1e9 >= SETTLED_S;
+        let ratio = |seen: &Seen| seen.test.ratio_to_tcp;
+        let one = self.alone.iter().filter_map(ratio).fold(0.0, f64::max);
+        // Where one flow and the rival are not even nearly alike, chance decides.
+        let alike = (0.5..=2.0).contains(&one);
+        (settled && alike).then_some(())?;
+        let of = |seen| Some(ratio(seen)? / one);
+        Some(Measure { value: of(self.control)?, uncoupled: of(self.uncoupled)?, limit })
+    }
+}
+
+/// The longest timeout of a path: RFC 6298 with the RTT that full queues give at the lowest rate.
+fn rto_s(scenario: &Scenario) -> f64 {
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    let link_s = |index: usize| {
+        let link: &Link = &scenario.links[index];
+        let mut delay = 0;
+        let mut slower: f64 = 1.0;
+        for event in &scenario.events {
+            match &event.what {
+                EventKind::LinkDelay(of, to) if *of == index => delay = delay.max(*to),
+                EventKind::LinkRate(of, narrows_net::Rate::Constant(to)) if *of == index => {
+                    slower = slower.max(link.mean_rate() as f64 / *to as f64);
+                }
+                _ => {}
+            }
+        }
+        let late = link.config.reorder.as_ref().map_or(0, |reorder| reorder.delay);
+        seconds(link.full_queue()) * slower + seconds(delay + link.config.jitter + late)
+    };
+    let path_s = |path: &narrows_lab::FlowPath| {
+        let queues: f64 = path.links.iter().chain(&path.back).map(|&link| link_s(link)).sum();
+        seconds(path.rtt + path.access_jitter) + queues
+    };
+    let paths = scenario.test.map_or(&[][..], |test| &scenario.flows[test].paths);
+    paths.iter().map(path_s).fold(0.0, f64::max) + RTO_MIN_S
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measure(value: f64, uncoupled: f64, limit: f64) -> Measure {
+        Measure { value, uncoupled, limit }
+    }
+
+    #[test]
+    fn what_the_uncoupled_law_shares_is_the_hosts() {
+        let silence = |value, uncoupled| Charge::Silence.blame(&measure(value, uncoupled, 1.0));
+        assert_eq!(silence(0.9, 0.9), None);
+        assert_eq!(silence(1.5, 0.9), Some(Blame::Law));
+        assert_eq!(silence(1.5, 1.1), Some(Blame::Host));
+        // Ten times as long is not the same silence.
+        assert_eq!(silence(11.0, 1.1), Some(Blame::Law));
+        let goodput = |value, uncoupled| Charge::Goodput.blame(&measure(value, uncoupled, 0.95));
+        assert_eq!(goodput(0.96, 0.5), None);
+        assert_eq!(goodput(0.7, 1.8), Some(Blame::Law));
+        assert_eq!(goodput(0.7, 0.7), Some(Blame::Host));
+        assert_eq!(goodput(0.0, 1.0), Some(Blame::Law));
+        // Two shares are what uncoupled control takes.
+        assert_eq!(Charge::More.blame(&measure(1.5, 2.0, 1.25)), Some(Blame::Law));
+    }
+}
