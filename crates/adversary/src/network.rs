@@ -9,12 +9,16 @@ use crate::draw::Draw;
 pub const RATES: [u32; 2] = [100, 1_000_000];
 /// Base RTTs, ms.
 pub const RTTS: [u32; 2] = [1, 700];
-/// Limits of queues, packets: the largest is for 10 BDP of the fastest link that a run has time for.
-pub const QUEUES: [u32; 2] = [2, 20_000];
+/// Limits of queues, in products of rate and the RTT of a path that crosses them.
+const QUEUES: [f64; 2] = [0.1, 10.0];
+/// And at least so many packets.
+const LEAST_QUEUE: f64 = 2.0;
 /// Paths of a connection.
 pub const PATHS: [usize; 2] = [2, 5];
 /// Analysed times, ms.
 pub const TIMES: [u32; 2] = [3_000, 60_000];
+/// And at least so many RTTs of the longest path: in fewer there is nothing but the start.
+const LEAST_RTTS: u32 = 10;
 /// Most random loss, in 1/10000; also of bursts in the mean.
 pub const MOST_LOSS: u32 = 500;
 /// Most changes and most rivals in a network.
@@ -27,6 +31,8 @@ const PACKET_BITS: f64 = 12_000.0;
 const HOPS: f64 = 2.5;
 /// Links up to this rate, kbit/s, are simulated in no time.
 const FAST: u32 = 20_000;
+/// And up to this one in long runs, too.
+const SLOW: u32 = 50_000;
 /// About the mean rate of the shipped trace, kbit/s.
 const TRACE: u32 = 14_000;
 
@@ -174,6 +180,13 @@ impl Network {
         if draw.percent(50) {
             network.warmup_ms = network.time_ms / 2;
         }
+        // Shares are judged in long runs.
+        if meet && draw.percent(50) {
+            network.links[0].kbps = draw.log_int(RATES[0], SLOW);
+            network.links[0].draw_queue(draw);
+            network.time_ms = draw.log_int(TIMES[1] / 3, TIMES[1]);
+            network.warmup_ms = network.time_ms / 2;
+        }
         // Shares are judged where a rival is all the time.
         if meet || draw.percent(30) {
             let first = &network.paths[0];
@@ -255,6 +268,7 @@ impl Network {
         self.without_idle_links();
         self.links.iter_mut().for_each(Link::valid);
         self.fit(hops);
+        self.queues();
         self.in_time();
         self
     }
@@ -280,7 +294,9 @@ impl Network {
 
     /// Shortens the run, and where that would leave too little of it lowers the highest rates.
     fn fit(&mut self, hops: u32) {
-        let [least, most] = TIMES;
+        let rtts = self.paths.iter().map(|path| path.rtt_ms * LEAST_RTTS);
+        let least = rtts.max().unwrap_or(0).max(TIMES[0]);
+        let most = TIMES[1];
         self.time_ms = self.time_ms.clamp(least, most);
         self.warmup_ms = self.warmup_ms.min(most / 2);
         let hops_per_ms: f64 =
@@ -296,6 +312,19 @@ impl Network {
         let room = f64::from(hops) / f64::from(self.end_ms()) * PACKET_BITS / HOPS;
         let most = level(&self.links, room).max(f64::from(FAST)) as u32;
         self.links.iter_mut().for_each(|link| link.kbps = link.kbps.min(most));
+    }
+
+    /// Brings queues into their range.
+    fn queues(&mut self) {
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let paths = self.paths.iter().filter(|path| path.link == index);
+            let rtts: Vec<u32> = paths.map(|path| path.rtt_ms).collect();
+            let bdp = |rtt: Option<&u32>| f64::from(link.kbps * rtt.unwrap_or(&1)) / PACKET_BITS;
+            let least = (QUEUES[0] * bdp(rtts.iter().min())).max(LEAST_QUEUE);
+            let most = (QUEUES[1] * bdp(rtts.iter().max())).max(LEAST_QUEUE);
+            let queue = f64::from(link.queue).clamp(libm::ceil(least), libm::ceil(most));
+            link.queue = queue as u32;
+        }
     }
 
     /// Leaves out what happens after the end, and paths that leave while they are away.
@@ -394,7 +423,7 @@ impl Link {
     /// A queue of 0.1 to 10 times what the link sends in a likely RTT.
     pub fn draw_queue(&mut self, draw: &mut Draw) {
         let packets = f64::from(self.kbps) * f64::from(rtt(draw)) / PACKET_BITS;
-        self.queue = libm::round(packets * draw.log(0.1, 10.0)).max(1.0).min(1e6) as u32;
+        self.queue = libm::round(packets * draw.log(QUEUES[0], QUEUES[1])) as u32;
     }
 
     /// Gives the link another loss, jitter, discipline or the like.
@@ -426,6 +455,5 @@ impl Link {
             // Slower radios than this exist, but not with these overheads.
             self.kbps = self.kbps.max(1_000);
         }
-        self.queue = self.queue.clamp(QUEUES[0], QUEUES[1]);
     }
 }

@@ -34,8 +34,7 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 pub const FRESH: [u64; 3] = [4, 5, 6];
 /// The least of three that is their majority.
 const MAJORITY: usize = 2;
-/// Most networks that are judged to shrink one, and how many at the same time.
-const SHRINKS: usize = 250;
+/// Networks that are judged at the same time to shrink one; not by the number of jobs either.
 const AT_ONCE: usize = 4;
 
 /// How to search.
@@ -46,6 +45,8 @@ pub struct Plan<'a> {
     pub candidates: usize,
     /// Packet-hops of a run at most, about.
     pub hops: u32,
+    /// Networks to judge at most to shrink one; 0: what is found is not shrunk.
+    pub shrinks: usize,
     /// Judges a network with a seed.
     pub judge: &'a (dyn Fn(&Network, u64) -> Result<Verdict, Error> + Sync),
     /// Asked after each generation, with the candidates so far: whether to go on.
@@ -251,7 +252,7 @@ impl Case<'_> {
             let all: Vec<Network> = all.into_iter().filter(|next| !failed.contains(next)).collect();
             for some in all.chunks(AT_ONCE) {
                 judged += some.len();
-                if judged > SHRINKS {
+                if judged > self.plan.shrinks {
                     break;
                 }
                 let stand: Vec<Option<Measure>> = some
@@ -297,8 +298,14 @@ mod tests {
         jobs: usize,
         judge: &(dyn Fn(&Network, u64) -> Result<Verdict, Error> + Sync),
     ) -> Vec<Find> {
-        let plan =
-            Plan { seed: 7, candidates: 10 * GENERATION, hops: 200_000, judge, go_on: &|_| true };
+        let plan = Plan {
+            seed: 7,
+            candidates: 10 * GENERATION,
+            hops: 200_000,
+            shrinks: 250,
+            judge,
+            go_on: &|_| true,
+        };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().unwrap();
         pool.install(|| search(&plan)).unwrap().finds
     }

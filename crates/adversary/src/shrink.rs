@@ -20,8 +20,8 @@ pub fn simpler(network: &Network, hops: u32) -> Vec<Network> {
     }
     with(&|n| n.rivals.clear());
     with(&|n| n.changes.clear());
-    (0..network.rivals.len()).for_each(|rival| with(&|n| drop(n.rivals.remove(rival))));
-    (0..network.changes.len()).for_each(|change| with(&|n| drop(n.changes.remove(change))));
+    (0..network.rivals.len()).for_each(|rival| with(&|n| _ = n.rivals.remove(rival)));
+    (0..network.changes.len()).for_each(|change| with(&|n| _ = n.changes.remove(change)));
     with(&|n| n.pauses.clear());
     with(&|n| n.buffer_kb = None);
     with(&|n| n.scheduler = 0);

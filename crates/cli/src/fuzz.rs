@@ -20,6 +20,8 @@ use crate::{print, stop};
 
 /// Networks for each control where neither a number nor a time is given.
 const CANDIDATES: usize = 240;
+/// Networks to judge at most to shrink a find: a minute or two.
+const SHRINKS: usize = 250;
 
 /// Searches, or judges some scenarios.
 pub fn fuzz(args: &FuzzArgs) -> Result<(), Error> {
@@ -82,7 +84,7 @@ fn sentence(charge: Charge, measure: &Measure) -> String {
     let Measure { value, uncoupled, limit } = measure;
     let bound = if charge.greater_is_worse() { "at most" } else { "at least" };
     format!(
-        "{:11} {value:.2} (right: {bound} {limit:.2}; uncoupled {uncoupled:.2}): {}",
+        "{} {value:.2} (right: {bound} {limit:.2}; uncoupled {uncoupled:.2}): {}",
         charge.name(),
         charge.about()
     )
@@ -164,7 +166,14 @@ fn one_control(
         (None, Some(_)) => usize::MAX,
         (None, None) => CANDIDATES,
     };
-    let plan = Plan { seed: args.seed, candidates, hops: args.hops, judge: &of, go_on: &go_on };
+    let plan = Plan {
+        seed: args.seed,
+        candidates,
+        hops: args.hops,
+        shrinks: SHRINKS,
+        judge: &of,
+        go_on: &go_on,
+    };
     let found = search(&plan);
     bar.finish_and_clear();
     Ok(found?)
