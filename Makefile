@@ -1,13 +1,15 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws laws-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws laws-quick bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
 SOAK ?= 20
 OUT ?= out/first-light-$(SEEDS)
 FUZZ ?= 60
+HOURS ?= 2
+MINUTES ?= $(shell echo $$(($(HOURS) * 60)))
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -122,6 +124,9 @@ laws-quick: setup ## the same with 3 seeds, in out/laws-quick
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz
 	FUZZ=$(FUZZ) scripts/fuzz
+
+adversary: build ## networks in which a control does worst (HOURS=2 or MINUTES=; CC=greno+xcorr,.. default: all; SEED=1), continued in out/adversary
+	$(release)/narrows fuzz $(if $(CC),--cc $(CC)) --seed $(or $(SEED),1) --for $(MINUTES)min --out out/adversary --resume
 
 bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture per second, lateness of emulation, CPU time of a transfer in QUIC and in the kernel
 	cargo bench --locked -p narrows-laws

@@ -1,6 +1,7 @@
 //! What a control can be charged with in a network, and what is right.
 
 use narrows_lab::{EventKind, Link, Scenario, TestSummary};
+use narrows_traffic::Scheduler;
 use serde::{Deserialize, Serialize};
 
 /// A charge.
@@ -146,8 +147,28 @@ pub struct Runs<'a> {
 pub struct Seen {
     /// Its summary.
     pub test: TestSummary,
-    /// Segments of full size that were acknowledged.
-    pub acknowledged: f64,
+    /// Payload acknowledged on all its paths, Mbit/s: more than its goodput if paths carry the same.
+    pub acknowledged_mbps: f64,
+    /// Goodput of the rivals at its bottlenecks, Mbit/s.
+    pub rivals_mbps: f64,
+    /// Analysed time, s.
+    pub seconds: f64,
+}
+
+impl Seen {
+    /// The share of what was sent that was sent again.
+    fn again(&self) -> f64 {
+        /// Payload of a segment of full size with MPTCP's options, bits, about.
+        const SEGMENT: f64 = 8.0 * 1420.0;
+        let again = self.test.retransmits as f64;
+        let once = self.acknowledged_mbps * 1e6 * self.seconds / SEGMENT;
+        again / (again + once).max(1.0)
+    }
+
+    /// What it takes of its bottlenecks over what its rivals take.
+    fn ratio(&self) -> Option<f64> {
+        (self.rivals_mbps > 0.0).then(|| self.acknowledged_mbps / self.rivals_mbps)
+    }
 }
 
 impl Measure {
@@ -173,17 +194,14 @@ impl Runs<'_> {
                 (best > 0.0).then(|| Measure {
                     value: goodput(control) / best,
                     uncoupled: goodput(uncoupled) / best,
-                    limit: 1.0 - TOLERANCE,
+                    limit: (1.0 - TOLERANCE) / copies(self.scenario),
                 })
             }
             Charge::More => self.share(SHARES[1]),
             Charge::Less => self.share(SHARES[0]),
             Charge::Retransmits => {
                 let own = control.test.retransmits as f64;
-                let share = |seen: &Seen| {
-                    let again = seen.test.retransmits as f64;
-                    NONE_AGAIN + again / (again + seen.acknowledged).max(1.0)
-                };
+                let share = |seen: &Seen| NONE_AGAIN + seen.again();
                 (own >= FEW_AGAIN).then(|| Measure {
                     value: share(control) / share(uncoupled),
                     uncoupled: 1.0,
@@ -199,13 +217,23 @@ impl Runs<'_> {
     fn share(&self, limit: f64) -> Option<Measure> {
         let Scenario { warmup, duration, .. } = *self.scenario;
         let settled = warmup.min(duration) as f64 / 1e9 >= SETTLED_S;
-        let ratio = |seen: &Seen| seen.test.ratio_to_tcp;
-        let one = self.alone.iter().filter_map(ratio).fold(0.0, f64::max);
+        let one = self.alone.iter().filter_map(Seen::ratio).fold(0.0, f64::max);
         // Where one flow and the rival are not even nearly alike, chance decides.
         let alike = (0.5..=2.0).contains(&one);
         (settled && alike).then_some(())?;
-        let of = |seen| Some(ratio(seen)? / one);
+        let of = |seen: &Seen| Some(seen.ratio()? / one);
         Some(Measure { value: of(self.control)?, uncoupled: of(self.uncoupled)?, limit })
+    }
+}
+
+/// How often each byte crosses one link: the redundant scheduler sends all on every path, and of one
+/// share that several paths have together it cannot deliver more than each has.
+fn copies(scenario: &Scenario) -> f64 {
+    let Some(test) = scenario.test.map(|test| &scenario.flows[test]) else { return 1.0 };
+    let crossing = |link| test.paths.iter().filter(|path| path.links.contains(&link)).count();
+    match test.scheduler {
+        Scheduler::Redundant => (0..scenario.links.len()).map(crossing).max().unwrap_or(1) as f64,
+        _ => 1.0,
     }
 }
 

@@ -68,10 +68,13 @@ pub fn judge(
             Err(Error::Fault { .. } | Error::Law { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let paths = &summary.connections[test].paths;
-        let mbits: f64 =
-            paths.iter().map(|path| path.goodput_mbps).sum::<f64>() * summary.duration_s;
-        let seen = summary.test.map(|test| Seen { test, acknowledged: mbits * 1e6 / 8.0 / MSS });
+        let paths = summary.connections[test].paths.iter();
+        let acknowledged_mbps = paths.map(|path| path.goodput_mbps).sum();
+        let rivals = scenario.rivals_of(&scenario.flows[test], None);
+        let goodput = |flow: usize| summary.connections[flow].goodput_mbps;
+        let rivals_mbps = rivals.map(|rival| goodput(rival.flow)).sum();
+        let seconds = summary.duration_s;
+        let seen = summary.test.map(|test| Seen { test, acknowledged_mbps, rivals_mbps, seconds });
         seen.map(Some).ok_or_else(|| Error::input(&scenario.name, "nothing was measured"))
     };
     let uncoupled = Algorithm::from(uncoupled(control)?);
@@ -87,6 +90,3 @@ pub fn judge(
     let measure = |charge: Charge| Some((charge, runs.measure(charge)?));
     Ok(Verdict(CHARGES.into_iter().filter_map(measure).collect()))
 }
-
-/// Payload of a segment of full size with MPTCP's options, bytes, about.
-const MSS: f64 = 1420.0;

@@ -120,3 +120,72 @@ fn write(file: &mut File, line: &Line) -> std::io::Result<()> {
     bytes.push(b'\n');
     file.write_all(&bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::charge::{Charge, Measure};
+    use crate::file::{Head, text};
+    use crate::network::Network;
+    use crate::search::{Find, Plan, search};
+
+    /// A search in `folder` for the network with the slowest link, interrupted after so many judgements;
+    /// returns what it found and how many there were.
+    fn searched(folder: &Path, resume: bool, patience: usize) -> (Result<Vec<Find>, Error>, usize) {
+        let memo = Memo::open(folder, "this", resume).unwrap();
+        let count = AtomicUsize::new(0);
+        let judge = |network: &Network, seed: u64| {
+            let text = text(network, "reno", &Head { name: "n", title: "", source: "" });
+            memo.verdict(&text, "lia", seed, || {
+                if count.fetch_add(1, Ordering::Relaxed) >= patience {
+                    return Err(Error::Interrupted);
+                }
+                let slowest = network.links.iter().map(|link| link.kbps).min().unwrap();
+                let value = 1e4 / f64::from(slowest);
+                let measure = Measure { value, uncoupled: 0.0, limit: 1.0 };
+                Ok(Verdict([(Charge::Silence, measure)].into()))
+            })
+        };
+        let plan = Plan {
+            seed: 5,
+            candidates: 100,
+            hops: 200_000,
+            shrinks: 50,
+            judge: &judge,
+            go_on: &|_| true,
+        };
+        let found = search(&plan).map(|found| found.finds);
+        (found, count.into_inner())
+    }
+
+    #[test]
+    fn what_was_interrupted_goes_on_where_it_was() {
+        let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let (expected, all) = searched(whole.path(), false, usize::MAX);
+        let (interrupted, _) = searched(parts.path(), false, all / 2);
+        assert!(matches!(interrupted, Err(Error::Interrupted)));
+        // The last line is torn.
+        let file = parts.path().join(NAME);
+        let text = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &text[..text.len() - 7]).unwrap();
+        let (resumed, rest) = searched(parts.path(), true, usize::MAX);
+        assert_eq!(resumed.unwrap(), expected.unwrap());
+        assert!(rest <= all - all / 2 + 1, "{rest} of {all} were judged again");
+        let (_, again) = searched(parts.path(), true, 0);
+        assert_eq!(again, 0, "all is known");
+    }
+
+    #[test]
+    fn what_is_of_another_program_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |program: &str, resume| {
+            Memo::open(folder.path(), program, resume).map_err(|error| error.to_string())
+        };
+        open("this", false).unwrap();
+        assert!(open("this", false).unwrap_err().contains("--resume continues it"));
+        assert!(open("that", true).unwrap_err().contains("belongs to another build"));
+        open("this", true).unwrap();
+    }
+}

@@ -20,8 +20,6 @@ use crate::{print, stop};
 
 /// Networks for each control where neither a number nor a time is given.
 const CANDIDATES: usize = 240;
-/// Networks to judge at most to shrink a find: a minute or two.
-const SHRINKS: usize = 250;
 
 /// Searches, or judges some scenarios.
 pub fn fuzz(args: &FuzzArgs) -> Result<(), Error> {
@@ -170,7 +168,7 @@ fn one_control(
         seed: args.seed,
         candidates,
         hops: args.hops,
-        shrinks: SHRINKS,
+        shrinks: args.shrink,
         judge: &of,
         go_on: &go_on,
     };

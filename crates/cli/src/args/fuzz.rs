@@ -19,7 +19,7 @@ A control is compared with its law uncoupled and with each path alone in the sam
 code: 1 if it has a fault of its own, which the uncoupled law does not share.")]
 pub struct FuzzArgs {
     /// Judge these scenarios, shipped ones or TOML files, in place of a search
-    #[arg(value_name = "SCENARIO", conflicts_with_all = ["out", "seed", "candidates", "time", "hops"])]
+    #[arg(value_name = "SCENARIO", conflicts_with_all = ["out", "seed", "candidates", "time", "hops", "shrink"])]
     pub scenarios: Vec<String>,
     /// Congestion controls, separated by commas [default: all that are coupled]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
@@ -34,8 +34,11 @@ pub struct FuzzArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<Duration>,
     /// Packet-hops of a run at most, about
-    #[arg(long, value_name = "N", default_value_t = 400_000, value_parser = clap::value_parser!(u32).range(100_000..=100_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 400_000, value_parser = clap::value_parser!(u32).range(10_000..=100_000_000))]
     pub hops: u32,
+    /// Networks to judge at most to shrink a find; 0: do not shrink
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    pub shrink: usize,
     /// Concurrent runs; 0: one per core
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,

@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "traffic", "transfer",
         ],
     ),
-    ("adversary", &["lab", "laws", "net"]),
+    ("adversary", &["lab", "laws", "net", "traffic"]),
     (
         "cli",
         &[
