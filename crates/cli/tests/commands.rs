@@ -57,7 +57,7 @@ fn fields_have_units_defaults_and_examples() {
 
 #[test]
 fn help_has_examples_and_completions_are_made() {
-    for command in ["run", "compare", "completions"] {
+    for command in ["run", "compare", "fuzz", "completions"] {
         assert!(narrows(&[command, "--help"]).contains("Example"), "{command}");
     }
     assert!(narrows(&["--help"]).contains("Examples:"));
