@@ -383,7 +383,7 @@ fn a_host_can_ask_for_each_pair() {
 }
 
 #[test]
-fn a_path_that_is_not_known_is_coupled_and_couples_no_others() {
+fn a_path_that_is_not_known_is_coupled_after_ten_seconds_and_couples_no_others() {
     let [one, two, third] = [1, 2, 3].map(|seed| queue(seed, 60));
     let whole = [0.0, 60.0];
     let paths = [Span::new(0, &one, whole), Span::new(1, &two, whole)];
@@ -393,18 +393,17 @@ fn a_path_that_is_not_known_is_coupled_and_couples_no_others() {
         ("limited", Span { limited: true, ..Span::new(2, &third, whole) }),
     ] {
         let seen = connection(&[paths[0], paths[1], path], 60, on_time);
-        for (masks, places) in &seen[9..59] {
-            assert_eq!(masks[..3], [0b101, 0b110, 0b111], "{name}");
+        for (second, (masks, places)) in seen.iter().enumerate().take(59).skip(4) {
+            let expected = if second < 10 { [0b001, 0b010, 0b100] } else { [0b101, 0b110, 0b111] };
+            assert!(second == 10 || masks[..3] == expected, "{name}: {masks:?} after {second} s");
             assert_eq!(places.unwrap()[2], Place::Undecided, "{name}");
         }
     }
-    // One that joins later is coupled with both until its queue is known.
-    let late = Span::new(2, &third, [30.0, 60.0]);
+    // One that joins later has ten seconds of its own.
+    let late = Span { limited: true, ..Span::new(2, &third, [30.0, 60.0]) };
     let seen = connection(&[paths[0], paths[1], late], 60, on_time);
-    assert_eq!(seen[31].0[..3], [0b101, 0b110, 0b111]);
-    for (masks, _) in &seen[39..59] {
-        assert_eq!(masks[..3], [0b001, 0b010, 0b100]);
-    }
+    assert_eq!(seen[39].0[..3], [0b001, 0b010, 0b100]);
+    assert_eq!(seen[42].0[..3], [0b101, 0b110, 0b111]);
 }
 
 #[test]
@@ -435,15 +434,12 @@ fn a_path_that_leaves_is_forgotten() {
     assert_eq!(seen[18].0[..2], [0b11, 0b11]);
     let (_, places) = seen[20];
     assert_eq!(places.unwrap()[1], Place::Undecided, "it left");
-    // It returns to another queue: coupled as unknown, then separate, and never found in the first.
+    // It returns to another queue: not known, then separate, and never found in the first.
     let seen = connection(&[first[0], first[1], Span::new(1, &other, [21.0, 60.0])], 60, on_time);
     for (second, (masks, places)) in seen.iter().enumerate().skip(21) {
         let places = places.unwrap();
         assert_ne!(places[1], Place::Group(0), "after {second} s");
-        if second < 23 {
-            assert_eq!(masks[..2], [0b11, 0b11], "after {second} s");
-        }
-        if (30..59).contains(&second) {
+        if second < 59 {
             assert_eq!(masks[..2], [0b01, 0b10], "after {second} s");
         }
     }
@@ -1002,7 +998,7 @@ fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
                 both = true;
                 let joined = Event { now_us: sample.now_us, ..joined };
                 send(&mut conn, &mut *watch, 1, EventKind::Joined, joined);
-                assert_eq!(conn.masks & 0x0303, 0x0303, "coupled before anything is known");
+                assert_eq!(conn.masks & 0x0303, 0x0201, "nothing is known yet");
             }
             if path == 1 && !both {
                 continue;
@@ -1019,6 +1015,7 @@ fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
         }
         let expected = if shared { Answer::Shared } else { Answer::Separate };
         assert_eq!(of(&watch.decision().unwrap().places), expected);
-        assert_eq!(conn.masks & 0x0303, if shared { 0x0303 } else { 0x0201 });
+        let expected = if shared { 0x0303 } else { 0x0201 };
+        assert_eq!([conn.masks & 0x0303, conn.cuts & 0x0303], [expected; 2]);
     }
 }
