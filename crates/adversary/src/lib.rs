@@ -21,5 +21,5 @@ pub use charge::{Blame, CHARGES, Charge, Measure};
 pub use file::{Head, text};
 pub use judge::{Verdict, judge, rival, uncoupled};
 pub use memo::Memo;
-pub use network::{Change, Link, Loss, Network, Path, Rival, What};
+pub use network::{Change, DISCIPLINES, Link, Loss, Network, Path, Rival, SCHEDULERS, What};
 pub use search::{FRESH, Find, Found, Plan, middle_of, search};

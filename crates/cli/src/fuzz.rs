@@ -96,7 +96,6 @@ fn hunt(
     stop: &AtomicBool,
 ) -> Result<usize, Error> {
     let memo = Memo::open(out, &program(args.law.as_deref())?, args.resume)?;
-    let mut output = Output::new(out)?;
     let (mut report, mut guilty) = (String::new(), 0);
     for (index, &control) in controls.iter().enumerate() {
         let started = Instant::now();
@@ -110,25 +109,29 @@ fn hunt(
             finds.len()
         );
         guilty += finds.iter().filter(|find| find.blame == Blame::Law).count();
+        // At once, as a search takes hours.
+        let mut output = Output::new(out)?;
+        let mut found = String::new();
         for find in &finds {
             let name = file_name(control, find);
             let scenario = scenario_text(control, find)?;
             output.write(&name, |to| to.write_all(scenario.as_bytes()))?;
             let whose = if find.blame == Blame::Law { "" } else { ", as uncoupled" };
             let _ = writeln!(
-                report,
+                found,
                 "{control}{whose}: {}\n  narrows fuzz {} --cc {control}",
                 sentence(find.charge, &find.measure),
                 out.join(&name).display(),
             );
         }
+        if finds.is_empty() {
+            found = format!("{control}: nothing found\n");
+        }
+        print(&found)?;
+        report.push_str(&found);
+        output.write("report.txt", |to| to.write_all(report.as_bytes()))?;
+        output.commit()?;
     }
-    if report.is_empty() {
-        report = "nothing found\n".into();
-    }
-    output.write("report.txt", |to| to.write_all(report.as_bytes()))?;
-    output.commit()?;
-    print(&report)?;
     Ok(guilty)
 }
 
