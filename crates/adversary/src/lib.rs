@@ -22,4 +22,4 @@ pub use file::{Head, text};
 pub use judge::{Verdict, judge, rival, uncoupled};
 pub use memo::Memo;
 pub use network::{Change, DISCIPLINES, Link, Loss, Network, Path, Rival, SCHEDULERS, What};
-pub use search::{FRESH, Find, Found, Plan, middle_of, search};
+pub use search::{FRESH, Find, Found, Plan, agreed, search};

@@ -176,8 +176,23 @@ fn middle(plan: &Plan, network: &Network) -> Result<Verdict, Error> {
     Ok(Verdict(CHARGES.into_iter().filter_map(of).collect()))
 }
 
+/// What most verdicts agree on: whose fault it is, if it is one, and the middle measure of those that agree;
+/// none if most have no measure of this charge.
+pub fn agreed(charge: Charge, verdicts: &[Verdict]) -> Option<(Option<Blame>, Measure)> {
+    let of = |blame: Option<Blame>| {
+        let agrees = |verdict: &&Verdict| {
+            verdict.0.get(&charge).is_some_and(|measure| charge.blame(measure) == blame)
+        };
+        let those: Vec<Verdict> = verdicts.iter().filter(agrees).cloned().collect();
+        let most = 2 * those.len() > verdicts.len();
+        most.then(|| middle_of(charge, &those)).flatten().map(|measure| (blame, measure))
+    };
+    let blames = [Some(Blame::Law), Some(Blame::Host), None];
+    blames.into_iter().find_map(of).or_else(|| Some((None, middle_of(charge, verdicts)?)))
+}
+
 /// The middle measure of a charge, if most verdicts have one.
-pub fn middle_of(charge: Charge, verdicts: &[Verdict]) -> Option<Measure> {
+fn middle_of(charge: Charge, verdicts: &[Verdict]) -> Option<Measure> {
     let measures = verdicts.iter().filter_map(|verdict| verdict.0.get(&charge));
     let mut measures: Vec<Measure> = measures.copied().collect();
     measures.sort_by(|a, b| charge.score(a).total_cmp(&charge.score(b)));
@@ -244,31 +259,32 @@ impl Case<'_> {
         mut measure: Measure,
         least: f64,
     ) -> Result<(Network, Measure), Error> {
-        let mut judged = 0;
-        // What did not stand before is not tried again on the way to the end.
-        let mut failed: Vec<Network> = Vec::new();
-        'simpler: loop {
+        let (mut judged, mut place, mut in_vain) = (0, 0, 0);
+        loop {
             let all = simpler(&network, self.plan.hops);
-            let all: Vec<Network> = all.into_iter().filter(|next| !failed.contains(next)).collect();
-            for some in all.chunks(AT_ONCE) {
-                judged += some.len();
-                if judged > self.plan.shrinks {
-                    break;
+            if in_vain >= all.len() || judged >= self.plan.shrinks {
+                return Ok((network, measure));
+            }
+            // After a step that was made, on with those behind it: those before it failed but now.
+            let some = (place..).take(AT_ONCE.min(all.len() - in_vain));
+            let some: Vec<&Network> = some.map(|index| &all[index % all.len()]).collect();
+            let stand: Vec<Option<Measure>> = some
+                .par_iter()
+                .with_max_len(1)
+                .map(|next| self.stands(next, least))
+                .collect::<Result<_, _>>()?;
+            judged += some.len();
+            let first = stand.iter().zip(0..).find_map(|(stands, index)| Some(((*stands)?, index)));
+            match first {
+                Some((now, index)) => {
+                    (measure, place, in_vain) = (now, (place + index) % all.len(), 0);
+                    network = some[index].clone();
                 }
-                let stand: Vec<Option<Measure>> = some
-                    .par_iter()
-                    .with_max_len(1)
-                    .map(|next| self.stands(next, least))
-                    .collect::<Result<_, _>>()?;
-                for (next, stands) in some.iter().zip(stand) {
-                    if let Some(now) = stands {
-                        (network, measure) = (next.clone(), now);
-                        continue 'simpler;
-                    }
-                    failed.push(next.clone());
+                None => {
+                    place = (place + some.len()) % all.len();
+                    in_vain += some.len();
                 }
             }
-            return Ok((network, measure));
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use narrows_adversary::{Blame, CHARGES, FRESH, judge, middle_of};
+use narrows_adversary::{Blame, CHARGES, FRESH, agreed, judge};
 use narrows_lab::{Algorithm, Edits, host, load};
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -38,8 +38,8 @@ fn unexpected(folder: &Path, find: &Find) -> Option<String> {
     let verdicts: Vec<_> = FRESH.par_iter().map(verdict).collect();
     let known = CHARGES.into_iter().find(|known| known.name() == charge);
     let charge = known.unwrap_or_else(|| panic!("{file}: no charge {charge}"));
-    let measure = middle_of(charge, &verdicts);
-    let wrong = measure.is_some_and(|measure| charge.blame(&measure) == Some(Blame::Law));
+    let (blame, measure) = agreed(charge, &verdicts).unzip();
+    let wrong = blame == Some(Some(Blame::Law));
     if measure.is_some_and(|measure| (measure.limit - right).abs() > 0.005) {
         return Some(format!("{file}: {right} is not what is right: {measure:?}"));
     }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_adversary::{
-    Blame, CHARGES, Charge, FRESH, Find, Found, Head, Measure, Memo, Network, Plan, Verdict, judge,
-    middle_of, rival, search, text, uncoupled,
+    Blame, CHARGES, Charge, FRESH, Find, Found, Head, Measure, Memo, Network, Plan, Verdict,
+    agreed, judge, rival, search, text, uncoupled,
 };
 use narrows_lab::{Algorithm, Edits, Output, Scenario, catalogue, host, load, parse, sha256};
 use rayon::prelude::*;
@@ -61,8 +61,7 @@ fn try_each(args: &FuzzArgs, controls: &[Algorithm], stop: &AtomicBool) -> Resul
             // Writing to a string cannot fail.
             let _ = writeln!(report, "{} under {control}", scenario.name);
             for charge in CHARGES {
-                let Some(measure) = middle_of(charge, &verdicts) else { continue };
-                let blame = charge.blame(&measure);
+                let Some((blame, measure)) = agreed(charge, &verdicts) else { continue };
                 guilty += usize::from(blame == Some(Blame::Law));
                 let whose = match blame {
                     None => "right",
