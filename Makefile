@@ -125,8 +125,8 @@ fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FU
 	@scripts/setup fuzz
 	FUZZ=$(FUZZ) scripts/fuzz
 
-adversary: build ## networks in which a control does worst (HOURS=2 or MINUTES=; CC=greno+xcorr,.. default: all; SEED=1), continued in out/adversary
-	$(release)/narrows fuzz $(if $(CC),--cc $(CC)) --seed $(or $(SEED),1) --for $(MINUTES)min --out out/adversary --resume
+adversary: build ## networks in which a control does worst (HOURS=2 or MINUTES=; CONTROLS=greno+xcorr,.. default: all; SEED=1), continued in out/adversary
+	$(release)/narrows fuzz $(if $(CONTROLS),--cc $(CONTROLS)) --seed $(or $(SEED),1) --for $(MINUTES)min --out out/adversary --resume
 
 bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture per second, lateness of emulation, CPU time of a transfer in QUIC and in the kernel
 	cargo bench --locked -p narrows-laws
