@@ -99,6 +99,7 @@ struct nr_group {
 	nr_u8 mask;	   /* of the group, at the last event */
 	nr_u8 deficit : 1; /* the rest is negative */
 	nr_u8 thin : 1;
+	nr_u8 odd : 1; /* the rest is a packet more, as the window is even */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_group) <= sizeof(nr_u64[NR_LAW_WORDS - NR_KEPT_WORDS]),
 		 "a group's state leaves room for growth that is kept");
@@ -166,8 +167,9 @@ NR_NOINLINE nr_u32 nr_group_newest(const struct nr_conn *c, nr_u32 i, nr_u32 set
 NR_INLINE nr_s32 nr_group_rest(struct nr_private *p)
 {
 	struct nr_group *g = nr_group(p);
+	nr_s32 rest = (nr_s32)g->rest + (g->odd ? (nr_s32)NR_GROUP_ONE : 0);
 
-	return p->cwnd > p->ssthresh ? 0 : g->deficit ? -(nr_s32)g->rest : (nr_s32)g->rest;
+	return p->cwnd > p->ssthresh ? 0 : g->deficit ? -rest : rest;
 }
 
 /* The path's window with its fraction, 2^-16 packet. Credit is above -1, and not below 0 beside a
@@ -195,6 +197,21 @@ NR_INLINE nr_u32 nr_group_less(const struct nr_group *g, nr_u32 window, nr_u32 n
 }
 
 /*
+ * The even window for `window`, both 2^-16 packet (nr_pair_need); records what is left. Two packets
+ * are acknowledged together: of an odd window one always waits for the next round's first, and its
+ * place in a full queue is open for others.
+ */
+NR_INLINE nr_u64 nr_group_even(struct nr_group *g, nr_u64 window)
+{
+	nr_u64 even = (window + NR_GROUP_ONE / 2) / (2 * NR_GROUP_ONE) * (2 * NR_GROUP_ONE);
+
+	g->deficit = even > window;
+	g->odd = even + NR_GROUP_ONE <= window;
+	g->rest = (nr_u16)(g->deficit ? even - window : window % NR_GROUP_ONE);
+	return even;
+}
+
+/*
  * The window after a cut, whole packets. Its fraction stays as credit; so does, below zero, what a
  * window at the floor is above the cut, at most a packet: a deficit, made up before the window
  * grows.
@@ -213,10 +230,14 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 	floor = nr_group_floor(g);
 	window = cut(window > NR_GROUP_ONE ? window : NR_GROUP_ONE, n);
 	g->deficit = window < floor;
+	g->odd = 0;
 	if (g->deficit) {
 		less = n > 1 ? floor - window : 0;
 		g->rest = (nr_u16)(less < NR_GROUP_ONE ? less : NR_GROUP_ONE - 1);
 		window = floor;
+	} else if (n > 1 && window >= NR_PAIRS_FROM * NR_GROUP_ONE - NR_GROUP_ONE / 2 &&
+		   window < NR_PAIRS_TO * NR_GROUP_ONE) {
+		window = nr_group_even(g, window);
 	} else {
 		g->rest = (nr_u16)(window % NR_GROUP_ONE);
 	}
@@ -338,6 +359,7 @@ NR_INLINE void nr_group_undo(NR_HOOK)
 {
 	NR_WRITE(c->path[i & 7].word[0], nr_group(p)->prior);
 	nr_group(p)->rest = 0;
+	nr_group(p)->odd = 0;
 }
 
 /*
@@ -377,7 +399,11 @@ NR_INLINE void nr_group_begin(NR_HOOK)
 
 	p->credit += (nr_s64)nr_group_rest(p) * (1 << (NR_CREDIT_BITS - NR_GROUP_BITS));
 	g->rest = 0;
-	nr_settle(c, i, p);
+	g->odd = 0;
+	if (nr_coupled(c, i) != 1u << (i & 7))
+		nr_settle_pairs(c, i, p);
+	else
+		nr_settle(c, i, p);
 }
 
 /* What nr_group_sum adds up. */

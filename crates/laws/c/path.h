@@ -69,6 +69,46 @@ NR_INLINE void nr_settle(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 	}
 }
 
+/* Windows from NR_PAIRS_FROM to below NR_PAIRS_TO that grow in pairs are even. */
+#define NR_PAIRS_FROM 6u
+#define NR_PAIRS_TO 13u
+
+/* Does a window of cwnd grow to the next even one? */
+NR_INLINE int nr_pairs(nr_u32 cwnd)
+{
+	return cwnd >= NR_PAIRS_FROM - 1 && cwnd < NR_PAIRS_TO - 1;
+}
+
+/*
+ * Credit that makes a window in pairs grow: by two packets if it is even, by one if not. The even
+ * number is that next to half a packet less, so that in the mean as much is sent as with whole
+ * packets. Credit is then from -1/2 to 3/2.
+ */
+NR_INLINE nr_s64 nr_pair_need(nr_u32 cwnd)
+{
+	nr_s64 one = (nr_s64)NR_ONE;
+
+	if (!nr_pairs(cwnd))
+		return one;
+	return cwnd & 1 ? one / 2 : one + one / 2;
+}
+
+/* nr_settle() of a window in pairs. */
+NR_INLINE void nr_settle_pairs(struct nr_conn *c, nr_u32 i, struct nr_private *p)
+{
+	nr_s64 need = nr_pair_need(p->cwnd);
+	nr_u32 rise = p->cwnd & 1 ? 1 : 2;
+
+	if (nr_pairs(p->cwnd)) {
+		if (p->credit < need)
+			return;
+		nr_set_cwnd(c, i, p, p->cwnd + rise);
+		p->credit -= (nr_s64)rise * (nr_s64)NR_ONE;
+	}
+	if (p->credit >= nr_pair_need(p->cwnd) || p->credit < 0)
+		nr_settle(c, i, p);
+}
+
 /* Is this the first slow start, without an ssthresh? */
 NR_INLINE int nr_first_slow_start(const struct nr_private *p)
 {

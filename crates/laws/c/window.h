@@ -50,6 +50,12 @@ NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
 	return kept->credit;
 }
 
+/* Credit is above the need where a group has just become one. */
+NR_INLINE nr_u64 nr_room(nr_s64 need, nr_s64 credit)
+{
+	return need > credit ? (nr_u64)(need - credit) : 0;
+}
+
 /*
  * Congestion avoidance over `acked` packets. Credit is constant between two whole packets of
  * window, so that a stretch acknowledgement has the same effect as one acknowledgement per packet:
@@ -59,6 +65,7 @@ NR_INLINE nr_s64 nr_credit(NR_HOOK, nr_u32 *n)
 NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 {
 	nr_s64 one = (nr_s64)NR_ONE, credit = 0;
+	nr_u32 pairs = nr_this.pairs && nr_coupled(c, i) != 1u << (i & 7);
 
 	if (nr_this.begin)
 		nr_this.begin(NR_ARGS);
@@ -72,26 +79,35 @@ NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 		if (n > acked)
 			n = acked;
 		per = (nr_u64)(credit < 0 ? -credit : credit);
-		room = (nr_u64)(credit < 0 ? one + p->credit : one - p->credit);
+		if (credit < 0)
+			room = (nr_u64)(one + p->credit);
+		else
+			room = nr_room(pairs ? nr_pair_need(cwnd) : one, p->credit);
 		if (per * n > room)
 			n = (nr_u32)((room + per - 1) / per);
 		p->credit += credit * n;
 		acked -= n;
 		if (nr_this.grown)
 			nr_this.grown(NR_ARGS, cwnd, n);
-		nr_settle(c, i, p);
+		if (pairs)
+			nr_settle_pairs(c, i, p);
+		else
+			nr_settle(c, i, p);
 		/*
 		 * Reno: w credits of 1/w, rounded up, make one packet; the rest is rounding. A law
 		 * with `grown` keeps the rest.
 		 */
-		if (!nr_this.grown && p->cwnd > cwnd && p->credit < cwnd)
+		if (!nr_this.grown && !pairs && p->cwnd > cwnd && p->credit < cwnd)
 			p->credit = 0;
 	}
 	if (acked) {
 		if (nr_this.grown)
 			nr_this.grown(NR_ARGS, p->cwnd, acked);
 		p->credit += credit * acked;
-		nr_settle(c, i, p);
+		if (pairs)
+			nr_settle_pairs(c, i, p);
+		else
+			nr_settle(c, i, p);
 	}
 }
 

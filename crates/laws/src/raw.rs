@@ -381,6 +381,7 @@ pub(crate) struct LawTable {
     pub state: u32,
     pub alone: u32,
     pub by_time: u32,
+    pub pairs: u32,
     pub per_round: u32,
     pub credit: *const c_void,
     pub ssthresh: *const c_void,

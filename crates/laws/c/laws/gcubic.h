@@ -266,6 +266,7 @@ NR_LAW(gcubic) = {
     .source = "docs/one-flow.md; RFC 9438",
     .kind = NR_WINDOW,
     .couples = 1,
+    .pairs = 1,
     .alone = 1,
     .by_time = 1,
     .start = NR_START_hystart,

@@ -100,6 +100,7 @@ NR_LAW(greno) = {
     .source = "docs/one-flow.md; RFC 5681",
     .kind = NR_WINDOW,
     .couples = 1,
+    .pairs = 1,
     .per_round = 1,
     .state = sizeof(struct nr_group),
     .credit = nr_greno_growth,

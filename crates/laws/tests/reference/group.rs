@@ -124,3 +124,8 @@ impl CubicMember {
 pub fn cut(w: f64, n: usize) -> f64 {
     (w / 2.0 + 0.25 - 0.75 / n as f64).max(2.0)
 }
+
+/// Packets that a window of `w` is after a cut: an even number where it grows in pairs.
+pub fn whole(w: f64) -> f64 {
+    if (5.5..13.0).contains(&w) { 2.0 * libm::floor((w + 0.5) / 2.0) } else { libm::floor(w) }
+}
