@@ -42,8 +42,7 @@ struct nr_law {
 	nr_u32 state;	/* bytes in nr_private.law */
 	nr_u32 alone;	/* 1: `credit` also without siblings; 0: Reno there, if coupled */
 	nr_u32 by_time; /* 1: grows with time or round trips: window.count_acks does not apply */
-	nr_u32
-	    pairs; /* 1: small windows of a group are even, as packets are acknowledged in pairs */
+	nr_u32 pairs;	/* 1: small windows of a group are even; window.h */
 	/*
 	 * 1: `credit` is called if the path's window or mask has changed, and once a round trip.
 	 * For growth that depends on windows, round-trip times and published words only; others
