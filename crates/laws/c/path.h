@@ -80,9 +80,9 @@ NR_INLINE int nr_pairs(nr_u32 cwnd)
 }
 
 /*
- * Credit that makes a window in pairs grow: by two packets if it is even, by one if not. The even
- * number is that next to half a packet less, so that in the mean as much is sent as with whole
- * packets. Credit is then from -1/2 to 3/2.
+ * Credit that makes a window in pairs grow, by a packet and with the next acknowledged one by
+ * another. The even number is that next to half a packet less, so that in the mean as much is sent
+ * as with whole packets. Credit is then from -1/2 to 3/2.
  */
 NR_INLINE nr_s64 nr_pair_need(nr_u32 cwnd)
 {
@@ -93,20 +93,15 @@ NR_INLINE nr_s64 nr_pair_need(nr_u32 cwnd)
 	return cwnd & 1 ? one / 2 : one + one / 2;
 }
 
-/* nr_settle() of a window in pairs. */
+/* nr_settle() of a window in pairs: after at least one acknowledged packet. */
 NR_INLINE void nr_settle_pairs(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
-	nr_s64 need = nr_pair_need(p->cwnd);
-	nr_u32 rise = p->cwnd & 1 ? 1 : 2;
-
-	if (nr_pairs(p->cwnd)) {
-		if (p->credit < need)
-			return;
-		nr_set_cwnd(c, i, p, p->cwnd + rise);
-		p->credit -= (nr_s64)rise * (nr_s64)NR_ONE;
-	}
-	if (p->credit >= nr_pair_need(p->cwnd) || p->credit < 0)
+	if (!nr_pairs(p->cwnd)) {
 		nr_settle(c, i, p);
+	} else if (p->credit >= nr_pair_need(p->cwnd)) {
+		nr_set_cwnd(c, i, p, p->cwnd + 1);
+		p->credit -= (nr_s64)NR_ONE;
+	}
 }
 
 /* Is this the first slow start, without an ssthresh? */

@@ -84,7 +84,7 @@ NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 		else
 			room = nr_room(pairs ? nr_pair_need(cwnd) : one, p->credit);
 		if (per * n > room)
-			n = (nr_u32)((room + per - 1) / per);
+			n = room ? (nr_u32)((room + per - 1) / per) : 1;
 		p->credit += credit * n;
 		acked -= n;
 		if (nr_this.grown)
