@@ -65,7 +65,7 @@ NR_INLINE nr_u64 nr_room(nr_s64 need, nr_s64 credit)
 NR_INLINE void nr_grow(NR_HOOK, nr_u32 acked)
 {
 	nr_s64 one = (nr_s64)NR_ONE, credit = 0;
-	nr_u32 pairs = nr_this.pairs && nr_coupled(c, i) != 1u << (i & 7);
+	nr_u32 pairs = nr_this.pairs && nr_cut_together(c, i) != 1u << (i & 7);
 
 	if (nr_this.begin)
 		nr_this.begin(NR_ARGS);
