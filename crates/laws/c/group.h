@@ -251,7 +251,8 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 NR_INLINE void nr_group_cut_windows(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
-	nr_u32 n = NR_ONES64(nr_cut_together(c, i)), cwnd = p->cwnd, ssthresh = p->ssthresh, reduced;
+	nr_u32 n = NR_ONES64(nr_cut_together(c, i)), cwnd = p->cwnd, ssthresh = p->ssthresh,
+	       reduced;
 
 	reduced = nr_group_reduced(NR_ARGS, cut);
 	if (!nr_first_slow_start(p) && cwnd < ssthresh) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The four words of a connection that several paths write: a line's debit, the tick, masks and cuts.
- * They change by compare-and-swap, without waiting: after NR_TRIES failures the function gives up
- * until the next event. ../tests/loom checks these functions in every interleaving.
+ * The four words of a connection that several paths write: a line's debit, the tick, masks and
+ * cuts. They change by compare-and-swap, without waiting: after NR_TRIES failures the function
+ * gives up until the next event. ../tests/loom checks these functions in every interleaving.
  */
 #ifndef NARROWS_SHARED_H
 #define NARROWS_SHARED_H

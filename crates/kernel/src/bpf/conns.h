@@ -159,7 +159,7 @@ struct nr_sock {
 	nr_u32 rtt_us;	  /* sample not reported yet */
 	nr_u32 round_end; /* a round ends when this is acknowledged; model laws: tp->delivered */
 	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
-	nr_u32 undone; /* 1: a reduction was, and the state is still the old one */
+	nr_u32 undone;	  /* 1: a reduction was, and the state is still the old one */
 	struct nr_hearing hearing;
 	struct nr_clock clock; /* of its peer, if the detector wants one-way delays */
 };

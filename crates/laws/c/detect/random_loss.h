@@ -11,8 +11,8 @@
  *
  * A queue that overflows stands for more than a round trip before, while one of the path's own
  * bursts is gone within it. One that holds less than 1/32 of the bandwidth-delay product is not
- * worth the name; one that is managed stands at 5 ms where it drops (RFC 8289), so this may be wrong
- * of one from 160 ms on.
+ * worth the name; one that is managed stands at 5 ms where it drops (RFC 8289), so this may be
+ * wrong of one from 160 ms on.
  */
 #ifndef NARROWS_DETECT_RANDOM_LOSS_H
 #define NARROWS_DETECT_RANDOM_LOSS_H
@@ -74,7 +74,7 @@ NR_INLINE void nr_random_lost(struct nr_random_loss *h)
 	nr_s32 queue = nr_delay_less(nr_least(&h->round), nr_least(&h->base));
 
 	h->few = (nr_u8)(h->few << 1 | (queue < (nr_s32)(h->rtt_us / 32)));
-	NR_WRITE(h->random, NR_ONES64(h->few) >= NR_RANDOM_LEAST);
+	NR_WRITE(h->random, (nr_u32)NR_ONES64(h->few) >= NR_RANDOM_LEAST);
 }
 
 /* A sample of the path. */

@@ -443,8 +443,8 @@ NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct n
 }
 
 /*
- * The paths that joining path i may share with, as bits. A detector that knows pairs says so once it
- * could know.
+ * The paths that joining path i may share with, as bits. A detector that knows pairs says so once
+ * it could know.
  */
 NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
 			      const struct nr_params *p, nr_u32 i)

@@ -217,7 +217,7 @@ struct nr_xcorr_pair {
 	nr_s32 a, b; /* references */
 	nr_s32 last_a, last_b;
 	struct nr_pair known;
-	nr_u32 begin; /* stamp of the interval since which both have been there */
+	nr_u32 begin;  /* stamp of the interval since which both have been there */
 	nr_u8 begun;   /* 1: references and last values are set */
 	nr_u8 against; /* successive intervals that said separate, not shared */
 	nr_u8 lag[2];  /* best one by the fast and by the slow sums */
