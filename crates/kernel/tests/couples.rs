@@ -107,11 +107,11 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
         }),
     ];
     let began = Instant::now();
-    let mut coupled = 0;
+    let mut linked = 0;
     wait_until(60, || {
         let Some(sent) = entry(network.client.inum, control) else { return Err("none".into()) };
         let both = sent.paths.len() == PATHS;
-        coupled += usize::from(both && sent.paths.iter().all(|path| path.mask & 3 == 3));
+        linked += usize::from(both && sent.paths.iter().all(|path| path.mask & 3 == 3));
         let watch = Watches::open().unwrap().of(sent.token).unwrap();
         let pair = watch.as_ref().and_then(|watch| watch.pair(control.detector, 0, 1));
         let places = watch.and_then(|watch| watch.decision()).map(|decision| decision.places);
@@ -129,7 +129,7 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
     for receiver in receivers {
         receiver.join().unwrap().unwrap();
     }
-    assert!(coupled > 0, "until then the paths were coupled");
+    assert!(seconds > 10.0 || linked == 0, "paths of which nothing is known are not linked at first");
     println!("{}, {control}: two groups after {seconds:.1} s", kernel());
 }
 

@@ -37,9 +37,9 @@
  *
  *   phi_f = min(1, v_f max_m(a_m) / x^2)   of what it would grow by alone,
  *
- *   v_f    x_f min_k srtt_k, window of group f
- *   a_f    sum_k w_k / srtt_k^2
- *   x      sum of x_f = sum_k w_k / srtt_k over all groups
+ *   v_f    x_f min_k r0_k, window of group f
+ *   a_f    sum_k w_k / r_k^2
+ *   x      sum of x_f = sum_k w_k / r_k over all groups
  *
  * so that all together have what one flow has on the best of their bottlenecks, whether they are
  * one or several. (Of groups other than the path's own each path counts as one.) Where a window is
@@ -187,13 +187,17 @@ NR_INLINE nr_u64 nr_group_floor(const struct nr_group *g)
 	return (g->thin ? NR_GROUP_FLOOR_THIN : NR_GROUP_FLOOR) * NR_GROUP_ONE;
 }
 
+/* A window, packets, less a cut that leaves `less`, 2^-16 packet. */
+NR_NOINLINE nr_u32 nr_group_least(nr_u32 window, nr_u64 less, nr_u64 floor)
+{
+	less = (less > floor ? less : floor) / NR_GROUP_ONE;
+	return less < window ? (nr_u32)less : window;
+}
+
 /* A window that is not in use now, after a cut; packets. */
 NR_INLINE nr_u32 nr_group_less(const struct nr_group *g, nr_u32 window, nr_u32 n, nr_group_cut cut)
 {
-	nr_u64 less = cut(window * (nr_u64)NR_GROUP_ONE, n), floor = nr_group_floor(g);
-
-	less = (less > floor ? less : floor) / NR_GROUP_ONE;
-	return less < window ? (nr_u32)less : window;
+	return nr_group_least(window, cut(window * (nr_u64)NR_GROUP_ONE, n), nr_group_floor(g));
 }
 
 /*
@@ -452,41 +456,42 @@ NR_NOINLINE nr_u64 nr_group_round(const struct nr_conn *c, nr_u32 set, struct nr
 	return nr_fx_word(round);
 }
 
+/* The largest w / r^2 of a path in `set`, as nr_fx_word(). */
+NR_NOINLINE nr_u64 nr_group_best(const struct nr_conn *c, nr_u32 set)
+{
+	struct nr_fx best = nr_fx(0);
+
+	if (!c)
+		return 0;
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		struct nr_fx one = nr_fx_of(nr_group_sum(c, set & 1u << j, NR_GROUP_WEIGHTED));
+
+		best = nr_fx_less(best, one) ? one : best;
+	}
+	return nr_fx_word(best);
+}
+
 /*
- * phi of the group `group` among all in `set`, with the factor's exponent `power`, as nr_fx_word();
- * 1 if `set` is the group.
+ * phi of the group `group` among all in `set`, with the factor's exponent `power`, 0 or 2, as
+ * nr_fx_word(); 1 if `set` is the group.
  */
 NR_NOINLINE nr_u64 nr_group_part(const struct nr_conn *c, nr_u32 group, nr_u32 set, nr_u32 power)
 {
-	struct nr_fx one = nr_fx(1), best, part, weighted[NR_MAX_PATHS], own[NR_MAX_PATHS];
-	nr_u32 least = ~0u;
-	struct nr_flows f;
+	struct nr_fx one = nr_fx(1), best, own, all, part;
 
-	if (group == set || !nr_read_flows(c, set, &f))
+	if (!c || group == set)
 		return nr_fx_word(one);
-	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		nr_u32 is_own = group >> j & 1 && f.srtt8[j];
-
-		weighted[j] = f.srtt8[j] ? nr_fx_div(f.rate[j], nr_fx(f.srtt8[j])) : nr_fx(0);
-		own[j] = is_own ? weighted[j] : nr_fx(0);
-		if (is_own && f.srtt8[j] < least)
-			least = f.srtt8[j];
-	}
-	best = nr_fx_sum(own);
-	if (nr_fx_less(best, f.best))
-		best = f.best;
-	part = nr_fx_sum(f.rate);
-	part = nr_fx_div(best, nr_fx_mul(part, part));
-	best = nr_fx_div(best, nr_fx_sum(weighted));
-	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		own[j] = group >> j & 1 ? f.rate[j] : nr_fx(0);
-	part = nr_fx_mul(part, nr_fx_mul(nr_fx_sum(own), nr_fx(least)));
-	if (nr_fx_less(one, part))
-		part = one;
-	for (nr_u32 n = 0; n < 2; n++)
-		if (n < power)
-			part = nr_fx_mul(part, best);
-	return nr_fx_word(part);
+	best = nr_fx_of(nr_group_best(c, set));
+	own = nr_fx_of(nr_group_sum(c, group, NR_GROUP_WEIGHTED));
+	best = nr_fx_less(best, own) ? own : best;
+	own = nr_fx_of(nr_group_sum(c, group, NR_GROUP_RATE));
+	all = nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE));
+	part = nr_fx_mul(own, nr_fx(nr_group_rtt(c, group)));
+	part = nr_fx_div(nr_fx_mul(part, best), nr_fx_mul(all, all));
+	part = nr_fx_less(one, part) ? one : part;
+	all = nr_fx_of(nr_group_sum(c, set, NR_GROUP_WEIGHTED));
+	best = nr_fx_div(best, all);
+	return nr_fx_word(power ? nr_fx_mul(part, nr_fx_mul(best, best)) : part);
 }
 
 /*

@@ -84,7 +84,7 @@ NR_INLINE int nr_pairs(nr_u32 cwnd)
  * another. The even number is that next to half a packet less, so that in the mean as much is sent
  * as with whole packets. Credit is then from -1/2 to 3/2.
  */
-NR_INLINE nr_s64 nr_pair_need(nr_u32 cwnd)
+NR_NOINLINE nr_s64 nr_pair_need(nr_u32 cwnd)
 {
 	nr_s64 one = (nr_s64)NR_ONE;
 
@@ -94,14 +94,17 @@ NR_INLINE nr_s64 nr_pair_need(nr_u32 cwnd)
 }
 
 /* nr_settle() of a window in pairs: after at least one acknowledged packet. */
-NR_INLINE void nr_settle_pairs(struct nr_conn *c, nr_u32 i, struct nr_private *p)
+NR_NOINLINE int nr_settle_pairs(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
+	if (!c || !p)
+		return 0;
 	if (!nr_pairs(p->cwnd)) {
 		nr_settle(c, i, p);
 	} else if (p->credit >= nr_pair_need(p->cwnd)) {
 		nr_set_cwnd(c, i, p, p->cwnd + 1);
 		p->credit -= (nr_s64)NR_ONE;
 	}
+	return 1;
 }
 
 /* Is this the first slow start, without an ssthresh? */

@@ -47,7 +47,7 @@ struct nr_gcubic {
 };
 NR_LAW_STATE(gcubic)
 
-NR_INLINE nr_u64 nr_gcubic_cut(nr_u64 window, nr_u32 n)
+NR_NOINLINE nr_u64 nr_gcubic_cut(nr_u64 window, nr_u32 n)
 {
 	if (n == 1)
 		return (nr_u64)nr_cubic_cut((nr_u32)(window / NR_GROUP_ONE)) * NR_GROUP_ONE;
@@ -194,19 +194,16 @@ NR_INLINE nr_u32 nr_gcubic_times(nr_u32 of, nr_u64 part)
 	return nr_gcubic_part(nr_fx_mul(all, nr_fx_of(part)));
 }
 
-/*
- * Congestion avoidance begins or continues. The parts of the path are computed once a round trip
- * and as paths come and go.
- */
-NR_INLINE void nr_gcubic_begin(NR_HOOK)
+/* Computes the parts of path i in its group, and of that among all in `set`; returns s_i. */
+NR_NOINLINE nr_u32 nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
+				   nr_u32 group, nr_u32 set)
 {
-	struct nr_gcubic *own = nr_gcubic(p);
-	nr_u32 set = nr_coupled(c, i), group = nr_cut_together(c, i) & set, all = set | group << 8;
-	nr_u32 age_us = (nr_u32)ev->now_us - own->parts_us, share = 0;
+	struct nr_gcubic *own;
+	nr_u32 share = 0;
 
-	nr_group_begin(NR_ARGS);
-	if (all == own->set && own->cubic.now.start_us && age_us < c->path[i & 7].srtt8_us / 8)
-		return;
+	if (!c || !p)
+		return 0;
+	own = nr_gcubic(p);
 	own->group.even = 0;
 	own->cubic.step = 0;
 	if (group != 1u << (i & 7))
@@ -215,7 +212,23 @@ NR_INLINE void nr_gcubic_begin(NR_HOOK)
 		share = nr_gcubic_times(share, nr_group_part(c, group, set, 2));
 		own->cubic.step = nr_gcubic_times(own->cubic.step, nr_group_part(c, group, set, 0));
 	}
-	nr_gcubic_epoch(p, all, share, ev->now_us);
+	return share;
+}
+
+/*
+ * Congestion avoidance begins or continues. The parts of the path are computed once a round trip
+ * and as paths come and go.
+ */
+NR_INLINE void nr_gcubic_begin(NR_HOOK)
+{
+	struct nr_gcubic *own = nr_gcubic(p);
+	nr_u32 set = nr_coupled(c, i), group = nr_cut_together(c, i) & set, all = set | group << 8;
+	nr_u32 age_us = (nr_u32)ev->now_us - own->parts_us;
+
+	nr_group_begin(NR_ARGS);
+	if (all == own->set && own->cubic.now.start_us && age_us < c->path[i & 7].srtt8_us / 8)
+		return;
+	nr_gcubic_epoch(p, all, nr_gcubic_parts(c, i, p, group, set), ev->now_us);
 }
 
 NR_INLINE nr_s64 nr_gcubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)

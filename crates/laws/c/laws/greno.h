@@ -28,7 +28,7 @@
 
 #define NR_GRENO_WAIT 1 /* z of group.h, 1/8 */
 
-NR_INLINE nr_u64 nr_greno_cut(nr_u64 window, nr_u32 n)
+NR_NOINLINE nr_u64 nr_greno_cut(nr_u64 window, nr_u32 n)
 {
 	if (n == 1)
 		return (nr_u64)nr_reno_ssthresh((nr_u32)(window / NR_GROUP_ONE)) * NR_GROUP_ONE;
@@ -45,11 +45,17 @@ NR_INLINE nr_u32 nr_greno_ssthresh(NR_HOOK)
 	return nr_group_ssthresh(NR_ARGS, nr_greno_cut);
 }
 
-NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+/* Growth of path i with those in `set`; a function, as BPF's verifier takes each way through it. */
+NR_NOINLINE nr_u64 nr_greno_credit(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
+				   nr_u32 set)
 {
-	nr_u32 group = nr_cut_together(c, i) & set;
-	nr_u64 credit = nr_reno_credit(p->cwnd), one;
+	nr_u32 group;
+	nr_u64 credit, one;
 
+	if (!c || !p)
+		return 0;
+	group = nr_cut_together(c, i) & set;
+	credit = nr_reno_credit(p->cwnd);
 	if (group != 1u << (i & 7)) {
 		struct nr_group *g = nr_group(p);
 		nr_u64 round = nr_group_round(c, group, g, NR_GRENO_WAIT);
@@ -63,7 +69,12 @@ NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
 		one = nr_group_part(c, group, set, 0);
 		credit = nr_fx_fixed(nr_fx_mul(nr_fx_of(one), nr_fx(credit)), 0);
 	}
-	return (nr_s64)credit;
+	return credit;
+}
+
+NR_INLINE nr_s64 nr_greno_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+{
+	return (nr_s64)nr_greno_credit(c, i, p, set);
 }
 
 /*
