@@ -15,7 +15,7 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 88);
+    assert_eq!(all.len(), 91);
     for one in all {
         let loaded = scenario(one);
         assert_eq!(loaded.name, one);
@@ -23,8 +23,10 @@ fn every_shipped_scenario_loads_and_names_its_source() {
         assert!(loaded.test.is_some());
         // Which subflows share a link of a fat tree is drawn.
         assert_eq!(loaded.phases.is_empty(), one == "lisa/fat-tree", "{one}");
-        // Beside the papers' connections over a real network, and their files, ran no TCP to compare with.
+        // Beside the papers' connections over a real network, and their files, ran no TCP to compare with,
+        // and at home none on most links.
         let alone = one.starts_with("sbd/realnet")
+            || one.starts_with("home/")
             || one.starts_with("lisa/") && one != "lisa/shared-tcp"
             || one.ends_with("-itself")
             || ["cmpbbr/one", "cmpbbr/five", "nornet/mesh"].contains(&one);

@@ -261,6 +261,7 @@ NR_INLINE void nr_group_cut_windows(NR_HOOK, nr_group_cut cut)
 	reduced = nr_group_reduced(NR_ARGS, cut);
 	if (!nr_first_slow_start(p) && cwnd < ssthresh) {
 		g->rest = 0;
+		g->odd = 0;
 		ssthresh = nr_group_less(g, ssthresh, n, cut);
 	} else {
 		ssthresh = reduced;
@@ -270,8 +271,12 @@ NR_INLINE void nr_group_cut_windows(NR_HOOK, nr_group_cut cut)
 	if (reduced < cwnd)
 		nr_set_cwnd(c, i, p, reduced);
 	if (p->prior_cwnd) { /* an undo of its own reduction leaves this one */
+		int below = p->prior_cwnd < p->prior_ssthresh;
+
+		if (p->prior_ssthresh == NR_SSTHRESH_MAX || !below)
+			p->prior_ssthresh = p->prior_cwnd;
 		p->prior_cwnd = nr_group_less(g, p->prior_cwnd, n, cut);
-		p->prior_ssthresh = p->prior_cwnd;
+		p->prior_ssthresh = nr_group_less(g, p->prior_ssthresh, n, cut);
 	}
 }
 
@@ -464,8 +469,11 @@ NR_NOINLINE nr_u64 nr_group_best(const struct nr_conn *c, nr_u32 set)
 	if (!c)
 		return 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		struct nr_fx one = nr_fx_of(nr_group_sum(c, set & 1u << j, NR_GROUP_WEIGHTED));
+		struct nr_fx one;
 
+		if (!(set >> j & 1))
+			continue;
+		one = nr_fx_of(nr_group_sum(c, 1u << j, NR_GROUP_WEIGHTED));
 		best = nr_fx_less(best, one) ? one : best;
 	}
 	return nr_fx_word(best);

@@ -10,7 +10,7 @@
 
 /* All zero before the join. */
 struct nr_private {
-	nr_s64 credit;	       /* Q40 packets, in (-1, 1) between events */
+	nr_s64 credit;	       /* Q40 packets, in (-1, 1) between events; of pairs to 3/2 */
 	nr_u32 cwnd;	       /* packets */
 	nr_u32 ssthresh;       /* packets */
 	nr_u32 prior_cwnd;     /* before the last reduction; 0: nothing to undo */

@@ -292,7 +292,7 @@ pub struct Heard {
     pub begun_ms: u32,
     gone: u32,
     owner: [u64; MAX_PATHS],
-    scratch: [u64; 28],
+    scratch: [u64; 29],
 }
 
 /// State of a path under a dynamic detector (`struct nr_watched`).
@@ -310,7 +310,7 @@ pub struct Watched {
 pub const WATCHED_WORDS: usize = 224;
 
 /// Size of what paths published, and of the scratch memory of a decision, in 64-bit words.
-const SCRATCH_WORDS: usize = 56;
+const SCRATCH_WORDS: usize = 57;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
 pub const PAIRS_WORDS: usize = 2094;

@@ -106,9 +106,11 @@ impl Model {
                     _ => cwnd,
                 });
                 self.cwnd = self.cwnd.min(cwnd);
-                if let Some((cwnd, _)) = self.prior {
-                    let cut = self.cut(cwnd).min(cwnd);
-                    self.prior = Some((cut, Some(cut)));
+                if let Some((cwnd, ssthresh)) = self.prior {
+                    // On its way back to a threshold, that as well.
+                    let ssthresh = ssthresh.filter(|s| cwnd < *s).unwrap_or(cwnd);
+                    let cut = |window: f64| self.cut(window).min(window);
+                    self.prior = Some((cut(cwnd), Some(cut(ssthresh))));
                 }
             }
             Step::Masks => {}

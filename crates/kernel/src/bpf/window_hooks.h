@@ -103,6 +103,8 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	if (round)
 		watched(e, s->token); /* there may be memory now */
 	falls_back = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
+	if (s->undone)
+		leave_ssthresh(sk, e);
 	ev = fill_acked(sk, e);
 	if (round)
 		ev->flags |= NR_F_ROUND_START;
@@ -130,6 +132,7 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 
 	if (!e)
 		return tcp_reno_ssthresh(sk);
+	leave_ssthresh(sk, e);
 	ev = fill(sk, e, NR_RECOVERY);
 	ev->lost = tp->lost - s->lost;
 	s->lost = tp->lost;

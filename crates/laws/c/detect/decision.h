@@ -139,6 +139,7 @@ struct nr_scratch {
 	 * known yet. */
 	nr_u64 known;
 	nr_u64 early;
+	nr_u64 lossy; /* members whose losses are random */
 #endif
 };
 

@@ -60,7 +60,7 @@ NR_INLINE nr_u64 nr_interval(nr_u64 open, nr_u32 t_us, nr_u64 now_us)
  * dwell, from a single packet acknowledged NR_DELACK_US or more after the last acknowledgement: a
  * delayed acknowledgement is sent at the second packet, and waits that long only if none arrives.
  * On a path with a window of one packet all acknowledgements are delayed, and it would never be
- * sampled: coupled with all while undecided, it would keep that window. There the minimum wait is
+ * sampled: linked with all while undecided, it would keep that window. There the minimum wait is
  * subtracted.
  */
 NR_INLINE struct nr_sample nr_sample(struct nr_delack *h, const struct nr_event *ev)

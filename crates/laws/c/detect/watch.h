@@ -143,9 +143,10 @@ NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c
 	struct nr_scratch *s = &w->scratch;
 
 	s->stamp = w->stamp;
-	s->present = 0;
+	s->present = s->lossy = 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		s->since[j] = NR_READ(w->path[j].since);
+		s->lossy |= (nr_u64)(NR_READ(w->path[j].loss.random) & 1) << j;
 		s->place[j] = NR_UNDECIDED;
 		if ((nr_s32)(nr_stamp(&w->observed) - s->since[j]) > 0)
 			s->place[j] = (nr_u8)nr_place(&w->observed, j);
@@ -253,14 +254,19 @@ NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_watch *w)
 	return 0;
 }
 
-/* Bits of masks that the losses of a path forbid: it shares with no other. */
-NR_INLINE nr_u64 nr_unshared(const struct nr_detector *d, const struct nr_watch *w)
+/*
+ * Bits of masks of paths that share with no other by what a detector knows of pairs: their losses
+ * are random, or they joined after it was asked.
+ */
+NR_INLINE nr_u64 nr_unshared(const struct nr_scratch *s)
 {
-	nr_u64 bits = 0;
+	nr_u64 bits = s->early;
 
-	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		if (d->pair && NR_READ(w->path[j].loss.random))
-			bits |= 0xffull << (8 * j) | NR_MASKS_COLUMN << j;
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
+		nr_u64 alone = (s->lossy >> j & 1) | ((nr_s32)(s->stamp - s->since[j]) <= 0);
+
+		bits |= (0 - alone) & (0xffull << (8 * j) | NR_MASKS_COLUMN << j);
+	}
 	return bits & ~NR_MASKS_DISJOINT;
 }
 
@@ -280,9 +286,7 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		s->since[j] = NR_READ(w->path[j].since);
 	nr_filter(&pace, &w->ring, s);
-	alone = nr_unshared(d, w);
-	if (d->pair)
-		alone |= s->early;
+	alone = d->pair ? nr_unshared(s) : 0;
 	if (!nr_masks_store(c, masks, nr_decided_masks(&couples, s) & ~alone))
 		return 0;
 	nr_cuts_store(c, cuts, (d->pair ? s->known : nr_group_masks(s)) & ~alone);

@@ -44,7 +44,7 @@
  * answer holds, until a path leaves or is silent for 15 s, or queues that were shared prove to
  * differ by more than noise. What a - b changes is kept for each copy, at its best lag and at all
  * that were, in the fast one multiplied by 15/16. Groups are the components of shared pairs; what
- * is not known is coupled (nr_xcorr_group()).
+ * is not known may be shared (nr_xcorr_group()).
  *
  * What a path's own sending does to its delay says nothing of a common queue, as the paths of a
  * connection start and pause together. So a path does not count: until its first loss, at most 3 s;
@@ -1369,6 +1369,16 @@ NR_INLINE void nr_xcorr_couple(const struct nr_xcorr_pairs *g, struct nr_scratch
 }
 #endif
 
+/* Are the losses of one of members i and j random? What their delays have in common is no queue. */
+NR_INLINE int nr_xcorr_lossy(const struct nr_scratch *d, nr_u32 i, nr_u32 j)
+{
+#if NR_DETECT_MAX <= 8
+	return (d->lossy >> i | d->lossy >> j) & 1;
+#else
+	return 0;
+#endif
+}
+
 /* Notes what is known of members i and j: bits of near[], and of apart[]. */
 NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr_u32 i, nr_u32 j)
 {
@@ -1381,7 +1391,7 @@ NR_NOINLINE int nr_xcorr_note(struct nr_xcorr_pairs *g, struct nr_scratch *d, nr
 	if (i == j || !(g->known >> i & g->known >> j & 1))
 		return 0;
 	answer = g->pair[nr_xcorr_number(i, j)].known.answer;
-	if (answer == NR_SHARED)
+	if (answer == NR_SHARED && !nr_xcorr_lossy(d, i, j))
 		d->near[i] |= 1ull << j;
 	if (answer == NR_SEPARATE)
 		g->apart[i] |= 1ull << j;
@@ -1434,7 +1444,7 @@ NR_NOINLINE int nr_xcorr_settle(const struct nr_xcorr_pairs *g, struct nr_scratc
 /*
  * Groups the members by what is known of their pairs.
  *
- * Members without any answer are undecided, hence coupled with all. Groups of shared pairs may be
+ * Members without any answer are undecided: they may share with all. Groups of shared pairs may be
  * the same while no pair across them is known to be separate: those that may all be the same are
  * one, as not sure means coupled. A group that may be the same as two that are separate is
  * undecided; those two are not.
