@@ -5,15 +5,9 @@ use std::sync::atomic::AtomicBool;
 use narrows_adversary::{Blame, Charge, Head, Network, Plan, Verdict, judge, rival, search, text};
 use narrows_lab::{Algorithm, Edits, Error, host, parse};
 
-/// What this search finds today: all on one link that is shared with a rival. Silence and more are of
-/// windows below three packets, which a group cannot divide; goodput is one flow's share, of which a run of
-/// seconds says little. What is mended loses its line.
-const KNOWN: &[(&str, Charge)] = &[
-    ("greno+xcorr", Charge::Silence),
-    ("greno+xcorr", Charge::Goodput),
-    ("greno+xcorr", Charge::More),
-    ("gcubic+xcorr", Charge::Goodput),
-];
+/// What this search finds today, on a link that is shared with a rival: a group's goodput is one flow's
+/// share, of which a run of seconds says little. What is mended loses its line.
+const KNOWN: &[(&str, Charge)] = &[("gcubic+xcorr", Charge::Goodput)];
 
 /// What is wrong with `control` by its own fault in the first networks.
 fn wrong(control: Algorithm) -> Vec<Charge> {

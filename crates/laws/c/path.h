@@ -93,12 +93,15 @@ NR_NOINLINE nr_s64 nr_pair_need(nr_u32 cwnd)
 	return cwnd & 1 ? one / 2 : one + one / 2;
 }
 
-/* nr_settle() of a window in pairs: after at least one acknowledged packet. */
+/*
+ * nr_settle() of a window in pairs, after at least one acknowledged packet; with credit for more
+ * than a pair it grows as any.
+ */
 NR_NOINLINE int nr_settle_pairs(struct nr_conn *c, nr_u32 i, struct nr_private *p)
 {
 	if (!c || !p)
 		return 0;
-	if (!nr_pairs(p->cwnd)) {
+	if (!nr_pairs(p->cwnd) || p->credit >= 2 * (nr_s64)NR_ONE) {
 		nr_settle(c, i, p);
 	} else if (p->credit >= nr_pair_need(p->cwnd)) {
 		nr_set_cwnd(c, i, p, p->cwnd + 1);

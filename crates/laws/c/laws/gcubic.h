@@ -35,7 +35,7 @@
 #include "../group.h"
 #include "cubic.h"
 
-#define NR_GCUBIC_WAIT 3 /* z of group.h, 1/8 */
+#define NR_GCUBIC_WAIT 4 /* z of group.h, 1/8 */
 
 struct nr_gcubic {
 	struct nr_group group;

@@ -48,7 +48,7 @@ fn flow(members: &[Member], waits: f64) -> (f64, f64) {
 }
 
 /// gcubic's z.
-const WAITS: f64 = 3.0 / 8.0;
+const WAITS: f64 = 4.0 / 8.0;
 
 /// Growth of path `i` in its round trip while the flow grows by a packet in its own.
 fn step(members: &[Member], i: usize) -> f64 {
