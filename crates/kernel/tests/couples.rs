@@ -129,7 +129,10 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
     for receiver in receivers {
         receiver.join().unwrap().unwrap();
     }
-    assert!(seconds > 10.0 || linked == 0, "paths of which nothing is known are not linked at first");
+    assert!(
+        seconds > 10.0 || linked == 0,
+        "paths of which nothing is known are not linked at first"
+    );
     println!("{}, {control}: two groups after {seconds:.1} s", kernel());
 }
 

@@ -41,7 +41,9 @@ fn not_worse(name: &str, scenario: Scenario, part: f64, silence_s: f64) {
     let seen = run(scenario, &["reno", "greno+xcorr", "cubic", "gcubic+xcorr"]);
     for (law, pair) in ["greno", "gcubic"].iter().zip(seen.chunks(2)) {
         let [(plain, plain_silence), (goodput, silence)] = [pair[0], pair[1]];
-        println!("{name}, {law}: {goodput:.1} of {plain:.1} Mbit/s, silent {silence:.1} of {plain_silence:.1} s");
+        println!(
+            "{name}, {law}: {goodput:.1} of {plain:.1} Mbit/s, silent {silence:.1} of {plain_silence:.1} s"
+        );
         assert!(goodput >= part * plain, "{name}, {law}: {goodput} of {plain} Mbit/s");
         let most = silence_s.max(plain_silence + 0.2);
         assert!(silence <= most, "{name}, {law}: silent for {silence} s, at most {most} s");
@@ -71,7 +73,9 @@ fn random_loss_on_one_path_does_not_slow_the_other() {
 #[test]
 fn random_loss_on_both_paths_couples_nobody() {
     for (mbps, loss) in [(100, "0.5 %"), (20, "2 %"), (50, "0.1 %")] {
-        let link = format!("{{ rate = \"{mbps} Mbit/s\", delay = \"1 ms\", queue = \"100 ms\", loss = \"{loss}\" }}");
+        let link = format!(
+            "{{ rate = \"{mbps} Mbit/s\", delay = \"1 ms\", queue = \"100 ms\", loss = \"{loss}\" }}"
+        );
         let text = format!(
             r#"
 name = "lossy"
