@@ -220,7 +220,8 @@ impl Story {
     fn check(&self, steps: &[Step]) -> Result<(), String> {
         let line = self.host.conn.path(0);
         let ssthresh = match self.model.ssthresh {
-            None => (line.ssthresh == NO_SSTHRESH).then_some(0.0).unwrap_or(f64::MAX),
+            None if line.ssthresh == NO_SSTHRESH => 0.0,
+            None => f64::MAX,
             Some(ssthresh) => (f64::from(line.ssthresh) - ssthresh).abs(),
         };
         let cwnd = (f64::from(line.cwnd) - self.model.cwnd).abs();

@@ -20,7 +20,7 @@ fn after_a_minute(seed: u64, most_us: f64, random: bool) -> (u64, u64) {
     let mut private = [Private::default(); 2];
     let mut state = seed;
     let (mut queue, mut step, mut top) = (0.0, most_us / 100.0, most_us);
-    for path in 0..2 {
+    for (path, own) in private.iter_mut().enumerate() {
         let event = Event {
             kind: EventKind::Joined as u32,
             state: State::Joining as u32,
@@ -28,7 +28,7 @@ fn after_a_minute(seed: u64, most_us: f64, random: bool) -> (u64, u64) {
             mss: 1448,
             ..Event::default()
         };
-        conn.event(path, &mut private[path], &event);
+        conn.event(path, own, &event);
     }
     for n in 0..12_000u64 {
         queue += step;
@@ -38,7 +38,7 @@ fn after_a_minute(seed: u64, most_us: f64, random: bool) -> (u64, u64) {
             step = most_us * (0.005 + 0.015 * draw(&mut state));
             top = most_us * (0.8 + 0.2 * draw(&mut state));
         }
-        for path in 0..2 {
+        for (path, own) in private.iter_mut().enumerate() {
             let lost = if random { draw(&mut state) < 0.02 } else { full };
             // When a loss is found, what left right behind it is acknowledged.
             let met = if full && !random { top } else { queue };
@@ -54,7 +54,7 @@ fn after_a_minute(seed: u64, most_us: f64, random: bool) -> (u64, u64) {
                 lost: lost.into(),
                 ..Event::default()
             };
-            conn.event(path, &mut private[path], &event);
+            conn.event(path, own, &event);
         }
     }
     (conn.masks() & TOGETHER, conn.cuts() & TOGETHER)
