@@ -135,7 +135,7 @@ fn an_interval_has_one_owner_also_while_an_older_one_is_claimed() {
 #[test]
 fn a_decision_does_not_undo_a_join() {
     loom::model(|| {
-        let conn = Shared::new(Box::new(apart()), |conn| vec![&conn.masks]);
+        let conn = Shared::new(Box::new(apart()), |conn| vec![&conn.masks, &conn.cuts]);
         let decision = {
             let conn = conn.clone();
             thread::spawn(move || {
@@ -230,7 +230,7 @@ fn paths_at_once_make_the_parts_of_one_decision() {
             unsafe { raw::narrows_detect(xcorr, &mut conn, &mut *watch, path, &joined) };
         }
         watch.at_once = 1;
-        let conn = Shared::new(Box::new(conn), |conn| vec![&conn.tick, &conn.masks]);
+        let conn = Shared::new(Box::new(conn), |conn| vec![&conn.tick, &conn.masks, &conn.cuts]);
         let watch = Shared::new(watch, |watch| vec![&watch.busy]);
         let other = {
             let (conn, watch) = (conn.clone(), watch.clone());
@@ -270,7 +270,7 @@ fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
         conn.record[0][1] = CLEAR;
         conn.record[1][1] = CLEAR; // of the path that was in the slot before
         let conn = Shared::new(Box::new(conn), |conn| {
-            vec![&conn.masks, &conn.tick, &conn.record[1][1].stamp]
+            vec![&conn.masks, &conn.cuts, &conn.tick, &conn.record[1][1].stamp]
         });
         let watch = Shared::new(watch, |watch| {
             // SAFETY: it points into `watch`.
