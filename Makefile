@@ -69,8 +69,8 @@ test-capture: setup ## check captures with tshark
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test capture
 
-test-long: setup ## statistics: many seeds, minutes to an hour; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
-	cargo test --locked --release -- --ignored
+test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
+	cargo test --locked --release -- --include-ignored
 	@if scripts/setup kernel; then cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
 		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture; fi
 

@@ -216,17 +216,23 @@ impl Story {
         self.model.take(step);
     }
 
-    /// Is a window as it must be? What a cut leaves of a packet may have been rounded once for each.
+    /// Is a window as it must be? Each cut may have rounded off what it left of a packet, and cut
+    /// what those before it rounded off; of a window of 6 to 12, as at most two cuts leave in a row, the
+    /// odd packet waits.
     fn check(&self, steps: &[Step]) -> Result<(), String> {
         let line = self.host.conn.path(0);
-        let ssthresh = match self.model.ssthresh {
-            None if line.ssthresh == NO_SSTHRESH => 0.0,
-            None => f64::MAX,
-            Some(ssthresh) => (f64::from(line.ssthresh) - ssthresh).abs(),
+        let kept = self.model.kept;
+        let rounded = (1.0 - kept.powi(steps.len() as i32)) / (1.0 - kept) + 0.125;
+        let near = |window: u32, expected: f64| {
+            let odd = if expected < 14.0 { 1.0 + kept } else { 0.0 };
+            let less = expected - f64::from(window);
+            -rounded <= less && less <= rounded + odd
         };
-        let cwnd = (f64::from(line.cwnd) - self.model.cwnd).abs();
-        let within = 1.0 + steps.len() as f64 / 4.0;
-        if cwnd <= within && ssthresh <= within {
+        let ssthresh = match self.model.ssthresh {
+            None => line.ssthresh == NO_SSTHRESH,
+            Some(ssthresh) => near(line.ssthresh, ssthresh),
+        };
+        if ssthresh && near(line.cwnd, self.model.cwnd) {
             return Ok(());
         }
         Err(format!(
