@@ -25,7 +25,7 @@ pub fn of(law: Law) -> &'static [u8] {
 }
 
 /// The BPF object that runs a control: with a detector that decides, not the one for bpftool.
-pub(crate) fn of_control(control: Control) -> &'static [u8] {
+pub fn of_control(control: Control) -> &'static [u8] {
     match control.detector.decides() {
         false => of(control.law),
         true if control.law == Law::USER => &user()[1],

@@ -222,13 +222,11 @@ NR_INLINE nr_u32 nr_cubic_prior(nr_u64 w)
 	return w >> 24 < ~0u ? (nr_u32)(w >> 24) : ~0u;
 }
 
-/* A loss at cwnd packets. */
-NR_INLINE void nr_cubic_reduced(struct nr_cubic *cubic, nr_u32 cwnd)
+/* The epoch ends by a loss at cwnd packets. */
+NR_INLINE void nr_cubic_end(struct nr_cubic_epoch *e, nr_u32 cwnd)
 {
-	struct nr_cubic_epoch *e = &cubic->now;
 	nr_u64 w = cwnd * NR_CUBIC_ONE;
 
-	cubic->prior = *e;
 	e->w_max = w < e->w_max ? w / 20 * 17 : w; /* (1 + 0.7) / 2 = 17/20 */
 	e->w_prior = nr_cubic_prior(w);
 	e->start_us = 0;
@@ -237,7 +235,8 @@ NR_INLINE void nr_cubic_reduced(struct nr_cubic *cubic, nr_u32 cwnd)
 /* p->cwnd is the window before the loss. */
 NR_INLINE void nr_cubic_lost(NR_HOOK)
 {
-	nr_cubic_reduced(nr_cubic(p), p->cwnd);
+	nr_cubic(p)->prior = nr_cubic(p)->now;
+	nr_cubic_end(&nr_cubic(p)->now, p->cwnd);
 }
 
 NR_INLINE void nr_cubic_undo(NR_HOOK)

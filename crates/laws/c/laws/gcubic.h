@@ -66,53 +66,36 @@ NR_NOINLINE int nr_gcubic_reduced(struct nr_private *p, nr_u32 set, nr_u32 cwnd,
 	own = nr_gcubic(p);
 	e = &own->cubic.now;
 	if (NR_ONES64(set) == 1) {
-		nr_cubic_reduced(&own->cubic, cwnd);
+		nr_cubic_end(e, cwnd);
 		return 1;
 	}
 	even = own->group.even ? (nr_u64)own->group.even << 24 : w;
 	own->group.even = (nr_u32)(own->group.even * 7ull / 10);
-	own->cubic.prior = *e;
 	e->w_max = kept + (w < e->w_max ? even / 20 * 3 : even / 10 * 3);
 	e->w_prior = nr_cubic_prior(kept + even / 10 * 3);
 	e->start_us = 0;
 	return 1;
 }
 
-/*
- * An undo of the path's own reduction, from a window of cwnd packets, leaves a cut that it has
- * followed since: a new epoch then, as after that cut alone.
- */
-NR_INLINE void nr_gcubic_leave(struct nr_cubic_epoch *e, nr_u32 cwnd)
-{
-	nr_u64 w = cwnd * NR_CUBIC_ONE;
-
-	e->w_max = w < e->w_max ? w / 20 * 17 : w;
-	e->w_prior = nr_cubic_prior(w);
-	e->start_us = 0;
-}
-
 NR_INLINE void nr_gcubic_before(NR_HOOK)
 {
-	struct nr_cubic *cubic = &nr_gcubic(p)->cubic;
-	struct nr_cubic_epoch prior = cubic->prior;
 	nr_u32 cwnd = p->cwnd, before = p->prior_cwnd;
 	nr_u64 window = nr_group_window(p);
 
 	if (!nr_group_follow(NR_ARGS, nr_gcubic_cut))
 		return;
 	nr_gcubic_reduced(p, nr_cut_together(c, i), cwnd, window);
+	/* An undo of its own reduction leaves this one: a new epoch then, as after it alone. */
 	if (before)
-		nr_gcubic_leave(&prior, before);
-	cubic->prior = prior;
+		nr_cubic_end(&nr_gcubic(p)->cubic.prior, before);
 }
 
 NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
 {
 	struct nr_cubic *cubic = &nr_gcubic(p)->cubic;
 
-	if (nr_group_followed(NR_ARGS))
-		cubic->prior = cubic->now;
-	else
+	cubic->prior = cubic->now;
+	if (!nr_group_followed(NR_ARGS))
 		nr_gcubic_reduced(p, nr_cut_together(c, i), p->cwnd, nr_group_window(p));
 	return nr_group_ssthresh(NR_ARGS, nr_gcubic_cut);
 }
@@ -195,15 +178,12 @@ NR_INLINE nr_u32 nr_gcubic_times(nr_u32 of, nr_u64 part)
 }
 
 /* Computes the parts of path i in its group, and of that among all in `set`; returns s_i. */
-NR_NOINLINE nr_u32 nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
-				   nr_u32 group, nr_u32 set)
+NR_INLINE nr_u32 nr_gcubic_parts(const struct nr_conn *c, nr_u32 i, struct nr_private *p,
+				 nr_u32 group, nr_u32 set)
 {
-	struct nr_gcubic *own;
+	struct nr_gcubic *own = nr_gcubic(p);
 	nr_u32 share = 0;
 
-	if (!c || !p)
-		return 0;
-	own = nr_gcubic(p);
 	own->group.even = 0;
 	own->cubic.step = 0;
 	if (group != 1u << (i & 7))
@@ -231,16 +211,26 @@ NR_INLINE void nr_gcubic_begin(NR_HOOK)
 	nr_gcubic_epoch(p, all, nr_gcubic_parts(c, i, p, group, set), ev->now_us);
 }
 
-NR_INLINE nr_s64 nr_gcubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+/* As nr_cubic_credit(). A function of its own: BPF's stack is small. */
+NR_NOINLINE nr_s64 nr_gcubic_credit(struct nr_private *p, nr_u64 now_us, nr_u32 rtt_us, nr_u32 *n)
 {
-	nr_u64 w = p->cwnd * NR_CUBIC_ONE, window = nr_gcubic_window(p);
-	nr_u64 members = NR_ONES64(nr_gcubic(p)->set >> 8), half = NR_CUBIC_ONE / (2 * members);
+	nr_u64 w, window, members, half;
 
+	if (!p || !n)
+		return 0;
+	w = p->cwnd * NR_CUBIC_ONE;
+	window = nr_gcubic_window(p);
+	members = NR_ONES64(nr_gcubic(p)->set >> 8);
+	half = NR_CUBIC_ONE / (2 * members);
 	/* One flow's cubic does not see its fraction, 1/2 in the mean. */
 	if (members > 1)
 		w = window > half ? window - half : 0;
-	return (nr_s64)nr_cubic_credit(&nr_gcubic(p)->cubic, p->cwnd, window, w, ev->now_us,
-				       c->path[i & 7].srtt8_us / 8, n);
+	return (nr_s64)nr_cubic_credit(&nr_gcubic(p)->cubic, p->cwnd, window, w, now_us, rtt_us, n);
+}
+
+NR_INLINE nr_s64 nr_gcubic_growth(NR_HOOK, nr_u32 set, nr_u32 *n)
+{
+	return nr_gcubic_credit(p, ev->now_us, c->path[i & 7].srtt8_us / 8, n);
 }
 
 NR_INLINE void nr_gcubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
