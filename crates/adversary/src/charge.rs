@@ -197,8 +197,9 @@ impl Runs<'_> {
                     limit: (1.0 - TOLERANCE) / copies(self.scenario),
                 })
             }
-            Charge::More => self.share(SHARES[1]),
-            Charge::Less => self.share(SHARES[0]),
+            Charge::More if crowded(self.scenario) => None,
+            Charge::More => self.share(SHARES[1], f64::max),
+            Charge::Less => self.share(SHARES[0], f64::min),
             Charge::Retransmits => {
                 let own = control.test.retransmits as f64;
                 let share = |seen: &Seen| NONE_AGAIN + seen.again();
@@ -213,11 +214,12 @@ impl Runs<'_> {
     }
 
     /// The share of the bottleneck in units of what one flow gets in the connection's place, which
-    /// settles where RTTs, buffers or what else happens give two flows of one law different shares.
-    fn share(&self, limit: f64) -> Option<Measure> {
+    /// settles where RTTs, buffers or what else happens give two flows of one law different shares:
+    /// on which of its paths, `either` says. What it gets on one is not too much, nor too little.
+    fn share(&self, limit: f64, either: fn(f64, f64) -> f64) -> Option<Measure> {
         let Scenario { warmup, duration, .. } = *self.scenario;
         let settled = warmup.min(duration) as f64 / 1e9 >= SETTLED_S;
-        let one = self.alone.iter().filter_map(Seen::ratio).fold(0.0, f64::max);
+        let one = self.alone.iter().filter_map(Seen::ratio).reduce(either)?;
         // Where one flow and the rival are not even nearly alike, chance decides.
         let alike = (0.5..=2.0).contains(&one);
         (settled && alike).then_some(())?;
@@ -237,24 +239,59 @@ fn copies(scenario: &Scenario) -> f64 {
     }
 }
 
+/// The least rate of a link, bit/s.
+fn slowest(scenario: &Scenario, index: usize) -> f64 {
+    let steps = scenario.events.iter().filter_map(|event| match &event.what {
+        EventKind::LinkRate(of, narrows_net::Rate::Constant(to)) if *of == index => Some(*to),
+        _ => None,
+    });
+    steps.fold(scenario.links[index].mean_rate(), u64::min) as f64
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// How long its queue takes to drain at the least rate, s.
+fn full_queue_s(scenario: &Scenario, index: usize) -> f64 {
+    let link = &scenario.links[index];
+    seconds(link.full_queue()) * link.mean_rate() as f64 / slowest(scenario, index)
+}
+
+/// Do the paths take more than a fair share of a link when each has the least window that a reduction
+/// leaves (RFC 5681, equation 4)? Then no law can make them one flow but by not using some.
+fn crowded(scenario: &Scenario) -> bool {
+    /// Packets.
+    const LEAST_WINDOW: f64 = 2.0;
+    let Some(test) = scenario.test.map(|test| &scenario.flows[test]) else { return false };
+    let share = |index: usize| {
+        let link: &Link = &scenario.links[index];
+        let policed = link.config.policer.as_ref().map_or(f64::MAX, |policer| policer.rate as f64);
+        let rivals = scenario.rivals.iter().filter(|rival| rival.link == index).count();
+        slowest(scenario, index).min(policed) / (1 + rivals) as f64
+    };
+    let least = |path: &narrows_lab::FlowPath, index: usize| {
+        let bits = 8.0 * LEAST_WINDOW * f64::from(scenario.links[index].config.mtu);
+        bits / (seconds(path.rtt) + full_queue_s(scenario, index))
+    };
+    let crossing = |index: usize| {
+        let paths = test.paths.iter().filter(move |path| path.links.contains(&index));
+        paths.map(|path| least(path, index)).sum::<f64>()
+    };
+    (0..scenario.links.len()).any(|index| crossing(index) > share(index))
+}
+
 /// The longest timeout of a path: RFC 6298 with the RTT that full queues give at the lowest rate.
 fn rto_s(scenario: &Scenario) -> f64 {
-    let seconds = |nanos: u64| nanos as f64 / 1e9;
     let link_s = |index: usize| {
         let link: &Link = &scenario.links[index];
-        let mut delay = 0;
-        let mut slower: f64 = 1.0;
-        for event in &scenario.events {
-            match &event.what {
-                EventKind::LinkDelay(of, to) if *of == index => delay = delay.max(*to),
-                EventKind::LinkRate(of, narrows_net::Rate::Constant(to)) if *of == index => {
-                    slower = slower.max(link.mean_rate() as f64 / *to as f64);
-                }
-                _ => {}
-            }
-        }
+        let delays = scenario.events.iter().filter_map(|event| match &event.what {
+            EventKind::LinkDelay(of, to) if *of == index => Some(*to),
+            _ => None,
+        });
+        let delay = delays.max().unwrap_or(0);
         let late = link.config.reorder.as_ref().map_or(0, |reorder| reorder.delay);
-        seconds(link.full_queue()) * slower + seconds(delay + link.config.jitter + late)
+        full_queue_s(scenario, index) + seconds(delay + link.config.jitter + late)
     };
     let path_s = |path: &narrows_lab::FlowPath| {
         let queues: f64 = path.links.iter().chain(&path.back).map(|&link| link_s(link)).sum();
@@ -287,5 +324,24 @@ mod tests {
         assert_eq!(goodput(0.0, 1.0), Some(Blame::Law));
         // Two shares are what uncoupled control takes.
         assert_eq!(Charge::More.blame(&measure(1.5, 2.0, 1.25)), Some(Blame::Law));
+    }
+    #[test]
+    fn more_is_no_question_where_the_least_windows_are_more() {
+        let scenario = |rate: &str, rtt: &str| {
+            let text = format!(
+                "name = \"n\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"20 s\"\nduration = \"40 s\"\n\
+                 test = \"c\"\n\
+                 links.a = {{ rate = \"{rate}\", queue = \"7 packets\" }}\n\
+                 routes.a = {{ links = [\"a\"], rtt = \"{rtt}\" }}\n\
+                 routes.b = {{ links = [\"a\"], rtt = \"{rtt}\" }}\n\
+                 flows.c = {{ kind = \"mptcp\", routes = [\"a\", \"b\"], cc = \"lia\" }}\n\
+                 flows.d = {{ kind = \"tcp\", routes = [\"a\"], cc = \"reno\" }}\n\
+                 rivals.a = \"d\"\n"
+            );
+            narrows_lab::parse(&text, &narrows_lab::Edits::default()).unwrap()
+        };
+        // Of 7 packets in the queue and one on the way four are more than half; of 14 they are not.
+        assert!(crowded(&scenario("7.5 Mbit/s", "1 ms")));
+        assert!(!crowded(&scenario("7.5 Mbit/s", "11 ms")));
     }
 }
