@@ -87,9 +87,11 @@ detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/
 
 one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
 	experiments/one_flow/tables.py
+	experiments/one_flow/undecided.py
 
 one-flow-quick: setup ## the same with 2 seeds, in out/one-flow-quick
 	experiments/one_flow/tables.py --quick
+	experiments/one_flow/undecided.py --quick
 
 lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
 	experiments/lisa/tables.py

@@ -4,6 +4,7 @@ import unittest
 
 import networks
 import tables
+import undecided
 
 
 class Networks(unittest.TestCase):
@@ -28,6 +29,20 @@ class Networks(unittest.TestCase):
         settings = self.all["tr/e1"].with_rivals("cubic")
         self.assertEqual(settings, ["flows.tcp1.cc=cubic", "background.0.cc=cubic", "background.1.cc=cubic"])
         self.assertEqual(self.all["tr/e1"].with_rivals("reno"), [])
+
+
+class Undecided(unittest.TestCase):
+    def test_the_tcp_is_there_before_the_connection(self):
+        shared = list(undecided.shared_networks())
+        self.assertGreater(len(shared), 50)
+        self.assertEqual(len({folder for folder, _, _ in shared}), len(shared))
+        for folder, _, settings in shared:
+            self.assertIn("flows.mptcp.start=10 s", settings, folder)
+            self.assertFalse([one for one in settings if one.startswith(("flows.tcp1.start", "warmup", "duration"))])
+
+    def test_a_row_has_the_quartiles_of_a_control(self):
+        found = {window: dict.fromkeys(undecided.CONTROLS, [1, 1, 1.5, 2]) for window in undecided.WINDOWS_S}
+        self.assertIn("| lia | 1.25 (1.00-1.88), 2 of 4 |", undecided.made(found))
 
 
 class Figures(unittest.TestCase):
