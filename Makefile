@@ -89,7 +89,7 @@ one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, 
 	experiments/one_flow/tables.py
 	experiments/one_flow/undecided.py
 
-one-flow-quick: setup ## the same with 2 seeds, in out/one-flow-quick
+one-flow-quick: setup ## the same with 2 seeds and fewer, in out/one-flow-quick and out/undecided-quick
 	experiments/one_flow/tables.py --quick
 	experiments/one_flow/undecided.py --quick
 

@@ -197,7 +197,6 @@ impl Runs<'_> {
                     limit: (1.0 - TOLERANCE) / copies(self.scenario),
                 })
             }
-            Charge::More if crowded(self.scenario) => None,
             Charge::More => self.share(SHARES[1], f64::max),
             Charge::Less => self.share(SHARES[0], f64::min),
             Charge::Retransmits => {
@@ -219,11 +218,12 @@ impl Runs<'_> {
     fn share(&self, limit: f64, either: fn(f64, f64) -> f64) -> Option<Measure> {
         let Scenario { warmup, duration, .. } = *self.scenario;
         let settled = warmup.min(duration) as f64 / 1e9 >= SETTLED_S;
-        let one = self.alone.iter().filter_map(Seen::ratio).reduce(either)?;
         // Where one flow and the rival are not even nearly alike, chance decides.
-        let alike = (0.5..=2.0).contains(&one);
-        (settled && alike).then_some(())?;
+        let alike =
+            self.alone.iter().filter_map(Seen::ratio).filter(|one| (0.5..=2.0).contains(one));
+        let one = alike.reduce(either).filter(|_| settled)?;
         let of = |seen: &Seen| Some(seen.ratio()? / one);
+        let limit = if limit > 1.0 { limit.max(least_ratio(self.scenario)? / one) } else { limit };
         Some(Measure { value: of(self.control)?, uncoupled: of(self.uncoupled)?, limit })
     }
 }
@@ -239,66 +239,71 @@ fn copies(scenario: &Scenario) -> f64 {
     }
 }
 
-/// The least rate of a link, bit/s.
-fn slowest(scenario: &Scenario, index: usize) -> f64 {
-    let steps = scenario.events.iter().filter_map(|event| match &event.what {
-        EventKind::LinkRate(of, narrows_net::Rate::Constant(to)) if *of == index => Some(*to),
-        _ => None,
-    });
-    steps.fold(scenario.links[index].mean_rate(), u64::min) as f64
-}
-
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// How long its queue takes to drain at the least rate, s.
-fn full_queue_s(scenario: &Scenario, index: usize) -> f64 {
-    let link = &scenario.links[index];
-    seconds(link.full_queue()) * link.mean_rate() as f64 / slowest(scenario, index)
+/// The rates that a link has from `from` on, bit/s: the one then and those to come.
+fn rates(scenario: &Scenario, index: usize, from: u64) -> impl Iterator<Item = f64> {
+    let step = move |event: &narrows_lab::Event| match &event.what {
+        EventKind::LinkRate(of, narrows_net::Rate::Constant(to)) if *of == index => {
+            Some((event.at, *to as f64))
+        }
+        _ => None,
+    };
+    let steps: Vec<(u64, f64)> = scenario.events.iter().filter_map(step).collect();
+    let first = steps.iter().rev().find(|(at, _)| *at <= from).map(|(_, to)| *to);
+    let first = first.unwrap_or(scenario.links[index].mean_rate() as f64);
+    std::iter::once(first)
+        .chain(steps.into_iter().filter(move |(at, _)| *at > from).map(|(_, to)| to))
 }
 
-/// Do the paths take more than a fair share of a link when each has the least window that a reduction
-/// leaves (RFC 5681, equation 4)? Then no law can make them one flow but by not using some.
-fn crowded(scenario: &Scenario) -> bool {
+/// The longest time that a packet may take on a link besides the path's base RTT, s: a full queue at the
+/// least rate, and what is late.
+fn late_s(scenario: &Scenario, index: usize) -> f64 {
+    let link: &Link = &scenario.links[index];
+    let slowest = rates(scenario, index, 0).fold(f64::MAX, f64::min);
+    let delays = scenario.events.iter().filter_map(|event| match &event.what {
+        EventKind::LinkDelay(of, to) if *of == index => Some(*to),
+        _ => None,
+    });
+    let delay = delays.max().unwrap_or(0);
+    let late = link.config.reorder.as_ref().map_or(0, |reorder| reorder.delay);
+    seconds(link.full_queue()) * link.mean_rate() as f64 / slowest
+        + seconds(delay + link.config.jitter + late)
+}
+
+/// The longest RTT of a path, s.
+fn longest_rtt_s(scenario: &Scenario, path: &narrows_lab::FlowPath) -> f64 {
+    let links = path.links.iter().chain(&path.back);
+    seconds(path.rtt + path.access_jitter) + links.map(|&link| late_s(scenario, link)).sum::<f64>()
+}
+
+/// What the paths take of the rival's link over what they leave, with the least windows that a reduction
+/// leaves (RFC 5681, equation 4), at the longest RTTs and the greatest rate: a law that keeps to
+/// them cannot take less. None: they leave nothing.
+fn least_ratio(scenario: &Scenario) -> Option<f64> {
     /// Packets.
     const LEAST_WINDOW: f64 = 2.0;
-    let Some(test) = scenario.test.map(|test| &scenario.flows[test]) else { return false };
-    let share = |index: usize| {
-        let link: &Link = &scenario.links[index];
-        let policed = link.config.policer.as_ref().map_or(f64::MAX, |policer| policer.rate as f64);
-        let rivals = scenario.rivals.iter().filter(|rival| rival.link == index).count();
-        slowest(scenario, index).min(policed) / (1 + rivals) as f64
+    let test = &scenario.flows[scenario.test?];
+    let index = scenario.rivals.first()?.link;
+    let link: &Link = &scenario.links[index];
+    let rate = rates(scenario, index, scenario.warmup).fold(0.0, f64::max);
+    // The bucket is full at first.
+    let policed = |of: &narrows_net::Policer| {
+        of.rate as f64 + 8.0 * of.burst as f64 / seconds(scenario.end())
     };
-    let least = |path: &narrows_lab::FlowPath, index: usize| {
-        let bits = 8.0 * LEAST_WINDOW * f64::from(scenario.links[index].config.mtu);
-        bits / (seconds(path.rtt) + full_queue_s(scenario, index))
-    };
-    let crossing = |index: usize| {
-        let paths = test.paths.iter().filter(move |path| path.links.contains(&index));
-        paths.map(|path| least(path, index)).sum::<f64>()
-    };
-    (0..scenario.links.len()).any(|index| crossing(index) > share(index))
+    let rate = link.config.policer.as_ref().map_or(rate, |of| rate.min(policed(of)));
+    let crossing = test.paths.iter().filter(|path| path.links.contains(&index));
+    let bits = 8.0 * LEAST_WINDOW * f64::from(link.config.mtu);
+    let least: f64 = crossing.map(|path| bits / longest_rtt_s(scenario, path)).sum();
+    (least < rate).then(|| least / (rate - least))
 }
 
 /// The longest timeout of a path: RFC 6298 with the RTT that full queues give at the lowest rate.
 fn rto_s(scenario: &Scenario) -> f64 {
-    let link_s = |index: usize| {
-        let link: &Link = &scenario.links[index];
-        let delays = scenario.events.iter().filter_map(|event| match &event.what {
-            EventKind::LinkDelay(of, to) if *of == index => Some(*to),
-            _ => None,
-        });
-        let delay = delays.max().unwrap_or(0);
-        let late = link.config.reorder.as_ref().map_or(0, |reorder| reorder.delay);
-        full_queue_s(scenario, index) + seconds(delay + link.config.jitter + late)
-    };
-    let path_s = |path: &narrows_lab::FlowPath| {
-        let queues: f64 = path.links.iter().chain(&path.back).map(|&link| link_s(link)).sum();
-        seconds(path.rtt + path.access_jitter) + queues
-    };
     let paths = scenario.test.map_or(&[][..], |test| &scenario.flows[test].paths);
-    paths.iter().map(path_s).fold(0.0, f64::max) + RTO_MIN_S
+    paths.iter().map(|path| longest_rtt_s(scenario, path)).fold(0.0, f64::max) + RTO_MIN_S
 }
 
 #[cfg(test)]
@@ -325,9 +330,10 @@ mod tests {
         // Two shares are what uncoupled control takes.
         assert_eq!(Charge::More.blame(&measure(1.5, 2.0, 1.25)), Some(Blame::Law));
     }
+
     #[test]
-    fn more_is_no_question_where_the_least_windows_are_more() {
-        let scenario = |rate: &str, rtt: &str| {
+    fn the_least_windows_may_be_more_than_a_share() {
+        let ratio = |rate: &str, rtt: &str, more: &str| {
             let text = format!(
                 "name = \"n\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"20 s\"\nduration = \"40 s\"\n\
                  test = \"c\"\n\
@@ -336,12 +342,26 @@ mod tests {
                  routes.b = {{ links = [\"a\"], rtt = \"{rtt}\" }}\n\
                  flows.c = {{ kind = \"mptcp\", routes = [\"a\", \"b\"], cc = \"lia\" }}\n\
                  flows.d = {{ kind = \"tcp\", routes = [\"a\"], cc = \"reno\" }}\n\
-                 rivals.a = \"d\"\n"
+                 rivals.a = \"d\"\n{more}"
             );
-            narrows_lab::parse(&text, &narrows_lab::Edits::default()).unwrap()
+            let edits = narrows_lab::Edits::default();
+            least_ratio(
+                &narrows_lab::parse(&text, &edits).unwrap_or_else(|error| panic!("{error}")),
+            )
         };
-        // Of 7 packets in the queue and one on the way four are more than half; of 14 they are not.
-        assert!(crowded(&scenario("7.5 Mbit/s", "1 ms")));
-        assert!(!crowded(&scenario("7.5 Mbit/s", "11 ms")));
+        let near = |found: Option<f64>, right: f64| {
+            assert!((found.unwrap() - right).abs() < 0.01, "{found:?}");
+        };
+        // Four packets of 12 kbit in 1 ms, 7 packet times of 1.6 ms and 3 of jitter, of 7.5 Mbit/s.
+        near(ratio("7.5 Mbit/s", "1 ms", ""), 48.0 / 17.0 / (7.5 - 48.0 / 17.0));
+        near(ratio("7.5 Mbit/s", "11 ms", ""), 48.0 / 27.0 / (7.5 - 48.0 / 27.0));
+        // A step that was undone before the analysis makes the RTT no shorter, nor the link slower.
+        let step = |at: &str, rate: &str| {
+            format!("[[events]]\nat = \"{at}\"\nlink = \"a\"\nrate = \"{rate}\"\n")
+        };
+        let undone = step("1 s", "1 Mbit/s") + &step("2 s", "7.5 Mbit/s");
+        near(ratio("7.5 Mbit/s", "1 ms", &undone), 48.0 / 89.8 / (7.5 - 48.0 / 89.8));
+        let later = step("30 s", "1 Mbit/s");
+        near(ratio("7.5 Mbit/s", "1 ms", &later), 48.0 / 89.8 / (7.5 - 48.0 / 89.8));
     }
 }

@@ -18,7 +18,6 @@ mod measure;
 mod mptcp;
 mod observation;
 mod packet;
-mod pairs;
 mod plot;
 mod report;
 mod sizes;
@@ -38,6 +37,6 @@ pub use plot::Plot;
 pub use report::{Json, Report, Times, text};
 pub use source::Source;
 pub use traffic::{Limits, Traffic};
-pub use verdict::{Answer, Evidence, Verdict, Why};
+pub use verdict::{Evidence, Verdict, because};
 
-pub use narrows_laws::detect::MAX_FLOWS;
+pub use narrows_laws::detect::{Answer, MAX_FLOWS, Why};

@@ -1,10 +1,9 @@
 //! A detector on flows while they send.
 
-use narrows_laws::detect::{Flows, FlowsDecision, Sample};
+use narrows_laws::detect::{Finding, Flows, FlowsDecision, Pair, Sample};
 use narrows_laws::{Detector, Params};
 
-use crate::pairs::Pairs;
-use crate::verdict::Verdicts;
+use crate::verdict::{Verdicts, pairs};
 use crate::{Decision, Error, Verdict};
 
 /// A detector with its parameters on some flows, and what it has found so far.
@@ -50,14 +49,17 @@ impl Live {
 
     fn decided(&mut self, on: FlowsDecision) -> Decision {
         let mut decision = Decision { t_s: on.at_us as f64 / 1e6, on };
-        match Pairs::new(self.count, |a, b| self.flows.pair(a, b)) {
-            // Its groups are for coupling: who is not known to be apart is in one.
-            Some(pairs) => {
-                decision.on.places = pairs.places();
-                self.verdicts.compared(decision.t_s, &pairs);
-            }
-            None => self.verdicts.grouped(&decision),
+        if !self.compares_pairs() {
+            self.verdicts.grouped(&decision);
+            return decision;
         }
+        let pair = |(a, b)| Some(((a, b), self.flows.pair(a, b)?));
+        let (all, said): (Vec<_>, Vec<Pair>) = pairs(self.count).filter_map(pair).unzip();
+        let answers = all.iter().zip(&said).map(|(&(a, b), pair)| (a, b, pair.answer));
+        let finding = Finding::new(self.count, answers);
+        // Its groups are for coupling: who is not known to be apart is in one.
+        decision.on.places = finding.places();
+        self.verdicts.compared(decision.t_s, self.count, &said, &finding);
         decision
     }
 }

@@ -77,7 +77,7 @@ impl<'a> Json<'a> {
         let names = json(&[&self.source.flows()[a], &self.source.flows()[b]]);
         let mut text =
             format!("{{\"flows\": {names}, \"verdict\": {}", json(verdict.answer.name()));
-        if let Answer::CannotTell(why) = verdict.answer {
+        if let Some(why) = verdict.why {
             text += &format!(", \"why\": {}", json(why.name()));
         }
         if let Some(since_s) = verdict.since_s {
@@ -192,8 +192,8 @@ fn pairs(report: &Report) -> String {
     for verdict in sorted(&report.found.verdicts).into_iter().take(PAIRS) {
         let (a, b) = verdict.flows;
         let since = verdict.since_s.map_or(String::new(), |since_s| format!("{since_s:.1}"));
-        let sure = match (verdict.answer, verdict.evidence) {
-            (Answer::CannotTell(why), _) => why.name().to_owned(),
+        let sure = match (verdict.why, verdict.evidence) {
+            (Some(why), _) => why.name().to_owned(),
             (_, Some(evidence)) => evidence.to_string(),
             (_, None) => "by their pairs with others".into(),
         };
@@ -236,7 +236,7 @@ fn sorted(verdicts: &[Verdict]) -> Vec<&Verdict> {
     verdicts.sort_by_key(|verdict| match verdict.answer {
         Answer::Shared => 0,
         Answer::Separate => 1,
-        Answer::CannotTell(_) => 2,
+        Answer::Unsure => 2,
     });
     verdicts
 }
@@ -253,8 +253,12 @@ fn more(report: &Report) -> String {
 fn needed(report: &Report) -> String {
     let mut text = String::new();
     for why in [Why::Few, Why::Flat, Why::Between] {
-        if report.found.verdicts.iter().any(|of| of.answer == Answer::CannotTell(why)) {
-            let needs = why.needs(report.warm_up_s);
+        if report.found.verdicts.iter().any(|of| of.why == Some(why)) {
+            let needs = match why {
+                Why::Few => format!("about {:.0} s in which both flows send", report.warm_up_s),
+                Why::Flat => "a queue that grows and shrinks: more load on the bottleneck".into(),
+                Why::Between => "more time".into(),
+            };
             let _ = writeln!(text, "{}: {} needs {needs}", why.name(), report.detector.name());
         }
     }

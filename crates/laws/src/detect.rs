@@ -16,6 +16,7 @@ use crate::place::{Place, agreement};
 use crate::{Detector, Params, raw};
 use std::collections::VecDeque;
 
+pub use crate::finding::Finding;
 pub use crate::pair::{Answer, Pair, Why};
 
 /// Flows that can be compared (`NR_DETECT_MAX` of `c/many.c`).

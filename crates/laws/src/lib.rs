@@ -36,6 +36,7 @@ pub mod check;
 mod conn;
 mod control;
 pub mod detect;
+mod finding;
 mod pair;
 pub mod params;
 mod place;

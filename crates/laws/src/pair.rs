@@ -7,8 +7,8 @@ use crate::raw;
 pub struct Pair {
     /// The answer in force.
     pub answer: Answer,
-    /// Why the newest interval gave none.
-    pub why: Why,
+    /// Why the newest interval said nothing; none: it gave the answer.
+    pub why: Option<Why>,
     /// The end of the newest interval that gave the answer, µs; 0 if there is no answer.
     pub at_us: u64,
     /// How alike the delays of the two were then: the concordance of their changes, from 0 to 1.
@@ -37,8 +37,28 @@ pub enum Why {
     Flat,
     /// They are less alike than in one queue, and more than in two.
     Between,
-    /// It said something.
-    Sure,
+}
+
+impl Answer {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Answer::Shared => "shared",
+            Answer::Separate => "separate",
+            Answer::Unsure => "cannot tell",
+        }
+    }
+}
+
+impl Why {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Few => "too few delays",
+            Why::Flat => "no queue",
+            Why::Between => "in between",
+        }
+    }
 }
 
 /// The concordance that [`Pair::strength`] takes as that of paths in one queue with noise; at random
@@ -75,10 +95,10 @@ impl Pair {
             _ => Answer::Separate,
         };
         let why = match pair.why {
-            0 => Why::Few,
-            1 => Why::Flat,
-            2 => Why::Between,
-            _ => Why::Sure,
+            0 => Some(Why::Few),
+            1 => Some(Why::Flat),
+            2 => Some(Why::Between),
+            _ => None,
         };
         let at_us = match pair.stamp {
             0 => 0,

@@ -1,7 +1,7 @@
 //! Detectors that listen: they sample what the detector of a connection's control would, and nothing
 //! follows what they find. So all of them hear the same packets.
 
-use narrows_laws::detect::{Answer, Pair, Why};
+use narrows_laws::detect::{Answer, Pair};
 use narrows_laws::{Conn, Control, Detector, Event, MAX_PATHS, Params, Place};
 use narrows_traffic::Signal;
 
@@ -93,7 +93,7 @@ impl Listening {
         }
         for (i, j, pair) in known {
             let said = &mut self.said[i][j];
-            if let Some(pair) = pair.filter(|pair| pair.why == Why::Sure && pair.at_us > *said) {
+            if let Some(pair) = pair.filter(|pair| pair.why.is_none() && pair.at_us > *said) {
                 *said = pair.at_us;
                 self.heard.said.push((i, j, pair));
             }

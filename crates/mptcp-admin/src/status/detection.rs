@@ -2,7 +2,7 @@
 //! is, and if not why.
 
 use narrows_kernel::{Delay, Signal, state};
-use narrows_laws::detect::{Answer, Pair as Known, Why};
+use narrows_laws::detect::{Answer, Finding, Pair as Known, Why};
 use narrows_laws::raw::Watch;
 use narrows_laws::{Decision, Detector, Place};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Detection {
     pub receiver: Option<&'static str>,
     /// Seconds since its newest decision; null: none yet.
     pub decided_s: Option<f64>,
-    /// The subflows by what the newest decision says of them.
+    /// The subflows by what is known of them.
     pub groups: Vec<Group>,
     /// What it knows of each two subflows; empty: it does not compare pairs.
     pub pairs: Vec<Pair>,
@@ -140,15 +140,13 @@ fn receiver(decides: bool, since_ms: Option<u32>, now: Duration) -> Option<&'sta
 const FEW: &str = "too few delays of both, or their own sending explains them";
 const FLAT: &str = "no queue that changes";
 const BETWEEN: &str = "their delays are less alike than in one queue, and more than in two";
-const EITHER: &str = "may share with either of two that do not share with each other";
 const NEVER: &str = "no decision yet";
 
-fn why(why: Why) -> Option<&'static str> {
+fn why(why: Why) -> &'static str {
     match why {
-        Why::Few => Some(FEW),
-        Why::Flat => Some(FLAT),
-        Why::Between => Some(BETWEEN),
-        Why::Sure => None,
+        Why::Few => FEW,
+        Why::Flat => FLAT,
+        Why::Between => BETWEEN,
     }
 }
 
@@ -183,7 +181,8 @@ impl Detection {
         // How sure the detector here is says nothing of the receiver's groups.
         let known: BTreeMap<(usize, usize), Known> = known.filter(|_| !by_receiver).collect();
         let decision = watch.decision();
-        let places = decision.map_or([Place::Undecided; 8], |decision| decision.places);
+        let coupled = decision.map_or([Place::Undecided; 8], |decision| decision.places);
+        let places = reported(&paths, &coupled, &known);
         let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
         for &path in &paths {
             let new = |decision: Decision| {
@@ -208,7 +207,14 @@ impl Detection {
                 Place::Clear => Found::Uncongested,
                 Place::Undecided => Found::Undecided,
             };
-            let since = paths.iter().map(|&path| watch.since_us[path]).max().unwrap_or(0);
+            // Since when a path is where it is coupled.
+            let as_coupled = coupled.iter().filter(|&&of| of == coupled[paths[0]]).count();
+            let known_since = match place {
+                Place::Group(_) => as_coupled == paths.len(),
+                _ => paths.iter().all(|&path| coupled[path] == place),
+            };
+            let since = paths.iter().map(|&path| watch.since_us[path]).filter(|_| known_since);
+            let since = since.max().unwrap_or(0);
             let confidence = match found {
                 Found::Undecided => None,
                 _ if known.is_empty() => agreement
@@ -233,12 +239,8 @@ impl Detection {
             let is_known = known.answer != Answer::Unsure;
             Pair {
                 paths: [i as u8, j as u8],
-                answer: match known.answer {
-                    Answer::Unsure => None,
-                    Answer::Shared => Some("shared"),
-                    Answer::Separate => Some("separate"),
-                },
-                why: why(known.why),
+                answer: is_known.then(|| known.answer.name()),
+                why: known.why.map(why),
                 answered_s: is_known.then(|| ago(known.at_us)),
                 concordance: is_known.then_some(known.concordance),
                 observations: is_known.then_some(known.observations),
@@ -255,6 +257,30 @@ impl Detection {
             signals: entry.paths.iter().map(PathSignal::of).collect(),
         }
     }
+}
+
+/// The places of `paths`, by their slots. Those of a decision are for coupling: who is not known to be
+/// apart is in one group, and who loses at random is undecided. Of a detector that compares pairs,
+/// those are told that follow from its answers.
+fn reported(
+    paths: &[usize],
+    coupled: &[Place; 8],
+    known: &BTreeMap<(usize, usize), Known>,
+) -> [Place; 8] {
+    if known.is_empty() {
+        return *coupled;
+    }
+    let number = |path: usize| paths.iter().position(|&of| of == path);
+    let answer =
+        |(&(i, j), known): (&(usize, usize), &Known)| Some((number(i)?, number(j)?, known.answer));
+    let found = Finding::new(paths.len(), known.iter().filter_map(answer)).places();
+    let mut places = [Place::Undecided; 8];
+    for (&path, place) in paths.iter().zip(found) {
+        if coupled[path] != Place::Undecided {
+            places[path] = place;
+        }
+    }
+    places
 }
 
 fn of(known: &BTreeMap<(usize, usize), Known>, i: usize, j: usize) -> Option<&Known> {
@@ -286,36 +312,28 @@ fn confidence(
 /// Why nothing is known of `paths`: what hinders the one of their pairs that is nearest to an answer.
 /// None of a detector that does not compare pairs.
 fn doubt(paths: &[usize], known: &BTreeMap<(usize, usize), Known>) -> Option<&'static str> {
-    let theirs = known.iter().filter(|((i, j), _)| paths.contains(i) || paths.contains(j));
-    let theirs: Vec<&Known> = theirs.map(|(_, known)| known).collect();
-    if theirs.iter().any(|known| known.answer != Answer::Unsure) {
-        return Some(EITHER);
-    }
-    let has = |why: Why| theirs.iter().any(|known| known.why == why);
-    let why = if has(Why::Between) {
-        BETWEEN
-    } else if has(Why::Flat) {
-        FLAT
-    } else {
-        FEW
-    };
-    (!theirs.is_empty()).then_some(why)
+    let theirs = known.iter().filter(|((i, j), known)| {
+        known.answer == Answer::Unsure && (paths.contains(i) || paths.contains(j))
+    });
+    let reasons: Vec<Why> = theirs.map(|(_, known)| known.why.unwrap_or(Why::Few)).collect();
+    let nearest = [Why::Between, Why::Flat, Why::Few].into_iter();
+    nearest.filter(|reason| reasons.contains(reason)).map(why).next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn known(answer: Answer, observations: u32, why: Why) -> Known {
+    fn known(answer: Answer, observations: u32, why: Option<Why>) -> Known {
         let concordance = if answer == Answer::Shared { 0.95 } else { 0.0 };
         Known { answer, why, at_us: 1, concordance, observations }
     }
 
     #[test]
     fn a_group_is_as_sure_as_its_weakest_link() {
-        let strong = known(Answer::Shared, 200, Why::Sure);
-        let weak = known(Answer::Shared, 6, Why::Sure);
-        let unsure = known(Answer::Unsure, 0, Why::Few);
+        let strong = known(Answer::Shared, 200, None);
+        let weak = known(Answer::Shared, 6, None);
+        let unsure = known(Answer::Unsure, 0, Some(Why::Few));
         assert_eq!((strong.confidence(), weak.confidence()), (Some(0.999), Some(0.99)));
         let chain = BTreeMap::from([((0, 1), strong), ((0, 2), unsure), ((1, 2), weak)]);
         assert_eq!(confidence(Found::Shared, &[0, 1, 2], &chain), Some(0.99));
@@ -327,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_path_alone_is_as_sure_as_it_is_apart() {
-        let separate = known(Answer::Separate, 50, Why::Sure);
+        let separate = known(Answer::Separate, 50, None);
         let pairs = BTreeMap::from([((0, 1), separate)]);
         assert_eq!(confidence(Found::Alone, &[1], &pairs), Some(0.95));
     }
@@ -349,14 +367,14 @@ mod tests {
 
     #[test]
     fn doubt_has_a_reason() {
-        let unsure = |why| known(Answer::Unsure, 0, why);
+        let unsure = |why| known(Answer::Unsure, 0, Some(why));
         let one = |known| BTreeMap::from([((0, 1), known)]);
         assert_eq!(doubt(&[0, 1], &one(unsure(Why::Few))), Some(FEW));
         assert_eq!(doubt(&[0, 1], &one(unsure(Why::Flat))), Some(FLAT));
         assert_eq!(doubt(&[0, 1], &one(unsure(Why::Between))), Some(BETWEEN));
         assert_eq!(doubt(&[0, 1], &BTreeMap::new()), None);
-        let shared = known(Answer::Shared, 200, Why::Sure);
+        let shared = known(Answer::Shared, 200, None);
         let between = BTreeMap::from([((0, 1), shared), ((0, 2), unsure(Why::Few))]);
-        assert_eq!(doubt(&[0], &between), Some(EITHER));
+        assert_eq!(doubt(&[0], &between), Some(FEW), "2 may be where 0 is");
     }
 }

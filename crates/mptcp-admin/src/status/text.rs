@@ -358,9 +358,7 @@ fn findings(connection: &Connection) -> impl Iterator<Item = String> {
         "waiting" => Some("own detector: no groups from the receiver yet".to_owned()),
         _ => Some("own detector: receiver silent or undecided".to_owned()),
     });
-    let groups = detection.clone().flat_map(|detection| {
-        detection.groups.iter().map(|group| finding(group, !detection.pairs.is_empty()))
-    });
+    let groups = detection.clone().flat_map(|detection| detection.groups.iter().map(finding));
     let signals = detection.flat_map(|detection| signals(&detection.signals));
     unable.chain(receiver).chain(groups).chain(signals)
 }
@@ -379,11 +377,10 @@ fn signals(paths: &[PathSignal]) -> impl Iterator<Item = String> + use<> {
     })
 }
 
-/// `0,1 share a bottleneck for 12 s, 99.9 % sure`; `pairs`: of a detector that compares pairs.
-fn finding(group: &Group, pairs: bool) -> String {
+/// `0,1 share a bottleneck for 12 s, 99.9 % sure`
+fn finding(group: &Group) -> String {
     let paths: Vec<String> = group.paths.iter().map(|path| path.to_string()).collect();
     let what = match (group.found, paths.len()) {
-        (Found::Shared, _) if pairs && group.confidence.is_none() => "are not known to be apart",
         (Found::Shared, _) => "share a bottleneck",
         (Found::Alone, _) => "has a bottleneck of its own",
         (Found::Uncongested, 1) => "has no bottleneck",

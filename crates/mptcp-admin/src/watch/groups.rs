@@ -1,7 +1,7 @@
 //! Which paths meet in one bottleneck.
 
-use narrows_detect::{Answer, Verdict};
-use std::collections::HashMap;
+use narrows_detect::Verdict;
+use narrows_laws::detect::Finding;
 
 /// Paths by their places, those that are alone each in a group of its own; who is undecided is in none.
 pub type Groups = Vec<Vec<usize>>;
@@ -9,28 +9,15 @@ pub type Groups = Vec<Vec<usize>>;
 /// The groups of these paths: who shares a bottleneck with another, directly or by others, and who is
 /// separate from all others.
 pub fn groups(verdicts: &[Verdict], paths: &[usize]) -> Groups {
-    let answers: HashMap<_, _> =
-        verdicts.iter().map(|verdict| (verdict.flows, verdict.answer)).collect();
-    let answer = |a: usize, b: usize| answers.get(&(a.min(b), a.max(b))).copied();
-    let mut groups: Groups = Vec::new();
-    for &path in paths {
-        let meets = |group: &Vec<usize>| {
-            group.iter().any(|&other| answer(path, other) == Some(Answer::Shared))
-        };
-        let (near, far): (Groups, Groups) = groups.into_iter().partition(meets);
-        groups = far;
-        let mut group = near.concat();
-        group.push(path);
-        group.sort_unstable();
-        groups.push(group);
+    if paths.len() < 2 {
+        return Groups::new();
     }
-    let alone = |path: usize| {
-        let mut others = paths.iter().filter(|&&other| other != path);
-        paths.len() > 1 && others.all(|&other| answer(path, other) == Some(Answer::Separate))
-    };
-    groups.retain(|group| group.len() > 1 || alone(group[0]));
-    groups.sort();
-    groups
+    let place = |path: usize| paths.iter().position(|&of| of == path);
+    let answers = verdicts.iter().filter_map(|verdict| {
+        Some((place(verdict.flows.0)?, place(verdict.flows.1)?, verdict.answer))
+    });
+    let groups = Finding::new(paths.len(), answers).groups().into_iter();
+    groups.map(|group| group.into_iter().map(|flow| paths[flow]).collect()).collect()
 }
 
 /// `#1+#2; alone: #3; undecided: #4`: groups of these paths, which are counted from 0.
@@ -59,25 +46,27 @@ pub fn numbered(groups: &Groups, paths: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_detect::Why;
+    use narrows_detect::{Answer, Why};
 
     fn verdict(flows: (usize, usize), answer: Answer) -> Verdict {
-        Verdict { flows, answer, since_s: None, evidence: None }
+        let why = (answer == Answer::Unsure).then_some(Why::Few);
+        Verdict { flows, answer, why, since_s: None, evidence: None }
     }
 
     #[test]
     fn paths_that_meet_are_one_group_and_alone_is_who_meets_nobody() {
-        let unknown = Answer::CannotTell(Why::Few);
         let verdicts = [
             verdict((0, 1), Answer::Separate),
             verdict((0, 2), Answer::Shared),
             verdict((0, 3), Answer::Separate),
             verdict((1, 2), Answer::Separate),
             verdict((1, 3), Answer::Separate),
-            verdict((2, 3), unknown),
+            verdict((2, 3), Answer::Unsure),
         ];
-        assert_eq!(groups(&verdicts, &[0, 1, 2, 3]), [vec![0, 2], vec![1]]);
+        let all = groups(&verdicts, &[0, 1, 2, 3]);
+        assert_eq!(all, [vec![0, 2], vec![1], vec![3]], "0 is where 2 is");
         assert_eq!(groups(&verdicts, &[0, 1, 3]), [vec![0], vec![1], vec![3]]);
+        assert_eq!(groups(&verdicts, &[1, 2, 3]), [vec![1]], "2 and 3 may share");
         assert_eq!(groups(&verdicts, &[2, 3]), Groups::new());
         assert_eq!(groups(&verdicts, &[2]), Groups::new(), "one path has nobody to meet");
     }

@@ -2,7 +2,7 @@
 
 use super::compared::{self, Compared};
 use super::groups::{Groups, numbered};
-use narrows_detect::{Answer, Evidence, Verdict, Why};
+use narrows_detect::{Evidence, Verdict, Why, because};
 use narrows_laws::Detector;
 use narrows_laws::catalogue::control_of_kernel_name;
 use std::collections::BTreeSet;
@@ -194,7 +194,7 @@ impl Connection {
             ),
         };
         let Some(most) = self.spent.iter().find(|one| !one.groups.is_empty()) else {
-            return unknown(because(verdicts));
+            return unknown(mostly(verdicts));
         };
         let met = self.together_for_most_of_the_time();
         let met: Vec<String> =
@@ -298,14 +298,11 @@ impl Pair {
         let mut pair = Pair {
             paths: [verdict.flows.0 + 1, verdict.flows.1 + 1],
             verdict: verdict.answer.name(),
-            why: None,
+            why: verdict.why.map(Why::name),
             confidence: None,
             concordance: None,
             observations: None,
         };
-        if let Answer::CannotTell(why) = verdict.answer {
-            pair.why = Some(why.name());
-        }
         if let Some(Evidence::Delays { confidence, concordance, observations }) = verdict.evidence {
             pair.confidence = Some(confidence);
             pair.concordance = Some(concordance);
@@ -335,14 +332,10 @@ fn couples(control: &str) -> bool {
 }
 
 /// Why it mostly cannot be told.
-fn because(verdicts: &[&Verdict]) -> &'static str {
-    let why = |verdict: &&Verdict| match verdict.answer {
-        Answer::CannotTell(why) => Some(why),
-        _ => None,
-    };
-    let all: Vec<Why> = verdicts.iter().filter_map(why).collect();
+fn mostly(verdicts: &[&Verdict]) -> &'static str {
+    let all: Vec<Why> = verdicts.iter().filter_map(|verdict| verdict.why).collect();
     let most = |why: &&Why| all.iter().filter(|other| other == why).count();
-    all.iter().max_by_key(most).map_or("nothing was sent", |why| why.because())
+    all.iter().max_by_key(most).map_or("nothing was sent", |why| because(*why))
 }
 
 fn percent(share: f64) -> String {
