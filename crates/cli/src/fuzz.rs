@@ -10,7 +10,7 @@ use narrows_adversary::{
     Blame, CHARGES, Charge, FRESH, Find, Found, Head, Measure, Memo, Network, Plan, Verdict,
     agreed, judge, rival, search, text, uncoupled,
 };
-use narrows_lab::{Algorithm, Edits, Output, Scenario, catalogue, host, load, parse, sha256};
+use narrows_lab::{Algorithm, Edits, Host, Output, Scenario, catalogue, host, load, parse, sha256};
 use rayon::prelude::*;
 
 use crate::args::fuzz::FuzzArgs;
@@ -33,12 +33,13 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Error> {
         let coupled = catalogue::controls().map(Algorithm::from);
         controls = coupled.filter(|control| uncoupled(*control).is_ok()).collect();
     }
+    let on = virtual_host(&args.on)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs).build();
     let pool = pool.map_err(|error| Error::input("--jobs", error))?;
     let stop = stop::on_signal()?;
     let guilty = pool.install(|| match &args.out {
-        Some(out) => hunt(args, &controls, out, &stop),
-        None => try_each(args, &controls, &stop),
+        Some(out) => hunt(args, on, &controls, out, &stop),
+        None => try_each(args, on, &controls, &stop),
     })?;
     match guilty {
         0 => Ok(()),
@@ -47,16 +48,31 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Error> {
     }
 }
 
+/// A host that a search can run on: thousands of runs, which the same seed repeats.
+fn virtual_host(name: &str) -> Result<&'static dyn Host, Error> {
+    let on = host(name)?;
+    if on.real_time() {
+        let message =
+            format!("a search runs in virtual time, {name} does not; expected sim or quic");
+        return Err(Error::input("--on", message));
+    }
+    Ok(on)
+}
+
 /// Judges scenarios with fresh seeds; returns the number of faults of the controls' own.
-fn try_each(args: &FuzzArgs, controls: &[Algorithm], stop: &AtomicBool) -> Result<usize, Error> {
+fn try_each(
+    args: &FuzzArgs,
+    on: &dyn Host,
+    controls: &[Algorithm],
+    stop: &AtomicBool,
+) -> Result<usize, Error> {
     let scenarios = args.scenarios.iter().map(|name| load(name, &Edits::default()));
     let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
-    let sim = host("sim")?;
     let mut report = String::new();
     let mut guilty = 0;
     for scenario in &scenarios {
         for &control in controls {
-            let one = |&seed: &u64| judge(sim, scenario, control, seed, stop);
+            let one = |&seed: &u64| judge(on, scenario, control, seed, stop);
             let verdicts: Vec<Verdict> = FRESH.par_iter().map(one).collect::<Result<_, _>>()?;
             // Writing to a string cannot fail.
             let _ = writeln!(report, "{} under {control}", scenario.name);
@@ -90,16 +106,21 @@ fn sentence(charge: Charge, measure: &Measure) -> String {
 /// Searches under each control; returns the number of faults of the controls' own.
 fn hunt(
     args: &FuzzArgs,
+    on: &dyn Host,
     controls: &[Algorithm],
     out: &Path,
     stop: &AtomicBool,
 ) -> Result<usize, Error> {
-    let memo = Memo::open(out, &program(args.law.as_deref())?, args.resume)?;
+    let memo = Memo::open(out, &program(args)?, args.resume)?;
+    let where_else = match args.on.as_str() {
+        "sim" => String::new(),
+        name => format!(" --on {name}"),
+    };
     let (mut report, mut guilty) = (String::new(), 0);
     for (index, &control) in controls.iter().enumerate() {
         let started = Instant::now();
         let share = args.time.map(|time| time / (controls.len() as u32));
-        let Found { candidates, finds } = one_control(args, control, &memo, share, stop)?;
+        let Found { candidates, finds } = one_control(args, on, control, &memo, share, stop)?;
         let took = started.elapsed().as_secs();
         eprintln!(
             "narrows: {control} ({}/{}): {candidates} networks, {} finds, {took} s",
@@ -118,7 +139,7 @@ fn hunt(
             let whose = if find.blame == Blame::Law { "" } else { ", as uncoupled" };
             let _ = writeln!(
                 found,
-                "{control}{whose}: {}\n  narrows fuzz {} --cc {control}",
+                "{control}{whose}: {}\n  narrows fuzz {} --cc {control}{where_else}",
                 sentence(find.charge, &find.measure),
                 out.join(&name).display(),
             );
@@ -137,19 +158,19 @@ fn hunt(
 /// The finds of one control.
 fn one_control(
     args: &FuzzArgs,
+    on: &dyn Host,
     control: Algorithm,
     memo: &Memo,
     share: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Found, Error> {
-    let sim = host("sim")?;
     let beside = rival(control)?;
     let name = control.to_string();
     let of = |network: &Network, seed: u64| {
         let head = Head { name: "candidate", title: "", source: "narrows fuzz" };
         let text = text(network, &beside, &head);
         memo.verdict(&text, &name, seed, || {
-            judge(sim, &parse(&text, &Edits::default())?, control, seed, stop)
+            judge(on, &parse(&text, &Edits::default())?, control, seed, stop)
         })
     };
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
@@ -197,9 +218,11 @@ fn file_name(control: Algorithm, find: &Find) -> String {
     format!("{prefix}{control}-{}.toml", find.charge.name()).replace('+', "-")
 }
 
-/// What verdicts depend on besides network, control and seed: the program, and the user's law.
-fn program(law: Option<&Path>) -> Result<String, Error> {
+/// What verdicts depend on besides network, control and seed: the program, the host, and the user's
+/// law.
+fn program(args: &FuzzArgs) -> Result<String, Error> {
     let read =
         |path: &Path| std::fs::read_to_string(path).map_err(narrows_lab::Error::io(path, "read"));
-    Ok(sha256(&(narrows_lab::program()?, law.map(read).transpose()?)))
+    let law = args.law.as_deref().map(read).transpose()?;
+    Ok(sha256(&(narrows_lab::program()?, &args.on, law)))
 }

@@ -62,6 +62,7 @@ fn what_cannot_be_searched_is_told_in_one_line() {
         refused(&["--cc", "kernel:bbr", "--out", "o"]).contains("does not run in the simulator")
     );
     assert!(refused(&["--cc", "lia"]).contains("--out <DIR>"));
+    assert!(refused(&["--cc", "lia", "--out", "o", "--on", "moon"]).contains("--on: "));
     assert!(refused(&["none.toml", "--cc", "lia"]).contains("none.toml"));
     assert!(refused(&["sbd/sb-2", "--seed", "3"]).contains("--seed"));
     fs::create_dir(home.path().join("o")).unwrap();
@@ -69,4 +70,18 @@ fn what_cannot_be_searched_is_told_in_one_line() {
     let small = ["--cc", "lia", "--candidates", "1", "--out", "o"];
     assert!(refused(&small).contains("--resume continues it"));
     assert!(refused(&[&small[..], &["--resume"]].concat()).contains("another build"));
+}
+
+/// The networks are the same, and what is found is told with the host to find it on again.
+#[cfg(feature = "quic")]
+#[test]
+fn connections_of_quic_are_searched_as_well() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("lazy.h"), LAZY).unwrap();
+    let report = search(home.path(), &["--out", "out", "--on", "quic"]);
+    assert!(report.contains("--cc lazy --on quic\n"), "{report}");
+    // What was judged on one host says nothing of another.
+    let args = ["fuzz", "--law", "lazy.h", "--cc", "lazy", "--out", "out", "--resume"];
+    let output = narrows(home.path(), &args);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

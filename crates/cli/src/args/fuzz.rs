@@ -13,6 +13,7 @@ Examples:
   narrows fuzz --cc greno+xcorr,gcubic+xcorr --for 2h --out out/fuzz
   narrows fuzz --for 2h --out out/fuzz --resume              goes on; every control
   narrows fuzz out/fuzz/greno-xcorr-silence.toml --cc greno+xcorr    judges a network
+  narrows fuzz --cc gcubic+xcorr --on quic --out out/quic    connections of QUIC
   narrows fuzz --law ./mine.h --cc mine --out out/mine       your own law
 
 A control is compared with its law uncoupled and with each path alone in the same network. Exit
@@ -24,6 +25,9 @@ pub struct FuzzArgs {
     /// Congestion controls, separated by commas [default: all that are coupled]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub cc: Vec<String>,
+    /// Host in virtual time to run on: sim (the simulator) or quic (QUIC in place of MPTCP)
+    #[arg(long, value_name = "HOST", default_value = "sim")]
+    pub on: String,
     /// Seed of the search; runs have seeds of their own
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
