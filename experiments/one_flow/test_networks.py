@@ -41,7 +41,8 @@ class Undecided(unittest.TestCase):
             self.assertFalse([one for one in settings if one.startswith(("flows.tcp1.start", "warmup", "duration"))])
 
     def test_a_row_has_the_quartiles_of_a_control(self):
-        found = {window: dict.fromkeys(undecided.CONTROLS, [1, 1, 1.5, 2]) for window in undecided.WINDOWS_S}
+        ratios = {control: [1, 1, 1.5, 2] for control in undecided.CONTROLS}
+        found = dict.fromkeys(undecided.WINDOWS_S, ratios)
         self.assertIn("| lia | 1.25 (1.00-1.88), 2 of 4 |", undecided.made(found))
 
 

@@ -67,9 +67,12 @@ const FEW_AGAIN: f64 = 30.0;
 /// A share needs this time before the analysis and in it, seconds: RFC 8382 detects in tens of RTTs,
 /// and no detector at once.
 const SETTLED_S: f64 = 10.0;
+/// And so many of the longest RTTs, in which windows of tens of packets reach equilibrium.
+const SETTLED_RTTS: f64 = 50.0;
 /// Least time that silence may last, seconds.
 const SILENCE_S: f64 = 1.0;
-/// Beyond the RTT, a timeout has at least this, seconds: TCP_RTO_MIN of Linux.
+/// Beyond the RTT, with queues that are full at the least rate, a timeout (RFC 6298) has at least this,
+/// seconds: TCP_RTO_MIN of Linux.
 const RTO_MIN_S: f64 = 0.2;
 /// What the control has that many times as much of as the uncoupled law is not shared by it.
 const NOT_SHARED: f64 = 2.0;
@@ -186,7 +189,7 @@ impl Runs<'_> {
             Charge::Silence => Some(Measure {
                 value: control.test.silence_s?,
                 uncoupled: uncoupled.test.silence_s?,
-                limit: SILENCE_S.max(2.0 * rto_s(self.scenario)),
+                limit: SILENCE_S.max(2.0 * (longest_rtts_s(self.scenario) + RTO_MIN_S)),
             }),
             Charge::Goodput => {
                 let goodput = |seen: &Seen| seen.test.goodput_mbps;
@@ -217,7 +220,8 @@ impl Runs<'_> {
     /// on which of its paths, `either` says. What it gets on one is not too much, nor too little.
     fn share(&self, limit: f64, either: fn(f64, f64) -> f64) -> Option<Measure> {
         let Scenario { warmup, duration, .. } = *self.scenario;
-        let settled = warmup.min(duration) as f64 / 1e9 >= SETTLED_S;
+        let settled = SETTLED_S.max(SETTLED_RTTS * longest_rtts_s(self.scenario));
+        let settled = seconds(warmup.min(duration)) >= settled;
         // Where one flow and the rival are not even nearly alike, chance decides.
         let alike =
             self.alone.iter().filter_map(Seen::ratio).filter(|one| (0.5..=2.0).contains(one));
@@ -300,10 +304,10 @@ fn least_ratio(scenario: &Scenario) -> Option<f64> {
     (least < rate).then(|| least / (rate - least))
 }
 
-/// The longest timeout of a path: RFC 6298 with the RTT that full queues give at the lowest rate.
-fn rto_s(scenario: &Scenario) -> f64 {
+/// The longest of all its paths, s.
+fn longest_rtts_s(scenario: &Scenario) -> f64 {
     let paths = scenario.test.map_or(&[][..], |test| &scenario.flows[test].paths);
-    paths.iter().map(|path| longest_rtt_s(scenario, path)).fold(0.0, f64::max) + RTO_MIN_S
+    paths.iter().map(|path| longest_rtt_s(scenario, path)).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
