@@ -207,10 +207,10 @@ impl Detection {
                 Place::Clear => Found::Uncongested,
                 Place::Undecided => Found::Undecided,
             };
-            // Since when a path is where it is coupled.
-            let as_coupled = coupled.iter().filter(|&&of| of == coupled[paths[0]]).count();
+            // It says since when a path is where it is coupled.
+            let beside = (0..8).filter(|&slot| coupled[slot] == coupled[paths[0]]);
             let known_since = match place {
-                Place::Group(_) => as_coupled == paths.len(),
+                Place::Group(_) => beside.eq(paths.iter().copied()),
                 _ => paths.iter().all(|&path| coupled[path] == place),
             };
             let since = paths.iter().map(|&path| watch.since_us[path]).filter(|_| known_since);
@@ -327,6 +327,35 @@ mod tests {
     fn known(answer: Answer, observations: u32, why: Option<Why>) -> Known {
         let concordance = if answer == Answer::Shared { 0.95 } else { 0.0 };
         Known { answer, why, at_us: 1, concordance, observations }
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_undecided_however_it_is_coupled() {
+        let [shared, separate] =
+            [Answer::Shared, Answer::Separate].map(|answer| known(answer, 50, None));
+        let unsure = known(Answer::Unsure, 0, Some(Why::Few));
+        let coupled = |places: &[Place]| {
+            let mut all = [Place::Undecided; 8];
+            all[..places.len()].copy_from_slice(places);
+            all
+        };
+        let [one, other, undecided] = [Place::Group(0), Place::Group(1), Place::Undecided];
+        let told = |places: &[Place], pairs: &[((usize, usize), Known)]| {
+            let paths: Vec<usize> = (0..places.len()).collect();
+            let known = pairs.iter().copied().collect();
+            reported(&paths, &coupled(places), &known)[..places.len()].to_vec()
+        };
+        // Of 2 nothing is known, and it may be with either.
+        let pairs = [((0, 1), separate), ((0, 2), unsure), ((1, 2), unsure)];
+        assert_eq!(told(&[one, other, undecided], &pairs), [undecided; 3]);
+        // Coupled as it may be the same; 0 and 1 are known to be.
+        let pairs = [((0, 1), shared), ((0, 2), unsure), ((1, 2), unsure)];
+        assert_eq!(told(&[one; 3], &pairs), [one, one, undecided]);
+        // 0 loses at random, and is coupled with none whatever its delays say.
+        let pairs = [((0, 1), shared)];
+        assert_eq!(told(&[undecided, one], &pairs), [undecided, one]);
+        // A detector that does not compare pairs says what it decided.
+        assert_eq!(told(&[one, other], &[]), [one, other]);
     }
 
     #[test]
