@@ -319,7 +319,7 @@ mod tests {
                 let answers = pairs(3).zip(said).map(|((a, b), pair)| (a, b, pair.answer));
                 verdicts.compared(second as f64, 3, said, &Finding::new(3, answers));
             }
-            let of = |verdict: Verdict| (verdict.answer, verdict.since_s, verdict.evidence);
+            let of = |v: Verdict| ((v.answer, v.why), v.since_s, v.evidence);
             verdicts.now().into_iter().map(of).collect::<Vec<_>>()
         };
         let delays = |concordance| {
@@ -329,22 +329,26 @@ mod tests {
         let few = unsure(Why::Few);
         // The newest answer was given on this evidence, whatever came later.
         let said = after(&[[few, few, few], [shared, separate, few], [few, few, few]]);
-        assert_eq!(said[0], (Answer::Shared, Some(1.0), delays(0.9)));
-        assert_eq!(said[1], (Answer::Separate, Some(1.0), delays(0.4)));
-        assert_eq!(said[2], (Answer::Separate, Some(1.0), None), "2 is where 1 is");
+        assert_eq!(said[0], ((Answer::Shared, None), Some(1.0), delays(0.9)));
+        assert_eq!(said[1], ((Answer::Separate, None), Some(1.0), delays(0.4)));
+        assert_eq!(said[2], ((Answer::Separate, None), Some(1.0), None), "2 is where 1 is");
         // One that is taken back is none.
         let between = unsure(Why::Between);
         let said = after(&[[shared, separate, few], [between, separate, few]]);
-        assert_eq!(said[0], (Answer::Unsure, None, None));
+        assert_eq!(said[0], ((Answer::Unsure, Some(Why::Between)), None, None));
         // Nor is one that follows from it: 1 and 3 share by way of 2.
         let said = after(&[[shared, few, shared], [shared, few, between]]);
-        assert_eq!(said[1], (Answer::Unsure, None, None));
-        assert_eq!(said[0].0, Answer::Shared);
+        assert_eq!(said[1], ((Answer::Unsure, Some(Why::Few)), None, None));
+        assert_eq!(said[0].0, (Answer::Shared, None));
         // It stays where 2 has only ended, and where 1 and 3 were alike themselves.
         let said = after(&[[shared, few, shared], [shared, few, few], [few, few, few]]);
-        assert_eq!(said[1], (Answer::Shared, Some(0.0), None));
+        assert_eq!(said[1], ((Answer::Shared, None), Some(0.0), None));
         let said = after(&[[shared, shared, shared], [shared, few, between]]);
-        assert_eq!(said[1].0, Answer::Shared);
+        assert_eq!(said[1].0, (Answer::Shared, None));
+        for why in [Why::Few, Why::Flat, Why::Between] {
+            let reason = ((Answer::Unsure, Some(why)), None, None);
+            assert_eq!(after(&[[unsure(why); 3]])[0], reason);
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn stack(code: &[u8]) -> u32 {
         let off = i16::from_le_bytes([insn[2], insn[3]]);
         let imm = i32::from_le_bytes([insn[4], insn[5], insn[6], insn[7]]);
         let base = match op & 7 {
-            LDX if op != LD_IMM64 => src,
+            LDX => src,
             ST | STX => dst,
             _ => 0,
         };
