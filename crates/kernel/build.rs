@@ -62,6 +62,9 @@ fn main() {
 /// The tables of laws, detectors and slow starts must be folded: no program refers to them.
 fn no_table(path: &Path) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if bytes.is_empty() {
+        return Ok(());
+    }
     let object = object::File::parse(&*bytes);
     let object = object.map_err(|error| format!("{}: {error}", path.display()))?;
     let table = object.symbols().find(|symbol| {
@@ -121,6 +124,10 @@ fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> Resul
     let arch = variable("CARGO_CFG_TARGET_ARCH");
     let headers = ["DEP_NARROWS_LAWS_INCLUDE", "DEP_BPF_INCLUDE"].map(variable);
     let headers = [0, 1].map(|n| Path::new(&headers[n]));
+    // Nothing runs what clippy checks.
+    if env::var("RUSTC_WORKSPACE_WRAPPER").is_ok_and(|wrapper| wrapper.contains("clippy")) {
+        return std::fs::write(&object, []).map(|()| object).map_err(|error| error.to_string());
+    }
     match clang::command(clang, &arch, headers, &source, &object, defines).status() {
         Ok(status) if status.success() => Ok(object),
         Ok(_) => Err(format!("{clang} did not compile {}", source.display())),

@@ -135,14 +135,14 @@ fn subflows(host: &Host) -> Vec<serde_json::Value> {
     connections.iter().flat_map(|one| one["subflows"].as_array().unwrap().clone()).collect()
 }
 
-/// Sends until the second subflow's `field` is `wanted`.
-fn send_until(host: &Host, client: &mut Talk, field: &str, wanted: &serde_json::Value) {
+/// Sends so many kB at a time until the advice on the second subflow is `wanted`.
+fn send_until(host: &Host, client: &mut Talk, kilobytes: u32, wanted: &serde_json::Value) {
     wait_until(60, || {
-        client.send(200);
+        client.send(kilobytes);
         let all = subflows(host);
-        match all.get(1).filter(|second| second[field] == *wanted) {
+        match all.get(1).filter(|second| second["advice"] == *wanted) {
             Some(_) => Ok(()),
-            None => Err(format!("{field} is not {wanted}: {all:?}")),
+            None => Err(format!("advice is not {wanted}: {all:?}")),
         }
     });
 }
@@ -166,7 +166,7 @@ fn an_advised_subflow_becomes_a_backup_and_regular_again() {
     let (_server, mut client) = connected(&host);
 
     // Nobody follows the advice: nothing happens.
-    send_until(&host, &mut client, "advice", &"backup".into());
+    send_until(&host, &mut client, 200, &"backup".into());
     assert!(host.does(&["status"]).contains(", advised backup"));
     backup(&host, false);
 
@@ -187,7 +187,7 @@ fn an_advised_subflow_becomes_a_backup_and_regular_again() {
     client.send(4000);
     assert!(second_delivered(&host) < before + 400_000, "traffic leaves the backup");
 
-    send_until(&host, &mut client, "advice", &serde_json::Value::Null);
+    send_until(&host, &mut client, 2000, &serde_json::Value::Null);
     assert_eq!(follower.line(), "endpoint 2, 10.88.2.1: regular: advice withdrawn");
     backup(&host, false);
     let before = second_delivered(&host);
@@ -205,7 +205,7 @@ fn an_advised_subflow_becomes_a_backup_and_regular_again() {
 fn an_idle_connection_does_not_keep_another_from_its_advice() {
     let Some(host) = Host::new("an idle connection") else { return };
     let (_server, mut client) = connected(&host);
-    send_until(&host, &mut client, "advice", &"backup".into());
+    send_until(&host, &mut client, 200, &"backup".into());
     let mut idle = ready(&host, &["python3", "-c", CLIENT]);
     idle.send(10);
     wait_until(20, || match subflows(&host).len() {
