@@ -21,6 +21,24 @@ pub trait Observed {
     fn messages(&self, flow: usize) -> Vec<Message>;
 }
 
+impl<T: Observed> Observed for &T {
+    fn flow(&self, flow: usize) -> FlowState {
+        T::flow(self, flow)
+    }
+
+    fn queue_delay(&self, link: usize) -> Nanos {
+        T::queue_delay(self, link)
+    }
+
+    fn link(&self, link: usize) -> &Counters {
+        T::link(self, link)
+    }
+
+    fn messages(&self, flow: usize) -> Vec<Message> {
+        T::messages(self, flow)
+    }
+}
+
 /// State of a flow, and what it counted since the start of the run.
 #[derive(Clone, Debug, Default)]
 pub struct FlowState {

@@ -5,7 +5,7 @@ use std::mem::replace;
 
 use narrows_net::Nanos;
 
-use crate::detection::{Judged, PhaseDetection};
+use crate::detection::{Judged, Trial};
 use crate::host_id::HostId;
 use crate::measured::{
     FlowState, Measured, Observed, OfFlow, OfLink, PathSamples, PathState, mbps, ms, seconds,
@@ -109,8 +109,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The run ends now: its results. `cc` is the congestion control of a flow, and `detection` how
-    /// right the detector of the connection under test was.
+    /// The run ends now: its results. `cc` is the congestion control of a flow, and `trial` what the
+    /// detector of the connection under test sampled and decided.
     pub fn finish(
         self,
         now: Nanos,
@@ -118,8 +118,9 @@ impl<'a> Recorder<'a> {
         by: HostId,
         seed: u64,
         cc: impl Fn(usize) -> Option<String>,
-        detection: Vec<PhaseDetection>,
+        trial: Option<Trial>,
     ) -> Run {
+        let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
         let Recorder { scenario, begin, samples, silences, rows, .. } = self;
         let listed = |flow: &Flow| !flow.background && flow.kind != FlowKind::Udp;
         let longest =
@@ -153,7 +154,8 @@ impl<'a> Recorder<'a> {
             detection,
             listeners: Vec::new(),
         };
-        Run { summary, series: rows, decisions: Vec::new(), notes: Vec::new() }
+        let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
+        Run { summary, series: rows, decisions, notes: Vec::new() }
     }
 }
 
@@ -224,7 +226,7 @@ mod tests {
         recorder.begin(begin, &host);
         host.now = end;
         recorder.sample(end, &host);
-        let run = recorder.finish(end, &host, HostId::new("kernel"), 1, |_| None, Vec::new());
+        let run = recorder.finish(end, &host, HostId::new("kernel"), 1, |_| None, None);
         let test = &run.summary.connections[scenario.test.unwrap()];
         assert_eq!(test.goodput_mbps, 8.0);
         assert_eq!(test.ratio_to_tcp, Some(0.5), "against two rivals of the same goodput");

@@ -9,7 +9,7 @@ mod quic;
 #[cfg(all(feature = "kernel", feature = "quic"))]
 mod quic_real;
 mod sim;
-mod virtual_time;
+mod world;
 
 use narrows_laws::catalogue::Unknown;
 

@@ -27,8 +27,10 @@ use super::user_space::{Built, Connections, UserSpace};
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::detection::Trial;
+use crate::hosts::world::{World, play};
 use crate::hosts::{App, Job};
-use crate::recorder::{Recorder, Run};
+use crate::measured::Observed;
+use crate::recorder::Run;
 use crate::scenario::{EventKind, Flow, FlowKind, Scenario};
 use crate::series::INTERVAL;
 use crate::summary::Fitness;
@@ -79,7 +81,10 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     prepare(&stacks, &plan, &testbed, SENDER, signal)?;
     let hosts: Vec<&narrows_emu::Host> = testbed.hosts().collect();
     let program = match app.zip(scenario.test) {
-        Some((app, test)) => Some(Replaced::new(app, test, &plan, &hosts, algorithms[test], stop)?),
+        Some((app, test)) => {
+            let begins = scenario.flows[test].active[0].0;
+            Some(Replaced::new(app, test, begins, &plan, &hosts, algorithms[test], stop)?)
+        }
         None => None,
     };
     let generator = |flow: usize| {
@@ -107,6 +112,7 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
         others,
         wire,
         sampler,
+        began: [None; 2],
         wrong: 0,
         checked: 0,
     };
@@ -114,32 +120,8 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
         others.start(began)?;
     }
 
-    let mut moments = running.moments().into_iter().peekable();
-    let mut recorder = Recorder::new(scenario, series);
-    let (mut due, mut cpus) = (0, [None; 2]);
-    while due < scenario.end() {
-        if due == scenario.warmup {
-            running.wire.reset();
-            cpus = running.cpus();
-            let (now, sample) = running.look(false)?;
-            recorder.begin(now, &sample);
-        }
-        let next = (due + INTERVAL).min(scenario.end());
-        // The analysis begins at the end of the warm-up.
-        let next = if due < scenario.warmup { next.min(scenario.warmup) } else { next };
-        while let Some((at, moment)) = moments.next_if(|moment| moment.0 < next) {
-            running.wait(at, stop)?;
-            running.happen(moment)?;
-        }
-        running.wait(next, stop)?;
-        due = next;
-        let (now, sample) = running.look(series)?;
-        recorder.sample(now, &sample);
-        if due > scenario.warmup {
-            running.check(due)?;
-        }
-    }
-    let (now, mut last) = running.look(true)?;
+    let recorder = play(&mut running, scenario, series, stop)?;
+    let (now, mut last) = running.snapshot(true)?;
     let flows = 0..scenario.flows.len();
     last.messages = flows.map(|flow| running.working.progress(flow).messages()).collect();
     let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
@@ -147,14 +129,12 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let detector = control.map(|control| control.detector).filter(|detector| detector.decides());
     let log = running.detection();
     let trial = detector.map(|detector| Trial { scenario, detector, log });
-    let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
-    let mut run = recorder.finish(now, &last, host, seed, cc, detection);
-    run.decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
+    let mut run = recorder.finish(now, &last, host, seed, cc, trial);
     let repaired = controls.repaired()? - repaired;
     let cpus: Vec<(Cpu, Cpu)> = running
         .cpus()
         .into_iter()
-        .zip(cpus)
+        .zip(running.began)
         .filter_map(|(end, begin)| Some((end?, begin.unwrap_or_default())))
         .collect();
     let most = |of: fn(&Cpu) -> Nanos| {
@@ -242,6 +222,8 @@ struct Replaced<'a> {
     app: &'a App,
     /// The flow under test.
     flow: usize,
+    /// When it starts.
+    begins: Nanos,
     sender: &'a narrows_emu::Host,
     /// Address of the receiver.
     to: Ipv4Addr,
@@ -254,6 +236,7 @@ impl<'a> Replaced<'a> {
     fn new(
         app: &'a App,
         flow: usize,
+        begins: Nanos,
         plan: &Plan,
         hosts: &[&'a narrows_emu::Host],
         control: Option<Algorithm>,
@@ -267,7 +250,7 @@ impl<'a> Replaced<'a> {
         }
         let to = paths[0].ends[RECEIVER].v4;
         let server = app.serve(receiver, to, stop)?;
-        Ok(Replaced { app, flow, sender, to, server, client: None })
+        Ok(Replaced { app, flow, begins, sender, to, server, client: None })
     }
 
     /// The options whose programs failed, and how.
@@ -280,15 +263,6 @@ impl<'a> Replaced<'a> {
     }
 }
 
-/// What happens at its time.
-#[derive(Clone, Copy)]
-enum Moment<'a> {
-    /// An event of the scenario.
-    Event(&'a EventKind),
-    /// The program starts in place of a source.
-    Start,
-}
-
 /// A run that is under way. Dropped in this order: who sends first, then what carries the packets.
 struct Running<'a> {
     scenario: &'a Scenario,
@@ -299,6 +273,8 @@ struct Running<'a> {
     others: Option<Box<dyn Connections + 'a>>,
     wire: Wire,
     sampler: Sampler<'a>,
+    /// What each thread that has end points had had of a CPU when the warm-up ended.
+    began: [Option<Cpu>; 2],
     /// Samples in a row that showed a subflow which does not run what it should.
     wrong: u32,
     /// When that was last looked at.
@@ -306,46 +282,34 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// All that happens, in the order of time.
-    fn moments(&self) -> Vec<(Nanos, Moment<'a>)> {
-        let events = self.scenario.events.iter();
-        let mut moments: Vec<_> =
-            events.map(|event| (event.at, Moment::Event(&event.what))).collect();
-        let flow = self.program.as_ref().map(|program| &self.scenario.flows[program.flow]);
-        moments.extend(flow.map(|flow| (flow.active[0].0, Moment::Start)));
-        moments.sort_by_key(|moment| moment.0);
-        moments
-    }
-
-    /// Waits until a time of the run.
-    fn wait(&mut self, until: Nanos, stop: &AtomicBool) -> Result<(), Error> {
-        loop {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            if self.working.failed() {
-                let message = "the sources have ended";
+    /// Fails if nothing more can come, and starts the program in place of a source at its time.
+    fn go_on(&mut self) -> Result<(), Error> {
+        if self.working.failed() {
+            let message = "the sources have ended";
+            self.working.stop()?;
+            return Err(Error::input(&self.scenario.name, message));
+        }
+        let now = self.wire.now();
+        // What ends before the analysis begins has nothing to analyse.
+        if now < self.scenario.warmup {
+            let failed = self.program.iter_mut().flat_map(Replaced::failed).next();
+            if let Some((option, message)) = failed {
                 self.working.stop()?;
-                return Err(Error::input(&self.scenario.name, message));
-            }
-            // What ends before the analysis begins has nothing to analyse.
-            if self.wire.now() < self.scenario.warmup {
-                let failed = self.program.iter_mut().flat_map(Replaced::failed).next();
-                if let Some((option, message)) = failed {
-                    self.working.stop()?;
-                    return Err(Error::input(option, message));
-                }
-            }
-            match until.checked_sub(self.wire.now()) {
-                None | Some(0) => return Ok(()),
-                Some(rest) => sleep(Duration::from_nanos(rest.min(INTERVAL))),
+                return Err(Error::input(option, message));
             }
         }
+        match &mut self.program {
+            Some(program) if program.client.is_none() && program.begins <= now => {
+                program.client = Some(program.app.start(program.sender, program.to)?);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The flows as they are now, and when that is; with `links` also the queues and what links
     /// counted.
-    fn look(&mut self, links: bool) -> Result<(Nanos, Snapshot), Error> {
+    fn snapshot(&mut self, links: bool) -> Result<(Nanos, Snapshot), Error> {
         self.sampler.look()?;
         let now = self.wire.now();
         if let Some(test) = self.scenario.test {
@@ -380,46 +344,6 @@ impl<'a> Running<'a> {
             (snapshot.queues, snapshot.counters) = self.wire.with(snapshot_of).map_err(kernel)?;
         }
         Ok((now, snapshot))
-    }
-
-    /// Once a second, and while it is so: does each subflow run what it should?
-    fn check(&mut self, now: Nanos) -> Result<(), Error> {
-        if self.wrong == 0 && now < self.checked + SECOND {
-            return Ok(());
-        }
-        self.checked = now;
-        match self.sampler.wrong()? {
-            None => self.wrong = 0,
-            Some(wrong) if self.wrong == PATIENCE => {
-                return Err(Error::input(&self.scenario.name, wrong));
-            }
-            Some(_) => self.wrong += 1,
-        }
-        Ok(())
-    }
-
-    /// Lets something happen now.
-    fn happen(&mut self, moment: Moment) -> Result<(), Error> {
-        let what = match (moment, &mut self.program) {
-            (Moment::Event(what), _) => what,
-            (Moment::Start, None) => return Ok(()),
-            (Moment::Start, Some(program)) => {
-                program.client = Some(program.app.start(program.sender, program.to)?);
-                return Ok(());
-            }
-        };
-        match *what {
-            EventKind::PathLost(flow, path) => match self.others_of(flow) {
-                Some(others) => others.lose(flow, path),
-                None => return self.lose(flow, path),
-            },
-            EventKind::PathAdded(flow, path) => match self.others_of(flow) {
-                Some(others) => return others.add(flow, path),
-                None => return self.add(flow, path),
-            },
-            _ => return change(&self.wire, self.scenario, &self.plan.links, what),
-        }
-        Ok(())
     }
 
     /// The connections in user space, if the flow is one of them.
@@ -484,6 +408,62 @@ impl<'a> Running<'a> {
         let done = self.hosts[self.plan.flows[flow].hosts[SENDER]].run(work);
         let place = || place(self.scenario, flow, "routes");
         done.and_then(|done| done).map_err(|error| Error::input(place(), error))
+    }
+}
+
+impl World for Running<'_> {
+    fn now(&self) -> Nanos {
+        self.wire.now()
+    }
+
+    fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
+        self.go_on()?;
+        let program = self.program.as_ref().filter(|program| program.client.is_none());
+        let next = program.map_or(time, |program| program.begins.min(time));
+        let rest = next.saturating_sub(self.wire.now());
+        sleep(Duration::from_nanos(rest.min(INTERVAL)));
+        Ok(())
+    }
+
+    fn happen(&mut self, what: &EventKind) -> Result<(), Error> {
+        match *what {
+            EventKind::PathLost(flow, path) => match self.others_of(flow) {
+                Some(others) => others.lose(flow, path),
+                None => return self.lose(flow, path),
+            },
+            EventKind::PathAdded(flow, path) => match self.others_of(flow) {
+                Some(others) => return others.add(flow, path),
+                None => return self.add(flow, path),
+            },
+            _ => return change(&self.wire, self.scenario, &self.plan.links, what),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        self.wire.reset();
+        self.began = self.cpus();
+    }
+
+    fn look(&mut self, links: bool) -> Result<(Nanos, impl Observed), Error> {
+        self.snapshot(links)
+    }
+
+    fn check(&mut self, now: Nanos) -> Result<(), Error> {
+        self.go_on()?;
+        // Once a second, and while it is so: does each subflow run what it should?
+        if now <= self.scenario.warmup || self.wrong == 0 && now < self.checked + SECOND {
+            return Ok(());
+        }
+        self.checked = now;
+        match self.sampler.wrong()? {
+            None => self.wrong = 0,
+            Some(wrong) if self.wrong == PATIENCE => {
+                return Err(Error::input(&self.scenario.name, wrong));
+            }
+            Some(_) => self.wrong += 1,
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! One run of a scenario with QUIC in place of MPTCP.
 
-use narrows_net::{ConfigError, Counters, LinkId, Nanos};
+use narrows_net::{Counters, LinkId, Nanos};
 use narrows_quic_sim::Sim;
 use narrows_traffic::{FlowId, Message};
 
@@ -11,10 +11,10 @@ use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::Job;
 use crate::hosts::sim::{Build, change_link, controls, messages, state};
-use crate::hosts::virtual_time::{World, play, slice};
+use crate::hosts::world::{World, play, slice};
 use crate::measured::{FlowState, Observed};
 use crate::recorder::Run;
-use crate::scenario::{EventKind, Flow};
+use crate::scenario::{EventKind, Flow, Scenario};
 
 /// The host's name.
 pub const ID: HostId = HostId::new("quic");
@@ -51,8 +51,8 @@ pub fn run(job: Job) -> Result<Run, Error> {
             Connection::new(&mut sim, seed, flow, handles[index], &paths[index], coupling)
         }));
     }
-    let mut run = Running { sim, links, handles, connections };
-    let recorder = play(&mut run, scenario, series, slice(scenario), stop)?;
+    let mut run = Running { scenario, slice: slice(scenario), sim, links, handles, connections };
+    let recorder = play(&mut run, scenario, series, stop)?;
 
     let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
     let tested = scenario.test.and_then(|test| run.connections[test].as_ref().zip(controls[test]));
@@ -62,18 +62,19 @@ pub fn run(job: Job) -> Result<Run, Error> {
         detector: control.detector,
         log: &connection.seen.detection,
     });
-    let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
-    let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
-    let result = recorder.finish(run.now(), &run, ID, seed, cc, detection);
+    let result = recorder.finish(run.now(), &run, ID, seed, cc, trial);
     let mut notes: Vec<String> = ignored(scenario).into_iter().collect();
     for connection in run.connections.iter().flatten() {
         notes.extend(connection.notes.iter().cloned().chain(connection.closed(&run.sim)));
     }
-    Ok(Run { decisions, notes, ..result })
+    Ok(Run { notes, ..result })
 }
 
 /// A scenario with QUIC.
-struct Running {
+struct Running<'a> {
+    scenario: &'a Scenario,
+    /// Time between two looks at whether to stop.
+    slice: Nanos,
     sim: Sim,
     links: Vec<LinkId>,
     handles: Vec<FlowId>,
@@ -81,12 +82,13 @@ struct Running {
     connections: Vec<Option<Connection>>,
 }
 
-impl World for Running {
+impl World for Running<'_> {
     fn now(&self) -> Nanos {
         self.sim.now()
     }
 
     fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
+        let time = (self.sim.now() + self.slice).min(time);
         self.sim.run(time);
         for connection in self.connections.iter_mut().flatten() {
             connection.look(&mut self.sim, time);
@@ -94,7 +96,7 @@ impl World for Running {
         Ok(())
     }
 
-    fn happen(&mut self, what: &EventKind) -> Result<(), ConfigError> {
+    fn happen(&mut self, what: &EventKind) -> Result<(), Error> {
         match what {
             EventKind::PathLost(flow, path) => {
                 if let Some(connection) = &mut self.connections[*flow] {
@@ -106,17 +108,22 @@ impl World for Running {
                     connection.add(&mut self.sim, *path);
                 }
             }
-            link => change_link(&mut self.sim.net, &self.links, link)?,
+            link => change_link(&mut self.sim.net, &self.links, link)
+                .map_err(|error| Error::input(&self.scenario.name, error))?,
         }
         Ok(())
     }
 
-    fn reset_link_counters(&mut self) {
+    fn look(&mut self, _links: bool) -> Result<(Nanos, impl Observed), Error> {
+        Ok((self.sim.now(), &*self))
+    }
+
+    fn begin(&mut self) {
         self.sim.net.reset_link_counters();
     }
 }
 
-impl Observed for Running {
+impl Observed for Running<'_> {
     fn flow(&self, flow: usize) -> FlowState {
         match &self.connections[flow] {
             Some(connection) => connection.seen.state.clone(),

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::Job;
-use crate::hosts::virtual_time::{World, play, slice};
+use crate::hosts::world::{World, play, slice};
 use crate::listening::OfListener;
 use crate::measured::{FlowState, Observed, PathState};
 use crate::metrics::ListenerSummary;
@@ -41,22 +41,23 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     }
     // What is captured waits in memory until its slice ends.
     let slice = (slice(scenario) / if capture.is_some() { 16 } else { 1 }).max(1);
-    let mut run = Running { sim, links, handles, paths, capture };
-    let recorder = play(&mut run, scenario, series, slice, stop)?;
+    let mut run = Running { scenario, slice, sim, links, handles, paths, capture };
+    let recorder = play(&mut run, scenario, series, stop)?;
     if let Some(capture) = &mut run.capture {
         capture.finish()?;
     }
     let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
-    let trial = run.trial(scenario, &controls);
-    let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
-    let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
-    let result = recorder.finish(run.now(), &run, HostId::SIM, seed, cc, detection);
-    let summary = Summary { listeners: run.listeners(scenario), ..result.summary };
-    Ok(Run { summary, decisions, ..result })
+    let trial = run.trial(&controls);
+    let result = recorder.finish(run.now(), &run, HostId::SIM, seed, cc, trial);
+    let summary = Summary { listeners: run.listeners(), ..result.summary };
+    Ok(Run { summary, ..result })
 }
 
 /// A scenario in the simulator.
-struct Running {
+struct Running<'a> {
+    scenario: &'a Scenario,
+    /// Time between two looks at whether to stop.
+    slice: Nanos,
     sim: Sim,
     links: Vec<LinkId>,
     handles: Vec<FlowId>,
@@ -64,13 +65,10 @@ struct Running {
     capture: Option<Capture>,
 }
 
-impl Running {
+impl Running<'_> {
     /// What the connection under test sampled and decided, if its detector is delay-based.
-    fn trial<'a>(
-        &'a self,
-        scenario: &'a Scenario,
-        controls: &[Option<Control>],
-    ) -> Option<Trial<'a>> {
+    fn trial(&self, controls: &[Option<Control>]) -> Option<Trial<'_>> {
+        let scenario = self.scenario;
         let test = scenario.test?;
         let FlowId::Connection(id) = self.handles[test] else { return None };
         let log = self.sim.detection(id)?;
@@ -79,7 +77,8 @@ impl Running {
     }
 
     /// What the detectors found that listened to the connection under test.
-    fn listeners(&self, scenario: &Scenario) -> Vec<ListenerSummary> {
+    fn listeners(&self) -> Vec<ListenerSummary> {
+        let scenario = self.scenario;
         let test = scenario.test.map(|test| self.handles[test]);
         let Some(FlowId::Connection(id)) = test else { return Vec::new() };
         let listener = |heard| ListenerSummary::read(&OfListener::new(scenario, heard));
@@ -87,17 +86,17 @@ impl Running {
     }
 }
 
-impl World for Running {
+impl World for Running<'_> {
     fn now(&self) -> Nanos {
         self.sim.now()
     }
 
     fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
-        self.sim.run_until(time);
+        self.sim.run_until((self.sim.now() + self.slice).min(time));
         self.capture.as_mut().map_or(Ok(()), |capture| capture.write(&mut self.sim))
     }
 
-    fn happen(&mut self, what: &EventKind) -> Result<(), ConfigError> {
+    fn happen(&mut self, what: &EventKind) -> Result<(), Error> {
         match what {
             EventKind::PathLost(flow, path) => {
                 if let FlowId::Connection(id) = self.handles[*flow] {
@@ -109,12 +108,17 @@ impl World for Running {
                     self.sim.add_path(id, &self.paths[*flow][*path]);
                 }
             }
-            link => change_link(&mut self.sim, &self.links, link)?,
+            link => change_link(&mut self.sim, &self.links, link)
+                .map_err(|error| Error::input(&self.scenario.name, error))?,
         }
         Ok(())
     }
 
-    fn reset_link_counters(&mut self) {
+    fn look(&mut self, _links: bool) -> Result<(Nanos, impl Observed), Error> {
+        Ok((self.sim.now(), &*self))
+    }
+
+    fn begin(&mut self) {
         self.sim.reset_link_counters();
     }
 }
@@ -131,7 +135,7 @@ pub fn change_link(sim: &mut Sim, links: &[LinkId], what: &EventKind) -> Result<
     Ok(())
 }
 
-impl Observed for Running {
+impl Observed for Running<'_> {
     fn flow(&self, flow: usize) -> FlowState {
         state(&self.sim, self.handles[flow])
     }

@@ -1,8 +1,8 @@
-//! The course of a run in virtual time: its warm-up, its samples, its events.
+//! The course of a run: its warm-up, its samples, its events.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use narrows_net::{ConfigError, Nanos, SECOND};
+use narrows_net::{Nanos, SECOND};
 
 use crate::Error;
 use crate::measured::Observed;
@@ -10,28 +10,42 @@ use crate::recorder::Recorder;
 use crate::scenario::{EventKind, Scenario};
 use crate::series::INTERVAL;
 
-/// A scenario that runs in virtual time.
-pub trait World: Observed {
+/// A scenario that runs, in virtual or in real time.
+pub trait World {
     /// Time since the start of the run.
     fn now(&self) -> Nanos;
 
-    /// Lets everything happen up to `time`.
+    /// Lets everything happen up to `time`, or for so long that it is time to look whether to stop.
     ///
     /// # Errors
-    /// What is captured cannot be written.
+    /// What ends the run.
     fn run_until(&mut self, time: Nanos) -> Result<(), Error>;
 
     /// Lets an event of the scenario happen now.
     ///
     /// # Errors
-    /// A link cannot change so.
-    fn happen(&mut self, what: &EventKind) -> Result<(), ConfigError>;
+    /// It cannot happen so.
+    fn happen(&mut self, what: &EventKind) -> Result<(), Error>;
 
-    /// Sets the counters of all links to 0.
-    fn reset_link_counters(&mut self);
+    /// The warm-up has ended: the counters of all links are 0 again.
+    fn begin(&mut self);
+
+    /// How flows are now, with `links` also the links, and when that is.
+    ///
+    /// # Errors
+    /// The host does not say.
+    fn look(&mut self, links: bool) -> Result<(Nanos, impl Observed), Error>;
+
+    /// All is sampled that was due at `due`: may it go on?
+    ///
+    /// # Errors
+    /// Why not.
+    fn check(&mut self, _due: Nanos) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
-/// Runs `scenario` in `world` from its start to its end. Looks at `stop` after each `slice` of time.
+/// Runs `scenario` in `world` from its start to its end. Looks at `stop` as often as the world does.
 ///
 /// # Errors
 /// [`Error::Interrupted`] once `stop` is set, and those of `world`.
@@ -39,45 +53,44 @@ pub fn play<'a>(
     world: &mut impl World,
     scenario: &'a Scenario,
     series: bool,
-    slice: Nanos,
     stop: &AtomicBool,
 ) -> Result<Recorder<'a>, Error> {
     let mut events = scenario.events.iter().peekable();
     let mut recorder = Recorder::new(scenario, series);
-    let run_until = |world: &mut _, time| run_until(world, time, slice, stop);
-    let mut now = 0;
-    while now < scenario.end() {
-        if now == scenario.warmup {
-            recorder.begin(now, world);
-            world.reset_link_counters();
+    let mut due = 0;
+    while due < scenario.end() {
+        if due == scenario.warmup {
+            world.begin();
+            let (now, sample) = world.look(false)?;
+            recorder.begin(now, &sample);
         }
-        let next = (now + INTERVAL).min(scenario.end());
+        let next = (due + INTERVAL).min(scenario.end());
         // The analysis begins exactly at the end of the warm-up.
-        let next = if now < scenario.warmup { next.min(scenario.warmup) } else { next };
+        let next = if due < scenario.warmup { next.min(scenario.warmup) } else { next };
         while let Some(event) = events.next_if(|event| event.at < next) {
-            run_until(world, event.at)?;
-            world.happen(&event.what).map_err(|error| Error::input(&scenario.name, error))?;
+            run_until(world, event.at, stop)?;
+            world.happen(&event.what)?;
         }
-        run_until(world, next)?;
-        now = next;
-        recorder.sample(now, world);
+        run_until(world, next, stop)?;
+        due = next;
+        let (now, sample) = world.look(series)?;
+        recorder.sample(now, &sample);
+        drop(sample);
+        world.check(due)?;
     }
     Ok(recorder)
 }
 
-fn run_until(
-    world: &mut impl World,
-    time: Nanos,
-    slice: Nanos,
-    stop: &AtomicBool,
-) -> Result<(), Error> {
-    while world.now() < time {
+fn run_until(world: &mut impl World, time: Nanos, stop: &AtomicBool) -> Result<(), Error> {
+    loop {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
-        world.run_until((world.now() + slice).min(time))?;
+        if world.now() >= time {
+            return Ok(());
+        }
+        world.run_until(time)?;
     }
-    Ok(())
 }
 
 /// Simulated time between two looks at whether to stop: that of a sample, or less if links are so fast
