@@ -192,12 +192,16 @@ impl Runs<'_> {
                 limit: SILENCE_S.max(2.0 * (longest_rtts_s(self.scenario) + RTO_MIN_S)),
             }),
             Charge::Goodput => {
-                let goodput = |seen: &Seen| seen.test.goodput_mbps;
+                let copies = copies(self.scenario);
+                // What waits for a slow path at either end of the time may be seconds of goodput, and
+                // is not lost.
+                let goodput =
+                    |seen: &Seen| seen.test.goodput_mbps.max(seen.acknowledged_mbps / copies);
                 let best = self.alone.iter().map(goodput).fold(0.0, f64::max);
                 (best > 0.0).then(|| Measure {
                     value: goodput(control) / best,
                     uncoupled: goodput(uncoupled) / best,
-                    limit: (1.0 - TOLERANCE) / copies(self.scenario),
+                    limit: (1.0 - TOLERANCE) / copies,
                 })
             }
             Charge::More => self.share(SHARES[1], f64::max),
@@ -221,7 +225,7 @@ impl Runs<'_> {
     fn share(&self, limit: f64, either: fn(f64, f64) -> f64) -> Option<Measure> {
         let Scenario { warmup, duration, .. } = *self.scenario;
         let settled = SETTLED_S.max(SETTLED_RTTS * longest_rtts_s(self.scenario));
-        let settled = seconds(warmup.min(duration)) >= settled;
+        let settled = seconds(warmup.min(duration - down(self.scenario))) >= settled;
         // Where one flow and the rival are not even nearly alike, chance decides.
         let alike =
             self.alone.iter().filter_map(Seen::ratio).filter(|one| (0.5..=2.0).contains(one));
@@ -230,6 +234,28 @@ impl Runs<'_> {
         let limit = if limit > 1.0 { limit.max(least_ratio(self.scenario)? / one) } else { limit };
         Some(Measure { value: of(self.control)?, uncoupled: of(self.uncoupled)?, limit })
     }
+}
+
+/// For how much of the analysed time the rival's link is down.
+fn down(scenario: &Scenario) -> u64 {
+    let Some(rival) = scenario.rivals.first() else { return 0 };
+    let (mut since, mut down) = (None, 0);
+    let end = scenario.warmup + scenario.duration;
+    let events = scenario.events.iter().filter_map(|event| match event.what {
+        EventKind::LinkUp(link, up) if link == rival.link => Some((event.at, up)),
+        _ => None,
+    });
+    for (at, up) in events.chain([(end, true)]) {
+        match since {
+            Some(from) if up => {
+                down += at.max(scenario.warmup) - scenario.warmup.max(from);
+                since = None;
+            }
+            None if !up => since = Some(at),
+            _ => {}
+        }
+    }
+    down
 }
 
 /// How often each byte crosses one link: the redundant scheduler sends all on every path, and of one
@@ -335,24 +361,40 @@ mod tests {
         assert_eq!(Charge::More.blame(&measure(1.5, 2.0, 1.25)), Some(Blame::Law));
     }
 
+    /// Two paths and a rival over link `a`.
+    fn scenario(rate: &str, rtt: &str, more: &str) -> Scenario {
+        let text = format!(
+            "name = \"n\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"20 s\"\nduration = \"40 s\"\n\
+             test = \"c\"\n\
+             links.a = {{ rate = \"{rate}\", queue = \"7 packets\" }}\n\
+             routes.a = {{ links = [\"a\"], rtt = \"{rtt}\" }}\n\
+             routes.b = {{ links = [\"a\"], rtt = \"{rtt}\" }}\n\
+             flows.c = {{ kind = \"mptcp\", routes = [\"a\", \"b\"], cc = \"lia\" }}\n\
+             flows.d = {{ kind = \"tcp\", routes = [\"a\"], cc = \"reno\" }}\n\
+             rivals.a = \"d\"\n{more}"
+        );
+        let edits = narrows_lab::Edits::default();
+        narrows_lab::parse(&text, &edits).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn a_link_that_is_down_shows_no_share() {
+        let down = |events: &[(&str, bool)]| {
+            let event = |(at, up): &(&str, bool)| {
+                format!("[[events]]\nat = \"{at}\"\nlink = \"a\"\nup = {up}\n")
+            };
+            let events: String = events.iter().map(event).collect();
+            seconds(down(&scenario("7.5 Mbit/s", "1 ms", &events)))
+        };
+        assert_eq!(down(&[]), 0.0);
+        assert_eq!(down(&[("5 s", false), ("9 s", true)]), 0.0, "before the analysis");
+        assert_eq!(down(&[("15 s", false), ("26 s", true)]), 6.0);
+        assert_eq!(down(&[("30 s", false), ("31 s", true), ("50 s", false)]), 11.0);
+    }
+
     #[test]
     fn the_least_windows_may_be_more_than_a_share() {
-        let ratio = |rate: &str, rtt: &str, more: &str| {
-            let text = format!(
-                "name = \"n\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"20 s\"\nduration = \"40 s\"\n\
-                 test = \"c\"\n\
-                 links.a = {{ rate = \"{rate}\", queue = \"7 packets\" }}\n\
-                 routes.a = {{ links = [\"a\"], rtt = \"{rtt}\" }}\n\
-                 routes.b = {{ links = [\"a\"], rtt = \"{rtt}\" }}\n\
-                 flows.c = {{ kind = \"mptcp\", routes = [\"a\", \"b\"], cc = \"lia\" }}\n\
-                 flows.d = {{ kind = \"tcp\", routes = [\"a\"], cc = \"reno\" }}\n\
-                 rivals.a = \"d\"\n{more}"
-            );
-            let edits = narrows_lab::Edits::default();
-            least_ratio(
-                &narrows_lab::parse(&text, &edits).unwrap_or_else(|error| panic!("{error}")),
-            )
-        };
+        let ratio = |rate, rtt, more| least_ratio(&scenario(rate, rtt, more));
         let near = |found: Option<f64>, right: f64| {
             assert!((found.unwrap() - right).abs() < 0.01, "{found:?}");
         };
