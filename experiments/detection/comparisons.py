@@ -21,7 +21,7 @@ QUICK = 5
 # --- Running ---------------------------------------------------------------------------------------------
 
 
-def build(features):
+def build(features=""):
     """The command, built for release, with features, if any."""
     call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows", "--features", features]
     subprocess.run(call, cwd=HOME, check=True)
