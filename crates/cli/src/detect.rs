@@ -1,7 +1,5 @@
 //! `narrows detect`.
 
-use std::io::Write;
-
 use narrows_detect::{
     Detection, Input, Json, Limits, Plot, Report, Source, Times, detectors, text,
 };
@@ -24,7 +22,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let source = Source::open(input, losses, limits)?;
     for note in source.notes() {
         // Nothing to report to if standard error is closed.
-        let _ = writeln!(std::io::stderr(), "narrows: {note}");
+        crate::note(&format!("narrows: {note}"));
     }
     let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;
     let mut reports = Vec::new();

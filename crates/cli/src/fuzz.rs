@@ -122,12 +122,12 @@ fn hunt(
         let share = args.time.map(|time| time / (controls.len() as u32));
         let Found { candidates, finds } = one_control(args, on, control, &memo, share, stop)?;
         let took = started.elapsed().as_secs();
-        eprintln!(
+        crate::note(&format!(
             "narrows: {control} ({}/{}): {candidates} networks, {} finds, {took} s",
             index + 1,
             controls.len(),
             finds.len()
-        );
+        ));
         guilty += finds.iter().filter(|find| find.blame == Blame::Law).count();
         // At once, as a search takes hours.
         let mut output = Output::new(out)?;

@@ -32,8 +32,8 @@ mod show;
 mod size;
 #[cfg(any(feature = "lab", feature = "kernel"))]
 mod stop;
+mod terminal;
 
-use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -42,6 +42,7 @@ use args::{Args, Command};
 use error::Error;
 #[cfg(feature = "lab")]
 use narrows_lab::hosts::child;
+use terminal::{note, print};
 
 /// Uses huge pages: the state of a large network is spread over so much memory that TLB misses take
 /// as long as the loads.
@@ -104,8 +105,7 @@ fn exit(result: Result<(), Error>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing to report to if standard error is closed too.
-            let _ = writeln!(std::io::stderr(), "narrows: {error}");
+            note(&format!("narrows: {error}"));
             ExitCode::from(error.exit_code())
         }
     }
@@ -154,20 +154,4 @@ fn meant(error: &clap::Error) -> String {
         _ => None,
     });
     similar.map_or(String::new(), |similar| format!(" (did you mean '{similar}'?)"))
-}
-
-/// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no
-/// error.
-fn print(text: &str) -> Result<(), Error> {
-    print_while_read(text).map(drop)
-}
-
-/// The same; false: the reader has gone away.
-fn print_while_read(text: &str) -> Result<bool, Error> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Error::input("standard output", format!("cannot write: {error}"))),
-        Ok(()) => Ok(true),
-    }
 }

@@ -1,7 +1,7 @@
 //! `narrows quic`.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use narrows_transfer::{Get, PathProgress, Progress, Server, get as get_file};
 
 use crate::args::quic::{Command, GetArgs};
 use crate::error::Error;
-use crate::{print, stop};
+use crate::{note, print, stop};
 
 /// Between two lines where there is no terminal.
 const LINE: Duration = Duration::from_secs(1);
@@ -91,12 +91,6 @@ fn get(args: &GetArgs) -> Result<(), Error> {
         paths(end),
     );
     print(&text)
-}
-
-/// A line on standard error.
-fn note(line: &str) {
-    // Nothing to report to if it is closed.
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn bar() -> Option<ProgressBar> {

@@ -1,7 +1,6 @@
 //! `narrows run`.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
@@ -65,7 +64,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let result = result?;
     let result = Run { summary: Summary { setup: Some(setup), ..result.summary }, ..result };
     for note in &result.notes {
-        eprintln!("{note}");
+        crate::note(note);
     }
     let json = json(&result.summary);
     let mut text = if args.json { json.clone() } else { summary_table(&scenario, &result.summary) };
@@ -114,7 +113,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
 pub fn warn(scenario: &Scenario) {
     for warning in scenario.warnings() {
         // Nothing to report to if standard error is closed.
-        let _ = writeln!(std::io::stderr(), "narrows: {}: {warning}", scenario.name);
+        crate::note(&format!("narrows: {}: {warning}", scenario.name));
     }
 }
 

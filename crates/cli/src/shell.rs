@@ -17,6 +17,7 @@ use crate::args::lab::control;
 use crate::args::shell::ShellArgs;
 use crate::error::Error;
 use crate::stop::{self, Signals};
+use crate::terminal::harmless;
 use crate::{COMMIT, print};
 
 /// The seed of the network.
@@ -70,7 +71,7 @@ fn run(args: &ShellArgs, shell: &Shell, signals: &Signals) -> Result<ExitStatus,
     };
     if args.command.is_empty() && std::io::stderr().is_terminal() {
         // Nothing to report to if standard error is closed.
-        let _ = write!(std::io::stderr(), "{}", shell.describe());
+        let _ = write!(std::io::stderr(), "{}", harmless(&shell.describe()));
     }
     if signals.any() {
         return Err(Error::interrupted());

@@ -1,7 +1,5 @@
 //! The estimated cost of runs: a warning before long runs, an error for infeasible ones.
 
-use std::io::Write;
-
 use narrows_lab::units::show_bytes;
 use narrows_lab::{Error, Estimate, Host, Scenario};
 
@@ -70,9 +68,8 @@ impl Size {
                 0.0 => "real time".into(),
                 hops => format!("up to {:.0} million packet-hops", hops / 1e6),
             };
-            // Nothing to report to if standard error is closed.
             let time = show_wait(self.seconds);
-            let _ = writeln!(std::io::stderr(), "narrows: this takes about {time} ({hops})");
+            crate::note(&format!("narrows: this takes about {time} ({hops})"));
         }
         Ok(())
     }

@@ -50,8 +50,8 @@ pub fn holders(inodes: &HashSet<u32>) -> io::Result<HashMap<u32, Vec<Holder>>> {
             };
             let of = all.entry(inode).or_default();
             if of.last().is_none_or(|last| last.pid != pid) {
-                let command = fs::read_to_string(format!("{folder}/comm")).unwrap_or_default();
-                of.push(Holder { pid, command: command.trim_end().to_owned(), inode, fd });
+                let command = narrows_netns::command(pid);
+                of.push(Holder { pid, command, inode, fd });
             }
         }
     }

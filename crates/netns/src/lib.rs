@@ -186,13 +186,24 @@ fn named() -> Vec<Namespace> {
         .filter_map(|entry| {
             let path = entry.path();
             let about = fs::metadata(&path).ok()?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+            let name = one_line(&entry.file_name().to_string_lossy());
             let is_namespace = proc.as_ref().is_ok_and(|dev| *dev == about.dev());
             is_namespace.then(|| Namespace { name, inum: about.ino() as u32, path: Some(path) })
         })
         .collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
+}
+
+/// A name that somebody chose, on one line.
+fn one_line(name: &str) -> String {
+    name.replace('\n', "\\n")
+}
+
+/// What a process is called, on one line; nothing if it has ended.
+pub fn command(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    one_line(name.strip_suffix('\n').unwrap_or(&name))
 }
 
 /// Those that processes are in, each under its first process.

@@ -10,7 +10,8 @@ use narrows_netns::Namespace;
 use super::wait;
 use crate::args::kernel::StatusArgs;
 use crate::error::Error;
-use crate::{print, print_while_read, stop};
+use crate::terminal::{command, harmless, print_while_read};
+use crate::{print, stop};
 
 /// Time between the two samples of one status.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -51,7 +52,7 @@ fn watch(args: &StatusArgs, mut status: Status) -> Result<(), Error> {
     let mut next = Instant::now();
     loop {
         let read = match (&screen, as_json) {
-            (Some(screen), _) => print_while_read(&screen.frame(&status, args.top))?,
+            (Some(screen), _) => command(&screen.frame(&status, args.top))?,
             (None, true) => print_while_read(&json(&status, false)?)?,
             (None, false) => print_while_read(&(status.text(fit) + "\n"))?,
         };
@@ -82,7 +83,7 @@ struct Screen;
 impl Screen {
     /// Second screen, no cursor, lines cut at the edge.
     fn open() -> Result<Screen, Error> {
-        print("\x1b[?1049h\x1b[?25l\x1b[?7l")?;
+        command("\x1b[?1049h\x1b[?25l\x1b[?7l")?;
         Ok(Screen)
     }
 
@@ -90,7 +91,8 @@ impl Screen {
     fn frame(&self, status: &Status, top: Option<usize>) -> String {
         let rows = rows();
         let text = status.text(top.map_or(Fit::Lines(rows - 1), Fit::Top));
-        let lines = text.lines().take(rows - 1).map(|line| format!("{line}\x1b[K\n"));
+        let lines = harmless(&text);
+        let lines = lines.lines().take(rows - 1).map(|line| format!("{line}\x1b[K\n"));
         format!("\x1b[H{}\x1b[J", lines.collect::<String>())
     }
 }
@@ -98,7 +100,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing.
-        let _ = print("\x1b[?7h\x1b[?25h\x1b[?1049l");
+        let _ = command("\x1b[?7h\x1b[?25h\x1b[?1049l");
     }
 }
 

@@ -8,7 +8,8 @@ use narrows_netns::Namespace;
 use super::wait;
 use crate::args::kernel::WatchArgs;
 use crate::error::Error;
-use crate::{print, print_while_read, stop};
+use crate::terminal::print_while_read;
+use crate::{print, stop};
 
 /// Time between two looks at the sockets.
 const TICK: Duration = Duration::from_secs(1);

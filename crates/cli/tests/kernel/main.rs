@@ -17,6 +17,7 @@ mod gone;
 mod host;
 mod listen;
 mod metrics;
+mod names;
 mod older;
 mod operate;
 mod operator;

@@ -180,8 +180,7 @@ fn holder_of_link(id: u32) -> Option<Keeper> {
         })
     };
     let pid = narrows_netns::processes().ok()?.into_iter().find(holds)?;
-    let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    Some(Keeper::Process { pid, command: command.trim_end().to_owned() })
+    Some(Keeper::Process { pid, command: narrows_netns::command(pid) })
 }
 
 /// What a descriptor of a BPF link is called in /proc.

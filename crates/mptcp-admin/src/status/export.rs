@@ -31,9 +31,19 @@ fn metric(text: &mut String, name: &str, kind: &str, help: &str, samples: Sample
     }
 }
 
-/// A label's value as it stands between quotes.
+/// A label's value as it stands between quotes. Its format knows three escapes; what cannot be printed is
+/// written out.
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    let escaped = |one: char| match one {
+        '\\' => "\\\\".into(),
+        '"' => "\\\"".into(),
+        '\n' => "\\n".into(),
+        _ => match one.escape_debug().to_string() {
+            code if code.starts_with("\\u") => format!("\\{code}"),
+            _ => one.to_string(),
+        },
+    };
+    value.chars().map(escaped).collect()
 }
 
 impl Status {
@@ -405,6 +415,7 @@ mod tests {
         metric(&mut text, "m", "gauge", "help", samples);
         let expected = "# HELP m help\n# TYPE m gauge\nm{netns=\"a\\\"b\\\\c\\nd\"} 3\n";
         assert_eq!(text, expected);
+        assert_eq!(escaped("\u{1b}[2J\u{202e}ü"), "\\\\u{1b}[2J\\\\u{202e}ü");
     }
 
     fn counter(build: &str, reason: &str, value: u64) -> String {
