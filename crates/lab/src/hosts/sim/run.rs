@@ -192,3 +192,49 @@ pub fn state(sim: &Sim, flow: FlowId) -> FlowState {
         paths: stats.paths.iter().map(path).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use narrows_net::{MILLISECOND, SECOND};
+
+    use super::*;
+    use crate::{Edits, load};
+
+    /// The window of the first subflow when the second begins.
+    fn donor(name: &str, set: &[(String, String)], seed: u64) -> u32 {
+        let scenario = load(name, &Edits { set: set.to_vec(), ..Edits::default() }).unwrap();
+        let stop = AtomicBool::new(false);
+        let control = "lia".parse().unwrap();
+        let job = Job { control: Some(control), seed, ..Job::new(&scenario, &stop) };
+        let controls = controls(&job).unwrap();
+        let mut build = Build::new(&scenario, seed).unwrap();
+        for (flow, control) in scenario.flows.iter().zip(controls) {
+            build.flow(flow, control, &[]).unwrap();
+        }
+        let Build { mut sim, handles, .. } = build;
+        let FlowId::Connection(id) = handles[scenario.test.unwrap()] else { panic!("{name}") };
+        let mut time = 0;
+        while sim.connection(id).paths[1].cwnd == 0 {
+            time += MILLISECOND;
+            assert!(time < 2 * SECOND, "{name}: it has not joined");
+            sim.run_until(time);
+        }
+        sim.connection(id).paths[0].cwnd
+    }
+
+    /// LISA paper, section III: "consider, as in Fig. 1, an existing subflow with a cwnd of 40".
+    #[test]
+    fn the_second_subflow_of_the_lisa_paper_joins_at_40_packets_of_the_first() {
+        for name in ["lisa/two", "lisa/three", "lisa/shared"] {
+            for seed in 1..=10 {
+                let window = donor(name, &[], seed);
+                assert!((36..=44).contains(&window), "{name}, seed {seed}: {window}");
+            }
+        }
+        let receiver = [("tcp.opener".to_owned(), "receiver".to_owned())];
+        let window = donor("lisa/two", &receiver, 1);
+        assert!((18..=26).contains(&window), "a round trip earlier: {window}");
+    }
+}
