@@ -421,7 +421,13 @@ fn the_kernel_host_refuses_what_it_cannot_detect_by() {
     let line = "--cc: olia+dcw: the kernel has no detector 'dcw'; it has: shared, disjoint, ssc, tr, \
                 btlbw, xcorr (or use --on sim)";
     assert_eq!(refused("olia+dcw"), line);
-    let line =
-        "--cc: mptcp-sbd has a signal of its own; the kernel's detectors have rtt (use --on sim)";
+    let line = "--cc: mptcp-sbd: the kernel's detectors do not sample \"receiver-us\"; expected one of: \
+                rtt, sender-ms, sender-us (or use --on sim)";
     assert_eq!(refused("mptcp-sbd"), line);
+    assert!(refused("ssc-lia").contains("do not sample \"srtt\""));
+    // These set none, or one that it has.
+    for control in ["c-mpbbr", "tr-lia"] {
+        let job = Job { control: Some(control.parse().unwrap()), ..Job::new(&scenario, &stop) };
+        host("kernel").unwrap().check(&job).unwrap();
+    }
 }

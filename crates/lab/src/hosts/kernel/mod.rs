@@ -112,15 +112,15 @@ fn signal(scenario: &Scenario) -> Result<Signal, Error> {
 /// One that it cannot have.
 pub fn loadable(controls: impl IntoIterator<Item = (String, Algorithm)>) -> Result<(), Error> {
     for (place, control) in controls {
-        if matches!(control, Algorithm::System(_)) && control.decides() {
-            let message = format!(
-                "{control} has a signal of its own; the kernel's detectors have rtt (use --on sim)"
-            );
-            return Err(Error::input(place, message));
-        }
         let Some(ours) = control.ours() else { continue };
-        let refused = |error| Error::input(place, format!("{error} (or use --on sim)"));
-        narrows_kernel::control::loadable(ours).map_err(refused)?;
+        let refused =
+            |error: String| Error::input(place.clone(), format!("{error} (or use --on sim)"));
+        let settings = control.system().into_iter().flat_map(|system| system.settings());
+        for (_, signal) in settings.filter(|(field, _)| *field == "detection.signal") {
+            let known: Result<Signal, String> = signal.parse();
+            known.map_err(|error| refused(format!("{control}: {error}")))?;
+        }
+        narrows_kernel::control::loadable(ours).map_err(|error| refused(error.to_string()))?;
     }
     Ok(())
 }
