@@ -27,7 +27,7 @@ fn main() {
     sources();
     tested_c("slots");
     tested_c("repair");
-    tested_c("hear");
+    tested_c("ack_thinning");
     tested_c("clock");
     for name in OBJECTS {
         compile(&clang, name, name, &[]).unwrap_or_else(|reason| fail(&reason));
@@ -133,9 +133,9 @@ fn sources() {
     let own = [
         "control.bpf.c",
         "replay.bpf.c",
+        "ack_thinning.h",
         "clock.h",
         "conns.h",
-        "hear.h",
         "model_hooks.h",
         "nr_kernel.h",
         "repair.h",

@@ -7,9 +7,9 @@
 #define NR_CONNS_H
 
 #include "nr_kernel.h"
+#include "ack_thinning.h"
 #include "clock.h"
 #include "slots.h"
-#include "hear.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -160,7 +160,7 @@ struct nr_sock {
 	nr_u32 round_end; /* a round ends when this is acknowledged; model laws: tp->delivered */
 	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
 	nr_u32 undone;	  /* 1: a reduction was, and the state is still the old one */
-	struct nr_hearing hearing;
+	struct nr_ack_thinning thinning;
 	struct nr_clock clock; /* of its peer, if the detector wants one-way delays */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");

@@ -385,8 +385,7 @@ NR_NOINLINE int nr_follows(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
-/* Passes the event of the socket's slot on. A detector that does not decide hears the join alone.
- */
+/* Passes the event of the socket's slot on. A detector that does not decide is shown joins only. */
 static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 {
 	nr_u32 slot = nr_sk(sk)->slot & (NR_MAX_PATHS - 1);
@@ -395,8 +394,9 @@ static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_sock *s = nr_sk(sk);
 
-	if (nr_decides(control.detector) ? nr_hears(&s->hearing, ev) : ev->kind == NR_JOINED) {
-		nr_hear_event(&s->hearing, ev, tp->delivered, tp->lost);
+	if (nr_decides(control.detector) ? nr_ack_passes(&s->thinning, ev)
+					 : ev->kind == NR_JOINED) {
+		nr_ack_passed(&s->thinning, ev, tp->delivered, tp->lost);
 		nr_detects(e, slot);
 		ev->delivered = delivered;
 		ev->lost = lost;
@@ -550,7 +550,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	s->delivered = tp->delivered;
 	s->lost = tp->lost;
 	s->marked = tp->delivered_ce;
-	s->hearing = (struct nr_hearing){
+	s->thinning = (struct nr_ack_thinning){
 	    .acked_us = (nr_u32)tp->tcp_mstamp, .delivered = tp->delivered, .lost = tp->lost};
 	s->round_end = round_mark(tp);
 	s->rtt_us = 0;
