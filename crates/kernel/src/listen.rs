@@ -5,7 +5,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::object::{Aligned, ends_with, watch};
-use crate::state::{self, HEARDS};
+use crate::state::{self, PEERS};
 use crate::{Error, available, libbpf_log};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use narrows_laws::Params;
@@ -41,7 +41,7 @@ impl Listening {
     /// another layout is in use.
     pub fn start(cgroup: &Cgroup) -> Result<Listening, Error> {
         available()?;
-        if state::is_there(HEARDS) {
+        if state::is_there(PEERS) {
             return Err(Error::input("listen", "another process listens on this machine"));
         }
         let mut open = ObjectBuilder::default()

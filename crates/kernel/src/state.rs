@@ -6,7 +6,7 @@ use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{
     AsRawLibbpf, MapCore, MapFlags, MapHandle, MapType, OpenMap, OpenMapMut, libbpf_sys,
 };
-use narrows_laws::raw::{Conn, Heard, Watch};
+use narrows_laws::raw::{Conn, PeerDecision, Watch};
 use narrows_laws::{Control, Decision, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
 use std::mem::offset_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -26,9 +26,9 @@ const USED_BYTES: u32 = 8;
 pub const USERS_ALL: u32 = 65536;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
 pub const WATCHES: &str = "nr_watches";
-/// The map of what a sender has heard of its receiver's decisions, keyed as [`CONNS`]; there while a
+/// The map of what a sender has received of its peer's decisions, keyed as [`CONNS`]; there while a
 /// process listens ([`crate::listen`]).
-pub const HEARDS: &str = "nr_heards";
+pub const PEERS: &str = "nr_peers";
 /// The maps that all controls share; the last one, those with a detector that decides.
 pub const SHARED: [&str; 4] = [CONNS, PLAIN, USERS, WATCHES];
 
@@ -170,7 +170,7 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
 /// What the detectors keep of the connections on this machine.
 pub struct Watches {
     watches: Option<MapHandle>,
-    heards: Option<MapHandle>,
+    peers: Option<MapHandle>,
 }
 
 impl Watches {
@@ -180,15 +180,15 @@ impl Watches {
     /// Reading maps needs root.
     pub fn open() -> Result<Watches, Error> {
         crate::available()?;
-        Ok(Watches { watches: watches(), heards: maps(HEARDS).into_iter().next() })
+        Ok(Watches { watches: watches(), peers: maps(PEERS).into_iter().next() })
     }
 
     /// Since when the sender of this connection listens to its receiver ([`crate::listen`]), ms of
     /// the kernel's monotonic clock, wraps; none: it does not.
     pub fn listens(&self, token: u32) -> Option<u32> {
         // The map may have gone with its process meanwhile.
-        let value = self.heards.as_ref()?.lookup(&token.to_ne_bytes(), MapFlags::ANY).ok()??;
-        let word = value.get(offset_of!(Heard, begun_ms)..)?.first_chunk()?;
+        let value = self.peers.as_ref()?.lookup(&token.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let word = value.get(offset_of!(PeerDecision, begun_ms)..)?.first_chunk()?;
         Some(u32::from_ne_bytes(*word))
     }
 
@@ -501,7 +501,7 @@ mod tests {
     }
 
     /// What builds that share maps must agree on besides sizes, as a number: names, offsets and types.
-    const LAYOUT: (u32, u64) = (11, 0xdad3_aa28_3acd_d24b);
+    const LAYOUT: (u32, u64) = (11, 0x7a42_946e_d9f4_cce5);
 
     fn describe(btf: &Btf<'_>, of: BtfType<'_>, text: &mut String) {
         let of = of.skip_mods_and_typedefs();

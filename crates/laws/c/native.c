@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The tables and the detectors as functions of the platform's ABI, for src/raw.rs. */
 #include "detectors.h"
-#include "detect/heard.h"
+#include "detect/peer_decision.h"
 #include "laws.def"
 #include "module.h"
 #include <stddef.h>
@@ -21,8 +21,8 @@ void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_
 void narrows_watch_init(struct nr_watch *w, const struct nr_params *p);
 void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
 		    const struct nr_event *ev);
-int narrows_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 i, nr_u32 epoch,
-		 nr_u32 place, nr_u64 now_us);
+int narrows_peer_decide(struct nr_conn *c, struct nr_watch *w, struct nr_peer_decision *p, nr_u32 i,
+			nr_u32 epoch, nr_u32 place, nr_u64 now_us);
 void narrows_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts);
 nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep);
 int narrows_tick_claim(struct nr_conn *c, nr_u64 number);
@@ -163,12 +163,12 @@ void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u
 	nr_detect(detector, c, w, i & 7, ev);
 }
 
-/* Path i hears its place in decision `epoch` of the receiver. */
-int narrows_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 i, nr_u32 epoch,
-		 nr_u32 place, nr_u64 now_us)
+/* Path i receives its place in decision `epoch` of the peer. */
+int narrows_peer_decide(struct nr_conn *c, struct nr_watch *w, struct nr_peer_decision *p, nr_u32 i,
+			nr_u32 epoch, nr_u32 place, nr_u64 now_us)
 {
-	return nr_hear_part(h, i, NR_PART(epoch, place), (nr_u32)(now_us / 1000)) &&
-	       nr_hear(c, w, h, i, now_us);
+	return nr_peer_part(p, i, NR_PART(epoch, place), (nr_u32)(now_us / 1000)) &&
+	       nr_peer_decide(c, w, p, i, now_us);
 }
 
 void narrows_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts)
@@ -231,7 +231,7 @@ nr_u32 narrows_layout(nr_u32 which)
 	    offsetof(struct nr_detector, masks),
 	    sizeof(struct nr_param),
 	    sizeof(struct nr_pace),
-	    sizeof(struct nr_heard),
+	    sizeof(struct nr_peer_decision),
 	};
 
 	return which < sizeof(layout) / sizeof(layout[0]) ? layout[which] : 0;

@@ -97,10 +97,10 @@ impl Watch {
     }
 
     /// Does the receiver decide at `now_us` of the host's clock: is its newest decision that was obeyed
-    /// less than [`raw::HEARD_MS`] old?
+    /// less than [`raw::PEER_MS`] old?
     pub fn receiver_decides(&self, now_us: u64) -> bool {
-        let age_ms = ((now_us / 1000) as u32).wrapping_sub(self.heard_ms) as i32;
-        self.heard_ms != 0 && age_ms < raw::HEARD_MS as i32
+        let age_ms = ((now_us / 1000) as u32).wrapping_sub(self.peer_ms) as i32;
+        self.peer_ms != 0 && age_ms < raw::PEER_MS as i32
     }
 
     /// What `detector` knows of paths `i` and `j`, as [`Conn::pair`]; none of a native one. Panics if

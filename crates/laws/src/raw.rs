@@ -233,8 +233,8 @@ pub struct Conn {
 pub const OBSERVATIONS: usize = 32;
 
 /// So long after a decision of the receiver that was obeyed the sender's detector does not decide, ms
-/// (`NR_HEARD_MS`).
-pub const HEARD_MS: u32 = 10_500;
+/// (`NR_PEER_MS`).
+pub const PEER_MS: u32 = 10_500;
 
 /// State of a connection under a dynamic detector (`struct nr_watch`).
 #[repr(C)]
@@ -276,19 +276,19 @@ pub struct Watch {
     pub grouped: u32,
     /// When a decision of the receiver was obeyed, ms of the host's clock, wraps; 0: none, or it is
     /// too long ago.
-    pub heard_ms: u32,
+    pub peer_ms: u32,
     scratch: [u64; SCRATCH_WORDS],
     /// What the detector keeps of pairs of paths; what a native one keeps follows the watch.
     pub pairs: [u64; PAIRS_WORDS],
 }
 
-/// What the paths of a connection have heard of the receiver's decisions (`struct nr_heard`).
+/// What the paths of a connection have received of the peer's decisions (`struct nr_peer_decision`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct PeerDecision {
     parts: [[u32; MAX_PATHS]; 3],
     done: [u32; 2],
-    /// Since when the sender listens, ms of the host's clock, wraps.
+    /// Since when the sender looks for them, ms of the host's clock, wraps.
     pub begun_ms: u32,
     gone: u32,
     owner: [u64; MAX_PATHS],
@@ -522,12 +522,12 @@ unsafe extern "C" {
         event: *const Event,
     );
 
-    /// Path `i` hears its place in decision `epoch` of the receiver: a group below 8, 0xfe not
+    /// Path `i` receives its place in decision `epoch` of the peer: a group below 8, 0xfe not
     /// congested, 0xff undecided. 1: the decision is complete, and obeyed.
-    pub fn narrows_hear(
+    pub fn narrows_peer_decide(
         conn: *mut Conn,
         watch: *mut Watch,
-        heard: *mut Heard,
+        peer: *mut PeerDecision,
         i: u32,
         epoch: u32,
         place: u32,
@@ -595,7 +595,7 @@ mod tests {
             size_of::<DetectorTable>().next_multiple_of(8),
             size_of::<ParamRow>(),
             size_of::<Pace>(),
-            size_of::<Heard>(),
+            size_of::<PeerDecision>(),
         ];
         for (which, here) in here.into_iter().enumerate() {
             // SAFETY: a pure function of its argument.

@@ -68,7 +68,7 @@ fn apart(groups: &Value, masks: &[u64]) -> bool {
 /// Programs and maps in the kernel.
 fn loaded(host: &Host) -> usize {
     let script = "{ bpftool prog show; bpftool map show; } |
-        grep -cE 'name nr_(listen|listens|sweep|heards|listeners) ' || true";
+        grep -cE 'name nr_(listen|listens|sweep|peers|listeners) ' || true";
     host.sh(script).trim().parse().unwrap()
 }
 
@@ -96,7 +96,7 @@ fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
     until(&host, "decides", together);
     // What is kept goes with the connection.
     drop(sent);
-    for map in ["nr_listens", "nr_heards"] {
+    for map in ["nr_listens", "nr_peers"] {
         wait_until(90, || match host.sh(&format!("bpftool -j map dump name {map}")).trim() {
             "[]" => Ok(()),
             _ => Err(format!("{map} has entries")),

@@ -6,13 +6,13 @@
  * The receiver samples the delay of each segment of data, its clock less the sender's timestamp,
  * and as losses the holes in the sequence; runs detector ssc (detect/watch.h); and writes the
  * newest decision's number and the subflow's place in it into an option of some pure ACKs, where
- * the stack has room for it. The sender reads it (detect/heard.h).
+ * the stack has room for it. The sender reads it (detect/peer_decision.h).
  *
  * Maps and program are of the process that attached them, and end with it.
  */
 #define NR_NOINLINE __attribute__((noinline))
 #include "conns.h"
-#include "detect/heard.h"
+#include "detect/peer_decision.h"
 
 #define TCPHDR_ACK 0x10
 #define TCPOPT_EXP 254
@@ -37,7 +37,7 @@ NR_STATIC_ASSERT(sizeof(struct nr_option) == 8, "what MPTCP leaves beside a time
 
 /* State is made from so many bytes received, and segments sent, on a subflow. */
 #define NR_LISTEN_BYTES 100000
-#define NR_HEAR_SEGMENTS 70
+#define NR_PEER_SEGMENTS 70
 /* The sender's clock is watched for so long before its timestamps are believed. */
 #define NR_SLOPE_US 100000u
 #define NR_SLOPE_MAX_US 10000000u
@@ -87,8 +87,8 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, NR_WATCHES_MAX);
 	__type(key, nr_u32);
-	__type(value, struct nr_heard);
-} nr_heards SEC(".maps");
+	__type(value, struct nr_peer_decision);
+} nr_peers SEC(".maps");
 
 /* How many of nr_listens each user has, and all; by index as nr_users. */
 struct {
@@ -101,7 +101,7 @@ struct {
 /* Before its first segment: the detector's parameters are set at load. */
 const volatile struct nr_listen nr_first_listen SEC(".rodata.listen");
 
-static const struct nr_heard nr_silence;
+static const struct nr_peer_decision nr_no_decision;
 
 /* Decisions since the program was loaded: made at the receiver, and obeyed at the sender. */
 nr_u64 decided;
@@ -225,36 +225,36 @@ static __always_inline void sample(struct tcp_sock *tp, struct nr_listen *l, str
 }
 
 /* The sender's part of a segment: reads the option. */
-static __always_inline void hear(struct bpf_sock_ops *ops, struct tcp_sock *tp, struct nr_entry *e,
-				 struct nr_sock *s)
+static __always_inline void read_option(struct bpf_sock_ops *ops, struct tcp_sock *tp,
+					struct nr_entry *e, struct nr_sock *s)
 {
 	struct nr_option option = {.kind = TCPOPT_EXP, .length = 4, .exid = bpf_htons(NR_EXID)};
 	nr_u32 token = s->token, slot = s->slot & (NR_MAX_PATHS - 1), part;
 	struct nr_watch *w = bpf_map_lookup_elem(&nr_watches, &token);
-	struct nr_heard *h;
+	struct nr_peer_decision *p;
 
 	if (!w)
 		return;
-	h = bpf_map_lookup_elem(&nr_heards, &token);
-	if (!h) {
-		if (tp->data_segs_out < NR_HEAR_SEGMENTS)
+	p = bpf_map_lookup_elem(&nr_peers, &token);
+	if (!p) {
+		if (tp->data_segs_out < NR_PEER_SEGMENTS)
 			return;
-		bpf_map_update_elem(&nr_heards, &token, &nr_silence, BPF_NOEXIST);
-		h = bpf_map_lookup_elem(&nr_heards, &token);
-		if (!h)
+		bpf_map_update_elem(&nr_peers, &token, &nr_no_decision, BPF_NOEXIST);
+		p = bpf_map_lookup_elem(&nr_peers, &token);
+		if (!p)
 			return;
-		h->begun_ms = tp->tcp_mstamp / 1000;
+		p->begun_ms = tp->tcp_mstamp / 1000;
 	}
-	if (h->owner[slot] != s->sk) { /* what was heard is another subflow's */
-		h->owner[slot] = s->sk;
-		nr_forget_parts(h, slot);
+	if (p->owner[slot] != s->sk) { /* what was received is another subflow's */
+		p->owner[slot] = s->sk;
+		nr_forget_parts(p, slot);
 	}
 	if (bpf_load_hdr_opt(ops, &option, sizeof(option), 0) != sizeof(option) ||
 	    option.reserved || !nr_is_place(option.place))
 		return;
 	part = NR_PART(bpf_ntohs(option.epoch), option.place);
-	if (nr_hear_part(h, slot, part, tp->tcp_mstamp / 1000) &&
-	    nr_hear(&e->conn, w, h, slot, tp->tcp_mstamp))
+	if (nr_peer_part(p, slot, part, tp->tcp_mstamp / 1000) &&
+	    nr_peer_decide(&e->conn, w, p, slot, tp->tcp_mstamp))
 		__sync_fetch_and_add(&obeyed, 1);
 }
 
@@ -269,7 +269,7 @@ static __always_inline void parse(struct bpf_sock_ops *ops, struct tcp_sock *tp)
 	e = entry_of(tp, &s);
 	if (!e || header + 20 > end)
 		return;
-	hear(ops, tp, e, &s);
+	read_option(ops, tp, e, &s);
 	seq = bpf_ntohl(*(const __be32 *)(header + 4));
 	payload = ops->skb_len - (header[12] >> 4) * 4;
 	if (!payload || !BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
@@ -385,12 +385,12 @@ static long sweep_listen(void *map, const nr_u32 *token, struct nr_listen *l, vo
 	return 0;
 }
 
-static long sweep_heard(void *map, const nr_u32 *token, struct nr_heard *h, void *unused)
+static long sweep_peer(void *map, const nr_u32 *token, struct nr_peer_decision *p, void *unused)
 {
 	nr_u32 key = *token;
 
-	if (is_gone(key, &h->gone))
-		bpf_map_delete_elem(&nr_heards, &key);
+	if (is_gone(key, &p->gone))
+		bpf_map_delete_elem(&nr_peers, &key);
 	return 0;
 }
 
@@ -399,7 +399,7 @@ SEC("syscall")
 int nr_sweep(void *unused)
 {
 	bpf_for_each_map_elem(&nr_listens, sweep_listen, NULL, 0);
-	bpf_for_each_map_elem(&nr_heards, sweep_heard, NULL, 0);
+	bpf_for_each_map_elem(&nr_peers, sweep_peer, NULL, 0);
 	return 0;
 }
 

@@ -55,13 +55,14 @@ struct nr_watch {
 	nr_u64 since_us[NR_MAX_PATHS];
 	struct nr_ring ring;
 	struct nr_watched path[NR_MAX_PATHS];
-	nr_u32 at_once;	 /* set by the host: pairs that an event compares; 0: decides at once */
-	nr_u32 busy;	 /* 1: a path is at a decision, and at what follows here */
-	nr_u32 stamp;	 /* of the interval that is being decided on; 0: none */
-	nr_u32 taken;	 /* the next path that is taken */
-	nr_u32 i, j;	 /* the next pair */
-	nr_u32 grouped;	 /* 1: the paths are grouped */
-	nr_u32 heard_ms; /* when a decision of the receiver was obeyed (heard.h), wraps; 0: none */
+	nr_u32 at_once; /* set by the host: pairs that an event compares; 0: decides at once */
+	nr_u32 busy;	/* 1: a path is at a decision, and at what follows here */
+	nr_u32 stamp;	/* of the interval that is being decided on; 0: none */
+	nr_u32 taken;	/* the next path that is taken */
+	nr_u32 i, j;	/* the next pair */
+	nr_u32 grouped; /* 1: the paths are grouped */
+	nr_u32 peer_ms; /* when a decision of the receiver was obeyed (peer_decision.h), wraps; 0:
+			   none */
 	union nr_summaries summaries;
 	struct nr_scratch scratch;
 	/* What the detector keeps of pairs; of a native one it follows the watch. */
@@ -355,19 +356,19 @@ NR_INLINE enum nr_decided nr_note_groups(struct nr_watch *w, struct nr_places la
 }
 
 /* A decision of the receiver holds for so long: three times the 3.5 s between two (MPTCP-SBD). */
-#define NR_HEARD_MS 10500u
+#define NR_PEER_MS 10500u
 
 /* Does the receiver decide? Forgets when it did last once that is too long ago. */
 NR_INLINE int nr_receiver_decides(struct nr_watch *w, nr_u64 now_us)
 {
-	nr_u32 heard_ms = NR_READ(w->heard_ms);
+	nr_u32 peer_ms = NR_READ(w->peer_ms);
 
-	if (!heard_ms)
+	if (!peer_ms)
 		return 0;
 	/* On another CPU it may have been later than now. */
-	if ((nr_u32)(now_us / 1000) - heard_ms + NR_AHEAD_MS < NR_HEARD_MS + NR_AHEAD_MS)
+	if ((nr_u32)(now_us / 1000) - peer_ms + NR_AHEAD_MS < NR_PEER_MS + NR_AHEAD_MS)
 		return 1;
-	NR_WRITE(w->heard_ms, 0);
+	NR_WRITE(w->peer_ms, 0);
 	return 0;
 }
 
