@@ -10,7 +10,7 @@ use std::process::exit;
 #[path = "src/clang.rs"]
 mod clang;
 
-const OBJECTS: [&str; 5] = ["choose", "empty", "listen", "reap", "sampler"];
+const OBJECTS: [&str; 5] = ["choose", "empty", "reap", "receiver", "sampler"];
 
 /// The law whose control benches/cost has with clocks around its decisions.
 const TIMED: &str = "gcubic";

@@ -27,7 +27,7 @@ pub const USERS_ALL: u32 = 65536;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
 pub const WATCHES: &str = "nr_watches";
 /// The map of what a sender has received of its peer's decisions, keyed as [`CONNS`]; there while a
-/// process listens ([`crate::listen`]).
+/// process detects at the receiver ([`crate::receiver`]).
 pub const PEERS: &str = "nr_peers";
 /// The maps that all controls share; the last one, those with a detector that decides.
 pub const SHARED: [&str; 4] = [CONNS, PLAIN, USERS, WATCHES];
@@ -183,9 +183,9 @@ impl Watches {
         Ok(Watches { watches: watches(), peers: maps(PEERS).into_iter().next() })
     }
 
-    /// Since when the sender of this connection listens to its receiver ([`crate::listen`]), ms of
-    /// the kernel's monotonic clock, wraps; none: it does not.
-    pub fn listens(&self, token: u32) -> Option<u32> {
+    /// Since when the sender of this connection looks for its peer's decisions ([`crate::receiver`]), ms
+    /// of the kernel's monotonic clock, wraps; none: it does not.
+    pub fn peer_since(&self, token: u32) -> Option<u32> {
         // The map may have gone with its process meanwhile.
         let value = self.peers.as_ref()?.lookup(&token.to_ne_bytes(), MapFlags::ANY).ok()??;
         let word = value.get(offset_of!(PeerDecision, begun_ms)..)?.first_chunk()?;

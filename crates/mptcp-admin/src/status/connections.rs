@@ -185,8 +185,8 @@ fn detect(
         }
         // After the watch, so that nothing in it is of later.
         let now = monotonic();
-        let (watch, listens) = (watch.as_deref(), watches.listens(entry.token));
-        let detection = Detection::of(entry, detector, watch, now, listens);
+        let (watch, peer_since) = (watch.as_deref(), watches.peer_since(entry.token));
+        let detection = Detection::of(entry, detector, watch, now, peer_since);
         connection.detection = Some(detection);
     }
     Ok(())

@@ -15,9 +15,10 @@ pub struct Detection {
     pub detector: &'static str,
     /// Does it run? Not without room for what it keeps: then all subflows are coupled.
     pub runs: bool,
-    /// What the receiver does, where this sender listens to it (`narrows kernel listen`): `decides`, then
-    /// `groups` are its. Else they are those of the detector here: `waiting`, its first groups may be
-    /// under way; `silent`, it tells none, as it does not listen or is undecided. Null: nobody listens.
+    /// What the receiver does, where this sender looks for its decisions (`narrows kernel receiver`):
+    /// `decides`, then `groups` are its. Else they are those of the detector here: `waiting`, its first
+    /// groups may be under way; `silent`, it sends none, as it does not detect or is undecided. Null: the
+    /// sender does not look for them.
     pub receiver: Option<&'static str>,
     /// Seconds since its newest decision; null: none yet.
     pub decided_s: Option<f64>,
@@ -125,7 +126,7 @@ impl Found {
 /// The first groups of a receiver come 20 s after 100 kB.
 const FIRST_GROUPS_MS: u32 = 30_000;
 
-/// What the receiver does: does it decide, and since when is it listened to, if it is?
+/// What the receiver does: does it decide, and since when does the sender look for its decisions, if so?
 fn receiver(decides: bool, since_ms: Option<u32>, now: Duration) -> Option<&'static str> {
     let for_ms = since_ms.map(|since_ms| (now.as_millis() as u32).wrapping_sub(since_ms));
     match for_ms {
@@ -152,13 +153,13 @@ fn why(why: Why) -> &'static str {
 
 impl Detection {
     /// Of a connection with two paths or more under `detector`; `now` is the kernel's monotonic clock,
-    /// and `listens` says since when it listens to its receiver, in ms of that clock.
+    /// and `peer_since` says since when it looks for its peer's decisions, in ms of that clock.
     pub(super) fn of(
         entry: &state::Connection,
         detector: Detector,
         watch: Option<&Watch>,
         now: Duration,
-        listens: Option<u32>,
+        peer_since: Option<u32>,
     ) -> Detection {
         let name = detector.name();
         let Some(watch) = watch else {
@@ -250,7 +251,7 @@ impl Detection {
         Detection {
             detector: name,
             runs: true,
-            receiver: receiver(by_receiver, listens, now),
+            receiver: receiver(by_receiver, peer_since, now),
             decided_s: decision.map(|decision| ago(decision.at_us)),
             groups,
             pairs: known.iter().map(pair).collect(),
@@ -383,11 +384,11 @@ mod tests {
     fn a_receiver_is_given_time_before_it_is_called_silent() {
         let now = |s| Duration::from_secs(s);
         let since = Some(1_000_000);
-        assert_eq!(receiver(false, None, now(1005)), None, "nobody listens");
+        assert_eq!(receiver(false, None, now(1005)), None, "not looked for");
         assert_eq!(receiver(false, since, now(1005)), Some("waiting"));
         assert_eq!(receiver(true, since, now(1025)), Some("decides"));
         assert_eq!(receiver(false, since, now(1031)), Some("silent"));
-        // What it decided holds for some seconds after nobody listens any more.
+        // What it decided holds for some seconds after the sender stopped looking.
         assert_eq!(receiver(true, None, now(1031)), Some("decides"));
         // The clock in ms wraps after 50 days.
         let wrapped = Duration::from_millis((1 << 32) + 5_000);
