@@ -151,7 +151,7 @@ impl<'a> Recorder<'a> {
             setup: None,
             test: scenario.test.map(|test| TestSummary::read(&flow(test))),
             detection,
-            listeners: Vec::new(),
+            passive: Vec::new(),
         };
         Run { summary, series: rows, decisions: Vec::new(), notes: Vec::new() }
     }

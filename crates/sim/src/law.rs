@@ -1,24 +1,24 @@
-//! The law of a connection at its sender, and the detectors that listen there.
+//! The law of a connection at its sender, and the passive detectors there.
 
 use std::ops::{Deref, DerefMut};
 
 use narrows_laws::{Conn, Event, Output, Params, Private, flag};
 use narrows_traffic::Signal;
 
-use crate::listening::{Heard, Listener, Listening};
+use crate::passive::{Findings, Passive, PassiveDetector};
 
-/// The law of a connection at its sender, and the detectors that listen there.
+/// The law of a connection at its sender, and the passive detectors there.
 #[derive(Debug)]
 pub(crate) struct Law {
     conn: Conn,
-    listeners: Vec<Listening>,
+    passive: Vec<Passive>,
 }
 
 impl Law {
-    /// With those of `listeners` whose signal is at the sender.
-    pub fn new(conn: Conn, listeners: &[Listener], params: &Params) -> Law {
-        let here = listeners.iter().filter(|listener| listener.signal != Signal::ReceiverUs);
-        Law { conn, listeners: here.map(|&listener| Listening::new(listener, params)).collect() }
+    /// With those of `passive` whose signal is at the sender.
+    pub fn new(conn: Conn, passive: &[PassiveDetector], params: &Params) -> Law {
+        let here = passive.iter().filter(|detector| detector.signal != Signal::ReceiverUs);
+        Law { conn, passive: here.map(|&detector| Passive::new(detector, params)).collect() }
     }
 
     /// An event, with all that any signal samples; the law's is `signal`.
@@ -29,18 +29,18 @@ impl Law {
         event: &mut Event,
         signal: Signal,
     ) -> Output {
-        for listening in &mut self.listeners {
-            let mut heard = *event;
-            sample(&mut heard, listening.heard().by.signal);
-            listening.hear(path, &heard);
+        for passive in &mut self.passive {
+            let mut sampled = *event;
+            sample(&mut sampled, passive.findings().by.signal);
+            passive.take(path, &sampled);
         }
         sample(event, signal);
         self.conn.event(path, private, event)
     }
 
-    /// What those that listen here found.
-    pub fn heard(&self) -> impl Iterator<Item = &Heard> {
-        self.listeners.iter().map(Listening::heard)
+    /// What the passive detectors here found.
+    pub fn findings(&self) -> impl Iterator<Item = &Findings> {
+        self.passive.iter().map(Passive::findings)
     }
 }
 

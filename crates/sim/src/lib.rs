@@ -50,7 +50,7 @@
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `udp` | UDP flows |
 //! | `packet` | what travels, and its size on the wire |
-//! | `law`, `listening` | the law, and detectors that listen beside it |
+//! | `law`, `passive` | the law, and passive detectors beside it |
 //! | `capture` | who wants to see it travel |
 //! | [`topology`] | fat trees: links, shortest paths, who sends to whom |
 
@@ -58,9 +58,9 @@ pub mod capture;
 mod config;
 mod event;
 mod law;
-mod listening;
 mod mptcp;
 mod packet;
+mod passive;
 mod ranges;
 mod sim;
 mod stats;
@@ -70,7 +70,7 @@ mod udp;
 mod wire;
 
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
-pub use listening::{Found, Heard, Listener};
 pub use packet::{Ack, Body, Packet, Segment};
+pub use passive::{Findings, Found, PassiveDetector};
 pub use sim::{Datagram, Sim};
 pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, SlowStartEnd, UdpStats};

@@ -12,8 +12,8 @@ use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
 use crate::law::Law;
-use crate::listening::Heard;
 use crate::packet::{Body, Packet};
+use crate::passive::Findings;
 use crate::stats::{ConnectionStats, Detection, PathStats, SlowStartEnd};
 use crate::tcp::NEVER;
 use crate::wire::Wire;
@@ -70,7 +70,7 @@ pub(crate) struct Connection {
     slow_start_end: Option<SlowStartEnd>,
     source: Source,
     pub(super) law: Law,
-    /// The detector, if it is delay-based, and those that listen at the receiver.
+    /// The detector, if it is delay-based, and passive ones at the receiver.
     pub(super) receiver_detector: Option<ReceiverDetector>,
     generator: Generator,
     messages: Messages,
@@ -87,12 +87,12 @@ impl Connection {
     ) -> Self {
         let mut tcp = config.tcp;
         let control = config.control;
-        let (params, listeners) = (&config.params, &config.listeners);
-        let signals = listeners.iter().map(|listener| listener.signal);
+        let (params, passive) = (&config.params, &config.passive);
+        let signals = passive.iter().map(|detector| detector.signal);
         for signal in signals.chain(control.detector.decides().then_some(tcp.signal)) {
             tcp.timestamps = signal.timestamps().unwrap_or(tcp.timestamps);
         }
-        let receiver_detector = ReceiverDetector::new(control, listeners, params, tcp);
+        let receiver_detector = ReceiverDetector::new(control, passive, params, tcp);
         let law = match &receiver_detector {
             Some(receiver_detector) => receiver_detector.at_sender(control, params),
             None => Conn::with_params(control, params),
@@ -106,7 +106,7 @@ impl Connection {
             source: config.source,
             generator,
             messages: Messages::default(),
-            law: Law::new(law, listeners, params),
+            law: Law::new(law, passive, params),
             detects: receiver_detector.is_some(),
             receiver_detector,
             subflows: paths.iter().enumerate().map(subflow).collect(),
@@ -424,10 +424,10 @@ impl Connection {
         self.receiver_detector.as_ref().and_then(ReceiverDetector::log)
     }
 
-    /// What the detectors that listen found.
-    pub fn heard(&self) -> impl Iterator<Item = &Heard> {
-        let receiver = self.receiver_detector.iter().flat_map(ReceiverDetector::heard);
-        self.law.heard().chain(receiver)
+    /// What the passive detectors found.
+    pub fn findings(&self) -> impl Iterator<Item = &Findings> {
+        let receiver = self.receiver_detector.iter().flat_map(ReceiverDetector::findings);
+        self.law.findings().chain(receiver)
     }
 
     /// The application's time has come. Returns when it comes again.
