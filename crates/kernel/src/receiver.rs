@@ -4,7 +4,7 @@
 //! it ends.
 
 use crate::cgroup::Cgroup;
-use crate::object::{Aligned, ends_with, watch};
+use crate::object::{Aligned, detection, ends_with};
 use crate::state::{self, PEERS};
 use crate::{Error, available, libbpf_log};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
@@ -51,8 +51,9 @@ impl ReceiverDetector {
         for mut map in open.maps_mut() {
             if ends_with(map.name(), ".rodata.first") {
                 // What the detector keeps is the first member.
-                let watch = watch(&Params::default().with(&[("ssc.preset", "mptcp-sbd")]));
-                map.initial_value_mut().expect("it has one")[..watch.len()].copy_from_slice(&watch);
+                let detection = detection(&Params::default().with(&[("ssc.preset", "mptcp-sbd")]));
+                map.initial_value_mut().expect("it has one")[..detection.len()]
+                    .copy_from_slice(&detection);
             } else if state::SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);
                 if let Some(living) = state::living(NAME, &map)? {

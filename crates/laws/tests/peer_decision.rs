@@ -1,6 +1,6 @@
 //! Decisions of the peer: obeyed when they are complete, for as long as they come.
 
-use narrows_laws::raw::{self, Conn, PEER_MS, PeerDecision, Private, Watch};
+use narrows_laws::raw::{self, Conn, Detection, PEER_MS, PeerDecision, Private};
 use narrows_laws::{Control, Event, EventKind, Params, State};
 
 const CLEAR: u32 = 0xfe;
@@ -11,7 +11,7 @@ const UNDECIDED: u32 = 0xff;
 struct Sender {
     control: Control,
     conn: Conn,
-    watch: Box<Watch>,
+    detection: Box<Detection>,
     peer: PeerDecision,
     private: [Private; 3],
     now_us: u64,
@@ -21,9 +21,9 @@ impl Sender {
     fn new() -> Sender {
         let control: Control = "lia+ssc".parse().unwrap();
         let params = Params::default().with(&[("decision.every", "1")]);
-        let (conn, watch) = (Conn::new(control, &params), Watch::new(&params));
+        let (conn, detection) = (Conn::new(control, &params), Detection::new(&params));
         let (peer, private) = (PeerDecision::default(), Default::default());
-        let mut sender = Sender { control, conn, watch, peer, private, now_us: 1_000_000 };
+        let mut sender = Sender { control, conn, detection, peer, private, now_us: 1_000_000 };
         for path in 0..3 {
             sender.event(path, EventKind::Joined, State::Joining);
         }
@@ -43,9 +43,9 @@ impl Sender {
             ..Event::default()
         };
         let private = &mut self.private[path as usize];
-        let (conn, watch) = (&mut self.conn, &mut *self.watch);
+        let (conn, detection) = (&mut self.conn, &mut *self.detection);
         // SAFETY: exclusive pointers, a path below 3.
-        unsafe { narrows_laws::event_shared(self.control, conn, watch, path, private, &event) };
+        unsafe { narrows_laws::event_shared(self.control, conn, detection, path, private, &event) };
     }
 
     /// An acknowledgement on each path; the third is in `state`.
@@ -56,9 +56,11 @@ impl Sender {
     }
 
     fn receives(&mut self, path: u32, epoch: u32, place: u32) -> bool {
-        let (conn, watch, peer) = (&mut self.conn, &mut *self.watch, &mut self.peer);
+        let (conn, detection, peer) = (&mut self.conn, &mut *self.detection, &mut self.peer);
         // SAFETY: exclusive pointers, a path below 3.
-        unsafe { raw::narrows_peer_decide(conn, watch, peer, path, epoch, place, self.now_us) != 0 }
+        unsafe {
+            raw::narrows_peer_decide(conn, detection, peer, path, epoch, place, self.now_us) != 0
+        }
     }
 
     /// The masks of the three paths among themselves.
@@ -87,7 +89,7 @@ fn a_decision_is_obeyed_when_all_paths_that_carry_data_have_received_it() {
     assert_eq!(sender.masks(), [7, 7, 7], "the third has not received it");
     assert!(sender.receives(2, 7, 2));
     assert_eq!(sender.masks(), [3, 3, 4]);
-    assert!(sender.watch.receiver_decides(sender.now_us));
+    assert!(sender.detection.receiver_decides(sender.now_us));
     assert!(!sender.receives(1, 7, 1), "obeyed before");
     // Nor an older one.
     let older = [0, 1, 2].map(|path| sender.receives(path, 6, 0));
@@ -113,7 +115,7 @@ fn a_receiver_that_knows_nothing_is_not_obeyed() {
     let mut sender = Sender::new();
     let obeyed = [0, 1, 2].map(|path| sender.receives(path, 7, UNDECIDED));
     assert_eq!(obeyed, [false; 3]);
-    assert!(!sender.watch.receiver_decides(sender.now_us));
+    assert!(!sender.detection.receiver_decides(sender.now_us));
 }
 
 #[test]
@@ -123,12 +125,12 @@ fn when_the_receiver_falls_silent_the_own_detector_decides_again() {
         sender.receives(path, 7, path);
     }
     assert_eq!(sender.masks(), [1, 2, 4]);
-    let before = sender.watch.observed_us;
+    let before = sender.detection.observed_us;
     sender.waits(u64::from(PEER_MS) - 500);
     assert_eq!(sender.masks(), [1, 2, 4]);
-    assert!(sender.watch.observed_us > before, "it observes meanwhile");
+    assert!(sender.detection.observed_us > before, "it observes meanwhile");
     sender.waits(1500);
-    assert_eq!((sender.masks(), sender.watch.peer_ms), ([7, 7, 7], 0), "it knows nothing yet");
+    assert_eq!((sender.masks(), sender.detection.peer_ms), ([7, 7, 7], 0), "it knows nothing yet");
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn an_overtaken_part_brings_no_older_decision_back() {
         assert!(!sender.all_receive(7, [0, 0, 1]) && !sender.all_receive(8, [0, 1, 1]));
         assert_eq!(sender.masks(), masks, "after {ms} ms");
     }
-    assert!(!sender.watch.receiver_decides(sender.now_us));
+    assert!(!sender.detection.receiver_decides(sender.now_us));
     assert!(sender.all_receive(9, [0, 0, 0]));
 }
 

@@ -4,7 +4,7 @@
 mod reference;
 
 use narrows_laws::detect::{Flows, Sample as Heard};
-use narrows_laws::raw::{self, MAX_PATHS, Watch};
+use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::{Conn, Control, Detector, Event, EventKind, Params, Place, State};
 use proptest::prelude::*;
 use reference::tr::{Line, Point, Slips, Tr};
@@ -42,11 +42,11 @@ type Sample = (u64, u32);
 fn stream(samples: &[Sample]) -> Vec<Line> {
     let (detector, params) = (Detector::TR.number(), Params::default());
     let mut conn = raw::Conn::new(LIA_TR, &params);
-    let mut watch = Watch::new(&params);
+    let mut detection = Detection::new(&params);
     let mut lines = Vec::new();
     let mut report = |event: &Event| {
         // SAFETY: the pointers are valid and exclusive, and path 0 is in range.
-        unsafe { raw::narrows_detect(detector, &mut conn, &mut *watch, 0, event) };
+        unsafe { raw::narrows_detect(detector, &mut conn, &mut *detection, 0, event) };
         for record in conn.record[0].iter_mut().filter(|record| record.stamp != 0) {
             let [slope, from, to, points, ..] = record.word;
             lines.push(Line {

@@ -8,7 +8,7 @@ use std::fs;
 use std::process::Command;
 
 use narrows_laws::detect::{self, Flows, Sample};
-use narrows_laws::raw::{self, MAX_PATHS, Watch};
+use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::replay::queued;
 use narrows_laws::{
     Advice, Conn, Control, Detector, Event, EventKind, Output, Params, Place, Private, State,
@@ -820,9 +820,9 @@ fn noise_is_that_of_the_delays_however_few_they_are() {
 #[test]
 fn while_a_path_is_at_a_decision_the_others_go_on_without_it() {
     let control = Control { detector: Detector::XCORR, ..Control::LIA };
-    let mut watch = Watch::new(&Params::default());
+    let mut detection = Detection::new(&Params::default());
     let mut conn = raw::Conn::new(control, &Params::default());
-    let mut hear = |watch: &mut Watch, kind: EventKind, ms: std::ops::Range<u64>| {
+    let mut hear = |detection: &mut Detection, kind: EventKind, ms: std::ops::Range<u64>| {
         for now_ms in ms {
             for path in 0..2 {
                 let event = Event {
@@ -834,19 +834,25 @@ fn while_a_path_is_at_a_decision_the_others_go_on_without_it() {
                 };
                 // SAFETY: all are there.
                 unsafe {
-                    raw::narrows_detect(control.detector.number(), &mut conn, watch, path, &event);
+                    raw::narrows_detect(
+                        control.detector.number(),
+                        &mut conn,
+                        detection,
+                        path,
+                        &event,
+                    );
                 }
             }
         }
-        (watch.observed >> 32, watch.decided >> 32)
+        (detection.observed >> 32, detection.decided >> 32)
     };
-    hear(&mut watch, EventKind::Joined, 1..2);
-    assert_eq!(hear(&mut watch, EventKind::Acked, 2..2000), (7, 7), "intervals of 240 ms");
+    hear(&mut detection, EventKind::Joined, 1..2);
+    assert_eq!(hear(&mut detection, EventKind::Acked, 2..2000), (7, 7), "intervals of 240 ms");
     // Another path is at one, and held up.
-    watch.busy = 1;
-    assert_eq!(hear(&mut watch, EventKind::Acked, 2000..3000), (7, 7));
-    watch.busy = 0;
-    assert_eq!(hear(&mut watch, EventKind::Acked, 3000..4000), (15, 15));
+    detection.busy = 1;
+    assert_eq!(hear(&mut detection, EventKind::Acked, 2000..3000), (7, 7));
+    detection.busy = 0;
+    assert_eq!(hear(&mut detection, EventKind::Acked, 3000..4000), (15, 15));
 }
 
 /// A connection under `lia+xcorr`, and its paths.
@@ -866,13 +872,13 @@ impl Running {
         self.conn.event(path, &mut self.private[path], event)
     }
 
-    fn watch(&self) -> &Watch {
+    fn detection(&self) -> &Detection {
         self.conn.shared().1.unwrap()
     }
 
     /// The newest observation, and all that is kept of pairs.
     fn known(&self) -> (u64, Vec<u64>) {
-        (self.watch().observed, self.watch().pairs.to_vec())
+        (self.detection().observed, self.detection().pairs.to_vec())
     }
 }
 
@@ -880,8 +886,8 @@ impl Running {
 fn a_decision_in_parts_is_the_decision_at_once() {
     // What is kept of the 28 pairs, each with its sums first.
     const PAIR: usize = 68;
-    let sums = |watch: &Watch| -> Vec<Vec<u64>> {
-        let pairs = &watch.pairs[watch.pairs.len() - 28 * PAIR..];
+    let sums = |detection: &Detection| -> Vec<Vec<u64>> {
+        let pairs = &detection.pairs[detection.pairs.len() - 28 * PAIR..];
         pairs.chunks(PAIR).map(|pair| pair[..PAIR - 8].to_vec()).collect()
     };
     for (seed, paths) in [(0, 8), (1, 8), (3, 5)] {
@@ -889,8 +895,8 @@ fn a_decision_in_parts_is_the_decision_at_once() {
         let mut known = Vec::new();
         let events = queued(seed, paths, 20, |path, event| {
             let output = whole.event(path, event);
-            assert_eq!(whole.watch().stamp, 0, "no part is left");
-            if known.last().map_or(0, |(observed, _)| *observed) != whole.watch().observed {
+            assert_eq!(whole.detection().stamp, 0, "no part is left");
+            if known.last().map_or(0, |(observed, _)| *observed) != whole.detection().observed {
                 known.push(whole.known());
             }
             output
@@ -900,18 +906,18 @@ fn a_decision_in_parts_is_the_decision_at_once() {
             let mut expected = known.iter();
             let (mut observed, mut most) = (0, 0);
             for (path, event) in &events {
-                let before = (parts.watch().stamp != 0).then(|| sums(parts.watch()));
+                let before = (parts.detection().stamp != 0).then(|| sums(parts.detection()));
                 parts.event(*path as usize, event);
                 if let Some(before) = before {
-                    let after = sums(parts.watch());
+                    let after = sums(parts.detection());
                     // Those that are only forgotten are zero.
                     let compared = |(before, after): &(&Vec<u64>, &Vec<u64>)| {
                         before != after && after.iter().any(|word| *word != 0)
                     };
                     most = most.max(before.iter().zip(&after).filter(compared).count());
                 }
-                if observed != parts.watch().observed {
-                    observed = parts.watch().observed;
+                if observed != parts.detection().observed {
+                    observed = parts.detection().observed;
                     let known = parts.known();
                     assert!(Some(&known) == expected.next(), "after {event:?}, seed {seed}");
                 }
@@ -931,12 +937,14 @@ fn a_path_that_falls_silent_within_a_decision_holds_up_nothing() {
     });
     let mut running = Running::new(1);
     let mut events = events.iter();
-    let within = |watch: &Watch| watch.decided != 0 && watch.next[0] == 4 && watch.next[1] == 2;
+    let within = |detection: &Detection| {
+        detection.decided != 0 && detection.next[0] == 4 && detection.next[1] == 2
+    };
     let claimed = loop {
         let (path, event) = events.next().expect("it comes to the pair of 4 and 2");
         running.event(*path as usize, event);
-        if running.watch().stamp != 0 && within(running.watch()) {
-            break running.watch().stamp;
+        if running.detection().stamp != 0 && within(running.detection()) {
+            break running.detection().stamp;
         }
     };
     let is_of = |path: u32| {
@@ -971,7 +979,7 @@ fn a_path_that_falls_silent_within_a_decision_holds_up_nothing() {
     }
 }
 
-/// As in a kernel that has no memory for the watch when the first path joins.
+/// As in a kernel that has no memory for the detection when the first path joins.
 #[test]
 fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
     let (control, params) = ("lia+xcorr".parse::<Control>().unwrap(), Params::default());
@@ -979,15 +987,15 @@ fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
         let queues = [queue(1, 40), if shared { queue(1, 40) } else { queue(2, 40) }];
         let heard = [0, 1].map(|path| hear(&queues[path], &USUAL, 3 + path as u64));
         let mut conn = raw::Conn::new(control, &params);
-        let mut watch = Watch::new(&params);
+        let mut detection = Detection::new(&params);
         let mut private = [Private::default(); 2];
         let mut send =
-            |conn: &mut raw::Conn, watch: *mut Watch, path: usize, kind, event: Event| {
+            |conn: &mut raw::Conn, detection: *mut Detection, path: usize, kind, event: Event| {
                 let event =
                     Event { kind: kind as u32, cwnd: 10, ssthresh: 1 << 30, mss: 1448, ..event };
-                // SAFETY: all is valid and nobody else's; the watch is one, or null.
+                // SAFETY: all is valid and nobody else's; the detection is one, or null.
                 unsafe {
-                    event_shared(control, conn, watch, path as u32, &mut private[path], &event)
+                    event_shared(control, conn, detection, path as u32, &mut private[path], &event)
                 };
             };
         let joined = Event { state: State::Joining as u32, ..Event::default() };
@@ -997,7 +1005,7 @@ fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
             if sample.now_us > 5_000_000 && !both {
                 both = true;
                 let joined = Event { now_us: sample.now_us, ..joined };
-                send(&mut conn, &mut *watch, 1, EventKind::Joined, joined);
+                send(&mut conn, &mut *detection, 1, EventKind::Joined, joined);
                 assert_eq!(conn.masks & 0x0303, 0x0201, "nothing is known yet");
             }
             if path == 1 && !both {
@@ -1010,11 +1018,11 @@ fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
                 delivered: 2,
                 ..Event::default()
             };
-            let memory = if both { &mut *watch } else { std::ptr::null_mut() };
+            let memory = if both { &mut *detection } else { std::ptr::null_mut() };
             send(&mut conn, memory, path, EventKind::Acked, event);
         }
         let expected = if shared { Answer::Shared } else { Answer::Separate };
-        assert_eq!(of(&watch.decision().unwrap().places), expected);
+        assert_eq!(of(&detection.decision().unwrap().places), expected);
         let expected = if shared { 0x0303 } else { 0x0201 };
         assert_eq!([conn.masks & 0x0303, conn.cuts & 0x0303], [expected; 2]);
     }

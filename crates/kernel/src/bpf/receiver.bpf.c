@@ -4,7 +4,7 @@
  * control is one of ours, on both ends.
  *
  * The receiver samples the delay of each segment of data, its clock less the sender's timestamp,
- * and as losses the holes in the sequence; runs detector ssc (detect/watch.h); and writes the
+ * and as losses the holes in the sequence; runs detector ssc (detect/detection.h); and writes the
  * newest decision's number and the subflow's place in it into an option of some pure ACKs, where
  * the stack has room for it. The sender reads it (detect/peer_decision.h).
  *
@@ -64,7 +64,7 @@ struct nr_receiver_path {
 
 /* A connection at the receiver. */
 struct nr_receiver {
-	struct nr_watch watch; /* the first: its parameters are set at load */
+	struct nr_detection detection; /* the first: its parameters are set at load */
 	struct nr_conn conn;
 	nr_u32 user; /* who pays for it: as of its entry of nr_conns */
 	nr_u32 gone; /* looks at which it had no entry */
@@ -81,11 +81,11 @@ struct {
 	__type(value, struct nr_receiver);
 } nr_receivers SEC(".maps");
 
-/* Likewise, at the sender: of connections that are in nr_watches. */
+/* Likewise, at the sender: of connections that are in nr_detections. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, NR_WATCHES_MAX);
+	__uint(max_entries, NR_DETECTIONS_MAX);
 	__type(key, nr_u32);
 	__type(value, struct nr_peer_decision);
 } nr_peers SEC(".maps");
@@ -176,7 +176,7 @@ NR_NOINLINE int nr_sampled(struct nr_receiver *r, nr_u32 slot)
 	slot &= NR_MAX_PATHS - 1;
 	if (!r)
 		return 0;
-	if (nr_detect(NR_DETECTOR_ssc, &r->conn, &r->watch, slot, &r->event[slot]) !=
+	if (nr_detect(NR_DETECTOR_ssc, &r->conn, &r->detection, slot, &r->event[slot]) !=
 	    NR_NOT_DECIDED)
 		__sync_fetch_and_add(&decided, 1);
 	return 1;
@@ -230,10 +230,10 @@ static __always_inline void read_option(struct bpf_sock_ops *ops, struct tcp_soc
 {
 	struct nr_option option = {.kind = TCPOPT_EXP, .length = 4, .exid = bpf_htons(NR_EXID)};
 	nr_u32 token = s->token, slot = s->slot & (NR_MAX_PATHS - 1), part;
-	struct nr_watch *w = bpf_map_lookup_elem(&nr_watches, &token);
+	struct nr_detection *det = bpf_map_lookup_elem(&nr_detections, &token);
 	struct nr_peer_decision *p;
 
-	if (!w)
+	if (!det)
 		return;
 	p = bpf_map_lookup_elem(&nr_peers, &token);
 	if (!p) {
@@ -254,7 +254,7 @@ static __always_inline void read_option(struct bpf_sock_ops *ops, struct tcp_soc
 		return;
 	part = NR_PART(bpf_ntohs(option.epoch), option.place);
 	if (nr_peer_part(p, slot, part, tp->tcp_mstamp / 1000) &&
-	    nr_peer_decide(&e->conn, w, p, slot, tp->tcp_mstamp))
+	    nr_peer_decide(&e->conn, det, p, slot, tp->tcp_mstamp))
 		__sync_fetch_and_add(&obeyed, 1);
 }
 
@@ -298,10 +298,10 @@ static __always_inline struct nr_receiver_path *decision(struct tcp_sock *tp,
 	r = bpf_map_lookup_elem(&nr_receivers, &token);
 	if (!r || r->path[slot].owner != s.sk)
 		return NULL;
-	places.word = NR_READ(r->watch.decided.word);
+	places.word = NR_READ(r->detection.decided.word);
 	if (!places.word || (nr_u32)places.word == NR_ALL_UNDECIDED)
 		return NULL;
-	since = NR_READ(r->watch.path[slot].since);
+	since = NR_READ(r->detection.path[slot].since);
 	*option = (struct nr_option){
 	    .kind = TCPOPT_EXP,
 	    .length = sizeof(*option),

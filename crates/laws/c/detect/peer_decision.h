@@ -5,7 +5,7 @@
  * decision, its epoch, and the path's place. The sender obeys a decision that is not wholly
  * undecided when the paths that carry data have all received their parts of one epoch. When for
  * NR_PEER_MS there was none, its own detector, which observes all the time, decides again
- * (watch.h).
+ * (detection.h).
  *
  * ACKs of one path may be overtaken, and those of one path may be later, or rarer, than those of
  * another. So a part that is older than the path's newest is none; a path keeps two parts, as it
@@ -16,7 +16,7 @@
 #ifndef NARROWS_DETECT_PEER_DECISION_H
 #define NARROWS_DETECT_PEER_DECISION_H
 
-#include "watch.h"
+#include "detection.h"
 #include "../flows.h"
 
 /* A part; 0: none. */
@@ -110,7 +110,7 @@ NR_NOINLINE nr_u32 nr_peer_place(const struct nr_conn *c, const struct nr_peer_d
  * Obeys decision `epoch` if it is complete, not wholly undecided, and does not come at once after
  * another; what comes too early may be obeyed later. No other path is at it.
  */
-NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_peer_decision *p,
+NR_INLINE int nr_obey(struct nr_conn *c, struct nr_detection *det, struct nr_peer_decision *p,
 		      nr_u32 epoch, nr_u64 now_us)
 {
 	nr_u32 now_ms = (nr_u32)(now_us / 1000), stamp = (nr_u32)NR_READ(c->tick), known = 0;
@@ -126,10 +126,11 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_peer_deci
 		p->scratch.place[j] = (nr_u8)place;
 		known |= place ^ NR_UNDECIDED;
 	}
-	if (known && w->peer_ms &&
-	    now_ms - w->peer_ms + NR_AHEAD_MS < NR_PEER_LEAST_MS + NR_AHEAD_MS)
+	if (known && det->peer_ms &&
+	    now_ms - det->peer_ms + NR_AHEAD_MS < NR_PEER_LEAST_MS + NR_AHEAD_MS)
 		return 0;
-	if (known && !nr_masks_store(c, masks, nr_decided_masks(&w->params.decision, &p->scratch)))
+	if (known &&
+	    !nr_masks_store(c, masks, nr_decided_masks(&det->params.decision, &p->scratch)))
 		return 0;
 	p->done_ms = now_ms;
 	NR_WRITE(p->done, epoch);
@@ -137,10 +138,10 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_watch *w, struct nr_peer_deci
 		return 0;
 	nr_cuts_store(c, cuts, nr_group_masks(&p->scratch));
 	now = nr_places(stamp ? stamp : 1, p->scratch.place);
-	NR_WRITE(w->peer_ms, now_ms ? now_ms : 1);
-	nr_note_groups(w, w->decided, now, now_us);
-	NR_WRITE(w->decided_us, now_us);
-	NR_WRITE(w->decided.word, now.word);
+	NR_WRITE(det->peer_ms, now_ms ? now_ms : 1);
+	nr_note_groups(det, det->decided, now, now_us);
+	NR_WRITE(det->decided_us, now_us);
+	NR_WRITE(det->decided.word, now.word);
 	return 1;
 }
 
@@ -158,21 +159,21 @@ NR_INLINE int nr_is_new(const struct nr_peer_decision *p, nr_u32 epoch, nr_u32 n
  * While another path is at a decision it does nothing, and if a path joins meanwhile, the masks are
  * not stored: the next part of the same decision tries again.
  */
-NR_NOINLINE int nr_peer_decide(struct nr_conn *c, struct nr_watch *w, struct nr_peer_decision *p,
-			       nr_u32 i, nr_u64 now_us)
+NR_NOINLINE int nr_peer_decide(struct nr_conn *c, struct nr_detection *det,
+			       struct nr_peer_decision *p, nr_u32 i, nr_u64 now_us)
 {
 	nr_u32 epoch, now_ms = (nr_u32)(now_us / 1000);
 	int obeyed = 0;
 
-	if (!c || !w || !p)
+	if (!c || !det || !p)
 		return 0;
 	epoch = NR_PART_EPOCH(NR_READ(p->part[i % NR_MAX_PATHS]));
-	if (!nr_is_new(p, epoch, now_ms) || !nr_decision_enter(w))
+	if (!nr_is_new(p, epoch, now_ms) || !nr_decision_enter(det))
 		return 0;
 	/* Another path may have been at it. */
 	if (nr_is_new(p, epoch, now_ms))
-		obeyed = nr_obey(c, w, p, epoch, now_us);
-	nr_decision_leave(w);
+		obeyed = nr_obey(c, det, p, epoch, now_us);
+	nr_decision_leave(det);
 	return obeyed;
 }
 

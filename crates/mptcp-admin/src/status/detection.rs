@@ -3,8 +3,7 @@
 
 use narrows_kernel::{Delay, Signal, state};
 use narrows_laws::detect::{Answer, Finding, Pair as Known, Why};
-use narrows_laws::raw::Watch;
-use narrows_laws::{Decision, Detector, Place};
+use narrows_laws::{Decision, Detector, Place, raw};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -157,12 +156,12 @@ impl Detection {
     pub(super) fn of(
         entry: &state::Connection,
         detector: Detector,
-        watch: Option<&Watch>,
+        kept: Option<&raw::Detection>,
         now: Duration,
         peer_since: Option<u32>,
     ) -> Detection {
         let name = detector.name();
-        let Some(watch) = watch else {
+        let Some(kept) = kept else {
             return Detection {
                 detector: name,
                 runs: false,
@@ -173,22 +172,22 @@ impl Detection {
                 signals: Vec::new(),
             };
         };
-        let by_receiver = watch.receiver_decides(now.as_micros() as u64);
+        let by_receiver = kept.receiver_decides(now.as_micros() as u64);
         let paths: Vec<usize> = entry.paths.iter().map(|path| path.slot).collect();
         let ago = |at_us: u64| now.saturating_sub(Duration::from_micros(at_us)).as_secs_f64();
         let each = paths.iter().flat_map(|&i| paths.iter().map(move |&j| (i, j)));
         let known = each.filter(|(i, j)| i < j);
-        let known = known.filter_map(|(i, j)| Some(((i, j), watch.pair(detector, i, j)?)));
+        let known = known.filter_map(|(i, j)| Some(((i, j), kept.pair(detector, i, j)?)));
         // How sure the detector here is says nothing of the receiver's groups.
         let known: BTreeMap<(usize, usize), Known> = known.filter(|_| !by_receiver).collect();
-        let decision = watch.decision();
+        let decision = kept.decision();
         let coupled = decision.map_or([Place::Undecided; 8], |decision| decision.places);
         let places = reported(&paths, &coupled, &known);
         let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
         for &path in &paths {
             let new = |decision: Decision| {
                 // It speaks of the path that had the slot before.
-                decision.number.wrapping_sub(watch.path[path].since) as i32 <= 0
+                decision.number.wrapping_sub(kept.path[path].since) as i32 <= 0
             };
             let place = match decision.is_some_and(new) {
                 true => Place::Undecided,
@@ -196,7 +195,7 @@ impl Detection {
             };
             by_place.entry(place).or_default().push(path);
         }
-        let agreement = watch.confidence(detector).filter(|_| !by_receiver);
+        let agreement = kept.confidence(detector).filter(|_| !by_receiver);
         let group = |(place, paths): (Place, Vec<usize>)| {
             let found = match place {
                 Place::Group(_) if paths.len() > 1 => Found::Shared,
@@ -214,7 +213,7 @@ impl Detection {
                 Place::Group(_) => beside.eq(paths.iter().copied()),
                 _ => paths.iter().all(|&path| coupled[path] == place),
             };
-            let since = paths.iter().map(|&path| watch.since_us[path]).filter(|_| known_since);
+            let since = paths.iter().map(|&path| kept.since_us[path]).filter(|_| known_since);
             let since = since.max().unwrap_or(0);
             let confidence = match found {
                 Found::Undecided => None,
