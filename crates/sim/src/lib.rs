@@ -50,14 +50,14 @@
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `udp` | UDP flows |
 //! | `packet` | what travels, and its size on the wire |
-//! | `law`, `passive` | the law, and passive detectors beside it |
+//! | `controller`, `passive` | the law and detector of a connection, and passive detectors beside them |
 //! | `capture` | who wants to see it travel |
 //! | [`topology`] | fat trees: links, shortest paths, who sends to whom |
 
 pub mod capture;
 mod config;
+mod controller;
 mod event;
-mod law;
 mod mptcp;
 mod packet;
 mod passive;

@@ -1,4 +1,4 @@
-//! The law of a connection at its sender, and the passive detectors there.
+//! What controls a connection at its sender, its law and detector, and the passive detectors there.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,18 +7,18 @@ use narrows_traffic::Signal;
 
 use crate::passive::{Findings, Passive, PassiveDetector};
 
-/// The law of a connection at its sender, and the passive detectors there.
+/// The law and detector of a connection, at its sender, and the passive detectors there.
 #[derive(Debug)]
-pub(crate) struct Law {
+pub(crate) struct Controller {
     conn: Conn,
     passive: Vec<Passive>,
 }
 
-impl Law {
+impl Controller {
     /// With those of `passive` whose signal is at the sender.
-    pub fn new(conn: Conn, passive: &[PassiveDetector], params: &Params) -> Law {
+    pub fn new(conn: Conn, passive: &[PassiveDetector], params: &Params) -> Controller {
         let here = passive.iter().filter(|detector| detector.signal != Signal::ReceiverUs);
-        Law { conn, passive: here.map(|&detector| Passive::new(detector, params)).collect() }
+        Controller { conn, passive: here.map(|&detector| Passive::new(detector, params)).collect() }
     }
 
     /// An event, with all that any signal samples; the law's is `signal`.
@@ -55,7 +55,7 @@ fn sample(event: &mut Event, signal: Signal) {
     event.owd_us = 0;
 }
 
-impl Deref for Law {
+impl Deref for Controller {
     type Target = Conn;
 
     fn deref(&self) -> &Conn {
@@ -63,7 +63,7 @@ impl Deref for Law {
     }
 }
 
-impl DerefMut for Law {
+impl DerefMut for Controller {
     fn deref_mut(&mut self) -> &mut Conn {
         &mut self.conn
     }
