@@ -69,7 +69,7 @@ fn each_law_with_xcorr() {
 }
 
 /// The two links have a queue each, one of them with a TCP beside the connection, else they would be
-/// in step. The detector hears that they are two.
+/// in step. The detector finds that they are two.
 #[test]
 fn lia_xcorr_finds_that_two_links_are_separate() {
     let Some(_machine) = machine("lia+xcorr finds separate links") else { return };

@@ -3,7 +3,7 @@
 
 mod reference;
 
-use narrows_laws::detect::{Flows, Sample as Heard};
+use narrows_laws::detect::{Flows, Sample as FlowSample};
 use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::{Conn, Control, Detector, Event, EventKind, Params, Place, State};
 use proptest::prelude::*;
@@ -310,7 +310,7 @@ fn a_queue_that_stays_empty_hides_no_rise() {
     assert!((line.slope - 40.0).abs() < 0.5, "{line:?}");
 }
 
-/// A connection that hears nothing but delays.
+/// A connection that has nothing but delays.
 struct Paths {
     conn: Conn,
 }
@@ -470,7 +470,8 @@ fn a_silent_flow_links_no_others() {
     let mut decisions = Vec::new();
     for (now_us, flow, delay) in all {
         let delay_us = Some(delay as i32);
-        decisions.extend(flows.sample(flow, &Heard { now_us, delay_us, ..Heard::default() }));
+        decisions
+            .extend(flows.sample(flow, &FlowSample { now_us, delay_us, ..FlowSample::default() }));
     }
     decisions.extend(flows.advance(2 * PERIOD));
     let places: Vec<&[Place]> = decisions.iter().map(|decision| &decision.places[..]).collect();
