@@ -10,7 +10,7 @@ use std::process::exit;
 #[path = "src/clang.rs"]
 mod clang;
 
-const OBJECTS: [&str; 5] = ["choose", "empty", "listen", "reap", "sampler"];
+const OBJECTS: [&str; 5] = ["choose", "empty", "reap", "receiver", "sampler"];
 
 /// The law whose control benches/cost has with clocks around its decisions.
 const TIMED: &str = "gcubic";
@@ -27,7 +27,7 @@ fn main() {
     sources();
     tested_c("slots");
     tested_c("repair");
-    tested_c("hear");
+    tested_c("ack_thinning");
     tested_c("clock");
     for name in OBJECTS {
         compile(&clang, name, name, &[]).unwrap_or_else(|reason| fail(&reason));
@@ -140,9 +140,9 @@ fn sources() {
     let own = [
         "control.bpf.c",
         "replay.bpf.c",
+        "ack_thinning.h",
         "clock.h",
         "conns.h",
-        "hear.h",
         "model_hooks.h",
         "nr_kernel.h",
         "repair.h",

@@ -36,7 +36,7 @@ class Cell:
     settings: list = field(default_factory=list)
     traces: dict = field(default_factory=dict)
     law: str = ""
-    listen: list = field(default_factory=list)
+    passive: list = field(default_factory=list)
     closed: bool = False
 
     @property
@@ -109,7 +109,7 @@ def cell(design, factor, side, levels):
         settings=settings,
         traces=merged.get("traces", {}).get(side, {}),
         law=merged.get("law", design["open"]["law"]),
-        listen=merged.get("listen", design["open"]["listen"]),
+        passive=merged.get("passive", design["open"]["passive"]),
         closed=merged.get("closed", True),
     )
 

@@ -40,8 +40,8 @@ def calls(design, cell, seeds, folder):
     def options(count):
         return ["--seeds", f"{first}..{first + count - 1}", *cell.options(folder)]
 
-    listen = ["--set", f"detection.listen={json.dumps(cell.listen)}"]
-    yield "open", ["compare", cell.scenario, "--cc", ",".join(design["open"]["controls"][cell.law]), *options(seeds), *listen]
+    passive = ["--set", f"detection.passive={json.dumps(cell.passive)}"]
+    yield "open", ["compare", cell.scenario, "--cc", ",".join(design["open"]["controls"][cell.law]), *options(seeds), *passive]
     if cell.closed:
         closed = design["closed"]
         count = min(seeds, closed["seeds"])
@@ -99,7 +99,7 @@ SHARES = ("right", "wrong", "unsure")
 STRONG = 7
 
 
-class Said(dict):
+class Answers(dict):
     """Right and wrong answers, by their strength and whether they were "shared"."""
 
     def add(self, key, right, wrong):
@@ -113,7 +113,7 @@ class Said(dict):
 
 
 @dataclass
-class Heard:
+class Findings:
     """What a detector found in one run."""
 
     shares: dict
@@ -121,26 +121,26 @@ class Heard:
     first_s: float
     # The same from each switch, and how long the phase was.
     switches_s: list
-    said: Said
+    answers: Answers
 
 
-def heard(listener):
-    """What a listener found in one run: shares over all phases, by their time and pairs."""
-    phases = listener["phases"]
+def findings(passive):
+    """What a passive detector found in one run: shares over all phases, by their time and pairs."""
+    phases = passive["phases"]
     shares = {}
     for name in SHARES:
         counted = [(phase[name], phase["pair_s"]) for phase in phases if phase[name] is not None]
         total = sum(weight for _, weight in counted)
         shares[name] = sum(share * weight for share, weight in counted) / total if total else None
     switches = [(phase["first_right_s"], phase["length_s"]) for phase in phases[1:]]
-    said = Said()
-    for one in listener.get("said", []):
-        said.add((min(one["strength"], STRONG), one["shared"]), one["right"], one["wrong"])
-    return Heard(shares, phases[0]["first_right_s"], switches, said)
+    answers = Answers()
+    for one in passive.get("answers", []):
+        answers.add((min(one["strength"], STRONG), one["shared"]), one["right"], one["wrong"])
+    return Findings(shares, phases[0]["first_right_s"], switches, answers)
 
 
 def figures(runs):
-    """Figures of a detector over the runs of a cell: for each seed a list with one `Heard` for each mask."""
+    """Figures of a detector over the runs of a cell: for each seed a list with one `Findings` for each mask."""
     found = {"runs": sum(len(masks) for masks in runs)}
     for name in SHARES:
         by_mask = [[one.shares[name] for one in masks if one.shares[name] is not None] for masks in runs]
@@ -154,22 +154,22 @@ def figures(runs):
     # One that was never followed counts with the length of its phase.
     found["switch_mean_s"] = mean(length if first is None else first for first, length in switches) if switches else None
     found["switch_p95_s"] = quantile([first for first, _ in switches], 0.95)
-    found["said"] = Said()
+    found["answers"] = Answers()
     for one in every:
-        found["said"].merge(one.said)
+        found["answers"].merge(one.answers)
     return found
 
 
-def listened(design, cell, out):
+def open_loop(design, cell, out):
     """By detector and signal, and by mask and over all masks: figures of a cell that was run."""
     controls = design["open"]["controls"][cell.law]
     runs = {control: seeds_of(out / "open" / cell.folder, control) for control in controls}
     if lacks_recordings(cell) or not all(runs.values()):
         return {}
     result = {}
-    for name in cell.listen:
+    for name in cell.passive:
         per = {
-            control: [[heard(listener(summary, name))] for summary in summaries.values()]
+            control: [[findings(passive(summary, name))] for summary in summaries.values()]
             for control, summaries in runs.items()
         }
         for control, found in per.items():
@@ -178,9 +178,9 @@ def listened(design, cell, out):
     return result
 
 
-def listener(summary, name):
+def passive(summary, name):
     """The one of a run with this detector and signal."""
-    return next(one for one in summary["listeners"] if f"{one['detector']}:{one['signal']}" == name)
+    return next(one for one in summary["passive"] if f"{one['detector']}:{one['signal']}" == name)
 
 
 def closed_loop(design, cell, out):
@@ -230,30 +230,30 @@ class Results:
     def __init__(self, design, chosen, out):
         self.controls = design["closed"]["controls"]
         self.cells = chosen
-        self.open = {cell.name: listened(design, cell, out) for cell in chosen}
+        self.open = {cell.name: open_loop(design, cell, out) for cell in chosen}
         self.closed = {cell.name: closed_loop(design, cell, out) for cell in chosen if cell.closed}
 
-    def heard(self, cell, name):
+    def found(self, cell, name):
         """The figures of a detector over all masks; empty where the cell was skipped."""
         return self.open[cell.name].get((name, "all"), {})
 
     def names(self):
         """All detectors with their signals."""
-        return list(dict.fromkeys(name for cell in self.cells for name in cell.listen))
+        return list(dict.fromkeys(name for cell in self.cells for name in cell.passive))
 
     def all_of(self, name, figure):
         """A figure of a detector in all cells that have it."""
-        values = [self.heard(cell, name).get(figure) for cell in self.cells]
+        values = [self.found(cell, name).get(figure) for cell in self.cells]
         return [value for value in values if value is not None]
 
     def table(self, head, chosen, text):
         """A row for each cell, a column for each detector; cells with other detectors have a table of their own."""
         groups = {}
         for cell in chosen:
-            groups.setdefault(tuple(cell.listen), []).append(cell)
+            groups.setdefault(tuple(cell.passive), []).append(cell)
         tables = []
         for names, group in groups.items():
-            found = [(cell.name, [self.heard(cell, name) for name in names]) for cell in group]
+            found = [(cell.name, [self.found(cell, name) for name in names]) for cell in group]
             rows = [[cell, *(text(one) if one else "-" for one in figures)] for cell, figures in found]
             tables.append(table([head, *map(title, names)], rows))
         return "\n".join(tables) or "None.\n"
@@ -288,7 +288,7 @@ def wrong(results):
     """The cells in which `xcorr` is wrong in more than 1 %, with any signal."""
 
     def fails(cell):
-        shares = [results.heard(cell, name).get("wrong") or 0 for name in cell.listen if name.startswith("xcorr:")]
+        shares = [results.found(cell, name).get("wrong") or 0 for name in cell.passive if name.startswith("xcorr:")]
         return max(shares) > 0.01
 
     chosen = [cell for cell in results.cells if fails(cell)]
@@ -321,26 +321,26 @@ def switches(results):
         both = f"{seconds(found['switch_mean_s'])} / {seconds(found['switch_p95_s'])}"
         return f"{both} ({found['followed']} of {found['switches']})"
 
-    chosen = [cell for cell in results.cells if any(results.heard(cell, n).get("switches") for n in cell.listen)]
+    chosen = [cell for cell in results.cells if any(results.found(cell, n).get("switches") for n in cell.passive)]
     return results.table("mean / 95 %, s (followed)", chosen, times)
 
 
 def calibration(results):
     """How often answers were right, by their strength."""
     names = [name for name in results.names() if name.startswith("xcorr:")]
-    counts = {name: Said() for name in names}
+    counts = {name: Answers() for name in names}
     for cell in results.cells:
         for name in names:
-            counts[name].merge(results.heard(cell, name).get("said", {}))
+            counts[name].merge(results.found(cell, name).get("answers", {}))
     rows = []
-    for strength in sorted({key for said in counts.values() for key, _ in said}):
+    for strength in sorted({key for answers in counts.values() for key, _ in answers}):
         row = [f"{strength:g} and more" if strength == STRONG else f"{strength:g} to {strength + 0.5:g}"]
         for name in names:
             for shared in (True, False):
                 right, wrong = counts[name].get((strength, shared), (0, 0))
                 row.append(f"{100 * right / (right + wrong):.2f} ({right + wrong})" if right + wrong else "-")
         rows.append(row)
-    heads = [f"{title(name)}: {said}" for name in names for said in ("shared", "separate")]
+    heads = [f"{title(name)}: {answer}" for name in names for answer in ("shared", "separate")]
     return table(["right, % (answers)", *heads], rows)
 
 
@@ -383,18 +383,18 @@ def write_data(results, out):
     def save(name, keys, found):
         rows = [{**dict(zip(keys, key)), **figures} for key, figures in found]
         for row in rows:
-            row.pop("said", None)
+            row.pop("answers", None)
         with (out / name).open("w", newline="") as file:
             lines = csv.DictWriter(file, list(rows[0]) if rows else keys, lineterminator="\n")
             lines.writeheader()
             lines.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
 
-    heard = (
+    opened = (
         ((cell.name, cell.factor, cell.side, *name.split(":"), mask), found)
         for cell in results.cells
         for (name, mask), found in results.open[cell.name].items()
     )
-    save("open.csv", ["cell", "factor", "side", "detector", "signal", "control"], heard)
+    save("open.csv", ["cell", "factor", "side", "detector", "signal", "control"], opened)
     closed = (
         ((cell.name, cell.factor, cell.side, control), found)
         for cell in results.cells

@@ -134,7 +134,7 @@ class Results:
         return f"{self.mean('ratio_to_tcp', *which):.2f}"
 
     def runs(self, cell, scenario, control, signal=None):
-        """The summary of each seed, and the decisions if its detector listens."""
+        """The summary of each seed, and the decisions if it has a detector."""
         self.need(cell)
         folder = self.out / cell / "runs" / scenario / control / (signal or "")
         for summary in sorted(folder.glob("seed-*.json")):

@@ -77,13 +77,13 @@ class Figures(unittest.TestCase):
         self.assertIsNone(design.quantile([], 0.5))
 
     def test_shares_are_weighted_by_time_and_pairs(self):
-        found = design.heard({"phases": [phase(30, 1.0, 2.0), phase(10, 0.5, None), phase(0, None, 4.0)]})
+        found = design.findings({"phases": [phase(30, 1.0, 2.0), phase(10, 0.5, None), phase(0, None, 4.0)]})
         self.assertAlmostEqual(found.shares["right"], 0.875)
         self.assertAlmostEqual(found.shares["wrong"], 0.125)
         self.assertEqual((found.first_s, found.switches_s), (2.0, [(None, 60), (4.0, 60)]))
 
     def test_the_masks_of_a_seed_are_one_value_of_the_interval(self):
-        of = lambda right, first: design.heard({"phases": [phase(48, right, first), phase(10, right, first, 20)]})
+        of = lambda right, first: design.findings({"phases": [phase(48, right, first), phase(10, right, first, 20)]})
         found = design.figures([[of(1.0, 1.0), of(0.5, 3.0)], [of(0.75, 2.0), of(0.75, None)]])
         self.assertEqual((found["runs"], found["right"], found["right_ci95"]), (4, 0.75, 0))
         self.assertEqual((found["first_median_s"], found["first_p95_s"]), (2.0, inf))
@@ -91,9 +91,9 @@ class Figures(unittest.TestCase):
         self.assertEqual((found["switches"], found["followed"], found["switch_mean_s"]), (4, 3, 6.5))
 
     def test_strong_answers_are_counted_together_over_masks_and_seeds(self):
-        said = [{"strength": s, "shared": True, "right": 5, "wrong": 1} for s in (5.5, 7.5, 20)]
-        of = design.heard({"phases": [phase(48, 1.0, 1.0)], "said": said})
-        self.assertEqual(design.figures([[of], [of]])["said"], {(5.5, True): [10, 2], (7, True): [20, 4]})
+        answers = [{"strength": s, "shared": True, "right": 5, "wrong": 1} for s in (5.5, 7.5, 20)]
+        of = design.findings({"phases": [phase(48, 1.0, 1.0)], "answers": answers})
+        self.assertEqual(design.figures([[of], [of]])["answers"], {(5.5, True): [10, 2], (7, True): [20, 4]})
 
 
 class Documents(unittest.TestCase):

@@ -59,7 +59,7 @@ class Runs(comparisons.Runs):
 
     def first(self, era, pair):
         """The connection, opened over a pair."""
-        settings = [*ERAS[era], opened_over(pair), 'detection.listen=["xcorr"]']
+        settings = [*ERAS[era], opened_over(pair), 'detection.passive=["xcorr"]']
         return self.of((era.translate(SAFE), "first", pair), PUBLISHED + OURS, settings, SEEDS)
 
     def other(self, settings):
@@ -179,9 +179,9 @@ def over_pairs(found, control, figure):
 
 DETECTED = {
     "accuracy, %": lambda one: 100 * (one["test"]["accuracy"] or 0),
-    "pairs right, %": lambda one: 100 * one["listeners"][0]["right"],
-    "wrong, %": lambda one: 100 * one["listeners"][0]["wrong"],
-    "unsure, %": lambda one: 100 * one["listeners"][0]["unsure"],
+    "pairs right, %": lambda one: 100 * one["passive"][0]["right"],
+    "wrong, %": lambda one: 100 * one["passive"][0]["wrong"],
+    "unsure, %": lambda one: 100 * one["passive"][0]["unsure"],
 }
 
 
@@ -195,8 +195,8 @@ def detector(runs):
             # The law alone, uncoupled: Reno or CUBIC.
             laws = [control.split("+")[0][1:], "lia", "olia", "balia"]
             gains = [text(ratios(own, over_pairs(found, law, goodput)), 2) for law in laws]
-            said = [text(over_pairs(found, control, figure), 0) for figure in DETECTED.values()]
-            rows.append([control, era, *said, *gains])
+            shares = [text(over_pairs(found, control, figure), 0) for figure in DETECTED.values()]
+            rows.append([control, era, *shares, *gains])
     return table(["control", "Linux", *DETECTED, "/ uncoupled", "/ lia", "/ olia", "/ balia"], rows)
 
 

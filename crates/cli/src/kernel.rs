@@ -3,7 +3,7 @@
 mod advise;
 mod check;
 mod export;
-mod listen;
+mod receiver;
 mod status;
 mod watch;
 
@@ -37,7 +37,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Status(args) => status::status(args),
         Command::Watch(args) => watch::watch(args),
         Command::Advise(args) => advise::advise(args),
-        Command::Listen(args) => listen::listen(args),
+        Command::Receiver(args) => receiver::receiver(args),
         Command::Export(args) => export::export(args),
         Command::Load { names, set, signal, boot } => {
             let controls = controls(names)?;

@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let under_test = control.or_else(|| scenario.flows[scenario.test?].control);
     let signal = signals(args.signal.as_slice(), under_test.as_slice())?;
     signal.into_iter().for_each(|signal| scenario.set_signal(signal));
-    under_test.map_or(Ok(()), |control| scenario.check_listeners(control))?;
+    under_test.map_or(Ok(()), |control| scenario.check_passive(control))?;
     scenario.check_law_settings(control.as_slice())?;
     let app = args.app.clone().map(|client| App { client, server: args.serve.clone() });
     for (option, program) in [("app", &args.app), ("serve", &args.serve)] {

@@ -133,8 +133,8 @@ fn tables() {
     };
     let two = ["compare", "sbd/nsb-2", "sbd/sb-2", "--cc", "lia,gcubic+xcorr", "--seeds", "2"];
     kept("compare.txt", &two);
-    let listen = ["--signal", "rtt", "--set", "detection.listen=[\"xcorr:rtt\", \"ssc\"]"];
-    kept("compare-listen.txt", &[&two[..], &listen].concat());
+    let passive = ["--signal", "rtt", "--set", "detection.passive=[\"xcorr:rtt\", \"ssc\"]"];
+    kept("compare-passive.txt", &[&two[..], &passive].concat());
     kept("sweep.txt", &[&two[..], &["--sweep", "jitter=0..3 packets:2"]].concat());
     kept("run.txt", &["run", "sbd/nsb-2", "--cc", "gcubic+xcorr", "--signal", "rtt"]);
 }

@@ -56,7 +56,7 @@ fn flow(at: At, client: u8, tick: Option<i64>) -> Vec<Tcp> {
         packets.push(Tcp::data(data, client, seq, tick.map(|tick| (stamp(tick), echo))));
         let stamps = tick.map(|tick| (answer(tick), stamp(tick)));
         packets.push(Tcp::ack(ack, client, seq + MSS, stamps));
-        // The sender has heard of what it sent ten packets ago.
+        // The sender has an acknowledgement of what it sent ten packets ago.
         if let (Some(tick), Some(sampled)) = (tick, packet.checked_sub(20)) {
             let sent = 1_000 * MS + i64::from(sampled) * EVERY;
             echo = receiver_clock(sent + FORTH + queue(sampled), tick);

@@ -5,7 +5,7 @@
 
 use crate::object::{self, ends_with, verified_insns};
 use crate::register::{Kernel, NAME_MAX, available_controls};
-use crate::state::{self, CONNS, SHARED, WATCHES};
+use crate::state::{self, CONNS, DETECTIONS, SHARED};
 use crate::{Error, Settings, libbpf_log};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
@@ -83,16 +83,16 @@ impl Loaded {
             } else if ends_with(map.name(), ".rodata.control") {
                 let constants = object::constants(control, settings);
                 map.set_initial_value(&constants).map_err(failed("choose"))?;
-            } else if ends_with(map.name(), ".rodata.watch") {
-                let watch = object::watch(&settings.params);
-                map.set_initial_value(&watch).map_err(failed("choose"))?;
+            } else if ends_with(map.name(), ".rodata.first") {
+                let detection = object::detection(&settings.params);
+                map.set_initial_value(&detection).map_err(failed("choose"))?;
             } else if SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);
                 match room {
                     Some([room, _]) if map.name() == CONNS => {
                         map.set_max_entries(room).map_err(failed("limit"))?;
                     }
-                    Some([_, room]) if map.name() == WATCHES => {
+                    Some([_, room]) if map.name() == DETECTIONS => {
                         map.set_max_entries(room).map_err(failed("limit"))?;
                     }
                     Some(_) => {}

@@ -7,7 +7,7 @@
 //! tcp_congestion_ops` by BPF struct_ops); [`pins`] makes it outlive the command that loaded it,
 //! [`cgroup`] selects it for the sockets of a cgroup, [`state`] reads the state of connections, and
 //! [`reap()`] deletes what was left of them. [`sampler`] reads round-trip times of sockets under any
-//! control. [`listen`] detects at the receiver.
+//! control. [`receiver`] detects at the receiver.
 //!
 //! [`replay`] runs recorded events through a control in the kernel, without sockets. The tests compare
 //! every outcome with native code's, bit by bit, and bound the verified instructions; the bench
@@ -23,10 +23,10 @@ mod clang;
 pub mod control;
 mod error;
 mod libbpf_log;
-pub mod listen;
 pub mod object;
 pub mod pins;
 mod reap;
+pub mod receiver;
 pub mod register;
 pub mod replay;
 pub mod sampler;

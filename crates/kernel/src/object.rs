@@ -3,7 +3,7 @@
 use crate::{Error, Settings, Signal, clang};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Object, Program};
-use narrows_laws::raw::Watch;
+use narrows_laws::raw::Detection;
 use narrows_laws::{Control, Law, Params, user};
 use std::ffi::OsStr;
 use std::mem::offset_of;
@@ -96,15 +96,15 @@ fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8
 }
 
 /// Pairs of paths that a detector compares in an event, whose softirq must be short
-/// ([`Watch::at_once`]).
+/// ([`Detection::at_once`]).
 pub const AT_ONCE: u32 = 4;
 
-/// What a detector keeps of a connection at first (`nr_first_watch` in the C): its parameters, and how
-/// many pairs it compares at once.
-pub(crate) fn watch(params: &Params) -> Vec<u8> {
+/// What a detector keeps of a connection at first (`nr_first_detection` in the C): its parameters, and
+/// how many pairs it compares at once.
+pub(crate) fn detection(params: &Params) -> Vec<u8> {
     let mut bytes: Vec<u8> = params.of_detectors().into_iter().flat_map(u32::to_ne_bytes).collect();
-    bytes.resize(size_of::<Watch>(), 0);
-    bytes[offset_of!(Watch, at_once)..][..4].copy_from_slice(&AT_ONCE.to_ne_bytes());
+    bytes.resize(size_of::<Detection>(), 0);
+    bytes[offset_of!(Detection, at_once)..][..4].copy_from_slice(&AT_ONCE.to_ne_bytes());
     bytes
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn replay_constants(control: Control, params: &Params) -> Vec<u8> {
 /// Does `control` run the same with `a` and `b`?
 pub fn runs_the_same(control: Control, a: &Settings, b: &Settings) -> bool {
     constants(control, a) == constants(control, b)
-        && (!control.detector.decides() || watch(&a.params) == watch(&b.params))
+        && (!control.detector.decides() || detection(&a.params) == detection(&b.params))
 }
 
 /// ELF needs more alignment than a byte array has.

@@ -1,7 +1,7 @@
 //! Controls that outlive the command that loads them, by pins in the BPF file system.
 //!
 //! ```text
-//! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_watches   the maps that controls share
+//! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_detections   maps that controls share
 //! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, signal, the programs
 //! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
 //! ```
@@ -411,7 +411,7 @@ fn build(control: Control) -> Build {
     let mut object = object::of_control(control).to_vec();
     if control.detector.decides() {
         // Its defaults are set at load.
-        object.extend(object::watch(&Params::default()));
+        object.extend(object::detection(&Params::default()));
     }
     Build { object: fnv(&object), law: fnv(control.law.name().as_bytes()) }
 }

@@ -1,7 +1,7 @@
 //! Deletes entries of the map of connections that no path has any more (`src/bpf/reap.bpf.c`).
 
 use crate::object::Aligned;
-use crate::state::{self, CONNS, USERS, WATCHES};
+use crate::state::{self, CONNS, DETECTIONS, USERS};
 use crate::{Error, libbpf_log};
 use libbpf_rs::{MapCore, MapHandle, Object, ObjectBuilder, ProgramInput};
 use std::os::fd::AsFd;
@@ -27,28 +27,28 @@ pub fn reap() -> Result<u32, Error> {
     }
     // Builds whose detectors keep different things have a map each: first the entries that have
     // something in one of them.
-    let mut watches = state::all_watches();
-    let last = watches.pop();
+    let mut detections = state::all_detections();
+    let last = detections.pop();
     let mut reaped = 0;
-    for map in &watches {
+    for map in &detections {
         reaped += reap_of(&shared, Some(map), true)?;
     }
     Ok(reaped + reap_of(&shared, last.as_ref(), false)?)
 }
 
-/// Deletes entries, of those `watched` only that are in the map `watches`.
+/// Deletes entries, of those `detected` only that are in the map `detections`.
 fn reap_of(
     [conns, users]: &[MapHandle; 2],
-    watches: Option<&MapHandle>,
-    watched: bool,
+    detections: Option<&MapHandle>,
+    detected: bool,
 ) -> Result<u32, Error> {
     let failed = |doing| Error::bpf(CONNS, doing);
     let mut open = ObjectBuilder::default()
         .name("narrows")
         .and_then(|builder| builder.open_memory(&REAP.0))
         .map_err(failed("open the program for"))?;
-    // What is in a watch does not matter, so one of another build's layout goes, too.
-    for (name, living) in [(CONNS, Some(conns)), (USERS, Some(users)), (WATCHES, watches)] {
+    // What is in a detection does not matter, so one of another build's layout goes, too.
+    for (name, living) in [(CONNS, Some(conns)), (USERS, Some(users)), (DETECTIONS, detections)] {
         let mut map = open.maps_mut().find(|map| map.name() == name).expect("the object has it");
         state::not_pinned(&mut map);
         if let Some(living) = living {
@@ -59,22 +59,22 @@ fn reap_of(
     let mut reaped = 0;
     // As many at a time as the program has room for.
     loop {
-        if run(&mut object, "nr_find", watched)? == 0 {
+        if run(&mut object, "nr_find", detected)? == 0 {
             return Ok(reaped);
         }
         sleep(APART);
-        match run(&mut object, "nr_reap", watched)? {
+        match run(&mut object, "nr_reap", detected)? {
             0 => return Ok(reaped),
             some => reaped += some,
         }
     }
 }
 
-fn run(object: &mut Object, name: &'static str, watched: bool) -> Result<u32, Error> {
+fn run(object: &mut Object, name: &'static str, detected: bool) -> Result<u32, Error> {
     let program = object.progs_mut().find(|program| program.name() == name);
     let program = program.expect("the object has the program");
     // struct which.
-    let mut which = u32::from(watched).to_ne_bytes();
+    let mut which = u32::from(detected).to_ne_bytes();
     let input = ProgramInput { context_in: Some(&mut which), ..ProgramInput::default() };
     let output = program.test_run(input).map_err(Error::bpf(CONNS, name))?;
     Ok(output.return_value)

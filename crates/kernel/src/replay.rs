@@ -7,7 +7,7 @@ pub use crate::object::AT_ONCE;
 use crate::object::{self, ends_with, verified_insns};
 use crate::{Error, libbpf_log};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
-use narrows_laws::raw::{Conn, Watch};
+use narrows_laws::raw::{Conn, Detection};
 use narrows_laws::replay::trace;
 use narrows_laws::{Control, Event, MAX_PATHS, Params, Path, Private};
 use std::fmt;
@@ -73,7 +73,7 @@ struct Step {
 #[repr(C)]
 struct Memory {
     conn: Conn,
-    watch: Watch,
+    detection: Detection,
     private: [Private; MAX_PATHS],
     step: [Step; STEPS],
     outcome: [Outcome; STEPS],
@@ -157,8 +157,8 @@ impl Replay {
     /// Starts over with a connection that has no paths; a dynamic detector runs with `params`.
     pub fn reset(&mut self, params: &Params) -> Result<(), Error> {
         self.memory = zeroed();
-        self.memory.watch.params = params.of_detectors();
-        self.memory.watch.at_once = AT_ONCE;
+        self.memory.detection.params = params.of_detectors();
+        self.memory.detection.at_once = AT_ONCE;
         self.execute("nr_reset", 0)?;
         Ok(())
     }
@@ -176,8 +176,8 @@ impl Replay {
     }
 
     /// The shared state of the connection's paths and of a dynamic detector.
-    pub fn shared(&self) -> (&Conn, &Watch) {
-        (&self.memory.conn, &self.memory.watch)
+    pub fn shared(&self) -> (&Conn, &Detection) {
+        (&self.memory.conn, &self.memory.detection)
     }
 
     /// Runs at most [`STEPS`] events and returns their total time by the kernel's clock, including

@@ -6,7 +6,7 @@ use libbpf_rs::query::{MapInfo, MapInfoIter};
 use libbpf_rs::{
     AsRawLibbpf, MapCore, MapFlags, MapHandle, MapType, OpenMap, OpenMapMut, libbpf_sys,
 };
-use narrows_laws::raw::{Conn, Heard, Watch};
+use narrows_laws::raw::{Conn, Detection, PeerDecision};
 use narrows_laws::{Control, Decision, Detector, Event, Law, MAX_PATHS, Path as Line, Private};
 use std::mem::offset_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,19 +18,19 @@ pub const BPFFS: &str = "/sys/fs/bpf";
 pub const CONNS: &str = "nr_conns";
 /// The map from network namespace, by its cookie, to the control for its plain TCP.
 pub const PLAIN: &str = "nr_plain";
-/// The map from user to what he has (`struct nr_used`): entries of [`CONNS`], then of [`WATCHES`].
+/// The map from user to what he has (`struct nr_used`): entries of [`CONNS`], then of [`DETECTIONS`].
 pub const USERS: &str = "nr_users";
 /// Of an entry of [`USERS`] (`struct nr_used`).
 const USED_BYTES: u32 = 8;
 /// Where [`USERS`] has what all users have.
 pub const USERS_ALL: u32 = 65536;
 /// The map of what a detector keeps of a connection, keyed as [`CONNS`].
-pub const WATCHES: &str = "nr_watches";
-/// The map of what a sender has heard of its receiver's decisions, keyed as [`CONNS`]; there while a
-/// process listens ([`crate::listen`]).
-pub const HEARDS: &str = "nr_heards";
+pub const DETECTIONS: &str = "nr_detections";
+/// The map of what a sender has received of its peer's decisions, keyed as [`CONNS`]; there while a
+/// process detects at the receiver ([`crate::receiver`]).
+pub const PEERS: &str = "nr_peers";
 /// The maps that all controls share; the last one, those with a detector that decides.
-pub const SHARED: [&str; 4] = [CONNS, PLAIN, USERS, WATCHES];
+pub const SHARED: [&str; 4] = [CONNS, PLAIN, USERS, DETECTIONS];
 
 /// The counters of each control, in the order of `enum nr_counter`.
 pub const COUNTERS: [&str; 19] = [
@@ -168,27 +168,27 @@ pub fn connections() -> Result<Vec<Connection>, Error> {
 }
 
 /// What the detectors keep of the connections on this machine.
-pub struct Watches {
-    watches: Option<MapHandle>,
-    heards: Option<MapHandle>,
+pub struct Detections {
+    detections: Option<MapHandle>,
+    peers: Option<MapHandle>,
 }
 
-impl Watches {
+impl Detections {
     /// Of controls of this build.
     ///
     /// # Errors
     /// Reading maps needs root.
-    pub fn open() -> Result<Watches, Error> {
+    pub fn open() -> Result<Detections, Error> {
         crate::available()?;
-        Ok(Watches { watches: watches(), heards: maps(HEARDS).into_iter().next() })
+        Ok(Detections { detections: detections(), peers: maps(PEERS).into_iter().next() })
     }
 
-    /// Since when the sender of this connection listens to its receiver ([`crate::listen`]), ms of
-    /// the kernel's monotonic clock, wraps; none: it does not.
-    pub fn listens(&self, token: u32) -> Option<u32> {
+    /// Since when the sender of this connection looks for its peer's decisions ([`crate::receiver`]), ms
+    /// of the kernel's monotonic clock, wraps; none: it does not.
+    pub fn peer_since(&self, token: u32) -> Option<u32> {
         // The map may have gone with its process meanwhile.
-        let value = self.heards.as_ref()?.lookup(&token.to_ne_bytes(), MapFlags::ANY).ok()??;
-        let word = value.get(offset_of!(Heard, begun_ms)..)?.first_chunk()?;
+        let value = self.peers.as_ref()?.lookup(&token.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let word = value.get(offset_of!(PeerDecision, begun_ms)..)?.first_chunk()?;
         Some(u32::from_ne_bytes(*word))
     }
 
@@ -197,30 +197,30 @@ impl Watches {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn of(&self, token: u32) -> Result<Option<Box<Watch>>, Error> {
-        let Some(mut watch) = self.read(token)? else { return Ok(None) };
+    pub fn of(&self, token: u32) -> Result<Option<Box<Detection>>, Error> {
+        let Some(mut detection) = self.read(token)? else { return Ok(None) };
         // It changes while it is copied: once in 240 ms, for less than a millisecond.
         for _ in 0..READ_TRIES {
             let Some(later) = self.read(token)? else { return Ok(None) };
-            if later.busy == 0 && later.observed == watch.observed {
+            if later.busy == 0 && later.observed == detection.observed {
                 break;
             }
-            watch = later;
+            detection = later;
         }
-        Ok(Some(watch))
+        Ok(Some(detection))
     }
 
-    fn read(&self, token: u32) -> Result<Option<Box<Watch>>, Error> {
-        let Some(map) = &self.watches else { return Ok(None) };
+    fn read(&self, token: u32) -> Result<Option<Box<Detection>>, Error> {
+        let Some(map) = &self.detections else { return Ok(None) };
         let value = map.lookup(&token.to_ne_bytes(), MapFlags::ANY);
-        let value = value.map_err(Error::bpf(WATCHES, "read"))?;
+        let value = value.map_err(Error::bpf(DETECTIONS, "read"))?;
         Ok(value.map(|value| {
-            let mut watch = Box::<Watch>::new_uninit();
-            assert_eq!(value.len(), size_of::<Watch>(), "as `watches` asks for");
+            let mut detection = Box::<Detection>::new_uninit();
+            assert_eq!(value.len(), size_of::<Detection>(), "as `detections` asks for");
             // SAFETY: the length is right, and any bytes are valid.
             unsafe {
-                watch.as_mut_ptr().cast::<u8>().copy_from(value.as_ptr(), value.len());
-                watch.assume_init()
+                detection.as_mut_ptr().cast::<u8>().copy_from(value.as_ptr(), value.len());
+                detection.assume_init()
             }
         }))
     }
@@ -228,11 +228,11 @@ impl Watches {
     /// How many connections something is kept of, as counted for all users, and how many there is
     /// room for; none: there is no map.
     pub fn count(&self) -> Option<(usize, u32)> {
-        let map = self.watches.as_ref()?;
+        let map = self.detections.as_ref()?;
         let [_, users] = shared()?;
         let used = users.lookup(&USERS_ALL.to_ne_bytes(), MapFlags::ANY).ok()??;
-        let watches = u32::from_ne_bytes(used.get(4..8)?.try_into().ok()?);
-        Some((watches as usize, map.max_entries()))
+        let detections = u32::from_ne_bytes(used.get(4..8)?.try_into().ok()?);
+        Some((detections as usize, map.max_entries()))
     }
 }
 
@@ -251,12 +251,12 @@ pub fn has_entry(token: u32) -> Result<bool, Error> {
 }
 
 /// The newest decision of the detector of a connection, its places by slot; none: nothing is kept of
-/// it ([`Watches::of`]), or nothing was decided yet.
+/// it ([`Detections::of`]), or nothing was decided yet.
 ///
 /// # Errors
 /// Reading maps needs root.
 pub fn decision(token: u32) -> Result<Option<Decision>, Error> {
-    Ok(Watches::open()?.of(token)?.and_then(|watch| watch.decision()))
+    Ok(Detections::open()?.of(token)?.and_then(|detection| detection.decision()))
 }
 
 /// How many connections the state map has room for; none: there is no map.
@@ -277,14 +277,14 @@ pub(crate) fn shared() -> Option<[MapHandle; 2]> {
 }
 
 /// The map of what detectors of this build keep; none: no control that has one is loaded, or run.
-pub(crate) fn watches() -> Option<MapHandle> {
-    let fits = |map: &MapHandle| map.value_size() as usize == size_of::<Watch>();
-    maps(WATCHES).into_iter().find(fits)
+pub(crate) fn detections() -> Option<MapHandle> {
+    let fits = |map: &MapHandle| map.value_size() as usize == size_of::<Detection>();
+    maps(DETECTIONS).into_iter().find(fits)
 }
 
 /// The maps with entries of what detectors of any build keep.
-pub(crate) fn all_watches() -> Vec<MapHandle> {
-    maps(WATCHES).into_iter().filter(|map| map.keys().next().is_some()).collect()
+pub(crate) fn all_detections() -> Vec<MapHandle> {
+    maps(DETECTIONS).into_iter().filter(|map| map.keys().next().is_some()).collect()
 }
 
 /// Ids of state maps of other builds, with a layout that this one cannot read.
@@ -496,12 +496,12 @@ mod tests {
         assert_eq!(map("nr_counters").max_entries() as usize, COUNTERS.len());
         let object = crate::object::of_control("olia+xcorr".parse().unwrap());
         let open = ObjectBuilder::default().open_memory(object).unwrap();
-        let watches = open.maps().find(|map| map.name() == WATCHES).unwrap();
-        assert_eq!(watches.value_size() as usize, size_of::<Watch>());
+        let detections = open.maps().find(|map| map.name() == DETECTIONS).unwrap();
+        assert_eq!(detections.value_size() as usize, size_of::<Detection>());
     }
 
     /// What builds that share maps must agree on besides sizes, as a number: names, offsets and types.
-    const LAYOUT: (u32, u64) = (11, 0xdad3_aa28_3acd_d24b);
+    const LAYOUT: (u32, u64) = (12, 0x78d1_67b4_e09f_3d94);
 
     fn describe(btf: &Btf<'_>, of: BtfType<'_>, text: &mut String) {
         let of = of.skip_mods_and_typedefs();
@@ -526,7 +526,7 @@ mod tests {
         let btf = Btf::from_raw("control", object).unwrap().unwrap();
         let mut text = String::new();
         for name in
-            ["nr_entry", "nr_watch", "nr_used", "nr_xcorr", "nr_xcorr_pairs", "nr_ssc", "nr_tr"]
+            ["nr_entry", "nr_detection", "nr_used", "nr_xcorr", "nr_xcorr_pairs", "nr_ssc", "nr_tr"]
         {
             describe(&btf, btf.type_by_name(name).expect(name), &mut text);
         }

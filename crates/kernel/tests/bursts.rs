@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 use support::Alone;
-use support::law::{Net, counted, counter, mptcp, slots, watches};
+use support::law::{Net, counted, counter, detections, mptcp, slots};
 
 const BURST: usize = 50;
 const BURSTS: usize = 40;
@@ -42,7 +42,7 @@ fn of_two_thousand_connections_in_bursts_a_detector_keeps_nothing() {
     let Some(_alone) = Alone::with(name, &[]) else { return };
     let law = Registered::register("olia+xcorr".parse().unwrap()).unwrap();
     bursts(&law);
-    assert_eq!(watches(&law), 0);
+    assert_eq!(detections(&law), 0);
 }
 
 fn bursts(law: &Registered) {

@@ -5,7 +5,7 @@
 use narrows_kernel::control::{Loaded, Registered};
 use narrows_kernel::register::available_controls;
 use narrows_kernel::sampler::Sampler;
-use narrows_kernel::state::{Connection, Watches, connections};
+use narrows_kernel::state::{Connection, Detections, connections};
 use narrows_kernel::{Settings, object};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, Detector, Law, Place};
@@ -69,7 +69,7 @@ fn each_law_with_xcorr() {
 }
 
 /// The two links have a queue each, one of them with a TCP beside the connection, else they would be
-/// in step. The detector hears that they are two.
+/// in step. The detector finds that they are two.
 #[test]
 fn lia_xcorr_finds_that_two_links_are_separate() {
     let Some(_machine) = machine("lia+xcorr finds separate links") else { return };
@@ -112,9 +112,10 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
         let Some(sent) = entry(network.client.inum, control) else { return Err("none".into()) };
         let both = sent.paths.len() == PATHS;
         linked += usize::from(both && sent.paths.iter().all(|path| path.mask & 3 == 3));
-        let watch = Watches::open().unwrap().of(sent.token).unwrap();
-        let pair = watch.as_ref().and_then(|watch| watch.pair(control.detector, 0, 1));
-        let places = watch.and_then(|watch| watch.decision()).map(|decision| decision.places);
+        let detection = Detections::open().unwrap().of(sent.token).unwrap();
+        let pair = detection.as_ref().and_then(|detection| detection.pair(control.detector, 0, 1));
+        let places =
+            detection.and_then(|detection| detection.decision()).map(|decision| decision.places);
         let apart = sent.paths.iter().all(|path| path.mask & 3 == 1 << path.slot);
         match places {
             Some([Place::Group(a), Place::Group(b), ..]) if both && apart && a != b => Ok(()),

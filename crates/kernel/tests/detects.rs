@@ -11,7 +11,7 @@ use narrows_testkit::transfer::{Kind, Server, Traffic, connect};
 use narrows_testkit::wait_until;
 use std::io::{ErrorKind, Write};
 use support::Alone;
-use support::law::{Net, agree, counted, counter, entries, watches, watches_of};
+use support::law::{Net, agree, counted, counter, detections, detections_of, entries};
 
 const PORT: u16 = 7000;
 /// Bytes of a job.
@@ -52,8 +52,11 @@ fn what_a_detector_keeps_comes_and_goes_with_the_connection() {
     let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
     let traffic = [begin(), begin()];
     agree(&net, xcorr(), law.name(), 4);
-    assert_eq!(watches(&law), 4, "of both ends");
-    assert_eq!(state::Watches::open().unwrap().count().map(|(watches, _)| watches), Some(4));
+    assert_eq!(detections(&law), 4, "of both ends");
+    assert_eq!(
+        state::Detections::open().unwrap().count().map(|(detections, _)| detections),
+        Some(4)
+    );
     let tokens: Vec<u32> = entries(&net).iter().map(|entry| entry.token).collect();
     assert!(tokens.iter().all(|&token| state::has_entry(token).unwrap()));
     // The two links have a queue each. Each connection shares both with the other, whose losses make
@@ -75,8 +78,11 @@ fn what_a_detector_keeps_comes_and_goes_with_the_connection() {
     let failed = server.stop();
     assert!(failed.is_empty(), "{failed:?}");
     net.drained();
-    assert_eq!(watches(&law), 0, "{}", counted(&law));
-    assert_eq!(state::Watches::open().unwrap().count().map(|(watches, _)| watches), Some(0));
+    assert_eq!(detections(&law), 0, "{}", counted(&law));
+    assert_eq!(
+        state::Detections::open().unwrap().count().map(|(detections, _)| detections),
+        Some(0)
+    );
     assert!(tokens.iter().all(|&token| !state::has_entry(token).unwrap()));
     assert_eq!(counter(&law, "undetected"), 0);
 }
@@ -92,9 +98,9 @@ fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
     let mut first = net.client.run(|| connect(net.address(PORT), Kind::Mptcp)).unwrap().unwrap();
     first.write_all(&[1, 0, 64 * JOB].map(u64::to_le_bytes).concat()).unwrap();
     agree(&net, xcorr(), law.name(), 2);
-    wait_until(20, || match watches(&law) {
+    wait_until(20, || match detections(&law) {
         1 => Ok(()),
-        n => Err(format!("{n} watches")),
+        n => Err(format!("{n} detections")),
     });
     let before: Vec<u32> = entries(&net).iter().map(|entry| entry.token).collect();
     let second = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
@@ -111,7 +117,7 @@ fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
         }
     });
     assert_eq!(
-        (watches(&law), counter(&law, "undetected")),
+        (detections(&law), counter(&law, "undetected")),
         (1, 3),
         "the second path of the other end, and of each end of the other connection"
     );
@@ -122,7 +128,9 @@ fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
     let others = |of: &&Connection| !before.contains(&of.token);
     wait_until(10, || match entries(&net).iter().filter(others).any(|of| state_of(of.token)) {
         true => Ok(()),
-        false => Err(format!("{} watches, {}: {:?}", watches(&law), counted(&law), entries(&net))),
+        false => {
+            Err(format!("{} detections, {}: {:?}", detections(&law), counted(&law), entries(&net)))
+        }
     });
     second.stop();
     let failed = server.stop();
@@ -135,7 +143,7 @@ fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
 
 /// Does a detector keep something of this connection?
 fn state_of(token: u32) -> bool {
-    state::Watches::open().unwrap().of(token).unwrap().is_some()
+    state::Detections::open().unwrap().of(token).unwrap().is_some()
 }
 
 #[test]
@@ -148,7 +156,7 @@ fn a_control_that_is_unloaded_under_traffic_leaves_nothing_of_its_detector() {
     let begin = || Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, JOB);
     let traffic = [begin(), begin()];
     agree(&net, xcorr(), law.name(), 4);
-    let map = watches_of(&law);
+    let map = detections_of(&law);
     assert_eq!(map.keys().count(), 4, "of both ends");
     net.set_default("reno");
     drop(law);

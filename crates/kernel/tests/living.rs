@@ -12,7 +12,7 @@ use narrows_testkit::wait_until;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::Alone;
-use support::law::{Net, agree, counted, counter, entries, mptcp, slots, watches};
+use support::law::{Net, agree, counted, counter, detections, entries, mptcp, slots};
 
 /// What most of it runs.
 const LAW: Control = with_detector(Control::OLIA);
@@ -90,7 +90,7 @@ fn endpoints_come_and_go_during_transfers() {
     net.drained();
     println!("  {}", counted(&law));
     assert_eq!(counter(&law, "joins"), 2 * (2 * 3 + 2 * 8));
-    assert_eq!((slots(&law), watches(&law)), (0, 0));
+    assert_eq!((slots(&law), detections(&law)), (0, 0));
 }
 
 #[test]
@@ -168,5 +168,5 @@ fn the_law_of_living_connections_is_switched() {
         println!("  {}: {}", law.name(), counted(law));
         assert_eq!(slots(law), 0);
     }
-    assert_eq!(watches(&laws[0]), 0);
+    assert_eq!(detections(&laws[0]), 0);
 }

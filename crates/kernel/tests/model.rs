@@ -23,7 +23,7 @@ const JOB: u64 = 4 << 20;
 const RATE: f64 = 625_000.0;
 
 #[test]
-fn a_model_law_paces_and_hears_of_losses_timeouts_and_idle_time() {
+fn a_model_law_paces_and_is_told_of_losses_timeouts_and_idle_time() {
     let Some(_alone) = Alone::with("a model law", &[]) else { return };
     let law = user::load(Path::new("tests/model/paced.h"), Checks::None).unwrap();
     let law = Control::of(law);
@@ -51,14 +51,14 @@ fn a_model_law_paces_and_hears_of_losses_timeouts_and_idle_time() {
     let tc = |line: &str| run("tc", &line.split(' ').collect::<Vec<_>>());
     let on = format!("-n {} qdisc", net.server.name);
     tc(&format!("{on} add dev s1 root tbf rate 2mbit burst 4kb limit 20kb"));
-    heard(&net, &[EventKind::Recovery, EventKind::Recovered]);
+    had(&net, &[EventKind::Recovery, EventKind::Recovered]);
     tc(&format!("{on} del dev s1 root"));
     // No way back for acknowledgements.
     ip(&net.client, "route replace blackhole default table 102");
-    heard(&net, &[EventKind::Timeout]);
+    had(&net, &[EventKind::Timeout]);
     ip(&net.client, "route replace default via 10.77.2.2 dev c2 table 102");
     // Between jobs.
-    heard(&net, &[EventKind::Restart]);
+    had(&net, &[EventKind::Restart]);
 
     traffic.stop();
     let failed = server.stop();
@@ -69,14 +69,14 @@ fn a_model_law_paces_and_hears_of_losses_timeouts_and_idle_time() {
 }
 
 /// Waits until the server's law has had these events, on any path.
-fn heard(net: &Net, kinds: &[EventKind]) {
+fn had(net: &Net, kinds: &[EventKind]) {
     wait_until(20, || {
         let entries = entries(net);
         let server = entries.iter().filter(|entry| entry.netns == net.server.inum);
         let paths = server.flat_map(|entry| &entry.paths);
-        let heard = paths.fold(0, |heard, path| heard | path.line.word[0]);
-        match kinds.iter().find(|kind| heard & 1 << **kind as u32 == 0) {
-            Some(missing) => Err(format!("no {missing:?}: {heard:#b}")),
+        let had = paths.fold(0, |had, path| had | path.line.word[0]);
+        match kinds.iter().find(|kind| had & 1 << **kind as u32 == 0) {
+            Some(missing) => Err(format!("no {missing:?}: {had:#b}")),
             None => Ok(()),
         }
     });

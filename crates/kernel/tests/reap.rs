@@ -5,7 +5,7 @@ mod support;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 use narrows_kernel::control::Registered;
 use narrows_kernel::reap;
-use narrows_kernel::state::{USERS, USERS_ALL, WATCHES};
+use narrows_kernel::state::{DETECTIONS, USERS, USERS_ALL};
 use narrows_laws::Control;
 use narrows_testkit::machine::leaves_programs_out;
 use narrows_testkit::transfer::{Kind, Server, Traffic};
@@ -46,15 +46,15 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
         value[..8].copy_from_slice(&(u64::from(n) << 32 | slots).to_ne_bytes());
         map.update(&n.to_ne_bytes(), &value, MapFlags::NO_EXIST).unwrap();
     }
-    let watches = law.loaded().object().maps().find(|map| map.name() == WATCHES).unwrap();
-    let watches = MapHandle::try_from(&watches).unwrap();
-    let kept = watches.lookup(&living[0], MapFlags::ANY).unwrap().expect("of a living one");
+    let detections = law.loaded().object().maps().find(|map| map.name() == DETECTIONS).unwrap();
+    let detections = MapHandle::try_from(&detections).unwrap();
+    let kept = detections.lookup(&living[0], MapFlags::ANY).unwrap().expect("of a living one");
     for n in 1..=10u32 {
-        watches.update(&n.to_ne_bytes(), &kept, MapFlags::NO_EXIST).unwrap();
+        detections.update(&n.to_ne_bytes(), &kept, MapFlags::NO_EXIST).unwrap();
     }
     // They count as users'.
     let all = |add| used(&law, USERS_ALL, add);
-    assert_eq!(all([left, 10]), [2, 2], "entries, and watches");
+    assert_eq!(all([left, 10]), [2, 2], "entries, and detections");
     // One that is being made, or deleted, is somebody's.
     let closed = left + 1;
     let mut value = copy.clone();
@@ -63,7 +63,7 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
 
     assert_eq!(reap().unwrap(), left);
     assert_eq!(all([0, 0]), [2, 2]);
-    assert_eq!(watches.keys().count(), 2, "of the living");
+    assert_eq!(detections.keys().count(), 2, "of the living");
     let mut kept: Vec<Vec<u8>> = map.keys().collect();
     kept.retain(|key| *key != closed.to_ne_bytes());
     kept.sort();
@@ -92,8 +92,8 @@ fn what_was_left_behind_is_reaped_and_what_lives_is_not() {
 
 #[test]
 fn what_detectors_of_other_builds_kept_is_deleted_with_the_entries() {
-    let Some(_alone) = Alone::with("watches of other builds", &[]) else { return };
-    // Its own connections have no watches: the only maps of them are other builds', one each.
+    let Some(_alone) = Alone::with("detections of other builds", &[]) else { return };
+    // Its own connections have no detections: the only maps of them are other builds', one each.
     let law = Registered::register(Control::OLIA).unwrap();
     let map = law.loaded().object().maps().find(|map| map.name() == "nr_conns").unwrap();
     let options = libbpf_sys::bpf_map_create_opts {
@@ -102,17 +102,17 @@ fn what_detectors_of_other_builds_kept_is_deleted_with_the_entries() {
         ..Default::default()
     };
     let other = 8u32;
-    let watches = [(7u32, 100), (9, 80), (11, 60)].map(|(token, bytes)| {
-        let watches =
-            MapHandle::create(MapType::Hash, Some(WATCHES), 4, bytes, 10, &options).unwrap();
+    let detections = [(7u32, 100), (9, 80), (11, 60)].map(|(token, bytes)| {
+        let detections =
+            MapHandle::create(MapType::Hash, Some(DETECTIONS), 4, bytes, 10, &options).unwrap();
         let mut entry = vec![0; map.value_size() as usize];
         entry[..8].copy_from_slice(&(u64::from(token) << 32 | 1).to_ne_bytes());
         map.update(&token.to_ne_bytes(), &entry, MapFlags::NO_EXIST).unwrap();
         for key in [token, other] {
-            let watch = vec![0; bytes as usize];
-            watches.update(&key.to_ne_bytes(), &watch, MapFlags::NO_EXIST).unwrap();
+            let detection = vec![0; bytes as usize];
+            detections.update(&key.to_ne_bytes(), &detection, MapFlags::NO_EXIST).unwrap();
         }
-        watches
+        detections
     });
     // The third was not counted.
     let root = [0, USERS_ALL];
@@ -123,15 +123,15 @@ fn what_detectors_of_other_builds_kept_is_deleted_with_the_entries() {
     for user in root {
         assert_eq!(used(&law, user, [0, 0]), [0, 0], "nobody has less than nothing");
     }
-    for watches in watches {
-        let left: Vec<Vec<u8>> = watches.keys().collect();
+    for detections in detections {
+        let left: Vec<Vec<u8>> = detections.keys().collect();
         assert_eq!(left, [other.to_ne_bytes()], "that of a connection which is in no entry");
         // The kernel frees it later, and an empty one is in nobody's way.
-        watches.delete(&other.to_ne_bytes()).unwrap();
+        detections.delete(&other.to_ne_bytes()).unwrap();
     }
 }
 
-/// Adds to what a user has, entries and watches, and returns what that was.
+/// Adds to what a user has, entries and detections, and returns what that was.
 fn used(law: &Registered, user: u32, add: [u32; 2]) -> [u32; 2] {
     let users = law.loaded().object().maps().find(|map| map.name() == USERS).unwrap();
     let key = user.to_ne_bytes();

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 const STEPS: usize = 20_000;
 const SEEDS: u64 = 4;
 
-/// Every law under every detector that does not listen, and with every slow start.
+/// Every law under every detector that does not decide, and with every slow start.
 fn controls() -> impl Iterator<Item = Control> {
     Law::all().flat_map(|law| {
         let own = Control::of(law);

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::Alone;
-use support::law::{Net, counted, counter, slots, watches};
+use support::law::{Net, counted, counter, detections, slots};
 
 const LAW: Control = Control { detector: Detector::XCORR, ..Control::OLIA };
 const CLIENTS: usize = 8;
@@ -69,7 +69,7 @@ fn short_connections_kills_and_orphans_leave_nothing() {
     let reaped = reaped + reap().unwrap();
     println!("  left at the end {left}, reaped in all {reaped}; {}", counted(&law));
     assert!(state::connections().unwrap().is_empty());
-    assert_eq!(watches(&law), 0);
+    assert_eq!(detections(&law), 0);
     let users = law.loaded().object().maps().find(|map| map.name() == USERS).unwrap();
     let users = MapHandle::try_from(&users).unwrap();
     let batches = users.lookup_batch(4096, MapFlags::ANY, MapFlags::ANY).unwrap();
@@ -111,11 +111,11 @@ fn soak(net: &Net, law: &Registered, minutes: u32) -> u32 {
             }
         }
         let entries = state::connections().unwrap().len();
-        let watches = watches(law);
+        let detections = detections(law);
         let some = reap().unwrap();
         reaped += some;
         println!(
-            "  {minute} min: {entries} entries, {some} of them reaped, {watches} watches, {} MB of \
+            "  {minute} min: {entries} entries, {some} of them reaped, {detections} detections, {} MB of \
              the kernel's; {}",
             kernel_memory_mb(),
             counted(law)

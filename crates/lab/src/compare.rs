@@ -11,7 +11,7 @@ use crate::algorithm::Algorithm;
 use crate::host_id::HostId;
 use crate::hosts::{self, Host, Job};
 use crate::journal::Journal;
-use crate::metrics::{LISTENER, ListenerSummary, Metric, PATH, TEST};
+use crate::metrics::{Metric, PASSIVE, PATH, PassiveSummary, TEST};
 use crate::plan::{Finished, Plan, Point};
 use crate::scenario::FlowPath;
 use crate::setup::Setup;
@@ -47,9 +47,9 @@ pub struct Row {
     pub metrics: Spreads,
     /// The paths of the connection under test.
     pub paths: Vec<PathRow>,
-    /// The detectors that listened; left out without any.
+    /// The passive detectors; left out without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub listeners: Vec<ListenerRow>,
+    pub passive: Vec<PassiveRow>,
     /// Why the first of them did.
     #[serde(skip)]
     pub why: Option<String>,
@@ -74,14 +74,14 @@ pub struct PathRow {
     pub metrics: Spreads,
 }
 
-/// A detector that listened to the connection under test.
+/// A passive detector of the connection under test.
 #[derive(Clone, Debug, Serialize)]
-pub struct ListenerRow {
+pub struct PassiveRow {
     /// The detector.
     pub detector: String,
     /// What it sampled.
     pub signal: String,
-    /// Metrics by name, see [`LISTENER`].
+    /// Metrics by name, see [`PASSIVE`].
     #[serde(flatten)]
     pub metrics: Spreads,
 }
@@ -221,10 +221,10 @@ fn row(plan: &Plan, all: &[Finished]) -> Row {
         let runs = fit.iter().map(|run| run.summary.connections.get(test)?.paths.get(index));
         PathRow { name: path.name.clone(), metrics: spreads(PATH, runs) }
     };
-    let listener = |(index, of): (usize, &ListenerSummary)| {
-        let runs = fit.iter().map(|run| run.summary.listeners.get(index));
+    let passive = |(index, of): (usize, &PassiveSummary)| {
+        let runs = fit.iter().map(|run| run.summary.passive.get(index));
         let (detector, signal) = (of.detector.clone(), of.signal.clone());
-        ListenerRow { detector, signal, metrics: spreads(LISTENER, runs) }
+        PassiveRow { detector, signal, metrics: spreads(PASSIVE, runs) }
     };
     Row {
         scenario: case.scenario.name.clone(),
@@ -237,7 +237,7 @@ fn row(plan: &Plan, all: &[Finished]) -> Row {
         setup: first.summary.setup.clone(),
         metrics: spreads(TEST, tested),
         paths: case.scenario.flows[test].paths.iter().enumerate().map(path).collect(),
-        listeners: first.summary.listeners.iter().enumerate().map(listener).collect(),
+        passive: first.summary.passive.iter().enumerate().map(passive).collect(),
         why: all.iter().find_map(fitness).and_then(|fitness| fitness.why),
         control: first.control,
         case: first.case,
@@ -349,7 +349,7 @@ pub mod tests {
             connections: Vec::new(),
             links: Vec::new(),
             fairness: Fairness { jain: 0.9 },
-            listeners: Vec::new(),
+            passive: Vec::new(),
             fitness: (host == HostId::new("kernel")).then_some(fitness),
             detection: Vec::new(),
             setup: None,

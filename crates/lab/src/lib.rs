@@ -15,11 +15,11 @@ mod estimate;
 mod host_id;
 pub mod hosts;
 mod journal;
-pub mod listening;
 mod measured;
 pub mod metrics;
 mod output;
 mod panics;
+pub mod passive;
 mod pcapng;
 mod plan;
 mod provenance;
@@ -35,7 +35,7 @@ pub mod units;
 
 pub use algorithm::{Algorithm, KernelName};
 pub use capture::CaptureRequest;
-pub use compare::{ListenerRow, PathRow, Row, Spreads, compare, rows, write_csv};
+pub use compare::{PassiveRow, PathRow, Row, Spreads, compare, rows, write_csv};
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
@@ -43,10 +43,10 @@ pub use host_id::HostId;
 pub use hosts::{App, Host, Job, host, run};
 pub use journal::Journal;
 pub use metrics::{
-    ConnectionSummary, HeadOfLineSummary, LinkSummary, ListenerSummary, PathSummary, TestSummary,
+    ConnectionSummary, HeadOfLineSummary, LinkSummary, PassiveSummary, PathSummary, TestSummary,
 };
 pub use narrows_laws::{Control, catalogue};
-pub use narrows_sim::Listener;
+pub use narrows_sim::PassiveDetector;
 pub use narrows_traffic::Signal;
 pub use output::Output;
 pub use plan::{Case, Finished, Plan, Point, Seeds};

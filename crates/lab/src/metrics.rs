@@ -5,8 +5,8 @@
 use narrows_sim::HeadOfLine;
 use serde::{Deserialize, Serialize};
 
-use crate::listening::{HeardPhase, OfListener, Said, over, transition};
 use crate::measured::{OfFlow, OfLink, OfPath, ms};
+use crate::passive::{AnswerCount, OfPassive, PassivePhase, over, transition};
 use crate::scenario::FlowKind;
 use narrows_stats::{mean, round};
 
@@ -319,13 +319,13 @@ metrics! {
         }
     }
 
-    /// A detector that listened to the connection under test.
-    ListenerSummary, LISTENER, OfListener<'_> {
+    /// A passive detector of the connection under test.
+    PassiveSummary, PASSIVE, OfPassive<'_> {
         labels {
             /// The detector.
-            detector: String = |of| of.heard.by.detector.name().into();
+            detector: String = |of| of.findings.by.detector.name().into();
             /// What it sampled.
-            signal: String = |of| of.heard.by.signal.name().into();
+            signal: String = |of| of.findings.by.signal.name().into();
         }
         metrics {
             right: Option<f64>, "1",
@@ -344,9 +344,9 @@ metrics! {
         }
         parts {
             /// Phase by phase of the scenario.
-            phases: Vec<HeardPhase> = |of| of.phases.clone();
+            phases: Vec<PassivePhase> = |of| of.phases.clone();
             /// How often it was right, by how sure it was; empty unless it compares pairs.
-            said: Vec<Said> = |of| of.said();
+            answers: Vec<AnswerCount> = |of| of.answers();
         }
     }
 
@@ -384,7 +384,7 @@ pub fn listed() -> Vec<(&'static str, Vec<[&'static str; 3]>)> {
         ("connections.head_of_line", each(HEAD_OF_LINE)),
         ("connections.paths", each(PATH)),
         ("links", each(LINK)),
-        ("listeners", each(LISTENER)),
+        ("passive", each(PASSIVE)),
     ]
 }
 

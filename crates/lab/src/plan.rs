@@ -134,7 +134,7 @@ impl Plan<'_> {
         if let Some(signal) = signal {
             scenario.to_mut().set_signal(self.signals[signal]);
         }
-        scenario.check_listeners(control)?;
+        scenario.check_passive(control)?;
         Ok(scenario)
     }
 

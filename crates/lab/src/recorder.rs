@@ -152,7 +152,7 @@ impl<'a> Recorder<'a> {
             setup: None,
             test: scenario.test.map(|test| TestSummary::read(&flow(test))),
             detection,
-            listeners: Vec::new(),
+            passive: Vec::new(),
         };
         let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
         Run { summary, series: rows, decisions, notes: Vec::new() }

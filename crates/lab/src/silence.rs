@@ -1,5 +1,5 @@
 //! How long an application waits for data that its connection could have delivered: the time in which
-//! it hears nothing though the sender has more and a path is there.
+//! it gets nothing though the sender has more and a path is there.
 
 use narrows_net::{Nanos, Rate, SECOND, Trace};
 use narrows_traffic::Source;
@@ -32,13 +32,13 @@ impl Silence {
         now: &FlowState,
         analysed: bool,
     ) {
-        let heard = now.delivered > std::mem::replace(&mut self.delivered, now.delivered);
+        let got = now.delivered > std::mem::replace(&mut self.delivered, now.delivered);
         let of = &scenario.flows[flow];
         let could = || {
             let path = |path| is_there(scenario, flow, path, from, to);
             wants(of, now, from, to) && (0..of.paths.len()).any(path)
         };
-        if heard || !analysed || !could() {
+        if got || !analysed || !could() {
             self.since = None;
         } else {
             self.longest = self.longest.max(to - *self.since.get_or_insert(from));

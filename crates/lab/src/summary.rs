@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::PhaseDetection;
 use crate::host_id::HostId;
-use crate::metrics::{ConnectionSummary, LinkSummary, ListenerSummary, TestSummary};
+use crate::metrics::{ConnectionSummary, LinkSummary, PassiveSummary, TestSummary};
 use crate::setup::Setup;
 
 /// The result of one run. All values are over the analysed time, after the warm-up.
@@ -37,9 +37,9 @@ pub struct Summary {
     /// has a delay-based one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detection: Vec<PhaseDetection>,
-    /// The detectors that listened to the connection under test; left out without any.
+    /// The passive detectors of the connection under test; left out without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub listeners: Vec<ListenerSummary>,
+    pub passive: Vec<PassiveSummary>,
     /// The connection under test, as comparisons show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<TestSummary>,

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::compare::{ListenerRow, Row};
+use crate::compare::{PassiveRow, Row};
 use crate::detection::PhaseDetection;
 use crate::host_id::HostId;
 use crate::metrics::{
-    CONNECTION, Form, LINK, LISTENER, ListenerSummary, Metric, PATH, TEST, TestSummary,
+    CONNECTION, Form, LINK, Metric, PASSIVE, PATH, PassiveSummary, TEST, TestSummary,
 };
 use crate::plan::Case;
 use crate::scenario::{Bound, Published, Scenario};
@@ -32,8 +32,8 @@ const PAPER: &str = "paper";
 
 /// What a comparison leaves out of lines that are too long, the first first. All is in JSON.
 const LESS: [&str; 8] = [MEDIAN, "Jain", "retx", "loss", "queue", "RTT", "slow start", "goodput"];
-/// The same of detectors that listened.
-const LESS_HEARD: [&str; 3] = ["unsure", "switch", "first"];
+/// The same of passive detectors.
+const LESS_PASSIVE: [&str; 3] = ["unsure", "switch", "first"];
 /// The same of a run.
 const LESS_OF_RUN: [&str; 3] = ["p95 ms", "cwnd", "retx"];
 
@@ -50,23 +50,23 @@ pub fn report(cases: &[Case], rows: &[Row]) -> String {
     let one = |without: &[&str]| -> Vec<String> {
         tables.iter().map(|rows| one(cases, rows, &columns, without)).collect()
     };
-    let all_heard = heard_columns(rows.iter().flat_map(|row| &row.listeners));
-    let heard = |without: &[&str]| -> Vec<String> {
-        tables.iter().map(|rows| heard(rows, &all_heard, without)).collect()
+    let of_passive = passive_columns(rows.iter().flat_map(|row| &row.passive));
+    let passive = |without: &[&str]| -> Vec<String> {
+        tables.iter().map(|rows| passive(rows, &of_passive, without)).collect()
     };
     let (mut left_out, ones) = fitting(&LESS, one);
-    let (more, heards) = fitting(&LESS_HEARD, heard);
+    let (more, passives) = fitting(&LESS_PASSIVE, passive);
     left_out.extend(more);
     let mut text = String::new();
-    for (rows, (one, heard)) in tables.iter().zip(ones.into_iter().zip(heards)) {
-        text = text + &title(cases, rows) + &one + &heard;
+    for (rows, (one, passive)) in tables.iter().zip(ones.into_iter().zip(passives)) {
+        text = text + &title(cases, rows) + &one + &passive;
         rows.iter().filter_map(unfit).for_each(|line| text.push_str(&line));
         differences(rows).for_each(|line| text.push_str(&line));
         text.push('\n');
     }
     let remain = |column: &&Column| !left_out.contains(&column.head());
     text.extend(columns.iter().filter(remain).map(Column::explained));
-    for (head, metrics) in &all_heard {
+    for (head, metrics) in &of_passive {
         if !left_out.contains(head) {
             text.push_str(&explained(head, metrics));
         }
@@ -293,20 +293,20 @@ fn point(before: Option<&Row>, row: &Row) -> Vec<String> {
     }
 }
 
-/// What detectors that listened found, if any did.
-fn heard(rows: &[Row], columns: &[Shown<ListenerSummary>], without: &[&str]) -> String {
+/// What passive detectors found, if there are any.
+fn passive(rows: &[Row], columns: &[Shown<PassiveSummary>], without: &[&str]) -> String {
     let swept = rows[0].set.as_ref().map(|point| point.field.as_str());
     let mut heads: Vec<&str> = swept.into_iter().collect();
-    heads.extend(["cc", "listened"]);
+    heads.extend(["cc", "passive"]);
     let left = heads.len();
     columns.iter().for_each(|(head, _)| heads.push(head));
     let mut lines = Vec::new();
     let mut before = None;
     for row in rows {
-        for listener in &row.listeners {
+        for detector in &row.passive {
             let mut line = point(before, row);
-            line.push(listened(&listener.detector, &listener.signal));
-            let value = |metric: &Metric<_>| listener.metrics[metric.name];
+            line.push(with_signal(&detector.detector, &detector.signal));
+            let value = |metric: &Metric<_>| detector.metrics[metric.name];
             line.extend(columns.iter().map(|(_, metrics)| cell(metrics, value)));
             lines.push(line);
             before = Some(row);
@@ -315,17 +315,17 @@ fn heard(rows: &[Row], columns: &[Shown<ListenerSummary>], without: &[&str]) -> 
     if lines.is_empty() { String::new() } else { render(&heads, left, without, lines) }
 }
 
-/// The columns of what listeners found: those that one has.
-fn heard_columns<'a>(
-    listeners: impl Iterator<Item = &'a ListenerRow> + Clone,
-) -> Vec<Shown<ListenerSummary>> {
-    columns(LISTENER, |metric| {
-        listeners.clone().any(|listener| listener.metrics[metric.name].is_some())
+/// The columns of what passive detectors found: those that one has.
+fn passive_columns<'a>(
+    passive: impl Iterator<Item = &'a PassiveRow> + Clone,
+) -> Vec<Shown<PassiveSummary>> {
+    columns(PASSIVE, |metric| {
+        passive.clone().any(|detector| detector.metrics[metric.name].is_some())
     })
 }
 
 /// `xcorr (rtt)`.
-fn listened(detector: &str, signal: &str) -> String {
+fn with_signal(detector: &str, signal: &str) -> String {
     format!("{detector} ({signal})")
 }
 
@@ -451,17 +451,16 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
         [link.name.clone()].into_iter().chain(cells).collect()
     });
     text = text + "\n" + &render(&[&["link"], &heads[..]].concat(), 1, &[], lines);
-    if !summary.listeners.is_empty() {
-        let has =
-            |metric: &Metric<_>| summary.listeners.iter().any(|of| (metric.get)(of).is_some());
-        let columns = columns(LISTENER, has);
-        let lines = summary.listeners.iter().map(|listener| {
-            let cells = columns.iter().map(|(_, metrics)| single(metrics, listener));
-            let name = listened(&listener.detector, &listener.signal);
+    if !summary.passive.is_empty() {
+        let has = |metric: &Metric<_>| summary.passive.iter().any(|of| (metric.get)(of).is_some());
+        let columns = columns(PASSIVE, has);
+        let lines = summary.passive.iter().map(|detector| {
+            let cells = columns.iter().map(|(_, metrics)| single(metrics, detector));
+            let name = with_signal(&detector.detector, &detector.signal);
             [name].into_iter().chain(cells).collect()
         });
         let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-        text = text + "\n" + &render(&[&["listened"], &heads[..]].concat(), 1, &[], lines);
+        text = text + "\n" + &render(&[&["passive"], &heads[..]].concat(), 1, &[], lines);
     }
     if !summary.detection.is_empty() {
         text = text + "\n" + &detected(&summary.detection);

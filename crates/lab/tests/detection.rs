@@ -1,4 +1,4 @@
-//! Detectors that listen, in the simulator, on two links that differ.
+//! Passive detectors, in the simulator, on two links that differ.
 
 use std::sync::atomic::AtomicBool;
 
@@ -111,9 +111,9 @@ fn the_smoothed_round_trip_is_another_signal_than_the_last_one() {
     assert_ne!(decisions(Signal::Rtt), decisions(Signal::Srtt));
 }
 
-/// Whatever its signal, one that listens finds what the same detector in the control finds.
+/// Whatever its signal, a passive one finds what the same detector in the control finds.
 #[test]
-fn a_detector_that_listens_hears_what_that_of_the_control_hears() {
+fn a_passive_detector_finds_what_that_of_the_control_finds() {
     for (detector, signal) in [
         ("xcorr", Signal::ReceiverUs),
         ("xcorr", Signal::SenderUs),
@@ -121,38 +121,38 @@ fn a_detector_that_listens_hears_what_that_of_the_control_hears() {
         ("ssc", Signal::Srtt),
         ("dcw", Signal::SenderMs),
     ] {
-        let listen = format!("[detection]\nlisten = [\"{detector}:{}\"]", signal.name());
+        let passive = format!("[detection]\npassive = [\"{detector}:{}\"]", signal.name());
         let cc = format!("lia+{detector}");
-        for run in runs(scenario(true, &listen), &cc, &[signal], 0) {
-            let [listener] = &run.summary.listeners[..] else { panic!("{:?}", run.summary) };
+        for run in runs(scenario(true, &passive), &cc, &[signal], 0) {
+            let [passive] = &run.summary.passive[..] else { panic!("{:?}", run.summary) };
             let first = run.summary.detection[0].first_correct_s;
             assert!(first.is_some(), "{detector} {}", signal.name());
-            assert_eq!(listener.phases[0].first_right_s, first, "{detector} {}", signal.name());
+            assert_eq!(passive.phases[0].first_right_s, first, "{detector} {}", signal.name());
         }
     }
 }
 
 /// Nothing follows what they find: packets go as without them.
 #[test]
-fn detectors_that_listen_change_nothing() {
+fn passive_detectors_change_nothing() {
     let run = |more: &str| runs(scenario(true, more), "lia+ssc", &[Signal::Rtt], 0);
-    let (alone, heard) =
-        (run(""), run("[detection]\nlisten = [\"xcorr:rtt\", \"tr:srtt\", \"ssc:rtt\"]"));
-    for (alone, heard) in alone.iter().zip(&heard) {
-        assert_eq!(heard.summary.listeners.len(), 3);
-        assert_eq!(alone.decisions, heard.decisions);
-        assert_eq!(alone.summary.connections, heard.summary.connections);
-        assert_eq!(alone.summary.links, heard.summary.links);
+    let (alone, beside) =
+        (run(""), run("[detection]\npassive = [\"xcorr:rtt\", \"tr:srtt\", \"ssc:rtt\"]"));
+    for (alone, beside) in alone.iter().zip(&beside) {
+        assert_eq!(beside.summary.passive.len(), 3);
+        assert_eq!(alone.decisions, beside.decisions);
+        assert_eq!(alone.summary.connections, beside.summary.connections);
+        assert_eq!(alone.summary.links, beside.summary.links);
     }
 }
 
 #[test]
-fn what_cannot_listen_is_refused_by_its_place() {
-    let refused = |listen: &str| {
-        let set = vec![("detection.listen".into(), listen.into())];
+fn what_cannot_be_a_passive_detector_is_refused_by_its_place() {
+    let refused = |passive: &str| {
+        let set = vec![("detection.passive".into(), passive.into())];
         load("sbd/nsb-2", &Edits { set, traces: Vec::new() }).unwrap_err().to_string()
     };
-    for (listen, message) in [
+    for (passive, message) in [
         ("[\"none\"]", "unknown detector 'none'; expected one of: ssc, "),
         ("[\"shared\"]", "unknown detector 'shared'; expected one of: ssc, "),
         ("[\"ssc:none\"]", "unknown signal \"none\"; expected one of: receiver-us, "),
@@ -162,15 +162,17 @@ fn what_cannot_listen_is_refused_by_its_place() {
             "needs other timestamps than ssc:sender-us; run them apart",
         ),
     ] {
-        let line = refused(listen);
-        assert!(line.contains("detection.listen") && line.contains(message), "{line}");
+        let line = refused(passive);
+        assert!(line.contains("detection.passive") && line.contains(message), "{line}");
     }
 }
 
 #[test]
-fn the_timestamps_of_the_control_are_those_of_who_listens() {
-    let cases =
-        [Case { scenario: scenario(true, "[detection]\nlisten = [\"ssc:sender-ms\"]"), set: None }];
+fn the_timestamps_of_the_control_are_those_of_passive_detectors() {
+    let cases = [Case {
+        scenario: scenario(true, "[detection]\npassive = [\"ssc:sender-ms\"]"),
+        set: None,
+    }];
     let run = |signal: Signal| {
         let controls = ["lia+xcorr".parse().unwrap()];
         let plan = Plan {
@@ -190,7 +192,7 @@ fn the_timestamps_of_the_control_are_those_of_who_listens() {
     let error = run(Signal::ReceiverUs).unwrap_err().to_string();
     assert_eq!(
         error,
-        "toy: detection.listen: ssc:sender-ms needs other timestamps than lia+xcorr with receiver-us; \
+        "toy: detection.passive: ssc:sender-ms needs other timestamps than lia+xcorr with receiver-us; \
          run them apart"
     );
 }

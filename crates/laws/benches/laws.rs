@@ -50,25 +50,30 @@ fn run(control: Control, paths: usize) -> f64 {
 }
 
 /// A detector without a law.
-struct Listens {
+struct DetectorAlone {
     conn: Conn,
     event: Event,
     paths: usize,
     noise: u32,
 }
 
-impl Listens {
-    fn new(control: Control, params: &Params, paths: usize) -> Listens {
+impl DetectorAlone {
+    fn new(control: Control, params: &Params, paths: usize) -> DetectorAlone {
         let mut conn = Conn::with_params(control, params);
         let event = Event { state: State::Active as u32, delivered: 2, ..Event::default() };
         for path in 0..paths {
             conn.detect(path, &Event { kind: EventKind::Joined as u32, ..event });
         }
-        Listens { conn, event: Event { kind: EventKind::Acked as u32, ..event }, paths, noise: 1 }
+        DetectorAlone {
+            conn,
+            event: Event { kind: EventKind::Acked as u32, ..event },
+            paths,
+            noise: 1,
+        }
     }
 
     /// So many ACKs `apart_us`, of delays that rise and fall with noise; ns each.
-    fn hear(&mut self, acks: u32, apart_us: u64) -> f64 {
+    fn take(&mut self, acks: u32, apart_us: u64) -> f64 {
         let start = Instant::now();
         for number in 0..acks {
             self.noise = self.noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -83,7 +88,7 @@ impl Listens {
 /// The detector's part alone: ACKs 1 ms apart, so that a run is 20 s of a connection with all its
 /// decisions.
 fn detect(control: Control, paths: usize) -> f64 {
-    Listens::new(control, &Params::default(), paths).hear(ACKS, 1_000)
+    DetectorAlone::new(control, &Params::default(), paths).take(ACKS, 1_000)
 }
 
 /// What a detector costs, ns.
@@ -103,15 +108,15 @@ struct Cost {
 /// 40 ms apart, in 700 s: 200 decisions of SSC, each on 10 intervals, and 140 of TR. The difference is
 /// what they cost.
 fn cost(detector: Detector, paths: usize) -> Cost {
-    const HEARD: u32 = 17_500;
+    const TAKEN: u32 = 17_500;
     let params = Params::default().with(&[("ssc.preset", "mptcp-sbd")]);
     let per_ack = |apart_us: u64, intervals: u32| {
-        let mut listens = Listens::new(Control { detector, ..Control::LIA }, &params, paths);
-        listens.hear(42_001, 1_000);
-        let number = |listens: &Listens| listens.conn.decision().map_or(0, |last| last.number);
-        let before = number(&listens);
-        let ns = listens.hear(HEARD, apart_us);
-        assert_eq!(number(&listens) - before, intervals);
+        let mut alone = DetectorAlone::new(Control { detector, ..Control::LIA }, &params, paths);
+        alone.take(42_001, 1_000);
+        let number = |alone: &DetectorAlone| alone.conn.decision().map_or(0, |last| last.number);
+        let before = number(&alone);
+        let ns = alone.take(TAKEN, apart_us);
+        assert_eq!(number(&alone) - before, intervals);
         ns
     };
     let ssc = detector == Detector::SSC;
@@ -119,7 +124,7 @@ fn cost(detector: Detector, paths: usize) -> Cost {
     let decisions = if ssc { 200.0 } else { 140.0 };
     Cost {
         sample,
-        decision: (sparse - sample) * f64::from(HEARD) / decisions,
+        decision: (sparse - sample) * f64::from(TAKEN) / decisions,
         second_of_100: 100.0 * per_ack(10_000, if ssc { 500 } else { 35 }),
         second_of_1000: 1000.0 * per_ack(1_000, if ssc { 50 } else { 3 }),
     }

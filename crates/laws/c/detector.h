@@ -6,7 +6,7 @@
  * A fixed detector only gives a joining path its mask. A dynamic one, called NAME, has `struct
  * nr_NAME`, its state of a path, with a member `struct nr_NAME_summary summary`, which a path
  * publishes for each interval, and parameters, `struct nr_NAME_params`, passed to its hooks as
- * `own`. watch.h runs it on a connection, many.c on captures.
+ * `own`. detection.h runs it on a connection, many.c on captures.
  */
 #ifndef NARROWS_DETECTOR_H
 #define NARROWS_DETECTOR_H

@@ -7,9 +7,9 @@
 #include "detectors.def"
 
 #ifndef NR_STATIC_DETECTORS
-#include "detect/watch.h"
+#include "detect/detection.h"
 #else
-struct nr_watch;
+struct nr_detection;
 NR_INLINE int nr_decides(nr_u32 detector)
 {
 	(void)detector;
@@ -57,18 +57,18 @@ NR_INLINE void nr_fixed_join(nr_u32 detector, struct nr_conn *c, nr_u32 i)
 }
 
 /*
- * The detector's part of an event, alone: where one runs without a law. `w` is what one that
+ * The detector's part of an event, alone: where one runs without a law. `det` is what one that
  * decides keeps of the connection; without it every path may share. Returns what the event
  * led to, enum nr_decided.
  */
-NR_INLINE nr_u32 nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+NR_INLINE nr_u32 nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_detection *det, nr_u32 i,
 			   const struct nr_event *ev)
 {
 #ifndef NR_STATIC_DETECTORS
-	if (w && nr_decides(detector)) {
-		if (!nr_watch_event(detector, c, w, i, ev))
+	if (det && nr_decides(detector)) {
+		if (!nr_detection_event(detector, c, det, i, ev))
 			return NR_NOT_DECIDED;
-		return nr_watch_tick(detector, c, w, i, ev->now_us);
+		return nr_detection_tick(detector, c, det, i, ev->now_us);
 	}
 #endif
 	if (ev->kind == NR_JOINED)

@@ -88,7 +88,7 @@
 struct nr_group {
 	nr_u64 cut_us;	   /* time of the last congestion event, own or followed; 0: none */
 	nr_u64 mask_us;	   /* when the group last gained a path */
-	nr_u64 heard_us;   /* last certain sample of r0 */
+	nr_u64 certain_us; /* last certain sample of r0 */
 	nr_u32 out;	   /* packets out when the path followed, less those delivered since */
 	nr_u32 prior;	   /* word[0] before the path's last own event */
 	nr_u32 even;	   /* e_i of laws/gcubic.h, Q8 packets: here it fills a hole */
@@ -396,8 +396,8 @@ NR_INLINE void nr_group_acked(NR_HOOK)
 	g->pairs = (nr_u16)pairs;
 	certain = !r0 || ev->delivered >= 2 || 8 * rtt_us < r0 + NR_GROUP_WAIT8;
 	if (certain)
-		g->heard_us = ev->now_us;
-	if (certain || ev->now_us - g->heard_us > 1000000 + line->srtt8_us / 2)
+		g->certain_us = ev->now_us;
+	if (certain || ev->now_us - g->certain_us > 1000000 + line->srtt8_us / 2)
 		r0 = r0 ? r0 - r0 / 32 + rtt_us / 4 : 8 * rtt_us;
 	NR_WRITE(line->word[1], r0 << NR_GROUP_PAIR_BITS | g->pairs >> (16 - NR_GROUP_PAIR_BITS));
 }

@@ -19,7 +19,7 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 11		    /* layout of nr_conn, nr_path, nr_private and nr_watch */
+#define NR_VERSION 12		    /* layout of nr_conn, nr_path, nr_private and nr_detection */
 #define NR_MAX_PATHS 8		    /* paths in a connection; bound of every loop */
 #define NR_LAW_PARAMS 16	    /* maximum words of a law's parameters */
 #define NR_JOIN_PARAMS 4	    /* likewise of a slow start at the join */
@@ -131,7 +131,7 @@ NR_STATIC_ASSERT(sizeof(struct nr_path) == 64, "a published line is one cache li
  * What a path publishes of one interval for a detector. Double-buffered: interval k is in record
  * k & 1; its stamp is written last and is k + 1 (0: never written). A path claims the decision on
  * interval k when all paths that carry data have closed it, and before any of them closes k + 2;
- * see detect/watch.h. Another stamp means no sample.
+ * see detect/detection.h. Another stamp means no sample.
  */
 struct nr_record {
 	nr_u32 stamp;

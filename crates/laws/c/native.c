@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The tables and the detectors as functions of the platform's ABI, for src/raw.rs. */
 #include "detectors.h"
-#include "detect/heard.h"
+#include "detect/peer_decision.h"
 #include "laws.def"
 #include "module.h"
 #include <stddef.h>
@@ -13,16 +13,16 @@ const struct nr_param *narrows_decision_param(nr_u32 n);
 const struct nr_param *narrows_window_param(nr_u32 n);
 nr_u64 narrows_warm_up_us(nr_u32 detector, const struct nr_params *p);
 struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p);
-int narrows_pair(nr_u32 detector, const struct nr_watch *w, nr_u32 i, nr_u32 j,
+int narrows_pair(nr_u32 detector, const struct nr_detection *det, nr_u32 i, nr_u32 j,
 		 struct nr_pair *pair);
 nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p);
 void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
 		       const nr_u32 *param, const nr_u32 *join);
-void narrows_watch_init(struct nr_watch *w, const struct nr_params *p);
-void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+void narrows_detection_init(struct nr_detection *det, const struct nr_params *p);
+void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_detection *det, nr_u32 i,
 		    const struct nr_event *ev);
-int narrows_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 i, nr_u32 epoch,
-		 nr_u32 place, nr_u64 now_us);
+int narrows_peer_decide(struct nr_conn *c, struct nr_detection *det, struct nr_peer_decision *p,
+			nr_u32 i, nr_u32 epoch, nr_u32 place, nr_u64 now_us);
 void narrows_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts);
 nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep);
 int narrows_tick_claim(struct nr_conn *c, nr_u64 number);
@@ -112,7 +112,7 @@ struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p)
  * What is known of paths i and j; an answer from before one of them joined, or left, is none. 0 if
  * the detector keeps nothing of pairs.
  */
-int narrows_pair(nr_u32 detector, const struct nr_watch *w, nr_u32 i, nr_u32 j,
+int narrows_pair(nr_u32 detector, const struct nr_detection *det, nr_u32 i, nr_u32 j,
 		 struct nr_pair *pair)
 {
 	const struct nr_detector *d = narrows_detector(detector);
@@ -121,9 +121,9 @@ int narrows_pair(nr_u32 detector, const struct nr_watch *w, nr_u32 i, nr_u32 j,
 	j &= 7;
 	if (!d->pair)
 		return 0;
-	*pair = d->pair(nr_watch_pairs(d, (struct nr_watch *)w), i, j);
-	if ((nr_s32)(pair->stamp - w->path[i].since) <= 0 ||
-	    (nr_s32)(pair->stamp - w->path[j].since) <= 0)
+	*pair = d->pair(nr_detection_pairs(d, (struct nr_detection *)det), i, j);
+	if ((nr_s32)(pair->stamp - det->path[i].since) <= 0 ||
+	    (nr_s32)(pair->stamp - det->path[j].since) <= 0)
 		*pair = (struct nr_pair){.why = pair->answer ? NR_FEW : pair->why};
 	return 1;
 }
@@ -152,23 +152,23 @@ void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_
 		c->join[n] = join[n];
 }
 
-void narrows_watch_init(struct nr_watch *w, const struct nr_params *p)
+void narrows_detection_init(struct nr_detection *det, const struct nr_params *p)
 {
-	*w = (struct nr_watch){.params = *p};
+	*det = (struct nr_detection){.params = *p};
 }
 
-void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
+void narrows_detect(nr_u32 detector, struct nr_conn *c, struct nr_detection *det, nr_u32 i,
 		    const struct nr_event *ev)
 {
-	nr_detect(detector, c, w, i & 7, ev);
+	nr_detect(detector, c, det, i & 7, ev);
 }
 
-/* Path i hears its place in decision `epoch` of the receiver. */
-int narrows_hear(struct nr_conn *c, struct nr_watch *w, struct nr_heard *h, nr_u32 i, nr_u32 epoch,
-		 nr_u32 place, nr_u64 now_us)
+/* Path i receives its place in decision `epoch` of the peer. */
+int narrows_peer_decide(struct nr_conn *c, struct nr_detection *det, struct nr_peer_decision *p,
+			nr_u32 i, nr_u32 epoch, nr_u32 place, nr_u64 now_us)
 {
-	return nr_hear_part(h, i, NR_PART(epoch, place), (nr_u32)(now_us / 1000)) &&
-	       nr_hear(c, w, h, i, now_us);
+	return nr_peer_part(p, i, NR_PART(epoch, place), (nr_u32)(now_us / 1000)) &&
+	       nr_peer_decide(c, det, p, i, now_us);
 }
 
 void narrows_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts)
@@ -214,14 +214,14 @@ nr_u32 narrows_layout(nr_u32 which)
 	    sizeof(struct nr_private),
 	    sizeof(struct nr_params),
 	    offsetof(struct nr_params, decision),
-	    sizeof(struct nr_watch),
-	    offsetof(struct nr_watch, decided_us),
-	    offsetof(struct nr_watch, since_us),
-	    offsetof(struct nr_watch, ring),
-	    offsetof(struct nr_watch, path),
-	    offsetof(struct nr_watch, path[0].since),
-	    offsetof(struct nr_watch, at_once),
-	    offsetof(struct nr_watch, pairs),
+	    sizeof(struct nr_detection),
+	    offsetof(struct nr_detection, decided_us),
+	    offsetof(struct nr_detection, since_us),
+	    offsetof(struct nr_detection, ring),
+	    offsetof(struct nr_detection, path),
+	    offsetof(struct nr_detection, path[0].since),
+	    offsetof(struct nr_detection, at_once),
+	    offsetof(struct nr_detection, pairs),
 	    sizeof(struct nr_module),
 	    offsetof(struct nr_law, kind),
 	    offsetof(struct nr_law, acked),
@@ -231,7 +231,7 @@ nr_u32 narrows_layout(nr_u32 which)
 	    offsetof(struct nr_detector, masks),
 	    sizeof(struct nr_param),
 	    sizeof(struct nr_pace),
-	    sizeof(struct nr_heard),
+	    sizeof(struct nr_peer_decision),
 	};
 
 	return which < sizeof(layout) / sizeof(layout[0]) ? layout[which] : 0;

@@ -12,10 +12,11 @@
 #include "detectors.h"
 #include "window.h"
 
-NR_INLINE void nr_on_event(nr_u32 detector, nr_u32 start, struct nr_conn *c, struct nr_watch *w,
-			   nr_u32 i, struct nr_private *p, const struct nr_event *ev)
+NR_INLINE void nr_on_event(nr_u32 detector, nr_u32 start, struct nr_conn *c,
+			   struct nr_detection *det, nr_u32 i, struct nr_private *p,
+			   const struct nr_event *ev)
 {
-	nr_detect(detector, c, w, i & 7, ev);
+	nr_detect(detector, c, det, i & 7, ev);
 	nr_law_event(start, c, i & 7, p, ev);
 }
 

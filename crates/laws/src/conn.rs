@@ -5,7 +5,7 @@ use crate::control::{Control, Detector};
 use crate::pair::Pair;
 use crate::params::Params;
 use crate::place::{Place, agreement};
-use crate::raw::{self, Event, MAX_PATHS, Module, Path, Watch};
+use crate::raw::{self, Detection, Event, MAX_PATHS, Module, Path};
 use std::fmt;
 use std::ops::Deref;
 
@@ -90,17 +90,17 @@ impl raw::Conn {
     }
 }
 
-impl Watch {
+impl Detection {
     /// The newest decision.
     pub fn decision(&self) -> Option<Decision> {
         Decision::unpack(self.decided, self.decided_us)
     }
 
     /// Does the receiver decide at `now_us` of the host's clock: is its newest decision that was obeyed
-    /// less than [`raw::HEARD_MS`] old?
+    /// less than [`raw::PEER_MS`] old?
     pub fn receiver_decides(&self, now_us: u64) -> bool {
-        let age_ms = ((now_us / 1000) as u32).wrapping_sub(self.heard_ms) as i32;
-        self.heard_ms != 0 && age_ms < raw::HEARD_MS as i32
+        let age_ms = ((now_us / 1000) as u32).wrapping_sub(self.peer_ms) as i32;
+        self.peer_ms != 0 && age_ms < raw::PEER_MS as i32
     }
 
     /// What `detector` knows of paths `i` and `j`, as [`Conn::pair`]; none of a native one. Panics if
@@ -110,7 +110,7 @@ impl Watch {
         if !detector.decides() || detector.is_native() {
             return None;
         }
-        // SAFETY: a dynamic detector that keeps all in the watch, and paths in range.
+        // SAFETY: a dynamic detector that keeps all in it, and paths in range.
         unsafe { pair(detector, self, i, j) }
     }
 
@@ -144,12 +144,12 @@ impl Watch {
     }
 
     /// Of a connection without paths, for [`event_shared`].
-    pub fn new(params: &Params) -> Box<Watch> {
-        let mut watch = Box::<Watch>::new_uninit();
-        // SAFETY: narrows_watch_init writes every byte.
+    pub fn new(params: &Params) -> Box<Detection> {
+        let mut detection = Box::<Detection>::new_uninit();
+        // SAFETY: narrows_detection_init writes every byte.
         unsafe {
-            raw::narrows_watch_init(watch.as_mut_ptr(), &params.of_detectors());
-            watch.assume_init()
+            raw::narrows_detection_init(detection.as_mut_ptr(), &params.of_detectors());
+            detection.assume_init()
         }
     }
 }
@@ -157,74 +157,79 @@ impl Watch {
 /// What `detector` knows of paths `i` and `j`.
 ///
 /// # Safety
-/// The detector is dynamic, the watch is made for it, with what a native one keeps of pairs behind
+/// The detector is dynamic, `detection` is made for it, with what a native one keeps of pairs behind
 /// it, and the paths are in range.
-unsafe fn pair(detector: Detector, watch: *const Watch, i: usize, j: usize) -> Option<Pair> {
+unsafe fn pair(
+    detector: Detector,
+    detection: *const Detection,
+    i: usize,
+    j: usize,
+) -> Option<Pair> {
     let mut pair = raw::Pair::default();
     let number = detector.number();
     // SAFETY: guaranteed by the caller.
     let (kept, pace) = unsafe {
-        let kept = raw::narrows_pair(number, watch, i as u32, j as u32, &mut pair) != 0;
-        (kept, raw::narrows_pace(number, &(*watch).params))
+        let kept = raw::narrows_pair(number, detection, i as u32, j as u32, &mut pair) != 0;
+        (kept, raw::narrows_pace(number, &(*detection).params))
     };
     kept.then(|| Pair::unpack(&pair, 0, pace.t_us.into()))
 }
 
-/// A [`Watch`], and behind it what a native detector keeps of pairs.
+/// A [`Detection`], and behind it what a native detector keeps of pairs.
 #[derive(Clone)]
-struct Watching(Box<[u64]>);
+struct DetectionState(Box<[u64]>);
 
-impl Watching {
+impl DetectionState {
     /// Of a connection without paths, under dynamic `detector`.
-    fn new(detector: Detector, params: &Params) -> Watching {
+    fn new(detector: Detector, params: &Params) -> DetectionState {
         let behind = if detector.is_native() { detector.table().pairs } else { 0 };
-        let words = (size_of::<Watch>() + behind as usize).div_ceil(8);
+        let words = (size_of::<Detection>() + behind as usize).div_ceil(8);
         let mut memory = vec![0u64; words].into_boxed_slice();
-        // SAFETY: the memory has room for a Watch, and its alignment.
-        unsafe { raw::narrows_watch_init(memory.as_mut_ptr().cast(), &params.of_detectors()) };
-        Watching(memory)
+        // SAFETY: the memory has room for a Detection, and its alignment.
+        unsafe { raw::narrows_detection_init(memory.as_mut_ptr().cast(), &params.of_detectors()) };
+        DetectionState(memory)
     }
 }
 
-impl Deref for Watching {
-    type Target = Watch;
+impl Deref for DetectionState {
+    type Target = Detection;
 
-    fn deref(&self) -> &Watch {
-        // SAFETY: `new` initialised a Watch there.
+    fn deref(&self) -> &Detection {
+        // SAFETY: `new` initialised a Detection there.
         unsafe { &*self.0.as_ptr().cast() }
     }
 }
 
-impl fmt::Debug for Watching {
+impl fmt::Debug for DetectionState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Watch::fmt(self, f)
+        Detection::fmt(self, f)
     }
 }
 
-/// One event of path `i` under `control`; `watch` may be null unless the detector is dynamic. The
+/// One event of path `i` under `control`; `detection` may be null unless the detector is dynamic. The
 /// result is in `conn.path[i]`.
 ///
 /// # Safety
-/// All pointers but `watch` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
-/// detector is not native ([`Detector::is_native`]), as it would write behind `watch`; a debug build
+/// All pointers but `detection` are valid, `i` is below [`MAX_PATHS`], and `private` is that path's. The
+/// detector is not native ([`Detector::is_native`]), as it would write behind `detection`; a debug build
 /// panics. The events of one path are sequential; those of siblings may run on other threads at the
 /// same time.
 pub unsafe fn event_shared(
     control: Control,
     conn: *mut raw::Conn,
-    watch: *mut Watch,
+    detection: *mut Detection,
     i: u32,
     private: *mut Private,
     event: *const Event,
 ) {
     debug_assert!(
         !control.detector.is_native(),
-        "{} writes behind the watch",
+        "{} writes behind the detection",
         control.detector.name()
     );
     let module = control.law.module();
     // SAFETY: guaranteed by the caller.
-    unsafe { event_of(module, control, conn, watch, i, private, event) }
+    unsafe { event_of(module, control, conn, detection, i, private, event) }
 }
 
 /// The same with a known module of the law, which saves the lookup at every event.
@@ -235,16 +240,16 @@ unsafe fn event_of(
     module: &Module,
     control: Control,
     conn: *mut raw::Conn,
-    watch: *mut Watch,
+    detection: *mut Detection,
     i: u32,
     private: *mut Private,
     event: *const Event,
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // Without a watch the detector's answer is fixed, and given when a path joins.
-        if !watch.is_null() || (*event).kind == EventKind::Joined as u32 {
-            raw::narrows_detect(control.detector.number(), conn, watch, i, event);
+        // Without a detection the detector's answer is fixed, and given when a path joins.
+        if !detection.is_null() || (*event).kind == EventKind::Joined as u32 {
+            raw::narrows_detect(control.detector.number(), conn, detection, i, event);
         }
         (module.event)(control.start(), conn, i, private, event);
     }
@@ -254,7 +259,7 @@ unsafe fn event_of(
 #[derive(Clone, Debug)]
 pub struct Conn {
     raw: raw::Conn,
-    watch: Option<Watching>,
+    detection: Option<DetectionState>,
     control: Control,
     module: &'static Module,
 }
@@ -272,14 +277,15 @@ impl Conn {
             panic!("{error}");
         }
         let raw = raw::Conn::new(control, params);
-        let watch = control.detector.decides().then(|| Watching::new(control.detector, params));
-        Conn { raw, watch, control, module: control.law.module() }
+        let detection =
+            control.detector.decides().then(|| DetectionState::new(control.detector, params));
+        Conn { raw, detection, control, module: control.law.module() }
     }
 
     /// The same, whose dynamic detector is elsewhere: [`Conn::set_decided`] obeys it. Until then all
     /// paths may share.
     pub fn decided_elsewhere(control: Control, params: &Params) -> Conn {
-        Conn { watch: None, ..Conn::with_params(control, params) }
+        Conn { detection: None, ..Conn::with_params(control, params) }
     }
 
     /// The control this connection runs.
@@ -298,12 +304,12 @@ impl Conn {
     /// [`MAX_PATHS`].
     pub fn event(&mut self, path: usize, private: &mut Private, event: &Event) -> Output {
         assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
-        let watch = self.watch();
+        let detection = self.detection();
         // SAFETY: the pointers are valid and exclusive for the call, or null with a fixed detector,
         // and `path` is in range.
         unsafe {
             let module = self.module;
-            event_of(module, self.control, &mut self.raw, watch, path as u32, private, event);
+            event_of(module, self.control, &mut self.raw, detection, path as u32, private, event);
         }
         let line = &self.raw.path[path];
         Output {
@@ -318,22 +324,25 @@ impl Conn {
     /// `path` is not below [`MAX_PATHS`].
     pub fn detect(&mut self, path: usize, event: &Event) {
         assert!(path < MAX_PATHS, "path {path} of at most {MAX_PATHS}");
-        let (detector, watch) = (self.control.detector.number(), self.watch());
+        let (detector, detection) = (self.control.detector.number(), self.detection());
         // SAFETY: as in `event`.
-        unsafe { raw::narrows_detect(detector, &mut self.raw, watch, path as u32, event) }
+        unsafe { raw::narrows_detect(detector, &mut self.raw, detection, path as u32, event) }
     }
 
     /// Spreads each decision over several events, in which at most `pairs` pairs of paths are compared
-    /// (`Watch::at_once`), as a host does that may not hold an event up. 0, at first: one event decides.
+    /// (`Detection::at_once`), as a host does that may not hold an event up. 0, at first: one event
+    /// decides.
     pub fn compare_at_once(&mut self, pairs: u32) {
-        // SAFETY: exclusive, and a Watch is there.
-        if let Some(watch) = unsafe { self.watch().as_mut() } {
-            watch.at_once = pairs;
+        // SAFETY: exclusive, and a Detection is there.
+        if let Some(detection) = unsafe { self.detection().as_mut() } {
+            detection.at_once = pairs;
         }
     }
 
-    fn watch(&mut self) -> *mut Watch {
-        self.watch.as_mut().map_or(std::ptr::null_mut(), |watch| watch.0.as_mut_ptr().cast())
+    fn detection(&mut self) -> *mut Detection {
+        self.detection
+            .as_mut()
+            .map_or(std::ptr::null_mut(), |detection| detection.0.as_mut_ptr().cast())
     }
 
     /// All coupling masks: byte i is the mask of path i.
@@ -360,13 +369,13 @@ impl Conn {
 
     /// The newest decision, of a dynamic detector.
     pub fn decision(&self) -> Option<Decision> {
-        self.watch.as_ref()?.decision()
+        self.detection.as_ref()?.decision()
     }
 
     /// The newest observation, of a dynamic detector: of one interval, not yet filtered.
     pub fn observation(&self) -> Option<Decision> {
-        let watch = self.watch.as_ref()?;
-        Decision::unpack(watch.observed, watch.observed_us)
+        let detection = self.detection.as_ref()?;
+        Decision::unpack(detection.observed, detection.observed_us)
     }
 
     /// What is known of paths `i` and `j`; none if the detector does not compare pairs. In
@@ -375,14 +384,14 @@ impl Conn {
     /// if `i` or `j` is not below [`MAX_PATHS`], or they are one path.
     pub fn pair(&self, i: usize, j: usize) -> Option<Pair> {
         assert!(i < MAX_PATHS && j < MAX_PATHS && i != j, "{i} and {j} of {MAX_PATHS} paths");
-        let watch = self.watch.as_ref()?;
-        // SAFETY: the watch made for the detector, with what it keeps of pairs, and paths in range.
-        unsafe { pair(self.control.detector, watch.0.as_ptr().cast(), i, j) }
+        let detection = self.detection.as_ref()?;
+        // SAFETY: made for the detector, with what it keeps of pairs, and paths in range.
+        unsafe { pair(self.control.detector, detection.0.as_ptr().cast(), i, j) }
     }
 
     /// The shared state of the paths and of a dynamic detector, for comparing runs.
-    pub fn shared(&self) -> (&raw::Conn, Option<&Watch>) {
-        (&self.raw, self.watch.as_deref())
+    pub fn shared(&self) -> (&raw::Conn, Option<&Detection>) {
+        (&self.raw, self.detection.as_deref())
     }
 
     /// The law's last advice about path `i`. Panics if `i` is not below [`MAX_PATHS`].
@@ -407,23 +416,23 @@ mod tests {
 
     #[test]
     #[cfg(debug_assertions)]
-    #[should_panic(expected = "dcw writes behind the watch")]
+    #[should_panic(expected = "dcw writes behind the detection")]
     fn a_native_detector_is_not_for_shared_memory() {
         let params = Params::default();
         let control = Control { detector: Detector::DCW, ..Control::LIA };
-        let (mut conn, mut watch) = (raw::Conn::new(control, &params), Watch::new(&params));
+        let (mut conn, mut detection) = (raw::Conn::new(control, &params), Detection::new(&params));
         let (mut private, event) = (Private::default(), Event::default());
         // SAFETY: all are there; the call panics before it reaches the detector.
-        unsafe { event_shared(control, &mut conn, &mut *watch, 0, &mut private, &event) }
+        unsafe { event_shared(control, &mut conn, &mut *detection, 0, &mut private, &event) }
     }
 
     #[test]
-    fn only_a_native_detector_has_memory_behind_the_watch() {
+    fn only_a_native_detector_has_memory_behind_the_detection() {
         for detector in Detector::all().filter(|detector| detector.decides()) {
-            let bytes = 8 * Watching::new(detector, &Params::default()).0.len();
+            let bytes = 8 * DetectionState::new(detector, &Params::default()).0.len();
             let pairs = detector.table().pairs as usize;
             let own = if detector.is_native() { pairs } else { 0 };
-            assert_eq!(bytes, size_of::<Watch>() + own, "{}", detector.name());
+            assert_eq!(bytes, size_of::<Detection>() + own, "{}", detector.name());
         }
     }
 }

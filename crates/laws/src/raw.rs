@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -233,13 +233,13 @@ pub struct Conn {
 pub const OBSERVATIONS: usize = 32;
 
 /// So long after a decision of the receiver that was obeyed the sender's detector does not decide, ms
-/// (`NR_HEARD_MS`).
-pub const HEARD_MS: u32 = 10_500;
+/// (`NR_PEER_MS`).
+pub const PEER_MS: u32 = 10_500;
 
-/// State of a connection under a dynamic detector (`struct nr_watch`).
+/// State of a connection under a dynamic detector (`struct nr_detection`).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Watch {
+pub struct Detection {
     /// Parameters of decisions and detectors, as [`crate::Params::of_detectors`].
     pub params: [u32; DETECTOR_PARAMS],
     /// Time of the newest observation, µs.
@@ -258,7 +258,7 @@ pub struct Watch {
     /// place for it. Kept where the detector holds them.
     pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
-    pub path: [Watched; MAX_PATHS],
+    pub path: [PathDetection; MAX_PATHS],
     /// Set by the host, at first 0: pairs of paths that an event compares at most. Then a decision is
     /// spread over several events, of any paths: one that claims it, those that take what paths
     /// published and those that compare pairs with new values, one that groups the paths and one that
@@ -276,38 +276,38 @@ pub struct Watch {
     pub grouped: u32,
     /// When a decision of the receiver was obeyed, ms of the host's clock, wraps; 0: none, or it is
     /// too long ago.
-    pub heard_ms: u32,
+    pub peer_ms: u32,
     scratch: [u64; SCRATCH_WORDS],
-    /// What the detector keeps of pairs of paths; what a native one keeps follows the watch.
+    /// What the detector keeps of pairs of paths; what a native one keeps follows the detection.
     pub pairs: [u64; PAIRS_WORDS],
 }
 
-/// What the paths of a connection have heard of the receiver's decisions (`struct nr_heard`).
+/// What the paths of a connection have received of the peer's decisions (`struct nr_peer_decision`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct PeerDecision {
     parts: [[u32; MAX_PATHS]; 3],
     done: [u32; 2],
-    /// Since when the sender listens, ms of the host's clock, wraps.
+    /// Since when the sender looks for them, ms of the host's clock, wraps.
     pub begun_ms: u32,
     gone: u32,
     owner: [u64; MAX_PATHS],
     scratch: [u64; 29],
 }
 
-/// State of a path under a dynamic detector (`struct nr_watched`).
+/// State of a path under a dynamic detector (`struct nr_path_detection`).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Watched {
+pub struct PathDetection {
     due: [u64; 7],
     here: u32,
     /// Stamp of the interval before it joined, or left.
     pub since: u32,
-    history: [u64; WATCHED_WORDS - 8],
+    history: [u64; PATH_DETECTION_WORDS - 8],
 }
 
-/// Size of [`Watched`] in 64-bit words.
-pub const WATCHED_WORDS: usize = 224;
+/// Size of [`PathDetection`] in 64-bit words.
+pub const PATH_DETECTION_WORDS: usize = 224;
 
 /// Size of what paths published, and of the scratch memory of a decision, in 64-bit words.
 const SCRATCH_WORDS: usize = 57;
@@ -315,9 +315,9 @@ const SCRATCH_WORDS: usize = 57;
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
 pub const PAIRS_WORDS: usize = 2094;
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for Detection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("decided", &self.decided).finish_non_exhaustive()
+        f.debug_struct("Detection").field("decided", &self.decided).finish_non_exhaustive()
     }
 }
 
@@ -491,7 +491,7 @@ unsafe extern "C" {
     pub(crate) fn narrows_pace(detector: u32, params: *const [u32; DETECTOR_PARAMS]) -> Pace;
     pub(crate) fn narrows_pair(
         detector: u32,
-        watch: *const Watch,
+        detection: *const Detection,
         i: u32,
         j: u32,
         pair: *mut Pair,
@@ -511,23 +511,26 @@ unsafe extern "C" {
         join: *const [u32; JOIN_PARAMS],
     );
 
-    pub(crate) fn narrows_watch_init(watch: *mut Watch, params: *const [u32; DETECTOR_PARAMS]);
+    pub(crate) fn narrows_detection_init(
+        detection: *mut Detection,
+        params: *const [u32; DETECTOR_PARAMS],
+    );
 
     /// The detector's part of [`crate::event_shared`] alone, where no law runs.
     pub fn narrows_detect(
         detector: u32,
         conn: *mut Conn,
-        watch: *mut Watch,
+        detection: *mut Detection,
         i: u32,
         event: *const Event,
     );
 
-    /// Path `i` hears its place in decision `epoch` of the receiver: a group below 8, 0xfe not
+    /// Path `i` receives its place in decision `epoch` of the peer: a group below 8, 0xfe not
     /// congested, 0xff undecided. 1: the decision is complete, and obeyed.
-    pub fn narrows_hear(
+    pub fn narrows_peer_decide(
         conn: *mut Conn,
-        watch: *mut Watch,
-        heard: *mut Heard,
+        detection: *mut Detection,
+        peer: *mut PeerDecision,
         i: u32,
         epoch: u32,
         place: u32,
@@ -578,14 +581,14 @@ mod tests {
             size_of::<Private>(),
             4 * DETECTOR_PARAMS,
             0,
-            size_of::<Watch>(),
-            offset_of!(Watch, decided_us),
-            offset_of!(Watch, since_us),
-            offset_of!(Watch, ring),
-            offset_of!(Watch, path),
-            offset_of!(Watch, path) + offset_of!(Watched, since),
-            offset_of!(Watch, at_once),
-            offset_of!(Watch, pairs),
+            size_of::<Detection>(),
+            offset_of!(Detection, decided_us),
+            offset_of!(Detection, since_us),
+            offset_of!(Detection, ring),
+            offset_of!(Detection, path),
+            offset_of!(Detection, path) + offset_of!(PathDetection, since),
+            offset_of!(Detection, at_once),
+            offset_of!(Detection, pairs),
             size_of::<Module>(),
             offset_of!(LawTable, kind),
             offset_of!(LawTable, acked),
@@ -595,7 +598,7 @@ mod tests {
             size_of::<DetectorTable>().next_multiple_of(8),
             size_of::<ParamRow>(),
             size_of::<Pace>(),
-            size_of::<Heard>(),
+            size_of::<PeerDecision>(),
         ];
         for (which, here) in here.into_iter().enumerate() {
             // SAFETY: a pure function of its argument.

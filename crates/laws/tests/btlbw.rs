@@ -1,7 +1,7 @@
 //! The detector `btlbw` (C-MPBBR's rule) on series of bandwidths, in the place of a law that
 //! publishes them. Each slip of the paper's published code has its test.
 
-use narrows_laws::raw::{self, Watch};
+use narrows_laws::raw::{self, Detection};
 use narrows_laws::{Control, Detector, Event, EventKind, Params, State};
 
 /// A law with a window never publishes a bandwidth: the test does.
@@ -13,7 +13,7 @@ const ALL: u64 = u64::MAX;
 /// A connection whose law is the test.
 struct Paths {
     conn: raw::Conn,
-    watch: Box<Watch>,
+    detection: Box<Detection>,
     now_us: u64,
 }
 
@@ -21,7 +21,7 @@ impl Paths {
     fn new(paths: usize) -> Paths {
         let params = Params::default();
         let conn = raw::Conn::new(CONTROL, &params);
-        let mut paths_ = Paths { conn, watch: Watch::new(&params), now_us: 10_000_000 };
+        let mut paths_ = Paths { conn, detection: Detection::new(&params), now_us: 10_000_000 };
         for path in 0..paths {
             paths_.report(path, EventKind::Joined);
         }
@@ -38,7 +38,13 @@ impl Paths {
         // SAFETY: the pointers are valid and exclusive, and `path` is in range.
         unsafe {
             let detector = CONTROL.detector.number();
-            raw::narrows_detect(detector, &mut self.conn, &mut *self.watch, path as u32, &event);
+            raw::narrows_detect(
+                detector,
+                &mut self.conn,
+                &mut *self.detection,
+                path as u32,
+                &event,
+            );
         }
     }
 
@@ -168,7 +174,7 @@ fn a_path_without_a_bandwidth_is_in_no_group() {
     let mut paths = Paths::started(&[1_000_000, 1_000_000, 0]);
     let masks = paths.cycles(&[[1_000_000, 1_000_000, 0]; 4]);
     assert_eq!(masks[0] & 0b011, 0b011);
-    let places = paths.watch.observed;
+    let places = paths.detection.observed;
     assert_eq!((places & 0xf, places >> 4 & 0xf, places >> 8 & 0xf), (0, 0, 0xf));
 }
 
@@ -180,9 +186,9 @@ fn the_first_cycle_that_is_seen_to_end_may_not_have_been_full() {
         paths.cycle(path, *bw);
     }
     paths.cycles(&[ALIKE; 2]);
-    assert_eq!(paths.watch.observed & 0xff, 0xff);
+    assert_eq!(paths.detection.observed & 0xff, 0xff);
     paths.cycles(&[ALIKE]);
-    assert_eq!(paths.watch.observed & 0xff, 0);
+    assert_eq!(paths.detection.observed & 0xff, 0);
 }
 
 /// Nor does it ask how old a bandwidth is.
@@ -196,7 +202,7 @@ fn an_idle_path_stays_where_it_was_and_comes_back_without_its_old_cycles() {
         paths.cycle(0, 3_000_000);
     }
     paths.pass(3_000, &[1]);
-    assert_eq!((paths.masks(2), paths.watch.observed & 0xff), (TOGETHER.to_vec(), 0));
+    assert_eq!((paths.masks(2), paths.detection.observed & 0xff), (TOGETHER.to_vec(), 0));
     // It comes back, and the cycle it was silent in ends: two new ones are not enough to say that
     // they disagree.
     paths.cycle(1, 1_100_000);
@@ -243,7 +249,7 @@ fn a_path_that_joins_in_a_slot_knows_nothing_of_the_last_one() {
     paths.conn.path[1].word[0] = 0;
     paths.report(1, EventKind::Joined);
     paths.pass(3_000, &[]);
-    assert_eq!(paths.watch.observed >> 4 & 0xf, 0xf);
+    assert_eq!(paths.detection.observed >> 4 & 0xf, 0xf);
     paths.conn.path[1].bw = 2_000_000;
     paths.pass(500, &[]);
     assert_eq!(paths.cycles(&[UNLIKE; 3]), APART);
@@ -258,7 +264,7 @@ fn without_a_law_that_publishes_bandwidths_the_masks_stay_as_the_joins_made_them
         paths.conn.path[0].word[0] += 1;
     }
     assert_eq!(paths.conn.masks, ALL);
-    assert_eq!(paths.watch.decided & 0xffff_ffff, 0xffff_ffff);
+    assert_eq!(paths.detection.decided & 0xffff_ffff, 0xffff_ffff);
 }
 
 /// What the rule cannot report (the paper's scenario 5): two bottlenecks of one bandwidth.

@@ -62,7 +62,7 @@ fn the_procedure_in_floating_point_is_that_of_the_authors_program() {
     }
 }
 
-/// A delay of a path in a slot, ms; none: no packet was heard.
+/// A delay of a path in a slot, ms; none: no packet came.
 type Delays = [Vec<Option<f64>>; 2];
 
 /// What places say of flows 0 and 1: do they share?
@@ -101,7 +101,7 @@ fn decide(delays: &Delays, params: &Params) -> Vec<Option<bool>> {
     answers
 }
 
-fn heard(series: [Vec<f64>; 2]) -> Delays {
+fn complete(series: [Vec<f64>; 2]) -> Delays {
     series.map(|delays| delays.into_iter().map(Some).collect())
 }
 
@@ -122,7 +122,7 @@ fn the_c_decides_as_the_procedure_in_floating_point() {
                 if !(2.0 * FINE..1.0 - FINE).contains(&theirs) {
                     continue;
                 }
-                let cut = heard(both.clone().map(|delays| delays[..to].to_vec()));
+                let cut = complete(both.clone().map(|delays| delays[..to].to_vec()));
                 for (threshold, expected) in [(theirs - FINE, true), (theirs + FINE, false)] {
                     let params = Params::default().with(&[
                         ("dcw.window", &window.to_string()),
@@ -141,7 +141,7 @@ fn the_c_decides_as_the_procedure_in_floating_point() {
 
 #[test]
 fn the_first_answer_takes_25_delays_of_both() {
-    let mut delays = heard(series(1, 1.0, 5.0, 200));
+    let mut delays = complete(series(1, 1.0, 5.0, 200));
     assert_eq!(decide(&delays, &Params::default())[..4], [None, None, Some(true), Some(true)]);
     // A path that joins 10 s later: compared over what it has.
     delays[1][..100].fill(None);
@@ -154,7 +154,7 @@ fn the_first_answer_takes_25_delays_of_both() {
 fn missing_delays_lie_between_their_neighbours() {
     let [one, other] = series(3, 0.6, 20.0, 400);
     let mut line = other.clone();
-    let mut gaps = heard([one.clone(), other]);
+    let mut gaps = complete([one.clone(), other]);
     for from in [30, 95, 151, 208, 290] {
         let to = from + 17;
         for slot in from + 1..to {
@@ -173,7 +173,7 @@ fn missing_delays_lie_between_their_neighbours() {
 #[test]
 fn a_path_that_is_silent_for_10_s_or_whose_clock_is_set_starts_over() {
     let both = series(1, 1.0, 5.0, 500);
-    let mut silent = heard(both.clone());
+    let mut silent = complete(both.clone());
     silent[1][200..295].fill(None);
     let answers = decide(&silent, &Params::default());
     assert!(answers[2..].iter().all(Option::is_some), "9.5 s: {answers:?}");
@@ -181,7 +181,7 @@ fn a_path_that_is_silent_for_10_s_or_whose_clock_is_set_starts_over() {
     let answers = decide(&silent, &Params::default());
     assert_eq!(answers[29..34], [Some(true), None, None, Some(true), Some(true)]);
 
-    let mut set = heard(both);
+    let mut set = complete(both);
     set[1][250..].iter_mut().for_each(|delay| *delay = delay.map(|delay| delay + 3_000.0));
     let answers = decide(&set, &Params::default());
     assert_eq!(answers[24..29], [Some(true), None, None, Some(true), Some(true)]);
@@ -192,7 +192,7 @@ fn a_constant_delay_is_that_of_no_other_path() {
     let [one, _] = series(1, 1.0, 5.0, 300);
     let flat = vec![50.0; 300];
     for delays in [[one, flat.clone()], [flat.clone(), flat]] {
-        let answers = decide(&heard(delays), &Params::default());
+        let answers = decide(&complete(delays), &Params::default());
         assert!(answers[2..].iter().all(|&answer| answer == Some(false)), "{answers:?}");
     }
 }

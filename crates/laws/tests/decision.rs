@@ -1,7 +1,7 @@
 //! From observations to masks: MPTCP-SBD's filter, the three states of a path, joins, and clocks
 //! that are set back.
 
-use narrows_laws::raw::{self, MAX_PATHS, OBSERVATIONS, Watch};
+use narrows_laws::raw::{self, Detection, MAX_PATHS, OBSERVATIONS};
 use narrows_laws::{Conn, Control, Event, EventKind, Params, Place, Private, State, flag};
 use narrows_testkit::Random;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ const STAMP: u32 = 1_000;
 /// A connection whose detector is about to observe nothing and then to decide.
 struct Bench {
     conn: raw::Conn,
-    watch: Box<Watch>,
+    detection: Box<Detection>,
     t_us: u64,
 }
 
@@ -26,7 +26,7 @@ impl Bench {
     fn new(params: &Params) -> Bench {
         let conn = raw::Conn::new(control(), params);
         let t_us = u64::from(params.word("ssc.t_ms"));
-        let mut bench = Bench { conn, watch: Watch::new(params), t_us };
+        let mut bench = Bench { conn, detection: Detection::new(params), t_us };
         for path in 0..MAX_PATHS {
             bench.send(path, EventKind::Joined, 0);
         }
@@ -38,7 +38,13 @@ impl Bench {
         let detector = control().detector.number();
         // SAFETY: exclusive pointers, and a path in range.
         unsafe {
-            raw::narrows_detect(detector, &mut self.conn, &mut *self.watch, path as u32, &event);
+            raw::narrows_detect(
+                detector,
+                &mut self.conn,
+                &mut *self.detection,
+                path as u32,
+                &event,
+            );
         }
     }
 
@@ -51,7 +57,7 @@ impl Bench {
         for (age, places) in observations.iter().rev().enumerate() {
             let stamp = stamp - 1 - age as u32;
             let nibbles = places.iter().rev().fold(0, |word, place| word << 4 | u64::from(*place));
-            self.watch.ring[stamp as usize % OBSERVATIONS] = u64::from(stamp) << 32 | nibbles;
+            self.detection.ring[stamp as usize % OBSERVATIONS] = u64::from(stamp) << 32 | nibbles;
         }
     }
 
@@ -63,7 +69,7 @@ impl Bench {
     fn decide_at(&mut self, stamp: u32) -> [u8; MAX_PATHS] {
         let t_us = self.t_us;
         self.send(0, EventKind::Acked, (u64::from(stamp) + 1) * t_us);
-        let decided = self.watch.decided;
+        let decided = self.detection.decided;
         assert_eq!(decided >> 32, u64::from(stamp), "a decision was made");
         std::array::from_fn(|path| (decided >> (4 * path)) as u8 & 15)
     }
@@ -355,7 +361,7 @@ fn what_was_seen_of_a_slots_last_path_is_not_the_next_ones() {
     bench.send(1, EventKind::Joined, now_us);
     assert_eq!(bench.mask(1), 0xff, "with all, until something is known");
     bench.observed(&ten(apart));
-    bench.watch.decided = 0;
+    bench.detection.decided = 0;
     assert_eq!(bench.decide()[..3], [0, UNDECIDED, 2]);
     assert_eq!(bench.mask(0), 0b1111_1011, "still with all");
     assert_eq!(bench.mask(1), 0xff);
@@ -390,7 +396,7 @@ fn two_paths_are_compared_since_the_later_of_them_came() {
         if let Some(path) = later {
             bench.send(path, EventKind::Left, now_us);
             bench.send(path, EventKind::Joined, now_us);
-            bench.watch.decided = 0;
+            bench.detection.decided = 0;
         }
         bench.observed(&ten(|n| if n < 7 { vec![0, 0] } else { vec![0, 1] }));
         let places = bench.decide();
@@ -514,7 +520,7 @@ fn it_is_kept_since_when_a_group_is_as_it_is() {
     let mut decide = |stamp: u32, places: [u8; 4]| {
         bench.observed_before(stamp, &ten(|_| places.to_vec()));
         bench.decide_at(stamp);
-        let since = bench.watch.since_us;
+        let since = bench.detection.since_us;
         [0, 1, 2, 3, 4].map(|path| since[path])
     };
     let [a, b, c, d, e] = [0, 20, 40, 60, 80].map(|later| STAMP + later);
@@ -525,5 +531,5 @@ fn it_is_kept_since_when_a_group_is_as_it_is() {
     assert_eq!(decide(d, [0, 1, 1, 3]), [at(d), at(d), at(d), at(c), 0], "1 changes over to 2");
     assert_eq!(decide(e, [0, 1, 1, 1]), [at(d), at(e), at(e), at(e), 0], "3 joins them");
     bench.send(0, EventKind::Left, at(e) + 7);
-    assert_eq!(bench.watch.since_us[..2], [at(e) + 7, at(e)]);
+    assert_eq!(bench.detection.since_us[..2], [at(e) + 7, at(e)]);
 }

@@ -33,7 +33,7 @@ impl Queue {
     }
 }
 
-/// Who is in which of the queues, and the time in which somebody is not heard of.
+/// Who is in which of the queues, and the time in which somebody is silent.
 struct Network<'a> {
     /// Depth and the time to fill it, us.
     queues: &'a [(f64, f64)],
@@ -143,7 +143,7 @@ fn the_order_of_flows_does_not_matter() {
 #[test]
 fn who_comes_late_or_falls_silent_is_undecided() {
     let at = [0, 0, 3, 3];
-    // Flow 1 comes at 40 s, flow 3 is not heard of from 60 s on.
+    // Flow 1 comes at 40 s, flow 3 is silent from 60 s on.
     let silent =
         |flow, now_us| flow == 1 && now_us < 40_000_000 || flow == 3 && now_us > 60_000_000;
     let network = Network { queues: &QUEUES, at: &at, seconds: 110, silent: &silent };

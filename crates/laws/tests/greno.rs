@@ -411,7 +411,7 @@ fn a_path_that_fell_silent_after_an_event_does_not_cut_the_others_when_its_time_
 
 #[test]
 fn what_was_marked_lost_when_a_path_follows_is_of_the_same_event() {
-    // All that was out is lost, and the path hears of its sibling's event by that.
+    // All that was out is lost, and the path learns of its sibling's event by that.
     for kind in [EventKind::Recovery, EventKind::Timeout] {
         let mut host = group(&[40, 40]);
         host.report(0, EventKind::Recovery);

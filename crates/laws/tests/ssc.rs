@@ -3,7 +3,7 @@
 #[path = "reference/ssc.rs"]
 mod reference;
 
-use narrows_laws::raw::{self, MAX_PATHS, Watch};
+use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::{Control, Detector, Event, EventKind, Params, Place, State, flag};
 use narrows_testkit::Random;
 use reference::{Estimates, History, Real};
@@ -19,7 +19,7 @@ fn mptcp_sbd() -> Params {
 /// A connection under the detector, with its records in sight.
 struct Bench {
     conn: raw::Conn,
-    watch: Box<Watch>,
+    detection: Box<Detection>,
     t_us: u64,
 }
 
@@ -34,7 +34,7 @@ impl Bench {
         let control = Control { detector: Detector::SSC, ..Control::RENO };
         let conn = raw::Conn::new(control, params);
         let t_us = u64::from(params.word("ssc.t_ms"));
-        let mut bench = Bench { conn, watch: Watch::new(params), t_us };
+        let mut bench = Bench { conn, detection: Detection::new(params), t_us };
         for path in 0..paths {
             bench.send(
                 path,
@@ -50,7 +50,13 @@ impl Bench {
         // SAFETY: exclusive pointers, and a path in range.
         unsafe {
             let detector = Detector::SSC.number();
-            raw::narrows_detect(detector, &mut self.conn, &mut *self.watch, path as u32, &event);
+            raw::narrows_detect(
+                detector,
+                &mut self.conn,
+                &mut *self.detection,
+                path as u32,
+                &event,
+            );
         }
     }
 
@@ -97,7 +103,7 @@ impl Bench {
 
     /// Where the newest observation has `path`: a group's number, 14 or 15.
     fn place(&self, path: usize) -> u64 {
-        self.watch.observed >> (4 * path) & 15
+        self.detection.observed >> (4 * path) & 15
     }
 }
 
@@ -190,7 +196,7 @@ fn placed(params: &Params, flows: &[Estimates]) -> Vec<Place> {
     }
     let now_us = (number + 2) * bench.t_us;
     bench.send(0, EventKind::Acked, Event { now_us, ..Event::default() });
-    assert_eq!(bench.watch.observed >> 32, number + 1);
+    assert_eq!(bench.detection.observed >> 32, number + 1);
     (0..flows.len())
         .map(|path| match bench.place(path) {
             14 => Place::Clear,
@@ -495,8 +501,12 @@ fn the_number_of_intervals_may_wrap() {
             bench.interval(path, number, &around(8), 0);
         }
     }
-    assert!(bench.watch.decided >> 32 < 60, "decided after the wrap: {:x}", bench.watch.decided);
-    assert_eq!(bench.watch.decided as u32 & 0xff, 0, "both in group 0");
+    assert!(
+        bench.detection.decided >> 32 < 60,
+        "decided after the wrap: {:x}",
+        bench.detection.decided
+    );
+    assert_eq!(bench.detection.decided as u32 & 0xff, 0, "both in group 0");
 }
 
 #[test]
@@ -661,7 +671,7 @@ fn estimates_are_not_trusted_too_early() {
         }
         // Interval 59 is the 60th; it is observed two later.
         let expected = if number < 61 { 15 } else { 0 };
-        let there = bench.watch.observed != 0;
+        let there = bench.detection.observed != 0;
         assert!(there || number < 3);
         assert!(!there || bench.place(1) == expected, "in interval {number}");
     }

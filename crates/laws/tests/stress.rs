@@ -1,6 +1,6 @@
 //! Siblings on real threads, as the kernel runs them: nobody locks the connection.
 
-use narrows_laws::raw::{self, Conn, MAX_PATHS, OBSERVATIONS, Private, Watch};
+use narrows_laws::raw::{self, Conn, Detection, MAX_PATHS, OBSERVATIONS, Private};
 use narrows_laws::{Control, Event, EventKind, Params, State, flag};
 use std::cell::UnsafeCell;
 use std::sync::Barrier;
@@ -20,20 +20,27 @@ impl Shared {
     }
 
     fn event(&self, control: Control, path: usize, private: &mut Private, event: &Event) {
-        self.event_watched(control, std::ptr::null_mut(), path, private, event);
+        self.event_detected(control, std::ptr::null_mut(), path, private, event);
     }
 
-    fn event_watched(
+    fn event_detected(
         &self,
         control: Control,
-        watch: *mut Watch,
+        detection: *mut Detection,
         path: usize,
         private: &mut Private,
         event: &Event,
     ) {
         // SAFETY: each thread has a path and its private state for itself.
         unsafe {
-            narrows_laws::event_shared(control, self.0.get(), watch, path as u32, private, event);
+            narrows_laws::event_shared(
+                control,
+                self.0.get(),
+                detection,
+                path as u32,
+                private,
+                event,
+            );
         }
     }
 
@@ -54,8 +61,8 @@ impl Shared {
     }
 }
 
-impl Shared<*mut Watch> {
-    fn pointer(&self) -> *mut Watch {
+impl Shared<*mut Detection> {
+    fn pointer(&self) -> *mut Detection {
         // SAFETY: never written.
         unsafe { *self.0.get() }
     }
@@ -178,14 +185,14 @@ fn each_decision_interval_has_one_owner() {
 
 /// Eight paths under a detector, at once, whose decisions have parts as `at_once` says. `t_us` is the
 /// interval.
-fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Watch> {
+fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Detection> {
     let control: Control = control.parse().unwrap();
     let conn = Shared::new(control);
     let mut params = Params::default();
     params.set("ssc.trusted", "10").unwrap();
-    let mut watch = Watch::new(&params);
-    watch.at_once = at_once;
-    let pointer = Shared(UnsafeCell::new(&raw mut *watch));
+    let mut detection = Detection::new(&params);
+    detection.at_once = at_once;
+    let pointer = Shared(UnsafeCell::new(&raw mut *detection));
     let barrier = Barrier::new(MAX_PATHS);
     let in_step = t_us / STEP_US;
     let acked = |number: u64, delay: u64| Event {
@@ -212,7 +219,7 @@ fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Watch> {
                     };
                     let delay = (number * (1 + path as u64 % 2)) % 500 * 40;
                     let one = Event { kind: kind as u32, ..acked(number, delay) };
-                    conn.event_watched(control, pointer.pointer(), path, &mut private, &one);
+                    conn.event_detected(control, pointer.pointer(), path, &mut private, &one);
                 }
                 private
             })
@@ -223,7 +230,7 @@ fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Watch> {
     // What is left of the last decision: a claim, at most 14 parts and the answer.
     for _ in 0..16 {
         let (last, pointer) = (acked(STEPS - 1, 0), pointer.pointer());
-        conn.event_watched(control, pointer, 0, &mut privates[0], &last);
+        conn.event_detected(control, pointer, 0, &mut privates[0], &last);
     }
     let masks = conn.0.into_inner().masks;
     for i in 0..MAX_PATHS {
@@ -231,7 +238,7 @@ fn decide(control: &str, t_us: u64, at_once: u32) -> Box<Watch> {
             assert_eq!(masks >> (8 * i + j) & 1, masks >> (8 * j + i) & 1, "mutual: {masks:x}");
         }
     }
-    watch
+    detection
 }
 
 const STEPS: u64 = 40_000;
@@ -242,25 +249,25 @@ const INTERVALS_US: [u64; 2] = [350_000, 240_000];
 #[test]
 fn paths_under_a_dynamic_detector_claim_observe_and_decide_at_once() {
     for (control, t_us) in ["lia+ssc", "lia+xcorr"].into_iter().zip(INTERVALS_US) {
-        let watch = decide(control, t_us, 0);
+        let detection = decide(control, t_us, 0);
         let stamp = |word: u64| word >> 32;
         // Each interval has its observation, in its place; the newest is that of the last tick.
         let newest = (STEPS - 1) * STEP_US / t_us - 1;
-        assert_eq!(stamp(watch.observed), newest, "{control}");
+        assert_eq!(stamp(detection.observed), newest, "{control}");
         for back in 0..OBSERVATIONS as u64 {
             let number = newest - back;
-            assert_eq!(stamp(watch.ring[number as usize % OBSERVATIONS]), number, "{control}");
+            assert_eq!(stamp(detection.ring[number as usize % OBSERVATIONS]), number, "{control}");
         }
-        assert!(newest - stamp(watch.decided) < 10, "{control}: decided every ten");
+        assert!(newest - stamp(detection.decided) < 10, "{control}: decided every ten");
     }
 }
 
 #[test]
 fn paths_at_once_make_the_parts_of_decisions() {
     for (control, t_us) in ["lia+ssc", "lia+xcorr"].into_iter().zip(INTERVALS_US) {
-        let watch = decide(control, t_us, 2);
-        assert_eq!((watch.stamp, watch.busy), (0, 0), "{control}: nothing is left undone");
+        let detection = decide(control, t_us, 2);
+        assert_eq!((detection.stamp, detection.busy), (0, 0), "{control}: nothing is left undone");
         let newest = (STEPS - 1) * STEP_US / t_us - 1;
-        assert_eq!(watch.observed >> 32, newest, "{control}");
+        assert_eq!(detection.observed >> 32, newest, "{control}");
     }
 }

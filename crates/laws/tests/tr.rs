@@ -3,8 +3,8 @@
 
 mod reference;
 
-use narrows_laws::detect::{Flows, Sample as Heard};
-use narrows_laws::raw::{self, MAX_PATHS, Watch};
+use narrows_laws::detect::{Flows, Sample as FlowSample};
+use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::{Conn, Control, Detector, Event, EventKind, Params, Place, State};
 use proptest::prelude::*;
 use reference::tr::{Line, Point, Slips, Tr};
@@ -42,11 +42,11 @@ type Sample = (u64, u32);
 fn stream(samples: &[Sample]) -> Vec<Line> {
     let (detector, params) = (Detector::TR.number(), Params::default());
     let mut conn = raw::Conn::new(LIA_TR, &params);
-    let mut watch = Watch::new(&params);
+    let mut detection = Detection::new(&params);
     let mut lines = Vec::new();
     let mut report = |event: &Event| {
         // SAFETY: the pointers are valid and exclusive, and path 0 is in range.
-        unsafe { raw::narrows_detect(detector, &mut conn, &mut *watch, 0, event) };
+        unsafe { raw::narrows_detect(detector, &mut conn, &mut *detection, 0, event) };
         for record in conn.record[0].iter_mut().filter(|record| record.stamp != 0) {
             let [slope, from, to, points, ..] = record.word;
             lines.push(Line {
@@ -310,7 +310,7 @@ fn a_queue_that_stays_empty_hides_no_rise() {
     assert!((line.slope - 40.0).abs() < 0.5, "{line:?}");
 }
 
-/// A connection that hears nothing but delays.
+/// A connection that has nothing but delays.
 struct Paths {
     conn: Conn,
 }
@@ -470,7 +470,8 @@ fn a_silent_flow_links_no_others() {
     let mut decisions = Vec::new();
     for (now_us, flow, delay) in all {
         let delay_us = Some(delay as i32);
-        decisions.extend(flows.sample(flow, &Heard { now_us, delay_us, ..Heard::default() }));
+        decisions
+            .extend(flows.sample(flow, &FlowSample { now_us, delay_us, ..FlowSample::default() }));
     }
     decisions.extend(flows.advance(2 * PERIOD));
     let places: Vec<&[Place]> = decisions.iter().map(|decision| &decision.places[..]).collect();

@@ -8,7 +8,7 @@ use std::fs;
 use std::process::Command;
 
 use narrows_laws::detect::{self, Flows, Sample};
-use narrows_laws::raw::{self, MAX_PATHS, Watch};
+use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::replay::queued;
 use narrows_laws::{
     Advice, Conn, Control, Detector, Event, EventKind, Output, Params, Place, Private, State,
@@ -40,7 +40,7 @@ fn queue(seed: u64, seconds: usize) -> Vec<f64> {
         .collect()
 }
 
-/// How a path hears its queue.
+/// How a path samples its queue.
 #[derive(Clone, Copy)]
 struct Path {
     /// Packets a second.
@@ -55,7 +55,7 @@ struct Path {
 
 const USUAL: Path = Path { rate: 200.0, behind: 5, noise: 0.2, skew: 0.0 };
 
-fn hear(queue: &[f64], path: &Path, seed: u64) -> Samples {
+fn sampled(queue: &[f64], path: &Path, seed: u64) -> Samples {
     let mut random = Random(seed);
     let mut time = 0.0;
     let mut samples = Vec::new();
@@ -122,8 +122,9 @@ fn compare(name: &str, one: Path, other: Path, right: Answer) {
     for seed in 1..=8 {
         let shared = queue(2 * seed, SECONDS);
         let own = queue(2 * seed + 1, SECONDS);
-        let one = hear(&shared, &one, 100 + seed);
-        let other = hear(if right == Answer::Shared { &shared } else { &own }, &other, 200 + seed);
+        let one = sampled(&shared, &one, 100 + seed);
+        let other =
+            sampled(if right == Answer::Shared { &shared } else { &own }, &other, 200 + seed);
         ours.extend(held(&one, &other, SECONDS).split_off(10));
         floating.extend(xcorr::held(&one, &other, SECONDS).split_off(10));
     }
@@ -259,7 +260,7 @@ fn senders_that_start_and_pause_together_are_no_common_queue() {
     }
 }
 
-/// A time in which a path of a connection hears a queue, s.
+/// A time in which a path of a connection samples a queue, s.
 #[derive(Clone, Copy)]
 struct Span<'a> {
     path: usize,
@@ -310,7 +311,7 @@ fn seen<T>(
         if span.joins {
             events.push(of(EventKind::Joined, from));
         }
-        let samples = hear(span.queue, &USUAL, 300 + seed as u64);
+        let samples = sampled(span.queue, &USUAL, 300 + seed as u64);
         for (time, delay) in samples.into_iter().filter(|&(time, _)| from < time && time < to) {
             let mut event = of(EventKind::Acked, time);
             event.2.delivered = 1;
@@ -540,7 +541,7 @@ fn a_pair_is_described() {
     for (second, expected) in [(&one, Answer::Shared), (&other, Answer::Separate)] {
         let mut flows = Flows::new(Detector::XCORR, &Params::default(), 2).unwrap();
         let mut first = None;
-        let samples = together_in_time(&hear(&one, &USUAL, 1), &hear(second, &USUAL, 2));
+        let samples = together_in_time(&sampled(&one, &USUAL, 1), &sampled(second, &USUAL, 2));
         for (flow, sample) in samples {
             flows.sample(flow, &sample);
             let pair = flows.pair(0, 1).unwrap();
@@ -691,19 +692,19 @@ fn saw_teeth_in_step_are_no_common_queue() {
     let busy = Path { rate: 1600.0, noise: 0.5, ..USUAL };
     for seed in 0..4 {
         let [one, other] = [1, 2].map(|n| saw_tooth(10 * seed + n, 60));
-        let own = hear(&one, &busy, 3 * seed);
-        let answers = held(&own, &hear(&other, &busy, 3 * seed + 1), 60);
+        let own = sampled(&one, &busy, 3 * seed);
+        let answers = held(&own, &sampled(&other, &busy, 3 * seed + 1), 60);
         assert!(!answers.contains(&Answer::Shared), "seed {seed}: {answers:?}");
-        let answers = held(&own, &hear(&one, &busy, 3 * seed + 1), 60);
+        let answers = held(&own, &sampled(&one, &busy, 3 * seed + 1), 60);
         assert_eq!(answers[10..], [Answer::Shared; 50], "seed {seed}");
     }
 }
 
-/// The answers of paths that hear `one` until `at_ms`, then `before` and `after`.
+/// The answers of paths that sample `one` until `at_ms`, then `before` and `after`.
 fn then(one: &[f64], after: [&[f64]; 2], at_ms: usize, path: &Path) -> Vec<Answer> {
     let [a, b] = [0, 1].map(|n| [&one[..at_ms], &after[n][at_ms..]].concat());
     let seconds = a.len() / 1000;
-    held(&hear(&a, path, 1), &hear(&b, path, 2), seconds)
+    held(&sampled(&a, path, 1), &sampled(&b, path, 2), seconds)
 }
 
 /// A value that is drawn anew bit by bit, with a variance of 1 and a memory of 100 ms.
@@ -742,7 +743,7 @@ fn one_queue_that_noise_hides_is_not_called_two() {
             let queue: Vec<f64> = queue(seed, 60).iter().map(|delay| height * delay).collect();
             let path = Path { noise, ..USUAL };
             let answers =
-                held(&hear(&queue, &path, 100 + seed), &hear(&queue, &path, 200 + seed), 60);
+                held(&sampled(&queue, &path, 100 + seed), &sampled(&queue, &path, 200 + seed), 60);
             let separate = answers.iter().filter(|&&answer| answer == Answer::Separate).count();
             assert_eq!(separate, 0, "seed {seed}, {height}, {noise} ms: {answers:?}");
         }
@@ -756,7 +757,8 @@ fn two_queues_that_noise_hides_are_told_when_there_is_enough_of_them() {
             wave(10 * seed + n, 60).iter().map(|x| 10.0 + 1.5 * x).collect()
         });
         let path = Path { noise: 10.0, ..USUAL };
-        let answers = held(&hear(&one, &path, 100 + seed), &hear(&other, &path, 200 + seed), 60);
+        let answers =
+            held(&sampled(&one, &path, 100 + seed), &sampled(&other, &path, 200 + seed), 60);
         assert_eq!(answers[45..], [Answer::Separate; 15], "seed {seed}: {answers:?}");
     }
 }
@@ -772,7 +774,7 @@ fn a_loud_start_is_forgotten_with_its_noise() {
             a[ms] += 6.0 * rough[0][ms];
             b[ms] += 6.0 * rough[1][ms];
         }
-        let answers = held(&hear(&a, &USUAL, 1), &hear(&b, &USUAL, 2), 60);
+        let answers = held(&sampled(&a, &USUAL, 1), &sampled(&b, &USUAL, 2), 60);
         assert_eq!(answers[36..], [Answer::Shared; 24], "seed {seed}: {answers:?}");
     }
 }
@@ -784,11 +786,12 @@ fn clocks_are_no_queue_and_hide_none() {
         for seed in 1..=4 {
             let none = vec![0.0; 60_000];
             let answers =
-                held(&hear(&none, &path, 100 + seed), &hear(&none, &path, 200 + seed), 60);
+                held(&sampled(&none, &path, 100 + seed), &sampled(&none, &path, 200 + seed), 60);
             assert!(!answers.contains(&Answer::Shared), "{skew} ppm, {seed}: {answers:?}");
             // A queue of 1.5 ms.
             let low: Vec<f64> = queue(seed, 60).iter().map(|delay| 0.05 * delay).collect();
-            let answers = held(&hear(&low, &path, 100 + seed), &hear(&low, &path, 200 + seed), 60);
+            let answers =
+                held(&sampled(&low, &path, 100 + seed), &sampled(&low, &path, 200 + seed), 60);
             assert_eq!(answers[14..], [Answer::Shared; 46], "{skew} ppm, {seed}: {answers:?}");
         }
     }
@@ -820,9 +823,9 @@ fn noise_is_that_of_the_delays_however_few_they_are() {
 #[test]
 fn while_a_path_is_at_a_decision_the_others_go_on_without_it() {
     let control = Control { detector: Detector::XCORR, ..Control::LIA };
-    let mut watch = Watch::new(&Params::default());
+    let mut detection = Detection::new(&Params::default());
     let mut conn = raw::Conn::new(control, &Params::default());
-    let mut hear = |watch: &mut Watch, kind: EventKind, ms: std::ops::Range<u64>| {
+    let mut run = |detection: &mut Detection, kind: EventKind, ms: std::ops::Range<u64>| {
         for now_ms in ms {
             for path in 0..2 {
                 let event = Event {
@@ -834,19 +837,25 @@ fn while_a_path_is_at_a_decision_the_others_go_on_without_it() {
                 };
                 // SAFETY: all are there.
                 unsafe {
-                    raw::narrows_detect(control.detector.number(), &mut conn, watch, path, &event);
+                    raw::narrows_detect(
+                        control.detector.number(),
+                        &mut conn,
+                        detection,
+                        path,
+                        &event,
+                    );
                 }
             }
         }
-        (watch.observed >> 32, watch.decided >> 32)
+        (detection.observed >> 32, detection.decided >> 32)
     };
-    hear(&mut watch, EventKind::Joined, 1..2);
-    assert_eq!(hear(&mut watch, EventKind::Acked, 2..2000), (7, 7), "intervals of 240 ms");
+    run(&mut detection, EventKind::Joined, 1..2);
+    assert_eq!(run(&mut detection, EventKind::Acked, 2..2000), (7, 7), "intervals of 240 ms");
     // Another path is at one, and held up.
-    watch.busy = 1;
-    assert_eq!(hear(&mut watch, EventKind::Acked, 2000..3000), (7, 7));
-    watch.busy = 0;
-    assert_eq!(hear(&mut watch, EventKind::Acked, 3000..4000), (15, 15));
+    detection.busy = 1;
+    assert_eq!(run(&mut detection, EventKind::Acked, 2000..3000), (7, 7));
+    detection.busy = 0;
+    assert_eq!(run(&mut detection, EventKind::Acked, 3000..4000), (15, 15));
 }
 
 /// A connection under `lia+xcorr`, and its paths.
@@ -866,13 +875,13 @@ impl Running {
         self.conn.event(path, &mut self.private[path], event)
     }
 
-    fn watch(&self) -> &Watch {
+    fn detection(&self) -> &Detection {
         self.conn.shared().1.unwrap()
     }
 
     /// The newest observation, and all that is kept of pairs.
     fn known(&self) -> (u64, Vec<u64>) {
-        (self.watch().observed, self.watch().pairs.to_vec())
+        (self.detection().observed, self.detection().pairs.to_vec())
     }
 }
 
@@ -880,8 +889,8 @@ impl Running {
 fn a_decision_in_parts_is_the_decision_at_once() {
     // What is kept of the 28 pairs, each with its sums first.
     const PAIR: usize = 68;
-    let sums = |watch: &Watch| -> Vec<Vec<u64>> {
-        let pairs = &watch.pairs[watch.pairs.len() - 28 * PAIR..];
+    let sums = |detection: &Detection| -> Vec<Vec<u64>> {
+        let pairs = &detection.pairs[detection.pairs.len() - 28 * PAIR..];
         pairs.chunks(PAIR).map(|pair| pair[..PAIR - 8].to_vec()).collect()
     };
     for (seed, paths) in [(0, 8), (1, 8), (3, 5)] {
@@ -889,8 +898,8 @@ fn a_decision_in_parts_is_the_decision_at_once() {
         let mut known = Vec::new();
         let events = queued(seed, paths, 20, |path, event| {
             let output = whole.event(path, event);
-            assert_eq!(whole.watch().stamp, 0, "no part is left");
-            if known.last().map_or(0, |(observed, _)| *observed) != whole.watch().observed {
+            assert_eq!(whole.detection().stamp, 0, "no part is left");
+            if known.last().map_or(0, |(observed, _)| *observed) != whole.detection().observed {
                 known.push(whole.known());
             }
             output
@@ -900,18 +909,18 @@ fn a_decision_in_parts_is_the_decision_at_once() {
             let mut expected = known.iter();
             let (mut observed, mut most) = (0, 0);
             for (path, event) in &events {
-                let before = (parts.watch().stamp != 0).then(|| sums(parts.watch()));
+                let before = (parts.detection().stamp != 0).then(|| sums(parts.detection()));
                 parts.event(*path as usize, event);
                 if let Some(before) = before {
-                    let after = sums(parts.watch());
+                    let after = sums(parts.detection());
                     // Those that are only forgotten are zero.
                     let compared = |(before, after): &(&Vec<u64>, &Vec<u64>)| {
                         before != after && after.iter().any(|word| *word != 0)
                     };
                     most = most.max(before.iter().zip(&after).filter(compared).count());
                 }
-                if observed != parts.watch().observed {
-                    observed = parts.watch().observed;
+                if observed != parts.detection().observed {
+                    observed = parts.detection().observed;
                     let known = parts.known();
                     assert!(Some(&known) == expected.next(), "after {event:?}, seed {seed}");
                 }
@@ -931,12 +940,14 @@ fn a_path_that_falls_silent_within_a_decision_holds_up_nothing() {
     });
     let mut running = Running::new(1);
     let mut events = events.iter();
-    let within = |watch: &Watch| watch.decided != 0 && watch.next[0] == 4 && watch.next[1] == 2;
+    let within = |detection: &Detection| {
+        detection.decided != 0 && detection.next[0] == 4 && detection.next[1] == 2
+    };
     let claimed = loop {
         let (path, event) = events.next().expect("it comes to the pair of 4 and 2");
         running.event(*path as usize, event);
-        if running.watch().stamp != 0 && within(running.watch()) {
-            break running.watch().stamp;
+        if running.detection().stamp != 0 && within(running.detection()) {
+            break running.detection().stamp;
         }
     };
     let is_of = |path: u32| {
@@ -971,33 +982,33 @@ fn a_path_that_falls_silent_within_a_decision_holds_up_nothing() {
     }
 }
 
-/// As in a kernel that has no memory for the watch when the first path joins.
+/// As in a kernel that has no memory for the detection when the first path joins.
 #[test]
-fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
+fn a_path_without_memory_at_its_join_is_sampled_once_there_is_some() {
     let (control, params) = ("lia+xcorr".parse::<Control>().unwrap(), Params::default());
     for shared in [true, false] {
         let queues = [queue(1, 40), if shared { queue(1, 40) } else { queue(2, 40) }];
-        let heard = [0, 1].map(|path| hear(&queues[path], &USUAL, 3 + path as u64));
+        let samples = [0, 1].map(|path| sampled(&queues[path], &USUAL, 3 + path as u64));
         let mut conn = raw::Conn::new(control, &params);
-        let mut watch = Watch::new(&params);
+        let mut detection = Detection::new(&params);
         let mut private = [Private::default(); 2];
         let mut send =
-            |conn: &mut raw::Conn, watch: *mut Watch, path: usize, kind, event: Event| {
+            |conn: &mut raw::Conn, detection: *mut Detection, path: usize, kind, event: Event| {
                 let event =
                     Event { kind: kind as u32, cwnd: 10, ssthresh: 1 << 30, mss: 1448, ..event };
-                // SAFETY: all is valid and nobody else's; the watch is one, or null.
+                // SAFETY: all is valid and nobody else's; the detection is one, or null.
                 unsafe {
-                    event_shared(control, conn, watch, path as u32, &mut private[path], &event)
+                    event_shared(control, conn, detection, path as u32, &mut private[path], &event)
                 };
             };
         let joined = Event { state: State::Joining as u32, ..Event::default() };
         send(&mut conn, std::ptr::null_mut(), 0, EventKind::Joined, joined);
         let mut both = false;
-        for (path, sample) in together_in_time(&heard[0], &heard[1]) {
+        for (path, sample) in together_in_time(&samples[0], &samples[1]) {
             if sample.now_us > 5_000_000 && !both {
                 both = true;
                 let joined = Event { now_us: sample.now_us, ..joined };
-                send(&mut conn, &mut *watch, 1, EventKind::Joined, joined);
+                send(&mut conn, &mut *detection, 1, EventKind::Joined, joined);
                 assert_eq!(conn.masks & 0x0303, 0x0201, "nothing is known yet");
             }
             if path == 1 && !both {
@@ -1010,11 +1021,11 @@ fn a_path_without_memory_at_its_join_is_heard_once_there_is_some() {
                 delivered: 2,
                 ..Event::default()
             };
-            let memory = if both { &mut *watch } else { std::ptr::null_mut() };
+            let memory = if both { &mut *detection } else { std::ptr::null_mut() };
             send(&mut conn, memory, path, EventKind::Acked, event);
         }
         let expected = if shared { Answer::Shared } else { Answer::Separate };
-        assert_eq!(of(&watch.decision().unwrap().places), expected);
+        assert_eq!(of(&detection.decision().unwrap().places), expected);
         let expected = if shared { 0x0303 } else { 0x0201 };
         assert_eq!([conn.masks & 0x0303, conn.cuts & 0x0303], [expected; 2]);
     }

@@ -131,16 +131,16 @@ impl Status {
         // The sockets right after the state, so that the two are of the same moment.
         let taken = Instant::now();
         let complete = unseen.is_empty();
-        let watches = is_root().then(state::Watches::open);
-        let watches = watches.and_then(|opened| match opened {
-            Ok(watches) => Some(watches),
+        let detections = is_root().then(state::Detections::open);
+        let detections = detections.and_then(|opened| match opened {
+            Ok(detections) => Some(detections),
             Err(error) => {
                 unseen.push(error.to_string());
                 None
             }
         });
         let mut namespaces =
-            connections::look(only.as_ref(), &entries, watches.as_ref(), complete, &mut unseen);
+            connections::look(only.as_ref(), &entries, detections.as_ref(), complete, &mut unseen);
         if namespaces.iter().any(Namespace::has_fallback) {
             connections::find_late(&mut namespaces, &state::connections().unwrap_or_default());
         }
@@ -167,7 +167,7 @@ impl Status {
         let namespaces = namespaces.into_iter().filter(worth).collect();
         let map = state::capacity().filter(|_| is_root());
         let map = map.map(|entries_max| Map { entries: entries.len(), entries_max });
-        let detection_map = watches.and_then(|watches| watches.count());
+        let detection_map = detections.and_then(|detections| detections.count());
         let detection_map =
             detection_map.map(|(entries, entries_max)| Map { entries, entries_max });
         Status {

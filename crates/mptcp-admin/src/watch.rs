@@ -3,7 +3,7 @@
 //! captures (`narrows_detect::Live`). Nothing of a socket or the machine is changed.
 //!
 //! Once a second the kernel's sock_diag says which sockets there are ([`Watch::look`]); their samples
-//! are read some times a second ([`Watch::hear`]).
+//! are read some times a second ([`Watch::sample`]).
 //!
 //! The structs of `watch/report.rs` are the schema of `narrows kernel watch --json`; docs/kernel.md shows it.
 
@@ -155,7 +155,7 @@ impl Watch {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn hear(&mut self) -> Result<Vec<String>, Error> {
+    pub fn sample(&mut self) -> Result<Vec<String>, Error> {
         self.sampler.drain(|sample| self.held.push(sample))?;
         let until_us = now_us().saturating_sub(HELD_US);
         self.held.sort_by_key(|sample| sample.at_us);

@@ -47,7 +47,7 @@ pub struct Setup {
     /// noq notices, and goes on without.
     pub ecn: bool,
     /// How often each side sends something on each path. A receiver's acknowledgements all take the
-    /// first one: on the others the sender would hear nothing and abandon them, and a new port that a
+    /// first one: on the others the sender would get nothing and abandon them, and a new port that a
     /// NAT gave would stay unknown. noq's keep-alive does not help, as data that arrives defers it.
     pub ping: Option<Nanos>,
 }
@@ -400,7 +400,7 @@ impl Sim {
                 if side == Side::Server && pair.sender == side {
                     let backup = pair.paths.iter().filter(|path| path.routes.backup);
                     for id in backup.filter_map(|path| path.id) {
-                        // The server may not have heard of it yet, or not any more.
+                        // The server may not know of it yet, or not any more.
                         let _ = connection.set_path_status(id, PathStatus::Backup);
                     }
                 }

@@ -4,7 +4,7 @@ use narrows_laws::{Control, Params};
 use narrows_net::{Nanos, RouteId};
 use narrows_traffic::{PathManager, Scheduler, Source, TcpConfig};
 
-use crate::listening::Listener;
+use crate::passive::PassiveDetector;
 
 /// A connection: plain TCP over one path, or MPTCP over one to eight.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ pub struct ConnectionConfig {
     pub control: Control,
     /// Parameters of its detector.
     pub params: Params,
-    /// Detectors that listen without effect.
-    pub listeners: Vec<Listener>,
+    /// Detectors whose findings nothing follows.
+    pub passive: Vec<PassiveDetector>,
     /// Which subflow sends the next segment; without meaning for plain TCP.
     pub scheduler: Scheduler,
     /// What the TCP of both ends does.
@@ -49,7 +49,7 @@ impl Default for ConnectionConfig {
             path_manager: PathManager::default(),
             control: Control::RENO,
             params: Params::default(),
-            listeners: Vec::new(),
+            passive: Vec::new(),
             scheduler: Scheduler::default(),
             tcp: TcpConfig::default(),
             source: Source::Greedy,

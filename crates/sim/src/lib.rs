@@ -50,17 +50,17 @@
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `udp` | UDP flows |
 //! | `packet` | what travels, and its size on the wire |
-//! | `law`, `listening` | the law, and detectors that listen beside it |
+//! | `controller`, `passive` | the law and detector of a connection, and passive detectors beside them |
 //! | `capture` | who wants to see it travel |
 //! | [`topology`] | fat trees: links, shortest paths, who sends to whom |
 
 pub mod capture;
 mod config;
+mod controller;
 mod event;
-mod law;
-mod listening;
 mod mptcp;
 mod packet;
+mod passive;
 mod ranges;
 mod sim;
 mod stats;
@@ -70,7 +70,7 @@ mod udp;
 mod wire;
 
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
-pub use listening::{Found, Heard, Listener};
 pub use packet::{Ack, Body, Packet, Segment};
+pub use passive::{Findings, Found, PassiveDetector};
 pub use sim::{Datagram, Sim};
 pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, SlowStartEnd, UdpStats};

@@ -8,10 +8,10 @@ use narrows_traffic::{ConnId, FlowId, Generator, Message, PathManager, Source, T
 
 use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
-use crate::listening::Heard;
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
 use crate::packet::{Body, MPTCP_HEADER, OUTSIDE, Packet, TCP_HEADER};
+use crate::passive::Findings;
 use crate::stats::{ConnectionStats, Detection, UdpStats};
 use crate::tcp::NEVER;
 use crate::udp::Udp;
@@ -372,9 +372,9 @@ impl Sim {
         self.connections[connection.0 as usize].detection()
     }
 
-    /// What the detectors that listen to a connection found.
-    pub fn heard(&self, connection: ConnId) -> impl Iterator<Item = &Heard> {
-        self.connections[connection.0 as usize].heard()
+    /// What the passive detectors of a connection found.
+    pub fn findings(&self, connection: ConnId) -> impl Iterator<Item = &Findings> {
+        self.connections[connection.0 as usize].findings()
     }
 
     /// Counters of a UDP flow.

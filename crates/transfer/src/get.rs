@@ -143,7 +143,7 @@ pub async fn get(
     paths.connected(&connection);
     let done = transfer(get, asked, &connection, &mut paths, &output, stop, show).await;
     connection.close(VarInt::from_u32(0), b"");
-    // So that the server hears of it.
+    // So that the server learns of it.
     let _ = timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
     let received = done?;
     output.commit()?;
@@ -299,10 +299,10 @@ async fn transfer(
         tasks.spawn(stream(shared.clone(), pieces.clone()));
     }
     drop(pieces);
-    tasks.spawn(listen(lines, shared.clone()));
+    tasks.spawn(take_lines(lines, shared.clone()));
 
     let whole = async {
-        // The one that listens ends with an error only.
+        // The one that takes lines ends with an error only.
         for _ in 0..STREAMS {
             ended(tasks.join_next().await).map_err(failed)?;
         }
@@ -384,7 +384,7 @@ impl Lines {
     }
 }
 
-async fn listen(mut lines: Lines, shared: Arc<Shared>) -> Result<(), String> {
+async fn take_lines(mut lines: Lines, shared: Arc<Shared>) -> Result<(), String> {
     loop {
         match lines.next().await? {
             Reply::Paths(paths) => {

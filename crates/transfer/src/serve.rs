@@ -164,7 +164,7 @@ impl Server {
             });
         }
         self.endpoint.close(VarInt::from_u32(0), b"the server stops");
-        // So that the clients hear of it.
+        // So that the clients learn of it.
         let _ = timeout(Duration::from_secs(1), self.endpoint.wait_idle()).await;
         log.flush(LOGGED);
         Ok(())

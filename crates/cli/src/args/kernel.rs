@@ -58,11 +58,11 @@ Only the path manager is used, never the window. What was set is set back at the
     #[command(after_help = "\
 Examples, on both ends:
   narrows kernel use lia+ssc --default --mptcp-only
-  narrows kernel listen                       connections that begin from now on, until Ctrl-C
-  narrows kernel listen --for 60 --cgroup /sys/fs/cgroup/system.slice/nginx.service
+  narrows kernel receiver                     connections that begin from now on, until Ctrl-C
+  narrows kernel receiver --for 60 --cgroup /sys/fs/cgroup/system.slice/nginx.service
 
 Decisions travel in an experimental TCP option. Nothing stays at the end. Needs root.")]
-    Listen(ListenArgs),
+    Receiver(ReceiverArgs),
     /// Print figures of controls and connections in the text format of Prometheus
     #[command(after_help = "\
 Examples:
@@ -210,9 +210,9 @@ pub struct AdviseArgs {
     pub seconds: Option<u64>,
 }
 
-/// Options of `listen`.
+/// Options of `receiver`.
 #[derive(Debug, clap::Args)]
-pub struct ListenArgs {
+pub struct ReceiverArgs {
     /// The sockets of a cgroup (version 2), and of those below it, by its folder [default: all]
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,

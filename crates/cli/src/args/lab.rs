@@ -127,7 +127,7 @@ Examples:
   narrows compare sbd/nsb-2 --cc lia --sweep jitter='0..6 packets:3'
   narrows compare sbd/nsb-2 --cc olia+ssc --signal receiver-us,rtt
   narrows compare sbd/nsb-2 --cc olia+ssc --set ssc.p_s=0.1
-  narrows compare sbd/nsb-5 --cc lia+shared --set detection.listen='[\"xcorr\"]'
+  narrows compare sbd/nsb-5 --cc lia+shared --set detection.passive='[\"xcorr\"]'
   narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
   narrows compare sbd/nsb-2 --cc lia,olia --json | jq '.rows[].ratio_to_tcp'")]
 pub struct CompareArgs {

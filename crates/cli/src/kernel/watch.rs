@@ -40,7 +40,7 @@ pub fn watch(args: &WatchArgs) -> Result<(), Error> {
             let next = tick + TICK * reading / READINGS;
             let until = end.map_or(next, |end| end.min(next));
             going_on &= wait(until, &stop) && end != Some(until);
-            for line in watch.hear()?.iter().filter(|_| !args.json) {
+            for line in watch.sample()?.iter().filter(|_| !args.json) {
                 going_on &= print_while_read(&format!("{line}\n"))?;
             }
             if !going_on {

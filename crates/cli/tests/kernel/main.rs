@@ -15,13 +15,13 @@ use narrows_laws::Control;
 mod advise;
 mod gone;
 mod host;
-mod listen;
 mod metrics;
 mod names;
 mod older;
 mod operate;
 mod operator;
 mod paths;
+mod receiver;
 mod user;
 mod watch;
 

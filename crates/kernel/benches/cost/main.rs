@@ -1,7 +1,7 @@
 //! What the kernel host costs: nanoseconds per acknowledgement inside the programs, and CPU time of
 //! whole transfers beside the kernel's own Reno.
 //!
-//! `cargo bench -p narrows-kernel --bench cost [-- acks|detect|decisions|cpu|listen] [CONTROL...|all] [pairs=N]`
+//! `cargo bench -p narrows-kernel --bench cost [-- acks|detect|decisions|cpu|receiver] [CONTROL...|all] [pairs=N]`
 //!
 //! All parts send data over MPTCP between two namespaces of this process, which it removes. Needs
 //! root and Linux 6.4.
@@ -42,7 +42,7 @@ struct Asked {
     detect: bool,
     decisions: bool,
     cpu: bool,
-    listen: bool,
+    receiver: bool,
     /// None: each part's own choice.
     laws: Vec<Law>,
     /// Those with a detector that decides; likewise.
@@ -58,7 +58,7 @@ impl Asked {
             detect: false,
             decisions: false,
             cpu: false,
-            listen: false,
+            receiver: false,
             laws,
             detecting,
             pairs: 40,
@@ -69,7 +69,7 @@ impl Asked {
                 ("detect", _) => asked.detect = true,
                 ("decisions", _) => asked.decisions = true,
                 ("cpu", _) => asked.cpu = true,
-                ("listen", _) => asked.listen = true,
+                ("receiver", _) => asked.receiver = true,
                 ("all", _) => asked.laws = Law::all().collect(),
                 (_, Some(Ok(pairs @ 2..))) => asked.pairs = pairs,
                 (name, _) => match Law::all().find(|law| law.name() == name) {
@@ -77,7 +77,7 @@ impl Asked {
                     None => match name.parse::<Control>() {
                         Ok(control) if control.detector.decides() => asked.detecting.push(control),
                         _ => {
-                            let expected = "expected acks, detect, decisions, cpu, listen, a law, a law \
+                            let expected = "expected acks, detect, decisions, cpu, receiver, a law, a law \
                                             with a detector that decides, all, pairs=N";
                             return Err(format!("`{word}`: {expected}"));
                         }
@@ -85,8 +85,8 @@ impl Asked {
                 },
             }
         }
-        let Asked { acks, detect, decisions, cpu, listen, .. } = &mut asked;
-        let parts = [acks, detect, decisions, cpu, listen];
+        let Asked { acks, detect, decisions, cpu, receiver, .. } = &mut asked;
+        let parts = [acks, detect, decisions, cpu, receiver];
         if parts.iter().all(|part| !**part) {
             parts.into_iter().for_each(|part| *part = true);
         }
@@ -186,13 +186,13 @@ fn run(asked: &Asked) -> Result<()> {
         );
         pairs::table(&machine, &pairs, asked.pairs)?;
     }
-    if asked.listen {
+    if asked.receiver {
         let registered = controls.iter().map(|control| Ok(Registered::register(*control)?));
         let registered = registered.collect::<Result<Vec<_>>>()?;
         let pairs: Vec<_> = registered
             .iter()
             .map(|one| {
-                [true, false].map(|listening| pairs::Candidate { control: one.name(), listening })
+                [true, false].map(|receiver| pairs::Candidate { control: one.name(), receiver })
             })
             .collect();
         pairs::table(&machine, &pairs, asked.pairs)?;

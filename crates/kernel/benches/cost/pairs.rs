@@ -1,8 +1,8 @@
 //! CPU time of whole transfers of two candidates, in alternated pairs: a law and the kernel's Reno, a law
-//! with a detector and without, and a control with both ends listening and with none.
+//! with a detector and without, and a control with a receiver's detector at both ends and with none.
 
 use narrows_kernel::cgroup::Cgroup;
-use narrows_kernel::listen::Listening;
+use narrows_kernel::receiver::ReceiverDetector;
 use narrows_stats::Spread;
 use std::fmt;
 
@@ -14,22 +14,22 @@ use crate::{Result, verdict};
 /// The target: the upper end of the ratio's interval.
 const AT_MOST: f64 = 1.03;
 
-/// A control, and whether [`Listening`] hears its connections, at both ends.
+/// A control, and whether [`ReceiverDetector`] detects at both ends of its connections.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
     pub control: &'a str,
-    pub listening: bool,
+    pub receiver: bool,
 }
 
 impl<'a> Candidate<'a> {
     pub const fn of(control: &'a str) -> Candidate<'a> {
-        Candidate { control, listening: false }
+        Candidate { control, receiver: false }
     }
 }
 
 impl fmt::Display for Candidate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.pad(&format!("{}{}", self.control, if self.listening { ", listen" } else { "" }))
+        f.pad(&format!("{}{}", self.control, if self.receiver { ", receiver" } else { "" }))
     }
 }
 
@@ -76,14 +76,14 @@ pub fn table(machine: &Machine, candidates: &[[Candidate; 2]], pairs: usize) -> 
         BYTES as f64 / 1e9
     );
     println!(
-        "ours               / against         s/GB          Gbit/s         ratio                         \
+        "ours                 / against         s/GB          Gbit/s         ratio                         \
                machine                 known"
     );
     let wire = Wire::lay(2, None);
     let everyone = Cgroup::top()?;
     let run = |candidate: &Candidate| {
-        let listening = candidate.listening.then(|| Listening::start(&everyone));
-        let _until_the_end = listening.transpose()?;
+        let detector = candidate.receiver.then(|| ReceiverDetector::start(&everyone));
+        let _until_the_end = detector.transpose()?;
         on_all_paths(|| {
             let cost = transfer(machine, &wire, candidate.control, Until::Bytes(BYTES))?;
             let least = cost.least;
@@ -128,7 +128,7 @@ fn print([candidate, against]: [Candidate; 2], pairs: &[Pair]) {
     let verdict =
         if candidate == against { "(itself)" } else { verdict(cpu.low, cpu.high, AT_MOST) };
     println!(
-        "{candidate:<19}/ {against:<10} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
+        "{candidate:<21}/ {against:<10} {:>6.3} {:>6.3} {:>8.1} {:>6.1}   {:>6.3} ({:.3}, {:.3}) \
          {verdict:<15} {:>6.3} ({:.3}, {:.3}) {known:>4.0} %",
         mean(&|pair| per_gb(&pair.ours)),
         mean(&|pair| per_gb(&pair.others)),

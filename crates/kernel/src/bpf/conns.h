@@ -7,9 +7,9 @@
 #define NR_CONNS_H
 
 #include "nr_kernel.h"
+#include "ack_thinning.h"
 #include "clock.h"
 #include "slots.h"
-#include "hear.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -34,14 +34,15 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, NR_WATCHES_MAX);
+	__uint(max_entries, NR_DETECTIONS_MAX);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, nr_u32);
-	__type(value, struct nr_watch);
-} nr_watches SEC(".maps");
+	__type(value, struct nr_detection);
+} nr_detections SEC(".maps");
 
 /* With what the map adds, key and links, as the kernel's allocator rounds up to a power of two. */
-NR_STATIC_ASSERT(sizeof(struct nr_watch) + 64 <= 32768, "an entry of nr_watches takes 64 kB");
+NR_STATIC_ASSERT(sizeof(struct nr_detection) + 64 <= 32768,
+		 "an entry of nr_detections takes 64 kB");
 #endif
 
 static const struct nr_entry nr_unborn = {.word = NR_WORD_CLOSED};
@@ -96,27 +97,27 @@ static __always_inline void nr_user_counts(nr_u32 user, nr_u32 offset, nr_s32 mo
 }
 
 #ifndef NR_STATIC_DETECTORS
-static __always_inline bool nr_user_may_watch(nr_u32 user)
+static __always_inline bool nr_user_may_detect(nr_u32 user)
 {
-	return nr_user_may_add(user, __builtin_offsetof(struct nr_used, watches),
-			       ((struct bpf_map *)&nr_watches)->max_entries);
+	return nr_user_may_add(user, __builtin_offsetof(struct nr_used, detections),
+			       ((struct bpf_map *)&nr_detections)->max_entries);
 }
 
-static __always_inline void nr_user_watches(nr_u32 user, nr_s32 watches)
+static __always_inline void nr_user_detections(nr_u32 user, nr_s32 detections)
 {
-	nr_user_counts(user, __builtin_offsetof(struct nr_used, watches), watches);
+	nr_user_counts(user, __builtin_offsetof(struct nr_used, detections), detections);
 }
 
-static __always_inline long nr_watches_delete(const nr_u32 *token, nr_u32 user)
+static __always_inline long nr_detections_delete(const nr_u32 *token, nr_u32 user)
 {
-	long error = bpf_map_delete_elem(&nr_watches, token);
+	long error = bpf_map_delete_elem(&nr_detections, token);
 
 	if (!error)
-		nr_user_watches(user, -1);
+		nr_user_detections(user, -1);
 	return error == -ENOENT ? 0 : error;
 }
 #else
-static __always_inline long nr_watches_delete(const nr_u32 *token, nr_u32 user)
+static __always_inline long nr_detections_delete(const nr_u32 *token, nr_u32 user)
 {
 	return 0;
 }
@@ -124,7 +125,7 @@ static __always_inline long nr_watches_delete(const nr_u32 *token, nr_u32 user)
 
 static __always_inline long nr_conns_delete(const nr_u32 *token, nr_u32 user)
 {
-	long error = nr_watches_delete(token, user);
+	long error = nr_detections_delete(token, user);
 
 	return error ? error : bpf_map_delete_elem(&nr_conns, token);
 }
@@ -160,7 +161,7 @@ struct nr_sock {
 	nr_u32 round_end; /* a round ends when this is acknowledged; model laws: tp->delivered */
 	nr_u32 cwnd;	  /* as a program last left it, or found it right; 0: none since init */
 	nr_u32 undone;	  /* 1: a reduction was, and the state is still the old one */
-	struct nr_hearing hearing;
+	struct nr_ack_thinning thinning;
 	struct nr_clock clock; /* of its peer, if the detector wants one-way delays */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_sock) <= 104, "ICSK_CA_PRIV_SIZE");

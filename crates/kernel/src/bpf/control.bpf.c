@@ -72,36 +72,37 @@ struct {
  * What a detector keeps of a connection before its first path joins; its parameters, and how much
  * of a decision is made in one acknowledgement, are set at load.
  */
-const volatile struct nr_watch nr_first_watch SEC(".rodata.watch");
+const volatile struct nr_detection nr_first_detection SEC(".rodata.first");
 
-static __always_inline struct nr_watch *watch(nr_u32 token)
+static __always_inline struct nr_detection *detection(nr_u32 token)
 {
-	return token ? bpf_map_lookup_elem(&nr_watches, &token) : NULL;
+	return token ? bpf_map_lookup_elem(&nr_detections, &token) : NULL;
 }
 
 /*
  * Is there memory for the detector of the connection, whose entry is `e`? Makes it if not; on one
  * path there is nothing to detect.
  */
-static __always_inline bool watched(struct nr_entry *e, nr_u32 token)
+static __always_inline bool ensure_detection(struct nr_entry *e, nr_u32 token)
 {
 	nr_u32 slots = NR_READ(e->word) & NR_WORD_SLOTS, user = NR_READ(e->user);
 
-	if (!nr_decides(control.detector) || !token || !(slots & (slots - 1)) || watch(token))
+	if (!nr_decides(control.detector) || !token || !(slots & (slots - 1)) || detection(token))
 		return true;
-	if (!nr_user_may_watch(user))
+	if (!nr_user_may_detect(user))
 		return false;
-	if (!bpf_map_update_elem(&nr_watches, &token, (const void *)&nr_first_watch, BPF_NOEXIST))
-		nr_user_watches(user, 1);
-	return watch(token);
+	if (!bpf_map_update_elem(&nr_detections, &token, (const void *)&nr_first_detection,
+				 BPF_NOEXIST))
+		nr_user_detections(user, 1);
+	return detection(token);
 }
 #else
-static __always_inline struct nr_watch *watch(nr_u32 token)
+static __always_inline struct nr_detection *detection(nr_u32 token)
 {
 	return NULL;
 }
 
-static __always_inline bool watched(struct nr_entry *e, nr_u32 token)
+static __always_inline bool ensure_detection(struct nr_entry *e, nr_u32 token)
 {
 	return true;
 }
@@ -288,9 +289,9 @@ static __always_inline nr_u64 clock_ns(void)
 }
 
 /* Is a decision under way? */
-static __always_inline bool at_hand(struct nr_watch *w)
+static __always_inline bool at_hand(struct nr_detection *det)
 {
-	return w && NR_READ(w->stamp);
+	return det && NR_READ(det->stamp);
 }
 
 /* For comparison: a loop after each part, about as long as one, without memory. */
@@ -316,12 +317,12 @@ static __always_inline void keep_longest(nr_u64 *longest, nr_u64 ns)
  * The detector's part of an acknowledgement is over. Before it, `were` says if a decision was under
  * way.
  */
-static __always_inline void note_times(struct nr_watch *w, nr_u64 began_ns, bool were,
+static __always_inline void note_times(struct nr_detection *det, nr_u64 began_ns, bool were,
 				       nr_u32 decided)
 {
 	nr_u64 now_ns = bpf_ktime_get_ns();
 
-	if (!were && !at_hand(w))
+	if (!were && !at_hand(det))
 		return;
 	if (!were)
 		nr_claimed_ns = began_ns;
@@ -340,12 +341,12 @@ static __always_inline nr_u64 clock_ns(void)
 	return 0;
 }
 
-static __always_inline bool at_hand(struct nr_watch *w)
+static __always_inline bool at_hand(struct nr_detection *det)
 {
 	return false;
 }
 
-static __always_inline void note_times(struct nr_watch *w, nr_u64 began_ns, bool were,
+static __always_inline void note_times(struct nr_detection *det, nr_u64 began_ns, bool were,
 				       nr_u32 decided)
 {
 }
@@ -358,17 +359,17 @@ static __always_inline void note_times(struct nr_watch *w, nr_u64 began_ns, bool
 NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 {
 	nr_u64 began_ns = clock_ns();
-	struct nr_watch *w;
+	struct nr_detection *det;
 	nr_u32 decided;
 	bool were;
 
 	slot &= NR_MAX_PATHS - 1;
 	if (!e)
 		return 0;
-	w = watch(e->word >> 32);
-	were = at_hand(w);
-	decided = nr_detect(control.detector, &e->conn, w, slot, &e->slot[slot].event);
-	note_times(w, began_ns, were, decided);
+	det = detection(e->word >> 32);
+	were = at_hand(det);
+	decided = nr_detect(control.detector, &e->conn, det, slot, &e->slot[slot].event);
+	note_times(det, began_ns, were, decided);
 	if (decided != NR_NOT_DECIDED)
 		count(NR_DECISIONS);
 	if (decided == NR_REGROUPED)
@@ -385,8 +386,7 @@ NR_NOINLINE int nr_follows(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
-/* Passes the event of the socket's slot on. A detector that does not decide hears the join alone.
- */
+/* Passes the event of the socket's slot on. A detector that does not decide is shown joins only. */
 static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 {
 	nr_u32 slot = nr_sk(sk)->slot & (NR_MAX_PATHS - 1);
@@ -395,8 +395,9 @@ static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_sock *s = nr_sk(sk);
 
-	if (nr_decides(control.detector) ? nr_hears(&s->hearing, ev) : ev->kind == NR_JOINED) {
-		nr_hear_event(&s->hearing, ev, tp->delivered, tp->lost);
+	if (nr_decides(control.detector) ? nr_ack_passes(&s->thinning, ev)
+					 : ev->kind == NR_JOINED) {
+		nr_ack_passed(&s->thinning, ev, tp->delivered, tp->lost);
 		nr_detects(e, slot);
 		ev->delivered = delivered;
 		ev->lost = lost;
@@ -550,7 +551,7 @@ static __noinline nr_u32 enter(struct sock *sk)
 	s->delivered = tp->delivered;
 	s->lost = tp->lost;
 	s->marked = tp->delivered_ce;
-	s->hearing = (struct nr_hearing){
+	s->thinning = (struct nr_ack_thinning){
 	    .acked_us = (nr_u32)tp->tcp_mstamp, .delivered = tp->delivered, .lost = tp->lost};
 	s->round_end = round_mark(tp);
 	s->rtt_us = 0;
@@ -574,7 +575,7 @@ static __always_inline nr_u32 join(struct sock *sk)
 	e = entry(sk);
 	if (!e)
 		return NR_FALLBACK_LOST;
-	if (!watched(e, nr_sk(sk)->token))
+	if (!ensure_detection(e, nr_sk(sk)->token))
 		count(NR_UNDETECTED);
 	ev = fill(sk, e, NR_JOINED);
 	ev->now_us = bpf_ktime_get_ns() / 1000;

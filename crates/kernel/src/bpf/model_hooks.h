@@ -113,7 +113,7 @@ void nr_cong_control(unsigned long long *ctx)
 		return;
 	}
 	if (round)
-		watched(e, s->token); /* there may be memory now */
+		ensure_detection(e, s->token); /* there may be memory now */
 	ev = fill_acked(sk, e);
 	if (is_valid(rs)) {
 		ev->sample_delivered = rs->delivered;

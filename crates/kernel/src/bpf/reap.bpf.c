@@ -24,11 +24,11 @@ struct found {
 
 /* Which entries. */
 struct which {
-	nr_u32 watched; /* 1: those of which nr_watches has something */
+	nr_u32 detected; /* 1: those of which nr_detections has something */
 };
 
 struct taking {
-	nr_u32 watched;
+	nr_u32 detected;
 	nr_u32 reaped;
 };
 
@@ -65,17 +65,17 @@ static __noinline int left_behind(struct nr_entry *e, nr_u32 token, nr_u64 word)
 	return 1;
 }
 
-static __always_inline bool is_watched(nr_u32 token)
+static __always_inline bool is_detected(nr_u32 token)
 {
-	return bpf_map_lookup_elem(&nr_watches, &token) != NULL;
+	return bpf_map_lookup_elem(&nr_detections, &token) != NULL;
 }
 
-static long look(void *map, const nr_u32 *key, struct nr_entry *e, const nr_u32 *watched)
+static long look(void *map, const nr_u32 *key, struct nr_entry *e, const nr_u32 *detected)
 {
 	nr_u64 word = NR_READ(e->word);
 	nr_u32 n = count, token = *key;
 
-	if (!left_behind(e, token, word) || (*watched && !is_watched(token)))
+	if (!left_behind(e, token, word) || (*detected && !is_detected(token)))
 		return 0;
 	if (n >= REAP_MAX)
 		return 1;
@@ -89,10 +89,10 @@ static long look(void *map, const nr_u32 *key, struct nr_entry *e, const nr_u32 
 SEC("syscall")
 int nr_find(const struct which *which)
 {
-	nr_u32 watched = which->watched;
+	nr_u32 detected = which->detected;
 
 	count = 0;
-	bpf_for_each_map_elem(&nr_conns, look, &watched, 0);
+	bpf_for_each_map_elem(&nr_conns, look, &detected, 0);
 	return count;
 }
 
@@ -109,7 +109,7 @@ static long take(nr_u32 n, struct taking *t)
 	e = nr_conns_lookup(&token);
 	if (!e || NR_READ(e->word) != word || !left_behind(e, token, word))
 		return 0;
-	if (!t->watched || is_watched(token))
+	if (!t->detected || is_detected(token))
 		t->reaped += nr_delete_entry(e, token, word);
 	return 0;
 }
@@ -118,7 +118,7 @@ static long take(nr_u32 n, struct taking *t)
 SEC("syscall")
 int nr_reap(const struct which *which)
 {
-	struct taking t = {.watched = which->watched};
+	struct taking t = {.detected = which->detected};
 
 	bpf_loop(count, take, &t, 0);
 	return t.reaped;

@@ -41,7 +41,7 @@ struct outcome {
 /* The connection, the state of its detector and paths, and the replayed events. */
 struct replay {
 	struct nr_conn conn;
-	struct nr_watch watch;
+	struct nr_detection detection;
 	struct nr_private private[NR_MAX_PATHS];
 	struct step step[STEPS];
 	struct outcome outcome[STEPS];
@@ -58,7 +58,7 @@ static __always_inline nr_u32 run_step(nr_u32 n)
 	struct step *step = &replay.step[n];
 	nr_u32 i = step->path & (NR_MAX_PATHS - 1);
 
-	nr_on_event(control.detector, control.start, &replay.conn, &replay.watch, i,
+	nr_on_event(control.detector, control.start, &replay.conn, &replay.detection, i,
 		    &replay.private[i], &step->event);
 	return i;
 }

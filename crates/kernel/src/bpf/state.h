@@ -55,7 +55,7 @@
  * allocated on demand. One user gets a fifth, as of NR_CONNS_MAX. Without room a connection is
  * coupled as if all its paths shared, and tries again each round trip.
  */
-#define NR_WATCHES_MAX 32768
+#define NR_DETECTIONS_MAX 32768
 
 /*
  * Users whose entries are counted apart: those with the same uid modulo this count as one. All uids
@@ -64,10 +64,10 @@
 #define NR_USERS_MAX 65536
 #define NR_USERS_ALL NR_USERS_MAX /* index of what all users have */
 
-/* What a user has: entries of nr_conns and of nr_watches. */
+/* What a user has: entries of nr_conns and of nr_detections. */
 struct nr_used {
 	nr_u32 entries;
-	nr_u32 watches;
+	nr_u32 detections;
 };
 
 /*

@@ -101,7 +101,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		return;
 	}
 	if (round)
-		watched(e, s->token); /* there may be memory now */
+		ensure_detection(e, s->token); /* there may be memory now */
 	falls_back = uncoupled(sk, &e->slot[s->slot & (NR_MAX_PATHS - 1)], round);
 	if (s->undone)
 		leave_ssthresh(sk, e);

@@ -2,7 +2,7 @@
 
 use libbpf_rs::{MapCore, MapHandle};
 use narrows_kernel::control::Registered;
-use narrows_kernel::state::{self, Connection, WATCHES};
+use narrows_kernel::state::{self, Connection, DETECTIONS};
 use narrows_laws::Control;
 use narrows_netns::Namespace;
 use narrows_testkit::net;
@@ -80,14 +80,14 @@ pub fn slots(law: &Registered) -> i64 {
 }
 
 /// The map of what detectors keep of connections; it stays for as long as this is held.
-pub fn watches_of(law: &Registered) -> MapHandle {
-    let map = law.loaded().object().maps().find(|map| map.name() == WATCHES);
+pub fn detections_of(law: &Registered) -> MapHandle {
+    let map = law.loaded().object().maps().find(|map| map.name() == DETECTIONS);
     MapHandle::try_from(&map.expect("a control with a detector that decides")).unwrap()
 }
 
 /// Connections of which a detector keeps something.
-pub fn watches(law: &Registered) -> usize {
-    watches_of(law).keys().count()
+pub fn detections(law: &Registered) -> usize {
+    detections_of(law).keys().count()
 }
 
 /// Waits until every MPTCP subflow of both hosts runs `control`, and each host has for each

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use narrows_laws::params::ParamError;
 use narrows_laws::{Detector, Params};
-use narrows_sim::Listener;
+use narrows_sim::PassiveDetector;
 use narrows_traffic::Signal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,10 +19,10 @@ pub struct DetectionFile {
     /// What delay-based detectors sample: receiver-us, sender-us, sender-ms, rtt or srtt. Default:
     /// `"sender-us"`.
     pub signal: Option<String>,
-    /// Detectors that listen to the flow under test without effect, each with its signal or that
-    /// one. Example: `["xcorr:rtt", "ssc"]`.
+    /// Passive detectors: they see the packets of the flow under test, without effect; each with its
+    /// signal or that one. Example: `["xcorr:rtt", "ssc"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub listen: Vec<String>,
+    pub passive: Vec<String>,
 }
 
 /// The delay signal of detectors.
@@ -34,50 +34,50 @@ pub fn signal(file: &File) -> Result<Signal, Fault> {
         .unwrap_or_default())
 }
 
-/// The detectors that listen, `DETECTOR[:SIGNAL]`.
-pub fn listeners(file: &File) -> Result<Vec<Listener>, Fault> {
-    let listen = file.detection.iter().flat_map(|detection| &detection.listen);
-    let mut listeners: Vec<Listener> = Vec::new();
-    for (index, text) in listen.enumerate() {
-        let fault = |message| Fault::new(["detection", "listen", &index.to_string()], message);
-        let listener = listener(text, signal(file)?).map_err(fault)?;
-        if listeners.contains(&listener) {
+/// The passive detectors, `DETECTOR[:SIGNAL]`.
+pub fn passive(file: &File) -> Result<Vec<PassiveDetector>, Fault> {
+    let named = file.detection.iter().flat_map(|detection| &detection.passive);
+    let mut passive: Vec<PassiveDetector> = Vec::new();
+    for (index, text) in named.enumerate() {
+        let fault = |message| Fault::new(["detection", "passive", &index.to_string()], message);
+        let detector = passive_detector(text, signal(file)?).map_err(fault)?;
+        if passive.contains(&detector) {
             return Err(fault(format!("{text} is named twice")));
         }
-        let other = listeners.iter().find(|other| !other.signal.goes_with(listener.signal));
+        let other = passive.iter().find(|other| !other.signal.goes_with(detector.signal));
         if let Some(other) = other {
             let message = format!("needs other timestamps than {}; run them apart", show(other));
             return Err(fault(message));
         }
-        listeners.push(listener);
+        passive.push(detector);
     }
-    if !listeners.is_empty() && file.test.is_none() {
-        return Err(Fault::new(["detection", "listen"], "no flow is under test"));
+    if !passive.is_empty() && file.test.is_none() {
+        return Err(Fault::new(["detection", "passive"], "no flow is under test"));
     }
-    Ok(listeners)
+    Ok(passive)
 }
 
 /// `DETECTOR[:SIGNAL]`; the signal is `default` if it has none.
-fn listener(text: &str, default: Signal) -> Result<Listener, String> {
+fn passive_detector(text: &str, default: Signal) -> Result<PassiveDetector, String> {
     let (name, signal) = text.split_once(':').map_or((text, None), |(n, s)| (n, Some(s)));
     let dynamic = || Detector::all().filter(|detector| detector.measures_delay());
     let Some(detector) = dynamic().find(|detector| detector.name() == name) else {
         return Err(super::unknown("detector", name, dynamic().map(Detector::name)));
     };
     let signal = signal.map(str::parse).transpose()?.unwrap_or(default);
-    Ok(Listener { detector, signal })
+    Ok(PassiveDetector { detector, signal })
 }
 
 /// `DETECTOR:SIGNAL`.
-pub fn show(listener: &Listener) -> String {
-    format!("{}:{}", listener.detector.name(), listener.signal.name())
+pub fn show(passive: &PassiveDetector) -> String {
+    format!("{}:{}", passive.detector.name(), passive.signal.name())
 }
 
 /// The fields of `file` about detection, with the defaults.
 pub fn whole(file: &File) -> Option<DetectionFile> {
     let signal = signal(file).ok()?;
-    let listen = listeners(file).ok()?.iter().map(show).collect();
-    Some(DetectionFile { signal: Some(signal.name().into()), listen })
+    let passive = passive(file).ok()?.iter().map(show).collect();
+    Some(DetectionFile { signal: Some(signal.name().into()), passive })
 }
 
 /// The parameters: the defaults, the preset, and what else is set.

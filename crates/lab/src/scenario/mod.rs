@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use narrows_laws::catalogue::Unknown;
 use narrows_laws::{Control, Params};
 use narrows_net::{LinkConfig, Nanos, Rate};
-use narrows_sim::Listener;
+use narrows_sim::PassiveDetector;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +70,8 @@ pub struct Scenario {
     pub phases: Vec<Phase>,
     /// Parameters of delay-based detectors.
     pub params: Params,
-    /// Detectors that listen to the connection under test, without effect on it.
-    pub listeners: Vec<Listener>,
+    /// Passive detectors of the connection under test, without effect on it.
+    pub passive: Vec<PassiveDetector>,
     /// What changes during the run, in the order of time.
     pub events: Vec<Event>,
     /// Published values.
@@ -301,21 +301,21 @@ impl Scenario {
         Some(self.flows[self.test?].tcp.signal)
     }
 
-    /// Can all listeners hear the connection under test under `control`?
+    /// Can all passive detectors sample the connection under test under `control`?
     ///
     /// # Errors
     /// The control's detector needs other timestamps than one of them.
-    pub fn check_listeners(&self, control: Algorithm) -> Result<(), Error> {
+    pub fn check_passive(&self, control: Algorithm) -> Result<(), Error> {
         let Some(test) = self.test.filter(|_| control.decides()) else { return Ok(()) };
         let signal = self.flows[test].tcp.signal;
-        let other = self.listeners.iter().find(|listener| !listener.signal.goes_with(signal));
+        let other = self.passive.iter().find(|passive| !passive.signal.goes_with(signal));
         other.map_or(Ok(()), |other| {
             let message = format!(
                 "{} needs other timestamps than {control} with {}; run them apart",
                 detection::show(other),
                 signal.name()
             );
-            Err(Error::input(format!("{}: detection.listen", self.name), message))
+            Err(Error::input(format!("{}: detection.passive", self.name), message))
         })
     }
 

@@ -46,10 +46,10 @@ pub fn resolve(mut written: File) -> Result<Scenario, Fault> {
     let rivals = rivals(&file, &links, &flows, test)?;
     let phases = phases(&file, test.map(|index| &flows[index]), end)?;
     let params = detection::params(&file)?;
-    let listeners = detection::listeners(&file)?;
+    let passive = detection::passive(&file)?;
     // Each with its signal, whatever that of the control will be.
     if let Some(file) = &mut written.detection {
-        file.listen = listeners.iter().map(detection::show).collect();
+        file.passive = passive.iter().map(detection::show).collect();
     }
     let paper = published(&file)?;
     unused(&written, &file, &flows, &links)?;
@@ -66,7 +66,7 @@ pub fn resolve(mut written: File) -> Result<Scenario, Fault> {
         rivals,
         phases,
         params,
-        listeners,
+        passive,
         events,
         paper,
         file: written,

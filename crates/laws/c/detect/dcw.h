@@ -88,7 +88,7 @@ struct nr_dcw {
 	nr_s32 base;   /* us */
 	nr_u32 reserved;
 	nr_u64 sum[NR_DCW_SLOTS];   /* of delays above base - NR_DCW_RANGE, us */
-	nr_u32 heard[NR_DCW_SLOTS]; /* delays in it */
+	nr_u32 count[NR_DCW_SLOTS]; /* delays in it */
 	struct nr_dcw_summary summary;
 };
 
@@ -122,7 +122,7 @@ NR_INLINE void nr_dcw_clear(struct nr_dcw *h)
 	h->some = 0;
 	for (nr_u32 n = 0; n < NR_DCW_SLOTS; n++) {
 		h->sum[n] = 0;
-		h->heard[n] = 0;
+		h->count[n] = 0;
 	}
 }
 
@@ -140,8 +140,8 @@ NR_INLINE void nr_dcw_close(struct nr_dcw *h)
 {
 	h->summary.base = h->base;
 	for (nr_u32 n = 0; n < NR_DCW_SLOTS; n++)
-		h->summary.slot[n] = h->heard[n]
-					 ? (nr_u16)(h->sum[n] / h->heard[n] >> NR_DCW_UNIT_BITS)
+		h->summary.slot[n] = h->count[n]
+					 ? (nr_u16)(h->sum[n] / h->count[n] >> NR_DCW_UNIT_BITS)
 					 : NR_DCW_NONE;
 }
 
@@ -176,7 +176,7 @@ NR_INLINE nr_u32 nr_dcw_sample(const void *own, void *state, const struct nr_sam
 	slot = s->now_us > start ? (nr_u32)(s->now_us - start) / NR_DCW_SLOT_US : 0;
 	if (slot < NR_DCW_SLOTS) {
 		h->sum[slot] += above;
-		h->heard[slot]++;
+		h->count[slot]++;
 	}
 	h->some = 1;
 	return stamp;

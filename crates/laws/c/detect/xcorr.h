@@ -142,13 +142,13 @@ struct nr_xcorr_summary {
 
 /* A path's history. */
 struct nr_xcorr {
-	nr_u64 number;	  /* of the open interval */
-	nr_u64 bin;	  /* the open one */
-	nr_u64 done;	  /* the newest that is closed and not empty */
-	nr_u64 sum;	  /* delays in the open one, us above base - NR_XCORR_RANGE */
-	nr_u64 heard_us;  /* time of the last event with packets delivered, not limited */
-	nr_u64 begun_us;  /* time of the first one */
-	nr_u64 counts_us; /* from when on the path counts */
+	nr_u64 number;	     /* of the open interval */
+	nr_u64 bin;	     /* the open one */
+	nr_u64 done;	     /* the newest that is closed and not empty */
+	nr_u64 sum;	     /* delays in the open one, us above base - NR_XCORR_RANGE */
+	nr_u64 delivered_us; /* time of the last event with packets delivered, not limited */
+	nr_u64 begun_us;     /* time of the first one */
+	nr_u64 counts_us;    /* from when on the path counts */
 	/* Of closed bins with a neighbour within NR_XCORR_GAP_MAX, by halves each 32 intervals. */
 	nr_u64 aa;	 /* squares */
 	nr_u64 raa;	 /* squared differences of neighbours */
@@ -169,7 +169,7 @@ struct nr_xcorr {
 	nr_u32 steps;		    /* their number; both fade */
 	nr_s32 newest;		    /* it */
 	nr_u32 started;		    /* 1: the first slow start is over */
-	nr_u32 heard;		    /* 1: packets were delivered in the open interval */
+	nr_u32 delivered;	    /* 1: packets were delivered in the open interval */
 	nr_u16 ring[NR_XCORR_RING]; /* bin b at b % NR_XCORR_RING */
 	struct nr_xcorr_summary summary;
 };
@@ -253,7 +253,7 @@ struct nr_xcorr_pairs {
 	nr_u64 fresh; /* members with new bins */
 	nr_u64 anew;  /* members forgotten in this interval */
 	nr_u64 moved; /* members with another base */
-	nr_u64 known; /* members heard since they joined */
+	nr_u64 known; /* members with bins since they joined */
 	/*
 	 * Scratch: of a pair n^2 var(a - b) at the best lag, and n; 1 - L = left / right, and with
 	 * less for what clocks may add, left / level.
@@ -381,12 +381,12 @@ NR_INLINE void nr_xcorr_reset(void *state)
 	struct nr_xcorr *h = state;
 
 	h->number = h->bin = h->done = h->sum = 0;
-	h->heard_us = h->begun_us = h->counts_us = 0;
+	h->delivered_us = h->begun_us = h->counts_us = 0;
 	h->aa = h->raa = 0;
 	h->a = h->from = 0;
 	h->n = h->distance = h->count = h->some = h->based = 0;
 	h->gap = NR_XCORR_GAP_MIN;
-	h->rtt_us = h->silence_us = h->started = h->heard = h->base = 0;
+	h->rtt_us = h->silence_us = h->started = h->delivered = h->base = 0;
 	h->newest_us = h->newest = h->noise = h->steps = 0;
 }
 
@@ -480,16 +480,16 @@ NR_INLINE nr_u64 nr_xcorr_unpack(nr_u32 packed)
 }
 
 /*
- * The interval is over: publishes the bins of the one before. They may be empty: a path that is
- * heard and does not count keeps its group. Returns 0 if the path was silent.
+ * The interval is over: publishes the bins of the one before. They may be empty: a path with
+ * packets that does not count keeps its group. Returns 0 if the path was silent.
  */
 NR_NOINLINE int nr_xcorr_close(struct nr_xcorr *h)
 {
 	nr_u64 first;
 
-	if (!h || !h->heard || !h->number)
+	if (!h || !h->delivered || !h->number)
 		return 0;
-	h->heard = 0;
+	h->delivered = 0;
 	first = (h->number - 1) * NR_XCORR_BINS;
 	h->summary.base = h->base | (nr_s32)nr_xcorr_pack(h->steps ? h->noise / h->steps : 0);
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n++) {
@@ -519,7 +519,7 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 
 	if (!p || !h || !s)
 		return 0;
-	silence = s->now_us > h->heard_us ? s->now_us - h->heard_us : 0;
+	silence = s->now_us > h->delivered_us ? s->now_us - h->delivered_us : 0;
 	/*
 	 * What is lost before anything is delivered ends no slow start, as in a capture that begins
 	 * within a loss.
@@ -527,7 +527,7 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 	if (h->begun_us && s->lost)
 		h->started = 1;
 	if (!h->begun_us) {
-		h->heard_us = s->now_us;
+		h->delivered_us = s->now_us;
 		if (s->delivered || s->sampled)
 			h->begun_us = s->now_us;
 		silence = 0;
@@ -537,14 +537,14 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
 	    (silence >= p->pause_us && silence / 8 >= h->silence_us))
 		nr_xcorr_wait(p, h, s->now_us);
 	if (s->delivered || s->sampled)
-		h->heard = 1;
+		h->delivered = 1;
 	/* What the application limits does not count, and is a pause if it lasts. */
 	if (s->delivered && !s->limited) {
 		if (silence > 1u << 24)
 			silence = 1u << 24;
 		h->silence_us += (nr_u32)silence / 16;
 		h->silence_us -= h->silence_us / 16;
-		h->heard_us = s->now_us;
+		h->delivered_us = s->now_us;
 	}
 	return s->now_us >= h->counts_us && !s->limited;
 }
@@ -553,7 +553,7 @@ NR_NOINLINE int nr_xcorr_counts(const struct nr_xcorr_params *p, struct nr_xcorr
  * Noise: the squared distance of a delay from the one before, 4 ms or more earlier and not long
  * ago. Packets of one burst pass a fast link in less, and tell each other nothing.
  */
-NR_INLINE void nr_xcorr_hear_noise(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
+NR_INLINE void nr_xcorr_add_noise(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us)
 {
 	nr_u64 away = delay_us > h->newest ? (nr_u32)delay_us - (nr_u32)h->newest
 					   : (nr_u32)h->newest - (nr_u32)delay_us;
@@ -578,7 +578,7 @@ NR_NOINLINE int nr_xcorr_delay(struct nr_xcorr *h, nr_u64 at_us, nr_s32 delay_us
 
 	if (!h)
 		return 0;
-	nr_xcorr_hear_noise(h, at_us, delay_us);
+	nr_xcorr_add_noise(h, at_us, delay_us);
 	above = (nr_u32)delay_us - (nr_u32)h->base + NR_XCORR_RANGE;
 	if (!h->based || above >= 2 * NR_XCORR_RANGE) {
 		h->based = 1;
@@ -682,7 +682,7 @@ NR_NOINLINE int nr_xcorr_set_near(struct nr_xcorr_member *m)
 
 /*
  * Takes the new bins of member i. One that is another path than before, or was silent for long, is
- * forgotten until it is heard again.
+ * forgotten until it has bins again.
  */
 NR_NOINLINE int nr_xcorr_take(struct nr_xcorr_pairs *g, const struct nr_xcorr_summary *one,
 			      const struct nr_scratch *d, nr_u32 i)
@@ -1275,7 +1275,7 @@ NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
  * Of members i and j, forgets what is of another path or of other delays. If there are values of
  * them in this interval, their sums fade and it returns 1; else they stay, and the pair its answer.
  */
-NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+NR_NOINLINE int nr_xcorr_begin_pair(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
 	const struct nr_xcorr_member *one, *other;
 	struct nr_xcorr_pair *q;
@@ -1312,10 +1312,10 @@ NR_NOINLINE int nr_xcorr_hear(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 }
 
 /* The last interval of members i and j; 0: they have no new values. */
-NR_NOINLINE int nr_xcorr_hear_pair(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
-				   nr_u32 i, nr_u32 j)
+NR_NOINLINE int nr_xcorr_update_pair(const struct nr_xcorr_params *p, struct nr_xcorr_pairs *g,
+				     nr_u32 i, nr_u32 j)
 {
-	if (!p || !g || !nr_xcorr_hear(g, i, j))
+	if (!p || !g || !nr_xcorr_begin_pair(g, i, j))
 		return 0;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE)
 		nr_xcorr_add(g, i, j, n);
@@ -1496,7 +1496,7 @@ NR_INLINE nr_u32 nr_xcorr_take_one(const void *summaries, void *pairs, const str
 
 NR_INLINE nr_u32 nr_xcorr_compare_pair(const void *own, void *pairs, nr_u32 i, nr_u32 j)
 {
-	return (nr_u32)nr_xcorr_hear_pair(own, pairs, i, j);
+	return (nr_u32)nr_xcorr_update_pair(own, pairs, i, j);
 }
 
 /* The places of all members. */

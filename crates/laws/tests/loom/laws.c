@@ -4,7 +4,7 @@
 #include "detectors.h"
 
 /* Where a path's interval of joining stands. */
-const nr_u32 *nr_since(const struct nr_watch *w, nr_u32 i)
+const nr_u32 *nr_since(const struct nr_detection *det, nr_u32 i)
 {
-	return &w->path[i & 7].since;
+	return &det->path[i & 7].since;
 }

@@ -1,4 +1,4 @@
-//! The protocols of `c/shared.h` and `c/detect/watch.h` in every interleaving and every reordering
+//! The protocols of `c/shared.h` and `c/detect/detection.h` in every interleaving and every reordering
 //! that their memory order allows. The C itself runs here, over the port of `port.h`.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p narrows-laws --test loom`
@@ -7,7 +7,7 @@
 mod port;
 
 use loom::thread;
-use narrows_laws::raw::{self, Conn, Record, Watch};
+use narrows_laws::raw::{self, Conn, Detection, Record};
 use narrows_laws::{Control, Detector, Event, EventKind, Params};
 use port::Shared;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ unsafe extern "C-unwind" {
     safe fn nr_detect(
         detector: u32,
         conn: &Shared<Conn>,
-        watch: &Shared<Watch>,
+        detection: &Shared<Detection>,
         i: u32,
         event: &Event,
     );
-    fn nr_since(watch: *const Watch, i: u32) -> *const u32;
-    safe fn nr_decision_enter(watch: &Shared<Watch>) -> i32;
-    safe fn nr_decision_leave(watch: &Shared<Watch>);
+    fn nr_since(detection: *const Detection, i: u32) -> *const u32;
+    safe fn nr_decision_enter(detection: &Shared<Detection>) -> i32;
+    safe fn nr_decision_leave(detection: &Shared<Detection>);
 }
 
 /// A connection whose path 0 has a window of `cwnd`, which siblings may take from.
@@ -184,16 +184,17 @@ fn a_record_is_read_whole_or_not_at_all() {
 fn a_decision_belongs_to_one_path_at_a_time_and_intervals_follow_each_other() {
     loom::model(|| {
         let conn = Shared::new(Box::new(apart()), |conn| vec![&conn.tick]);
-        let watch = Shared::new(Watch::new(&Params::default()), |watch| vec![&watch.busy]);
+        let detection =
+            Shared::new(Detection::new(&Params::default()), |detection| vec![&detection.busy]);
         // What a decision writes, here the last interval: loom finds two at it at once, and one that
         // does not see what was written before.
         let decided = Arc::new(loom::cell::UnsafeCell::new(0));
         let paths: Vec<_> = [1, 2]
             .into_iter()
             .map(|number| {
-                let (conn, watch, decided) = (conn.clone(), watch.clone(), decided.clone());
+                let (conn, detection, decided) = (conn.clone(), detection.clone(), decided.clone());
                 thread::spawn(move || {
-                    if nr_decision_enter(&watch) == 1 {
+                    if nr_decision_enter(&detection) == 1 {
                         decided.with_mut(|last| {
                             // SAFETY: loom checks that nobody else is here.
                             let last: &mut u64 = unsafe { &mut *last };
@@ -202,7 +203,7 @@ fn a_decision_belongs_to_one_path_at_a_time_and_intervals_follow_each_other() {
                                 *last = number;
                             }
                         });
-                        nr_decision_leave(&watch);
+                        nr_decision_leave(&detection);
                     }
                 })
             })
@@ -210,7 +211,7 @@ fn a_decision_belongs_to_one_path_at_a_time_and_intervals_follow_each_other() {
         for path in paths {
             path.join().unwrap();
         }
-        assert_eq!(watch.load(|watch| &watch.busy), 0);
+        assert_eq!(detection.load(|detection| &detection.busy), 0);
     });
 }
 
@@ -223,28 +224,28 @@ fn paths_at_once_make_the_parts_of_one_decision() {
         ..Event::default()
     };
     loom::model(move || {
-        let (mut conn, mut watch) = (apart(), Watch::new(&Params::default()));
+        let (mut conn, mut detection) = (apart(), Detection::new(&Params::default()));
         for path in 0..2 {
             let joined = Event { now_us: 0, ..event(EventKind::Joined) };
             // SAFETY: both are there, and nobody shares them yet.
-            unsafe { raw::narrows_detect(xcorr, &mut conn, &mut *watch, path, &joined) };
+            unsafe { raw::narrows_detect(xcorr, &mut conn, &mut *detection, path, &joined) };
         }
-        watch.at_once = 1;
+        detection.at_once = 1;
         let conn = Shared::new(Box::new(conn), |conn| vec![&conn.tick, &conn.masks, &conn.cuts]);
-        let watch = Shared::new(watch, |watch| vec![&watch.busy]);
+        let detection = Shared::new(detection, |detection| vec![&detection.busy]);
         let other = {
-            let (conn, watch) = (conn.clone(), watch.clone());
-            thread::spawn(move || nr_detect(xcorr, &conn, &watch, 1, &event(EventKind::Acked)))
+            let (conn, detection) = (conn.clone(), detection.clone());
+            thread::spawn(move || nr_detect(xcorr, &conn, &detection, 1, &event(EventKind::Acked)))
         };
-        nr_detect(xcorr, &conn, &watch, 0, &event(EventKind::Acked));
+        nr_detect(xcorr, &conn, &detection, 0, &event(EventKind::Acked));
         other.join().unwrap();
         // One claims; one groups, if it was not turned away by the other; one answers.
         assert_eq!(conn.load(|conn| &conn.tick), 9);
         for _ in 0..2 {
-            nr_detect(xcorr, &conn, &watch, 0, &event(EventKind::Acked));
+            nr_detect(xcorr, &conn, &detection, 0, &event(EventKind::Acked));
         }
-        let watch = watch.plain();
-        assert_eq!((watch.observed >> 32, watch.decided >> 32, watch.stamp), (9, 9, 0));
+        let detection = detection.plain();
+        assert_eq!((detection.observed >> 32, detection.decided >> 32, detection.stamp), (9, 9, 0));
     });
 }
 
@@ -262,29 +263,29 @@ fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
     let in_interval_5 = 5 * u64::from(params.word("ssc.t_ms"));
 
     loom::model(move || {
-        let (mut conn, mut watch) = (apart(), Watch::new(&params));
+        let (mut conn, mut detection) = (apart(), Detection::new(&params));
         let joined = |now_us| Event { kind: EventKind::Joined as u32, now_us, ..Event::default() };
         // SAFETY: both are there, and nobody shares them yet.
-        unsafe { raw::narrows_detect(ssc, &mut conn, &mut *watch, 0, &joined(0)) };
+        unsafe { raw::narrows_detect(ssc, &mut conn, &mut *detection, 0, &joined(0)) };
         conn.masks = APART;
         conn.record[0][1] = CLEAR;
         conn.record[1][1] = CLEAR; // of the path that was in the slot before
         let conn = Shared::new(Box::new(conn), |conn| {
             vec![&conn.masks, &conn.cuts, &conn.tick, &conn.record[1][1].stamp]
         });
-        let watch = Shared::new(watch, |watch| {
-            // SAFETY: it points into `watch`.
-            vec![unsafe { &*nr_since(watch, 1) }, &watch.busy]
+        let detection = Shared::new(detection, |detection| {
+            // SAFETY: it points into `detection`.
+            vec![unsafe { &*nr_since(detection, 1) }, &detection.busy]
         });
         let acked = Event { kind: EventKind::Acked as u32, now_us: in_interval_5, ..joined(0) };
         let claimer = {
-            let (conn, watch) = (conn.clone(), watch.clone());
-            thread::spawn(move || nr_detect(ssc, &conn, &watch, 0, &acked))
+            let (conn, detection) = (conn.clone(), detection.clone());
+            thread::spawn(move || nr_detect(ssc, &conn, &detection, 0, &acked))
         };
         // The path that comes may be the one that claims the decision.
-        nr_detect(ssc, &conn, &watch, 1, &joined(in_interval_5));
+        nr_detect(ssc, &conn, &detection, 1, &joined(in_interval_5));
         claimer.join().unwrap();
         assert_eq!(conn.load(|conn| &conn.masks) & COUPLED, COUPLED);
-        assert_eq!(watch.plain().observed >> 32, 4, "one of them observed");
+        assert_eq!(detection.plain().observed >> 32, 4, "one of them observed");
     });
 }

@@ -127,7 +127,7 @@ impl Namespace {
 pub(super) fn look(
     only: Option<&netns::Namespace>,
     entries: &[state::Connection],
-    watches: Option<&state::Watches>,
+    detections: Option<&state::Detections>,
     complete: bool,
     unseen: &mut Vec<String>,
 ) -> Vec<Namespace> {
@@ -158,8 +158,8 @@ pub(super) fn look(
     if !closed.is_empty() {
         unseen.push(format!("network namespaces {}: needs root", closed.join(", ")));
     }
-    if let Some(watches) = watches {
-        if let Err(error) = detect(&mut namespaces, &entries, watches) {
+    if let Some(detections) = detections {
+        if let Err(error) = detect(&mut namespaces, &entries, detections) {
             unseen.push(error.to_string());
         }
     }
@@ -170,7 +170,7 @@ pub(super) fn look(
 fn detect(
     namespaces: &mut [Namespace],
     entries: &Entries<'_>,
-    watches: &state::Watches,
+    detections: &state::Detections,
 ) -> Result<(), narrows_kernel::Error> {
     for connection in namespaces.iter_mut().flat_map(|namespace| &mut namespace.connections) {
         let entry = connection.token.and_then(|token| entries.tokens.get(&token));
@@ -178,15 +178,15 @@ fn detect(
         else {
             continue;
         };
-        let watch = watches.of(entry.token)?;
+        let kept = detections.of(entry.token)?;
         // What a detector keeps goes before the entry.
-        if watch.is_none() && !state::has_entry(entry.token)? {
+        if kept.is_none() && !state::has_entry(entry.token)? {
             continue;
         }
-        // After the watch, so that nothing in it is of later.
+        // After that was read, so that nothing in it is of later.
         let now = monotonic();
-        let (watch, listens) = (watch.as_deref(), watches.listens(entry.token));
-        let detection = Detection::of(entry, detector, watch, now, listens);
+        let (kept, peer_since) = (kept.as_deref(), detections.peer_since(entry.token));
+        let detection = Detection::of(entry, detector, kept, now, peer_since);
         connection.detection = Some(detection);
     }
     Ok(())

@@ -3,8 +3,7 @@
 
 use narrows_kernel::{Delay, Signal, state};
 use narrows_laws::detect::{Answer, Finding, Pair as Known, Why};
-use narrows_laws::raw::Watch;
-use narrows_laws::{Decision, Detector, Place};
+use narrows_laws::{Decision, Detector, Place, raw};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,9 +14,10 @@ pub struct Detection {
     pub detector: &'static str,
     /// Does it run? Not without room for what it keeps: then all subflows are coupled.
     pub runs: bool,
-    /// What the receiver does, where this sender listens to it (`narrows kernel listen`): `decides`, then
-    /// `groups` are its. Else they are those of the detector here: `waiting`, its first groups may be
-    /// under way; `silent`, it tells none, as it does not listen or is undecided. Null: nobody listens.
+    /// What the receiver does, where this sender looks for its decisions (`narrows kernel receiver`):
+    /// `decides`, then `groups` are its. Else they are those of the detector here: `waiting`, its first
+    /// groups may be under way; `silent`, it sends none, as it does not detect or is undecided. Null: the
+    /// sender does not look for them.
     pub receiver: Option<&'static str>,
     /// Seconds since its newest decision; null: none yet.
     pub decided_s: Option<f64>,
@@ -125,7 +125,7 @@ impl Found {
 /// The first groups of a receiver come 20 s after 100 kB.
 const FIRST_GROUPS_MS: u32 = 30_000;
 
-/// What the receiver does: does it decide, and since when is it listened to, if it is?
+/// What the receiver does: does it decide, and since when does the sender look for its decisions, if so?
 fn receiver(decides: bool, since_ms: Option<u32>, now: Duration) -> Option<&'static str> {
     let for_ms = since_ms.map(|since_ms| (now.as_millis() as u32).wrapping_sub(since_ms));
     match for_ms {
@@ -152,16 +152,16 @@ fn why(why: Why) -> &'static str {
 
 impl Detection {
     /// Of a connection with two paths or more under `detector`; `now` is the kernel's monotonic clock,
-    /// and `listens` says since when it listens to its receiver, in ms of that clock.
+    /// and `peer_since` says since when it looks for its peer's decisions, in ms of that clock.
     pub(super) fn of(
         entry: &state::Connection,
         detector: Detector,
-        watch: Option<&Watch>,
+        kept: Option<&raw::Detection>,
         now: Duration,
-        listens: Option<u32>,
+        peer_since: Option<u32>,
     ) -> Detection {
         let name = detector.name();
-        let Some(watch) = watch else {
+        let Some(kept) = kept else {
             return Detection {
                 detector: name,
                 runs: false,
@@ -172,22 +172,22 @@ impl Detection {
                 signals: Vec::new(),
             };
         };
-        let by_receiver = watch.receiver_decides(now.as_micros() as u64);
+        let by_receiver = kept.receiver_decides(now.as_micros() as u64);
         let paths: Vec<usize> = entry.paths.iter().map(|path| path.slot).collect();
         let ago = |at_us: u64| now.saturating_sub(Duration::from_micros(at_us)).as_secs_f64();
         let each = paths.iter().flat_map(|&i| paths.iter().map(move |&j| (i, j)));
         let known = each.filter(|(i, j)| i < j);
-        let known = known.filter_map(|(i, j)| Some(((i, j), watch.pair(detector, i, j)?)));
+        let known = known.filter_map(|(i, j)| Some(((i, j), kept.pair(detector, i, j)?)));
         // How sure the detector here is says nothing of the receiver's groups.
         let known: BTreeMap<(usize, usize), Known> = known.filter(|_| !by_receiver).collect();
-        let decision = watch.decision();
+        let decision = kept.decision();
         let coupled = decision.map_or([Place::Undecided; 8], |decision| decision.places);
         let places = reported(&paths, &coupled, &known);
         let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
         for &path in &paths {
             let new = |decision: Decision| {
                 // It speaks of the path that had the slot before.
-                decision.number.wrapping_sub(watch.path[path].since) as i32 <= 0
+                decision.number.wrapping_sub(kept.path[path].since) as i32 <= 0
             };
             let place = match decision.is_some_and(new) {
                 true => Place::Undecided,
@@ -195,7 +195,7 @@ impl Detection {
             };
             by_place.entry(place).or_default().push(path);
         }
-        let agreement = watch.confidence(detector).filter(|_| !by_receiver);
+        let agreement = kept.confidence(detector).filter(|_| !by_receiver);
         let group = |(place, paths): (Place, Vec<usize>)| {
             let found = match place {
                 Place::Group(_) if paths.len() > 1 => Found::Shared,
@@ -213,7 +213,7 @@ impl Detection {
                 Place::Group(_) => beside.eq(paths.iter().copied()),
                 _ => paths.iter().all(|&path| coupled[path] == place),
             };
-            let since = paths.iter().map(|&path| watch.since_us[path]).filter(|_| known_since);
+            let since = paths.iter().map(|&path| kept.since_us[path]).filter(|_| known_since);
             let since = since.max().unwrap_or(0);
             let confidence = match found {
                 Found::Undecided => None,
@@ -250,7 +250,7 @@ impl Detection {
         Detection {
             detector: name,
             runs: true,
-            receiver: receiver(by_receiver, listens, now),
+            receiver: receiver(by_receiver, peer_since, now),
             decided_s: decision.map(|decision| ago(decision.at_us)),
             groups,
             pairs: known.iter().map(pair).collect(),
@@ -383,11 +383,11 @@ mod tests {
     fn a_receiver_is_given_time_before_it_is_called_silent() {
         let now = |s| Duration::from_secs(s);
         let since = Some(1_000_000);
-        assert_eq!(receiver(false, None, now(1005)), None, "nobody listens");
+        assert_eq!(receiver(false, None, now(1005)), None, "not looked for");
         assert_eq!(receiver(false, since, now(1005)), Some("waiting"));
         assert_eq!(receiver(true, since, now(1025)), Some("decides"));
         assert_eq!(receiver(false, since, now(1031)), Some("silent"));
-        // What it decided holds for some seconds after nobody listens any more.
+        // What it decided holds for some seconds after the sender stopped looking.
         assert_eq!(receiver(true, None, now(1031)), Some("decides"));
         // The clock in ms wraps after 50 days.
         let wrapped = Duration::from_millis((1 << 32) + 5_000);

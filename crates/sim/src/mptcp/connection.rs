@@ -11,9 +11,9 @@ use super::receiver_detector::ReceiverDetector;
 use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
-use crate::law::Law;
-use crate::listening::Heard;
+use crate::controller::Controller;
 use crate::packet::{Body, Packet};
+use crate::passive::Findings;
 use crate::stats::{ConnectionStats, Detection, PathStats, SlowStartEnd};
 use crate::tcp::NEVER;
 use crate::wire::Wire;
@@ -69,8 +69,8 @@ pub(crate) struct Connection {
     first_loss: Option<Nanos>,
     slow_start_end: Option<SlowStartEnd>,
     source: Source,
-    pub(super) law: Law,
-    /// The detector, if it is delay-based, and those that listen at the receiver.
+    pub(super) controller: Controller,
+    /// The detector, if it is delay-based, and passive ones at the receiver.
     pub(super) receiver_detector: Option<ReceiverDetector>,
     generator: Generator,
     messages: Messages,
@@ -87,12 +87,12 @@ impl Connection {
     ) -> Self {
         let mut tcp = config.tcp;
         let control = config.control;
-        let (params, listeners) = (&config.params, &config.listeners);
-        let signals = listeners.iter().map(|listener| listener.signal);
+        let (params, passive) = (&config.params, &config.passive);
+        let signals = passive.iter().map(|detector| detector.signal);
         for signal in signals.chain(control.detector.decides().then_some(tcp.signal)) {
             tcp.timestamps = signal.timestamps().unwrap_or(tcp.timestamps);
         }
-        let receiver_detector = ReceiverDetector::new(control, listeners, params, tcp);
+        let receiver_detector = ReceiverDetector::new(control, passive, params, tcp);
         let law = match &receiver_detector {
             Some(receiver_detector) => receiver_detector.at_sender(control, params),
             None => Conn::with_params(control, params),
@@ -106,7 +106,7 @@ impl Connection {
             source: config.source,
             generator,
             messages: Messages::default(),
-            law: Law::new(law, listeners, params),
+            controller: Controller::new(law, passive, params),
             detects: receiver_detector.is_some(),
             receiver_detector,
             subflows: paths.iter().enumerate().map(subflow).collect(),
@@ -198,16 +198,16 @@ impl Connection {
                 if let Some(receiver_detector) =
                     self.receiver_detector.as_mut().filter(|_| self.detects)
                 {
-                    receiver_detector.on_ack(ack.decision, &mut self.law);
+                    receiver_detector.on_ack(ack.decision, &mut self.controller);
                 }
                 let progress = self.stream.acknowledge(ack.data_ack, ack.edge);
                 let more = !self.stream.is_drained();
-                self.subflows[path].sender.on_ack(ack, more, wire, &mut self.law);
+                self.subflows[path].sender.on_ack(ack, more, wire, &mut self.controller);
                 if self.multipath {
                     self.on_mptcp_ack(path, progress, wire);
                 }
                 self.push(path, wire);
-                self.subflows[path].sender.note_sent(wire, &mut self.law);
+                self.subflows[path].sender.note_sent(wire, &mut self.controller);
                 self.note_progress(path, wire.now);
                 self.note_detection();
             }
@@ -227,7 +227,7 @@ impl Connection {
             }
             Body::Third if self.is_download() => {
                 self.stream.acknowledge(0, self.data.advertise());
-                if self.subflows[path].sender.on_third(wire.now, &mut self.law) {
+                if self.subflows[path].sender.on_third(wire.now, &mut self.controller) {
                     self.on_established(path, wire);
                 }
             }
@@ -242,7 +242,7 @@ impl Connection {
                     return;
                 }
                 self.stream.acknowledge(0, *edge);
-                if self.subflows[path].sender.on_syn_ack(*echo, wire, &mut self.law) {
+                if self.subflows[path].sender.on_syn_ack(*echo, wire, &mut self.controller) {
                     self.on_established(path, wire);
                 }
             }
@@ -257,7 +257,7 @@ impl Connection {
             }
             Body::Fourth { data_ack, edge } => {
                 self.stream.acknowledge(*data_ack, *edge);
-                if self.subflows[path].sender.on_fourth(wire.now, &mut self.law) {
+                if self.subflows[path].sender.on_fourth(wire.now, &mut self.controller) {
                     self.on_established(path, wire);
                 }
             }
@@ -279,9 +279,9 @@ impl Connection {
             if is_ack {
                 let bytes = offset_of!(Connection, tcp) - offset_of!(Connection, stream);
                 prefetch(&self.stream, bytes);
-                self.law.prefetch(self.subflows.len(), prefetch);
+                self.controller.prefetch(self.subflows.len(), prefetch);
             } else {
-                let bytes = offset_of!(Connection, law) - offset_of!(Connection, data);
+                let bytes = offset_of!(Connection, controller) - offset_of!(Connection, data);
                 prefetch(&self.data, bytes);
             }
             return;
@@ -406,7 +406,7 @@ impl Connection {
         if self.subflows[path].sender.probe_due(wire.now) {
             self.probe_tail(path, wire);
         }
-        self.subflows[path].sender.on_timer(wire, &mut self.law);
+        self.subflows[path].sender.on_timer(wire, &mut self.controller);
         self.push(path, wire);
         self.note_progress(path, wire.now);
         self.note_detection();
@@ -415,7 +415,7 @@ impl Connection {
     /// The law had events: its detector may have something to say.
     fn note_detection(&mut self) {
         if let Some(receiver_detector) = self.receiver_detector.as_mut().filter(|_| self.detects) {
-            receiver_detector.on_events(&self.law);
+            receiver_detector.on_events(&self.controller);
         }
     }
 
@@ -424,10 +424,10 @@ impl Connection {
         self.receiver_detector.as_ref().and_then(ReceiverDetector::log)
     }
 
-    /// What the detectors that listen found.
-    pub fn heard(&self) -> impl Iterator<Item = &Heard> {
-        let receiver = self.receiver_detector.iter().flat_map(ReceiverDetector::heard);
-        self.law.heard().chain(receiver)
+    /// What the passive detectors found.
+    pub fn findings(&self) -> impl Iterator<Item = &Findings> {
+        let receiver = self.receiver_detector.iter().flat_map(ReceiverDetector::findings);
+        self.controller.findings().chain(receiver)
     }
 
     /// The application's time has come. Returns when it comes again.

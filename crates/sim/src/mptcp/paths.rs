@@ -89,7 +89,7 @@ impl Connection {
                     (false, 0) => State::Backup,
                     (false, _) => State::Active,
                 };
-                subflow.sender.stand(standing, now, &mut self.law);
+                subflow.sender.stand(standing, now, &mut self.controller);
             }
         }
     }
@@ -112,7 +112,7 @@ impl Connection {
         if !self.subflows.get(path).is_some_and(|subflow| subflow.present) {
             return false;
         }
-        self.subflows[path].sender.leave(wire.now, &mut self.law);
+        self.subflows[path].sender.leave(wire.now, &mut self.controller);
         if let Some(receiver_detector) = &mut self.receiver_detector {
             receiver_detector.leave(path, wire.now);
         }
@@ -248,7 +248,8 @@ mod tests {
     #[test]
     fn a_law_parks_a_path_and_takes_it_up_again() {
         let mut bench = Bench::new();
-        let seen = |bench: &Bench| (bench.connection.usable, bench.connection.law.path(1).state);
+        let seen =
+            |bench: &Bench| (bench.connection.usable, bench.connection.controller.path(1).state);
         assert_eq!(seen(&bench), (0b11, State::Active as u32));
         bench.act(|connection, wire| connection.heed(Advice::Backup, 1, wire));
         assert_eq!(seen(&bench), (0b01, State::Backup as u32));
@@ -276,10 +277,10 @@ mod tests {
     fn a_law_closes_a_path_but_not_the_last() {
         let mut bench = Bench::new();
         bench.act(|connection, wire| connection.heed(Advice::Close, 0, wire));
-        assert_eq!(bench.connection.law.path(0).state, State::Free as u32);
+        assert_eq!(bench.connection.controller.path(0).state, State::Free as u32);
         assert_eq!(bench.connection.generations(), 1);
         bench.act(|connection, wire| connection.heed(Advice::Close, 1, wire));
-        assert_ne!(bench.connection.law.path(1).state, State::Free as u32);
+        assert_ne!(bench.connection.controller.path(1).state, State::Free as u32);
         let before = bench.sent(1);
         bench.run(20 * DELAY);
         assert!(bench.sent(1) > before);
@@ -291,10 +292,10 @@ mod tests {
             backup: false,
             strips_mptcp: false,
         };
-        let (joins, before) = (bench.connection.law.path(0).generation, bench.sent(0));
+        let (joins, before) = (bench.connection.controller.path(0).generation, bench.sent(0));
         assert_eq!(bench.act(|connection, wire| connection.add_path(&setup, wire)), Some(0));
         bench.run(20 * DELAY);
-        assert_eq!(bench.connection.law.path(0).generation, joins + 1);
+        assert_eq!(bench.connection.controller.path(0).generation, joins + 1);
         assert!(bench.sent(0) > before);
     }
 }

@@ -1,24 +1,23 @@
-//! A delay-based detector at the sender or the receiver, and those that listen at the receiver: their
-//! input, and a log of decisions.
+//! A delay-based detector at the sender or the receiver, and passive ones at the receiver: their input,
+//! and a log of decisions.
 
 use narrows_laws::raw::MAX_PATHS;
 use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, State, flag};
 use narrows_net::Nanos;
 use narrows_traffic::{Signal, TcpConfig};
 
-use crate::listening::{Heard, Listener, Listening};
 use crate::packet::Segment;
+use crate::passive::{Findings, Passive, PassiveDetector};
 use crate::stats::Detection;
 
-/// The detector of a connection, if its control has a delay-based one, and those that listen at its
-/// receiver.
+/// The detector of a connection, if its control has a delay-based one, and passive ones at its receiver.
 #[derive(Debug)]
 pub(crate) struct ReceiverDetector {
     tcp: TcpConfig,
     paths: [Arrivals; MAX_PATHS],
     /// None for a detector at the sender, which gets the events of the law there.
     receiver: Option<Box<AtReceiver>>,
-    listeners: Vec<Listening>,
+    passive: Vec<Passive>,
     /// None without a detector.
     log: Option<Detection>,
 }
@@ -45,11 +44,11 @@ struct Arrivals {
 }
 
 impl ReceiverDetector {
-    /// Of a connection under `control`, if its detector is delay-based, or one of `listeners` is at the
+    /// Of a connection under `control`, if its detector is delay-based, or one of `passive` is at the
     /// receiver.
     pub fn new(
         control: Control,
-        listeners: &[Listener],
+        passive: &[PassiveDetector],
         params: &Params,
         tcp: TcpConfig,
     ) -> Option<ReceiverDetector> {
@@ -61,14 +60,13 @@ impl ReceiverDetector {
                 known: 0,
             })
         };
-        let here = listeners.iter().filter(|listener| listener.signal == Signal::ReceiverUs);
-        let listeners: Vec<Listening> =
-            here.map(|&listener| Listening::new(listener, params)).collect();
-        (decides || !listeners.is_empty()).then(|| ReceiverDetector {
+        let here = passive.iter().filter(|detector| detector.signal == Signal::ReceiverUs);
+        let passive: Vec<Passive> = here.map(|&detector| Passive::new(detector, params)).collect();
+        (decides || !passive.is_empty()).then(|| ReceiverDetector {
             tcp,
             paths: [Arrivals::default(); MAX_PATHS],
             receiver: (decides && tcp.signal == Signal::ReceiverUs).then(at_receiver),
-            listeners,
+            passive,
             log: decides.then(Detection::default),
         })
     }
@@ -88,7 +86,7 @@ impl ReceiverDetector {
     /// A segment arrived.
     pub fn on_segment(&mut self, path: usize, segment: &Segment, now: Nanos) {
         let Segment { seq, len, sent, .. } = *segment;
-        if len == 0 || (self.receiver.is_none() && self.listeners.is_empty()) {
+        if len == 0 || (self.receiver.is_none() && self.passive.is_empty()) {
             return;
         }
         let arrivals = &mut self.paths[path];
@@ -158,8 +156,8 @@ impl ReceiverDetector {
         if let Some(receiver) = &mut self.receiver {
             receiver.conn.detect(path, &event);
         }
-        for listening in &mut self.listeners {
-            listening.hear(path, &event);
+        for passive in &mut self.passive {
+            passive.take(path, &event);
         }
     }
 
@@ -168,9 +166,9 @@ impl ReceiverDetector {
         self.log.as_ref()
     }
 
-    /// What those that listen here found.
-    pub fn heard(&self) -> impl Iterator<Item = &Heard> {
-        self.listeners.iter().map(Listening::heard)
+    /// What the passive detectors here found.
+    pub fn findings(&self) -> impl Iterator<Item = &Findings> {
+        self.passive.iter().map(Passive::findings)
     }
 }
 
@@ -226,7 +224,7 @@ mod tests {
         let control: Control = control.parse().unwrap();
         let tcp = TcpConfig { signal, ..TcpConfig::default() };
         let receiver_detector =
-            ReceiverDetector::new(control, &[], params, tcp).expect("it listens");
+            ReceiverDetector::new(control, &[], params, tcp).expect("it detects");
         let law = receiver_detector.at_sender(control, params);
         (receiver_detector, law)
     }

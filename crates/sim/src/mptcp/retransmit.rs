@@ -36,7 +36,7 @@ impl Connection {
         // A path that carries nothing has its advice withdrawn by the others.
         let asked = self.advised | 1 << path;
         for path in (0..self.subflows.len()).filter(|path| asked & (1 << path) != 0) {
-            let advice = self.law.advice(path);
+            let advice = self.controller.advice(path);
             if advice != self.subflows[path].advice {
                 self.heed(advice, path, wire);
             }

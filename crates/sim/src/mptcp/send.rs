@@ -41,7 +41,7 @@ impl Connection {
             }
             self.stream.take(from, len);
             let behind = self.stream.behind(self.stream.next());
-            self.subflows[path].sender.send_new(from, len, behind, wire, &mut self.law);
+            self.subflows[path].sender.send_new(from, len, behind, wire, &mut self.controller);
         }
         let unsent = self.stream.written_from(self.stream.next());
         self.subflows[path].sender.note_window_use(unsent, wire.now);
@@ -52,7 +52,7 @@ impl Connection {
         let subflow = &mut self.subflows[path];
         while let Some(chunk) = subflow.dequeue() {
             let behind = subflow.behind();
-            subflow.sender.send_new(chunk.dsn, chunk.len, behind, wire, &mut self.law);
+            subflow.sender.send_new(chunk.dsn, chunk.len, behind, wire, &mut self.controller);
         }
         self.settle(path, wire.now);
     }
@@ -122,7 +122,7 @@ impl Connection {
 
     pub(super) fn send_segment(&mut self, path: usize, dsn: u64, len: u32, wire: &mut Wire) {
         let behind = self.stream.behind(dsn + u64::from(len));
-        self.subflows[path].sender.send_new(dsn, len, behind, wire, &mut self.law);
+        self.subflows[path].sender.send_new(dsn, len, behind, wire, &mut self.controller);
         self.settle(path, wire.now);
         self.last = path;
     }
@@ -139,7 +139,7 @@ impl Connection {
             self.stream.take(from, len);
             (len > 0).then(|| (from, len, self.stream.behind(self.stream.next())))
         };
-        subflow.sender.send_probe(new, wire, &mut self.law);
+        subflow.sender.send_probe(new, wire, &mut self.controller);
     }
 
     fn pick(&self) -> Option<usize> {

@@ -30,7 +30,7 @@ impl Connection {
         let srtt = self.subflows[path].sender.srtt();
         if wire.now - self.subflows[path].penalised >= srtt
             && srtt < self.subflows[slower].sender.srtt()
-            && self.subflows[slower].sender.halve(wire.now, &mut self.law)
+            && self.subflows[slower].sender.halve(wire.now, &mut self.controller)
         {
             self.subflows[path].penalised = wire.now;
             self.lanes[slower] = self.subflows[slower].lane(self.scheduler);

@@ -8,7 +8,7 @@ use narrows_net::Nanos;
 use super::recovery::Phase;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::law::Law;
+use crate::controller::Controller;
 use crate::packet::Segment;
 
 /// The sender's part.
@@ -72,7 +72,12 @@ impl Sender {
 
     /// An acknowledgement echoes a mark: reduce, once per window of data, unless a loss was reason
     /// enough already. Linux: tcp_enter_cwr().
-    pub(super) fn on_echo(&mut self, delivered: &Delivered, now: Nanos, law: &mut Law) {
+    pub(super) fn on_echo(
+        &mut self,
+        delivered: &Delivered,
+        now: Nanos,
+        controller: &mut Controller,
+    ) {
         // Linux counts so: all that a marked acknowledgement delivers (tcp_count_delivered_ce()).
         self.unreported_marked += delivered.packets;
         // There was congestion, so nothing was for nothing.
@@ -83,16 +88,17 @@ impl Sender {
         self.begin_reduction();
         self.phase = Phase::Cwr;
         self.tlp.give_up();
-        let out = self.report(law, EventKind::Ecn, State::Active, now, Event::default());
+        let out = self.report(controller, EventKind::Ecn, State::Active, now, Event::default());
         self.ssthresh = out.ssthresh;
     }
 
     /// The reduction for a mark ends when something beyond what was then out has been acknowledged:
     /// the segment that carried CWR has arrived. Linux: tcp_fastretrans_alert().
-    pub(super) fn leave_cwr(&mut self, now: Nanos, law: &mut Law) {
+    pub(super) fn leave_cwr(&mut self, now: Nanos, controller: &mut Controller) {
         if self.phase == Phase::Cwr && self.board.una() > self.high_seq {
             self.phase = Phase::Open;
-            let out = self.report(law, EventKind::Recovered, State::Active, now, Event::default());
+            let out =
+                self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }

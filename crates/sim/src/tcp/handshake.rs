@@ -7,7 +7,7 @@ use narrows_net::{Nanos, RouteId};
 use super::NEVER;
 use super::recovery::Phase;
 use super::sender::Sender;
-use crate::law::Law;
+use crate::controller::Controller;
 use crate::packet::Body;
 use crate::wire::Wire;
 
@@ -54,7 +54,12 @@ impl Sender {
 
     /// The SYN/ACK arrived. True if the subflow is established: a join still waits for the fourth
     /// packet (RFC 8684, section 3.2).
-    pub fn on_syn_ack(&mut self, echo: Nanos, wire: &mut Wire, law: &mut Law) -> bool {
+    pub fn on_syn_ack(
+        &mut self,
+        echo: Nanos,
+        wire: &mut Wire,
+        controller: &mut Controller,
+    ) -> bool {
         match self.handshake {
             Handshake::SynSent => {}
             Handshake::ThirdSent => {
@@ -74,12 +79,12 @@ impl Sender {
         self.rtt.reset_backoff();
         self.handshake = Handshake::ThirdSent;
         self.send_handshake(wire);
-        !self.joins && self.establish(wire.now, law)
+        !self.joins && self.establish(wire.now, controller)
     }
 
     /// The fourth packet of a join arrived. True if that establishes the subflow.
-    pub fn on_fourth(&mut self, now: Nanos, law: &mut Law) -> bool {
-        self.handshake == Handshake::ThirdSent && self.establish(now, law)
+    pub fn on_fourth(&mut self, now: Nanos, controller: &mut Controller) -> bool {
+        self.handshake == Handshake::ThirdSent && self.establish(now, controller)
     }
 
     /// The receiver's SYN arrived: answers it.
@@ -89,7 +94,7 @@ impl Sender {
     }
 
     /// The third packet of the receiver's handshake arrived. True if that establishes the subflow.
-    pub fn on_third(&mut self, now: Nanos, law: &mut Law) -> bool {
+    pub fn on_third(&mut self, now: Nanos, controller: &mut Controller) -> bool {
         if self.handshake != Handshake::SynSent {
             return false;
         }
@@ -97,7 +102,7 @@ impl Sender {
         self.rtt.sample(rtt, 0, 0);
         self.rtt.sample_min(rtt, now);
         self.syn_lost = self.rtt.expiries() > 1;
-        self.establish(now, law)
+        self.establish(now, controller)
     }
 
     /// Did the first slow start end, and the recovery from its losses, if that ended it?
@@ -105,11 +110,11 @@ impl Sender {
         self.is_established() && self.ssthresh < SSTHRESH_MAX && self.phase == Phase::Open
     }
 
-    fn establish(&mut self, now: Nanos, law: &mut Law) -> bool {
+    fn establish(&mut self, now: Nanos, controller: &mut Controller) -> bool {
         self.handshake = Handshake::Established;
         self.rto_at = NEVER;
         self.rtt.reset_backoff();
-        let out = self.report(law, EventKind::Joined, State::Joining, now, Event::default());
+        let out = self.report(controller, EventKind::Joined, State::Joining, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         if self.syn_lost {
             self.cwnd = 1;

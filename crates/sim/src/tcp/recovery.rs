@@ -8,7 +8,7 @@ use narrows_traffic::LossDetection;
 use super::NEVER;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::law::Law;
+use crate::controller::Controller;
 use crate::wire::Wire;
 
 /// What loss recovery is doing: Linux's icsk_ca_state.
@@ -56,14 +56,14 @@ impl Sender {
         echo: Nanos,
         more: bool,
         now: Nanos,
-        law: &mut Law,
+        controller: &mut Controller,
     ) -> Recovery {
         let nothing_new = delivered.sacked_sent.is_none() && delivered.duplicate.is_none();
         if self.phase == Phase::Open && self.board.sacked_out() == 0 && nothing_new {
             return Recovery::default();
         }
         if self.phase == Phase::Recovery && self.board.una() >= self.high_seq {
-            self.leave_recovery(echo, now, law);
+            self.leave_recovery(echo, now, controller);
         }
         let mut hold = false;
         match self.phase {
@@ -78,12 +78,12 @@ impl Sender {
                     self.new_first = true;
                     return Recovery { lost: 0, hold: true };
                 }
-                self.undo_reduction(true, now, law);
+                self.undo_reduction(true, now, controller);
                 self.phase = Phase::Open;
             }
-            Phase::Loss => hold = self.on_ack_in_loss(delivered, echo, more, now, law),
+            Phase::Loss => hold = self.on_ack_in_loss(delivered, echo, more, now, controller),
             _ if self.undo.all_needless() => {
-                self.undo_reduction(false, now, law);
+                self.undo_reduction(false, now, controller);
                 self.phase = Phase::Open;
             }
             _ => {}
@@ -99,7 +99,7 @@ impl Sender {
             Phase::Recovery => false,
         };
         if enter {
-            self.enter_recovery(now, law);
+            self.enter_recovery(now, controller);
         } else if matches!(self.phase, Phase::Open | Phase::Disorder) {
             let disorder = self.board.sacked_out() > 0;
             self.phase = if disorder { Phase::Disorder } else { Phase::Open };
@@ -108,15 +108,16 @@ impl Sender {
     }
 
     /// All that was out when recovery began has arrived. Linux's tcp_try_undo_recovery().
-    fn leave_recovery(&mut self, echo: Nanos, now: Nanos, law: &mut Law) {
+    fn leave_recovery(&mut self, echo: Nanos, now: Nanos, controller: &mut Controller) {
         self.phase = Phase::Open;
         self.check();
         if self.may_undo(echo) {
-            self.undo_reduction(false, now, law);
+            self.undo_reduction(false, now, controller);
             return;
         }
         self.rack.recovered();
-        let out = self.report(law, EventKind::Recovered, State::Active, now, Event::default());
+        let out =
+            self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
     }
 
@@ -129,12 +130,12 @@ impl Sender {
         echo: Nanos,
         more: bool,
         now: Nanos,
-        law: &mut Law,
+        controller: &mut Controller,
     ) -> bool {
         // Step 3.b: something that was sent once, before the timeout, has arrived.
         let original = self.frto.is_some_and(|since| delivered.sent_before(since));
         if original || (delivered.una_advanced && self.may_undo(echo)) {
-            self.undo_reduction(true, now, law);
+            self.undo_reduction(true, now, controller);
             self.timeouts_in_row = 0;
             self.phase = Phase::Open;
             return false;
@@ -211,7 +212,7 @@ impl Sender {
         Lost { marked, retransmissions: marked - (self.board.lost_out() - before) }
     }
 
-    fn enter_recovery(&mut self, now: Nanos, law: &mut Law) {
+    fn enter_recovery(&mut self, now: Nanos, controller: &mut Controller) {
         // A reduction that a mark began goes on: a window of data costs one, and there was reason.
         if self.phase != Phase::Cwr {
             self.begin_reduction();
@@ -220,19 +221,20 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.tlp.give_up();
         self.check();
-        let out = self.report(law, EventKind::Recovery, State::Active, now, Event::default());
+        let out =
+            self.report(controller, EventKind::Recovery, State::Active, now, Event::default());
         self.ssthresh = out.ssthresh;
     }
 
     /// Lets expire what is due. True if the retransmission timer of data was.
-    pub fn on_timer(&mut self, wire: &mut Wire, law: &mut Law) -> bool {
+    pub fn on_timer(&mut self, wire: &mut Wire, controller: &mut Controller) -> bool {
         self.deferred = false;
         if self.pace_at <= wire.now {
             self.pace_at = NEVER;
             self.retransmit_lost(wire);
         }
         if self.reo_at <= wire.now {
-            self.on_reordering_timer(wire, law);
+            self.on_reordering_timer(wire, controller);
         }
         if self.rto_at > wire.now {
             return false;
@@ -242,12 +244,12 @@ impl Sender {
             self.send_handshake(wire);
             return false;
         }
-        self.on_timeout(wire, law);
+        self.on_timeout(wire, controller);
         true
     }
 
     /// RFC 8985, section 6.3: the reordering window has passed without the segment.
-    fn on_reordering_timer(&mut self, wire: &mut Wire, law: &mut Law) {
+    fn on_reordering_timer(&mut self, wire: &mut Wire, controller: &mut Controller) {
         self.reo_at = NEVER;
         self.rack.look_again();
         let lost = self.detect_loss(wire.now);
@@ -255,8 +257,8 @@ impl Sender {
             return;
         }
         if self.phase != Phase::Recovery {
-            self.enter_recovery(wire.now, law);
-            if !law.control().law.is_model() {
+            self.enter_recovery(wire.now, controller);
+            if !controller.control().law.is_model() {
                 let in_flight = self.board.in_flight();
                 self.cwnd = self.prr.window(1, self.ssthresh, in_flight, false);
             }
@@ -265,14 +267,20 @@ impl Sender {
     }
 
     /// RFC 6298, section 5.4 to 5.6, and RFC 5681, section 3.1, as Linux's tcp_enter_loss().
-    fn on_timeout(&mut self, wire: &mut Wire, law: &mut Law) {
+    fn on_timeout(&mut self, wire: &mut Wire, controller: &mut Controller) {
         self.counters.timeouts += 1;
         let new = matches!(self.phase, Phase::Open | Phase::Disorder);
         let again = self.timeouts_in_row > 0;
         self.timeouts_in_row += 1;
         if self.is_reducing() && self.board.una() >= self.high_seq {
             // The window that was reduced for a mark has arrived: this is another event.
-            self.report(law, EventKind::Recovered, State::Active, wire.now, Event::default());
+            self.report(
+                controller,
+                EventKind::Recovered,
+                State::Active,
+                wire.now,
+                Event::default(),
+            );
         }
         let rack = (self.loss_detection == LossDetection::Rack).then_some(&self.rack);
         self.unreported_lost += self.board.mark_timeout(rack, wire.now);
@@ -291,7 +299,7 @@ impl Sender {
         self.ecn.reduced();
         self.high_seq = self.board.nxt();
         self.check();
-        let out = self.report(law, EventKind::Timeout, State::Active, wire.now, event);
+        let out = self.report(controller, EventKind::Timeout, State::Active, wire.now, event);
         self.ssthresh = out.ssthresh;
         // Loss window: one packet more than what is not yet given up.
         self.cwnd = self.board.in_flight() + 1;

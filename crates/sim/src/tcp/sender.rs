@@ -18,7 +18,7 @@ use super::rto::RttEstimator;
 use super::scoreboard::{Arrival, Delivered, Scoreboard, Transmit};
 use super::tlp::Probe;
 use super::undo::Undo;
-use crate::law::Law;
+use crate::controller::Controller;
 use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER};
 use crate::wire::Wire;
 
@@ -224,10 +224,17 @@ impl Sender {
     }
 
     /// Sends a new segment; what is `behind` it may follow.
-    pub fn send_new(&mut self, dsn: u64, len: u32, behind: Behind, wire: &mut Wire, law: &mut Law) {
+    pub fn send_new(
+        &mut self,
+        dsn: u64,
+        len: u32,
+        behind: Behind,
+        wire: &mut Wire,
+        controller: &mut Controller,
+    ) {
         let idle = self.board.packets_out() == 0;
         if idle {
-            self.restart(wire.now, law);
+            self.restart(wire.now, controller);
         }
         let psh = self.pushes(behind, wire.now);
         let segment = self.board.send_new(dsn, len, wire.now);
@@ -238,19 +245,20 @@ impl Sender {
     }
 
     /// Data again after idleness: the old window says little about the path of today.
-    fn restart(&mut self, now: Nanos, law: &mut Law) {
-        if law.control().law.is_model() {
+    fn restart(&mut self, now: Nanos, controller: &mut Controller) {
+        if controller.control().law.is_model() {
             let limited = self.board.rate.is_app_limited();
             let flags = if limited { flag::APP_LIMITED } else { 0 };
             let event = Event { flags, ..Event::default() };
-            let out = self.report(law, EventKind::Restart, State::Active, now, event);
+            let out = self.report(controller, EventKind::Restart, State::Active, now, event);
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
             return;
         }
         let cwnd = limited::after_idle(self.cwnd, now - self.last_sent, self.rtt.rto());
         if cwnd < self.cwnd {
             self.cwnd = cwnd;
-            let out = self.report(law, EventKind::Restart, State::Active, now, Event::default());
+            let out =
+                self.report(controller, EventKind::Restart, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }
@@ -310,7 +318,7 @@ impl Sender {
 
     /// Takes an acknowledgement, in the order of Linux's tcp_ack(): what arrived, the RTT, what is
     /// lost, the window. `more`: the connection has more to send than this subflow has.
-    pub fn on_ack(&mut self, ack: &Ack, more: bool, wire: &mut Wire, law: &mut Law) {
+    pub fn on_ack(&mut self, ack: &Ack, more: bool, wire: &mut Wire, controller: &mut Controller) {
         let now = wire.now;
         self.end_burst(now);
         let arrival = Arrival::new(now, self.rtt.min_rtt(), ack.echo + self.tick);
@@ -324,16 +332,16 @@ impl Sender {
             self.on_duplicate(duplicate);
         }
         if self.tlp.is_out() {
-            self.on_probe_ack(ack.ack, &delivered, now, law);
+            self.on_probe_ack(ack.ack, &delivered, now, controller);
         }
-        self.leave_cwr(now, law);
-        let (model, before) = (law.control().law.is_model(), self.phase);
-        let recovery = self.recover(&delivered, ack.echo, more, now, law);
+        self.leave_cwr(now, controller);
+        let (model, before) = (controller.control().law.is_model(), self.phase);
+        let recovery = self.recover(&delivered, ack.echo, more, now, controller);
         if model && before == Phase::Loss && !matches!(self.phase, Phase::Loss | Phase::Recovery) {
-            self.report(law, EventKind::Recovered, State::Active, now, Event::default());
+            self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
         }
         if ack.ece {
-            self.on_echo(&delivered, now, law);
+            self.on_echo(&delivered, now, controller);
         }
         self.rearm_timers(&delivered, now);
         let in_recovery = self.is_reducing();
@@ -367,7 +375,7 @@ impl Sender {
                 event.owd_us = delay;
             }
             self.sample_rate(&delivered, now, &mut event);
-            let out = self.report(law, EventKind::Acked, state, now, event);
+            let out = self.report(controller, EventKind::Acked, state, now, event);
             if in_recovery && !model {
                 let safe = delivered.una_advanced && recovery.lost == 0;
                 let in_flight = self.board.in_flight();
@@ -387,16 +395,16 @@ impl Sender {
 
     /// To be called when what an acknowledgement lets leave has left. If the scheduler gave this
     /// subflow nothing, its window is a stale one that must not count among its siblings'.
-    pub fn note_sent(&mut self, wire: &mut Wire, law: &mut Law) {
+    pub fn note_sent(&mut self, wire: &mut Wire, controller: &mut Controller) {
         if self.new_first {
             self.end_new_first(wire);
         }
-        let active = law.path(self.path).state == State::Active as u32;
+        let active = controller.path(self.path).state == State::Active as u32;
         if active && self.board.packets_out() == 0 {
             let reducing = self.is_reducing();
             let flags = if reducing { flag::IN_RECOVERY } else { 0 };
             let event = Event { flags, ..Event::default() };
-            let out = self.report(law, EventKind::Acked, State::Idle, wire.now, event);
+            let out = self.report(controller, EventKind::Acked, State::Idle, wire.now, event);
             if !reducing {
                 (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
             }
@@ -405,7 +413,7 @@ impl Sender {
 
     /// The connection sees the path in another way: its siblings are notified, as far as they count
     /// it.
-    pub fn stand(&mut self, standing: State, now: Nanos, law: &mut Law) {
+    pub fn stand(&mut self, standing: State, now: Nanos, controller: &mut Controller) {
         if self.standing == standing {
             return;
         }
@@ -413,14 +421,14 @@ impl Sender {
         let reducing = self.is_reducing();
         let flags = if reducing { flag::IN_RECOVERY } else { 0 };
         let event = Event { flags, ..Event::default() };
-        let out = self.report(law, EventKind::Acked, State::Idle, now, event);
+        let out = self.report(controller, EventKind::Acked, State::Idle, now, event);
         if !reducing {
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }
 
     /// Halves the window, and the threshold too but in slow start, where nothing is lost or marked. True if so.
-    pub fn halve(&mut self, now: Nanos, law: &mut Law) -> bool {
+    pub fn halve(&mut self, now: Nanos, controller: &mut Controller) -> bool {
         if self.phase != Phase::Open {
             return false;
         }
@@ -428,15 +436,15 @@ impl Sender {
         let ssthresh = if grown { (self.ssthresh / 2).max(2) } else { self.ssthresh };
         self.cwnd = (self.cwnd / 2).max(1);
         let event = Event { ssthresh, ..Event::default() };
-        let out = self.report(law, EventKind::Acked, State::Active, now, event);
+        let out = self.report(controller, EventKind::Acked, State::Active, now, event);
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         true
     }
 
     /// The path is removed.
-    pub fn leave(&mut self, now: Nanos, law: &mut Law) {
+    pub fn leave(&mut self, now: Nanos, controller: &mut Controller) {
         if self.is_established() {
-            self.report(law, EventKind::Left, State::Free, now, Event::default());
+            self.report(controller, EventKind::Left, State::Free, now, Event::default());
         }
     }
 
@@ -520,7 +528,7 @@ impl Sender {
     /// Tells the law what happened; the event's common fields are filled here.
     pub(super) fn report(
         &mut self,
-        law: &mut Law,
+        controller: &mut Controller,
         kind: EventKind,
         state: State,
         now: Nanos,
@@ -543,7 +551,7 @@ impl Sender {
             },
             ..event
         };
-        let out = law.event(self.path, &mut self.private, &mut event, self.signal);
+        let out = controller.event(self.path, &mut self.private, &mut event, self.signal);
         if out.pacing_rate > 0 {
             let pacer = self.pacer.get_or_insert_with(|| Box::new(Pacer::new(false, 1)));
             pacer.set_law_rate(out.pacing_rate);

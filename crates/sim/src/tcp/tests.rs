@@ -8,7 +8,7 @@ use super::NEVER;
 use super::psh::Behind;
 use super::recovery::Phase;
 use super::sender::Sender;
-use crate::law::Law;
+use crate::controller::Controller;
 use crate::packet::{Ack, Packet};
 use crate::wire::Wire;
 
@@ -22,7 +22,7 @@ const RTT: Nanos = 100 * MS;
 /// A greedy sender whose packets go nowhere.
 struct Bench {
     sender: Sender,
-    law: Law,
+    controller: Controller,
     network: Network<Packet>,
     now: Nanos,
     next: u64,
@@ -38,7 +38,7 @@ impl Bench {
         let mut bench = Bench::closed(tcp);
         bench.act(|sender, wire, _| sender.open(false, false, sender.route(), wire));
         bench.now = RTT;
-        bench.act(|sender, wire, law| assert!(sender.on_syn_ack(0, wire, law)));
+        bench.act(|sender, wire, controller| assert!(sender.on_syn_ack(0, wire, controller)));
         assert_eq!(bench.push(), 10);
         bench
     }
@@ -51,14 +51,14 @@ impl Bench {
         assert_eq!(route, RouteId(0));
         Bench {
             sender: Sender::new(0, route, MSS, tcp),
-            law: Law::new(Conn::new(Control::RENO), &[], &Params::default()),
+            controller: Controller::new(Conn::new(Control::RENO), &[], &Params::default()),
             network,
             now: 0,
             next: 0,
         }
     }
 
-    fn act<R>(&mut self, act: impl FnOnce(&mut Sender, &mut Wire, &mut Law) -> R) -> R {
+    fn act<R>(&mut self, act: impl FnOnce(&mut Sender, &mut Wire, &mut Controller) -> R) -> R {
         while self.network.advance(self.now).is_some() {}
         let network = &mut self.network;
         let mut wire = Wire {
@@ -70,7 +70,7 @@ impl Bench {
             network,
             recorder: None,
         };
-        act(&mut self.sender, &mut wire, &mut self.law)
+        act(&mut self.sender, &mut wire, &mut self.controller)
     }
 
     /// Sends new data as far as the window allows; returns how many packets left, old or new,
@@ -79,7 +79,9 @@ impl Bench {
         while self.sender.has_room() {
             let dsn = self.next;
             self.next += u64::from(MSS);
-            self.act(|sender, wire, law| sender.send_new(dsn, MSS, Behind::ENDLESS, wire, law));
+            self.act(|sender, wire, controller| {
+                sender.send_new(dsn, MSS, Behind::ENDLESS, wire, controller)
+            });
         }
         self.sender.note_window_use(u64::MAX, self.now);
         std::mem::take(&mut self.sender.counters.sent_packets)
@@ -94,7 +96,7 @@ impl Bench {
         if from < to {
             feedback.sack[0] = (bytes(from - ack) as i32, bytes(to - ack) as i32);
         }
-        self.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+        self.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
         self.push()
     }
 
@@ -104,8 +106,8 @@ impl Bench {
             self.now = self.sender.deadline();
             let dsn = self.next;
             self.next += u64::from(MSS);
-            self.act(|sender, wire, law| {
-                sender.send_probe(Some((dsn, MSS, Behind::ENDLESS)), wire, law)
+            self.act(|sender, wire, controller| {
+                sender.send_probe(Some((dsn, MSS, Behind::ENDLESS)), wire, controller)
             });
             assert_eq!(self.push(), 1);
         }
@@ -115,7 +117,7 @@ impl Bench {
     fn timeout(&mut self) -> u64 {
         self.probe();
         self.now = self.sender.deadline();
-        assert!(self.act(|sender, wire, law| sender.on_timer(wire, law)));
+        assert!(self.act(|sender, wire, controller| sender.on_timer(wire, controller)));
         self.push()
     }
 }
@@ -130,7 +132,7 @@ fn recovery_from_one_loss() {
     let sent = [2, 3, 4, 5, 6, 7, 8, 9, 10].map(|to| {
         let sent = bench.ack(0, 1, to);
         if to >= 4 {
-            assert_eq!((bench.law.path(0).cwnd, bench.sender.ssthresh()), (5, 5));
+            assert_eq!((bench.controller.path(0).cwnd, bench.sender.ssthresh()), (5, 5));
             // The timer starts with the retransmission, and anew while older packets arrive.
             assert_eq!(bench.sender.deadline(), bench.now + bench.sender.rto());
         }
@@ -142,7 +144,7 @@ fn recovery_from_one_loss() {
     bench.now += RTT;
     // The retransmission arrived, with all before it and the two that were sent meanwhile.
     let sent = bench.ack(12, 0, 0);
-    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (5, 5));
+    assert_eq!((bench.sender.cwnd(), bench.controller.path(0).cwnd), (5, 5));
     assert_eq!(sent, 5 - 2, "the two that left in recovery are still out");
     assert_eq!(bench.sender.in_flight(), 5);
 }
@@ -160,10 +162,10 @@ fn the_reordering_timer_repairs_a_tail() {
         sack: [(MSS as i32, 2 * MSS as i32), (0, 0), (0, 0)],
         ..Ack::default()
     };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, false, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, false, wire, controller));
     assert_eq!((bench.sender.in_flight(), bench.sender.deadline()), (1, bench.now + RTT / 4));
     bench.now = bench.sender.deadline();
-    assert!(!bench.act(|sender, wire, law| sender.on_timer(wire, law)));
+    assert!(!bench.act(|sender, wire, controller| sender.on_timer(wire, controller)));
     let counters = &bench.sender.counters;
     assert_eq!((counters.retransmits, counters.timeouts), (1, 0));
     assert_eq!(bench.sender.in_flight(), 1);
@@ -178,7 +180,7 @@ fn no_probe_while_there_is_a_gap() {
     bench.now += RTT;
     let block = (9 * MSS as i32, 10 * MSS as i32);
     let feedback = Ack { echo: RTT, sack: [block, (0, 0), (0, 0)], ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, false, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, false, wire, controller));
     bench.sender.note_window_use(0, bench.now);
     assert_eq!(bench.sender.tlp.at, NEVER);
 }
@@ -202,17 +204,19 @@ fn a_timeout_counts_what_was_just_sent_as_in_flight() {
     let mut bench = Bench::established();
     bench.now += RTT;
     let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&all, false, wire, controller));
     let send_two = |bench: &mut Bench| {
         for _ in 0..2 {
-            bench.act(|sender, wire, law| sender.send_new(0, MSS, Behind::ENDLESS, wire, law));
+            bench.act(|sender, wire, controller| {
+                sender.send_new(0, MSS, Behind::ENDLESS, wire, controller)
+            });
         }
     };
     send_two(&mut bench);
     bench.now = bench.sender.deadline() - RTT / 2;
     send_two(&mut bench);
     bench.now = bench.sender.deadline();
-    assert!(bench.act(|sender, wire, law| sender.on_timer(wire, law)));
+    assert!(bench.act(|sender, wire, controller| sender.on_timer(wire, controller)));
     assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (3, 3));
     assert_eq!(bench.sender.counters.retransmits, 1);
     // The answer to what the timer sent tells that the newer ones are lost too: the same event.
@@ -262,7 +266,7 @@ fn a_packet_that_times_out_again_holds_ssthresh() {
     assert_eq!(bench.sender.counters.undos, 0);
     bench.timeout();
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
-    assert_eq!(bench.law.path(0).ssthresh, 5);
+    assert_eq!(bench.controller.path(0).ssthresh, 5);
 }
 
 /// F-RTO (RFC 5682, section 3.1): the acknowledgement of the retransmission releases new data. It
@@ -314,9 +318,9 @@ fn without_new_data_f_rto_gives_way() {
     bench.timeout();
     bench.now += RTT;
     let feedback = Ack { ack: MSS.into(), echo: bench.now, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
     assert_eq!(bench.sender.in_flight(), 0);
-    bench.act(|sender, wire, law| sender.note_sent(wire, law));
+    bench.act(|sender, wire, controller| sender.note_sent(wire, controller));
     assert_eq!((bench.sender.in_flight(), bench.sender.counters.retransmits), (2, 3));
 }
 
@@ -349,24 +353,24 @@ fn a_retransmission_lost_after_a_timeout_begins_recovery() {
 #[test]
 fn the_law_is_reported_the_state_of_the_path() {
     let mut bench = Bench::established();
-    let state = |bench: &Bench| bench.law.path(0).state;
+    let state = |bench: &Bench| bench.controller.path(0).state;
     assert_eq!(state(&bench), State::Joining as u32);
     bench.now += RTT;
     bench.ack(1, 0, 0);
     assert_eq!(state(&bench), State::Active as u32);
     bench.timeout();
     assert_eq!(state(&bench), State::Active as u32);
-    bench.act(|sender, wire, law| sender.stand(State::Failed, wire.now, law));
+    bench.act(|sender, wire, controller| sender.stand(State::Failed, wire.now, controller));
     assert_eq!(state(&bench), State::Failed as u32);
     bench.timeout();
     assert_eq!(state(&bench), State::Failed as u32);
-    bench.act(|sender, wire, law| sender.stand(State::Active, wire.now, law));
+    bench.act(|sender, wire, controller| sender.stand(State::Active, wire.now, controller));
     bench.now += RTT;
     bench.ack(2, 0, 0);
     assert_eq!(state(&bench), State::Active as u32);
     let all = Ack { ack: bench.next, echo: bench.now, ..Ack::default() };
     bench.now += RTT;
-    bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&all, false, wire, controller));
     assert_eq!(state(&bench), State::Idle as u32);
 }
 
@@ -377,12 +381,12 @@ fn a_path_that_is_given_nothing_is_idle() {
     let mut bench = Bench::established();
     bench.now += RTT;
     let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&all, true, wire, law));
-    assert_eq!(bench.law.path(0).state, State::Active as u32);
+    bench.act(|sender, wire, controller| sender.on_ack(&all, true, wire, controller));
+    assert_eq!(bench.controller.path(0).state, State::Active as u32);
     let cwnd = bench.sender.cwnd();
-    bench.act(|sender, wire, law| sender.note_sent(wire, law));
-    assert_eq!(bench.law.path(0).state, State::Idle as u32);
-    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (cwnd, cwnd));
+    bench.act(|sender, wire, controller| sender.note_sent(wire, controller));
+    assert_eq!(bench.controller.path(0).state, State::Idle as u32);
+    assert_eq!((bench.sender.cwnd(), bench.controller.path(0).cwnd), (cwnd, cwnd));
 }
 
 /// After a pause of a second, three timeouts of 300 ms and a bit, a window of 80 is down to the
@@ -397,12 +401,12 @@ fn a_window_that_was_not_used_shrinks() {
     assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (40, 40));
     bench.now += RTT;
     let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&all, false, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&all, false, wire, controller));
     bench.sender.note_window_use(u64::MAX, bench.now);
     assert_eq!(bench.sender.cwnd(), 80);
     bench.now += 10 * RTT;
     bench.push();
-    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (10, 10));
+    assert_eq!((bench.sender.cwnd(), bench.controller.path(0).cwnd), (10, 10));
     assert_eq!(bench.sender.in_flight(), 10);
 }
 
@@ -416,7 +420,7 @@ fn after_a_retransmission_the_rtt_is_as_fine_as_the_timestamps() {
         let sent = bench.sender.timestamp(bench.now);
         bench.now += RTT + 700_000;
         let feedback = Ack { ack: MSS.into(), echo: sent, ..Ack::default() };
-        bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+        bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
         bench.sender.srtt()
     };
     assert_eq!(srtt(Timestamps::Ms), RTT);
@@ -433,20 +437,20 @@ fn marks_reduce_once_per_window() {
         bench.now += MS;
         let feedback =
             Ack { ack: ack * u64::from(MSS), echo: bench.now - RTT, ece, ..Ack::default() };
-        bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+        bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
         bench.push()
     };
     let sent: Vec<u64> = (1..=10).map(|ack| marked(&mut bench, ack, true)).collect();
-    assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (5, 5));
+    assert_eq!((bench.sender.ssthresh(), bench.controller.path(0).cwnd), (5, 5));
     // Half of what arrives leaves, down to ssthresh, and then as much as arrives.
     assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 0, 1]);
     assert_eq!(bench.sender.in_flight(), 5);
     // What was out when it began has arrived, but not yet the packet that told of it.
     assert_eq!(marked(&mut bench, 11, false), 1);
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (5, 5));
-    assert_eq!(bench.law.path(0).cwnd, 5);
+    assert_eq!(bench.controller.path(0).cwnd, 5);
     marked(&mut bench, 12, true);
-    assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (2, 2));
+    assert_eq!((bench.sender.ssthresh(), bench.controller.path(0).cwnd), (2, 2));
     assert_eq!(bench.sender.counters.retransmits, 0);
 }
 
@@ -456,13 +460,13 @@ fn a_loss_after_a_mark_reduces_no_further() {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.now += 2 * RTT;
     let feedback = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
     bench.push();
     for to in 3..=6 {
         bench.ack(1, 2, to);
     }
     assert_eq!(bench.sender.counters.retransmits, 1);
-    assert_eq!((bench.sender.ssthresh(), bench.law.path(0).cwnd), (5, 5));
+    assert_eq!((bench.sender.ssthresh(), bench.controller.path(0).cwnd), (5, 5));
 }
 
 /// After a mark, and before anything sent later has arrived, the connection sets the path aside:
@@ -472,14 +476,14 @@ fn a_path_set_aside_during_a_reduction_is_reduced_in_full() {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.now += 2 * RTT;
     let feedback = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
     bench.push();
     assert!(bench.sender.cwnd() > 5, "on its way down");
-    bench.act(|sender, wire, law| sender.stand(State::Backup, wire.now, law));
-    assert_eq!(bench.law.path(0).cwnd, 5);
+    bench.act(|sender, wire, controller| sender.stand(State::Backup, wire.now, controller));
+    assert_eq!(bench.controller.path(0).cwnd, 5);
     bench.ack(10, 0, 0);
     bench.ack(11, 0, 0);
-    assert_eq!((bench.sender.cwnd(), bench.law.path(0).cwnd), (5, 5));
+    assert_eq!((bench.sender.cwnd(), bench.controller.path(0).cwnd), (5, 5));
 }
 
 /// Paced at twice the 11 kB that are out per 100 ms, a packet takes 4.5 ms; the first after an idle
@@ -494,7 +498,7 @@ fn a_burst_that_the_window_cut_short_is_over() {
     assert_eq!(bench.ack(0, 1, 3), 0);
     assert!(bench.sender.deadline().abs_diff(due) < MS / 100, "a smoothed RTT of 100 ms");
     bench.now = bench.sender.deadline();
-    assert!(!bench.act(|sender, wire, law| sender.on_timer(wire, law)));
+    assert!(!bench.act(|sender, wire, controller| sender.on_timer(wire, controller)));
     assert_eq!(bench.push(), 1);
 }
 

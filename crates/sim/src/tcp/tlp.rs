@@ -12,7 +12,7 @@ use super::recovery::Phase;
 use super::rto::RTO_MIN;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::law::Law;
+use crate::controller::Controller;
 use crate::wire::Wire;
 
 /// Added to two round trips: Linux's TCP_TIMEOUT_MIN_US.
@@ -78,9 +78,14 @@ impl Sender {
 
     /// Sends the probe, whatever the window: `new` data (data sequence number and length), or the
     /// last segment again. RFC 8985, section 7.3.
-    pub fn send_probe(&mut self, new: Option<(u64, u32, Behind)>, wire: &mut Wire, law: &mut Law) {
+    pub fn send_probe(
+        &mut self,
+        new: Option<(u64, u32, Behind)>,
+        wire: &mut Wire,
+        controller: &mut Controller,
+    ) {
         match new {
-            Some((dsn, len, behind)) => self.send_new(dsn, len, behind, wire, law),
+            Some((dsn, len, behind)) => self.send_new(dsn, len, behind, wire, controller),
             None => {
                 let segment = self.board.retransmit_last(wire.now);
                 self.counters.retransmits += 1;
@@ -100,7 +105,7 @@ impl Sender {
         ack: u64,
         delivered: &Delivered,
         now: Nanos,
-        law: &mut Law,
+        controller: &mut Controller,
     ) {
         let end = self.tlp.end;
         if ack < end {
@@ -116,8 +121,9 @@ impl Sender {
                 return;
             }
             self.ecn.reduced();
-            self.report(law, EventKind::Recovery, State::Active, now, Event::default());
-            let out = self.report(law, EventKind::Recovered, State::Active, now, Event::default());
+            self.report(controller, EventKind::Recovery, State::Active, now, Event::default());
+            let out =
+                self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
             (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
         }
     }

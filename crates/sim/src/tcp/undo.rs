@@ -9,7 +9,7 @@ use narrows_net::Nanos;
 use super::NEVER;
 use super::scoreboard::Duplicate;
 use super::sender::Sender;
-use crate::law::Law;
+use crate::controller::Controller;
 
 /// No reduction to undo.
 const NONE: u64 = u64::MAX;
@@ -113,7 +113,7 @@ impl Sender {
     /// The reduction was for nothing: the window is as before, unless a mark asked for a reduction
     /// as well. What counts as lost is in the network after all if it was `late`. Linux's
     /// tcp_undo_cwnd_reduction().
-    pub(super) fn undo_reduction(&mut self, late: bool, now: Nanos, law: &mut Law) {
+    pub(super) fn undo_reduction(&mut self, late: bool, now: Nanos, controller: &mut Controller) {
         if late {
             self.board.unmark_lost();
         }
@@ -124,7 +124,7 @@ impl Sender {
         self.undo.forget();
         self.ecn.withdraw();
         self.counters.undos += 1;
-        let out = self.report(law, EventKind::Undo, State::Active, now, Event::default());
+        let out = self.report(controller, EventKind::Undo, State::Active, now, Event::default());
         (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
     }
 }

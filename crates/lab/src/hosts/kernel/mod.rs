@@ -63,9 +63,9 @@ impl Host for Kernel {
                 "a run on the kernel does not follow advice; expected 0 (or use --on sim)";
             return Err(Error::input(format!("{}: bbr.close", job.scenario.name), message));
         }
-        if !job.scenario.listeners.is_empty() {
-            let place = format!("{}: detection.listen", job.scenario.name);
-            let message = "detectors listen to simulated connections only (use --on sim)";
+        if !job.scenario.passive.is_empty() {
+            let place = format!("{}: detection.passive", job.scenario.name);
+            let message = "passive detectors are for simulated connections only (use --on sim)";
             return Err(Error::input(place, message));
         }
         if job.app.is_some() && job.scenario.test.is_none() {

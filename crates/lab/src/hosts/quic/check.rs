@@ -37,8 +37,8 @@ pub fn quic_has(job: &Job) -> Result<(), Error> {
     let refuse = |field: &str, message: &str| {
         Err(Error::input(format!("{}: {field}", scenario.name), message))
     };
-    if !scenario.listeners.is_empty() {
-        return refuse("detection.listen", "detectors listen to MPTCP only (use --on sim)");
+    if !scenario.passive.is_empty() {
+        return refuse("detection.passive", "passive detectors are for MPTCP only (use --on sim)");
     }
     if !(0..scenario.flows.len()).any(|flow| is_quic(scenario, flow)) {
         return refuse("flows", "expected a flow of kind mptcp, or a test, to run as QUIC");

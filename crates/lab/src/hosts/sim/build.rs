@@ -2,7 +2,7 @@
 
 use narrows_laws::{Control, Params};
 use narrows_net::{ConfigError, LinkConfig, LinkId, RouteId};
-use narrows_sim::{ConnectionConfig, Listener, PathConfig, Sim, UdpConfig};
+use narrows_sim::{ConnectionConfig, PassiveDetector, PathConfig, Sim, UdpConfig};
 use narrows_traffic::FlowId;
 use narrows_traffic::PathManager;
 
@@ -64,23 +64,23 @@ impl Build {
         })
     }
 
-    /// Adds a flow of the scenario under `control`, to which `listeners` listen; the order is that of
+    /// Adds a flow of the scenario under `control`, with `passive` detectors; the order is that of
     /// [`Build::handles`].
     pub fn flow(
         &mut self,
         flow: &Flow,
         control: Option<Control>,
-        listeners: &[Listener],
+        passive: &[PassiveDetector],
     ) -> Result<(), Error> {
         let scenario = self.name.clone();
-        self.add(flow, control, listeners).map_err(|error| Error::input(scenario, error))
+        self.add(flow, control, passive).map_err(|error| Error::input(scenario, error))
     }
 
     fn add(
         &mut self,
         flow: &Flow,
         control: Option<Control>,
-        listeners: &[Listener],
+        passive: &[PassiveDetector],
     ) -> Result<(), ConfigError> {
         let mut paths = Vec::new();
         let handle = match (flow.kind, control) {
@@ -113,7 +113,7 @@ impl Build {
                     path_manager: flow.path_manager,
                     control,
                     params: self.params,
-                    listeners: listeners.to_vec(),
+                    passive: passive.to_vec(),
                     scheduler: flow.scheduler,
                     tcp: flow.tcp,
                     source: flow.source,

@@ -13,9 +13,9 @@ use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::Job;
 use crate::hosts::world::{World, play, slice};
-use crate::listening::OfListener;
 use crate::measured::{FlowState, Observed, PathState};
-use crate::metrics::ListenerSummary;
+use crate::metrics::PassiveSummary;
+use crate::passive::OfPassive;
 use crate::recorder::Run;
 use crate::scenario::{EventKind, Scenario};
 use crate::summary::Summary;
@@ -33,7 +33,7 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     let mut build = Build::new(scenario, seed)?;
     for (index, (flow, &control)) in scenario.flows.iter().zip(&controls).enumerate() {
         let here = scenario.test == Some(index);
-        build.flow(flow, control, if here { &scenario.listeners } else { &[] })?;
+        build.flow(flow, control, if here { &scenario.passive } else { &[] })?;
     }
     let Build { mut sim, links, handles, paths, .. } = build;
     if let Some(capture) = &mut capture {
@@ -49,7 +49,7 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
     let trial = run.trial(&controls);
     let result = recorder.finish(run.now(), &run, HostId::SIM, seed, cc, trial);
-    let summary = Summary { listeners: run.listeners(), ..result.summary };
+    let summary = Summary { passive: run.passive(), ..result.summary };
     Ok(Run { summary, ..result })
 }
 
@@ -76,13 +76,13 @@ impl Running<'_> {
         Some(Trial { scenario, detector, log })
     }
 
-    /// What the detectors found that listened to the connection under test.
-    fn listeners(&self) -> Vec<ListenerSummary> {
+    /// What the passive detectors of the connection under test found.
+    fn passive(&self) -> Vec<PassiveSummary> {
         let scenario = self.scenario;
         let test = scenario.test.map(|test| self.handles[test]);
         let Some(FlowId::Connection(id)) = test else { return Vec::new() };
-        let listener = |heard| ListenerSummary::read(&OfListener::new(scenario, heard));
-        self.sim.heard(id).map(listener).collect()
+        let read = |findings| PassiveSummary::read(&OfPassive::new(scenario, findings));
+        self.sim.findings(id).map(read).collect()
     }
 }
 

@@ -98,10 +98,10 @@ NR_INLINE void nr_bbr_publish_silence(struct nr_conn *c, nr_u32 i)
 /* What the paths of a mask say; bandwidths in 16 bytes/s. */
 struct nr_bbr_group {
 	nr_u32 paths;	      /* with a bandwidth */
-	nr_u32 leader;	      /* the first in ProbeBW that is heard; NR_MAX_PATHS: none */
+	nr_u32 leader;	      /* the first in ProbeBW that is live; NR_MAX_PATHS: none */
 	nr_u32 probing;	      /* paths in ProbeBW */
-	nr_u32 said;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other that is heard */
-	nr_u32 others;	      /* the phases of the others that are heard, as bits; NR_BBR_MET */
+	nr_u32 flags;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other that is live */
+	nr_u32 others;	      /* the phases of the others that are live, as bits; NR_BBR_MET */
 	nr_u32 resting;	      /* another is in ProbeRTT */
 	nr_u64 sum;	      /* of the estimates */
 	nr_u64 rates;	      /* of the newest delivery rates */
@@ -110,7 +110,7 @@ struct nr_bbr_group {
 };
 
 /* Has a path had an event within two round trips? One that stalls must not hold the others. */
-NR_INLINE int nr_bbr_heard(const struct nr_path *line, nr_u32 now)
+NR_INLINE int nr_bbr_is_live(const struct nr_path *line, nr_u32 now)
 {
 	nr_u32 most = NR_READ(line->srtt8_us) / 4000 + NR_BBR_LATE_MS;
 
@@ -119,7 +119,7 @@ NR_INLINE int nr_bbr_heard(const struct nr_path *line, nr_u32 now)
 
 NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struct nr_bbr_group *g)
 {
-	nr_u32 now, heard;
+	nr_u32 now, live;
 
 	if (!c || !g)
 		return 0;
@@ -136,15 +136,15 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 		g->rates += (nr_u64)(word >> NR_BBR_RATE_BITS) << NR_BBR_RATE_SHIFT;
 		g->best = bw > g->best ? bw : g->best;
 		g->squares = nr_fx_add(g->squares, nr_fx((nr_u64)bw * bw));
-		heard = nr_bbr_heard(&c->path[j], now);
+		live = nr_bbr_is_live(&c->path[j], now);
 		if (code < NR_BBR_NO_PHASE) {
 			g->probing++;
-			g->leader = heard && j < g->leader ? j : g->leader;
+			g->leader = live && j < g->leader ? j : g->leader;
 		}
 		if (j == i)
 			continue;
-		if (heard) {
-			g->said |= word;
+		if (live) {
+			g->flags |= word;
 			g->others |= 1u << code | (word & NR_BBR_TOO_HIGH ? NR_BBR_MET : 0);
 		}
 		if (code == NR_IN_PROBE_RTT)
@@ -173,11 +173,11 @@ NR_INLINE nr_u32 nr_bbr_one_flow(NR_HOOK, const struct nr_bbr_group *g, int fres
 	nr_u64 own = nr_bbr_own(b);
 	nr_u32 rates = g->rates < 0xffffffffu ? (nr_u32)g->rates : 0xffffffffu;
 	nr_u32 lead = NR_BBR_NO_PHASE;
-	int limited = b->limited || (g->said & NR_BBR_LIMITED);
+	int limited = b->limited || (g->flags & NR_BBR_LIMITED);
 
 	if (fresh && (!limited || rates >= nr_bbr_group_bw(b)))
 		nr_bbr_group_sample(b, rates);
-	b->hold = !!(g->said & NR_BBR_CONSERVES);
+	b->hold = !!(g->flags & NR_BBR_CONSERVES);
 	b->joins = !!g->resting;
 	if (g->leader < NR_MAX_PATHS && g->leader != i)
 		lead = NR_READ(c->path[g->leader & 7].word[1]) & NR_PHASE;

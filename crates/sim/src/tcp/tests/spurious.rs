@@ -12,9 +12,9 @@ impl Bench {
         for (place, &(from, to)) in feedback.sack.iter_mut().zip(blocks) {
             *place = (offset(from), offset(to));
         }
-        self.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+        self.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
         let sent = self.push();
-        self.act(|sender, wire, law| sender.note_sent(wire, law));
+        self.act(|sender, wire, controller| sender.note_sent(wire, controller));
         sent
     }
 
@@ -87,7 +87,7 @@ fn a_mark_in_recovery_prohibits_undo() {
     }
     let sack = [(MSS as i32, 5 * MSS as i32), (0, 0), (0, 0)];
     let feedback = Ack { ack: 10 * u64::from(MSS), echo: RTT, sack, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
     let all = bench.next / u64::from(MSS);
     bench.acknowledge(all, 2 * RTT, &[]);
     assert_eq!((bench.sender.counters.undos, bench.sender.ssthresh()), (0, 10));
@@ -155,11 +155,11 @@ fn probed() -> Bench {
     let mut bench = Bench::established();
     bench.now += RTT;
     let feedback = Ack { ack: 9 * u64::from(MSS), echo: RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, false, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, false, wire, controller));
     bench.sender.note_window_use(0, bench.now);
     bench.now = bench.sender.deadline();
     assert!(bench.sender.probe_due(bench.now));
-    bench.act(|sender, wire, law| sender.send_probe(None, wire, law));
+    bench.act(|sender, wire, controller| sender.send_probe(None, wire, controller));
     bench
 }
 
@@ -175,7 +175,7 @@ fn a_loss_that_a_probe_repaired_halves_the_window() {
     assert_eq!(bench.sender.ssthresh(), cwnd / 2);
 }
 
-/// That reduction is one as any other: the receiver hears of it (RFC 3168, section 6.1.2).
+/// That reduction is one as any other: the receiver is told of it (RFC 3168, section 6.1.2).
 #[test]
 fn a_loss_that_a_probe_repaired_is_reported_to_the_receiver() {
     let mut bench = probed();
@@ -183,7 +183,7 @@ fn a_loss_that_a_probe_repaired_is_reported_to_the_receiver() {
     bench.push();
     bench.now += RTT;
     let feedback = Ack { ack: 11 * u64::from(MSS), echo: bench.now - RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
     assert!(reports_a_reduction(&mut bench));
 }
 
@@ -203,7 +203,7 @@ fn marked() -> Bench {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.now += RTT;
     let feedback = Ack { ack: MSS.into(), echo: RTT, ece: true, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
     bench.push();
     assert_eq!(bench.sender.ssthresh(), 5);
     bench
@@ -247,7 +247,7 @@ fn an_undone_reduction_is_not_reported() {
     let mut bench = Bench::with(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.timeout();
     let feedback = Ack { ack: MSS.into(), echo: RTT, ..Ack::default() };
-    bench.act(|sender, wire, law| sender.on_ack(&feedback, true, wire, law));
+    bench.act(|sender, wire, controller| sender.on_ack(&feedback, true, wire, controller));
     assert_eq!(bench.sender.counters.undos, 1);
     assert!(!reports_a_reduction(&mut bench));
 }
@@ -284,10 +284,10 @@ fn lost_syns_leave_a_window_of_one() {
         for ms in [1000, 3000] {
             assert_eq!(bench.sender.deadline(), ms * MS);
             bench.now = ms * MS;
-            bench.act(|sender, wire, law| sender.on_timer(wire, law));
+            bench.act(|sender, wire, controller| sender.on_timer(wire, controller));
         }
         bench.now += RTT;
-        bench.act(|sender, wire, law| assert!(sender.on_syn_ack(echo, wire, law)));
+        bench.act(|sender, wire, controller| assert!(sender.on_syn_ack(echo, wire, controller)));
         assert_eq!(bench.sender.cwnd(), cwnd);
     }
 }

@@ -1,28 +1,28 @@
-//! Detectors that listen: they sample what the detector of a connection's control would, and nothing
-//! follows what they find. So all of them hear the same packets.
+//! Passive detectors: they sample what the detector of a connection's control would, and nothing follows
+//! what they find. So all of them see the same packets.
 
 use narrows_laws::detect::{Answer, Pair};
 use narrows_laws::{Conn, Control, Detector, Event, MAX_PATHS, Params, Place};
 use narrows_traffic::Signal;
 
-/// A detector to listen to a connection.
+/// A passive detector of a connection: which one, and what it samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listener {
+pub struct PassiveDetector {
     /// The detector.
     pub detector: Detector,
     /// What it samples.
     pub signal: Signal,
 }
 
-/// What a detector that listens found.
+/// What a passive detector found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Heard {
+pub struct Findings {
     /// Who.
-    pub by: Listener,
+    pub by: PassiveDetector,
     /// What it held to be so from a time on, us, until the next. Nothing before the first.
     pub found: Vec<(u64, Found)>,
     /// The pairs of paths that an interval gave an answer on, of a detector that compares pairs.
-    pub said: Vec<(usize, usize, Pair)>,
+    pub answers: Vec<(usize, usize, Pair)>,
 }
 
 /// The answers on all pairs of paths.
@@ -53,33 +53,33 @@ impl FromIterator<(usize, usize, Answer)> for Found {
     }
 }
 
-/// A detector that listens.
+/// A passive detector that runs.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct Passive {
     conn: Conn,
     /// Number of its newest decision.
     newest: u32,
     /// When pairs were last given an answer.
-    said: [[u64; MAX_PATHS]; MAX_PATHS],
-    heard: Heard,
+    answered: [[u64; MAX_PATHS]; MAX_PATHS],
+    findings: Findings,
 }
 
-impl Listening {
+impl Passive {
     /// With `params`, from the first packet on.
-    pub fn new(by: Listener, params: &Params) -> Listening {
+    pub fn new(by: PassiveDetector, params: &Params) -> Passive {
         // Only its detector is asked.
         let control = Control { detector: by.detector, ..Control::RENO };
         let conn = Conn::with_params(control, params);
-        Listening {
+        Passive {
             conn,
             newest: 0,
-            said: Default::default(),
-            heard: Heard { by, found: Vec::new(), said: Vec::new() },
+            answered: Default::default(),
+            findings: Findings { by, found: Vec::new(), answers: Vec::new() },
         }
     }
 
     /// An event of a path, as its signal has it.
-    pub fn hear(&mut self, path: usize, event: &Event) {
+    pub fn take(&mut self, path: usize, event: &Event) {
         self.conn.detect(path, event);
         let Some(decision) = self.conn.decision().filter(|newest| newest.number != self.newest)
         else {
@@ -88,21 +88,21 @@ impl Listening {
         self.newest = decision.number;
         let known: Vec<_> = pairs().map(|(i, j)| (i, j, self.conn.pair(i, j))).collect();
         let found = found(&decision.places, &known);
-        if self.heard.found.last().is_none_or(|(_, last)| *last != found) {
-            self.heard.found.push((decision.at_us, found));
+        if self.findings.found.last().is_none_or(|(_, last)| *last != found) {
+            self.findings.found.push((decision.at_us, found));
         }
         for (i, j, pair) in known {
-            let said = &mut self.said[i][j];
-            if let Some(pair) = pair.filter(|pair| pair.why.is_none() && pair.at_us > *said) {
-                *said = pair.at_us;
-                self.heard.said.push((i, j, pair));
+            let answered = &mut self.answered[i][j];
+            if let Some(pair) = pair.filter(|pair| pair.why.is_none() && pair.at_us > *answered) {
+                *answered = pair.at_us;
+                self.findings.answers.push((i, j, pair));
             }
         }
     }
 
     /// What it found so far.
-    pub fn heard(&self) -> &Heard {
-        &self.heard
+    pub fn findings(&self) -> &Findings {
+        &self.findings
     }
 }
 

@@ -1,5 +1,5 @@
-//! `narrows kernel listen`: the receiver's groups are obeyed, and where it is not heard those of the
-//! sender's own detector; and nothing stays.
+//! `narrows kernel receiver`: the receiver's groups are obeyed, and where they do not arrive those of
+//! the sender's own detector; and nothing stays.
 
 use super::host::Host;
 use super::paths::{Paths, Process};
@@ -12,14 +12,14 @@ use std::time::Duration;
 const CONTROL: &str = "lia+xcorr";
 const NAME: &str = "nr_lia_xc";
 
-/// The same control on both ends, or at the sender alone, and a process that listens on both.
+/// The same control on both ends, or at the sender alone, and a process that detects on both.
 fn begin<'a>(host: &'a Host, links: &str, both: bool) -> (Paths<'a>, Process) {
     let paths = Paths::new(host, "", links);
     host.does(&["load", CONTROL]);
     if both {
         host.does(&["use", CONTROL, "--netns", "server", "--mptcp-only"]);
     }
-    (paths, listen(host))
+    (paths, detect(host))
 }
 
 /// A server, and what the client sends to it.
@@ -27,12 +27,12 @@ fn traffic(paths: &Paths) -> [Process; 2] {
     [paths.serve("262"), paths.send("262", NAME, &["10.99.1.2"])]
 }
 
-fn listen(host: &Host) -> Process {
-    let words = [env!("CARGO_BIN_EXE_narrows"), "kernel", "listen"];
-    let mut listen = Process::start(host, &words);
-    let line = listen.line();
-    assert!(line.starts_with("listening: new MPTCP connections in /"), "{line}");
-    listen
+fn detect(host: &Host) -> Process {
+    let words = [env!("CARGO_BIN_EXE_narrows"), "kernel", "receiver"];
+    let mut process = Process::start(host, &words);
+    let line = process.line();
+    assert!(line.starts_with("detecting at the receiver: new MPTCP connections in /"), "{line}");
+    process
 }
 
 /// What the sender's detection says, and the masks of its subflows.
@@ -68,7 +68,7 @@ fn apart(groups: &Value, masks: &[u64]) -> bool {
 /// Programs and maps in the kernel.
 fn loaded(host: &Host) -> usize {
     let script = "{ bpftool prog show; bpftool map show; } |
-        grep -cE 'name nr_(listen|listens|sweep|heards|listeners) ' || true";
+        grep -cE 'name nr_(receiver|receivers|receiver_use|peers|sweep) ' || true";
     host.sh(script).trim().parse().unwrap()
 }
 
@@ -81,8 +81,8 @@ fn unloaded(host: &Host) {
 
 #[test]
 fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
-    let Some(host) = Host::new("listen, shared") else { return };
-    let (paths, listening) = begin(&host, "12000", true);
+    let Some(host) = Host::new("receiver, shared") else { return };
+    let (paths, process) = begin(&host, "12000", true);
     let sent = traffic(&paths);
     until(&host, "decides", together);
     // A middlebox on the way of the acknowledgements.
@@ -96,13 +96,13 @@ fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
     until(&host, "decides", together);
     // What is kept goes with the connection.
     drop(sent);
-    for map in ["nr_listens", "nr_heards"] {
+    for map in ["nr_receivers", "nr_peers"] {
         wait_until(90, || match host.sh(&format!("bpftool -j map dump name {map}")).trim() {
             "[]" => Ok(()),
             _ => Err(format!("{map} has entries")),
         });
     }
-    let (said, code) = listening.end(&host, "-INT");
+    let (said, code) = process.end(&host, "-INT");
     assert_eq!(code, Some(0));
     let numbers: Vec<u64> =
         said.split([' ', ',', '\n']).filter_map(|word| word.parse().ok()).collect();
@@ -112,14 +112,14 @@ fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
 
 #[test]
 fn the_receiver_tells_paths_with_a_bottleneck_each_apart() {
-    let Some(host) = Host::new("listen, separate") else { return };
-    let (paths, listening) = begin(&host, "4000 16000", true);
+    let Some(host) = Host::new("receiver, separate") else { return };
+    let (paths, process) = begin(&host, "4000 16000", true);
     let sent = traffic(&paths);
     until(&host, "decides", apart);
     let told = host.does(&["status"]);
     assert!(told.contains("\n  groups from the receiver\n"), "{told}");
     // Killed: the sender's own detector goes on.
-    listening.end(&host, "-KILL");
+    process.end(&host, "-KILL");
     unloaded(&host);
     wait_until(30, || match detection(&host) {
         Some((of, _)) if of["receiver"].is_null() && of["decided_s"].as_f64() < Some(2.0) => Ok(()),
@@ -130,8 +130,8 @@ fn the_receiver_tells_paths_with_a_bottleneck_each_apart() {
 
 #[test]
 fn a_peer_that_does_not_know_it_is_silent() {
-    let Some(host) = Host::new("listen, alone") else { return };
-    let (paths, listening) = begin(&host, "4000 16000", false);
+    let Some(host) = Host::new("receiver, alone") else { return };
+    let (paths, process) = begin(&host, "4000 16000", false);
     let _traffic = traffic(&paths);
     until(&host, "waiting", |_, _| true);
     // A receiver's first groups would be here.
@@ -139,11 +139,11 @@ fn a_peer_that_does_not_know_it_is_silent() {
     until(&host, "silent", apart);
     let told = host.does(&["status"]);
     assert!(told.contains("\n  own detector: receiver silent or undecided\n"), "{told}");
-    let another = host.refuses(&["listen"]);
-    assert_eq!(another, "listen: another process listens on this machine");
-    let (said, _) = listening.end(&host, "-TERM");
+    let another = host.refuses(&["receiver"]);
+    assert_eq!(another, "receiver: another process detects on this machine");
+    let (said, _) = process.end(&host, "-TERM");
     assert!(said.ends_with("obeyed as the sender: 0\n"), "{said}");
     unloaded(&host);
-    let refused = host.refuses(&["listen", "--cgroup", "/tmp"]);
+    let refused = host.refuses(&["receiver", "--cgroup", "/tmp"]);
     assert_eq!(refused, "--cgroup /tmp: expected a folder of the cgroup2 file system");
 }

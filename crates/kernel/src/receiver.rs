@@ -1,23 +1,23 @@
-//! Detection at the receiver: an experiment. A program at the subflows of a cgroup (`src/bpf/listen.bpf.c`)
+//! Detection at the receiver: an experiment. A program at the subflows of a cgroup (`src/bpf/receiver.bpf.c`)
 //! decides what is received over, and tells the sender in a TCP option of pure acknowledgements; the
 //! sender's obeys what it is told so. Nothing is pinned: program and maps end with the process, however
 //! it ends.
 
 use crate::cgroup::Cgroup;
-use crate::object::{Aligned, ends_with, watch};
-use crate::state::{self, HEARDS};
+use crate::object::{Aligned, detection, ends_with};
+use crate::state::{self, PEERS};
 use crate::{Error, available, libbpf_log};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use narrows_laws::Params;
 use std::os::fd::{AsFd, AsRawFd};
 
-static LISTEN: &Aligned<[u8]> =
-    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/listen.bpf.o")));
+static RECEIVER: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/receiver.bpf.o")));
 
-const NAME: &str = "nr_listen";
+const NAME: &str = "nr_receiver";
 
 /// The programs, attached to a cgroup.
-pub struct Listening {
+pub struct ReceiverDetector {
     /// Detached when dropped.
     _link: Link,
     object: Object,
@@ -32,27 +32,28 @@ pub struct Decisions {
     pub obeyed: u64,
 }
 
-impl Listening {
+impl ReceiverDetector {
     /// Attaches it to the connections of `cgroup` that begin from now on. The receiver's detector runs
     /// with the parameters that MPTCP-SBD published.
     ///
     /// # Errors
-    /// BPF cannot be used here, or the kernel refuses; a process listens already; a state map of
+    /// BPF cannot be used here, or the kernel refuses; a process detects at the receiver already; a state map of
     /// another layout is in use.
-    pub fn start(cgroup: &Cgroup) -> Result<Listening, Error> {
+    pub fn start(cgroup: &Cgroup) -> Result<ReceiverDetector, Error> {
         available()?;
-        if state::is_there(HEARDS) {
-            return Err(Error::input("listen", "another process listens on this machine"));
+        if state::is_there(PEERS) {
+            return Err(Error::input("receiver", "another process detects on this machine"));
         }
         let mut open = ObjectBuilder::default()
             .name("narrows")
-            .and_then(|builder| builder.open_memory(&LISTEN.0))
+            .and_then(|builder| builder.open_memory(&RECEIVER.0))
             .map_err(Error::bpf(NAME, "open"))?;
         for mut map in open.maps_mut() {
-            if ends_with(map.name(), ".rodata.listen") {
+            if ends_with(map.name(), ".rodata.first") {
                 // What the detector keeps is the first member.
-                let watch = watch(&Params::default().with(&[("ssc.preset", "mptcp-sbd")]));
-                map.initial_value_mut().expect("it has one")[..watch.len()].copy_from_slice(&watch);
+                let detection = detection(&Params::default().with(&[("ssc.preset", "mptcp-sbd")]));
+                map.initial_value_mut().expect("it has one")[..detection.len()]
+                    .copy_from_slice(&detection);
             } else if state::SHARED.iter().any(|shared| map.name() == *shared) {
                 state::not_pinned(&mut map);
                 if let Some(living) = state::living(NAME, &map)? {
@@ -66,7 +67,7 @@ impl Listening {
         let (link, _) = libbpf_log::capture(|| program.attach_cgroup(cgroup.folder().as_raw_fd()));
         let place = cgroup.path.display().to_string();
         let link = link.map_err(Error::bpf(place, "attach the program to"))?;
-        Ok(Listening { _link: link, object })
+        Ok(ReceiverDetector { _link: link, object })
     }
 
     /// Deletes what is kept of connections that had ended by the last call. To be called once a second.

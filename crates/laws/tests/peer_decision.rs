@@ -1,6 +1,6 @@
-//! Decisions of the receiver: obeyed when they are complete, for as long as they come.
+//! Decisions of the peer: obeyed when they are complete, for as long as they come.
 
-use narrows_laws::raw::{self, Conn, HEARD_MS, Heard, Private, Watch};
+use narrows_laws::raw::{self, Conn, Detection, PEER_MS, PeerDecision, Private};
 use narrows_laws::{Control, Event, EventKind, Params, State};
 
 const CLEAR: u32 = 0xfe;
@@ -11,8 +11,8 @@ const UNDECIDED: u32 = 0xff;
 struct Sender {
     control: Control,
     conn: Conn,
-    watch: Box<Watch>,
-    heard: Heard,
+    detection: Box<Detection>,
+    peer: PeerDecision,
     private: [Private; 3],
     now_us: u64,
 }
@@ -21,9 +21,9 @@ impl Sender {
     fn new() -> Sender {
         let control: Control = "lia+ssc".parse().unwrap();
         let params = Params::default().with(&[("decision.every", "1")]);
-        let (conn, watch) = (Conn::new(control, &params), Watch::new(&params));
-        let (heard, private) = (Heard::default(), Default::default());
-        let mut sender = Sender { control, conn, watch, heard, private, now_us: 1_000_000 };
+        let (conn, detection) = (Conn::new(control, &params), Detection::new(&params));
+        let (peer, private) = (PeerDecision::default(), Default::default());
+        let mut sender = Sender { control, conn, detection, peer, private, now_us: 1_000_000 };
         for path in 0..3 {
             sender.event(path, EventKind::Joined, State::Joining);
         }
@@ -43,9 +43,9 @@ impl Sender {
             ..Event::default()
         };
         let private = &mut self.private[path as usize];
-        let (conn, watch) = (&mut self.conn, &mut *self.watch);
+        let (conn, detection) = (&mut self.conn, &mut *self.detection);
         // SAFETY: exclusive pointers, a path below 3.
-        unsafe { narrows_laws::event_shared(self.control, conn, watch, path, private, &event) };
+        unsafe { narrows_laws::event_shared(self.control, conn, detection, path, private, &event) };
     }
 
     /// An acknowledgement on each path; the third is in `state`.
@@ -55,10 +55,12 @@ impl Sender {
         }
     }
 
-    fn hears(&mut self, path: u32, epoch: u32, place: u32) -> bool {
-        let (conn, watch, heard) = (&mut self.conn, &mut *self.watch, &mut self.heard);
+    fn receives(&mut self, path: u32, epoch: u32, place: u32) -> bool {
+        let (conn, detection, peer) = (&mut self.conn, &mut *self.detection, &mut self.peer);
         // SAFETY: exclusive pointers, a path below 3.
-        unsafe { raw::narrows_hear(conn, watch, heard, path, epoch, place, self.now_us) != 0 }
+        unsafe {
+            raw::narrows_peer_decide(conn, detection, peer, path, epoch, place, self.now_us) != 0
+        }
     }
 
     /// The masks of the three paths among themselves.
@@ -66,9 +68,9 @@ impl Sender {
         [0, 1, 2].map(|path| self.conn.masks >> (8 * path) & 7)
     }
 
-    /// All paths hear of a decision.
-    fn all_hear(&mut self, epoch: u32, places: [u32; 3]) -> bool {
-        [0, 1, 2].map(|path| self.hears(path, epoch, places[path as usize])).contains(&true)
+    /// All paths receive their parts of a decision.
+    fn all_receive(&mut self, epoch: u32, places: [u32; 3]) -> bool {
+        [0, 1, 2].map(|path| self.receives(path, epoch, places[path as usize])).contains(&true)
     }
 
     fn waits(&mut self, ms: u64) {
@@ -80,84 +82,84 @@ impl Sender {
 }
 
 #[test]
-fn a_decision_is_obeyed_when_all_paths_that_carry_data_have_heard_of_it() {
+fn a_decision_is_obeyed_when_all_paths_that_carry_data_have_received_it() {
     let mut sender = Sender::new();
     assert_eq!(sender.masks(), [7, 7, 7]);
-    assert!(!sender.hears(0, 7, 1) && !sender.hears(1, 7, 1));
-    assert_eq!(sender.masks(), [7, 7, 7], "the third has not heard");
-    assert!(sender.hears(2, 7, 2));
+    assert!(!sender.receives(0, 7, 1) && !sender.receives(1, 7, 1));
+    assert_eq!(sender.masks(), [7, 7, 7], "the third has not received it");
+    assert!(sender.receives(2, 7, 2));
     assert_eq!(sender.masks(), [3, 3, 4]);
-    assert!(sender.watch.receiver_decides(sender.now_us));
-    assert!(!sender.hears(1, 7, 1), "obeyed before");
+    assert!(sender.detection.receiver_decides(sender.now_us));
+    assert!(!sender.receives(1, 7, 1), "obeyed before");
     // Nor an older one.
-    let older = [0, 1, 2].map(|path| sender.hears(path, 6, 0));
+    let older = [0, 1, 2].map(|path| sender.receives(path, 6, 0));
     assert_eq!((older, sender.masks()), ([false; 3], [3, 3, 4]));
     sender.waits(1000);
     // Parts of two decisions are none.
-    assert!(!sender.hears(0, 8, 5) && !sender.hears(1, 9, 5) && !sender.hears(2, 8, 5));
+    assert!(!sender.receives(0, 8, 5) && !sender.receives(1, 9, 5) && !sender.receives(2, 8, 5));
     assert_eq!(sender.masks(), [3, 3, 4]);
-    assert!(!sender.hears(0, 9, CLEAR) && sender.hears(2, 9, 5));
+    assert!(!sender.receives(0, 9, CLEAR) && sender.receives(2, 9, 5));
     assert_eq!(sender.masks(), [1, 6, 6]);
 }
 
 #[test]
-fn a_path_without_data_need_not_hear_and_is_coupled_with_all() {
+fn a_path_without_data_need_not_receive_it_and_is_coupled_with_all() {
     let mut sender = Sender::new();
     sender.acks(State::Idle);
-    assert!(!sender.hears(0, 7, 1) && sender.hears(1, 7, 2));
+    assert!(!sender.receives(0, 7, 1) && sender.receives(1, 7, 2));
     assert_eq!(sender.masks(), [5, 6, 7]);
 }
 
 #[test]
 fn a_receiver_that_knows_nothing_is_not_obeyed() {
     let mut sender = Sender::new();
-    let obeyed = [0, 1, 2].map(|path| sender.hears(path, 7, UNDECIDED));
+    let obeyed = [0, 1, 2].map(|path| sender.receives(path, 7, UNDECIDED));
     assert_eq!(obeyed, [false; 3]);
-    assert!(!sender.watch.receiver_decides(sender.now_us));
+    assert!(!sender.detection.receiver_decides(sender.now_us));
 }
 
 #[test]
 fn when_the_receiver_falls_silent_the_own_detector_decides_again() {
     let mut sender = Sender::new();
     for path in 0..3 {
-        sender.hears(path, 7, path);
+        sender.receives(path, 7, path);
     }
     assert_eq!(sender.masks(), [1, 2, 4]);
-    let before = sender.watch.observed_us;
-    sender.waits(u64::from(HEARD_MS) - 500);
+    let before = sender.detection.observed_us;
+    sender.waits(u64::from(PEER_MS) - 500);
     assert_eq!(sender.masks(), [1, 2, 4]);
-    assert!(sender.watch.observed_us > before, "it observes meanwhile");
+    assert!(sender.detection.observed_us > before, "it observes meanwhile");
     sender.waits(1500);
-    assert_eq!((sender.masks(), sender.watch.heard_ms), ([7, 7, 7], 0), "it knows nothing yet");
+    assert_eq!((sender.masks(), sender.detection.peer_ms), ([7, 7, 7], 0), "it knows nothing yet");
 }
 
 #[test]
 fn an_overtaken_part_brings_no_older_decision_back() {
     let mut sender = Sender::new();
-    assert!(sender.all_hear(7, [0, 0, 1]));
+    assert!(sender.all_receive(7, [0, 0, 1]));
     sender.waits(3500);
-    assert!(sender.all_hear(8, [0, 1, 1]));
+    assert!(sender.all_receive(8, [0, 1, 1]));
     // Also when that was long ago, and only repeated since.
     for ms in (1..=5).map(|n| 3500 * n) {
         sender.waits(3500);
         let masks = sender.masks();
-        assert!(!sender.all_hear(7, [0, 0, 1]) && !sender.all_hear(8, [0, 1, 1]));
+        assert!(!sender.all_receive(7, [0, 0, 1]) && !sender.all_receive(8, [0, 1, 1]));
         assert_eq!(sender.masks(), masks, "after {ms} ms");
     }
-    assert!(!sender.watch.receiver_decides(sender.now_us));
-    assert!(sender.all_hear(9, [0, 0, 0]));
+    assert!(!sender.detection.receiver_decides(sender.now_us));
+    assert!(sender.all_receive(9, [0, 0, 0]));
 }
 
 #[test]
-fn a_path_that_has_heard_of_the_next_decision_still_knows_the_last() {
+fn a_path_that_has_received_the_next_decision_still_knows_the_last() {
     let mut sender = Sender::new();
     let mut obeyed = 0;
-    // The second path hears of each decision when the others have heard of the next.
-    assert!(!sender.hears(0, 7, 1) && !sender.hears(2, 7, 1));
+    // The second path receives each decision when the others have received the next.
+    assert!(!sender.receives(0, 7, 1) && !sender.receives(2, 7, 1));
     for epoch in 8..18 {
         let place = epoch % 2;
-        assert!(!sender.hears(0, epoch, place) && !sender.hears(2, epoch, place));
-        obeyed += u32::from(sender.hears(1, epoch - 1, 0));
+        assert!(!sender.receives(0, epoch, place) && !sender.receives(2, epoch, place));
+        obeyed += u32::from(sender.receives(1, epoch - 1, 0));
         assert_eq!(sender.masks(), if place == 1 { [7, 7, 7] } else { [5, 2, 5] }, "{epoch}");
         sender.waits(1000);
     }
@@ -167,26 +169,26 @@ fn a_path_that_has_heard_of_the_next_decision_still_knows_the_last() {
 #[test]
 fn a_decision_that_comes_too_early_is_obeyed_later() {
     let mut sender = Sender::new();
-    assert!(sender.all_hear(7, [0, 0, 1]));
+    assert!(sender.all_receive(7, [0, 0, 1]));
     sender.waits(500);
-    assert!(!sender.all_hear(8, [0, 1, 1]));
+    assert!(!sender.all_receive(8, [0, 1, 1]));
     assert_eq!(sender.masks(), [3, 3, 4]);
     sender.waits(500);
-    assert!(sender.hears(2, 8, 1), "it is told again");
+    assert!(sender.receives(2, 8, 1), "it comes again");
     assert_eq!(sender.masks(), [1, 6, 6]);
 }
 
 #[test]
 fn epochs_wrap_and_are_not_compared_after_a_silence() {
     let mut sender = Sender::new();
-    assert!(sender.all_hear(0xfffe, [0, 0, 1]));
+    assert!(sender.all_receive(0xfffe, [0, 0, 1]));
     sender.waits(3500);
-    assert!(sender.all_hear(4, [0, 1, 1]));
+    assert!(sender.all_receive(4, [0, 1, 1]));
     sender.waits(3500);
-    assert!(!sender.all_hear(0xfffe, [0, 0, 1]));
+    assert!(!sender.all_receive(0xfffe, [0, 0, 1]));
     // Of a receiver that was silent for hours nobody knows how often they wrapped.
-    sender.waits(u64::from(HEARD_MS) + 50);
-    assert!(sender.all_hear(0xf000, [0, 0, 1]));
+    sender.waits(u64::from(PEER_MS) + 50);
+    assert!(sender.all_receive(0xf000, [0, 0, 1]));
     assert_eq!(sender.masks(), [3, 3, 4]);
 }
 
@@ -194,9 +196,12 @@ fn epochs_wrap_and_are_not_compared_after_a_silence() {
 #[test]
 fn an_old_part_is_not_of_a_new_decision() {
     let mut sender = Sender::new();
-    assert!(!sender.hears(2, 9, 0));
-    sender.waits(u64::from(HEARD_MS) + 50);
-    assert!(!sender.hears(0, 9, 0) && !sender.hears(1, 9, 0), "the third has not heard this one");
-    assert!(sender.hears(2, 9, 1));
+    assert!(!sender.receives(2, 9, 0));
+    sender.waits(u64::from(PEER_MS) + 50);
+    assert!(
+        !sender.receives(0, 9, 0) && !sender.receives(1, 9, 0),
+        "the third has not received this one"
+    );
+    assert!(sender.receives(2, 9, 1));
     assert_eq!(sender.masks(), [3, 3, 4]);
 }

@@ -12,13 +12,13 @@
  * pairs, and groups the paths; at last one observation is made and, when a decision is due, all
  * masks are stored at once. All that is part of the event that claimed. Or, where the host sets
  * `at_once`, these are parts of several events, of whichever paths have them: all that is needed is
- * in struct nr_watch, so a path that falls silent holds up nothing. One path at a time is at it
+ * in struct nr_detection, so a path that falls silent holds up nothing. One path at a time is at it
  * (`busy`); another one that comes meanwhile goes on without it, and tries again at its next event.
  * Where there are too few events in T for all parts, the intervals that passed meanwhile are not
  * decided on.
  */
-#ifndef NARROWS_DETECT_WATCH_H
-#define NARROWS_DETECT_WATCH_H
+#ifndef NARROWS_DETECT_DETECTION_H
+#define NARROWS_DETECT_DETECTION_H
 
 #include "../flows.h"
 #include "deciding.h"
@@ -32,7 +32,7 @@ enum nr_here {
 };
 
 /* State of a path. Only `since` and `loss.random` are read by others. */
-struct nr_watched {
+struct nr_path_detection {
 	nr_u64 due_us; /* from when on it tries to claim a decision */
 	struct nr_delack delack;
 	struct nr_random_loss loss;
@@ -45,7 +45,7 @@ struct nr_watched {
  * State of a connection under a dynamic detector. Before a path joins all is zero except params and
  * at_once. `.pairs` bytes of a native detector follow.
  */
-struct nr_watch {
+struct nr_detection {
 	struct nr_params params;
 	nr_u64 observed_us; /* time of the newest observation */
 	nr_u64 decided_us;  /* time of the newest decision */
@@ -54,24 +54,25 @@ struct nr_watch {
 	/* Since when a path's group is as it is: its join, or the decision that changed it, us. */
 	nr_u64 since_us[NR_MAX_PATHS];
 	struct nr_ring ring;
-	struct nr_watched path[NR_MAX_PATHS];
-	nr_u32 at_once;	 /* set by the host: pairs that an event compares; 0: decides at once */
-	nr_u32 busy;	 /* 1: a path is at a decision, and at what follows here */
-	nr_u32 stamp;	 /* of the interval that is being decided on; 0: none */
-	nr_u32 taken;	 /* the next path that is taken */
-	nr_u32 i, j;	 /* the next pair */
-	nr_u32 grouped;	 /* 1: the paths are grouped */
-	nr_u32 heard_ms; /* when a decision of the receiver was obeyed (heard.h), wraps; 0: none */
+	struct nr_path_detection path[NR_MAX_PATHS];
+	nr_u32 at_once; /* set by the host: pairs that an event compares; 0: decides at once */
+	nr_u32 busy;	/* 1: a path is at a decision, and at what follows here */
+	nr_u32 stamp;	/* of the interval that is being decided on; 0: none */
+	nr_u32 taken;	/* the next path that is taken */
+	nr_u32 i, j;	/* the next pair */
+	nr_u32 grouped; /* 1: the paths are grouped */
+	/* When a decision of the receiver was obeyed (peer_decision.h), wraps; 0: none. */
+	nr_u32 peer_ms;
 	union nr_summaries summaries;
 	struct nr_scratch scratch;
-	/* What the detector keeps of pairs; of a native one it follows the watch. */
+	/* What the detector keeps of pairs; of a native one it follows this struct. */
 	nr_u64 pairs[NR_PAIRS_WORDS];
 };
 
 /* What the detector keeps of pairs. */
-NR_INLINE void *nr_watch_pairs(const struct nr_detector *d, struct nr_watch *w)
+NR_INLINE void *nr_detection_pairs(const struct nr_detector *d, struct nr_detection *det)
 {
-	return d->native ? (void *)(w + 1) : w->pairs;
+	return d->native ? (void *)(det + 1) : det->pairs;
 }
 
 /* Which paths to couple besides groups, by their places. */
@@ -104,107 +105,109 @@ NR_INLINE int nr_record_read(const struct nr_record *r, nr_u32 stamp, nr_u32 *wo
 }
 
 /*
- * Reads the `words` words that path j published for interval w->stamp - 1 into the summaries, from
- * word `at` on. A separate function for BPF's verifier, one step of a loop.
+ * Reads the `words` words that path j published for interval det->stamp - 1 into the summaries,
+ * from word `at` on. A separate function for BPF's verifier, one step of a loop.
  */
-NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_watch *w, nr_u32 j, nr_u32 at,
-				nr_u32 words)
+NR_NOINLINE int nr_read_summary(const struct nr_conn *c, struct nr_detection *det, nr_u32 j,
+				nr_u32 at, nr_u32 words)
 {
 	nr_u32 word[7];
 
-	if (!c || !w || at > 7 * (NR_MAX_PATHS - 1))
+	if (!c || !det || at > 7 * (NR_MAX_PATHS - 1))
 		return 0;
 	j %= NR_MAX_PATHS;
-	if (!nr_record_read(&c->record[j][(w->stamp - 1) & 1], w->stamp, word))
+	if (!nr_record_read(&c->record[j][(det->stamp - 1) & 1], det->stamp, word))
 		return 0;
-	w->scratch.present |= 1ull << j;
+	det->scratch.present |= 1ull << j;
 	for (nr_u32 n = 0; n < 7; n++)
 		if (n < words)
-			w->summaries.word[at + n] = word[n];
+			det->summaries.word[at + n] = word[n];
 	return 1;
 }
 
 /* May a path be at a decision? Not while another one is. */
-NR_INLINE int nr_decision_enter(struct nr_watch *w)
+NR_INLINE int nr_decision_enter(struct nr_detection *det)
 {
-	return !NR_CAS(&w->busy, 0, 1);
+	return !NR_CAS(&det->busy, 0, 1);
 }
 
-NR_INLINE void nr_decision_leave(struct nr_watch *w)
+NR_INLINE void nr_decision_leave(struct nr_detection *det)
 {
 	NR_WRITE_BARRIER();
-	NR_WRITE(w->busy, 0);
+	NR_WRITE(det->busy, 0);
 }
 
-/* Reads what the paths published for interval w->stamp - 1, and their last places. */
+/* Reads what the paths published for interval det->stamp - 1, and their last places. */
 NR_INLINE int nr_read_paths(const struct nr_detector *d, const struct nr_conn *c,
-			    struct nr_watch *w)
+			    struct nr_detection *det)
 {
-	struct nr_scratch *s = &w->scratch;
+	struct nr_scratch *s = &det->scratch;
 
-	s->stamp = w->stamp;
+	s->stamp = det->stamp;
 	s->present = s->lossy = 0;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		s->since[j] = NR_READ(w->path[j].since);
-		s->lossy |= (nr_u64)(NR_READ(w->path[j].loss.random) & 1) << j;
+		s->since[j] = NR_READ(det->path[j].since);
+		s->lossy |= (nr_u64)(NR_READ(det->path[j].loss.random) & 1) << j;
 		s->place[j] = NR_UNDECIDED;
-		if ((nr_s32)(nr_stamp(&w->observed) - s->since[j]) > 0)
-			s->place[j] = (nr_u8)nr_place(&w->observed, j);
+		if ((nr_s32)(nr_stamp(&det->observed) - s->since[j]) > 0)
+			s->place[j] = (nr_u8)nr_place(&det->observed, j);
 	}
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		nr_read_summary(c, w, j, j * (d->summary / 4), d->summary / 4);
+		nr_read_summary(c, det, j, j * (d->summary / 4), d->summary / 4);
 	return 1;
 }
 
 /* Two paths are about as much work as a pair. Takes the next ones; 1: all were taken before. */
-NR_INLINE int nr_take_paths(const struct nr_detector *d, struct nr_watch *w)
+NR_INLINE int nr_take_paths(const struct nr_detector *d, struct nr_detection *det)
 {
 	nr_u32 taken = 0;
 
 	if (!d->take)
 		return 1;
 	for (nr_u32 n = 0; n < NR_MAX_PATHS; n++) {
-		if (w->taken >= NR_MAX_PATHS || (w->at_once && taken >= 2 * w->at_once))
+		if (det->taken >= NR_MAX_PATHS || (det->at_once && taken >= 2 * det->at_once))
 			break;
-		taken += d->take(&w->summaries, nr_watch_pairs(d, w), &w->scratch, w->taken) & 1;
-		w->taken++;
+		taken += 1 & d->take(&det->summaries, nr_detection_pairs(d, det), &det->scratch,
+				     det->taken);
+		det->taken++;
 	}
-	return w->taken >= NR_MAX_PATHS && !(w->at_once && taken);
+	return det->taken >= NR_MAX_PATHS && !(det->at_once && taken);
 }
 
 /* Compares the next pairs, at_once with new values; 1: all were compared before. */
-NR_INLINE int nr_compare_pairs(const struct nr_detector *d, const void *own, struct nr_watch *w)
+NR_INLINE int nr_compare_pairs(const struct nr_detector *d, const void *own,
+			       struct nr_detection *det)
 {
 	nr_u32 compared = 0;
 
 	if (!d->compare)
 		return 1;
 	for (nr_u32 n = 0; n < NR_MAX_PATHS * (NR_MAX_PATHS - 1) / 2; n++) {
-		if (w->i >= NR_MAX_PATHS || (w->at_once && compared >= w->at_once))
+		if (det->i >= NR_MAX_PATHS || (det->at_once && compared >= det->at_once))
 			break;
-		compared += d->compare(own, nr_watch_pairs(d, w), w->i, w->j) & 1;
-		if (++w->j >= w->i) {
-			w->i++;
-			w->j = 0;
+		compared += d->compare(own, nr_detection_pairs(d, det), det->i, det->j) & 1;
+		if (++det->j >= det->i) {
+			det->i++;
+			det->j = 0;
 		}
 	}
-	return w->i >= NR_MAX_PATHS && !(w->at_once && compared);
+	return det->i >= NR_MAX_PATHS && !(det->at_once && compared);
 }
 
 /* Groups the paths. */
-NR_INLINE int nr_group_paths(const struct nr_detector *d, const void *own, struct nr_watch *w)
+NR_INLINE int nr_group_paths(const struct nr_detector *d, const void *own, struct nr_detection *det)
 {
-	d->group(own, &w->summaries, nr_watch_pairs(d, w), &w->scratch);
+	d->group(own, &det->summaries, nr_detection_pairs(d, det), &det->scratch);
 	return 1;
 }
 
 #define NR_BEGIN(n, name)                                                                          \
 	case n:                                                                                    \
-		return nr_read_paths(&nr_detector_##name, c, w);
+		return nr_read_paths(&nr_detector_##name, c, det);
 
-NR_NOINLINE int nr_begin(nr_u32 detector, const struct nr_conn *c, struct nr_watch *w)
+NR_NOINLINE int nr_begin(nr_u32 detector, const struct nr_conn *c, struct nr_detection *det)
 {
-	if (!c || !w)
+	if (!c || !det)
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_BEGIN)
@@ -214,11 +217,11 @@ NR_NOINLINE int nr_begin(nr_u32 detector, const struct nr_conn *c, struct nr_wat
 
 #define NR_TAKE(n, name)                                                                           \
 	case n:                                                                                    \
-		return nr_take_paths(&nr_detector_##name, w);
+		return nr_take_paths(&nr_detector_##name, det);
 
-NR_NOINLINE int nr_take(nr_u32 detector, struct nr_watch *w)
+NR_NOINLINE int nr_take(nr_u32 detector, struct nr_detection *det)
 {
-	if (!w)
+	if (!det)
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_TAKE)
@@ -228,11 +231,11 @@ NR_NOINLINE int nr_take(nr_u32 detector, struct nr_watch *w)
 
 #define NR_COMPARE(n, name)                                                                        \
 	case n:                                                                                    \
-		return nr_compare_pairs(&nr_detector_##name, &w->params.name, w);
+		return nr_compare_pairs(&nr_detector_##name, &det->params.name, det);
 
-NR_NOINLINE int nr_compare(nr_u32 detector, struct nr_watch *w)
+NR_NOINLINE int nr_compare(nr_u32 detector, struct nr_detection *det)
 {
-	if (!w)
+	if (!det)
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_COMPARE)
@@ -242,11 +245,11 @@ NR_NOINLINE int nr_compare(nr_u32 detector, struct nr_watch *w)
 
 #define NR_OBSERVE(n, name)                                                                        \
 	case n:                                                                                    \
-		return nr_group_paths(&nr_detector_##name, &w->params.name, w);
+		return nr_group_paths(&nr_detector_##name, &det->params.name, det);
 
-NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_watch *w)
+NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_detection *det)
 {
-	if (!w)
+	if (!det)
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_OBSERVE)
@@ -275,17 +278,17 @@ NR_INLINE nr_u64 nr_unshared(const struct nr_scratch *s)
  * masks are not stored and the next interval decides.
  */
 NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct nr_conn *c,
-			   struct nr_watch *w)
+			   struct nr_detection *det)
 {
-	struct nr_decision_params couples = nr_couples(d, own, &w->params);
-	struct nr_pace pace = d->pace(own, &w->params.decision);
-	struct nr_scratch *s = &w->scratch;
+	struct nr_decision_params couples = nr_couples(d, own, &det->params);
+	struct nr_pace pace = d->pace(own, &det->params.decision);
+	struct nr_scratch *s = &det->scratch;
 	nr_u64 cuts = NR_READ(c->cuts), masks = NR_READ(c->masks), alone;
 
 	NR_READ_BARRIER(); /* a join visible in the masks is visible in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
-		s->since[j] = NR_READ(w->path[j].since);
-	nr_filter(&pace, &w->ring, s);
+		s->since[j] = NR_READ(det->path[j].since);
+	nr_filter(&pace, &det->ring, s);
 	alone = d->pair ? nr_unshared(s) : 0;
 	if (!nr_masks_store(c, masks, nr_decided_masks(&couples, s) & ~alone))
 		return 0;
@@ -295,11 +298,11 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 
 #define NR_DECIDE(n, name)                                                                         \
 	case n:                                                                                    \
-		return nr_decide_by(&nr_detector_##name, &w->params.name, c, w);
+		return nr_decide_by(&nr_detector_##name, &det->params.name, c, det);
 
-NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_watch *w)
+NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_detection *det)
 {
-	if (!c || !w)
+	if (!c || !det)
 		return 0;
 	switch (detector) {
 		NR_DECIDING(NR_DECIDE)
@@ -336,7 +339,7 @@ NR_NOINLINE nr_u32 nr_moved(const struct nr_places *last, const struct nr_places
 }
 
 /* A decision was made: notes whose groups it changed, and returns if it did. */
-NR_INLINE enum nr_decided nr_note_groups(struct nr_watch *w, struct nr_places last,
+NR_INLINE enum nr_decided nr_note_groups(struct nr_detection *det, struct nr_places last,
 					 struct nr_places now, nr_u64 now_us)
 {
 	enum nr_decided decided = NR_DECIDED;
@@ -348,54 +351,54 @@ NR_INLINE enum nr_decided nr_note_groups(struct nr_watch *w, struct nr_places la
 	for (nr_u32 i = 0; i < NR_MAX_PATHS; i++) {
 		if (!nr_moved(&last, &now, i))
 			continue;
-		NR_WRITE(w->since_us[i], now_us);
+		NR_WRITE(det->since_us[i], now_us);
 		decided = NR_REGROUPED;
 	}
 	return decided;
 }
 
 /* A decision of the receiver holds for so long: three times the 3.5 s between two (MPTCP-SBD). */
-#define NR_HEARD_MS 10500u
+#define NR_PEER_MS 10500u
 
 /* Does the receiver decide? Forgets when it did last once that is too long ago. */
-NR_INLINE int nr_receiver_decides(struct nr_watch *w, nr_u64 now_us)
+NR_INLINE int nr_receiver_decides(struct nr_detection *det, nr_u64 now_us)
 {
-	nr_u32 heard_ms = NR_READ(w->heard_ms);
+	nr_u32 peer_ms = NR_READ(det->peer_ms);
 
-	if (!heard_ms)
+	if (!peer_ms)
 		return 0;
 	/* On another CPU it may have been later than now. */
-	if ((nr_u32)(now_us / 1000) - heard_ms + NR_AHEAD_MS < NR_HEARD_MS + NR_AHEAD_MS)
+	if ((nr_u32)(now_us / 1000) - peer_ms + NR_AHEAD_MS < NR_PEER_MS + NR_AHEAD_MS)
 		return 1;
-	NR_WRITE(w->heard_ms, 0);
+	NR_WRITE(det->peer_ms, 0);
 	return 0;
 }
 
 /* The last part: makes an observation, and a decision if due. */
 NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_conn *c,
-				    struct nr_watch *w, nr_u64 now_us)
+				    struct nr_detection *det, nr_u64 now_us)
 {
-	struct nr_places last = w->decided, observed, now;
+	struct nr_places last = det->decided, observed, now;
 	enum nr_decided decided;
-	nr_u32 stamp = w->stamp;
+	nr_u32 stamp = det->stamp;
 
-	w->stamp = 0;
-	observed = nr_places(stamp, w->scratch.place);
-	NR_WRITE(w->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
-	NR_WRITE(w->observed_us, now_us);
-	NR_WRITE(w->observed.word, observed.word);
-	if (nr_receiver_decides(w, now_us))
+	det->stamp = 0;
+	observed = nr_places(stamp, det->scratch.place);
+	NR_WRITE(det->ring.of[stamp % NR_OBSERVATIONS].word, observed.word);
+	NR_WRITE(det->observed_us, now_us);
+	NR_WRITE(det->observed.word, observed.word);
+	if (nr_receiver_decides(det, now_us))
 		return NR_NOT_DECIDED;
 	if (last.word && stamp - nr_stamp(&last) < every)
 		return NR_NOT_DECIDED;
-	if (!nr_decide(detector, c, w))
+	if (!nr_decide(detector, c, det))
 		return NR_NOT_DECIDED;
-	now = nr_places(stamp, w->scratch.place);
+	now = nr_places(stamp, det->scratch.place);
 	/* Before the groups, so that nobody reads new ones as if they were old. */
-	decided = nr_note_groups(w, last, now, now_us);
+	decided = nr_note_groups(det, last, now, now_us);
 	NR_WRITE_BARRIER();
-	NR_WRITE(w->decided_us, now_us);
-	NR_WRITE(w->decided.word, now.word);
+	NR_WRITE(det->decided_us, now_us);
+	NR_WRITE(det->decided.word, now.word);
 	return decided;
 }
 
@@ -404,45 +407,45 @@ NR_INLINE enum nr_decided nr_finish(nr_u32 detector, nr_u32 every, struct nr_con
  * `ended` intervals.
  */
 NR_INLINE enum nr_decided nr_go_on(nr_u32 detector, nr_u32 every, nr_u64 ended, struct nr_conn *c,
-				   struct nr_watch *w, nr_u64 now_us)
+				   struct nr_detection *det, nr_u64 now_us)
 {
-	if (!w->stamp) {
+	if (!det->stamp) {
 		if (!ended || !nr_tick_claim(c, ended))
 			return NR_NOT_DECIDED;
-		w->stamp = (nr_u32)ended;
-		w->taken = w->grouped = 0;
-		w->i = 1;
-		w->j = 0;
-		nr_begin(detector, c, w);
-		if (w->at_once)
+		det->stamp = (nr_u32)ended;
+		det->taken = det->grouped = 0;
+		det->i = 1;
+		det->j = 0;
+		nr_begin(detector, c, det);
+		if (det->at_once)
 			return NR_NOT_DECIDED;
 	}
-	if (!nr_take(detector, w) || !nr_compare(detector, w))
+	if (!nr_take(detector, det) || !nr_compare(detector, det))
 		return NR_NOT_DECIDED;
-	if (!w->grouped) {
-		w->grouped = 1;
-		nr_observe(detector, w);
-		if (w->at_once)
+	if (!det->grouped) {
+		det->grouped = 1;
+		nr_observe(detector, det);
+		if (det->at_once)
 			return NR_NOT_DECIDED;
 	}
-	return nr_finish(detector, every, c, w, now_us);
+	return nr_finish(detector, every, c, det, now_us);
 }
 
 /* An event of path i, to which a decision is due, or is at hand. */
 NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c,
-				  struct nr_watch *w, nr_u32 i, nr_u64 now_us)
+				  struct nr_detection *det, nr_u32 i, nr_u64 now_us)
 {
 	enum nr_decided decided;
 	nr_u64 ended;
 
-	if (now_us < pace.settle_us || !nr_decision_enter(w))
+	if (now_us < pace.settle_us || !nr_decision_enter(det))
 		return NR_NOT_DECIDED;
 	ended = (now_us - pace.settle_us) / pace.t_us; /* intervals that are over and settled */
-	decided = nr_go_on(detector, pace.every, ended, c, w, now_us);
+	decided = nr_go_on(detector, pace.every, ended, c, det, now_us);
 	/* Until it is made, and not of an older interval, the path's next event goes on. */
-	if (!w->stamp && NR_READ(c->tick) >= ended)
-		w->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
-	nr_decision_leave(w);
+	if (!det->stamp && NR_READ(c->tick) >= ended)
+		det->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
+	nr_decision_leave(det);
 	return decided;
 }
 
@@ -457,8 +460,8 @@ NR_INLINE nr_u32 nr_first_row(const struct nr_detector *d, const void *own,
 }
 
 /* A path joins, or its clock was set back: its history is empty. */
-NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct nr_watched *path,
-			      nr_u64 now_us)
+NR_INLINE void nr_detection_begin(const struct nr_detector *d, nr_u32 t_us,
+				  struct nr_path_detection *path, nr_u64 now_us)
 {
 	path->here = NR_HERE;
 	path->due_us = 0;
@@ -469,25 +472,25 @@ NR_INLINE void nr_watch_begin(const struct nr_detector *d, nr_u32 t_us, struct n
 }
 
 /* Samples an event of path i under detector `d`; 1: a decision may be due, or at hand. */
-NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct nr_conn *c,
-			    struct nr_watch *w, nr_u32 i, const struct nr_event *ev)
+NR_INLINE int nr_detection_path(const struct nr_detector *d, const void *own, struct nr_conn *c,
+				struct nr_detection *det, nr_u32 i, const struct nr_event *ev)
 {
-	struct nr_pace pace = d->pace(own, &w->params.decision);
-	struct nr_watched *path = &w->path[i & 7];
-	/* The host may have had no memory for the watch at the join. */
+	struct nr_pace pace = d->pace(own, &det->params.decision);
+	struct nr_path_detection *path = &det->path[i & 7];
+	/* The host may have had no memory for this at the join. */
 	int late = path->here == NR_HERE_UNKNOWN && ev->kind != NR_LEFT;
 	int begins = ev->kind == NR_JOINED || late;
 	struct nr_sample s;
 	nr_u32 stamp;
 
 	if (begins || ev->kind == NR_LEFT) {
-		NR_WRITE(w->since_us[i & 7], ev->now_us);
+		NR_WRITE(det->since_us[i & 7], ev->now_us);
 		NR_WRITE(c->record[i & 7][0].stamp, 0);
 		NR_WRITE(c->record[i & 7][1].stamp, 0);
 	}
 	if (begins) {
-		nr_watch_begin(d, pace.t_us, path, ev->now_us);
-		nr_masks_join(c, i, nr_first_row(d, own, &w->params, i), 1u << (i & 7));
+		nr_detection_begin(d, pace.t_us, path, ev->now_us);
+		nr_masks_join(c, i, nr_first_row(d, own, &det->params, i), 1u << (i & 7));
 	}
 	if (ev->kind == NR_LEFT) {
 		path->here = NR_HERE_NO_MORE;
@@ -497,7 +500,7 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 		return 0;
 	/* Was the clock set back? */
 	if (NR_UNLIKELY(ev->now_us + 2ull * pace.t_us + pace.settle_us < path->due_us)) {
-		nr_watch_begin(d, pace.t_us, path, ev->now_us);
+		nr_detection_begin(d, pace.t_us, path, ev->now_us);
 		nr_tick_back(c, ev->now_us / pace.t_us);
 	}
 	s = nr_sample(&path->delack, ev);
@@ -514,38 +517,39 @@ NR_INLINE int nr_watch_path(const struct nr_detector *d, const void *own, struct
 	return s.now_us >= path->due_us;
 }
 
-#define NR_WATCH(n, name)                                                                          \
+#define NR_DETECTION_PATH(n, name)                                                                 \
 	case n:                                                                                    \
-		return nr_watch_path(&nr_detector_##name, &w->params.name, c, w, i, ev);
+		return nr_detection_path(&nr_detector_##name, &det->params.name, c, det, i, ev);
 
 /*
- * An event of path i: if this returns 1, the host calls nr_watch_tick. Two functions, as BPF's
+ * An event of path i: if this returns 1, the host calls nr_detection_tick. Two functions, as BPF's
  * stack is small.
  */
-NR_NOINLINE int nr_watch_event(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			       const struct nr_event *ev)
+NR_NOINLINE int nr_detection_event(nr_u32 detector, struct nr_conn *c, struct nr_detection *det,
+				   nr_u32 i, const struct nr_event *ev)
 {
-	if (!c || !w || !ev)
+	if (!c || !det || !ev)
 		return 0;
 	switch (detector) {
-		NR_DECIDING(NR_WATCH)
+		NR_DECIDING(NR_DETECTION_PATH)
 	}
 	return 0;
 }
 
-#define NR_WATCH_TICK(n, name)                                                                     \
+#define NR_DETECTION_TICK(n, name)                                                                 \
 	case n:                                                                                    \
-		return nr_tick(n, nr_detector_##name.pace(&w->params.name, &w->params.decision),   \
-			       c, w, i, now_us);
+		return nr_tick(n,                                                                  \
+			       nr_detector_##name.pace(&det->params.name, &det->params.decision),  \
+			       c, det, i, now_us);
 
 /* Path i claims a decision or goes on with one; returns enum nr_decided. */
-NR_NOINLINE int nr_watch_tick(nr_u32 detector, struct nr_conn *c, struct nr_watch *w, nr_u32 i,
-			      nr_u64 now_us)
+NR_NOINLINE int nr_detection_tick(nr_u32 detector, struct nr_conn *c, struct nr_detection *det,
+				  nr_u32 i, nr_u64 now_us)
 {
-	if (!c || !w)
+	if (!c || !det)
 		return 0;
 	switch (detector) {
-		NR_DECIDING(NR_WATCH_TICK)
+		NR_DECIDING(NR_DETECTION_TICK)
 	}
 	return 0;
 }

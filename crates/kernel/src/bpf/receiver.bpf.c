@@ -4,15 +4,15 @@
  * control is one of ours, on both ends.
  *
  * The receiver samples the delay of each segment of data, its clock less the sender's timestamp,
- * and as losses the holes in the sequence; runs detector ssc (detect/watch.h); and writes the
+ * and as losses the holes in the sequence; runs detector ssc (detect/detection.h); and writes the
  * newest decision's number and the subflow's place in it into an option of some pure ACKs, where
- * the stack has room for it. The sender reads it (detect/heard.h).
+ * the stack has room for it. The sender reads it (detect/peer_decision.h).
  *
  * Maps and program are of the process that attached them, and end with it.
  */
 #define NR_NOINLINE __attribute__((noinline))
 #include "conns.h"
-#include "detect/heard.h"
+#include "detect/peer_decision.h"
 
 #define TCPHDR_ACK 0x10
 #define TCPOPT_EXP 254
@@ -29,30 +29,30 @@ struct nr_option {
 };
 NR_STATIC_ASSERT(sizeof(struct nr_option) == 8, "what MPTCP leaves beside a timestamp");
 
-/* In the low word of a decision: it says nothing. */
+/* The low word of a decision that is wholly undecided. */
 #define NR_ALL_UNDECIDED 0xffffffffu
 
 /* So many pure ACKs tell of a new decision, and then one in so many; a power of two. */
 #define NR_TOLD_BY 8u
 
 /* State is made from so many bytes received, and segments sent, on a subflow. */
-#define NR_LISTEN_BYTES 100000
-#define NR_HEAR_SEGMENTS 70
+#define NR_RECEIVER_BYTES 100000
+#define NR_PEER_SEGMENTS 70
 /* The sender's clock is watched for so long before its timestamps are believed. */
 #define NR_SLOPE_US 100000u
 #define NR_SLOPE_MAX_US 10000000u
 
 /*
- * Connections that are listened to: 38 kB each, which the kernel's allocator rounds up to 64 kB,
+ * Connections at the receiver: 38 kB each, which the kernel's allocator rounds up to 64 kB,
  * allocated on demand. A user gets a part of them (nr_may_have).
  */
-#define NR_LISTENS_MAX 4096
+#define NR_RECEIVERS_MAX 4096
 
 #define NR_NUMBER_OF(n, name) NR_DETECTOR_##name = n,
 enum { NR_DYNAMIC(NR_NUMBER_OF) };
 
 /* A subflow at the receiver. */
-struct nr_listened {
+struct nr_receiver_path {
 	nr_u64 owner;	/* address of its socket */
 	nr_u32 seq;	/* that comes next */
 	nr_u32 tsval;	/* at the first segment that was sampled */
@@ -63,12 +63,12 @@ struct nr_listened {
 };
 
 /* A connection at the receiver. */
-struct nr_listen {
-	struct nr_watch watch; /* the first: its parameters are set at load */
+struct nr_receiver {
+	struct nr_detection detection; /* the first: its parameters are set at load */
 	struct nr_conn conn;
 	nr_u32 user; /* who pays for it: as of its entry of nr_conns */
 	nr_u32 gone; /* looks at which it had no entry */
-	struct nr_listened path[NR_MAX_PATHS];
+	struct nr_receiver_path path[NR_MAX_PATHS];
 	struct nr_event event[NR_MAX_PATHS];
 };
 
@@ -76,32 +76,32 @@ struct nr_listen {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, NR_LISTENS_MAX);
+	__uint(max_entries, NR_RECEIVERS_MAX);
 	__type(key, nr_u32);
-	__type(value, struct nr_listen);
-} nr_listens SEC(".maps");
+	__type(value, struct nr_receiver);
+} nr_receivers SEC(".maps");
 
-/* Likewise, at the sender: of connections that are in nr_watches. */
+/* Likewise, at the sender: of connections that are in nr_detections. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, NR_WATCHES_MAX);
+	__uint(max_entries, NR_DETECTIONS_MAX);
 	__type(key, nr_u32);
-	__type(value, struct nr_heard);
-} nr_heards SEC(".maps");
+	__type(value, struct nr_peer_decision);
+} nr_peers SEC(".maps");
 
-/* How many of nr_listens each user has, and all; by index as nr_users. */
+/* How many of nr_receivers each user has, and all; by index as nr_users. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, NR_USERS_MAX + 1);
 	__type(key, nr_u32);
 	__type(value, nr_u32);
-} nr_listeners SEC(".maps");
+} nr_receiver_use SEC(".maps");
 
 /* Before its first segment: the detector's parameters are set at load. */
-const volatile struct nr_listen nr_first_listen SEC(".rodata.listen");
+const volatile struct nr_receiver nr_first_receiver SEC(".rodata.first");
 
-static const struct nr_heard nr_silence;
+static const struct nr_peer_decision nr_no_decision;
 
 /* Decisions since the program was loaded: made at the receiver, and obeyed at the sender. */
 nr_u64 decided;
@@ -126,78 +126,78 @@ static __always_inline struct nr_entry *entry_of(struct tcp_sock *tp, struct nr_
 	return e && e->slot[s->slot & (NR_MAX_PATHS - 1)].owner == s->sk ? e : NULL;
 }
 
-static __always_inline nr_u32 *listeners(nr_u32 index)
+static __always_inline nr_u32 *used_by(nr_u32 index)
 {
-	return bpf_map_lookup_elem(&nr_listeners, &index);
+	return bpf_map_lookup_elem(&nr_receiver_use, &index);
 }
 
-static __always_inline void add(nr_u32 user, nr_s32 listens)
+static __always_inline void add(nr_u32 user, nr_s32 more)
 {
-	nr_u32 *used = listeners(user % NR_USERS_MAX), *all = listeners(NR_USERS_ALL);
+	nr_u32 *used = used_by(user % NR_USERS_MAX), *all = used_by(NR_USERS_ALL);
 
 	if (!used || !all)
 		return;
-	__sync_fetch_and_add(used, listens);
-	__sync_fetch_and_add(all, listens);
+	__sync_fetch_and_add(used, more);
+	__sync_fetch_and_add(all, more);
 }
 
-static __always_inline bool may_listen(nr_u32 user)
+static __always_inline bool may_add(nr_u32 user)
 {
-	nr_u32 *used = listeners(user % NR_USERS_MAX), *all = listeners(NR_USERS_ALL), taken;
+	nr_u32 *used = used_by(user % NR_USERS_MAX), *all = used_by(NR_USERS_ALL), taken;
 
 	if (!used || !all)
 		return false;
 	taken = NR_READ(*all);
-	return nr_may_have(NR_READ(*used), taken < NR_LISTENS_MAX ? NR_LISTENS_MAX - taken : 0);
+	return nr_may_have(NR_READ(*used), taken < NR_RECEIVERS_MAX ? NR_RECEIVERS_MAX - taken : 0);
 }
 
 /* What is kept of a connection; made if it has two subflows, of which one has received enough. */
-static __always_inline struct nr_listen *listen_to(struct tcp_sock *tp, struct nr_entry *e,
-						   nr_u32 token)
+static __always_inline struct nr_receiver *receiver_of(struct tcp_sock *tp, struct nr_entry *e,
+						       nr_u32 token)
 {
-	struct nr_listen *l = bpf_map_lookup_elem(&nr_listens, &token);
+	struct nr_receiver *r = bpf_map_lookup_elem(&nr_receivers, &token);
 	nr_u32 slots = NR_READ(e->word) & NR_WORD_SLOTS, user = NR_READ(e->user);
 
-	if (l || !(slots & (slots - 1)) || tp->bytes_received < NR_LISTEN_BYTES ||
-	    !may_listen(user))
-		return l;
-	if (bpf_map_update_elem(&nr_listens, &token, (const void *)&nr_first_listen, BPF_NOEXIST))
+	if (r || !(slots & (slots - 1)) || tp->bytes_received < NR_RECEIVER_BYTES || !may_add(user))
+		return r;
+	if (bpf_map_update_elem(&nr_receivers, &token, (const void *)&nr_first_receiver,
+				BPF_NOEXIST))
 		return NULL;
 	add(user, 1);
-	l = bpf_map_lookup_elem(&nr_listens, &token);
-	if (l)
-		l->user = user;
-	return l;
+	r = bpf_map_lookup_elem(&nr_receivers, &token);
+	if (r)
+		r->user = user;
+	return r;
 }
 
 /* Passes the event of the slot on to the detector. */
-NR_NOINLINE int nr_sampled(struct nr_listen *l, nr_u32 slot)
+NR_NOINLINE int nr_sampled(struct nr_receiver *r, nr_u32 slot)
 {
 	slot &= NR_MAX_PATHS - 1;
-	if (!l)
+	if (!r)
 		return 0;
-	if (nr_detect(NR_DETECTOR_ssc, &l->conn, &l->watch, slot, &l->event[slot]) !=
+	if (nr_detect(NR_DETECTOR_ssc, &r->conn, &r->detection, slot, &r->event[slot]) !=
 	    NR_NOT_DECIDED)
 		__sync_fetch_and_add(&decided, 1);
 	return 1;
 }
 
 /* The receiver's part of a segment: `payload` bytes from `seq` on. */
-static __always_inline void sample(struct tcp_sock *tp, struct nr_listen *l, struct nr_sock *s,
+static __always_inline void sample(struct tcp_sock *tp, struct nr_receiver *r, struct nr_sock *s,
 				   nr_u32 seq, nr_u32 payload)
 {
 	nr_u32 slot = s->slot & (NR_MAX_PATHS - 1), mss = tp->inet_conn.icsk_ack.rcv_mss;
-	struct nr_listened *p = &l->path[slot];
-	struct nr_event *ev = &l->event[slot];
+	struct nr_receiver_path *p = &r->path[slot];
+	struct nr_event *ev = &r->event[slot];
 	nr_u32 now_us = (nr_u32)tp->tcp_mstamp, tsval = tp->rx_opt.rcv_tsval;
 	nr_u32 elapsed, ticks;
 
 	*ev = (struct nr_event){.now_us = tp->tcp_mstamp, .state = NR_ACTIVE};
 	if (p->owner != s->sk) {
-		*p = (struct nr_listened){
+		*p = (struct nr_receiver_path){
 		    .owner = s->sk, .seq = seq + payload, .tsval = tsval, .at_us = now_us};
 		ev->kind = NR_JOINED;
-		nr_sampled(l, slot);
+		nr_sampled(r, slot);
 		return;
 	}
 	if (!mss)
@@ -221,40 +221,40 @@ static __always_inline void sample(struct tcp_sock *tp, struct nr_listen *l, str
 	ev->kind = NR_ACKED;
 	ev->flags = NR_F_OWD | NR_F_DWELL;
 	ev->owd_us = (nr_s32)(elapsed - ticks * p->tick_us);
-	nr_sampled(l, slot);
+	nr_sampled(r, slot);
 }
 
 /* The sender's part of a segment: reads the option. */
-static __always_inline void hear(struct bpf_sock_ops *ops, struct tcp_sock *tp, struct nr_entry *e,
-				 struct nr_sock *s)
+static __always_inline void read_option(struct bpf_sock_ops *ops, struct tcp_sock *tp,
+					struct nr_entry *e, struct nr_sock *s)
 {
 	struct nr_option option = {.kind = TCPOPT_EXP, .length = 4, .exid = bpf_htons(NR_EXID)};
 	nr_u32 token = s->token, slot = s->slot & (NR_MAX_PATHS - 1), part;
-	struct nr_watch *w = bpf_map_lookup_elem(&nr_watches, &token);
-	struct nr_heard *h;
+	struct nr_detection *det = bpf_map_lookup_elem(&nr_detections, &token);
+	struct nr_peer_decision *p;
 
-	if (!w)
+	if (!det)
 		return;
-	h = bpf_map_lookup_elem(&nr_heards, &token);
-	if (!h) {
-		if (tp->data_segs_out < NR_HEAR_SEGMENTS)
+	p = bpf_map_lookup_elem(&nr_peers, &token);
+	if (!p) {
+		if (tp->data_segs_out < NR_PEER_SEGMENTS)
 			return;
-		bpf_map_update_elem(&nr_heards, &token, &nr_silence, BPF_NOEXIST);
-		h = bpf_map_lookup_elem(&nr_heards, &token);
-		if (!h)
+		bpf_map_update_elem(&nr_peers, &token, &nr_no_decision, BPF_NOEXIST);
+		p = bpf_map_lookup_elem(&nr_peers, &token);
+		if (!p)
 			return;
-		h->begun_ms = tp->tcp_mstamp / 1000;
+		p->begun_ms = tp->tcp_mstamp / 1000;
 	}
-	if (h->owner[slot] != s->sk) { /* what was heard is another subflow's */
-		h->owner[slot] = s->sk;
-		nr_forget_parts(h, slot);
+	if (p->owner[slot] != s->sk) { /* what was received is another subflow's */
+		p->owner[slot] = s->sk;
+		nr_forget_parts(p, slot);
 	}
 	if (bpf_load_hdr_opt(ops, &option, sizeof(option), 0) != sizeof(option) ||
 	    option.reserved || !nr_is_place(option.place))
 		return;
 	part = NR_PART(bpf_ntohs(option.epoch), option.place);
-	if (nr_hear_part(h, slot, part, tp->tcp_mstamp / 1000) &&
-	    nr_hear(&e->conn, w, h, slot, tp->tcp_mstamp))
+	if (nr_peer_part(p, slot, part, tp->tcp_mstamp / 1000) &&
+	    nr_peer_decide(&e->conn, det, p, slot, tp->tcp_mstamp))
 		__sync_fetch_and_add(&obeyed, 1);
 }
 
@@ -262,31 +262,32 @@ static __always_inline void parse(struct bpf_sock_ops *ops, struct tcp_sock *tp)
 {
 	const nr_u8 *header = (void *)(long)ops->skb_data, *end = (void *)(long)ops->skb_data_end;
 	nr_u32 seq, payload;
-	struct nr_listen *l;
+	struct nr_receiver *r;
 	struct nr_entry *e;
 	struct nr_sock s;
 
 	e = entry_of(tp, &s);
 	if (!e || header + 20 > end)
 		return;
-	hear(ops, tp, e, &s);
+	read_option(ops, tp, e, &s);
 	seq = bpf_ntohl(*(const __be32 *)(header + 4));
 	payload = ops->skb_len - (header[12] >> 4) * 4;
 	if (!payload || !BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
 		return;
-	l = listen_to(tp, e, s.token);
-	if (l)
-		sample(tp, l, &s, seq, payload);
+	r = receiver_of(tp, e, s.token);
+	if (r)
+		sample(tp, r, &s, seq, payload);
 }
 
 /*
  * What there is to tell the peer of the subflow, of the newest decision. NULL: there is none, or it
- * says nothing.
+ * is wholly undecided.
  */
-static __always_inline struct nr_listened *decision(struct tcp_sock *tp, struct nr_option *option)
+static __always_inline struct nr_receiver_path *decision(struct tcp_sock *tp,
+							 struct nr_option *option)
 {
 	struct nr_places places;
-	struct nr_listen *l;
+	struct nr_receiver *r;
 	struct nr_sock s;
 	nr_u32 token, slot, since;
 
@@ -294,13 +295,13 @@ static __always_inline struct nr_listened *decision(struct tcp_sock *tp, struct 
 		return NULL;
 	token = s.token;
 	slot = s.slot & (NR_MAX_PATHS - 1);
-	l = bpf_map_lookup_elem(&nr_listens, &token);
-	if (!l || l->path[slot].owner != s.sk)
+	r = bpf_map_lookup_elem(&nr_receivers, &token);
+	if (!r || r->path[slot].owner != s.sk)
 		return NULL;
-	places.word = NR_READ(l->watch.decided.word);
+	places.word = NR_READ(r->detection.decided.word);
 	if (!places.word || (nr_u32)places.word == NR_ALL_UNDECIDED)
 		return NULL;
-	since = NR_READ(l->watch.path[slot].since);
+	since = NR_READ(r->detection.path[slot].since);
 	*option = (struct nr_option){
 	    .kind = TCPOPT_EXP,
 	    .length = sizeof(*option),
@@ -310,14 +311,14 @@ static __always_inline struct nr_listened *decision(struct tcp_sock *tp, struct 
 	    .place =
 		(nr_s32)(nr_stamp(&places) - since) > 0 ? nr_place(&places, slot) : NR_UNDECIDED,
 	};
-	return &l->path[slot];
+	return &r->path[slot];
 }
 
 /* A pure ACK is made: may it tell the peer? */
 static __always_inline void tell(struct bpf_sock_ops *ops, struct tcp_sock *tp)
 {
 	struct nr_option option;
-	struct nr_listened *p = decision(tp, &option);
+	struct nr_receiver_path *p = decision(tp, &option);
 
 	if (!p)
 		return;
@@ -333,7 +334,7 @@ static __always_inline void tell(struct bpf_sock_ops *ops, struct tcp_sock *tp)
 }
 
 SEC("sockops")
-int nr_listen(struct bpf_sock_ops *ops)
+int nr_receiver(struct bpf_sock_ops *ops)
 {
 	struct bpf_sock *sk = ops->sk;
 	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
@@ -376,21 +377,21 @@ static __always_inline bool is_gone(nr_u32 token, nr_u32 *gone)
 	return (*gone)++;
 }
 
-static long sweep_listen(void *map, const nr_u32 *token, struct nr_listen *l, void *unused)
+static long sweep_receiver(void *map, const nr_u32 *token, struct nr_receiver *r, void *unused)
 {
-	nr_u32 key = *token, user = l->user;
+	nr_u32 key = *token, user = r->user;
 
-	if (is_gone(key, &l->gone) && !bpf_map_delete_elem(&nr_listens, &key))
+	if (is_gone(key, &r->gone) && !bpf_map_delete_elem(&nr_receivers, &key))
 		add(user, -1);
 	return 0;
 }
 
-static long sweep_heard(void *map, const nr_u32 *token, struct nr_heard *h, void *unused)
+static long sweep_peer(void *map, const nr_u32 *token, struct nr_peer_decision *p, void *unused)
 {
 	nr_u32 key = *token;
 
-	if (is_gone(key, &h->gone))
-		bpf_map_delete_elem(&nr_heards, &key);
+	if (is_gone(key, &p->gone))
+		bpf_map_delete_elem(&nr_peers, &key);
 	return 0;
 }
 
@@ -398,8 +399,8 @@ static long sweep_heard(void *map, const nr_u32 *token, struct nr_heard *h, void
 SEC("syscall")
 int nr_sweep(void *unused)
 {
-	bpf_for_each_map_elem(&nr_listens, sweep_listen, NULL, 0);
-	bpf_for_each_map_elem(&nr_heards, sweep_heard, NULL, 0);
+	bpf_for_each_map_elem(&nr_receivers, sweep_receiver, NULL, 0);
+	bpf_for_each_map_elem(&nr_peers, sweep_peer, NULL, 0);
 	return 0;
 }
 

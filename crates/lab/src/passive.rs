@@ -1,10 +1,10 @@
-//! What detectors that listen found, against what is so.
+//! What passive detectors found, against what is so.
 
 use std::collections::BTreeMap;
 
 use narrows_laws::detect::Answer;
 use narrows_net::{MILLISECOND, Nanos, SECOND};
-use narrows_sim::{Found, Heard};
+use narrows_sim::{Findings, Found};
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{Right, Truth, pairs, seconds};
@@ -17,11 +17,11 @@ pub const GRACE: Nanos = 10 * SECOND;
 /// How often a share of time looks.
 const LOOK: Nanos = 100 * MILLISECOND;
 
-/// What a detector that listens found in one phase of the scenario. Shares are of time, from
+/// What a passive detector found in one phase of the scenario. Shares are of time, from
 /// [`GRACE`] after the phase or the younger of two paths began, and of pairs of paths; by what the
 /// detector held at the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HeardPhase {
+pub struct PassivePhase {
     /// Start of the phase, seconds from the start of the run.
     pub start_s: f64,
     /// Seconds that count, times pairs.
@@ -42,7 +42,7 @@ pub struct HeardPhase {
 /// Answers of a detector that compares pairs, as often as an interval gave one, by their strength. The
 /// first [`GRACE`] after a switch do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Said {
+pub struct AnswerCount {
     /// Shared; else separate.
     pub shared: bool,
     /// [`narrows_laws::detect::Pair::strength`], rounded down to a multiple of 0.5.
@@ -53,34 +53,34 @@ pub struct Said {
     pub wrong: u64,
 }
 
-/// A detector that listened to a run.
-pub struct OfListener<'a> {
+/// A passive detector of a run.
+pub struct OfPassive<'a> {
     scenario: &'a Scenario,
     /// What it found.
-    pub heard: &'a Heard,
+    pub findings: &'a Findings,
     /// The same phase by phase, from that in which the connection begins.
-    pub phases: Vec<HeardPhase>,
+    pub phases: Vec<PassivePhase>,
 }
 
-impl<'a> OfListener<'a> {
-    /// One that listened to the connection under test.
-    pub fn new(scenario: &'a Scenario, heard: &'a Heard) -> OfListener<'a> {
+impl<'a> OfPassive<'a> {
+    /// One of the connection under test.
+    pub fn new(scenario: &'a Scenario, findings: &'a Findings) -> OfPassive<'a> {
         let truth = Truth(scenario);
         let begin = truth.flow().active.first().map_or(0, |active| active.0);
         let during = truth.phases().filter(|&(_, end)| begin < end);
         let phase =
-            |(start, end): (Nanos, Nanos)| phase(truth, heard, start.max(begin), start, end);
-        OfListener { scenario, heard, phases: during.map(phase).collect() }
+            |(start, end): (Nanos, Nanos)| phase(truth, findings, start.max(begin), start, end);
+        OfPassive { scenario, findings, phases: during.map(phase).collect() }
     }
 
     /// How often it was right, by the strength of its answers.
-    pub fn said(&self) -> Vec<Said> {
+    pub fn answers(&self) -> Vec<AnswerCount> {
         let truth = Truth(self.scenario);
         let mut counts: BTreeMap<(bool, i64), [u64; 2]> = BTreeMap::new();
         for (start, end) in truth.phases() {
             let Some(right) = truth.right(start) else { continue };
             let from = if start == 0 { 0 } else { start + GRACE };
-            let during = self.heard.said.iter();
+            let during = self.findings.answers.iter();
             for &(i, j, pair) in
                 during.filter(|(.., pair)| (from..end).contains(&(1000 * pair.at_us)))
             {
@@ -90,23 +90,29 @@ impl<'a> OfListener<'a> {
                 count[usize::from(shared != (right[i] == right[j]))] += 1;
             }
         }
-        let said = |((shared, strength), [right, wrong]): (_, [u64; 2])| Said {
+        let counted = |((shared, strength), [right, wrong]): (_, [u64; 2])| AnswerCount {
             shared,
             strength: strength as f64 / 2.0,
             right,
             wrong,
         };
-        counts.into_iter().map(said).collect()
+        counts.into_iter().map(counted).collect()
     }
 }
 
 /// The phase that starts at `start`, in which the connection is there from `begin` on.
-fn phase(truth: Truth, heard: &Heard, begin: Nanos, start: Nanos, end: Nanos) -> HeardPhase {
+fn phase(
+    truth: Truth,
+    findings: &Findings,
+    begin: Nanos,
+    start: Nanos,
+    end: Nanos,
+) -> PassivePhase {
     let right = truth.right(start);
     let mut looks = [0u64; 3];
     let mut time = begin + GRACE;
     while let Some(right) = right.as_ref().filter(|_| time < end) {
-        let found = held(heard, time);
+        let found = held(findings, time);
         for (i, j) in pairs(&old(truth, time)) {
             looks[verdict(&found, right, i, j) as usize] += 1;
         }
@@ -114,8 +120,8 @@ fn phase(truth: Truth, heard: &Heard, begin: Nanos, start: Nanos, end: Nanos) ->
     }
     let all: u64 = looks.iter().sum();
     let share = |of: Verdict| (all > 0).then(|| round(looks[of as usize] as f64 / all as f64));
-    let first = right.and_then(|right| first_right(truth, heard, &right, begin, end));
-    HeardPhase {
+    let first = right.and_then(|right| first_right(truth, findings, &right, begin, end));
+    PassivePhase {
         start_s: seconds(start),
         pair_s: seconds(all * LOOK),
         right: share(Verdict::Right),
@@ -129,19 +135,19 @@ fn phase(truth: Truth, heard: &Heard, begin: Nanos, start: Nanos, end: Nanos) ->
 /// When all pairs that are there were first answered rightly.
 fn first_right(
     truth: Truth,
-    heard: &Heard,
+    findings: &Findings,
     right: &Right,
     begin: Nanos,
     end: Nanos,
 ) -> Option<Nanos> {
     // An answer changes, or what there is to answer.
-    let answers = heard.found.iter().map(|&(at, _)| 1000 * at);
+    let answers = findings.found.iter().map(|&(at, _)| 1000 * at);
     let changes = answers.chain(truth.0.events.iter().map(|event| event.at));
     let mut times: Vec<Nanos> = changes.filter(|at| (begin..end).contains(at)).collect();
     times.push(begin);
     times.sort_unstable();
     let all_right = |time: &Nanos| {
-        let (found, there) = (held(heard, *time), truth.there(*time));
+        let (found, there) = (held(findings, *time), truth.there(*time));
         there.len() > 1
             && pairs(&there).all(|(i, j)| matches!(verdict(&found, right, i, j), Verdict::Right))
     };
@@ -149,9 +155,9 @@ fn first_right(
 }
 
 /// What the detector held at a time.
-fn held(heard: &Heard, time: Nanos) -> Found {
-    let next = heard.found.partition_point(|&(at, _)| 1000 * at <= time);
-    next.checked_sub(1).map_or_else(Found::default, |last| heard.found[last].1)
+fn held(findings: &Findings, time: Nanos) -> Found {
+    let next = findings.found.partition_point(|&(at, _)| 1000 * at <= time);
+    next.checked_sub(1).map_or_else(Found::default, |last| findings.found[last].1)
 }
 
 /// The paths that carry data at a time, and did for [`GRACE`].
@@ -161,13 +167,13 @@ fn old(truth: Truth, time: Nanos) -> Vec<usize> {
 }
 
 /// A share over phases.
-pub fn over(phases: &[HeardPhase], share: impl Fn(&HeardPhase) -> Option<f64>) -> Option<f64> {
+pub fn over(phases: &[PassivePhase], share: impl Fn(&PassivePhase) -> Option<f64>) -> Option<f64> {
     weighted(phases.iter().filter_map(|phase| Some((share(phase)?, phase.pair_s))))
 }
 
 /// Mean time from a switch until all pairs were right; a switch that was never followed counts with the
 /// length of its phase.
-pub fn transition(phases: &[HeardPhase]) -> Option<f64> {
+pub fn transition(phases: &[PassivePhase]) -> Option<f64> {
     let switches = phases.iter().skip(1);
     let times: Vec<f64> =
         switches.map(|phase| phase.first_right_s.unwrap_or(phase.length_s)).collect();
@@ -193,7 +199,7 @@ fn verdict(found: &Found, right: &Right, i: usize, j: usize) -> Verdict {
 #[cfg(test)]
 mod tests {
     use narrows_laws::Detector;
-    use narrows_sim::Listener;
+    use narrows_sim::PassiveDetector;
 
     use super::*;
     use crate::scenario::Phase;
@@ -210,13 +216,13 @@ mod tests {
         scenario
     }
 
-    fn judged(scenario: &Scenario, answers: &[(u64, Answer)]) -> Vec<HeardPhase> {
+    fn judged(scenario: &Scenario, answers: &[(u64, Answer)]) -> Vec<PassivePhase> {
         let found = answers
             .iter()
             .map(|&(at, answer)| (at * 1_000_000, [(0, 1, answer)].into_iter().collect()))
             .collect();
-        let by = Listener { detector: Detector::XCORR, signal: Signal::Rtt };
-        OfListener::new(scenario, &Heard { by, found, said: Vec::new() }).phases
+        let by = PassiveDetector { detector: Detector::XCORR, signal: Signal::Rtt };
+        OfPassive::new(scenario, &Findings { by, found, answers: Vec::new() }).phases
     }
 
     #[test]
