@@ -71,7 +71,8 @@ test-capture: setup ## check captures with tshark
 
 test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --include-ignored
-	@if scripts/setup kernel; then cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
+	@if scripts/setup kernel; then cargo test --locked -p narrows --features kernel --test kernel -- --ignored --nocapture && \
+		cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
 		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture; fi
 
 fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
