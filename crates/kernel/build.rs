@@ -143,6 +143,7 @@ fn sources() {
         "ack_thinning.h",
         "clock.h",
         "conns.h",
+        "decision_times.h",
         "model_hooks.h",
         "nr_kernel.h",
         "repair.h",
