@@ -125,7 +125,7 @@ impl Found {
 /// The first groups of a receiver come 20 s after 100 kB.
 const FIRST_GROUPS_MS: u32 = 30_000;
 
-/// What the receiver does: does it decide, and since when does the sender look for its decisions, if so?
+/// What the receiver does: does it decide, and since when does the sender look for its decisions?
 fn receiver(decides: bool, since_ms: Option<u32>, now: Duration) -> Option<&'static str> {
     let for_ms = since_ms.map(|since_ms| (now.as_millis() as u32).wrapping_sub(since_ms));
     match for_ms {
