@@ -112,7 +112,7 @@ fn check(file: &Path) -> Result<(), Error> {
                 return Err(Error::of_law(error));
             };
             print(&format!("{lines}\n"))?;
-            return Err(Error::no(file.display(), "does not compile"));
+            return Err(Error::input(file.display(), "does not compile"));
         }
     };
     report.step("compiles", Outcome::Ok(String::new()))?;

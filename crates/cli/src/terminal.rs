@@ -46,9 +46,9 @@ pub fn command(text: &str) -> Result<bool, Error> {
     }
 }
 
-/// Writes a line to standard error. If that is closed there is nothing to report to.
-pub fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", harmless(line).replace('\n', "\\n"));
+/// Writes a line, or more, to standard error. If that is closed there is nothing to report to.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", harmless(text));
 }
 
 #[cfg(test)]

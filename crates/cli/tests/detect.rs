@@ -427,3 +427,21 @@ fn real_downloads() {
         }
     }
 }
+
+/// 20 small flows with acknowledgements hide one of 300 packets that nobody acknowledges.
+#[test]
+fn where_no_flow_of_enough_packets_gives_a_delay_there_is_an_error_that_says_so() {
+    let Some(file) = narrows_testkit::data("cases/no-flow-left/none.pcap") else { return };
+    let line = refused(&["detect", file.to_str().unwrap()]);
+    assert!(line.contains("hidden: 20 flows of fewer than "), "{line}");
+    assert!(line.contains("; no flow gives a delay: "), "{line}");
+}
+
+#[test]
+fn subflows_of_version_0_of_mptcp_have_their_connections_token() {
+    let Some(file) = narrows_testkit::data("cases/mptcp-v0-token/v0.pcap") else { return };
+    let result = json(&["detect", "--min-packets", "1", file.to_str().unwrap()]);
+    let flows = names(&result["flows"]);
+    let tokens: Vec<_> = flows.iter().filter_map(|flow| flow.split_once(" mptcp ")).collect();
+    assert!(matches!(tokens[..], [(_, one), (_, other)] if one == other), "{flows:?}");
+}

@@ -104,7 +104,7 @@ fn what_is_no_law_is_refused() {
 fn the_compilers_words_are_shown_with_line_and_file() {
     let home = mine("return n;", "return m;");
     let output = law(home.path(), &["check", "mine.h"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let stdout = text(&output.stdout);
     assert!(
         stdout.contains("mine.h:") && stdout.contains("'m'") || stdout.contains("‘m’"),

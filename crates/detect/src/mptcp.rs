@@ -1,11 +1,13 @@
-//! The connection of an MPTCP subflow, from its handshake (RFC 8684).
+//! The connection of an MPTCP subflow, from its handshake (RFC 8684; version 0: RFC 6824).
 
+use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 use crate::packet::Segment;
 
 const MP_CAPABLE: u8 = 0;
 const MP_JOIN: u8 = 1;
+const VERSION_0: u8 = 0;
 const VERSION_1: u8 = 1;
 
 /// What has been seen of a flow's MPTCP.
@@ -24,16 +26,19 @@ impl Multipath {
     pub fn see(&mut self, segment: &Segment) {
         let Some(option) = segment.mptcp else { return };
         self.seen = true;
-        let key = |at: usize| option.get(at..at + 8).map(token);
-        match (option[0] >> 4, option[0] & 0x0f) {
-            // The SYN has no key, its answer that of the host that answers, all others have both.
-            (MP_CAPABLE, VERSION_1) if segment.syn && segment.ack.is_some() => {
-                self.token = self.token.or(key(2));
-            }
-            (MP_CAPABLE, VERSION_1) if !segment.syn => {
-                self.own = self.own.or(key(2));
-                self.token = self.token.or(key(10));
-            }
+        let (kind, version) = (option[0] >> 4, option[0] & 0x0f);
+        let key = |at: usize| option.get(at..at + 8).map(|key| token(key, version));
+        match (kind, version) {
+            // The SYN has its host's key in version 0 and none in 1, its answer that of the host that
+            // answers, all others have both.
+            (MP_CAPABLE, VERSION_0 | VERSION_1) => match (segment.syn, segment.ack) {
+                (true, None) => self.own = self.own.or(key(2)),
+                (true, Some(_)) => self.token = self.token.or(key(2)),
+                (false, _) => {
+                    self.own = self.own.or(key(2));
+                    self.token = self.token.or(key(10));
+                }
+            },
             (MP_JOIN, _) if segment.syn && segment.ack.is_none() => {
                 let named = option.get(2..6).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
                 self.token = self.token.or(named);
@@ -43,41 +48,65 @@ impl Multipath {
     }
 }
 
-/// The token of a host's key: the first 32 bits of its hash (section 3.2).
-fn token(key: &[u8]) -> u32 {
-    let hash = Sha256::digest(key);
-    u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]])
+/// The token of a host's key: the first 32 bits of its hash (section 3.2), which is SHA-1 in version 0.
+fn token(key: &[u8], version: u8) -> u32 {
+    let first = |hash: &[u8]| u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+    match version {
+        VERSION_0 => first(&Sha1::digest(key)),
+        _ => first(&Sha256::digest(key)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_third_packet_has_the_keys_of_both() {
-        let option = [&[0x01, 0x81][..], &[1; 8], &[0; 8]].concat();
+    /// A segment with an option; the rest says nothing.
+    fn segment(syn: bool, ack: Option<u32>, option: &[u8]) -> Segment<'_> {
         let end = (std::net::IpAddr::from([10, 0, 0, 1]), 1);
-        let segment = Segment {
+        Segment {
             from: end,
             to: end,
             seq: 1,
-            ack: Some(1),
-            syn: false,
+            ack,
+            syn,
             len: 0,
             stamps: None,
             sack: None,
-            mptcp: Some(&option),
+            mptcp: Some(option),
             mss: None,
             cut: false,
-        };
+        }
+    }
+
+    #[test]
+    fn the_third_packet_has_the_keys_of_both() {
+        for (version, of_zeros, of_ones) in
+            [(1, 0xaf55_70f5, token(&[1; 8], 1)), (0, 0x05fe_4057, token(&[1; 8], 0))]
+        {
+            let option = [&[version, 0x81][..], &[1; 8], &[0; 8]].concat();
+            let mut multipath = Multipath::default();
+            multipath.see(&segment(false, Some(1), &option));
+            assert_eq!((multipath.token, multipath.own), (Some(of_zeros), Some(of_ones)));
+        }
+    }
+
+    #[test]
+    fn in_version_0_the_syn_has_its_key_and_the_answer_the_others() {
         let mut multipath = Multipath::default();
-        multipath.see(&segment);
-        assert_eq!((multipath.token, multipath.own), (Some(0xaf55_70f5), Some(token(&[1; 8]))));
+        multipath.see(&segment(true, None, &[&[0, 0x81][..], &[1; 8]].concat()));
+        assert_eq!((multipath.token, multipath.own), (None, Some(token(&[1; 8], 0))));
+        multipath.see(&segment(true, Some(1), &[&[0, 0x81][..], &[0; 8]].concat()));
+        assert_eq!(multipath.token, Some(0x05fe_4057));
+        // In version 1 it has none.
+        let mut multipath = Multipath::default();
+        multipath.see(&segment(true, None, &[1, 0x81]));
+        assert_eq!((multipath.token, multipath.own), (None, None));
     }
 
     #[test]
     fn a_token_is_the_beginning_of_the_hash() {
-        // SHA-256 of eight zeros begins with af5570f5.
-        assert_eq!(token(&[0; 8]), 0xaf55_70f5);
+        // SHA-256 and SHA-1 of eight zeros begin with af5570f5 and 05fe4057.
+        assert_eq!([token(&[0; 8], 1), token(&[0; 8], 0)], [0xaf55_70f5, 0x05fe_4057]);
     }
 }

@@ -260,8 +260,17 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
 
     let mut sized: Vec<_> = flows.into_iter().filter(|(_, entry)| entry.bytes() > 0).collect();
     sized.sort_by(|(ends, a), (others, b)| b.bytes().cmp(&a.bytes()).then(ends.cmp(others)));
-    let all: u64 = sized.iter().map(|(_, entry)| entry.bytes()).sum();
+    let of = |sized: &[(_, Entry)]| -> u64 { sized.iter().map(|(_, entry)| entry.bytes()).sum() };
+    let all = of(&sized);
     let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
+    let before = sized.len();
+    let large = |(_, entry): &(_, Entry)| entry.traffic().packets >= limits.packets;
+    if sized.iter().any(large) {
+        sized.retain(large);
+    }
+    let small = before - sized.len();
+    let small = hidden(small, limits.packets, percent(all - of(&sized)), "data");
+    let kept = of(&sized);
     // Data whose delays are not in the capture, as its packets were cut too short.
     let lacking = |signal: Option<Signal>| -> u64 {
         let gives = |entry: &Entry| signal.is_some_and(|signal| entry.gives(signal).is_some());
@@ -270,14 +279,14 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     };
     let signal = choose(&sized);
     let too_short = lacking(signal);
-    let signal = signal.filter(|_| 2 * too_short <= all);
+    let signal = signal.filter(|_| 2 * too_short <= kept);
     let Some(signal) = signal else {
         const LONGER: &str = "capture 128 bytes of each packet (tcpdump -s 128)";
         let message = if sized.is_empty() && cut_off {
             format!("found no TCP flows with data; {LONGER}")
         } else if sized.is_empty() {
             "expected TCP flows with data, found none".into()
-        } else if 2 * too_short > all {
+        } else if 2 * too_short > kept {
             let percent = percent(too_short);
             format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
         } else {
@@ -286,7 +295,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
                 .into()
         };
         let why: Vec<String> =
-            damage.into_iter().chain(skipped).chain(cut).chain([message]).collect();
+            damage.into_iter().chain(skipped).chain(cut).chain(small).chain([message]).collect();
         return Err(Error::input(input.name(), why.join("; ")));
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
@@ -298,14 +307,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             input.name()
         ));
     }
-    let before = sized.len();
-    let large = |(_, entry): &(_, Entry)| entry.traffic().packets >= limits.packets;
-    if sized.iter().any(large) {
-        sized.retain(large);
-    }
-    let small = before - sized.len();
-    let share = percent(all - sized.iter().map(|(_, entry)| entry.bytes()).sum::<u64>());
-    notes.extend(hidden(small, limits.packets, share, "data"));
+    notes.extend(small);
     let chosen: Vec<usize> = (0..sized.len())
         .filter(|&index| sized[index].1.gives(signal).is_some())
         .take(limits.flows)

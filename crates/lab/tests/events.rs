@@ -183,3 +183,21 @@ fn ndiffports_opens_its_subflows_on_one_route() {
     assert_eq!(names, ["a-1", "a-2", "a-3"]);
     assert!(paths.iter().all(|path| path.goodput_mbps > 0.5), "{paths:?}");
 }
+
+/// A trace that carries nothing for half of its period, analysed in the other half: what it offered
+/// then counts, not the mean of the period.
+#[test]
+fn a_link_with_a_trace_is_used_by_what_the_trace_offered() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("half.trace");
+    let lines = (1..=20_000).chain([40_000]).map(|ms| format!("{ms}\n"));
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    let edits = Edits {
+        traces: vec![("lte".into(), file)],
+        set: vec![("warmup".into(), "5 s".into()), ("duration".into(), "15 s".into())],
+        ..Edits::default()
+    };
+    let scenario = load("phone/wifi-lte", &edits).unwrap();
+    let lte = scenario.links.iter().position(|link| link.config.name == "lte").unwrap();
+    assert_eq!(scenario.capacity(lte, scenario.warmup), 15_000.0 * 1504.0 * 8.0);
+}

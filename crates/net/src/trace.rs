@@ -73,6 +73,16 @@ impl Trace {
         (bits * u128::from(crate::SECOND) / u128::from(self.period())) as u64
     }
 
+    /// Bits that the opportunities carry that come after `from` and until `until`, if each is filled.
+    pub fn bits(&self, from: Nanos, until: Nanos) -> f64 {
+        let before = |time: Nanos| {
+            let periods = (time / self.period()) as usize;
+            periods * self.times.len() + self.after(time % self.period())
+        };
+        let opportunities = before(until).saturating_sub(before(from));
+        opportunities as f64 * f64::from(Self::OPPORTUNITY * 8)
+    }
+
     /// Time of opportunity `index` since the start of a period.
     pub(crate) fn time(&self, index: usize) -> Nanos {
         u64::from(self.times[index]) * MILLISECOND
@@ -118,6 +128,18 @@ mod tests {
         // 4 opportunities of 1504 bytes in 10 ms.
         assert_eq!(trace.mean_rate(), 4 * 1504 * 8 * 100);
         assert_eq!(Trace::parse(b"0\n0\n5\n10", "lte").unwrap(), trace);
+    }
+
+    #[test]
+    fn a_part_of_a_trace_has_the_opportunities_in_it() {
+        // Four in the first 10 ms, then none for 30.
+        let trace = Trace::parse(b"2\n4\n6\n8\n40\n", "half").unwrap();
+        let count = |from: u64, until: u64| {
+            trace.bits(from * MILLISECOND, until * MILLISECOND) / (1504.0 * 8.0)
+        };
+        assert_eq!((count(0, 10), count(10, 39), count(0, 40)), (4.0, 0.0, 5.0));
+        assert_eq!((count(4, 6), count(40, 44), count(5, 85)), (1.0, 2.0, 2.0 + 1.0 + 5.0 + 2.0));
+        assert_eq!(count(0, 4000) * 1504.0 * 8.0 / 4.0, trace.mean_rate() as f64);
     }
 
     #[test]

@@ -151,30 +151,37 @@ fn lost_and_added_in_turn(events: &[Event]) -> Result<(), Fault> {
 impl Scenario {
     /// Bits that the link `link` can send from `from` until the end, with all that events change.
     pub fn capacity(&self, link: usize, from: Nanos) -> f64 {
-        let mut rate = self.links[link].mean_rate() as f64;
+        let mut rate = &self.links[link].config.rate;
         let mut up = true;
         let mut bits = 0.0;
         let mut now = 0;
         let end = self.end();
-        let mut pass = |until: Nanos, rate: f64| {
-            let seconds = until.saturating_sub(now.max(from)) as f64 / SECOND as f64;
-            bits += rate * seconds;
+        let mut pass = |until: Nanos, rate: Option<&Rate>| {
+            let begin = now.max(from);
+            let seconds = until.saturating_sub(begin) as f64 / SECOND as f64;
+            bits += match rate {
+                None => 0.0,
+                Some(Rate::Constant(rate)) => *rate as f64 * seconds,
+                Some(Rate::Trace(trace)) if until > begin => trace.bits(begin, until),
+                Some(Rate::Trace(_)) => 0.0,
+                Some(Rate::Infinite) => u64::MAX as f64 * seconds,
+            };
             now = until;
         };
         for event in &self.events {
             match &event.what {
                 EventKind::LinkUp(of, to) if *of == link => {
-                    pass(event.at, if up { rate } else { 0.0 });
+                    pass(event.at, up.then_some(rate));
                     up = *to;
                 }
-                EventKind::LinkRate(of, Rate::Constant(to)) if *of == link => {
-                    pass(event.at, if up { rate } else { 0.0 });
-                    rate = *to as f64;
+                EventKind::LinkRate(of, to) if *of == link => {
+                    pass(event.at, up.then_some(rate));
+                    rate = to;
                 }
                 _ => {}
             }
         }
-        pass(end, if up { rate } else { 0.0 });
+        pass(end, up.then_some(rate));
         bits
     }
 }
