@@ -195,7 +195,6 @@ fn a_link_with_a_trace_is_used_by_what_the_trace_offered() {
     let edits = Edits {
         traces: vec![("lte".into(), file)],
         set: vec![("warmup".into(), "5 s".into()), ("duration".into(), "15 s".into())],
-        ..Edits::default()
     };
     let scenario = load("phone/wifi-lte", &edits).unwrap();
     let lte = scenario.links.iter().position(|link| link.config.name == "lte").unwrap();
