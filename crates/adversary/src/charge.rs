@@ -194,10 +194,15 @@ impl Runs<'_> {
             Charge::Goodput => {
                 let copies = copies(self.scenario);
                 // What waits for a slow path at either end of the time may be seconds of goodput, and
-                // is not lost.
-                let goodput =
-                    |seen: &Seen| seen.test.goodput_mbps.max(seen.acknowledged_mbps / copies);
-                let best = self.alone.iter().map(goodput).fold(0.0, f64::max);
+                // is not lost: at most a receive buffer.
+                let buffer =
+                    self.scenario.test.map_or(0, |test| self.scenario.flows[test].recv_buffer);
+                let goodput = |seen: &Seen| {
+                    let waits = buffer as f64 * 8e-6 / seen.seconds;
+                    let at_most = seen.test.goodput_mbps + waits;
+                    seen.test.goodput_mbps.max((seen.acknowledged_mbps / copies).min(at_most))
+                };
+                let best = self.alone.iter().map(|one| one.test.goodput_mbps).fold(0.0, f64::max);
                 (best > 0.0).then(|| Measure {
                     value: goodput(control) / best,
                     uncoupled: goodput(uncoupled) / best,

@@ -6,8 +6,9 @@ use narrows_adversary::{Blame, Charge, Head, Network, Plan, Verdict, judge, riva
 use narrows_lab::{Algorithm, Edits, Error, host, parse};
 
 /// What this search finds today, on a link that is shared with a rival: a group's goodput is one flow's
-/// share, of which a run of seconds says little. What is mended loses its line.
-const KNOWN: &[(&str, Charge)] = &[("gcubic+xcorr", Charge::Goodput)];
+/// share, of which a run of seconds says little, with queues of two packets. What is mended loses its line.
+const KNOWN: &[(&str, Charge)] =
+    &[("greno+xcorr", Charge::Goodput), ("gcubic+xcorr", Charge::Goodput)];
 
 /// What is wrong with `control` by its own fault in the first networks.
 fn wrong(control: Algorithm) -> Vec<Charge> {

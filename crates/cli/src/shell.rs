@@ -17,7 +17,7 @@ use crate::args::lab::control;
 use crate::args::shell::ShellArgs;
 use crate::error::Error;
 use crate::stop::{self, Signals};
-use crate::terminal::harmless;
+use crate::terminal::{harmless, note};
 use crate::{COMMIT, print};
 
 /// The seed of the network.
@@ -47,11 +47,9 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
     let fitness = shell.end()?;
     pcap.map_or(Ok(()), Output::commit)?;
     if let Some(why) = fitness.why {
-        // Nothing to report to if standard error is closed.
-        let _ = writeln!(
-            std::io::stderr(),
+        note(&format!(
             "narrows: the network deviated from the scenario ({why}): measurements are invalid"
-        );
+        ));
     }
     // As a shell shows a command that a signal ended.
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));

@@ -18,11 +18,17 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(commands) {
         return text.into();
     }
-    let escaped = |one: char| match commands(one) {
-        true => format!("\\u{:04x}", u32::from(one)),
-        false => one.to_string(),
-    };
-    text.chars().map(escaped).collect::<String>().into()
+    let mut safe = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(one) = chars.next() {
+        // The end of a line in files of other systems.
+        let ends = one == '\r' && chars.peek() == Some(&'\n');
+        match commands(one) && !ends {
+            true => safe += &format!("\\u{:04x}", u32::from(one)),
+            false => safe.push(one),
+        }
+    }
+    safe.into()
 }
 
 /// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no
@@ -63,6 +69,7 @@ mod tests {
         for text in ["two\tlines\n", "µs, Zürich, 東京", ""] {
             assert!(matches!(harmless(text), Cow::Borrowed(same) if same == text));
         }
+        assert_eq!(harmless("a\r\nb\rc"), "a\r\nb\\u000dc");
         // In JSON it is the same text.
         let json = serde_json::to_string("a\u{9b}\u{202e}").unwrap();
         assert_eq!(serde_json::from_str::<String>(&harmless(&json)).unwrap(), "a\u{9b}\u{202e}");

@@ -287,7 +287,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         } else if sized.is_empty() {
             "expected TCP flows with data, found none".into()
         } else if 2 * too_short > kept {
-            let percent = percent(too_short);
+            let percent = 100.0 * too_short as f64 / kept as f64;
             format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
         } else {
             "no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \

@@ -215,3 +215,23 @@ fn of_processes() -> Vec<Namespace> {
     let mut seen = HashSet::new();
     held.filter(|held| seen.insert(held.inum)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_calls_itself_two_lines_is_on_one() {
+        let script = "printf 'a\\nb' > /proc/$$/comm; echo; read -r end";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        assert_eq!(command(child.id()), "a\\nb");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}

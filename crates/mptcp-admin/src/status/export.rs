@@ -38,10 +38,10 @@ fn escaped(value: &str) -> String {
         '\\' => "\\\\".into(),
         '"' => "\\\"".into(),
         '\n' => "\\n".into(),
-        _ => match one.escape_debug().to_string() {
-            code if code.starts_with("\\u") => format!("\\{code}"),
-            _ => one.to_string(),
-        },
+        _ if one.is_control() || one.escape_debug().count() > 2 => {
+            format!("\\\\u{{{:x}}}", u32::from(one))
+        }
+        _ => one.to_string(),
     };
     value.chars().map(escaped).collect()
 }
@@ -416,6 +416,7 @@ mod tests {
         let expected = "# HELP m help\n# TYPE m gauge\nm{netns=\"a\\\"b\\\\c\\nd\"} 3\n";
         assert_eq!(text, expected);
         assert_eq!(escaped("\u{1b}[2J\u{202e}ü"), "\\\\u{1b}[2J\\\\u{202e}ü");
+        assert_eq!(escaped("\r\t'"), "\\\\u{d}\\\\u{9}'");
     }
 
     fn counter(build: &str, reason: &str, value: u64) -> String {

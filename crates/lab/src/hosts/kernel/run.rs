@@ -282,8 +282,9 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// Fails if nothing more can come, and starts the program in place of a source at its time.
-    fn go_on(&mut self) -> Result<(), Error> {
+    /// Fails if nothing more can come, and starts the program in place of a source if its time is before
+    /// `time`.
+    fn go_on(&mut self, time: Nanos) -> Result<(), Error> {
         if self.working.failed() {
             let message = "the sources have ended";
             self.working.stop()?;
@@ -299,7 +300,7 @@ impl<'a> Running<'a> {
             }
         }
         match &mut self.program {
-            Some(program) if program.client.is_none() && program.begins <= now => {
+            Some(program) if program.client.is_none() && program.begins < time.min(now + 1) => {
                 program.client = Some(program.app.start(program.sender, program.to)?);
             }
             _ => {}
@@ -417,7 +418,7 @@ impl World for Running<'_> {
     }
 
     fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
-        self.go_on()?;
+        self.go_on(time)?;
         let program = self.program.as_ref().filter(|program| program.client.is_none());
         let next = program.map_or(time, |program| program.begins.min(time));
         let rest = next.saturating_sub(self.wire.now());
@@ -450,7 +451,7 @@ impl World for Running<'_> {
     }
 
     fn check(&mut self, now: Nanos) -> Result<(), Error> {
-        self.go_on()?;
+        self.go_on(now)?;
         // Once a second, and while it is so: does each subflow run what it should?
         if now <= self.scenario.warmup || self.wrong == 0 && now < self.checked + SECOND {
             return Ok(());
