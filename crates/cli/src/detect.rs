@@ -21,7 +21,6 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let limits = Limits { flows: args.flows.into(), packets: args.min_packets };
     let source = Source::open(input, losses, limits)?;
     for note in source.notes() {
-        // Nothing to report to if standard error is closed.
         crate::note(&format!("narrows: {note}"));
     }
     let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;

@@ -325,8 +325,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     }
     let others = sized.len() - chosen.len() - skipped.len() + forgotten;
     if others > 0 {
-        let all: u64 = sized.iter().map(|(_, entry)| entry.bytes()).sum();
-        let share = percent(all - bytes(&chosen) - bytes(&skipped));
+        let share = percent(kept - bytes(&chosen) - bytes(&skipped));
         notes.push(left_out(chosen.len(), others, forgotten, share, "data"));
     }
     let names = |index: usize| name(&sized, index);

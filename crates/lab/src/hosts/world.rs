@@ -15,7 +15,7 @@ pub trait World {
     /// Time since the start of the run.
     fn now(&self) -> Nanos;
 
-    /// Lets everything happen up to `time`, or for so long that it is time to look whether to stop.
+    /// Lets everything happen up to `time`, or, in real time, something.
     ///
     /// # Errors
     /// What ends the run.
@@ -45,7 +45,7 @@ pub trait World {
     }
 }
 
-/// Runs `scenario` in `world` from its start to its end. Looks at `stop` as often as the world does.
+/// Runs `scenario` in `world` from its start to its end. Looks at `stop` after each `slice` of time.
 ///
 /// # Errors
 /// [`Error::Interrupted`] once `stop` is set, and those of `world`.
@@ -53,10 +53,12 @@ pub fn play<'a>(
     world: &mut impl World,
     scenario: &'a Scenario,
     series: bool,
+    slice: Nanos,
     stop: &AtomicBool,
 ) -> Result<Recorder<'a>, Error> {
     let mut events = scenario.events.iter().peekable();
     let mut recorder = Recorder::new(scenario, series);
+    let run_until = |world: &mut _, time| run_until(world, time, slice, stop);
     let mut due = 0;
     while due < scenario.end() {
         if due == scenario.warmup {
@@ -68,10 +70,10 @@ pub fn play<'a>(
         // The analysis begins exactly at the end of the warm-up.
         let next = if due < scenario.warmup { next.min(scenario.warmup) } else { next };
         while let Some(event) = events.next_if(|event| event.at < next) {
-            run_until(world, event.at, stop)?;
+            run_until(world, event.at)?;
             world.happen(&event.what)?;
         }
-        run_until(world, next, stop)?;
+        run_until(world, next)?;
         due = next;
         let (now, sample) = world.look(series)?;
         recorder.sample(now, &sample);
@@ -81,15 +83,21 @@ pub fn play<'a>(
     Ok(recorder)
 }
 
-fn run_until(world: &mut impl World, time: Nanos, stop: &AtomicBool) -> Result<(), Error> {
+fn run_until(
+    world: &mut impl World,
+    time: Nanos,
+    slice: Nanos,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
     loop {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
-        if world.now() >= time {
+        let now = world.now();
+        if now >= time {
             return Ok(());
         }
-        world.run_until(time)?;
+        world.run_until((now + slice).min(time))?;
     }
 }
 

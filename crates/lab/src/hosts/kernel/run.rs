@@ -120,7 +120,7 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
         others.start(began)?;
     }
 
-    let recorder = play(&mut running, scenario, series, stop)?;
+    let recorder = play(&mut running, scenario, series, INTERVAL, stop)?;
     let (now, mut last) = running.snapshot(true)?;
     let flows = 0..scenario.flows.len();
     last.messages = flows.map(|flow| running.working.progress(flow).messages()).collect();
@@ -422,7 +422,7 @@ impl World for Running<'_> {
         let program = self.program.as_ref().filter(|program| program.client.is_none());
         let next = program.map_or(time, |program| program.begins.min(time));
         let rest = next.saturating_sub(self.wire.now());
-        sleep(Duration::from_nanos(rest.min(INTERVAL)));
+        sleep(Duration::from_nanos(rest));
         Ok(())
     }
 

@@ -51,8 +51,8 @@ pub fn run(job: Job) -> Result<Run, Error> {
             Connection::new(&mut sim, seed, flow, handles[index], &paths[index], coupling)
         }));
     }
-    let mut run = Running { scenario, slice: slice(scenario), sim, links, handles, connections };
-    let recorder = play(&mut run, scenario, series, stop)?;
+    let mut run = Running { scenario, sim, links, handles, connections };
+    let recorder = play(&mut run, scenario, series, slice(scenario), stop)?;
 
     let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
     let tested = scenario.test.and_then(|test| run.connections[test].as_ref().zip(controls[test]));
@@ -73,8 +73,6 @@ pub fn run(job: Job) -> Result<Run, Error> {
 /// A scenario with QUIC.
 struct Running<'a> {
     scenario: &'a Scenario,
-    /// Time between two looks at whether to stop.
-    slice: Nanos,
     sim: Sim,
     links: Vec<LinkId>,
     handles: Vec<FlowId>,
@@ -88,7 +86,6 @@ impl World for Running<'_> {
     }
 
     fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
-        let time = (self.sim.now() + self.slice).min(time);
         self.sim.run(time);
         for connection in self.connections.iter_mut().flatten() {
             connection.look(&mut self.sim, time);
@@ -108,8 +105,7 @@ impl World for Running<'_> {
                     connection.add(&mut self.sim, *path);
                 }
             }
-            link => change_link(&mut self.sim.net, &self.links, link)
-                .map_err(|error| Error::input(&self.scenario.name, error))?,
+            link => change_link(&mut self.sim.net, self.scenario, &self.links, link)?,
         }
         Ok(())
     }

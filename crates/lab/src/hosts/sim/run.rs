@@ -2,7 +2,7 @@
 
 use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
-use narrows_net::{ConfigError, Counters, LinkId, Nanos};
+use narrows_net::{Counters, LinkId, Nanos};
 use narrows_sim::{PathConfig, PathStats, Sim};
 use narrows_traffic::{FlowId, Message};
 
@@ -41,8 +41,8 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     }
     // What is captured waits in memory until its slice ends.
     let slice = (slice(scenario) / if capture.is_some() { 16 } else { 1 }).max(1);
-    let mut run = Running { scenario, slice, sim, links, handles, paths, capture };
-    let recorder = play(&mut run, scenario, series, stop)?;
+    let mut run = Running { scenario, sim, links, handles, paths, capture };
+    let recorder = play(&mut run, scenario, series, slice, stop)?;
     if let Some(capture) = &mut run.capture {
         capture.finish()?;
     }
@@ -56,8 +56,6 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
 /// A scenario in the simulator.
 struct Running<'a> {
     scenario: &'a Scenario,
-    /// Time between two looks at whether to stop.
-    slice: Nanos,
     sim: Sim,
     links: Vec<LinkId>,
     handles: Vec<FlowId>,
@@ -92,7 +90,7 @@ impl World for Running<'_> {
     }
 
     fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
-        self.sim.run_until((self.sim.now() + self.slice).min(time));
+        self.sim.run_until(time);
         self.capture.as_mut().map_or(Ok(()), |capture| capture.write(&mut self.sim))
     }
 
@@ -108,8 +106,7 @@ impl World for Running<'_> {
                     self.sim.add_path(id, &self.paths[*flow][*path]);
                 }
             }
-            link => change_link(&mut self.sim, &self.links, link)
-                .map_err(|error| Error::input(&self.scenario.name, error))?,
+            link => change_link(&mut self.sim, self.scenario, &self.links, link)?,
         }
         Ok(())
     }
@@ -125,14 +122,22 @@ impl World for Running<'_> {
 
 /// A link of the scenario changes; `links` are its links in the simulator. Events of flows are
 /// for who knows them.
-pub fn change_link(sim: &mut Sim, links: &[LinkId], what: &EventKind) -> Result<(), ConfigError> {
-    match what {
-        EventKind::LinkUp(link, up) => sim.set_link_up(links[*link], *up),
-        EventKind::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone())?,
-        EventKind::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay)?,
-        EventKind::PathLost(..) | EventKind::PathAdded(..) => {}
-    }
-    Ok(())
+pub fn change_link(
+    sim: &mut Sim,
+    scenario: &Scenario,
+    links: &[LinkId],
+    what: &EventKind,
+) -> Result<(), Error> {
+    let changed = match what {
+        EventKind::LinkUp(link, up) => {
+            sim.set_link_up(links[*link], *up);
+            Ok(())
+        }
+        EventKind::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone()),
+        EventKind::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay),
+        EventKind::PathLost(..) | EventKind::PathAdded(..) => Ok(()),
+    };
+    changed.map_err(|error| Error::input(&scenario.name, error))
 }
 
 impl Observed for Running<'_> {
