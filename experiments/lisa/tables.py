@@ -490,9 +490,28 @@ def scheduler(runs):
     return table(["kB", *LAWS], rows)
 
 
-def openers(runs):
-    """Figure 6(c) where the receiver opens the connection, so that the second subflow joins earlier."""
-    return by_size(runs, gains(runs, "lisa/shared", THREE, settings=["tcp.opener=receiver"]))
+def variant(*settings):
+    """Figure 6(c) with other settings."""
+    return lambda runs: by_size(runs, gains(runs, "lisa/shared", THREE, settings=settings))
+
+
+def donor(runs):
+    """What a donor chosen by its RTT changes: of the fastest / the nearest."""
+    rules = ([], ["lisa.donor=nearest"])
+
+    def time(cell, kilobytes, settings):
+        return pairs(*over_queues(runs, "lisa/shared", cell, kilobytes, THREE, DONE, settings), True)
+
+    def late(cell, scenario, settings):
+        queues = [packets for packets in RTT_QUEUES[runs.options.quick] if packets >= 8]
+        each = [both(runs, scenario, cell, [*queue(scenario, packets), *settings], DONE) for packets in queues]
+        return times(-1000, pairs(*[averages(lists) for lists in zip(*each, strict=True)]))
+
+    rows = [
+        *((f"40 ms, {size} kB: less time, %", lambda cell, rule, size=size: text(time(cell, size, rule), 1)) for size in (300, 500)),
+        *((f"200 and 20 ms, {place}: ms later", lambda cell, rule, place=place: text(late(cell, f"lisa/{place}-rtt", rule), 0)) for place in ("shared", "apart")),
+    ]
+    return table(["network", *heads()], [[name, *(" / ".join(figure(cell, rule) for rule in rules) for cell in cells())] for name, figure in rows])
 
 
 def v089(runs):
@@ -596,7 +615,8 @@ TABLES = {
     "figure 1": figure_1,
     "figure 6 slow start": lambda runs: slow_start(runs, "lisa/shared"),
     "figure 6 time": lambda runs: by_size(runs, gains(runs, "lisa/shared", THREE)),
-    "figure 6 receiver opens": openers,
+    "figure 6 receiver opens": variant("tcp.opener=receiver"),
+    "figure 6 every packet": variant("jitter=1 packet", "tcp.receiver_acks=every-packet"),
     "figure 6 retransmits": lambda runs: by_size(runs, retransmits_of_file(runs)),
     "figure 7 tcp": lambda runs: by_size(runs, retransmits_of_tcp(runs)),
     "figure 7 rtt": lambda runs: rtts(runs, "lisa/shared-rtt"),
@@ -605,6 +625,7 @@ TABLES = {
     "figure 8 queue 20": lambda runs: by_size(runs, gains(runs, "lisa/apart", (20,))),
     "apart rtt": lambda runs: rtts(runs, "lisa/apart-rtt"),
     "rtt cause": cause,
+    "donor": donor,
     "figure 6 scheduler": scheduler,
     "v0.89": v089,
     "figure 9 slow start": figure_9,

@@ -27,10 +27,11 @@ enum nr_unit {
 	NR_UNIT_SWITCH,	   /* off, on */
 	NR_UNIT_COUPLE,	   /* enum nr_couple: none, undecided, all */
 	NR_UNIT_SHARE,	   /* enum nr_share: none, han, published, group */
+	NR_UNIT_DONOR,	   /* enum nr_lisa_donor: fastest, nearest */
 };
 
 typedef nr_u32 nr_word_COUNT, nr_word_RATIO, nr_word_MS, nr_word_MS_PER_S, nr_word_SECONDS,
-    nr_word_SWITCH, nr_word_COUPLE, nr_word_SHARE;
+    nr_word_SWITCH, nr_word_COUPLE, nr_word_SHARE, nr_word_DONOR;
 typedef nr_s32 nr_word_SIGNED;
 
 struct nr_param {

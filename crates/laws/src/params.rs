@@ -46,6 +46,7 @@ impl Unit {
             6 => Unit::Choice(&["off", "on"]),
             7 => Unit::Choice(&["none", "undecided", "all"]),
             8 => Unit::Choice(&["none", "han", "published", "group"]),
+            9 => Unit::Choice(&["fastest", "nearest"]),
             _ => panic!("a unit of enum nr_unit"),
         }
     }

@@ -123,6 +123,29 @@ fn a_donor_is_the_fastest_path_in_slow_start() {
 }
 
 #[test]
+fn a_nearest_donor_has_the_smallest_rtt_and_at_most_twice_that_of_the_joining_path() {
+    let params = Params::default().with(&[("lisa.donor", "nearest")]);
+    // 60 packets in 100 ms, 40 in 20 ms, 30 in 12 ms; what is left when one of so many ms joins.
+    for (own_ms, left) in [
+        (5, [60, 40, 30]),
+        (6, [60, 40, 20]),
+        (12, [60, 40, 20]),
+        (200, [60, 40, 20]),
+        (0, [60, 40, 20]),
+    ] {
+        let mut host = Host::new(lisa("olia"));
+        host.conn = Conn::with_params(lisa("olia"), &params);
+        for (path, (cwnd, rtt_ms)) in [(60, 100), (40, 20), (30, 12)].into_iter().enumerate() {
+            host.srtt8_us[path] = 8_000 * rtt_ms;
+            slow_start(&mut host, path, cwnd);
+        }
+        host.srtt8_us[3] = 8_000 * own_ms;
+        assert_eq!(join(&mut host, 3), 10, "{own_ms} ms");
+        assert_eq!([0, 1, 2].map(|path| settled(&mut host, path)), left, "{own_ms} ms");
+    }
+}
+
+#[test]
 fn a_path_that_has_left_slow_start_lends_nothing() {
     for kind in [EventKind::Recovery, EventKind::Ecn] {
         let mut host = beside(lisa("lia"), 40);

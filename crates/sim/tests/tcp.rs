@@ -56,7 +56,11 @@ fn a_file_takes_the_round_trips_of_slow_start() {
 /// Linux acknowledges it at once; before October 2023 as long as it was full-sized after 40 ms.
 #[test]
 fn the_last_segment_alone_is_acknowledged_when_it_is_read_or_after_40_ms() {
-    for (receiver_acks, wait) in [(ReceiverAcks::Linux66, 0), (ReceiverAcks::Linux65, 40 * MS)] {
+    for (receiver_acks, wait) in [
+        (ReceiverAcks::Linux66, 0),
+        (ReceiverAcks::Linux65, 40 * MS),
+        (ReceiverAcks::EveryPacket, 0),
+    ] {
         let mut sim = Sim::new(1);
         let links = [(); 2].map(|()| add(&mut sim, link("ideal", Rate::Infinite, 50 * MS)));
         let path = path(&mut sim, &links[..1], &links[1..]);

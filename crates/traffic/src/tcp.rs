@@ -116,6 +116,8 @@ pub enum ReceiverAcks {
     /// MSS boundary condition", in Linux 6.6 and the stable series from 4.14.327 to 6.5.7.
     #[default]
     Linux66,
+    /// Every segment at once, as with Linux's route option `quickack 1`.
+    EveryPacket,
 }
 
 /// Clock of the timestamps in segments (RFC 7323, section 5.4).

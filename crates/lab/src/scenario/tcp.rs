@@ -44,6 +44,7 @@ impl TcpFile {
         let acks = match default.receiver_acks {
             ReceiverAcks::Linux65 => Acks::Linux65,
             ReceiverAcks::Linux66 => Acks::Linux66,
+            ReceiverAcks::EveryPacket => Acks::EveryPacket,
         };
         let detection = match default.loss_detection {
             LossDetection::Rack => Detection::Rack,
@@ -76,13 +77,15 @@ pub enum Detection {
     Fack,
 }
 
-/// The Linux whose rule the receiver follows.
+/// The Linux whose rule the receiver follows, or no delay at all.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub enum Acks {
     #[serde(rename = "linux-6.5")]
     Linux65,
     #[serde(rename = "linux-6.6")]
     Linux66,
+    #[serde(rename = "every-packet")]
+    EveryPacket,
 }
 
 /// Clock of the timestamps.
@@ -147,6 +150,7 @@ pub fn config(
         None => tcp.receiver_acks,
         Some(Acks::Linux65) => ReceiverAcks::Linux65,
         Some(Acks::Linux66) => ReceiverAcks::Linux66,
+        Some(Acks::EveryPacket) => ReceiverAcks::EveryPacket,
     };
     tcp.timestamps = match file.timestamps {
         None => tcp.timestamps,

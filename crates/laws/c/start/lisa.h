@@ -29,6 +29,10 @@
  *   A path at its threshold is no donor, also where it is in slow start (slow_start_at_ssthresh):
  *   in recovery it has that window.
  *   A donor that leaves takes its debit along: the packets are in the other window.
+ *   donor = nearest is the paper's future work (section VIII): the path in slow start with the
+ *   smallest RTT, if that is at most NR_LISA_NEAR times the joining path's; else the join is as
+ *   without a donor. The factor is ours: a donor has filled a queue that the joining path's
+ *   handshake need not have seen. A path without an RTT sample is no such donor.
  *   A host with an initial window below `most` or `least` bounds them. A larger one begins a path
  *   without a donor.
  *   Backup paths, and paths that have sent before, as a control may be changed at any time, take
@@ -50,8 +54,16 @@
 	P(most, most, COUNT, 10, 1, 1000, "packets that a joining path takes at most",             \
 	  "LISA, section III: RFC 6928")                                                           \
 	P(least, least, COUNT, 3, 1, 1000, "its first window if no path can lend that many",       \
-	  "LISA, section III: RFC 3390")
+	  "LISA, section III: RFC 3390")                                                           \
+	P(donor, donor, DONOR, 0, 0, 1,                                                            \
+	  "the path it takes from: that of the largest rate, or of the smallest RTT",              \
+	  "LISA, section III; nearest: section VIII")
 NR_JOIN_PARAMETERS(lisa, NR_LISA_PARAMS)
+
+enum nr_lisa_donor { NR_LISA_FASTEST = 0, NR_LISA_NEAREST };
+
+/* A nearest donor's RTT is at most so many times that of the joining path. */
+#define NR_LISA_NEAR 2
 
 /* The window of path `line` that a sibling may take from; 0 if it is no donor. */
 NR_INLINE nr_u32 nr_lisa_window(const struct nr_path *line, nr_u32 now_ms)
@@ -69,22 +81,27 @@ NR_INLINE nr_u32 nr_lisa_window(const struct nr_path *line, nr_u32 now_ms)
 }
 
 /*
- * The donor for path i in the low half, its window in the high; 0 without a donor. A function of
- * its own, so that the verifier does not follow each donor further.
+ * The donor for path i, whose RTT is `own` (1/8 us, 0: unknown), in the low half, its window in the
+ * high; 0 without a donor. A function of its own, so that the verifier does not follow each donor
+ * further.
  */
-NR_NOINLINE nr_u64 nr_lisa_donor(const struct nr_conn *c, nr_u32 i, nr_u32 now_ms)
+NR_NOINLINE nr_u64 nr_lisa_donor(const struct nr_conn *c, nr_u32 i, nr_u32 now_ms, nr_u32 own)
 {
 	nr_u64 donor = 0, w = 0, rtt = 1;
+	nr_u32 nearest;
 
 	if (!c)
 		return 0;
+	nearest = nr_lisa_params(c)->donor == NR_LISA_NEAREST;
+	if (nearest)
+		rtt = own ? (nr_u64)NR_LISA_NEAR * own + 1 : 0xffffffffu;
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
 		const struct nr_path *line = &c->path[j];
 		nr_u64 window = nr_lisa_window(line, now_ms), srtt = NR_READ(line->srtt8_us);
 
 		if (!srtt)
 			srtt = 0xffffffffu;
-		if (j == (i & 7) || window * rtt <= w * srtt)
+		if (j == (i & 7) || !window || (nearest ? srtt >= rtt : window * rtt <= w * srtt))
 			continue;
 		donor = j;
 		w = window;
@@ -94,14 +111,14 @@ NR_NOINLINE nr_u64 nr_lisa_donor(const struct nr_conn *c, nr_u32 i, nr_u32 now_m
 }
 
 /* The first window of joining path i, whose host would begin with `host` packets. */
-NR_NOINLINE nr_u32 nr_lisa_take(struct nr_conn *c, nr_u32 i, nr_u32 now_ms, nr_u32 host)
+NR_NOINLINE nr_u32 nr_lisa_take(struct nr_conn *c, nr_u32 i, nr_u32 now_ms, nr_u32 host, nr_u32 own)
 {
 	nr_u32 most, least, take, w;
 	nr_u64 donor;
 
 	if (!c)
 		return host;
-	donor = nr_lisa_donor(c, i, now_ms);
+	donor = nr_lisa_donor(c, i, now_ms, own);
 	w = (nr_u32)(donor >> 32);
 	if (!w)
 		return host;
@@ -119,8 +136,9 @@ NR_INLINE nr_u32 nr_lisa_initial(NR_HOOK)
 {
 	nr_u32 host = nr_host_initial(ev);
 
-	return ev->state == NR_JOINING ? nr_lisa_take(c, i, (nr_u32)(ev->now_us / 1000), host)
-				       : host;
+	return ev->state == NR_JOINING
+		   ? nr_lisa_take(c, i, (nr_u32)(ev->now_us / 1000), host, ev->srtt8_us)
+		   : host;
 }
 
 NR_START(lisa) = {

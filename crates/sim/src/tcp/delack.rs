@@ -86,7 +86,10 @@ impl DelayedAck {
     pub fn on_segment(&mut self, len: u32, psh: bool, unacked: u64, now: Nanos) -> bool {
         self.on_data(now);
         self.measure(len, psh);
-        if self.quick > 0 || unacked > u64::from(self.full_segment) {
+        if self.quick > 0
+            || self.rule == ReceiverAcks::EveryPacket
+            || unacked > u64::from(self.full_segment)
+        {
             return self.due(unacked, now);
         }
         let longest = if self.rtt == 0 { DELAY_MAX } else { self.rtt.clamp(DELAY, DELAY_MAX) };
@@ -100,7 +103,7 @@ impl DelayedAck {
         let last = std::mem::take(&mut self.short_segment);
         if len >= self.full_segment {
             self.full_segment = len;
-            self.pushed |= psh && self.rule == ReceiverAcks::Linux66;
+            self.pushed |= psh && self.rule != ReceiverAcks::Linux65;
             return;
         }
         if len >= FIRST_GUESS {
@@ -255,6 +258,20 @@ mod tests {
         assert!(!delack.on_segment(FULL, false, FULL.into(), 400 * MS));
         assert!(delack.on_segment(FULL, false, FULL.into(), 701 * MS));
     }
+
+    /// A single full segment in the middle of a transfer waits for a second one, unless every one is
+    /// acknowledged.
+    #[test]
+    fn every_packet_is_acknowledged_where_that_is_the_rule() {
+        for (rule, due) in [(ReceiverAcks::Linux66, false), (ReceiverAcks::EveryPacket, true)] {
+            let mut delack = DelayedAck { rule, ..settled() };
+            for ms in 101..110 {
+                assert_eq!(delack.on_segment(FULL, false, FULL.into(), ms * MS), due, "{rule:?}");
+                delack.sent();
+            }
+        }
+    }
+
     /// Once it is read: a full-sized segment with PSH by today's rule, a short one by both; not what
     /// comes without PSH, and nothing twice.
     #[test]
