@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 /// Version of the schema.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// What runs now.
 #[derive(Clone, Debug, serde::Serialize)]

@@ -137,7 +137,8 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
     assert_eq!(coupled.len(), 1, "{text}");
     assert_eq!(coupled[0].law.as_deref(), Some("lia"));
     for (n, subflow) in coupled[0].subflows.iter().enumerate() {
-        assert_eq!((subflow.path, subflow.coupling_mask), (Some(n as u8), Some(0b11)), "{text}");
+        let other = Some(vec![2 - n as u8]);
+        assert_eq!((subflow.path, &subflow.coupled_with), (Some(n as u8 + 1), &other), "{text}");
         // It carries data; now and then nothing is in flight, which is idle.
         assert!(matches!(subflow.path_state, Some("active" | "idle")), "{text}");
     }
@@ -154,7 +155,7 @@ fn under_our_control_subflows_stand_with_their_paths_and_masks() {
     for one in [tcp[0], mptcp[0]] {
         assert_eq!(one.law.as_deref(), Some("lia"));
         // Its state is the socket's own, not in the map.
-        assert_eq!(one.subflows[0].coupling_mask, None, "{text}");
+        assert_eq!(one.subflows[0].coupled_with, None, "{text}");
     }
     sending.into_iter().for_each(Sending::stop);
     net.set_default("reno");

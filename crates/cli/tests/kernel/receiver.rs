@@ -35,34 +35,34 @@ fn detect(host: &Host) -> Process {
     process
 }
 
-/// What the sender's detection says, and the masks of its subflows.
-fn detection(host: &Host) -> Option<(Value, Vec<u64>)> {
+/// What the sender's detection says, and what its subflows are coupled with.
+fn detection(host: &Host) -> Option<(Value, Vec<Value>)> {
     let status: Value = serde_json::from_str(&host.does(&["status", "--json"])).unwrap();
     let namespaces = status["namespaces"].as_array().unwrap();
     let here = namespaces.iter().find(|one| one["is_current"] == true)?;
     let connection = here["connections"].as_array()?.first()?;
-    let masks = connection["subflows"].as_array()?.iter().map(|one| one["coupling_mask"].as_u64());
-    Some((connection["detection"].clone(), masks.collect::<Option<_>>()?))
+    let coupled = connection["subflows"].as_array()?.iter().map(|one| one["coupled_with"].clone());
+    Some((connection["detection"].clone(), coupled.collect()))
 }
 
 /// Waits until the receiver is so, and the groups are as `right` says.
-fn until(host: &Host, receiver: &str, right: impl Fn(&Value, &[u64]) -> bool) {
+fn until(host: &Host, receiver: &str, right: impl Fn(&Value, &[Value]) -> bool) {
     wait_until(90, || match detection(host) {
-        Some((of, masks)) if of["receiver"] == receiver && right(&of["groups"], &masks) => Ok(()),
+        Some((of, with)) if of["receiver"] == receiver && right(&of["groups"], &with) => Ok(()),
         other => Err(format!("{other:?}")),
     });
 }
 
-fn together(groups: &Value, masks: &[u64]) -> bool {
+fn together(groups: &Value, coupled_with: &[Value]) -> bool {
     let of = |n: usize, name: &str| groups[n][name].clone();
-    (of(0, "paths"), of(0, "found")) == (json!([0, 1]), json!("shared")) && masks == [3, 3]
+    (of(0, "paths"), of(0, "found")) == (json!([1, 2]), json!("shared"))
+        && [json!([[2], [1]]), json!([[1], [2]])].contains(&json!(coupled_with))
 }
 
-fn apart(groups: &Value, masks: &[u64]) -> bool {
+fn apart(groups: &Value, coupled_with: &[Value]) -> bool {
     let known = |one: &Value| one["found"] == "alone" || one["found"] == "uncongested";
-    let mut masks = masks.to_vec();
-    masks.sort_unstable();
-    masks == [1, 2] && groups.as_array().is_some_and(|all| all.iter().all(known))
+    json!(coupled_with) == json!([[], []])
+        && groups.as_array().is_some_and(|all| all.iter().all(known))
 }
 
 /// Programs and maps in the kernel.

@@ -81,10 +81,10 @@ pub struct Subflow {
     /// fallback law: as one of eight coupled paths; null: unknown, as our control's state was not all
     /// seen, or this is plain TCP.
     pub fallback_law: Option<bool>,
-    /// Its number among the connection's paths under our control.
+    /// Its number among the connection's paths under our control, from 1.
     pub path: Option<u8>,
-    /// Those of the connection's paths that it is coupled with, itself included, a bit each.
-    pub coupling_mask: Option<u8>,
+    /// The numbers of the paths that it is coupled with, its own not among them.
+    pub coupled_with: Option<Vec<u8>>,
     /// Congestion window, packets.
     pub cwnd_packets: u32,
     /// Slow start threshold, packets; null: none yet.
@@ -347,20 +347,29 @@ impl Subflow {
     /// What our control, which it runs, keeps of it. Where nothing was found and all was seen it
     /// runs the fallback law.
     fn place(&mut self, (connection, path): Found<'_>, complete: bool) {
-        let taken = connection.map_or(0, |of| of.paths.iter().fold(0, |all, p| all | 1 << p.slot));
+        let beside = |path: &state::ConnectionPath| {
+            let others = connection.into_iter().flat_map(|of| &of.paths);
+            let coupled = others.filter(|p| p.slot != path.slot && path.mask >> p.slot & 1 == 1);
+            coupled.map(|p| number(p.slot)).collect()
+        };
         self.path_state = path.map(|path| path_state(path.line.state));
         self.advice = path.and_then(|path| match path.line.advice() {
             Advice::None => None,
             Advice::Backup => Some("backup"),
             Advice::Close => Some("close"),
         });
-        self.path = path.map(|path| path.slot as u8);
-        self.coupling_mask = path.map(|path| path.mask & taken);
+        self.path = path.map(|path| number(path.slot));
+        self.coupled_with = path.map(beside);
         self.fallback_law = match path {
             Some(path) => Some(path.outside),
             None => complete.then_some(self.tcp_state == State::Established),
         };
     }
+}
+
+/// How users see the path in a slot: counted from 1, as flows and links are elsewhere.
+pub(super) fn number(slot: usize) -> u8 {
+    slot as u8 + 1
 }
 
 /// What the kernel reports of a socket.
@@ -381,7 +390,7 @@ fn subflow(socket: &Socket, interfaces: &mut Interfaces) -> Subflow {
         control: socket.control.clone(),
         fallback_law: Some(false),
         path: None,
-        coupling_mask: None,
+        coupled_with: None,
         cwnd_packets: of(|info| info.snd_cwnd),
         ssthresh_packets: info.map(|info| info.snd_ssthresh).filter(|n| *n < i32::MAX as u32),
         srtt_us: of(|info| info.rtt),
@@ -459,10 +468,10 @@ mod tests {
         assert_eq!(seen[0].token, Some(token));
         assert_eq!(seen[0].law.as_deref(), Some("olia"));
         let subflow = &seen[0].subflows[0];
-        assert_eq!((subflow.path, subflow.path_state), (Some(0), Some("active")));
+        assert_eq!((subflow.path, subflow.path_state), (Some(1), Some("active")));
         assert_eq!(subflow.fallback_law, Some(false));
-        // Coupled with all, of which there is one.
-        assert_eq!(subflow.coupling_mask, Some(1));
+        // Coupled with all, of which there is no other.
+        assert_eq!(subflow.coupled_with, Some(vec![]));
         assert_eq!(subflow.interface.as_deref(), Some("v2"));
         assert_eq!((subflow.ssthresh_packets, subflow.advice), (Some(142), None));
     }

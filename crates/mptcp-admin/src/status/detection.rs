@@ -1,6 +1,7 @@
 //! What the detector of a connection found: which subflows share a bottleneck, since when, how sure it
 //! is, and if not why.
 
+use super::connections::number;
 use narrows_kernel::{Delay, Signal, state};
 use narrows_laws::detect::{Answer, Finding, Pair as Known, Why};
 use narrows_laws::{Decision, Detector, Place, raw};
@@ -53,7 +54,7 @@ impl PathSignal {
                 (Some(Signal::Rtt), Some("the peer's timestamps go by neither 1 ms nor 1 us"))
             }
         };
-        PathSignal { path: path.slot as u8, signal: signal.map(Signal::name), why }
+        PathSignal { path: number(path.slot), signal: signal.map(Signal::name), why }
     }
 }
 
@@ -227,7 +228,7 @@ impl Detection {
                     (Found::Undecided, Some(_)) => doubt(&paths, &known),
                     _ => None,
                 },
-                paths: paths.iter().map(|&path| path as u8).collect(),
+                paths: paths.iter().map(|&path| number(path)).collect(),
                 found,
                 for_s: (since != 0).then(|| ago(since)),
                 confidence,
@@ -238,7 +239,7 @@ impl Detection {
         let pair = |(&(i, j), known): (&(usize, usize), &Known)| {
             let is_known = known.answer != Answer::Unsure;
             Pair {
-                paths: [i as u8, j as u8],
+                paths: [number(i), number(j)],
                 answer: is_known.then(|| known.answer.name()),
                 why: known.why.map(why),
                 answered_s: is_known.then(|| ago(known.at_us)),

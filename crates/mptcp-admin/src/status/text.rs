@@ -363,12 +363,12 @@ fn findings(connection: &Connection) -> impl Iterator<Item = String> {
     unable.chain(receiver).chain(groups).chain(signals)
 }
 
-/// `0,1 sampled by rtt: no TCP timestamps`: a line for each reason why it is not what the control wants.
+/// `#1,#2 sampled by rtt: no TCP timestamps`: a line for each reason why it is not what the control wants.
 fn signals(paths: &[PathSignal]) -> impl Iterator<Item = String> + use<> {
     let mut by_why: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for PathSignal { path, signal, why } in paths {
         let Some(why) = why else { continue };
-        by_why.entry((why, *signal)).or_default().push(path.to_string());
+        by_why.entry((why, *signal)).or_default().push(format!("#{path}"));
     }
     by_why.into_iter().map(|((why, signal), paths)| {
         let by =
@@ -377,9 +377,9 @@ fn signals(paths: &[PathSignal]) -> impl Iterator<Item = String> + use<> {
     })
 }
 
-/// `0,1 share a bottleneck for 12 s, 99.9 % sure`
+/// `#1,#2 share a bottleneck for 12 s, 99.9 % sure`
 fn finding(group: &Group) -> String {
-    let paths: Vec<String> = group.paths.iter().map(|path| path.to_string()).collect();
+    let paths: Vec<String> = group.paths.iter().map(|path| format!("#{path}")).collect();
     let what = match (group.found, paths.len()) {
         (Found::Shared, _) => "share a bottleneck",
         (Found::Alone, _) => "has a bottleneck of its own",
@@ -454,14 +454,13 @@ fn control(subflow: &Subflow) -> String {
 
 /// The paths it is coupled with, by number; its own first.
 fn coupled(subflow: &Subflow) -> String {
-    match (subflow.fallback_law, subflow.path, subflow.coupling_mask) {
+    match (subflow.fallback_law, subflow.path, &subflow.coupled_with) {
         (Some(true), ..) => "fallback".into(),
-        (_, Some(own), Some(mask)) => {
-            let others = (0..8).filter(|other| mask >> other & 1 == 1 && *other != own);
-            let others: Vec<String> = others.map(|other| other.to_string()).collect();
+        (_, Some(own), Some(others)) => {
+            let others: Vec<String> = others.iter().map(|other| format!("#{other}")).collect();
             match others.is_empty() {
-                true => format!("{own} alone"),
-                false => format!("{own} with {}", others.join(",")),
+                true => format!("#{own} alone"),
+                false => format!("#{own} with {}", others.join(",")),
             }
         }
         _ => "-".into(),
@@ -488,8 +487,8 @@ pub(super) mod tests {
             advice: None,
             control: "nr_olia".into(),
             fallback_law: Some(false),
-            path: Some(1),
-            coupling_mask: Some(0b111),
+            path: Some(2),
+            coupled_with: Some(vec![1, 3]),
             cwnd_packets: 24,
             ssthresh_packets: None,
             srtt_us: 20_500,
@@ -548,7 +547,8 @@ pub(super) mod tests {
         let text = status(1).text(Fit::All);
         let line = text.lines().last().unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
-        let expected = "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active 1 with 0,2 - 3";
+        let expected =
+            "10.0.0.1:0 > 10.0.0.2:80 wlan0 nr_olia - - 24 20.5 active #2 with #1,#3 - 3";
         assert_eq!(words.join(" "), expected);
         assert!(text.contains("MPTCP: MPFailRx 2\n"), "{text}");
     }
@@ -570,18 +570,18 @@ pub(super) mod tests {
                 receiver: None,
                 decided_s: Some(0.1),
                 groups: vec![
-                    group(&[0, 1], Found::Shared, Some(0.999), None),
-                    group(&[2], Found::Alone, Some(0.95), None),
-                    group(&[3, 4], Found::Undecided, None, Some("no queue that changes")),
+                    group(&[1, 2], Found::Shared, Some(0.999), None),
+                    group(&[3], Found::Alone, Some(0.95), None),
+                    group(&[4, 5], Found::Undecided, None, Some("no queue that changes")),
                 ],
                 pairs: Vec::new(),
                 signals: Vec::new(),
             });
         }
         let text = status.text(Fit::Top(1));
-        let expected = "- 3\n  0,1 share a bottleneck for 12 s, 99.9 % sure\n  \
-                        2 has a bottleneck of its own for 12 s, 95 % sure\n  \
-                        3,4 undecided for 12 s: no queue that changes\n";
+        let expected = "- 3\n  #1,#2 share a bottleneck for 12 s, 99.9 % sure\n  \
+                        #3 has a bottleneck of its own for 12 s, 95 % sure\n  \
+                        #4,#5 undecided for 12 s: no queue that changes\n";
         assert!(text.contains(&expected.replace("- 3", "-      3")), "{text}");
         assert!(status.text(Fit::Lines(24)).lines().count() <= 24);
         let mut connection = status.namespaces[0].connections.remove(0);
@@ -597,15 +597,15 @@ pub(super) mod tests {
         connection.detection.as_mut().unwrap().receiver = None;
         let signal = |path, signal, why| PathSignal { path, signal, why };
         connection.detection.as_mut().unwrap().signals = vec![
-            signal(0, Some("rtt"), Some("no TCP timestamps")),
-            signal(1, Some("sender-us"), None),
-            signal(2, Some("rtt"), Some("no TCP timestamps")),
-            signal(3, None, Some("the peer's clock is not known yet")),
+            signal(1, Some("rtt"), Some("no TCP timestamps")),
+            signal(2, Some("sender-us"), None),
+            signal(3, Some("rtt"), Some("no TCP timestamps")),
+            signal(4, None, Some("the peer's clock is not known yet")),
         ];
         let found: Vec<String> = findings(&connection).skip(3).collect();
         let expected = [
-            "0,2 sampled by rtt: no TCP timestamps",
-            "3 not sampled: the peer's clock is not known yet",
+            "#1,#3 sampled by rtt: no TCP timestamps",
+            "#4 not sampled: the peer's clock is not known yet",
         ];
         assert_eq!(found, expected);
         connection.detection.as_mut().unwrap().signals.clear();
