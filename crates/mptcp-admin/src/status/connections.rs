@@ -507,7 +507,7 @@ mod tests {
         let entry = entry(first.subflow.unwrap().token, &[&first, &second]);
         let seen = seen(&[second.clone(), first.clone()], &[entry]);
         let shown = seen[0].subflows.iter().map(|one| (one.path, one.remote, one.ssthresh_packets));
-        let expected = [(Some(0), first.remote, Some(142)), (Some(1), second.remote, None)];
+        let expected = [(Some(1), first.remote, Some(142)), (Some(2), second.remote, None)];
         assert_eq!(shown.collect::<Vec<_>>(), expected);
     }
 
@@ -546,7 +546,7 @@ mod tests {
         find_late(std::slice::from_mut(&mut namespace), &entries);
         assert_eq!(
             (subflow(&namespace).fallback_law, subflow(&namespace).path),
-            (Some(false), Some(0))
+            (Some(false), Some(1))
         );
     }
 
@@ -585,6 +585,6 @@ mod tests {
         let mut entry = entry(sockets[0].subflow.unwrap().token, &[&sockets[0]]);
         entry.paths[0].outside = true;
         let subflow = &seen(&sockets[..1], &[entry])[0].subflows[0];
-        assert_eq!((subflow.path, subflow.fallback_law), (Some(0), Some(true)));
+        assert_eq!((subflow.path, subflow.fallback_law), (Some(1), Some(true)));
     }
 }
