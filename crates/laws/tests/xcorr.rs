@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::process::Command;
 
-use narrows_laws::detect::{self, Flows, Sample};
+use narrows_laws::detect::{self, Finding, Flows, Sample};
 use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::replay::queued;
 use narrows_laws::{
@@ -602,6 +602,7 @@ fn partial(random: &mut Random, groups: u64, known: u64) -> [u8; 28] {
     answers
 }
 
+/// The policy of coupling, by what the same answers say together.
 #[test]
 fn what_is_not_known_is_coupled_and_as_little_else_as_can_be() {
     const UNDECIDED: u32 = 0xff;
@@ -618,29 +619,24 @@ fn what_is_not_known_is_coupled_and_as_little_else_as_can_be() {
             Ordering::Greater => answers[i * (i - 1) / 2 + j],
         };
         let members = || 0..MEMBERS;
-        // The components of shared pairs.
-        let mut group: [usize; MEMBERS] = std::array::from_fn(|i| i);
-        for _ in members() {
-            for i in members() {
-                let near = members().filter(|&j| answer(i, j) == 1).map(|j| group[j]);
-                group[i] = near.min().unwrap().min(group[i]);
-            }
-        }
-        let apart = |i: usize, j: usize| {
-            let across = |a, b| group[a] == group[i] && group[b] == group[j] && answer(a, b) == 2;
-            members().any(|a| members().any(|b| across(a, b)))
+        let said = |n| {
+            [detect::Answer::Unsure, detect::Answer::Shared, detect::Answer::Separate]
+                [usize::from(n)]
         };
+        let pairs = members().flat_map(|i| (0..i).map(move |j| (i, j)));
+        let finding = Finding::new(MEMBERS, pairs.map(|(i, j)| (i, j, said(answer(i, j)))));
+        let apart = |i: usize, j: usize| finding.answer(i, j) == detect::Answer::Separate;
         let answered = |i: usize| members().any(|j| j != i && answer(i, j) != 0);
-        let doubt =
-            |i: usize, j: usize| group[i] != group[j] && answered(i) && answered(j) && !apart(i, j);
+        let doubt = |i: usize, j: usize| {
+            finding.answer(i, j) == detect::Answer::Unsure && answered(i) && answered(j)
+        };
         let coupled = |i: usize, j: usize| {
             places[i] == UNDECIDED || places[j] == UNDECIDED || places[i] == places[j]
         };
         for i in members() {
             // Undecided: without an answer, or of one of two groups that are separate.
-            let two = members().any(|j| {
-                doubt(i, j) && members().any(|k| doubt(i, k) && group[k] != group[j] && apart(j, k))
-            });
+            let two =
+                members().any(|j| doubt(i, j) && members().any(|k| doubt(i, k) && apart(j, k)));
             assert_eq!(places[i] == UNDECIDED, !answered(i) || two, "{i}: {answers:?}: {places:?}");
             for j in members().filter(|&j| j != i) {
                 if !apart(i, j) {

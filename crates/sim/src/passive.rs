@@ -1,7 +1,7 @@
 //! Passive detectors: they sample what the detector of a connection's control would, and nothing follows
 //! what they find. So all of them see the same packets.
 
-use narrows_laws::detect::{Answer, Pair};
+use narrows_laws::detect::{Answer, Finding, Pair};
 use narrows_laws::{Conn, Control, Detector, Event, MAX_PATHS, Params, Place};
 use narrows_traffic::Signal;
 
@@ -106,38 +106,47 @@ impl Passive {
     }
 }
 
-/// What a decision, and what is `known` of pairs, say of pairs. Paths may be in one group only as they
-/// are not known to be apart: of a detector that compares pairs, those share that a chain of shared
-/// pairs connects.
+/// What a decision, and what is `known` of pairs, say of pairs. Its groups are for coupling: of a detector
+/// that compares pairs only those in one share that its answers together say so of.
 fn found(places: &[Place; MAX_PATHS], known: &[(usize, usize, Option<Pair>)]) -> Found {
-    let mut linked = [0u8; MAX_PATHS];
-    for &(i, j, pair) in known {
-        if pair.is_none_or(|pair| pair.answer == Answer::Shared) {
-            linked[i] |= 1 << j;
-            linked[j] |= 1 << i;
-        }
-    }
-    for via in 0..MAX_PATHS {
-        for i in 0..MAX_PATHS {
-            if linked[i] & (1 << via) != 0 {
-                linked[i] |= linked[via];
-            }
-        }
-    }
-    let answer = |(i, j): (usize, usize)| {
-        let answer = match (places[i], places[j]) {
-            (Place::Undecided, _) | (_, Place::Undecided) => Answer::Unsure,
-            (Place::Group(one), Place::Group(other)) if one == other => {
-                if linked[i] & (1 << j) != 0 { Answer::Shared } else { Answer::Unsure }
-            }
-            _ => Answer::Separate,
-        };
-        (i, j, answer)
+    let own = known.iter().map(|&(i, j, pair)| (i, j, pair.map_or(Answer::Shared, |of| of.answer)));
+    let finding = Finding::new(MAX_PATHS, own);
+    let answer = |i: usize, j: usize| match (places[i], places[j]) {
+        (Place::Undecided, _) | (_, Place::Undecided) => Answer::Unsure,
+        (Place::Group(one), Place::Group(other)) if one == other => match finding.answer(i, j) {
+            Answer::Shared => Answer::Shared,
+            _ => Answer::Unsure,
+        },
+        _ => Answer::Separate,
     };
-    pairs().map(answer).collect()
+    pairs().map(|(i, j)| (i, j, answer(i, j))).collect()
 }
 
 /// Each two of all paths.
 fn pairs() -> impl Iterator<Item = (usize, usize)> {
     (0..MAX_PATHS).flat_map(|i| (i + 1..MAX_PATHS).map(move |j| (i, j)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_is_coupled_shares_as_far_as_its_pairs_say() {
+        let pair = |answer| Pair { answer, why: None, at_us: 0, concordance: 0.0, observations: 0 };
+        let mut places = [Place::Undecided; MAX_PATHS];
+        places[..5].copy_from_slice(&[0, 0, 0, 0, 1].map(Place::Group));
+        let shared = [(0, 1), (1, 2)];
+        let compared = |(i, j)| match shared.contains(&(i, j)) {
+            true => (i, j, Some(pair(Answer::Shared))),
+            false => (i, j, Some(pair(Answer::Unsure))),
+        };
+        let of = found(&places, &pairs().map(compared).collect::<Vec<_>>());
+        assert_eq!(of.of(0, 2), Answer::Shared, "by way of 1");
+        assert_eq!(of.of(0, 3), Answer::Unsure, "it may share");
+        assert_eq!(of.of(0, 4), Answer::Separate);
+        assert_eq!(of.of(0, 5), Answer::Unsure, "it has no place");
+        let of = found(&places, &pairs().map(|(i, j)| (i, j, None)).collect::<Vec<_>>());
+        assert_eq!(of.of(0, 3), Answer::Shared, "a detector that does not compare pairs");
+    }
 }
