@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use narrows_laws::{Conn, Event, Output, Params, Private, flag};
+use narrows_laws::{Conn, Event, EventKind, Output, Params, Private, State, flag};
 use narrows_traffic::Signal;
 
 use crate::passive::{Findings, Passive, PassiveDetector};
@@ -42,6 +42,16 @@ impl Controller {
     pub fn findings(&self) -> impl Iterator<Item = &Findings> {
         self.passive.iter().map(Passive::findings)
     }
+}
+
+/// An event of a path that carries data, with nothing else known.
+pub(crate) fn event(kind: EventKind) -> Event {
+    let state = match kind {
+        EventKind::Joined => State::Joining,
+        EventKind::Left => State::Free,
+        _ => State::Active,
+    };
+    Event { kind: kind as u32, state: state as u32, ..Event::default() }
 }
 
 /// Leaves in an event what a signal has.

@@ -2,10 +2,11 @@
 //! and a log of decisions.
 
 use narrows_laws::raw::MAX_PATHS;
-use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, State, flag};
+use narrows_laws::{Conn, Control, Decision, Detector, Event, EventKind, Params, flag};
 use narrows_net::Nanos;
 use narrows_traffic::{Signal, TcpConfig};
 
+use crate::controller::event;
 use crate::packet::Segment;
 use crate::passive::{Findings, Passive, PassiveDetector};
 use crate::stats::Detection;
@@ -92,7 +93,7 @@ impl ReceiverDetector {
         let arrivals = &mut self.paths[path];
         let lost = arrivals.lost(seq, len);
         if !std::mem::replace(&mut arrivals.any, true) {
-            self.report(path, now, EventKind::Joined, Event::default());
+            self.tell(path, now, event(EventKind::Joined));
         }
         let event = Event {
             // Nothing waits between a segment and the detector.
@@ -101,9 +102,9 @@ impl ReceiverDetector {
             owd_us: self.tcp.elapsed_us(now, sent),
             delivered: 1,
             lost,
-            ..Event::default()
+            ..event(EventKind::Acked)
         };
-        self.report(path, now, EventKind::Acked, event);
+        self.tell(path, now, event);
         if let (Some(receiver), Some(log)) = (&mut self.receiver, &mut self.log) {
             if log.note(&receiver.conn) {
                 receiver.masks.push((receiver.conn.masks(), receiver.conn.cuts()));
@@ -140,19 +141,14 @@ impl ReceiverDetector {
     /// A path was removed.
     pub fn leave(&mut self, path: usize, now: Nanos) {
         if self.paths[path].any {
-            self.report(path, now, EventKind::Left, Event::default());
+            self.tell(path, now, event(EventKind::Left));
         }
         self.paths[path] = Arrivals::default();
     }
 
     /// Tells the detectors at the receiver.
-    fn report(&mut self, path: usize, now: Nanos, kind: EventKind, event: Event) {
-        let state = match kind {
-            EventKind::Joined => State::Joining,
-            EventKind::Left => State::Free,
-            _ => State::Active,
-        };
-        let event = Event { kind: kind as u32, state: state as u32, now_us: now / 1000, ..event };
+    fn tell(&mut self, path: usize, now: Nanos, event: Event) {
+        let event = Event { now_us: now / 1000, ..event };
         if let Some(receiver) = &mut self.receiver {
             receiver.conn.detect(path, &event);
         }
@@ -306,12 +302,7 @@ mod tests {
         {
             let masks = Signal::ALL.map(|signal| {
                 let (_, mut law) = detector_of(control, signal, &params);
-                let joined = Event {
-                    kind: EventKind::Joined as u32,
-                    state: State::Joining as u32,
-                    now_us: 1_000_000,
-                    ..Event::default()
-                };
+                let joined = Event { now_us: 1_000_000, ..event(EventKind::Joined) };
                 for path in 0..2 {
                     law.event(path, &mut Private::default(), &joined);
                 }

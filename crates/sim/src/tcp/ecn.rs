@@ -2,13 +2,13 @@
 //! ECN-capable, the receiver echoes a mark until it gets CWR, the sender reduces once
 //! per window of data. Both ends agree in the handshake, which is not modelled: nobody refuses.
 
-use narrows_laws::{Event, EventKind, State};
+use narrows_laws::EventKind;
 use narrows_net::Nanos;
 
 use super::recovery::Phase;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::controller::Controller;
+use crate::controller::{Controller, event};
 use crate::packet::Segment;
 
 /// The sender's part.
@@ -88,8 +88,7 @@ impl Sender {
         self.begin_reduction();
         self.phase = Phase::Cwr;
         self.tlp.give_up();
-        let out = self.report(controller, EventKind::Ecn, State::Active, now, Event::default());
-        self.ssthresh = out.ssthresh;
+        self.report_reduction(controller, now, event(EventKind::Ecn));
     }
 
     /// The reduction for a mark ends when something beyond what was then out has been acknowledged:
@@ -97,9 +96,7 @@ impl Sender {
     pub(super) fn leave_cwr(&mut self, now: Nanos, controller: &mut Controller) {
         if self.phase == Phase::Cwr && self.board.una() > self.high_seq {
             self.phase = Phase::Open;
-            let out =
-                self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
-            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+            self.report(controller, now, event(EventKind::Recovered));
         }
     }
 

@@ -1,13 +1,13 @@
 //! The handshake of a subflow, as the sender (who opens) sees it: three packets, four for a join.
 
 use narrows_laws::raw::SSTHRESH_MAX;
-use narrows_laws::{Event, EventKind, State};
+use narrows_laws::{EventKind, State};
 use narrows_net::{Nanos, RouteId};
 
 use super::NEVER;
 use super::recovery::Phase;
 use super::sender::Sender;
-use crate::controller::Controller;
+use crate::controller::{Controller, event};
 use crate::packet::Body;
 use crate::wire::Wire;
 
@@ -114,8 +114,7 @@ impl Sender {
         self.handshake = Handshake::Established;
         self.rto_at = NEVER;
         self.rtt.reset_backoff();
-        let out = self.report(controller, EventKind::Joined, State::Joining, now, Event::default());
-        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        self.report(controller, now, event(EventKind::Joined));
         if self.syn_lost {
             self.cwnd = 1;
         }

@@ -1,14 +1,14 @@
 //! Loss recovery of a subflow: when it begins and ends, as Linux's tcp_fastretrans_alert(), and
 //! its timers.
 
-use narrows_laws::{Event, EventKind, State, flag};
+use narrows_laws::{Event, EventKind, flag};
 use narrows_net::Nanos;
 use narrows_traffic::LossDetection;
 
 use super::NEVER;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::controller::Controller;
+use crate::controller::{Controller, event};
 use crate::wire::Wire;
 
 /// What loss recovery is doing: Linux's icsk_ca_state.
@@ -116,9 +116,7 @@ impl Sender {
             return;
         }
         self.rack.recovered();
-        let out =
-            self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
-        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        self.report(controller, now, event(EventKind::Recovered));
     }
 
     /// After a timeout: was it spurious? By timestamp and DSACK, and by F-RTO with SACK (RFC 5682,
@@ -221,9 +219,7 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.tlp.give_up();
         self.check();
-        let out =
-            self.report(controller, EventKind::Recovery, State::Active, now, Event::default());
-        self.ssthresh = out.ssthresh;
+        self.report_reduction(controller, now, event(EventKind::Recovery));
     }
 
     /// Lets expire what is due. True if the retransmission timer of data was.
@@ -274,13 +270,7 @@ impl Sender {
         self.timeouts_in_row += 1;
         if self.is_reducing() && self.board.una() >= self.high_seq {
             // The window that was reduced for a mark has arrived: this is another event.
-            self.report(
-                controller,
-                EventKind::Recovered,
-                State::Active,
-                wire.now,
-                Event::default(),
-            );
+            self.tell(controller, wire.now, event(EventKind::Recovered));
         }
         let rack = (self.loss_detection == LossDetection::Rack).then_some(&self.rack);
         self.unreported_lost += self.board.mark_timeout(rack, wire.now);
@@ -292,15 +282,15 @@ impl Sender {
         // The law reduces its threshold at the first timeout of a segment only, though something else
         // may have arrived since.
         let held = again && self.phase == Phase::Loss;
-        let event = Event { flags: if held { flag::RETRANS } else { 0 }, ..Event::default() };
+        let flags = if held { flag::RETRANS } else { 0 };
+        let event = Event { flags, ..event(EventKind::Timeout) };
         self.tlp.give_up();
         self.reo_at = NEVER;
         self.phase = Phase::Loss;
         self.ecn.reduced();
         self.high_seq = self.board.nxt();
         self.check();
-        let out = self.report(controller, EventKind::Timeout, State::Active, wire.now, event);
-        self.ssthresh = out.ssthresh;
+        self.report_reduction(controller, wire.now, event);
         // Loss window: one packet more than what is not yet given up.
         self.cwnd = self.board.in_flight() + 1;
         self.retransmit_lost(wire);

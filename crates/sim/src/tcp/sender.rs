@@ -18,7 +18,7 @@ use super::rto::RttEstimator;
 use super::scoreboard::{Arrival, Delivered, Scoreboard, Transmit};
 use super::tlp::Probe;
 use super::undo::Undo;
-use crate::controller::Controller;
+use crate::controller::{Controller, event};
 use crate::packet::{Ack, Body, MPTCP_HEADER, Segment, TCP_HEADER};
 use crate::wire::Wire;
 
@@ -249,17 +249,13 @@ impl Sender {
         if controller.control().law.is_model() {
             let limited = self.board.rate.is_app_limited();
             let flags = if limited { flag::APP_LIMITED } else { 0 };
-            let event = Event { flags, ..Event::default() };
-            let out = self.report(controller, EventKind::Restart, State::Active, now, event);
-            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+            self.report(controller, now, Event { flags, ..event(EventKind::Restart) });
             return;
         }
         let cwnd = limited::after_idle(self.cwnd, now - self.last_sent, self.rtt.rto());
         if cwnd < self.cwnd {
             self.cwnd = cwnd;
-            let out =
-                self.report(controller, EventKind::Restart, State::Active, now, Event::default());
-            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+            self.report(controller, now, event(EventKind::Restart));
         }
     }
 
@@ -338,7 +334,7 @@ impl Sender {
         let (model, before) = (controller.control().law.is_model(), self.phase);
         let recovery = self.recover(&delivered, ack.echo, more, now, controller);
         if model && before == Phase::Loss && !matches!(self.phase, Phase::Loss | Phase::Recovery) {
-            self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
+            self.tell(controller, now, event(EventKind::Recovered));
         }
         if ack.ece {
             self.on_echo(&delivered, now, controller);
@@ -364,24 +360,25 @@ impl Sender {
             };
             let (sent, rtt) = sample.unwrap_or_default();
             let mut event = Event {
+                state: state as u32,
                 flags,
                 sent_us: sent / 1000,
                 rtt_us: (rtt / 1000) as u32,
                 delivered: delivered.packets,
-                ..Event::default()
+                ..event(EventKind::Acked)
             };
             if let Some(delay) = self.one_way_delay(ack, sample) {
                 event.flags |= flag::OWD;
                 event.owd_us = delay;
             }
             self.sample_rate(&delivered, now, &mut event);
-            let out = self.report(controller, EventKind::Acked, state, now, event);
             if in_recovery && !model {
+                self.tell(controller, now, event);
                 let safe = delivered.una_advanced && recovery.lost == 0;
                 let in_flight = self.board.in_flight();
                 self.cwnd = self.prr.window(delivered.packets, self.ssthresh, in_flight, safe);
             } else {
-                (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+                self.report(controller, now, event);
             }
         }
         if !recovery.hold {
@@ -401,13 +398,7 @@ impl Sender {
         }
         let active = controller.path(self.path).state == State::Active as u32;
         if active && self.board.packets_out() == 0 {
-            let reducing = self.is_reducing();
-            let flags = if reducing { flag::IN_RECOVERY } else { 0 };
-            let event = Event { flags, ..Event::default() };
-            let out = self.report(controller, EventKind::Acked, State::Idle, wire.now, event);
-            if !reducing {
-                (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
-            }
+            self.report_idle(wire.now, controller);
         }
     }
 
@@ -418,12 +409,16 @@ impl Sender {
             return;
         }
         self.standing = standing;
-        let reducing = self.is_reducing();
-        let flags = if reducing { flag::IN_RECOVERY } else { 0 };
-        let event = Event { flags, ..Event::default() };
-        let out = self.report(controller, EventKind::Acked, State::Idle, now, event);
-        if !reducing {
-            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        self.report_idle(now, controller);
+    }
+
+    /// Nothing is acknowledged, and the path does not count.
+    fn report_idle(&mut self, now: Nanos, controller: &mut Controller) {
+        let idle = Event { state: State::Idle as u32, ..event(EventKind::Acked) };
+        if self.is_reducing() {
+            self.tell(controller, now, Event { flags: flag::IN_RECOVERY, ..idle });
+        } else {
+            self.report(controller, now, idle);
         }
     }
 
@@ -435,16 +430,14 @@ impl Sender {
         let grown = self.cwnd >= self.ssthresh;
         let ssthresh = if grown { (self.ssthresh / 2).max(2) } else { self.ssthresh };
         self.cwnd = (self.cwnd / 2).max(1);
-        let event = Event { ssthresh, ..Event::default() };
-        let out = self.report(controller, EventKind::Acked, State::Active, now, event);
-        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        self.report(controller, now, Event { ssthresh, ..event(EventKind::Acked) });
         true
     }
 
     /// The path is removed.
     pub fn leave(&mut self, now: Nanos, controller: &mut Controller) {
         if self.is_established() {
-            self.report(controller, EventKind::Left, State::Free, now, Event::default());
+            self.tell(controller, now, event(EventKind::Left));
         }
     }
 
@@ -525,19 +518,28 @@ impl Sender {
         self.tlp.stale |= delivered.una_advanced || older || self.phase != Phase::Open;
     }
 
-    /// Tells the law what happened; the event's common fields are filled here.
-    pub(super) fn report(
+    /// Tells the law what happened, and takes its windows.
+    pub(super) fn report(&mut self, controller: &mut Controller, now: Nanos, event: Event) {
+        let out = self.tell(controller, now, event);
+        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+    }
+
+    /// Tells the law why a reduction begins, and takes its threshold: how the window gets there is up to
+    /// the sender.
+    pub(super) fn report_reduction(
         &mut self,
         controller: &mut Controller,
-        kind: EventKind,
-        state: State,
         now: Nanos,
         event: Event,
-    ) -> Output {
-        let in_use = self.standing == State::Active || kind == EventKind::Left;
+    ) {
+        self.ssthresh = self.tell(controller, now, event).ssthresh;
+    }
+
+    /// Tells the law what happened; the event's common fields are filled here.
+    pub(super) fn tell(&mut self, controller: &mut Controller, now: Nanos, event: Event) -> Output {
+        let in_use = self.standing == State::Active || event.kind == EventKind::Left as u32;
         let mut event = Event {
-            kind: kind as u32,
-            state: if in_use { state } else { self.standing } as u32,
+            state: if in_use { event.state } else { self.standing as u32 },
             now_us: now / 1000,
             lost: std::mem::take(&mut self.unreported_lost),
             marked: std::mem::take(&mut self.unreported_marked),

@@ -3,7 +3,7 @@
 //! before the retransmission timer would. As Linux's tcp_schedule_loss_probe(),
 //! tcp_send_loss_probe() and tcp_process_tlp_ack().
 
-use narrows_laws::{Event, EventKind, State};
+use narrows_laws::EventKind;
 use narrows_net::Nanos;
 
 use super::NEVER;
@@ -12,7 +12,7 @@ use super::recovery::Phase;
 use super::rto::RTO_MIN;
 use super::scoreboard::Delivered;
 use super::sender::Sender;
-use crate::controller::Controller;
+use crate::controller::{Controller, event};
 use crate::wire::Wire;
 
 /// Added to two round trips: Linux's TCP_TIMEOUT_MIN_US.
@@ -121,10 +121,8 @@ impl Sender {
                 return;
             }
             self.ecn.reduced();
-            self.report(controller, EventKind::Recovery, State::Active, now, Event::default());
-            let out =
-                self.report(controller, EventKind::Recovered, State::Active, now, Event::default());
-            (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+            self.tell(controller, now, event(EventKind::Recovery));
+            self.report(controller, now, event(EventKind::Recovered));
         }
     }
 }

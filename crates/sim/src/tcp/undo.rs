@@ -3,13 +3,13 @@
 //! echoes a timestamp from before the first retransmission (Eifel, RFC 3522 and 4015). As Linux's
 //! tcp_try_undo_recovery() and its siblings.
 
-use narrows_laws::{Event, EventKind, State};
+use narrows_laws::EventKind;
 use narrows_net::Nanos;
 
 use super::NEVER;
 use super::scoreboard::Duplicate;
 use super::sender::Sender;
-use crate::controller::Controller;
+use crate::controller::{Controller, event};
 
 /// No reduction to undo.
 const NONE: u64 = u64::MAX;
@@ -124,8 +124,7 @@ impl Sender {
         self.undo.forget();
         self.ecn.withdraw();
         self.counters.undos += 1;
-        let out = self.report(controller, EventKind::Undo, State::Active, now, Event::default());
-        (self.cwnd, self.ssthresh) = (out.cwnd, out.ssthresh);
+        self.report(controller, now, event(EventKind::Undo));
     }
 }
 
