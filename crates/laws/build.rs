@@ -39,7 +39,7 @@ fn main() {
 
     // The sources as text, for laws compiled at run time.
     let mut list = String::from("&[");
-    for folder in ["", "detect/", "laws/", "laws/bbr/", "start/"] {
+    for folder in ["", "detect/", "detect/xcorr/", "laws/", "laws/bbr/", "start/"] {
         let files = std::fs::read_dir(headers.join(folder)).expect("the headers are there");
         let mut names: Vec<String> =
             files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();

@@ -654,7 +654,7 @@ fn what_is_not_known_is_coupled_and_as_little_else_as_can_be() {
 
 #[test]
 fn the_table_of_thresholds_is_that_of_the_formula() {
-    let header = include_str!("../c/detect/xcorr.h");
+    let header = include_str!("../c/detect/xcorr/theta.h");
     let (_, table) = header.split_once("nr_xcorr_theta[NR_XCORR_THETAS]").unwrap();
     let (_, table) = table.split_once('{').unwrap();
     let (table, _) = table.split_once('}').unwrap();
