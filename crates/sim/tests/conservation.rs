@@ -192,6 +192,7 @@ fn any_connection() -> impl Strategy<Value = Connect> {
             Scheduler::Linux,
             Scheduler::MinRtt,
             Scheduler::Mptcp089,
+            Scheduler::Mptcp089Reinject,
             Scheduler::RoundRobin,
             Scheduler::Redundant,
         ]),

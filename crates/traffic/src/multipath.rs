@@ -25,8 +25,18 @@ pub enum Scheduler {
     /// receiver waits for again on a quicker subflow and halve the window of the slower, and a
     /// subflow gets no data after a timeout, before its losses are repaired.
     Mptcp089,
+    /// The same, and after a subflow's timeout all that it had sent goes out again on others, each
+    /// segment once, before anything new.
+    Mptcp089Reinject,
     /// Each segment to the next subflow in turn that has room in its window.
     RoundRobin,
     /// Each segment on every subflow, unless it was acknowledged before that had room.
     Redundant,
+}
+
+impl Scheduler {
+    /// The default of out-of-tree MPTCP v0.89, with its reinjection after a timeout or without.
+    pub fn is_mptcp_089(self) -> bool {
+        matches!(self, Scheduler::Mptcp089 | Scheduler::Mptcp089Reinject)
+    }
 }

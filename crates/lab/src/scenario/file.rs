@@ -396,6 +396,8 @@ pub enum Scheduler {
     MinRtt,
     #[serde(rename = "mptcp-v0.89")]
     Mptcp089,
+    #[serde(rename = "mptcp-v0.89-reinject")]
+    Mptcp089Reinject,
     RoundRobin,
     Redundant,
 }

@@ -280,6 +280,7 @@ fn options(
             file::Scheduler::Linux => Scheduler::Linux,
             file::Scheduler::MinRtt => Scheduler::MinRtt,
             file::Scheduler::Mptcp089 => Scheduler::Mptcp089,
+            file::Scheduler::Mptcp089Reinject => Scheduler::Mptcp089Reinject,
             file::Scheduler::RoundRobin => Scheduler::RoundRobin,
             file::Scheduler::Redundant => Scheduler::Redundant,
         };

@@ -1,5 +1,6 @@
 //! A connection: both ends, their subflows, and the law that couples them.
 
+use std::collections::BTreeMap;
 use std::mem::offset_of;
 
 use narrows_laws::{Conn, State};
@@ -62,6 +63,8 @@ pub(crate) struct Connection {
     pub(super) fallback: bool,
     pub(super) failed_joins: u32,
     pub(super) reinjections: u64,
+    /// Segments to send again after a timeout: first byte in data sequence, and length.
+    pub(super) again: BTreeMap<u64, u32>,
     pub(super) tcp: TcpConfig,
     data: Reassembly,
     completed: Option<Nanos>,
@@ -127,6 +130,7 @@ impl Connection {
             first_loss: None,
             slow_start_end: None,
             reinjections: 0,
+            again: BTreeMap::new(),
             failed_joins: 0,
             probe_at: NEVER,
             probes: 0,
@@ -406,7 +410,13 @@ impl Connection {
         if self.subflows[path].sender.probe_due(wire.now) {
             self.probe_tail(path, wire);
         }
+        let timeouts = self.subflows[path].sender.counters.timeouts;
         self.subflows[path].sender.on_timer(wire, &mut self.controller);
+        if self.scheduler == Scheduler::Mptcp089Reinject
+            && self.subflows[path].sender.counters.timeouts > timeouts
+        {
+            self.reinject(path);
+        }
         self.push(path, wire);
         self.note_progress(path, wire.now);
         self.note_detection();

@@ -15,6 +15,7 @@ mod head_of_line;
 mod paths;
 pub(crate) mod reassembly;
 pub(crate) mod receiver_detector;
+mod reinject;
 mod retransmit;
 mod scheduler;
 mod send;

@@ -32,7 +32,9 @@ pub(crate) fn pick(scheduler: Scheduler, last: usize, usable: u8, lanes: &[Lane]
         Scheduler::Linux => {
             all.filter(|index| usable & (1 << index) != 0).min_by_key(cost).filter(ready)
         }
-        Scheduler::MinRtt | Scheduler::Mptcp089 => all.filter(ready).min_by_key(cost),
+        Scheduler::MinRtt | Scheduler::Mptcp089 | Scheduler::Mptcp089Reinject => {
+            all.filter(ready).min_by_key(cost)
+        }
         Scheduler::RoundRobin => {
             (last + 1..lanes.len()).find(ready).or_else(|| (0..=last).find(ready))
         }

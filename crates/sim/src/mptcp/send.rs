@@ -17,9 +17,10 @@ impl Connection {
             self.drain(path, wire);
             match self.scheduler {
                 Scheduler::Linux => while self.hand_over(wire) {},
-                Scheduler::MinRtt | Scheduler::Mptcp089 | Scheduler::RoundRobin => {
-                    while self.push_segment(wire) {}
-                }
+                Scheduler::MinRtt
+                | Scheduler::Mptcp089
+                | Scheduler::Mptcp089Reinject
+                | Scheduler::RoundRobin => while self.push_segment(wire) {},
                 Scheduler::Redundant => self.push_redundant(wire),
             }
             if self.rtx_at == NEVER {
@@ -92,11 +93,14 @@ impl Connection {
 
     /// Sends a segment on the subflow of the scheduler's choice.
     fn push_segment(&mut self, wire: &mut Wire) -> bool {
+        if let Some(sent) = self.push_again(wire) {
+            return sent;
+        }
         let Some(path) = self.pick() else { return false };
         let from = self.stream.next();
         let len = self.next_len(path, from, 1);
         if len == 0 {
-            return self.scheduler == Scheduler::Mptcp089 && self.unblock(path, wire);
+            return self.scheduler.is_mptcp_089() && self.unblock(path, wire);
         }
         let again = self.stream.take(from, len);
         self.count(again, 1);

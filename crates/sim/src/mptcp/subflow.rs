@@ -69,6 +69,8 @@ pub(crate) struct Subflow {
     pub cursor: u64,
     /// When a slower subflow's window was last halved because this one had to wait for its data.
     pub penalised: Nanos,
+    /// Bytes of this subflow up to here were taken to be sent again on others after a timeout.
+    pub reinjected: u64,
 }
 
 impl Subflow {
@@ -92,6 +94,7 @@ impl Subflow {
             buffer: 0,
             cursor: 0,
             penalised: 0,
+            reinjected: 0,
         }
     }
 
@@ -234,7 +237,7 @@ impl Subflow {
             at => at,
         };
         if scheduler != Scheduler::Linux {
-            let barred = scheduler == Scheduler::Mptcp089 && self.sender.repairs_timeout();
+            let barred = scheduler.is_mptcp_089() && self.sender.repairs_timeout();
             let has_room = self.sender.has_room() && self.queue.is_empty() && !barred;
             return Lane { cost: self.sender.srtt(), has_room, rtx_at };
         }

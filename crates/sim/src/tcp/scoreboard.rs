@@ -213,6 +213,11 @@ impl Scoreboard {
         self.segments.iter().any(|s| s.dsn <= dsn && dsn - s.dsn < u64::from(s.len))
     }
 
+    /// The segments from byte `from` on: the first byte of each in data sequence, and its length.
+    pub fn sent_since(&self, from: u64) -> impl Iterator<Item = (u64, u32)> {
+        self.segments.iter().filter(move |s| s.seq >= from).map(|s| (s.dsn, s.len))
+    }
+
     /// Last transmission of the first segment.
     pub fn head_sent(&self) -> Option<Nanos> {
         self.segments.front().map(|s| s.sent)

@@ -205,6 +205,17 @@ impl Sender {
         self.board.holds(dsn)
     }
 
+    /// The segments from byte `from` on that are not cumulatively acknowledged: the first byte of each
+    /// in data sequence, and its length.
+    pub fn sent_since(&self, from: u64) -> impl Iterator<Item = (u64, u32)> {
+        self.board.sent_since(from)
+    }
+
+    /// Next byte to send.
+    pub fn nxt(&self) -> u64 {
+        self.board.nxt()
+    }
+
     /// Bytes sent and not cumulatively acknowledged.
     pub fn outstanding(&self) -> u64 {
         self.board.nxt() - self.board.una()

@@ -130,10 +130,11 @@ pub fn with_outages(name: &str, outages: &[(u64, u64)], packets: u32) -> LinkCon
     LinkConfig { limit: Limit::Packets(packets), ..link(name, rate, 10 * MS) }
 }
 
-pub const SCHEDULERS: [Scheduler; 5] = [
+pub const SCHEDULERS: [Scheduler; 6] = [
     Scheduler::Linux,
     Scheduler::MinRtt,
     Scheduler::Mptcp089,
+    Scheduler::Mptcp089Reinject,
     Scheduler::RoundRobin,
     Scheduler::Redundant,
 ];
