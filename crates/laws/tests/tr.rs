@@ -508,6 +508,25 @@ fn what_makes_a_match_can_be_set() {
     assert!(!masks("tr.t_s", "6"));
 }
 
+#[test]
+fn a_pair_may_have_to_match_several_times_in_a_row() {
+    let coupled = |until: f64, parted: bool| {
+        let mut params = Params::default();
+        params.set("tr.matches", "3").unwrap();
+        let mut paths = Paths::new(2, &params);
+        let (a, b, other) = (queue(30.0, 40.0, 1), queue(90.0, 41.0, 2), queue(90.0, 200.0, 3));
+        let mut second = b.samples(0.1, 5.0);
+        second.extend(if parted { other } else { b }.samples(5.0, 10.0));
+        second.extend(b.samples(10.0, until));
+        paths.sample(&[(0, a.samples(0.1, until)), (1, second)]);
+        paths.masks()[..2] == [0b11, 0b11]
+    };
+    assert!(!coupled(10.7, false));
+    assert!(coupled(15.7, false));
+    assert!(!coupled(20.7, true));
+    assert!(coupled(25.7, true));
+}
+
 /// Two recordings of another simulator (ns-3, 30 CUBIC flows, droptail). An example of how far TR
 /// gets: it finds the pairs that share in most periods, and those that do not in half of them,
 /// because two equal queues often fill at one time. With the hold, that couples all of them.

@@ -23,14 +23,22 @@
  * Departures: the gap is a time (Algorithm 2 subtracts delays), and the last group counts
  * (Algorithm 2 stops before it). Times are centred once (equation 17 subtracts the first one in
  * addition to the mean, which flattens late groups). Slopes up to slope_min match nothing: equation
- * 18 does not define whether two flat lines match. Each period is smoothed separately, so that an
- * idle path starts without old values. The paper has two paths; decision.h keeps a pair coupled
- * after a match.
+ * 18 does not define whether two flat lines match; the value is another program's, see below. Each
+ * period is smoothed separately, so that an idle path starts without old values. The paper has two
+ * paths; decision.h keeps a pair coupled after a match.
  *
  * The paper's equation 14 takes the slope as n / C, which is off by the round-trip time in seconds
  * (equation 12: n / (C r)). This code does not use it, but the slope falls as r grows, so lines
  * through different parts of one rise differ; and two queues with the same n / (C r) that fill at
  * the same time are taken for one.
+ *
+ * The author's ns-3 program, from which slope_min is, has another rule: one-way delays at the
+ * receiver, their harmonic mean over 20 samples, the line of each 100 ms whole; a run of such
+ * windows in which both delays rise, not counting those up to slope_min, is shared from three
+ * windows on whose slopes differ by less than 15 %, or from ten on, whatever the slopes. The
+ * nearest to it here is t_s = 0.1, settle_ms = 50, eps = 0.15, matches = 3: rises within 100 ms,
+ * three in a row. Ten windows without a match are left out: they take any two queues that fill at
+ * the same time for one.
  */
 #ifndef NARROWS_DETECT_TR_H
 #define NARROWS_DETECT_TR_H
@@ -45,7 +53,8 @@
 #define NR_TR_POINTS_MIN 3		/* any two points lie on a line */
 
 #define NR_TR_PARAMS(P)                                                                            \
-	P(t_us, t_s, SECONDS, 5, 1, 16, "length of a period, s", "arXiv:1812.05816, section 4.3")  \
+	P(t_us, t_s, SECONDS, 5, 0.1, 16, "length of a period, s",                                 \
+	  "arXiv:1812.05816, section 4.3")                                                         \
 	P(settle_us, settle_ms, MS, 500, 0, 1000, "wait after a period before its decision, ms",   \
 	  "our choice: paths publish at their next sample")                                        \
 	P(alpha, alpha, RATIO, 0.9, 0.01, 1, "weight of a new delay in the smoothed delay",        \
@@ -60,7 +69,10 @@
 	  "maximum gap between the groups of two paths to compare, s",                             \
 	  "arXiv:1812.05816, section 4.3")                                                         \
 	P(slope_min, slope_min, MS_PER_S, 10, 0, 1000, "slope up to which nothing matches, ms/s",  \
-	  "arXiv:1812.05816, its authors' code")                                                   \
+	  "the author's ns-3 program")                                                             \
+	P(matches, matches, COUNT, 1, 1, 32,                                                       \
+	  "periods in a row in which two paths match before they are coupled",                     \
+	  "arXiv:1812.05816, section 5.2")                                                         \
 	P(hold_us, hold_s, SECONDS, 100, 1, 512,                                                   \
 	  "time that paths stay coupled after the last match, s", "arXiv:1812.05816, section 5.2") \
 	P(undecided, undecided, COUPLE, NR_COUPLE_NONE, 0, 2,                                      \
@@ -290,12 +302,12 @@ NR_INLINE void nr_tr_place(const void *own, const void *summaries, void *pairs,
 			d->place[i] = NR_UNDECIDED;
 }
 
-/* One match couples for hold_us. */
+/* A match, or so many in a row, couples for hold_us. */
 NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_params *decision)
 {
 	const struct nr_tr_params *p = own;
 
-	return (struct nr_pace){p->t_us, p->settle_us, 1, 1, 1, p->hold_us};
+	return (struct nr_pace){p->t_us, p->settle_us, p->matches, p->matches, 1, p->hold_us};
 }
 
 /* TR couples only matching paths. */
