@@ -445,3 +445,15 @@ fn subflows_of_version_0_of_mptcp_have_their_connections_token() {
     let tokens: Vec<_> = flows.iter().filter_map(|flow| flow.split_once(" mptcp ")).collect();
     assert!(matches!(tokens[..], [(_, one), (_, other)] if one == other), "{flows:?}");
 }
+
+/// As `any` over a bond has them; without IP's identification.
+#[test]
+fn each_packet_twice_is_as_each_packet_once() {
+    let Some(folder) = narrows_testkit::data("cases/each-packet-twice") else { return };
+    for host in ["receiver", "sender"] {
+        let of = |name: String| json(&["detect", folder.join(name).to_str().unwrap()]);
+        let twice = of(format!("{host}.pcap.gz"));
+        assert_eq!(verdicts(&twice), ["shared"], "{host}");
+        assert_eq!(twice, of(format!("once-{host}.pcap.gz")), "{host}");
+    }
+}

@@ -9,6 +9,7 @@
 
 mod capture;
 mod clock;
+mod copies;
 mod decision;
 mod detect;
 mod error;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::Stamps;
+use crate::copies::{Again, Copies};
 use crate::packet::{End, Segment};
 use crate::sizes::Flows;
 use crate::survey::{Flow, Survey, after, read};
@@ -204,6 +205,7 @@ pub fn measure<E: From<Error>>(
         .collect();
     let mut states: Vec<State> =
         survey.flows.iter().map(|flow| State::new(survey.signal, flow)).collect();
+    let mut copies = Copies::default();
     let mut newest = 0;
     let mut result = Ok(());
     capture::for_each(input, |packet| {
@@ -211,6 +213,12 @@ pub fn measure<E: From<Error>>(
         let Some(&(flow, data)) = places.get(&(segment.from, segment.to)) else { return };
         if result.is_err() {
             return;
+        }
+        if let Some(Again::Copy { sure }) = copies.see(packet.time, &segment) {
+            let doubled = survey.flows[flow].doubled;
+            if sure || if data { doubled.0 } else { doubled.1 } {
+                return;
+            }
         }
         let state = &mut states[flow];
         let time = packet.time;

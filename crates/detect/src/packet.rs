@@ -64,6 +64,12 @@ pub struct Segment<'a> {
     pub syn: bool,
     /// Bytes of data, whether the capture kept them or not.
     pub len: u32,
+    /// IP's identification; 0 if there is none.
+    pub id: u16,
+    /// IP's time to live, or hop limit.
+    pub hops: u8,
+    /// TCP's header, at least its 20 bytes, as far as it was captured.
+    pub header: &'a [u8],
     /// Timestamp and echoed timestamp (RFC 7323).
     pub stamps: Option<(u32, u32)>,
     /// The first block of a selective acknowledgement, which covers the newest segment (RFC 2018).
@@ -103,24 +109,29 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
         Link::Raw => ip(0)?,
     };
     // Where the IP header begins, and how long the packet says it is.
-    let (from, to, start, total, fragment) = match packet.net.as_ref().ok_or(Skip::NotIp)? {
-        LaxNetSlice::Ipv4(ip) => {
-            let header = ip.header();
-            let total = u32::from(header.total_len());
-            let ends = (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()));
-            (ends.0, ends.1, header.slice().as_ptr(), total, ip.is_payload_fragmented())
-        }
-        LaxNetSlice::Ipv6(ip) => {
-            let header = ip.header();
-            let total = match header.payload_length() {
-                0 => 0,
-                length => u32::from(length) + 40,
-            };
-            let ends = (IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()));
-            (ends.0, ends.1, header.slice().as_ptr(), total, ip.is_payload_fragmented())
-        }
-        LaxNetSlice::Arp(_) => return Err(Skip::NotIp),
-    };
+    let (from, to, start, total, fragment, id, hops) =
+        match packet.net.as_ref().ok_or(Skip::NotIp)? {
+            LaxNetSlice::Ipv4(ip) => {
+                let header = ip.header();
+                let total = u32::from(header.total_len());
+                let ends =
+                    (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()));
+                let (fragment, id) = (ip.is_payload_fragmented(), header.identification());
+                (ends.0, ends.1, header.slice().as_ptr(), total, fragment, id, header.ttl())
+            }
+            LaxNetSlice::Ipv6(ip) => {
+                let header = ip.header();
+                let total = match header.payload_length() {
+                    0 => 0,
+                    length => u32::from(length) + 40,
+                };
+                let ends =
+                    (IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()));
+                let fragment = ip.is_payload_fragmented();
+                (ends.0, ends.1, header.slice().as_ptr(), total, fragment, 0, header.hop_limit())
+            }
+            LaxNetSlice::Arp(_) => return Err(Skip::NotIp),
+        };
     if fragment {
         return Err(Skip::Fragment);
     }
@@ -150,6 +161,9 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
         ack: ack.then(|| word(&fixed[8..])),
         syn,
         len: length.checked_sub(headers).ok_or(Skip::Cut)?,
+        id,
+        hops,
+        header: &tcp[..header.min(tcp.len())],
         stamps: None,
         sack: None,
         mptcp: None,

@@ -1,8 +1,11 @@
 //! The first pass over a capture: which flows there are, how large, where they were captured, and
 //! which signal their packets give. It takes the same memory for any capture.
 
+use std::net::SocketAddr;
+
 use crate::capture::{self, Packet};
 use crate::clock::Clock;
+use crate::copies::{Again, Copies, ends};
 use crate::mptcp::Multipath;
 use crate::packet::{End, Segment, Skip, segment};
 use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
@@ -32,6 +35,8 @@ pub struct Flow {
     pub tick: i64,
     /// The largest payload of a packet, as both ends announced it, else as usual.
     pub mss: u32,
+    /// Of its data, and of what comes back: is what may be a copy one?
+    pub doubled: (bool, bool),
     /// What it sent.
     pub traffic: Traffic,
 }
@@ -55,6 +60,15 @@ struct Way {
     bytes: u64,
     /// Packets with data, and when the first and the last came.
     packets: u64,
+    /// Segments of any kind, without copies.
+    segments: u64,
+    /// Those left out as copies, and those that may be; data in the latter.
+    copies: u64,
+    doubtful: u64,
+    doubtful_bytes: u64,
+    doubtful_packets: u64,
+    /// What its segments were before their addresses were translated, and how many.
+    translated: Option<(u64, u64)>,
     sent: Option<(i64, i64)>,
     highest: Option<u32>,
     clock: Option<Clock>,
@@ -83,12 +97,27 @@ pub fn after(a: u32, b: u32) -> bool {
 }
 
 impl Entry {
-    fn see(&mut self, way: usize, time: i64, segment: &Segment) {
-        self.multipath.see(segment);
-        self.cut |= segment.cut;
+    fn see(&mut self, way: usize, time: i64, segment: &Segment, again: Option<Again>) {
         let mss = self.mss();
         let [ref mut one, ref mut two] = self.ways;
         let (this, other) = if way == 0 { (one, two) } else { (two, one) };
+        match again {
+            Some(Again::Copy { sure: true }) => return this.copies += 1,
+            Some(Again::Copy { sure: false }) => {
+                this.doubtful += 1;
+                this.doubtful_bytes += u64::from(segment.len);
+                this.doubtful_packets += u64::from(segment.len.div_ceil(mss));
+                return;
+            }
+            Some(Again::Translated(before)) => match &mut this.translated {
+                Some((known, count)) => *count += u64::from(*known == before),
+                none => *none = Some((before, 1)),
+            },
+            None => {}
+        }
+        this.segments += 1;
+        self.multipath.see(segment);
+        self.cut |= segment.cut;
         this.mss = segment.mss.or(this.mss);
         if segment.len > 0 {
             this.bytes += u64::from(segment.len);
@@ -187,6 +216,26 @@ impl Entry {
 }
 
 impl Way {
+    /// Copies are many, and what was sent again within a tick is rare.
+    fn doubled(&self) -> bool {
+        9 * self.doubtful >= self.segments
+    }
+
+    /// There is no more packet: what may have been a copy was one, or not.
+    fn end(&mut self) {
+        if self.doubled() {
+            self.copies += self.doubtful;
+        } else {
+            self.bytes += self.doubtful_bytes;
+            self.packets += self.doubtful_packets;
+        }
+    }
+
+    /// Are most of its segments those of other ends, whose addresses were translated? Of which.
+    fn is_translated(&self) -> Option<u64> {
+        self.translated.filter(|(_, count)| 2 * count >= self.segments).map(|(before, _)| before)
+    }
+
     fn answered(&mut self, time: i64) {
         if time >= 0 {
             self.reach = Some(self.reach.map_or(time, |least| least.min(time)));
@@ -235,6 +284,7 @@ impl Skipped {
 /// It cannot be opened, or it has no flow that gives a signal, or too little of each packet.
 pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let mut flows: Flows<(End, End), Entry> = Flows::default();
+    let mut copies = Copies::default();
     let mut skipped = Skipped::default();
     let (mut forgotten, mut cut) = (0, 0);
     let (mut packets, mut start, mut end) = (0, i64::MAX, i64::MIN);
@@ -248,13 +298,18 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         (start, end) = (start.min(packet.time), end.max(packet.time));
         let way = usize::from(segment.from > segment.to);
         let ends = [(segment.from, segment.to), (segment.to, segment.from)][way];
+        let again = copies.see(packet.time, &segment);
         if flows.len() >= COUNTED && !flows.contains_key(&ends) {
             forgotten += forget_half(&mut flows, Entry::bytes);
         }
-        flows.entry(ends).or_default().see(way, packet.time, &segment);
+        flows.entry(ends).or_default().see(way, packet.time, &segment, again);
     })?;
     let cut_off = skipped.of(Skip::Cut) > 0;
     let skipped = skipped.note(packets);
+    flows.values_mut().flat_map(|entry| &mut entry.ways).for_each(Way::end);
+    let copies = flows.values().flat_map(|entry| &entry.ways).map(|way| way.copies).sum();
+    let twice = again_note(copies, packets);
+    let nat = leave_translated(&mut flows);
     let cut = (cut > 0)
         .then(|| format!("{cut} of {packets} packets were captured without all TCP options"));
 
@@ -294,12 +349,20 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
              captured near the sender, with their acknowledgements"
                 .into()
         };
-        let why: Vec<String> =
-            damage.into_iter().chain(skipped).chain(cut).chain(small).chain([message]).collect();
+        let why: Vec<String> = damage
+            .into_iter()
+            .chain(skipped)
+            .chain(cut)
+            .chain(twice)
+            .chain(nat)
+            .chain(small)
+            .chain([message])
+            .collect();
         return Err(Error::input(input.name(), why.join("; ")));
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
-    let mut notes: Vec<String> = damage.into_iter().chain(skipped).chain(cut).collect();
+    let mut notes: Vec<String> =
+        damage.into_iter().chain(skipped).chain(cut).chain(twice).chain(nat).collect();
     if end - start > LONG {
         let days = (end - start) / 86_400_000_000_000;
         notes.push(format!(
@@ -336,10 +399,45 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             name: names(index),
             tick: entry.gives(signal).unwrap_or_default(),
             mss: entry.mss(),
+            doubled: (entry.ways[entry.data()].doubled(), entry.ways[1 - entry.data()].doubled()),
             traffic: entry.traffic(),
         }
     });
     Ok(Survey { signal, flows: flows.collect(), notes, start, end })
+}
+
+/// The note on copies.
+fn again_note(copies: u64, packets: u64) -> Option<String> {
+    (copies > 0).then(|| {
+        format!(
+            "left out: {copies} of {packets} packets are copies of others (a capture of several \
+             interfaces or ports has each packet more than once)"
+        )
+    })
+}
+
+/// Takes out the flows that are others, behind a router that translates addresses; and the note on them.
+fn leave_translated(flows: &mut Flows<(End, End), Entry>) -> Option<String> {
+    let before: Flows<u64, (End, End)> =
+        flows.keys().flat_map(|&(a, b)| [(ends(a, b), (a, b)), (ends(b, a), (b, a))]).collect();
+    let mut left = Vec::new();
+    flows.retain(|&(small, large), entry| {
+        let data = entry.data();
+        let (from, to) = if data == 0 { (small, large) } else { (large, small) };
+        let first = entry.ways[data].is_translated().and_then(|first| before.get(&first));
+        left.extend(first.map(|first| (entry.bytes(), (from, to), *first)));
+        first.is_none()
+    });
+    let &(_, largest, first) = left.iter().max()?;
+    let others = match left.len() {
+        1 => String::new(),
+        more => format!(", and {} more", more - 1),
+    };
+    Some(format!(
+        "left out: {} is {} with translated addresses (NAT){others}",
+        ends_name(largest),
+        ends_name(first),
+    ))
 }
 
 /// The TCP segment in a packet.
@@ -369,11 +467,8 @@ fn choose(flows: &[((End, End), Entry)]) -> Option<Signal> {
 
 /// `10.0.0.1:40001 > 10.0.0.2:5001 mptcp 1f2e3d4c`.
 fn name(flows: &[((End, End), Entry)], index: usize) -> String {
-    let ((small, large), entry) = &flows[index];
-    let [small, large] =
-        [small, large].map(|&(address, port)| std::net::SocketAddr::new(address, port).to_string());
-    let (from, to) = if entry.data() == 0 { (small, large) } else { (large, small) };
-    let mut name = format!("{from} > {to}");
+    let (&(small, large), entry) = (&flows[index].0, &flows[index].1);
+    let mut name = ends_name(if entry.data() == 0 { (small, large) } else { (large, small) });
     if entry.multipath.seen {
         name += " mptcp";
     }
@@ -384,4 +479,10 @@ fn name(flows: &[((End, End), Entry)], index: usize) -> String {
         name += &format!(" {token:08x}");
     }
     name
+}
+
+/// `10.0.0.1:40001 > 10.0.0.2:5001`.
+fn ends_name((from, to): (End, End)) -> String {
+    let [from, to] = [from, to].map(|(address, port)| SocketAddr::new(address, port));
+    format!("{from} > {to}")
 }

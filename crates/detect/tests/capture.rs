@@ -5,7 +5,7 @@ mod wire;
 use std::io::Write;
 
 use narrows_detect::{Input, Limits, Observation, Signal, Source};
-use wire::{MSS, Tcp, observations, open, pcap};
+use wire::{MSS, Record, Tcp, file, observations, open, pcap, records};
 
 const MS: i64 = 1_000_000;
 /// Both ways without queues.
@@ -508,4 +508,77 @@ fn memory_does_not_grow_with_the_number_of_flows() {
         Source::open(Input::bytes("test", bytes), None, Limits { flows: 1, packets: 1 }).unwrap();
     assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
     assert!(source.notes()[0].contains("at most 10000 others"), "{:?}", source.notes());
+}
+
+/// Each packet with what else the capture has of it.
+fn with(packets: &[Tcp], other: impl Fn(&Record) -> Vec<Record>) -> Source {
+    let mut all: Vec<Record> = records(packets);
+    all.extend(all.iter().flat_map(other).collect::<Vec<_>>());
+    all.sort_by_key(|(time, ..)| *time);
+    open(file(101, &all))
+}
+
+/// Two of each, with identification as Linux counts it and without; and a flow that sends again.
+#[test]
+fn a_packet_that_is_there_twice_counts_once() {
+    for at in [At::Sender, At::Receiver] {
+        let mut packets = flow(at, 1, Some(MS));
+        let first = packets.iter().find(|packet| packet.forward && packet.seq == 1 + 500 * MSS);
+        let first = first.unwrap().clone();
+        let (stamp, echo) = first.stamps.unwrap();
+        let stamps = Some((stamp.wrapping_add(50), echo));
+        packets.push(Tcp { time: first.time + 30 * MS, stamps, ..first });
+        let once = open(pcap(&packets));
+        let twice = with(&packets, |(time, data, wire)| vec![(time + 20_000, data.clone(), *wire)]);
+        assert_eq!(observations(&twice), observations(&once));
+        assert_eq!(observations(&twice).iter().map(|one| one.lost).sum::<u32>(), 1);
+        assert_eq!(twice.traffic(0), once.traffic(0));
+        let note = "left out: 4001 of 8002 packets are copies of others (a capture of several \
+                    interfaces or ports has each packet more than once)";
+        assert_eq!(twice.notes(), [note]);
+        assert_eq!(once.notes(), [""; 0]);
+    }
+}
+
+/// Nothing but the time tells some of these from copies, and they are few.
+#[test]
+fn what_was_sent_again_at_once_is_lost() {
+    let mut packets = flow(At::Sender, 1, None);
+    let again: Vec<Tcp> =
+        packets.iter().filter(|packet| packet.forward).step_by(20).cloned().collect();
+    packets.extend(again.into_iter().map(|packet| Tcp { time: packet.time + 2 * MS, ..packet }));
+    let source = open(pcap(&packets));
+    assert_eq!(observations(&source).iter().map(|one| one.lost).sum::<u32>(), PACKETS / 20);
+    assert_eq!(source.traffic(0).packets, u64::from(PACKETS + PACKETS / 20));
+    assert_eq!(source.notes(), [""; 0]);
+}
+
+/// Both sides of a router: the client's address is 10.9.9.9 on the other, with a port for each flow.
+#[test]
+fn a_flow_with_translated_addresses_is_one_flow() {
+    let mut packets = Vec::new();
+    for client in 1..=3 {
+        packets.extend(flow(At::Receiver, client, Some(MS)).into_iter().map(|packet| Tcp {
+            // They differ in what they send.
+            seq: packet.seq + u32::from(client) * 7,
+            ..packet
+        }));
+    }
+    let once = open(pcap(&packets));
+    let both = with(&packets, |(time, data, wire)| {
+        let mut data = data.clone();
+        data[8] -= 1;
+        let (address, port) = if data[12..15] == [10, 0, 0] { (12, 20) } else { (16, 22) };
+        data[port + 1] = data[address + 3];
+        data[address..address + 4].fill(9);
+        vec![(time + 50_000, data, *wire)]
+    });
+    assert_eq!(both.flows(), once.flows());
+    assert_eq!(observations(&both), observations(&once));
+    let [note] = both.notes() else { panic!("{:?}", both.notes()) };
+    assert!(note.starts_with("left out: 9.9.9.9:"), "{note}");
+    assert!(
+        note.ends_with(" > 10.0.1.1:443 with translated addresses (NAT), and 2 more"),
+        "{note}"
+    );
 }

@@ -69,18 +69,34 @@ impl Tcp {
     }
 }
 
-/// A pcap file with nanoseconds and without link headers; packets in the order of time.
-pub fn pcap(packets: &[Tcp]) -> Vec<u8> {
+/// A packet in a file: when, what was kept, bytes on the wire.
+pub type Record = (i64, Vec<u8>, u32);
+
+/// Packets in the order of time.
+pub fn records(packets: &[Tcp]) -> Vec<Record> {
     let mut sorted = packets.to_vec();
     sorted.sort_by_key(|packet| packet.time);
+    let record = |packet: &Tcp| {
+        let (data, wire) = packet.packet();
+        (packet.time, data, wire)
+    };
+    sorted.iter().map(record).collect()
+}
+
+/// A pcap file with nanoseconds and without link headers; packets in the order of time.
+pub fn pcap(packets: &[Tcp]) -> Vec<u8> {
+    file(101, &records(packets))
+}
+
+/// A pcap file with nanoseconds, of a link type.
+pub fn file(link: u32, records: &[Record]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for word in [0xa1b2_3c4d, 2 | 4 << 16, 0, 0, 65_535, 101] {
+    for word in [0xa1b2_3c4d, 2 | 4 << 16, 0, 0, 65_535, link] {
         bytes.extend(u32::to_le_bytes(word));
     }
-    for packet in &sorted {
-        let (data, wire) = packet.packet();
-        let (seconds, rest) = (packet.time / 1_000_000_000, packet.time % 1_000_000_000);
-        for word in [seconds as u32, rest as u32, data.len() as u32, wire] {
+    for (time, data, wire) in records {
+        let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+        for word in [seconds as u32, rest as u32, data.len() as u32, *wire] {
             bytes.extend(word.to_le_bytes());
         }
         bytes.extend(data);
