@@ -14,7 +14,7 @@ import sys
 import tomllib
 from functools import cache
 from pathlib import Path
-from statistics import mean
+from statistics import correlation, mean, pstdev
 
 HOME = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(HOME / "experiments/detection"))
@@ -121,7 +121,8 @@ def averages(lists):
 def times(scale, found):
     """A difference in another unit, or the other way round."""
     middle, half = found
-    return (None, None) if middle is None else (scale * middle, abs(scale) * half)
+    # No minus before a zero.
+    return (None, None) if middle is None else (scale * middle + 0, abs(scale) * half)
 
 
 def both(runs, scenario, cell, settings, figure):
@@ -220,6 +221,14 @@ def no_change(spreads):
     return "reproduced" if max(half for _, half in spreads) <= 10 else "cannot be told"
 
 
+def no_trend(spreads):
+    """Neither at half of the points more than 0 nor at half of them less: both are counted."""
+    verdicts = [above(found, 0) for found in spreads]
+    counts = verdicts.count("reproduced"), verdicts.count("worse")
+    verdict = "reproduced" if 2 * max(counts) < len(verdicts) else "better" if counts[0] > counts[1] else "worse"
+    return f"{verdict} ({counts[0]} better, {counts[1]} worse of {len(verdicts)})"
+
+
 # --- Tables ----------------------------------------------------------------------------------------------
 
 
@@ -305,6 +314,15 @@ def gains(runs, scenario, queues, figure=DONE, percent=True, settings=(), eras=E
         }
         for cell in cells(eras)
     }
+
+
+def falls(runs, scenario, cell):
+    """How much more is gained from 250 to 500 kB than beyond, percentage points."""
+    by_seed = []
+    for sizes in (lambda kilobytes: 250 <= kilobytes <= 500, lambda kilobytes: kilobytes > 500):
+        each = [over_queues(runs, scenario, cell, one, THREE, DONE) for one in SIZES[runs.options.quick] if sizes(one)]
+        by_seed.append(averages([[100 * (b - a) / mean(other) for a, b in zip(one, other, strict=True)] for one, other in each]))
+    return pairs(by_seed[1], by_seed[0])
 
 
 def by_size(runs, found, digits=1):
@@ -401,6 +419,15 @@ def figure_9(runs):
     return table(["queue", *names], rows)
 
 
+def follows(time, retransmits):
+    """By draw, how the gain of time goes with that of retransmissions over the sizes, a correlation."""
+    def gains_of(by_size):
+        return list(zip(*([b - a for a, b in zip(*found, strict=True)] for found in by_size.values()), strict=True))
+
+    drawn = zip(gains_of(time), gains_of(retransmits), strict=True)
+    return interval([correlation(one, other) for one, other in drawn if pstdev(one) and pstdev(other)])
+
+
 def figure_9_files(runs, metric, percent):
     found = tree_files(runs, metric)
     sizes = TREE_SIZES[runs.options.quick]
@@ -440,6 +467,15 @@ def over_sizes(runs, place, cell, figure):
         known = [(one[seed], other[seed]) for one, other in found if None not in (one[seed], other[seed])]
         by_seed += [mean(other - one for one, other in known)] if known else []
     return interval(by_seed) if len(by_seed) > 1 else (None, None)
+
+
+def srtt_of_3g(summary):
+    return summary["connections"][0]["paths"][0]["p95_srtt_ms"]
+
+
+def has_loss(summary):
+    """Did the connection leave slow start with a loss?"""
+    return int(summary["test"]["first_loss_s"] is not None)
 
 
 def first_loss(runs, place, cell):
@@ -557,6 +593,14 @@ def claims(runs):
         with_lisa, without = both(runs, scenario, cell, queue(scenario, packets), test("retransmits"))
         return [b - a for a, b in zip(with_lisa, without, strict=True)]
 
+    def below_8(cell):
+        each = [
+            pairs(*both(runs, "lisa/shared", cell, [*queue("lisa/shared", packets), *size(LONG_KB)], test("slow_start_retransmits")), True)
+            for packets in QUEUES[runs.options.quick]
+            if packets < 8
+        ]
+        return no_change(each)
+
     def percent_later(scenario, cell):
         queues = [packets for packets in RTT_QUEUES[runs.options.quick] if packets >= 8]
         return [pairs(*both(runs, scenario, cell, queue(scenario, packets), DONE), True) for packets in queues]
@@ -567,6 +611,8 @@ def claims(runs):
     fewer_shared = fewer(runs, "lisa/shared", "slow_start_retransmits", 1)
     fewer_apart = fewer(runs, "lisa/apart", "slow_start_retransmits", 1)
     larger = fewer(runs, "lisa/shared", "slow_start_cwnd_packets", -1)
+    larger_apart = fewer(runs, "lisa/apart", "slow_start_cwnd_packets", -1)
+    apart = gains(runs, "lisa/apart", THREE)
     late = later(runs, "lisa/apart-rtt")
     # Below 8 packets LISA does nothing, as the paper says.
     late_from_8 = lambda cell: [found for packets, found in late[cell].items() if packets >= 8]
@@ -584,17 +630,22 @@ def claims(runs):
         ("more than 10 % less up to 500 kB", lambda cell: all_above([shared[cell][one] for one in middle], 10)),
         ("no change up to 200 kB", lambda cell: no_change([shared[cell][one] for one in small])),
         ("Figure 6(a): fewer retransmissions at every queue from 8 packets on", lambda cell: all_above(fewer_shared[cell], 0)),
+        ("Figure 6(a): similar retransmissions below 8 packets", below_8),
+        ("Figure 6(c): less is gained beyond 500 kB", lambda cell: above(falls(runs, "lisa/shared", cell), 0)),
         ("Figure 6(b): a larger sum of windows at (almost) all of them", lambda cell: all_above(larger[cell], 0)),
         ("Figure 6(d): fewer retransmissions, at every size (its text names no result)", lambda cell: all_above(list(total[cell].values()), 0)),
         ("Figure 7(a): the Reno flow has fewer retransmissions, at every size", lambda cell: all_above(list(tcp[cell].values()), 0)),
         (f"Figure 7(b): with 200 and 20 ms a very small difference, at each of {rtt_queues}", lambda cell: no_change(percent_later("lisa/shared-rtt", cell))),
         ("Figure 8(a): non-shared, fewer retransmissions at some queues", lambda cell: at_some(fewer_apart[cell])),
+        ("Figure 8(b): non-shared, sum of windows without a clear trend over the queues", lambda cell: no_trend(larger_apart[cell])),
+        ("Figure 8(c): non-shared, time without a clear trend over the sizes", lambda cell: no_trend(list(apart[cell].values()))),
         ("Figure 8: non-shared, queue 20: consistently less time", lambda cell: all_above(list(favourable[cell].values()), 0)),
         (f"non-shared, 200 and 20 ms: less than 50 ms later, at each of {rtt_queues}", lambda cell: all_above([times(-1, found) for found in late_from_8(cell)], -50)),
         (f"Figure 9(a): fewer retransmissions in slow start, at each of {tree_queues}", lambda cell: all_above([pairs(*found) for found in tree_retransmits[cell].values()], 0)),
         (f"Figure 9(b): a smaller sum of windows, at each of {tree_queues}", lambda cell: all_above([pairs(*found) for found in tree_windows[cell].values()], 0)),
         ("Figure 9(c): less time, at every size", lambda cell: all_above([pairs(*found) for found in tree_time[cell].values()], 0)),
         ("Figure 9(d): fewer retransmissions, at every size", lambda cell: all_above([pairs(*found) for found in tree_all[cell].values()], 0)),
+        ("Figure 9(c), (d): the less is retransmitted, the less time it takes", lambda cell: above(follows(tree_time[cell], tree_all[cell]), 0)),
     ]
     for place, saved, later_loss in (("shared", 10, 100), ("apart", 20, 50)):
         time, retransmits = phone(runs, place, DONE, True), phone(runs, place, test("retransmits"))
@@ -605,12 +656,54 @@ def claims(runs):
             (f"Figure 11, {place}: against it, no change up to 200 kB", lambda cell, time=time: no_change([time[cell][100], time[cell][200]])),
             (f"Figure 12, {place}: fewer retransmissions, at every size", lambda cell, found=retransmits: all_above(list(found[cell].values()), 0)),
             (f"Figure 13, {place}: 5 to 7 points less over 3G, at every size", lambda cell, share=share: weakest([within(one, 5, 7) for one in share[cell].values()])),
+            (f"{place}: less bufferbloat on 3G (95th percentile of its RTT)", lambda cell, place=place: above(over_sizes(runs, place, cell, srtt_of_3g), 0)),
+            (f"{place}: fewer transfers that leave slow start with a loss", lambda cell, place=place: above(over_sizes(runs, place, cell, has_loss), 0)),
             (f"{place}: the first loss {later_loss} ms later", lambda cell, place=place, ms=later_loss: near(first_loss(runs, place, cell), ms)),
         ]
     return table(["claim", *heads()], [[claim, *(judge(cell) for cell in cells())] for claim, judge in judged])
 
 
+def headlines(runs):
+    """What the abstract and the text stress: published, ours with the paper's kernel and with what we recommend, and why."""
+    shown = [("3.14", "lia"), ("today", "gcubic")]
+    shared = gains(runs, "lisa/shared", THREE)
+    sizes = SIZES[runs.options.quick]
+    queues = fewer(runs, "lisa/shared", "slow_start_retransmits", 1)
+    late = later(runs, "lisa/apart-rtt")
+    time = {place: phone(runs, place, DONE, True) for place in PHONE}
+
+    def largest(cell):
+        at = max(sizes, key=lambda one: shared[cell][one][0])
+        return f"{text(shared[cell][at], 1)} at {at} kB"
+
+    def least(cell, chosen):
+        found = [shared[cell][one] for one in sizes if chosen(one)]
+        return f"{min(middle for middle, _ in found):.1f} to {max(middle for middle, _ in found):.1f}"
+
+    def count(cell):
+        return f"fewer at {sum(above(one, 0) == 'reproduced' for one in queues[cell])} of {len(queues[cell])} queues"
+
+    def worst(cell):
+        at = max((one for one in late[cell] if one >= 8), key=lambda one: late[cell][one][0])
+        return f"{text(late[cell][at], 0)} at {at} packets"
+
+    rows = [
+        ("less time, one bottleneck, at most, %", "17 (300 kB)", largest, "[the hosts' timing and acknowledgements](#figure-6-one-bottleneck-5-mbits-40-ms)"),
+        ("the same from 250 to 500 kB, %", "more than 10", lambda cell: least(cell, lambda one: 250 <= one <= 500), "as above"),
+        ("the same up to 200 kB, %", "0", lambda cell: least(cell, lambda one: one <= 200), "when the second subflow joins"),
+        ("retransmissions in slow start, from 8 packets on", "fewer at all", count, "the debit itself"),
+        *(
+            (f"3G and WLAN, {place}, 100 kB: less time, %", published, lambda cell, place=place: text(time[place][cell][100], 1), "the scheduler: what 3G was given before WLAN joined")
+            for place, published in (("shared", "10"), ("apart", "20"))
+        ),
+        ("200 and 20 ms, a bottleneck each: later at most, ms", "less than 50", worst, "[scheduler and loss detection](#why-200-and-20-ms-differ-scheduler-and-loss-detection)"),
+    ]
+    names = [f"{law}, {era}" for era, law in shown]
+    return table(["claim", "published", *names, "decided by"], [[claim, published, *(ours(cell) for cell in shown), why] for claim, published, ours, why in rows])
+
+
 TABLES = {
+    "headlines": headlines,
     "claims": claims,
     "figure 1": figure_1,
     "figure 6 slow start": lambda runs: slow_start(runs, "lisa/shared"),

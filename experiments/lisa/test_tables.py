@@ -66,6 +66,13 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(tables.no_change(spreads), verdict, spreads)
 
 
+    def test_a_trend_is_half_of_the_points_on_one_side(self):
+        more, neither, less = (3, 1), (1, 2), (-3, 1)
+        self.assertEqual(tables.no_trend([more, neither, less]), "reproduced (1 better, 1 worse of 3)")
+        self.assertEqual(tables.no_trend([more, neither]), "better (1 better, 0 worse of 2)")
+        self.assertEqual(tables.no_trend([less, less, more]), "worse (1 better, 2 worse of 3)")
+
+
 class Figures(unittest.TestCase):
     def test_pairs_are_of_one_seed_and_positive_if_the_first_are_less(self):
         middle, half = tables.pairs([1, 11, 21], [2, 12, 22])
@@ -78,6 +85,14 @@ class Figures(unittest.TestCase):
     def test_queues_are_averaged_within_a_seed(self):
         self.assertEqual(tables.averages([[1, 2], [3, 4], [5, 9]]), [3, 5])
         self.assertEqual(tables.averages([[1, 2], [None, 4]]), [None, 3])
+
+    def test_gains_that_go_with_others_correlate(self):
+        # Two draws, three sizes: without less with is 1, 2, 3 s, and 10, 20, 30 packets or the other way round.
+        time = {size: ([1, 1], [1 + size, 1 + size]) for size in (1, 2, 3)}
+        fewer = {size: ([0, 0], [10 * size, 10 * size]) for size in (1, 2, 3)}
+        more = {size: ([0, 0], [40 - 10 * size, 40 - 10 * size]) for size in (1, 2, 3)}
+        for found, expected in ((fewer, 1), (more, -1)):
+            self.assertAlmostEqual(tables.follows(time, found)[0], expected)
 
     def test_later_is_the_other_way_round(self):
         self.assertEqual(tables.times(-1000, (0.5, 0.25)), (-500, 250))
