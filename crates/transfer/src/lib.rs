@@ -19,7 +19,6 @@ mod log;
 mod paths;
 mod plain;
 mod serve;
-mod sockets;
 mod tls;
 mod url;
 pub mod wire;
@@ -28,7 +27,6 @@ pub use error::Error;
 pub use get::{Get, PathProgress, Progress, Received, get};
 pub use local::Local;
 pub use serve::{MAX_CONNECTIONS, MAX_FROM_ONE, Server};
-pub use sockets::Sockets;
 pub use tls::Fingerprint;
 pub use url::Url;
 

@@ -2,8 +2,8 @@
 
 use crate::idle::Idle;
 use crate::local::{Local, sources};
-use crate::sockets::Sockets;
 use crate::{Error, MAX_PATHS};
+use narrows_quic_sockets::Sockets;
 use noq::{
     Connection, Endpoint, EndpointConfig, FourTuple, Path, PathId, PathStatus, TokioRuntime,
 };
