@@ -184,6 +184,7 @@ impl Flows {
             sampled: sample.delay_us.is_some().into(),
             supposed: 0,
             limited: sample.limited.into(),
+            resting: 0,
         };
         // SAFETY: memory that `new` prepared, and a flow in range.
         unsafe { ffi::narrows_many_sample(self.memory.as_mut_ptr().cast(), flow as u32, &sample) };
@@ -259,7 +260,7 @@ impl Flows {
     }
 }
 
-mod ffi {
+pub(crate) mod ffi {
     use super::MAX_FLOWS;
     use crate::raw::{DETECTOR_PARAMS, Pair};
 
@@ -279,7 +280,8 @@ mod ffi {
         pub rtt_us: u32,
         pub sampled: u8,
         pub supposed: u8,
-        pub limited: u16,
+        pub limited: u8,
+        pub resting: u8,
     }
 
     unsafe extern "C" {

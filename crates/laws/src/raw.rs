@@ -549,61 +549,192 @@ unsafe extern "C" {
 
     /// Replaces all masks if they still are `seen`; 1 on success. From any thread.
     pub fn narrows_masks_store(conn: *mut Conn, seen: u64, masks: u64) -> i32;
-
-    #[cfg(test)]
-    fn narrows_layout(which: u32) -> u32;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::mem::{offset_of, size_of};
+    use crate::detect::ffi::Sample;
+    use std::fmt::Write;
+    use std::io::Write as _;
+    use std::mem::offset_of;
+    use std::process::{Command, Stdio};
 
+    /// What must be so in C, and its value in Rust.
+    type Claim = (String, usize);
+
+    fn size_of_field<S, F>(_: impl Fn(&S) -> &F) -> usize {
+        size_of::<F>()
+    }
+
+    /// A field of a struct: it begins in C where it does here, and is as large; one that is words for
+    /// what only C knows begins where the first of that does.
+    macro_rules! field {
+        ($rust:ident, $c:ident, $field:ident) => {{
+            let c = concat!("((struct ", stringify!($c), " *)0)->", stringify!($field));
+            let size = size_of_field(|of: &$rust| &of.$field);
+            [field!($rust, $c, $field, stringify!($field)), vec![(format!("sizeof({c})"), size)]]
+                .concat()
+        }};
+        ($rust:ident, $c:ident, $field:ident, $first:expr) => {{
+            let c = format!("offsetof(struct {}, {})", stringify!($c), $first);
+            vec![(c, offset_of!($rust, $field))]
+        }};
+    }
+
+    /// All fields of a struct; the compiler finds one that is missing.
+    macro_rules! fields {
+        ($rust:ident: $c:ident { $($field:ident $(= $first:literal)?),* $(,)? }) => {{
+            let _ = |of: $rust| { let $rust { $($field: _),* } = of; };
+            [$(field!($rust, $c, $field $(, $first)?)),*].concat()
+        }};
+    }
+
+    fn structs() -> Vec<Claim> {
+        [
+            fields!(Event: nr_event {
+                now_us, sent_us, rate, kind, flags, state, delivered, lost, marked, rtt_us, owd_us,
+                dwell_us, inflight, sample_inflight, sample_delivered, sample_lost, cwnd, ssthresh,
+                srtt8_us, mss, wait_us,
+            }),
+            fields!(Path: nr_path {
+                state, cwnd, ssthresh, srtt8_us, mss, inflight, seen_ms, debit, pacing_rate, bw,
+                advice, generation, word,
+            }),
+            fields!(Record: nr_record { stamp, word }),
+            fields!(Conn: nr_conn {
+                masks, cuts, tick, version, law, window, param, join, path, record,
+            }),
+            fields!(Detection: nr_detection {
+                params, observed_us, decided_us, observed, decided, since_us, ring = "ring.of",
+                found = "ring.found", path, at_once, busy, stamp, taken, next = "i", grouped,
+                peer_ms, scratch = "summaries", pairs,
+            }),
+            fields!(PathDetection: nr_path_detection { due = "due_us", here, since, history }),
+            fields!(PeerDecision: nr_peer_decision {
+                parts = "part", done = "done", begun_ms, gone, owner, scratch,
+            }),
+            fields!(Module: nr_module { version, reserved, law, event }),
+            fields!(LawTable: nr_law {
+                name, code, about, source, param, params, kind, couples, start, state, alone,
+                by_time, pairs, per_round, credit, ssthresh, joined, before, acked, begin, grown,
+                lost, undo, timeout, restart, event,
+            }),
+            fields!(StartTable: nr_start {
+                name, code, about, source, param, params, state, initial, acked, credit, timeout,
+            }),
+            fields!(DetectorTable: nr_detector {
+                name, code, about, source, param, preset, params, measures, state, summary,
+                summary_at, pairs, native,
+            }),
+            fields!(ParamRow: nr_param { name, about, source, value, low, high, unit }),
+            fields!(Preset: nr_preset { name, set }),
+            fields!(Pair: nr_pair { answer, why, stamp, alike, count }),
+            fields!(Pace: nr_pace { t_us, settle_us, observations, together, every, hold_us }),
+            fields!(Sample: nr_sample {
+                now_us, bw, delay_us, delivered, lost, cycles, rtt_us, sampled, supposed, limited,
+                resting,
+            }),
+        ]
+        .concat()
+    }
+
+    fn sizes() -> Vec<Claim> {
+        let sizes = [
+            ("event", size_of::<Event>()),
+            ("path", size_of::<Path>()),
+            ("record", size_of::<Record>()),
+            ("conn", size_of::<Conn>()),
+            ("private", size_of::<Private>()),
+            ("detection", size_of::<Detection>()),
+            ("path_detection", size_of::<PathDetection>()),
+            ("peer_decision", size_of::<PeerDecision>()),
+            ("params", size_of::<[u32; DETECTOR_PARAMS]>()),
+            ("module", size_of::<Module>()),
+            ("law", size_of::<LawTable>()),
+            ("start", size_of::<StartTable>()),
+            ("param", size_of::<ParamRow>()),
+            ("preset", size_of::<Preset>()),
+            ("pair", size_of::<Pair>()),
+            ("pace", size_of::<Pace>()),
+            ("sample", size_of::<Sample>()),
+        ];
+        sizes.map(|(name, size)| (format!("sizeof(struct nr_{name})"), size)).into()
+    }
+
+    fn numbers() -> Vec<Claim> {
+        let numbers = [
+            ("NR_VERSION", VERSION as usize),
+            ("NR_MAX_PATHS", MAX_PATHS),
+            ("NR_LAW_PARAMS", LAW_PARAMS),
+            ("NR_JOIN_PARAMS", JOIN_PARAMS),
+            ("NR_LAW_WORDS", LAW_WORDS),
+            ("NR_KEPT_WORDS", KEPT_WORDS),
+            ("NR_PARAM_WORDS", DETECTOR_PARAMS),
+            ("NR_DETECTORS_MAX", DETECTORS_MAX as usize),
+            ("NR_STARTS_MAX", STARTS_MAX as usize),
+            ("NR_BY_DELAY", BY_DELAY as usize),
+            ("NR_SSTHRESH_MAX", SSTHRESH_MAX as usize),
+            ("NR_ONE", ONE_PACKET as usize),
+            ("NR_OBSERVATIONS", OBSERVATIONS),
+            ("NR_PEER_MS", PEER_MS as usize),
+            ("NR_PAIRS_WORDS", PAIRS_WORDS),
+            ("NR_JOINED", EventKind::Joined as usize),
+            ("NR_ACKED", EventKind::Acked as usize),
+            ("NR_RECOVERY", EventKind::Recovery as usize),
+            ("NR_RECOVERED", EventKind::Recovered as usize),
+            ("NR_TIMEOUT", EventKind::Timeout as usize),
+            ("NR_UNDO", EventKind::Undo as usize),
+            ("NR_ECN", EventKind::Ecn as usize),
+            ("NR_RESTART", EventKind::Restart as usize),
+            ("NR_LEFT", EventKind::Left as usize),
+            ("NR_FREE", State::Free as usize),
+            ("NR_JOINING", State::Joining as usize),
+            ("NR_ACTIVE", State::Active as usize),
+            ("NR_IDLE", State::Idle as usize),
+            ("NR_BACKUP", State::Backup as usize),
+            ("NR_FAILED", State::Failed as usize),
+            ("NR_F_CWND_LIMITED", flag::CWND_LIMITED as usize),
+            ("NR_F_APP_LIMITED", flag::APP_LIMITED as usize),
+            ("NR_F_IN_RECOVERY", flag::IN_RECOVERY as usize),
+            ("NR_F_ROUND_START", flag::ROUND_START as usize),
+            ("NR_F_RETRANS", flag::RETRANS as usize),
+            ("NR_F_OWD", flag::OWD as usize),
+            ("NR_F_DWELL", flag::DWELL as usize),
+            ("NR_F_PACED", flag::PACED as usize),
+            ("NR_F_SRTT", flag::SRTT as usize),
+            ("NR_F_NO_DELAY", flag::NO_DELAY as usize),
+            // Hooks follow what Rust has of a detector; growth is kept in the last words of a path.
+            ("offsetof(struct nr_detector, masks)", size_of::<DetectorTable>().next_multiple_of(8)),
+            ("offsetof(struct nr_private, credit)", 0),
+            ("offsetof(struct nr_private, law[NR_LAW_WORDS])", size_of::<Private>()),
+        ];
+        numbers.map(|(name, value)| (name.into(), value)).into()
+    }
+
+    /// Every field, size and number that is written down here, against the headers themselves: what C
+    /// counts, none of it chosen here. No bindgen, which would need libclang to build a crate that needs
+    /// only a C compiler, and would not have the documentation.
     #[test]
     fn rust_and_c_see_the_same_memory() {
-        let here = [
-            VERSION as usize,
-            size_of::<Event>(),
-            offset_of!(Event, kind),
-            offset_of!(Event, owd_us),
-            offset_of!(Event, cwnd),
-            offset_of!(Event, mss),
-            size_of::<Path>(),
-            offset_of!(Path, debit),
-            offset_of!(Path, bw),
-            offset_of!(Path, word),
-            size_of::<Conn>(),
-            offset_of!(Conn, law),
-            offset_of!(Conn, param),
-            offset_of!(Conn, join),
-            offset_of!(Conn, path),
-            offset_of!(Conn, record),
-            size_of::<Private>(),
-            4 * DETECTOR_PARAMS,
-            0,
-            size_of::<Detection>(),
-            offset_of!(Detection, decided_us),
-            offset_of!(Detection, since_us),
-            offset_of!(Detection, ring),
-            offset_of!(Detection, path),
-            offset_of!(Detection, path) + offset_of!(PathDetection, since),
-            offset_of!(Detection, at_once),
-            offset_of!(Detection, pairs),
-            size_of::<Module>(),
-            offset_of!(LawTable, kind),
-            offset_of!(LawTable, acked),
-            offset_of!(LawTable, event),
-            offset_of!(StartTable, initial),
-            offset_of!(StartTable, timeout),
-            size_of::<DetectorTable>().next_multiple_of(8),
-            size_of::<ParamRow>(),
-            size_of::<Pace>(),
-            size_of::<PeerDecision>(),
-        ];
-        for (which, here) in here.into_iter().enumerate() {
-            // SAFETY: a pure function of its argument.
-            let there = unsafe { narrows_layout(which as u32) };
-            assert_eq!(here, there as usize, "item {which} of narrows_layout");
+        let mut program = String::from(
+            "#include <stddef.h>\n#include \"detectors.h\"\n#include \"detect/peer_decision.h\"\n\
+             #include \"laws.def\"\n#include \"module.h\"\n",
+        );
+        for (c, here) in [structs(), sizes(), numbers()].concat() {
+            let name = c.replace('"', "");
+            writeln!(program, "_Static_assert(({c}) == {here}, \"{name}: {here} in Rust\");")
+                .unwrap();
         }
+        let headers = concat!(env!("CARGO_MANIFEST_DIR"), "/c");
+        let mut compiler = Command::new("cc")
+            .args(["-std=c11", "-ffreestanding", "-fsyntax-only", "-I", headers, "-xc", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        compiler.stdin.take().unwrap().write_all(program.as_bytes()).unwrap();
+        let output = compiler.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
