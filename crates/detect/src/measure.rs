@@ -16,9 +16,8 @@ const OUTSTANDING: usize = 1 << 14;
 /// again and not overtaken (as Wireshark has it), nanoseconds.
 const OVERTAKEN: i64 = 3_000_000;
 
-/// An acknowledgement of one packet that comes so long after the one before it may have waited for
-/// a second packet: the shortest wait of Linux, nanoseconds.
-const WAITED: i64 = 40_000_000;
+/// [`narrows_laws::detect::DELACK_US`], nanoseconds.
+const WAITED: i64 = 1000 * narrows_laws::detect::DELACK_US as i64;
 
 /// A segment whose acknowledgement is waited for.
 #[derive(Clone, Copy, Debug)]

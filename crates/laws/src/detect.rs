@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 
 pub use crate::finding::Finding;
 pub use crate::pair::{Answer, Pair, Why};
+pub use crate::raw::DELACK_US;
 
 /// Flows that can be compared (`NR_DETECT_MAX` of `c/many.c`).
 pub const MAX_FLOWS: usize = 64;

@@ -236,6 +236,10 @@ pub const OBSERVATIONS: usize = 32;
 /// (`NR_PEER_MS`).
 pub const PEER_MS: u32 = 10_500;
 
+/// An acknowledgement of one packet that comes so long after the one before it may have waited for a
+/// second packet: the shortest wait of Linux, TCP_DELACK_MIN, µs (`NR_DELACK_US`).
+pub const DELACK_US: u32 = 40_000;
+
 /// State of a connection under a dynamic detector (`struct nr_detection`).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -678,6 +682,7 @@ mod tests {
             ("NR_ONE", ONE_PACKET as usize),
             ("NR_OBSERVATIONS", OBSERVATIONS),
             ("NR_PEER_MS", PEER_MS as usize),
+            ("NR_DELACK_US", DELACK_US as usize),
             ("NR_PAIRS_WORDS", PAIRS_WORDS),
             ("NR_JOINED", EventKind::Joined as usize),
             ("NR_ACKED", EventKind::Acked as usize),

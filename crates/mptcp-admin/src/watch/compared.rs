@@ -3,15 +3,11 @@
 use super::groups::{Groups, groups, numbered};
 use narrows_detect::{Live, Verdict};
 use narrows_kernel::sampler::RttSample;
-use narrows_laws::detect::Sample;
+use narrows_laws::detect::{DELACK_US, Sample};
 use narrows_laws::{Detector, Params};
 use narrows_mptcp::diag::Socket;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-
-/// The acknowledgement of a single packet so long after the last one may have waited for a second: the
-/// shortest wait of Linux, µs.
-const WAITED_US: u64 = 40_000;
 
 /// A sample that is so much older than what was taken before it has no delay: a bin of `xcorr`, µs.
 const LATE_US: u64 = 20_000;
@@ -82,7 +78,8 @@ impl Path {
         let delivered = sample.delivered.wrapping_sub(before.delivered);
         let lost = sample.lost.wrapping_sub(before.lost);
         self.lost += u64::from(lost);
-        let waited = delivered == 1 && sample.at_us.saturating_sub(before.at_us) >= WAITED_US;
+        let waited =
+            delivered == 1 && sample.at_us.saturating_sub(before.at_us) >= u64::from(DELACK_US);
         let rtt = Some(sample.rtt_us).filter(|&rtt_us| rtt_us > 0 && !waited);
         Some(Sample {
             now_us: sample.at_us,
