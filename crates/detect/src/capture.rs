@@ -4,10 +4,12 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
 use crate::input::Reader;
-use crate::packet::Link;
+use crate::order::{Order, Part};
+use crate::packet::{Link, Skip};
 use crate::{Error, Input};
 
 /// Bytes read at once.
@@ -35,6 +37,8 @@ pub fn is_capture(beginning: &[u8]) -> bool {
 /// A packet as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
+    /// Its place in the file, from 1.
+    pub number: u64,
     /// Nanoseconds since 1970.
     pub time: i64,
     /// `None` for a link type that is not known here.
@@ -43,8 +47,8 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
     /// Its bytes on the wire.
     pub wire: u32,
-    /// Its time is days from that of the packets around it.
-    pub far: bool,
+    /// It is of no use, as its time is damaged or not there.
+    pub skip: Option<Skip>,
 }
 
 /// What a file's packets came through.
@@ -79,142 +83,290 @@ struct Times {
     last: Option<i64>,
     /// That of the packet before, if it was far from the last.
     far: Option<i64>,
-    /// The first packet, until the second shows whether its time is damaged.
-    first: Option<Kept>,
-}
-
-/// A packet with a copy of its data.
-#[derive(Debug)]
-struct Kept {
-    time: i64,
-    link: Option<Link>,
-    data: Vec<u8>,
-    wire: u32,
 }
 
 impl Times {
-    /// A packet; gives it, or of the second both, to `each`.
-    fn see(&mut self, packet: Packet, each: &mut impl FnMut(Packet)) {
-        let Packet { time, link, data, wire, .. } = packet;
-        let near = |other: i64| time.abs_diff(other) <= APART as u64;
-        if let Some(first) = self.first.take() {
-            first.give(!near(first.time), each);
-        } else if self.last.is_none() {
-            self.last = Some(time);
-            self.first = Some(Kept { time, link, data: data.to_vec(), wire });
-            return;
-        }
+    /// Is the time of the next packet damaged? Of the first, what follows shows that.
+    fn far(&mut self, time: i64) -> bool {
+        let near = |other: i64| !apart(time, other);
         // Two that are far from those before them are a gap.
         let fit = self.last.is_none_or(near) || self.far.is_some_and(near);
         if fit {
             self.last = Some(time);
         }
         self.far = (!fit).then_some(time);
-        each(Packet { far: !fit, ..packet });
-    }
-
-    /// There is no more packet.
-    fn end(self, each: &mut impl FnMut(Packet)) {
-        if let Some(only) = self.first {
-            only.give(false, each);
-        }
+        !fit
     }
 }
 
-impl Kept {
-    fn give(&self, far: bool, each: &mut impl FnMut(Packet)) {
-        let Kept { time, link, ref data, wire } = *self;
-        each(Packet { time, link, data, wire, far });
-    }
+fn apart(a: i64, b: i64) -> bool {
+    a.abs_diff(b) > APART as u64
 }
 
-/// Gives every packet to `each`. A file that is damaged or ends too early is read up to there, and
-/// what is wrong is returned.
+/// Gives every packet to `each`, in `order`. A file that is damaged or ends too early is read up to there,
+/// and what is wrong is returned.
 ///
 /// # Errors
 /// The file cannot be opened.
-pub fn for_each(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<String>, Error> {
-    let mut times = Times::default();
-    let damage = read(input, |packet| times.see(packet, &mut each));
-    times.end(&mut each);
-    damage
+pub fn for_each(
+    input: &Input,
+    order: &Order,
+    mut each: impl FnMut(Packet),
+) -> Result<Option<String>, Error> {
+    let mut readings =
+        order.parts().map(|part| Reading::begin(input, part)).collect::<Result<Vec<_>, _>>()?;
+    while let Some(first) = first(&mut readings) {
+        first.give(&mut each);
+    }
+    Ok(readings.into_iter().find_map(|reading| reading.packets.damage))
 }
 
-fn read(input: &Input, mut each: impl FnMut(Packet)) -> Result<Option<String>, Error> {
-    let (from, _) = input.open()?;
-    let failed = Arc::new(AtomicBool::new(false));
-    let file = UntilFailure { from, failed: Arc::clone(&failed) };
-    let mut reader = match create_reader(BUFFER, file) {
-        Ok(reader) => reader,
-        Err(_) => return Ok(Some("its header is damaged, nothing can be read".into())),
-    };
-    let mut interfaces: Vec<Interface> = Vec::new();
-    let mut size = BUFFER;
-    loop {
-        let at = reader.consumed();
-        let damage = |what: &str| Ok(Some(format!("{what} at byte {at}, read up to there")));
-        match reader.next() {
-            Ok((read, block)) => {
-                match block {
-                    PcapBlockOwned::LegacyHeader(header) => {
-                        let nanoseconds = header.is_nanosecond_precision();
-                        interfaces = vec![Interface {
-                            link: Link::of(header.network.0 & LINK_TYPE),
-                            units: if nanoseconds { 1_000_000_000 } else { 1_000_000 },
-                            offset: 0,
-                        }];
-                    }
-                    PcapBlockOwned::Legacy(packet) => {
-                        let Some(from) = interfaces.first() else { return damage("no header") };
-                        let stamp = u64::from(packet.ts_sec) * from.units;
-                        let time = from.time(stamp + u64::from(packet.ts_usec));
-                        let (data, wire) = (kept(packet.data, packet.caplen), packet.origlen);
-                        each(Packet { time, link: from.link, data, wire, far: false });
-                    }
-                    PcapBlockOwned::NG(Block::SectionHeader(_)) => interfaces.clear(),
-                    PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
-                        if interfaces.len() == usize::from(u16::MAX) {
-                            return damage("too many interfaces");
+/// The part of a file whose next packet came first.
+fn first(readings: &mut [Reading]) -> Option<&mut Reading> {
+    if let [one] = readings {
+        return one.next.is_some().then_some(one);
+    }
+    // Who has no right time need not wait.
+    let time = |next: &Placed| if next.skip.is_some() { i64::MIN } else { next.time };
+    let next = |reading: &&mut Reading| reading.next.as_ref().map_or(i64::MAX, time);
+    readings.iter_mut().filter(|reading| reading.next.is_some()).min_by_key(next)
+}
+
+/// A part of a file, packet by packet.
+struct Reading {
+    part: Part,
+    packets: Packets,
+    next: Option<Placed>,
+}
+
+impl Reading {
+    fn begin(input: &Input, part: Part) -> Result<Reading, Error> {
+        let mut packets = Packets::open(input)?;
+        let mut next = packets.next();
+        while next.is_some_and(|next| next.number < part.packets.start) {
+            next = packets.next();
+        }
+        let mut reading = Reading { part, packets, next: None };
+        reading.place(next);
+        Ok(reading)
+    }
+
+    /// The next packet, in the time of all parts, unless it is one of another part.
+    fn place(&mut self, next: Option<Placed>) {
+        let next = next.filter(|next| next.number < self.part.packets.end);
+        self.next =
+            next.map(|next| Placed { time: self.part.time(next.number, next.time), ..next });
+    }
+
+    /// Gives the next packet.
+    fn give(&mut self, each: &mut impl FnMut(Packet)) {
+        let Some(Placed { number, time, link, wire, skip, .. }) = self.next else { return };
+        let data = self.next.map_or(&[][..], |next| self.packets.data(next));
+        each(Packet { number, time, link, data, wire, skip });
+        let next = self.packets.next();
+        self.place(next);
+    }
+}
+
+/// A packet, and where its data is in the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    number: u64,
+    time: i64,
+    link: Option<Link>,
+    wire: u32,
+    skip: Option<Skip>,
+    from: usize,
+    length: usize,
+}
+
+/// The packets of a file, one after the other.
+struct Packets {
+    /// Until it ends.
+    reader: Option<Box<dyn PcapReaderIterator + Send>>,
+    failed: Arc<AtomicBool>,
+    /// Bytes of the buffer, and of the block that was read last.
+    size: usize,
+    taken: usize,
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+    /// Packets so far.
+    number: u64,
+    times: Times,
+    /// The first packet is far from the second.
+    first_far: bool,
+    damage: Option<String>,
+}
+
+impl Packets {
+    fn open(input: &Input) -> Result<Packets, Error> {
+        let mut beginning = Packets::begin(input)?;
+        let mut time = || beginning.read().map(|packet| packet.time);
+        let first_far = time().zip(time()).is_some_and(|(first, second)| apart(first, second));
+        Ok(Packets { first_far, ..Packets::begin(input)? })
+    }
+
+    fn begin(input: &Input) -> Result<Packets, Error> {
+        let (from, _) = input.open()?;
+        let failed = Arc::new(AtomicBool::new(false));
+        let file = UntilFailure { from, failed: Arc::clone(&failed) };
+        let reader = create_reader(BUFFER, file).ok();
+        let damaged = reader.is_none();
+        Ok(Packets {
+            reader,
+            failed,
+            size: BUFFER,
+            taken: 0,
+            big_endian: false,
+            interfaces: Vec::new(),
+            number: 0,
+            times: Times::default(),
+            first_far: false,
+            damage: damaged.then(|| "its header is damaged, nothing can be read".into()),
+        })
+    }
+
+    /// The data of the packet that was read last.
+    fn data(&self, packet: Placed) -> &[u8] {
+        let buffer = self.reader.as_ref().map_or(&[][..], |reader| reader.data());
+        buffer.get(packet.from..packet.from + packet.length).unwrap_or_default()
+    }
+
+    /// The next packet.
+    fn next(&mut self) -> Option<Placed> {
+        let mut packet = self.read()?;
+        if packet.skip.is_none() {
+            let far = self.times.far(packet.time) || (self.number == 1 && self.first_far);
+            packet.skip = far.then_some(Skip::Far);
+        }
+        Some(packet)
+    }
+
+    /// The next packet, of any time.
+    fn read(&mut self) -> Option<Placed> {
+        loop {
+            let reader = self.reader.as_mut()?;
+            reader.consume(std::mem::take(&mut self.taken));
+            let at = reader.consumed();
+            let wrong = match reader.next() {
+                Ok((length, block)) => {
+                    self.taken = length;
+                    match found(block, &mut self.interfaces, &mut self.big_endian) {
+                        Ok(None) => continue,
+                        Ok(Some((start, packet))) => {
+                            self.number += 1;
+                            let from = start as usize - reader.data().as_ptr() as usize;
+                            return Some(Placed { number: self.number, from, ..packet });
                         }
-                        interfaces.push(Interface {
-                            link: Link::of(interface.linktype.0),
-                            units: interface.ts_resolution().unwrap_or(1_000_000).max(1),
-                            offset: interface.ts_offset(),
-                        });
+                        Err(wrong) => wrong,
                     }
-                    PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
-                        let Some(from) = interfaces.get(packet.if_id as usize) else {
-                            return damage("a packet of an unknown interface");
-                        };
-                        let stamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                        let time = from.time(stamp);
-                        let (data, wire) = (kept(packet.data, packet.caplen), packet.origlen);
-                        each(Packet { time, link: from.link, data, wire, far: false });
+                }
+                Err(PcapError::Eof | PcapError::UnexpectedEof)
+                    if self.failed.load(Ordering::Relaxed) =>
+                {
+                    "unreadable data"
+                }
+                Err(PcapError::Eof) => {
+                    self.reader = None;
+                    return None;
+                }
+                Err(PcapError::Incomplete(_)) => {
+                    if reader.refill().is_ok() {
+                        continue;
                     }
-                    // Statistics, names, and packets without a time.
-                    PcapBlockOwned::NG(_) => {}
+                    "it is damaged"
                 }
-                reader.consume(read);
-            }
-            Err(PcapError::Eof | PcapError::UnexpectedEof) if failed.load(Ordering::Relaxed) => {
-                return damage("unreadable data");
-            }
-            Err(PcapError::Eof) => return Ok(None),
-            Err(PcapError::Incomplete(_)) => {
-                if reader.refill().is_err() {
-                    return damage("it is damaged");
+                Err(PcapError::BufferTooSmall) if self.size < LONGEST => {
+                    self.size *= 2;
+                    if reader.grow(self.size) && reader.refill().is_ok() {
+                        continue;
+                    }
+                    "it is damaged"
                 }
-            }
-            Err(PcapError::BufferTooSmall) if size < LONGEST => {
-                size *= 2;
-                if !reader.grow(size) || reader.refill().is_err() {
-                    return damage("it is damaged");
-                }
-            }
-            Err(PcapError::UnexpectedEof) => return damage("it ends within the packet"),
-            Err(_) => return damage("it is damaged"),
+                Err(PcapError::UnexpectedEof) => "it ends within the packet",
+                Err(_) => "it is damaged",
+            };
+            self.damage = Some(format!("{wrong} at byte {at}, read up to there"));
+            self.reader = None;
         }
     }
+}
+
+/// The packet in a block, if it has one, and where its data begins.
+fn found(
+    block: PcapBlockOwned,
+    interfaces: &mut Vec<Interface>,
+    big_endian: &mut bool,
+) -> Result<Option<(*const u8, Placed)>, &'static str> {
+    const UNKNOWN: &str = "a packet of an unknown interface";
+    let packet = |from: &Interface, stamp: u64, data: &[u8], kept: u32, wire: u32| {
+        let length = data.len().min(kept as usize);
+        let (time, link) = (from.time(stamp), from.link);
+        let packet = Placed { number: 0, time, link, wire, skip: None, from: 0, length };
+        Ok(Some((data.as_ptr(), packet)))
+    };
+    match block {
+        PcapBlockOwned::LegacyHeader(header) => {
+            let nanoseconds = header.is_nanosecond_precision();
+            *interfaces = vec![Interface {
+                link: Link::of(header.network.0 & LINK_TYPE),
+                units: if nanoseconds { 1_000_000_000 } else { 1_000_000 },
+                offset: 0,
+            }];
+        }
+        PcapBlockOwned::Legacy(of) => {
+            let from = interfaces.first().ok_or("no header")?;
+            let stamp = u64::from(of.ts_sec) * from.units + u64::from(of.ts_usec);
+            return packet(from, stamp, of.data, of.caplen, of.origlen);
+        }
+        PcapBlockOwned::NG(Block::SectionHeader(section)) => {
+            *big_endian = section.big_endian();
+            interfaces.clear();
+        }
+        PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+            if interfaces.len() == usize::from(u16::MAX) {
+                return Err("too many interfaces");
+            }
+            // The parser takes the offset for little-endian.
+            let offset = interface.ts_offset();
+            let offset = if *big_endian { offset.swap_bytes() } else { offset };
+            interfaces.push(Interface {
+                link: Link::of(interface.linktype.0),
+                units: interface.ts_resolution().unwrap_or(1_000_000).max(1),
+                offset,
+            });
+        }
+        PcapBlockOwned::NG(Block::EnhancedPacket(of)) => {
+            let from = interfaces.get(of.if_id as usize).ok_or(UNKNOWN)?;
+            let stamp = u64::from(of.ts_high) << 32 | u64::from(of.ts_low);
+            return packet(from, stamp, of.data, of.caplen, of.origlen);
+        }
+        PcapBlockOwned::NG(Block::SimplePacket(of)) => {
+            let from = interfaces.first().ok_or(UNKNOWN)?;
+            let (time, wire) = (from.time(0), of.origlen);
+            let skip = Some(Skip::Untimed);
+            let packet = Placed { number: 0, time, link: None, wire, skip, from: 0, length: 0 };
+            return Ok(Some((of.data.as_ptr(), packet)));
+        }
+        // Before pcapng had enhanced packets (its appendix A).
+        PcapBlockOwned::NG(Block::Unknown(of)) if [2, 2 << 24].contains(&of.block_type) => {
+            let Some((header, data)) = of.data.split_first_chunk::<20>() else {
+                return Err("it is damaged");
+            };
+            let word = |at: usize| {
+                let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
+                if *big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+            };
+            // The interface is the first 16 bits; the others count drops.
+            let interface = if *big_endian { word(0) >> 16 } else { word(0) & 0xffff };
+            let from = interfaces.get(interface as usize).ok_or(UNKNOWN)?;
+            let stamp = u64::from(word(4)) << 32 | u64::from(word(8));
+            return packet(from, stamp, data, word(12), word(16));
+        }
+        // Statistics and names.
+        PcapBlockOwned::NG(_) => {}
+    }
+    Ok(None)
 }
 
 /// Ends where it cannot be read on, and remembers that.
@@ -235,11 +387,6 @@ impl Read for UntilFailure {
 /// The upper bits of pcap's field describe a frame check sequence (draft-ietf-opsawg-pcap, section 4).
 const LINK_TYPE: i32 = 0xffff;
 
-/// Without the padding.
-fn kept(data: &[u8], length: u32) -> &[u8] {
-    &data[..data.len().min(length as usize)]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,14 +403,10 @@ mod tests {
 
     #[test]
     fn one_time_among_others_is_damaged_and_two_are_a_gap() {
-        let mut far = Vec::new();
         let mut times = Times::default();
         let day = APART;
-        for time in [9 * day, 101, 102, -3 * day, 103, 9 * day, 9 * day + 1, 9 * day + 2] {
-            let packet = Packet { time, link: None, data: &[], wire: 0, far: false };
-            times.see(packet, &mut |packet: Packet| far.push(packet.far));
-        }
-        times.end(&mut |_: Packet| unreachable!("the first is given with the second"));
-        assert_eq!(far, [true, true, false, true, false, true, false, false]);
+        let seen = [9 * day, 101, 102, -3 * day, 103, 9 * day, 9 * day + 1, 9 * day + 2];
+        let far = seen.map(|time| times.far(time));
+        assert_eq!(far, [false, true, false, true, false, true, false, false]);
     }
 }

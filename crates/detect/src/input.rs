@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,12 +61,8 @@ impl Input {
         let file = keep().map_err(|error: io::Error| {
             Error::input(name, format!("cannot keep it in {}: {error}", folder.display()))
         })?;
-        // Its copies have one position: there is one reader at a time.
-        let open = move || {
-            let mut file = file.try_clone()?;
-            file.rewind()?;
-            Ok(Box::new(file) as Reader)
-        };
+        let file = Arc::new(file);
+        let open = move || Ok(Box::new(Kept { file: Arc::clone(&file), at: 0 }) as Reader);
         Ok(Input { name: name.into(), open: Box::new(open) })
     }
 
@@ -99,6 +96,20 @@ impl Input {
         } else {
             Box::new(Frames::new(packed)?)
         })
+    }
+}
+
+/// A file that several read at the same time: it is opened once, and has no name.
+struct Kept {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Kept {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 

@@ -18,6 +18,7 @@ mod live;
 mod measure;
 mod mptcp;
 mod observation;
+mod order;
 mod packet;
 mod plot;
 mod report;

@@ -207,7 +207,7 @@ pub fn measure<E: From<Error>>(
     let mut copies = Copies::default();
     let mut newest = 0;
     let mut result = Ok(());
-    capture::for_each(input, |packet| {
+    capture::for_each(input, &survey.order, |packet| {
         let Ok(segment) = read(&packet) else { return };
         let Some(&(flow, data)) = places.get(&(segment.from, segment.to)) else { return };
         if result.is_err() {

@@ -41,6 +41,8 @@ impl Link {
 pub enum Skip {
     /// Its time is days from that of the packets around it: damage.
     Far,
+    /// It has no time: a simple packet block.
+    Untimed,
     /// Of a link type that is not known here.
     Link,
     /// Neither IPv4 nor IPv6.

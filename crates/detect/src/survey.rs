@@ -7,6 +7,7 @@ use crate::capture::{self, Packet};
 use crate::clock::Clock;
 use crate::copies::{Again, Copies, ends};
 use crate::mptcp::Multipath;
+use crate::order::{Course, Order};
 use crate::packet::{End, Segment, Skip, segment};
 use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
 use crate::{Error, Input, Limits, Signal, Traffic};
@@ -48,6 +49,8 @@ pub struct Survey {
     pub flows: Vec<Flow>,
     /// What the user should know: skipped packets, flows left out, damage.
     pub notes: Vec<String>,
+    /// The order in which packets were captured.
+    pub order: Order,
     /// When the first packet came, nanoseconds since 1970.
     pub start: i64,
     /// When the last came.
@@ -62,6 +65,8 @@ struct Way {
     packets: u64,
     /// Segments of any kind, without copies.
     segments: u64,
+    /// Number of the first.
+    first: Option<u64>,
     /// Those left out as copies, and those that may be; data in the latter.
     copies: u64,
     doubtful: u64,
@@ -245,10 +250,11 @@ impl Way {
 
 /// Packets that were of no use, by the reason.
 #[derive(Clone, Copy, Debug, Default)]
-struct Skipped([u64; 6]);
+struct Skipped([u64; 7]);
 
-const REASONS: [(Skip, &str); 6] = [
+const REASONS: [(Skip, &str); 7] = [
     (Skip::Far, "with a time that is days from that of all around (damage)"),
+    (Skip::Untimed, "without a time (simple packet blocks)"),
     (Skip::Link, "of an unknown link type"),
     (Skip::NotIp, "not IP"),
     (Skip::NotTcp, "not TCP"),
@@ -278,32 +284,68 @@ impl Skipped {
     }
 }
 
-/// Reads the capture once; chooses a signal, and the largest flows that give it.
-///
-/// # Errors
-/// It cannot be opened, or it has no flow that gives a signal, or too little of each packet.
-pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
-    let mut flows: Flows<(End, End), Entry> = Flows::default();
+/// What the packets of a capture add up to.
+#[derive(Debug, Default)]
+struct Counted {
+    flows: Flows<(End, End), Entry>,
+    /// Flows that were forgotten.
+    forgotten: usize,
+    packets: u64,
+    skipped: Skipped,
+    /// Those without all TCP options.
+    cut: u64,
+    /// When the first came and the last.
+    span: Option<(i64, i64)>,
+    damage: Option<String>,
+    course: Course,
+}
+
+/// Reads the capture once.
+fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
+    let mut counted = Counted::default();
     let mut copies = Copies::default();
-    let mut skipped = Skipped::default();
-    let (mut forgotten, mut cut) = (0, 0);
-    let (mut packets, mut start, mut end) = (0, i64::MAX, i64::MIN);
-    let damage = capture::for_each(input, |packet| {
-        packets += 1;
+    let damage = capture::for_each(input, order, |packet| {
+        counted.packets += 1;
         let segment = match read(&packet) {
             Ok(segment) => segment,
-            Err(skip) => return skipped.count(skip),
+            Err(skip) => return counted.skipped.count(skip),
         };
-        cut += u64::from(segment.cut);
-        (start, end) = (start.min(packet.time), end.max(packet.time));
+        counted.cut += u64::from(segment.cut);
+        let (start, end) = counted.span.unwrap_or((packet.time, packet.time));
+        counted.span = Some((start.min(packet.time), end.max(packet.time)));
+        counted.course.see(packet.number, packet.time);
         let way = usize::from(segment.from > segment.to);
         let ends = [(segment.from, segment.to), (segment.to, segment.from)][way];
         let again = copies.see(packet.time, &segment);
-        if flows.len() >= COUNTED && !flows.contains_key(&ends) {
-            forgotten += forget_half(&mut flows, Entry::bytes);
+        if counted.flows.len() >= COUNTED && !counted.flows.contains_key(&ends) {
+            counted.forgotten += forget_half(&mut counted.flows, Entry::bytes);
         }
-        flows.entry(ends).or_default().see(way, packet.time, &segment, again);
+        let entry = counted.flows.entry(ends).or_default();
+        let this = &mut entry.ways[way];
+        this.first = this.first.or(Some(packet.number));
+        if let (Some(first), Some(highest), true) = (this.first, this.highest, segment.len > 0) {
+            counted.course.data(first, segment.end().wrapping_sub(highest) as i32);
+        }
+        entry.see(way, packet.time, &segment, again);
     })?;
+    counted.damage = damage;
+    Ok(counted)
+}
+
+/// Reads the capture once, in disorder twice; chooses a signal, and the largest flows that give it.
+///
+/// # Errors
+/// It cannot be opened, or it has no flow that gives a signal, too little of each packet, or times that go
+/// to and fro.
+pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
+    let mut counted = count(input, &Order::default())?;
+    let order = std::mem::take(&mut counted.course).end();
+    let order = order.map_err(|message| Error::input(input.name(), message))?;
+    if !order.is_plain() {
+        counted = count(input, &order)?;
+    }
+    let Counted { mut flows, forgotten, packets, skipped, cut, span, damage, .. } = counted;
+    let (start, end) = span.unwrap_or_default();
     let cut_off = skipped.of(Skip::Cut) > 0;
     let skipped = skipped.note(packets);
     flows.values_mut().flat_map(|entry| &mut entry.ways).for_each(Way::end);
@@ -353,6 +395,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             .into_iter()
             .chain(skipped)
             .chain(cut)
+            .chain(order.notes())
             .chain(twice)
             .chain(nat)
             .chain(small)
@@ -361,8 +404,14 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         return Err(Error::input(input.name(), why.join("; ")));
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
-    let mut notes: Vec<String> =
-        damage.into_iter().chain(skipped).chain(cut).chain(twice).chain(nat).collect();
+    let mut notes: Vec<String> = damage
+        .into_iter()
+        .chain(skipped)
+        .chain(cut)
+        .chain(order.notes())
+        .chain(twice)
+        .chain(nat)
+        .collect();
     if end - start > LONG {
         let days = (end - start) / 86_400_000_000_000;
         notes.push(format!(
@@ -403,7 +452,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             traffic: entry.traffic(),
         }
     });
-    Ok(Survey { signal, flows: flows.collect(), notes, start, end })
+    Ok(Survey { signal, flows: flows.collect(), notes, order, start, end })
 }
 
 /// The note on copies.
@@ -442,8 +491,8 @@ fn leave_translated(flows: &mut Flows<(End, End), Entry>) -> Option<String> {
 
 /// The TCP segment in a packet.
 pub fn read<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, Skip> {
-    if packet.far {
-        return Err(Skip::Far);
+    if let Some(skip) = packet.skip {
+        return Err(skip);
     }
     segment(packet.link.ok_or(Skip::Link)?, packet.data, packet.wire)
 }

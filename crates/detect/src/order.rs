@@ -1,0 +1,158 @@
+//! Captures whose times go back: parts of a file that were captured at the same time and stand one after
+//! the other (`mergecap -a`, sections of pcapng), and clocks that were set back.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Times that go back by less are disorder, or small corrections of a clock, nanoseconds.
+const BACK: i64 = 1_000_000_000;
+
+/// Parts that are read at the same time, with a buffer each.
+const PARTS: usize = 16;
+
+/// Places where the time goes back; with more it has no order.
+const STEPS: usize = 256;
+
+/// What goes back by more after a few packets goes back from damaged times, nanoseconds: a day.
+const DAMAGE: i64 = 86_400_000_000_000;
+
+/// What shows the kind of a place is counted up to here.
+const SURE: i32 = 32;
+
+/// A sequence number that is so far ahead of the newest is of another connection, bytes.
+const AHEAD: i32 = 1 << 22;
+
+/// In which order a file is read.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    steps: Vec<Step>,
+}
+
+/// A place where the time goes back.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// Of the first packet behind it.
+    number: u64,
+    /// Nanoseconds.
+    back: i64,
+    /// How much more often flows go on behind it than not. If they do, the clock was set back.
+    goes_on: i32,
+}
+
+/// A part that has its own order of time.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// By their numbers.
+    pub packets: Range<u64>,
+    /// What the clock lacks from a packet on, nanoseconds.
+    set_back: VecDeque<(u64, i64)>,
+    lacks: i64,
+}
+
+impl Part {
+    /// When a packet came that has a time in the file; packets in the order of their numbers.
+    pub fn time(&mut self, number: u64, time: i64) -> i64 {
+        while let Some(&(_, lacks)) = self.set_back.front().filter(|(from, _)| *from <= number) {
+            self.lacks = lacks;
+            self.set_back.pop_front();
+        }
+        time.saturating_add(self.lacks)
+    }
+}
+
+impl Order {
+    /// Is that the order of the file, with its times?
+    pub fn is_plain(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The parts, at least one.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let begin = |from| Part { packets: from..u64::MAX, set_back: VecDeque::new(), lacks: 0 };
+        let mut parts = vec![begin(0)];
+        let mut lacks = 0_i64;
+        for step in &self.steps {
+            let Some(last) = parts.last_mut() else { continue };
+            if step.goes_on > 0 {
+                lacks = lacks.saturating_add(step.back);
+                last.set_back.push_back((step.number, lacks));
+            } else {
+                last.packets.end = step.number;
+                lacks = 0;
+                parts.push(begin(step.number));
+            }
+        }
+        parts.into_iter()
+    }
+
+    /// What the user should know of it.
+    pub fn notes(&self) -> Vec<String> {
+        let note = |goes_on: bool, what: &str| {
+            let steps = || self.steps.iter().filter(|step| (step.goes_on > 0) == goes_on);
+            let first = steps().next()?;
+            let most = steps().map(|step| step.back).max()?;
+            let (most, number) = (most as f64 / 1e9, first.number);
+            Some(match steps().count() {
+                1 => format!("times go back by {most:.3} s at packet {number}: {what}"),
+                count => format!(
+                    "times go back {count} times, first at packet {number}, by {most:.3} s at most: {what}"
+                ),
+            })
+        };
+        let put =
+            note(false, "what follows was captured at the same time, and is read in its place");
+        put.into_iter()
+            .chain(note(true, "the clock was set back, and is taken to have gone on"))
+            .collect()
+    }
+}
+
+/// Finds the order of a file, packet by packet.
+#[derive(Debug, Default)]
+pub struct Course {
+    newest: Option<i64>,
+    order: Order,
+    /// Times go back more often than can be dealt with.
+    lost: bool,
+}
+
+impl Course {
+    /// A packet.
+    pub fn see(&mut self, number: u64, time: i64) {
+        let newest = *self.newest.get_or_insert(time);
+        let back = newest.saturating_sub(time);
+        if back < BACK {
+            self.newest = Some(newest.max(time));
+        } else if self.order.steps.len() == STEPS {
+            self.lost = true;
+        } else {
+            self.newest = Some(time);
+            self.order.steps.push(Step { number, back, goes_on: 0 });
+        }
+    }
+
+    /// Data of a flow whose first packet has a number; it ends so far behind the flow's newest before.
+    /// The first that come after a place tell its kind.
+    pub fn data(&mut self, first: u64, ahead: i32) {
+        let place = self.order.steps.last_mut();
+        if let Some(step) = place.filter(|step| first < step.number && step.goes_on.abs() < SURE) {
+            step.goes_on += if (1..AHEAD).contains(&ahead) { 1 } else { -1 };
+        }
+    }
+
+    /// The order, if it has one; else what is wrong.
+    pub fn end(mut self) -> Result<Order, String> {
+        self.order.steps.retain(|step| step.goes_on <= 0 || step.back < DAMAGE);
+        let parts = self.order.parts().count();
+        if !self.lost && parts <= PARTS {
+            return Ok(self.order);
+        }
+        let most = self.order.steps.iter().map(|step| step.back).max().unwrap_or_default();
+        Err(format!(
+            "times go back {} times or more, by {:.3} s at most: expected packets in the order of time \
+             (Wireshark's reordercap sorts them)",
+            self.order.steps.len(),
+            most as f64 / 1e9,
+        ))
+    }
+}

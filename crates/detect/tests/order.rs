@@ -1,0 +1,154 @@
+//! Captures whose packets are not in the order of time, and the blocks of pcapng.
+
+mod wire;
+
+use narrows_detect::{Error, Input, Limits, Source};
+use wire::{MSS, Record, Tcp, file, observations, open, records};
+
+const MS: i64 = 1_000_000;
+const PACKETS: u32 = 2000;
+
+/// Downloads for 10 s, near the receiver: each of a client.
+fn flow(client: u8) -> Vec<Tcp> {
+    let each = |packet: u32| {
+        let sent = 1_000 * MS + i64::from(packet) * 5 * MS;
+        let queue = (200 - i64::from((packet + 90 * u32::from(client)) % 400)).abs() * MS / 5;
+        let stamp = (sent / MS) as u32;
+        let seq = (1 + packet * MSS).wrapping_add(u32::from(client).wrapping_mul(1_000_000_000));
+        let time = sent + 20 * MS + queue;
+        [
+            Tcp::data(time, client, seq, Some((stamp, 1))),
+            Tcp::ack(time, client, seq.wrapping_add(MSS), Some((stamp, stamp))),
+        ]
+    };
+    (0..PACKETS).flat_map(each).collect()
+}
+
+/// In the order of these parts, each in the order of time.
+fn appended(parts: &[Vec<Tcp>]) -> Vec<u8> {
+    file(101, &parts.iter().flat_map(|part| records(part)).collect::<Vec<Record>>())
+}
+
+#[test]
+fn interfaces_that_stand_one_after_the_other_are_read_together() {
+    let right = open(file(101, &records(&[flow(1), flow(2)].concat())));
+    let source = open(appended(&[flow(1), flow(2)]));
+    assert_eq!(observations(&source), observations(&right));
+    let place = "times go back by 10.013 s at packet 4001: what follows was captured at the same time, and \
+                 is read in its place";
+    assert_eq!(source.notes(), [place]);
+    // Of data in one and its acknowledgements in the other, too.
+    let (data, acks): (Vec<_>, Vec<_>) = flow(1).into_iter().partition(|packet| packet.forward);
+    let source = open(appended(&[data, acks]));
+    assert_eq!(observations(&source), observations(&open(appended(&[flow(1)]))));
+    // And of a recording in two files, the second before the first.
+    let whole = flow(1);
+    let (early, late) = whole.split_at(2000);
+    let source = open(appended(&[late.to_vec(), early.to_vec()]));
+    assert_eq!(observations(&source), observations(&open(appended(&[flow(1)]))));
+}
+
+#[test]
+fn a_clock_that_was_set_back_goes_on() {
+    let mut records = records(&[flow(1), flow(2)].concat());
+    let right = observations(&open(file(101, &records)));
+    let step = records[3999].0 - records[4000].0 + 3_000 * MS;
+    records[4000..].iter_mut().for_each(|record| record.0 -= 3_000 * MS);
+    let source = open(file(101, &records));
+    let what = "the clock was set back, and is taken to have gone on";
+    let back = step as f64 / 1e9;
+    assert_eq!(source.notes(), [format!("times go back by {back:.3} s at packet 4001: {what}")]);
+    let seen = observations(&source);
+    assert_eq!(seen.len(), right.len());
+    let off = |(a, b): (&narrows_detect::Observation, &narrows_detect::Observation)| {
+        a.now_us.abs_diff(b.now_us)
+    };
+    assert!(seen.iter().zip(&right).map(off).max() < Some(6_000));
+}
+
+#[test]
+fn times_to_and_fro_are_refused_with_the_amount() {
+    let parts: Vec<Vec<Tcp>> = (1..=20).map(|client| flow(client)[..600].to_vec()).collect();
+    let bytes = appended(&parts);
+    let error = Source::open(Input::bytes("test", bytes), None, Limits::default()).unwrap_err();
+    let line = error.to_string();
+    assert!(line.starts_with("test: times go back 19 times or more, by 1.5"), "{line}");
+    assert!(line.ends_with("in the order of time (Wireshark's reordercap sorts them)"), "{line}");
+}
+
+/// Words of a byte order.
+struct Order(bool);
+
+impl Order {
+    fn words(&self, words: &[u32]) -> Vec<u8> {
+        let each =
+            words.iter().map(|word| if self.0 { word.to_be_bytes() } else { word.to_le_bytes() });
+        each.flatten().collect()
+    }
+
+    fn halves(&self, a: u16, b: u16) -> Vec<u8> {
+        let each = [a, b].map(|half| if self.0 { half.to_be_bytes() } else { half.to_le_bytes() });
+        each.concat()
+    }
+
+    fn block(&self, kind: u32, body: &[u8]) -> Vec<u8> {
+        let mut body = body.to_vec();
+        body.resize(body.len().next_multiple_of(4), 0);
+        let length = body.len() as u32 + 12;
+        [self.words(&[kind, length]), body, self.words(&[length])].concat()
+    }
+
+    /// A section, and its interface: raw IP, with a resolution (`if_tsresol`) and an offset in seconds.
+    fn section(&self, resolution: u8, offset: i64) -> Vec<u8> {
+        let header =
+            [self.words(&[0x1a2b_3c4d]), self.halves(1, 0), self.words(&[u32::MAX, u32::MAX])];
+        let offset = if self.0 { offset.to_be_bytes() } else { offset.to_le_bytes() };
+        let options = [
+            self.halves(9, 1),
+            vec![resolution, 0, 0, 0],
+            self.halves(14, 8),
+            offset.to_vec(),
+            self.halves(0, 0),
+        ];
+        let interface = [self.halves(101, 0), self.words(&[0]), options.concat()];
+        [self.block(0x0a0d_0d0a, &header.concat()), self.block(1, &interface.concat())].concat()
+    }
+
+    fn packet(&self, kind: u32, stamp: u64, (_, data, wire): &Record) -> Vec<u8> {
+        let interface = if kind == 2 { self.halves(0, 7) } else { self.words(&[0]) };
+        let length = data.len() as u32;
+        let rest = self.words(&[(stamp >> 32) as u32, stamp as u32, length, *wire]);
+        self.block(kind, &[interface, rest, data.clone()].concat())
+    }
+}
+
+/// Two sections of other byte orders, resolutions and offsets; the second, in the old form of packets,
+/// was captured at the same time as the first.
+#[test]
+fn sections_have_their_own_clocks() {
+    let mut bytes = Order(false).section(9, 0);
+    for record in &records(&flow(1)) {
+        bytes.extend(Order(false).packet(6, record.0 as u64, record));
+    }
+    bytes.extend(Order(true).section(6, -500));
+    for record in &records(&flow(2)) {
+        bytes.extend(Order(true).packet(2, (record.0 / 1000 + 500_000_000) as u64, record));
+    }
+    let source = open(bytes.clone());
+    let right = open(file(101, &records(&[flow(1), flow(2)].concat())));
+    assert_eq!(source.flows(), right.flows(), "{:?}", source.notes());
+    assert_eq!(observations(&source), observations(&right));
+    assert_eq!(source.notes().len(), 1, "{:?}", source.notes());
+    // What has no time is counted.
+    let simple = records(&flow(3)[..3]);
+    for (_, data, wire) in &simple {
+        bytes.extend(Order(true).block(3, &[Order(true).words(&[*wire]), data.clone()].concat()));
+    }
+    let source = open(bytes);
+    assert_eq!(
+        source.notes()[0],
+        "skipped of 8003 packets: 3 without a time (simple packet blocks)"
+    );
+    let all = source.measure::<Error>(|_| Ok(()));
+    assert!(all.is_ok());
+}
