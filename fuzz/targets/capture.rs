@@ -7,7 +7,7 @@ use narrows_detect::{Detection, Error, Input, Limits, Source, detectors};
 use narrows_laws::Params;
 
 /// All flows, also of a packet.
-const LIMITS: Limits = Limits { flows: 64, packets: 1 };
+const LIMITS: Limits = Limits { flows: 64, packets: 1, at: None };
 
 fuzz_target!(|bytes: &[u8]| {
     match Source::open(Input::bytes("fuzz", bytes), None, LIMITS) {

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use narrows_detect::{Error, Input, Limits, Source};
 
 /// All flows, also of a packet.
-const LIMITS: Limits = Limits { flows: 64, packets: 1 };
+const LIMITS: Limits = Limits { flows: 64, packets: 1, at: None };
 
 fuzz_target!(|text: &str| {
     let (table, losses) = text.split_once("\n\n").map_or((text, None), |(a, b)| (a, Some(b)));

@@ -18,7 +18,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
         Some("-") => Input::stdin()?,
         _ => Input::file(&args.file),
     };
-    let limits = Limits { flows: args.flows.into(), packets: args.min_packets };
+    let limits = Limits { flows: args.flows.into(), packets: args.min_packets, at: args.at };
     let source = Source::open(input, losses, limits)?;
     for note in source.notes() {
         crate::note(&format!("narrows: {note}"));

@@ -39,18 +39,33 @@ pub struct Clock {
     first: i64,
     last: i64,
     stamps: Stamps,
+    /// For each of [`TICKS`], the least and the largest delay since the first stamp, nanoseconds.
+    delays: [(i64, i64); TICKS.len()],
 }
 
 impl Clock {
     /// With the first stamp and when it passed.
     pub fn new(time: i64, stamp: u32) -> Clock {
-        Clock { first: time, last: time, stamps: Stamps::new(stamp) }
+        Clock { first: time, last: time, stamps: Stamps::new(stamp), delays: Default::default() }
     }
 
     /// Another stamp passed.
     pub fn see(&mut self, time: i64, stamp: u32) {
         self.last = self.last.max(time);
-        self.stamps.ticks(stamp);
+        let total = self.stamps.ticks(stamp);
+        let since = time.saturating_sub(self.first);
+        for ((least, most), tick) in self.delays.iter_mut().zip(TICKS) {
+            let delay = since.saturating_sub(total.saturating_mul(tick));
+            *least = delay.min(*least);
+            *most = delay.max(*most);
+        }
+    }
+
+    /// How much delay changes from the stamps' host to here, nanoseconds; 0 if the stamps are of no known
+    /// clock.
+    pub fn change(&self) -> i64 {
+        let tick = self.tick().and_then(|tick| TICKS.iter().position(|of| *of == tick));
+        tick.map_or(0, |tick| self.delays[tick].1.saturating_sub(self.delays[tick].0))
     }
 
     /// Nanoseconds of a tick, if the stamps are those of a clock that is known.
@@ -95,6 +110,15 @@ mod tests {
                 assert_eq!(tick_of(hertz, 2.0, 200.0), Some(tick), "{hertz} Hz");
             }
         }
+    }
+
+    #[test]
+    fn change_of_delay_is_that_of_the_right_tick() {
+        let mut clock = Clock::new(0, 7);
+        for (time_ms, stamp) in [(500, 507), (1_012, 1_007), (2_000, 2_007), (3_041, 3_007)] {
+            clock.see(time_ms * 1_000_000, stamp);
+        }
+        assert_eq!((clock.tick(), clock.change()), (Some(1_000_000), 41_000_000));
     }
 
     #[test]

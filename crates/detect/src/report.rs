@@ -21,8 +21,10 @@ pub struct Json<'a> {
 impl<'a> Json<'a> {
     /// Begins, and gives what is to be printed first.
     pub fn begin(source: &'a Source, detector: Detector) -> (Json<'a>, String) {
+        let captured = source.captured();
+        let captured = captured.map_or(String::new(), |at| format!(" \"captured\": {},", json(at)));
         let text = format!(
-            "{{\"detector\": {}, \"signal\": {}, \"flows\": {}, \"decisions\": [",
+            "{{\"detector\": {}, \"signal\": {},{captured} \"flows\": {}, \"decisions\": [",
             json(detector.name()),
             json(source.signal().name()),
             json(source.flows()),

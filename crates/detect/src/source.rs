@@ -38,6 +38,9 @@ impl Source {
             let names = survey.flows.iter().map(|flow| flow.name.clone()).collect();
             (Kind::Capture(survey), names)
         } else {
+            if limits.at.is_some() {
+                return Err(Error::input("--at", "expected a capture for FILE, found a table"));
+            }
             let survey = table::survey(&input, losses.as_ref(), limits)?;
             let names = survey.flows.clone();
             (Kind::Table(survey), names)
@@ -50,6 +53,14 @@ impl Source {
         match &self.kind {
             Kind::Capture(survey) => survey.signal,
             Kind::Table(survey) => survey.signal,
+        }
+    }
+
+    /// Where a capture was made and why that is so.
+    pub fn captured(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Capture(survey) => Some(&survey.captured),
+            Kind::Table(_) => None,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::copies::{Again, Copies, ends};
 use crate::mptcp::Multipath;
 use crate::order::{Course, Order};
 use crate::packet::{End, Segment, Skip, segment};
+use crate::place::{At, Clue, Placed, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
 use crate::{Error, Input, Limits, Signal, Traffic};
 
@@ -21,9 +22,6 @@ const MSS: u32 = 1448;
 
 /// Longer captures have damaged times, nanoseconds: a month.
 const LONG: i64 = 30 * 86_400_000_000_000;
-
-/// Who answers sooner is here, if nobody else answers, nanoseconds.
-const HERE: i64 = 1_000_000;
 
 /// A flow to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +44,8 @@ pub struct Flow {
 #[derive(Debug)]
 pub struct Survey {
     pub signal: Signal,
+    /// Where it was captured, and why that is so.
+    pub captured: String,
     pub flows: Vec<Flow>,
     /// What the user should know: skipped packets, flows left out, damage.
     pub notes: Vec<String>,
@@ -94,6 +94,7 @@ struct Entry {
     multipath: Multipath,
     /// Some of its packets were captured without all TCP options.
     cut: bool,
+    at: At,
 }
 
 /// Is `a` behind `b` in the order of sequence numbers?
@@ -193,28 +194,27 @@ impl Entry {
         self.ways[self.data()].bytes
     }
 
-    /// Was it captured nearer to the receiver of its data?
-    fn near_receiver(&self) -> bool {
-        let [to_receiver, to_sender] =
-            [self.data(), 1 - self.data()].map(|way| self.ways[way].reach);
-        match (to_receiver, to_sender) {
-            (Some(receiver), Some(sender)) => receiver < sender,
-            // Nothing ever answered: only the data was captured.
-            (None, _) => true,
-            (Some(receiver), None) => receiver < HERE,
-        }
+    /// Who sends its data, and who gets it.
+    fn ends(&self, (small, large): (End, End)) -> (End, End) {
+        if self.data() == 0 { (small, large) } else { (large, small) }
     }
 
-    /// The tick of what stamps the signal, if the flow gives that.
+    /// Shortest times until the receiver of its data answered, and until the sender did.
+    fn reach(&self) -> (Option<i64>, Option<i64>) {
+        (self.ways[self.data()].reach, self.ways[1 - self.data()].reach)
+    }
+
+    /// The tick of what stamps the signal, if the flow gives that where it was captured.
     fn gives(&self, signal: Signal) -> Option<i64> {
         let tick = |way: usize| self.ways[way].clock.as_ref().and_then(Clock::tick);
-        let near_receiver = self.near_receiver();
+        let at = |at: At| [at, At::Middle].contains(&self.at);
+        let answered = self.ways[self.data()].reach.is_some();
         match signal {
-            Signal::OwdReceiver if near_receiver => tick(self.data()),
-            Signal::OwdSender if !near_receiver => {
+            Signal::OwdReceiver if at(At::Receiver) => tick(self.data()),
+            Signal::OwdSender if at(At::Sender) && answered => {
                 tick(1 - self.data()).filter(|&tick| tick <= COARSE)
             }
-            Signal::Rtt if !near_receiver => Some(0),
+            Signal::Rtt if at(At::Sender) && answered => Some(0),
             _ => None,
         }
     }
@@ -355,11 +355,13 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let cut = (cut > 0)
         .then(|| format!("{cut} of {packets} packets were captured without all TCP options"));
 
+    let empty = flows.values().filter(|entry| entry.bytes() == 0).count();
     let mut sized: Vec<_> = flows.into_iter().filter(|(_, entry)| entry.bytes() > 0).collect();
     sized.sort_by(|(ends, a), (others, b)| b.bytes().cmp(&a.bytes()).then(ends.cmp(others)));
     let of = |sized: &[(_, Entry)]| -> u64 { sized.iter().map(|(_, entry)| entry.bytes()).sum() };
     let all = of(&sized);
     let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
+    let placed = place(&mut sized, limits.at);
     let before = sized.len();
     let large = |(_, entry): &(_, Entry)| entry.traffic().packets >= limits.packets;
     if sized.iter().any(large) {
@@ -381,15 +383,21 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         const LONGER: &str = "capture 128 bytes of each packet (tcpdump -s 128)";
         let message = if sized.is_empty() && cut_off {
             format!("found no TCP flows with data; {LONGER}")
+        } else if sized.is_empty() && empty > 0 {
+            format!(
+                "expected TCP flows with data, found {empty} without: no packet of their data is there"
+            )
         } else if sized.is_empty() {
             "expected TCP flows with data, found none".into()
         } else if 2 * too_short > kept {
             let percent = 100.0 * too_short as f64 / kept as f64;
             format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
         } else {
-            "no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \
-             captured near the sender, with their acknowledgements"
-                .into()
+            let given = limits.at.map_or(String::new(), |at| format!(" (--at {at})"));
+            format!(
+                "no flow gives a delay{given}: expected packets of at least a second with TCP timestamps, \
+                 or, captured near the sender, with their acknowledgements"
+            )
         };
         let why: Vec<String> = damage
             .into_iter()
@@ -420,6 +428,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         ));
     }
     notes.extend(small);
+    notes.extend(placed.as_ref().and_then(Captured::note));
     let chosen: Vec<usize> = (0..sized.len())
         .filter(|&index| sized[index].1.gives(signal).is_some())
         .take(limits.flows)
@@ -442,9 +451,9 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     }
     let names = |index: usize| name(&sized, index);
     let flows = chosen.iter().map(|&index| {
-        let ((small, large), entry) = &sized[index];
+        let (ends, entry) = &sized[index];
         Flow {
-            ends: if entry.data() == 0 { (*small, *large) } else { (*large, *small) },
+            ends: entry.ends(*ends),
             name: names(index),
             tick: entry.gives(signal).unwrap_or_default(),
             mss: entry.mss(),
@@ -452,7 +461,8 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             traffic: entry.traffic(),
         }
     });
-    Ok(Survey { signal, flows: flows.collect(), notes, order, start, end })
+    let captured = placed.as_ref().map(Captured::reason).unwrap_or_default();
+    Ok(Survey { signal, captured, flows: flows.collect(), notes, order, start, end })
 }
 
 /// The note on copies.
@@ -470,11 +480,10 @@ fn leave_translated(flows: &mut Flows<(End, End), Entry>) -> Option<String> {
     let before: Flows<u64, (End, End)> =
         flows.keys().flat_map(|&(a, b)| [(ends(a, b), (a, b)), (ends(b, a), (b, a))]).collect();
     let mut left = Vec::new();
-    flows.retain(|&(small, large), entry| {
-        let data = entry.data();
-        let (from, to) = if data == 0 { (small, large) } else { (large, small) };
-        let first = entry.ways[data].is_translated().and_then(|first| before.get(&first));
-        left.extend(first.map(|first| (entry.bytes(), (from, to), *first)));
+    flows.retain(|&ends, entry| {
+        let first = entry.ways[entry.data()].is_translated();
+        let first = first.and_then(|first| before.get(&first));
+        left.extend(first.map(|first| (entry.bytes(), entry.ends(ends), *first)));
         first.is_none()
     });
     let &(_, largest, first) = left.iter().max()?;
@@ -487,6 +496,89 @@ fn leave_translated(flows: &mut Flows<(End, End), Entry>) -> Option<String> {
         ends_name(largest),
         ends_name(first),
     ))
+}
+
+/// Decides where the flows were captured; why, of the largest, and what that follows from.
+fn place(flows: &mut [((End, End), Entry)], at: Option<At>) -> Option<Captured> {
+    let clue = |(ends, entry): &((End, End), Entry)| Clue {
+        ends: entry.ends(*ends),
+        bytes: entry.bytes(),
+        reach: entry.reach(),
+    };
+    let found = places(&flows.iter().map(clue).collect::<Vec<_>>());
+    for ((_, entry), found) in flows.iter_mut().zip(&found) {
+        entry.at = at.unwrap_or(found.at);
+    }
+    let (_, largest) = flows.first()?;
+    let found = *found.first()?;
+    let change = |(_, entry): &((End, End), Entry)| {
+        entry.ways[entry.data()].clock.map_or(0, |clock| clock.change())
+    };
+    let change = flows.iter().map(change).max().unwrap_or_default();
+    Some(Captured { at: largest.at, given: at.is_some(), found, reach: largest.reach(), change })
+}
+
+/// Where the largest flow was captured.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured {
+    at: At,
+    /// By the user.
+    given: bool,
+    found: Placed,
+    reach: (Option<i64>, Option<i64>),
+    /// The largest change of a flow's delay from its sender to here, nanoseconds.
+    change: i64,
+}
+
+/// Near the sender the delay of data, from its timestamp on, changes no more: what a tick and the sender's
+/// own queue make of it, nanoseconds.
+const STILL: i64 = 20_000_000;
+
+impl Captured {
+    /// The place and the reason.
+    pub fn reason(&self) -> String {
+        let place = self.at.name();
+        if self.given {
+            return format!("{place}, as --at says");
+        }
+        let (receiver, sender) = self.reach;
+        let ms = |time: Option<i64>| {
+            let in_ms = |time: i64| format!("after {:.1} ms at best", time as f64 / 1e6);
+            time.map_or("never".into(), in_ms)
+        };
+        let answers = format!(
+            "the largest flow's receiver answers {}, its sender {}",
+            ms(receiver),
+            ms(sender)
+        );
+        match self.found.why {
+            Why::Answers => format!("{place}: {answers}"),
+            Why::Unclear => format!("{place}, of which there is no clear sign: {answers}"),
+            Why::Silence if self.change > STILL => format!(
+                "{place}: the delay of data changes by {:.1} ms, which it does not near the sender",
+                self.change as f64 / 1e6
+            ),
+            Why::Silence => format!(
+                "{place}, of which there is no sign: nobody answers. Near the sender the delay of data \
+                 does not change, as its time and its timestamp are of one host"
+            ),
+        }
+    }
+
+    /// What the user should know of it.
+    fn note(&self) -> Option<String> {
+        let clear = match self.found.why {
+            Why::Answers => true,
+            Why::Unclear => self.given,
+            Why::Silence => self.given || self.change > STILL,
+        };
+        (!clear).then(|| {
+            format!(
+                "taken for captured {} (--at sender, receiver or middle decides)",
+                self.reason()
+            )
+        })
+    }
 }
 
 /// The TCP segment in a packet.
@@ -516,8 +608,8 @@ fn choose(flows: &[((End, End), Entry)]) -> Option<Signal> {
 
 /// `10.0.0.1:40001 > 10.0.0.2:5001 mptcp 1f2e3d4c`.
 fn name(flows: &[((End, End), Entry)], index: usize) -> String {
-    let (&(small, large), entry) = (&flows[index].0, &flows[index].1);
-    let mut name = ends_name(if entry.data() == 0 { (small, large) } else { (large, small) });
+    let (ends, entry) = &flows[index];
+    let mut name = ends_name(entry.ends(*ends));
     if entry.multipath.seen {
         name += " mptcp";
     }

@@ -1,5 +1,7 @@
 //! What a flow of a file sent.
 
+use crate::At;
+
 /// The data of a flow, as the first pass over the file finds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
@@ -23,7 +25,7 @@ impl Traffic {
     }
 }
 
-/// Which flows of a file are analysed.
+/// Which flows of a file are analysed, and as what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest, at most [`crate::MAX_FLOWS`].
@@ -31,11 +33,13 @@ pub struct Limits {
     /// Those with so many packets of data, unless no flow has: control connections have a few, which
     /// show nothing of a bottleneck.
     pub packets: u64,
+    /// Where a capture was made; else its packets tell.
+    pub at: Option<At>,
 }
 
 impl Default for Limits {
     /// As the command has them.
     fn default() -> Limits {
-        Limits { flows: 16, packets: 100 }
+        Limits { flows: 16, packets: 100, at: None }
     }
 }

@@ -4,7 +4,7 @@ mod wire;
 
 use std::io::Write;
 
-use narrows_detect::{Input, Limits, Observation, Signal, Source};
+use narrows_detect::{Error, Input, Limits, Observation, Signal, Source};
 use wire::{MSS, Record, Tcp, file, observations, open, pcap, records};
 
 const MS: i64 = 1_000_000;
@@ -356,9 +356,12 @@ fn the_largest_are_reported_and_the_others_counted() {
         let flow = flow(At::Receiver, client, Some(MS));
         packets.extend(flow.into_iter().take(400 + 20 * usize::from(client)));
     }
-    let source =
-        Source::open(Input::bytes("test", pcap(&packets)), None, Limits { flows: 2, packets: 1 })
-            .unwrap();
+    let source = Source::open(
+        Input::bytes("test", pcap(&packets)),
+        None,
+        Limits { flows: 2, packets: 1, at: None },
+    )
+    .unwrap();
     assert_eq!(source.flows(), ["10.0.0.20:1020 > 10.0.1.1:443", "10.0.0.19:1019 > 10.0.1.1:443"]);
     assert_eq!(source.notes().len(), 1, "{:?}", source.notes());
     let note = &source.notes()[0];
@@ -505,7 +508,8 @@ fn memory_does_not_grow_with_the_number_of_flows() {
         bytes.extend(data);
     }
     let source =
-        Source::open(Input::bytes("test", bytes), None, Limits { flows: 1, packets: 1 }).unwrap();
+        Source::open(Input::bytes("test", bytes), None, Limits { flows: 1, packets: 1, at: None })
+            .unwrap();
     assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
     assert!(source.notes()[0].contains("at most 10000 others"), "{:?}", source.notes());
 }
@@ -581,4 +585,81 @@ fn a_flow_with_translated_addresses_is_one_flow() {
         note.ends_with(" > 10.0.1.1:443 with translated addresses (NAT), and 2 more"),
         "{note}"
     );
+}
+
+/// A flow captured in between: data 10 ms after it was sent, acknowledgements `back` after they were.
+fn middle(client: u8, back: i64) -> Vec<Tcp> {
+    let shift = |packet: Tcp| match packet.forward {
+        true => Tcp { time: packet.time + 10 * MS, ..packet },
+        false => Tcp { time: packet.time - BACK + back, ..packet },
+    };
+    let mut packets: Vec<Tcp> = flow(At::Sender, client, Some(MS)).into_iter().map(shift).collect();
+    for packet in packets.iter_mut().filter(|packet| !packet.forward) {
+        // Less the queue of the way back, which is behind.
+        packet.time -= queue_back((packet.ack - 1) / MSS - 1);
+    }
+    packets
+}
+
+fn placed(bytes: Vec<u8>, at: Option<narrows_detect::At>) -> Result<Source, Error> {
+    Source::open(Input::bytes("test", bytes), None, Limits { at, ..Limits::default() })
+}
+
+/// The receiver of one answers a little sooner than the sender, that of the other a little later.
+#[test]
+fn in_the_middle_no_flow_is_skipped_for_its_place() {
+    let bytes = pcap(&[middle(1, 18 * MS), middle(2, 26 * MS)].concat());
+    let source = placed(bytes.clone(), None).unwrap();
+    assert_eq!((source.signal(), source.flows().len()), (Signal::OwdReceiver, 2));
+    let [note] = source.notes() else { panic!("{:?}", source.notes()) };
+    assert!(
+        note.starts_with("taken for captured near the receiver, of which there is no clear sign")
+    );
+    assert!(
+        note.contains("receiver answers after 28.0 ms at best, its sender after 37.0 ms"),
+        "{note}"
+    );
+    use narrows_detect::At::{Middle, Receiver, Sender};
+    for (at, signal) in [
+        (Sender, Signal::OwdSender),
+        (Receiver, Signal::OwdReceiver),
+        (Middle, Signal::OwdReceiver),
+    ] {
+        let source = placed(bytes.clone(), Some(at)).unwrap();
+        assert_eq!((source.signal(), source.flows().len()), (signal, 2));
+        assert_eq!(source.notes(), [""; 0]);
+        assert_eq!(source.captured(), Some(&*format!("{}, as --at says", at.name())));
+    }
+}
+
+#[test]
+fn where_only_data_was_captured_the_place_is_not_known() {
+    let mut packets = flow(At::Sender, 1, Some(MS));
+    packets.retain(|packet| packet.forward);
+    let bytes = pcap(&packets);
+    let source = placed(bytes.clone(), None).unwrap();
+    let [note] = source.notes() else { panic!("{:?}", source.notes()) };
+    assert!(
+        note.contains("near the receiver, of which there is no sign: nobody answers."),
+        "{note}"
+    );
+    let error = placed(bytes, Some(narrows_detect::At::Sender)).unwrap_err().to_string();
+    // Near the receiver its delay changes.
+    let mut packets = flow(At::Receiver, 1, Some(MS));
+    packets.retain(|packet| packet.forward);
+    let source = placed(pcap(&packets), None).unwrap();
+    assert_eq!(source.notes(), [""; 0]);
+    let reason = "near the receiver: the delay of data changes by 40.0 ms, which it does not near the sender";
+    assert_eq!(source.captured(), Some(reason));
+    assert!(error.starts_with("test: no flow gives a delay (--at sender): expected "), "{error}");
+}
+
+#[test]
+fn flows_without_data_are_counted_where_no_other_is_left() {
+    let mut packets = flow(At::Sender, 1, Some(MS));
+    packets.retain(|packet| !packet.forward);
+    let error = placed(pcap(&packets), None).unwrap_err().to_string();
+    let none =
+        "test: expected TCP flows with data, found 1 without: no packet of their data is there";
+    assert_eq!(error, none);
 }

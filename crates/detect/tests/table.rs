@@ -7,8 +7,12 @@ use wire::observations;
 
 fn open(text: &str, losses: Option<&str>) -> Result<Source, String> {
     let losses = losses.map(|text| Input::bytes("losses.csv", text.as_bytes()));
-    Source::open(Input::bytes("t.csv", text.as_bytes()), losses, Limits { flows: 16, packets: 1 })
-        .map_err(|e| e.to_string())
+    Source::open(
+        Input::bytes("t.csv", text.as_bytes()),
+        losses,
+        Limits { flows: 16, packets: 1, at: None },
+    )
+    .map_err(|e| e.to_string())
 }
 
 fn refused(text: &str) -> String {
@@ -119,9 +123,12 @@ fn the_flows_with_most_rows_are_reported() {
         let flow = if row % 10 == 0 { format!("f{row}") } else { "big".into() };
         text += &format!("{flow},{row},1\n");
     }
-    let source =
-        Source::open(Input::bytes("t.csv", text.as_bytes()), None, Limits { flows: 3, packets: 1 })
-            .unwrap();
+    let source = Source::open(
+        Input::bytes("t.csv", text.as_bytes()),
+        None,
+        Limits { flows: 3, packets: 1, at: None },
+    )
+    .unwrap();
     assert_eq!(source.flows(), ["big", "f0", "f10"]);
     assert_eq!(
         source.notes(),

@@ -31,6 +31,9 @@ pub struct DetectArgs {
     /// Leave out flows with fewer packets of data, such as control connections
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub min_packets: u64,
+    /// Where the capture was made, of the way of the data: sender, receiver or middle; else its packets tell
+    #[arg(long, value_name = "PLACE")]
+    pub at: Option<narrows_detect::At>,
     /// Losses, if FILE is CSV: CSV with columns flow and t_s
     #[arg(long, value_name = "FILE")]
     pub losses: Option<PathBuf>,
