@@ -34,6 +34,9 @@ pub struct ConnectionConfig {
     pub active: Vec<(Nanos, Nanos)>,
     /// Bytes written but not acknowledged (MPTCP: at the data level) that the sender holds at most.
     pub send_buffer: u64,
+    /// Bytes that the send buffer of a model law grows to at most, as its window grows (Linux: tcp_wmem);
+    /// none: it has its size from the start (SO_SNDBUF).
+    pub send_buffer_max: Option<u64>,
     /// Bytes the receiver holds at most; MPTCP: shared by all subflows (RFC 8684, section 3.3.1).
     pub recv_buffer: u64,
 }
@@ -55,6 +58,7 @@ impl Default for ConnectionConfig {
             source: Source::Greedy,
             active: vec![(0, Nanos::MAX)],
             send_buffer: 1 << 40,
+            send_buffer_max: None,
             recv_buffer: 1 << 40,
         }
     }

@@ -47,6 +47,49 @@ fn one_flow_fills_the_link_with_less_than_one_bdp_in_its_queue() {
     assert_eq!(sim.connection(flow).retransmits, 0);
 }
 
+/// Alone through 10 Mbit/s and 100 ms, half a BDP of queue: Mbit/s, packets sent again and ms of queue from
+/// 5 to 35 s. On Linux 6.18 `kernel:bbr` has 9.36, none and 8.
+fn in_half_a_bdp(config: ConnectionConfig) -> (f64, u64, u64) {
+    let mut sim = Sim::new(1);
+    let net = Dumbbell::new(&mut sim, 1, 10 * MBIT, 100 * MS, 42, MS);
+    let paths = vec![net.path(&mut sim, 0)];
+    let flow = sim.add_connection(ConnectionConfig { paths, ..config });
+    sim.run_until(5 * S);
+    let begin = sim.connection(flow);
+    let mut queued = 0;
+    for n in 1..=3_000 {
+        sim.run_until(5 * S + n * 10 * MS);
+        queued += sim.queue_delay(net.bottleneck);
+    }
+    let end = sim.connection(flow);
+    let mbit = (end.delivered_bytes - begin.delivered_bytes) as f64 * 8.0 / 30e6;
+    (mbit, end.retransmits - begin.retransmits, queued / 3_000 / MS)
+}
+
+/// Startup loses much, and while that is repaired the buffer, three BDP, lets the application write
+/// nothing. That is no reason to take what is sent then for less than the path can carry: Startup ends
+/// late, but it ends.
+#[test]
+fn a_buffer_that_is_full_while_losses_are_repaired_does_not_hide_that_the_pipe_is_full() {
+    let (mbit, again, queue) =
+        in_half_a_bdp(ConnectionConfig { send_buffer: 375_000, ..bbr(vec![]) });
+    assert!(mbit > 9.2 && again < 1000 && queue < 12, "{mbit} Mbit/s, {again} again, {queue} ms");
+}
+
+/// One that grows with the window is no limit, where the same at its first size is.
+#[test]
+fn a_send_buffer_grows_to_three_windows() {
+    let small =
+        |max| ConnectionConfig { send_buffer: 64 << 10, send_buffer_max: max, ..bbr(vec![]) };
+    let (mbit, again, queue) = in_half_a_bdp(small(Some(4 << 20)));
+    assert!(mbit > 9.2 && again <= 10 && queue < 12, "{mbit} Mbit/s, {again} again, {queue} ms");
+    let (fixed, ..) = in_half_a_bdp(small(None));
+    assert!(fixed < 6.0, "{fixed} Mbit/s with 64 kB in 100 ms");
+    let reno = ConnectionConfig { control: control("reno"), ..small(Some(4 << 20)) };
+    let (reno, ..) = in_half_a_bdp(reno);
+    assert!(reno < 6.0, "{reno} Mbit/s: window laws keep the buffer they have");
+}
+
 #[test]
 fn a_thousandth_lost_at_random_costs_bbr_nothing_and_reno_nine_tenths() {
     let run = |law: &str| {

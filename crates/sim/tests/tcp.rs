@@ -184,7 +184,6 @@ fn the_delivery_rate_is_the_link_s() {
     let link_rate = 12e6 / 8.0 * MSS as f64 / 1500.0;
     for source in [
         Source::Greedy,
-        Source::File { bytes: 600 * MSS },
         Source::OnOff {
             pps: 100.0,
             size: SizeDist::Constant(20 * MSS as u32),

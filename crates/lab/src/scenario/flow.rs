@@ -86,7 +86,18 @@ impl Flow {
     pub fn default_buffer(&self, links: &[Link]) -> u64 {
         default_buffer(&self.paths, links)
     }
+
+    /// Bytes that the send buffer may grow to: none beyond its size where that is not the default. As
+    /// on a kernel: what Linux has, or twice the default where that is more.
+    pub fn send_buffer_max(&self, links: &[Link]) -> Option<u64> {
+        let default = self.default_buffer(links);
+        (self.send_buffer == default).then_some(default.saturating_mul(2).max(TCP_WMEM))
+    }
 }
+
+/// Largest send buffer of Linux, bytes: the third number of the sysctl tcp_wmem, where memory does not
+/// limit it.
+const TCP_WMEM: u64 = 4 << 20;
 
 /// 2 x sum of the paths' rates x largest RTT (RFC 6182, section 5.3), where a path's rate is that
 /// of its slowest link and its largest RTT is the base RTT with all its queues full.

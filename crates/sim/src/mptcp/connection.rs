@@ -66,6 +66,10 @@ pub(crate) struct Connection {
     /// Segments to send again after a timeout: first byte in data sequence, and length.
     pub(super) again: BTreeMap<u64, u32>,
     pub(super) tcp: TcpConfig,
+    /// Windows in the send buffer of a subflow.
+    pub(super) windows: u64,
+    /// Bytes that the send buffer grows to, at most.
+    pub(super) buffer_max: u64,
     data: Reassembly,
     completed: Option<Nanos>,
     acknowledged: Option<Nanos>,
@@ -78,6 +82,11 @@ pub(crate) struct Connection {
     generator: Generator,
     messages: Messages,
 }
+
+/// Windows in the send buffer of a subflow (Linux: tcp_sndbuf_expand()), and in that of a model law
+/// (bbr_sndbuf_expand()): while a loss is repaired the one goes on and the next is written.
+const WINDOWS: u64 = 2;
+const MODEL_WINDOWS: u64 = 3;
 
 /// All subflows, as bits.
 pub(super) const ALL: u8 = u8::MAX;
@@ -100,6 +109,8 @@ impl Connection {
             Some(receiver_detector) => receiver_detector.at_sender(control, params),
             None => Conn::with_params(control, params),
         };
+        let is_model = control.law.is_model();
+        let grows = config.send_buffer_max.filter(|_| is_model);
         let subflow = |(slot, setup): (usize, &PathSetup)| Subflow::new(slot, setup, &tcp);
         Connection {
             multipath: config.multipath,
@@ -120,6 +131,8 @@ impl Connection {
             first: (0, 0),
             pushed: 0,
             stream: Stream::new(config.send_buffer),
+            windows: if is_model { MODEL_WINDOWS } else { WINDOWS },
+            buffer_max: grows.unwrap_or(config.send_buffer),
             data: Reassembly::new(config.recv_buffer),
             last: 0,
             opened: false,

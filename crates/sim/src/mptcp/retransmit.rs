@@ -93,7 +93,7 @@ impl Connection {
     /// (Linux: mptcp_pm_nl_subflow_chk_stale()).
     fn check_stale(&mut self, path: usize, wire: &mut Wire) {
         let silent = self.subflows[path].count_silence();
-        self.lanes[path] = self.subflows[path].lane(self.scheduler);
+        self.lanes[path] = self.subflows[path].lane(self.scheduler, self.windows);
         if silent <= STALE_LOSS_CNT || self.subflows[path].stale {
             return;
         }

@@ -5,7 +5,7 @@ use narrows_traffic::Scheduler;
 
 use super::connection::Connection;
 use super::scheduler::{self, BURST};
-use super::subflow::Chunk;
+use super::subflow::{Chunk, Subflow};
 use crate::tcp::NEVER;
 use crate::tcp::rto::RTO_MAX;
 use crate::wire::Wire;
@@ -13,6 +13,7 @@ use crate::wire::Wire;
 impl Connection {
     /// Sends what may be sent, after something happened to the subflow `path`.
     pub(super) fn push(&mut self, path: usize, wire: &mut Wire) {
+        self.grow_buffer(path);
         if self.multipath {
             self.drain(path, wire);
             match self.scheduler {
@@ -32,8 +33,24 @@ impl Connection {
         self.set_probe_timer(wire.now);
     }
 
+    /// The send buffer of a model law grows with the windows of the subflows, as all do in Linux, where
+    /// the connection's is their sum (__mptcp_sync_sndbuf()). A window law's is large enough from the
+    /// start for two windows of all that path and queue hold. A model law's window is more while it
+    /// starts up, and where the buffer holds it back then, it takes the application to be the limit
+    /// and does not see that the pipe is full.
+    fn grow_buffer(&mut self, path: usize) {
+        if self.stream.buffer() < self.buffer_max {
+            self.subflows[path].grow_buffer(self.windows);
+            let sum = self.subflows.iter().map(Subflow::buffer).sum();
+            self.stream.grow(self.buffer_max.min(sum));
+        }
+    }
+
     /// Plain TCP: there is nothing to choose.
     fn push_tcp(&mut self, path: usize, wire: &mut Wire) {
+        if let Some(unsent) = self.stream.take_waited() {
+            self.subflows[path].sender.check_app_limited(unsent);
+        }
         while self.subflows[path].sender.has_room() {
             let from = self.stream.next();
             let len = self.next_len(path, from, 1);
@@ -44,8 +61,7 @@ impl Connection {
             let behind = self.stream.behind(self.stream.next());
             self.subflows[path].sender.send_new(from, len, behind, wire, &mut self.controller);
         }
-        let unsent = self.stream.written_from(self.stream.next());
-        self.subflows[path].sender.note_window_use(unsent, wire.now);
+        self.subflows[path].sender.note_window_use(wire.now);
     }
 
     /// Sends of what a subflow was handed as much as its window allows.
@@ -66,8 +82,9 @@ impl Connection {
             _ => self.stream.next(),
         };
         let unsent = subflow.queued() + self.stream.written_from(next);
-        subflow.sender.note_window_use(unsent, now);
-        self.lanes[path] = subflow.lane(self.scheduler);
+        subflow.sender.check_app_limited(unsent);
+        subflow.sender.note_window_use(now);
+        self.lanes[path] = subflow.lane(self.scheduler, self.windows);
         self.touched |= 1 << path;
     }
 

@@ -18,17 +18,30 @@ pub(crate) struct Stream {
     buffer: u64,
     /// Up to here the buffer lets the application write, see [`Stream::refill`].
     room: u64,
+    /// Bytes that waited to be sent when the application last wrote, until that has been asked for.
+    waited: Option<u64>,
 }
 
 impl Stream {
     pub fn new(buffer: u64) -> Self {
-        Stream { written: 0, sent: 0, next: 0, una: 0, edge: 0, buffer, room: buffer }
+        Stream { written: 0, sent: 0, next: 0, una: 0, edge: 0, buffer, room: buffer, waited: None }
     }
 
     /// The application writes up to byte `total`, or without end. The buffer holds back what does
     /// not fit.
     pub fn write_up_to(&mut self, total: u64) {
+        self.note_write();
         self.written = total;
+    }
+
+    /// The application writes: notes what waits.
+    fn note_write(&mut self) {
+        self.waited = Some(self.written_from(self.next));
+    }
+
+    /// The bytes that waited to be sent when the application last wrote, if it has since the last call.
+    pub fn take_waited(&mut self) -> Option<u64> {
+        self.waited.take()
     }
 
     /// The application stops: what has not been sent is withdrawn.
@@ -42,9 +55,23 @@ impl Stream {
         if self.written + bytes - self.una > self.buffer {
             return None;
         }
+        self.note_write();
         self.written += bytes;
         self.room = self.room.max(self.written);
         Some(self.written)
+    }
+
+    /// Bytes that the buffer holds.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// The buffer has grown to `bytes`, unless it is larger.
+    pub fn grow(&mut self, bytes: u64) {
+        if bytes > self.buffer {
+            self.buffer = bytes;
+            self.refill();
+        }
     }
 
     /// First byte the peer has not acknowledged in data sequence.
@@ -125,6 +152,9 @@ impl Stream {
     fn refill(&mut self) {
         let full = self.room.saturating_sub(self.una);
         if self.buffer.saturating_sub(full) >= full / 2 {
+            if self.written > self.room {
+                self.note_write();
+            }
             self.room = self.una.saturating_add(self.buffer);
         }
     }

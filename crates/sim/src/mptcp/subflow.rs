@@ -210,6 +210,11 @@ impl Subflow {
         Behind { ready: self.queued, written: self.queued }
     }
 
+    /// Bytes that the send buffer has grown to.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
     /// Bytes handed over and not acknowledged: Linux's sk_wmem_queued, but for its overhead.
     fn held(&self) -> u64 {
         self.sender.outstanding() + self.queued
@@ -227,7 +232,7 @@ impl Subflow {
 
     /// What the scheduler and the connection's timer need to know. A subflow that may not carry data
     /// yet, or none, has no part in either: its timer, that of a SYN, backs off for minutes.
-    pub fn lane(&mut self, scheduler: Scheduler) -> Lane {
+    pub fn lane(&mut self, scheduler: Scheduler, windows: u64) -> Lane {
         if !self.sender.is_established() {
             return Lane::default();
         }
@@ -244,18 +249,19 @@ impl Subflow {
         if self.pace == 0 {
             self.pace = self.sender.pacing_rate();
         }
-        self.buffer = self.buffer.max(send_buffer(self.sender.cwnd(), self.sender.mss()));
         let held = self.held();
         let cost = held.saturating_mul(SECOND) / self.pace.max(1);
-        Lane { cost, has_room: held < self.buffer, rtx_at }
+        Lane { cost, has_room: held < self.grow_buffer(windows), rtx_at }
     }
-}
 
-/// Send buffer of a subflow with this window (Linux: tcp_sndbuf_expand()): two windows of packets
-/// as they lie in memory, 320 bytes each for headers and for the list of fragments, the sum a
-/// power of two, and 256 bytes that describe the packet. Linux has a bound, tcp_wmem; here the
-/// connection's send buffer bounds the sum of all subflows.
-fn send_buffer(cwnd: u32, mss: u32) -> u64 {
-    let packet = u64::from(mss + 640).next_power_of_two() + 256;
-    2 * u64::from(cwnd.max(10)) * packet
+    /// The send buffer, bytes: so many of the largest window that it had, in packets as they lie in
+    /// memory, 320 bytes each for headers and for the list of fragments, the sum a power of two, and
+    /// 256 bytes that describe the packet (Linux: tcp_sndbuf_expand()). Linux has a bound, tcp_wmem;
+    /// here the connection's send buffer bounds the sum of all subflows.
+    pub fn grow_buffer(&mut self, windows: u64) -> u64 {
+        let packet = u64::from(self.sender.mss() + 640).next_power_of_two() + 256;
+        let bytes = windows * u64::from(self.sender.cwnd().max(10)) * packet;
+        self.buffer = self.buffer.max(bytes);
+        self.buffer
+    }
 }

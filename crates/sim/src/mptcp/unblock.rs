@@ -33,7 +33,7 @@ impl Connection {
             && self.subflows[slower].sender.halve(wire.now, &mut self.controller)
         {
             self.subflows[path].penalised = wire.now;
-            self.lanes[slower] = self.subflows[slower].lane(self.scheduler);
+            self.lanes[slower] = self.subflows[slower].lane(self.scheduler, self.windows);
             self.touched |= 1 << slower;
         }
         let senders = holders.iter().map(|&other| &self.subflows[other].sender);

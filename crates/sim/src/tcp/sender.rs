@@ -306,13 +306,18 @@ impl Sender {
         wire.send(self.forward, self.path, body);
     }
 
-    /// To be called when all that may leave has left, and `unsent` bytes wait: was the window the
-    /// limit, or the application?
-    pub fn note_window_use(&mut self, unsent: u64, now: Nanos) {
+    /// The application writes only now that `unsent` bytes wait, or still does not: was it the limit?
+    /// Linux: tcp_rate_check_app_limited().
+    pub fn check_app_limited(&mut self, unsent: u64) {
         let full = self.board.in_flight() >= self.cwnd;
         if !full && unsent < self.mss.into() && !self.board.must_retransmit() {
             self.board.rate.app_limited(self.board.in_flight());
         }
+    }
+
+    /// To be called when all that may leave has left: was the window the limit?
+    pub fn note_window_use(&mut self, now: Nanos) {
+        let full = self.board.in_flight() >= self.cwnd;
         if self.sent_since || self.tlp.stale {
             self.schedule_probe(now);
         }

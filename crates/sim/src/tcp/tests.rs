@@ -83,7 +83,7 @@ impl Bench {
                 sender.send_new(dsn, MSS, Behind::ENDLESS, wire, controller)
             });
         }
-        self.sender.note_window_use(u64::MAX, self.now);
+        self.sender.note_window_use(self.now);
         std::mem::take(&mut self.sender.counters.sent_packets)
     }
 
@@ -181,7 +181,7 @@ fn no_probe_while_there_is_a_gap() {
     let block = (9 * MSS as i32, 10 * MSS as i32);
     let feedback = Ack { echo: RTT, sack: [block, (0, 0), (0, 0)], ..Ack::default() };
     bench.act(|sender, wire, controller| sender.on_ack(&feedback, false, wire, controller));
-    bench.sender.note_window_use(0, bench.now);
+    bench.sender.note_window_use(bench.now);
     assert_eq!(bench.sender.tlp.at, NEVER);
 }
 
@@ -402,7 +402,7 @@ fn a_window_that_was_not_used_shrinks() {
     bench.now += RTT;
     let all = Ack { ack: bench.next, echo: bench.now - RTT, ..Ack::default() };
     bench.act(|sender, wire, controller| sender.on_ack(&all, false, wire, controller));
-    bench.sender.note_window_use(u64::MAX, bench.now);
+    bench.sender.note_window_use(bench.now);
     assert_eq!(bench.sender.cwnd(), 80);
     bench.now += 10 * RTT;
     bench.push();

@@ -1,6 +1,6 @@
 //! From a scenario to a simulation: links, routes, flows.
 
-use narrows_laws::{Control, Params};
+use narrows_laws::Control;
 use narrows_net::{ConfigError, LinkConfig, LinkId, RouteId};
 use narrows_sim::{ConnectionConfig, PassiveDetector, PathConfig, Sim, UdpConfig};
 use narrows_traffic::FlowId;
@@ -37,31 +37,23 @@ pub fn controls(job: &Job) -> Result<Vec<Option<Control>>, Error> {
 }
 
 /// A simulation being put together.
-pub struct Build {
+pub struct Build<'a> {
     pub sim: Sim,
     /// The scenario's links in the simulator.
     pub links: Vec<LinkId>,
     pub handles: Vec<FlowId>,
     /// The paths of each flow in the simulator; none for UDP.
     pub paths: Vec<Vec<PathConfig>>,
-    name: String,
-    params: Params,
+    scenario: &'a Scenario,
 }
 
-impl Build {
+impl<'a> Build<'a> {
     /// The links of `scenario`, without flows yet.
-    pub fn new(scenario: &Scenario, seed: u64) -> Result<Build, Error> {
+    pub fn new(scenario: &'a Scenario, seed: u64) -> Result<Build<'a>, Error> {
         let mut sim = Sim::new(seed);
         let links = add_links(&mut sim, scenario);
         let links = links.map_err(|error| Error::input(&scenario.name, error))?;
-        Ok(Build {
-            sim,
-            links,
-            handles: Vec::new(),
-            paths: Vec::new(),
-            name: scenario.name.clone(),
-            params: scenario.params,
-        })
+        Ok(Build { sim, links, handles: Vec::new(), paths: Vec::new(), scenario })
     }
 
     /// Adds a flow of the scenario under `control`, with `passive` detectors; the order is that of
@@ -72,8 +64,7 @@ impl Build {
         control: Option<Control>,
         passive: &[PassiveDetector],
     ) -> Result<(), Error> {
-        let scenario = self.name.clone();
-        self.add(flow, control, passive).map_err(|error| Error::input(scenario, error))
+        self.add(flow, control, passive).map_err(|error| Error::input(&self.scenario.name, error))
     }
 
     fn add(
@@ -112,13 +103,14 @@ impl Build {
                     paths: paths.clone(),
                     path_manager: flow.path_manager,
                     control,
-                    params: self.params,
+                    params: self.scenario.params,
                     passive: passive.to_vec(),
                     scheduler: flow.scheduler,
                     tcp: flow.tcp,
                     source: flow.source,
                     active: flow.active.clone(),
                     send_buffer: flow.send_buffer,
+                    send_buffer_max: flow.send_buffer_max(&self.scenario.links),
                     recv_buffer: flow.recv_buffer,
                 }))
             }

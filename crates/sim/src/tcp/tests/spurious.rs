@@ -156,7 +156,7 @@ fn probed() -> Bench {
     bench.now += RTT;
     let feedback = Ack { ack: 9 * u64::from(MSS), echo: RTT, ..Ack::default() };
     bench.act(|sender, wire, controller| sender.on_ack(&feedback, false, wire, controller));
-    bench.sender.note_window_use(0, bench.now);
+    bench.sender.note_window_use(bench.now);
     bench.now = bench.sender.deadline();
     assert!(bench.sender.probe_due(bench.now));
     bench.act(|sender, wire, controller| sender.send_probe(None, wire, controller));
