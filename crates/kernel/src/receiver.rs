@@ -33,8 +33,8 @@ pub struct Decisions {
 }
 
 impl ReceiverDetector {
-    /// Attaches it to the connections of `cgroup` that begin from now on. The receiver's detector runs
-    /// with the parameters that MPTCP-SBD published.
+    /// Attaches it to the connections of `cgroup` that begin from now on. The receiver's detector is
+    /// `xcorr`.
     ///
     /// # Errors
     /// BPF cannot be used here, or the kernel refuses; a process detects at the receiver already; a state map of
@@ -51,7 +51,7 @@ impl ReceiverDetector {
         for mut map in open.maps_mut() {
             if ends_with(map.name(), ".rodata.first") {
                 // What the detector keeps is the first member.
-                let detection = detection(&Params::default().with(&[("ssc.preset", "mptcp-sbd")]));
+                let detection = detection(&Params::default());
                 map.initial_value_mut().expect("it has one")[..detection.len()]
                     .copy_from_slice(&detection);
             } else if state::SHARED.iter().any(|shared| map.name() == *shared) {

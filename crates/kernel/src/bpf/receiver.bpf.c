@@ -4,8 +4,8 @@
  * control is one of ours, on both ends.
  *
  * The receiver samples the delay of each segment of data, its clock less the sender's timestamp,
- * and as losses the holes in the sequence; runs detector ssc (detect/detection.h); and writes the
- * newest decision's number and the subflow's place in it into an option of some pure ACKs, where
+ * and as losses the holes in the sequence; runs detector xcorr (detect/detection.h); and writes a
+ * recent decision's number and the subflow's place in it into an option of some pure ACKs, where
  * the stack has room for it. The sender reads it (detect/peer_decision.h).
  *
  * Maps and program are of the process that attached them, and end with it.
@@ -32,6 +32,8 @@ NR_STATIC_ASSERT(sizeof(struct nr_option) == 8, "what MPTCP leaves beside a time
 /* The low word of a decision that is wholly undecided. */
 #define NR_ALL_UNDECIDED 0xffffffffu
 
+/* All subflows tell of one decision for so long: the sender obeys what all have told it of. */
+#define NR_TELL_MS 1000u
 /* So many pure ACKs tell of a new decision, and then one in so many; a power of two. */
 #define NR_TOLD_BY 8u
 
@@ -66,8 +68,10 @@ struct nr_receiver_path {
 struct nr_receiver {
 	struct nr_detection detection; /* the first: its parameters are set at load */
 	struct nr_conn conn;
-	nr_u32 user; /* who pays for it: as of its entry of nr_conns */
-	nr_u32 gone; /* looks at which it had no entry */
+	struct nr_places told; /* the decision that is told of */
+	nr_u32 told_ms;	       /* since when, wraps */
+	nr_u32 user;	       /* who pays for it: as of its entry of nr_conns */
+	nr_u32 gone;	       /* looks at which it had no entry */
 	struct nr_receiver_path path[NR_MAX_PATHS];
 	struct nr_event event[NR_MAX_PATHS];
 };
@@ -176,7 +180,7 @@ NR_NOINLINE int nr_sampled(struct nr_receiver *r, nr_u32 slot)
 	slot &= NR_MAX_PATHS - 1;
 	if (!r)
 		return 0;
-	if (nr_detect(NR_DETECTOR_ssc, &r->conn, &r->detection, slot, &r->event[slot]) !=
+	if (nr_detect(NR_DETECTOR_xcorr, &r->conn, &r->detection, slot, &r->event[slot]) !=
 	    NR_NOT_DECIDED)
 		__sync_fetch_and_add(&decided, 1);
 	return 1;
@@ -289,7 +293,7 @@ static __always_inline struct nr_receiver_path *decision(struct tcp_sock *tp,
 	struct nr_places places;
 	struct nr_receiver *r;
 	struct nr_sock s;
-	nr_u32 token, slot, since;
+	nr_u32 token, slot, since, now_ms = tp->tcp_mstamp / 1000;
 
 	if (!entry_of(tp, &s))
 		return NULL;
@@ -298,7 +302,12 @@ static __always_inline struct nr_receiver_path *decision(struct tcp_sock *tp,
 	r = bpf_map_lookup_elem(&nr_receivers, &token);
 	if (!r || r->path[slot].owner != s.sk)
 		return NULL;
-	places.word = NR_READ(r->detection.decided.word);
+	places.word = NR_READ(r->told.word);
+	if (!places.word || now_ms - r->told_ms >= NR_TELL_MS) {
+		places.word = NR_READ(r->detection.decided.word);
+		NR_WRITE(r->told.word, places.word);
+		r->told_ms = now_ms;
+	}
 	if (!places.word || (nr_u32)places.word == NR_ALL_UNDECIDED)
 		return NULL;
 	since = NR_READ(r->detection.path[slot].since);
