@@ -1,4 +1,4 @@
-//! Detection at the receiver: an experiment. A program at the subflows of a cgroup (`src/bpf/receiver.bpf.c`)
+//! Detection at the receiver. A program at the subflows of a cgroup (`src/bpf/receiver.bpf.c`)
 //! decides what is received over, and tells the sender in a TCP option of pure acknowledgements; the
 //! sender's obeys what it is told so. Nothing is pinned: program and maps end with the process, however
 //! it ends.

@@ -80,7 +80,7 @@ fn unloaded(host: &Host) {
 }
 
 #[test]
-#[ignore = "an experiment, and half a minute in real time each: make test-long"]
+#[ignore = "half a minute in real time each: make test-long"]
 fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
     let Some(host) = Host::new("receiver, shared") else { return };
     let (paths, process) = begin(&host, "12000", true);
@@ -112,7 +112,7 @@ fn the_receivers_groups_are_obeyed_until_its_option_is_stripped() {
 }
 
 #[test]
-#[ignore = "an experiment, and half a minute in real time each: make test-long"]
+#[ignore = "half a minute in real time each: make test-long"]
 fn the_receiver_tells_paths_with_a_bottleneck_each_apart() {
     let Some(host) = Host::new("receiver, separate") else { return };
     let (paths, process) = begin(&host, "4000 16000", true);
@@ -131,7 +131,7 @@ fn the_receiver_tells_paths_with_a_bottleneck_each_apart() {
 }
 
 #[test]
-#[ignore = "an experiment, and half a minute in real time each: make test-long"]
+#[ignore = "half a minute in real time each: make test-long"]
 fn a_peer_that_does_not_know_it_is_silent() {
     let Some(host) = Host::new("receiver, alone") else { return };
     let (paths, process) = begin(&host, "4000 16000", false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Detection at the receiver, as in MPTCP-SBD; an experiment. For the subflows of a cgroup whose
+ * Detection at the receiver, as in MPTCP-SBD. For the subflows of a cgroup whose
  * control is one of ours, on both ends.
  *
  * The receiver samples the delay of each segment of data, its clock less the sender's timestamp,
