@@ -1,11 +1,11 @@
 //! `narrows compare`.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Case, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance, Row, Sweep,
+    Algorithm, Case, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance, Row, Sweep,
     compare as run_all, detection, load, report, rows, series, write_csv,
 };
 
@@ -28,24 +28,9 @@ const MAX_RUNS: u64 = 200_000;
 pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let hosts = hosts(&args.on)?;
     args.edit.load_law()?;
-    let mut controls = Vec::new();
-    for name in &args.cc {
-        let control = control(name)?;
-        if controls.contains(&control) {
-            return Err(Error::input("--cc", format!("{} is named twice", name.trim())));
-        }
-        controls.push(control);
-    }
+    let controls = controls(args)?;
     let signals = signals(&args.signal, &controls)?;
     let cases = cases(args)?;
-    for (index, case) in cases.iter().enumerate() {
-        let same =
-            |other: &Case| other.scenario.name == case.scenario.name && other.set == case.set;
-        if cases[..index].iter().any(same) {
-            let message = "two scenarios of this name; their results would be merged";
-            return Err(Error::input(&case.scenario.name, message));
-        }
-    }
     for case in &cases {
         case.scenario.check_law_settings(&controls)?;
     }
@@ -83,23 +68,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     let output = args.out.as_deref().map(of).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
-    let weight = |host: &dyn Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
-    let all =
-        hosts.iter().flat_map(|&host| cases.iter().map(move |case| times * weight(host, case)));
-    let bar = progress(all.sum()).with_message(format!("0/{runs}"));
-    let count = AtomicU64::new(0);
-    let done = |run: &Finished| {
-        let count = 1 + count.fetch_add(1, Ordering::Relaxed);
-        bar.set_message(format!("{count}/{runs}"));
-        let host = hosts.iter().find(|host| host.id() == run.summary.host);
-        bar.inc(host.map_or(0, |&host| weight(host, &cases[run.case])));
-    };
-    let finished = run_all(plan, journal.as_ref(), &stop, &done);
-    bar.finish_and_clear();
-    let finished = finished.map_err(|error| match &journal {
-        Some(journal) => journal.interrupted(error, runs),
-        None => error,
-    })?;
+    let finished = run_shown(plan, &hosts, times, journal.as_ref(), &stop)?;
     let rows = rows(&plan, &finished);
 
     let as_json = json(&Rows { rows: &rows });
@@ -133,6 +102,48 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     print(&text)
 }
 
+/// Each once.
+fn controls(args: &CompareArgs) -> Result<Vec<Algorithm>, Error> {
+    let mut controls = Vec::new();
+    for name in &args.cc {
+        let control = control(name)?;
+        if controls.contains(&control) {
+            return Err(Error::input("--cc", format!("{} is named twice", name.trim())));
+        }
+        controls.push(control);
+    }
+    Ok(controls)
+}
+
+/// Runs all, `times` each case on each host, and shows how far it is.
+fn run_shown(
+    plan: Plan,
+    hosts: &[&dyn Host],
+    times: u64,
+    journal: Option<&Journal>,
+    stop: &AtomicBool,
+) -> Result<Vec<Finished>, narrows_lab::Error> {
+    let runs = plan.cases.len() as u64 * hosts.len() as u64 * times;
+    let weight = |host: &dyn Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
+    let all = hosts
+        .iter()
+        .flat_map(|&host| plan.cases.iter().map(move |case| times * weight(host, case)));
+    let bar = progress(all.sum()).with_message(format!("0/{runs}"));
+    let count = AtomicU64::new(0);
+    let done = |run: &Finished| {
+        let count = 1 + count.fetch_add(1, Ordering::Relaxed);
+        bar.set_message(format!("{count}/{runs}"));
+        let host = hosts.iter().find(|host| host.id() == run.summary.host);
+        bar.inc(host.map_or(0, |&host| weight(host, &plan.cases[run.case])));
+    };
+    let finished = run_all(plan, journal, stop, &done);
+    bar.finish_and_clear();
+    finished.map_err(|error| match journal {
+        Some(journal) => journal.interrupted(error, runs),
+        None => error,
+    })
+}
+
 /// The scenarios, in a sweep once per value.
 fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
     let edits = args.edit.edits()?;
@@ -151,6 +162,14 @@ fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
                     cases.push(Case { scenario, set });
                 }
             }
+        }
+    }
+    for (index, case) in cases.iter().enumerate() {
+        let same =
+            |other: &Case| other.scenario.name == case.scenario.name && other.set == case.set;
+        if cases[..index].iter().any(same) {
+            let message = "two scenarios of this name; their results would be merged";
+            return Err(Error::input(&case.scenario.name, message));
         }
     }
     Ok(cases)

@@ -50,68 +50,86 @@ pub fn list(what: Option<What>, table: Option<&str>) -> Result<(), Error> {
         section("slow starts (written LAW+START)", &entries.collect::<Vec<_>>());
     }
     if shows(What::Params) {
-        let defaults = Params::default();
-        let param = |param: &params::Param| {
-            let value = format!("{}: {}", param.value(&defaults), param.about);
-            vec![param.name.clone(), value, format!("{}; {}", param.takes(), param.source)]
-        };
-        let mut entries: Vec<Vec<String>> = params::all().map(param).collect();
-        for detector in Detector::all().filter(|detector| !params::presets(*detector).is_empty()) {
-            let presets = params::presets(detector);
-            entries.push(vec![
-                format!("{}.preset", detector.name()),
-                format!("{}: all of {} at once", presets[0], detector.name()),
-                format!("one of {}", presets.join(", ")),
-            ]);
-        }
-        section("parameters (set by --set NAME=VALUE)", &entries);
+        section("parameters (set by --set NAME=VALUE)", &parameters());
     }
     if shows(What::Controls) {
-        let names = |control: Control| {
-            let in_kernel = match control.detector.is_for_kernel() {
-                false => "(not in the kernel)".to_owned(),
-                true => catalogue::kernel_name(control),
-            };
-            vec![control.to_string(), in_kernel]
-        };
-        let named = |named: &catalogue::Named| {
-            let set = named.settings().map(|(field, value)| format!(" --set {field}={value}"));
-            let is = format!("{}{}", named.control, set.collect::<String>());
-            vec![named.name.to_owned(), is, named.source.to_owned()]
-        };
-        let mut entries: Vec<_> = catalogue::all().map(names).collect();
-        entries.extend(catalogue::NAMES.iter().map(named));
-        if cfg!(feature = "lab") {
-            let about = "the kernel's own NAME, such as kernel:cubic, in scenarios --on kernel";
-            entries.push(vec!["kernel:NAME".into(), about.into()]);
-        }
-        section("controls, and their names in the kernel", &entries);
+        section("controls, and their names in the kernel", &controls());
     }
     #[cfg(feature = "lab")]
     if shows(What::Scenarios) {
-        let mut entries = Vec::new();
-        for name in shipped() {
-            let scenario = load(name, &Edits::default())?;
-            entries.push(vec![name.to_owned(), scenario.title, scenario.source]);
-        }
-        section("scenarios", &entries);
+        section("scenarios", &scenarios()?);
     }
     #[cfg(feature = "lab")]
     if shows(What::Metrics) {
-        let mut entries = Vec::new();
-        for (of, metrics) in metrics::listed() {
-            entries.extend(metrics.into_iter().map(|[name, unit, about]| {
-                let unit = if ["", "1", "packets", "segments"].contains(&unit) {
-                    ""
-                } else {
-                    &format!(", {unit}")
-                };
-                vec![format!("{of}.{name}"), format!("{about}{unit}")]
-            }));
-        }
-        section("metrics (keys of summary.json; those of test are in tables and rows)", &entries);
+        let title = "metrics (keys of summary.json; those of test are in tables and rows)";
+        section(title, &keys());
     }
     print(&text)
+}
+
+/// An entry: a name, and lines about it.
+type Entry = Vec<String>;
+
+fn parameters() -> Vec<Entry> {
+    let defaults = Params::default();
+    let param = |param: &params::Param| {
+        let value = format!("{}: {}", param.value(&defaults), param.about);
+        vec![param.name.clone(), value, format!("{}; {}", param.takes(), param.source)]
+    };
+    let mut entries: Vec<Entry> = params::all().map(param).collect();
+    for detector in Detector::all().filter(|detector| !params::presets(*detector).is_empty()) {
+        let presets = params::presets(detector);
+        entries.push(vec![
+            format!("{}.preset", detector.name()),
+            format!("{}: all of {} at once", presets[0], detector.name()),
+            format!("one of {}", presets.join(", ")),
+        ]);
+    }
+    entries
+}
+
+fn controls() -> Vec<Entry> {
+    let names = |control: Control| {
+        let in_kernel = match control.detector.is_for_kernel() {
+            false => "(not in the kernel)".to_owned(),
+            true => catalogue::kernel_name(control),
+        };
+        vec![control.to_string(), in_kernel]
+    };
+    let named = |named: &catalogue::Named| {
+        let set = named.settings().map(|(field, value)| format!(" --set {field}={value}"));
+        let is = format!("{}{}", named.control, set.collect::<String>());
+        vec![named.name.to_owned(), is, named.source.to_owned()]
+    };
+    let mut entries: Vec<Entry> = catalogue::all().map(names).collect();
+    entries.extend(catalogue::NAMES.iter().map(named));
+    if cfg!(feature = "lab") {
+        let about = "the kernel's own NAME, such as kernel:cubic, in scenarios --on kernel";
+        entries.push(vec!["kernel:NAME".into(), about.into()]);
+    }
+    entries
+}
+
+#[cfg(feature = "lab")]
+fn scenarios() -> Result<Vec<Entry>, Error> {
+    let entry = |name: &'static str| {
+        let scenario = load(name, &Edits::default())?;
+        Ok(vec![name.to_owned(), scenario.title, scenario.source])
+    };
+    shipped().into_iter().map(entry).collect()
+}
+
+#[cfg(feature = "lab")]
+fn keys() -> Vec<Entry> {
+    let metric = |of: &str, [name, unit, about]: [&str; 3]| {
+        let unit = match unit {
+            "" | "1" | "packets" | "segments" => String::new(),
+            unit => format!(", {unit}"),
+        };
+        vec![format!("{of}.{name}"), format!("{about}{unit}")]
+    };
+    let listed = metrics::listed().into_iter();
+    listed.flat_map(|(of, all)| all.into_iter().map(move |one| metric(of, one))).collect()
 }
 
 /// A line, at most 80 columns wide where the lab has what folds it.

@@ -70,22 +70,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let mut text = if args.json { json.clone() } else { summary_table(&scenario, &result.summary) };
     if let Some(mut output) = output {
         output.write("summary.json", |to| to.write_all(json.as_bytes()))?;
-        let name = match args.series {
-            Series::Csv => {
-                output.write("series.csv", |to| series::write_csv(&result.series, to))?;
-                "series.csv"
-            }
-            #[cfg(not(feature = "parquet"))]
-            Series::Parquet => unreachable!("refused before the run"),
-            #[cfg(feature = "parquet")]
-            Series::Parquet => {
-                let mut bytes = Vec::new();
-                let written = series::write_parquet(&result.series, &mut bytes);
-                output.write("series.parquet", |to| written.and_then(|()| to.write_all(&bytes)))?;
-                "series.parquet"
-            }
-        };
-        let mut names = vec!["summary.json", name];
+        let mut names = vec!["summary.json", write_series(&mut output, args.series, &result)?];
         if !result.decisions.is_empty() {
             let decisions = &result.decisions;
             output.write("decisions.csv", |to| detection::write_csv(decisions, to))?;
@@ -107,6 +92,29 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         pcap.commit()?;
     }
     print(&text)
+}
+
+/// Writes the series of a run, and returns the file's name.
+fn write_series(
+    output: &mut Output,
+    format: Series,
+    run: &Run,
+) -> Result<&'static str, narrows_lab::Error> {
+    match format {
+        Series::Csv => {
+            output.write("series.csv", |to| series::write_csv(&run.series, to))?;
+            Ok("series.csv")
+        }
+        #[cfg(not(feature = "parquet"))]
+        Series::Parquet => unreachable!("refused before the run"),
+        #[cfg(feature = "parquet")]
+        Series::Parquet => {
+            let mut bytes = Vec::new();
+            let written = series::write_parquet(&run.series, &mut bytes);
+            output.write("series.parquet", |to| written.and_then(|()| to.write_all(&bytes)))?;
+            Ok("series.parquet")
+        }
+    }
 }
 
 /// Says what is most likely not meant, on standard error.

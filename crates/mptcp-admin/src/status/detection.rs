@@ -108,7 +108,37 @@ pub struct Pair {
     pub confidence: Option<f64>,
 }
 
+impl Pair {
+    /// Of two paths; `ago` has how long a time is ago, seconds.
+    fn of((i, j): (usize, usize), known: &Known, ago: impl Fn(u64) -> f64) -> Pair {
+        let is_known = known.answer != Answer::Unsure;
+        Pair {
+            paths: [number(i), number(j)],
+            answer: is_known.then(|| known.answer.name()),
+            why: known.why.map(why),
+            answered_s: is_known.then(|| ago(known.at_us)),
+            concordance: is_known.then_some(known.concordance),
+            observations: is_known.then_some(known.observations),
+            confidence: known.confidence(),
+        }
+    }
+}
+
 impl Found {
+    /// Of so many paths at a place, by the places of all.
+    fn of(place: Place, paths: usize, places: &[Place]) -> Found {
+        match place {
+            Place::Group(_) if paths > 1 => Found::Shared,
+            // With one that has left.
+            Place::Group(_) if places.iter().filter(|one| **one == place).count() > 1 => {
+                Found::Undecided
+            }
+            Place::Group(_) => Found::Alone,
+            Place::Clear => Found::Uncongested,
+            Place::Undecided => Found::Undecided,
+        }
+    }
+
     /// As in the JSON.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -152,6 +182,18 @@ fn why(why: Why) -> &'static str {
 }
 
 impl Detection {
+    fn without_room(detector: &'static str) -> Detection {
+        Detection {
+            detector,
+            runs: false,
+            receiver: None,
+            decided_s: None,
+            groups: Vec::new(),
+            pairs: Vec::new(),
+            signals: Vec::new(),
+        }
+    }
+
     /// Of a connection with two paths or more under `detector`; `now` is the kernel's monotonic clock,
     /// and `peer_since` says since when it looks for its peer's decisions, in ms of that clock.
     pub(super) fn of(
@@ -163,15 +205,7 @@ impl Detection {
     ) -> Detection {
         let name = detector.name();
         let Some(kept) = kept else {
-            return Detection {
-                detector: name,
-                runs: false,
-                receiver: None,
-                decided_s: None,
-                groups: Vec::new(),
-                pairs: Vec::new(),
-                signals: Vec::new(),
-            };
+            return Detection::without_room(name);
         };
         let by_receiver = kept.receiver_decides(now.as_micros() as u64);
         let paths: Vec<usize> = entry.paths.iter().map(|path| path.slot).collect();
@@ -198,16 +232,7 @@ impl Detection {
         }
         let agreement = kept.confidence(detector).filter(|_| !by_receiver);
         let group = |(place, paths): (Place, Vec<usize>)| {
-            let found = match place {
-                Place::Group(_) if paths.len() > 1 => Found::Shared,
-                // With one that has left.
-                Place::Group(_) if places.iter().filter(|one| **one == place).count() > 1 => {
-                    Found::Undecided
-                }
-                Place::Group(_) => Found::Alone,
-                Place::Clear => Found::Uncongested,
-                Place::Undecided => Found::Undecided,
-            };
+            let found = Found::of(place, paths.len(), &places);
             // It says since when a path is where it is coupled.
             let beside = (0..8).filter(|&slot| coupled[slot] == coupled[paths[0]]);
             let known_since = match place {
@@ -236,25 +261,13 @@ impl Detection {
         };
         let mut groups: Vec<Group> = by_place.into_iter().map(group).collect();
         groups.sort_by(|a, b| (a.found, &a.paths).cmp(&(b.found, &b.paths)));
-        let pair = |(&(i, j), known): (&(usize, usize), &Known)| {
-            let is_known = known.answer != Answer::Unsure;
-            Pair {
-                paths: [number(i), number(j)],
-                answer: is_known.then(|| known.answer.name()),
-                why: known.why.map(why),
-                answered_s: is_known.then(|| ago(known.at_us)),
-                concordance: is_known.then_some(known.concordance),
-                observations: is_known.then_some(known.observations),
-                confidence: known.confidence(),
-            }
-        };
         Detection {
             detector: name,
             runs: true,
             receiver: receiver(by_receiver, peer_since, now),
             decided_s: decision.map(|decision| ago(decision.at_us)),
             groups,
-            pairs: known.iter().map(pair).collect(),
+            pairs: known.iter().map(|(paths, known)| Pair::of(*paths, known, ago)).collect(),
             signals: entry.paths.iter().map(PathSignal::of).collect(),
         }
     }

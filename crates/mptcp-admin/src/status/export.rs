@@ -7,6 +7,25 @@ use std::fmt::{Display, Write};
 
 /// The counters of the fallback law, by control, build and reason.
 const FALLBACK: &str = "narrows_fallback_total";
+/// The others: name, that of the controls' counter, and what it counts.
+const COUNTERS: &[(&str, &str, &str)] = &[
+    (
+        "narrows_undetected_total",
+        "undetected",
+        "Subflows that joined without room for what the detector keeps.",
+    ),
+    (
+        "narrows_decisions_total",
+        "decisions",
+        "Decisions of the detector which subflows share a bottleneck.",
+    ),
+    ("narrows_regroupings_total", "regroupings", "Decisions that changed the group of a subflow."),
+    (
+        "narrows_repaired_windows_total",
+        "repaired",
+        "Windows that were set right, as the kernel had left out a program.",
+    ),
+];
 /// What the value of the label `build` is for a control that sockets can ask for; another one only
 /// has the sockets that it had.
 const REGISTERED: &str = "registered";
@@ -31,6 +50,10 @@ fn metric(text: &mut String, name: &str, kind: &str, help: &str, samples: Sample
     }
 }
 
+fn gauge(text: &mut String, name: &str, help: &str, samples: Samples) {
+    metric(text, name, "gauge", help, samples);
+}
+
 /// A label's value as it stands between quotes. Its format knows three escapes; what cannot be printed is
 /// written out.
 fn escaped(value: &str) -> String {
@@ -51,15 +74,33 @@ impl Status {
     /// open ones, so they are gauges; counters are since the control was loaded.
     pub fn prometheus(&self) -> String {
         let mut text = String::new();
-        let mut gauge = |name, help, samples| metric(&mut text, name, "gauge", help, samples);
+        self.of_connections(&mut text);
+        self.of_maps(&mut text);
+        self.of_detections(&mut text);
+        let fallback = self.counters(|counter| {
+            let reason = counter.strip_prefix("fallback_")?;
+            Some(vec![("reason", reason.to_owned())])
+        });
+        let help = "Subflows that began to run the fallback law, by reason.";
+        metric(&mut text, FALLBACK, "counter", help, fallback);
+        for (name, counter, help) in COUNTERS {
+            let samples = self.counters(|one| (one == *counter).then(Vec::new));
+            metric(&mut text, name, "counter", help, samples);
+        }
+        text
+    }
+
+    fn of_connections(&self, text: &mut String) {
         gauge(
+            text,
             "narrows_connections",
             "Open connections: MPTCP, fallen back to TCP, and plain TCP under a control of narrows.",
             self.connections(),
         );
         let subflows = self.per_namespace(|one| one.connections.iter().map(subflows).sum());
-        gauge("narrows_subflows", "Open subflows, of connections of one path too.", subflows);
+        gauge(text, "narrows_subflows", "Open subflows, of connections of one path too.", subflows);
         gauge(
+            text,
             "narrows_fallback_subflows",
             "Subflows that run the fallback law, as they could not be coupled.",
             self.per_namespace(|one| one.connections.iter().map(in_fallback).sum()),
@@ -70,40 +111,45 @@ impl Status {
             })
         };
         gauge(
+            text,
             "narrows_acked_bytes",
             "Bytes that peers acknowledged on the open connections.",
             sum(|subflow| subflow.bytes_acked),
         );
         gauge(
+            text,
             "narrows_received_bytes",
             "Bytes received on the open connections.",
             sum(|subflow| subflow.bytes_received),
         );
-        if let Some(map) = self.map {
-            let alone = |value| Samples::from([(Vec::new(), value)]);
-            let entries = map.entries as u64;
-            gauge("narrows_map_entries", "Entries of the map of connections.", alone(entries));
-            gauge(
-                "narrows_map_max_entries",
+    }
+
+    fn of_maps(&self, text: &mut String) {
+        let maps = [
+            (
+                self.map,
+                "narrows_map",
+                "Entries of the map of connections.",
                 "Entries that the map of connections has room for.",
-                alone(map.entries_max.into()),
-            );
-        }
-        if let Some(map) = self.detection_map {
-            let alone = |value| Samples::from([(Vec::new(), value)]);
-            let entries = map.entries as u64;
-            gauge(
-                "narrows_detection_map_entries",
+            ),
+            (
+                self.detection_map,
+                "narrows_detection_map",
                 "Entries of the map of what detectors keep of connections.",
-                alone(entries),
-            );
-            gauge(
-                "narrows_detection_map_max_entries",
                 "Entries that this map has room for.",
-                alone(map.entries_max.into()),
-            );
+            ),
+        ];
+        for (map, name, entries, room) in maps {
+            let Some(map) = map else { continue };
+            let alone = |value| Samples::from([(Vec::new(), value)]);
+            gauge(text, &format!("{name}_entries"), entries, alone(map.entries as u64));
+            gauge(text, &format!("{name}_max_entries"), room, alone(map.entries_max.into()));
         }
+    }
+
+    fn of_detections(&self, text: &mut String) {
         gauge(
+            text,
             "narrows_detected_subflows",
             "Subflows of connections that a detector looks at, by what it found.",
             self.detected(|detection| {
@@ -113,6 +159,7 @@ impl Status {
             }),
         );
         gauge(
+            text,
             "narrows_detected_groups",
             "Groups of subflows that share a bottleneck, by the number of subflows.",
             self.detected(|detection| {
@@ -121,6 +168,7 @@ impl Status {
             }),
         );
         gauge(
+            text,
             "narrows_undetected_connections",
             "Connections without room for what the detector keeps.",
             self.per_namespace(|one| {
@@ -128,45 +176,6 @@ impl Status {
                 detections.filter(|detection| !detection.runs).count() as u64
             }),
         );
-        metric(
-            &mut text,
-            FALLBACK,
-            "counter",
-            "Subflows that began to run the fallback law, by reason.",
-            self.counters(|counter| {
-                let reason = counter.strip_prefix("fallback_")?;
-                Some(vec![("reason", reason.to_owned())])
-            }),
-        );
-        metric(
-            &mut text,
-            "narrows_undetected_total",
-            "counter",
-            "Subflows that joined without room for what the detector keeps.",
-            self.counters(|counter| (counter == "undetected").then(Vec::new)),
-        );
-        metric(
-            &mut text,
-            "narrows_decisions_total",
-            "counter",
-            "Decisions of the detector which subflows share a bottleneck.",
-            self.counters(|counter| (counter == "decisions").then(Vec::new)),
-        );
-        metric(
-            &mut text,
-            "narrows_regroupings_total",
-            "counter",
-            "Decisions that changed the group of a subflow.",
-            self.counters(|counter| (counter == "regroupings").then(Vec::new)),
-        );
-        metric(
-            &mut text,
-            "narrows_repaired_windows_total",
-            "counter",
-            "Windows that were set right, as the kernel had left out a program.",
-            self.counters(|counter| (counter == "repaired").then(Vec::new)),
-        );
-        text
     }
 
     fn per_namespace(&self, value: impl Fn(&Namespace) -> u64) -> Samples {

@@ -13,7 +13,7 @@ use super::scheduler::Lane;
 use super::stream::Stream;
 use super::subflow::{PathSetup, Subflow};
 use crate::controller::Controller;
-use crate::packet::{Body, Packet};
+use crate::packet::{Ack, Body, Packet, Segment};
 use crate::passive::Findings;
 use crate::stats::{ConnectionStats, Detection, PathStats, SlowStartEnd};
 use crate::tcp::NEVER;
@@ -191,43 +191,8 @@ impl Connection {
             self.touched = 1 << path;
         }
         match &packet.body {
-            Body::Data(segment) => {
-                if let Some(receiver_detector) =
-                    self.receiver_detector.as_mut().filter(|_| self.detects)
-                {
-                    receiver_detector.on_segment(path, segment, wire.now);
-                }
-                let Subflow { receiver, .. } = &mut self.subflows[path];
-                let due =
-                    receiver.on_segment(segment, ce, wire.now, self.multipath, &mut self.data);
-                self.pushed |= u8::from(receiver.delack.is_pushed()) << path;
-                if due || self.data.window_opened() {
-                    self.acknowledge(path, wire);
-                }
-                self.acknowledge_read(wire);
-                self.note_read(wire.now);
-                if !self.fully_established && self.multipath && self.is_download() {
-                    self.fully_established = true;
-                    self.open_subflows(wire);
-                }
-            }
-            Body::Ack(ack) => {
-                if let Some(receiver_detector) =
-                    self.receiver_detector.as_mut().filter(|_| self.detects)
-                {
-                    receiver_detector.on_ack(ack.decision, &mut self.controller);
-                }
-                let progress = self.stream.acknowledge(ack.data_ack, ack.edge);
-                let more = !self.stream.is_drained();
-                self.subflows[path].sender.on_ack(ack, more, wire, &mut self.controller);
-                if self.multipath {
-                    self.on_mptcp_ack(path, progress, wire);
-                }
-                self.push(path, wire);
-                self.subflows[path].sender.note_sent(wire, &mut self.controller);
-                self.note_progress(path, wire.now);
-                self.note_detection();
-            }
+            Body::Data(segment) => self.on_segment(path, segment, ce, wire),
+            Body::Ack(ack) => self.on_ack(path, ack, wire),
             Body::Syn { sent } if self.is_download() => {
                 self.pass_middlebox(path, wire);
                 let edge = self.data.advertise();
@@ -280,6 +245,42 @@ impl Connection {
             }
             Body::Udp { .. } => unreachable!("a UDP packet in a connection"),
         }
+    }
+
+    /// Data arrived at the receiver.
+    fn on_segment(&mut self, path: usize, segment: &Segment, ce: bool, wire: &mut Wire) {
+        if let Some(receiver_detector) = self.receiver_detector.as_mut().filter(|_| self.detects) {
+            receiver_detector.on_segment(path, segment, wire.now);
+        }
+        let Subflow { receiver, .. } = &mut self.subflows[path];
+        let due = receiver.on_segment(segment, ce, wire.now, self.multipath, &mut self.data);
+        self.pushed |= u8::from(receiver.delack.is_pushed()) << path;
+        if due || self.data.window_opened() {
+            self.acknowledge(path, wire);
+        }
+        self.acknowledge_read(wire);
+        self.note_read(wire.now);
+        if !self.fully_established && self.multipath && self.is_download() {
+            self.fully_established = true;
+            self.open_subflows(wire);
+        }
+    }
+
+    /// An acknowledgement arrived at the sender.
+    fn on_ack(&mut self, path: usize, ack: &Ack, wire: &mut Wire) {
+        if let Some(receiver_detector) = self.receiver_detector.as_mut().filter(|_| self.detects) {
+            receiver_detector.on_ack(ack.decision, &mut self.controller);
+        }
+        let progress = self.stream.acknowledge(ack.data_ack, ack.edge);
+        let more = !self.stream.is_drained();
+        self.subflows[path].sender.on_ack(ack, more, wire, &mut self.controller);
+        if self.multipath {
+            self.on_mptcp_ack(path, progress, wire);
+        }
+        self.push(path, wire);
+        self.subflows[path].sender.note_sent(wire, &mut self.controller);
+        self.note_progress(path, wire.now);
+        self.note_detection();
     }
 
     /// A packet will arrive after `n` others, one of [`PREFETCHED`]: begins to load what it needs.

@@ -131,17 +131,7 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let trial = detector.map(|detector| Trial { scenario, detector, log });
     let mut run = recorder.finish(now, &last, host, seed, cc, trial);
     let repaired = controls.repaired()? - repaired;
-    let cpus: Vec<(Cpu, Cpu)> = running
-        .cpus()
-        .into_iter()
-        .zip(running.began)
-        .filter_map(|(end, begin)| Some((end?, begin.unwrap_or_default())))
-        .collect();
-    let most = |of: fn(&Cpu) -> Nanos| {
-        let times = cpus.iter().map(|(end, begin)| of(end).saturating_sub(of(begin)));
-        times.max().unwrap_or(0) as f64 / scenario.duration as f64
-    };
-    let (ran, waited) = (most(|cpu| cpu.ran), most(|cpu| cpu.waited));
+    let (ran, waited) = (running.busiest(|cpu| cpu.ran), running.busiest(|cpu| cpu.waited));
     let failed = running.others.as_ref().and_then(|others| others.failed());
     let ends = failed.or_else(|| odd_ends(ran, waited, repaired, running.sampler.absurd()));
     run.summary.fitness = Some(fitness(scenario, &running.wire.fitness(), ends));
@@ -362,6 +352,16 @@ impl<'a> Running<'a> {
     /// What each thread that has end points has had of a CPU.
     fn cpus(&self) -> [Option<Cpu>; 2] {
         [self.working.cpu(), self.others.as_ref().and_then(|others| others.cpu())]
+    }
+
+    /// The most that a thread with end points has had of what `of` is a time of, as a share of the
+    /// scenario's.
+    fn busiest(&self, of: fn(&Cpu) -> Nanos) -> f64 {
+        let threads = self.cpus().into_iter().zip(self.began);
+        let times = threads.filter_map(|(end, begin)| {
+            Some(of(&end?).saturating_sub(of(&begin.unwrap_or_default())))
+        });
+        times.max().unwrap_or(0) as f64 / self.scenario.duration as f64
     }
 
     /// The sender loses the address of a path.
