@@ -133,7 +133,7 @@ fn compare(name: &str, one: Path, other: Path, right: Answer) {
         "{name}: right {right_c:.3}, wrong {wrong_c:.3}; specification {right_f:.3}, {wrong_f:.3}"
     );
     let same = ours.iter().zip(&floating).filter(|(a, b)| a == b).count() as f64;
-    assert!(same >= 0.98 * ours.len() as f64, "{name}: same in {same} of {}", ours.len());
+    assert!(same >= 0.99 * ours.len() as f64, "{name}: same in {same} of {}", ours.len());
     assert!(right_c >= 0.98 && wrong_c <= 0.01, "{name}: {right_c} right, {wrong_c} wrong");
 }
 
@@ -791,6 +791,63 @@ fn clocks_are_no_queue_and_hide_none() {
             assert_eq!(answers[14..], [Answer::Shared; 46], "{skew} ppm, {seed}: {answers:?}");
         }
     }
+}
+
+/// The seconds of `one` and `other` in which the C and the specification have the same answer in force.
+fn agreed(name: &str, one: &Samples, other: &Samples) -> usize {
+    let (ours, floating) = (held(one, other, 60), xcorr::held(one, other, 60));
+    let same = ours.iter().zip(&floating).filter(|(a, b)| a == b).count();
+    println!("{name}: {same} of 60; {ours:?}; specification {floating:?}");
+    same
+}
+
+/// Where noise and clocks decide, on the way to the answer, too.
+#[test]
+fn what_noise_and_clocks_forbid_is_as_specified() {
+    let scaled = |queue: &[f64], by: f64| -> Vec<f64> { queue.iter().map(|d| by * d).collect() };
+    let noisy = |noise| Path { noise, ..USUAL };
+    let busy = Path { rate: 1600.0, noise: 0.5, ..USUAL };
+    let none = vec![0.0; 60_000];
+    let (mut agreements, mut total) = (0, 0);
+    for seed in 1..=4 {
+        let [one, other] = [2 * seed, 2 * seed + 1].map(|seed| queue(seed, 60));
+        let [low, hidden] = [0.05, 0.1].map(|by| scaled(&one, by));
+        let [a, b, common] = [1, 2, 3].map(|n| wave(10 * seed + n, 60));
+        let [first, second] = [1, 2].map(|n| saw_tooth(10 * seed + n, 60));
+        // Two waves that noise hides, and two that have most in common.
+        let [small_a, small_b] =
+            [&a, &b].map(|x| x.iter().map(|x| 10.0 + 1.5 * x).collect::<Vec<_>>());
+        let near = |part: f64, own: &[f64]| -> Vec<f64> {
+            common.iter().zip(own).map(|(x, own)| 40.0 + 8.0 * x + part * own).collect()
+        };
+        let [near_a, near_b] = [near(6.0, &a), near(6.0, &b)];
+        // They begin as one queue.
+        let parts = |part: &[f64]| [&one[..20_000], &part[20_000..]].concat();
+        let (parts_a, parts_b) = (parts(&one), parts(&other));
+        let skewed = |skew| Path { skew, ..USUAL };
+        // Where noise hides a queue, L is long about as large as theta: when it crosses it, rounding
+        // decides.
+        let cases: [(&str, &[f64], &[f64], Path, usize); 11] = [
+            ("hidden by noise", &hidden, &hidden, noisy(10.0), 30),
+            ("hidden by less noise", &low, &low, noisy(5.0), 30),
+            ("two hidden by noise", &small_a, &small_b, noisy(10.0), 30),
+            ("saw-teeth in step", &first, &second, busy, 58),
+            ("one saw-tooth", &first, &first, busy, 58),
+            ("nearly in step", &near_a, &near_b, USUAL, 56),
+            ("part after 20 s", &parts_a, &parts_b, USUAL, 56),
+            ("no queue, 100 ppm", &none, &none, skewed(100.0), 58),
+            ("no queue, 200 ppm", &none, &none, skewed(-200.0), 58),
+            ("a low queue, 50 ppm", &low, &low, skewed(50.0), 56),
+            ("a low queue, 200 ppm", &low, &low, skewed(200.0), 56),
+        ];
+        for (name, one, other, path, least) in cases {
+            let (one, other) = (sampled(one, &path, 100 + seed), sampled(other, &path, 200 + seed));
+            let same = agreed(name, &one, &other);
+            assert!(same >= least, "{name}, seed {seed}: {same} of 60");
+            (agreements, total) = (agreements + same, total + 60);
+        }
+    }
+    assert!(agreements * 100 >= total * 97, "{agreements} of {total}");
 }
 
 /// What the C program `name` of `reference/` writes.
