@@ -183,10 +183,11 @@ def limit(mbps, queue_ms):
     return {"rate": f"{1000 * mbps:.0f} kbit/s", "queue": f"{queue_ms:g} ms"}
 
 
-def both_ways(experiment, law, name, title, links, bottlenecks):
-    """The connection's two paths, of which each has its bottleneck, and as many TCPs of `law` as go the same way."""
+def both_ways(experiment, law, name, title, links, bottlenecks, rtts=None):
+    """The connection's two paths, of which each has its bottleneck, and as many TCPs of `law` as go the same way; in place
+    of the RTTs that the table has, `rtts` in ms."""
     kinds = list(experiment.ways)[:2]
-    rtts = [experiment.rtt_ms(flows) for flows in kinds]
+    rtts = rtts or [experiment.rtt_ms(flows) for flows in kinds]
     ends = list(zip(ROUTES, kinds, bottlenecks, rtts, strict=True))
     count = lambda flows: experiment.flows[flows] // experiment.scale
     background = [greedy(link, count(flows) - 1, rtt, law) for _, flows, link, rtt in ends]
@@ -216,16 +217,48 @@ def shared(experiment, law):
     return both_ways(experiment, law, name, "Two paths through one bottleneck", links, [bottleneck] * 2)
 
 
-def apart(experiment, law, factor):
+def apart(experiment, law, factor, ratio=None):
     """A bottleneck for each way: the first links share out the bottleneck's rate by their flows, so that n/C is its n/C on
-    both; the second then has `factor` times that rate."""
+    both; the second then has `factor` times that rate. With `ratio` the second way has so many times the first's RTT."""
     rate = experiment.links[experiment.bottleneck].mbps / experiment.scale
     counts = experiment.on_ways()
     rates = [rate * count / sum(counts) for count in counts]
     rates[1] *= factor
     links = {link: limit(mbps, experiment.queue_ms()) for link, mbps in zip(FIRST, rates, strict=True)}
-    name = f"tr-{experiment.name.lower()}-apart-{factor}-{law}"
-    return both_ways(experiment, law, name, "Two paths with a bottleneck each", links, list(FIRST))
+    rtt = experiment.rtt_ms(next(iter(experiment.ways)))
+    rtts = ratio and [rtt, f"{ratio * rtt:g}"]
+    name = f"tr-{experiment.name.lower()}-apart-{factor}{f'-rtt-{ratio}' if ratio else ''}-{law}"
+    return both_ways(experiment, law, name, "Two paths with a bottleneck each", links, list(FIRST), rtts)
+
+
+# Of those with the RTTs of a ratio, T3-E1's beside Reno come as scenarios.
+SHIPPED = Path(__file__).parents[2] / "scenarios/tr"
+RATIOS = (1, 1.25, 2, 4)
+
+
+def shipped(ratio):
+    """The scenario of a ratio: its name and the text of its file."""
+    made = apart(experiments()["T3-E1"], "reno", 1, ratio).text
+    title = f"25 flows on two paths with a bottleneck each, RTT 60 and {60 * ratio:g} ms"
+    made = made.replace(made.splitlines()[0], f'name = "tr/t3-e1-apart-rtt-{ratio}"')
+    made = made.replace("Two paths with a bottleneck each", title)
+    made = made.replace(SOURCE, f"{SOURCE}, Table 3, E1; separate bottlenecks and their RTTs by our rule")
+    about = f"""\
+# T3-E1 of the trend-line paper with a bottleneck for each way of its own, of the same n / C, as in docs/tr.md, scaled by 2; the
+# second path has {ratio:g} times the first's RTT, so that the slopes n / (C r) differ by as much. Runs with --on quic. Made by
+# experiments/tr/networks.py.
+"""
+    return f"tr/t3-e1-apart-rtt-{ratio}", about + made
+
+
+# The nearest to the rule of the author's ns-3 program that `tr` has: crates/laws/c/detect/tr.h.
+PROGRAM = {"tr.t_s": 0.1, "tr.settle_ms": 50, "tr.eps": 0.15, "tr.matches": 3}
+
+
+def by_program(network):
+    """The network, where `tr` has the rule of the author's program."""
+    settings = "".join(f"{name} = {of}\n" for name, of in PROGRAM.items())
+    return Network(f"{network.name}-program", network.text + settings, network.tcps)
 
 
 # Table 1: the narrow link and the least RTT of its three links in a row.
@@ -274,3 +307,8 @@ def beside_bbr(queue_ms, paths, file):
     # Long enough for the second half of the files at a tenth of the link.
     length = 400 if file else 120
     return Network(name, scenario(name, "Beside one BBR flow", links, routes, flows, [], length, [("L2", "tcp1")]))
+
+
+if __name__ == "__main__":
+    for name, text in map(shipped, RATIOS[1:]):
+        (SHIPPED.parent / f"{name}.toml").write_text(text)

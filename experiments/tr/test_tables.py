@@ -63,6 +63,26 @@ class Networks(unittest.TestCase):
                 first, second = self.flows_per_mbps(networks.apart(one, "cubic", factor)).values()
                 self.assertAlmostEqual(first / second, factor, places=3)
 
+    def test_a_ratio_of_rtts_is_that_of_the_paths_and_of_their_tcps(self):
+        for one in EXPERIMENTS.values():
+            as_published = tomllib.loads(networks.apart(one, "reno", 1).text)
+            for ratio in networks.RATIOS:
+                file = tomllib.loads(networks.apart(one, "reno", 1, ratio).text)
+                first, second = (float(route["rtt"].split()[0]) for route in file["routes"].values())
+                self.assertEqual(second, ratio * first)
+                self.assertEqual([float(one["rtt"][0].split()[0]) for one in file["background"]], [first, second])
+                self.assertEqual(file["links"], as_published["links"])
+
+    def test_the_shipped_scenarios_are_those_of_the_ratios(self):
+        for name, text in map(networks.shipped, networks.RATIOS[1:]):
+            self.assertEqual((networks.SHIPPED.parent / f"{name}.toml").read_text(), text, name)
+        names = [tomllib.loads(text)["name"] for _, text in map(networks.shipped, networks.RATIOS[1:])]
+        self.assertEqual(names, [f"tr/t3-e1-apart-rtt-{ratio}" for ratio in ("1.25", "2", "4")])
+
+    def test_the_programs_rule_is_parameters_of_tr(self):
+        file = tomllib.loads(networks.by_program(networks.apart(EXPERIMENTS["T3-E1"], "reno", 1)).text)
+        self.assertEqual(file["tr"], {"t_s": 0.1, "settle_ms": 50, "eps": 0.15, "matches": 3})
+
     def test_a_paths_tcps_are_those_on_its_way(self):
         one = EXPERIMENTS["T4-E1"]
         names = ["mptcp", "tcp1", "tcp2", *(f"bg-L2-greedy{n}" for n in (1, 10)), "bg2-L2-greedy1", "bg3-L2-greedy1"]

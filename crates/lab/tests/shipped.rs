@@ -15,7 +15,7 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 91);
+    assert_eq!(all.len(), 94);
     for one in all {
         let loaded = scenario(one);
         assert_eq!(loaded.name, one);
