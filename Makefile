@@ -106,13 +106,13 @@ cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (
 cmpbbr-quick: setup ## the same with 3 seeds, in out/cmpbbr-quick
 	experiments/cmpbbr/tables.py --quick
 
-nornet: setup ## the tables of docs/nornet.md: six controls over three by two providers (50 seeds of 60 s, some ten minutes on two idle cores)
+nornet: setup ## the tables of docs/nornet.md: six controls over three by two providers (50 seeds of 60 s, a quarter of an hour on two idle cores)
 	experiments/nornet/tables.py
 
 nornet-quick: setup ## the same with 5 seeds, in out/nornet-quick
 	experiments/nornet/tables.py --quick
 
-tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; a quarter of an hour on two idle cores)
+tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; twenty minutes on two idle cores)
 	experiments/tr/tables.py
 
 tr-quick: setup ## the same with 1 seed, in out/tr-quick

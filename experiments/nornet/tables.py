@@ -9,6 +9,8 @@ built already. --check leaves the document alone and fails if a table differs.
 """
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from statistics import mean
@@ -37,6 +39,13 @@ FROM, TO = ["Uninett", "Telenor", "PowerTech"], ["Uninett", "BKK"]
 NAMES = {f"path{m}-{n}": f"{client}-{server}" for m, client in enumerate(FROM, 1) for n, server in enumerate(TO, 1)}
 # "Slightly", "about", "no difference".
 SLIGHTLY = 0.1
+# "Once all subflows are established": from then on.
+LATER = ["warmup=10 s", "duration=50 s"]
+# The map: buffers; queues of ADSL, and loss to UiB; its first pairs.
+BUFFERS = ["800 KiB", "1600 KiB", "3200 KiB", "6400 KiB", "16 MiB"]
+ROWS = [(queue, None) for queue in ("100 ms", "200 ms", "500 ms", "2600 ms")]
+ROWS += [("200 ms", loss) for loss in ("0.01 %", "0.03 %", "0.1 %")]
+ONE_OF_EACH = ["path3-1"], ["path1-1"]
 
 
 def routes(pairs):
@@ -62,10 +71,23 @@ class Runs(comparisons.Runs):
         settings = [*ERAS[era], opened_over(pair), 'detection.passive=["xcorr"]']
         return self.of((era.translate(SAFE), "first", pair), PUBLISHED + OURS, settings, SEEDS)
 
+    def later(self, era, pair):
+        """The same once all subflows are up: what counts begins later."""
+        settings = [*ERAS[era], opened_over(pair), *LATER]
+        return self.of((era.translate(SAFE), "later", pair), UNCOUPLED, settings, SEEDS)
+
     def other(self, settings):
         """The connection in a network that differs."""
         place = "other", "-".join(settings).translate(SAFE) or "as-is"
         return self.of(place, PUBLISHED + OURS, [*OLD, opened_over("path1-1"), *settings], FEW)
+
+    def cell(self, size, row, pair, later=False):
+        """The published controls on the paper's Linux in a cell of the map, opened over a pair."""
+        queue, loss = row
+        place = "map", f"{size}-{queue}-{f'{loss}-' if loss else ''}{pair}{'-later' if later else ''}".translate(SAFE)
+        lossy = uib("loss", loss) if loss else []
+        settings = [*OLD, opened_over(pair), *buffers(size), *adsl_queue(queue), *lossy, *(LATER if later else [])]
+        return self.of(place, UNCOUPLED if later else PUBLISHED, settings, FEW)
 
 
 # --- Figures ---------------------------------------------------------------------------------------------
@@ -212,6 +234,7 @@ def buffers(value):
     return [f"flows.mptcp.{end}_buffer={value}" for end in ("send", "recv")]
 
 
+REINJECT = "flows.mptcp.scheduler=mptcp-v0.89-reinject"
 OTHERS = {
     "as it is": [],
     "buffers of 400 KiB": buffers("400 KiB"),
@@ -221,6 +244,10 @@ OTHERS = {
     "UiB's queues of 22 ms": uib("queue", "22 ms"),
     "0.1 % of loss to UiB": uib("loss", "0.1 %"),
     "both fibres before ADSL": [routes([*reversed(FIBRE), *reversed(ADSL)])],
+    "reinjection after timeouts": [REINJECT],
+    "ADSL first": [opened_over("path3-1")],
+    "the same, reinjection after timeouts": [opened_over("path3-1"), REINJECT],
+    "ADSL first, then both fibres": [routes(["path3-1", *FIBRE, *(one for one in ADSL if one != "path3-1")])],
     "scheduler `min-rtt`": ["flows.mptcp.scheduler=min-rtt"],
     "scheduler `linux`": ["flows.mptcp.scheduler=linux"],
     "no ADSL": [routes(FIBRE), f"phases=[{{start='0 s', groups={[[pair] for pair in FIBRE]}}}]"],
@@ -235,74 +262,193 @@ def others(runs):
     return table(["", *PUBLISHED, *OURS], rows)
 
 
-def claims(runs):
-    """The text's claims: its place, what, the cells of an era, from, to, in how many of them."""
+@dataclass
+class Judged:
+    """A claim of the text: its place and what, the cells that it is of, from, to, and in how many of them."""
 
-    def tcp(era, control, pair):
-        return goodputs(runs.tcp(era, pair)[control])
+    claim: str
+    cells: Callable
+    least: float
+    most: float
+    needed: str
 
-    def first(era, control, pair):
-        return goodputs(runs.first(era, pair)[control])
+    def verdict(self):
+        return judge(self.cells(), self.least, self.most, self.needed)
+
+
+def judged(tcp, first, later, adsl=ADSL, fibre=FIBRE):
+    """The text's claims, of the goodputs of a control and pair, by seed: of one TCP, of the connection opened over the pair,
+    and of that once all subflows are up."""
 
     def each(figure, controls, pairs):
-        return lambda era: [figure(era, control, pair) for control in controls for pair in pairs]
+        return lambda: [figure(control, pair) for control in controls for pair in pairs]
 
-    def lowest(era, controls, pair, of=min):
-        return [of(values) for values in zip(*(first(era, control, pair) for control in controls), strict=True)]
+    def best_tcp(control):
+        return [max(values) for values in zip(*(tcp(control, one) for one in FIBRE), strict=True)]
 
-    def to_reno(era, control, pair):
-        return ratios(tcp(era, control, pair), tcp(era, "reno", pair))
+    def lowest(controls, pair):
+        return [min(values) for values in zip(*(first(control, pair) for control in controls), strict=True)]
 
-    def aggregated(era, control, pair):
-        best = [max(values) for values in zip(*(tcp(era, control, one) for one in FIBRE), strict=True)]
-        return ratios(first(era, control, pair), best)
+    def to_reno(control, pair):
+        return ratios(tcp(control, pair), tcp("reno", pair))
 
-    def of_sum(era, control, pair):
+    def aggregated(control, pair):
+        return ratios(first(control, pair), best_tcp(control))
+
+    def of_sum(control, pair):
         # A line each: both pairs over it are the same to one TCP.
         lines = [*FIBRE, "path2-2", "path3-2"]
-        total = [sum(values) for values in zip(*(tcp(era, control, one) for one in lines), strict=True)]
-        return ratios(first(era, control, pair), total)
+        total = [sum(values) for values in zip(*(tcp(control, one) for one in lines), strict=True)]
+        return ratios(first(control, pair), total)
 
-    def adsl_first(era, control, _):
-        return ratios(*(averages([first(era, control, pair) for pair in pairs]) for pairs in (ADSL, FIBRE)))
+    def adsl_first(control, _):
+        return ratios(*(averages([first(control, pair) for pair in pairs]) for pairs in (adsl, fibre)))
 
-    def cubic(era, _, pair):
-        return ratios(first(era, "cubic", pair), first(era, "reno", pair))
+    def once_up(control, pair):
+        return ratios(later(control, pair), averages([later(control, one) for one in fibre]))
 
-    def wvegas(era, _, pair):
-        return ratios(first(era, "wvegas", pair), lowest(era, COUPLED[:3], pair))
+    def cubic(_, pair):
+        return ratios(first("cubic", pair), first("reno", pair))
 
-    def winner(era, _, pair):
-        means = {law: mean(first(era, law, pair)) for law in COUPLED[:3]}
+    def wvegas(_, pair):
+        return ratios(first("wvegas", pair), lowest(COUPLED[:3], pair))
+
+    def winner(_, pair):
+        means = {law: mean(first(law, pair)) for law in COUPLED[:3]}
         worst, best = min(means, key=means.get), max(means, key=means.get)
-        return ratios(first(era, worst, pair), first(era, best, pair))
+        return ratios(first(worst, pair), first(best, pair))
 
-    def coupled(era, _, pair):
-        both = (averages([first(era, control, pair) for control in controls]) for controls in (COUPLED, UNCOUPLED))
+    def coupled(_, pair):
+        both = (averages([first(control, pair) for control in controls]) for controls in (COUPLED, UNCOUPLED))
         return ratios(*both)
 
-    judged = [
-        ("V-A: with one path all controls as Reno", each(to_reno, PUBLISHED, PAIRS), 1 - SLIGHTLY, 1 + SLIGHTLY, "all"),
-        ("V-B: uncoupled, 20 to 27 Mbit/s, whatever pair is first", each(first, UNCOUPLED, PAIRS), 20, 27, "all"),
-        ("uncoupled, the sum of the links", each(of_sum, UNCOUPLED, PAIRS), 1 - SLIGHTLY, inf, "all"),
-        ("V-B: uncoupled, ADSL first slightly less than fibre first", each(adsl_first, UNCOUPLED, [None]), 1 - SLIGHTLY, 1, "all"),
-        ("V-B: CUBIC slightly more than Reno", each(cubic, [None], PAIRS), 1, 1 + SLIGHTLY, "most"),
-        ("V-C: coupled, more than TCP over the best pair", each(aggregated, COUPLED, PAIRS), 1, inf, "all"),
-        ("V-C: wVegas the lowest of the coupled", each(wvegas, [None], PAIRS), 0, 1, "most"),
-        ("V-C: Balia, LIA, OLIA without a winner", each(winner, [None], PAIRS), 1 - SLIGHTLY, 1 + SLIGHTLY, "all"),
-        ("V-C: coupled slightly less than uncoupled", each(coupled, [None], PAIRS), 1 - SLIGHTLY, 1, "most"),
+    pairs = [*adsl, *fibre]
+    about = 1 - SLIGHTLY, 1 + SLIGHTLY
+    return {
+        "a": Judged("V-A: with one path all controls as Reno", each(to_reno, PUBLISHED, pairs), *about, "all"),
+        "b": Judged("V-B: uncoupled, 20 to 27 Mbit/s, whatever pair is first", each(first, UNCOUPLED, pairs), 20, 27, "all"),
+        "c": Judged("uncoupled, the sum of the links", each(of_sum, UNCOUPLED, pairs), about[0], inf, "all"),
+        "d": Judged("V-B: uncoupled, more than TCP over the best pair", each(aggregated, UNCOUPLED, pairs), 1, inf, "all"),
+        "e": Judged("V-B: uncoupled, ADSL first slightly less than fibre first", each(adsl_first, UNCOUPLED, [None]), about[0], 1, "all"),
+        "f": Judged("V-B: uncoupled, no difference once all subflows are up", each(once_up, UNCOUPLED, adsl), *about, "all"),
+        "g": Judged("V-B: CUBIC slightly more than Reno", each(cubic, [None], pairs), 1, about[1], "most"),
+        "h": Judged("V-C: coupled, more than TCP over the best pair", each(aggregated, COUPLED, pairs), 1, inf, "all"),
+        "i": Judged("V-C: wVegas the lowest of the coupled", each(wvegas, [None], pairs), 0, 1, "most"),
+        "j": Judged("V-C: Balia, LIA, OLIA without a winner", each(winner, [None], pairs), *about, "all"),
+        "k": Judged("V-C: coupled slightly less than uncoupled", each(coupled, [None], pairs), about[0], 1, "most"),
+    }
+
+
+def of_era(runs, era):
+    """The claims, judged on a Linux."""
+    of = lambda get: lambda control, pair: goodputs(get(era, pair)[control])
+    return judged(of(runs.tcp), of(runs.first), of(runs.later))
+
+
+def of_cell(runs, size, row):
+    """The claims, judged in a cell of the map."""
+    few = FEW[runs.options.quick]
+    # One TCP needs no more than the least buffer; a queue of ADSL it fills whatever its length.
+    tcp = lambda control, pair: goodputs(runs.tcp("3.14", pair)[control])[:few]
+    first = lambda control, pair: goodputs(runs.cell(size, row, pair)[control])
+    later = lambda control, pair: goodputs(runs.cell(size, row, pair, later=True)[control])
+    return judged(tcp, first, later, *ONE_OF_EACH)
+
+
+def claims(runs):
+    found = {era: of_era(runs, era) for era in ERAS}
+    rows = []
+    for letter, one in found["3.14"].items():
+        rows.append([letter, one.claim, one.needed, *(of[letter].verdict() for of in found.values())])
+    return table(["", "claim", "cells", *ERAS], rows)
+
+
+def by_cell(of):
+    """A table of queues and losses by buffers."""
+    name = lambda queue, loss: f"ADSL {queue}" + (f", {loss} of loss" if loss else "")
+    rows = [[name(*row), *(of(size, row) for size in BUFFERS)] for row in ROWS]
+    return table(["", *BUFFERS], rows)
+
+
+def holds(runs):
+    """Which claims are reproduced in a cell; not a, which is of one TCP."""
+
+    def of(size, row):
+        found = of_cell(runs, size, row)
+        return " ".join(letter for letter, one in found.items() if letter != "a" and one.verdict().startswith("reproduced"))
+
+    return by_cell(of)
+
+
+def spread(controls, cell):
+    """From the least to the most of the means of some controls over first pairs."""
+    pairs = [*ONE_OF_EACH[0], *ONE_OF_EACH[1]]
+    return span([mean(goodputs(cell(pair)[control])) for control in controls for pair in pairs], 1)
+
+
+# Of the headline, what the map and the table below it show to decide a claim.
+DECIDES = {
+    "b": "the buffer, and ADSL's queue",
+    "d": "the buffer, and ADSL's queue",
+    "e": "the order of the subflows, and the buffer",
+    "f": "the order of the subflows, and the buffer",
+    "g": "loss to UiB, and the buffer",
+    "h": "the buffer, and loss to UiB",
+    "i": "the buffer, and ADSL's queue",
+    "j": "the buffer, and loss to UiB",
+    "k": "loss to UiB, and the buffer",
+}
+
+
+def headline(runs):
+    """What the paper's abstract and conclusion rest on, on its Linux, and in how many cells of the map, by buffer, it holds."""
+    era = "3.14, v0.89"
+    found = of_era(runs, era)
+    cells = {size: [of_cell(runs, size, row) for row in ROWS] for size in BUFFERS}
+    over = lambda controls, pairs: span([mean(goodputs(runs.first(era, pair)[control])) for control in controls for pair in pairs], 1)
+    by = lambda letter, digits=2: span([mean(values) for values in found[letter].cells()], digits)
+    one = lambda pairs, digits: span([mean(goodputs(runs.tcp(era, pair)[control])) for control in PUBLISHED for pair in pairs], digits)
+    lines = [
+        ("one TCP over fibre; ADSL, Mbit/s", "12; 0.22", f"{one(FIBRE, 1)}; {one(ADSL, 2)}", None),
+        ("uncoupled over 3 by 2 providers, Mbit/s", "20 to 27", over(UNCOUPLED, PAIRS), "b"),
+        ("uncoupled, over TCP's best pair", "more", by("d"), "d"),
+        ("uncoupled, ADSL over fibre first", "slightly less", by("e"), "e"),
+        ("the same once all subflows are up", "as much", by("f"), "f"),
+        ("CUBIC over Reno", "slightly more", by("g"), "g"),
+        ("coupled, over TCP's best pair", "more", by("h"), "h"),
+        ("wVegas over the least other coupled", "lowest in most", by("i"), "i"),
+        ("least over most of Balia, LIA, OLIA", "no winner", by("j"), "j"),
+        ("coupled over uncoupled", "slightly less", by("k"), "k"),
     ]
     rows = []
-    for claim, cells, least, most, needed in judged:
-        rows.append([claim, needed, *(judge(cells(era), least, most, needed) for era in ERAS)])
-    return table(["claim", "cells", *ERAS], rows)
+    for claim, published, ours, letter in lines:
+        if letter is None:
+            rows.append(["", claim, published, ours, "set by it", "", *[""] * len(BUFFERS)])
+            continue
+        held = [sum(cell[letter].verdict().startswith("reproduced") for cell in cells[size]) for size in BUFFERS]
+        rows.append([letter, claim, published, ours, found[letter].verdict(), DECIDES[letter], *held])
+    names = [f"{size}: of {len(ROWS)}" for size in BUFFERS]
+    return table(["", "claim", "published", "ours", "verdict", "what decides it", *names], rows)
 
 
-TABLES = {"claims": claims}
+def span(values, digits):
+    least, most = (f"{of(values):.{digits}f}" for of in (min, max))
+    return least if least == most else f"{least} to {most}"
+
+
+def goodput_map(runs):
+    def of(size, row):
+        cell = lambda pair: runs.cell(size, row, pair)
+        return f"{spread(UNCOUPLED, cell)}; {spread(COUPLED, cell)}"
+
+    return by_cell(of)
+
+
+TABLES = {"headline": headline, "claims": claims}
 TABLES |= {f"figure 2, {era}": lambda runs, era=era: figure_2(runs, era) for era in TCPS}
 TABLES |= {f"figures 3 and 4, {era}": lambda runs, era=era: figures_3_and_4(runs, era) for era in ERAS}
 TABLES |= {f"where, {era}": lambda runs, era=era: where(runs, era) for era in ERAS}
-TABLES |= {"others": others, "detector": detector}
+TABLES |= {"map, claims": holds, "map, Mbit/s": goodput_map, "others": others, "detector": detector}
 
 
 if __name__ == "__main__":
