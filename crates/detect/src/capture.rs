@@ -41,8 +41,8 @@ pub struct Packet<'a> {
     pub number: u64,
     /// Nanoseconds since 1970.
     pub time: i64,
-    /// `None` for a link type that is not known here.
-    pub link: Option<Link>,
+    /// The number of a link type that is not known here.
+    pub link: Result<Link, u16>,
     /// What was kept of it.
     pub data: &'a [u8],
     /// Its bytes on the wire.
@@ -53,7 +53,7 @@ pub struct Packet<'a> {
 
 /// What a file's packets came through.
 struct Interface {
-    link: Option<Link>,
+    link: Result<Link, u16>,
     /// Units of its timestamps in a second.
     units: u64,
     /// Seconds to add.
@@ -173,7 +173,7 @@ impl Reading {
 struct Placed {
     number: u64,
     time: i64,
-    link: Option<Link>,
+    link: Result<Link, u16>,
     wire: u32,
     skip: Option<Skip>,
     from: usize,
@@ -343,9 +343,9 @@ fn found(
         }
         PcapBlockOwned::NG(Block::SimplePacket(of)) => {
             let from = interfaces.first().ok_or(UNKNOWN)?;
-            let (time, wire) = (from.time(0), of.origlen);
+            let (time, link, wire) = (from.time(0), from.link, of.origlen);
             let skip = Some(Skip::Untimed);
-            let packet = Placed { number: 0, time, link: None, wire, skip, from: 0, length: 0 };
+            let packet = Placed { number: 0, time, link, wire, skip, from: 0, length: 0 };
             return Ok(Some((of.data.as_ptr(), packet)));
         }
         // Before pcapng had enhanced packets (its appendix A).
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn times_of_any_unit_and_offset_are_after_1970() {
-        let time = |units, offset, stamp| Interface { link: None, units, offset }.time(stamp);
+        let time = |units, offset, stamp| Interface { link: Err(7), units, offset }.time(stamp);
         assert_eq!(time(1_000_000, 0, 5_000_007), 5_000_007_000);
         assert_eq!(time(1 << 20, 3, (2 << 20) + (1 << 19)), 5_500_000_000);
         assert_eq!(time(1_000, -6, 5_000), 0);

@@ -24,11 +24,13 @@ mod place;
 mod plot;
 mod report;
 mod sizes;
+mod skipped;
 mod source;
 mod survey;
 mod table;
 mod traffic;
 mod verdict;
+mod wrapped;
 
 pub use decision::Decision;
 pub use detect::{DEFAULT, Detection, Found, detectors};

@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 
-use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+
+use crate::wrapped::{self, Layer, tunnelled};
 
 /// One end of a flow.
 pub type End = (IpAddr, u16);
 
-/// What stands before a packet's IP header (the link types of pcap, tcpdump.org/linktypes.html).
+/// What a packet begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     Ethernet,
@@ -15,42 +17,61 @@ pub enum Link {
     LinuxSll,
     /// `tcpdump -i any`, second form.
     LinuxSll2,
+    CiscoHdlc,
     /// BSD's loopback: four bytes of address family.
     Null,
+    /// OpenBSD's IPsec, decrypted.
+    Encapsulated,
+    Ppp,
+    /// A byte before it says which way.
+    PppWithDirection,
+    PppEther,
+    /// Linux's log of a firewall.
+    Nflog,
     /// No header at all.
     Raw,
 }
 
 impl Link {
-    /// The link type with this number.
-    pub fn of(number: i32) -> Option<Link> {
-        Some(match number {
+    /// The link type with this number, or the number.
+    pub fn of(number: i32) -> Result<Link, u16> {
+        Ok(match number {
             1 => Link::Ethernet,
             113 => Link::LinuxSll,
             276 => Link::LinuxSll2,
+            104 => Link::CiscoHdlc,
             0 | 108 => Link::Null,
+            109 => Link::Encapsulated,
+            9 | 50 | 166 => Link::Ppp,
+            204 => Link::PppWithDirection,
+            51 => Link::PppEther,
+            239 => Link::Nflog,
             // 12 and 14: what some systems call 101.
             12 | 14 | 101 | 228 | 229 => Link::Raw,
-            _ => return None,
+            other => return Err(other as u16),
         })
     }
 }
 
 /// Why a packet is no segment that can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skip {
     /// Its time is days from that of the packets around it: damage.
     Far,
     /// It has no time: a simple packet block.
     Untimed,
     /// Of a link type that is not known here.
-    Link,
-    /// Neither IPv4 nor IPv6.
-    NotIp,
+    Link(u16),
+    /// Neither IPv4 nor IPv6, but of this EtherType, if it has one.
+    NotIp(u16),
+    /// Of PPP, but neither of both.
+    NotPppIp(u16),
+    /// UDP and others, by IP's numbers.
+    NotTcp(u8),
     /// A part of an IP packet.
     Fragment,
-    /// UDP and others.
-    NotTcp,
+    /// In more tunnels than are opened.
+    Deep,
     /// The capture kept less than its headers, up to TCP's options, or they contradict themselves.
     Cut,
 }
@@ -91,64 +112,91 @@ impl Segment<'_> {
     }
 }
 
+/// Layers around a segment, more than anybody uses.
+const LAYERS: usize = 16;
+
 /// The segment in a packet of `wire` bytes, of which `data` was kept.
 pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> {
-    let by_type = |at: usize, header: usize| {
-        let kind = data.get(at..at + 2).ok_or(Skip::Cut)?;
-        let kind = EtherType(u16::from_be_bytes([kind[0], kind[1]]));
-        let payload = data.get(header..).ok_or(Skip::Cut)?;
-        Ok(LaxSlicedPacket::from_ether_type(kind, payload))
-    };
-    let ip = |header: usize| {
-        let payload = data.get(header..).ok_or(Skip::Cut)?;
-        LaxSlicedPacket::from_ip(payload).map_err(|_| Skip::NotIp)
-    };
-    let packet = match link {
-        Link::Ethernet => by_type(12, 14)?,
-        Link::LinuxSll => by_type(14, 16)?,
-        Link::LinuxSll2 => by_type(0, 20)?,
-        Link::Null => ip(4)?,
-        Link::Raw => ip(0)?,
-    };
-    // Where the IP header begins, and how long the packet says it is.
-    let (from, to, start, total, fragment, id, hops) =
-        match packet.net.as_ref().ok_or(Skip::NotIp)? {
-            LaxNetSlice::Ipv4(ip) => {
-                let header = ip.header();
-                let total = u32::from(header.total_len());
-                let ends =
-                    (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()));
-                let (fragment, id) = (ip.is_payload_fragmented(), header.identification());
-                (ends.0, ends.1, header.slice().as_ptr(), total, fragment, id, header.ttl())
-            }
-            LaxNetSlice::Ipv6(ip) => {
-                let header = ip.header();
-                let total = match header.payload_length() {
-                    0 => 0,
-                    length => u32::from(length) + 40,
-                };
-                let ends =
-                    (IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()));
-                let fragment = ip.is_payload_fragmented();
-                (ends.0, ends.1, header.slice().as_ptr(), total, fragment, 0, header.hop_limit())
-            }
-            LaxNetSlice::Arp(_) => return Err(Skip::NotIp),
+    let mut layer = wrapped::first(link, data)?;
+    for _ in 0..LAYERS {
+        layer = match layer {
+            (Layer::Ip, at) => match in_ip(data, at, wire) {
+                Err((skip, inner)) => {
+                    match inner.and_then(|(number, at)| tunnelled(number, data, at)) {
+                        Some(inner) => inner?,
+                        None => return Err(skip),
+                    }
+                }
+                Ok(segment) => return Ok(segment),
+            },
+            (layer, at) => wrapped::within(layer, data, at)?,
         };
-    if fragment {
-        return Err(Skip::Fragment);
     }
-    let payload = packet.net.as_ref().and_then(LaxNetSlice::ip_payload_ref).ok_or(Skip::NotIp)?;
+    Err(Skip::Deep)
+}
+
+/// The segment in the IP packet at a place of a packet; else why there is none, and what is in its payload
+/// and where.
+fn in_ip(data: &[u8], at: usize, wire: u32) -> Result<Segment<'_>, (Skip, Option<(u8, usize)>)> {
+    let none = |skip| (skip, None);
+    let packet = data.get(at..).ok_or(none(Skip::Cut))?;
+    let packet = LaxSlicedPacket::from_ip(packet).map_err(|_| none(Skip::NotIp(0)))?;
+    // Where the IP header begins, and how long the packet says it is.
+    let (from, to, start, total, fragment, id, hops) = match packet.net.as_ref() {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            let header = ip.header();
+            let total = u32::from(header.total_len());
+            let ends = (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()));
+            let (fragment, id) = (ip.is_payload_fragmented(), header.identification());
+            (ends.0, ends.1, header.slice().as_ptr(), total, fragment, id, header.ttl())
+        }
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            let header = ip.header();
+            let total = match header.payload_length() {
+                0 => 0,
+                length => u32::from(length) + 40,
+            };
+            let ends = (IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()));
+            let fragment = ip.is_payload_fragmented();
+            (ends.0, ends.1, header.slice().as_ptr(), total, fragment, 0, header.hop_limit())
+        }
+        _ => return Err(none(Skip::NotIp(0))),
+    };
+    if fragment {
+        return Err(none(Skip::Fragment));
+    }
+    let payload = packet.net.as_ref().and_then(LaxNetSlice::ip_payload_ref);
+    let payload = payload.ok_or(none(Skip::NotIp(0)))?;
+    // Of its header all but some options may be there.
     let tcp = match &packet.transport {
         Some(TransportSlice::Tcp(tcp)) => tcp.slice(),
-        Some(_) => return Err(Skip::NotTcp),
-        // Of its header all but some options may be there.
         None if payload.ip_number == IpNumber::TCP => payload.payload,
-        None if packet.stop_err.is_some() => return Err(Skip::Cut),
-        None => return Err(Skip::NotTcp),
+        None if packet.stop_err.is_some() => return Err(none(Skip::Cut)),
+        _ => {
+            let place = payload.payload.as_ptr() as usize - data.as_ptr() as usize;
+            let number = payload.ip_number.0;
+            return Err((Skip::NotTcp(number), Some((number, place))));
+        }
     };
-    let Some((fixed, rest)) = tcp.split_first_chunk::<20>() else { return Err(Skip::Cut) };
+    tcp_in(data, tcp, wire, Ip { from, to, start, total, id, hops }).ok_or(none(Skip::Cut))
+}
+
+/// What an IP header says.
+struct Ip {
+    from: IpAddr,
+    to: IpAddr,
+    start: *const u8,
+    total: u32,
+    id: u16,
+    hops: u8,
+}
+
+/// The segment in `tcp`, which is in an IP packet, which is in `data`.
+fn tcp_in<'a>(data: &'a [u8], tcp: &'a [u8], wire: u32, ip: Ip) -> Option<Segment<'a>> {
+    let Ip { from, to, start, total, id, hops } = ip;
+    let (fixed, rest) = tcp.split_first_chunk::<20>()?;
     let header = usize::from(fixed[12] >> 4) * 4;
-    let room = header.checked_sub(fixed.len()).ok_or(Skip::Cut)?;
+    let room = header.checked_sub(fixed.len())?;
     let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let (ack, syn) = (fixed[13] & 0x10 != 0, fixed[13] & 0x02 != 0);
     // All are parts of `data`.
@@ -162,7 +210,7 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
         seq: word(&fixed[4..]),
         ack: ack.then(|| word(&fixed[8..])),
         syn,
-        len: length.checked_sub(headers).ok_or(Skip::Cut)?,
+        len: length.checked_sub(headers)?,
         id,
         hops,
         header: &tcp[..header.min(tcp.len())],
@@ -173,7 +221,7 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
         cut: rest.len() < room,
     };
     options(&rest[..room.min(rest.len())], &mut segment);
-    Ok(segment)
+    Some(segment)
 }
 
 fn word(bytes: &[u8]) -> u32 {
@@ -246,6 +294,14 @@ mod tests {
         Ok((segment.from, segment.to, segment.len))
     }
 
+    /// As [`read`], with all of it kept.
+    fn carry(link: Link, header: &[u8], ip: &[u8]) -> Result<(End, End, u32), Skip> {
+        let bytes = [header, ip].concat();
+        let segment = segment(link, &bytes, bytes.len() as u32)?;
+        assert_eq!((segment.seq, segment.stamps), (4_000_000_000, Some((11, 12))));
+        Ok((segment.from, segment.to, segment.len))
+    }
+
     #[test]
     fn the_same_segment_is_found_behind_each_link_header() {
         let ends = ((IpAddr::from([10, 0, 0, 1]), 443), (IpAddr::from([10, 0, 0, 2]), 5000));
@@ -272,6 +328,133 @@ mod tests {
     }
 
     #[test]
+    fn the_same_segment_is_found_in_labels_and_tunnels() {
+        let ends = ((IpAddr::from([10, 0, 0, 1]), 443), (IpAddr::from([10, 0, 0, 2]), 5000));
+        let right = Ok((ends.0, ends.1, 1000));
+        let ethernet = |kind: u16| [&[0; 12], &kind.to_be_bytes()[..]].concat();
+        let inner = ethernet(0x0800);
+        // An IPv4 header around it: its length, and what it has.
+        let outer = |number: u8, rest: &[u8]| {
+            let length = (20 + rest.len() + v4().len()) as u16;
+            let [high, low] = length.to_be_bytes();
+            let header = [0x45, 0, high, low, 0, 9, 0, 0, 64, number, 0, 0, 9, 9, 9, 1, 9, 9, 9, 2];
+            [&header, rest].concat()
+        };
+        let udp = |from: u16, to: u16, rest: &[u8]| {
+            let [length, sum] = [(8 + rest.len() + v4().len()) as u16, 0];
+            outer(17, &[&[from, to, length, sum].map(u16::to_be_bytes).concat(), rest].concat())
+        };
+        let six = |number: u8| {
+            let [high, low] = (v4().len() as u16).to_be_bytes();
+            [&[0x60, 0, 0, 0, high, low, number, 64][..], &[0xfd; 32]].concat()
+        };
+        let nflog = [
+            &[2, 0, 0, 1][..],
+            &[5, 0, 10, 0, b'x', 0, 0, 0],
+            &[(4 + v4().len() as u16).to_le_bytes(), [9, 0]].concat(),
+        ];
+        let carried: Vec<(&str, Link, Vec<u8>)> = vec![
+            (
+                "PPPoE",
+                Link::Ethernet,
+                [&ethernet(0x8864)[..], &[0x11, 0, 0, 7, 4, 30, 0, 0x21]].concat(),
+            ),
+            ("MPLS", Link::Ethernet, [&ethernet(0x8847)[..], &[0, 1, 0, 64, 0, 2, 1, 64]].concat()),
+            (
+                "Ethernet over MPLS",
+                Link::Ethernet,
+                [&ethernet(0x8847)[..], &[0, 1, 1, 64, 0, 0, 0, 0], &inner].concat(),
+            ),
+            (
+                "SNAP",
+                Link::Ethernet,
+                [&ethernet(0x0420)[..], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]].concat(),
+            ),
+            ("IP in IP", Link::Raw, outer(4, &[])),
+            ("IP in IPv6", Link::Raw, six(4)),
+            ("GRE", Link::Raw, outer(47, &[0, 0, 8, 0])),
+            (
+                "GRE with sum, key, number",
+                Link::Raw,
+                outer(47, &[0xb0, 0, 8, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]),
+            ),
+            (
+                "Ethernet in GRE",
+                Link::Raw,
+                outer(47, &[&[0x20, 0, 0x65, 0x58, 0, 0, 0, 7], &inner[..]].concat()),
+            ),
+            (
+                "ERSPAN",
+                Link::Raw,
+                outer(47, &[&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1], &[0x10; 8], &inner[..]].concat()),
+            ),
+            (
+                "PPTP",
+                Link::Raw,
+                outer(
+                    47,
+                    &[0x30, 0x81, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0xff, 3, 0, 0x21],
+                ),
+            ),
+            (
+                "VXLAN",
+                Link::Raw,
+                udp(33_333, 4789, &[&[8, 0, 0, 0, 0, 0, 7, 0], &inner[..]].concat()),
+            ),
+            (
+                "Geneve",
+                Link::Raw,
+                udp(
+                    33_333,
+                    6081,
+                    &[&[1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 0], &inner[..]].concat(),
+                ),
+            ),
+            ("GTP-U", Link::Raw, udp(2152, 2152, &[0x30, 255, 0, 9, 0, 0, 0, 7])),
+            (
+                "GTP-U with an extension header",
+                Link::Raw,
+                udp(2152, 2152, &[0x34, 255, 0, 9, 0, 0, 0, 7, 0, 0, 0, 0x85, 1, 0, 9, 0]),
+            ),
+            ("L2TP", Link::Raw, udp(1701, 1701, &[0x40, 2, 0, 9, 0, 1, 0, 2, 0xff, 3, 0, 0x21])),
+            (
+                "L2TP with numbers and offset",
+                Link::Raw,
+                udp(1701, 1701, &[0x0a, 2, 0, 1, 0, 2, 0, 3, 0, 4, 0, 2, 9, 9, 0x21]),
+            ),
+            ("PPP", Link::Ppp, vec![0xff, 3, 0, 0x21]),
+            ("PPP, compressed", Link::Ppp, vec![0x21]),
+            ("PPP with direction", Link::PppWithDirection, vec![1, 0, 0x21]),
+            ("PPPoE without Ethernet", Link::PppEther, vec![0x11, 0, 0, 7, 4, 30, 0, 0x21]),
+            ("HDLC", Link::CiscoHdlc, vec![0x0f, 0, 8, 0]),
+            ("enc", Link::Encapsulated, vec![0; 12]),
+            ("NFLOG", Link::Nflog, nflog.concat()),
+        ];
+        for (name, link, header) in &carried {
+            assert_eq!(carry(*link, header, &v4()), right, "{name}");
+            // Never out of bounds.
+            for kept in 0..header.len() {
+                let _ = segment(*link, &header[..kept], 1500);
+            }
+        }
+        // One in the other.
+        let tunnel = |number| outer(number, &[0, 0, 8, 0]);
+        assert_eq!(carry(Link::Raw, &[tunnel(47), six(4)].concat(), &v4()), right);
+        let endless = outer(4, &[]).repeat(20);
+        assert_eq!(carry(Link::Raw, &endless, &v4()), Err(Skip::Deep));
+    }
+
+    #[test]
+    fn what_carries_no_ip_has_its_number() {
+        let of = |link, bytes: &[u8]| segment(link, bytes, 100).unwrap_err();
+        let ethernet = |kind: u16| [&[0; 12], &kind.to_be_bytes()[..], &[0; 60]].concat();
+        assert_eq!(of(Link::Ethernet, &ethernet(0x0806)), Skip::NotIp(0x0806));
+        assert_eq!(of(Link::Ethernet, &ethernet(0x88e5)), Skip::NotIp(0x88e5));
+        assert_eq!(of(Link::Ppp, &[0xc0, 0x21, 1, 1]), Skip::NotPppIp(0xc021));
+        assert_eq!(Link::of(105), Err(105));
+    }
+
+    #[test]
     fn version_6_with_extension_headers() {
         let (from, to) = ([0xfd; 16], [0xfe; 16]);
         let plain = packet(PacketBuilder::ipv6(from, to, 64));
@@ -294,11 +477,11 @@ mod tests {
         assert_eq!(of(&fragment), Skip::Fragment);
         let mut udp = Vec::new();
         PacketBuilder::ipv4([1; 4], [2; 4], 9).udp(1, 2).write(&mut udp, &[0; 9]).unwrap();
-        assert_eq!(of(&udp), Skip::NotTcp);
+        assert_eq!(of(&udp), Skip::NotTcp(17));
         assert_eq!(of(&v4()[..38]), Skip::Cut);
-        assert_eq!(of(&[0x70; 60]), Skip::NotIp);
+        assert_eq!(of(&[0x70; 60]), Skip::NotIp(0));
         assert_eq!(read(Link::Ethernet, &[0; 13], &[]), Err(Skip::Cut));
-        assert_eq!(read(Link::Ethernet, &[0; 14], &v4()), Err(Skip::NotIp));
+        assert_eq!(read(Link::Ethernet, &[0; 14], &v4()), Err(Skip::NotIp(0)));
         // Shorter than its own headers.
         let mut short = v4();
         short[2..4].copy_from_slice(&30_u16.to_be_bytes());

@@ -11,6 +11,7 @@ use crate::order::{Course, Order};
 use crate::packet::{End, Segment, Skip, segment};
 use crate::place::{At, Clue, Placed, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
+use crate::skipped::Skipped;
 use crate::{Error, Input, Limits, Signal, Traffic};
 
 /// One-way delays from stamps of longer ticks are worse than round-trip times, nanoseconds
@@ -245,42 +246,6 @@ impl Way {
         if time >= 0 {
             self.reach = Some(self.reach.map_or(time, |least| least.min(time)));
         }
-    }
-}
-
-/// Packets that were of no use, by the reason.
-#[derive(Clone, Copy, Debug, Default)]
-struct Skipped([u64; 7]);
-
-const REASONS: [(Skip, &str); 7] = [
-    (Skip::Far, "with a time that is days from that of all around (damage)"),
-    (Skip::Untimed, "without a time (simple packet blocks)"),
-    (Skip::Link, "of an unknown link type"),
-    (Skip::NotIp, "not IP"),
-    (Skip::NotTcp, "not TCP"),
-    (Skip::Fragment, "fragmented"),
-    (Skip::Cut, "cut within their headers"),
-];
-
-impl Skipped {
-    fn place(skip: Skip) -> usize {
-        REASONS.iter().position(|(reason, _)| *reason == skip).unwrap_or_default()
-    }
-
-    fn count(&mut self, skip: Skip) {
-        self.0[Skipped::place(skip)] += 1;
-    }
-
-    fn of(&self, skip: Skip) -> u64 {
-        self.0[Skipped::place(skip)]
-    }
-
-    fn note(&self, packets: u64) -> Option<String> {
-        let reasons = self.0.iter().zip(REASONS).filter(|(count, _)| **count > 0);
-        let reasons: Vec<String> =
-            reasons.map(|(count, (_, why))| format!("{count} {why}")).collect();
-        (!reasons.is_empty())
-            .then(|| format!("skipped of {packets} packets: {}", reasons.join(", ")))
     }
 }
 
@@ -586,7 +551,7 @@ pub fn read<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, Skip> {
     if let Some(skip) = packet.skip {
         return Err(skip);
     }
-    segment(packet.link.ok_or(Skip::Link)?, packet.data, packet.wire)
+    segment(packet.link.map_err(Skip::Link)?, packet.data, packet.wire)
 }
 
 /// The signal that most data gives. One-way delay is before round-trip times, which have the queues

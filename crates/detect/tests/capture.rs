@@ -427,7 +427,7 @@ fn a_packet_that_is_no_segment_is_counted() {
     assert_eq!(
         source.notes(),
         [
-            "skipped of 4005 packets: 1 not IP, 1 not TCP, 1 fragmented, 1 cut within their headers",
+            "skipped of 4005 packets: 1 not IP, 1 not TCP (1 of IP protocol 17 UDP), 1 fragmented, 1 cut within their headers",
             "1 of 4005 packets were captured without all TCP options"
         ]
     );
