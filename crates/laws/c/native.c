@@ -27,7 +27,6 @@ void narrows_masks_set(struct nr_conn *c, nr_u64 masks, nr_u64 cuts);
 nr_u32 narrows_debit_take(struct nr_conn *c, nr_u32 donor, nr_u32 want, nr_u32 keep);
 int narrows_tick_claim(struct nr_conn *c, nr_u64 number);
 int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks);
-nr_u32 narrows_layout(nr_u32 which);
 
 #define NR_LAW_EXTERN(n, name) extern const struct nr_module narrows_law_##name;
 #define NR_LAW_CASE(n, name)                                                                       \
@@ -189,50 +188,4 @@ int narrows_tick_claim(struct nr_conn *c, nr_u64 number)
 int narrows_masks_store(struct nr_conn *c, nr_u64 seen, nr_u64 masks)
 {
 	return nr_masks_store(c, seen, masks);
-}
-
-/* Sizes and offsets, for the test that src/raw.rs describes the same memory. */
-nr_u32 narrows_layout(nr_u32 which)
-{
-	static const nr_u32 layout[] = {
-	    NR_VERSION,
-	    sizeof(struct nr_event),
-	    offsetof(struct nr_event, kind),
-	    offsetof(struct nr_event, owd_us),
-	    offsetof(struct nr_event, cwnd),
-	    offsetof(struct nr_event, mss),
-	    sizeof(struct nr_path),
-	    offsetof(struct nr_path, debit),
-	    offsetof(struct nr_path, bw),
-	    offsetof(struct nr_path, word),
-	    sizeof(struct nr_conn),
-	    offsetof(struct nr_conn, law),
-	    offsetof(struct nr_conn, param),
-	    offsetof(struct nr_conn, join),
-	    offsetof(struct nr_conn, path),
-	    offsetof(struct nr_conn, record),
-	    sizeof(struct nr_private),
-	    sizeof(struct nr_params),
-	    offsetof(struct nr_params, decision),
-	    sizeof(struct nr_detection),
-	    offsetof(struct nr_detection, decided_us),
-	    offsetof(struct nr_detection, since_us),
-	    offsetof(struct nr_detection, ring),
-	    offsetof(struct nr_detection, path),
-	    offsetof(struct nr_detection, path[0].since),
-	    offsetof(struct nr_detection, at_once),
-	    offsetof(struct nr_detection, pairs),
-	    sizeof(struct nr_module),
-	    offsetof(struct nr_law, kind),
-	    offsetof(struct nr_law, acked),
-	    offsetof(struct nr_law, event),
-	    offsetof(struct nr_start, initial),
-	    offsetof(struct nr_start, timeout),
-	    offsetof(struct nr_detector, masks),
-	    sizeof(struct nr_param),
-	    sizeof(struct nr_pace),
-	    sizeof(struct nr_peer_decision),
-	};
-
-	return which < sizeof(layout) / sizeof(layout[0]) ? layout[which] : 0;
 }
