@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -317,7 +317,7 @@ pub const PATH_DETECTION_WORDS: usize = 224;
 const SCRATCH_WORDS: usize = 57;
 
 /// Size of what a detector keeps of pairs of paths (`NR_PAIRS_WORDS`), in 64-bit words.
-pub const PAIRS_WORDS: usize = 2094;
+pub const PAIRS_WORDS: usize = 2093;
 
 impl fmt::Debug for Detection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,10 +27,10 @@ NR_STATIC_ASSERT(sizeof(struct nr_params) == sizeof(nr_u32[NR_PARAM_WORDS]),
 		 "more parameters of detectors than NR_PARAM_WORDS");
 
 /*
- * What the detector keeps of a connection: of pairs of members 540 bytes each, and of members. Only
+ * What the detector keeps of a connection: of pairs of members 544 bytes each, and of members. Only
  * the path that is at a decision writes it. A native detector has memory of its own size.
  */
-#define NR_PAIRS_WORDS (14 + 68 * NR_DETECT_MAX * (NR_DETECT_MAX - 1) / 2 + 22 * NR_DETECT_MAX)
+#define NR_PAIRS_WORDS (13 + 68 * NR_DETECT_MAX * (NR_DETECT_MAX - 1) / 2 + 22 * NR_DETECT_MAX)
 NR_STATIC_ASSERT(sizeof(struct nr_xcorr_pairs) <= sizeof(nr_u64[NR_PAIRS_WORDS]),
 		 "what a detector keeps of pairs is larger than NR_PAIRS_WORDS");
 

@@ -6,35 +6,34 @@
  * Source: this project; docs/xcorr.md has all that it takes to write another, and what was
  * measured.
  *
- *     a path                                        another path
- *        | delays                                      |
- *   counts.h   not those that its own sending explains |
- *        |                                             |
- *   bins.h     means over 20 ms; gaps are filled       |        an interval of 240 ms
- *   noise.h    what delays change in 4 ms, N           |
- *        |                                             |
- *        +--------------------> <----------------------+
- *   pairs.h    (a, b), means over 60 ms at one moment, and at lags from -100 to 100 ms;
- *        |     sums that forget: the fast ones a quarter, the slow ones 1/64 an interval
- *   answer.h   how alike, L; how many values are independent, n_eff; by the fast sums, or else
- *        |     by the slow ones: shared, separate, or nothing
- *   clocks.h   less what clocks that differ may have added to L
- *   steps.h    unless noise explains how they differ, or too little of it
- *        |
- *   groups.h   components of shared pairs; what is not known may be shared
+ *             path i                  path j
+ *               |   delays, time        |
+ *               v                       v
+ *   counts.h    only those that its own sending does not explain
+ *   bins.h      means over 20 ms, gaps are filled
+ *   noise.h     N, what delays change in 4 ms: what bins miss
+ *               |                       |
+ *               +----------+------------+   published each 240 ms
+ *                          v
+ *   pairs.h     (a, b), means over 60 ms at one moment, at lags from -100 to 100 ms; sums that
+ *               forget: 3/4 is left an interval later in the fast ones, 63/64 in the slow ones
+ *                          v
+ *   answer.h    L, how alike they are, of n_eff independent pairs: shared, separate or nothing, by
+ *               the fast sums, or else by the slow ones
+ *   clocks.h    but L less what clocks that differ may have added
+ *   steps.h     and not separate where noise explains how they differ, not shared where it does not
+ *                          v
+ *   groups.h    components of shared pairs; what is not known may be shared
  *
- *   The answer of a pair that is in force:
+ * The answer that is in force, of a pair:
  *
- *                    L >= max(0.4, theta(n_eff))
- *       +-- unsure ------------------------------> shared --+
- *       |      ^                                   |  ^ |   |
- *       |      +-------- refuted by noise ---------+  | |   |
- *       |                                             | |   | L < 0.5,
- *       | L < 0.5                L >= max(0.4, theta) | |   | two intervals in a row
- *       |                                             | v   |
- *       +-----------------------------------------> separate
+ *             L >= max(0.4, theta)               L < 0.5, twice in a row
+ *   unsure ------------------------> shared -----------------------------> separate
+ *      | <---- refuted by noise ----        <-----------------------------    ^
+ *      |                                         L >= max(0.4, theta)         |
+ *      +------------------------------- L < 0.5 ------------------------------+
  *
- *   and all of it is forgotten when a path leaves, or is silent for 15 s.
+ * It is forgotten when a path leaves, or is silent for 15 s.
  *
  * The tests compare the answers with the same in floating point (tests/reference/xcorr.rs).
  */
@@ -81,7 +80,7 @@ NR_INLINE struct nr_pair nr_xcorr_pair_of(const void *pairs, nr_u32 i, nr_u32 j)
 {
 	const struct nr_xcorr_pairs *g = pairs;
 
-	return g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)].known;
+	return g->pair[nr_xcorr_number(i, j)].known;
 }
 
 /* Bins are published an interval later, and decided on another one later. */

@@ -69,9 +69,9 @@ NR_NOINLINE int nr_xcorr_find_lag(const struct nr_xcorr_params *p, struct nr_xco
 	struct nr_xcorr_pair *q;
 	nr_u32 least;
 
-	if (!p || !g || !g->both)
+	if (!p || !g)
 		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	w = slow ? &q->slow : &q->fast;
 	least = p->samples << NR_XCORR_FRACTION;
 	g->best_n = 0;
@@ -95,10 +95,10 @@ NR_NOINLINE int nr_xcorr_compare(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, n
 	nr_u64 both, drift = 0;
 	struct nr_fx nn;
 
-	if (!g || g->answered)
+	if (!g || g->found)
 		return 0;
 	g->right = nr_fx(0);
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	w = slow ? &q->slow : &q->fast;
 	q->known.why = NR_FEW;
 	if (!g->best_n)
@@ -148,7 +148,7 @@ NR_NOINLINE nr_u32 nr_xcorr_count(const struct nr_xcorr_pairs *g, nr_u32 i, nr_u
 
 	if (!g)
 		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	w = slow ? &q->slow : &q->fast;
 	n_eff = nr_xcorr_effective(w, nr_xcorr_spread(w->aa, w->a, w->n),
 				   nr_xcorr_spread(w->bb, w->b, w->n));
@@ -157,22 +157,22 @@ NR_NOINLINE nr_u32 nr_xcorr_count(const struct nr_xcorr_pairs *g, nr_u32 i, nr_u
 
 NR_NOINLINE int nr_xcorr_set_count(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
 {
-	if (!g || g->answered || !g->right.m)
+	if (!g || g->found || !g->right.m)
 		return 0;
 	g->n_eff = slow ? g->n_slow : nr_xcorr_count(g, i, j, 0);
 	return 1;
 }
 
-/* Are their queues smooth? The slow sums tell, as of few values nobody can. */
-NR_NOINLINE int nr_xcorr_set_smooth(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
+/* How smooth are their queues? The slow sums tell, as of few values nobody can. */
+NR_NOINLINE int nr_xcorr_set_queues(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
 	nr_u32 n;
 
-	if (!g || g->answered)
+	if (!g)
 		return 0;
-	n = g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)].slow.n;
+	n = g->pair[nr_xcorr_number(i, j)].slow.n;
 	g->n_slow = nr_xcorr_count(g, i, j, 1);
-	g->smooth = 10ull * g->n_slow * NR_XCORR_ONE < 3ull * n;
+	g->queues = 10ull * g->n_slow * NR_XCORR_ONE < 3ull * n ? NR_XCORR_LINES : NR_XCORR_ROUGH;
 	return 1;
 }
 
@@ -187,9 +187,9 @@ NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_
 	nr_u32 answer, row;
 	nr_u64 away, level, less, apart;
 
-	if (!p || !g || g->answered || !g->right.m)
+	if (!p || !g || g->found || !g->right.m)
 		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	/* 1 - L, Q16 */
 	away = nr_fx_fixed(nr_fx_div(g->left, g->right), 16);
 	/* The same, less what clocks may have added. */
@@ -208,9 +208,8 @@ NR_NOINLINE int nr_xcorr_judge(const struct nr_xcorr_params *p, struct nr_xcorr_
 		if (q->known.answer == NR_SHARED && g->noise & NR_XCORR_REFUTES)
 			q->known = (struct nr_pair){.why = NR_BETWEEN};
 	}
-	if (answer == NR_UNSURE || (answer == NR_SHARED && g->line))
+	if (answer == NR_UNSURE || (answer == NR_SHARED && g->queues == NR_XCORR_LINES))
 		return 0;
-	g->answered = 1;
 	g->found = answer;
 	if (answer == NR_SHARED)
 		away = level;
@@ -223,9 +222,9 @@ NR_NOINLINE int nr_xcorr_conclude(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 {
 	struct nr_xcorr_pair *q;
 
-	if (!g || !g->both)
+	if (!g)
 		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	if (!g->found || !q->known.answer || g->found == q->known.answer)
 		q->against = 0;
 	else if (g->found == NR_SEPARATE && ++q->against < NR_XCORR_PART)
@@ -252,7 +251,7 @@ NR_NOINLINE int nr_xcorr_update_pair(const struct nr_xcorr_params *p, struct nr_
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++)
 		nr_xcorr_add_lag(g, i, j, l);
 	nr_xcorr_move(g, i, j);
-	nr_xcorr_set_smooth(g, i, j);
+	nr_xcorr_set_queues(g, i, j);
 	for (nr_u32 slow = 0; slow < 2; slow++) {
 		nr_xcorr_find_lag(p, g, i, j, slow);
 		nr_xcorr_add_steps(g, i, j, slow);

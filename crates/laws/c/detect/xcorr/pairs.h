@@ -196,7 +196,7 @@ NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u3
 	struct nr_xcorr_pair *q;
 	nr_s32 a, b;
 
-	if (!g || !g->both)
+	if (!g)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
@@ -263,9 +263,9 @@ NR_NOINLINE int nr_xcorr_add_lag(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, n
 	nr_u32 above;
 	nr_s32 d;
 
-	if (!g || !g->both || l >= NR_XCORR_LAGS)
+	if (!g || l >= NR_XCORR_LAGS)
 		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	if (!q->begun)
 		return 0;
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
@@ -305,9 +305,9 @@ NR_NOINLINE int nr_xcorr_move(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j)
 	struct nr_xcorr_pair *q;
 	nr_s32 a, b;
 
-	if (!g || g->answered)
+	if (!g)
 		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	a = nr_xcorr_step(q->slow.a, q->slow.n);
 	b = nr_xcorr_step(q->slow.b, q->slow.n);
 	if (!a && !b)
@@ -328,6 +328,7 @@ NR_NOINLINE int nr_xcorr_begin_pair(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j
 {
 	const struct nr_xcorr_member *one, *other;
 	struct nr_xcorr_pair *q;
+	nr_u32 common; /* bins, as bits, that one has anew and the other has at some lag */
 
 	if (!g)
 		return 0;
@@ -347,12 +348,10 @@ NR_NOINLINE int nr_xcorr_begin_pair(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j
 	}
 	one = &g->member[i];
 	other = &g->member[j];
-	g->both = g->fresh >> i & g->fresh >> j & 1 &&
-		  (one->newer & other->near) | (one->near & other->newer);
+	common = (one->newer & other->near) | (one->near & other->newer);
 	g->found = NR_UNSURE;
 	g->noise = 0;
-	g->answered = !g->both;
-	if (g->answered) {
+	if (!common || !(g->fresh >> i & g->fresh >> j & 1)) {
 		q->known.why = NR_FEW;
 		return 0;
 	}

@@ -152,14 +152,21 @@ struct nr_xcorr_member {
 	nr_u64 noise; /* of single delays, us^2 */
 };
 
+/* How slowly the queues of a pair change. */
+enum nr_xcorr_queues {
+	NR_XCORR_ROUGH = 0,
+	NR_XCORR_LINES,	 /* smooth: what was seen of them may be but straight lines */
+	NR_XCORR_SMOOTH, /* smooth, and noise explains how they differ */
+};
+
 /*
- * Does noise explain how two differ? Bits, as it may explain it barely, or by one of the sums: not
- * separate; not shared; not shared any more.
+ * Does noise explain how two differ? Bits, as it may explain it barely, or by the fast sums and not
+ * by the slow ones.
  */
 enum nr_xcorr_noise {
-	NR_XCORR_EXPLAINS = 1,
-	NR_XCORR_TOO_LITTLE = 2,
-	NR_XCORR_REFUTES = 4,
+	NR_XCORR_EXPLAINS = 1,	 /* not separate, unless much less alike */
+	NR_XCORR_TOO_LITTLE = 2, /* not shared */
+	NR_XCORR_REFUTES = 4,	 /* not shared any more */
 };
 
 /* What is kept of a connection. Written by the path that is at a decision. */
@@ -171,20 +178,17 @@ struct nr_xcorr_pairs {
 	nr_u64 moved; /* members with another base */
 	nr_u64 known; /* members with bins since they joined */
 	/*
-	 * Scratch: of a pair n^2 var(a - b) at the best lag, and n; 1 - L = left / right, and with
-	 * less for what clocks may add, left / level.
+	 * Scratch of the pair at hand: n^2 var(a - b) at the best lag, and n; 1 - L = left / right,
+	 * and with less for what clocks may add, left / level.
 	 */
 	nr_u64 best;
 	struct nr_fx left, right, level;
 	nr_u32 best_n;
-	nr_u32 both;	      /* of the pair at hand: 1: at some lag both have a new bin */
-	nr_u32 answered;      /* 1: it has its answer */
 	nr_u32 n_eff, n_slow; /* n_slow: that of the slow sums */
-	nr_u32 found;	      /* the answer of its newest interval */
+	nr_u32 queues;	      /* enum nr_xcorr_queues */
+	nr_u32 noise;	      /* what it says of how they differ, enum nr_xcorr_noise */
+	nr_u32 found;	      /* the answer in this interval, enum nr_answer */
 	nr_u32 alike;	      /* then: L, Q15 */
-	nr_u32 smooth;	      /* 1: its queues are */
-	nr_u32 noise;	      /* does it explain how they differ? enum nr_xcorr_noise */
-	nr_u32 line;	      /* 1: they may be a straight line */
 	/* Scratch: members known to be separate from i's group, and those that may be of it. */
 	nr_u64 apart[NR_DETECT_MAX];
 	nr_u64 among[NR_DETECT_MAX];
@@ -192,11 +196,16 @@ struct nr_xcorr_pairs {
 	struct nr_xcorr_pair pair[NR_XCORR_PAIRS];
 };
 
+/* The pair of members i and j. */
 NR_INLINE nr_u32 nr_xcorr_number(nr_u32 i, nr_u32 j)
 {
-	nr_u32 more = i > j ? i : j, less = i > j ? j : i;
-	nr_u32 number = more * (more - 1) / 2 + less;
+	nr_u32 more, less, number;
 
+	i %= NR_DETECT_MAX;
+	j %= NR_DETECT_MAX;
+	more = i > j ? i : j;
+	less = i > j ? j : i;
+	number = more * (more - 1) / 2 + less;
 	/* BPF's verifier knows no bound after a division, but after a test. */
 	return number < NR_XCORR_PAIRS ? number : 0;
 }

@@ -38,7 +38,7 @@ NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	struct nr_xcorr_pair *q;
 	nr_u64 squares = 0, noise;
 
-	if (!g || !g->both)
+	if (!g)
 		return 0;
 	i %= NR_DETECT_MAX;
 	j %= NR_DETECT_MAX;
@@ -89,14 +89,14 @@ NR_NOINLINE int nr_xcorr_set_noise(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 {
 	const struct nr_xcorr_steps *of;
 	const struct nr_xcorr_pair *q;
-	nr_u32 squares, count, least;
+	nr_u32 squares, count, least, smooth;
 
-	if (!g || g->answered || !g->right.m)
+	if (!g || g->found || !g->right.m)
 		return 0;
-	g->line = g->smooth;
-	if (g->smooth && !slow)
+	smooth = g->queues != NR_XCORR_ROUGH;
+	if (smooth && !slow)
 		return 0;
-	q = &g->pair[nr_xcorr_number(i % NR_DETECT_MAX, j % NR_DETECT_MAX)];
+	q = &g->pair[nr_xcorr_number(i, j)];
 	of = slow ? &q->slow.steps : &q->fast.steps;
 	least = (slow ? NR_XCORR_MANY : NR_XCORR_MANY_FAST) * NR_XCORR_ONE;
 	squares = of->squares;
@@ -107,14 +107,14 @@ NR_NOINLINE int nr_xcorr_set_noise(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	}
 	if (count < NR_XCORR_SOME * NR_XCORR_ONE)
 		return 0;
-	if (squares * (g->smooth ? 2 : 1) < count)
+	if (squares * (smooth ? 2 : 1) < count)
 		g->noise |= NR_XCORR_EXPLAINS;
 	if (count >= least && squares * 4 >= count * 3)
 		g->noise |= NR_XCORR_TOO_LITTLE;
-	if (count >= least && squares * 4 >= count * (g->smooth ? 3 : 4))
+	if (count >= least && squares * 4 >= count * (smooth ? 3 : 4))
 		g->noise |= NR_XCORR_REFUTES;
-	if (count >= least && g->noise & NR_XCORR_EXPLAINS)
-		g->line = 0;
+	if (smooth && count >= least && g->noise & NR_XCORR_EXPLAINS)
+		g->queues = NR_XCORR_SMOOTH;
 	return 1;
 }
 
