@@ -209,11 +209,11 @@ def both_ways(experiment, law, name, title, links, bottlenecks, rtts=None):
     )
 
 
-def shared(experiment, law):
-    """As the table has it: one bottleneck."""
+def shared(experiment, law, queue_ms=None):
+    """As the table has it: one bottleneck; or with another queue."""
     bottleneck = experiment.bottleneck
-    name = f"tr-{experiment.name.lower()}-{law}"
-    links = {bottleneck: limit(experiment.links[bottleneck].mbps / experiment.scale, experiment.queue_ms())}
+    name = f"tr-{experiment.name.lower()}{f'-{queue_ms}ms' if queue_ms else ''}-{law}"
+    links = {bottleneck: limit(experiment.links[bottleneck].mbps / experiment.scale, queue_ms or experiment.queue_ms())}
     return both_ways(experiment, law, name, "Two paths through one bottleneck", links, [bottleneck] * 2)
 
 

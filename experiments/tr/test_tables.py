@@ -79,6 +79,12 @@ class Networks(unittest.TestCase):
         names = [tomllib.loads(text)["name"] for _, text in map(networks.shipped, networks.RATIOS[1:])]
         self.assertEqual(names, [f"tr/t3-e1-apart-rtt-{ratio}" for ratio in ("1.25", "2", "4")])
 
+    def test_another_queue_is_all_that_differs(self):
+        one = EXPERIMENTS["T3-E1"]
+        files = [tomllib.loads(networks.shared(one, "reno", queue_ms).text) for queue_ms in (None, 100)]
+        self.assertEqual([file["links"]["L2"].pop("queue") for file in files], ["12 ms", "100 ms"])
+        self.assertEqual(files[0] | {"name": ""}, files[1] | {"name": ""})
+
     def test_the_programs_rule_is_parameters_of_tr(self):
         file = tomllib.loads(networks.by_program(networks.apart(EXPERIMENTS["T3-E1"], "reno", 1)).text)
         self.assertEqual(file["tr"], {"t_s": 0.1, "settle_ms": 50, "eps": 0.15, "matches": 3})
