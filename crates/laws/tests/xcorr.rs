@@ -801,6 +801,9 @@ fn agreed(name: &str, one: &Samples, other: &Samples) -> usize {
     same
 }
 
+/// Two queues, how both paths sample them, and the seconds of 60 in which the answers must agree.
+type Case<'a> = (&'a str, &'a [f64], &'a [f64], Path, usize);
+
 /// Where noise and clocks decide, on the way to the answer, too.
 #[test]
 fn what_noise_and_clocks_forbid_is_as_specified() {
@@ -827,7 +830,7 @@ fn what_noise_and_clocks_forbid_is_as_specified() {
         let skewed = |skew| Path { skew, ..USUAL };
         // Where noise hides a queue, L is long about as large as theta: when it crosses it, rounding
         // decides.
-        let cases: [(&str, &[f64], &[f64], Path, usize); 11] = [
+        let cases: [Case; 11] = [
             ("hidden by noise", &hidden, &hidden, noisy(10.0), 30),
             ("hidden by less noise", &low, &low, noisy(5.0), 30),
             ("two hidden by noise", &small_a, &small_b, noisy(10.0), 30),
