@@ -107,7 +107,7 @@ int narrows_many_close(struct nr_many *m, nr_u64 number, nr_u8 *observed, nr_u8 
 	if (stamp - m->decided < pace.every)
 		return 0;
 	m->decided = stamp;
-	nr_filter(&pace, &m->ring, &m->scratch);
+	nr_filter(&pace, &m->params.decision, &m->ring, &m->scratch);
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		decided[i] = m->scratch.place[i];
 	return 1;

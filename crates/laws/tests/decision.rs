@@ -95,7 +95,11 @@ fn ten(places: impl Fn(usize) -> Vec<u8>) -> Vec<[u8; MAX_PATHS]> {
 }
 
 fn decided(places: impl Fn(usize) -> Vec<u8>) -> [u8; MAX_PATHS] {
-    let mut bench = Bench::new(&eleven());
+    decided_with(&eleven(), places)
+}
+
+fn decided_with(params: &Params, places: impl Fn(usize) -> Vec<u8>) -> [u8; MAX_PATHS] {
+    let mut bench = Bench::new(params);
     bench.observed(&ten(places));
     bench.decide()
 }
@@ -221,6 +225,18 @@ fn a_path_alone_is_clear_if_it_was_so_in_most_of_its_observations() {
     // But paths together in half of the observations are grouped, though clear in the others.
     let places = decided(|n| if n < 5 { vec![CLEAR, CLEAR] } else { vec![3, 3] });
     assert_eq!(places[..2], [0, 0]);
+}
+
+/// The rule of the authors' user-space program.
+#[test]
+fn a_path_alone_is_clear_if_it_was_so_in_all_of_its_observations_where_that_is_asked_for() {
+    let params = eleven().with(&[("decision.clear_always", "on")]);
+    let place = |other: u8, clear: usize| {
+        decided_with(&params, |n| vec![if n < clear { CLEAR } else { other }])[0]
+    };
+    assert_eq!([6, 9].map(|clear| place(0, clear)), [0, 0]);
+    assert_eq!(place(0, 10), CLEAR);
+    assert_eq!(place(UNDECIDED, 6), CLEAR, "of those in which it had a place");
 }
 
 #[test]

@@ -177,6 +177,24 @@ fn estimates_are_those_of_the_rfc_on_any_series() {
     assert!(congested.iter().all(|n| *n > 4_000), "both happen: {congested:?}");
 }
 
+/// The authors' kernel takes one delay each 5 ms, so that a path that sends much has not many times the samples of
+/// one that sends little; all packets count for the loss.
+#[test]
+fn of_the_delays_in_a_slot_the_first_counts() {
+    let params = mptcp_sbd().with(&[("ssc.spacing_ms", "5")]);
+    let (mut bench, mut history) = (Bench::new(&params, 1), History::default());
+    let mut next = series(1, &mut Random(5));
+    for number in 0..60 {
+        // One each 2.5 ms.
+        let delays: Vec<i32> = (0..139).map(|_| next()).collect();
+        bench.interval(0, number, &delays, 2);
+        let ours = bench.close(0, number).unwrap();
+        let counting: Vec<f64> = delays.iter().step_by(2).map(|delay| f64::from(*delay)).collect();
+        let theirs = history.close(&Real::from(&params), &counting, 139, 2);
+        assert!(close_to(&ours, &theirs), "{number}: {ours:?} instead of {theirs:?}");
+    }
+}
+
 /// Estimates put straight into the records of interval 100, and where they place the paths.
 fn placed(params: &Params, flows: &[Estimates]) -> Vec<Place> {
     let number = 100;

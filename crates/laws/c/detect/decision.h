@@ -42,6 +42,9 @@ enum nr_couple {
 	  "paths that an undecided path is coupled with", "MPTCP-SBD, its implementation")         \
 	P(clear, clear, COUPLE, NR_COUPLE_NONE, 0, 2,                                              \
 	  "paths that an uncongested path is coupled with", "MPTCP-SBD, section III-B")            \
+	P(clear_always, clear_always, SWITCH, 0, 0, 1,                                             \
+	  "a path is uncongested only if it was in all its observations, not in most",             \
+	  "MPTCP-SBD, its user-space implementation")                                              \
 	P(grouped, grouped, COUPLE, NR_COUPLE_UNDECIDED, 0, 2,                                     \
 	  "paths that a grouped path is coupled with besides its group",                           \
 	  "MPTCP-SBD, its implementation")
@@ -133,6 +136,7 @@ struct nr_scratch {
 	nr_u32 stamp;		     /* of the newest observation */
 	nr_u32 both;
 	nr_u32 same;
+	nr_u32 clear_always;	    /* not congested: in all places, else in most */
 	nr_u8 place[NR_DETECT_MAX]; /* the result */
 #if NR_DETECT_MAX <= 8
 	/* Of a detector that knows pairs, as masks: who is known to share, and of whom nothing is
@@ -226,7 +230,7 @@ NR_NOINLINE int nr_know(const struct nr_pace *p, struct nr_ring *ring, struct nr
 	i %= NR_DETECT_MAX;
 	nr_together(p, ring, d, i, i);
 	d->near[i] = 1ull << i;
-	d->value[i] = d->same * 2 > d->both;
+	d->value[i] = d->clear_always ? d->same && d->same == d->both : d->same * 2 > d->both;
 	if (nr_held(p, ring, d, i, i, d->both >= p->together))
 		d->of |= 1ull << i;
 	return 1;
@@ -279,12 +283,14 @@ NR_NOINLINE int nr_components(struct nr_scratch *d)
  * place: a tie groups. Groups are the connected components. If a and b, and b and c, share a
  * bottleneck often enough and a and c just not, sharing is the better and safer guess; and unlike a
  * greedy pass (the authors' kernel) it does not depend on the order. A member in no group with
- * another is not congested if it was so in most of its places. With a hold, two members that a
- * decision grouped stay so for that long, and a member keeps a place.
+ * another is not congested if it was so in most of its places, or if asked for in all. With a hold,
+ * two members that a decision grouped stay so for that long, and a member keeps a place.
  */
-NR_INLINE void nr_filter(const struct nr_pace *p, struct nr_ring *ring, struct nr_scratch *d)
+NR_INLINE void nr_filter(const struct nr_pace *p, const struct nr_decision_params *decision,
+			 struct nr_ring *ring, struct nr_scratch *d)
 {
 	d->of = 0;
+	d->clear_always = decision->clear_always;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 		nr_know(p, ring, d, i);
 	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)

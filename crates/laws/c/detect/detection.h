@@ -288,7 +288,7 @@ NR_INLINE int nr_decide_by(const struct nr_detector *d, const void *own, struct 
 	NR_READ_BARRIER(); /* a join visible in the masks is visible in `since` */
 	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
 		s->since[j] = NR_READ(det->path[j].since);
-	nr_filter(&pace, &det->ring, s);
+	nr_filter(&pace, &couples, &det->ring, s);
 	alone = d->pair ? nr_unshared(s) : 0;
 	if (!nr_masks_store(c, masks, nr_decided_masks(&couples, s) & ~alone))
 		return 0;

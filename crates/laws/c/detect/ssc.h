@@ -81,6 +81,9 @@
 	  "MPTCP-SBD, its implementation")                                                         \
 	P(clock_skew, clock_skew, SWITCH, 0, 0, 1, "drifting clocks of sender and receiver",       \
 	  "RFC 8382, section 5.2")                                                                 \
+	P(spacing_us, spacing_ms, MS, 0, 0, 100,                                                   \
+	  "of the delays in so much time the first counts, ms; 0: all of them",                    \
+	  "MPTCP-SBD, its implementation (5 ms unless set)")                                       \
 	P(trusted, trusted, COUNT, 60, 1, 1000, "intervals until a path's estimates are trusted",  \
 	  "RFC 8382: 2 M")                                                                         \
 	P(hold_us, hold_s, SECONDS, 0, 0, 512,                                                     \
@@ -127,6 +130,7 @@ struct nr_ssc {
 	nr_u64 var;	  /* var_base, 1/256 us */
 	nr_u64 last;	  /* number of the newest interval in the history */
 	nr_u64 crossings; /* bit i: the interval i before the last crossed */
+	nr_u64 slot;	  /* of spacing_us, in which a delay has counted */
 	nr_u32 samples;	  /* delays in the open interval */
 	nr_u32 strays;	  /* delays out of range */
 	nr_u32 limited;	  /* application-limited samples */
@@ -313,7 +317,7 @@ NR_INLINE nr_u32 nr_ssc_sample(const void *own, void *state, const struct nr_sam
 {
 	const struct nr_ssc_params *p = own;
 	struct nr_ssc *h = state;
-	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us), delay;
+	nr_u64 number = nr_interval(h->number, p->t_us, s->now_us), delay, slot;
 	nr_u32 stamp = 0, above;
 
 	if (number != h->number) {
@@ -327,6 +331,12 @@ NR_INLINE nr_u32 nr_ssc_sample(const void *own, void *state, const struct nr_sam
 		h->lost += s->lost;
 	if (!s->sampled || h->samples >= NR_SSC_SAMPLES)
 		return stamp;
+	if (p->spacing_us) {
+		slot = s->now_us / p->spacing_us;
+		if (h->samples && slot == h->slot)
+			return stamp;
+		h->slot = slot;
+	}
 	if (!h->closed && !h->samples)
 		h->base = s->delay_us;
 	above = (nr_u32)s->delay_us - (nr_u32)h->base + NR_SSC_RANGE;
