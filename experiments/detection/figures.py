@@ -6,8 +6,9 @@ import csv
 EXPERIMENTS = [(f"e{n}", queue, law) for n in range(1, 6) for queue in ("", "-red") for law in ("cubic", "reno")]
 
 
-def write(results, folder, shifts):
-    """Writes all of them into `folder`; `shifts(results, scenario, signal)` finds the shifts of a scenario."""
+def write(results, folder, droptail, shifts):
+    """Writes all of them into `folder`: `droptail` are the scenarios of MPTCP-SBD's Table II, `shifts(results,
+    scenario, signal)` finds the shifts of a scenario."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def save(name, columns, rows):
@@ -16,7 +17,7 @@ def write(results, folder, shifts):
             lines.writerow(columns)
             lines.writerows(rows)
 
-    save("sbd-4.csv", ["scenario", "right_observations", "share"], right_observations(results))
+    save("sbd-4.csv", ["scenario", "right_observations", "share"], right_observations(results, droptail))
     save("sbd-8a.csv", ["scenario", "shift_to", "delay_s"], delays(results, shifts))
     columns = ["queue", "law", "connection", "path", "time_s", "srtt_ms"]
     save("tr-6.csv", columns, traces(results))
@@ -25,10 +26,9 @@ def write(results, folder, shifts):
     save("tr-8-9.csv", ["control", "connection", "path", "time_s", "goodput_mbps"], rates(results))
 
 
-def right_observations(results):
+def right_observations(results, scenarios):
     """MPTCP-SBD, Figure 4: decisions by the number of right observations among their ten."""
-    for kind, paths in ((kind, paths) for kind in ("nsb", "sb") for paths in range(2, 6)):
-        scenario = f"sbd/{kind}-{paths}"
+    for scenario in scenarios:
         shares = results.shares("correct_observations_hist", "sbd", scenario, "mptcp-sbd", "receiver-us")
         for right, share in enumerate(shares):
             yield [scenario, right, f"{share:.4f}"]
