@@ -52,10 +52,14 @@ impl Clock {
     /// Another stamp passed.
     pub fn see(&mut self, time: i64, stamp: u32) {
         self.last = self.last.max(time);
-        let total = self.stamps.ticks(stamp);
+        self.stamps.ticks(stamp);
+    }
+
+    /// The delay of the stamp that passed last, at its time, counts for [`Clock::change`].
+    pub fn compare(&mut self, time: i64) {
         let since = time.saturating_sub(self.first);
         for ((least, most), tick) in self.delays.iter_mut().zip(TICKS) {
-            let delay = since.saturating_sub(total.saturating_mul(tick));
+            let delay = since.saturating_sub(self.stamps.total.saturating_mul(tick));
             *least = delay.min(*least);
             *most = delay.max(*most);
         }
@@ -117,6 +121,7 @@ mod tests {
         let mut clock = Clock::new(0, 7);
         for (time_ms, stamp) in [(500, 507), (1_012, 1_007), (2_000, 2_007), (3_041, 3_007)] {
             clock.see(time_ms * 1_000_000, stamp);
+            clock.compare(time_ms * 1_000_000);
         }
         assert_eq!((clock.tick(), clock.change()), (Some(1_000_000), 41_000_000));
     }

@@ -2,6 +2,7 @@
 //! ports of a switch.
 
 use std::hash::BuildHasher;
+use std::net::IpAddr;
 
 use foldhash::fast::FixedState;
 
@@ -73,20 +74,22 @@ impl Copies {
 
 /// Two ends in one number.
 pub fn ends(from: End, to: End) -> u64 {
-    FixedState::default().hash_one((from, to))
+    let bits = |(address, port): End| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 16 | u128::from(port),
+        IpAddr::V6(address) => address.to_bits().rotate_left(16) ^ u128::from(port),
+    };
+    let fold = |bits: u128| bits as u64 ^ (bits >> 64) as u64;
+    FixedState::default().hash_one((fold(bits(from)), fold(bits(to))))
 }
 
-/// What a switch, a router and a translation of addresses leave as it is: all but the addresses and
-/// ports, and the checksum over them.
+/// What a switch, a router and a translation of addresses leave as it is, and no two packets have in
+/// common.
 fn fingerprint(segment: &Segment) -> u64 {
-    let (header, options) = segment.header.split_at(20);
-    FixedState::default().hash_one((
-        segment.id,
-        segment.len,
-        &header[4..16],
-        &header[18..],
-        options,
-    ))
+    let pair = |(a, b): (u32, u32)| u64::from(a) << 32 | u64::from(b);
+    let numbers = pair((segment.seq, segment.ack.unwrap_or_default()));
+    let shape = pair((segment.len, u32::from(segment.id) << 16 | u32::from(segment.flags)));
+    let options = segment.stamps.map_or(0, pair) ^ segment.sack.map_or(0, pair).rotate_left(32);
+    FixedState::default().hash_one((numbers, shape, options))
 }
 
 #[cfg(test)]

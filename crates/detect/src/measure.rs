@@ -213,10 +213,12 @@ pub fn measure<E: From<Error>>(
         if result.is_err() {
             return;
         }
-        if let Some(Again::Copy { sure }) = copies.see(packet.time, &segment) {
-            let doubled = survey.flows[flow].doubled;
-            if sure || if data { doubled.0 } else { doubled.1 } {
-                return;
+        let Flow { copied, doubled, .. } = survey.flows[flow];
+        if copied {
+            if let Some(Again::Copy { sure }) = copies.see(packet.time, &segment) {
+                if sure || if data { doubled.0 } else { doubled.1 } {
+                    return;
+                }
             }
         }
         let state = &mut states[flow];

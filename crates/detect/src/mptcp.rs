@@ -73,7 +73,7 @@ mod tests {
             len: 0,
             id: 0,
             hops: 64,
-            header: &[0; 20],
+            flags: 0,
             stamps: None,
             sack: None,
             mptcp: Some(option),

@@ -91,8 +91,8 @@ pub struct Segment<'a> {
     pub id: u16,
     /// IP's time to live, or hop limit.
     pub hops: u8,
-    /// TCP's header, at least its 20 bytes, as far as it was captured.
-    pub header: &'a [u8],
+    /// The length of TCP's header, and its flags.
+    pub flags: u16,
     /// Timestamp and echoed timestamp (RFC 7323).
     pub stamps: Option<(u32, u32)>,
     /// The first block of a selective acknowledgement, which covers the newest segment (RFC 2018).
@@ -213,7 +213,7 @@ fn tcp_in<'a>(data: &'a [u8], tcp: &'a [u8], wire: u32, ip: Ip) -> Option<Segmen
         len: length.checked_sub(headers)?,
         id,
         hops,
-        header: &tcp[..header.min(tcp.len())],
+        flags: u16::from_be_bytes([fixed[12], fixed[13]]),
         stamps: None,
         sack: None,
         mptcp: None,

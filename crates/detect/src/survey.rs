@@ -37,6 +37,8 @@ pub struct Flow {
     pub mss: u32,
     /// Of its data, and of what comes back: is what may be a copy one?
     pub doubled: (bool, bool),
+    /// It has copies.
+    pub copied: bool,
     /// What it sent.
     pub traffic: Traffic,
 }
@@ -153,7 +155,13 @@ impl Entry {
             None => this.clock = Some(Clock::new(time, stamp)),
             // A new connection of the same ends has stamps of another offset.
             Some(clock) if segment.syn => *clock = Clock::new(time, stamp),
-            Some(clock) => clock.see(time, stamp),
+            Some(clock) => {
+                clock.see(time, stamp);
+                // Where somebody answers, that tells the place.
+                if this.reach.is_none() {
+                    clock.compare(time);
+                }
+            }
         }
         if this.stamp != Some(stamp) {
             this.stamp = Some(stamp);
@@ -422,6 +430,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             name: names(index),
             tick: entry.gives(signal).unwrap_or_default(),
             mss: entry.mss(),
+            copied: entry.ways.iter().any(|way| way.copies > 0),
             doubled: (entry.ways[entry.data()].doubled(), entry.ways[1 - entry.data()].doubled()),
             traffic: entry.traffic(),
         }
