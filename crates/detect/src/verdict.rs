@@ -50,11 +50,13 @@ impl fmt::Display for Evidence {
         match self {
             Evidence::Delays { confidence, concordance, observations } => {
                 let percent = 100.0 * confidence;
-                let s = if *observations == 1 { "" } else { "s" };
-                write!(
-                    f,
-                    "{percent} %: concordance {concordance:.2} of {observations} observation{s}"
-                )
+                write!(f, "{percent} %: concordance {concordance:.2} of ")?;
+                match observations {
+                    // Their delays changed too slowly: more time makes it surer.
+                    0 => write!(f, "less than 1 independent observation: too short to be sure"),
+                    1 => write!(f, "1 observation"),
+                    more => write!(f, "{more} observations"),
+                }
             }
             Evidence::Decisions { agree, all } => write!(f, "{agree} of {all} decisions"),
         }
@@ -349,6 +351,18 @@ mod tests {
             let reason = ((Answer::Unsure, Some(why)), None, None);
             assert_eq!(after(&[[unsure(why); 3]])[0], reason);
         }
+    }
+
+    #[test]
+    fn evidence_of_no_whole_observation_says_what_it_lacks() {
+        let said = |observations| {
+            Evidence::Delays { confidence: 0.95, concordance: 0.0, observations }.to_string()
+        };
+        let begin = "95 %: concordance 0.00 of ";
+        assert_eq!(said(2), format!("{begin}2 observations"));
+        assert_eq!(said(1), format!("{begin}1 observation"));
+        let lacks = "less than 1 independent observation: too short to be sure";
+        assert_eq!(said(0), format!("{begin}{lacks}"));
     }
 
     #[test]
