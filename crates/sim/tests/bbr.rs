@@ -76,6 +76,15 @@ fn a_buffer_that_is_full_while_losses_are_repaired_does_not_hide_that_the_pipe_i
     assert!(mbit > 9.2 && again < 1000 && queue < 12, "{mbit} Mbit/s, {again} again, {queue} ms");
 }
 
+/// The same over MPTCP, which writes to its subflows whatever the application does: Linux never takes a
+/// subflow to be limited by it.
+#[test]
+fn a_full_buffer_of_mptcp_does_not_hide_it_either() {
+    let config = ConnectionConfig { multipath: true, send_buffer: 375_000, ..bbr(vec![]) };
+    let (mbit, again, queue) = in_half_a_bdp(config);
+    assert!(mbit > 9.0 && again <= 10 && queue < 12, "{mbit} Mbit/s, {again} again, {queue} ms");
+}
+
 /// One that grows with the window is no limit, where the same at its first size is.
 #[test]
 fn a_send_buffer_grows_to_three_windows() {

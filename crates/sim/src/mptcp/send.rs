@@ -3,7 +3,7 @@
 use narrows_net::Nanos;
 use narrows_traffic::Scheduler;
 
-use super::connection::Connection;
+use super::connection::{Connection, WINDOWS};
 use super::scheduler::{self, BURST};
 use super::subflow::{Chunk, Subflow};
 use crate::tcp::NEVER;
@@ -82,7 +82,11 @@ impl Connection {
             _ => self.stream.next(),
         };
         let unsent = subflow.queued() + self.stream.written_from(next);
-        subflow.sender.check_app_limited(unsent);
+        // Linux never asks a subflow; what our detectors see of window laws is ours, and that data comes
+        // after a silence is known to model laws on all hosts.
+        if self.windows == WINDOWS || subflow.sender.packets_out() == 0 {
+            subflow.sender.check_app_limited(unsent);
+        }
         subflow.sender.note_window_use(now);
         self.lanes[path] = subflow.lane(self.scheduler, self.windows);
         self.touched |= 1 << path;
