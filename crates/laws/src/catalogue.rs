@@ -39,8 +39,8 @@ pub static NAMES: [Named; 8] = [
         "arXiv:1812.05816, section 5.2: its baseline, with the parameters of MPTCP-SBD; uncoupled until paths are grouped"),
     named("u-mpbbr", "bbr", "bbr.share=none", "Nguyen et al.: BBR on each path"),
     named("han-bbr", "bbr", "bbr.share=han", "Han et al., APNet 2019; not for four equal paths or more, see laws/bbr/share.h"),
-    named("c-mpbbr", "bbr+btlbw", "bbr.share=published decision.undecided=none decision.grouped=none",
-        "Mahmud et al., IEEE Access 2020, goal 2; uncoupled until three cycles agree within 20 %"),
+    named("c-mpbbr", "bbr+btlbw", "bbr.share=published bbr.close=0.6 decision.undecided=none decision.grouped=none",
+        "Mahmud et al., IEEE Access 2020; uncoupled until three cycles agree within 20 %; a path is closed as by its code and pseudo code"),
 ];
 
 impl Named {
