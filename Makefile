@@ -100,7 +100,7 @@ lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow star
 lisa-quick: setup ## the same with 3 seeds and fewer queues and sizes, in out/lisa-quick
 	experiments/lisa/tables.py --quick
 
-cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (30 seeds of 120 s)
+cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
 	experiments/cmpbbr/tables.py
 
 cmpbbr-quick: setup ## the same with 3 seeds, in out/cmpbbr-quick
