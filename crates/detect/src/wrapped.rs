@@ -1,6 +1,71 @@
 //! What carries IP packets: link headers, labels and tunnels, one within the other.
 
-use crate::packet::{Link, Skip};
+/// What a packet begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    Ethernet,
+    /// `tcpdump -i any`, first form.
+    LinuxSll,
+    /// `tcpdump -i any`, second form.
+    LinuxSll2,
+    CiscoHdlc,
+    /// BSD's loopback: four bytes of address family.
+    Null,
+    /// OpenBSD's IPsec, decrypted.
+    Encapsulated,
+    Ppp,
+    /// A byte before it says which way.
+    PppWithDirection,
+    PppEther,
+    /// Linux's log of a firewall.
+    Nflog,
+    /// No header at all.
+    Raw,
+}
+
+impl Link {
+    /// The link type with this number, or the number.
+    pub fn of(number: i32) -> Result<Link, u16> {
+        Ok(match number {
+            1 => Link::Ethernet,
+            113 => Link::LinuxSll,
+            276 => Link::LinuxSll2,
+            104 => Link::CiscoHdlc,
+            0 | 108 => Link::Null,
+            109 => Link::Encapsulated,
+            9 | 50 | 166 => Link::Ppp,
+            204 => Link::PppWithDirection,
+            51 => Link::PppEther,
+            239 => Link::Nflog,
+            // 12 and 14: what some systems call 101.
+            12 | 14 | 101 | 228 | 229 => Link::Raw,
+            other => return Err(other as u16),
+        })
+    }
+}
+
+/// Why a packet is no segment that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skip {
+    /// Its time is days from that of the packets around it: damage.
+    Far,
+    /// It has no time: a simple packet block.
+    Untimed,
+    /// Of a link type that is not known here.
+    Link(u16),
+    /// Neither IPv4 nor IPv6, but of this EtherType, if it has one.
+    NotIp(u16),
+    /// Of PPP, but neither of both.
+    NotPppIp(u16),
+    /// UDP and others, by IP's numbers.
+    NotTcp(u8),
+    /// A part of an IP packet.
+    Fragment,
+    /// In more tunnels than are opened.
+    Deep,
+    /// The capture kept less than its headers, up to TCP's options, or they contradict themselves.
+    Cut,
+}
 
 /// What stands at a place in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
