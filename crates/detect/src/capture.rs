@@ -160,8 +160,9 @@ impl Reading {
 
     /// Gives the next packet.
     fn give(&mut self, each: &mut impl FnMut(Packet)) {
-        let Some(Placed { number, time, link, wire, skip, .. }) = self.next else { return };
-        let data = self.next.map_or(&[][..], |next| self.packets.data(next));
+        let Some(next) = &self.next else { return };
+        let Placed { number, time, link, wire, skip, .. } = *next;
+        let data = self.packets.data(next);
         each(Packet { number, time, link, data, wire, skip });
         let next = self.packets.next();
         self.place(next);
@@ -227,7 +228,7 @@ impl Packets {
     }
 
     /// The data of the packet that was read last.
-    fn data(&self, packet: Placed) -> &[u8] {
+    fn data(&self, packet: &Placed) -> &[u8] {
         let buffer = self.reader.as_ref().map_or(&[][..], |reader| reader.data());
         buffer.get(packet.from..packet.from + packet.length).unwrap_or_default()
     }
