@@ -1,4 +1,4 @@
-//! `xcorr` in floating point, written from docs/xcorr.md and not from the C: bins, pairs, concordance,
+//! `xcorr` in floating point, as docs/xcorr.md specifies it: bins, pairs, concordance,
 //! noise, clocks and memory of two paths without losses, limits or round trips. Delays in ms; times in
 //! ms, too, but for intervals and bins, which are counted.
 
