@@ -190,7 +190,7 @@ fn what_a_detector_found_is_shown_with_how_long_and_how_sure() {
         };
         assert_eq!((found.detector, found.runs), ("xcorr", true));
         let pair = &found.pairs[0];
-        assert_eq!((found.pairs.len(), pair.paths), (1, [0, 1]));
+        assert_eq!((found.pairs.len(), pair.paths), (1, [1, 2]));
         // The answer may be one of an interval later than the decision that was read with it.
         if pair.answer != Some("separate") {
             return Err(format!("{found:?}"));

@@ -126,8 +126,8 @@ fn a_listener_older_than_a_use_is_moved_to_it_and_back() {
     assert_eq!(controls(&host, &port), ["nr_olia", "nr_olia"]);
     // Both ends have both subflows in one entry.
     let status = host.does(&["status"]);
-    assert_eq!(status.matches(" with 1 ").count(), 2, "{status}");
-    assert_eq!(status.matches(" with 0 ").count(), 2, "{status}");
+    assert_eq!(status.matches(" with #2 ").count(), 2, "{status}");
+    assert_eq!(status.matches(" with #1 ").count(), 2, "{status}");
     assert_eq!(status.matches(" alone ").count(), 0, "{status}");
     no_join(&host);
 

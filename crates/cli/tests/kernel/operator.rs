@@ -104,8 +104,8 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
         groups.iter().map(|group| (group["found"].clone(), group["paths"].clone())).collect()
     };
     for (client, expected) in CLIENTS.into_iter().zip([
-        vec![(json!("shared"), json!([0, 1]))],
-        vec![(json!("alone"), json!([0])), (json!("alone"), json!([1]))],
+        vec![(json!("shared"), json!([1, 2]))],
+        vec![(json!("alone"), json!([1])), (json!("alone"), json!([2]))],
     ]) {
         wait_until(60, || {
             let found: Vec<(Value, Value)> = groups(client);
