@@ -179,7 +179,7 @@ fn what_a_detector_found_is_shown_with_how_long_and_how_sure() {
         let is_alone = |found: &Detection| {
             let groups = found.groups.iter();
             groups.map(|group| (group.found, &group.paths[..])).collect::<Vec<_>>()
-                == [(Found::Alone, &[0][..]), (Found::Alone, &[1])]
+                == [(Found::Alone, &[1][..]), (Found::Alone, &[2])]
         };
         undecided = undecided.take().or_else(|| {
             let mut groups = all.iter().flat_map(|found| &found.groups);
@@ -203,7 +203,7 @@ fn what_a_detector_found_is_shown_with_how_long_and_how_sure() {
             return Err(format!("{found:?}"));
         }
         let text = status.text(Fit::All);
-        assert!(text.contains("  1 has a bottleneck of its own for "), "{text}");
+        assert!(text.contains("  #1 has a bottleneck of its own for "), "{text}");
         assert!(
             text.contains(" decisions ") && text.contains("map of detected connections: "),
             "{text}"
