@@ -66,11 +66,13 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(tables.no_change(spreads), verdict, spreads)
 
 
-    def test_a_trend_is_half_of_the_points_on_one_side(self):
+    def test_a_trend_lies_on_one_side(self):
         more, neither, less = (3, 1), (1, 2), (-3, 1)
-        self.assertEqual(tables.no_trend([more, neither, less]), "reproduced (1 better, 1 worse of 3)")
-        self.assertEqual(tables.no_trend([more, neither]), "better (1 better, 0 worse of 2)")
-        self.assertEqual(tables.no_trend([less, less, more]), "worse (1 better, 2 worse of 3)")
+        self.assertEqual(tables.no_trend([more] * 3 + [less] * 2), "reproduced (3 better, 2 worse of 5)")
+        self.assertEqual(tables.no_trend([more] * 4 + [less]), "better (4 better, 1 worse of 5)")
+        self.assertEqual(tables.no_trend([less] * 2 + [neither] * 3), "worse (0 better, 2 worse of 5)")
+        # By chance one of twenty leaves 0 out.
+        self.assertEqual(tables.no_trend([less] * 2 + [neither] * 18), "reproduced (0 better, 2 worse of 20)")
 
 
 class Figures(unittest.TestCase):

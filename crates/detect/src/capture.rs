@@ -113,8 +113,11 @@ pub fn for_each(
     order: &Order,
     mut each: impl FnMut(Packet),
 ) -> Result<Option<String>, Error> {
-    let mut readings =
-        order.parts().map(|part| Reading::begin(input, part)).collect::<Result<Vec<_>, _>>()?;
+    let parts: Vec<Part> = order.parts().collect();
+    // Together they have no more memory than one.
+    let longest = (LONGEST / parts.len()).max(BUFFER);
+    let readings = parts.into_iter().map(|part| Reading::begin(input, part, longest));
+    let mut readings = readings.collect::<Result<Vec<_>, _>>()?;
     while let Some(first) = first(&mut readings) {
         first.give(&mut each);
     }
@@ -140,8 +143,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn begin(input: &Input, part: Part) -> Result<Reading, Error> {
-        let mut packets = Packets::open(input)?;
+    fn begin(input: &Input, part: Part, longest: usize) -> Result<Reading, Error> {
+        let mut packets = Packets::open(input, longest)?;
         let mut next = packets.next();
         while next.is_some_and(|next| next.number < part.packets.start) {
             next = packets.next();
@@ -186,8 +189,9 @@ struct Packets {
     /// Until it ends.
     reader: Option<Box<dyn PcapReaderIterator + Send>>,
     failed: Arc<AtomicBool>,
-    /// Bytes of the buffer, and of the block that was read last.
+    /// Bytes of the buffer, at most, and of the block that was read last.
     size: usize,
+    longest: usize,
     taken: usize,
     big_endian: bool,
     interfaces: Vec<Interface>,
@@ -200,14 +204,16 @@ struct Packets {
 }
 
 impl Packets {
-    fn open(input: &Input) -> Result<Packets, Error> {
-        let mut beginning = Packets::begin(input)?;
-        let mut time = || beginning.read().map(|packet| packet.time);
+    /// A block may have so many bytes.
+    fn open(input: &Input, longest: usize) -> Result<Packets, Error> {
+        let mut beginning = Packets::begin(input, longest)?;
+        let mut time =
+            || beginning.read().filter(|packet| packet.skip.is_none()).map(|packet| packet.time);
         let first_far = time().zip(time()).is_some_and(|(first, second)| apart(first, second));
-        Ok(Packets { first_far, ..Packets::begin(input)? })
+        Ok(Packets { first_far, ..Packets::begin(input, longest)? })
     }
 
-    fn begin(input: &Input) -> Result<Packets, Error> {
+    fn begin(input: &Input, longest: usize) -> Result<Packets, Error> {
         let (from, _) = input.open()?;
         let failed = Arc::new(AtomicBool::new(false));
         let file = UntilFailure { from, failed: Arc::clone(&failed) };
@@ -217,6 +223,7 @@ impl Packets {
             reader,
             failed,
             size: BUFFER,
+            longest,
             taken: 0,
             big_endian: false,
             interfaces: Vec::new(),
@@ -277,7 +284,7 @@ impl Packets {
                     }
                     "it is damaged"
                 }
-                Err(PcapError::BufferTooSmall) if self.size < LONGEST => {
+                Err(PcapError::BufferTooSmall) if self.size < self.longest => {
                     self.size *= 2;
                     if reader.grow(self.size) && reader.refill().is_ok() {
                         continue;

@@ -89,7 +89,8 @@ fn fingerprint(segment: &Segment) -> u64 {
     let numbers = pair((segment.seq, segment.ack.unwrap_or_default()));
     let shape = pair((segment.len, u32::from(segment.id) << 16 | u32::from(segment.flags)));
     let options = segment.stamps.map_or(0, pair) ^ segment.sack.map_or(0, pair).rotate_left(32);
-    FixedState::default().hash_one((numbers, shape, options))
+    let window = u64::from(segment.window) << 48;
+    FixedState::default().hash_one((numbers, shape, options ^ window))
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ mod tests {
             id: 0,
             hops: 64,
             flags: 0,
+            window: 0,
             stamps: None,
             sack: None,
             mptcp: Some(option),

@@ -27,6 +27,8 @@ pub struct Segment<'a> {
     pub hops: u8,
     /// The length of TCP's header, and its flags.
     pub flags: u16,
+    /// The window that it announces, as it is in the header.
+    pub window: u16,
     /// Timestamp and echoed timestamp (RFC 7323).
     pub stamps: Option<(u32, u32)>,
     /// The first block of a selective acknowledgement, which covers the newest segment (RFC 2018).
@@ -148,6 +150,7 @@ fn tcp_in<'a>(data: &'a [u8], tcp: &'a [u8], wire: u32, ip: Ip) -> Option<Segmen
         id,
         hops,
         flags: u16::from_be_bytes([fixed[12], fixed[13]]),
+        window: u16::from_be_bytes([fixed[14], fixed[15]]),
         stamps: None,
         sack: None,
         mptcp: None,
@@ -358,6 +361,7 @@ mod tests {
             ),
             ("PPP", Link::Ppp, vec![0xff, 3, 0, 0x21]),
             ("PPP, compressed", Link::Ppp, vec![0x21]),
+            ("PPP, pppd's log", Link::Ppp, vec![1, 3, 0, 0x21]),
             ("PPP with direction", Link::PppWithDirection, vec![1, 0, 0x21]),
             ("PPPoE without Ethernet", Link::PppEther, vec![0x11, 0, 0, 7, 4, 30, 0, 0x21]),
             ("HDLC", Link::CiscoHdlc, vec![0x0f, 0, 8, 0]),

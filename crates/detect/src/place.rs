@@ -68,7 +68,7 @@ pub struct Clue {
 
 /// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct Decided {
     pub at: At,
     pub why: Why,
 }
@@ -108,7 +108,7 @@ impl Clue {
 /// Where each flow was captured. That is between two sides: all flows of a host are on one, whatever a
 /// single flow seems to say. Flows of hosts that say nothing clear are taken together, downloads and
 /// uploads apart.
-pub fn places(clues: &[Clue]) -> Vec<Placed> {
+pub fn places(clues: &[Clue]) -> Vec<Decided> {
     let mut sides = Sides::default();
     // Where flows go in circles, as between three hosts of a router, each stands for itself.
     let fits: Vec<bool> =
@@ -138,7 +138,7 @@ pub fn places(clues: &[Clue]) -> Vec<Placed> {
             (_, true) => Why::Unclear,
             _ => Why::Silence,
         };
-        Placed { at, why }
+        Decided { at, why }
     };
     clues.iter().zip(&own).map(place).collect()
 }

@@ -296,7 +296,9 @@ fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
         let entry = counted.flows.entry(ends).or_default();
         let this = &mut entry.ways[way];
         this.first = this.first.or(Some(packet.number));
-        if let (Some(first), Some(highest), true) = (this.first, this.highest, segment.len > 0) {
+        // A copy ends where the packet did, whatever the clock.
+        let counts = segment.len > 0 && !matches!(again, Some(Again::Copy { .. }));
+        if let (Some(first), Some(highest), true) = (this.first, this.highest, counts) {
             counted.course.data(first, segment.end().wrapping_sub(highest) as i32);
         }
         entry.see(way, packet.time, &segment, again);

@@ -197,7 +197,8 @@ fn labels(data: &[u8], mut at: usize) -> Next {
 
 /// PPP, with or without the address of HDLC (RFC 1662), its number in one byte or two.
 fn ppp(data: &[u8], mut at: usize) -> Next {
-    if half(data, at)? == 0xff03 {
+    // The address and the control field; pppd's log has the direction in place of the address.
+    if matches!(half(data, at)?, 0xff03 | 0x0003 | 0x0103) {
         at += 2;
     }
     let mut number = half(data, at)?;

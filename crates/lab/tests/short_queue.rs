@@ -3,12 +3,29 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Case, Edits, HostId, Plan, Seeds, compare, load};
+use narrows_lab::{Case, Edits, HostId, Plan, Seeds, compare, parse};
+
+const SCENARIO: &str = r#"
+name = "half"
+title = "One flow, half a BDP"
+source = "own numbers"
+warmup = "5 s"
+duration = "30 s"
+test = "tcp"
+[links]
+p = { rate = "10 Mbit/s", delay = "1 ms", queue = "50 ms" }
+[routes]
+p = { links = ["p"], rtt = "100 ms" }
+[flows]
+tcp = { kind = "tcp", routes = ["p"], cc = "lia", start = "1 s" }
+[[phases]]
+start = "0 s"
+groups = [["p"]]
+"#;
 
 #[test]
 fn startup_ends_and_the_queue_stays_short() {
-    let Some(file) = narrows_testkit::data("cases/bbr-half-bdp/bbr05.toml") else { return };
-    let scenario = load(file.to_str().unwrap(), &Edits::default()).unwrap();
+    let scenario = parse(SCENARIO, &Edits::default()).unwrap();
     let plan = Plan {
         cases: &[Case { scenario, set: None }],
         controls: &["bbr".parse().unwrap()],

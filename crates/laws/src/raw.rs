@@ -684,6 +684,7 @@ mod tests {
             ("NR_PEER_MS", PEER_MS as usize),
             ("NR_DELACK_US", DELACK_US as usize),
             ("NR_PAIRS_WORDS", PAIRS_WORDS),
+            ("offsetof(struct nr_params, decision)", 0),
             ("NR_JOINED", EventKind::Joined as usize),
             ("NR_ACKED", EventKind::Acked as usize),
             ("NR_RECOVERY", EventKind::Recovery as usize),

@@ -87,7 +87,7 @@ fn a_full_buffer_of_mptcp_does_not_hide_it_either() {
 
 /// One that grows with the window is no limit, where the same at its first size is.
 #[test]
-fn a_send_buffer_grows_to_three_windows() {
+fn a_send_buffer_that_grows_with_the_window_is_no_limit() {
     let small =
         |max| ConnectionConfig { send_buffer: 64 << 10, send_buffer_max: max, ..bbr(vec![]) };
     let (mbit, again, queue) = in_half_a_bdp(small(Some(4 << 20)));

@@ -54,10 +54,10 @@ Examples:
 
 Only the path manager is used, never the window. What was set is set back at the end. Needs root.")]
     Advise(AdviseArgs),
-    /// Experiment: let the receiver detect shared bottlenecks and tell the sender, until Ctrl-C
+    /// Let the receiver detect shared bottlenecks and tell the sender, until Ctrl-C
     #[command(after_help = "\
 Examples, on both ends:
-  narrows kernel use lia+ssc --default --mptcp-only
+  narrows kernel use greno+xcorr --default --mptcp-only
   narrows kernel receiver                     connections that begin from now on, until Ctrl-C
   narrows kernel receiver --for 60 --cgroup /sys/fs/cgroup/system.slice/nginx.service
 

@@ -32,8 +32,12 @@ NR_STATIC_ASSERT(sizeof(struct nr_option) == 8, "what MPTCP leaves beside a time
 /* The low word of a decision that is wholly undecided. */
 #define NR_ALL_UNDECIDED 0xffffffffu
 
-/* All subflows tell of one decision for so long: the sender obeys what all have told it of. */
-#define NR_TELL_MS 1000u
+/*
+ * All subflows tell of one decision for so long: the sender obeys what all have told it of, and two
+ * decisions no sooner after each other than NR_PEER_LEAST_MS.
+ */
+#define NR_TELL_MS 1500u
+NR_STATIC_ASSERT(NR_TELL_MS > NR_PEER_LEAST_MS, "each decision is there in time to be obeyed");
 /* So many pure ACKs tell of a new decision, and then one in so many; a power of two. */
 #define NR_TOLD_BY 8u
 
@@ -303,7 +307,7 @@ static __always_inline struct nr_receiver_path *decision(struct tcp_sock *tp,
 	if (!r || r->path[slot].owner != s.sk)
 		return NULL;
 	places.word = NR_READ(r->told.word);
-	if (!places.word || now_ms - r->told_ms >= NR_TELL_MS) {
+	if (!places.word || (nr_s32)(now_ms - r->told_ms) >= (nr_s32)NR_TELL_MS) {
 		places.word = NR_READ(r->detection.decided.word);
 		NR_WRITE(r->told.word, places.word);
 		r->told_ms = now_ms;

@@ -305,7 +305,7 @@ pub struct Flow {
     pub start: Option<Time>,
     /// When it sends, in place of a start. Example: `[["1 s", "5 s"]]`.
     pub active: Option<Vec<(Time, Time)>>,
-    /// Default: 2 x sum of the paths' rates x largest RTT with full queues; BBR: three windows if more.
+    /// Default: 2 x sum of the paths' rates x largest RTT with full queues; BBR: three windows, as they lie in memory, if that is more.
     pub send_buffer: Option<Bytes>,
     /// The same at the receiver.
     pub recv_buffer: Option<Bytes>,

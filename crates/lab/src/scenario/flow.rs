@@ -87,8 +87,9 @@ impl Flow {
         default_buffer(&self.paths, links)
     }
 
-    /// Bytes that the send buffer may grow to: none beyond its size where that is not the default. As
-    /// on a kernel: what Linux has, or twice the default where that is more.
+    /// Bytes that the send buffer of the connection may grow to, which begins with the default: none
+    /// beyond its size where that is not the default. As the kernel host sets tcp_wmem: what Linux has,
+    /// or twice the default where that is more.
     pub fn send_buffer_max(&self, links: &[Link]) -> Option<u64> {
         let default = self.default_buffer(links);
         (self.send_buffer == default).then_some(default.saturating_mul(2).max(TCP_WMEM))

@@ -357,7 +357,8 @@ NR_INLINE enum nr_decided nr_note_groups(struct nr_detection *det, struct nr_pla
 	return decided;
 }
 
-/* A decision of the receiver holds for so long: three times the 3.5 s between two (MPTCP-SBD). */
+/* A decision of the receiver holds for so long: three times the 3.5 s between two of MPTCP-SBD, the
+ * slowest. */
 #define NR_PEER_MS 10500u
 
 /* Does the receiver decide? Forgets when it did last once that is too long ago. */

@@ -10,8 +10,9 @@
  * ACKs of one path may be overtaken, and those of one path may be later, or rarer, than those of
  * another. So a part that is older than the path's newest is none; a path keeps two parts, as it
  * may have received that of the next decision when another one receives that of the last; and no
- * decision is obeyed that is older than the newest complete one. Epochs count intervals of 350 ms
- * and wrap after 6 hours, so what was received more than NR_PEER_MS ago is older than all.
+ * decision is obeyed that is older than the newest complete one. Epochs count intervals of the
+ * receiver's detector, 240 ms or more, and wrap after 4 hours, so what was received more than
+ * NR_PEER_MS ago is older than all.
  */
 #ifndef NARROWS_DETECT_PEER_DECISION_H
 #define NARROWS_DETECT_PEER_DECISION_H
@@ -39,7 +40,8 @@ struct nr_peer_decision {
 	struct nr_scratch scratch;
 };
 
-/* The least time between two decisions that are obeyed; MPTCP-SBD's are 3.5 s apart. */
+/* The least time between two decisions that are obeyed: a receiver that lies changes groups no
+ * oftener. */
 #define NR_PEER_LEAST_MS 1000u
 
 /* Can a path be there? Places come from outside. */

@@ -37,8 +37,8 @@
  * windows in which both delays rise, not counting those up to slope_min, is shared from three
  * windows on whose slopes differ by less than 15 %, or from ten on, whatever the slopes. The
  * nearest to it here is t_s = 0.1, settle_ms = 50, eps = 0.15, matches = 3: rises within 100 ms,
- * three in a row. Ten windows without a match are left out: they take any two queues that fill at
- * the same time for one.
+ * all that three periods have. Ten windows without a match are left out: they take any two queues
+ * that fill at the same time for one.
  */
 #ifndef NARROWS_DETECT_TR_H
 #define NARROWS_DETECT_TR_H
@@ -71,7 +71,7 @@
 	P(slope_min, slope_min, MS_PER_S, 10, 0, 1000, "slope up to which nothing matches, ms/s",  \
 	  "the author's ns-3 program")                                                             \
 	P(matches, matches, COUNT, 1, 1, 32,                                                       \
-	  "periods in a row in which two paths match before they are coupled",                     \
+	  "of so many periods all in which two paths have a delay must match",                     \
 	  "arXiv:1812.05816, section 5.2")                                                         \
 	P(hold_us, hold_s, SECONDS, 100, 1, 512,                                                   \
 	  "time that paths stay coupled after the last match, s", "arXiv:1812.05816, section 5.2") \
@@ -302,12 +302,15 @@ NR_INLINE void nr_tr_place(const void *own, const void *summaries, void *pairs,
 			d->place[i] = NR_UNDECIDED;
 }
 
-/* A match, or so many in a row, couples for hold_us. */
+/* A match, or all that so many periods may have, couples for hold_us; none waits longer than a
+ * period. */
 NR_INLINE struct nr_pace nr_tr_pace(const void *own, const struct nr_decision_params *decision)
 {
 	const struct nr_tr_params *p = own;
 
-	return (struct nr_pace){p->t_us, p->settle_us, p->matches, p->matches, 1, p->hold_us};
+	nr_u32 settle_us = p->settle_us < p->t_us ? p->settle_us : p->t_us;
+
+	return (struct nr_pace){p->t_us, settle_us, p->matches, p->matches, 1, p->hold_us};
 }
 
 /* TR couples only matching paths. */

@@ -153,7 +153,7 @@ impl Found {
         [Found::Shared, Found::Alone, Found::Uncongested, Found::Undecided];
 }
 
-/// The first groups of a receiver come 20 s after 100 kB.
+/// The first groups of a receiver come some seconds after 100 kB; longer on paths without a loss.
 const FIRST_GROUPS_MS: u32 = 30_000;
 
 /// What the receiver does: does it decide, and since when does the sender look for its decisions?

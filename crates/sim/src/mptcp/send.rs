@@ -37,7 +37,9 @@ impl Connection {
     /// the connection's is their sum (__mptcp_sync_sndbuf()). A window law's is large enough from the
     /// start for two windows of all that path and queue hold. A model law's window is more while it
     /// starts up, and where the buffer holds it back then, it takes the application to be the limit
-    /// and does not see that the pipe is full.
+    /// and does not see that the pipe is full. Unlike Linux's it begins with what path and queue hold,
+    /// not with ten packets a subflow, and grows whether it is full or not
+    /// (tcp_should_expand_sndbuf()).
     fn grow_buffer(&mut self, path: usize) {
         if self.stream.buffer() < self.buffer_max {
             self.subflows[path].grow_buffer(self.windows);
@@ -84,7 +86,7 @@ impl Connection {
         let unsent = subflow.queued() + self.stream.written_from(next);
         // Linux never asks a subflow; what our detectors see of window laws is ours, and that data comes
         // after a silence is known to model laws on all hosts.
-        if self.windows == WINDOWS || subflow.sender.packets_out() == 0 {
+        if !self.controller.control().law.is_model() || subflow.sender.packets_out() == 0 {
             subflow.sender.check_app_limited(unsent);
         }
         subflow.sender.note_window_use(now);
