@@ -9,7 +9,7 @@ use crate::copies::{Again, Copies, ends};
 use crate::mptcp::Multipath;
 use crate::order::{Course, Order};
 use crate::packet::{End, Segment, Skip, segment};
-use crate::place::{At, Clue, Placed, Why, places};
+use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
 use crate::skipped::Skipped;
 use crate::{Error, Input, Limits, Signal, Traffic};
@@ -500,7 +500,7 @@ pub struct Captured {
     at: At,
     /// By the user.
     given: bool,
-    found: Placed,
+    found: Decided,
     reach: (Option<i64>, Option<i64>),
     /// The largest change of a flow's delay from its sender to here, nanoseconds.
     change: i64,

@@ -85,7 +85,7 @@ pub(crate) struct Connection {
 
 /// Windows in the send buffer of a subflow (Linux: tcp_sndbuf_expand()), and in that of a model law
 /// (bbr_sndbuf_expand()): while a loss is repaired the one goes on and the next is written.
-pub(super) const WINDOWS: u64 = 2;
+const WINDOWS: u64 = 2;
 const MODEL_WINDOWS: u64 = 3;
 
 /// All subflows, as bits.

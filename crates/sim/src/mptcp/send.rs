@@ -3,7 +3,7 @@
 use narrows_net::Nanos;
 use narrows_traffic::Scheduler;
 
-use super::connection::{Connection, WINDOWS};
+use super::connection::Connection;
 use super::scheduler::{self, BURST};
 use super::subflow::{Chunk, Subflow};
 use crate::tcp::NEVER;
