@@ -1,6 +1,6 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
-use super::detection::Detection;
+use super::detection::{Detection, number};
 use crate::clock::monotonic;
 use crate::interfaces::Interfaces;
 use crate::listeners::{InUse, Listener};
@@ -365,11 +365,6 @@ impl Subflow {
             None => complete.then_some(self.tcp_state == State::Established),
         };
     }
-}
-
-/// How users see the path in a slot: counted from 1, as flows and links are elsewhere.
-pub(super) fn number(slot: usize) -> u8 {
-    slot as u8 + 1
 }
 
 /// What the kernel reports of a socket.

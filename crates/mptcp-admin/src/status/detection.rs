@@ -1,7 +1,6 @@
 //! What the detector of a connection found: which subflows share a bottleneck, since when, how sure it
 //! is, and if not why.
 
-use super::connections::number;
 use narrows_kernel::{Delay, Signal, state};
 use narrows_laws::detect::{Answer, Finding, Pair as Known, Why};
 use narrows_laws::{Decision, Detector, Place, raw};
@@ -39,6 +38,11 @@ pub struct PathSignal {
     pub signal: Option<&'static str>,
     /// Why that is not what the control wants; null: it is.
     pub why: Option<&'static str>,
+}
+
+/// How users see the path in a slot: counted from 1, as flows and links are elsewhere.
+pub(super) fn number(slot: usize) -> u8 {
+    slot as u8 + 1
 }
 
 impl PathSignal {
