@@ -48,7 +48,7 @@ fn status_is_one_json_object_with_the_current_namespace() {
     let output = narrows(&["status", "--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let status: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(status["format"], 2);
+    assert_eq!(status["format"], 3);
     assert!(status["interval_s"].as_f64().unwrap() >= 0.25);
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     assert_eq!(status["kernel"]["release"], release.trim());
