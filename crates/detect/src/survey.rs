@@ -351,6 +351,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         let lacking = sized.iter().filter(|(_, entry)| entry.cut && !gives(entry));
         lacking.map(|(_, entry)| entry.bytes()).sum()
     };
+    let notes = skipped.into_iter().chain(cut).chain(order.notes()).chain(twice).chain(nat);
     let signal = choose(&sized);
     let too_short = lacking(signal);
     let signal = signal.filter(|_| 2 * too_short <= kept);
@@ -374,27 +375,12 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
                  or, captured near the sender, with their acknowledgements"
             )
         };
-        let why: Vec<String> = damage
-            .into_iter()
-            .chain(skipped)
-            .chain(cut)
-            .chain(order.notes())
-            .chain(twice)
-            .chain(nat)
-            .chain(small)
-            .chain([message])
-            .collect();
+        let why: Vec<String> =
+            damage.into_iter().chain(notes).chain(small).chain([message]).collect();
         return Err(Error::input(input.name(), why.join("; ")));
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
-    let mut notes: Vec<String> = damage
-        .into_iter()
-        .chain(skipped)
-        .chain(cut)
-        .chain(order.notes())
-        .chain(twice)
-        .chain(nat)
-        .collect();
+    let mut notes: Vec<String> = damage.into_iter().chain(notes).collect();
     if end - start > LONG {
         let days = (end - start) / 86_400_000_000_000;
         notes.push(format!(
