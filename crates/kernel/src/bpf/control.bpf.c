@@ -161,9 +161,10 @@ static __always_inline nr_u32 idle_state(struct sock *sk)
 #define NR_DSS_BYTES 24u
 
 /*
- * Bytes of a full data segment. The stack's mss_cache leaves no room for MPTCP's option with the data
- * sequence, which takes 24 of them: a model law whose rate is in such segments would pace 1.7 % faster
- * than it has measured, which is more than the 1 % that BBR stays below, and a queue would stand.
+ * Bytes of a full data segment. The stack's mss_cache leaves no room for MPTCP's option with the
+ * data sequence, which takes 24 of them: a model law whose rate is in such segments would pace 1.7
+ * % faster than it has measured, which is more than the 1 % that BBR stays below, and a queue would
+ * stand.
  */
 static __always_inline nr_u32 segment(struct sock *sk)
 {
