@@ -77,9 +77,10 @@ fn samples(paths: &dyn Fn() -> [ConnectionPath; 2], delay: Delay) {
     });
 }
 
-/// Waits until the server's detector finds that both paths share a bottleneck, or do not.
+/// Waits until the server's detector finds that both paths share a bottleneck, or do not. Two paths that
+/// nobody else uses may be in step for some ten seconds, and look like one.
 fn finds(net: &Net, shared: bool) {
-    wait_until(40, || {
+    wait_until(75, || {
         let entries = entries(net);
         let entry = entries.iter().find(|entry| entry.netns == net.server.inum).expect("open");
         let decision = state::decision(entry.token).unwrap();
