@@ -19,8 +19,6 @@ from comparisons import SAFE, interval, table
 DOCUMENT = HOME / "docs/bbr.md"
 # The paper has "at least 30" runs of 120 s.
 SEEDS = {False: 10, True: 3}
-# One flow: ten, too.
-ONE_FLOW = {False: 10, True: 3}
 DETECTORS = {False: 3, True: 3}
 # Tables of many cells.
 FEW = {False: 4, True: 3}
@@ -109,7 +107,7 @@ COMPLEX = (20, 1, 1, 20, 20)
 def one_flow(runs, law, shares):
     """A group of n paths beside one flow of the same law."""
     rows = []
-    seeds = ONE_FLOW[runs.options.quick]
+    seeds = SEEDS[runs.options.quick]
     for share in shares:
         row = [share]
         for bdp in (1, 2):

@@ -4,6 +4,9 @@
 //! mean and the variability of now; after an interval without a packet they take variability about zero; they
 //! group in the order of values and break ties otherwise; their losses are per packet received.
 
+mod common;
+
+use common::queue::Queue;
 use narrows_laws::detect::{Flows, Sample};
 use narrows_laws::{Detector, Params, Place};
 use narrows_testkit::Random;
@@ -197,27 +200,6 @@ fn partition(places: &[Place]) -> BTreeSet<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// A queue of AIMD flows among others: it fills, more and more slowly, and drops, to a new level each time.
-struct Queue {
-    full_us: f64,
-    fills_us: f64,
-    began_us: f64,
-    until_us: f64,
-    left: f64,
-}
-
-impl Queue {
-    fn delay_us(&mut self, now_us: f64, random: &mut Random) -> f64 {
-        while now_us >= self.until_us {
-            self.began_us = self.until_us;
-            self.until_us += self.fills_us * (0.5 + random.unit());
-            self.left = 0.6 * random.unit();
-        }
-        let empty = (self.until_us - now_us) / (self.until_us - self.began_us);
-        self.full_us * (self.left + (1.0 - self.left) * (1.0 - empty * empty))
-    }
-}
-
 /// In how many decisions both have the same groups, of how many, and how many partitions there were. One in `silent`
 /// intervals of a path is silent.
 fn agreement(seed: u64, silent: Option<u64>, from_zero: bool) -> [usize; 3] {
@@ -226,12 +208,9 @@ fn agreement(seed: u64, silent: Option<u64>, from_zero: bool) -> [usize; 3] {
         Params::default().with(&[("ssc.preset", "mptcp-sbd"), ("decision.clear_always", "on")]);
     // Queues alike and unlike, one of them hardly used; two paths in each, one with an eighth of the other's packets.
     let mut queues: Vec<Queue> = (0..3)
-        .map(|queue| Queue {
-            full_us: 20_000.0 + 3_000.0 * queue as f64 * random.unit(),
-            fills_us: 600_000.0 + 900_000.0 * random.unit(),
-            began_us: 0.0,
-            until_us: 0.0,
-            left: 0.0,
+        .map(|queue| {
+            let full_us = 20_000.0 + 3_000.0 * queue as f64 * random.unit();
+            Queue::new(full_us, 600_000.0 + 900_000.0 * random.unit(), 0.6)
         })
         .collect();
     let paths = 6;

@@ -1,37 +1,14 @@
 //! The detectors on flows of a capture: who meets whom in queues that others fill and empty.
 
+mod common;
+
+use common::queue::Queue;
 use narrows_laws::detect::{Flows, FlowsDecision, MAX_FLOWS, Sample};
 use narrows_laws::{
     Conn, Control, Detector, Event, EventKind, Law, MAX_PATHS, Params, Place, State, flag,
 };
 use narrows_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A queue that fills slower and slower, as AIMD fills it, and drops; each time anew in length and
-/// depth.
-struct Queue {
-    full_us: f64,
-    fills_us: f64,
-    began_us: f64,
-    until_us: f64,
-    left: f64,
-}
-
-impl Queue {
-    fn new(full_us: f64, fills_us: f64) -> Queue {
-        Queue { full_us, fills_us, began_us: 0.0, until_us: 0.0, left: 0.0 }
-    }
-
-    fn delay_us(&mut self, now_us: f64, random: &mut Random) -> i32 {
-        while now_us >= self.until_us {
-            self.began_us = self.until_us;
-            self.until_us += self.fills_us * (0.5 + random.unit());
-            self.left = 0.3 * random.unit();
-        }
-        let empty = (self.until_us - now_us) / (self.until_us - self.began_us);
-        (self.full_us * (self.left + (1.0 - self.left) * (1.0 - empty * empty))) as i32
-    }
-}
 
 /// Who is in which of the queues, and the time in which somebody is silent.
 struct Network<'a> {
@@ -47,12 +24,12 @@ struct Network<'a> {
 fn samples(network: &Network<'_>, mut take: impl FnMut(usize, &Sample)) {
     let mut random = Random(7);
     let mut queues: Vec<Queue> =
-        network.queues.iter().map(|&(full, fills)| Queue::new(full, fills)).collect();
+        network.queues.iter().map(|&(full, fills)| Queue::new(full, fills, 0.3)).collect();
     for step in 0..network.seconds * 200 {
         let now_us = step * 5_000;
         for (flow, &queue) in network.at.iter().enumerate() {
             let noise = random.below(200) as i32;
-            let delay = queues[queue].delay_us(now_us as f64, &mut random);
+            let delay = queues[queue].delay_us(now_us as f64, &mut random) as i32;
             // Each flow's zero is its own.
             let delay_us = Some(delay + noise + 10_000 * flow as i32);
             if !(network.silent)(flow, now_us) {

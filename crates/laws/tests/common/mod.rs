@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports)] // each test file uses its part
 
 pub mod paths;
+pub mod queue;
 
 pub use narrows_laws::check::Host;
 use narrows_laws::{Control, Law};
