@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws laws-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -30,6 +30,8 @@ run: setup ## the first table: cost and gain of coupling and detection on three 
 into := $(DESTDIR)$(PREFIX)
 sudo := $(if $(DESTDIR),,$(shell [ "$$(id -u)" = 0 ] || [ -w "$(into)" ] || echo sudo))
 release := $(or $(CARGO_TARGET_DIR),target)/release
+# What an interrupted call has done it keeps in its folder.
+papers := $(release)/narrows papers --resume --docs docs
 # libbpf is built by make too, and would go into our DESTDIR.
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 units := narrows-export.service narrows-export.timer
@@ -118,11 +120,8 @@ tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (1
 tr-quick: setup ## the same with 1 seed, in out/tr-quick
 	experiments/tr/tables.py --quick
 
-laws: setup ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
-	experiments/laws/tables.py
-
-laws-quick: setup ## the same with 3 seeds, in out/laws-quick
-	experiments/laws/tables.py --quick
+laws: build ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
+	$(papers) laws --out out/laws
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

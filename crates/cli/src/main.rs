@@ -18,6 +18,8 @@ mod fuzz;
 mod kernel;
 mod law;
 mod list;
+#[cfg(feature = "lab")]
+mod papers;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "lab")]
@@ -77,6 +79,8 @@ fn main() -> ExitCode {
         Command::Show(args) => show::show(args),
         #[cfg(feature = "lab")]
         Command::Fuzz(args) => fuzz::fuzz(args),
+        #[cfg(feature = "lab")]
+        Command::Papers(args) => papers::papers(args),
         #[cfg(feature = "detect")]
         Command::Detect(args) => detect::detect(args),
         #[cfg(feature = "kernel")]

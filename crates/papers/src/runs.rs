@@ -1,0 +1,407 @@
+//! Runs by what asks for them: each is run once, kept in a folder if there is one, and read again from there.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::Write;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use narrows_lab::detection::Judged;
+use narrows_lab::series::Sample;
+use narrows_lab::{
+    Algorithm, ConnectionSummary, Edits, Error, Job, Scenario, Setup, Signal, Summary, TestSummary,
+    host, load, parse, program, run, sha256,
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::Form;
+
+/// Runs that a table asks for: a network, what is set there, and the controls of the connection under test.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    network: Network,
+    settings: Vec<String>,
+    controls: Vec<String>,
+    signal: Option<String>,
+    host: String,
+    seeds: RangeInclusive<u64>,
+    series: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Network {
+    /// A shipped scenario.
+    Shipped(String),
+    /// A scenario as TOML.
+    Made(String),
+}
+
+impl Ask {
+    /// A shipped scenario under some controls, with seed 1 in the simulator.
+    pub fn of<C: Into<String>>(scenario: &str, controls: impl IntoIterator<Item = C>) -> Ask {
+        Ask::new(Network::Shipped(scenario.into()), controls)
+    }
+
+    /// The same of a scenario made as TOML.
+    pub fn made<C: Into<String>>(toml: String, controls: impl IntoIterator<Item = C>) -> Ask {
+        Ask::new(Network::Made(toml), controls)
+    }
+
+    fn new<C: Into<String>>(network: Network, controls: impl IntoIterator<Item = C>) -> Ask {
+        let controls = controls.into_iter().map(Into::into).collect();
+        let (settings, signal, host) = (Vec::new(), None, "sim".into());
+        Ask { network, settings, controls, signal, host, seeds: 1..=1, series: false }
+    }
+
+    /// Sets fields: `links.l.rate=5 Mbit/s`, as `--set` does.
+    pub fn set<S: Into<String>>(mut self, settings: impl IntoIterator<Item = S>) -> Ask {
+        self.settings.extend(settings.into_iter().map(Into::into));
+        self
+    }
+
+    /// The delay signal of the detector.
+    pub fn signal(mut self, signal: &str) -> Ask {
+        self.signal = Some(signal.into());
+        self
+    }
+
+    /// Another host than the simulator.
+    pub fn on(mut self, host: &str) -> Ask {
+        self.host = host.into();
+        self
+    }
+
+    /// Seeds 1 to `last`.
+    pub fn seeds(self, last: u64) -> Ask {
+        self.from_to(1..=last)
+    }
+
+    /// These seeds.
+    pub fn from_to(mut self, seeds: RangeInclusive<u64>) -> Ask {
+        self.seeds = seeds;
+        self
+    }
+
+    /// Keeps the series, every 100 ms.
+    pub fn series(mut self) -> Ask {
+        self.series = true;
+        self
+    }
+
+    fn scenario(&self) -> Result<Scenario, Error> {
+        let set = self.settings.iter().map(|setting| {
+            let (field, value) = setting.split_once('=').unwrap_or((setting, ""));
+            (field.to_owned(), value.to_owned())
+        });
+        let edits = Edits { set: set.collect(), traces: Vec::new() };
+        match &self.network {
+            Network::Shipped(name) => load(name, &edits),
+            Network::Made(toml) => parse(toml, &edits),
+        }
+    }
+}
+
+/// A run as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Its metrics.
+    pub summary: Summary,
+    /// The decisions of the detector under test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Judged>,
+    /// Samples every 100 ms, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Sample>,
+}
+
+impl Kept {
+    /// The metrics of the connection under test.
+    ///
+    /// # Panics
+    /// The scenario has none under test.
+    pub fn test(&self) -> &TestSummary {
+        self.summary.test.as_ref().expect("a connection under test")
+    }
+
+    /// A connection or flow.
+    ///
+    /// # Panics
+    /// There is none of that name.
+    pub fn connection(&self, name: &str) -> &ConnectionSummary {
+        let found = self.summary.connections.iter().find(|one| one.name == name);
+        found.unwrap_or_else(|| panic!("{} has no flow {name}", self.summary.scenario))
+    }
+}
+
+/// The runs of each control, by seed.
+#[derive(Clone, Debug)]
+pub struct Controls(BTreeMap<String, Arc<Vec<Kept>>>);
+
+impl std::ops::Index<&str> for Controls {
+    type Output = Vec<Kept>;
+
+    fn index(&self, control: &str) -> &Vec<Kept> {
+        self.0.get(control).unwrap_or_else(|| panic!("{control} was not asked for"))
+    }
+}
+
+/// A folder of finished runs, so that an interrupted command can go on where it was.
+pub struct Store {
+    folder: PathBuf,
+    /// Lines of one file are written one at a time.
+    writing: Mutex<()>,
+}
+
+/// The file that says which program's runs a folder has.
+const PROGRAM: &str = "program.sha256";
+
+impl Store {
+    /// A folder, made if it is not there. With `resume` it may have runs of this program.
+    ///
+    /// # Errors
+    /// It has runs and `resume` is not set, or of another program, or it cannot be written.
+    pub fn open(folder: &Path, resume: bool) -> Result<Store, Error> {
+        let mark = folder.join(PROGRAM);
+        let this = program()?;
+        match fs::read_to_string(&mark) {
+            Ok(text) if text.trim() != this => {
+                let message = "has runs of another build, which may simulate otherwise; expected another folder, or remove it";
+                return Err(Error::input(folder.display().to_string(), message));
+            }
+            Ok(_) if !resume => {
+                let message = "has results already; --resume goes on with them";
+                return Err(Error::input(folder.display().to_string(), message));
+            }
+            Ok(_) => {}
+            Err(_) => {
+                let runs = folder.join("runs");
+                fs::create_dir_all(&runs).map_err(Error::io(&runs, "make this folder"))?;
+                fs::write(&mark, this + "\n").map_err(Error::io(&mark, "write"))?;
+            }
+        }
+        Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()) })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn file(&self, key: &str) -> PathBuf {
+        self.folder.join("runs").join(format!("{key}.jsonl"))
+    }
+
+    /// The runs of a key, by seed; a line that a killed program left unfinished is none.
+    fn read(&self, key: &str) -> HashMap<u64, Kept> {
+        let Ok(text) = fs::read_to_string(self.file(key)) else { return HashMap::new() };
+        let runs = text.lines().filter_map(|line| serde_json::from_str::<Kept>(line).ok());
+        runs.map(|kept| (kept.summary.seed, kept)).collect()
+    }
+
+    fn keep(&self, key: &str, kept: &Kept) -> Result<(), Error> {
+        let file = self.file(key);
+        // With a new line before it: the one there may be unfinished.
+        let text =
+            format!("\n{}", serde_json::to_string(kept).map_err(|error| Error::input(key, error))?);
+        let _one = self.writing.lock().unwrap_or_else(|error| error.into_inner());
+        let open = fs::OpenOptions::new().create(true).append(true).open(&file);
+        open.and_then(|mut to| to.write_all(text.as_bytes())).map_err(Error::io(&file, "write"))
+    }
+}
+
+/// What tables are made of.
+pub struct Runs<'a> {
+    form: Form,
+    seeds: Option<u64>,
+    store: Option<&'a Store>,
+    stop: &'a AtomicBool,
+    pool: rayon::ThreadPool,
+    /// What was asked for before, as tables of a paper share networks.
+    asked: RefCell<HashMap<String, Controls>>,
+    ran: &'a (dyn Fn() + Sync),
+}
+
+impl<'a> Runs<'a> {
+    /// Runs `jobs` at a time, 0 for as many as cores; `ran` is called after each, on any thread. With `seeds`
+    /// every table has so many instead of its own.
+    ///
+    /// # Errors
+    /// No threads.
+    pub fn new(
+        form: Form,
+        seeds: Option<u64>,
+        store: Option<&'a Store>,
+        jobs: usize,
+        stop: &'a AtomicBool,
+        ran: &'a (dyn Fn() + Sync),
+    ) -> Result<Runs<'a>, Error> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+        let pool = pool.map_err(|error| Error::input("--jobs", error))?;
+        Ok(Runs { form, seeds, store, stop, pool, asked: RefCell::default(), ran })
+    }
+
+    /// How much is run.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// How many seeds a table has: of the whole form and the quick one; the least has one.
+    pub fn seeds(&self, whole: u64, quick: u64) -> u64 {
+        self.seeds.unwrap_or(self.form.pick(whole, quick, 1))
+    }
+
+    /// Forgets what was asked for, but not what is in the folder.
+    pub fn forget(&self) {
+        self.asked.borrow_mut().clear();
+    }
+
+    /// The runs asked for, each run if it was not before.
+    ///
+    /// # Errors
+    /// What is asked for does not fit, [`Error::Interrupted`], or an internal error in a run.
+    pub fn get(&self, ask: &Ask) -> Result<Controls, Error> {
+        let name = format!("{ask:?}");
+        if let Some(found) = self.asked.borrow().get(&name) {
+            return Ok(found.clone());
+        }
+        let host = host(&ask.host)?;
+        let scenario = ask.scenario()?;
+        let signal: Option<Signal> = ask
+            .signal
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(|message: String| Error::input("signal", message))?;
+        let mut rows = Vec::new();
+        for name in &ask.controls {
+            let control: Algorithm =
+                name.parse().map_err(|message: String| Error::input(name, message))?;
+            let scenario = scenario.under(control, signal.filter(|_| control.decides()))?;
+            let setup = Setup::of(&scenario);
+            let key = sha256(&(&setup, name, &ask.host, ask.series));
+            let job = Job { control: Some(control), ..Job::new(&scenario, self.stop) };
+            host.check(&job)?;
+            host.ready(&job)?;
+            let kept = self.store.map(|store| store.read(&key)).unwrap_or_default();
+            rows.push((name, control, scenario, setup, key, kept));
+        }
+        let missing: Vec<(usize, u64)> = (0..rows.len())
+            .flat_map(|row| ask.seeds.clone().map(move |seed| (row, seed)))
+            .filter(|(row, seed)| !rows[*row].5.contains_key(seed))
+            .collect();
+        let (store, stop, ran) = (self.store, self.stop, self.ran);
+        let one = |&(row, seed): &(usize, u64)| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let (_, control, scenario, setup, key, _) = &rows[row];
+            let job = Job {
+                control: Some(*control),
+                seed,
+                series: ask.series,
+                ..Job::new(scenario, stop)
+            };
+            let found = run(host, job)?;
+            let mut kept =
+                Kept { summary: found.summary, decisions: found.decisions, series: found.series };
+            kept.summary.setup = Some(setup.clone());
+            store.map_or(Ok(()), |store| store.keep(key, &kept))?;
+            ran();
+            Ok(((row, seed), kept))
+        };
+        // One at a time: they are long, and all threads should end together.
+        let run: Result<Vec<_>, Error> =
+            self.pool.install(|| missing.par_iter().with_max_len(1).map(one).collect());
+        for ((row, seed), kept) in run? {
+            rows[row].5.insert(seed, kept);
+        }
+        let of = |row: (&String, _, _, _, _, HashMap<u64, Kept>)| {
+            let (name, .., mut kept) = row;
+            let by_seed = ask.seeds.clone().filter_map(|seed| kept.remove(&seed)).collect();
+            (name.clone(), Arc::new(by_seed))
+        };
+        let found = Controls(rows.into_iter().map(of).collect());
+        // Series are large, and no two tables look at the same.
+        if !ask.series {
+            self.asked.borrow_mut().insert(name, found.clone());
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    fn ask() -> Ask {
+        Ask::of("sbd/sb-2", ["lia", "olia+ssc"]).set(["warmup=1 s", "duration=2 s"]).seeds(2)
+    }
+
+    #[test]
+    fn a_run_is_run_once_and_is_the_same_when_it_is_read_again() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("out");
+        let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let ran = || {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let store = Store::open(&folder, false).unwrap();
+        let runs = Runs::new(Form::Least, None, Some(&store), 0, &stop, &ran).unwrap();
+        let first = runs.get(&ask()).unwrap();
+        assert_eq!((first["lia"].len(), count.load(Ordering::Relaxed)), (2, 4));
+        assert!(
+            first["olia+ssc"][1].summary.seed == 2
+                && first["olia+ssc"][1].test().goodput_mbps > 0.0
+        );
+        runs.get(&ask()).unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 4, "asked for before");
+
+        // As a program that was killed in mid-line leaves it.
+        let cut = fs::read_dir(folder.join("runs")).unwrap().next().unwrap().unwrap().path();
+        let text = fs::read_to_string(&cut).unwrap();
+        fs::write(&cut, &text[..text.len() - 10]).unwrap();
+        let error = Store::open(&folder, false).err().unwrap().to_string();
+        assert!(error.contains("--resume goes on"), "{error}");
+        let store = Store::open(&folder, true).unwrap();
+        let again = Runs::new(Form::Least, None, Some(&store), 1, &stop, &ran)
+            .unwrap()
+            .get(&ask())
+            .unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 5, "the one that was cut off");
+        for control in ["lia", "olia+ssc"] {
+            assert_eq!(again[control], first[control]);
+        }
+
+        fs::write(folder.join(PROGRAM), "another").unwrap();
+        let error = Store::open(&folder, true).err().unwrap().to_string();
+        assert!(error.contains("another build"), "{error}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error_and_ctrl_c_ends_it() {
+        let stop = AtomicBool::new(true);
+        let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+        assert!(matches!(runs.get(&ask()), Err(Error::Interrupted)));
+        let wrong = Ask::of("sbd/sb-2", ["lia"]).set(["links.none.rate=1 Mbit/s"]);
+        assert!(matches!(runs.get(&wrong), Err(Error::Input { .. })));
+        assert!(matches!(runs.get(&Ask::of("sbd/sb-2", ["lya"])), Err(Error::Input { .. })));
+    }
+
+    #[test]
+    fn seeds_are_those_of_the_form_unless_asked_for() {
+        let stop = AtomicBool::new(false);
+        let seeds =
+            |form, asked| Runs::new(form, asked, None, 1, &stop, &|| ()).unwrap().seeds(20, 3);
+        assert_eq!(seeds(Form::Whole, None), 20);
+        assert_eq!(seeds(Form::Quick, None), 3);
+        assert_eq!(seeds(Form::Least, None), 1);
+        assert_eq!(seeds(Form::Quick, Some(7)), 7);
+    }
+}
