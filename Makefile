@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection one-flow lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -80,21 +80,11 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity
 
-detection: setup ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (SEEDS=20 of the papers', two good hours on two cores; TABLE=II prints one, in minutes)
-	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS)) $(if $(TABLE),--table '$(TABLE)')
-	$(if $(TABLE),,experiments/detection/design.py)
+detection: build ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (20 and 30 seeds, two good hours on two cores)
+	$(papers) sbd detectors --out out/detection
 
-detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/design-quick (a quarter of that; also TABLE=II)
-	experiments/detection/tables.py --quick $(if $(TABLE),--table '$(TABLE)')
-	$(if $(TABLE),,experiments/detection/design.py --quick)
-
-one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
-	experiments/one_flow/tables.py
-	experiments/one_flow/undecided.py
-
-one-flow-quick: setup ## the same with 2 seeds and fewer, in out/one-flow-quick and out/undecided-quick
-	experiments/one_flow/tables.py --quick
-	experiments/one_flow/undecided.py --quick
+one-flow: build ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
+	$(papers) one-flow --out out/one-flow
 
 lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
 	experiments/lisa/tables.py

@@ -78,11 +78,16 @@ pub fn averages(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     (0..seeds).map(|seed| at(seed).map(|values| mean(&values))).collect()
 }
 
-/// The value between the two in the middle.
+/// The value in the middle, or the mean of the two there: infinite if one is. 0 without values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    narrows_stats::quantile(&sorted, 0.5)
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
 }
 
 /// `0.62 ±0.03`; with another digit where both are less than one of the last; `-` of nothing.
@@ -124,6 +129,15 @@ mod tests {
         assert_eq!(found.mean, 2.5);
         assert!((found.half.unwrap() - 12.7062 * 1.5).abs() < 1e-3, "{found:?}");
         assert_eq!(quotient(&[None], &[Some(1.0)]), None);
+    }
+
+    #[test]
+    fn what_never_came_is_in_the_middle_if_half_of_them_are() {
+        let never = f64::INFINITY;
+        assert_eq!(median(&[never, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[never, 1.0]), never);
+        assert_eq!(median(&[never, 1.0, never]), never);
+        assert_eq!(median(&[3.0, 1.0, 2.0, 4.0]), 2.5);
     }
 
     #[test]

@@ -5,10 +5,13 @@
 //! for once, to a [`Grid`]. Published values stand beside the code that asks for ours; a verdict is one of
 //! [`Verdict`]'s four, by the rules of [`verdict`] alone.
 
+pub mod detectors;
 pub mod figures;
 pub mod grid;
 pub mod laws;
+pub mod one_flow;
 mod runs;
+pub mod sbd;
 pub mod verdict;
 
 pub use grid::{Cell, Grid};
@@ -40,7 +43,7 @@ pub struct Table {
 }
 
 /// All of them.
-pub const PAPERS: &[Paper] = &[laws::PAPER];
+pub const PAPERS: &[Paper] = &[sbd::PAPER, one_flow::PAPER, detectors::PAPER, laws::PAPER];
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ use crate::Form;
 pub struct Ask {
     network: Network,
     settings: Vec<String>,
+    traces: Vec<(String, PathBuf)>,
     controls: Vec<String>,
     signal: Option<String>,
     host: String,
@@ -54,13 +55,19 @@ impl Ask {
 
     fn new<C: Into<String>>(network: Network, controls: impl IntoIterator<Item = C>) -> Ask {
         let controls = controls.into_iter().map(Into::into).collect();
-        let (settings, signal, host) = (Vec::new(), None, "sim".into());
-        Ask { network, settings, controls, signal, host, seeds: 1..=1, series: false }
+        let (settings, traces, signal, host) = (Vec::new(), Vec::new(), None, "sim".into());
+        Ask { network, settings, traces, controls, signal, host, seeds: 1..=1, series: false }
     }
 
     /// Sets fields: `links.l.rate=5 Mbit/s`, as `--set` does.
     pub fn set<S: Into<String>>(mut self, settings: impl IntoIterator<Item = S>) -> Ask {
         self.settings.extend(settings.into_iter().map(Into::into));
+        self
+    }
+
+    /// Replays recordings on links.
+    pub fn traces(mut self, traces: Vec<(String, PathBuf)>) -> Ask {
+        self.traces.extend(traces);
         self
     }
 
@@ -98,7 +105,7 @@ impl Ask {
             let (field, value) = setting.split_once('=').unwrap_or((setting, ""));
             (field.to_owned(), value.to_owned())
         });
-        let edits = Edits { set: set.collect(), traces: Vec::new() };
+        let edits = Edits { set: set.collect(), traces: self.traces.clone() };
         match &self.network {
             Network::Shipped(name) => load(name, &edits),
             Network::Made(toml) => parse(toml, &edits),
@@ -141,6 +148,17 @@ impl Kept {
 /// The runs of each control, by seed.
 #[derive(Clone, Debug)]
 pub struct Controls(BTreeMap<String, Arc<Vec<Kept>>>);
+
+impl Controls {
+    /// Those of a control, to keep.
+    ///
+    /// # Panics
+    /// It was not asked for.
+    pub fn of(&self, control: &str) -> Arc<Vec<Kept>> {
+        let found = self.0.get(control);
+        Arc::clone(found.unwrap_or_else(|| panic!("{control} was not asked for")))
+    }
+}
 
 impl std::ops::Index<&str> for Controls {
     type Output = Vec<Kept>;

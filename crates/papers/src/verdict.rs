@@ -101,6 +101,18 @@ pub fn within(found: Option<Interval>, low: f64, high: f64) -> Verdict {
     }
 }
 
+/// A published level: reproduced if our interval, wider by a tolerance on both sides, has it; else the side of it. A
+/// tolerance is what a paper's "about" or its plot leaves open.
+pub fn about(found: Option<Interval>, published: f64, tolerance: f64, side: Side) -> Verdict {
+    match found.and_then(Interval::bounds) {
+        None => Verdict::CannotBeTold,
+        Some((middle, half)) if (middle - published).abs() <= half + tolerance => {
+            Verdict::Reproduced
+        }
+        Some((middle, _)) => side.of(middle, published),
+    }
+}
+
 /// A bound that the figure exceeds: reproduced if its whole interval does, worse if none of it does.
 pub fn above(found: Option<Interval>, bound: f64) -> Verdict {
     match found.and_then(Interval::bounds) {
@@ -155,6 +167,15 @@ mod tests {
         assert_eq!(above(interval(11.0, 2.0), 10.0), Verdict::CannotBeTold);
         assert_eq!(above(interval(7.0, 2.0), 10.0), Verdict::Worse);
         assert_eq!(above(None, 10.0), Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn a_level_is_reproduced_within_what_the_paper_leaves_open() {
+        assert_eq!(about(interval(0.90, 0.02), 0.97, 0.05, Side::More), Verdict::Reproduced);
+        assert_eq!(about(interval(0.90, 0.01), 0.97, 0.05, Side::More), Verdict::Worse);
+        assert_eq!(about(interval(9.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Worse);
+        assert_eq!(about(interval(5.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Better);
+        assert_eq!(about(None, 7.0, 1.0, Side::Less), Verdict::CannotBeTold);
     }
 
     #[test]

@@ -1,33 +1,33 @@
 #!/usr/bin/env python3
 """Takes the rules of `xcorr` out, one at a time, and makes the table `ablation` of docs/xcorr.md.
 
-    experiments/detection/ablation.py [--quick] [--out DIR] [--narrows FILE] [--jobs J] [--check]
+    experiments/xcorr/ablation.py [--quick] [--out DIR]
 
 A copy of the source gets a detector for each rule, `xcorr1`, `xcorr2`, .., which is `xcorr` without it, and is built.
-All of them watch the same packets: each drawn network of the design once with separate bottlenecks and once with shared
-ones, so that a rule that only favours one answer gains nothing, and those that shift. --quick has half of the seeds, and
-writes the document to DIR.
+All of them watch the same packets, by `narrows papers detectors/twins`: each drawn network of the design once with
+separate bottlenecks and once with shared ones, so that a rule that only favours one answer gains nothing. --quick has
+one seed in place of two, and prints the table.
 """
 
+import argparse
+import csv
 import json
 import re
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from dataclasses import dataclass
-from statistics import mean
+from math import sqrt
+from pathlib import Path
+from statistics import mean, stdev
 
-import cells
-import comparisons
-from comparisons import HOME, interval, seeds_of
-from design import findings
-
-TITLE = "ablation"
+HOME = Path(__file__).resolve().parents[2]
 DOCUMENT = HOME / "docs/xcorr.md"
 C = "crates/laws/c"
 SIGNALS = ["receiver-us", "rtt"]
 # Unseen when constants and rules were chosen.
-HALVES = {False: (range(401, 403), range(403, 405)), True: (range(401, 402), range(403, 404))}
+FIRST_SEED, SEEDS = 401, {False: 2, True: 1}
 
 
 # --- The rules -------------------------------------------------------------------------------------------
@@ -134,83 +134,52 @@ def build(out):
     exchanged(raw, ("DETECTORS_MAX: u32 = 16", "DETECTORS_MAX: u32 = 64"))
     exchanged(raw, ("DETECTOR_PARAMS: usize = 128", "DETECTOR_PARAMS: usize = 512"))
     exchanged(root / "crates/laws/src/params.rs", ("const WORDS: usize = 256;", "const WORDS: usize = 640;"))
-    call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows", "--target-dir", str(comparisons.TARGET)]
-    subprocess.run(call, cwd=root, check=True)
-    return shutil.copy(comparisons.TARGET / "release/narrows", out / "narrows")
-
-
-# --- Running ---------------------------------------------------------------------------------------------
-
-
-def twins(design):
-    """The networks, by their names: each drawn one with separate and with shared bottlenecks, and those that shift."""
-    levels = {level["name"]: level for factor in design["factor"] for level in factor["level"]}
-    for drawn in design["drawn"]:
-        parts = [*(levels[name] for name in drawn["levels"]), {"name": drawn["name"]}]
-        yield drawn["name"], [cells.cell(design, "drawn", side, parts) for side in cells.SIDES]
-    for level in levels.values():
-        if "shifting" in level.get("networks", ()):
-            yield level["name"], [cells.cell(design, "shifting", "shifting", [level])]
-
-
-def calls(design, cell, quick):
-    """The comparisons of a cell: half of the seeds under each mask."""
+    design = root / "crates/papers/src/detectors/design.toml"
+    text = design.read_text()
     names = [f"xcorr{number or ''}:{signal}" for number in range(len(RULES) + 1) for signal in SIGNALS]
-    settings = [*cell.settings, f"detection.passive={json.dumps(names)}"]
-    controls = design["open"]["controls"][cell.law]
-    for half, seeds in enumerate(HALVES[quick]):
-        call = ["compare", cell.scenario, "--cc", controls[half % len(controls)], "--seeds", f"{seeds[0]}..{seeds[-1]}"]
-        yield half, controls[half % len(controls)], call + [part for one in settings for part in ("--set", one)]
-
-
-# The figures of a run.
-RIGHT, WRONG, FIRST = range(3)
-
-
-def measured(options, narrows):
-    """Of each network, by variant and signal: the shares right and wrong, and the first right answer, s."""
-    design = cells.read()
-    found = {}
-    for half in (0, 1):
-        for name, sides in twins(design):
-            for cell in sides:
-                _, control, call = list(calls(design, cell, options.quick))[half]
-                folder = options.out / cell.folder / str(half)
-                comparisons.run(narrows, folder, call, f"{half + 1} of 2: {cell.name}", options.jobs)
-                for summary in seeds_of(folder, control).values():
-                    for one in summary["passive"]:
-                        of = findings(one)
-                        if of.shares["right"] is None:
-                            continue
-                        # One that was never right counts with the length of its phase.
-                        first = one["phases"][0]["length_s"] if of.first_s is None else of.first_s
-                        figures = found.setdefault((one["detector"], one["signal"]), {})
-                        sides_of = figures.setdefault(name, {}).setdefault(cell.side, [])
-                        sides_of.append((100 * of.shares["right"], 100 * of.shares["wrong"], first))
-    return found
+    text = re.sub(r"(?m)^passive = .*$", f"passive = {json.dumps(names)}", text, count=1)
+    design.write_text(re.sub(r"(?m)^first = .*$", f"first = {FIRST_SEED}", text, count=1))
+    target = out / "target"
+    call = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "narrows", "--target-dir", str(target)]
+    subprocess.run(call, cwd=root, check=True)
+    return target / "release/narrows"
 
 
 # --- The table -------------------------------------------------------------------------------------------
 
 
-def by_network(figures, which):
-    """A figure of each network: over its sides the mean of their runs'."""
-    return {name: mean(mean(run[which] for run in runs) for runs in sides.values()) for name, sides in figures.items()}
+FIGURES = ("right", "wrong", "first_median_s")
+
+
+def read(lines):
+    """By detector and signal, and network: the mean over its two sides of each figure, shares in points."""
+    found = defaultdict(lambda: defaultdict(list))
+    for row in csv.DictReader(lines):
+        # A detector that was never right counts with the run, 100 s.
+        first = min(float(row["first_median_s"]), 100.0)
+        figures = (100 * float(row["right"]), 100 * float(row["wrong"]), first)
+        if row["control"] == "all":
+            network = row["cell"].split(", ", 1)[1]
+            found[row["detector"], row["signal"]][network].append(figures)
+    return {key: {name: [mean(one) for one in zip(*sides, strict=True)] for name, sides in of.items()} for key, of in found.items()}
 
 
 def earned(found, number, signal, which):
     """What a rule adds to a figure, mean and half its 95 % interval over networks."""
-    whole, without = (by_network(found[name, signal], which) for name in ("xcorr", f"xcorr{number}"))
-    return interval([whole[name] - without[name] for name in whole])
+    whole, without = found["xcorr", signal], found[f"xcorr{number}", signal]
+    values = [whole[name][which] - without[name][which] for name in whole]
+    # Student's t of some thirty networks.
+    return mean(values), 2.045 * stdev(values) / sqrt(len(values))
 
 
 def made(found):
     """A row for each rule. It earns by what is right and wrong; a rule that waits for more has later first answers."""
-    rows = []
+    heads = [f"{what}, {signal}" for what in ("right, points", "wrong, points", "first, s") for signal in SIGNALS]
+    rows = [["rule", *heads, "earns"], ["---"] * (len(heads) + 2)]
     for number, rule in enumerate(RULES, 1):
         good = bad = False
         row = [rule.name]
-        for which, better in ((RIGHT, 1), (WRONG, -1), (FIRST, 0)):
+        for which, better in enumerate((1, -1, 0)):
             for signal in SIGNALS:
                 value, half = earned(found, number, signal, which)
                 good |= better * value > half
@@ -218,18 +187,27 @@ def made(found):
                 row.append(f"{value:+.2f} ± {half:.2f}")
         row.append("both" if good and bad else "yes" if good else "costs" if bad else "cannot be told")
         rows.append(row)
-    heads = [f"{what}, {signal}" for what in ("right, points", "wrong, points", "first, s") for signal in SIGNALS]
-    return comparisons.table(["rule", *heads, "earns"], rows)
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def main():
-    options = comparisons.arguments(__doc__, "a seed for each mask, in place of two").parse_args()
-    options.out = (options.out or HOME / ("out/ablation-quick" if options.quick else "out/ablation")).resolve()
-    options.out.mkdir(parents=True, exist_ok=True)
-    page = comparisons.read(DOCUMENT, [TITLE])
-    found = measured(options, options.narrows.resolve() if options.narrows else build(options.out))
-    page = comparisons.replaced(page, TITLE, made(found))
-    comparisons.write(DOCUMENT, page, options.out, options.quick, options.check)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one seed, and print the table")
+    parser.add_argument("--out", type=Path, default=HOME / "out/ablation")
+    options = parser.parse_args()
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    results = out / "results"
+    call = [build(out), "papers", "detectors/twins", "--seeds", str(SEEDS[options.quick]), "--out", results, "--resume"]
+    subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+    with (results / "data/detectors/twins.csv").open() as lines:
+        table = made(read(lines))
+    if options.quick:
+        print(table, end="")
+        return
+    head, rest = DOCUMENT.read_text().split("<!-- table ablation -->\n", 1)
+    _, after = rest.split("<!-- end -->", 1)
+    DOCUMENT.write_text(f"{head}<!-- table ablation -->\n\n{table}\n<!-- end -->{after}")
 
 
 if __name__ == "__main__":
