@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection one-flow lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection one-flow lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr laws bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -104,11 +104,9 @@ nornet: setup ## the tables of docs/nornet.md: six controls over three by two pr
 nornet-quick: setup ## the same with 5 seeds, in out/nornet-quick
 	experiments/nornet/tables.py --quick
 
-tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; twenty minutes on two idle cores)
-	experiments/tr/tables.py
-
-tr-quick: setup ## the same with 1 seed, in out/tr-quick
-	experiments/tr/tables.py --quick
+tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; half an hour on two idle cores; needs Rust 1.88)
+	cargo build --release --locked -p narrows --features quic
+	$(papers) tr --out out/tr
 
 laws: build ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
 	$(papers) laws --out out/laws

@@ -12,6 +12,7 @@ pub mod laws;
 pub mod one_flow;
 mod runs;
 pub mod sbd;
+pub mod tr;
 pub mod verdict;
 
 pub use grid::{Cell, Grid};
@@ -43,7 +44,8 @@ pub struct Table {
 }
 
 /// All of them.
-pub const PAPERS: &[Paper] = &[sbd::PAPER, one_flow::PAPER, detectors::PAPER, laws::PAPER];
+pub const PAPERS: &[Paper] =
+    &[sbd::PAPER, tr::PAPER, one_flow::PAPER, detectors::PAPER, laws::PAPER];
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -280,16 +280,41 @@ pub fn twins(runs: &Runs) -> Result<Grid, Error> {
         sides.push((cell.clone(), open(runs, &design, cell)?));
     }
     let results = Results { cells: sides };
-    let heads = ["detector", "pairs", "right, %", "wrong", "not sure", "right where separate", "where shared"];
+    let heads = [
+        "detector",
+        "pairs",
+        "right, %",
+        "wrong",
+        "not sure",
+        "right where separate",
+        "where shared",
+    ];
     let mut grid = Grid::new(heads);
     for name in results.names() {
         // Those of other detectors are no pairs of this one.
-        let found: Vec<_> = results.cells.iter().filter_map(|(_, found)| Some(found.get(&name)?.0.shares.map(middle))).collect();
+        let found: Vec<_> = results
+            .cells
+            .iter()
+            .filter_map(|(_, found)| Some(found.get(&name)?.0.shares.map(middle)))
+            .collect();
         let pairs: Vec<_> = found.chunks_exact(2).collect();
         let of = |values: Vec<f64>| plus_minus(Interval::of(&values), 1, 100.0);
-        let both = |share: usize| of(pairs.iter().filter_map(|pair| Some((pair[0][share]? + pair[1][share]?) / 2.0)).collect());
+        let both = |share: usize| {
+            of(pairs
+                .iter()
+                .filter_map(|pair| Some((pair[0][share]? + pair[1][share]?) / 2.0))
+                .collect())
+        };
         let side = |side: usize| of(pairs.iter().filter_map(|pair| pair[side][RIGHT]).collect());
-        grid.row([title(&name), pairs.len().to_string(), both(RIGHT), both(WRONG), both(UNSURE), side(0), side(1)]);
+        grid.row([
+            title(&name),
+            pairs.len().to_string(),
+            both(RIGHT),
+            both(WRONG),
+            both(UNSURE),
+            side(0),
+            side(1),
+        ]);
     }
     grid.files.push(("twins.csv".into(), data(&results)));
     Ok(grid)

@@ -8,6 +8,8 @@ mod laws;
 mod shifts;
 mod trends;
 
+pub(crate) use trends::firsts;
+
 use std::sync::Arc;
 
 use narrows_lab::Error;

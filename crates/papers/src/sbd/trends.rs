@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use narrows_lab::Error;
 
-use super::{ask, plus_minus, ratio_of, runs_of, share};
+use super::{accuracy_of, ask, plus_minus, ratio_of, runs_of, share};
 use crate::figures::{median, percent, spread};
 use crate::{Form, Grid, Kept, Runs};
 
@@ -50,41 +50,75 @@ fn first(runs: &[Kept]) -> f64 {
     median(&runs.iter().map(of).collect::<Vec<_>>())
 }
 
+/// When TR and SSC first find the shared bottleneck of a trace experiment, and how right they are from then on.
+pub struct First {
+    /// The experiment, `e1` to `e5`.
+    pub experiment: &'static str,
+    /// Nothing, or `-red`.
+    pub queue: &'static str,
+    /// The law of all flows.
+    pub law: &'static str,
+    /// Seconds, median over the seeds; infinite if in more than half it was not found.
+    pub times: [f64; 2],
+    /// Shares.
+    pub right: [Option<f64>; 2],
+    /// The first run of each.
+    shown: [Kept; 2],
+}
+
+/// Those of all trace experiments.
+///
+/// # Errors
+/// As [`Runs::get`].
+pub fn firsts(runs: &Runs, seeds: u64) -> Result<Vec<First>, Error> {
+    let mut all = Vec::new();
+    for &experiment in experiments(runs.form()) {
+        for queue in ["", "-red"] {
+            for law in ["cubic", "reno"] {
+                let controls = ["tr", "ssc"].map(|detector| format!("{law}+{detector}"));
+                let names = controls.iter().map(String::as_str);
+                let asked = ask(runs, &format!("tr/{experiment}{queue}"), names, settings_of(law));
+                let found = runs.get(&asked.seeds(seeds))?;
+                let [tr, ssc] = controls.each_ref().map(|control| &found[control.as_str()]);
+                let right = |runs: &[Kept]| accuracy_of(runs).map(|found| found.mean);
+                all.push(First {
+                    experiment,
+                    queue,
+                    law,
+                    times: [first(tr), first(ssc)],
+                    right: [right(tr), right(ssc)],
+                    shown: [tr[0].clone(), ssc[0].clone()],
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// The first positive of TR beside that of SSC, and how right each is from then on.
 pub fn traces(runs: &Runs) -> Result<Grid, Error> {
     let mut grid =
         Grid::new(["", "queue", "law", "tr, first s", "right, %", "ssc, first s", "right, %"]);
-    let (mut earlier, mut all) = (0, 0);
     let mut positives = "experiment,queue,law,detector,from_s,until_s\n".to_owned();
-    for experiment in experiments(runs.form()) {
-        for queue in ["", "-red"] {
-            for law in ["cubic", "reno"] {
-                let scenario = format!("tr/{experiment}{queue}");
-                let controls = [format!("{law}+tr"), format!("{law}+ssc")];
-                let asked =
-                    ask(runs, &scenario, controls.iter().map(String::as_str), settings_of(law));
-                let found = runs.get(&asked)?;
-                let times = controls.each_ref().map(|control| first(&found[control]));
-                all += 1;
-                earlier += usize::from(times[0] < times[1]);
-                let mut row = vec![experiment.to_uppercase(), queue_name(queue).into(), law.into()];
-                for (control, time) in controls.iter().zip(times) {
-                    row.push(if time.is_finite() { format!("{time:.1}") } else { "never".into() });
-                    let right = found[control].iter().filter_map(|run| run.test().accuracy);
-                    let right: Vec<f64> = right.collect();
-                    row.push(percent((!right.is_empty()).then(|| narrows_stats::mean(&right))));
-                    let name = format!(
-                        "{experiment},{},{law},{}",
-                        queue_name(queue).to_lowercase(),
-                        &control[law.len() + 1..]
-                    );
-                    together(&found[control][0], &name, &mut positives);
-                }
-                grid.row(row);
-            }
+    let all = firsts(runs, runs.seeds(20, 5))?;
+    for one in &all {
+        let mut row =
+            vec![one.experiment.to_uppercase(), queue_name(one.queue).into(), one.law.into()];
+        for (place, detector) in ["tr", "ssc"].into_iter().enumerate() {
+            let time = one.times[place];
+            row.push(if time.is_finite() { format!("{time:.1}") } else { "never".into() });
+            row.push(percent(one.right[place]));
+            let queue = queue_name(one.queue).to_lowercase();
+            together(
+                &one.shown[place],
+                &format!("{},{queue},{},{detector}", one.experiment, one.law),
+                &mut positives,
+            );
         }
+        grid.row(row);
     }
-    grid.note = format!("TR is first in {earlier} of {all}.");
+    let earlier = all.iter().filter(|one| one.times[0] < one.times[1]).count();
+    grid.note = format!("TR is first in {earlier} of {}.", all.len());
     grid.files.push(("tr-7.csv".into(), positives));
     grid.files.push(("tr-6.csv".into(), delays(runs)?));
     Ok(grid)
