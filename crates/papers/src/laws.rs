@@ -31,7 +31,7 @@ const NETWORKS: [(&str, &str); 4] = [
 fn ratios(runs: &Runs) -> Result<Grid, Error> {
     let controls = [&UNCOUPLED[..], &COUPLED, &DETECTED].concat();
     let of = |(network, _): &(&str, &str)| {
-        runs.get(&Ask::of(network, controls.clone()).seeds(runs.seeds(20, 3)))
+        runs.get(&Ask::of(network, controls.clone()).seeds(runs.seeds(20, 3)).brief(runs.form()))
     };
     let found = NETWORKS.iter().map(of).collect::<Result<Vec<_>, _>>()?;
     let heads = NETWORKS.map(|(network, what)| format!("{network}, {what}"));

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_lab::detection::Judged;
 use narrows_lab::series::Sample;
 use narrows_lab::{
-    Algorithm, ConnectionSummary, Edits, Error, Job, Scenario, Setup, Signal, Summary, TestSummary,
-    host, load, parse, program, run, sha256,
+    Algorithm, ConnectionSummary, Edits, Error, Host, Job, Scenario, Setup, Signal, Summary,
+    TestSummary, host, load, parse, program, run, sha256,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,14 @@ impl Ask {
     pub fn from_to(mut self, seeds: RangeInclusive<u64>) -> Ask {
         self.seeds = seeds;
         self
+    }
+
+    /// In the least form seconds, where a scenario has minutes.
+    pub fn brief(self, form: Form) -> Ask {
+        match form {
+            Form::Least => self.set(["warmup=1 s", "duration=3 s"]),
+            _ => self,
+        }
     }
 
     /// Keeps the series, every 100 ms.
@@ -283,10 +291,42 @@ impl<'a> Runs<'a> {
     /// # Errors
     /// What is asked for does not fit, [`Error::Interrupted`], or an internal error in a run.
     pub fn get(&self, ask: &Ask) -> Result<Controls, Error> {
-        let name = format!("{ask:?}");
-        if let Some(found) = self.asked.borrow().get(&name) {
-            return Ok(found.clone());
+        Ok(self.all(std::slice::from_ref(ask))?.remove(0))
+    }
+
+    /// The runs of several asks; all that are missing are run together, so that no thread waits between asks.
+    ///
+    /// # Errors
+    /// As of [`Runs::get`].
+    pub fn all(&self, asks: &[Ask]) -> Result<Vec<Controls>, Error> {
+        let names: Vec<String> = asks.iter().map(|ask| format!("{ask:?}")).collect();
+        let mut found: HashMap<&str, Controls> = HashMap::new();
+        let mut fresh: Vec<(&str, &Ask)> = Vec::new();
+        for (name, ask) in names.iter().zip(asks) {
+            if let Some(known) = self.asked.borrow().get(name) {
+                found.insert(name, known.clone());
+            } else if fresh.iter().all(|(other, _)| other != name) {
+                fresh.push((name, ask));
+            }
         }
+        let rows = fresh.iter().map(|(_, ask)| self.rows(ask)).collect::<Result<Vec<_>, _>>()?;
+        let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
+        self.run(&mut rows)?;
+        let mut rows = rows.into_iter();
+        for (name, ask) in fresh {
+            let of = |row: Row| (row.name.to_owned(), Arc::new(row.by_seed()));
+            let controls = Controls(rows.by_ref().take(ask.controls.len()).map(of).collect());
+            // Series are large, and no two tables look at the same.
+            if !ask.series {
+                self.asked.borrow_mut().insert(name.to_owned(), controls.clone());
+            }
+            found.insert(name, controls);
+        }
+        Ok(names.iter().map(|name| found[name.as_str()].clone()).collect())
+    }
+
+    /// Each control of an ask, with the runs there are.
+    fn rows<'r>(&self, ask: &'r Ask) -> Result<Vec<Row<'r>>, Error> {
         let host = host(&ask.host)?;
         let scenario = ask.scenario()?;
         let signal: Option<Signal> = ask
@@ -295,60 +335,75 @@ impl<'a> Runs<'a> {
             .map(str::parse)
             .transpose()
             .map_err(|message: String| Error::input("signal", message))?;
-        let mut rows = Vec::new();
-        for name in &ask.controls {
+        let row = |name: &'r String| {
             let control: Algorithm =
                 name.parse().map_err(|message: String| Error::input(name, message))?;
-            let scenario = scenario.under(control, signal.filter(|_| control.decides()))?;
+            let scenario =
+                scenario.under(control, signal.filter(|_| control.decides()))?.into_owned();
             let setup = Setup::of(&scenario);
             let key = sha256(&(&setup, name, &ask.host, ask.series));
             let job = Job { control: Some(control), ..Job::new(&scenario, self.stop) };
             host.check(&job)?;
             host.ready(&job)?;
             let kept = self.store.map(|store| store.read(&key)).unwrap_or_default();
-            rows.push((name, control, scenario, setup, key, kept));
-        }
-        let missing: Vec<(usize, u64)> = (0..rows.len())
-            .flat_map(|row| ask.seeds.clone().map(move |seed| (row, seed)))
-            .filter(|(row, seed)| !rows[*row].5.contains_key(seed))
+            Ok(Row { ask, host, name, control, scenario, setup, key, kept })
+        };
+        ask.controls.iter().map(row).collect()
+    }
+
+    /// Runs what is missing.
+    fn run(&self, rows: &mut [Row]) -> Result<(), Error> {
+        let missing: Vec<(usize, u64)> = rows
+            .iter()
+            .enumerate()
+            .flat_map(|(at, row)| row.ask.seeds.clone().map(move |seed| (at, seed)))
+            .filter(|(at, seed)| !rows[*at].kept.contains_key(seed))
             .collect();
         let (store, stop, ran) = (self.store, self.stop, self.ran);
-        let one = |&(row, seed): &(usize, u64)| {
+        let one = |&(at, seed): &(usize, u64)| {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            let (_, control, scenario, setup, key, _) = &rows[row];
+            let Row { ask, host, control, scenario, setup, key, .. } = &rows[at];
             let job = Job {
                 control: Some(*control),
                 seed,
                 series: ask.series,
                 ..Job::new(scenario, stop)
             };
-            let found = run(host, job)?;
+            let found = run(*host, job)?;
             let mut kept =
                 Kept { summary: found.summary, decisions: found.decisions, series: found.series };
             kept.summary.setup = Some(setup.clone());
             store.map_or(Ok(()), |store| store.keep(key, &kept))?;
             ran();
-            Ok(((row, seed), kept))
+            Ok(((at, seed), kept))
         };
         // One at a time: they are long, and all threads should end together.
         let run: Result<Vec<_>, Error> =
             self.pool.install(|| missing.par_iter().with_max_len(1).map(one).collect());
-        for ((row, seed), kept) in run? {
-            rows[row].5.insert(seed, kept);
+        for ((at, seed), kept) in run? {
+            rows[at].kept.insert(seed, kept);
         }
-        let of = |row: (&String, _, _, _, _, HashMap<u64, Kept>)| {
-            let (name, .., mut kept) = row;
-            let by_seed = ask.seeds.clone().filter_map(|seed| kept.remove(&seed)).collect();
-            (name.clone(), Arc::new(by_seed))
-        };
-        let found = Controls(rows.into_iter().map(of).collect());
-        // Series are large, and no two tables look at the same.
-        if !ask.series {
-            self.asked.borrow_mut().insert(name, found.clone());
-        }
-        Ok(found)
+        Ok(())
+    }
+}
+
+/// A control of an ask, and its runs so far by seed.
+struct Row<'r> {
+    ask: &'r Ask,
+    host: &'static dyn Host,
+    name: &'r str,
+    control: Algorithm,
+    scenario: Scenario,
+    setup: Setup,
+    key: String,
+    kept: HashMap<u64, Kept>,
+}
+
+impl Row<'_> {
+    fn by_seed(mut self) -> Vec<Kept> {
+        self.ask.seeds.clone().filter_map(|seed| self.kept.remove(&seed)).collect()
     }
 }
 
@@ -400,6 +455,29 @@ mod tests {
         fs::write(folder.join(PROGRAM), "another").unwrap();
         let error = Store::open(&folder, true).err().unwrap().to_string();
         assert!(error.contains("another build"), "{error}");
+    }
+
+    #[test]
+    fn what_is_asked_for_together_is_what_each_alone_has() {
+        let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let ran = || {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let runs = Runs::new(Form::Least, None, None, 0, &stop, &ran).unwrap();
+        let before = runs.get(&ask()).unwrap();
+        let other = || ask().set(["jitter=1 packet"]);
+        let found = runs.all(&[other(), ask(), other()]).unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 8, "one was there, and one is asked for twice");
+        let alone = Runs::new(Form::Least, None, None, 1, &stop, &ran).unwrap();
+        let alone = alone.get(&other()).unwrap();
+        for control in ["lia", "olia+ssc"] {
+            assert_eq!(found[1][control], before[control]);
+            assert_eq!(
+                (&found[0][control], &found[2][control]),
+                (&alone[control], &alone[control])
+            );
+            assert_ne!(found[0][control], found[1][control]);
+        }
     }
 
     #[test]
