@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection one-flow lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr laws bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-long fuzz adversary fidelity detection one-flow lisa cmpbbr cmpbbr-quick nornet nornet-quick tr laws bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -86,11 +86,8 @@ detection: build ## the tables of docs/detection.md and docs/detectors-compared.
 one-flow: build ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
 	$(papers) one-flow --out out/one-flow
 
-lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
-	experiments/lisa/tables.py
-
-lisa-quick: setup ## the same with 3 seeds and fewer queues and sizes, in out/lisa-quick
-	experiments/lisa/tables.py --quick
+lisa: build ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
+	$(papers) lisa --out out/lisa
 
 cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
 	experiments/cmpbbr/tables.py

@@ -9,6 +9,7 @@ pub mod detectors;
 pub mod figures;
 pub mod grid;
 pub mod laws;
+pub mod lisa;
 pub mod one_flow;
 mod runs;
 pub mod sbd;
@@ -45,7 +46,7 @@ pub struct Table {
 
 /// All of them.
 pub const PAPERS: &[Paper] =
-    &[sbd::PAPER, tr::PAPER, one_flow::PAPER, detectors::PAPER, laws::PAPER];
+    &[sbd::PAPER, lisa::PAPER, tr::PAPER, one_flow::PAPER, detectors::PAPER, laws::PAPER];
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
