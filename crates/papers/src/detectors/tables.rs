@@ -28,10 +28,12 @@ fn cells_of(design: &Design, form: Form) -> Vec<Cell> {
 }
 
 /// A cell's network under some controls; none where its recordings are not to be had.
-fn asked(cell: &Cell, controls: &[String], first: u64, seeds: u64) -> Option<Ask> {
+fn asked(form: Form, cell: &Cell, controls: &[String], first: u64, seeds: u64) -> Option<Ask> {
     let ask = Ask::of(&cell.scenario, controls.iter().map(String::as_str))
         .set(cell.settings.iter().cloned());
-    Some(ask.traces(cell.recorded()?).from_to(first..=first + seeds - 1))
+    let ask = ask.traces(cell.recorded()?).from_to(first..=first + seeds - 1);
+    // What shifts needs all of its time.
+    Some(if cell.side == "shifting" { ask } else { ask.brief(form) })
 }
 
 /// The one of a run with this detector and signal.
@@ -47,7 +49,7 @@ type Found = IndexMap<String, (Figures, Vec<(String, Figures)>)>;
 fn open(runs: &Runs, design: &Design, cell: &Cell) -> Result<Found, Error> {
     let controls = &design.open.controls[&cell.law];
     let seeds = runs.seeds(design.seeds.full, design.seeds.quick);
-    let Some(ask) = asked(cell, controls, design.seeds.first, seeds) else {
+    let Some(ask) = asked(runs.form(), cell, controls, design.seeds.first, seeds) else {
         return Ok(Found::new());
     };
     let names: Vec<_> = cell.passive.iter().map(|name| format!("\"{name}\"")).collect();
@@ -392,7 +394,9 @@ pub fn ratios(runs: &Runs) -> Result<Grid, Error> {
         "cell,factor,side,control,runs,ratio_to_tcp,ratio_to_tcp_ci95,accuracy,accuracy_ci95\n"
             .to_owned();
     for cell in cells_of(&design, runs.form()).iter().filter(|cell| cell.closed) {
-        let Some(ask) = asked(cell, controls, design.seeds.first, seeds) else { continue };
+        let Some(ask) = asked(runs.form(), cell, controls, design.seeds.first, seeds) else {
+            continue;
+        };
         let found = runs.get(&ask.set([format!("detection.signal={}", design.closed.signal)]))?;
         let of = |control: &String| {
             let runs = &found[control];

@@ -11,7 +11,7 @@ use crate::figures::{median, percent, spread};
 use crate::{Form, Grid, Kept, Runs};
 
 /// The connection starts as the run ends.
-const ABSENT: &str = "flows.mptcp.start=139.9 s";
+pub(super) const ABSENT: &str = "flows.mptcp.start=139.9 s";
 
 /// The single-path TCPs by themselves: what stands behind the families.
 pub fn alone(runs: &Runs) -> Result<Grid, Error> {

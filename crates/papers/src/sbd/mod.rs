@@ -201,7 +201,10 @@ fn ask<'a>(
     controls: impl IntoIterator<Item = &'a str>,
     settings: &[&str],
 ) -> Ask {
-    Ask::of(scenario, controls).set(settings.iter().copied()).seeds(runs.seeds(20, 5))
+    let ask = Ask::of(scenario, controls).set(settings.iter().copied()).seeds(runs.seeds(20, 5));
+    // What shifts, or starts as the run ends, needs all of it.
+    let whole = scenario.contains("shifting") || settings.contains(&laws::ABSENT);
+    if whole { ask } else { ask.brief(runs.form()) }
 }
 
 /// How right the detector was in the runs that decided something.

@@ -85,7 +85,7 @@ fn of_rtts(
     ratio: f64,
 ) -> Result<(Network, Kept), Error> {
     let network = experiment.apart("reno", 1, Some(ratio));
-    let found = runs.get(&ask(&network, [control], signal))?;
+    let found = runs.get(&ask(runs, &network, [control], signal))?;
     Ok((network, found[control][0].clone()))
 }
 
@@ -138,7 +138,7 @@ pub fn by_rtts(runs: &Runs) -> Result<Grid, Error> {
 fn of_program(runs: &Runs, experiment: &Experiment) -> Result<[(Network, Kept); 2], Error> {
     let one = |network: Network| -> Result<(Network, Kept), Error> {
         let network = with_program(network);
-        let found = runs.get(&ask(&network, ["lia+tr"], Some("rtt")))?;
+        let found = runs.get(&ask(runs, &network, ["lia+tr"], Some("rtt")))?;
         Ok((network, found["lia+tr"][0].clone()))
     };
     Ok([one(experiment.shared("reno", None))?, one(experiment.apart("reno", 1, None))?])

@@ -27,7 +27,7 @@ fn found(
     file: bool,
 ) -> Result<Arc<Vec<Kept>>, Error> {
     let controls = if paths == 2 { &CONTROLS[..] } else { &SINGLE };
-    let ask = ask(&beside_bbr(queue, paths, file), controls.iter().copied(), None);
+    let ask = ask(runs, &beside_bbr(queue, paths, file), controls.iter().copied(), None);
     Ok(runs.get(&ask)?.of(control))
 }
 

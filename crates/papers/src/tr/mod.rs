@@ -173,17 +173,18 @@ fn seeds(runs: &Runs) -> u64 {
 
 /// What runs in a network on QUIC.
 fn ask(
+    runs: &Runs,
     network: &Network,
     controls: impl IntoIterator<Item = &'static str>,
     signal: Option<&str>,
 ) -> Ask {
-    let ask = Ask::made(network.text.clone(), controls).on("quic");
+    let ask = Ask::made(network.text.clone(), controls).on("quic").brief(runs.form());
     if let Some(signal) = signal { ask.signal(signal) } else { ask }
 }
 
 /// A row's runs in a network.
 fn runs_of(runs: &Runs, network: &Network, row: Row, seeds: u64) -> Result<Arc<Vec<Kept>>, Error> {
-    Ok(runs.get(&ask(network, row.together(), row.signal).seeds(seeds))?.of(row.control))
+    Ok(runs.get(&ask(runs, network, row.together(), row.signal).seeds(seeds))?.of(row.control))
 }
 
 /// A figure of a network, a seed and its run.

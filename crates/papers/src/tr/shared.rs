@@ -75,8 +75,9 @@ pub fn causes(runs: &Runs) -> Result<Grid, Error> {
     for (name, row, queue_ms) in &CAUSES[..runs.form().pick(8, 8, 1)] {
         let one = experiment(name);
         let network = one.shared(row.rival, *queue_ms);
-        let found =
-            runs.get(&ask(&network, [row.control], row.signal).seeds(seeds(runs)))?.of(row.control);
+        let found = runs
+            .get(&ask(runs, &network, [row.control], row.signal).seeds(seeds(runs)))?
+            .of(row.control);
         let ratios: Vec<f64> =
             found.iter().map(|run| ratio(&network, run.summary.seed, run)).collect();
         let index = mean(&ratios.iter().map(|one| super::jain(1.0, *one)).collect::<Vec<_>>());

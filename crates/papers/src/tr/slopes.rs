@@ -95,7 +95,7 @@ fn slope_is(found: f64, expected: f64) -> Judged {
 
 /// One Reno flow alone: equation 13, by which the square of the RTT rises by 2 n / C in a second.
 pub fn figure_1(runs: &Runs) -> Result<Grid, Error> {
-    let found = runs.get(&ask(&alone(), ["reno"], None).series())?;
+    let found = runs.get(&ask(runs, &alone(), ["reno"], None).series())?;
     let squares: Vec<Point> =
         settled(&found["reno"][0].series).iter().map(|(time, rtt)| (*time, rtt * rtt)).collect();
     let lines = rises(&squares);
@@ -118,7 +118,7 @@ pub fn table_1(runs: &Runs) -> Result<Grid, Error> {
         Grid::new(["", "law", "flows", "slope, ms/s", "n / C", "verdict", "n / (C r)", "verdict"]);
     for (place, (mbps, _, law)) in SINGLE.into_iter().enumerate() {
         for flows in runs.form().pick(vec![15, 30, 60], vec![15, 30, 60], vec![15]) {
-            let found = runs.get(&ask(&single(place, flows), [law], None).series())?;
+            let found = runs.get(&ask(runs, &single(place, flows), [law], None).series())?;
             let lines = rises(&settled(&found[law][0].series));
             let found = 1000.0 * weighted(&lines, slope);
             let rtt = weighted(&lines, |line| {
@@ -215,7 +215,7 @@ pub fn table_5(runs: &Runs) -> Result<Grid, Error> {
     for row in rows_of("tr") {
         let network = experiment("T4-E5").shared(row.rival, None);
         let found =
-            runs.get(&ask(&network, row.together(), row.signal).seeds(seeds(runs)).series())?;
+            runs.get(&ask(runs, &network, row.together(), row.signal).seeds(seeds(runs)).series())?;
         let of = |series: &[Sample]| {
             effective(ROUTES.map(|path| delays(series, path)).each_ref().map(Vec::as_slice))
         };
@@ -245,7 +245,7 @@ pub fn rates(runs: &Runs) -> Result<Grid, Error> {
     let listed: Vec<Row> = beside_reno("ssc").into_iter().chain(beside_reno("tr")).collect();
     for row in listed {
         let network = experiment("T3-E1").shared(row.rival, None);
-        let found = runs.get(&ask(&network, row.together(), row.signal).series())?;
+        let found = runs.get(&ask(runs, &network, row.together(), row.signal).series())?;
         let signal = row.signal.unwrap_or_default();
         for connection in ["mptcp", "tcp1", "tcp2"] {
             // Paths of one time follow each other.
