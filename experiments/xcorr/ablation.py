@@ -200,7 +200,7 @@ def main():
     results = out / "results"
     call = [build(out), "papers", "detectors/twins", "--seeds", str(SEEDS[options.quick]), "--out", results, "--resume"]
     subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
-    with (results / "data/detectors/twins.csv").open() as lines:
+    with (results / "detectors/twins.csv").open() as lines:
         table = made(read(lines))
     if options.quick:
         print(table, end="")

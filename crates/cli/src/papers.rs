@@ -15,30 +15,25 @@ use crate::error::Error;
 use crate::run::json;
 use crate::{COMMIT, print, stop};
 
-/// A table that was made.
+/// A table that was made, as `--json` prints it.
 #[derive(serde::Serialize)]
 struct Made<'a> {
     paper: &'a str,
     table: &'a str,
     about: &'a str,
-    #[serde(flatten)]
-    grid: Grid,
-}
-
-/// All of them, as `--json` prints them.
-#[derive(serde::Serialize)]
-struct Tables<'a> {
     version: &'a str,
     commit: Option<&'a str>,
     quick: bool,
     seeds: Option<u64>,
-    tables: &'a [Made<'a>],
+    #[serde(flatten)]
+    grid: Grid,
 }
 
 /// Makes the tables that are named, and prints or writes them.
 pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     if args.names.iter().any(|name| name == "list") {
-        return print(&if args.json { json(&listed()) } else { list() });
+        let listed = listed(args.out.as_deref());
+        return print(&if args.json { json(&listed) } else { list(&listed) });
     }
     let chosen = select(&args.names)?;
     let part = if args.quick { Some("--quick") } else { args.seeds.map(|_| "--seeds") };
@@ -60,19 +55,22 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         }
         bar.set_message(format!("{}/{} ({} of {})", paper.name, table.name, at + 1, chosen.len()));
         let grid = (table.make)(&runs).inspect_err(|_| bar.finish_and_clear())?;
-        made.push(Made { paper: paper.name, table: table.name, about: table.about, grid });
+        let one = Made {
+            paper: paper.name,
+            table: table.name,
+            about: table.about,
+            version: env!("CARGO_PKG_VERSION"),
+            commit: COMMIT,
+            quick: args.quick,
+            seeds: args.seeds,
+            grid,
+        };
+        if let Some(store) = &store {
+            write(store.folder(), &one)?;
+        }
+        made.push(one);
     }
     bar.finish_and_clear();
-    let tables = Tables {
-        version: env!("CARGO_PKG_VERSION"),
-        commit: COMMIT,
-        quick: args.quick,
-        seeds: args.seeds,
-        tables: &made,
-    };
-    if let Some(store) = &store {
-        write(store.folder(), &tables)?;
-    }
     if let Some(mut pages) = pages {
         for one in &made {
             let paper =
@@ -83,7 +81,7 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         let docs = args.docs.as_deref().expect("there are pages");
         rewrite(docs, &pages, args.check)?;
     }
-    print(&if args.json { json(&tables) } else { shown(&made) })
+    print(&if args.json { json(&made) } else { shown(&made) })
 }
 
 /// A page as it is, and as it will be.
@@ -129,36 +127,37 @@ fn rewrite(docs: &Path, pages: &BTreeMap<&str, Page>, check: bool) -> Result<(),
     Ok(output.commit()?)
 }
 
-/// `tables.md`, `tables.json` and the data of figures.
-fn write(folder: &Path, tables: &Tables) -> Result<(), Error> {
+/// `PAPER/TABLE.md` and `.json`, and the data of its figures.
+fn write(folder: &Path, made: &Made) -> Result<(), Error> {
     let mut output = Output::new(folder)?;
-    let mut page = String::new();
-    for Made { paper, table, about, grid } in tables.tables {
-        let _ = write!(page, "## {paper}/{table}\n\n{about}\n\n{}\n", grid.markdown());
-        for (name, text) in &grid.files {
-            output.write(&format!("data/{paper}/{name}"), |to| to.write_all(text.as_bytes()))?;
-        }
+    let Made { paper, table, grid, .. } = made;
+    output.write(&format!("{paper}/{table}.md"), |to| to.write_all(grid.markdown().as_bytes()))?;
+    output.write(&format!("{paper}/{table}.json"), |to| to.write_all(json(made).as_bytes()))?;
+    for (name, text) in &grid.files {
+        output.write(&format!("{paper}/{name}"), |to| to.write_all(text.as_bytes()))?;
     }
-    output.write("tables.md", |to| to.write_all(page.as_bytes()))?;
-    output.write("tables.json", |to| to.write_all(json(tables).as_bytes()))?;
     Ok(output.commit()?)
 }
 
 /// The tables in columns, and at the end how many verdicts of each kind there are.
 fn shown(made: &[Made]) -> String {
     let mut text = String::new();
-    for Made { paper, table, about, grid } in made {
+    for Made { paper, table, about, grid, .. } in made {
         let _ = write!(text, "{paper}/{table}: {about}\n\n{}\n", grid.columns());
     }
-    let mut counts = BTreeMap::<Verdict, usize>::new();
-    made.iter()
-        .flat_map(|one| one.grid.verdicts())
-        .for_each(|one| *counts.entry(one).or_default() += 1);
+    let counts = counted(made.iter().flat_map(|one| one.grid.verdicts()));
     if !counts.is_empty() {
-        let each = counts.iter().map(|(verdict, count)| format!("{count} {verdict}"));
-        let _ = writeln!(text, "Verdicts: {}", each.collect::<Vec<_>>().join(", "));
+        let _ = writeln!(text, "Verdicts: {counts}");
     }
     text
+}
+
+/// How many there are of each verdict, in words.
+fn counted(verdicts: impl Iterator<Item = Verdict>) -> String {
+    let mut counts = BTreeMap::<Verdict, usize>::new();
+    verdicts.for_each(|one| *counts.entry(one).or_default() += 1);
+    let each = counts.iter().map(|(verdict, count)| format!("{count} {verdict}"));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// A paper of the list.
@@ -167,26 +166,63 @@ struct Listed {
     paper: &'static str,
     title: &'static str,
     page: &'static str,
-    tables: Vec<[&'static str; 2]>,
+    tables: Vec<ListedTable>,
 }
 
-fn listed() -> Vec<Listed> {
-    let of = |paper: &Paper| Listed {
+/// A table of the list.
+#[derive(serde::Serialize)]
+struct ListedTable {
+    table: &'static str,
+    about: &'static str,
+    /// Where it stands in a folder of results; none without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<String>,
+}
+
+fn listed(folder: Option<&Path>) -> Vec<Listed> {
+    let of = |paper: &'static Paper| Listed {
         paper: paper.name,
         title: paper.title,
         page: paper.document,
-        tables: paper.tables.iter().map(|table| [table.name, table.about]).collect(),
+        tables: paper
+            .tables
+            .iter()
+            .map(|table| ListedTable {
+                table: table.name,
+                about: table.about,
+                state: folder.map(|folder| state(folder, paper, table)),
+            })
+            .collect(),
     };
     PAPERS.iter().map(of).collect()
 }
 
-fn list() -> String {
+/// Was a table made in a folder, and which verdicts has it?
+fn state(folder: &Path, paper: &Paper, table: &Table) -> String {
+    #[derive(serde::Deserialize)]
+    struct Found {
+        quick: bool,
+        rows: Vec<Vec<serde_json::Value>>,
+    }
+    let file = folder.join(paper.name).join(format!("{}.json", table.name));
+    let found =
+        std::fs::read(file).ok().and_then(|text| serde_json::from_slice::<Found>(&text).ok());
+    let Some(Found { quick, rows }) = found else { return "not made".into() };
+    let verdict =
+        |cell: &serde_json::Value| serde_json::from_value(cell.get("verdict")?.clone()).ok();
+    let verdicts = counted(rows.iter().flatten().filter_map(verdict));
+    let made = if quick { "made in the quick form" } else { "made" };
+    if verdicts.is_empty() { made.into() } else { format!("{made}: {verdicts}") }
+}
+
+fn list(listed: &[Listed]) -> String {
     let mut text = String::new();
-    for Listed { paper, title, page, tables } in listed() {
+    for Listed { paper, title, page, tables } in listed {
         let _ = writeln!(text, "{paper}: {title} (docs/{page})");
-        let width = tables.iter().map(|[name, _]| name.len()).max().unwrap_or(0);
-        for [name, about] in tables {
-            let _ = writeln!(text, "  {paper}/{name:<width$}  {about}");
+        let width = tables.iter().map(|one| one.table.len()).max().unwrap_or(0);
+        for ListedTable { table, about, state } in tables {
+            let state = state.as_ref().map_or(String::new(), |state| format!(" [{state}]"));
+            let _ = writeln!(text, "  {paper}/{table:<width$}  {about}{state}");
         }
     }
     text

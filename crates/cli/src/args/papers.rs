@@ -11,6 +11,7 @@ Examples:
   narrows papers list                              every table, and where it stands in its paper
   narrows papers laws --quick                      few seeds, in a minute
   narrows papers lisa/claims lisa/figure-6         tables by the beginning of their names
+  narrows papers list --out out/papers             what was made there, and the verdicts
   narrows papers all --out out/papers --resume     goes on where it was interrupted
   narrows papers laws --out out/laws --docs docs   rewrites the table in docs/laws.md")]
 pub struct PapersArgs {
@@ -26,7 +27,8 @@ pub struct PapersArgs {
     /// Concurrent runs; 0: one per core
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
-    /// Keep the runs in this folder, and write tables.md, tables.json and the data of figures there
+    /// Keep the runs in this folder, and write each table as PAPER/TABLE.md and .json, with the data of figures; of list:
+    /// show what was made there
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Use the runs that are in the folder
