@@ -57,6 +57,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const COMMIT: Option<&str> = option_env!("NARROWS_COMMIT");
 
 fn main() -> ExitCode {
+    terminal::take_panics();
     // The internal command for a run under a user's law, unknown to clap.
     #[cfg(feature = "lab")]
     if std::env::args().nth(1).is_some_and(|word| word == child::CHILD) {

@@ -12,6 +12,7 @@ use narrows_transfer::{Get, PathProgress, Progress, Server, get as get_file};
 
 use crate::args::quic::{Command, GetArgs};
 use crate::error::Error;
+use crate::terminal::show as show_beside;
 use crate::{note, print, stop};
 
 /// Between two lines where there is no terminal.
@@ -66,7 +67,7 @@ fn get(args: &GetArgs) -> Result<(), Error> {
         Some(bar) => {
             bar.set_length(now.size);
             bar.set_position(now.bytes);
-            bar.set_message(paths(now));
+            show_beside(bar, &paths(now));
         }
         None if now.elapsed >= next => {
             next += LINE;

@@ -1,6 +1,7 @@
 //! Interfaces, addresses and routes of the network namespace this thread is in, by rtnetlink.
 
 use crate::netlink::{self, Wanted};
+use narrows_foreign::Foreign;
 use netlink_packet_core::{NlasIterator, Parseable, parse_string};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
@@ -32,7 +33,7 @@ pub struct Interface {
     /// Its number.
     pub index: u32,
     /// Its name.
-    pub name: String,
+    pub name: Foreign,
     /// Can it carry packets now, and to other hosts?
     pub usable: bool,
     /// Is it a bridge, as containers and virtual machines get?
@@ -68,11 +69,15 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
     let request = netlink::bytes(&LinkMessage::default());
     netlink::ask(NETLINK_ROUTE, RTM_GETLINK, Wanted::All, &request, |answer| {
         let header = LinkHeader::parse(answer)?;
-        let (mut name, mut bridge) = (String::new(), false);
+        let (mut name, mut bridge) = (Foreign::default(), false);
         for attribute in NlasIterator::new(&answer[LINK_HEADER..]) {
             let attribute = attribute?;
             match attribute.kind() {
-                IFLA_IFNAME => name = parse_string(attribute.value())?,
+                // Any bytes but white space and slashes.
+                IFLA_IFNAME => {
+                    let value = attribute.value();
+                    name = value.strip_suffix(b"\0").unwrap_or(value).into();
+                }
                 IFLA_LINKINFO => {
                     for about in NlasIterator::new(attribute.value()) {
                         let about = about?;
