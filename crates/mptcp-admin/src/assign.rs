@@ -116,7 +116,7 @@ pub struct Unloaded {
     /// Was it loaded?
     pub loaded: bool,
     /// The uses that were undone, by place.
-    pub uses: Vec<(String, Undone)>,
+    pub uses: Vec<(Foreign, Undone)>,
     /// Namespaces that had it as default for another reason, mostly as they were made while it was
     /// the machine's, and what they have now.
     pub others: Vec<(Foreign, String)>,
@@ -258,7 +258,7 @@ impl Admin {
                 }
                 let namespace = of(key, &record, &namespaces);
                 let (undone, moved) = uses.undo(key, &record, namespace.as_ref(), false)?;
-                done.uses.push((text(&record.place), undone));
+                done.uses.push((text(&record.place).into(), undone));
                 done.moved.then(moved);
             }
         }
