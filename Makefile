@@ -37,8 +37,8 @@ cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 units := narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
 
-install: setup setup-kernel ## the command with the kernel host, BPF objects and completions, into PREFIX=/usr/local
-	$(cargo) build --release --locked -p narrows --features kernel
+install: setup setup-kernel ## the command with all hosts, BPF objects and completions, into PREFIX=/usr/local
+	$(cargo) build --release --locked -p narrows --features "$$(scripts/hosts kernel)"
 	$(sudo) install -D $(release)/narrows "$(into)/bin/narrows"
 	$(sudo) $(release)/narrows kernel objects "$(into)/lib/narrows"
 	$(sudo) install -D -m 644 -t "$(into)/lib/systemd/system" $(addprefix packaging/,$(units))

@@ -97,6 +97,14 @@ Examples:
     #[cfg(feature = "quic")]
     #[command(subcommand)]
     Quic(quic::Command),
+    /// Serve and get files over multipath QUIC (not in this build; `narrows quic` says how to get it)
+    #[cfg(not(feature = "quic"))]
+    #[command(disable_help_flag = true)]
+    Quic {
+        /// What a build with it takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// Print a completion script
     #[command(after_help = "\
 Example:

@@ -95,6 +95,11 @@ fn main() -> ExitCode {
         Command::Clean { dry_run } => shell::clean(*dry_run),
         #[cfg(feature = "quic")]
         Command::Quic(command) => quic::quic(command),
+        #[cfg(not(feature = "quic"))]
+        Command::Quic { arguments: _ } => {
+            let message = "built without QUIC; `make install` includes it from Rust 1.88 on";
+            Err(Error::input("quic", message))
+        }
         Command::Law(command) => law::law(command),
         Command::List { what, table } => list::list(*what, table.as_deref()),
         Command::Completions { shell } => {
@@ -130,11 +135,6 @@ fn one_line(error: &clap::Error) -> Error {
             let message = "built without kernel support; `make install` includes it";
             return Error::input(command, message);
         }
-    }
-    #[cfg(not(feature = "quic"))]
-    if std::env::args().nth(1).is_some_and(|command| command == "quic") {
-        let message = "built without QUIC; a build with --features quic includes it";
-        return Error::input("quic", message);
     }
     let text = error.to_string();
     let message = text.lines().map(str::trim).take_while(|line| !line.is_empty());

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use narrows_foreign::Foreign;
 use narrows_transfer::wire::Place;
 use narrows_transfer::{Get, PathProgress, Progress, Server, get as get_file};
 
@@ -83,7 +84,7 @@ fn get(args: &GetArgs) -> Result<(), Error> {
     let end = &received.progress;
     let text = format!(
         "{}: {} bytes in {:.1} s, {:.1} Mbit/s, {}\nSHA-256 {}, as the server's\n{}\n",
-        output.display(),
+        Foreign::from(output.as_path()),
         end.size,
         end.elapsed.as_secs_f64(),
         mbit(end.rate),

@@ -54,7 +54,9 @@ pub fn take_panics() {
         let backtrace = Backtrace::capture();
         match backtrace.status() {
             BacktraceStatus::Captured => note(&backtrace.to_string()),
-            _ => note("note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace"),
+            _ => note(
+                "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+            ),
         }
     }));
 }

@@ -100,11 +100,9 @@ fn names_of_files_are_told_on_one_line() {
         let name = [b"ev\x1b[2J\nil", rest].concat();
         home.path().join(OsStr::from_bytes(&name)).into_os_string()
     };
-    for (command, rest) in [
-        (&["run"][..], &b".toml"[..]),
-        (&["detect"], b"\xff.pcap"),
-        (&["law", "check"], b"\xff.h"),
-    ] {
+    for (command, rest) in
+        [(&["run"][..], &b".toml"[..]), (&["detect"], b"\xff.pcap"), (&["law", "check"], b"\xff.h")]
+    {
         // First there is none, then nothing in it.
         let named = named(rest);
         let line = refuses(&[words(command), vec![&named]].concat());

@@ -182,7 +182,10 @@ mod tests {
     fn a_name_stands_on_one_line_and_has_the_width_that_it_is_shown_with() {
         let name = Foreign::from("a\nroot \t\r");
         assert_eq!(name.to_string(), "a\\nroot \\t\\r");
-        assert_eq!(format!("{:8}|{:>3}|", Foreign::from("\u{1b}"), Foreign::from("b")), "\\u001b  |  b|");
+        assert_eq!(
+            format!("{:8}|{:>3}|", Foreign::from("\u{1b}"), Foreign::from("b")),
+            "\\u001b  |  b|"
+        );
     }
 
     #[test]

@@ -16,7 +16,8 @@ use crate::units::{show_bytes, show_limit, show_rate, show_time};
 /// Links, flows, rivals and the estimated size of a run on `host`, where `control` replaces that of
 /// the connection under test.
 pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>) -> String {
-    let mut text = fold(&format!("{}: {}", scenario.name, Foreign::from(scenario.title.as_str())), 2);
+    let mut text =
+        fold(&format!("{}: {}", scenario.name, Foreign::from(scenario.title.as_str())), 2);
     // Writing to a string cannot fail.
     text.push_str(&fold(&format!("source: {}", Foreign::from(scenario.source.as_str())), 2));
     let (warmup, duration) = (show_time(scenario.warmup), show_time(scenario.duration));

@@ -123,8 +123,9 @@ fn title(cases: &[Case], rows: &[Row]) -> String {
 
 /// `  with duration = 20 s; jitter = 0 packets`, a line, if there is any.
 fn changes<'a>(settings: impl Iterator<Item = (&'a String, &'a String)>) -> String {
-    let settings: Vec<String> =
-        settings.map(|(field, value)| format!("{field} = {}", Foreign::from(value.as_str()))).collect();
+    let settings: Vec<String> = settings
+        .map(|(field, value)| format!("{field} = {}", Foreign::from(value.as_str())))
+        .collect();
     match settings.is_empty() {
         true => String::new(),
         false => fold(&format!("  with {}", settings.join("; ")), 7),

@@ -206,7 +206,11 @@ pub fn command(pid: u32) -> Foreign {
 fn of_processes() -> Vec<Namespace> {
     let held = processes().unwrap_or_default().into_iter().filter_map(|pid| {
         let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
-        Some(Namespace { name: format!("pid:{pid}").into(), inum: inum(&path).ok()?, path: Some(path) })
+        Some(Namespace {
+            name: format!("pid:{pid}").into(),
+            inum: inum(&path).ok()?,
+            path: Some(path),
+        })
     });
     let mut seen = HashSet::new();
     held.filter(|held| seen.insert(held.inum)).collect()

@@ -195,7 +195,8 @@ pub fn run(command: &str, arguments: &[&str]) -> String {
 
 /// `ip`, in a host.
 pub fn ip(host: &Namespace, arguments: &str) -> String {
-    let arguments: Vec<&str> = ["-n", host.name.raw()].into_iter().chain(arguments.split(' ')).collect();
+    let arguments: Vec<&str> =
+        ["-n", host.name.raw()].into_iter().chain(arguments.split(' ')).collect();
     run("ip", &arguments)
 }
 

@@ -91,8 +91,7 @@ fn names_that_others_chose_do_not_command_the_terminal() {
         host.does(&["unload", "lia"]),
     ];
     for text in &all {
-        let bad =
-            |one: char| one == '\u{202e}' || one.is_control() && !['\n', '\t'].contains(&one);
+        let bad = |one: char| one == '\u{202e}' || one.is_control() && !['\n', '\t'].contains(&one);
         assert!(!text.contains(bad), "{text:?}");
     }
     let [status, json, check, _, watched, watched_json, metrics, unloaded] = &all;

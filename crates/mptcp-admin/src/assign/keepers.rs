@@ -1,7 +1,7 @@
 //! Sockets that keep a control after it was unloaded, and the processes that hold them.
 
-use narrows_foreign::Foreign;
 use super::inside;
+use narrows_foreign::Foreign;
 use narrows_kernel::Error;
 use narrows_mptcp::diag::{self, Socket};
 use narrows_mptcp::holders;

@@ -198,7 +198,10 @@ impl Network {
             let family = if address.is_ipv4() { "ip" } else { "ip -6" };
             items.push(
                 Item::new("source route", Verdict::Mistake, seen)
-                    .fix(format!("{family} route replace {destination} dev {} table {table}", name.word()))
+                    .fix(format!(
+                        "{family} route replace {destination} dev {} table {table}",
+                        name.word()
+                    ))
                     .fix(format!("{family} rule add from {address} table {table}")),
             );
         }

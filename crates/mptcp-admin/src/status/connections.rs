@@ -1,10 +1,10 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
-use narrows_foreign::Foreign;
 use super::detection::{Detection, number};
 use crate::clock::monotonic;
 use crate::interfaces::Interfaces;
 use crate::listeners::{InUse, Listener};
+use narrows_foreign::Foreign;
 use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;

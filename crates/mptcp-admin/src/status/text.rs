@@ -713,10 +713,11 @@ pub(super) mod tests {
     #[test]
     fn what_others_call_theirs_leaves_the_columns_and_the_lines_as_they_are() {
         let mut status = status(2);
-        for (connection, name) in status.namespaces[0].connections.iter_mut().zip([
-            "e\u{1b}[41m\u{1b}[2Jz\u{7}",
-            "東京\u{202e}",
-        ]) {
+        for (connection, name) in status.namespaces[0]
+            .connections
+            .iter_mut()
+            .zip(["e\u{1b}[41m\u{1b}[2Jz\u{7}", "東京\u{202e}"])
+        {
             connection.subflows[0].interface = Some(name.into());
         }
         status.namespaces[0].name = "ev\nil".into();

@@ -1,8 +1,8 @@
 //! Paths that are compared with each other, and which of them meet in one bottleneck.
 
-use narrows_foreign::Foreign;
 use super::groups::{Groups, groups, numbered};
 use narrows_detect::{Live, Verdict};
+use narrows_foreign::Foreign;
 use narrows_kernel::sampler::RttSample;
 use narrows_laws::detect::{DELACK_US, Sample};
 use narrows_laws::{Detector, Params};

@@ -1,9 +1,9 @@
 //! What was seen, for people and for programs.
 
-use narrows_foreign::Foreign;
 use super::compared::{self, Compared};
 use super::groups::{Groups, numbered};
 use narrows_detect::{Evidence, Verdict, Why, because};
+use narrows_foreign::Foreign;
 use narrows_laws::Detector;
 use narrows_laws::catalogue::control_of_kernel_name;
 use std::collections::BTreeSet;

@@ -211,9 +211,15 @@ fn all_that_is_said_passes_one_place() {
 #[test]
 fn what_is_said_is_found_and_tests_and_questions_are_not() {
     let found = |text| said::by(text).unwrap().into_iter().collect::<Vec<_>>();
-    assert_eq!(found("fn f() { println!(); std::io::stderr().flush(); }"), ["println!", "stderr()"]);
+    assert_eq!(
+        found("fn f() { println!(); std::io::stderr().flush(); }"),
+        ["println!", "stderr()"]
+    );
     assert_eq!(found("fn f() { write!(io::stdout(), \"\"); dbg!(1) }"), ["dbg!", "stdout()"]);
-    assert_eq!(found("fn f() { bar.set_message(\"\"); a.map(io::stderr) }"), [".set_message", "stderr()"]);
+    assert_eq!(
+        found("fn f() { bar.set_message(\"\"); a.map(io::stderr) }"),
+        [".set_message", "stderr()"]
+    );
     let quiet = "fn f() { command.stdout(x); io::stderr().is_terminal(); }
         #[cfg(test)] mod tests { fn f() { println!() } } #[test] fn g() { eprintln!() }";
     assert!(found(quiet).is_empty());

@@ -30,7 +30,8 @@ struct Said(BTreeSet<String>);
 
 impl Said {
     fn stream(&mut self, name: Option<String>) {
-        self.0.extend(name.filter(|name| STREAMS.contains(&&**name)).map(|name| format!("{name}()")));
+        self.0
+            .extend(name.filter(|name| STREAMS.contains(&&**name)).map(|name| format!("{name}()")));
     }
 
     /// The arguments of a macro: their grammar is its own.

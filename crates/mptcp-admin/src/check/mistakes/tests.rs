@@ -53,10 +53,7 @@ fn an_interface_that_another_user_named_is_one_word_of_the_command_to_type() {
     let items = network.judge();
     let item = find(&items, "endpoints");
     assert!(item.seen.contains("wlan0, $(id)\\u001b[2J' are usable"), "{}", item.seen);
-    assert_eq!(
-        item.fix,
-        [r"ip mptcp endpoint add 10.8.0.2 dev $'$(id)\033[2J\'' subflow"]
-    );
+    assert_eq!(item.fix, [r"ip mptcp endpoint add 10.8.0.2 dev $'$(id)\033[2J\'' subflow"]);
 }
 
 #[test]
