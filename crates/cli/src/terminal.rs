@@ -60,3 +60,26 @@ pub fn take_panics() {
         }
     }));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a process of its own, as it is of a whole process and ends in it.
+    #[test]
+    fn a_panic_speaks_of_names_without_commanding_the_terminal() {
+        const INSIDE: &str = "NARROWS_TEST_PANICS";
+        if std::env::var_os(INSIDE).is_some() {
+            take_panics();
+            panic!("no ev\u{1b}[2J\u{202e}");
+        }
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "--nocapture"]).env(INSIDE, "1").env("RUST_BACKTRACE", "0");
+        let name = "terminal::tests::a_panic_speaks_of_names_without_commanding_the_terminal";
+        let output = again.arg(name).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert!(text.contains("no ev\\u001b[2J\\u202e") && text.contains("terminal.rs:"), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    }
+}

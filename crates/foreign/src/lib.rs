@@ -65,9 +65,10 @@ impl Foreign {
         &self.0
     }
 
-    /// As one word of a command that is to be typed into a shell (bash, zsh, dash 0.5.11).
+    /// As one word of a command that is to be typed into a shell: `$'...'`, which bash and zsh know and
+    /// POSIX.1-2024 asks for, only where it takes an escape.
     pub fn word(&self) -> String {
-        let plain = |one: char| one.is_alphanumeric() || "-_.,:/@%+=".contains(one);
+        let plain = |one: char| one.is_alphanumeric() || "-_.,:/@%+".contains(one);
         if !self.0.is_empty() && self.0.chars().all(plain) {
             return self.0.clone();
         }
