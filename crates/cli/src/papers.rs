@@ -13,6 +13,7 @@ use narrows_papers::{Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, sel
 use crate::args::papers::PapersArgs;
 use crate::error::Error;
 use crate::run::json;
+use crate::terminal::show;
 use crate::{COMMIT, print, stop};
 
 /// A table that was made, as `--json` prints it.
@@ -53,7 +54,8 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         if at > 0 && chosen[at - 1].0.name != paper.name {
             runs.forget();
         }
-        bar.set_message(format!("{}/{} ({} of {})", paper.name, table.name, at + 1, chosen.len()));
+        let place = format!("{}/{} ({} of {})", paper.name, table.name, at + 1, chosen.len());
+        show(&bar, &place);
         let grid = (table.make)(&runs).inspect_err(|_| bar.finish_and_clear())?;
         let one = Made {
             paper: paper.name,
