@@ -43,6 +43,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("adversary", &["lab", "laws", "net", "traffic"]),
+    ("papers", &["lab", "stats"]),
     (
         "cli",
         &[
@@ -55,6 +56,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "laws",
             "mptcp-admin",
             "netns",
+            "papers",
             "transfer",
         ],
     ),
