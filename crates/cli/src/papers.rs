@@ -42,14 +42,19 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         let message = "pages have the tables as a whole; expected no --docs with it";
         return Err(Error::input(option, message));
     }
-    let pages = args.docs.as_deref().map(|docs| pages(docs, &chosen)).transpose()?;
+    // Before hours of runs.
+    if let Some(docs) = &args.docs {
+        chosen
+            .iter()
+            .try_for_each(|(paper, table)| page(docs, paper, table, &Grid::default()).map(drop))?;
+    }
     let stop = stop::on_signal()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
     let (bar, count) = (progress(), AtomicU64::new(0));
     let ran = || bar.set_position(1 + count.fetch_add(1, Ordering::Relaxed));
     let form = if args.quick { Form::Quick } else { Form::Whole };
     let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &ran)?;
-    let mut made = Vec::new();
+    let (mut made, mut differ) = (Vec::new(), Vec::new());
     for (at, (paper, table)) in chosen.iter().enumerate() {
         if at > 0 && chosen[at - 1].0.name != paper.name {
             runs.forget();
@@ -70,62 +75,46 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         if let Some(store) = &store {
             write(store.folder(), &one)?;
         }
+        if let Some(docs) = &args.docs {
+            // As it is now: somebody may have written in it meanwhile.
+            let (file, before, after) = page(docs, paper, table, &one.grid)?;
+            match before == after {
+                true => {}
+                false if args.check => differ.push(format!("{}/{}", one.paper, one.table)),
+                false => rewrite(docs, &file, &after)?,
+            }
+        }
         made.push(one);
     }
     bar.finish_and_clear();
-    if let Some(mut pages) = pages {
-        for one in &made {
-            let paper =
-                PAPERS.iter().find(|paper| paper.name == one.paper).expect("of the registry");
-            let page = pages.get_mut(paper.document).expect("read before");
-            page.1 = replaced(&page.1, one.table, &one.grid).expect("checked before");
-        }
-        let docs = args.docs.as_deref().expect("there are pages");
-        rewrite(docs, &pages, args.check)?;
+    print(&if args.json { json(&made) } else { shown(&made) })?;
+    if differ.is_empty() {
+        return Ok(());
     }
-    print(&if args.json { json(&made) } else { shown(&made) })
+    let message = format!("not as made now: {}", differ.join(", "));
+    Err(Error::no(args.docs.as_deref().unwrap_or(Path::new("docs")).display(), message))
 }
 
-/// A page as it is, and as it will be.
-type Page = (String, String);
-
-/// The pages of the tables, each of which has its marks there.
-fn pages<'a>(
+/// The name of a table's page, its text, and the text with the table.
+fn page(
     docs: &Path,
-    chosen: &[(&'a Paper, &Table)],
-) -> Result<BTreeMap<&'a str, Page>, Error> {
-    let mut pages = BTreeMap::<&str, Page>::new();
-    for (paper, table) in chosen {
-        let path = docs.join(paper.document);
-        if !pages.contains_key(paper.document) {
-            let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
-            pages.insert(paper.document, (text.clone(), text));
-        }
-        if replaced(&pages[paper.document].0, table.name, &Grid::default()).is_none() {
-            let message =
-                format!("expected <!-- table {} --> and <!-- end --> after it", table.name);
-            return Err(Error::input(path.display(), message));
-        }
-    }
-    Ok(pages)
+    paper: &Paper,
+    table: &Table,
+    grid: &Grid,
+) -> Result<(String, String, String), Error> {
+    let path = docs.join(paper.document);
+    let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
+    let Some(after) = replaced(&text, table.name, grid) else {
+        let message = format!("expected <!-- table {} --> and <!-- end --> after it", table.name);
+        return Err(Error::input(path.display(), message));
+    };
+    Ok((paper.document.to_owned(), text, after))
 }
 
-/// Writes the pages, or with `check` compares them.
-fn rewrite(docs: &Path, pages: &BTreeMap<&str, Page>, check: bool) -> Result<(), Error> {
-    let changed = pages.iter().filter(|(_, (before, after))| before != after);
-    if check {
-        let names: Vec<_> =
-            changed.map(|(name, _)| docs.join(name).display().to_string()).collect();
-        return if names.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::no(names.join(", "), "the tables made now are others"))
-        };
-    }
+/// Writes a page, whole or not at all.
+fn rewrite(docs: &Path, name: &str, text: &str) -> Result<(), Error> {
     let mut output = Output::new(docs)?;
-    for (name, (_, after)) in changed {
-        output.write(name, |to| to.write_all(after.as_bytes()))?;
-    }
+    output.write(name, |to| to.write_all(text.as_bytes()))?;
     Ok(output.commit()?)
 }
 

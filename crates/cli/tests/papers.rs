@@ -49,7 +49,7 @@ fn a_table_is_printed_as_columns_as_json_and_into_its_page() {
     let folder = docs.path().display().to_string();
     let (code, _, error) = said(&papers(&[NAME, "--docs", &folder, "--check"]));
     assert_eq!(code, Some(1), "{error}");
-    assert!(error.contains("detectors-compared.md: the tables made now are others"), "{error}");
+    assert!(error.contains("not as made now: detectors/drawn-levels"), "{error}");
     assert!(fs::read_to_string(&page).unwrap().contains("old"), "a check leaves the page alone");
     assert_eq!(said(&papers(&[NAME, "--docs", &folder])).0, Some(0));
     let text = fs::read_to_string(&page).unwrap();

@@ -80,7 +80,8 @@ impl Form {
     }
 }
 
-/// The tables that a selection names: `lisa`, `lisa/figure-6` (all whose names begin so) or `all`.
+/// The tables that a selection names: `lisa`, `lisa/claims`, `lisa/figure-6` (all whose names begin so, as none has it) or
+/// `all`.
 ///
 /// # Errors
 /// A paper or a table that there is not.
@@ -94,6 +95,11 @@ pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Table)>,
             let message =
                 format!("no such paper; expected list, all or one of {}", known.join(", "));
             return Err(Error::input(name, message));
+        }
+        let exact = |one: &&Table| one.name == table;
+        let named = |of: &&Paper| of.name == paper && of.tables.iter().any(|one| exact(&one));
+        if let Some(of) = PAPERS.iter().find(named) {
+            return Ok(of.tables.iter().filter(exact).map(|one| (of, one)).collect());
         }
         let found: Vec<_> = all()
             .filter(|(of, one)| (paper == "all" || of.name == paper) && one.name.starts_with(table))
@@ -130,6 +136,8 @@ mod tests {
         };
         assert_eq!(named(&["laws"]).unwrap(), ["laws/ratios"]);
         assert_eq!(named(&["laws/rat", "laws/ratios"]).unwrap(), ["laws/ratios"]);
+        assert_eq!(named(&["sbd/table-2"]).unwrap(), ["sbd/table-2"]);
+        assert_eq!(named(&["sbd/table-2-"]).unwrap(), ["sbd/table-2-groups"]);
         assert!(named(&["all"]).unwrap().contains(&"laws/ratios".into()));
         let error = named(&["lars"]).unwrap_err().to_string();
         assert!(error.starts_with("lars: no such paper; expected list, all or one of"), "{error}");

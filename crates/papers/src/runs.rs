@@ -213,7 +213,10 @@ impl Store {
             Err(_) => {
                 let runs = folder.join("runs");
                 fs::create_dir_all(&runs).map_err(Error::io(&runs, "make this folder"))?;
-                fs::write(&mark, this + "\n").map_err(Error::io(&mark, "write"))?;
+                let made = folder.join(format!("{PROGRAM}.{}", std::process::id()));
+                // Whole or not at all, also for another process.
+                fs::write(&made, this + "\n").map_err(Error::io(&made, "write"))?;
+                fs::rename(&made, &mark).map_err(Error::io(&mark, "write"))?;
             }
         }
         Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()) })
@@ -229,10 +232,15 @@ impl Store {
     }
 
     /// The runs of a key, by seed; a line that a killed program left unfinished is none.
-    fn read(&self, key: &str) -> HashMap<u64, Kept> {
-        let Ok(text) = fs::read_to_string(self.file(key)) else { return HashMap::new() };
-        let runs = text.lines().filter_map(|line| serde_json::from_str::<Kept>(line).ok());
-        runs.map(|kept| (kept.summary.seed, kept)).collect()
+    fn read(&self, key: &str) -> Result<HashMap<u64, Kept>, Error> {
+        let file = self.file(key);
+        let bytes = match fs::read(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
+            read => read.map_err(Error::io(&file, "read"))?,
+        };
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let runs = lines.filter_map(|line| serde_json::from_slice::<Kept>(line).ok());
+        Ok(runs.map(|kept| (kept.summary.seed, kept)).collect())
     }
 
     fn keep(&self, key: &str, kept: &Kept) -> Result<(), Error> {
@@ -351,7 +359,7 @@ impl<'a> Runs<'a> {
             let job = Job { control: Some(control), ..Job::new(&scenario, self.stop) };
             host.check(&job)?;
             host.ready(&job)?;
-            let kept = self.store.map(|store| store.read(&key)).unwrap_or_default();
+            let kept = self.store.map(|store| store.read(&key)).transpose()?.unwrap_or_default();
             Ok(Row { ask, host, name, control, scenario, setup, key, kept })
         };
         ask.controls.iter().map(row).collect()

@@ -1,9 +1,8 @@
 //! Verdicts: what is published against what we have. There are four, whoever judges.
 //!
 //! A verdict is of intervals, not of means: what an interval leaves open cannot be told. *Better* and *worse* are
-//! the sides of the published value; the caller says by [`Side`] which is better, by its metric. A figure that
-//! published and measured have on the same side of no effect, and not also at no effect, is needed to reproduce one:
-//! an interval that has both the published value and 0 tells nothing.
+//! the sides of the published value; the caller says by [`Side`] which is better, by its metric. An effect is not
+//! reproduced by an interval that also has 0.
 
 use std::fmt;
 
@@ -74,12 +73,18 @@ pub enum Side {
     More,
     /// Less is better: a rival's loss, a delay.
     Less,
+    /// Off either way is worse: a fair share.
+    Exact,
 }
 
 impl Side {
     /// The verdict on a value beside a published one.
     pub fn of(self, found: f64, published: f64) -> Verdict {
-        if (found > published) == (self == Side::More) { Verdict::Better } else { Verdict::Worse }
+        match self {
+            Side::More if found > published => Verdict::Better,
+            Side::Less if found < published => Verdict::Better,
+            _ => Verdict::Worse,
+        }
     }
 }
 
@@ -101,16 +106,10 @@ pub fn within(found: Option<Interval>, low: f64, high: f64) -> Verdict {
     }
 }
 
-/// A published level: reproduced if our interval, wider by a tolerance on both sides, has it; else the side of it. A
-/// tolerance is what a paper's "about" or its plot leaves open.
+/// A published level, as far as the paper's "about" or its plot leaves it open: reproduced if our interval is within the
+/// tolerance of it, else the side of it if all of the interval is farther off.
 pub fn about(found: Option<Interval>, published: f64, tolerance: f64, side: Side) -> Verdict {
-    match found.and_then(Interval::bounds) {
-        None => Verdict::CannotBeTold,
-        Some((middle, half)) if (middle - published).abs() <= half + tolerance => {
-            Verdict::Reproduced
-        }
-        Some((middle, _)) => side.of(middle, published),
-    }
+    inside(found, published - tolerance, published + tolerance, Some(side))
 }
 
 /// A bound that the figure exceeds: reproduced if its whole interval does, worse if none of it does.
@@ -155,6 +154,7 @@ pub fn weakest(verdicts: &[Verdict]) -> Judged {
     let reproduced = verdicts.iter().filter(|&&one| one == Verdict::Reproduced).count();
     let weak = [Verdict::Worse, Verdict::CannotBeTold, Verdict::Better];
     match weak.into_iter().find(|one| verdicts.contains(one)) {
+        None if verdicts.is_empty() => Verdict::CannotBeTold.into(),
         Some(verdict) => {
             Judged::new(verdict, format!("{reproduced} of {} reproduced", verdicts.len()))
         }
@@ -194,10 +194,14 @@ mod tests {
 
     #[test]
     fn a_level_is_reproduced_within_what_the_paper_leaves_open() {
-        assert_eq!(about(interval(0.90, 0.02), 0.97, 0.05, Side::More), Verdict::Reproduced);
+        assert_eq!(about(interval(0.94, 0.01), 0.97, 0.05, Side::More), Verdict::Reproduced);
         assert_eq!(about(interval(0.90, 0.01), 0.97, 0.05, Side::More), Verdict::Worse);
         assert_eq!(about(interval(9.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Worse);
         assert_eq!(about(interval(5.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Better);
+        assert_eq!(about(interval(1.3, 0.1), 1.0, 0.1, Side::Exact), Verdict::Worse);
+        assert_eq!(about(interval(0.7, 0.1), 1.0, 0.1, Side::Exact), Verdict::Worse);
+        // A wide interval reproduces nothing.
+        assert_eq!(about(interval(0.96, 0.3), 0.97, 0.05, Side::More), Verdict::CannotBeTold);
         assert_eq!(about(None, 7.0, 1.0, Side::Less), Verdict::CannotBeTold);
     }
 
@@ -241,6 +245,7 @@ mod tests {
             weakest(&[Better, CannotBeTold]).to_string(),
             "cannot be told (0 of 2 reproduced)"
         );
+        assert_eq!(weakest(&[]).to_string(), "cannot be told");
         assert_eq!(weakest(&[Worse, Reproduced]).to_string(), "worse (1 of 2 reproduced)");
     }
 

@@ -21,7 +21,7 @@ pub struct PapersArgs {
     /// Few seeds and a part of the networks
     #[arg(long)]
     pub quick: bool,
-    /// So many seeds in place of each table's own
+    /// So many seeds in place of each table's own, where it has several
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
     /// Concurrent runs; 0: one per core

@@ -15,10 +15,12 @@ fn sides(found: &[Option<Interval>]) -> (usize, usize) {
     (count(Verdict::Reproduced), count(Verdict::Worse))
 }
 
-/// More than 0 at some points, and at more of them than less than 0: both are counted.
+/// More than 0 at some points, and at more of them than less than 0, and at more than chance clears: both are counted.
 pub fn at_some(found: &[Option<Interval>]) -> Judged {
     let (fewer, more) = sides(found);
+    let by_chance = found.len() / 20 + 1;
     let verdict = match fewer.cmp(&more) {
+        _ if fewer.max(more) <= by_chance => Verdict::CannotBeTold,
         std::cmp::Ordering::Greater => Verdict::Reproduced,
         std::cmp::Ordering::Less => Verdict::Worse,
         std::cmp::Ordering::Equal => Verdict::CannotBeTold,
@@ -96,7 +98,9 @@ mod tests {
     fn at_some_points_counts_those_against_it() {
         let (fewer, neither, more) = (of(3.0, 1.0), of(1.0, 2.0), of(-3.0, 1.0));
         for (found, judged) in [
-            (vec![fewer, neither, neither], "reproduced (1 fewer, 0 more of 3)"),
+            (vec![fewer, fewer, neither], "reproduced (2 fewer, 0 more of 3)"),
+            // By chance one in twenty, and one more.
+            (vec![fewer, neither, neither], "cannot be told (1 fewer, 0 more of 3)"),
             (vec![fewer, more, more], "worse (1 fewer, 2 more of 3)"),
             (vec![fewer, more, neither], "cannot be told (1 fewer, 1 more of 3)"),
             (vec![None], "cannot be told (0 fewer, 0 more of 1)"),

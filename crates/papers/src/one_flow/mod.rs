@@ -81,7 +81,7 @@ fn group(
 ) -> Result<Arc<Vec<Kept>>, Error> {
     if let Yardstick::Other(other) = &network.yardstick {
         let other = format!("flows.other={{{other}, cc=\"{control}\"}}");
-        let ask = network.ask(runs.form(), kind, [control]).set([other]);
+        let ask = network.ask(runs, kind, [control]).set([other]);
         return Ok(runs.get(&ask)?.of(control));
     }
     let controls = network
@@ -89,7 +89,7 @@ fn group(
         .find(|(of, _)| *of == kind)
         .map(|(_, controls)| controls)
         .unwrap_or_default();
-    let ask: Ask = network.ask(runs.form(), kind, controls.iter().map(String::as_str));
+    let ask: Ask = network.ask(runs, kind, controls.iter().map(String::as_str));
     Ok(runs.get(&ask)?.of(control))
 }
 
@@ -106,7 +106,7 @@ fn ratio(
         Yardstick::Best => spread(&found, |run| run.test().ratio_to_best),
         Yardstick::Other(_) => quotient(&goodputs(&found, "mptcp"), &goodputs(&found, "other")),
         Yardstick::Uncoupled => {
-            let alone = runs.get(&network.ask(runs.form(), kind, [kind]))?;
+            let alone = runs.get(&network.ask(runs, kind, [kind]))?;
             quotient(&goodputs(&found, "mptcp"), &goodputs(&alone[kind], "mptcp"))
         }
     })
@@ -122,9 +122,8 @@ fn loss_rate(run: &Kept, rivals: &[String]) -> Option<f64> {
 
 /// One more TCP in the connection's place.
 fn one_more(runs: &Runs, network: &Network, kind: &str) -> Result<Arc<Vec<Kept>>, Error> {
-    let ask = network
-        .ask_one_more(runs.form(), kind)
-        .expect("a network that is compared with one more TCP");
+    let ask =
+        network.ask_one_more(runs, kind).expect("a network that is compared with one more TCP");
     Ok(runs.get(&ask)?.of("lia"))
 }
 
@@ -226,7 +225,7 @@ fn shifting(runs: &Runs) -> Result<Grid, Error> {
     let mut data = "control,phase,since_s,ratio,ci95\n".to_owned();
     for network in of_table("shifting", runs.form()) {
         for (kind, controls) in network.controls() {
-            let ask = network.ask(runs.form(), kind, controls.iter().map(String::as_str)).series();
+            let ask = network.ask(runs, kind, controls.iter().map(String::as_str)).series();
             let found = runs.get(&ask)?;
             for control in &controls {
                 let rates: Vec<_> = found[control].iter().map(by_step).collect();

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{Ask, Form};
+use crate::{Ask, Form, Runs};
 
 /// The laws compared, by the kind of their rivals.
 const KINDS: [(&str, &[&str]); 2] = [("reno", &["greno", "lia", "olia"]), ("cubic", &["gcubic"])];
@@ -102,23 +102,23 @@ impl Network {
         settings
     }
 
-    fn seeds(&self, form: Form) -> RangeInclusive<u64> {
-        FIRST_SEED..=FIRST_SEED + form.pick(self.seeds, 2, 1) - 1
+    fn seeds(&self, runs: &Runs) -> RangeInclusive<u64> {
+        FIRST_SEED..=FIRST_SEED + runs.seeds(self.seeds, 2) - 1
     }
 
     /// Runs with rivals of a kind.
     pub fn ask<'a>(
         &self,
-        form: Form,
+        runs: &Runs,
         kind: &str,
         controls: impl IntoIterator<Item = &'a str>,
     ) -> Ask {
-        Ask::of(&self.scenario, controls).set(self.with_rivals(kind)).from_to(self.seeds(form))
+        Ask::of(&self.scenario, controls).set(self.with_rivals(kind)).from_to(self.seeds(runs))
     }
 
     /// The same with one more TCP in the connection's place, which itself starts as the run ends; none where it
     /// is not compared.
-    pub fn ask_one_more(&self, form: Form, kind: &str) -> Option<Ask> {
+    pub fn ask_one_more(&self, runs: &Runs, kind: &str) -> Option<Ask> {
         let (start, route) = self.one_more?;
         let more = [
             format!("flows.mptcp.start={} s", self.end - 0.1),
@@ -126,7 +126,7 @@ impl Network {
                 "flows.more={{kind=\"tcp\", routes=[\"{route}\"], cc=\"{kind}\", start=\"{start} s\"}}"
             ),
         ];
-        Some(self.ask(form, kind, ["lia"]).set(more))
+        Some(self.ask(runs, kind, ["lia"]).set(more))
     }
 }
 

@@ -53,7 +53,7 @@ fn quartiles(values: &[f64]) -> [f64; 3] {
 pub fn undecided(runs: &Runs) -> Result<Grid, Error> {
     let heads = WINDOWS_S.map(|(from, to)| format!("{from}-{to} s"));
     let mut grid = Grid::new([String::new()].into_iter().chain(heads));
-    let seeds = runs.form().pick(5, 1, 1);
+    let seeds = runs.seeds(5, 1);
     let few = if runs.form() == Form::Least { 2 } else { usize::MAX };
     let mut found: Vec<Vec<String>> = CONTROLS.map(|control| vec![control.to_owned()]).to_vec();
     for (from, to) in WINDOWS_S {

@@ -47,16 +47,19 @@ pub(super) fn medians(runs: &[Kept]) -> (Vec<f64>, f64) {
 pub fn coupled(runs: &Runs) -> Result<Grid, Error> {
     let heads = LAWS.map(str::to_owned).into_iter().chain(LAWS.map(|law| format!("{law}, 3.14")));
     let mut grid = Grid::new(["ratio".to_owned(), "paper".into()].into_iter().chain(heads));
-    let two_and_five = |scenario: &String| scenario.contains("b-2") || scenario.contains("b-5");
-    for scenario in scenarios(runs.form(), &FAMILIES, "").into_iter().filter(two_and_five) {
+    let all = scenarios(runs.form(), &FAMILIES, "");
+    let shown = ["sbd/nsb-2", "sbd/nsb-5", "sbd/sb-2", "sbd/sb-5"];
+    for scenario in
+        shown.iter().flat_map(|kind| all.iter().filter(move |one| one.starts_with(kind)))
+    {
         let paper = match scenario.trim_start_matches("sbd/") {
             one if one.starts_with("nsb-2") => "0.70 0.45, 0.6",
             one if one.starts_with("nsb-5") => "below 0.4",
             _ => "close to 1",
         };
-        let mut row = vec![label(&scenario), paper.to_owned()];
+        let mut row = vec![label(scenario), paper.to_owned()];
         for settings in [&[][..], &[ERA]] {
-            let found = runs.get(&ask(runs, &scenario, LAWS, settings))?;
+            let found = runs.get(&ask(runs, scenario, LAWS, settings))?;
             for law in LAWS {
                 let (paths, both) = medians(&found[law]);
                 let by_path = law != "reno" && scenario.contains("nsb-2");

@@ -64,11 +64,7 @@ pub const PAPER: Paper = Paper {
             about: "Table IV: how many groups are found",
             make: |runs| accuracy::groups(runs, "-rtt"),
         },
-        Table {
-            name: "full",
-            about: "the detector on paths that no coupling thins",
-            make: accuracy::full,
-        },
+        Table { name: "full", about: "the detector on uncoupled paths", make: accuracy::full },
         Table {
             name: "unlikeness",
             about: "how unlike bottlenecks must be to be told apart",

@@ -1,7 +1,6 @@
 //! Bottlenecks that shift: Figures 7, 8 and 11.
 
 use narrows_lab::Error;
-use narrows_lab::detection::PhaseDetection;
 use narrows_stats::{mean, quantile};
 
 use super::{SBD, SIGNALS, runs_of};
@@ -17,33 +16,58 @@ pub(super) struct Shift {
     pub(super) delays: Vec<f64>,
     /// Of each of these the share of right decisions from then on.
     pub(super) after: Vec<f64>,
+    /// By run, the mean of the seconds; a shift that was not seen has all of its phase.
+    pub(super) delay_by_run: Vec<f64>,
+    /// By run, the mean share of right decisions after the first right one, which is right by its choice; none of a
+    /// shift that was not seen.
+    pub(super) right_by_run: Vec<f64>,
 }
 
 /// Those of all runs, towards shared and towards separate bottlenecks; scenarios begin with the former.
 pub(super) fn shifts(runs: &[Kept]) -> [(&'static str, Shift); 2] {
     let mut kinds = [("SB", Shift::default()), ("NSB", Shift::default())];
     for run in runs {
-        let phases = &run.summary.detection;
-        for (index, phase) in phases.iter().enumerate().skip(1) {
-            let kind = &mut kinds[index % 2].1;
-            kind.phases += 1;
-            let end = phases.get(index + 1).map_or(f64::INFINITY, |next| next.start_s);
-            if let Some((delay, right)) = seen(run, phase, end) {
-                kind.delays.push(delay);
-                kind.after.push(right);
-            }
+        for (delays, rights, kind) in by_run(run, &mut kinds) {
+            kind.delay_by_run.extend((!delays.is_empty()).then(|| mean(&delays)));
+            kind.right_by_run.extend((!rights.is_empty()).then(|| mean(&rights)));
         }
     }
     kinds
 }
 
-/// How long a shift took to be seen, and the share of right decisions from then on.
-fn seen(run: &Kept, phase: &PhaseDetection, end: f64) -> Option<(f64, f64)> {
-    let first = phase.first_correct_s?;
-    let after = run.decisions.iter().filter(|one| first <= one.time_s && one.time_s < end);
-    let right: Vec<f64> =
-        after.filter_map(|one| one.correct).map(|right| f64::from(u8::from(right))).collect();
-    Some((phase.transition_delay_s?, mean(&right)))
+/// Adds the shifts of a run to their kinds; of each kind the seconds and shares that are averaged over the run.
+fn by_run<'a>(
+    run: &Kept,
+    kinds: &'a mut [(&'static str, Shift); 2],
+) -> Vec<(Vec<f64>, Vec<f64>, &'a mut Shift)> {
+    let phases = &run.summary.detection;
+    let end = phases.iter().map(|phase| phase.start_s).fold(0.0, f64::max);
+    let mut found = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+    for (index, phase) in phases.iter().enumerate().skip(1) {
+        let (delays, rights) = &mut found[index % 2];
+        let kind = &mut kinds[index % 2].1;
+        kind.phases += 1;
+        // The last phase is as long as the one before.
+        let until = phases.get(index + 1).map(|next| next.start_s);
+        let length = until.unwrap_or(2.0 * end - phases[index - 1].start_s) - phase.start_s;
+        let Some((first, delay)) = phase.first_correct_s.zip(phase.transition_delay_s) else {
+            delays.push(length);
+            rights.push(0.0);
+            continue;
+        };
+        let right = |later: &dyn Fn(f64) -> bool| -> Vec<f64> {
+            let inside = |time: f64| later(time) && until.is_none_or(|until| time < until);
+            let after = run.decisions.iter().filter(|one| inside(one.time_s));
+            after.filter_map(|one| one.correct).map(|right| f64::from(u8::from(right))).collect()
+        };
+        kind.delays.push(delay);
+        kind.after.push(mean(&right(&|time| first <= time)));
+        delays.push(delay);
+        let later = right(&|time| first < time);
+        rights.extend((!later.is_empty()).then(|| mean(&later)));
+    }
+    let each = found.into_iter().zip(kinds);
+    each.map(|((delays, rights), (_, kind))| (delays, rights, kind)).collect()
 }
 
 /// Figures 8 and 11: how long a shift takes to be seen, and how right it is from then on.

@@ -83,12 +83,17 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
     Ok(grid)
 }
 
-/// A claim of several networks: reproduced in more than half of them, else `otherwise`.
+/// A claim of several networks without a number: reproduced in more than half of them, else `otherwise`.
 pub fn most(count: usize, of: usize, otherwise: Verdict) -> Judged {
-    Judged::new(
-        if 2 * count > of { Verdict::Reproduced } else { otherwise },
-        format!("{count} of {of}"),
-    )
+    let verdict = if 2 * count > of { Verdict::Reproduced } else { otherwise };
+    Judged::new(verdict, format!("{count} of {of}"))
+}
+
+/// A claim with one: reproduced in as large a share of them.
+pub fn as_many(count: usize, of: usize, published: [usize; 2]) -> Judged {
+    let enough = count * published[1] >= published[0] * of;
+    let verdict = if enough { Verdict::Reproduced } else { Verdict::Worse };
+    Judged::new(verdict, format!("{count} of {of}"))
 }
 
 #[cfg(test)]
@@ -99,5 +104,7 @@ mod tests {
     fn a_claim_holds_in_more_than_half() {
         assert_eq!(most(5, 9, Verdict::Worse).to_string(), "reproduced (5 of 9)");
         assert_eq!(most(2, 4, Verdict::Worse).to_string(), "worse (2 of 4)");
+        assert_eq!(as_many(16, 20, [13, 16]).to_string(), "worse (16 of 20)");
+        assert_eq!(as_many(17, 20, [13, 16]).to_string(), "reproduced (17 of 20)");
     }
 }

@@ -4,11 +4,11 @@ use narrows_lab::Error;
 use narrows_stats::mean;
 
 use super::apart::{gain_of_program, gain_of_rtts};
-use super::bbr::most;
+use super::bbr::{as_many, most};
 use super::networks::{Experiment, RATIOS, experiments};
 use super::{
     GAIN, ROWS, Row, apart_all, beside_reno, fair, first, gain_of, gain_text, index, over_best,
-    rows_of, runs_of, seeds, shared_each, when,
+    rows_of, runs_of, seeds, shared_each,
 };
 use crate::figures::{median, percent};
 use crate::verdict::{near, weakest};
@@ -33,7 +33,7 @@ fn like(system: &str, other: Row) -> Row {
     rows_of(system).find(same).expect("a row of each system")
 }
 
-/// Both signals of a row's name.
+/// The signal of a row, as rows name it.
 fn signal(row: Row) -> &'static str {
     row.signal.unwrap_or_default()
 }
@@ -118,19 +118,20 @@ impl Headline<'_> {
         let found = crate::sbd::firsts(self.runs, self.runs.seeds(20, 1))?;
         let earlier = found.iter().filter(|one| one.times[0] < one.times[1]).count();
         let (ours, judged) =
-            (format!("{earlier} of {}", found.len()), most(earlier, found.len(), Verdict::Worse));
+            (format!("{earlier} of {}", found.len()), as_many(earlier, found.len(), [13, 16]));
         let why = "SSC as published waits for 60 intervals, 21 s";
         self.add("TR finds a shared bottleneck before SSC, traces", "13 of 16", ours, judged, why);
         let failed =
             found.iter().find(|one| (one.experiment, one.queue, one.law) == ("e3", "", "reno"));
         if let Some(one) = failed {
-            let ours = format!(
-                "finds it after {} s, right in {} %",
-                when(one.times[1]),
-                percent(one.right[1])
-            );
+            let ours = if one.times[1].is_finite() {
+                let right = percent(one.right[1]);
+                format!("finds it after {:.1} s, right in {right} %", one.times[1])
+            } else {
+                "finds it in less than half of the runs".into()
+            };
             let verdict =
-                if one.times[1].is_finite() { Verdict::Better } else { Verdict::Reproduced };
+                if one.times[1].is_finite() { Verdict::Worse } else { Verdict::Reproduced };
             let why = "not found; the author's program has another SSC";
             self.add("SSC fails, traces, E3, droptail, Reno", "yes", ours, verdict, why);
         }
@@ -143,7 +144,7 @@ impl Headline<'_> {
         for row in rows_of("tr") {
             let mut verdicts = Vec::new();
             for one in experiments(runs) {
-                verdicts.push(fair(jain_of(runs, row, &one)?, one.jain[1]));
+                verdicts.push(fair(&shared_each(runs, index, row, &one)?, one.jain[1]));
             }
             let why = if row.rival == "cubic" { "the law of the TCPs beside it" } else { "" };
             self.add(
@@ -162,7 +163,7 @@ impl Headline<'_> {
                 claim,
                 "in 7 of 9",
                 format!("{count} of {of}"),
-                most(count, of, Verdict::Worse),
+                as_many(count, of, [7, 9]),
                 "whether and when SSC finds it",
             );
         }
@@ -230,19 +231,16 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
             signal(tr),
             if tr.rival == "cubic" { "CUBIC" } else { "Reno" }
         );
-        let mut add = |claim: String, paper: &str, count: usize, of: usize| {
-            grid.row([Cell::from(claim), paper.into(), most(count, of, Verdict::Worse).into()]);
+        let mut add = |claim: String, paper: &str, judged: Judged| {
+            grid.row([Cell::from(claim), paper.into(), judged.into()]);
         };
-        add(
-            format!("TR is fairer than SSC, {place}"),
-            "in 7 of 9",
-            fairer(runs, tr, ssc)?,
-            all.len(),
-        );
-        add(format!("TR finds it earlier, {place}"), "yes", earlier, all.len());
+        let fairer = as_many(fairer(runs, tr, ssc)?, all.len(), [7, 9]);
+        add(format!("TR is fairer than SSC, {place}"), "in 7 of 9", fairer);
+        let earlier = most(earlier, all.len(), Verdict::Worse);
+        add(format!("TR finds it earlier, {place}"), "yes", earlier);
         let claim =
             format!("separate, equal; factor 2: TR has more than SSC, {place}: R {}", r.join("; "));
-        add(claim, "yes", more, 2);
+        add(claim, "yes", most(more, 2, Verdict::Worse));
     }
     Ok(grid)
 }
