@@ -1,0 +1,30 @@
+//! Colours of what is shown, which the style sheet has for light and for dark pages.
+
+use serde::Serialize;
+
+/// Colours that people with any kind of colour vision tell apart: M. Okabe and K. Ito, "Color Universal
+/// Design", 2008.
+const COLOURS: usize = 6;
+
+/// How something is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Colour {
+    /// One of the palette's, again from the first on where there are no more.
+    Number(usize),
+    /// That of text.
+    Ink,
+    /// Of what is in the background.
+    Muted,
+}
+
+impl Colour {
+    /// The class in the style sheet.
+    pub(crate) fn class(self) -> String {
+        match self {
+            Colour::Number(number) => format!("c{}", 1 + number % COLOURS),
+            Colour::Ink => "ink".into(),
+            Colour::Muted => "muted".into(),
+        }
+    }
+}

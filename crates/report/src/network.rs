@@ -1,0 +1,216 @@
+//! A drawing of links and the routes through them.
+
+use maud::{Markup, html};
+
+use crate::colour::Colour;
+
+/// Links and routes.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// A sentence on it, for those who do not see it too.
+    pub about: String,
+    /// The links.
+    pub links: Vec<NetworkLink>,
+    /// The routes, each from the left to the right.
+    pub routes: Vec<Route>,
+}
+
+/// A link.
+#[derive(Clone, Debug)]
+pub struct NetworkLink {
+    /// Its name.
+    pub name: String,
+    /// Rate and delay.
+    pub about: String,
+    /// All that is known of it.
+    pub whole: String,
+}
+
+/// A route of a flow.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// What stands where it begins.
+    pub name: String,
+    /// The links it crosses, by index, in order.
+    pub links: Vec<usize>,
+    /// Its colour.
+    pub colour: Colour,
+    /// Thin and dashed.
+    pub minor: bool,
+}
+
+/// Pixels: a link's box, its head with the name, a route in it, the space between columns and rows, and
+/// what stands left of all.
+const BOX: usize = 168;
+const HEAD: usize = 44;
+const LANE: usize = 15;
+const BETWEEN: usize = 64;
+const BELOW: usize = 22;
+const NAMES: usize = 158;
+/// Letters of a name in its space.
+const LETTERS: usize = 22;
+
+/// Where a link stands.
+struct Place {
+    x: usize,
+    y: usize,
+    height: usize,
+}
+
+impl Network {
+    /// The column of each link: after all links that a route crosses before it.
+    fn columns(&self) -> Vec<usize> {
+        let mut columns = vec![0; self.links.len()];
+        // As often as there are links, as routes may cross them in a circle.
+        for _ in 0..self.links.len() {
+            for route in &self.routes {
+                for pair in route.links.windows(2) {
+                    columns[pair[1]] = columns[pair[1]].max(columns[pair[0]] + 1);
+                }
+            }
+        }
+        let most = self.links.len().saturating_sub(1);
+        columns.into_iter().map(|column| column.min(most)).collect()
+    }
+
+    fn through(&self, link: usize) -> Vec<usize> {
+        let crosses = |&route: &usize| self.routes[route].links.contains(&link);
+        (0..self.routes.len()).filter(crosses).collect()
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let columns = self.columns();
+        let mut order: Vec<usize> = (0..self.links.len()).collect();
+        // In the order of the first route through each.
+        order.sort_by_key(|&link| self.through(link).first().copied().unwrap_or(usize::MAX));
+        let mut below = vec![0; self.links.len()];
+        let mut places: Vec<Place> =
+            (0..self.links.len()).map(|_| Place { x: 0, y: 0, height: 0 }).collect();
+        for link in order {
+            let column = columns[link];
+            let height = HEAD + LANE * self.through(link).len() + 6;
+            let y = below[column];
+            below[column] += height + BELOW;
+            places[link] = Place { x: NAMES + column * (BOX + BETWEEN) + BETWEEN / 2, y, height };
+        }
+        let tallest = below.iter().copied().max().unwrap_or(0);
+        for (link, place) in places.iter_mut().enumerate() {
+            place.y += (tallest - below[columns[link]]) / 2;
+        }
+        places
+    }
+
+    /// As SVG.
+    pub(crate) fn svg(&self) -> Markup {
+        let places = self.places();
+        let lane = |link: usize, route: usize| {
+            let number = self.through(link).iter().position(|&other| other == route);
+            places[link].y + HEAD + LANE * number.unwrap_or(0) + LANE / 2
+        };
+        let right = places.iter().map(|place| place.x + BOX + BETWEEN / 2).max().unwrap_or(NAMES);
+        let bottom = places.iter().map(|place| place.y + place.height).max().unwrap_or(0);
+        // Where routes begin and end: beside their first and last links, but not on each other.
+        let ports = |of: fn(&Route) -> Option<&usize>| -> Vec<usize> {
+            let at = |route: usize| of(&self.routes[route]).map_or(0, |&link| lane(link, route));
+            let mut order: Vec<usize> = (0..self.routes.len()).collect();
+            order.sort_by_key(|&route| at(route));
+            let mut ports = vec![0; self.routes.len()];
+            let mut free = 10;
+            for route in order {
+                ports[route] = at(route).max(free);
+                free = ports[route] + LANE;
+            }
+            ports
+        };
+        let (begins, ends) =
+            (ports(|route| route.links.first()), ports(|route| route.links.last()));
+        let height = begins.iter().chain(&ends).map(|y| y + 10).max().unwrap_or(0).max(bottom) + 4;
+        let width = right + 26;
+        let path = |route: usize| {
+            let mut path = format!("M{} {}", NAMES, begins[route]);
+            let mut from = (NAMES, begins[route]);
+            let mut to = |x: usize, y: usize| {
+                let middle = (from.0 + x) / 2;
+                path += &format!(" C{middle} {} {middle} {y} {x} {y}", from.1);
+                from = (x, y);
+            };
+            for &link in &self.routes[route].links {
+                to(places[link].x, lane(link, route));
+                to(places[link].x + BOX, lane(link, route));
+            }
+            to(right, ends[route]);
+            path
+        };
+        html! {
+            div.drawing tabindex="0" role="group" aria-label="drawing of the network, scrolls sideways" {
+                svg viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="img"
+                    aria-label=(self.about) {
+                    title { (self.about) }
+                    @for (link, place) in self.links.iter().zip(&places) {
+                        g.link {
+                            title { (link.whole) }
+                            rect x=(place.x) y=(place.y) width=(BOX) height=(place.height) rx="7" {}
+                            text.name x=(place.x + BOX / 2) y=(place.y + 17) { (short(&link.name)) }
+                            text.about x=(place.x + BOX / 2) y=(place.y + 33) { (link.about) }
+                        }
+                    }
+                    @for (number, route) in self.routes.iter().enumerate() {
+                        g class=(format!("route {}{}", route.colour.class(), if route.minor { " minor" } else { "" })) {
+                            title { (route.name) }
+                            text x=(NAMES - 8) y=(begins[number] + 4) { (short(&route.name)) }
+                            path d=(path(number)) {}
+                            path.head d=(format!("M{} {} l8 4 l-8 4 z", right, ends[number] - 4)) {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A name that fits its space.
+fn short(name: &str) -> String {
+    if name.chars().count() <= LETTERS {
+        return name.into();
+    }
+    name.chars().take(LETTERS - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(links: usize, routes: &[&[usize]]) -> Network {
+        let link = |number: usize| NetworkLink {
+            name: format!("l{number}"),
+            about: String::new(),
+            whole: String::new(),
+        };
+        let route = |links: &&[usize]| Route {
+            name: "r".into(),
+            links: links.to_vec(),
+            colour: Colour::Number(0),
+            minor: false,
+        };
+        Network {
+            about: String::new(),
+            links: (0..links).map(link).collect(),
+            routes: routes.iter().map(route).collect(),
+        }
+    }
+
+    #[test]
+    fn links_stand_after_those_before_them_and_never_on_each_other() {
+        let network = network(4, &[&[0, 1, 3], &[2, 3], &[2]]);
+        assert_eq!(network.columns(), [0, 1, 0, 2]);
+        let places = network.places();
+        assert!(places[2].y >= places[0].y + places[0].height + BELOW);
+    }
+
+    #[test]
+    fn a_circle_of_links_is_drawn_too() {
+        let network = network(2, &[&[0, 1], &[1, 0]]);
+        assert!(network.columns().iter().all(|&column| column < 2));
+        assert!(network.svg().into_string().contains("</svg>"));
+    }
+}
