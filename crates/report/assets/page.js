@@ -9,7 +9,8 @@ const SMALL = 640, LANE = 20, HEADING = 24;
 // Colours of the style sheet, asked for once per theme.
 let known = {};
 const colour = name => known[name] ||= getComputedStyle(root).getPropertyValue("--" + name).trim();
-const faint = name => colour(name) + "30";
+// Of few curves bands may be stronger.
+const faint = (name, curves) => colour(name) + (curves > 3 ? "20" : "38");
 const narrow = () => innerWidth <= SMALL;
 
 const make = (tag, attributes = {}, ...children) => {
@@ -84,7 +85,7 @@ function level(plot, from, to, buckets) {
 }
 
 // ---- What is behind the curves: the warm-up and the events.
-function behind(u) {
+function behind(u, over) {
   const { ctx, bbox } = u, ratio = devicePixelRatio;
   const at = value => Math.min(Math.max(u.valToPos(value, "x", true), bbox.left), bbox.left + bbox.width);
   ctx.save();
@@ -92,12 +93,18 @@ function behind(u) {
     ctx.fillStyle = colour("shade");
     ctx.fillRect(bbox.left, bbox.top, at(warmup) - bbox.left, bbox.height);
   }
+  ctx.restore();
+  if (!over) marks(u);
+}
+function marks(u) {
+  const { ctx, bbox } = u, ratio = devicePixelRatio;
+  ctx.save();
   ctx.font = `${11 * ratio}px system-ui,sans-serif`;
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
   events.forEach((event, i) => {
     if (event.at < range[0] || event.at > range[1]) return;
-    const x = Math.round(at(event.at)) + 0.5;
+    const x = Math.round(u.valToPos(event.at, "x", true)) + 0.5;
     ctx.strokeStyle = ctx.fillStyle = colour("muted");
     ctx.lineWidth = ratio;
     ctx.setLineDash([2 * ratio, 3 * ratio]);
@@ -105,7 +112,10 @@ function behind(u) {
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    if (events.length <= 30) ctx.fillText(i + 1, x + 3 * ratio, bbox.top + ratio);
+    // Those of one time share a mark.
+    if (events[i - 1]?.at == event.at || events.length > 30) return;
+    const same = events.flatMap((other, j) => other.at == event.at ? [j + 1] : []);
+    ctx.fillText(same.join(", "), x + 3 * ratio, bbox.top + ratio);
   });
   ctx.restore();
 }
@@ -121,7 +131,7 @@ const left = () => narrow() ? 56 : 92;
 // Options that curves and lanes have in common.
 function options(box, height, over, label, more) {
   return {
-    width: box.clientWidth, height, legend: { show: false }, padding: [8, 10, 0, 0],
+    width: box.clientWidth, height, legend: { show: false }, padding: [8, 18, 0, 0],
     cursor: {
       y: false, drag: { x: true, y: false, setScale: !over },
       ...(over && { sync: { key: "time", filters: { pub: type => type == "mousemove" || type == "mouseleave" } } }),
@@ -133,7 +143,7 @@ function options(box, height, over, label, more) {
     scales: { x: { time: false, ...(over && { range: () => range }) }, y: more.y },
     hooks: {
       ...more.hooks,
-      drawClear: over ? [behind] : [],
+      drawClear: over ? [u => behind(u, more.marksOver)] : [],
       setSelect: over ? [u => {
         const { left, width } = u.select;
         if (width > 4) show(u.posToVal(left, "x"), u.posToVal(left + width, "x"));
@@ -161,11 +171,12 @@ function fill(scroll, heads, lines) {
   scroll.replaceChildren(make("table", {}, make("thead", {}, row("th", heads)), make("tbody", {}, ...lines.map(line => row("td", line)))));
 }
 
-const sample = (name, dashed) => {
+const DASHES = { solid: undefined, dashed: [6, 4], dotted: [2, 3] };
+const sample = (name, line) => {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("width", 20);
   svg.setAttribute("height", 10);
-  svg.innerHTML = `<path d="M0 5h20" stroke-width="2.5"${dashed ? ' stroke-dasharray="5 3"' : ""}/>`;
+  svg.innerHTML = `<path d="M0 5h20" stroke-width="2.5" stroke-dasharray="${{ solid: "none", dashed: "5 3", dotted: "2 2.5" }[line]}"/>`;
   svg.firstChild.style.stroke = `var(--${name})`;
   return svg;
 };
@@ -187,26 +198,28 @@ function plot(figure, of) {
   let now;
   const data = () => {
     now = level(of, ...range, buckets());
-    return [now.xs, ...now.ys.flat()];
+    // The first curve is drawn last, over the others.
+    return [now.xs, ...now.ys.reverse().flat()];
   };
   const steps = uPlot.paths.stepped({ align: 1 });
   const series = [{}], bands = [];
-  of.curves.forEach((curve, i) => {
+  const place = i => 3 * (of.curves.length - 1 - i) + 1;
+  of.curves.toReversed().forEach((curve, i) => {
     const paths = curve.steps ? { paths: steps } : {};
     const base = { show: !curve.hidden, points: { show: false }, spanGaps: false };
     series.push(
-      { ...base, ...paths, label: curve.name, stroke: () => colour(curve.colour), width: curve.dashed ? 1.25 : 1.75, dash: curve.dashed ? [6, 4] : undefined },
+      { ...base, ...paths, label: curve.name, stroke: () => colour(curve.colour), width: curve.line == "solid" ? 1.75 : 1.25, dash: DASHES[curve.line] },
       { ...base, label: "", stroke: null, width: 0 }, { ...base, label: "", stroke: null, width: 0 });
-    bands.push({ series: [3 * i + 3, 3 * i + 2], fill: () => faint(curve.colour) });
+    bands.push({ series: [3 * i + 3, 3 * i + 2], fill: () => faint(curve.colour, of.curves.length) });
   });
   const values = [];
   of.curves.forEach((curve, i) => {
     const value = make("span", { class: "value" });
-    const key = make("button", { type: "button", class: "key", "aria-pressed": !curve.hidden }, sample(curve.colour, curve.dashed), make("span", {}, curve.name), value);
+    const key = make("button", { type: "button", class: "key", "aria-pressed": !curve.hidden }, sample(curve.colour, curve.line), make("span", {}, curve.name), value);
     key.onclick = () => {
       const on = key.getAttribute("aria-pressed") == "false";
       key.setAttribute("aria-pressed", on);
-      for (let part = 1; part <= 3; part++) one.u.setSeries(3 * i + part, { show: on });
+      for (let part = 0; part < 3; part++) one.u.setSeries(place(i) + part, { show: on });
     };
     values.push(value);
     legend.append(key);
@@ -214,7 +227,7 @@ function plot(figure, of) {
   const at = figure.querySelector(".at");
   const cursor = u => {
     const { idx } = u.cursor;
-    values.forEach((value, i) => value.textContent = idx == null ? "" : number(u.data[3 * i + 1][idx]));
+    values.forEach((value, i) => value.textContent = idx == null ? "" : number(u.data[place(i)][idx]));
     const x = idx == null ? null : u.data[0][idx];
     at.textContent = x == null ? "" : of.over_time ? `at ${time(x)} s${now.each > 1 ? `, mean of ${number(now.each * (of.x[1] - of.x[0]))} s` : ""}` : `at ${number(x)}`;
   };
@@ -275,11 +288,13 @@ function paint(ctx, of, x, y, width, height, ratio) {
     case "wrong": ctx.fillStyle = hatch(ctx, "wrong", ratio, true); break;
     case "undecided": ctx.fillStyle = hatch(ctx, "undecided", ratio, false); break;
     case "clear": ctx.fillStyle = colour("clear"); break;
-    case "lost": ctx.fillStyle = colour("wrong"); break;
+    case "lost": ctx.fillStyle = colour(of.colour ?? "muted"); break;
     default:
-      ctx.strokeStyle = colour("rule");
+      ctx.strokeStyle = colour("muted");
       ctx.lineWidth = ratio;
+      ctx.setLineDash([3 * ratio, 3 * ratio]);
       ctx.strokeRect(x + ratio / 2, y + height / 2, width - ratio, 0);
+      ctx.setLineDash([]);
       return;
   }
   ctx.fillRect(x, y, width, height);
@@ -288,7 +303,8 @@ const MEANING = { right: "right", wrong: "wrong", undecided: "undecided", clear:
 
 function lanes(figure, of) {
   const box = figure.querySelector(".canvas"), legend = figure.querySelector(".legend");
-  let y = 0;
+  // Above all the numbers of events.
+  let y = events.length ? 14 : 0;
   const rows = of.lanes.map(lane => {
     if (lane.heading) y += HEADING;
     const row = { lane, top: y };
@@ -328,10 +344,11 @@ function lanes(figure, of) {
         const from = Math.max(bbox.left, u.valToPos(span.from, "x", true)), to = Math.min(right, u.valToPos(span.to, "x", true));
         // The more were lost, the higher.
         const height = LANE * (span.kind.lost ? 0.25 + 0.75 * span.kind.lost / most : 1) * ratio;
-        paint(ctx, span.kind, from, at + LANE * ratio - height, Math.max(span.kind.lost ? 1.5 * ratio : 0.5, to - from), height, ratio);
+        paint(ctx, span.kind.lost ? { ...span.kind, colour: lane.colour } : span.kind, from, at + LANE * ratio - height, Math.max(span.kind.lost ? 1.5 * ratio : 0.5, to - from), height, ratio);
       }
     }
     ctx.restore();
+    marks(u);
   };
   const at = figure.querySelector(".at");
   const there = (lane, x) => lane.spans.find(span => span.from <= x && x < span.to);
@@ -344,7 +361,7 @@ function lanes(figure, of) {
   const side = axis({ size: left(), values: () => [], grid: { show: false }, ticks: { show: false } });
   one.height = () => y + 8 + 34 + 20 + 4;
   const series = [{}, { stroke: "transparent", points: { show: false } }];
-  one.u = new uPlot(options(box, one.height(), true, "time, s", { series, side, y: { range: [0, 1] }, hooks: { draw: [draw], setCursor: [cursor] } }), [[0, end], [0, 0]], box);
+  one.u = new uPlot(options(box, one.height(), true, "time, s", { series, side, marksOver: true, y: { range: [0, 1] }, hooks: { draw: [draw], setCursor: [cursor] } }), [[0, end], [0, 0]], box);
   one.u.cursor.points.show = false;
   one.fill = () => one.u.setData([[0, end], [0, 0]]);
   one.theme = () => legend.querySelectorAll("canvas").forEach(canvas => canvas.paint());

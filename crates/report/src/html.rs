@@ -70,7 +70,7 @@ impl Page {
                             }
                         }
                         noscript { p.note { "Plots need JavaScript, which this browser does not run; tables do not." } }
-                        @for section in &self.sections { (next.section(section)) }
+                        @for (number, section) in self.sections.iter().enumerate() { (next.section(number, section)) }
                     }
                     footer { p {
                         "Made by Narrows. Plots by uPlot, © 2022 Leon Sorokin, MIT licence. This page loads nothing from a network."
@@ -112,7 +112,13 @@ impl Page {
                             button type="button" data-zoom=(what) aria-label=(label) title=(label) { (sign) }
                         }
                     }
-                    span.hint { "Drag over a plot to zoom; double-click for all. Keys: ← → + − 0" }
+                }
+                @if self.sections.len() > 1 {
+                    span.links {
+                        @for (number, section) in self.sections.iter().enumerate() {
+                            a href=(format!("#section-{number}")) { (section.title) }
+                        }
+                    }
                 }
                 button #theme type="button" aria-label="dark or light" title="dark or light" { "◐" }
             }
@@ -157,9 +163,9 @@ struct Next {
 }
 
 impl Next {
-    fn section(&mut self, section: &Section) -> Markup {
+    fn section(&mut self, number: usize, section: &Section) -> Markup {
         html! {
-            section {
+            section id=(format!("section-{number}")) {
                 h2 { (section.title) }
                 @if !section.about.is_empty() { p.about { (section.about) } }
                 @for part in &section.parts { (self.part(part)) }
@@ -241,9 +247,8 @@ fn strips(strips: &Strips) -> Markup {
     let (low, high) = (axis[0], axis[axis.len() - 1]);
     let at = |value: f64| (100.0 * (value - low) / (high - low)).clamp(0.0, 100.0);
     let left = |value: f64| format!("left:{:.2}%", at(value));
-    let between = |from: f64, to: f64| {
-        format!("left:{:.2}%;width:{:.2}%", at(from), at(to) - at(from))
-    };
+    let between =
+        |from: f64, to: f64| format!("left:{:.2}%;width:{:.2}%", at(from), at(to) - at(from));
     let decimals = strips.decimals;
     let tick = |value: &f64| {
         let step = axis[1] - axis[0];
@@ -261,7 +266,7 @@ fn strips(strips: &Strips) -> Markup {
             @if !strips.about.is_empty() { p.about { (strips.about) } }
             div.strips role="img" aria-label=(format!("{}; the values are in the table below", strips.title)) {
                 @for row in &strips.rows {
-                    div.strip class=(row.colour.class()) {
+                    div class=(format!("strip {}", row.colour.class())) {
                         span.name title=(row.name) { (row.name) }
                         span.line {
                             @for value in &axis { i.grid style=(left(*value)) {} }

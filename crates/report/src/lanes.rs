@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::colour::Colour;
+
 /// Lanes over time.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Lanes {
@@ -20,6 +22,9 @@ pub struct Lane {
     pub name: String,
     /// A heading above it, where some lanes belong together.
     pub heading: Option<String>,
+    /// The colour of what was lost.
+    #[serde(serialize_with = "crate::colour::class")]
+    pub colour: Colour,
     /// What it shows, in the order of time.
     pub spans: Vec<Span>,
 }
@@ -71,7 +76,7 @@ impl Lane {
                 _ => merged.push(span),
             }
         }
-        Lane { name: name.into(), heading: None, spans: merged }
+        Lane { name: name.into(), heading: None, colour: Colour::Ink, spans: merged }
     }
 
     /// The same under a heading.

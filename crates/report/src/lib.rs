@@ -17,6 +17,6 @@ pub use colour::Colour;
 pub use lanes::{Kind, Lane, Lanes, Span};
 pub use network::{Network, NetworkLink, Route};
 pub use page::{Event, Fact, Page, Part, Section, Tile, Timeline};
-pub use plot::{Curve, Plot};
+pub use plot::{Curve, Line, Plot};
 pub use strips::{Strip, Strips, axis};
 pub use table::Table;

@@ -35,10 +35,10 @@ pub struct Curve {
     /// Its name.
     pub name: String,
     /// Its colour.
-    #[serde(serialize_with = "class")]
+    #[serde(serialize_with = "crate::colour::class")]
     pub colour: Colour,
-    /// Dashed, to tell it from another of the colour.
-    pub dashed: bool,
+    /// How its line is broken, to tell it from another of the colour.
+    pub line: Line,
     /// Steps from value to value.
     pub steps: bool,
     /// Not shown until it is asked for.
@@ -51,8 +51,16 @@ pub struct Curve {
     pub high: Vec<Option<f64>>,
 }
 
-fn class<S: serde::Serializer>(colour: &Colour, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&colour.class())
+/// How a line is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Line {
+    /// It is not.
+    Solid,
+    /// Dashes.
+    Dashed,
+    /// Dots.
+    Dotted,
 }
 
 impl Curve {
@@ -61,7 +69,7 @@ impl Curve {
         Curve {
             name: name.into(),
             colour,
-            dashed: false,
+            line: Line::Solid,
             steps: false,
             hidden: false,
             y,
@@ -140,7 +148,10 @@ mod tests {
         y[..1000].fill(None);
         let thin = plot(y).thinned(500);
         let curve = &thin.curves[0];
-        assert!(thin.x.len() <= 500 && [&curve.y, &curve.low, &curve.high].iter().all(|v| v.len() == thin.x.len()));
+        assert!(
+            thin.x.len() <= 500
+                && [&curve.y, &curve.low, &curve.high].iter().all(|v| v.len() == thin.x.len())
+        );
         let greatest = |of: &[Option<f64>]| of.iter().flatten().copied().fold(f64::MIN, f64::max);
         let least = |of: &[Option<f64>]| of.iter().flatten().copied().fold(f64::MAX, f64::min);
         assert_eq!((greatest(&curve.high), least(&curve.low)), (900.0, -5.0));

@@ -66,9 +66,11 @@ impl All<'_> {
         metrics.sort_by_key(|metric| metric.column.map(|column| column.place));
         let mut parts: Vec<Part> = Vec::new();
         for metric in &metrics {
-            parts.extend(self.swept(rows, metric).map(Part::Plot));
+            let swept = self.swept(rows, metric);
+            let apart = if swept.is_some() { None } else { self.distribution(rows, metric) };
+            parts.extend(swept.map(Part::Plot));
             parts.push(Part::Strips(self.strips(rows, metric)));
-            parts.extend(self.distribution(rows, metric).map(Part::Plot));
+            parts.extend(apart.map(Part::Plot));
         }
         let lines = table::row_lines(self.plan.cases, rows);
         let about = "Means over the seeds; ±: half the 95 % interval.";
@@ -85,9 +87,8 @@ impl All<'_> {
                 == (row.case, row.control, row.signal, row.host)
                 && fit
         };
-        let value = |run: &Finished| {
-            Some((run.summary.seed, (metric.get)(run.summary.test.as_ref()?)?))
-        };
+        let value =
+            |run: &Finished| Some((run.summary.seed, (metric.get)(run.summary.test.as_ref()?)?));
         self.finished.iter().filter(of).filter_map(value).collect()
     }
 
@@ -172,12 +173,11 @@ impl All<'_> {
             Curve { steps: true, ..Curve::new(self.name(row), self.colour(row), y) }
         };
         let curves = rows.iter().zip(&each).map(curve).collect();
-        let unit =
-            if metric.unit == "1" { String::new() } else { format!(", {}", metric.unit) };
+        let unit = if metric.unit == "1" { String::new() } else { format!(", {}", metric.unit) };
         Some(Plot {
             title: format!("{} over seeds", title(metric)),
             about: "Share of the seeds with at most this value.".into(),
-            x_label: format!("{}{unit}", title(metric).to_lowercase()),
+            x_label: format!("{}{unit}", name(metric)),
             y_label: "share of seeds".into(),
             top: Some(1.0),
             x,
@@ -191,9 +191,8 @@ impl All<'_> {
         if !SPREAD.contains(&metric.name) {
             return None;
         }
-        let value = |row: &Row| -> Option<f64> {
-            row.set.as_ref()?.value.split(' ').next()?.parse().ok()
-        };
+        let value =
+            |row: &Row| -> Option<f64> { row.set.as_ref()?.value.split(' ').next()?.parse().ok() };
         let mut points: Vec<(f64, &Row)> =
             rows.iter().map(|row| Some((value(row)?, row))).collect::<Option<_>>()?;
         points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -242,6 +241,11 @@ impl All<'_> {
 
 /// A metric by its name in words: `p95_queue_ms` is `P95 queue`.
 fn title(metric: &Metric<TestSummary>) -> String {
+    sentence(&name(metric)).trim_end_matches('.').into()
+}
+
+/// The same within a sentence.
+fn name(metric: &Metric<TestSummary>) -> String {
     let name = match metric.name {
         "ratio_to_tcp" => "ratio to TCP".into(),
         "jain" => "Jain's index".into(),
@@ -253,7 +257,7 @@ fn title(metric: &Metric<TestSummary>) -> String {
             plain.replace("p50_", "median ").replace("p95_", "95 % ").replace("p99_", "99 % ")
         }
     };
-    sentence(&name.replace('_', " ").replace("rtt", "RTT")).trim_end_matches('.').into()
+    name.replace('_', " ").replace("rtt", "RTT")
 }
 
 /// With a capital at its beginning and a stop at its end.

@@ -54,7 +54,7 @@ impl PageFile {
 /// What made results, as all pages tell it.
 fn facts(provenance: &Provenance, more: Vec<(&str, String)>) -> Vec<Fact> {
     let Provenance { version, commit, kernel, .. } = provenance;
-    let commit = commit.as_ref().map(|commit| format!(", commit {commit}"));
+    let commit = commit.as_ref().map(|commit| format!(", commit {commit:.12}"));
     let version = format!("narrows {version}{}", commit.unwrap_or_default());
     let kernel = kernel.as_ref().map(|kernel| ("kernel", format!("Linux {kernel}")));
     let facts = more.into_iter().chain([("version", version)]).chain(kernel);

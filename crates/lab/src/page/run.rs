@@ -2,8 +2,8 @@
 
 use narrows_net::Nanos;
 use narrows_report::{
-    Colour, Curve, Event, Kind, Lane, Lanes, Network, NetworkLink, Page, Part, Plot, Route, Section,
-    Span, Tile, Timeline,
+    Colour, Curve, Event, Kind, Lane, Lanes, Line, Network, NetworkLink, Page, Part, Plot, Route,
+    Section, Span, Tile, Timeline,
 };
 
 use super::{facts, table};
@@ -15,7 +15,7 @@ use crate::provenance::Provenance;
 use crate::recorder::Run;
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
-use crate::table::{connection_lines, detection_lines, link_lines, passive_lines};
+use crate::table::{Lines, connection_lines, detection_lines, link_lines, passive_lines};
 use crate::units::{show_rate, show_time};
 use crate::watched::Count;
 
@@ -107,7 +107,7 @@ fn network(scenario: &Scenario) -> Section {
         let of = &scenario.flows[flow];
         for (path, route) in of.paths.iter().enumerate() {
             let through: Vec<&str> = route.links.iter().map(|&link| name(link)).collect();
-            let label = label(of, path);
+            let label = label(scenario, flow, path);
             described.push(format!("{label} through {}", through.join(", ")));
             routes.push(Route {
                 name: label,
@@ -128,7 +128,8 @@ fn network(scenario: &Scenario) -> Section {
         about += &format!(" {background} background flows are not drawn.");
     }
     // Only links that something drawn crosses.
-    let mut used: Vec<usize> = routes.iter().flat_map(|route| route.links.iter().copied()).collect();
+    let mut used: Vec<usize> =
+        routes.iter().flat_map(|route| route.links.iter().copied()).collect();
     used.sort_unstable();
     used.dedup();
     for route in &mut routes {
@@ -149,11 +150,13 @@ fn network(scenario: &Scenario) -> Section {
     Section { title: "Network".into(), about, parts: vec![Part::Network(network)] }
 }
 
-/// A path of a flow, as plots name it.
-fn label(flow: &Flow, path: usize) -> String {
-    match flow.paths.len() {
-        1 => flow.name.clone(),
-        _ => format!("{} {}", flow.name, flow.paths[path].name),
+/// A path of a flow, as plots name it: one of the connection under test by its own name.
+fn label(scenario: &Scenario, flow: usize, path: usize) -> String {
+    let of = &scenario.flows[flow];
+    match of.paths.len() {
+        1 => of.name.clone(),
+        _ if scenario.test == Some(flow) => of.paths[path].name.clone(),
+        _ => format!("{} {}", of.name, of.paths[path].name),
     }
 }
 
@@ -185,8 +188,12 @@ fn groups(scenario: &Scenario, decisions: &[Judged]) -> Option<Section> {
         held.iter().map(span).collect()
     };
     let mut lanes = Vec::new();
-    if decisions.iter().any(|decision| decision.correct.is_some()) {
+    let pairs = |decision: &Judged| truth.there((decision.time_s * 1e9) as Nanos).len() > 1;
+    if decisions.iter().any(|decision| decision.correct.is_some() && pairs(decision)) {
         let judged = |decision: &Judged| {
+            if !pairs(decision) {
+                return (Kind::Absent, "one path alone".into());
+            }
             let kind = verdict(truth, decision);
             let what = match kind {
                 Kind::Right => "right",
@@ -224,12 +231,12 @@ fn groups(scenario: &Scenario, decisions: &[Judged]) -> Option<Section> {
             lanes.push(if path == 0 { lane.under("true groups of the scenario") } else { lane });
         }
     }
-    let about = "A decision holds until the next. A wrong one puts two paths together that are apart or \
-                 apart two that are together; an undecided one lacks a path and is not wrong of the others. \
-                 Those within the warm-up stand here too and count in no metric.";
-    let lanes =
-        Lanes { title: "Groups of paths over time".into(), about: about.into(), lanes };
-    let about = "Which paths the detector of the connection under test takes to share a bottleneck.";
+    let about = "Each decision holds until the next. Wrong: it puts two paths together that are apart, or apart \
+                 that are together. Undecided: a path has no place yet, and the others have the right one. \
+                 Decisions in the warm-up are shown, but no metric counts them.";
+    let lanes = Lanes { title: "Groups of paths over time".into(), about: about.into(), lanes };
+    let about =
+        "Which paths the detector of the connection under test takes to share a bottleneck.";
     Some(Section {
         title: "Decisions".into(),
         about: about.into(),
@@ -264,8 +271,8 @@ fn verdict(truth: Truth, decision: &Judged) -> Kind {
     let as_found = |i: usize, j: usize| {
         matches!(decision.places[i], Found::Group(_)) && decision.places[i] == decision.places[j]
     };
-    let wrong = crate::detection::pairs(&there)
-        .any(|(i, j)| as_found(i, j) != (right[i] == right[j]));
+    let wrong =
+        crate::detection::pairs(&there).any(|(i, j)| as_found(i, j) != (right[i] == right[j]));
     if wrong { Kind::Wrong } else { Kind::Undecided }
 }
 
@@ -306,14 +313,23 @@ impl Shown {
 
     /// A curve of each path.
     fn curves(&self, scenario: &Scenario, value: impl Fn(&Sample) -> Option<f64>) -> Vec<Curve> {
-        let curve = |(number, row): (usize, &Row)| Curve {
-            dashed: scenario.test.is_some_and(|test| test != row.flow),
-            hidden: number >= SHOWN,
-            ..Curve::new(
-                label(&scenario.flows[row.flow], row.path),
-                Colour::Number(number),
-                row.samples.iter().map(&value).collect(),
-            )
+        let curve = |(number, row): (usize, &Row)| {
+            let other = scenario.test.is_some_and(|test| test != row.flow);
+            // A path whose address is lost has no state to speak of.
+            let there = |sample: &&Sample| {
+                let time = (sample.time_s * 1e9) as Nanos;
+                scenario.test != Some(row.flow) || Truth(scenario).opened(row.path, time).is_some()
+            };
+            let y = row.samples.iter().map(|sample| Some(sample).filter(there).and_then(&value));
+            Curve {
+                line: if other { Line::Dashed } else { Line::Solid },
+                hidden: number >= SHOWN,
+                ..Curve::new(
+                    label(scenario, row.flow, row.path),
+                    Colour::Number(number),
+                    y.collect(),
+                )
+            }
         };
         self.rows.iter().enumerate().map(curve).collect()
     }
@@ -347,15 +363,18 @@ impl Shown {
         let thresholds = self.curves(scenario, |sample| {
             sample.ssthresh_packets.filter(|_| begun(sample)).map(f64::from)
         });
+        // Of few paths they can be told apart.
+        let few = thresholds.iter().filter(|curve| curve.line == Line::Solid).count() <= 2;
         windows.extend(thresholds.into_iter().map(|curve| Curve {
             name: format!("{} ssthresh", curve.name),
-            dashed: true,
+            hidden: !few || curve.line != Line::Solid,
+            line: Line::Dotted,
             steps: true,
-            hidden: true,
             ..curve
         }));
         let rtt = self.curves(scenario, |sample| begun(sample).then_some(sample.srtt_ms));
-        let mut parts = vec![
+        let mut parts: Vec<Part> = events(scenario).into_iter().collect();
+        parts.extend([
             plot(
                 "Goodput",
                 "Payload acknowledged on each path, samples of 100 ms: their mean between the least and the greatest.",
@@ -366,13 +385,13 @@ impl Shown {
             ),
             plot(
                 "Congestion window",
-                "Of each path, with the slow start threshold where it is asked for.",
+                "Of each path; dotted: its slow start threshold, none before the first loss.",
                 "window",
                 "packets",
                 false,
                 windows,
             ),
-        ];
+        ]);
         parts.extend(self.losses(scenario, run).map(Part::Lanes));
         parts.push(plot(
             "Smoothed RTT",
@@ -389,7 +408,11 @@ impl Shown {
                 let name = scenario.links[link].config.name.clone();
                 Curve {
                     hidden: number >= SHOWN,
-                    ..Curve::new(name, Colour::Number(number), queue.iter().copied().map(Some).collect())
+                    ..Curve::new(
+                        name,
+                        Colour::Number(number),
+                        queue.iter().copied().map(Some).collect(),
+                    )
                 }
             };
             let links = self.links(scenario);
@@ -402,7 +425,8 @@ impl Shown {
                 links.into_iter().enumerate().map(curve).collect(),
             ));
         }
-        let mut about = "Zoom and pointer are the same in all of these.".to_owned();
+        let mut about = "Drag over a plot to zoom in all of them, double-click to see all again. Keys of a plot in focus: \
+                         arrows, plus, minus, 0.".to_owned();
         if scenario.warmup > 0 {
             about += " The warm-up is shaded; no metric counts it.";
         }
@@ -448,7 +472,7 @@ impl Shown {
     /// What was sent again on each path and dropped at each link.
     fn losses(&self, scenario: &Scenario, run: &Run) -> Option<Lanes> {
         let watched = &run.watched;
-        let lane = |name: String, count: &Count| {
+        let lane = |name: String, colour: Colour, count: &Count| {
             let times = watched.time_s.iter();
             let before = [0.0].iter().chain(&watched.time_s);
             let lost = times.zip(before).zip(&count.since).filter(|(_, lost)| **lost > 0);
@@ -459,7 +483,7 @@ impl Shown {
                 what: String::new(),
             };
             let spans: Vec<Span> = lost.map(span).collect();
-            (!spans.is_empty()).then(|| Lane { name, heading: None, spans })
+            (!spans.is_empty()).then(|| Lane { name, heading: None, colour, spans })
         };
         let under = |lanes: Vec<Lane>, heading: &str| {
             let under = |(number, lane): (usize, Lane)| {
@@ -467,20 +491,37 @@ impl Shown {
             };
             lanes.into_iter().enumerate().map(under).collect::<Vec<_>>()
         };
-        let of_path = |row: &Row| {
+        let of_path = |(number, row): (usize, &Row)| {
             let count = watched.retransmits.get(row.flow)?.get(row.path)?;
-            lane(label(&scenario.flows[row.flow], row.path), count)
+            lane(label(scenario, row.flow, row.path), Colour::Number(number), count)
         };
         let of_link = |link: usize| {
-            lane(scenario.links[link].config.name.clone(), &watched.links.get(link)?.drops)
+            let drops = &watched.links.get(link)?.drops;
+            lane(scenario.links[link].config.name.clone(), Colour::Muted, drops)
         };
-        let mut lanes = under(self.rows.iter().filter_map(of_path).collect(), "segments sent again");
+        let mut lanes = under(
+            self.rows.iter().enumerate().filter_map(of_path).collect(),
+            "segments sent again",
+        );
         let dropped = self.links(scenario).into_iter().filter_map(of_link).collect();
         lanes.extend(under(dropped, "packets dropped at links"));
         let about = "In each 100 ms; the more, the higher.";
         let lanes = Lanes { title: "Losses".into(), about: about.into(), lanes };
         (!lanes.lanes.is_empty()).then_some(lanes)
     }
+}
+
+/// What happens, by the numbers that plots have.
+fn events(scenario: &Scenario) -> Option<Part> {
+    let event = |(number, event): (usize, &crate::scenario::Event)| {
+        let what = describe_event(scenario, event);
+        vec![(1 + number).to_string(), seconds(event.at).to_string(), what]
+    };
+    let heads = ["event", "at, s", "what"].map(|head| (head.to_owned(), String::new())).to_vec();
+    let lines: Vec<_> = scenario.events.iter().enumerate().map(event).collect();
+    let about = "Marked in the plots by their numbers.";
+    let lines = Lines { heads, left: 3, lines };
+    (!lines.lines.is_empty()).then(|| Part::Table(table("Events", about, lines)))
 }
 
 fn tables(scenario: &Scenario, run: &Run) -> Section {
@@ -497,17 +538,6 @@ fn tables(scenario: &Scenario, run: &Run) -> Section {
     ];
     for (title, lines) in more {
         parts.extend(lines.map(|lines| Part::Table(table(title, "", lines))));
-    }
-    if !scenario.events.is_empty() {
-        let event = |(number, event): (usize, &crate::scenario::Event)| {
-            let what = describe_event(scenario, event);
-            vec![(1 + number).to_string(), format!("{}", seconds(event.at)), what]
-        };
-        let heads = ["event", "s", "what"].map(|head| (head.to_owned(), String::new())).to_vec();
-        let lines = scenario.events.iter().enumerate().map(event).collect();
-        let about = "Marked in the plots by their numbers.";
-        let lines = crate::table::Lines { heads, left: 3, lines };
-        parts.push(Part::Table(table("Events", about, lines)));
     }
     if let Some(fitness) = &summary.fitness {
         let text = crate::table::show_fitness(fitness);
