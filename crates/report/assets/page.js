@@ -2,6 +2,7 @@
 (() => {
 const D = JSON.parse(document.getElementById("data").textContent);
 const { end, warmup, events } = D.timeline;
+D.lanes.forEach(of => of.lanes.forEach(lane => lane.spans = lane.spans.map(([from, to, kind, what]) => ({ from, to, kind, what: what ?? (kind.lost ? `${kind.lost}` : "") }))));
 const root = document.documentElement;
 const FONT = '12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif';
 const SMALL = 640, LANE = 20, HEADING = 24;

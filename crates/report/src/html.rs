@@ -20,7 +20,9 @@ const STYLE: &str = include_str!("../assets/page.css");
 /// Points of a curve at most, more than a screen has pixels.
 const POINTS: usize = 2000;
 /// Numbers in all plots at most, of about six bytes each: what keeps a page below a megabyte.
-const NUMBERS: usize = 120_000;
+const NUMBERS: usize = 100_000;
+/// The same of spans in all lanes, of about 25 bytes each.
+const SPANS: usize = 8000;
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -144,6 +146,11 @@ impl Page {
             points = points * 3 / 4;
             plots = plots.iter().map(|plot| plot.thinned(points)).collect();
         }
+        let mut spans = POINTS;
+        while lanes.iter().map(Lanes::size).sum::<usize>() > SPANS && spans > 50 {
+            spans = spans * 3 / 4;
+            lanes = lanes.iter().map(|lanes| lanes.thinned(spans)).collect();
+        }
         let plots = plots.into_iter().map(Plot::rounded).collect();
         Drawn { timeline: self.timeline.clone(), plots, lanes }
     }
@@ -249,12 +256,14 @@ fn strips(strips: &Strips) -> Markup {
     let left = |value: f64| format!("left:{:.2}%", at(value));
     let between =
         |from: f64, to: f64| format!("left:{:.2}%;width:{:.2}%", at(from), at(to) - at(from));
-    let decimals = strips.decimals;
-    let tick = |value: &f64| {
-        let step = axis[1] - axis[0];
-        let decimals = (0..6).find(|d| (step * 10_f64.powi(*d)).fract().abs() < 1e-6).unwrap_or(6);
-        format!("{value:.*}", decimals as usize)
+    let step = axis[1] - axis[0];
+    let whole = |decimals: &usize| {
+        let shifted = step * 10_f64.powi(*decimals as i32);
+        (shifted - shifted.round()).abs() < 1e-6
     };
+    let of_axis = (0..6).find(whole).unwrap_or(6);
+    let decimals = strips.decimals.max(if step < 1.0 { of_axis + 1 } else { 0 });
+    let tick = |value: &f64| format!("{value:.of_axis$}");
     let shown = |row: &Strip| match (row.mean, row.ci95) {
         (Some(mean), Some(half)) => format!("{mean:.decimals$} ±{half:.decimals$}"),
         (Some(mean), None) => format!("{mean:.decimals$}"),

@@ -11,7 +11,7 @@ pub struct Strips {
     pub about: String,
     /// What the values are, with their unit.
     pub label: String,
-    /// Decimals of numbers.
+    /// Decimals of numbers at least; more where the axis needs them.
     pub decimals: usize,
     /// Draws a bar from 0 to the mean instead of a box.
     pub bars: bool,

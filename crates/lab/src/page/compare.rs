@@ -138,7 +138,9 @@ impl All<'_> {
         };
         Strips {
             title: title(metric),
-            about: sentence(metric.about),
+            about: Some(metric.about)
+                .filter(|about| !about.starts_with("the same"))
+                .map_or_else(String::new, sentence),
             label: if metric.unit == "1" { String::new() } else { metric.unit.into() },
             decimals,
             bars: shares,
@@ -239,25 +241,32 @@ impl All<'_> {
     }
 }
 
-/// A metric by its name in words: `p95_queue_ms` is `P95 queue`.
+/// A metric by its name in words: `p95_queue_ms` is `Queueing delay, 95 % quantile`.
 fn title(metric: &Metric<TestSummary>) -> String {
     sentence(&name(metric)).trim_end_matches('.').into()
 }
 
 /// The same within a sentence.
 fn name(metric: &Metric<TestSummary>) -> String {
-    let name = match metric.name {
-        "ratio_to_tcp" => "ratio to TCP".into(),
-        "jain" => "Jain's index".into(),
-        "accuracy" => "right decisions".into(),
-        "retransmits" => "segments sent again".into(),
-        name => {
-            let unit = ["_mbps", "_ms", "_s", "_packets"].into_iter();
-            let plain = unit.fold(name, |name, unit| name.strip_suffix(unit).unwrap_or(name));
-            plain.replace("p50_", "median ").replace("p95_", "95 % ").replace("p99_", "99 % ")
-        }
+    let units = ["_mbps", "_ms", "_s", "_packets"].into_iter();
+    let plain = units.fold(metric.name, |name, unit| name.strip_suffix(unit).unwrap_or(name));
+    let quantiles =
+        [("p50_", ", median"), ("p95_", ", 95 % quantile"), ("p99_", ", 99 % quantile")];
+    let quantile =
+        quantiles.into_iter().find_map(|(prefix, of)| Some((plain.strip_prefix(prefix)?, of)));
+    let (plain, of) = quantile.unwrap_or((plain, ""));
+    let words = match plain {
+        "ratio_to_tcp" => "ratio to TCP",
+        "jain" => "Jain's index",
+        "accuracy" => "right decisions",
+        "retransmits" => "segments sent again",
+        "queue" => "queueing delay",
+        "rtt" => "smoothed RTT",
+        "message" => "delay of messages",
+        "acknowledged" => "time of a file",
+        plain => &plain.replace('_', " "),
     };
-    name.replace('_', " ").replace("rtt", "RTT")
+    format!("{words}{of}")
 }
 
 /// With a capital at its beginning and a stop at its end.

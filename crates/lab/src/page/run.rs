@@ -505,7 +505,7 @@ impl Shown {
         );
         let dropped = self.links(scenario).into_iter().filter_map(of_link).collect();
         lanes.extend(under(dropped, "packets dropped at links"));
-        let about = "In each 100 ms; the more, the higher.";
+        let about = "In each 100 ms, in a long run in longer parts; the more, the higher.";
         let lanes = Lanes { title: "Losses".into(), about: about.into(), lanes };
         (!lanes.lanes.is_empty()).then_some(lanes)
     }
