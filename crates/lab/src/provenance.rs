@@ -60,13 +60,7 @@ impl Provenance {
 
     /// The command as a shell takes it, whatever the program's folder.
     pub fn command_line(&self) -> String {
-        let plain = |c: char| c.is_alphanumeric() || "-_=./:,+@%".contains(c);
-        let quote = |word: &str| match !word.is_empty() && word.chars().all(plain) {
-            true => word.to_owned(),
-            false => format!("'{}'", word.replace('\'', r"'\''")),
-        };
-        let words = self.command.iter().skip(1).map(|word| quote(word));
-        ["narrows".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+        narrows_report::command_line(self.command.iter().skip(1).map(String::as_str))
     }
 
     /// Checks that `folder` holds no other results.

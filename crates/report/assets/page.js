@@ -195,7 +195,7 @@ const swatch = kind => {
 // ---- A plot of curves.
 function plot(figure, of) {
   const box = figure.querySelector(".canvas"), legend = figure.querySelector(".legend");
-  const buckets = () => Math.max(80, Math.round(box.clientWidth / 4));
+  const buckets = () => Math.max(60, Math.round(box.clientWidth / (of.curves.length > 3 ? 8 : 4)));
   let now;
   const data = () => {
     now = level(of, ...range, buckets());
@@ -288,6 +288,12 @@ function paint(ctx, of, x, y, width, height, ratio) {
     case "right": ctx.fillStyle = colour("right"); break;
     case "wrong": ctx.fillStyle = hatch(ctx, "wrong", ratio, true); break;
     case "undecided": ctx.fillStyle = hatch(ctx, "undecided", ratio, false); break;
+    case "alone":
+      ctx.fillStyle = colour("clear");
+      ctx.fillRect(x, y, width, height);
+      ctx.fillStyle = colour("muted");
+      ctx.fillRect(x, y + height - 3 * ratio, width, 3 * ratio);
+      return;
     case "clear": ctx.fillStyle = colour("clear"); break;
     case "lost": ctx.fillStyle = colour(of.colour ?? "muted"); break;
     default:
@@ -300,7 +306,7 @@ function paint(ctx, of, x, y, width, height, ratio) {
   }
   ctx.fillRect(x, y, width, height);
 }
-const MEANING = { right: "right", wrong: "wrong", undecided: "undecided", clear: "not congested", absent: "not there", lost: "lost" };
+const MEANING = { alone: "alone", right: "right", wrong: "wrong", undecided: "undecided", clear: "not congested", absent: "not there" };
 
 function lanes(figure, of) {
   const box = figure.querySelector(".canvas"), legend = figure.querySelector(".legend");

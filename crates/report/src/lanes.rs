@@ -48,6 +48,8 @@ pub struct Span {
 pub enum Kind {
     /// In a group, by the number of its colour.
     Group(usize),
+    /// In none with others.
+    Alone,
     /// Not congested.
     Clear,
     /// Undecided.

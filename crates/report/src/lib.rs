@@ -5,6 +5,7 @@
 //! drawn by uPlot, which stands in `assets` with the page's own script and style.
 
 mod colour;
+mod command;
 mod html;
 mod lanes;
 mod network;
@@ -14,6 +15,7 @@ mod strips;
 mod table;
 
 pub use colour::Colour;
+pub use command::command_line;
 pub use lanes::{Kind, Lane, Lanes, Span};
 pub use network::{Network, NetworkLink, Route};
 pub use page::{Event, Fact, Page, Part, Section, Tile, Timeline};

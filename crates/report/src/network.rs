@@ -39,15 +39,15 @@ pub struct Route {
     pub minor: bool,
 }
 
-/// Pixels: a link's box, its head with the name, a route in it, the space between columns and rows, and
-/// what stands left of all.
+/// Pixels: a link's box, its head with the name, a route in it, the space between columns and rows, and a
+/// letter of a name.
 const BOX: usize = 168;
 const HEAD: usize = 44;
 const LANE: usize = 15;
 const BETWEEN: usize = 64;
 const BELOW: usize = 22;
-const NAMES: usize = 158;
-/// Letters of a name in its space.
+const LETTER: usize = 7;
+/// Letters of a name at most.
 const LETTERS: usize = 22;
 
 /// Where a link stands.
@@ -73,6 +73,12 @@ impl Network {
         columns.into_iter().map(|column| column.min(most)).collect()
     }
 
+    /// What names take, left of all.
+    fn names(&self) -> usize {
+        let letters = |route: &Route| short(&route.name).chars().count();
+        16 + LETTER * self.routes.iter().map(letters).max().unwrap_or(0)
+    }
+
     fn through(&self, link: usize) -> Vec<usize> {
         let crosses = |&route: &usize| self.routes[route].links.contains(&link);
         (0..self.routes.len()).filter(crosses).collect()
@@ -91,7 +97,8 @@ impl Network {
             let height = HEAD + LANE * self.through(link).len() + 6;
             let y = below[column];
             below[column] += height + BELOW;
-            places[link] = Place { x: NAMES + column * (BOX + BETWEEN) + BETWEEN / 2, y, height };
+            places[link] =
+                Place { x: self.names() + column * (BOX + BETWEEN) + BETWEEN / 2, y, height };
         }
         let tallest = below.iter().copied().max().unwrap_or(0);
         for (link, place) in places.iter_mut().enumerate() {
@@ -107,7 +114,8 @@ impl Network {
             let number = self.through(link).iter().position(|&other| other == route);
             places[link].y + HEAD + LANE * number.unwrap_or(0) + LANE / 2
         };
-        let right = places.iter().map(|place| place.x + BOX + BETWEEN / 2).max().unwrap_or(NAMES);
+        let right =
+            places.iter().map(|place| place.x + BOX + BETWEEN / 2).max().unwrap_or(self.names());
         let bottom = places.iter().map(|place| place.y + place.height).max().unwrap_or(0);
         // Where routes begin and end: beside their first and last links, but not on each other.
         let ports = |of: fn(&Route) -> Option<&usize>| -> Vec<usize> {
@@ -127,8 +135,8 @@ impl Network {
         let height = begins.iter().chain(&ends).map(|y| y + 10).max().unwrap_or(0).max(bottom) + 4;
         let width = right + 26;
         let path = |route: usize| {
-            let mut path = format!("M{} {}", NAMES, begins[route]);
-            let mut from = (NAMES, begins[route]);
+            let mut path = format!("M{} {}", self.names(), begins[route]);
+            let mut from = (self.names(), begins[route]);
             let mut to = |x: usize, y: usize| {
                 let middle = (from.0 + x) / 2;
                 path += &format!(" C{middle} {} {middle} {y} {x} {y}", from.1);
@@ -157,7 +165,7 @@ impl Network {
                     @for (number, route) in self.routes.iter().enumerate() {
                         g class=(format!("route {}{}", route.colour.class(), if route.minor { " minor" } else { "" })) {
                             title { (route.name) }
-                            text x=(NAMES - 8) y=(begins[number] + 4) { (short(&route.name)) }
+                            text x=(self.names() - 8) y=(begins[number] + 4) { (short(&route.name)) }
                             path d=(path(number)) {}
                             path.head d=(format!("M{} {} l8 4 l-8 4 z", right, ends[number] - 4)) {}
                         }

@@ -21,7 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("quic-sockets", &[]),
     ("transfer", &["laws", "quic", "quic-sockets"]),
     ("quic-sim", &["net", "sim", "traffic"]),
-    ("detect", &["laws"]),
+    ("detect", &["laws", "report"]),
     ("emu", &["net", "netns"]),
     (
         "lab",
