@@ -264,7 +264,7 @@ impl Sheet {
             };
             let lossy = rates.iter().enumerate().filter(|(_, rate)| rate.lost > 0);
             let spans: Vec<Span> = lossy.map(span).collect();
-            (!spans.is_empty()).then(|| Lane {
+            (!spans.is_empty()).then_some(Lane {
                 name: numbered(flow),
                 heading: None,
                 colour: Colour::Number(flow),

@@ -103,6 +103,9 @@ function marks(u) {
   ctx.font = `${11 * ratio}px system-ui,sans-serif`;
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
+  // Numbers of events that stand close share a place.
+  let label = { x: -Infinity, text: "" };
+  const write = () => ctx.fillText(label.text, label.x, bbox.top + ratio);
   events.forEach((event, i) => {
     if (event.at < range[0] || event.at > range[1]) return;
     const x = Math.round(u.valToPos(event.at, "x", true)) + 0.5;
@@ -113,11 +116,15 @@ function marks(u) {
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    // Those of one time share a mark.
-    if (events[i - 1]?.at == event.at || events.length > 30) return;
-    const same = events.flatMap((other, j) => other.at == event.at ? [j + 1] : []);
-    ctx.fillText(same.join(", "), x + 3 * ratio, bbox.top + ratio);
+    if (events.length > 30) return;
+    if (x - label.x < 12 * ratio) {
+      label.text += `, ${i + 1}`;
+      return;
+    }
+    if (label.text) write();
+    label = { x: x + 3 * ratio, text: `${i + 1}` };
   });
+  if (label.text) write();
   ctx.restore();
 }
 
@@ -320,7 +327,7 @@ function lanes(figure, of) {
   });
   const kinds = new Map();
   of.lanes.forEach(lane => lane.spans.forEach(span => kinds.set(kind(span.kind), span.kind)));
-  if (kinds.has("group")) legend.append(make("span", { class: "key" }, swatch({ group: 0 }), swatch({ group: 1 }), "paths of one colour are in one group"));
+  if (kinds.has("group")) legend.append(make("span", { class: "key" }, swatch({ group: 0 }), swatch({ group: 1 }), "one colour: one group"));
   for (const name of Object.keys(MEANING)) {
     if (kinds.has(name)) legend.append(make("span", { class: "key" }, swatch(kinds.get(name)), MEANING[name]));
   }

@@ -4,7 +4,7 @@ use serde::Serializer;
 
 /// Colours that people with any kind of colour vision tell apart: M. Okabe and K. Ito, "Color Universal
 /// Design", 2008.
-const COLOURS: usize = 6;
+pub const COLOURS: usize = 6;
 
 /// How something is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ mod plot;
 mod strips;
 mod table;
 
-pub use colour::Colour;
+pub use colour::{COLOURS, Colour};
 pub use command::command_line;
 pub use lanes::{Kind, Lane, Lanes, Span};
 pub use network::{Network, NetworkLink, Route};

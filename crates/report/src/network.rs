@@ -39,14 +39,16 @@ pub struct Route {
     pub minor: bool,
 }
 
-/// Pixels: a link's box, its head with the name, a route in it, the space between columns and rows, and a
-/// letter of a name.
+/// Pixels: a link's box, its head with the name, a route in it, the space between rows, a letter of a name, and
+/// what a route has before its first link and behind its last.
 const BOX: usize = 168;
 const HEAD: usize = 44;
 const LANE: usize = 15;
-const BETWEEN: usize = 64;
 const BELOW: usize = 22;
 const LETTER: usize = 7;
+const END: usize = 26;
+/// Between columns of links.
+const BETWEEN: usize = 72;
 /// Letters of a name at most.
 const LETTERS: usize = 22;
 
@@ -73,10 +75,13 @@ impl Network {
         columns.into_iter().map(|column| column.min(most)).collect()
     }
 
-    /// What names take, left of all.
-    fn names(&self) -> usize {
+    /// What the names of routes take that begin at the first column, or at a later one.
+    fn names(&self, columns: &[usize], later: bool) -> usize {
+        let begins =
+            |route: &&Route| route.links.first().is_some_and(|&link| (columns[link] > 0) == later);
         let letters = |route: &Route| short(&route.name).chars().count();
-        16 + LETTER * self.routes.iter().map(letters).max().unwrap_or(0)
+        let most = self.routes.iter().filter(begins).map(letters).max();
+        most.map_or(0, |letters| 16 + LETTER * letters)
     }
 
     fn through(&self, link: usize) -> Vec<usize> {
@@ -86,6 +91,8 @@ impl Network {
 
     fn places(&self) -> Vec<Place> {
         let columns = self.columns();
+        let first = self.names(&columns, false) + END;
+        let between = BETWEEN + self.names(&columns, true);
         let mut order: Vec<usize> = (0..self.links.len()).collect();
         // In the order of the first route through each.
         order.sort_by_key(|&link| self.through(link).first().copied().unwrap_or(usize::MAX));
@@ -97,8 +104,7 @@ impl Network {
             let height = HEAD + LANE * self.through(link).len() + 6;
             let y = below[column];
             below[column] += height + BELOW;
-            places[link] =
-                Place { x: self.names() + column * (BOX + BETWEEN) + BETWEEN / 2, y, height };
+            places[link] = Place { x: first + column * (BOX + between), y, height };
         }
         let tallest = below.iter().copied().max().unwrap_or(0);
         for (link, place) in places.iter_mut().enumerate() {
@@ -114,46 +120,39 @@ impl Network {
             let number = self.through(link).iter().position(|&other| other == route);
             places[link].y + HEAD + LANE * number.unwrap_or(0) + LANE / 2
         };
-        let right =
-            places.iter().map(|place| place.x + BOX + BETWEEN / 2).max().unwrap_or(self.names());
-        let bottom = places.iter().map(|place| place.y + place.height).max().unwrap_or(0);
-        // Where routes begin and end: beside their first and last links, but not on each other.
-        let ports = |of: fn(&Route) -> Option<&usize>| -> Vec<usize> {
-            let at = |route: usize| of(&self.routes[route]).map_or(0, |&link| lane(link, route));
-            let mut order: Vec<usize> = (0..self.routes.len()).collect();
-            order.sort_by_key(|&route| at(route));
-            let mut ports = vec![0; self.routes.len()];
-            let mut free = 10;
-            for route in order {
-                ports[route] = at(route).max(free);
-                free = ports[route] + LANE;
-            }
-            ports
-        };
-        let (begins, ends) =
-            (ports(|route| route.links.first()), ports(|route| route.links.last()));
-        let height = begins.iter().chain(&ends).map(|y| y + 10).max().unwrap_or(0).max(bottom) + 4;
-        let width = right + 26;
+        let right = places.iter().map(|place| place.x + BOX + END).max().unwrap_or(END);
+        let height = places.iter().map(|place| place.y + place.height).max().unwrap_or(0) + 2;
+        let width = right + 12;
+        // From before the first link to behind the last, and in the links.
         let path = |route: usize| {
-            let mut path = format!("M{} {}", self.names(), begins[route]);
-            let mut from = (self.names(), begins[route]);
-            let mut to = |x: usize, y: usize| {
-                let middle = (from.0 + x) / 2;
-                path += &format!(" C{middle} {} {middle} {y} {x} {y}", from.1);
-                from = (x, y);
-            };
-            for &link in &self.routes[route].links {
-                to(places[link].x, lane(link, route));
-                to(places[link].x + BOX, lane(link, route));
+            let links = &self.routes[route].links;
+            let ends = links.first().zip(links.last());
+            let Some((&first, &last)) = ends else { return String::new() };
+            let mut path = format!("M{} {}", places[first].x - END, lane(first, route));
+            for pair in links.windows(2) {
+                let (from, to) = (places[pair[0]].x + BOX, places[pair[1]].x);
+                let (y, middle) = (lane(pair[0], route), (from + to) / 2);
+                let next = lane(pair[1], route);
+                path += &format!(" H{from} C{middle} {y} {middle} {next} {to} {next}");
             }
-            to(right, ends[route]);
-            path
+            path + &format!(" H{}", places[last].x + BOX + END)
+        };
+        let within = |route: usize| -> String {
+            let one = |&link: &usize| format!("M{} {} h{BOX} ", places[link].x, lane(link, route));
+            self.routes[route].links.iter().map(one).collect()
+        };
+        let class = |route: &Route| {
+            format!("route {}{}", route.colour.class(), if route.minor { " minor" } else { "" })
         };
         html! {
             div.drawing tabindex="0" role="group" aria-label="drawing of the network, scrolls sideways" {
                 svg viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="img"
                     aria-label=(self.about) {
                     title { (self.about) }
+                    // What passes a link without crossing it is behind it.
+                    @for (number, route) in self.routes.iter().enumerate() {
+                        g class=(class(route)) { path d=(path(number)) {} }
+                    }
                     @for (link, place) in self.links.iter().zip(&places) {
                         g.link {
                             title { (link.whole) }
@@ -163,11 +162,13 @@ impl Network {
                         }
                     }
                     @for (number, route) in self.routes.iter().enumerate() {
-                        g class=(format!("route {}{}", route.colour.class(), if route.minor { " minor" } else { "" })) {
-                            title { (route.name) }
-                            text x=(self.names() - 8) y=(begins[number] + 4) { (short(&route.name)) }
-                            path d=(path(number)) {}
-                            path.head d=(format!("M{} {} l8 4 l-8 4 z", right, ends[number] - 4)) {}
+                        @if let Some((&first, &last)) = route.links.first().zip(route.links.last()) {
+                            g class=(class(route)) {
+                                title { (route.name) }
+                                path d=(within(number)) {}
+                                text x=(places[first].x - END - 6) y=(lane(first, number) + 4) { (short(&route.name)) }
+                                path.head d=(format!("M{} {} l9 4.5 l-9 4.5 z", places[last].x + BOX + END, lane(last, number) as f64 - 4.5)) {}
+                            }
                         }
                     }
                 }

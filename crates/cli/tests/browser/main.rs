@@ -47,6 +47,9 @@ const PLACE: &str = "(n => {
     return [left + width / 2, top + height / 2, width];
 })";
 
+#[cfg(feature = "detect")]
+const CAPTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/four-in-pairs.pcap.gz");
+
 const HANDOVER: [&str; 4] = ["run", "phone/wifi-handover", "--cc", "gcubic+xcorr"];
 
 #[test]
@@ -61,9 +64,11 @@ fn pages_are_drawn_on_any_screen_dark_or_light_and_say_nothing_to_the_console() 
     let compare = ["compare", "sbd/nsb-2", "sbd/sb-2", "--cc", "reno,olia+ssc,gcubic+xcorr"];
     let sweep = ["compare", "sbd/nsb-2", "--cc", "lia,reno", "--sweep", "jitter=0..6 packets:3"];
     for (name, args, plots) in [
-        ("run", &["run", "sbd/sb-5", "--cc", "lia+ssc"][..], 6),
+        ("run", &["run", "sbd/shifting-60", "--cc", "olia+ssc"][..], 6),
         ("events", &HANDOVER, 6),
         ("compare", &[&compare[..], &short].concat(), 6),
+        #[cfg(feature = "detect")]
+        ("detect", &["detect", CAPTURE], 4),
         ("sweep", &[&sweep[..], &short].concat(), 3),
     ] {
         let file = page(&home, name, args);

@@ -2,8 +2,8 @@
 
 use narrows_net::Nanos;
 use narrows_report::{
-    Colour, Curve, Event, Kind, Lane, Lanes, Line, Network, NetworkLink, Page, Part, Plot, Route,
-    Section, Span, Tile, Timeline,
+    COLOURS, Colour, Curve, Event, Kind, Lane, Lanes, Line, Network, NetworkLink, Page, Part, Plot,
+    Route, Section, Span, Tile, Timeline,
 };
 
 use super::{facts, table};
@@ -32,13 +32,16 @@ pub fn run(provenance: &Provenance, scenario: &Scenario, run: &Run) -> Page {
     let on = if host == HostId::SIM { "the simulator".into() } else { host.to_string() };
     let settings = summary.setup.as_ref().map(|setup| setup.show());
     let settings = settings.filter(|text| !text.is_empty()).unwrap_or_else(|| "none".into());
-    let (warmup, duration) = (show_time(scenario.warmup), show_time(scenario.duration));
+    let warmup = match scenario.warmup {
+        0 => String::new(),
+        warmup => format!(" after {} of warm-up", show_time(warmup)),
+    };
     let mut more = vec![
         ("scenario", scenario.name.clone()),
         ("congestion control", cc.to_owned()),
         ("host", on),
         ("seed", summary.seed.to_string()),
-        ("time", format!("{duration} after {warmup} of warm-up")),
+        ("time", show_time(scenario.duration) + &warmup),
         ("changed settings", settings),
     ];
     let hash = summary.setup.as_ref().map(|setup| setup.scenario_sha256.clone());
@@ -322,7 +325,12 @@ impl Shown {
             };
             let y = row.samples.iter().map(|sample| Some(sample).filter(there).and_then(&value));
             Curve {
-                line: if other { Line::Dashed } else { Line::Solid },
+                line: match other {
+                    true => Line::Dashed,
+                    // Its colour stands for another one too.
+                    false if number >= COLOURS => Line::Dotted,
+                    false => Line::Solid,
+                },
                 hidden: number >= SHOWN,
                 ..Curve::new(
                     label(scenario, row.flow, row.path),
@@ -483,7 +491,7 @@ impl Shown {
                 what: String::new(),
             };
             let spans: Vec<Span> = lost.map(span).collect();
-            (!spans.is_empty()).then(|| Lane { name, heading: None, colour, spans })
+            (!spans.is_empty()).then_some(Lane { name, heading: None, colour, spans })
         };
         let under = |lanes: Vec<Lane>, heading: &str| {
             let under = |(number, lane): (usize, Lane)| {
