@@ -177,3 +177,40 @@ fn quic_gives_a_page_too() {
     assert!((5.0..30.0).contains(&greatest), "35 packets at 20 Mbit/s are 21 ms: {greatest}");
     assert!(lost(&data["lanes"][1], "bottleneck1") > 0);
 }
+
+#[cfg(feature = "detect")]
+#[test]
+fn the_page_of_a_capture_shows_groups_and_delays() {
+    let home = tempfile::tempdir().unwrap();
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/four-in-pairs.pcap.gz");
+    let file = home.path().join("page.html");
+    let html = page(&["detect", capture], &file);
+    assert!(html.contains("Flows #1 and #4 share a bottleneck; flows #2 and #3 share another."));
+    assert!(html.contains("concordance 0.99 of 26 observations"));
+    let data = data(&html);
+    // At the end each has the colour of the first of its group.
+    let lanes = data["lanes"][0]["lanes"].as_array().unwrap();
+    let last = |lane: &serde_json::Value| {
+        lane["spans"].as_array().unwrap().last().unwrap()[2]["group"].as_u64()
+    };
+    let groups: Vec<_> = lanes.iter().map(last).collect();
+    assert_eq!(groups, [Some(0), Some(1), Some(1), Some(0)]);
+    let delays = &data["plots"][0];
+    let high = delays["curves"][2]["high"].as_array().unwrap();
+    let greatest = high.iter().filter_map(|y| y.as_f64()).fold(0.0, f64::max);
+    // The data's delay changes by 62.0 ms, as the command says.
+    assert!((55.0..80.0).contains(&greatest), "{greatest}");
+    // The same as JSON, and the page is the same.
+    let again = home.path().join("again.html");
+    let json = page(&["detect", capture, "--json"], &again);
+    assert_eq!(json.replace(" --json", "").replace("again.html", "page.html"), html);
+    let refused = narrows(&["detect", capture, "--report", "/nowhere/page.html"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let line = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        line.ends_with(
+            "/nowhere/page.html: cannot write: No such file or directory (os error 2)\n"
+        ),
+        "{line}"
+    );
+}

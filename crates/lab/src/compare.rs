@@ -440,7 +440,7 @@ pub mod tests {
                 Ok(Run {
                     summary,
                     series,
-                    watched: Watched::default(),
+                    watched: crate::watched::Watched::default(),
                     decisions: Vec::new(),
                     notes: Vec::new(),
                 })
