@@ -212,7 +212,7 @@ function plot(figure, of) {
   const steps = uPlot.paths.stepped({ align: 1 });
   const series = [{}], bands = [];
   const place = i => 3 * (of.curves.length - 1 - i) + 1;
-  of.curves.toReversed().forEach((curve, i) => {
+  [...of.curves].reverse().forEach((curve, i) => {
     const paths = curve.steps ? { paths: steps } : {};
     const base = { show: !curve.hidden, points: { show: false }, spanGaps: false };
     series.push(
@@ -411,6 +411,10 @@ for (const figure of document.querySelectorAll("figure")) {
     event.preventDefault();
   };
 }
+document.querySelectorAll(".block .csv").forEach(button => button.onclick = () => {
+  const block = button.closest(".block"), rows = [...block.querySelectorAll("tr")];
+  download(block.querySelector("h3")?.textContent || document.title, rows.map(row => [...row.cells].map(cell => cell.textContent)));
+});
 document.querySelectorAll("[data-zoom]").forEach(button => button.onclick = () => step(button.dataset.zoom));
 if (timed().length) show(0, end);
 

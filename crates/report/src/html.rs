@@ -24,6 +24,9 @@ const NUMBERS: usize = 100_000;
 /// The same of spans in all lanes, of about 25 bytes each.
 const SPANS: usize = 8000;
 
+/// Dots in all rows of strips at most.
+const DOTS: usize = 2000;
+
 /// What the script draws.
 #[derive(Serialize)]
 struct Drawn {
@@ -207,7 +210,7 @@ fn figure(kind: &str, number: usize, title: &str, about: &str) -> Markup {
         figure data-kind=(kind) data-number=(number) aria-labelledby=(id) {
             figcaption {
                 h3 #(id) { (title) }
-                output.at {}
+                span.at {}
                 @if !about.is_empty() { p { (about) } }
             }
             div.legend {}
@@ -248,6 +251,16 @@ fn table(table: &Table) -> Markup {
     }
 }
 
+/// As many of these values as may be, spread over them by size, with the least and the greatest.
+fn some(values: &[(String, f64)], most: usize) -> Vec<&(String, f64)> {
+    let mut sorted: Vec<_> = values.iter().collect();
+    sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
+    if sorted.len() <= most {
+        return sorted;
+    }
+    (0..most).map(|at| sorted[at * (sorted.len() - 1) / (most - 1)]).collect()
+}
+
 /// Rows of dots, without any script.
 fn strips(strips: &Strips) -> Markup {
     let axis = strips.axis();
@@ -264,6 +277,8 @@ fn strips(strips: &Strips) -> Markup {
     let of_axis = (0..6).find(whole).unwrap_or(6);
     let decimals = strips.decimals.max(if step < 1.0 { of_axis + 1 } else { 0 });
     let tick = |value: &f64| format!("{value:.of_axis$}");
+    // Of many rows fewer, so that the file stays small.
+    let dots = (DOTS / strips.rows.len().max(1)).clamp(10, 100);
     let shown = |row: &Strip| match (row.mean, row.ci95) {
         (Some(mean), Some(half)) => format!("{mean:.decimals$} ±{half:.decimals$}"),
         (Some(mean), None) => format!("{mean:.decimals$}"),
@@ -273,6 +288,9 @@ fn strips(strips: &Strips) -> Markup {
         div.block {
             h3 { (strips.title) }
             @if !strips.about.is_empty() { p.about { (strips.about) } }
+            @if strips.rows.iter().any(|row| row.values.len() > dots) {
+                p.about { "Of each row " (dots) " values are drawn, the least and the greatest among them." }
+            }
             div.strips role="img" aria-label=(format!("{}; the values are in the table below", strips.title)) {
                 @for row in &strips.rows {
                     div class=(format!("strip {}", row.colour.class())) {
@@ -287,7 +305,7 @@ fn strips(strips: &Strips) -> Markup {
                                 i.box style=(between(first, third)) title=(format!("quartiles {first:.decimals$} to {third:.decimals$}")) {}
                                 i.median style=(left(median)) title=(format!("median {median:.decimals$}")) {}
                             }
-                            @for (of, value) in &row.values {
+                            @for (of, value) in some(&row.values, dots) {
                                 i.dot style=(left(*value)) title=(format!("{of}: {value:.decimals$}")) {}
                             }
                             @if let (Some(mean), Some(half)) = (row.mean, row.ci95) {
@@ -306,23 +324,26 @@ fn strips(strips: &Strips) -> Markup {
                     span.value { (strips.label) }
                 }
             }
-            details.behind {
-                summary { "Table" }
-                div.scroll tabindex="0" {
-                    table {
-                        thead { tr { th scope="col" { "of" } th.number scope="col" { "mean" } th.number scope="col" { "± 95 %" }
-                            th.number scope="col" { "quartiles" } th scope="col" { "each" } } }
-                        tbody { @for row in &strips.rows {
-                            tr {
-                                td { (row.name) }
-                                td.number { @if let Some(mean) = row.mean { (format!("{mean:.decimals$}")) } }
-                                td.number { @if let Some(half) = row.ci95 { (format!("{half:.decimals$}")) } }
-                                td.number { @if let Some([a, b, c]) = row.quartiles { (format!("{a:.decimals$} / {b:.decimals$} / {c:.decimals$}")) } }
-                                td { (row.values.iter().map(|(of, value)| format!("{of}: {value:.decimals$}")).collect::<Vec<_>>().join(", ")) }
-                            }
-                        } }
+            div.below {
+                details.behind {
+                    summary { "Table" }
+                    div.scroll tabindex="0" {
+                        table {
+                            thead { tr { th scope="col" { "of" } th.number scope="col" { "mean" } th.number scope="col" { "± 95 %" }
+                                th.number scope="col" { "quartiles" } th scope="col" { "each" } } }
+                            tbody { @for row in &strips.rows {
+                                tr {
+                                    td { (row.name) }
+                                    td.number { @if let Some(mean) = row.mean { (format!("{mean:.decimals$}")) } }
+                                    td.number { @if let Some(half) = row.ci95 { (format!("{half:.decimals$}")) } }
+                                    td.number { @if let Some([a, b, c]) = row.quartiles { (format!("{a:.decimals$} / {b:.decimals$} / {c:.decimals$}")) } }
+                                    td { (row.values.iter().map(|(of, value)| format!("{of}: {value:.decimals$}")).collect::<Vec<_>>().join(", ")) }
+                                }
+                            } }
+                        }
                     }
                 }
+                button.csv type="button" { "Download CSV" }
             }
         }
     }

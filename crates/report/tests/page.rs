@@ -139,6 +139,23 @@ fn the_script_finds_the_text_as_it_was() {
     assert_eq!(data["timeline"]["events"][0]["what"], hostile);
 }
 
+/// Rows of a thousand seeds: some dots stand for all, and the table has all.
+#[test]
+fn of_many_values_the_least_and_the_greatest_are_drawn() {
+    let mut page = page("name", 10);
+    for part in &mut page.sections[0].parts {
+        let Part::Strips(strips) = part else { continue };
+        strips.rows[0].values =
+            (0..1000).map(|i| (format!("seed {i}"), f64::from(i * 7 % 1000))).collect();
+    }
+    let html = page.html();
+    assert_eq!(html.matches("class=\"dot\"").count(), 100);
+    for value in ["seed 0: 0\"", "seed 857: 999\""] {
+        assert!(html.contains(&format!("title=\"{value}")), "{value}");
+    }
+    assert!(html.contains("100 values are drawn") && html.contains("seed 856: 992, "));
+}
+
 #[test]
 fn the_same_data_give_the_same_bytes() {
     assert!(page("a", 5000).html() == page("a", 5000).html());
