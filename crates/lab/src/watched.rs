@@ -32,6 +32,7 @@ pub struct WatchedLink {
 pub struct Count {
     /// By time.
     pub since: Vec<u64>,
+    #[serde(skip)]
     last: u64,
 }
 

@@ -17,6 +17,9 @@ const UPLOT_STYLE: &str = include_str!("../assets/uPlot.min.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 const STYLE: &str = include_str!("../assets/page.css");
 
+/// It goes with every copy.
+const UPLOT_LICENCE: &str = include_str!("../../../LICENSES/uPlot-MIT.txt");
+
 /// Points of a curve at most, more than a screen has pixels.
 const POINTS: usize = 2000;
 /// Numbers in all plots at most, of about six bytes each: what keeps a page below a megabyte.
@@ -77,9 +80,10 @@ impl Page {
                         noscript { p.note { "Plots need JavaScript, which this browser does not run; tables do not." } }
                         @for (number, section) in self.sections.iter().enumerate() { (next.section(number, section)) }
                     }
-                    footer { p {
-                        "Made by Narrows. Plots by uPlot, © 2022 Leon Sorokin, MIT licence. This page loads nothing from a network."
-                    } }
+                    footer {
+                        p { "Made by Narrows; plots by uPlot. This page loads nothing from a network." }
+                        details.text { summary { "Licence of uPlot" } pre tabindex="0" { (UPLOT_LICENCE) } }
+                    }
                     script #data type="application/json" { (PreEscaped(json(&drawn))) }
                     script { (PreEscaped(script)) }
                 }
