@@ -346,9 +346,12 @@ function lanes(figure, of) {
       }
       ctx.font = `${12 * ratio}px system-ui,sans-serif`;
       ctx.textAlign = "right";
+      // Without its middle, as names differ at their ends.
+      const letters = [...lane.name], room = bbox.left - 12 * ratio;
       let name = lane.name;
-      const room = bbox.left - 12 * ratio;
-      while (name.length > 2 && ctx.measureText(name).width > room) name = name.replace("…", "").slice(0, -1) + "…";
+      for (let keep = letters.length - 1; keep > 2 && ctx.measureText(name).width > room; keep--) {
+        name = letters.slice(0, Math.ceil(keep / 2)).join("") + "…" + letters.slice(-Math.floor(keep / 2)).join("");
+      }
       ctx.fillText(name, bbox.left - 8 * ratio, at + LANE * ratio / 2);
       ctx.fillStyle = colour("grid");
       ctx.fillRect(bbox.left, at + LANE * ratio, bbox.width, ratio);

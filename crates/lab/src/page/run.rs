@@ -463,7 +463,7 @@ impl Shown {
         Some(Curve { hidden: true, ..Curve::new(name, Colour::Ink, y) })
     }
 
-    /// The links that these paths cross, in their order.
+    /// The links that these paths cross, in the order of the scenario.
     fn links(&self, scenario: &Scenario) -> Vec<usize> {
         let mut links = Vec::new();
         for row in &self.rows {
@@ -474,6 +474,7 @@ impl Shown {
             }
         }
         links.truncate(MOST);
+        links.sort_unstable();
         links
     }
 
