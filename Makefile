@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection detection-quick one-flow one-flow-quick lisa lisa-quick cmpbbr cmpbbr-quick nornet nornet-quick tr tr-quick laws laws-quick bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr cmpbbr-quick nornet nornet-quick tr laws bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -30,13 +30,15 @@ run: setup ## the first table: cost and gain of coupling and detection on three 
 into := $(DESTDIR)$(PREFIX)
 sudo := $(if $(DESTDIR),,$(shell [ "$$(id -u)" = 0 ] || [ -w "$(into)" ] || echo sudo))
 release := $(or $(CARGO_TARGET_DIR),target)/release
+# What an interrupted call has done it keeps in its folder.
+papers := $(release)/narrows papers --resume --docs docs
 # libbpf is built by make too, and would go into our DESTDIR.
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 units := narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
 
-install: setup setup-kernel ## the command with the kernel host, BPF objects and completions, into PREFIX=/usr/local
-	$(cargo) build --release --locked -p narrows --features kernel
+install: setup setup-kernel ## the command with all hosts, BPF objects and completions, into PREFIX=/usr/local
+	$(cargo) build --release --locked -p narrows --features "$$(scripts/hosts kernel)"
 	$(sudo) install -D $(release)/narrows "$(into)/bin/narrows"
 	$(sudo) $(release)/narrows kernel objects "$(into)/lib/narrows"
 	$(sudo) install -D -m 644 -t "$(into)/lib/systemd/system" $(addprefix packaging/,$(units))
@@ -82,27 +84,14 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity
 
-detection: setup ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (SEEDS=20 of the papers', two good hours on two cores; TABLE=II prints one, in minutes)
-	experiments/detection/tables.py --seeds $(if $(filter file,$(origin SEEDS)),20,$(SEEDS)) $(if $(TABLE),--table '$(TABLE)')
-	$(if $(TABLE),,experiments/detection/design.py)
+detection: build ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (20 and 30 seeds, two good hours on two cores)
+	$(papers) sbd detectors --out out/detection
 
-detection-quick: setup ## the same with 5 seeds, in out/detection-quick and out/design-quick (a quarter of that; also TABLE=II)
-	experiments/detection/tables.py --quick $(if $(TABLE),--table '$(TABLE)')
-	$(if $(TABLE),,experiments/detection/design.py --quick)
+one-flow: build ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
+	$(papers) one-flow --out out/one-flow
 
-one-flow: setup ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
-	experiments/one_flow/tables.py
-	experiments/one_flow/undecided.py
-
-one-flow-quick: setup ## the same with 2 seeds and fewer, in out/one-flow-quick and out/undecided-quick
-	experiments/one_flow/tables.py --quick
-	experiments/one_flow/undecided.py --quick
-
-lisa: setup ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
-	experiments/lisa/tables.py
-
-lisa-quick: setup ## the same with 3 seeds and fewer queues and sizes, in out/lisa-quick
-	experiments/lisa/tables.py --quick
+lisa: build ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
+	$(papers) lisa --out out/lisa
 
 cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
 	experiments/cmpbbr/tables.py
@@ -116,17 +105,12 @@ nornet: setup ## the tables of docs/nornet.md: six controls over three by two pr
 nornet-quick: setup ## the same with 5 seeds, in out/nornet-quick
 	experiments/nornet/tables.py --quick
 
-tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; twenty minutes on two idle cores)
-	experiments/tr/tables.py
+tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; half an hour on two idle cores; needs Rust 1.88)
+	cargo build --release --locked -p narrows --features quic
+	$(papers) tr --out out/tr
 
-tr-quick: setup ## the same with 1 seed, in out/tr-quick
-	experiments/tr/tables.py --quick
-
-laws: setup ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
-	experiments/laws/tables.py
-
-laws-quick: setup ## the same with 3 seeds, in out/laws-quick
-	experiments/laws/tables.py --quick
+laws: build ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
+	$(papers) laws --out out/laws
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

@@ -9,6 +9,8 @@ pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod law;
+#[cfg(feature = "lab")]
+pub mod papers;
 #[cfg(feature = "quic")]
 pub mod quic;
 #[cfg(all(feature = "lab", feature = "kernel"))]
@@ -54,6 +56,9 @@ pub enum Command {
     /// Search for the networks in which a congestion control does worst
     #[cfg(feature = "lab")]
     Fuzz(fuzz::FuzzArgs),
+    /// Set published figures beside ours: run what they show, and judge their claims
+    #[cfg(feature = "lab")]
+    Papers(papers::PapersArgs),
     /// Report which flows of a capture or a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),
@@ -92,6 +97,14 @@ Examples:
     #[cfg(feature = "quic")]
     #[command(subcommand)]
     Quic(quic::Command),
+    /// Serve and get files over multipath QUIC (not in this build; `narrows quic` says how to get it)
+    #[cfg(not(feature = "quic"))]
+    #[command(disable_help_flag = true)]
+    Quic {
+        /// What a build with it takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// Print a completion script
     #[command(after_help = "\
 Example:

@@ -13,6 +13,7 @@ use crate::args::lab::{CompareArgs, control, hosts, signals};
 use crate::error::Error;
 use crate::run::{json, warn};
 use crate::size::{Size, seconds};
+use crate::terminal::show;
 use crate::{COMMIT, print, stop};
 
 /// The rows as `--json` shows them.
@@ -135,11 +136,12 @@ fn run_shown(
     let all = hosts
         .iter()
         .flat_map(|&host| plan.cases.iter().map(move |case| times * weight(host, case)));
-    let bar = progress(all.sum()).with_message(format!("0/{runs}"));
+    let bar = progress(all.sum());
+    show(&bar, &format!("0/{runs}"));
     let count = AtomicU64::new(0);
     let done = |run: &Finished| {
         let count = 1 + count.fetch_add(1, Ordering::Relaxed);
-        bar.set_message(format!("{count}/{runs}"));
+        show(&bar, &format!("{count}/{runs}"));
         let host = hosts.iter().find(|host| host.id() == run.summary.host);
         bar.inc(host.map_or(0, |&host| weight(host, &plan.cases[run.case])));
     };

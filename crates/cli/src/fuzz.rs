@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::args::fuzz::FuzzArgs;
 use crate::args::lab::{EditArgs, control};
 use crate::error::Error;
+use crate::terminal::show;
 use crate::{print, stop};
 
 /// Networks for each control where neither a number nor a time is given.
@@ -179,7 +180,7 @@ fn one_control(
     bar.enable_steady_tick(Duration::from_millis(500));
     let until = share.map(|share| Instant::now() + share);
     let go_on = |candidates: usize| {
-        bar.set_message(format!("{control}: {candidates} networks"));
+        show(&bar, &format!("{control}: {candidates} networks"));
         until.is_none_or(|until| Instant::now() < until)
     };
     let candidates = match (args.candidates, args.time) {

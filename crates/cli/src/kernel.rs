@@ -179,7 +179,7 @@ fn use_it(
         Place::Netns { netns, before, .. } => (format!("connections instead of {before}"), netns),
         Place::Cgroup { cgroup, .. } => {
             let whose = if mptcp_only { "MPTCP connections" } else { "connections" };
-            (whose.to_owned(), cgroup.display().to_string())
+            (whose.to_owned(), cgroup.as_path().into())
         }
     };
     let mut text = format!("{name}: used in {place} for new {whose}\n");

@@ -18,6 +18,8 @@ mod fuzz;
 mod kernel;
 mod law;
 mod list;
+#[cfg(feature = "lab")]
+mod papers;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "lab")]
@@ -55,6 +57,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const COMMIT: Option<&str> = option_env!("NARROWS_COMMIT");
 
 fn main() -> ExitCode {
+    terminal::take_panics();
     // The internal command for a run under a user's law, unknown to clap.
     #[cfg(feature = "lab")]
     if std::env::args().nth(1).is_some_and(|word| word == child::CHILD) {
@@ -77,6 +80,8 @@ fn main() -> ExitCode {
         Command::Show(args) => show::show(args),
         #[cfg(feature = "lab")]
         Command::Fuzz(args) => fuzz::fuzz(args),
+        #[cfg(feature = "lab")]
+        Command::Papers(args) => papers::papers(args),
         #[cfg(feature = "detect")]
         Command::Detect(args) => detect::detect(args),
         #[cfg(feature = "kernel")]
@@ -90,6 +95,11 @@ fn main() -> ExitCode {
         Command::Clean { dry_run } => shell::clean(*dry_run),
         #[cfg(feature = "quic")]
         Command::Quic(command) => quic::quic(command),
+        #[cfg(not(feature = "quic"))]
+        Command::Quic { arguments: _ } => {
+            let message = "built without QUIC; `make install` includes it from Rust 1.88 on";
+            Err(Error::input("quic", message))
+        }
         Command::Law(command) => law::law(command),
         Command::List { what, table } => list::list(*what, table.as_deref()),
         Command::Completions { shell } => {
@@ -125,11 +135,6 @@ fn one_line(error: &clap::Error) -> Error {
             let message = "built without kernel support; `make install` includes it";
             return Error::input(command, message);
         }
-    }
-    #[cfg(not(feature = "quic"))]
-    if std::env::args().nth(1).is_some_and(|command| command == "quic") {
-        let message = "built without QUIC; a build with --features quic includes it";
-        return Error::input("quic", message);
     }
     let text = error.to_string();
     let message = text.lines().map(str::trim).take_while(|line| !line.is_empty());

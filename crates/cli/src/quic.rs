@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use narrows_foreign::Foreign;
 use narrows_transfer::wire::Place;
 use narrows_transfer::{Get, PathProgress, Progress, Server, get as get_file};
 
 use crate::args::quic::{Command, GetArgs};
 use crate::error::Error;
+use crate::terminal::show as show_beside;
 use crate::{note, print, stop};
 
 /// Between two lines where there is no terminal.
@@ -66,7 +68,7 @@ fn get(args: &GetArgs) -> Result<(), Error> {
         Some(bar) => {
             bar.set_length(now.size);
             bar.set_position(now.bytes);
-            bar.set_message(paths(now));
+            show_beside(bar, &paths(now));
         }
         None if now.elapsed >= next => {
             next += LINE;
@@ -82,7 +84,7 @@ fn get(args: &GetArgs) -> Result<(), Error> {
     let end = &received.progress;
     let text = format!(
         "{}: {} bytes in {:.1} s, {:.1} Mbit/s, {}\nSHA-256 {}, as the server's\n{}\n",
-        output.display(),
+        Foreign::from(output.as_path()),
         end.size,
         end.elapsed.as_secs_f64(),
         mbit(end.rate),

@@ -11,6 +11,7 @@ use narrows_lab::{
 use crate::args::lab::{RunArgs, Series, control, hosts, signals};
 use crate::error::Error;
 use crate::size::{Size, seconds};
+use crate::terminal::show;
 use crate::{COMMIT, print, stop};
 
 /// Runs one scenario once.
@@ -138,7 +139,8 @@ fn progress(estimate_s: f64) -> ProgressBar {
     if estimate_s < 2.0 {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new_spinner().with_message(format!("{estimate_s:.0} s"));
+    let bar = ProgressBar::new_spinner();
+    show(&bar, &format!("{estimate_s:.0} s"));
     let style = ProgressStyle::with_template("{spinner} {elapsed} of at most about {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(std::time::Duration::from_millis(500));

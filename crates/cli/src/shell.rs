@@ -1,7 +1,7 @@
 //! `narrows shell` and `narrows clean`.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -17,7 +17,7 @@ use crate::args::lab::control;
 use crate::args::shell::ShellArgs;
 use crate::error::Error;
 use crate::stop::{self, Signals};
-use crate::terminal::{harmless, note};
+use crate::terminal::note;
 use crate::{COMMIT, print};
 
 /// The seed of the network.
@@ -68,8 +68,8 @@ fn run(args: &ShellArgs, shell: &Shell, signals: &Signals) -> Result<ExitStatus,
         None => (std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()), &[][..]),
     };
     if args.command.is_empty() && std::io::stderr().is_terminal() {
-        // Nothing to report to if standard error is closed.
-        let _ = write!(std::io::stderr(), "{}", harmless(&shell.describe()));
+        let text = shell.describe();
+        note(text.strip_suffix('\n').unwrap_or(&text));
     }
     if signals.any() {
         return Err(Error::interrupted());

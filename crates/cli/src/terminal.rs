@@ -1,35 +1,18 @@
 //! What is said on the terminal. Names of processes, interfaces, namespaces and files are others' choice,
 //! and a terminal obeys control characters in them: none gets there but our own.
+//!
+//! All output passes here, so that no name can be forgotten, and a test (`rooms` of crates/testkit) keeps
+//! it so. What stands in columns, or must stay on one line, is a [`Foreign`](narrows_foreign::Foreign)
+//! besides, where it enters: here nobody knows any more which new lines are ours.
 
-use std::borrow::Cow;
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, ErrorKind, Write};
 
+#[cfg(feature = "lab")]
+use indicatif::ProgressBar;
+pub use narrows_foreign::harmless;
+
 use crate::error::Error;
-
-/// Does a terminal obey it, or does it hide or reorder what stands beside it (Unicode's bidirectional
-/// controls and zero widths)? New lines and tabs are text.
-fn commands(one: char) -> bool {
-    matches!(one, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        || one.is_control() && !matches!(one, '\n' | '\t')
-}
-
-/// `text` with such characters as `\u001b`, as JSON writes them.
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(commands) {
-        return text.into();
-    }
-    let mut safe = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(one) = chars.next() {
-        // The end of a line in files of other systems.
-        let ends = one == '\r' && chars.peek() == Some(&'\n');
-        match commands(one) && !ends {
-            true => safe += &format!("\\u{:04x}", u32::from(one)),
-            false => safe.push(one),
-        }
-    }
-    safe.into()
-}
 
 /// Writes to standard output. A reader that has gone away, as in `narrows list | head`, is no
 /// error.
@@ -57,21 +40,46 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", harmless(text));
 }
 
+/// Shows a line beside a progress bar.
+#[cfg(feature = "lab")]
+pub fn show(bar: &ProgressBar, text: &str) {
+    bar.set_message(harmless(text).into_owned());
+}
+
+/// Panics, too, may speak of names: from now on they say here what the standard library's hook says.
+pub fn take_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        note(&format!("thread '{}' {panic}", thread.name().unwrap_or("<unnamed>")));
+        let backtrace = Backtrace::capture();
+        match backtrace.status() {
+            BacktraceStatus::Captured => note(&backtrace.to_string()),
+            _ => note(
+                "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+            ),
+        }
+    }));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// In a process of its own, as it is of a whole process and ends in it.
     #[test]
-    fn a_name_neither_commands_the_terminal_nor_hides_what_stands_beside_it() {
-        assert_eq!(harmless("ev\u{1b}[31m\u{7}"), "ev\\u001b[31m\\u0007");
-        assert_eq!(harmless("\u{9b}2J \r a"), "\\u009b2J \\u000d a");
-        assert_eq!(harmless("\u{202e}gpj.exe\u{200b}"), "\\u202egpj.exe\\u200b");
-        for text in ["two\tlines\n", "µs, Zürich, 東京", ""] {
-            assert!(matches!(harmless(text), Cow::Borrowed(same) if same == text));
+    fn a_panic_speaks_of_names_without_commanding_the_terminal() {
+        const INSIDE: &str = "NARROWS_TEST_PANICS";
+        if std::env::var_os(INSIDE).is_some() {
+            take_panics();
+            panic!("no ev\u{1b}[2J\u{202e}");
         }
-        assert_eq!(harmless("a\r\nb\rc"), "a\r\nb\\u000dc");
-        // In JSON it is the same text.
-        let json = serde_json::to_string("a\u{9b}\u{202e}").unwrap();
-        assert_eq!(serde_json::from_str::<String>(&harmless(&json)).unwrap(), "a\u{9b}\u{202e}");
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "--nocapture"]).env(INSIDE, "1").env("RUST_BACKTRACE", "0");
+        let name = "terminal::tests::a_panic_speaks_of_names_without_commanding_the_terminal";
+        let output = again.arg(name).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert!(text.contains("no ev\\u001b[2J\\u202e") && text.contains("terminal.rs:"), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
     }
 }

@@ -572,6 +572,10 @@ fn mistakes_of_the_command_line_are_one_line_too() {
         assert_eq!(refused(&both), line);
     }
     if cfg!(not(feature = "quic")) {
+        let line = "quic: built without QUIC; `make install` includes it from Rust 1.88 on";
+        for args in [&["quic"][..], &["quic", "get", "-o", "x"], &["quic", "--help"]] {
+            assert_eq!(refused(args), line);
+        }
         let line = "--on: built without quic support; `cargo build --release -p narrows --features quic` includes it";
         assert_eq!(refused(&["run", "sbd/nsb-2", "--on", "quic", "--dry-run"]), line);
     }

@@ -3,6 +3,7 @@
 #![cfg(feature = "lab")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -60,10 +61,35 @@ fn help_has_examples_and_completions_are_made() {
     for command in ["run", "compare", "fuzz", "completions"] {
         assert!(narrows(&[command, "--help"]).contains("Example"), "{command}");
     }
-    assert!(narrows(&["--help"]).contains("Examples:"));
+    let help = narrows(&["--help"]);
+    assert!(help.contains("Examples:"));
+    // Also where it is left out; there it says how to get it.
+    assert!(help.contains("\n  quic "), "{help}");
     for shell in ["bash", "zsh", "fish"] {
         assert!(narrows(&["completions", shell]).contains("narrows"), "{shell}");
     }
+}
+
+/// Builds have all hosts that the compiler allows (`make install`).
+#[test]
+fn a_compiler_that_is_too_old_leaves_quic_out_with_a_line() {
+    let hosts = |version: &str| {
+        let home = tempfile::tempdir().unwrap();
+        let rustc = home.path().join("rustc");
+        fs::write(&rustc, format!("#!/bin/sh\necho 'rustc {version} (abc 2025-01-01)'\n")).unwrap();
+        fs::set_permissions(&rustc, PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap());
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/hosts");
+        let output = Command::new(script).arg("kernel").env("PATH", path).output().unwrap();
+        assert!(output.status.success());
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    for version in ["1.88.0", "1.95.0", "1.100.0-nightly", "2.0.0"] {
+        assert_eq!(hosts(version), ["kernel,quic\n", ""], "{version}");
+    }
+    let [features, line] = hosts("1.87.0");
+    assert_eq!(features, "kernel\n");
+    assert_eq!(line, "left out: QUIC, which needs Rust 1.88 ('rustup update'); this is 1.87.0\n");
 }
 
 #[test]

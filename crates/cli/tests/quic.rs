@@ -89,6 +89,24 @@ fn a_file_is_got_over_two_paths_and_its_hash_is_shown() {
     assert!(log.contains("\"file\": 50000000 bytes sent"), "{log}");
 }
 
+/// Whose name came in a link that somebody sent.
+#[test]
+fn what_a_file_is_called_is_told_on_one_line() {
+    let home = tempfile::tempdir().unwrap();
+    let (served, into) = (home.path().join("served"), home.path().join("into"));
+    fs::create_dir(&served).unwrap();
+    fs::create_dir(&into).unwrap();
+    file(&served.join("ev\u{1b}[2J\u{202e}\nil"), 1000);
+    let serving = Serving::new(&served);
+    let url = serving.1.replace("/file#", "/ev%1b[2J%E2%80%AE%0Ail#");
+    let got = narrows(&["get", &url]).current_dir(&into).output().unwrap();
+    let said = String::from_utf8(got.stdout).unwrap();
+    assert!(said.starts_with("ev\\u001b[2J\\u202e\\nil: 1000 bytes in "), "{said:?}");
+    let log = serving.end();
+    let bad = |one: char| one == '\u{202e}' || one.is_control() && one != '\n';
+    assert!(!log.contains(bad) && log.lines().all(|line| line.contains("127.0.0.1:")), "{log:?}");
+}
+
 #[test]
 fn memory_does_not_grow_with_the_file() {
     let home = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use libbpf_rs::{Object, OpenObject, PrintLevel, set_print};
+use narrows_foreign::harmless;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
@@ -42,7 +43,7 @@ pub(crate) fn load(name: &str, open: OpenObject) -> Result<Object, Error> {
 fn append(_: PrintLevel, text: String) {
     LOG.with_borrow_mut(|log| match log {
         Some(log) => log.push_str(&text),
-        None => eprint!("{text}"),
+        None => eprint!("{}", harmless(&text)),
     });
 }
 

@@ -43,7 +43,7 @@ impl Drop for Program {
 /// Waits until something listens.
 fn listens(host: &Namespace, port: u16) {
     narrows_testkit::wait_until(20, || {
-        let listeners = net::run("ss", &["-N", &host.name, "-tlnH"]);
+        let listeners = net::run("ss", &["-N", host.name.raw(), "-tlnH"]);
         match listeners.contains(&format!(":{port} ")) {
             true => Ok(()),
             false => Err(format!("nobody listens on {port}")),

@@ -350,7 +350,7 @@ impl Network {
 
     /// The cwnd that ss shows for the client's socket on that address, if it runs `control`.
     fn cwnd(&self, local: SocketAddr, control: &str) -> Option<u32> {
-        let listed = run("ip", &["netns", "exec", &self.client.name, "ss", "-tnHOi"]);
+        let listed = run("ip", &["netns", "exec", self.client.name.raw(), "ss", "-tnHOi"]);
         let line = listed.lines().find(|line| line.contains(&format!(" {local} ")))?;
         let mut words = line.split_whitespace();
         words.clone().find(|word| *word == control)?;
@@ -361,7 +361,7 @@ impl Network {
 
 fn shape(host: &Host, device: &str, discipline: &str) -> bool {
     let mut tc = Command::new("tc");
-    tc.args(["-n", &host.name, "qdisc", "add", "dev", device, "root"]);
+    tc.args(["-n", host.name.raw(), "qdisc", "add", "dev", device, "root"]);
     tc.args(discipline.split(' ')).output().unwrap().status.success()
 }
 

@@ -116,12 +116,12 @@ fn a_syn_without_an_answer_is_no_reason() {
     net.set_default(law.name());
     let rule = "type filter hook prerouting priority raw\n iifname s2 drop";
     let mut nft = Command::new("ip");
-    let nft = nft.args(["netns", "exec", &net.server.name, "nft", "-f", "-"]);
+    let nft = nft.args(["netns", "exec", net.server.name.raw(), "nft", "-f", "-"]);
     net::pipe(nft, &format!("table inet lost {{\n chain way {{\n {rule}\n }}\n}}\n"));
     let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
     let traffic = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, JOB, 0);
     stays_coupled(&net, &net.client, &law, &traffic);
-    let trying = net::run("ss", &["-N", &net.client.name, "-tnH", "state", "syn-sent"]);
+    let trying = net::run("ss", &["-N", net.client.name.raw(), "-tnH", "state", "syn-sent"]);
     assert_eq!(trying.lines().count(), 1, "{trying}");
     end(&net, &law, server, traffic);
 }

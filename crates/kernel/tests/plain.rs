@@ -158,7 +158,7 @@ fn strip(net: &Net, matching: &str) {
 
 fn nft(host: &Host, script: &str) {
     let mut nft = Command::new("ip");
-    net::pipe(nft.args(["netns", "exec", &host.name, "nft", "-f", "-"]), script);
+    net::pipe(nft.args(["netns", "exec", host.name.raw(), "nft", "-f", "-"]), script);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn set_while_connecting(net: &Net, law: &Registered, server: Kind, during: impl 
     let begin = || begin_connect(net.address(PORT), Kind::Mptcp);
     let stream = net.client.run(begin).unwrap().unwrap();
     set_control(&stream, law.name()).unwrap();
-    let trying = net::run("ss", &["-N", &net.client.name, "-tnH", "state", "syn-sent"]);
+    let trying = net::run("ss", &["-N", net.client.name.raw(), "-tnH", "state", "syn-sent"]);
     assert_eq!(trying.lines().count(), 1, "{trying}");
     nft(&net.server, "delete table inet lost\n");
     let job = |seed| Job { seed, up: JOB, down: JOB };

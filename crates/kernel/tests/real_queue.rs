@@ -95,7 +95,7 @@ impl Network {
         sysctl(&sender, "net/ipv4/tcp_congestion_control", control).unwrap();
         ip(&sender, "mptcp endpoint add 10.71.2.1 dev a2 subflow");
         let queue = "qdisc add dev queue root tbf rate 20mbit burst 3000 limit 60000";
-        let mut tc = vec!["-n", &routers[0].name];
+        let mut tc = vec!["-n", routers[0].name.raw()];
         tc.extend(queue.split(' '));
         run("tc", &tc);
         Network { sender, receiver, _routers: routers }

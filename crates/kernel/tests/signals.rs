@@ -27,7 +27,8 @@ fn xcorr() -> Control {
 }
 
 fn tc(host: &Namespace, arguments: &str) {
-    let arguments: Vec<&str> = ["-n", &host.name].into_iter().chain(arguments.split(' ')).collect();
+    let arguments: Vec<&str> =
+        ["-n", host.name.raw()].into_iter().chain(arguments.split(' ')).collect();
     run("tc", &arguments);
 }
 

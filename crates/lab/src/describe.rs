@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use narrows_foreign::Foreign;
 use narrows_net::{Loss, Policer, Rate, Reorder, SECOND};
 use narrows_traffic::Source;
 
@@ -15,9 +16,10 @@ use crate::units::{show_bytes, show_limit, show_rate, show_time};
 /// Links, flows, rivals and the estimated size of a run on `host`, where `control` replaces that of
 /// the connection under test.
 pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>) -> String {
-    let mut text = fold(&format!("{}: {}", scenario.name, scenario.title), 2);
+    let mut text =
+        fold(&format!("{}: {}", scenario.name, Foreign::from(scenario.title.as_str())), 2);
     // Writing to a string cannot fail.
-    text.push_str(&fold(&format!("source: {}", scenario.source), 2));
+    text.push_str(&fold(&format!("source: {}", Foreign::from(scenario.source.as_str())), 2));
     let (warmup, duration) = (show_time(scenario.warmup), show_time(scenario.duration));
     let _ = writeln!(text, "{duration} analysed after {warmup} of warm-up\n\nlinks");
     for link in &scenario.links {

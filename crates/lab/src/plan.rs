@@ -127,15 +127,8 @@ impl Plan<'_> {
         control: Algorithm,
         signal: Option<usize>,
     ) -> Result<Cow<'_, Scenario>, Error> {
-        let mut scenario = Cow::Borrowed(&self.cases[case].scenario);
-        if let Some(system) = control.system() {
-            scenario.to_mut().adopt(system, "--cc")?;
-        }
-        if let Some(signal) = signal {
-            scenario.to_mut().set_signal(self.signals[signal]);
-        }
-        scenario.check_passive(control)?;
-        Ok(scenario)
+        let signal = signal.map(|signal| self.signals[signal]);
+        self.cases[case].scenario.under(control, signal)
     }
 
     /// The scenario of each case under each control with each of its signals, and its setup.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
+use narrows_foreign::Foreign;
 
 use crate::compare::{PassiveRow, Row};
 use crate::detection::PhaseDetection;
@@ -119,7 +120,8 @@ fn fitting(
 fn title(cases: &[Case], rows: &[Row]) -> String {
     let (row, case) = (&rows[0], &cases[rows[0].case]);
     let times = if row.seeds == 1 { "1 run".into() } else { format!("{} runs each", row.seeds) };
-    let title = format!("{}: {}; {times}", case.scenario.name, case.scenario.title);
+    let title = Foreign::from(case.scenario.title.as_str());
+    let title = format!("{}: {title}; {times}", case.scenario.name);
     let swept = case.set.as_ref().map(|point| &point.field);
     let settings = case.scenario.settings.iter().filter(|(field, _)| Some(*field) != swept);
     fold(&title, 2) + &changes(settings)
@@ -127,8 +129,9 @@ fn title(cases: &[Case], rows: &[Row]) -> String {
 
 /// `  with duration = 20 s; jitter = 0 packets`, a line, if there is any.
 fn changes<'a>(settings: impl Iterator<Item = (&'a String, &'a String)>) -> String {
-    let settings: Vec<String> =
-        settings.map(|(field, value)| format!("{field} = {value}")).collect();
+    let settings: Vec<String> = settings
+        .map(|(field, value)| format!("{field} = {}", Foreign::from(value.as_str())))
+        .collect();
     match settings.is_empty() {
         true => String::new(),
         false => fold(&format!("  with {}", settings.join("; ")), 7),

@@ -132,9 +132,11 @@ impl UserLaw {
 /// The file cannot be read, has no table or two, its name is invalid or taken, there is no compiler,
 /// it does not compile, the table is invalid.
 pub fn load(header: &Path, checks: Checks) -> Result<Law, LoadError> {
-    let place = header.display().to_string();
+    // The compiler's messages alone are several lines, whatever the file is called.
+    let one_line = |text: &str| text.replace('\n', "\\n");
+    let place = one_line(&header.display().to_string());
     let error = |message: String| LoadError { place: place.clone(), message };
-    let name = name_of(header).map_err(error)?;
+    let name = name_of(header).map_err(|message| error(one_line(&message)))?;
     let folder = Folder::new().map_err(|e| error(format!("no temporary folder: {e}")))?;
     let absolute = fs::canonicalize(header).map_err(|e| error(format!("cannot read: {e}")))?;
     if absolute.to_string_lossy().contains(['"', '\\', '\n']) {

@@ -353,9 +353,9 @@ fn refused(error: &io::Error) -> String {
 fn name_of(inum: u32) -> String {
     let all = Namespace::all().unwrap_or_default();
     match all.into_iter().find(|namespace| namespace.inum == inum) {
-        Some(Namespace { name, .. }) => match name.strip_prefix("pid:") {
+        Some(Namespace { name, .. }) => match name.raw().strip_prefix("pid:") {
             Some(pid) => format!("in another network namespace (--netns /proc/{pid}/ns/net)"),
-            None => format!("in another network namespace (--netns {name})"),
+            None => format!("in another network namespace (--netns {})", name.word()),
         },
         None => format!("in another network namespace, number {inum}"),
     }

@@ -9,6 +9,7 @@
 //! control is the default that the place had, and back those that have the control of the use.
 
 use crate::sockets::{self, Members};
+use narrows_foreign::Foreign;
 use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours, padded};
@@ -63,7 +64,7 @@ pub enum Place {
     /// The default of a network namespace.
     Netns {
         /// Its name, as it was given; `default` for the one of the process.
-        netns: String,
+        netns: Foreign,
         /// Its inode number.
         inum: u32,
         /// What was the default before.
@@ -115,10 +116,10 @@ pub struct Unloaded {
     /// Was it loaded?
     pub loaded: bool,
     /// The uses that were undone, by place.
-    pub uses: Vec<(String, Undone)>,
+    pub uses: Vec<(Foreign, Undone)>,
     /// Namespaces that had it as default for another reason, mostly as they were made while it was
     /// the machine's, and what they have now.
-    pub others: Vec<(String, String)>,
+    pub others: Vec<(Foreign, String)>,
     /// MPTCP listeners that had it.
     pub moved: Moved,
     /// What runs it until it closes.
@@ -130,8 +131,8 @@ impl Target {
     pub fn place(&self) -> String {
         match self {
             Target::Default => "the default".into(),
-            Target::Netns(name) => format!("namespace {name}"),
-            Target::Cgroup(path) => format!("cgroup {}", path.display()),
+            Target::Netns(name) => format!("namespace {}", Foreign::from(name.as_str())),
+            Target::Cgroup(path) => format!("cgroup {}", Foreign::from(path.as_path())),
         }
     }
 
@@ -257,7 +258,7 @@ impl Admin {
                 }
                 let namespace = of(key, &record, &namespaces);
                 let (undone, moved) = uses.undo(key, &record, namespace.as_ref(), false)?;
-                done.uses.push((text(&record.place), undone));
+                done.uses.push((text(&record.place).into(), undone));
                 done.moved.then(moved);
             }
         }
@@ -319,7 +320,7 @@ fn use_of(key: Key, record: &Record) -> Use {
         Place::Cgroup { cgroup: text(&record.place).into(), id: key.id }
     } else {
         let (netns, before) = (text(&record.place), text(&record.before));
-        Place::Netns { netns, inum: record.inum, before }
+        Place::Netns { netns: netns.into(), inum: record.inum, before }
     };
     Use { name: text(&record.name), mptcp_only: record.mptcp_only != 0, place }
 }

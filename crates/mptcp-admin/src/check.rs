@@ -12,6 +12,7 @@ pub use item::{Item, Verdict};
 pub use machine::Machine;
 pub use network::{Network, Trial};
 
+use narrows_foreign::Foreign;
 use narrows_netns::Namespace;
 use std::fmt::{self, Write};
 use std::io;
@@ -20,7 +21,7 @@ use std::io;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Name of the network namespace that was looked at.
-    pub namespace: String,
+    pub namespace: Foreign,
     /// Kernel and mounts.
     pub machine: Vec<Item>,
     /// MPTCP in the namespace.

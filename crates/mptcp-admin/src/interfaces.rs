@@ -1,5 +1,6 @@
 //! Which interface a socket's packets leave by.
 
+use narrows_foreign::Foreign;
 use narrows_mptcp::diag::Socket;
 use narrows_mptcp::routes;
 use std::collections::HashMap;
@@ -7,7 +8,7 @@ use std::net::IpAddr;
 
 /// The interfaces that sockets' packets leave by.
 pub struct Interfaces {
-    by_index: HashMap<u32, String>,
+    by_index: HashMap<u32, Foreign>,
     /// The kernel's answers so far: how it routes from one address to another.
     routes: HashMap<(IpAddr, IpAddr), Option<u32>>,
 }
@@ -24,12 +25,12 @@ impl Interfaces {
 
     /// These, by their index.
     #[cfg(test)]
-    pub fn named<const N: usize>(by_index: [(u32, String); N]) -> Interfaces {
+    pub fn named<const N: usize>(by_index: [(u32, Foreign); N]) -> Interfaces {
         Interfaces { by_index: by_index.into(), routes: HashMap::new() }
     }
 
     /// The one the socket is bound to, else that of its route.
-    pub fn of(&mut self, socket: &Socket) -> Option<String> {
+    pub fn of(&mut self, socket: &Socket) -> Option<Foreign> {
         let (local, remote) = (socket.local.ip(), socket.remote.ip());
         let index = match socket.interface {
             0 => {

@@ -3,6 +3,7 @@
 
 use crate::assign::{self, Place};
 use crate::sockets::{self, Members, MptcpSocket};
+use narrows_foreign::Foreign;
 use narrows_kernel::register::is_ours;
 use narrows_mptcp::diag::Socket;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ pub struct Listener {
     /// Id of a process that holds it; null: none does, or none that this user may look into.
     pub pid: Option<u32>,
     /// That process's command.
-    pub command: Option<String>,
+    pub command: Option<Foreign>,
     /// Does it have what was the default before, so that it is older than the use?
     pub older: bool,
 }

@@ -6,6 +6,7 @@
 //! is by then (`mptcp_sockopt_sync_locked`). So a listener that is older than a default would go on
 //! handing out the former one.
 
+use narrows_foreign::Foreign;
 use narrows_kernel::Undo;
 use narrows_mptcp::diag::{self, Socket, State};
 use narrows_mptcp::holders::{self, Holder};
@@ -43,7 +44,7 @@ pub struct Kept {
     /// The control it keeps.
     pub control: String,
     /// Id and command of a process that holds it; none: no process does.
-    pub process: Option<(u32, String)>,
+    pub process: Option<(u32, Foreign)>,
     /// Why it was not moved.
     pub why: String,
 }

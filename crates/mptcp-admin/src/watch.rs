@@ -18,6 +18,7 @@ pub use scope::Scope;
 use crate::clock::monotonic;
 use crate::interfaces::Interfaces;
 use compared::Compared;
+use narrows_foreign::Foreign;
 use narrows_kernel::Error;
 use narrows_kernel::sampler::{RttSample, SOCKETS_MAX, Sampler};
 use narrows_mptcp::diag::{self, Socket};
@@ -250,7 +251,7 @@ impl Watch {
     }
 
     /// Watches a socket from now on, if there is room for it.
-    fn add(&mut self, one: &Seen<'_>, interface: Option<String>, now_us: u64) {
+    fn add(&mut self, one: &Seen<'_>, interface: Option<Foreign>, now_us: u64) {
         let (key, cookie) = (one.key, one.socket.cookie);
         let new = || match key {
             Key::Mptcp(_, token) => Compared::new(Some(token), SUBFLOWS),
@@ -274,7 +275,7 @@ impl Watch {
 }
 
 /// The interface that each socket's packets leave by, as far as its namespace says.
-fn with_interfaces<'a, 'b>(all: Vec<&'a Seen<'b>>) -> Vec<(&'a Seen<'b>, Option<String>)> {
+fn with_interfaces<'a, 'b>(all: Vec<&'a Seen<'b>>) -> Vec<(&'a Seen<'b>, Option<Foreign>)> {
     let mut by_netns: BTreeMap<u32, Vec<&'a Seen<'b>>> = BTreeMap::new();
     for one in all {
         by_netns.entry(one.netns.inum).or_default().push(one);

@@ -6,6 +6,7 @@
 //! socket, so it is duplicated from a process that has one (pidfd_getfd, Linux 5.6). That needs the
 //! right to trace the process: root, unless a security module forbids it.
 
+use narrows_foreign::Foreign;
 use nix::libc;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
@@ -21,7 +22,7 @@ pub struct Holder {
     /// Its process id.
     pub pid: u32,
     /// Its command's name.
-    pub command: String,
+    pub command: Foreign,
     /// Inode of the socket.
     inode: u32,
     /// The socket's descriptor in the process.

@@ -1,9 +1,10 @@
 //! Interfaces, addresses and routes of the network namespace this thread is in, by rtnetlink.
 
 use crate::netlink::{self, Wanted};
+use narrows_foreign::Foreign;
 use netlink_packet_core::{NlasIterator, Parseable, parse_string};
 use netlink_packet_route::AddressFamily;
-use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
+use netlink_packet_route::address::{AddressHeader, AddressMessage, AddressScope};
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteType,
@@ -12,7 +13,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use std::io;
 use std::net::IpAddr;
 
-// linux/rtnetlink.h, linux/if_link.h
+// linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const RTM_NEWROUTE: u16 = 24;
@@ -23,8 +24,12 @@ const RTAX_FEATURE_TCP_USEC_TS: u32 = 1 << 4;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
 /// `struct ifinfomsg`.
 const LINK_HEADER: usize = 16;
+/// `struct ifaddrmsg`.
+const ADDRESS_HEADER: usize = 8;
 
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +37,7 @@ pub struct Interface {
     /// Its number.
     pub index: u32,
     /// Its name.
-    pub name: String,
+    pub name: Foreign,
     /// Can it carry packets now, and to other hosts?
     pub usable: bool,
     /// Is it a bridge, as containers and virtual machines get?
@@ -68,11 +73,15 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
     let request = netlink::bytes(&LinkMessage::default());
     netlink::ask(NETLINK_ROUTE, RTM_GETLINK, Wanted::All, &request, |answer| {
         let header = LinkHeader::parse(answer)?;
-        let (mut name, mut bridge) = (String::new(), false);
+        let (mut name, mut bridge) = (Foreign::default(), false);
         for attribute in NlasIterator::new(&answer[LINK_HEADER..]) {
             let attribute = attribute?;
             match attribute.kind() {
-                IFLA_IFNAME => name = parse_string(attribute.value())?,
+                // Any bytes but white space and slashes.
+                IFLA_IFNAME => {
+                    let value = attribute.value();
+                    name = value.strip_suffix(b"\0").unwrap_or(value).into();
+                }
                 IFLA_LINKINFO => {
                     for about in NlasIterator::new(attribute.value()) {
                         let about = about?;
@@ -99,22 +108,29 @@ pub fn addresses() -> io::Result<Vec<Address>> {
     let mut addresses = Vec::new();
     let request = netlink::bytes(&AddressMessage::default());
     netlink::ask(NETLINK_ROUTE, RTM_GETADDR, Wanted::All, &request, |answer| {
-        let message = AddressMessage::parse(answer)?;
+        let header = AddressHeader::parse(answer)?;
         let (mut own, mut peer) = (None, None);
-        for attribute in message.attributes {
-            match attribute {
+        // Not by AddressMessage, which takes no label (the interface's name) that is no UTF-8.
+        for attribute in NlasIterator::new(&answer[ADDRESS_HEADER..]) {
+            let attribute = attribute?;
+            match attribute.kind() {
                 // Of a point-to-point link the other attribute is the peer's.
-                AddressAttribute::Local(address) => own = Some(address),
-                AddressAttribute::Address(address) => peer = Some(address),
+                IFA_LOCAL => own = address(attribute.value()),
+                IFA_ADDRESS => peer = address(attribute.value()),
                 _ => {}
             }
         }
-        let global = message.header.scope == AddressScope::Universe;
-        let interface = message.header.index;
+        let global = header.scope == AddressScope::Universe;
+        let interface = header.index;
         addresses.extend(own.or(peer).map(|address| Address { address, interface, global }));
         Ok(())
     })?;
     Ok(addresses)
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
 /// The route that packets take from one of this host's addresses to another host, by policy rules

@@ -48,7 +48,7 @@ fn what_is_set_is_what_is_read() {
     pm::set_limits(limits).unwrap();
     assert_eq!(pm::limits().unwrap(), limits);
 
-    let lo = routes::interfaces().unwrap().iter().find(|at| at.name == "lo").unwrap().index;
+    let lo = routes::interfaces().unwrap().iter().find(|at| at.name.raw() == "lo").unwrap().index;
     let v6: IpAddr = "fd6e:72::1".parse().unwrap();
     let wanted = [
         endpoint([10, 1, 0, 1], SUBFLOW),

@@ -1,6 +1,7 @@
 //! Network namespaces: which there are, work done inside one, the sysctls of each, and the processes
 //! that may be in one.
 
+use narrows_foreign::Foreign;
 use nix::libc;
 use nix::sched::{CloneFlags, setns};
 use std::collections::HashSet;
@@ -21,7 +22,7 @@ const OWN: &str = "/proc/self/ns/net";
 pub struct Namespace {
     /// Its name in `/run/netns`; `current` for the one of this process, `pid:N` for one that only
     /// processes hold.
-    pub name: String,
+    pub name: Foreign,
     /// Its number, as in `lsns` and `struct net::ns.inum`.
     pub inum: u32,
     /// The file that stands for it; none: this process is in it.
@@ -110,10 +111,10 @@ impl Namespace {
 
     /// The command, as it must be typed from outside to be done in this namespace.
     pub fn command(&self, command: &str) -> String {
-        match (&self.path, self.name.strip_prefix("pid:")) {
+        match (&self.path, self.name.raw().strip_prefix("pid:")) {
             (None, _) => command.into(),
             (_, Some(pid)) => format!("nsenter -t {pid} -n {command}"),
-            _ => format!("ip netns exec {} {command}", self.name),
+            _ => format!("ip netns exec {} {command}", self.name.word()),
         }
     }
 }
@@ -186,7 +187,7 @@ fn named() -> Vec<Namespace> {
         .filter_map(|entry| {
             let path = entry.path();
             let about = fs::metadata(&path).ok()?;
-            let name = one_line(&entry.file_name().to_string_lossy());
+            let name = entry.file_name().as_os_str().into();
             let is_namespace = proc.as_ref().is_ok_and(|dev| *dev == about.dev());
             is_namespace.then(|| Namespace { name, inum: about.ino() as u32, path: Some(path) })
         })
@@ -195,22 +196,21 @@ fn named() -> Vec<Namespace> {
     all
 }
 
-/// A name that somebody chose, on one line.
-fn one_line(name: &str) -> String {
-    name.replace('\n', "\\n")
-}
-
-/// What a process is called, on one line; nothing if it has ended.
-pub fn command(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    one_line(name.strip_suffix('\n').unwrap_or(&name))
+/// What a process is called; nothing if it has ended.
+pub fn command(pid: u32) -> Foreign {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.strip_suffix(b"\n").unwrap_or(&name).into()
 }
 
 /// Those that processes are in, each under its first process.
 fn of_processes() -> Vec<Namespace> {
     let held = processes().unwrap_or_default().into_iter().filter_map(|pid| {
         let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
-        Some(Namespace { name: format!("pid:{pid}"), inum: inum(&path).ok()?, path: Some(path) })
+        Some(Namespace {
+            name: format!("pid:{pid}").into(),
+            inum: inum(&path).ok()?,
+            path: Some(path),
+        })
     });
     let mut seen = HashSet::new();
     held.filter(|held| seen.insert(held.inum)).collect()
@@ -221,8 +221,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_calls_itself_two_lines_is_on_one() {
-        let script = "printf 'a\\nb' > /proc/$$/comm; echo; read -r end";
+    fn a_process_may_call_itself_anything_and_is_on_one_line() {
+        let script = "printf 'a\\nb\\377' > /proc/$$/comm; echo; read -r end";
         let mut child = std::process::Command::new("sh")
             .args(["-c", script])
             .stdin(std::process::Stdio::piped())
@@ -230,7 +230,7 @@ mod tests {
             .spawn()
             .unwrap();
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
-        assert_eq!(command(child.id()), "a\\nb");
+        assert_eq!(command(child.id()).to_string(), "a\\nb\\xff");
         drop(child.stdin.take());
         child.wait().unwrap();
     }

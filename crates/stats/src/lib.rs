@@ -53,8 +53,9 @@ pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// Half the width of the 95 % confidence interval of the mean, for values from independent seeds.
-fn ci95(values: &[f64]) -> Option<f64> {
+/// Half the width of the 95 % confidence interval of the mean (Student's t), for values from independent
+/// seeds; none of fewer than two.
+pub fn ci95(values: &[f64]) -> Option<f64> {
     let n = values.len();
     if n < 2 {
         return None;

@@ -55,7 +55,7 @@ impl Deref for Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        Command::new("ip").args(["netns", "del", &self.name]).output().ok();
+        Command::new("ip").args(["netns", "del", self.name.raw()]).output().ok();
     }
 }
 
@@ -83,7 +83,7 @@ impl Net {
     fn over(rates: &[u32], v6: bool) -> Net {
         sweep();
         let hosts = ["client", "server"].map(Host::new);
-        let [client, server] = hosts.each_ref().map(|host| host.name.as_str());
+        let [client, server] = hosts.each_ref().map(|host| host.name.raw());
         let (mut c, mut c6) = (String::new(), String::new());
         let mut s = format!("addr add {SERVER}/32 dev lo\naddr add {SERVER6}/128 dev lo nodad\n");
         let (mut c_tc, mut s_tc) = (String::new(), String::new());
@@ -195,7 +195,8 @@ pub fn run(command: &str, arguments: &[&str]) -> String {
 
 /// `ip`, in a host.
 pub fn ip(host: &Namespace, arguments: &str) -> String {
-    let arguments: Vec<&str> = ["-n", &host.name].into_iter().chain(arguments.split(' ')).collect();
+    let arguments: Vec<&str> =
+        ["-n", host.name.raw()].into_iter().chain(arguments.split(' ')).collect();
     run("ip", &arguments)
 }
 
@@ -208,7 +209,7 @@ pub fn veth((left, name): (&Namespace, &str), (right, peer): (&Namespace, &str))
 pub fn command(host: &Namespace, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     // `ip netns exec` and setpriv become the program, so the child's id is the program's.
-    command.args(["--pdeathsig", "KILL", "ip", "netns", "exec", &host.name]).arg(program);
+    command.args(["--pdeathsig", "KILL", "ip", "netns", "exec", host.name.raw()]).arg(program);
     command
 }
 
@@ -260,7 +261,7 @@ impl Socket {
 
 /// The established TCP sockets of a host, as `ss` shows them.
 pub fn sockets(host: &Namespace) -> Vec<Socket> {
-    let text = run("ss", &["-N", &host.name, "-tinOH", "state", "established"]);
+    let text = run("ss", &["-N", host.name.raw(), "-tinOH", "state", "established"]);
     // An IPv6 socket that talks to an IPv4 peer has its addresses mapped.
     let address = |word: &str| {
         let address: SocketAddr = word.parse().ok()?;
@@ -279,7 +280,7 @@ pub fn sockets(host: &Namespace) -> Vec<Socket> {
 
 /// For a failure's message.
 fn all_sockets(host: &Namespace) -> String {
-    run("ss", &["-N", &host.name, "-tinOHaoe"])
+    run("ss", &["-N", host.name.raw(), "-tinOHaoe"])
 }
 
 /// Sockets in use, from /proc/net/sockstat: all but those in TIME_WAIT, orphans included.

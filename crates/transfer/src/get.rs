@@ -8,6 +8,7 @@ use crate::tls;
 use crate::wire::{MAX_RANGE, MAX_REPLY, PathReport, Reply, Request};
 use crate::{Error, PING, STREAMS, Url, number, transport};
 use bytes::Bytes;
+use narrows_foreign::Foreign;
 use narrows_quic::Coupling;
 use noq::{Connection, ConnectionError, ReadError, RecvStream, VarInt, WriteError};
 use std::collections::{BTreeSet, VecDeque};
@@ -203,16 +204,16 @@ fn silence(time: Duration) -> String {
 fn lost(error: &ConnectionError) -> String {
     match error {
         ConnectionError::ApplicationClosed(close) => {
-            format!("closed by the server: {}", shown(&String::from_utf8_lossy(&close.reason)))
+            format!("closed by the server: {}", Foreign::from(&close.reason[..]))
         }
         ConnectionError::TimedOut => "timed out".into(),
         other => other.to_string(),
     }
 }
 
-/// What a server says, without what a terminal would obey.
+/// What a server says, on one line.
 fn shown(text: &str) -> String {
-    text.chars().filter(|one| !one.is_control()).collect()
+    Foreign::from(text).to_string()
 }
 
 fn unread(error: &ReadError) -> String {

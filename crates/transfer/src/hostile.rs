@@ -414,7 +414,13 @@ fn a_client_keeps_nothing_of_a_server_that_lies() {
     let line = refuses(&[file.clone(), hash.clone()], "abcde");
     assert!(line.contains("more than was asked for"), "{line}");
     assert!(refuses(&[hash], "").contains("not the answer that was expected"));
-    assert!(refuses(&[file.clone(), file], "abcd").contains("not expected here"));
+    assert!(refuses(&[file.clone(), file.clone()], "abcd").contains("not expected here"));
+    let why = "no\u{1b}[2J\u{202e}\nfile".to_owned();
+    let line = refuses(&[Reply::Refused(why.clone())], "");
+    assert!(line.ends_with("no\\u001b[2J\\u202e\\nfile"), "{line}");
+    // Later, too.
+    let line = refuses(&[file.clone(), Reply::Refused(why)], "abcd");
+    assert!(line.ends_with("no\\u001b[2J\\u202e\\nfile"), "{line}");
     let why = "x".repeat(3 * crate::wire::MAX_REPLY);
     assert!(refuses(&[Reply::Refused(why)], "").contains("a line of more than"));
 }

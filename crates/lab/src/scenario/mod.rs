@@ -301,6 +301,27 @@ impl Scenario {
         Some(self.flows[self.test?].tcp.signal)
     }
 
+    /// The scenario under a control of its connection under test: with what a named system sets, and with a
+    /// delay signal, if one is given.
+    ///
+    /// # Errors
+    /// What the control is, and what the command line sets, do not fit.
+    pub fn under(
+        &self,
+        control: Algorithm,
+        signal: Option<Signal>,
+    ) -> Result<Cow<'_, Scenario>, Error> {
+        let mut scenario = Cow::Borrowed(self);
+        if let Some(system) = control.system() {
+            scenario.to_mut().adopt(system, "--cc")?;
+        }
+        if let Some(signal) = signal {
+            scenario.to_mut().set_signal(signal);
+        }
+        scenario.check_passive(control)?;
+        Ok(scenario)
+    }
+
     /// Can all passive detectors sample the connection under test under `control`?
     ///
     /// # Errors

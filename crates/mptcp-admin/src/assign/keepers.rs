@@ -1,6 +1,7 @@
 //! Sockets that keep a control after it was unloaded, and the processes that hold them.
 
 use super::inside;
+use narrows_foreign::Foreign;
 use narrows_kernel::Error;
 use narrows_mptcp::diag::{self, Socket};
 use narrows_mptcp::holders;
@@ -26,7 +27,7 @@ pub struct Process {
     /// Its id.
     pub pid: u32,
     /// Its command's name.
-    pub command: String,
+    pub command: Foreign,
     /// How many of the sockets it holds, alone or with others.
     pub sockets: usize,
 }

@@ -3,6 +3,7 @@
 use super::item::{Item, Verdict};
 use super::network::{Network, Trial};
 use crate::listeners::Listener;
+use narrows_foreign::Foreign;
 use narrows_mptcp::diag::{Connection, Socket, State};
 use narrows_mptcp::pm::{Endpoint, Limits};
 use narrows_mptcp::routes::{Address, Interface, Route};
@@ -141,8 +142,9 @@ impl Network {
                 Some((interface, of.find(|of| of.global)?))
             })
             .collect();
-        let names: Vec<&str> =
-            usable.iter().map(|(interface, _)| interface.name.as_str()).collect();
+        let names: Vec<String> =
+            usable.iter().map(|(interface, _)| interface.name.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if usable.len() < 2 {
             let seen = format!("none; usable interfaces: {}", list(&names));
             return Item::new("endpoints", Verdict::Note, seen);
@@ -162,7 +164,7 @@ impl Network {
         let others = usable.iter().filter(|(interface, _)| interface.index != first);
         others.fold(Item::new("endpoints", Verdict::Mistake, seen), |item, (interface, address)| {
             let (address, name) = (address.address, &interface.name);
-            item.fix(format!("ip mptcp endpoint add {address} dev {name} subflow"))
+            item.fix(format!("ip mptcp endpoint add {address} dev {} subflow", name.word()))
         })
     }
 
@@ -196,7 +198,10 @@ impl Network {
             let family = if address.is_ipv4() { "ip" } else { "ip -6" };
             items.push(
                 Item::new("source route", Verdict::Mistake, seen)
-                    .fix(format!("{family} route replace {destination} dev {name} table {table}"))
+                    .fix(format!(
+                        "{family} route replace {destination} dev {} table {table}",
+                        name.word()
+                    ))
                     .fix(format!("{family} rule add from {address} table {table}")),
             );
         }
@@ -397,9 +402,9 @@ impl Network {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
-    fn name(&self, index: u32) -> String {
+    fn name(&self, index: u32) -> Foreign {
         let interface = self.interfaces.iter().find(|interface| interface.index == index);
-        interface.map_or_else(|| format!("interface {index}"), |found| found.name.clone())
+        interface.map_or_else(|| format!("interface {index}").into(), |found| found.name.clone())
     }
 }
 

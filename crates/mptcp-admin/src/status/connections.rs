@@ -4,6 +4,7 @@ use super::detection::{Detection, number};
 use crate::clock::monotonic;
 use crate::interfaces::Interfaces;
 use crate::listeners::{InUse, Listener};
+use narrows_foreign::Foreign;
 use narrows_kernel::register::is_ours;
 use narrows_kernel::state;
 use narrows_laws::catalogue::control_of_kernel_name;
@@ -18,7 +19,7 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Namespace {
     /// Its name in `/run/netns`; `current`, or `pid:N`, where it has none.
-    pub name: String,
+    pub name: Foreign,
     /// Its number, as in `lsns`.
     pub inum: u32,
     /// Is it the one of this process?
@@ -62,7 +63,7 @@ pub struct Subflow {
     pub remote: SocketAddr,
     /// The interface its packets leave by: the one it is bound to, as an endpoint may say, else that of
     /// the route between its addresses; null: there is no route.
-    pub interface: Option<String>,
+    pub interface: Option<Foreign>,
     /// MPTCP id of the local address.
     pub local_id: u8,
     /// MPTCP id of the peer's.
@@ -150,7 +151,7 @@ pub(super) fn look(
             // It ended meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                closed.push(namespace.name);
+                closed.push(namespace.name.to_string());
             }
             Err(error) => unseen.push(format!("network namespace {}: {error}", namespace.name)),
         }
@@ -467,7 +468,7 @@ mod tests {
         assert_eq!(subflow.fallback_law, Some(false));
         // Coupled with all, of which there is no other.
         assert_eq!(subflow.coupled_with, Some(vec![]));
-        assert_eq!(subflow.interface.as_deref(), Some("v2"));
+        assert_eq!(subflow.interface, Some("v2".into()));
         assert_eq!((subflow.ssthresh_packets, subflow.advice), (Some(142), None));
     }
 

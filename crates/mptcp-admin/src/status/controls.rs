@@ -6,6 +6,7 @@ use libbpf_rs::query::{
     LinkInfoIter, LinkTypeInfo, MapInfoIter, ProgInfoIter, ProgInfoQueryOptions, ProgramInfo,
 };
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, ProgramType};
+use narrows_foreign::Foreign;
 use narrows_kernel::bpffs;
 use narrows_kernel::pins::FOLDER;
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours};
@@ -61,7 +62,7 @@ pub enum Keeper {
         /// The first of them.
         pid: u32,
         /// Its command.
-        command: String,
+        command: Foreign,
     },
     /// Its link is pinned elsewhere, as in the BPF file system of another mount namespace.
     Pin,
@@ -71,7 +72,7 @@ pub enum Keeper {
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Default {
     /// Its name.
-    pub netns: String,
+    pub netns: Foreign,
     /// Its number.
     pub inum: u32,
 }

@@ -2,6 +2,7 @@
 
 use super::text::meaning;
 use super::{Connection, Control, Detection, Found, Namespace, Status};
+use narrows_foreign::Foreign;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
@@ -54,19 +55,11 @@ fn gauge(text: &mut String, name: &str, help: &str, samples: Samples) {
     metric(text, name, "gauge", help, samples);
 }
 
-/// A label's value as it stands between quotes. Its format knows three escapes; what cannot be printed is
-/// written out.
+/// A label's value as it stands between quotes: what a terminal would obey written out, and the escapes
+/// of the format.
 fn escaped(value: &str) -> String {
-    let escaped = |one: char| match one {
-        '\\' => "\\\\".into(),
-        '"' => "\\\"".into(),
-        '\n' => "\\n".into(),
-        _ if one.is_control() || one.escape_debug().count() > 2 => {
-            format!("\\\\u{{{:x}}}", u32::from(one))
-        }
-        _ => one.to_string(),
-    };
-    value.chars().map(escaped).collect()
+    let line = |line| Foreign::from(line).to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    value.split('\n').map(line).collect::<Vec<_>>().join("\\n")
 }
 
 impl Status {
@@ -179,7 +172,7 @@ impl Status {
     }
 
     fn per_namespace(&self, value: impl Fn(&Namespace) -> u64) -> Samples {
-        let name = |one: &Namespace| vec![("netns", one.name.clone())];
+        let name = |one: &Namespace| vec![("netns", one.name.raw().to_owned())];
         self.namespaces.iter().map(|one| (name(one), value(one))).collect()
     }
 
@@ -191,7 +184,7 @@ impl Status {
             for detection in namespace.connections.iter().filter_map(|of| of.detection.as_ref()) {
                 for (label, value, n) in count(detection) {
                     let labels = vec![
-                        ("netns", namespace.name.clone()),
+                        ("netns", namespace.name.raw().to_owned()),
                         ("detector", detection.detector.to_owned()),
                         (label, value),
                     ];
@@ -207,7 +200,7 @@ impl Status {
         for namespace in &self.namespaces {
             for connection in &namespace.connections {
                 let labels = vec![
-                    ("netns", namespace.name.clone()),
+                    ("netns", namespace.name.raw().to_owned()),
                     ("law", connection.law.clone().unwrap_or_else(|| "other".into())),
                     ("protocol", protocol(connection).to_owned()),
                 ];
@@ -424,8 +417,8 @@ mod tests {
         metric(&mut text, "m", "gauge", "help", samples);
         let expected = "# HELP m help\n# TYPE m gauge\nm{netns=\"a\\\"b\\\\c\\nd\"} 3\n";
         assert_eq!(text, expected);
-        assert_eq!(escaped("\u{1b}[2J\u{202e}ü"), "\\\\u{1b}[2J\\\\u{202e}ü");
-        assert_eq!(escaped("\r\t'"), "\\\\u{d}\\\\u{9}'");
+        assert_eq!(escaped("\u{1b}[2J\u{202e}ü"), "\\\\u001b[2J\\\\u202eü");
+        assert_eq!(escaped("\r\t'"), "\\\\r\\\\t'");
     }
 
     fn counter(build: &str, reason: &str, value: u64) -> String {

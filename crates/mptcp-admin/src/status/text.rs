@@ -4,11 +4,13 @@ use super::{
     Connection, Control, Found, Group, Keeper, Map, Namespace, PathSignal, Status, Subflow,
 };
 use crate::assign::{Place, Use};
+use narrows_foreign::Foreign;
 use narrows_mptcp::diag::State;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::ptr;
+use unicode_width::UnicodeWidthStr;
 
 /// MPTCP's counters that hint at trouble have one of these in their name; all are in the JSON.
 const TROUBLE: [&str; 10] = [
@@ -247,7 +249,7 @@ fn place(of: &Use) -> String {
     let only = if of.mptcp_only { " (MPTCP only)" } else { "" };
     match &of.place {
         Place::Netns { netns, .. } => format!("default{only} of {netns}"),
-        Place::Cgroup { cgroup, .. } => format!("cgroup{only} {}", cgroup.display()),
+        Place::Cgroup { cgroup, .. } => format!("cgroup{only} {}", Foreign::from(cgroup.as_path())),
     }
 }
 
@@ -319,10 +321,10 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
     }
     let mut widths: [usize; COLUMNS] = std::array::from_fn(|at| {
         let cells = rows.iter().filter(|(title, _)| !*title || at > 0).map(|(_, row)| &row[at]);
-        cells.map(String::len).max().unwrap_or(0).max(LEAST[at])
+        cells.map(|cell| cell.width()).max().unwrap_or(0).max(LEAST[at])
     });
     // A title has the width of what stands before the first figure.
-    let titles = rows.iter().filter(|(title, _)| *title).map(|(_, row)| row[0].len());
+    let titles = rows.iter().filter(|(title, _)| *title).map(|(_, row)| row[0].width());
     let before = 2 + widths[0] + 1 + widths[1] + 1 + widths[2];
     widths[0] += titles.max().unwrap_or(0).saturating_sub(before);
     for (number, (is_title, row)) in rows.iter().enumerate() {
@@ -333,11 +335,11 @@ fn write_connections(text: &mut String, connections: &[&Connection]) -> fmt::Res
             let indent = if *is_title && at < FIGURES { 0 } else { gap };
             edge += gap + width;
             if matches!(at, FIGURES..=6 | 9..) {
-                let room = edge.saturating_sub(line.len());
-                write!(line, "{cell:>room$}")?;
+                let room = edge.saturating_sub(line.width() + cell.width());
+                write!(line, "{:room$}{cell}", "")?;
             } else {
                 write!(line, "{:indent$}{cell}", "")?;
-                line += &" ".repeat(edge.saturating_sub(line.len()));
+                line += &" ".repeat(edge.saturating_sub(line.width()));
             }
         }
         writeln!(text, "{}", line.trim_end())?;
@@ -412,7 +414,7 @@ fn title(connection: &Connection) -> String {
 fn cells(subflow: &Subflow) -> [String; COLUMNS] {
     [
         format!("{} > {}", subflow.local, subflow.remote),
-        subflow.interface.clone().unwrap_or_else(|| "-".into()),
+        subflow.interface.as_ref().map_or_else(|| "-".into(), Foreign::to_string),
         control(subflow),
         mbits(subflow.sent_bytes_per_s),
         mbits(subflow.received_bytes_per_s),
@@ -469,7 +471,7 @@ fn coupled(subflow: &Subflow) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Detection, FORMAT, Kernel};
+    use super::super::{Detection, FORMAT, Kernel, Listener};
     use super::*;
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
@@ -709,6 +711,37 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_others_call_theirs_leaves_the_columns_and_the_lines_as_they_are() {
+        let mut status = status(2);
+        for (connection, name) in status.namespaces[0]
+            .connections
+            .iter_mut()
+            .zip(["e\u{1b}[41m\u{1b}[2Jz\u{7}", "東京\u{202e}"])
+        {
+            connection.subflows[0].interface = Some(name.into());
+        }
+        status.namespaces[0].name = "ev\nil".into();
+        status.namespaces[0].listeners = vec![Listener {
+            local: "10.0.0.1:80".parse().unwrap(),
+            control: "reno".into(),
+            in_use: "nr_olia".into(),
+            pid: Some(7),
+            command: Some("ev\u{1b}[31m\n".into()),
+            older: true,
+        }];
+        let text = status.text(Fit::All);
+        assert!(!text.contains(|one: char| one.is_control() && one != '\n' || one == '\u{202e}'));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(text.contains("network namespace ev\\nil, default"), "{text}");
+        assert!(text.contains(" of ev\\u001b[31m\\n (pid 7) has reno"), "{text}");
+        let place = |name: &str| {
+            let line = lines.iter().find(|line| line.contains(name)).unwrap();
+            line[..line.find(" nr_olia ").unwrap()].width()
+        };
+        assert_eq!(place("e\\u001b[41m\\u001b[2Jz\\u0007"), place("東京\\u202e"), "{text}");
+    }
+
+    #[test]
     fn what_keeps_a_control_is_said_as_it_is() {
         let mut status = status(0);
         status.map = Some(Map { entries: 3, entries_max: 65_536 });
@@ -754,7 +787,7 @@ pub(super) mod tests {
         let mut before = status(50);
         for (inum, connections) in [(2, 0), (3, 0), (4, 50)] {
             let mut namespace = status(connections).namespaces.remove(0);
-            (namespace.name, namespace.inum) = (format!("pid:{inum}"), inum);
+            (namespace.name, namespace.inum) = (format!("pid:{inum}").into(), inum);
             let cookies = namespace.connections.iter_mut().flat_map(|one| &mut one.subflows);
             cookies.for_each(|subflow| subflow.cookie += 1000);
             before.namespaces.push(namespace);

@@ -2,6 +2,7 @@
 
 use super::groups::{Groups, groups, numbered};
 use narrows_detect::{Live, Verdict};
+use narrows_foreign::Foreign;
 use narrows_kernel::sampler::RttSample;
 use narrows_laws::detect::{DELACK_US, Sample};
 use narrows_laws::{Detector, Params};
@@ -18,10 +19,10 @@ const APART_US: u64 = 1_000_000;
 /// A path: a subflow, or a TCP flow.
 pub struct Path {
     pub cookie: u64,
-    pub netns: String,
+    pub netns: Foreign,
     pub local: SocketAddr,
     pub remote: SocketAddr,
-    pub interface: Option<String>,
+    pub interface: Option<Foreign>,
     /// Its congestion control.
     pub control: String,
     pub open: bool,
@@ -37,10 +38,10 @@ pub struct Path {
 
 impl Path {
     /// As the kernel describes it now.
-    pub fn new(socket: &Socket, netns: &str, interface: Option<String>, now_us: u64) -> Path {
+    pub fn new(socket: &Socket, netns: &Foreign, interface: Option<Foreign>, now_us: u64) -> Path {
         let mut path = Path {
             cookie: socket.cookie,
-            netns: netns.into(),
+            netns: netns.clone(),
             local: socket.local,
             remote: socket.remote,
             interface,
@@ -206,7 +207,7 @@ mod tests {
 
     fn path(cookie: u64) -> Path {
         let socket = Socket::parse(&recorded_netlink("joined")).unwrap();
-        Path::new(&Socket { cookie, ..socket }, "blue", None, 0)
+        Path::new(&Socket { cookie, ..socket }, &"blue".into(), None, 0)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::compared::{self, Compared};
 use super::groups::{Groups, numbered};
 use narrows_detect::{Evidence, Verdict, Why, because};
+use narrows_foreign::Foreign;
 use narrows_laws::Detector;
 use narrows_laws::catalogue::control_of_kernel_name;
 use std::collections::BTreeSet;
@@ -58,13 +59,13 @@ pub struct Path {
     /// Is it watched still?
     pub open: bool,
     /// Network namespace.
-    pub netns: String,
+    pub netns: Foreign,
     /// Local address and port.
     pub local: SocketAddr,
     /// The peer's.
     pub remote: SocketAddr,
     /// The interface its packets leave by; null: there is no route.
-    pub interface: Option<String>,
+    pub interface: Option<Foreign>,
     /// Congestion control, by its name in the kernel.
     pub control: String,
     /// Payload that the peer acknowledged in the last second, Mbit/s.
@@ -154,7 +155,7 @@ impl Connection {
         writeln!(text, "         Mbit/s  min RTT ms    lost  control          path")?;
         for path in &self.paths {
             let Path { number, mean_mbit_per_s, lost_packets, control, netns, .. } = path;
-            let interface = path.interface.as_deref().unwrap_or("-");
+            let interface = path.interface.as_ref().map_or("-".into(), Foreign::to_string);
             writeln!(
                 text,
                 "  {:>3}  {mean_mbit_per_s:8.2}  {:10.1}  {lost_packets:6}  {control:15}  {netns} \

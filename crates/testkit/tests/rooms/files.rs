@@ -195,7 +195,7 @@ impl Part {
 }
 
 /// Does an attribute leave its item out of what is built but for tests?
-fn for_tests(attribute: &Attribute) -> bool {
+pub fn for_tests(attribute: &Attribute) -> bool {
     let Meta::List(list) = &attribute.meta else { return false };
     list.path.is_ident("cfg") && list.tokens.to_string().starts_with("test")
 }

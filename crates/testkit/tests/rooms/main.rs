@@ -1,6 +1,7 @@
 //! Who may know whom: between the crates of the workspace, and between the files of a crate.
 
 mod files;
+mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,16 +11,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("laws", &[]),
     ("net", &[]),
     ("stats", &[]),
-    ("report", &[]),
-    ("netns", &[]),
-    ("mptcp", &["netns"]),
+    ("foreign", &[]),
+    ("report", &["foreign"]),
+    ("netns", &["foreign"]),
+    ("mptcp", &["foreign", "netns"]),
     ("traffic", &["net"]),
     ("sim", &["laws", "net", "traffic"]),
-    ("kernel", &["laws"]),
-    ("mptcp-admin", &["detect", "kernel", "laws", "mptcp", "netns"]),
+    ("kernel", &["foreign", "laws"]),
+    ("mptcp-admin", &["detect", "foreign", "kernel", "laws", "mptcp", "netns"]),
     ("quic", &["laws"]),
     ("quic-sockets", &[]),
-    ("transfer", &["laws", "quic", "quic-sockets"]),
+    ("transfer", &["foreign", "laws", "quic", "quic-sockets"]),
     ("quic-sim", &["net", "sim", "traffic"]),
     ("detect", &["laws", "report"]),
     ("emu", &["net", "netns"]),
@@ -27,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "lab",
         &[
             "emu",
+            "foreign",
             "kernel",
             "laws",
             "mptcp",
@@ -42,17 +45,20 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("adversary", &["lab", "laws", "net", "traffic"]),
+    ("papers", &["lab", "stats"]),
     (
         "cli",
         &[
             "adversary",
             "detect",
             "emu",
+            "foreign",
             "kernel",
             "lab",
             "laws",
             "mptcp-admin",
             "netns",
+            "papers",
             "transfer",
         ],
     ),
@@ -174,6 +180,53 @@ fn circles(arrows: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
     };
     let all: BTreeSet<Vec<String>> = arrows.keys().map(with).collect();
     all.into_iter().filter(|circle| circle.len() > 1).collect()
+}
+
+/// Who writes to the terminal, or hands it on, beside `terminal.rs` of the command, which lets no character
+/// through that a terminal obeys. One that no longer does loses its line.
+const SAYS: &[(&str, &str, &str)] = &[
+    // The kernel's complaints outside of a load, by the same function.
+    ("kernel", "libbpf_log.rs", "eprint!"),
+    // JSON for the parent, through a pipe.
+    ("lab", "hosts/child.rs", "stdout()"),
+    // A program of the user's, which has the terminal for itself.
+    ("lab", "hosts/kernel/app.rs", "stderr()"),
+    ("cli", "shell.rs", "stderr()"),
+];
+
+#[test]
+fn all_that_is_said_passes_one_place() {
+    let mut found = Vec::new();
+    for (name, _) in ROOMS.iter().filter(|(name, _)| *name != "testkit") {
+        let folder = crates().join(name).join("src");
+        for file in files::arrows(&folder).into_keys() {
+            let text = std::fs::read_to_string(folder.join(&file)).unwrap();
+            let said = said::by(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+            found.extend(said.into_iter().map(|what| (*name, file.clone(), what)));
+        }
+    }
+    // It is what it is for.
+    found.retain(|(name, file, _)| (*name, file.as_str()) != ("cli", "terminal.rs"));
+    let found: BTreeSet<(&str, &str, &str)> =
+        found.iter().map(|(name, file, what)| (*name, file.as_str(), what.as_str())).collect();
+    assert_eq!(found, SAYS.iter().copied().collect(), "left: found, right: allowed");
+}
+
+#[test]
+fn what_is_said_is_found_and_tests_and_questions_are_not() {
+    let found = |text| said::by(text).unwrap().into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        found("fn f() { println!(); std::io::stderr().flush(); }"),
+        ["println!", "stderr()"]
+    );
+    assert_eq!(found("fn f() { write!(io::stdout(), \"\"); dbg!(1) }"), ["dbg!", "stdout()"]);
+    assert_eq!(
+        found("fn f() { bar.set_message(\"\"); a.map(io::stderr) }"),
+        [".set_message", "stderr()"]
+    );
+    let quiet = "fn f() { command.stdout(x); io::stderr().is_terminal(); }
+        #[cfg(test)] mod tests { fn f() { println!() } } #[test] fn g() { eprintln!() }";
+    assert!(found(quiet).is_empty());
 }
 
 #[test]

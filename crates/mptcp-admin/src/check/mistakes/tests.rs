@@ -47,6 +47,16 @@ fn two_interfaces_and_no_endpoint_is_a_mistake_with_the_command_for_the_second()
 }
 
 #[test]
+fn an_interface_that_another_user_named_is_one_word_of_the_command_to_type() {
+    let mut network = two_paths();
+    network.interfaces[1].name = "$(id)\u{1b}[2J'".into();
+    let items = network.judge();
+    let item = find(&items, "endpoints");
+    assert!(item.seen.contains("wlan0, $(id)\\u001b[2J' are usable"), "{}", item.seen);
+    assert_eq!(item.fix, [r"ip mptcp endpoint add 10.8.0.2 dev $'$(id)\033[2J\'' subflow"]);
+}
+
+#[test]
 fn routes_without_timestamps_of_1_us_are_counted() {
     let mut network = two_paths();
     assert_eq!(verdict(&network.judge(), "timestamps"), None, "no connection needs any");

@@ -1,0 +1,46 @@
+//! Options of `papers`.
+
+use std::path::PathBuf;
+
+use super::lab::jobs;
+
+/// Options of `papers`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  narrows papers list                              every table, and where it stands in its paper
+  narrows papers laws --quick                      few seeds, in a minute
+  narrows papers lisa/claims lisa/figure-6         tables by the beginning of their names
+  narrows papers list --out out/papers             what was made there, and the verdicts
+  narrows papers all --out out/papers --resume     goes on where it was interrupted
+  narrows papers laws --out out/laws --docs docs   rewrites the table in docs/laws.md")]
+pub struct PapersArgs {
+    /// Papers (lisa), tables of them by the beginning of their names (lisa/figure-6), all, or list
+    #[arg(required = true, value_name = "PAPER[/TABLE]")]
+    pub names: Vec<String>,
+    /// Few seeds and a part of the networks
+    #[arg(long)]
+    pub quick: bool,
+    /// So many seeds in place of each table's own
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: Option<u64>,
+    /// Concurrent runs; 0: one per core
+    #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
+    pub jobs: usize,
+    /// Keep the runs in this folder, and write each table as PAPER/TABLE.md and .json, with the data of figures; of list:
+    /// show what was made there
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Use the runs that are in the folder
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Rewrite the tables in the pages of this folder
+    #[arg(long, value_name = "DIR")]
+    pub docs: Option<PathBuf>,
+    /// Leave the pages as they are; fail if a table differs from theirs
+    #[arg(long, requires = "docs")]
+    pub check: bool,
+    /// Print the tables as JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,240 @@
+//! `narrows papers`: published figures beside ours.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use narrows_lab::{Error as LabError, Output};
+use narrows_papers::grid::replaced;
+use narrows_papers::{Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, select};
+
+use crate::args::papers::PapersArgs;
+use crate::error::Error;
+use crate::run::json;
+use crate::terminal::show;
+use crate::{COMMIT, print, stop};
+
+/// A table that was made, as `--json` prints it.
+#[derive(serde::Serialize)]
+struct Made<'a> {
+    paper: &'a str,
+    table: &'a str,
+    about: &'a str,
+    version: &'a str,
+    commit: Option<&'a str>,
+    quick: bool,
+    seeds: Option<u64>,
+    #[serde(flatten)]
+    grid: Grid,
+}
+
+/// Makes the tables that are named, and prints or writes them.
+pub fn papers(args: &PapersArgs) -> Result<(), Error> {
+    if args.names.iter().any(|name| name == "list") {
+        let listed = listed(args.out.as_deref());
+        return print(&if args.json { json(&listed) } else { list(&listed) });
+    }
+    let chosen = select(&args.names)?;
+    let part = if args.quick { Some("--quick") } else { args.seeds.map(|_| "--seeds") };
+    if let (Some(option), true) = (part, args.docs.is_some()) {
+        let message = "pages have the tables as a whole; expected no --docs with it";
+        return Err(Error::input(option, message));
+    }
+    let pages = args.docs.as_deref().map(|docs| pages(docs, &chosen)).transpose()?;
+    let stop = stop::on_signal()?;
+    let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
+    let (bar, count) = (progress(), AtomicU64::new(0));
+    let ran = || bar.set_position(1 + count.fetch_add(1, Ordering::Relaxed));
+    let form = if args.quick { Form::Quick } else { Form::Whole };
+    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &ran)?;
+    let mut made = Vec::new();
+    for (at, (paper, table)) in chosen.iter().enumerate() {
+        if at > 0 && chosen[at - 1].0.name != paper.name {
+            runs.forget();
+        }
+        let place = format!("{}/{} ({} of {})", paper.name, table.name, at + 1, chosen.len());
+        show(&bar, &place);
+        let grid = (table.make)(&runs).inspect_err(|_| bar.finish_and_clear())?;
+        let one = Made {
+            paper: paper.name,
+            table: table.name,
+            about: table.about,
+            version: env!("CARGO_PKG_VERSION"),
+            commit: COMMIT,
+            quick: args.quick,
+            seeds: args.seeds,
+            grid,
+        };
+        if let Some(store) = &store {
+            write(store.folder(), &one)?;
+        }
+        made.push(one);
+    }
+    bar.finish_and_clear();
+    if let Some(mut pages) = pages {
+        for one in &made {
+            let paper =
+                PAPERS.iter().find(|paper| paper.name == one.paper).expect("of the registry");
+            let page = pages.get_mut(paper.document).expect("read before");
+            page.1 = replaced(&page.1, one.table, &one.grid).expect("checked before");
+        }
+        let docs = args.docs.as_deref().expect("there are pages");
+        rewrite(docs, &pages, args.check)?;
+    }
+    print(&if args.json { json(&made) } else { shown(&made) })
+}
+
+/// A page as it is, and as it will be.
+type Page = (String, String);
+
+/// The pages of the tables, each of which has its marks there.
+fn pages<'a>(
+    docs: &Path,
+    chosen: &[(&'a Paper, &Table)],
+) -> Result<BTreeMap<&'a str, Page>, Error> {
+    let mut pages = BTreeMap::<&str, Page>::new();
+    for (paper, table) in chosen {
+        let path = docs.join(paper.document);
+        if !pages.contains_key(paper.document) {
+            let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
+            pages.insert(paper.document, (text.clone(), text));
+        }
+        if replaced(&pages[paper.document].0, table.name, &Grid::default()).is_none() {
+            let message =
+                format!("expected <!-- table {} --> and <!-- end --> after it", table.name);
+            return Err(Error::input(path.display(), message));
+        }
+    }
+    Ok(pages)
+}
+
+/// Writes the pages, or with `check` compares them.
+fn rewrite(docs: &Path, pages: &BTreeMap<&str, Page>, check: bool) -> Result<(), Error> {
+    let changed = pages.iter().filter(|(_, (before, after))| before != after);
+    if check {
+        let names: Vec<_> =
+            changed.map(|(name, _)| docs.join(name).display().to_string()).collect();
+        return if names.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::no(names.join(", "), "the tables made now are others"))
+        };
+    }
+    let mut output = Output::new(docs)?;
+    for (name, (_, after)) in changed {
+        output.write(name, |to| to.write_all(after.as_bytes()))?;
+    }
+    Ok(output.commit()?)
+}
+
+/// `PAPER/TABLE.md` and `.json`, and the data of its figures.
+fn write(folder: &Path, made: &Made) -> Result<(), Error> {
+    let mut output = Output::new(folder)?;
+    let Made { paper, table, grid, .. } = made;
+    output.write(&format!("{paper}/{table}.md"), |to| to.write_all(grid.markdown().as_bytes()))?;
+    output.write(&format!("{paper}/{table}.json"), |to| to.write_all(json(made).as_bytes()))?;
+    for (name, text) in &grid.files {
+        output.write(&format!("{paper}/{name}"), |to| to.write_all(text.as_bytes()))?;
+    }
+    Ok(output.commit()?)
+}
+
+/// The tables in columns, and at the end how many verdicts of each kind there are.
+fn shown(made: &[Made]) -> String {
+    let mut text = String::new();
+    for Made { paper, table, about, grid, .. } in made {
+        let _ = write!(text, "{paper}/{table}: {about}\n\n{}\n", grid.columns());
+    }
+    let counts = counted(made.iter().flat_map(|one| one.grid.verdicts()));
+    if !counts.is_empty() {
+        let _ = writeln!(text, "Verdicts: {counts}");
+    }
+    text
+}
+
+/// How many there are of each verdict, in words.
+fn counted(verdicts: impl Iterator<Item = Verdict>) -> String {
+    let mut counts = BTreeMap::<Verdict, usize>::new();
+    verdicts.for_each(|one| *counts.entry(one).or_default() += 1);
+    let each = counts.iter().map(|(verdict, count)| format!("{count} {verdict}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// A paper of the list.
+#[derive(serde::Serialize)]
+struct Listed {
+    paper: &'static str,
+    title: &'static str,
+    page: &'static str,
+    tables: Vec<ListedTable>,
+}
+
+/// A table of the list.
+#[derive(serde::Serialize)]
+struct ListedTable {
+    table: &'static str,
+    about: &'static str,
+    /// Where it stands in a folder of results; none without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<String>,
+}
+
+fn listed(folder: Option<&Path>) -> Vec<Listed> {
+    let of = |paper: &'static Paper| Listed {
+        paper: paper.name,
+        title: paper.title,
+        page: paper.document,
+        tables: paper
+            .tables
+            .iter()
+            .map(|table| ListedTable {
+                table: table.name,
+                about: table.about,
+                state: folder.map(|folder| state(folder, paper, table)),
+            })
+            .collect(),
+    };
+    PAPERS.iter().map(of).collect()
+}
+
+/// Was a table made in a folder, and which verdicts has it?
+fn state(folder: &Path, paper: &Paper, table: &Table) -> String {
+    #[derive(serde::Deserialize)]
+    struct Found {
+        quick: bool,
+        rows: Vec<Vec<serde_json::Value>>,
+    }
+    let file = folder.join(paper.name).join(format!("{}.json", table.name));
+    let found =
+        std::fs::read(file).ok().and_then(|text| serde_json::from_slice::<Found>(&text).ok());
+    let Some(Found { quick, rows }) = found else { return "not made".into() };
+    let verdict =
+        |cell: &serde_json::Value| serde_json::from_value(cell.get("verdict")?.clone()).ok();
+    let verdicts = counted(rows.iter().flatten().filter_map(verdict));
+    let made = if quick { "made in the quick form" } else { "made" };
+    if verdicts.is_empty() { made.into() } else { format!("{made}: {verdicts}") }
+}
+
+fn list(listed: &[Listed]) -> String {
+    let mut text = String::new();
+    for Listed { paper, title, page, tables } in listed {
+        let _ = writeln!(text, "{paper}: {title} (docs/{page})");
+        let width = tables.iter().map(|one| one.table.len()).max().unwrap_or(0);
+        for ListedTable { table, about, state } in tables {
+            let state = state.as_ref().map_or(String::new(), |state| format!(" [{state}]"));
+            let _ = writeln!(text, "  {paper}/{table:<width$}  {about}{state}");
+        }
+    }
+    text
+}
+
+/// How many runs were done, on standard error and only if that is a terminal.
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(std::time::Duration::from_millis(500));
+    bar
+}

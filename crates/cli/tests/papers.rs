@@ -1,0 +1,97 @@
+//! `narrows papers`, by a table that needs no run, and one that needs few.
+
+use std::fs;
+use std::process::{Command, Output};
+
+const NAME: &str = "detectors/drawn-levels";
+
+fn papers(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_narrows")).arg("papers").args(args).output().unwrap()
+}
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn the_list_has_every_table_and_what_was_made_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out").display().to_string();
+    let (code, text, _) = said(&papers(&["list"]));
+    assert_eq!(code, Some(0));
+    assert!(
+        text.contains("  sbd/table-2 ") && text.contains("  lisa/claims ") && !text.contains('['),
+        "{text}"
+    );
+
+    assert_eq!(said(&papers(&[NAME, "--out", &out])).0, Some(0));
+    let (_, text, _) = said(&papers(&["list", "--out", &out]));
+    let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+    assert!(line(NAME).ends_with("[made]"), "{}", line(NAME));
+    assert!(line("laws/ratios").ends_with("[not made]"), "{}", line("laws/ratios"));
+}
+
+#[test]
+fn a_table_is_printed_as_columns_as_json_and_into_its_page() {
+    let (_, text, _) = said(&papers(&[NAME]));
+    assert!(text.contains("separate, drawn 2"), "{text}");
+    let (_, text, _) = said(&papers(&[NAME, "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (json[0]["paper"].as_str(), json[0]["rows"].as_array().unwrap().len()),
+        (Some("detectors"), 30)
+    );
+
+    let docs = tempfile::tempdir().unwrap();
+    let page = docs.path().join("detectors-compared.md");
+    fs::write(&page, "Before\n<!-- table drawn-levels -->\nold\n<!-- end -->\nafter\n").unwrap();
+    let folder = docs.path().display().to_string();
+    let (code, _, error) = said(&papers(&[NAME, "--docs", &folder, "--check"]));
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.contains("detectors-compared.md: the tables made now are others"), "{error}");
+    assert!(fs::read_to_string(&page).unwrap().contains("old"), "a check leaves the page alone");
+    assert_eq!(said(&papers(&[NAME, "--docs", &folder])).0, Some(0));
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(
+        text.starts_with("Before\n")
+            && text.ends_with("<!-- end -->\nafter\n")
+            && !text.contains("old"),
+        "{text}"
+    );
+    assert_eq!(said(&papers(&[NAME, "--docs", &folder, "--check"])).0, Some(0));
+    assert_eq!(fs::read_dir(docs.path()).unwrap().count(), 1, "no other file is left");
+}
+
+#[test]
+fn what_is_wrong_is_one_line_and_nothing_is_made() {
+    let home = tempfile::tempdir().unwrap();
+    let (empty, out) = (home.path().display().to_string(), home.path().join("out"));
+    let out = out.display().to_string();
+    for (args, expected) in [
+        (&["lissa"][..], "lissa: no such paper; expected list, all or one of"),
+        (&["lisa/figure-60"], "no table of lisa begins with 'figure-60'"),
+        (&[NAME, "--docs", &empty], "detectors-compared.md: cannot read"),
+        (&[NAME, "--docs", &empty, "--quick"], "--quick: pages have the tables as a whole"),
+        (&[NAME, "--resume"], "--out"),
+        (&[NAME, "--seeds", "0", "--out", &out], "--seeds"),
+    ] {
+        let (code, text, error) = said(&papers(args));
+        assert_eq!((code, text.as_str()), (Some(2), ""), "{args:?}: {error}");
+        assert!(
+            error.contains(expected) && error.trim_end().lines().count() == 1,
+            "{args:?}: {error}"
+        );
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+
+    assert_eq!(said(&papers(&[NAME, "--out", &out])).0, Some(0));
+    let (code, _, error) = said(&papers(&[NAME, "--out", &out]));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("has results already; --resume goes on with them"), "{error}");
+    assert_eq!(said(&papers(&[NAME, "--out", &out, "--resume"])).0, Some(0));
+    fs::write(home.path().join("out/program.sha256"), "another").unwrap();
+    let (code, _, error) = said(&papers(&[NAME, "--out", &out, "--resume"]));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("has runs of another build"), "{error}");
+}

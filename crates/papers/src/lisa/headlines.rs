@@ -1,0 +1,99 @@
+//! What the abstract and the text stress: published, ours with the paper's kernel and with what we recommend, and why.
+
+use narrows_lab::Error;
+
+use super::networks::{Column, Era, Network, Points, from_8, slow_start_retransmits};
+use super::phone::{self, Place};
+use super::{claims, later, rules};
+use crate::figures::{Interval, text};
+use crate::verdict::above;
+use crate::{Grid, Runs, Verdict};
+
+/// The paper's kernel and first law, and today's with the law that Narrows recommends.
+const SHOWN: [Column; 2] =
+    [Column { era: Era::Paper, law: "lia" }, Column { era: Era::Today, law: "gcubic" }];
+
+/// The table.
+pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
+    let [paper, today] = SHOWN.map(Column::head);
+    let heads = ["claim", "published", &paper, &today, "decided by"];
+    let mut grid = Grid::new(heads);
+    let gains = |column, chosen: fn(u64) -> bool| {
+        claims::gains(runs, "lisa/shared", &runs.form().three(), column, chosen)
+    };
+    let mut row = |claim: &str,
+                   published: &str,
+                   ours: &dyn Fn(Column) -> Result<String, Error>,
+                   why: &str| {
+        let [paper, today] = SHOWN.map(ours);
+        grid.row([claim, published, &paper?, &today?, why]);
+        Ok::<(), Error>(())
+    };
+    row(
+        "less time, one bottleneck, at most, %",
+        "17 (300 kB)",
+        &|column| Ok(at(rules::most(&gains(column, |_| true)?), 1, "kB")),
+        "perhaps [the hosts' timing and acknowledgements](#figure-6-one-bottleneck-5-mbits-40-ms)",
+    )?;
+    row(
+        "the same from 250 to 500 kB, %",
+        "more than 10",
+        &|column| Ok(range(&gains(column, claims::middle)?)),
+        "as above",
+    )?;
+    row(
+        "the same up to 200 kB, %",
+        "0",
+        &|column| Ok(range(&gains(column, |size| size <= 200)?)),
+        "when the second subflow joins",
+    )?;
+    row(
+        "retransmissions in slow start, from 8 packets on",
+        "fewer at all",
+        &|column| {
+            let found = claims::fewer(runs, "lisa/shared", column, slow_start_retransmits)?;
+            let fewer = found.iter().filter(|one| above(**one, 0.0) == Verdict::Reproduced);
+            Ok(format!("fewer at {} of {} queues", fewer.count(), found.len()))
+        },
+        "the debit itself",
+    )?;
+    for (place, published) in [(Place::Shared, "10"), (Place::Apart, "20")] {
+        row(
+            &format!("3G and WLAN, {}, 100 kB: less time, %", place.name()),
+            published,
+            &|column| Ok(text(phone::gain(runs, place, 100, column)?, 1)),
+            "the scheduler: what 3G was given before WLAN joined",
+        )?;
+    }
+    row(
+        "200 and 20 ms, a bottleneck each: later at most, ms",
+        "less than 50",
+        &|column| {
+            let of = |packets| {
+                Ok((packets, later(runs, Network::of("lisa/apart-rtt"), packets, column)?))
+            };
+            let queues = from_8(runs.form().rtt_queues()).into_iter();
+            let found = queues.map(of).collect::<Result<Vec<_>, Error>>()?;
+            Ok(at(rules::most(&found), 0, "packets"))
+        },
+        "[scheduler and loss detection](#why-200-and-20-ms-differ-scheduler-and-loss-detection)",
+    )?;
+    Ok(grid)
+}
+
+/// `6.5 ±5.7 at 250 kB`.
+fn at(most: Option<(u64, Interval)>, digits: usize, unit: &str) -> String {
+    most.map_or_else(
+        || "-".into(),
+        |(at, found)| format!("{} at {at} {unit}", text(Some(found), digits)),
+    )
+}
+
+/// The least and the largest mean: `1.6 to 6.5`.
+fn range(by_size: &[(u64, Option<Interval>)]) -> String {
+    let means = by_size.iter().filter_map(|(_, found)| found.map(|found| found.mean));
+    let means: Vec<f64> = means.collect();
+    let Some(least) = means.iter().copied().reduce(f64::min) else { return "-".into() };
+    let most = means.iter().copied().fold(least, f64::max);
+    format!("{least:.1} to {most:.1}")
+}

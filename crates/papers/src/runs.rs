@@ -1,0 +1,503 @@
+//! Runs by what asks for them: each is run once, kept in a folder if there is one, and read again from there.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::Write;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use narrows_lab::detection::Judged;
+use narrows_lab::series::Sample;
+use narrows_lab::{
+    Algorithm, ConnectionSummary, Edits, Error, Host, Job, Scenario, Setup, Signal, Summary,
+    TestSummary, host, load, parse, program, run, sha256,
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::Form;
+
+/// Runs that a table asks for: a network, what is set there, and the controls of the connection under test.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    network: Network,
+    settings: Vec<String>,
+    traces: Vec<(String, PathBuf)>,
+    controls: Vec<String>,
+    signal: Option<String>,
+    host: String,
+    seeds: RangeInclusive<u64>,
+    series: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Network {
+    /// A shipped scenario.
+    Shipped(String),
+    /// A scenario as TOML.
+    Made(String),
+}
+
+impl Ask {
+    /// A shipped scenario under some controls, with seed 1 in the simulator.
+    pub fn of<C: Into<String>>(scenario: &str, controls: impl IntoIterator<Item = C>) -> Ask {
+        Ask::new(Network::Shipped(scenario.into()), controls)
+    }
+
+    /// The same of a scenario made as TOML.
+    pub fn made<C: Into<String>>(toml: String, controls: impl IntoIterator<Item = C>) -> Ask {
+        Ask::new(Network::Made(toml), controls)
+    }
+
+    fn new<C: Into<String>>(network: Network, controls: impl IntoIterator<Item = C>) -> Ask {
+        let controls = controls.into_iter().map(Into::into).collect();
+        let (settings, traces, signal, host) = (Vec::new(), Vec::new(), None, "sim".into());
+        Ask { network, settings, traces, controls, signal, host, seeds: 1..=1, series: false }
+    }
+
+    /// Sets fields: `links.l.rate=5 Mbit/s`, as `--set` does.
+    pub fn set<S: Into<String>>(mut self, settings: impl IntoIterator<Item = S>) -> Ask {
+        self.settings.extend(settings.into_iter().map(Into::into));
+        self
+    }
+
+    /// Replays recordings on links.
+    pub fn traces(mut self, traces: Vec<(String, PathBuf)>) -> Ask {
+        self.traces.extend(traces);
+        self
+    }
+
+    /// The delay signal of the detector.
+    pub fn signal(mut self, signal: &str) -> Ask {
+        self.signal = Some(signal.into());
+        self
+    }
+
+    /// Another host than the simulator.
+    pub fn on(mut self, host: &str) -> Ask {
+        self.host = host.into();
+        self
+    }
+
+    /// Seeds 1 to `last`.
+    pub fn seeds(self, last: u64) -> Ask {
+        self.from_to(1..=last)
+    }
+
+    /// These seeds.
+    pub fn from_to(mut self, seeds: RangeInclusive<u64>) -> Ask {
+        self.seeds = seeds;
+        self
+    }
+
+    /// In the least form seconds, where a scenario has minutes.
+    pub fn brief(self, form: Form) -> Ask {
+        match form {
+            Form::Least => self.set(["warmup=1 s", "duration=3 s"]),
+            _ => self,
+        }
+    }
+
+    /// Keeps the series, every 100 ms.
+    pub fn series(mut self) -> Ask {
+        self.series = true;
+        self
+    }
+
+    fn scenario(&self) -> Result<Scenario, Error> {
+        let set = self.settings.iter().map(|setting| {
+            let (field, value) = setting.split_once('=').unwrap_or((setting, ""));
+            (field.to_owned(), value.to_owned())
+        });
+        let edits = Edits { set: set.collect(), traces: self.traces.clone() };
+        match &self.network {
+            Network::Shipped(name) => load(name, &edits),
+            Network::Made(toml) => parse(toml, &edits),
+        }
+    }
+}
+
+/// A run as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Its metrics.
+    pub summary: Summary,
+    /// The decisions of the detector under test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Judged>,
+    /// Samples every 100 ms, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Sample>,
+}
+
+impl Kept {
+    /// The metrics of the connection under test.
+    ///
+    /// # Panics
+    /// The scenario has none under test.
+    pub fn test(&self) -> &TestSummary {
+        self.summary.test.as_ref().expect("a connection under test")
+    }
+
+    /// A connection or flow.
+    ///
+    /// # Panics
+    /// There is none of that name.
+    pub fn connection(&self, name: &str) -> &ConnectionSummary {
+        let found = self.summary.connections.iter().find(|one| one.name == name);
+        found.unwrap_or_else(|| panic!("{} has no flow {name}", self.summary.scenario))
+    }
+}
+
+/// The runs of each control, by seed.
+#[derive(Clone, Debug)]
+pub struct Controls(BTreeMap<String, Arc<Vec<Kept>>>);
+
+impl Controls {
+    /// Those of a control, to keep.
+    ///
+    /// # Panics
+    /// It was not asked for.
+    pub fn of(&self, control: &str) -> Arc<Vec<Kept>> {
+        let found = self.0.get(control);
+        Arc::clone(found.unwrap_or_else(|| panic!("{control} was not asked for")))
+    }
+}
+
+impl std::ops::Index<&str> for Controls {
+    type Output = Vec<Kept>;
+
+    fn index(&self, control: &str) -> &Vec<Kept> {
+        self.0.get(control).unwrap_or_else(|| panic!("{control} was not asked for"))
+    }
+}
+
+/// A folder of finished runs, so that an interrupted command can go on where it was.
+pub struct Store {
+    folder: PathBuf,
+    /// Lines of one file are written one at a time.
+    writing: Mutex<()>,
+}
+
+/// The file that says which program's runs a folder has.
+const PROGRAM: &str = "program.sha256";
+
+impl Store {
+    /// A folder, made if it is not there. With `resume` it may have runs of this program.
+    ///
+    /// # Errors
+    /// It has runs and `resume` is not set, or of another program, or it cannot be written.
+    pub fn open(folder: &Path, resume: bool) -> Result<Store, Error> {
+        let mark = folder.join(PROGRAM);
+        let this = program()?;
+        match fs::read_to_string(&mark) {
+            Ok(text) if text.trim() != this => {
+                let message = "has runs of another build, which may simulate otherwise; expected another folder, or remove it";
+                return Err(Error::input(folder.display().to_string(), message));
+            }
+            Ok(_) if !resume => {
+                let message = "has results already; --resume goes on with them";
+                return Err(Error::input(folder.display().to_string(), message));
+            }
+            Ok(_) => {}
+            Err(_) => {
+                let runs = folder.join("runs");
+                fs::create_dir_all(&runs).map_err(Error::io(&runs, "make this folder"))?;
+                fs::write(&mark, this + "\n").map_err(Error::io(&mark, "write"))?;
+            }
+        }
+        Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()) })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn file(&self, key: &str) -> PathBuf {
+        self.folder.join("runs").join(format!("{key}.jsonl"))
+    }
+
+    /// The runs of a key, by seed; a line that a killed program left unfinished is none.
+    fn read(&self, key: &str) -> HashMap<u64, Kept> {
+        let Ok(text) = fs::read_to_string(self.file(key)) else { return HashMap::new() };
+        let runs = text.lines().filter_map(|line| serde_json::from_str::<Kept>(line).ok());
+        runs.map(|kept| (kept.summary.seed, kept)).collect()
+    }
+
+    fn keep(&self, key: &str, kept: &Kept) -> Result<(), Error> {
+        let file = self.file(key);
+        // With a new line before it: the one there may be unfinished.
+        let text =
+            format!("\n{}", serde_json::to_string(kept).map_err(|error| Error::input(key, error))?);
+        let _one = self.writing.lock().unwrap_or_else(|error| error.into_inner());
+        let open = fs::OpenOptions::new().create(true).append(true).open(&file);
+        open.and_then(|mut to| to.write_all(text.as_bytes())).map_err(Error::io(&file, "write"))
+    }
+}
+
+/// What tables are made of.
+pub struct Runs<'a> {
+    form: Form,
+    seeds: Option<u64>,
+    store: Option<&'a Store>,
+    stop: &'a AtomicBool,
+    pool: rayon::ThreadPool,
+    /// What was asked for before, as tables of a paper share networks.
+    asked: RefCell<HashMap<String, Controls>>,
+    ran: &'a (dyn Fn() + Sync),
+}
+
+impl<'a> Runs<'a> {
+    /// Runs `jobs` at a time, 0 for as many as cores; `ran` is called after each, on any thread. With `seeds`
+    /// every table has so many instead of its own.
+    ///
+    /// # Errors
+    /// No threads.
+    pub fn new(
+        form: Form,
+        seeds: Option<u64>,
+        store: Option<&'a Store>,
+        jobs: usize,
+        stop: &'a AtomicBool,
+        ran: &'a (dyn Fn() + Sync),
+    ) -> Result<Runs<'a>, Error> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+        let pool = pool.map_err(|error| Error::input("--jobs", error))?;
+        Ok(Runs { form, seeds, store, stop, pool, asked: RefCell::default(), ran })
+    }
+
+    /// How much is run.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// How many seeds a table has: of the whole form and the quick one; the least has one.
+    pub fn seeds(&self, whole: u64, quick: u64) -> u64 {
+        self.seeds.unwrap_or(self.form.pick(whole, quick, 1))
+    }
+
+    /// Forgets what was asked for, but not what is in the folder.
+    pub fn forget(&self) {
+        self.asked.borrow_mut().clear();
+    }
+
+    /// The runs asked for, each run if it was not before.
+    ///
+    /// # Errors
+    /// What is asked for does not fit, [`Error::Interrupted`], or an internal error in a run.
+    pub fn get(&self, ask: &Ask) -> Result<Controls, Error> {
+        Ok(self.all(std::slice::from_ref(ask))?.remove(0))
+    }
+
+    /// The runs of several asks; all that are missing are run together, so that no thread waits between asks.
+    ///
+    /// # Errors
+    /// As of [`Runs::get`].
+    pub fn all(&self, asks: &[Ask]) -> Result<Vec<Controls>, Error> {
+        let names: Vec<String> = asks.iter().map(|ask| format!("{ask:?}")).collect();
+        let mut found: HashMap<&str, Controls> = HashMap::new();
+        let mut fresh: Vec<(&str, &Ask)> = Vec::new();
+        for (name, ask) in names.iter().zip(asks) {
+            if let Some(known) = self.asked.borrow().get(name) {
+                found.insert(name, known.clone());
+            } else if fresh.iter().all(|(other, _)| other != name) {
+                fresh.push((name, ask));
+            }
+        }
+        let rows = fresh.iter().map(|(_, ask)| self.rows(ask)).collect::<Result<Vec<_>, _>>()?;
+        let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
+        self.run(&mut rows)?;
+        let mut rows = rows.into_iter();
+        for (name, ask) in fresh {
+            let of = |row: Row| (row.name.to_owned(), Arc::new(row.by_seed()));
+            let controls = Controls(rows.by_ref().take(ask.controls.len()).map(of).collect());
+            // Series are large, and no two tables look at the same.
+            if !ask.series {
+                self.asked.borrow_mut().insert(name.to_owned(), controls.clone());
+            }
+            found.insert(name, controls);
+        }
+        Ok(names.iter().map(|name| found[name.as_str()].clone()).collect())
+    }
+
+    /// Each control of an ask, with the runs there are.
+    fn rows<'r>(&self, ask: &'r Ask) -> Result<Vec<Row<'r>>, Error> {
+        let host = host(&ask.host)?;
+        let scenario = ask.scenario()?;
+        let signal: Option<Signal> = ask
+            .signal
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(|message: String| Error::input("signal", message))?;
+        let row = |name: &'r String| {
+            let control: Algorithm =
+                name.parse().map_err(|message: String| Error::input(name, message))?;
+            let scenario =
+                scenario.under(control, signal.filter(|_| control.decides()))?.into_owned();
+            let setup = Setup::of(&scenario);
+            let key = sha256(&(&setup, name, &ask.host, ask.series));
+            let job = Job { control: Some(control), ..Job::new(&scenario, self.stop) };
+            host.check(&job)?;
+            host.ready(&job)?;
+            let kept = self.store.map(|store| store.read(&key)).unwrap_or_default();
+            Ok(Row { ask, host, name, control, scenario, setup, key, kept })
+        };
+        ask.controls.iter().map(row).collect()
+    }
+
+    /// Runs what is missing.
+    fn run(&self, rows: &mut [Row]) -> Result<(), Error> {
+        let missing: Vec<(usize, u64)> = rows
+            .iter()
+            .enumerate()
+            .flat_map(|(at, row)| row.ask.seeds.clone().map(move |seed| (at, seed)))
+            .filter(|(at, seed)| !rows[*at].kept.contains_key(seed))
+            .collect();
+        let (store, stop, ran) = (self.store, self.stop, self.ran);
+        let one = |&(at, seed): &(usize, u64)| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let Row { ask, host, control, scenario, setup, key, .. } = &rows[at];
+            let job = Job {
+                control: Some(*control),
+                seed,
+                series: ask.series,
+                ..Job::new(scenario, stop)
+            };
+            let found = run(*host, job)?;
+            let mut kept =
+                Kept { summary: found.summary, decisions: found.decisions, series: found.series };
+            kept.summary.setup = Some(setup.clone());
+            store.map_or(Ok(()), |store| store.keep(key, &kept))?;
+            ran();
+            Ok(((at, seed), kept))
+        };
+        // One at a time: they are long, and all threads should end together.
+        let run: Result<Vec<_>, Error> =
+            self.pool.install(|| missing.par_iter().with_max_len(1).map(one).collect());
+        for ((at, seed), kept) in run? {
+            rows[at].kept.insert(seed, kept);
+        }
+        Ok(())
+    }
+}
+
+/// A control of an ask, and its runs so far by seed.
+struct Row<'r> {
+    ask: &'r Ask,
+    host: &'static dyn Host,
+    name: &'r str,
+    control: Algorithm,
+    scenario: Scenario,
+    setup: Setup,
+    key: String,
+    kept: HashMap<u64, Kept>,
+}
+
+impl Row<'_> {
+    fn by_seed(mut self) -> Vec<Kept> {
+        self.ask.seeds.clone().filter_map(|seed| self.kept.remove(&seed)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    fn ask() -> Ask {
+        Ask::of("sbd/sb-2", ["lia", "olia+ssc"]).set(["warmup=1 s", "duration=2 s"]).seeds(2)
+    }
+
+    #[test]
+    fn a_run_is_run_once_and_is_the_same_when_it_is_read_again() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("out");
+        let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let ran = || {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let store = Store::open(&folder, false).unwrap();
+        let runs = Runs::new(Form::Least, None, Some(&store), 0, &stop, &ran).unwrap();
+        let first = runs.get(&ask()).unwrap();
+        assert_eq!((first["lia"].len(), count.load(Ordering::Relaxed)), (2, 4));
+        assert!(
+            first["olia+ssc"][1].summary.seed == 2
+                && first["olia+ssc"][1].test().goodput_mbps > 0.0
+        );
+        runs.get(&ask()).unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 4, "asked for before");
+
+        // As a program that was killed in mid-line leaves it.
+        let cut = fs::read_dir(folder.join("runs")).unwrap().next().unwrap().unwrap().path();
+        let text = fs::read_to_string(&cut).unwrap();
+        fs::write(&cut, &text[..text.len() - 10]).unwrap();
+        let error = Store::open(&folder, false).err().unwrap().to_string();
+        assert!(error.contains("--resume goes on"), "{error}");
+        let store = Store::open(&folder, true).unwrap();
+        let again = Runs::new(Form::Least, None, Some(&store), 1, &stop, &ran)
+            .unwrap()
+            .get(&ask())
+            .unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 5, "the one that was cut off");
+        for control in ["lia", "olia+ssc"] {
+            assert_eq!(again[control], first[control]);
+        }
+
+        fs::write(folder.join(PROGRAM), "another").unwrap();
+        let error = Store::open(&folder, true).err().unwrap().to_string();
+        assert!(error.contains("another build"), "{error}");
+    }
+
+    #[test]
+    fn what_is_asked_for_together_is_what_each_alone_has() {
+        let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let ran = || {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let runs = Runs::new(Form::Least, None, None, 0, &stop, &ran).unwrap();
+        let before = runs.get(&ask()).unwrap();
+        let other = || ask().set(["jitter=1 packet"]);
+        let found = runs.all(&[other(), ask(), other()]).unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), 8, "one was there, and one is asked for twice");
+        let alone = Runs::new(Form::Least, None, None, 1, &stop, &ran).unwrap();
+        let alone = alone.get(&other()).unwrap();
+        for control in ["lia", "olia+ssc"] {
+            assert_eq!(found[1][control], before[control]);
+            assert_eq!(
+                (&found[0][control], &found[2][control]),
+                (&alone[control], &alone[control])
+            );
+            assert_ne!(found[0][control], found[1][control]);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error_and_ctrl_c_ends_it() {
+        let stop = AtomicBool::new(true);
+        let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+        assert!(matches!(runs.get(&ask()), Err(Error::Interrupted)));
+        let wrong = Ask::of("sbd/sb-2", ["lia"]).set(["links.none.rate=1 Mbit/s"]);
+        assert!(matches!(runs.get(&wrong), Err(Error::Input { .. })));
+        assert!(matches!(runs.get(&Ask::of("sbd/sb-2", ["lya"])), Err(Error::Input { .. })));
+    }
+
+    #[test]
+    fn seeds_are_those_of_the_form_unless_asked_for() {
+        let stop = AtomicBool::new(false);
+        let seeds =
+            |form, asked| Runs::new(form, asked, None, 1, &stop, &|| ()).unwrap().seeds(20, 3);
+        assert_eq!(seeds(Form::Whole, None), 20);
+        assert_eq!(seeds(Form::Quick, None), 3);
+        assert_eq!(seeds(Form::Least, None), 1);
+        assert_eq!(seeds(Form::Quick, Some(7)), 7);
+    }
+}

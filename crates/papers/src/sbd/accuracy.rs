@@ -1,0 +1,230 @@
+//! How right the detector is: Tables II to IV, Figure 4, and what decides it.
+
+use narrows_lab::Error;
+
+use super::{
+    ERA, FAMILIES, SBD, SIGNALS, TABLE_1, accuracy_of, ask, kinds, label, percents, published,
+    published_right, ratio_of, right_groups, runs_of, scenarios, share, shares, spread_percent,
+};
+use crate::figures::percent;
+use crate::{Grid, Kept, Runs};
+
+/// A path is uncongested only if it was in all ten observations, as in the authors' user-space program.
+const ALWAYS: &str = "decision.clear_always=on";
+/// Uncongested paths are alone.
+const CLEAR_ALONE: &str = "decision.clear=none";
+
+/// Signals of a table: all of Table II, two of the others.
+fn signals(suffix: &str) -> &'static [&'static str] {
+    &SIGNALS[..if suffix.is_empty() { 4 } else { 2 }]
+}
+
+/// A table of the paper beside ours; bold: more than 5 points below.
+pub fn accuracy(runs: &Runs, suffix: &str) -> Result<Grid, Error> {
+    let signals = signals(suffix);
+    let mut variants: Vec<(&str, Option<&str>, &[&str])> = vec![
+        (signals[0], Some(signals[0]), &[]),
+        ("uncongested alone", None, &[CLEAR_ALONE]),
+        ("Linux 3.14", None, &[ERA]),
+    ];
+    if suffix == "-red" {
+        variants.push(("uncongested in 10 of 10", None, &[ALWAYS]));
+    }
+    variants.extend(signals[1..].iter().map(|&signal| (signal, Some(signal), &[][..])));
+    let heads = variants.iter().map(|(name, ..)| *name);
+    let mut grid = Grid::new(["accuracy, % (ratio)", "paper"].into_iter().chain(heads));
+    for scenario in kinds(runs.form(), suffix) {
+        let paper = published_right(&scenario);
+        let mut row = vec![label(&scenario), percent(Some(paper))];
+        for (_, signal, settings) in &variants {
+            let found = runs_of(runs, &scenario, SBD, *signal, settings)?;
+            let ours = accuracy_of(&found);
+            let low = ours.is_none_or(|ours| ours.mean < paper - 0.05);
+            let bold = if low { "**" } else { "" };
+            row.push(format!("{bold}{}{bold} ({})", spread_percent(ours), ratio_of(&found)));
+        }
+        grid.row(row);
+    }
+    Ok(grid)
+}
+
+/// How many groups each decision after the warm-ups found, if all that are not congested are one.
+fn groups_with_one_for_clear(run: &Kept) -> impl Iterator<Item = usize> {
+    let counting = run
+        .decisions
+        .iter()
+        .filter(|decision| decision.time_s >= 20.0 && decision.undecided.is_empty());
+    counting
+        .map(|one| one.groups.split_whitespace().count() + usize::from(!one.uncongested.is_empty()))
+}
+
+/// How many groups were found, theirs and ours at the receiver.
+pub fn groups(runs: &Runs, suffix: &str) -> Result<Grid, Error> {
+    let mut grid = Grid::new([
+        "1, 2, .. groups, %",
+        "paper",
+        "ours",
+        "merged",
+        "split",
+        "not congested",
+        "undecided",
+        "right, those as one group",
+    ]);
+    for scenario in kinds(runs.form(), suffix) {
+        let found = runs_of(runs, &scenario, SBD, Some(SIGNALS[0]), &[])?;
+        let counts: Vec<usize> = found.iter().flat_map(groups_with_one_for_clear).collect();
+        let right = counts.iter().filter(|&&count| count == right_groups(&scenario)).count();
+        let right = (!counts.is_empty()).then(|| right as f64 / counts.len() as f64);
+        grid.row([
+            label(&scenario),
+            percents(&published(&scenario)),
+            percents(&shares(&found, |phase| &phase.groups_hist)),
+            percent(share(&found, |phase| phase.false_merge_rate)),
+            percent(share(&found, |phase| phase.false_split_rate)),
+            percent(share(&found, |phase| phase.uncongested_share)),
+            percent(share(&found, |phase| phase.undecided_share)),
+            percent(right),
+        ]);
+    }
+    Ok(grid)
+}
+
+/// The same detector where no coupling makes paths thin.
+pub fn full(runs: &Runs) -> Result<Grid, Error> {
+    let heads = [
+        "accuracy, %",
+        "reno+ssc",
+        SBD,
+        "merged, reno",
+        "merged, mptcp-sbd",
+        "split, reno",
+        "split, mptcp-sbd",
+    ];
+    let mut grid = Grid::new(heads);
+    for scenario in scenarios(runs.form(), &FAMILIES[..2], "") {
+        let both = [
+            runs_of(runs, &scenario, "reno+ssc", None, &[TABLE_1])?,
+            runs_of(runs, &scenario, SBD, Some(SIGNALS[0]), &[])?,
+        ];
+        let mut row = vec![label(&scenario)];
+        row.extend(both.iter().map(|found| spread_percent(accuracy_of(found))));
+        row.extend(both.iter().map(|found| percent(share(found, |phase| phase.false_merge_rate))));
+        row.extend(both.iter().map(|found| percent(share(found, |phase| phase.false_split_rate))));
+        grid.row(row);
+    }
+    Ok(grid)
+}
+
+/// Loads, %, and greedy TCPs that five bottlenecks have at most: those of NSB-n unlike. Alike, each has 50 % and one.
+const FAR: [(f64, f64); 5] = [(30.0, 2.0), (50.0, 5.0), (85.0, 20.0), (10.0, 0.0), (70.0, 10.0)];
+
+/// Loads and greedy TCPs so many tenths of the way from alike.
+fn on_the_way(tenths: u32) -> (Vec<String>, Vec<u32>) {
+    let from = |alike: f64, far: f64| alike + (far - alike) * f64::from(tenths) / 10.0;
+    let load = |(load, _): &(f64, f64)| from(50.0, *load).to_string();
+    let greedy = |(_, count): &(f64, f64)| (from(1.0, *count) + 0.5) as u32;
+    (FAR.iter().map(load).collect(), FAR.iter().map(greedy).collect())
+}
+
+/// How unlike bottlenecks must be to be told apart.
+pub fn unlikeness(runs: &Runs) -> Result<Grid, Error> {
+    let heads = [
+        "unlikeness",
+        "loads, %",
+        "greedy TCPs",
+        "ssc, NSB-2",
+        "ssc, NSB-5",
+        "xcorr, NSB-2",
+        "xcorr, NSB-5",
+    ];
+    let mut grid = Grid::new(heads);
+    let controls = [SBD, "olia+xcorr"];
+    for tenths in
+        runs.form().pick((0..=10).step_by(2).collect(), (0..=10).step_by(2).collect(), vec![0, 10])
+    {
+        let (loads, greedy) = on_the_way(tenths);
+        let mut found = Vec::new();
+        for paths in [2, 5] {
+            let offered: Vec<_> =
+                loads[..paths].iter().map(|load| format!("\"{load} %\"")).collect();
+            let settings = [
+                format!("background.offered=[{}]", offered.join(", ")),
+                format!("background.greedy={:?}", &greedy[..paths]),
+            ];
+            let settings = settings.each_ref().map(String::as_str);
+            let ask =
+                ask(runs, &format!("sbd/nsb-{paths}"), controls, &settings).signal(SIGNALS[0]);
+            found.push(runs.get(&ask)?);
+        }
+        let counts: Vec<_> = greedy.iter().map(u32::to_string).collect();
+        let mut row =
+            vec![format!("{:.1}", f64::from(tenths) / 10.0), loads.join(" "), counts.join(" ")];
+        for control in controls {
+            row.extend(found.iter().map(|of| spread_percent(accuracy_of(&of[control]))));
+        }
+        grid.row(row);
+    }
+    Ok(grid)
+}
+
+/// Figure 4: how many of a decision's ten observations are right.
+pub fn observations(runs: &Runs) -> Result<Grid, Error> {
+    let heads = ["10 / 5-9 / 1-4 / 0 right, %", "paper, 10", SIGNALS[0], SIGNALS[1], "Linux 3.14"];
+    let mut grid = Grid::new(heads);
+    let mut data = "scenario,right_observations,share\n".to_owned();
+    for scenario in scenarios(runs.form(), &FAMILIES, "") {
+        let paper = if scenario.contains("/nsb") { "45" } else { "90" };
+        let mut row = vec![label(&scenario), paper.to_owned()];
+        let variants: [(Option<&str>, &[&str]); 3] =
+            [(Some(SIGNALS[0]), &[]), (Some(SIGNALS[1]), &[]), (None, &[ERA])];
+        for (at, (signal, settings)) in variants.into_iter().enumerate() {
+            let found = runs_of(runs, &scenario, SBD, signal, settings)?;
+            let shares = shares(&found, |phase| &phase.correct_observations_hist);
+            if at == 0 {
+                for (right, share) in shares.iter().enumerate() {
+                    data += &format!("{scenario},{right},{share:.4}\n");
+                }
+            }
+            let of = |part: &[f64]| percent(Some(part.iter().sum()));
+            let parts = (shares.len() > 10).then(|| {
+                [of(&shares[10..11]), of(&shares[5..10]), of(&shares[1..5]), of(&shares[..1])]
+            });
+            row.push(parts.map_or(String::new(), |parts| parts.join(" / ")));
+        }
+        grid.row(row);
+    }
+    grid.files.push(("sbd-4.csv".into(), data));
+    Ok(grid)
+}
+
+/// The parameters of the paper and of the RFC.
+pub fn presets(runs: &Runs) -> Result<Grid, Error> {
+    let mut grid = Grid::new(["accuracy, % (ratio)", "Table I", "RFC 8382"]);
+    for scenario in scenarios(runs.form(), &FAMILIES[..2], "") {
+        let mut row = vec![label(&scenario)];
+        let variants: [(Option<&str>, &[&str]); 2] =
+            [(Some(SIGNALS[0]), &[]), (None, &["ssc.preset=rfc8382"])];
+        for (signal, settings) in variants {
+            let found = runs_of(runs, &scenario, SBD, signal, settings)?;
+            row.push(format!("{} ({})", spread_percent(accuracy_of(&found)), ratio_of(&found)));
+        }
+        grid.row(row);
+    }
+    Ok(grid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unlike_bottlenecks_are_those_of_the_scenarios() {
+        assert_eq!(on_the_way(0), (vec!["50".into(); 5], vec![1; 5]));
+        let (loads, greedy) = on_the_way(10);
+        assert_eq!(loads, ["30", "50", "85", "10", "70"]);
+        assert_eq!(greedy, [2, 5, 20, 0, 10]);
+        let (loads, greedy) = on_the_way(6);
+        assert_eq!(loads, ["38", "50", "71", "26", "62"]);
+        assert_eq!(greedy, [2, 3, 12, 0, 6]);
+    }
+}

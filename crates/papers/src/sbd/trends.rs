@@ -1,0 +1,231 @@
+//! What the trend-line paper (Zhang, arXiv:1812.05816) shows of its detector beside that of MPTCP-SBD, on TCP; its
+//! experiments on QUIC have a page of their own.
+
+use std::fmt::Write;
+
+use narrows_lab::Error;
+
+use super::{accuracy_of, ask, plus_minus, ratio_of, runs_of, share};
+use crate::figures::{median, percent, spread};
+use crate::{Form, Grid, Kept, Runs};
+
+/// The trace experiments plot every single finding: of TR each 5 s, of SSC each 350 ms, none is held.
+const EACH: [&str; 5] = [
+    "ssc.preset=mptcp-sbd",
+    "tr.hold_s=1",
+    "decision.observations=1",
+    "decision.together=1",
+    "decision.every=1",
+];
+/// With CUBIC in place of Reno beside the connection.
+const EACH_CUBIC: [&str; 9] = [
+    EACH[0],
+    EACH[1],
+    EACH[2],
+    EACH[3],
+    EACH[4],
+    "flows.tcp1.cc=cubic",
+    "flows.tcp2.cc=cubic",
+    "background.0.cc=cubic",
+    "background.1.cc=cubic",
+];
+
+/// The experiments E1 to E5.
+fn experiments(form: Form) -> &'static [&'static str] {
+    const ALL: [&str; 5] = ["e1", "e2", "e3", "e4", "e5"];
+    &ALL[..form.pick(5, 5, 1)]
+}
+
+fn settings_of(law: &str) -> &'static [&'static str] {
+    if law == "cubic" { &EACH_CUBIC } else { &EACH }
+}
+
+fn queue_name(queue: &str) -> &'static str {
+    if queue.is_empty() { "droptail" } else { "RED" }
+}
+
+/// Seconds until the first positive, median over the seeds: infinite if in more than half there was none.
+fn first(runs: &[Kept]) -> f64 {
+    let of = |run: &Kept| run.summary.detection[0].first_correct_s.unwrap_or(f64::INFINITY);
+    median(&runs.iter().map(of).collect::<Vec<_>>())
+}
+
+/// When TR and SSC first find the shared bottleneck of a trace experiment, and how right they are from then on.
+pub struct First {
+    /// The experiment, `e1` to `e5`.
+    pub experiment: &'static str,
+    /// Nothing, or `-red`.
+    pub queue: &'static str,
+    /// The law of all flows.
+    pub law: &'static str,
+    /// Seconds, median over the seeds; infinite if in more than half it was not found.
+    pub times: [f64; 2],
+    /// Shares.
+    pub right: [Option<f64>; 2],
+    /// The first run of each.
+    shown: [Kept; 2],
+}
+
+/// Those of all trace experiments.
+///
+/// # Errors
+/// As [`Runs::get`].
+pub fn firsts(runs: &Runs, seeds: u64) -> Result<Vec<First>, Error> {
+    let mut all = Vec::new();
+    for &experiment in experiments(runs.form()) {
+        for queue in ["", "-red"] {
+            for law in ["cubic", "reno"] {
+                let controls = ["tr", "ssc"].map(|detector| format!("{law}+{detector}"));
+                let names = controls.iter().map(String::as_str);
+                let asked = ask(runs, &format!("tr/{experiment}{queue}"), names, settings_of(law));
+                let found = runs.get(&asked.seeds(seeds))?;
+                let [tr, ssc] = controls.each_ref().map(|control| &found[control.as_str()]);
+                let right = |runs: &[Kept]| accuracy_of(runs).map(|found| found.mean);
+                all.push(First {
+                    experiment,
+                    queue,
+                    law,
+                    times: [first(tr), first(ssc)],
+                    right: [right(tr), right(ssc)],
+                    shown: [tr[0].clone(), ssc[0].clone()],
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The first positive of TR beside that of SSC, and how right each is from then on.
+pub fn traces(runs: &Runs) -> Result<Grid, Error> {
+    let mut grid =
+        Grid::new(["", "queue", "law", "tr, first s", "right, %", "ssc, first s", "right, %"]);
+    let mut positives = "experiment,queue,law,detector,from_s,until_s\n".to_owned();
+    let all = firsts(runs, runs.seeds(20, 5))?;
+    for one in &all {
+        let mut row =
+            vec![one.experiment.to_uppercase(), queue_name(one.queue).into(), one.law.into()];
+        for (place, detector) in ["tr", "ssc"].into_iter().enumerate() {
+            let time = one.times[place];
+            row.push(if time.is_finite() { format!("{time:.1}") } else { "never".into() });
+            row.push(percent(one.right[place]));
+            let queue = queue_name(one.queue).to_lowercase();
+            together(
+                &one.shown[place],
+                &format!("{},{queue},{},{detector}", one.experiment, one.law),
+                &mut positives,
+            );
+        }
+        grid.row(row);
+    }
+    let earlier = all.iter().filter(|one| one.times[0] < one.times[1]).count();
+    grid.note = format!("TR is first in {earlier} of {}.", all.len());
+    grid.files.push(("tr-7.csv".into(), positives));
+    grid.files.push(("tr-6.csv".into(), delays(runs)?));
+    Ok(grid)
+}
+
+/// Its Figure 7: when a detector has the two paths in one group, in the first run.
+fn together(run: &Kept, name: &str, to: &mut String) {
+    let mut since = None;
+    let decisions =
+        run.decisions.iter().map(|one| (one.time_s.to_string(), one.groups.contains('+')));
+    for (time, together) in decisions.chain([("end".to_owned(), false)]) {
+        match (&since, together) {
+            (None, true) => since = Some(time),
+            (Some(from), false) => {
+                let _ = writeln!(to, "{name},{from},{time}");
+                since = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Its Figure 6: RTTs of four flows of E5, two on each path, in the first 100 s.
+fn delays(runs: &Runs) -> Result<String, Error> {
+    let mut data = "queue,law,connection,path,time_s,srtt_ms\n".to_owned();
+    if runs.form() == Form::Least {
+        return Ok(data);
+    }
+    for queue in ["", "-red"] {
+        for law in ["cubic", "reno"] {
+            let control = format!("{law}+tr");
+            let asked = ask(runs, &format!("tr/e5{queue}"), [control.as_str()], settings_of(law));
+            let found = runs.get(&asked.seeds(1).series())?;
+            for row in &found[&control][0].series {
+                if row.time_s <= 100.0 && row.srtt_ms > 0.0 {
+                    let queue = queue_name(queue).to_lowercase();
+                    let _ = writeln!(
+                        data,
+                        "{queue},{law},{},{},{},{}",
+                        row.connection, row.path, row.time_s, row.srtt_ms
+                    );
+                }
+            }
+        }
+    }
+    Ok(data)
+}
+
+/// The paper's systems, with what their detectors sample.
+const SYSTEMS: [(&str, &str, Option<&str>); 3] = [
+    ("ssc-lia", "ssc-lia", None),
+    ("tr-lia (rtt)", "tr-lia", None),
+    ("tr-lia (srtt)", "tr-lia", Some("srtt")),
+];
+
+/// Shared bottlenecks: its Jain's index, and the ratio.
+pub fn fairness(runs: &Runs) -> Result<Grid, Error> {
+    let mut grid =
+        Grid::new(["J (ratio)", "reno"].into_iter().chain(SYSTEMS.map(|(name, ..)| name)));
+    for experiment in experiments(runs.form()) {
+        let mut row = vec![experiment.to_uppercase()];
+        for (_, control, signal) in [("reno", "reno", None)].into_iter().chain(SYSTEMS) {
+            let found = runs_of(runs, &format!("tr/{experiment}"), control, signal, &[])?;
+            let jain = spread(&found, |run| run.test().jain_mean)
+                .map_or("-".into(), |one| format!("{:.3}", one.mean));
+            row.push(format!("{jain} ({})", ratio_of(&found)));
+        }
+        grid.row(row);
+    }
+    let mut data = "control,connection,path,time_s,goodput_mbps\n".to_owned();
+    for control in &["tr-lia", "ssc-lia"][..runs.form().pick(2, 2, 0)] {
+        let found = runs.get(&ask(runs, "tr/e1", [*control], &[]).seeds(1).series())?;
+        for row in &found[control][0].series {
+            let _ = writeln!(
+                data,
+                "{control},{},{},{},{}",
+                row.connection, row.path, row.time_s, row.goodput_mbps
+            );
+        }
+    }
+    grid.files.push(("tr-8-9.csv".into(), data));
+    Ok(grid)
+}
+
+/// False positives on separate bottlenecks, and what that costs.
+pub fn positives(runs: &Runs, kind: &str) -> Result<Grid, Error> {
+    let wrong = SYSTEMS.map(|(name, ..)| format!("{name}, %"));
+    let r =
+        ["reno"].into_iter().chain(SYSTEMS.map(|(name, ..)| name)).map(|name| format!("R {name}"));
+    let mut grid = Grid::new([String::new()].into_iter().chain(wrong).chain(r));
+    for experiment in experiments(runs.form()) {
+        let scenario = format!("tr/{experiment}-{kind}");
+        let of = |control, signal| runs_of(runs, &scenario, control, signal, &[]);
+        let held = SYSTEMS
+            .iter()
+            .map(|(_, control, signal)| of(control, *signal))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut row = vec![experiment.to_uppercase()];
+        row.extend(held.iter().map(|found| percent(share(found, |phase| phase.false_merge_rate))));
+        let reno = of("reno", None)?;
+        row.extend(
+            [&reno]
+                .into_iter()
+                .chain(&held)
+                .map(|found| plus_minus(spread(found, |run| run.test().ratio_to_best))),
+        );
+        grid.row(row);
+    }
+    Ok(grid)
+}

@@ -1,0 +1,103 @@
+//! Beside one BBR flow.
+
+use std::sync::Arc;
+
+use narrows_lab::Error;
+use narrows_stats::mean;
+
+use super::networks::{BBR_QUEUES_MS, beside_bbr};
+use super::{ask, goodput};
+use crate::figures::percent;
+use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
+
+const CONTROLS: [&str; 7] =
+    ["lia", "tr-lia", "ssc-lia", "reno", "cubic", "greno+xcorr", "gcubic+xcorr"];
+/// Of one path.
+const SINGLE: [&str; 2] = ["reno", "cubic"];
+
+fn queues(runs: &Runs) -> &'static [u32] {
+    &BBR_QUEUES_MS[..runs.form().pick(4, 4, 1)]
+}
+
+fn found(
+    runs: &Runs,
+    control: &str,
+    queue: u32,
+    paths: usize,
+    file: bool,
+) -> Result<Arc<Vec<Kept>>, Error> {
+    let controls = if paths == 2 { &CONTROLS[..] } else { &SINGLE };
+    let ask = ask(runs, &beside_bbr(queue, paths, file), controls.iter().copied(), None);
+    Ok(runs.get(&ask)?.of(control))
+}
+
+/// Seconds until a file was there, mean over runs; infinite if one was not.
+fn done(runs: &[Kept], name: &str) -> f64 {
+    let of = |run: &Kept| run.connection(name).completion_s.unwrap_or(f64::INFINITY);
+    mean(&runs.iter().map(of).collect::<Vec<_>>())
+}
+
+/// The connection's share of the link.
+fn share(runs: &[Kept]) -> f64 {
+    let of = |run: &Kept| goodput(run) / (goodput(run) + run.connection("tcp1").goodput_mbps);
+    mean(&runs.iter().map(of).collect::<Vec<_>>())
+}
+
+/// Files of equal size, and the share of the link.
+pub fn bbr(runs: &Runs) -> Result<Grid, Error> {
+    let heads = queues(runs).iter().map(|queue| format!("queue {queue} ms"));
+    let mut grid = Grid::new(["s / BBR's s, share in %".to_owned()].into_iter().chain(heads));
+    for control in CONTROLS {
+        let paths = if SINGLE.contains(&control) { &[2, 1][..] } else { &[2] };
+        for &paths in paths {
+            let mut cells =
+                vec![format!("{control}, {}", if paths == 2 { "two paths" } else { "one path" })];
+            for &queue in queues(runs) {
+                let files = found(runs, control, queue, paths, true)?;
+                let share = share(&found(runs, control, queue, paths, false)?);
+                let [own, bbr] = ["mptcp", "tcp1"].map(|name| format!("{:.0}", done(&files, name)));
+                cells.push(format!("{own} / {bbr}, {}", percent(Some(share))));
+            }
+            grid.row(cells);
+        }
+    }
+    Ok(grid)
+}
+
+/// The paper: a multipath connection is done after one TCP in its place, and "nearly starves". Reproduced in more than
+/// half of the queues.
+pub fn claims(runs: &Runs) -> Result<Grid, Error> {
+    let mut grid =
+        Grid::new(["", "done after one path of its law", "less than a tenth of the link"]);
+    for control in CONTROLS.into_iter().filter(|control| !SINGLE.contains(control)) {
+        let (mut later, mut starved) = (0, 0);
+        for &queue in queues(runs) {
+            let single = if control.contains("cubic") { "cubic" } else { "reno" };
+            let own = done(&found(runs, control, queue, 2, true)?, "mptcp");
+            later += usize::from(own > done(&found(runs, single, queue, 1, true)?, "mptcp"));
+            starved += usize::from(share(&found(runs, control, queue, 2, false)?) < 0.1);
+        }
+        let judged = [later, starved].map(|count| most(count, queues(runs).len(), Verdict::Better));
+        grid.row([Cell::from(control)].into_iter().chain(judged.map(Cell::from)));
+    }
+    Ok(grid)
+}
+
+/// A claim of several networks: reproduced in more than half of them, else `otherwise`.
+pub fn most(count: usize, of: usize, otherwise: Verdict) -> Judged {
+    Judged::new(
+        if 2 * count > of { Verdict::Reproduced } else { otherwise },
+        format!("{count} of {of}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_holds_in_more_than_half() {
+        assert_eq!(most(5, 9, Verdict::Worse).to_string(), "reproduced (5 of 9)");
+        assert_eq!(most(2, 4, Verdict::Worse).to_string(), "worse (2 of 4)");
+    }
+}

@@ -1,0 +1,248 @@
+//! What the abstract and the conclusion rest on, and the text's other claims.
+
+use narrows_lab::Error;
+use narrows_stats::mean;
+
+use super::apart::{gain_of_program, gain_of_rtts};
+use super::bbr::most;
+use super::networks::{Experiment, RATIOS, experiments};
+use super::{
+    GAIN, ROWS, Row, apart_all, beside_reno, fair, first, gain_of, gain_text, index, over_best,
+    rows_of, runs_of, seeds, shared_each, when,
+};
+use crate::figures::{median, percent};
+use crate::verdict::{near, weakest};
+use crate::{Cell, Grid, Judged, Runs, Verdict};
+
+fn jain_of(runs: &Runs, row: Row, one: &Experiment) -> Result<f64, Error> {
+    Ok(mean(&shared_each(runs, index, row, one)?))
+}
+
+/// In how many networks TR is fairer than SSC.
+fn fairer(runs: &Runs, tr: Row, ssc: Row) -> Result<usize, Error> {
+    let mut count = 0;
+    for one in experiments(runs) {
+        count += usize::from(jain_of(runs, tr, &one)? > jain_of(runs, ssc, &one)?);
+    }
+    Ok(count)
+}
+
+/// The system's row with the signal and the TCPs of another's.
+fn like(system: &str, other: Row) -> Row {
+    let same = |row: &Row| (row.signal, row.rival) == (other.signal, other.rival);
+    rows_of(system).find(same).expect("a row of each system")
+}
+
+/// Both signals of a row's name.
+fn signal(row: Row) -> &'static str {
+    row.signal.unwrap_or_default()
+}
+
+/// Rows of the table: claim, published, ours, verdict, what decides it.
+struct Headline<'a> {
+    runs: &'a Runs<'a>,
+    grid: Grid,
+}
+
+impl Headline<'_> {
+    fn add(
+        &mut self,
+        claim: impl Into<String>,
+        published: &str,
+        ours: String,
+        judged: impl Into<Judged>,
+        why: impl Into<String>,
+    ) {
+        let cells = [
+            Cell::from(claim.into()),
+            published.into(),
+            ours.into(),
+            Cell::Verdict(judged.into()),
+            why.into().into(),
+        ];
+        self.grid.row(cells);
+    }
+
+    /// Two subflows over one path.
+    fn gains(&mut self) -> Result<(), Error> {
+        let runs = self.runs;
+        let tr = beside_reno("tr");
+        let [reno, cubic] = ["reno", "cubic"]
+            .map(|law| ROWS.into_iter().find(|row| row.control == law).expect("a row"));
+        let alone = [gain_text(gain_of(runs, reno)?), gain_text(gain_of(runs, cubic)?)];
+        let mut ours = Vec::new();
+        let mut verdicts = Vec::new();
+        for row in tr {
+            let gain = gain_of(runs, row)?;
+            ours.push(format!("{} {}", signal(row), gain_text(gain)));
+            verdicts.push(near(gain, GAIN));
+        }
+        let why = format!(
+            "like slopes n/(C r) couple; no coupling has {} beside Reno, {} beside CUBIC",
+            alone[0], alone[1]
+        );
+        self.add(
+            "two subflows over one path, separate bottlenecks",
+            "+74 %",
+            ours.join("; "),
+            weakest(&verdicts),
+            why,
+        );
+        for signal in ["rtt", "srtt"] {
+            for ratio in RATIOS {
+                let gain = gain_of_rtts(runs, ("tr-lia", Some(signal)), ratio)?;
+                let claim = format!("the same, RTTs as 1 : {ratio}, {signal}");
+                self.add(
+                    claim,
+                    "+74 %",
+                    gain_text(gain),
+                    near(gain, GAIN),
+                    "how unlike the slopes are",
+                );
+            }
+        }
+        let gain = gain_of_program(runs)?;
+        let why = "matches of 100 ms in all of three periods, not one of 5 s";
+        self.add(
+            "the same, by the rule of the author's program, rtt",
+            "+74 %",
+            gain_text(gain),
+            near(gain, GAIN),
+            why,
+        );
+        Ok(())
+    }
+
+    /// Its trace experiments, which run on TCP.
+    fn traces(&mut self) -> Result<(), Error> {
+        let found = crate::sbd::firsts(self.runs, self.runs.seeds(20, 1))?;
+        let earlier = found.iter().filter(|one| one.times[0] < one.times[1]).count();
+        let (ours, judged) =
+            (format!("{earlier} of {}", found.len()), most(earlier, found.len(), Verdict::Worse));
+        let why = "SSC as published waits for 60 intervals, 21 s";
+        self.add("TR finds a shared bottleneck before SSC, traces", "13 of 16", ours, judged, why);
+        let failed =
+            found.iter().find(|one| (one.experiment, one.queue, one.law) == ("e3", "", "reno"));
+        if let Some(one) = failed {
+            let ours = format!(
+                "finds it after {} s, right in {} %",
+                when(one.times[1]),
+                percent(one.right[1])
+            );
+            let verdict =
+                if one.times[1].is_finite() { Verdict::Better } else { Verdict::Reproduced };
+            let why = "not found; the author's program has another SSC";
+            self.add("SSC fails, traces, E3, droptail, Reno", "yes", ours, verdict, why);
+        }
+        Ok(())
+    }
+
+    /// Tables 3 and 4, and TR against SSC.
+    fn systems(&mut self) -> Result<(), Error> {
+        let runs = self.runs;
+        for row in rows_of("tr") {
+            let mut verdicts = Vec::new();
+            for one in experiments(runs) {
+                verdicts.push(fair(jain_of(runs, row, &one)?, one.jain[1]));
+            }
+            let why = if row.rival == "cubic" { "the law of the TCPs beside it" } else { "" };
+            self.add(
+                format!("TR-LIA's J, Tables 3 and 4: {}", row.name()),
+                "0.81 to 1.00",
+                String::new(),
+                weakest(&verdicts),
+                why,
+            );
+        }
+        let of = experiments(runs).len();
+        for row in beside_reno("tr") {
+            let count = fairer(runs, row, like("ssc", row))?;
+            let claim = format!("TR is fairer than SSC, {}, beside Reno", signal(row));
+            self.add(
+                claim,
+                "in 7 of 9",
+                format!("{count} of {of}"),
+                most(count, of, Verdict::Worse),
+                "whether and when SSC finds it",
+            );
+        }
+        let (mut ours, mut more) = (Vec::new(), 0);
+        for row in beside_reno("tr") {
+            let [tr, ssc] = [gain_of(runs, row)?, gain_of(runs, like("ssc", row))?];
+            more += usize::from(tr.map(|gain| gain.mean) > ssc.map(|gain| gain.mean));
+            ours.push(format!("{}: {} and {}", signal(row), gain_text(tr), gain_text(ssc)));
+        }
+        let why = "where SSC couples nothing it has what no coupling has";
+        self.add(
+            "TR has more than SSC, separate bottlenecks, beside Reno",
+            "yes",
+            ours.join("; "),
+            most(more, 2, Verdict::Worse),
+            why,
+        );
+        Ok(())
+    }
+}
+
+/// What the paper's abstract and conclusion rest on.
+pub fn headline(runs: &Runs) -> Result<Grid, Error> {
+    let mut headline = Headline {
+        runs,
+        grid: Grid::new(["claim", "published", "ours", "verdict", "what decides it"]),
+    };
+    headline.gains()?;
+    headline.traces()?;
+    headline.systems()?;
+    Ok(headline.grid)
+}
+
+/// The text's other claims, for each signal and each law of the TCPs.
+pub fn claims(runs: &Runs) -> Result<Grid, Error> {
+    let mut grid = Grid::new(["claim", "paper", "ours"]);
+    let all = experiments(runs);
+    for tr in rows_of("tr") {
+        let ssc = like("ssc", tr);
+        let mut earlier = 0;
+        for one in &all {
+            let network = one.shared(tr.rival, None);
+            let time = |row| -> Result<f64, Error> {
+                Ok(median(
+                    &runs_of(runs, &network, row, seeds(runs))?
+                        .iter()
+                        .map(first)
+                        .collect::<Vec<_>>(),
+                ))
+            };
+            earlier += usize::from(time(tr)? < time(ssc)?);
+        }
+        let means = |row| -> Result<[f64; 2], Error> {
+            Ok([
+                mean(&apart_all(runs, over_best, row, 1)?),
+                mean(&apart_all(runs, over_best, row, 2)?),
+            ])
+        };
+        let [own, others] = [means(tr)?, means(ssc)?];
+        let more = (0..2).filter(|&half| own[half] > others[half]).count();
+        let r: Vec<_> =
+            (0..2).map(|half| format!("{:.2} and {:.2}", own[half], others[half])).collect();
+        let place = format!(
+            "{}, beside {}",
+            signal(tr),
+            if tr.rival == "cubic" { "CUBIC" } else { "Reno" }
+        );
+        let mut add = |claim: String, paper: &str, count: usize, of: usize| {
+            grid.row([Cell::from(claim), paper.into(), most(count, of, Verdict::Worse).into()]);
+        };
+        add(
+            format!("TR is fairer than SSC, {place}"),
+            "in 7 of 9",
+            fairer(runs, tr, ssc)?,
+            all.len(),
+        );
+        add(format!("TR finds it earlier, {place}"), "yes", earlier, all.len());
+        let claim =
+            format!("separate, equal; factor 2: TR has more than SSC, {place}: R {}", r.join("; "));
+        add(claim, "yes", more, 2);
+    }
+    Ok(grid)
+}

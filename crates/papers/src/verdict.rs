@@ -1,0 +1,198 @@
+//! Verdicts: what is published against what we have. There are four, whoever judges.
+//!
+//! A verdict is of intervals, not of means: what an interval leaves open cannot be told. *Better* and *worse* are
+//! the sides of the published value; the caller says by [`Side`] which is better, by its metric. A figure that
+//! published and measured have on the same side of no effect, and not also at no effect, is needed to reproduce one:
+//! an interval that has both the published value and 0 tells nothing.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::figures::Interval;
+
+/// What a claim is found to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Ours agrees with what is published, as far as its interval can tell.
+    Reproduced,
+    /// Ours is on the better side of it.
+    Better,
+    /// Ours is on the worse side of it.
+    Worse,
+    /// The interval decides nothing, or there is none.
+    CannotBeTold,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::CannotBeTold => "cannot be told",
+        })
+    }
+}
+
+/// A verdict with what it rests on: `worse (3 of 5 reproduced)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What stands in brackets behind it; may be empty.
+    pub because: String,
+}
+
+impl Judged {
+    /// A verdict and what it rests on.
+    pub fn new(verdict: Verdict, because: impl Into<String>) -> Judged {
+        Judged { verdict, because: because.into() }
+    }
+}
+
+impl From<Verdict> for Judged {
+    fn from(verdict: Verdict) -> Judged {
+        Judged::new(verdict, "")
+    }
+}
+
+impl fmt::Display for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.because.as_str() {
+            "" => self.verdict.fmt(f),
+            because => write!(f, "{} ({because})", self.verdict),
+        }
+    }
+}
+
+/// Which side of a published value is better, by the metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// More is better: goodput, a gain.
+    More,
+    /// Less is better: a rival's loss, a delay.
+    Less,
+}
+
+impl Side {
+    /// The verdict on a value beside a published one.
+    pub fn of(self, found: f64, published: f64) -> Verdict {
+        if (found > published) == (self == Side::More) { Verdict::Better } else { Verdict::Worse }
+    }
+}
+
+/// A published effect: reproduced if our interval has it, and not also 0. More is better.
+pub fn near(found: Option<Interval>, published: f64) -> Verdict {
+    within(found, published, published)
+}
+
+/// A published range of an effect: reproduced if our interval meets it, and not also 0. More is better.
+pub fn within(found: Option<Interval>, low: f64, high: f64) -> Verdict {
+    let Some((middle, half)) = found.and_then(Interval::bounds) else {
+        return Verdict::CannotBeTold;
+    };
+    let meets = low - half <= middle && middle <= high + half;
+    match (meets, middle.abs() <= half) {
+        (true, true) => Verdict::CannotBeTold,
+        (true, false) => Verdict::Reproduced,
+        (false, _) => Side::More.of(middle, high),
+    }
+}
+
+/// A published level: reproduced if our interval, wider by a tolerance on both sides, has it; else the side of it. A
+/// tolerance is what a paper's "about" or its plot leaves open.
+pub fn about(found: Option<Interval>, published: f64, tolerance: f64, side: Side) -> Verdict {
+    match found.and_then(Interval::bounds) {
+        None => Verdict::CannotBeTold,
+        Some((middle, half)) if (middle - published).abs() <= half + tolerance => {
+            Verdict::Reproduced
+        }
+        Some((middle, _)) => side.of(middle, published),
+    }
+}
+
+/// A bound that the figure exceeds: reproduced if its whole interval does, worse if none of it does.
+pub fn above(found: Option<Interval>, bound: f64) -> Verdict {
+    match found.and_then(Interval::bounds) {
+        Some((middle, half)) if (middle - bound).abs() > half => {
+            if middle > bound {
+                Verdict::Reproduced
+            } else {
+                Verdict::Worse
+            }
+        }
+        _ => Verdict::CannotBeTold,
+    }
+}
+
+/// Of several points at which a claim is to hold: the weakest verdict, with the number of those where it does.
+pub fn weakest(verdicts: &[Verdict]) -> Judged {
+    let reproduced = verdicts.iter().filter(|&&one| one == Verdict::Reproduced).count();
+    let weak = [Verdict::Worse, Verdict::CannotBeTold, Verdict::Better];
+    match weak.into_iter().find(|one| verdicts.contains(one)) {
+        Some(verdict) => {
+            Judged::new(verdict, format!("{reproduced} of {} reproduced", verdicts.len()))
+        }
+        None => Verdict::Reproduced.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(mean: f64, half: f64) -> Option<Interval> {
+        Some(Interval { mean, half: Some(half) })
+    }
+
+    #[test]
+    fn a_value_is_reproduced_by_an_interval_that_has_it_and_not_also_nothing() {
+        assert_eq!(near(interval(16.0, 2.0), 17.0), Verdict::Reproduced);
+        assert_eq!(near(interval(16.0, 18.0), 17.0), Verdict::CannotBeTold);
+        assert_eq!(near(interval(20.0, 2.0), 17.0), Verdict::Better);
+        assert_eq!(near(interval(3.0, 2.0), 17.0), Verdict::Worse);
+        // An interval at 0 that does not have it is worse all the same.
+        assert_eq!(near(interval(0.0, 2.0), 17.0), Verdict::Worse);
+        assert_eq!(near(Some(Interval { mean: 17.0, half: None }), 17.0), Verdict::CannotBeTold);
+        assert_eq!(near(None, 17.0), Verdict::CannotBeTold);
+        assert_eq!(within(interval(4.5, 1.0), 5.0, 7.0), Verdict::Reproduced);
+        assert_eq!(within(interval(9.0, 1.0), 5.0, 7.0), Verdict::Better);
+    }
+
+    #[test]
+    fn a_bound_is_exceeded_by_the_whole_interval_or_not_at_all() {
+        assert_eq!(above(interval(11.0, 0.5), 10.0), Verdict::Reproduced);
+        assert_eq!(above(interval(11.0, 2.0), 10.0), Verdict::CannotBeTold);
+        assert_eq!(above(interval(7.0, 2.0), 10.0), Verdict::Worse);
+        assert_eq!(above(None, 10.0), Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn a_level_is_reproduced_within_what_the_paper_leaves_open() {
+        assert_eq!(about(interval(0.90, 0.02), 0.97, 0.05, Side::More), Verdict::Reproduced);
+        assert_eq!(about(interval(0.90, 0.01), 0.97, 0.05, Side::More), Verdict::Worse);
+        assert_eq!(about(interval(9.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Worse);
+        assert_eq!(about(interval(5.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Better);
+        assert_eq!(about(None, 7.0, 1.0, Side::Less), Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn one_point_where_a_claim_fails_is_a_claim_that_fails() {
+        use Verdict::{Better, CannotBeTold, Reproduced, Worse};
+        assert_eq!(weakest(&[Reproduced, Reproduced]).to_string(), "reproduced");
+        assert_eq!(weakest(&[Reproduced, Better]).to_string(), "better (1 of 2 reproduced)");
+        assert_eq!(
+            weakest(&[Better, CannotBeTold]).to_string(),
+            "cannot be told (0 of 2 reproduced)"
+        );
+        assert_eq!(weakest(&[Worse, Reproduced]).to_string(), "worse (1 of 2 reproduced)");
+    }
+
+    #[test]
+    fn which_side_is_better_is_said_by_metric() {
+        assert_eq!(Side::More.of(2.0, 1.0), Verdict::Better);
+        assert_eq!(Side::Less.of(2.0, 1.0), Verdict::Worse);
+    }
+}

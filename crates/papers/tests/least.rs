@@ -1,0 +1,64 @@
+//! Every table of every paper is made, with one seed and as few networks as show that nothing is broken.
+
+use std::sync::atomic::AtomicBool;
+
+use narrows_papers::{Form, Grid, PAPERS, Runs, Verdict};
+
+/// The tables of a paper.
+fn made(paper: &str) -> Vec<(&'static str, Grid)> {
+    let stop = AtomicBool::new(false);
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let paper = PAPERS.iter().find(|one| one.name == paper).expect("a paper of that name");
+    let make = |table: &'static narrows_papers::Table| {
+        let grid = (table.make)(&runs).unwrap_or_else(|error| panic!("{}: {error}", table.name));
+        // Of the cells in which a detector is wrong there may be none.
+        assert!(!grid.rows.is_empty() || table.name == "wrong", "{} has no rows", table.name);
+        (table.name, grid)
+    };
+    paper.tables.iter().map(make).collect()
+}
+
+#[test]
+fn every_paper_has_its_test_here() {
+    let here = include_str!("least.rs");
+    for paper in PAPERS {
+        assert!(here.contains(&format!("made(\"{}\")", paper.name)), "{}", paper.name);
+    }
+}
+
+#[test]
+fn laws() {
+    made("laws");
+}
+
+#[test]
+fn lisa() {
+    let tables = made("lisa");
+    let verdicts: Vec<Verdict> = tables.iter().flat_map(|(_, grid)| grid.verdicts()).collect();
+    assert!(!verdicts.is_empty());
+    assert!(verdicts.iter().all(|one| *one == Verdict::CannotBeTold), "one seed tells nothing");
+}
+
+#[test]
+fn sbd() {
+    made("sbd");
+}
+
+#[test]
+fn detectors() {
+    made("detectors");
+}
+
+#[test]
+fn one_flow() {
+    made("one-flow");
+}
+
+#[test]
+fn tr() {
+    if let Err(error) = narrows_lab::host("quic") {
+        println!("skipped: {error}");
+        return;
+    }
+    made("tr");
+}
