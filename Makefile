@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr cmpbbr-quick nornet nornet-quick tr laws bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -93,17 +93,11 @@ one-flow: build ## the tables of docs/one-flow.md: what a group of paths takes, 
 lisa: build ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
 	$(papers) lisa --out out/lisa
 
-cmpbbr: setup ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
-	experiments/cmpbbr/tables.py
+cmpbbr: build ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
+	$(papers) cmpbbr --out out/cmpbbr
 
-cmpbbr-quick: setup ## the same with 3 seeds, in out/cmpbbr-quick
-	experiments/cmpbbr/tables.py --quick
-
-nornet: setup ## the tables of docs/nornet.md: six controls over three by two providers (50 seeds of 60 s, a quarter of an hour on two idle cores)
-	experiments/nornet/tables.py
-
-nornet-quick: setup ## the same with 5 seeds, in out/nornet-quick
-	experiments/nornet/tables.py --quick
+nornet: build ## the tables of docs/nornet.md: six controls over three by two providers (50 seeds of 60 s, a quarter of an hour on two idle cores)
+	$(papers) nornet --out out/nornet
 
 tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; half an hour on two idle cores; needs Rust 1.88)
 	cargo build --release --locked -p narrows --features quic

@@ -71,7 +71,20 @@ pub fn quotient(these: &[Option<f64>], those: &[Option<f64>]) -> Option<Interval
     Some(Interval { mean: middle, half: ci95(&off) })
 }
 
-/// By seed, the mean of some lists; none where one of them has none.
+/// One over the other, pair by pair of seeds: both had the same background and the same losses.
+pub fn ratios(these: &[f64], those: &[f64]) -> Vec<f64> {
+    assert_eq!(these.len(), those.len(), "pairs of seeds");
+    these.iter().zip(those).map(|(this, that)| this / that).collect()
+}
+
+/// By seed, the mean of some lists.
+pub fn means<L: AsRef<[f64]>>(lists: &[L]) -> Vec<f64> {
+    let seeds = lists.first().map_or(0, |list| list.as_ref().len());
+    let at = |seed: usize| lists.iter().map(|list| list.as_ref()[seed]).collect::<Vec<_>>();
+    (0..seeds).map(|seed| mean(&at(seed))).collect()
+}
+
+/// The same of lists with gaps; none where one of them has none.
 pub fn averages(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let seeds = lists.first().map_or(0, Vec::len);
     let at = |seed: usize| lists.iter().map(|list| list[seed]).collect::<Option<Vec<f64>>>();
@@ -92,14 +105,19 @@ pub fn median(values: &[f64]) -> f64 {
 
 /// `0.62 ±0.03`; with another digit where both are less than one of the last; `-` of nothing.
 pub fn text(found: Option<Interval>, digits: usize) -> String {
-    let Some(Interval { mean, half }) = found else { return "-".into() };
-    let most = half.unwrap_or(0.0).max(mean.abs());
-    let finer = half.is_some() && 0.0 < most && most < 0.1_f64.powi(digits as i32);
-    let digits = digits + usize::from(finer);
-    half.map_or_else(
-        || format!("{mean:.digits$}"),
-        |half| format!("{mean:.digits$} ±{half:.digits$}"),
-    )
+    let most = found.map_or(0.0, |found| found.half.unwrap_or(0.0).max(found.mean.abs()));
+    let bounds = found.and_then(Interval::bounds).is_some();
+    let finer = bounds && 0.0 < most && most < 0.1_f64.powi(digits as i32);
+    rounded(found, digits + usize::from(finer))
+}
+
+/// The same with so many digits, however small it is.
+pub fn rounded(found: Option<Interval>, digits: usize) -> String {
+    match found {
+        None => "-".into(),
+        Some(Interval { mean, half: None }) => format!("{mean:.digits$}"),
+        Some(Interval { mean, half: Some(half) }) => format!("{mean:.digits$} ±{half:.digits$}"),
+    }
 }
 
 /// A share in whole percent; `-` of nothing.
@@ -152,6 +170,7 @@ mod tests {
         let of = |mean, half| Some(Interval { mean, half: Some(half) });
         assert_eq!(text(of(0.623, 0.031), 2), "0.62 ±0.03");
         assert_eq!(text(of(0.004, 0.003), 2), "0.004 ±0.003");
+        assert_eq!(rounded(of(0.004, 0.003), 2), "0.00 ±0.00");
         assert_eq!(text(of(0.0, 0.0), 2), "0.00 ±0.00");
         assert_eq!(text(Some(Interval { mean: 1.5, half: None }), 1), "1.5");
         assert_eq!(text(None, 2), "-");

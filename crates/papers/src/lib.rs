@@ -5,11 +5,13 @@
 //! for once, to a [`Grid`]. Published values stand beside the code that asks for ours; a verdict is one of
 //! [`Verdict`]'s four, by the rules of [`verdict`] alone.
 
+pub mod cmpbbr;
 pub mod detectors;
 pub mod figures;
 pub mod grid;
 pub mod laws;
 pub mod lisa;
+pub mod nornet;
 pub mod one_flow;
 mod runs;
 pub mod sbd;
@@ -45,8 +47,16 @@ pub struct Table {
 }
 
 /// All of them.
-pub const PAPERS: &[Paper] =
-    &[sbd::PAPER, lisa::PAPER, tr::PAPER, one_flow::PAPER, detectors::PAPER, laws::PAPER];
+pub const PAPERS: &[Paper] = &[
+    sbd::PAPER,
+    lisa::PAPER,
+    tr::PAPER,
+    nornet::PAPER,
+    cmpbbr::PAPER,
+    one_flow::PAPER,
+    detectors::PAPER,
+    laws::PAPER,
+];
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -166,6 +166,12 @@ impl Controls {
         let found = self.0.get(control);
         Arc::clone(found.unwrap_or_else(|| panic!("{control} was not asked for")))
     }
+
+    /// These and others, whose runs take the place of those of the same name.
+    pub fn and(mut self, others: Controls) -> Controls {
+        self.0.extend(others.0);
+        self
+    }
 }
 
 impl std::ops::Index<&str> for Controls {
@@ -499,5 +505,12 @@ mod tests {
         assert_eq!(seeds(Form::Quick, None), 3);
         assert_eq!(seeds(Form::Least, None), 1);
         assert_eq!(seeds(Form::Quick, Some(7)), 7);
+    }
+
+    #[test]
+    fn the_least_form_is_brief() {
+        let lasts = |form| Ask::of("sbd/sb-2", ["lia"]).brief(form).scenario().unwrap().duration;
+        assert!(lasts(Form::Least) <= 4_000_000_000);
+        assert!(lasts(Form::Quick) > 20_000_000_000);
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::Interval;
+use crate::figures::{Interval, less};
 
 /// What a claim is found to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -127,6 +127,29 @@ pub fn above(found: Option<Interval>, bound: f64) -> Verdict {
     }
 }
 
+/// A range of a figure: reproduced if our whole interval is inside, and cannot be told if only a part of it is. Outside
+/// it is as `side` says; where no side is better, cannot be told.
+pub fn inside(found: Option<Interval>, least: f64, most: f64, side: Option<Side>) -> Verdict {
+    let Some((middle, half)) = found.and_then(Interval::bounds) else {
+        return Verdict::CannotBeTold;
+    };
+    let (low, high) = (middle - half, middle + half);
+    match side {
+        _ if least <= low && high <= most => Verdict::Reproduced,
+        Some(side) if low > most || high < least => side.of(middle, most),
+        _ => Verdict::CannotBeTold,
+    }
+}
+
+/// A ranking, as pairs of figures by seed of which the first is to be the larger: each reproduced if the interval of
+/// the difference, by pairs of seeds, is on that side, and worse if it is on the other. The ranking is as the
+/// [`weakest`] of them.
+pub fn ranked<'a>(
+    pairs: impl IntoIterator<Item = (&'a [Option<f64>], &'a [Option<f64>])>,
+) -> Vec<Verdict> {
+    pairs.into_iter().map(|(larger, smaller)| above(less(smaller, larger), 0.0)).collect()
+}
+
 /// Of several points at which a claim is to hold: the weakest verdict, with the number of those where it does.
 pub fn weakest(verdicts: &[Verdict]) -> Judged {
     let reproduced = verdicts.iter().filter(|&&one| one == Verdict::Reproduced).count();
@@ -176,6 +199,37 @@ mod tests {
         assert_eq!(about(interval(9.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Worse);
         assert_eq!(about(interval(5.0, 0.5), 7.0, 1.0, Side::Less), Verdict::Better);
         assert_eq!(about(None, 7.0, 1.0, Side::Less), Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn a_range_is_met_by_the_whole_interval() {
+        let range = |mean, half, side| inside(interval(mean, half), 10.0, 20.0, side);
+        assert_eq!(range(12.0, 2.0, None), Verdict::Reproduced);
+        assert_eq!(range(11.0, 2.0, Some(Side::More)), Verdict::CannotBeTold);
+        assert_eq!(range(23.0, 2.0, Some(Side::More)), Verdict::Better);
+        assert_eq!(range(7.0, 2.0, Some(Side::More)), Verdict::Worse);
+        assert_eq!(range(23.0, 2.0, Some(Side::Less)), Verdict::Worse);
+        assert_eq!(range(23.0, 2.0, None), Verdict::CannotBeTold);
+        // Wider than the range, and around it.
+        assert_eq!(range(15.0, 9.0, Some(Side::More)), Verdict::CannotBeTold);
+        assert_eq!(inside(None, 10.0, 20.0, Some(Side::More)), Verdict::CannotBeTold);
+        let one = Some(Interval { mean: 15.0, half: None });
+        assert_eq!(inside(one, 10.0, 20.0, Some(Side::More)), Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn a_ranking_is_of_intervals_of_differences_by_pairs_of_seeds() {
+        let judged = |larger: &[f64], smaller: &[f64]| {
+            let of = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+            ranked([(&of(larger)[..], &of(smaller)[..])])[0]
+        };
+        // Seeds differ by much more than the two of each.
+        assert_eq!(judged(&[1.1, 5.1, 9.1], &[1.0, 5.0, 9.0]), Verdict::Reproduced);
+        assert_eq!(judged(&[1.0, 5.0, 9.0], &[1.1, 5.1, 9.1]), Verdict::Worse);
+        // The larger mean is not enough.
+        assert_eq!(judged(&[1.0, 6.0, 9.0], &[1.1, 5.0, 9.1]), Verdict::CannotBeTold);
+        assert_eq!(judged(&[2.0, 2.0], &[2.0, 2.0]), Verdict::CannotBeTold);
+        assert_eq!(judged(&[2.0], &[1.0]), Verdict::CannotBeTold);
     }
 
     #[test]

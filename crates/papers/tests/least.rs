@@ -27,31 +27,11 @@ fn every_paper_has_its_test_here() {
 }
 
 #[test]
-fn laws() {
-    made("laws");
-}
-
-#[test]
 fn lisa() {
     let tables = made("lisa");
     let verdicts: Vec<Verdict> = tables.iter().flat_map(|(_, grid)| grid.verdicts()).collect();
     assert!(!verdicts.is_empty());
     assert!(verdicts.iter().all(|one| *one == Verdict::CannotBeTold), "one seed tells nothing");
-}
-
-#[test]
-fn sbd() {
-    made("sbd");
-}
-
-#[test]
-fn detectors() {
-    made("detectors");
-}
-
-#[test]
-fn one_flow() {
-    made("one-flow");
 }
 
 #[test]
@@ -61,4 +41,34 @@ fn tr() {
         return;
     }
     made("tr");
+}
+
+#[test]
+fn sbd() {
+    made("sbd");
+}
+
+#[test]
+fn nornet() {
+    made("nornet");
+}
+
+#[test]
+fn cmpbbr() {
+    made("cmpbbr");
+}
+
+#[test]
+fn one_flow() {
+    made("one-flow");
+}
+
+#[test]
+fn detectors() {
+    made("detectors");
+}
+
+#[test]
+fn laws() {
+    made("laws");
 }
