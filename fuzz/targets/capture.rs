@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
             measured.expect("what was read once");
             for detector in detectors(["all"]).expect("known") {
                 let detection = Detection::new(&source, detector, &Params::default());
-                let found = detection.expect("fit").run::<Error>(None, |_| Ok(()));
+                let found = detection.expect("fit").run::<Error>(&mut [], |_| Ok(()));
                 let flows = source.flows().len();
                 let pairs = flows * flows.saturating_sub(1) / 2;
                 assert_eq!(found.expect("what was read once").verdicts.len(), pairs);

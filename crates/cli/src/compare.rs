@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
     Algorithm, Case, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance, Row, Sweep,
-    compare as run_all, detection, load, report, rows, series, write_csv,
+    compare as run_all, detection, load, page, report, rows, series, write_csv,
 };
 
 use crate::args::lab::{CompareArgs, control, hosts, signals};
@@ -67,6 +67,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     );
     let of = |folder| Output::of(folder, &provenance);
     let output = args.out.as_deref().map(of).transpose()?;
+    let page_file = args.report.as_deref().map(page::PageFile::new).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
     let journal = output.as_ref().map(journal).transpose()?;
     let finished = run_shown(plan, &hosts, times, journal.as_ref(), &stop)?;
@@ -96,6 +97,12 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         }
         output.commit()?;
         journal.map_or(Ok(()), Journal::remove)?;
+    }
+    if let (Some(file), Some(path)) = (page_file, &args.report) {
+        file.write(&page::compare(&provenance, &plan, &rows, &finished))?;
+        if !args.json && !args.csv {
+            let _ = writeln!(text, "\nPage for a browser: {}", path.display());
+        }
     }
     if !args.json && !args.csv {
         text.push_str(&next_steps(args, &ids));

@@ -1,7 +1,9 @@
 //! `narrows detect`.
 
+use std::path::PathBuf;
+
 use narrows_detect::{
-    Detection, Input, Json, Limits, Plot, Report, Source, Times, detectors, text,
+    Detection, Input, Json, Limits, Plot, Report, Sheet, Source, Times, Watch, detectors, text,
 };
 
 use crate::args::detect::DetectArgs;
@@ -24,26 +26,34 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
         crate::note(&format!("narrows: {note}"));
     }
     let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;
+    let sheet = |path: &PathBuf| Sheet::new(path, &source, detectors[0]);
+    let mut sheet = args.report.as_ref().map(sheet).transpose()?;
     let mut reports = Vec::new();
     let several = detectors.len() > 1;
     for (place, &detector) in detectors.iter().enumerate() {
         let detection = Detection::new(&source, detector, &params)?;
-        // Coloured by the groups of the first.
-        let plot = plot.as_mut().filter(|_| place == 0);
+        // Of the first: by its groups flows are coloured.
+        let mut watching: Vec<&mut dyn Watch> = Vec::new();
+        if place == 0 {
+            watching.extend(plot.as_mut().map(|plot| plot as &mut dyn Watch));
+            watching.extend(sheet.as_mut().map(|sheet| sheet as &mut dyn Watch));
+        }
         if args.json {
             let (mut json, begin) = Json::begin(&source, detector);
             if several {
                 print(if place == 0 { "[" } else { "," })?;
             }
             print(&begin)?;
-            let found = detection.run(plot, |decision| print(&json.decision(decision)))?;
+            let found = detection.run(&mut watching, |decision| print(&json.decision(decision)))?;
+            sheet.iter_mut().filter(|_| place == 0).for_each(|sheet| sheet.found(&found));
             print(&json.end(&found))?;
         } else {
             let mut times = Times::new(!detection.compares_pairs());
-            let found = detection.run(plot, |decision| -> Result<(), Error> {
+            let found = detection.run(&mut watching, |decision| -> Result<(), Error> {
                 times.decided(decision);
                 Ok(())
             })?;
+            sheet.iter_mut().filter(|_| place == 0).for_each(|sheet| sheet.found(&found));
             reports.push(Report::new(&source, detector, &params, times, found));
         }
     }
@@ -52,5 +62,8 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     } else if several {
         print("]\n")?;
     }
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    sheet.map_or(Ok(()), |sheet| sheet.finish(&source, &arguments))?;
     plot.map_or(Ok(()), |plot| Ok(plot.finish()?))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
     Algorithm, App, CaptureRequest, Job, Output, Provenance, Run, Scenario, Setup, Summary,
-    describe, detection, load, run as run_on, series, sha256, summary_table,
+    describe, detection, load, page, run as run_on, series, sha256, summary_table,
 };
 
 use crate::args::lab::{RunArgs, Series, control, hosts, signals};
@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     }
     // Before the folders are created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
-    let (series, seed) = (args.out.is_some(), args.seed);
+    let (series, seed) = (args.out.is_some() || args.report.is_some(), args.seed);
     let mut job = Job { control, seed, series, app: app.as_ref(), ..Job::new(&scenario, &stop) };
     host.check(&job)?;
     if args.dry_run {
@@ -57,6 +57,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     let of = |folder| Output::of(folder, &provenance);
     let output = args.out.as_deref().map(of).transpose()?;
     let mut pcap = args.pcap.as_deref().map(of).transpose()?;
+    let report = args.report.as_deref().map(page::PageFile::new).transpose()?;
     let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
     job.capture = pcap.as_mut().map(request);
     let bar = progress(seconds(host, &scenario));
@@ -84,6 +85,12 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
             let _ = writeln!(text, "\nFiles in {folder}: {}", names.join(", "));
         }
         output.commit()?;
+    }
+    if let (Some(report), Some(path)) = (report, &args.report) {
+        report.write(&page::run(&provenance, &scenario, &result))?;
+        if !args.json {
+            let _ = writeln!(text, "\nPage for a browser: {}", path.display());
+        }
     }
     if let Some(pcap) = pcap {
         if !args.json {

@@ -78,7 +78,7 @@ fn main() {
             let params = Params::default();
             let detector = detectors([DEFAULT]).expect("known")[0];
             let detection = Detection::new(&source, detector, &params).expect("fit");
-            detection.run::<Error>(None, |_| Ok(())).expect("read once");
+            detection.run::<Error>(&mut [], |_| Ok(())).expect("read once");
             let all = start.elapsed().as_secs_f64();
             best = [best[0].min(survey), best[1].min(all)];
         }

@@ -4,7 +4,7 @@ use narrows_laws::catalogue::Unknown;
 use narrows_laws::detect::Sample;
 use narrows_laws::{Detector, Params};
 
-use crate::{Decision, Error, Live, Plot, Source, Verdict};
+use crate::{Decision, Error, Live, Source, Verdict, Watch};
 
 /// What a detector found in a file.
 #[derive(Debug)]
@@ -70,23 +70,21 @@ impl<'a> Detection<'a> {
     }
 
     /// Reads the file once more, reports each decision, and returns what was found at the end. The
-    /// observations go into the plot, too.
+    /// observations and decisions go to who watches, too.
     ///
     /// # Errors
     /// The file cannot be read any more, or `decided` fails.
     pub fn run<E: From<Error>>(
         self,
-        mut plot: Option<&mut Plot>,
+        watching: &mut [&mut dyn Watch],
         mut decided: impl FnMut(&Decision) -> Result<(), E>,
     ) -> Result<Found, E> {
         let Detection { source, mut live } = self;
         let mut lost = vec![0; source.flows().len()];
         let (start, end) = source.span();
-        let mut report = |mut decision: Decision, plot: &mut Option<&mut Plot>| {
+        let mut report = |mut decision: Decision, watching: &mut [&mut dyn Watch]| {
             decision.t_s += start;
-            if let Some(plot) = plot {
-                plot.decided(&decision);
-            }
+            watching.iter_mut().for_each(|one| one.decided(&decision));
             decided(&decision)
         };
         source.measure::<E>(|observation| {
@@ -100,17 +98,15 @@ impl<'a> Detection<'a> {
             };
             let mut due = live.sample(observation.flow, &sample);
             while let Some(decision) = due {
-                report(decision, &mut plot)?;
+                report(decision, watching)?;
                 due = live.advance(observation.now_us);
             }
             lost[observation.flow] += u64::from(observation.lost);
-            if let Some(plot) = &mut plot {
-                plot.observed(&observation);
-            }
+            watching.iter_mut().for_each(|one| one.observed(&observation));
             Ok(())
         })?;
         while let Some(decision) = live.advance(((end - start) * 1e6) as u64) {
-            report(decision, &mut plot)?;
+            report(decision, watching)?;
         }
         let mut verdicts = live.verdicts();
         for verdict in &mut verdicts {

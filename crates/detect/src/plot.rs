@@ -1,7 +1,6 @@
 //! Each flow's delay over time, coloured by its group, with its rate and losses: SVG or PNG.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Once;
 
 use narrows_laws::Place;
@@ -12,9 +11,10 @@ use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{Circle, PathElement, Text};
 use plotters::prelude::DrawingBackend;
 use plotters::style::{Color, FontStyle, IntoFont, RGBColor, WHITE, register_font};
-use tempfile::NamedTempFile;
 
+use crate::file::File;
 use crate::verdict::numbered;
+use crate::watch::Watch;
 use crate::{Decision, Error, Observation, Source};
 
 /// Points of a flow, and the pixels they take.
@@ -48,9 +48,7 @@ const COLOURS: [RGBColor; 9] = [
 
 /// The delays of all flows, as means of equal times.
 pub struct Plot {
-    path: PathBuf,
-    folder: PathBuf,
-    png: bool,
+    file: File,
     title: String,
     names: Vec<String>,
     start: f64,
@@ -80,27 +78,12 @@ impl Plot {
     /// # Errors
     /// The file is neither SVG nor PNG by its name, or cannot be written.
     pub fn new(path: &Path, source: &Source) -> Result<Plot, Error> {
-        let name = path.display().to_string();
-        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-        let png = match extension.as_ref().and_then(|extension| extension.to_str()) {
-            Some("svg") => false,
-            Some("png") => true,
-            _ => return Err(Error::input(&name, "expected a name that ends with .svg or .png")),
-        };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new(".")).to_owned();
-        // Better reported now than after a long time. It is gone at once, so that Ctrl-C leaves nothing.
-        temporary(&folder).map_err(Error::io(&name, "write"))?;
-        if path.is_dir() {
-            return Err(Error::input(&name, "expected a file, found a folder"));
-        }
+        let file = File::new(path, &["svg", "png"])?;
         let names = source.flows().to_vec();
         let (start, end) = source.span();
         let empty = Bin { sum_us: 0, count: 0, colour: UNDECIDED };
         Ok(Plot {
-            path: path.to_owned(),
-            folder,
-            png,
+            file,
             title: format!("{}, ms above its minimum", source.signal().about()),
             start,
             // Of one packet, too.
@@ -113,34 +96,6 @@ impl Plot {
     }
 
     /// From here on the flows have the colours of this decision: that of the smallest of their group.
-    pub(crate) fn decided(&mut self, decision: &Decision) {
-        for (flow, place) in decision.on.places.iter().enumerate() {
-            self.colours[flow] = match place {
-                Place::Clear => CLEAR,
-                Place::Undecided => UNDECIDED,
-                Place::Group(_) => {
-                    let smallest = decision.on.places.iter().position(|other| other == place);
-                    colour(smallest.unwrap_or(flow))
-                }
-            };
-        }
-    }
-
-    pub(crate) fn observed(&mut self, observation: &Observation) {
-        let Observation { flow, now_us, delay_us, delivered, lost } = *observation;
-        let share = now_us as f64 / 1e6 / (self.end - self.start);
-        let place = |all: usize| ((share * all as f64) as usize).min(all - 1);
-        let rate = &mut self.rates[flow][place(RATES)];
-        rate.delivered += delivered;
-        rate.lost += lost;
-        if let Some(delay_us) = delay_us {
-            let bin = &mut self.bins[flow][place(BINS)];
-            bin.sum_us += i64::from(delay_us);
-            bin.count += 1;
-            bin.colour = self.colours[flow];
-        }
-    }
-
     /// Draws it and puts the file in its place.
     ///
     /// # Errors
@@ -151,10 +106,10 @@ impl Plot {
             // The font is one that can be read.
             let _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
         });
-        let name = self.path.display().to_string();
+        let name = self.file.name();
         let size = (WIDTH, HEAD + (DELAY + RATE) * self.names.len() as u32);
         let cannot_draw = |error: String| Error::input(&name, format!("cannot draw: {error}"));
-        let bytes = if self.png {
+        let bytes = if self.file.extension() == "png" {
             let mut pixels = vec![0; (size.0 * size.1 * 3) as usize];
             let canvas = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
             self.draw(&canvas).map_err(cannot_draw)?;
@@ -167,13 +122,7 @@ impl Plot {
             drop(canvas);
             text.into_bytes()
         };
-        self.write(&bytes).map_err(Error::io(&name, "write"))
-    }
-
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut file = temporary(&self.folder)?;
-        file.write_all(bytes)?;
-        readable(&file.persist(&self.path)?)
+        self.file.write(&bytes)
     }
 
     fn draw<B: DrawingBackend>(&self, canvas: &DrawingArea<B, Shift>) -> Result<(), String> {
@@ -288,6 +237,36 @@ impl Plot {
     }
 }
 
+impl Watch for Plot {
+    fn decided(&mut self, decision: &Decision) {
+        for (flow, place) in decision.on.places.iter().enumerate() {
+            self.colours[flow] = match place {
+                Place::Clear => CLEAR,
+                Place::Undecided => UNDECIDED,
+                Place::Group(_) => {
+                    let smallest = decision.on.places.iter().position(|other| other == place);
+                    colour(smallest.unwrap_or(flow))
+                }
+            };
+        }
+    }
+
+    fn observed(&mut self, observation: &Observation) {
+        let Observation { flow, now_us, delay_us, delivered, lost } = *observation;
+        let share = now_us as f64 / 1e6 / (self.end - self.start);
+        let place = |all: usize| ((share * all as f64) as usize).min(all - 1);
+        let rate = &mut self.rates[flow][place(RATES)];
+        rate.delivered += delivered;
+        rate.lost += lost;
+        if let Some(delay_us) = delay_us {
+            let bin = &mut self.bins[flow][place(BINS)];
+            bin.sum_us += i64::from(delay_us);
+            bin.count += 1;
+            bin.colour = self.colours[flow];
+        }
+    }
+}
+
 /// The least mean of a flow, ms, and how much larger the largest is.
 fn range(bins: &[Bin]) -> (f64, f64) {
     let means = || bins.iter().filter(|bin| bin.count > 0).map(Bin::mean_ms);
@@ -320,26 +299,4 @@ fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, png::En
     encoder.set_color(png::ColorType::Rgb);
     encoder.write_header()?.write_image_data(pixels)?;
     Ok(bytes)
-}
-
-/// A file that is gone if it is not kept. The system's error is reported without its name, which
-/// nobody knows.
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    NamedTempFile::new_in(folder).map_err(|error| {
-        let message = error.to_string();
-        let cause = message.split(" at path ").next().unwrap_or_default();
-        io::Error::new(error.kind(), cause.to_owned())
-    })
-}
-
-/// Temporary files are for their owner alone; results are not.
-#[cfg(unix)]
-fn readable(file: &std::fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable(_: &std::fs::File) -> io::Result<()> {
-    Ok(())
 }

@@ -194,16 +194,21 @@ fn pairs(report: &Report) -> String {
     for verdict in sorted(&report.found.verdicts).into_iter().take(PAIRS) {
         let (a, b) = verdict.flows;
         let since = verdict.since_s.map_or(String::new(), |since_s| format!("{since_s:.1}"));
-        let sure = match (verdict.why, verdict.evidence) {
-            (Some(why), _) => why.name().to_owned(),
-            (_, Some(evidence)) => evidence.to_string(),
-            (_, None) => "by their pairs with others".into(),
-        };
+        let sure = how_sure(verdict);
         let answer = verdict.answer.name();
         let (a, b) = (numbered(a), numbered(b));
         let _ = writeln!(text, "{a:>4} {b:>3}  {answer:11}  {since:>7}  {sure}");
     }
     text + &more(report) + &needed(report)
+}
+
+/// How sure a verdict is, or why it could not be given.
+pub(crate) fn how_sure(verdict: &Verdict) -> String {
+    match (verdict.why, verdict.evidence) {
+        (Some(why), _) => why.name().to_owned(),
+        (_, Some(evidence)) => evidence.to_string(),
+        (_, None) => "by their pairs with others".into(),
+    }
 }
 
 /// Each two flows: the verdict of each detector, and since when.
@@ -233,7 +238,7 @@ fn beside(reports: &[Report]) -> String {
 }
 
 /// Shared ones first, then separate ones.
-fn sorted(verdicts: &[Verdict]) -> Vec<&Verdict> {
+pub(crate) fn sorted(verdicts: &[Verdict]) -> Vec<&Verdict> {
     let mut verdicts: Vec<&Verdict> = verdicts.iter().collect();
     verdicts.sort_by_key(|verdict| match verdict.answer {
         Answer::Shared => 0,

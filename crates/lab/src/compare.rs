@@ -437,7 +437,13 @@ pub mod tests {
                 let cc = task.control.to_string();
                 let Finished { summary, series, .. } =
                     finished(&cc, task.host, task.seed, 1.0, None);
-                Ok(Run { summary, series, decisions: Vec::new(), notes: Vec::new() })
+                Ok(Run {
+                    summary,
+                    series,
+                    watched: crate::watched::Watched::default(),
+                    decisions: Vec::new(),
+                    notes: Vec::new(),
+                })
             };
             let done = AtomicUsize::new(0);
             let count = |_: &Finished| {

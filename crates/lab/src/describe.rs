@@ -62,7 +62,8 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
         text.push_str("\nevents\n");
     }
     for event in &scenario.events {
-        let _ = writeln!(text, "  {}", describe_event(scenario, event));
+        let at = show_time(event.at);
+        let _ = writeln!(text, "  at {at}: {}", describe_event(scenario, event));
     }
     if host.real_time() {
         let _ = writeln!(text, "\n{} in real time", show_time(scenario.end()));
@@ -114,13 +115,14 @@ pub fn describe_link(link: &Link) -> String {
     text
 }
 
-fn describe_event(scenario: &Scenario, event: &Event) -> String {
+/// An event, in a few words.
+pub fn describe_event(scenario: &Scenario, event: &Event) -> String {
     let link = |link: &usize| &scenario.links[*link].config.name;
     let path = |flow: &usize, path: &usize| {
         let flow = &scenario.flows[*flow];
         format!("{} of {}", flow.paths[*path].name, flow.name)
     };
-    let what = match &event.what {
+    match &event.what {
         EventKind::LinkUp(of, true) => format!("link {} up", link(of)),
         EventKind::LinkUp(of, false) => format!("link {} down", link(of)),
         EventKind::LinkRate(of, Rate::Constant(rate)) => {
@@ -132,8 +134,7 @@ fn describe_event(scenario: &Scenario, event: &Event) -> String {
         }
         EventKind::PathLost(flow, lost) => format!("path {} lost", path(flow, lost)),
         EventKind::PathAdded(flow, added) => format!("path {} added", path(flow, added)),
-    };
-    format!("at {}: {what}", show_time(event.at))
+    }
 }
 
 fn describe_flow(scenario: &Scenario, flow: &Flow, control: Option<Algorithm>) -> String {

@@ -62,6 +62,20 @@ pub struct Judged {
     pub observations: usize,
     /// Those of them that are right.
     pub correct_observations: usize,
+    /// What stands in the columns of groups, by path; not in the file.
+    #[serde(default)]
+    pub places: Vec<Found>,
+}
+
+/// Where a decision places a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Found {
+    /// In the group of this number.
+    Group(u8),
+    /// Not congested.
+    Clear,
+    /// Undecided.
+    Undecided,
 }
 
 /// The decisions of a detector, and the true bottlenecks of its paths.
@@ -208,9 +222,20 @@ impl Trial<'_> {
                 correct: right.as_ref().map(|right| self.is_right(decision, right)),
                 observations: since.len(),
                 correct_observations: right.map_or(0, |right| self.count_right(since, &right)),
+                places: self.places(decision),
             }
         };
         self.log.decisions.iter().map(judged).collect()
+    }
+
+    fn places(&self, decision: &Decision) -> Vec<Found> {
+        let found = |place: Place| match place {
+            Place::Group(group) => Found::Group(group),
+            Place::Clear => Found::Clear,
+            Place::Undecided => Found::Undecided,
+        };
+        let places = decision.places.iter().take(self.truth().flow().paths.len());
+        places.map(|&place| found(place)).collect()
     }
 
     fn truth(&self) -> Truth<'_> {
@@ -253,11 +278,27 @@ impl Trial<'_> {
     }
 }
 
+/// The columns of decisions.
+const COLUMNS: [&str; 7] = [
+    "time_s",
+    "groups",
+    "uncongested",
+    "undecided",
+    "correct",
+    "observations",
+    "correct_observations",
+];
+
 /// Writes decisions as CSV, with a line of names.
 pub fn write_csv(decisions: &[Judged], to: impl Write) -> std::io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
+    if !decisions.is_empty() {
+        writer.write_record(COLUMNS)?;
+    }
     for decision in decisions {
-        writer.serialize(decision)?;
+        let of = decision;
+        let found = (of.time_s, &of.groups, &of.uncongested, &of.undecided);
+        writer.serialize((found, of.correct, of.observations, of.correct_observations))?;
     }
     writer.flush()
 }

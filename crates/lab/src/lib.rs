@@ -18,6 +18,7 @@ mod journal;
 mod measured;
 pub mod metrics;
 mod output;
+pub mod page;
 mod panics;
 pub mod passive;
 mod pcapng;
@@ -32,6 +33,7 @@ mod silence;
 mod summary;
 mod table;
 pub mod units;
+mod watched;
 
 pub use algorithm::{Algorithm, KernelName};
 pub use capture::CaptureRequest;

@@ -27,11 +27,11 @@ pub struct Provenance {
     /// The command line.
     command: Vec<String>,
     /// Version of narrows.
-    version: String,
+    pub(crate) version: String,
     /// Commit that it was built from, where that is known.
-    commit: Option<String>,
+    pub(crate) commit: Option<String>,
     /// Release of the kernel that ran them, of results in real time.
-    kernel: Option<String>,
+    pub(crate) kernel: Option<String>,
     /// When the command started, UTC.
     started: String,
 }
@@ -56,6 +56,11 @@ impl Provenance {
             kernel: kernel.then(release).flatten().map(|release| release.trim().to_owned()),
             started: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
         }
+    }
+
+    /// The command as a shell takes it, whatever the program's folder.
+    pub fn command_line(&self) -> String {
+        narrows_report::command_line(self.command.iter().skip(1).map(String::as_str))
     }
 
     /// Checks that `folder` holds no other results.

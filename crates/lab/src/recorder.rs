@@ -15,6 +15,7 @@ use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::series::Sample;
 use crate::silence::Silence;
 use crate::summary::{Fairness, Summary};
+use crate::watched::Watched;
 use narrows_stats::round;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,9 @@ pub struct Run {
     pub summary: Summary,
     /// Samples of the listed connections, if asked for.
     pub series: Vec<Sample>,
+    /// What else a page shows, of a run with a series.
+    #[serde(default)]
+    pub watched: Watched,
     /// The decisions of the detector of the connection under test.
     pub decisions: Vec<Judged>,
     /// What people should know of this run and no result holds, a line each.
@@ -46,6 +50,7 @@ pub struct Recorder<'a> {
     samples: Vec<Vec<PathSamples>>,
     silences: Vec<Silence>,
     rows: Vec<Sample>,
+    watched: Watched,
 }
 
 impl<'a> Recorder<'a> {
@@ -62,6 +67,7 @@ impl<'a> Recorder<'a> {
             samples: flows().map(|flow| vec![PathSamples::default(); flow.paths.len()]).collect(),
             silences: vec![Silence::default(); scenario.flows.len()],
             rows: Vec::new(),
+            watched: Watched::new(scenario),
         }
     }
 
@@ -69,6 +75,7 @@ impl<'a> Recorder<'a> {
     pub fn begin(&mut self, now: Nanos, host: &impl Observed) {
         self.began = Some(now);
         self.begin = flows(self.scenario, host);
+        self.watched.begin();
     }
 
     /// Takes a sample of all listed flows.
@@ -76,6 +83,9 @@ impl<'a> Recorder<'a> {
         let before = replace(&mut self.now, now);
         let elapsed = now - before;
         let analysed = self.began.is_some_and(|began| now > began);
+        if self.series {
+            self.watched.see_links(now, host);
+        }
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             if flow.background || flow.kind == FlowKind::Udp {
                 continue;
@@ -91,6 +101,7 @@ impl<'a> Recorder<'a> {
                 }
                 let before = replace(&mut self.last[index][path], state.delivered);
                 if self.series {
+                    self.watched.see_path(index, path, state.retransmits);
                     let shared = &flow.paths[path].links;
                     let queue = shared.iter().map(|&link| host.queue_delay(link)).sum();
                     self.rows.push(Sample {
@@ -121,7 +132,7 @@ impl<'a> Recorder<'a> {
         trial: Option<Trial>,
     ) -> Run {
         let detection = trial.map_or_else(Vec::new, |trial| trial.by_phase());
-        let Recorder { scenario, begin, samples, silences, rows, .. } = self;
+        let Recorder { scenario, begin, samples, silences, rows, watched, .. } = self;
         let listed = |flow: &Flow| !flow.background && flow.kind != FlowKind::Udp;
         let longest =
             |(flow, silence): (&Flow, &Silence)| silence.longest(flow).filter(|_| listed(flow));
@@ -155,7 +166,7 @@ impl<'a> Recorder<'a> {
             passive: Vec::new(),
         };
         let decisions = trial.map_or_else(Vec::new, |trial| trial.decisions());
-        Run { summary, series: rows, decisions, notes: Vec::new() }
+        Run { summary, series: rows, watched, decisions, notes: Vec::new() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::compare::{PassiveRow, Row};
 use crate::detection::PhaseDetection;
 use crate::host_id::HostId;
 use crate::metrics::{
-    CONNECTION, Form, LINK, Metric, PASSIVE, PATH, PassiveSummary, TEST, TestSummary,
+    CONNECTION, Form, LINK, LinkSummary, Metric, PASSIVE, PATH, PassiveSummary, TEST, TestSummary,
 };
 use crate::plan::Case;
 use crate::scenario::{Bound, Published, Scenario};
@@ -23,8 +23,9 @@ const WIDTH: usize = 80;
 type Shown<T> = (&'static str, Vec<&'static Metric<T>>);
 
 /// The metrics that papers publish.
-const RATIO: &str = "ratio";
-const ACCURACY: &str = "accuracy";
+pub const RATIO: &str = "ratio";
+/// See [`RATIO`].
+pub const ACCURACY: &str = "accuracy";
 const AT_RATIO: &str =
     "1: one fair share if the paths share a bottleneck, their sum if each has its own";
 
@@ -41,12 +42,7 @@ const LESS_OF_RUN: [&str; 3] = ["p95 ms", "cwnd", "retx"];
 /// What a comparison prints: the rows of each scenario, or of all points of a sweep, as a table under
 /// its title, and what the columns mean.
 pub fn report(cases: &[Case], rows: &[Row]) -> String {
-    let same = |a: &Row, b: &Row| {
-        let fields = [a, b].map(|row| row.set.as_ref().map(|point| &point.field));
-        a.case == b.case
-            || a.scenario == b.scenario && fields[0].is_some() && fields[0] == fields[1]
-    };
-    let tables: Vec<&[Row]> = rows.chunk_by(same).collect();
+    let tables = tables(rows);
     let columns = shown(cases, rows);
     let one = |without: &[&str]| -> Vec<String> {
         tables.iter().map(|rows| one(cases, rows, &columns, without)).collect()
@@ -74,6 +70,16 @@ pub fn report(cases: &[Case], rows: &[Row]) -> String {
     }
     text.push_str("all are means over the seeds; \u{b1}: half the 95 % interval\n");
     text + &said_left_out(&left_out)
+}
+
+/// The rows that make a table: those of a scenario, or of all points of a sweep.
+pub fn tables(rows: &[Row]) -> Vec<&[Row]> {
+    let same = |a: &Row, b: &Row| {
+        let fields = [a, b].map(|row| row.set.as_ref().map(|point| &point.field));
+        a.case == b.case
+            || a.scenario == b.scenario && fields[0].is_some() && fields[0] == fields[1]
+    };
+    rows.chunk_by(same).collect()
 }
 
 /// `left out, as lines end at 80 columns: Jain, retx (in --json)`, if any is.
@@ -176,6 +182,15 @@ impl Column {
         }
     }
 
+    /// What it means, in a line.
+    fn about(&self) -> String {
+        match self {
+            Column::Metrics(_, metrics) => about(metrics),
+            Column::Median(_) => "of the ratio [quartiles]".into(),
+            Column::Paper(head) => format!("the published {head}"),
+        }
+    }
+
     /// What it means, below the table.
     fn explained(&self) -> String {
         match self {
@@ -183,18 +198,21 @@ impl Column {
                 explained(head, metrics) + &fold(&format!("{:10} {AT_RATIO}", ""), 11)
             }
             Column::Metrics(head, metrics) => explained(head, metrics),
-            Column::Median(_) => format!("{MEDIAN:10} of the ratio [quartiles]\n"),
-            Column::Paper(head) => format!("{PAPER:10} the published {head}\n"),
+            other => format!("{:10} {}\n", other.head(), other.about()),
         }
     }
 }
 
-/// What a column means.
-fn explained<T>(head: &str, metrics: &[&Metric<T>]) -> String {
+/// What a column means, with the unit.
+fn about<T>(metrics: &[&Metric<T>]) -> String {
     let about: Vec<&str> = metrics.iter().map(|metric| metric.about).collect();
     let unit = Some(metrics[0].unit).filter(|&unit| !["1", "segments"].contains(&unit));
-    let unit = unit.map_or(String::new(), |unit| format!(", {unit}"));
-    fold(&format!("{head:10} {}{unit}", about.join(" / ")), 11)
+    about.join(" / ") + &unit.map_or(String::new(), |unit| format!(", {unit}"))
+}
+
+/// The same below a table.
+fn explained<T>(head: &str, metrics: &[&Metric<T>]) -> String {
+    fold(&format!("{head:10} {}", about(metrics)), 11)
 }
 
 /// The columns of a comparison: of metrics that a row has, and of published values if there is one.
@@ -267,13 +285,23 @@ fn render(
 
 /// The rows of a scenario, or of all points of a sweep.
 fn one(cases: &[Case], rows: &[Row], columns: &[Column], without: &[&str]) -> String {
+    lines(cases, rows, columns).render(without)
+}
+
+/// The same with all columns that these rows have.
+pub fn row_lines(cases: &[Case], rows: &[Row]) -> Lines {
+    lines(cases, rows, &shown(cases, rows))
+}
+
+fn lines(cases: &[Case], rows: &[Row], columns: &[Column]) -> Lines {
     let hosts = rows.iter().any(|row| row.host != HostId::SIM);
     let swept = rows[0].set.as_ref().map(|point| point.field.as_str());
-    let mut heads: Vec<&str> = swept.into_iter().collect();
-    heads.push("cc");
-    heads.extend(hosts.then_some("on"));
+    let mut heads: Vec<(String, String)> =
+        swept.into_iter().map(|field| (field.to_owned(), String::new())).collect();
+    heads.push(("cc".into(), String::new()));
+    heads.extend(hosts.then(|| ("on".into(), String::new())));
     let left = heads.len();
-    columns.iter().for_each(|column| heads.push(column.head()));
+    heads.extend(columns.iter().map(|column| (column.head().to_owned(), column.about())));
     let line = |(index, row): (usize, &Row)| {
         let before = index.checked_sub(1).map(|before| &rows[before]);
         let mut line = point(before, row);
@@ -282,7 +310,7 @@ fn one(cases: &[Case], rows: &[Row], columns: &[Column], without: &[&str]) -> St
         line.extend(columns.iter().map(|column| column.cell(&cases[row.case], row)));
         line
     };
-    render(&heads, left, without, rows.iter().enumerate().map(line))
+    Lines { heads, left, lines: rows.iter().enumerate().map(line).collect() }
 }
 
 /// The first cells of a row: the point of a sweep, where it is another than before, and the control.
@@ -333,7 +361,7 @@ fn with_signal(detector: &str, signal: &str) -> String {
 }
 
 /// `olia`, `olia+ssc (rtt)`.
-fn label(row: &Row) -> String {
+pub fn label(row: &Row) -> String {
     match row.signal {
         Some(signal) => format!("{} ({signal})", row.cc),
         None => row.cc.clone(),
@@ -393,7 +421,7 @@ fn quartiles(spread: Option<Spread>) -> String {
 }
 
 /// What was published beside the metric under a head: `~0.60`, `<0.40`.
-fn paper(case: &Case, row: &Row, head: &str) -> Option<String> {
+pub fn paper(case: &Case, row: &Row, head: &str) -> Option<String> {
     let value = |paper: &Published| match head {
         RATIO => paper.ratio_to_tcp,
         ACCURACY => paper.accuracy,
@@ -419,9 +447,52 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
     let Summary { scenario: name, seed, duration_s, .. } = summary;
     let mut text = format!("{name} under {cc}{on}, seed {seed}, {duration_s} s analysed\n");
     text = text + &changes(scenario.settings.iter()) + "\n";
+    let (connections, background) = connection_lines(scenario, summary);
+    let (left_out, connections) =
+        fitting(&LESS_OF_RUN, |without| vec![connections.render(without)]);
+    text = text + &connections.concat() + &said_left_out(&left_out);
+    if let Some(background) = background {
+        let _ = writeln!(text, "{background}");
+    }
+    text = text + "\n" + &link_lines(summary).render(&[]);
+    for more in [passive_lines(summary), detection_lines(summary)].into_iter().flatten() {
+        text = text + "\n" + &more.render(&[]);
+    }
+    let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
+    if let Some(fitness) = &summary.fitness {
+        let _ = writeln!(text, "{}", show_fitness(fitness));
+    }
+    text
+}
+
+/// Lines of a table, and what its columns mean.
+pub struct Lines {
+    /// What stands above the columns, each with what it means.
+    pub heads: Vec<(String, String)>,
+    /// Columns of text, on the left; the others are numbers.
+    pub left: usize,
+    /// The lines.
+    pub lines: Vec<Vec<String>>,
+}
+
+impl Lines {
+    /// With `first` columns of text, and those of metrics.
+    fn new<T>(first: &[&str], of: &[Shown<T>], lines: Vec<Vec<String>>) -> Lines {
+        let mut heads: Vec<_> =
+            first.iter().map(|head| ((*head).to_owned(), String::new())).collect();
+        heads.extend(of.iter().map(|(head, metrics)| ((*head).to_owned(), about(metrics))));
+        Lines { heads, left: first.len(), lines }
+    }
+
+    fn render(&self, without: &[&str]) -> String {
+        let heads: Vec<&str> = self.heads.iter().map(|(head, _)| head.as_str()).collect();
+        render(&heads, self.left, without, self.lines.iter().cloned())
+    }
+}
+
+/// The listed connections of a run with their paths, and a line on those of the background, if any.
+pub fn connection_lines(scenario: &Scenario, summary: &Summary) -> (Lines, Option<String>) {
     let (of_connection, of_path) = (columns(CONNECTION, |_| true), columns(PATH, |_| true));
-    // What connections have, paths have too, and first.
-    let heads: Vec<&str> = of_path.iter().map(|(head, _)| *head).collect();
     let mut lines = Vec::new();
     let mut background = Vec::new();
     for (flow, connection) in scenario.flows.iter().zip(&summary.connections) {
@@ -439,48 +510,42 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
             lines.push(line);
         }
     }
-    let heads = [&["connection", "kind", "cc"], &heads[..]].concat();
-    let (left_out, connections) =
-        fitting(&LESS_OF_RUN, |without| vec![render(&heads, 3, without, lines.clone())]);
-    text = text + &connections.concat() + &said_left_out(&left_out);
-    if !background.is_empty() {
-        let (flows, total) = (background.len(), background.iter().sum::<f64>());
-        let _ = writeln!(text, "{flows} background flows: {total:.2} Mbit/s");
-    }
+    // What connections have, paths have too, and first.
+    let lines = Lines::new(&["connection", "kind", "cc"], &of_path, lines);
+    let (flows, total) = (background.len(), background.iter().sum::<f64>());
+    let said = format!("{flows} background flows: {total:.2} Mbit/s");
+    (lines, (flows > 0).then_some(said))
+}
+
+/// The links of a run.
+pub fn link_lines(summary: &Summary) -> Lines {
     let of_link = columns(LINK, |_| true);
-    let heads: Vec<&str> = of_link.iter().map(|(head, _)| *head).collect();
-    let lines = summary.links.iter().map(|link| {
+    let line = |link: &LinkSummary| {
         let cells = of_link.iter().map(|(_, metrics)| single(metrics, link));
         [link.name.clone()].into_iter().chain(cells).collect()
-    });
-    text = text + "\n" + &render(&[&["link"], &heads[..]].concat(), 1, &[], lines);
-    if !summary.passive.is_empty() {
-        let has = |metric: &Metric<_>| summary.passive.iter().any(|of| (metric.get)(of).is_some());
-        let columns = columns(PASSIVE, has);
-        let lines = summary.passive.iter().map(|detector| {
-            let cells = columns.iter().map(|(_, metrics)| single(metrics, detector));
-            let name = with_signal(&detector.detector, &detector.signal);
-            [name].into_iter().chain(cells).collect()
-        });
-        let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-        text = text + "\n" + &render(&[&["passive"], &heads[..]].concat(), 1, &[], lines);
-    }
-    if !summary.detection.is_empty() {
-        text = text + "\n" + &detected(&summary.detection);
-    }
-    let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
-    if let Some(fitness) = &summary.fitness {
-        let _ = writeln!(text, "{}", show_fitness(fitness));
-    }
-    text
+    };
+    Lines::new(&["link"], &of_link, summary.links.iter().map(line).collect())
+}
+
+/// What the passive detectors of a run found, if it has any.
+pub fn passive_lines(summary: &Summary) -> Option<Lines> {
+    let has = |metric: &Metric<_>| summary.passive.iter().any(|of| (metric.get)(of).is_some());
+    let columns = columns(PASSIVE, has);
+    let line = |detector: &PassiveSummary| {
+        let cells = columns.iter().map(|(_, metrics)| single(metrics, detector));
+        let name = with_signal(&detector.detector, &detector.signal);
+        [name].into_iter().chain(cells).collect()
+    };
+    let lines: Vec<_> = summary.passive.iter().map(line).collect();
+    (!lines.is_empty()).then(|| Lines::new(&["passive"], &columns, lines))
 }
 
 /// How right the detector of the connection under test was, a line for each phase.
-fn detected(phases: &[PhaseDetection]) -> String {
+pub fn detection_lines(summary: &Summary) -> Option<Lines> {
     let or_none = |value: Option<f64>, decimals: usize| {
         value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
     };
-    let lines = phases.iter().map(|phase| {
+    let line = |phase: &PhaseDetection| {
         vec![
             format!("from {} s", phase.start_s),
             phase.signal.clone(),
@@ -488,12 +553,21 @@ fn detected(phases: &[PhaseDetection]) -> String {
             or_none(phase.accuracy, 2),
             or_none(phase.first_correct_s, 1),
         ]
-    });
-    render(&["detector", "signal", "decisions", "accuracy", "first right s"], 2, &[], lines)
+    };
+    let heads = [
+        ("detector", ""),
+        ("signal", "what it sampled"),
+        ("decisions", "those after the warm-ups"),
+        ("accuracy", "share of them with the right groups"),
+        ("first right s", "when the first right decision was made"),
+    ];
+    let heads = heads.map(|(head, about)| (head.to_owned(), about.to_owned())).to_vec();
+    let lines: Vec<_> = summary.detection.iter().map(line).collect();
+    (!lines.is_empty()).then_some(Lines { heads, left: 2, lines })
 }
 
 /// `fit: packets 0.02 ms late in the median, 0.21 at 99 %, at most 1.30; worst second 0.4 % off`.
-fn show_fitness(fitness: &Fitness) -> String {
+pub fn show_fitness(fitness: &Fitness) -> String {
     let Fitness { lateness_p50_ms, lateness_p99_ms, lateness_max_ms, worst_second, .. } = fitness;
     let verdict = match (fitness.fit, &fitness.why) {
         (true, _) => "fit".into(),

@@ -9,6 +9,7 @@ Examples:
   sudo tcpdump -i eth0 -s 128 -w two.pcap tcp port 443   for a minute or more
   narrows detect two.pcap                          who shares a bottleneck, when
   narrows detect two.pcap --plot two.svg           also delays, rates, losses
+  narrows detect two.pcap --report two.html        the same as a page for a browser
   narrows detect two.pcap --detector all           what each detector finds
   narrows detect two.pcap --json | jq '.verdicts'
   ssh host sudo tcpdump -s 128 -c 50000 -w - tcp | narrows detect -
@@ -40,6 +41,9 @@ pub struct DetectArgs {
     /// Plot each flow's delay, coloured by group (.svg or .png)
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Write a page for a browser: groups, delays, rates, losses, each two flows; of the first detector
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Print decisions and verdicts as JSON
     #[arg(long)]
     pub json: bool,

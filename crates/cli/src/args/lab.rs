@@ -52,6 +52,7 @@ Examples:
   narrows run sbd/nsb-2 --cc olia --on kernel         this kernel, as root
   narrows run sbd/nsb-2 --cc olia --on kernel --serve 'mptcpize run iperf3 -s' \\
     --app 'mptcpize run iperf3 -c {server} -t 60'     a program as the source
+  narrows run sbd/sb-2 --cc lia+xcorr --report a.html a page for a browser
   narrows run my/scenario.toml --dry-run              what would run")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
@@ -87,6 +88,9 @@ pub struct RunArgs {
     /// Write summary.json and a time series (every 100 ms) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write a page for a browser: plots over time, the detector's decisions, the network, tables
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Capture packets of hosts or links into this folder, as pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
@@ -103,7 +107,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Show links, flows and cost of the run without running it
-    #[arg(long, conflicts_with_all = ["json", "out", "pcap"])]
+    #[arg(long, conflicts_with_all = ["json", "out", "report", "pcap"])]
     pub dry_run: bool,
 }
 
@@ -161,6 +165,9 @@ pub struct CompareArgs {
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write a page for a browser: every metric over the seeds, with tables
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Resume an interrupted comparison; needs the same arguments and --out folder
     #[arg(long, requires = "out")]
     pub resume: bool,

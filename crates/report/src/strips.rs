@@ -1,0 +1,98 @@
+//! Values of runs as dots on a line, with the box of their quartiles or a bar to their mean.
+
+use crate::colour::Colour;
+
+/// Rows of values over one axis.
+#[derive(Clone, Debug, Default)]
+pub struct Strips {
+    /// The title.
+    pub title: String,
+    /// A sentence on what is shown.
+    pub about: String,
+    /// What the values are, with their unit.
+    pub label: String,
+    /// Decimals of numbers at least; more where the axis needs them.
+    pub decimals: usize,
+    /// Draws a bar from 0 to the mean instead of a box.
+    pub bars: bool,
+    /// A value to compare with.
+    pub reference: Option<f64>,
+    /// The rows.
+    pub rows: Vec<Strip>,
+}
+
+/// A row.
+#[derive(Clone, Debug)]
+pub struct Strip {
+    /// Its name.
+    pub name: String,
+    /// Its colour.
+    pub colour: Colour,
+    /// Each value with what it is of.
+    pub values: Vec<(String, f64)>,
+    /// The mean.
+    pub mean: Option<f64>,
+    /// Half its 95 % interval.
+    pub ci95: Option<f64>,
+    /// First quartile, median, third quartile.
+    pub quartiles: Option<[f64; 3]>,
+    /// A published value, as it is written, and as a number.
+    pub published: Option<(String, f64)>,
+}
+
+/// Numbers for an axis that holds all of `values`: steps of 1, 2 or 5 times a power of ten, at most eight.
+pub fn axis(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let (low, high) = values
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+    if low > high {
+        return vec![0.0, 1.0];
+    }
+    let span = if high > low { high - low } else { high.abs().max(1.0) };
+    let power = 10_f64.powi((span / 8.0).log10().floor() as i32);
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    let step = steps.into_iter().find(|step| span / step <= 7.0).unwrap_or(10.0 * power);
+    let first = (low / step).floor() as i64;
+    let last = ((high / step).ceil() as i64).max(first + 1);
+    // Not by adding: 0.1 three times is not 0.3.
+    (first..=last).map(|number| (number as f64 * step * 1e9).round() / 1e9).collect()
+}
+
+impl Strips {
+    /// The numbers of its axis. Bars begin at 0.
+    pub(crate) fn axis(&self) -> Vec<f64> {
+        let of = |row: &Strip| {
+            let values = row.values.iter().map(|(_, value)| *value);
+            let interval = row.mean.into_iter().flat_map(|mean| {
+                let half = row.ci95.unwrap_or(0.0);
+                // An interval of two values may be wider than all that is of interest.
+                [mean - half, mean + half].map(|end| end.clamp(0.0_f64.min(mean), 3.0 * mean.abs()))
+            });
+            let published = row.published.iter().map(|(_, value)| *value);
+            values.chain(interval).chain(published).collect::<Vec<f64>>()
+        };
+        let zero = self.bars.then_some(0.0);
+        axis(self.rows.iter().flat_map(of).chain(self.reference).chain(zero))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_holds_its_values_between_round_numbers() {
+        assert_eq!(axis([0.0, 1.94].into_iter()), [0.0, 0.5, 1.0, 1.5, 2.0]);
+        assert_eq!(axis([0.31, 0.33].into_iter()), [0.31, 0.315, 0.32, 0.325, 0.33]);
+        assert_eq!(axis([5.0].into_iter()), [5.0, 6.0]);
+        assert_eq!(axis([].into_iter()), [0.0, 1.0]);
+        assert_eq!(axis([f64::NAN, 1e6, 2.5e6].into_iter())[0], 1e6);
+        for (low, high) in [(1e-5, 1.1e-5), (-3.0, 8.0), (0.0, 1e9), (99.0, 101.0)] {
+            let axis = axis([low, high].into_iter());
+            assert!(axis[0] <= low && axis[axis.len() - 1] >= high, "{axis:?}");
+            assert!((2..=9).contains(&axis.len()), "{axis:?}");
+        }
+    }
+}
