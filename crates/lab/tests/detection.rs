@@ -383,6 +383,8 @@ fn the_scenarios_of_a_paper_name_the_signal_of_its_detector() {
         let signal = scenario.flows[scenario.test.unwrap()].tcp.signal;
         let expected = match name.split_once('/').unwrap().0 {
             "sbd" => Signal::ReceiverUs,
+            // Based on those.
+            "detection" if !name.contains("lte") => Signal::ReceiverUs,
             "tr" => Signal::Rtt,
             _ => Signal::default(),
         };

@@ -15,7 +15,7 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 102);
+    assert_eq!(all.len(), 108);
     for one in all {
         let loaded = scenario(one);
         assert_eq!(loaded.name, one);
@@ -394,11 +394,11 @@ fn no_shipped_scenario_warns_but_of_a_path_that_has_no_rival_in_its_paper() {
     }
 }
 
-/// `experiments/detection/published.csv` has all shares of the papers' tables, a scenario the share of its
+/// `crates/papers/src/sbd/published.csv` has all shares of the papers' tables, a scenario the share of its
 /// right groups.
 #[test]
 fn published_accuracies_are_those_of_the_tables() {
-    let csv = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/detection/published.csv");
+    let csv = concat!(env!("CARGO_MANIFEST_DIR"), "/../papers/src/sbd/published.csv");
     let text = std::fs::read_to_string(csv).unwrap();
     let mut tables = 0;
     for line in text.lines().filter(|line| line.contains(",sbd/")) {
