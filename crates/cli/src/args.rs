@@ -48,6 +48,9 @@ pub enum Command {
     /// Run scenarios under several congestion controls with many seeds and show a table
     #[cfg(feature = "lab")]
     Compare(lab::CompareArgs),
+    /// Put together the results of one comparison with several ranges of seeds
+    #[cfg(feature = "lab")]
+    Merge(lab::MergeArgs),
     /// Print the file of a scenario, or the scenario with all defaults
     #[cfg(feature = "lab")]
     Show(lab::ShowArgs),

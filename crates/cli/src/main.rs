@@ -18,6 +18,8 @@ mod fuzz;
 mod kernel;
 mod law;
 mod list;
+#[cfg(feature = "lab")]
+mod merge;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "lab")]
@@ -73,6 +75,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         #[cfg(feature = "lab")]
         Command::Compare(args) => compare::compare(args),
+        #[cfg(feature = "lab")]
+        Command::Merge(args) => merge::merge(args),
         #[cfg(feature = "lab")]
         Command::Show(args) => show::show(args),
         #[cfg(feature = "lab")]

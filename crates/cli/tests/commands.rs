@@ -442,9 +442,9 @@ fn a_folder_holds_results_of_one_command() {
     assert_eq!(bytes(), first);
 
     let file = out.join("provenance.json");
-    let old = fs::read_to_string(&file).unwrap().replace("\"format\": 1", "\"format\": 0");
+    let old = fs::read_to_string(&file).unwrap().replace("\"format\": 2", "\"format\": 1");
     fs::write(&file, old).unwrap();
-    assert!(refused(&run).contains("out: holds results in format 0, not 1;"));
+    assert!(refused(&run).contains("out: holds results in format 1, not 2;"));
     fs::remove_file(&file).unwrap();
     assert!(refused(&run).contains("out: holds results without a provenance.json;"));
     fs::remove_file(out.join("summary.json")).unwrap();
@@ -459,10 +459,59 @@ fn a_sweep_runs_each_value_of_a_field() {
     args.extend(SHORT);
     let json: Value = serde_json::from_str(&narrows(&args)).unwrap();
     let rows = json["rows"].as_array().unwrap();
-    let values: Vec<&str> = rows.iter().map(|row| row["set"]["value"].as_str().unwrap()).collect();
+    let values: Vec<&str> =
+        rows.iter().map(|row| row["set"][0]["value"].as_str().unwrap()).collect();
     assert_eq!(values, ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s", "20 Mbit/s"]);
     let goodput = |row: &Value| row["goodput_mbps"]["mean"].as_f64().unwrap();
     assert!(goodput(&rows[0]) < goodput(&rows[3]), "a faster link carries more");
+}
+
+#[test]
+fn a_sweep_of_several_fields_runs_every_combination() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let mut args = vec!["compare", "sbd/nsb-2", "--cc", "reno", "--seeds", "1"];
+    args.extend(["--sweep", "links.bottleneck1.rate=1..9 Mbit/s:3:log"]);
+    args.extend(["--sweep", "flows.mptcp.scheduler=min-rtt,round-robin"]);
+    args.extend(SHORT);
+    let json: Value = serde_json::from_str(&narrows(&[&args[..], &["--json"]].concat())).unwrap();
+    let point = |field: &str, value: &str, number: Value, unit: Value| json!({ "field": field, "value": value, "number": number, "unit": unit });
+    let rows = json["rows"].as_array().unwrap();
+    let sets: Vec<&Value> = rows.iter().map(|row| &row["set"]).collect();
+    let mut expected = Vec::new();
+    for rate in [1.0, 3.0, 9.0] {
+        for scheduler in ["min-rtt", "round-robin"] {
+            let unit = "Mbit/s".into();
+            expected.push(json!([
+                point("links.bottleneck1.rate", &format!("{rate} Mbit/s"), rate.into(), unit),
+                point("flows.mptcp.scheduler", scheduler, Value::Null, Value::Null),
+            ]));
+        }
+    }
+    assert_eq!(sets, expected.iter().collect::<Vec<_>>());
+    assert_ne!(rows[0]["setup"]["scenario_sha256"], rows[1]["setup"]["scenario_sha256"]);
+
+    let csv = narrows(&[&args[..], &["--csv"]].concat());
+    let mut lines = csv.lines();
+    let set = "set_field,set_value,set_number,set_unit,set2_field,set2_value,set2_number,set2_unit";
+    assert!(lines.next().unwrap().starts_with(&format!("scenario,{set},cc,signal,")), "{csv}");
+    let set = "links.bottleneck1.rate,1 Mbit/s,1,Mbit/s,flows.mptcp.scheduler,min-rtt,,";
+    assert!(lines.next().unwrap().starts_with(&format!("sbd/nsb-2,{set},reno,,sim,1,0,")), "{csv}");
+
+    let text = narrows(&[&args[..], &["--out", out.to_str().unwrap()]].concat());
+    assert!(text.contains("\n  3 Mbit/s              round-robin            reno "), "{text}");
+    let one =
+        "runs/sbd/nsb-2/links.bottleneck1.rate=3_Mbit_s/flows.mptcp.scheduler=round_robin/reno";
+    assert!(out.join(one).join("seed-1.json").is_file());
+    assert!(text.contains("\n  runs/SCENARIO/FIELD=VALUE/FIELD=VALUE/CC/\n"), "{text}");
+
+    let twice = ["--sweep", "flows.mptcp.scheduler=min-rtt,round-robin"];
+    let line = refused(&[&args[..], &twice].concat());
+    assert!(line.contains("--sweep flows.mptcp.scheduler: is swept twice;"), "{line}");
+    let many = ["duration", "warmup", "seed"].map(|field| format!("{field}=1..1000 s:1000"));
+    let many = [&args[..], &["--sweep", &many[0], "--sweep", &many[1], "--sweep", &many[2]]];
+    let line = refused(&many.concat());
+    assert!(line.contains("--sweep: 6000000000 points are too many; expected at most"), "{line}");
 }
 
 #[test]

@@ -57,6 +57,13 @@ impl Estimate {
         Estimate { packet_hops, memory }
     }
 
+    /// Memory of the series of a run of `scenario`, bytes.
+    pub fn series(scenario: &Scenario) -> f64 {
+        let listed = |flow: &&Flow| !flow.background && flow.kind != FlowKind::Udp;
+        let paths: usize = scenario.flows.iter().filter(listed).map(|flow| flow.paths.len()).sum();
+        PER_PATH_SECOND * paths as f64 * scenario.end() as f64 / SECOND as f64
+    }
+
     /// Time of a run on one core, seconds.
     pub fn seconds(&self) -> f64 {
         self.packet_hops / HOPS_PER_SECOND

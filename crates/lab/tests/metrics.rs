@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Case, Edits, Finished, HostId, Plan, Row, Seeds, compare, parse, rows};
+use narrows_lab::{
+    Case, Edits, Finished, HostId, Plan, Row, Seeds, SeriesOf, compare, parse, rows,
+};
 
 /// Path `a` has four greedy TCPs in all and `b` three; and what is no greedy TCP at a bottleneck.
 const APART: &str = r#"
@@ -38,7 +40,7 @@ rtt = ["20 ms", "40 ms"]
 "#;
 
 fn run(text: &str, seeds: u64) -> (Vec<Finished>, Row) {
-    let cases = [Case { scenario: parse(text, &Edits::default()).unwrap(), set: None }];
+    let cases = [Case { scenario: parse(text, &Edits::default()).unwrap(), set: Vec::new() }];
     let controls = ["lia".parse().unwrap()];
     let plan = Plan {
         cases: &cases,
@@ -47,7 +49,7 @@ fn run(text: &str, seeds: u64) -> (Vec<Finished>, Row) {
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(seeds),
         jobs: 0,
-        series: false,
+        series: SeriesOf::None,
     };
     let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
     let row = rows(&plan, &finished).remove(0);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{
-    Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, Seeds, Summary, compare, host,
-    load, run, series,
+    Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, Seeds, SeriesOf, Summary,
+    compare, host, load, run, series,
 };
 use sha2::{Digest, Sha256};
 
@@ -50,7 +50,7 @@ fn seed_and_law_change_a_run_and_nothing_else_does() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let cases = [Case { scenario: golden(), set: None }];
+    let cases = [Case { scenario: golden(), set: Vec::new() }];
     let controls = [Control::RENO, Control::LIA].map(Algorithm::Ours);
     let with = |jobs| {
         let plan = Plan {
@@ -60,7 +60,7 @@ fn the_number_of_threads_changes_nothing() {
             hosts: &[HostId::SIM],
             seeds: Seeds::up_to(4),
             jobs,
-            series: true,
+            series: SeriesOf::First,
         };
         let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
         finished.into_iter().map(|run| (run.control, run.summary, run.series)).collect::<Vec<_>>()
