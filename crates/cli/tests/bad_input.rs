@@ -448,7 +448,10 @@ fn changes_on_the_command_line_are_reported_by_their_option() {
     assert!(sweep("duration=1 s").starts_with("--sweep: expected FIELD=A..B:N"));
     assert!(sweep("duration=1..5 s:1").contains("N in 2..=1000"));
     let line = sweep("jitter=1,2 packets");
-    assert!(line.starts_with("--sweep jitter=1: invalid type: integer `1`, expected a number"), "{line}");
+    assert!(
+        line.starts_with("--sweep jitter=1: invalid type: integer `1`, expected a number"),
+        "{line}"
+    );
     let line = sweep("nonsense=1..5 s:2");
     assert!(line.starts_with("--sweep nonsense=1 s: unknown field `nonsense`"), "{line}");
 }

@@ -195,6 +195,24 @@ fn a_connection_that_begins_late_has_no_rtt_before() {
 }
 
 #[test]
+fn before_a_connection_starts_its_series_is_empty() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let late = ["run", "phone/wifi-lte", "--set", "flows.mptcp.start=1.5 s", "--out"];
+    narrows(&[&late[..], &[out.to_str().unwrap()], &SHORT].concat());
+    let series = fs::read_to_string(out.join("series.csv")).unwrap();
+    let of = |time: &str| {
+        let line = |line: &&str| line.starts_with(&format!("{time},mptcp,wifi,"));
+        series.lines().find(line).unwrap().split(',').map(String::from).collect::<Vec<_>>()
+    };
+    // The queue of the link is there without it.
+    assert_eq!(of("1.5")[3..8], [""; 5]);
+    assert_ne!(of("1.5")[8], "");
+    let started = of("1.6");
+    assert!([3, 5, 6, 7].into_iter().all(|column| !started[column].is_empty()), "{started:?}");
+}
+
+#[test]
 fn a_summary_has_exactly_the_documented_fields() {
     let mut args = vec!["run", "sbd/nsb-2", "--cc", "lia", "--seed", "3", "--json"];
     args.extend(SHORT);

@@ -40,7 +40,8 @@ impl Estimate {
             path.links.iter().for_each(|&link| offered[link] += load.bits);
         }
         // What is left of a path's load where links are too slow for the sum.
-        let share = |&link: &usize| (scenario.capacity(link, 0) / offered[link]).min(1.0);
+        let share =
+            |&link: &usize| (scenario.capacity(link, 0, scenario.end()) / offered[link]).min(1.0);
         let seconds = scenario.end() as f64 / SECOND as f64;
         let mut packet_hops = 0.0;
         let mut memory = PER_CONNECTION * scenario.flows.len() as f64;

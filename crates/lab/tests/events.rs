@@ -27,7 +27,7 @@ fn result(scenario: &Scenario) -> Run {
 /// Mean goodput of a path in Mbit/s between two times in seconds.
 fn goodput(series: &[Sample], path: &str, from: f64, to: f64) -> f64 {
     let of = series.iter().filter(|s| s.path == path && s.time_s > from && s.time_s <= to);
-    let all: Vec<f64> = of.map(|sample| sample.goodput_mbps).collect();
+    let all: Vec<f64> = of.map(|sample| sample.goodput_mbps.unwrap_or(0.0)).collect();
     assert!(!all.is_empty(), "no samples of {path} in {from} to {to} s");
     all.iter().sum::<f64>() / all.len() as f64
 }
@@ -61,11 +61,11 @@ fn a_rate_step_and_a_delay_step_are_felt_at_once() {
     let after = goodput(&series, "a", 5.5, 10.0);
     assert!((1.0..=2.0).contains(&after), "{after}");
     let srtt = |path: &str, time: f64| {
-        series.iter().rfind(|s| s.path == path && s.time_s <= time).unwrap().srtt_ms
+        series.iter().rfind(|s| s.path == path && s.time_s <= time).unwrap().srtt_ms.unwrap()
     };
     assert!(srtt("b", 5.0) < 100.0 && srtt("b", 7.0) > 200.0);
     // 4 s of 10 Mbit/s and 5 s of 2 Mbit/s.
-    assert_eq!(scenario.capacity(0, scenario.warmup), 50e6);
+    assert_eq!(scenario.capacity(0, scenario.warmup, scenario.end()), 50e6);
     let utilization = summary.links[0].utilization;
     assert!(utilization > 0.85 && utilization < 1.01, "{utilization}");
 }
@@ -198,5 +198,5 @@ fn a_link_with_a_trace_is_used_by_what_the_trace_offered() {
     };
     let scenario = load("phone/wifi-lte", &edits).unwrap();
     let lte = scenario.links.iter().position(|link| link.config.name == "lte").unwrap();
-    assert_eq!(scenario.capacity(lte, scenario.warmup), 15_000.0 * 1504.0 * 8.0);
+    assert_eq!(scenario.capacity(lte, scenario.warmup, scenario.end()), 15_000.0 * 1504.0 * 8.0);
 }

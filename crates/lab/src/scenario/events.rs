@@ -149,14 +149,14 @@ fn lost_and_added_in_turn(events: &[Event]) -> Result<(), Fault> {
 }
 
 impl Scenario {
-    /// Bits that the link `link` can send from `from` until the end, with all that events change.
-    pub fn capacity(&self, link: usize, from: Nanos) -> f64 {
+    /// Bits that the link `link` can send from `from` until `end`, with all that events change.
+    pub fn capacity(&self, link: usize, from: Nanos, end: Nanos) -> f64 {
         let mut rate = &self.links[link].config.rate;
         let mut up = true;
         let mut bits = 0.0;
         let mut now = 0;
-        let end = self.end();
         let mut pass = |until: Nanos, rate: Option<&Rate>| {
+            let until = until.min(end);
             let begin = now.max(from);
             let seconds = until.saturating_sub(begin) as f64 / SECOND as f64;
             bits += match rate {
