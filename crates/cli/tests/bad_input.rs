@@ -747,3 +747,55 @@ fn what_is_out_of_reach_is_refused_before_it_starts() {
     let line = refused(&[&small[..], &["links.wifi.rate=100 Gbit/s"]].concat());
     assert!(line.starts_with("time: takes about ") && line.contains(" days; --force"), "{line}");
 }
+
+#[test]
+fn a_trace_says_what_its_columns_are() {
+    let home = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = home.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    let rates = write("rates.csv", "0,20\n1,0\n2,40\n");
+    let run = |more: &[&str]| {
+        let trace = format!("lte={rates}");
+        let args = ["run", "phone/wifi-lte", "--set", "duration=2 s", "--trace", &trace];
+        narrows(&[&args[..], more].concat())
+    };
+    let line = |output: Output| {
+        let line = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+        line
+    };
+    let of = "--trace lte=";
+    let found = line(run(&[]));
+    assert!(
+        found.contains(of) && found.contains(":1: not a whole number of milliseconds"),
+        "{found}"
+    );
+    let found = line(run(&["--set", "links.lte.format=Mbit/s"]));
+    assert!(found.contains(":1: expected a number of Mbit/s, found \"0,20\""), "{found}");
+    let found = line(run(&["--set", "links.lte.format=Mbps"]));
+    let expected = "--set links.lte.format=Mbps: expected the units of its columns such as";
+    assert!(found.contains(expected), "{found}");
+    let found = line(run(&["--set", "links.lte.format=s Mbit/s", "--set", "links.lte.step=1 s"]));
+    assert!(found.contains("--set links.lte.step=1 s: only a trace of rates without"), "{found}");
+    let found = refused(&["run", "phone/wifi-lte", "--set", "links.wifi.format=us"]);
+    assert_eq!(found, "--set links.wifi.format=us: only a trace has one, and this link has none");
+    let done = run(&["--set", "links.lte.format=s Mbit/s", "--dry-run"]);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("rates.csv, 19.997 Mbit/s on average over 3 s"), "{text}");
+
+    // A trace in microseconds, taken for one in milliseconds.
+    let micro: String = (1..=3000).map(|packet| format!("{}\n", 1000 * packet)).collect();
+    let micro = format!("lte={}", write("micro.trace", &micro));
+    let args = ["run", "phone/wifi-lte", "--set", "duration=2 s", "--trace", &micro];
+    let taken = narrows(&args);
+    let warning = String::from_utf8(taken.stderr).unwrap();
+    assert!(taken.status.success() && warning.lines().count() == 1, "{warning}");
+    let expected =
+        "micro.trace carries 12.032 kbit/s on average over 3000 s; is its format another?";
+    assert!(warning.contains(expected), "{warning}");
+    let right = narrows(&[&args[..], &["--set", "links.lte.format=us"]].concat());
+    assert_eq!(String::from_utf8(right.stderr).unwrap(), "");
+}

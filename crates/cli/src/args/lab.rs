@@ -17,7 +17,8 @@ pub struct EditArgs {
     /// Compile and load your own law, for use in --cc (`narrows law new`)
     #[arg(long = "law", value_name = "FILE.h")]
     pub law: Option<PathBuf>,
-    /// Replay a recorded trace (Mahimahi format, plain or .gz) on a link
+    /// Replay a recorded trace (plain or .gz) on a link: Mahimahi's format, or that of
+    /// --set links.LINK.format='s Mbit/s' (`narrows list fields links`)
     #[arg(long = "trace", value_name = "LINK=FILE")]
     pub trace: Vec<String>,
 }

@@ -2,13 +2,14 @@
 
 use narrows_net::{
     CoDel, Discipline, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss, Pie, Policer, Rate, Red,
-    Reorder, Weight, Wifi,
+    Reorder, SECOND, Weight, Wifi,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::either::{Either, Kinds, OneOf};
-use super::{Fault, Link, file, trace};
+use super::trace::{self, TraceFormat};
+use super::{Fault, Link, file};
 use crate::units::{BitRate, Bytes, MAX_BYTES, MAX_TIME, Queue, Share, Time};
 
 /// Losses in bursts, where plain loss is a [`Share`].
@@ -214,10 +215,21 @@ pub fn links(file: &file::File) -> Result<Vec<Link>, Fault> {
 
 fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
     let fault = |field: &str, message: String| Fault::new(["links", name, field], message);
+    let of_trace = [("format", link.format.is_some()), ("step", link.step.is_some())];
+    if let Some((field, _)) = of_trace.iter().find(|of| of.1 && link.trace.is_none()) {
+        return Err(fault(field, "only a trace has one, and this link has none".into()));
+    }
     let rate = match (&link.rate, &link.trace) {
         (Some(rate), None) => Rate::Constant(rate.0),
         (None, Some(trace)) => {
-            let trace = trace::find(trace).map_err(|message| fault("trace", message))?;
+            let format = link.format.unwrap_or_default();
+            if link.step.is_some() && !matches!(format, TraceFormat::Rates(_)) {
+                let message = "only a trace of rates without times has one, see its format";
+                return Err(fault("step", message.into()));
+            }
+            let step = link.step.map_or(SECOND, |step| step.0);
+            let trace = trace::find(trace, format, step);
+            let trace = trace.map_err(|message| fault("trace", message))?;
             if trace.mean_rate() == 0 {
                 let message = format!("{}: less than 1 bit/s on average", trace.name());
                 return Err(fault("trace", message));

@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::algorithm::Algorithm;
+use crate::units::{show_rate, show_time};
 
 pub use file::Bound;
 pub(crate) use load::parse_here;
@@ -344,12 +345,22 @@ impl Scenario {
         Ok(())
     }
 
-    /// What is most likely not meant: phases in which paths meet where no rival is, so that the ratio is not
-    /// that of this bottleneck. A line each.
+    /// What is most likely not meant: traces with a mean that no network has; phases in which paths meet
+    /// where no rival is, so that the ratio is not that of this bottleneck. A line each.
     pub fn warnings(&self) -> Vec<String> {
-        let Some(test) = self.test.filter(|_| !self.rivals.is_empty()) else { return Vec::new() };
+        let of_traces = self.links.iter().filter_map(|link| match &link.config.rate {
+            Rate::Trace(trace) if trace::is_absurd(trace.mean_rate()) => Some(format!(
+                "links.{}.trace: {} carries {} on average over {}; is its format another?",
+                link.config.name,
+                trace.name(),
+                show_rate(trace.mean_rate()),
+                show_time(trace.period()),
+            )),
+            _ => None,
+        });
+        let mut warnings: Vec<String> = of_traces.collect();
+        let Some(test) = self.test.filter(|_| !self.rivals.is_empty()) else { return warnings };
         let paths = &self.flows[test].paths;
-        let mut warnings = Vec::new();
         let mut warned: Vec<&Vec<usize>> = Vec::new();
         for Phase { start, groups } in &self.phases {
             for group in groups {
