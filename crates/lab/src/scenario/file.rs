@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::detection::DetectionFile;
 use super::either::{Either, Kinds, OneOf, OneOrEach, Tables};
 use super::events::EventFile;
-use super::link::{Aqm, Bursts, PolicerFile, ReorderFile, WifiFile};
+use super::link::{Aqm, Bursts, JitterFile, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
 use super::trace::TraceFormat;
 use crate::units::{BitRate, Bytes, PacketRate, Packets, Queue, Share, Time};
@@ -254,9 +254,9 @@ pub struct Link {
     pub step: Option<Time>,
     /// Propagation delay. Default: `"0 s"`.
     pub delay: Option<Time>,
-    /// Largest random delay besides.
+    /// Largest random delay besides, if uniform, or another distribution; no packet overtakes another.
     #[serde(default)]
-    pub jitter: Time,
+    pub jitter: Either<Time, JitterFile>,
     /// Random loss, or bursts. Default: none.
     pub loss: Option<Either<Share, Bursts>>,
     /// What its queue holds at most. Default: unlimited.
