@@ -13,6 +13,7 @@ pub mod law;
 pub mod quic;
 #[cfg(all(feature = "lab", feature = "kernel"))]
 pub mod shell;
+pub mod suggest;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -77,12 +78,17 @@ What belongs to running commands is kept. Needs root.")]
 Examples:
   narrows list                all but the fields of scenarios
   narrows list fields         every field of a scenario, with units
-  narrows list fields links   those of links")]
+  narrows list fields links   those of links
+  narrows list scenarios --json | jq -r '.scenarios[].name'")]
     List {
         /// List only these
         what: Option<What>,
         /// Of fields: only those of this table
+        #[arg(value_parser = suggest::tables(), hide_possible_values = true)]
         table: Option<String>,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Write and check your own law
     #[command(subcommand)]
@@ -95,6 +101,12 @@ Examples:
     #[cfg(feature = "quic")]
     #[command(subcommand)]
     Quic(quic::Command),
+    /// Write man pages into a folder, for packages
+    #[command(hide = true)]
+    Man {
+        /// The folder
+        folder: std::path::PathBuf,
+    },
     /// Print a completion script
     #[command(after_help = "\
 Example:

@@ -36,6 +36,7 @@ mod size;
 mod stop;
 mod terminal;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -95,13 +96,26 @@ fn main() -> ExitCode {
         #[cfg(feature = "quic")]
         Command::Quic(command) => quic::quic(command),
         Command::Law(command) => law::law(command),
-        Command::List { what, table } => list::list(*what, table.as_deref()),
+        Command::List { what, table, json } => list::list(*what, table.as_deref(), *json),
+        Command::Man { folder } => man(folder),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "narrows", &mut script);
-            print(&String::from_utf8_lossy(&script))
+            let script = String::from_utf8_lossy(&script);
+            #[cfg(feature = "lab")]
+            if *shell == clap_complete::Shell::Zsh {
+                return exit(print(&args::suggest::with_files(&script)));
+            }
+            print(&script)
         }
     })
+}
+
+/// Writes a man page of each command.
+fn man(folder: &Path) -> Result<(), Error> {
+    let pages = std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Args::command(), folder));
+    pages.map_err(|error| Error::input(folder.display().to_string(), error))
 }
 
 /// Prints the error, if any, as one line; returns the exit code.

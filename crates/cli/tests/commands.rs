@@ -66,6 +66,104 @@ fn help_has_examples_and_completions_are_made() {
     }
 }
 
+/// What bash suggests for the last of these words.
+fn suggested(words: &[&str]) -> Vec<String> {
+    let script = narrows(&["completions", "bash"]);
+    let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let (count, words) = (words.len(), words.join(" "));
+    let ask = format!(
+        "{script}\nCOMP_WORDS=({words}); COMP_CWORD={}; COMPREPLY=()\n\
+         _narrows narrows \"${{COMP_WORDS[{}]}}\" \"${{COMP_WORDS[{}]}}\"\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        count - 1,
+        count - 1,
+        count - 2,
+    );
+    let output = Command::new("bash").arg("-c").arg(ask).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(String::from).collect()
+}
+
+#[test]
+fn completions_know_scenarios_controls_and_fields() {
+    let home = ["home/hybrid", "home/lossy", "home/starlink", "home/starlink-5g"];
+    assert_eq!(suggested(&["narrows", "run", "home/"]), home);
+    assert_eq!(suggested(&["narrows", "compare", "sbd/sb-2", "home/l"]), ["home/lossy"]);
+    let controls = suggested(&["narrows", "run", "sbd/sb-2", "--cc", "mptcp-"]);
+    assert_eq!(controls, ["mptcp-sbd"]);
+    assert!(suggested(&["narrows", "compare", "--cc", "ol"]).contains(&"olia+ssc".into()));
+    let fields = suggested(&["narrows", "run", "sbd/sb-2", "--set", "d"]);
+    assert!(
+        ["duration=", "detection.signal="].iter().all(|name| fields.contains(&name.to_string()))
+    );
+    assert!(!fields.iter().any(|field| field.contains("NAME")), "{fields:?}");
+    assert_eq!(suggested(&["narrows", "list", "fields", "li"]), ["links", "lisa"]);
+    let zsh = narrows(&["completions", "zsh"]);
+    assert_eq!(
+        zsh.matches("\" files:file:_files}' \\\n").count(),
+        zsh.matches(" sbd/sb-2 ").count()
+    );
+    // What is suggested is what may be given, besides files, lists and values of fields.
+    let help = narrows(&["run", "--help"]);
+    assert!(!help.contains("sbd/nsb-3-red"), "{help}");
+}
+
+#[test]
+fn man_pages_are_made_of_each_command() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("man");
+    assert_eq!(narrows(&["man", folder.to_str().unwrap()]), "");
+    for name in ["narrows", "narrows-run", "narrows-compare", "narrows-law-new"] {
+        let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH {name} 1")), "{page}");
+    }
+    let page = fs::read_to_string(folder.join("narrows-compare.1")).unwrap();
+    assert!(page.contains("series\\-of") && page.contains("Examples:"), "{page}");
+    let file = home.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(refused(&["man", file.to_str().unwrap()]).contains("file: "));
+    assert!(!narrows(&["--help"]).contains("man pages"), "for packages alone");
+}
+
+#[test]
+fn lists_are_json_too() {
+    let json = |args: &[&str]| -> Value {
+        serde_json::from_str(&narrows(&[&["list"], args, &["--json"]].concat())).unwrap()
+    };
+    let all = json(&[]);
+    let expected = ["controls", "detectors", "laws", "metrics", "params", "scenarios", "starts"];
+    assert_eq!(keys(&all), expected);
+    for part in expected {
+        let one = json(&[part]);
+        assert_eq!((keys(&one), &one[part]), (vec![part], &all[part]));
+        let names = one[part].as_array().unwrap().iter().map(|entry| entry["name"].as_str());
+        // In the order of the list for people.
+        let text = narrows(&["list", part]);
+        let mut at = 0;
+        for name in names.map(Option::unwrap) {
+            at += text[at..].find(name).unwrap_or_else(|| panic!("{name} is not in {text}"));
+        }
+    }
+    let find = |part: &str, name: &str| {
+        let found = all[part].as_array().unwrap().iter().find(|entry| entry["name"] == name);
+        found.unwrap().clone()
+    };
+    assert_eq!(find("controls", "olia")["kernel"], "nr_olia");
+    assert_eq!(find("params", "olia.floor")["takes"].as_str().map(str::is_empty), Some(false));
+    assert_eq!(find("scenarios", "sbd/sb-2")["title"], "Two paths through one shared bottleneck");
+    assert_eq!(find("metrics", "queue_ms")["unit"], "ms");
+    let fields = json(&["fields", "links"]);
+    let link = &fields["fields"][0];
+    assert_eq!(link["name"], "links.NAME");
+    let of = |name: &str| {
+        let all = link["fields"].as_array().unwrap().iter();
+        all.clone().find(|field| field["name"] == name).unwrap().clone()
+    };
+    assert_eq!((&of("ecn")["default"], &of("ecn")["required"]), (&"false".into(), &false.into()));
+    assert_eq!(of("delay")["takes"], "a time such as \"20 ms\"");
+    assert!(refused(&["list", "fields", "linkz", "--json"]).contains("unknown table 'linkz'"));
+}
+
 #[test]
 fn a_dry_run_shows_links_flows_and_size() {
     let text = narrows(&["run", "sbd/nsb-2", "--dry-run"]);

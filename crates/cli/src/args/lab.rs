@@ -8,11 +8,13 @@ use narrows_lab::hosts::child;
 use narrows_lab::{Algorithm, Edits, Error, Host, Seeds, SeriesOf, Signal, host};
 use narrows_laws::user::{self, Checks};
 
+use super::suggest;
+
 /// Options that change a scenario.
 #[derive(Debug, clap::Args)]
 pub struct EditArgs {
     /// Change a field of the scenario, by its dotted name
-    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = suggest::fields(), hide_possible_values = true)]
     pub set: Vec<String>,
     /// Compile and load your own law, for use in --cc (`narrows law new`)
     #[arg(long = "law", value_name = "FILE.h")]
@@ -32,6 +34,7 @@ Examples:
   narrows show sbd/sb-2 --resolved --set links.bottleneck1.aqm=red")]
 pub struct ShowArgs {
     /// A shipped scenario or base (`narrows list scenarios`) or a TOML file
+    #[arg(value_parser = suggest::scenarios(), hide_possible_values = true)]
     pub scenario: String,
     /// Print the complete scenario: bases merged, generators expanded, all defaults
     #[arg(long)]
@@ -56,9 +59,10 @@ Examples:
   narrows run my/scenario.toml --dry-run              what would run")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
+    #[arg(value_parser = suggest::scenarios(), hide_possible_values = true)]
     pub scenario: String,
     /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]` or `kernel:NAME`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = suggest::controls(), hide_possible_values = true)]
     pub cc: Option<String>,
     /// Delay signal of the detector: receiver-us, sender-us, sender-ms, rtt or srtt [default: that
     /// of a named system, else the scenario's, else sender-us]
@@ -135,10 +139,10 @@ Examples:
   narrows compare sbd/nsb-2 --cc lia,olia --json | jq '.rows[].ratio_to_tcp'")]
 pub struct CompareArgs {
     /// Shipped scenarios (`narrows list scenarios`) or TOML files
-    #[arg(required = true, value_name = "SCENARIO")]
+    #[arg(required = true, value_name = "SCENARIO", value_parser = suggest::scenarios(), hide_possible_values = true)]
     pub scenarios: Vec<String>,
     /// Congestion controls of the connection under test, separated by commas
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true, value_parser = suggest::controls(), hide_possible_values = true)]
     pub cc: Vec<String>,
     /// Delay signals of the detectors, a row each: receiver-us, sender-us, sender-ms, rtt, srtt
     /// [default: that of a named system, else the scenario's, else sender-us]
@@ -155,7 +159,7 @@ pub struct CompareArgs {
     pub jobs: usize,
     /// Run with N evenly spaced values of a field from A to B (A..B:N:log: each as many times the one
     /// before), or with those listed (FIELD=A,B,C); several sweeps: all combinations
-    #[arg(long, value_name = "FIELD=A..B:N")]
+    #[arg(long, value_name = "FIELD=A..B:N", value_parser = suggest::fields(), hide_possible_values = true)]
     pub sweep: Vec<String>,
     #[command(flatten)]
     pub edit: EditArgs,
