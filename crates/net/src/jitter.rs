@@ -57,7 +57,8 @@ impl Variation {
 #[derive(Clone, Debug)]
 pub(crate) struct Jitter {
     max: Nanos,
-    variation: Variation,
+    /// None of the default.
+    variation: Option<Variation>,
     rng: Xoshiro256PlusPlus,
     /// The normal number of the last packet.
     last: Option<f64>,
@@ -65,16 +66,17 @@ pub(crate) struct Jitter {
 
 impl Jitter {
     pub fn new(max: Nanos, variation: Variation, rng: Xoshiro256PlusPlus) -> Jitter {
+        let variation = Some(variation).filter(|variation| *variation != Variation::default());
         Jitter { max, variation, rng, last: None }
     }
 
     pub fn draw(&mut self) -> Nanos {
-        if self.variation == Variation::default() {
+        let Some(Variation { distribution, correlation }) = self.variation else {
             return rng::below(&mut self.rng, self.max + 1);
-        }
-        let normal = self.normal();
+        };
+        let normal = self.normal(correlation);
         let max = self.max as f64;
-        let delay = match self.variation.distribution {
+        let delay = match distribution {
             Distribution::Uniform => max * upper_tail(-normal),
             Distribution::Normal { mean, deviation } => mean as f64 + deviation as f64 * normal,
             Distribution::Pareto { mean, shape } => {
@@ -86,11 +88,10 @@ impl Jitter {
     }
 
     /// A normal number, correlated with the one before.
-    fn normal(&mut self) -> f64 {
+    fn normal(&mut self, rho: f64) -> f64 {
         // Box and Muller, 1958; 1 - u is never 0.
         let [u, v] = [0; 2].map(|_| rng::uniform_f64(&mut self.rng));
         let fresh = libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(std::f64::consts::TAU * v);
-        let rho = self.variation.correlation;
         let normal = match self.last {
             Some(last) => rho * last + libm::sqrt(1.0 - rho * rho) * fresh,
             None => fresh,

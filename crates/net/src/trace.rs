@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(fault(&[]), (1, TraceFault::Nothing));
         assert_eq!(fault(&[(MS, 1), (MS, 1)]), (2, TraceFault::Nothing));
         assert_eq!(fault(&[(MS, 1), (Nanos::MAX, 1)]), (2, TraceFault::TooLarge));
-        assert_eq!(fault(&[(3600_000 * MS, 1_000_000_000_000)]), (1, TraceFault::TooMany));
+        assert_eq!(fault(&[(3_600_000 * MS, 1_000_000_000_000)]), (1, TraceFault::TooMany));
     }
 
     #[test]
