@@ -161,7 +161,7 @@ class Results:
             for row in rows:
                 # A row is about the 100 ms before it.
                 key = int((float(row["time_s"]) - 0.05) // STEP_S), row["connection"]
-                rates[key] = rates.get(key, 0) + float(row["goodput_mbps"])
+                rates[key] = rates.get(key, 0) + float(row["goodput_mbps"] or 0)
             for start, end, phase, rivals in network.phases:
                 for at in range(start // STEP_S, end // STEP_S):
                     these, those = found.setdefault((phase, at * STEP_S - start), ([], []))

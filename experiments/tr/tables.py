@@ -259,7 +259,7 @@ def slope(points):
 def delays(rows, connection, path):
     """Time and smoothed RTT of a path, s."""
     rows = (row for row in rows if (row["connection"], row["path"]) == (connection, path))
-    found = [(float(row["time_s"]), float(row["srtt_ms"]) / 1000) for row in rows]
+    found = [(float(row["time_s"]), float(row["srtt_ms"] or 0) / 1000) for row in rows]
     return [(time, rtt) for time, rtt in found if rtt]
 
 
@@ -616,7 +616,7 @@ def rates(runs):
         for connection in ("mptcp", "tcp1", "tcp2"):
             of = {}
             for line in (line for line in found if line["connection"] == connection):
-                of[float(line["time_s"])] = of.get(float(line["time_s"]), 0) + float(line["goodput_mbps"])
+                of[float(line["time_s"])] = of.get(float(line["time_s"]), 0) + float(line["goodput_mbps"] or 0)
             lines += [[row.control, row.signal, connection, time, f"{rate:.3f}"] for time, rate in of.items()]
             # A sample is about the 100 ms before it.
             windows = [

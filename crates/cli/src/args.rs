@@ -13,6 +13,7 @@ pub mod law;
 pub mod quic;
 #[cfg(all(feature = "lab", feature = "kernel"))]
 pub mod shell;
+#[cfg(feature = "lab")]
 pub mod suggest;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -84,7 +85,7 @@ Examples:
         /// List only these
         what: Option<What>,
         /// Of fields: only those of this table
-        #[arg(value_parser = suggest::tables(), hide_possible_values = true)]
+        #[cfg_attr(feature = "lab", arg(value_parser = suggest::tables(), hide_possible_values = true))]
         table: Option<String>,
         /// Print them as JSON
         #[arg(long)]

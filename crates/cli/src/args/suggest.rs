@@ -5,7 +5,6 @@
 use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-#[cfg(feature = "lab")]
 use narrows_laws::{catalogue, params};
 
 /// Takes any text, and knows some that it may be.
@@ -32,33 +31,26 @@ impl TypedValueParser for Suggested {
 /// Tables of a scenario's file.
 pub fn tables() -> Suggested {
     static TABLES: LazyLock<Vec<String>> = LazyLock::new(|| {
-        let mut names: Vec<String> = Vec::new();
-        #[cfg(feature = "lab")]
-        {
-            let tables = narrows_lab::reference();
-            let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-            names.extend(tables.iter().map(|table| first(&table.name)));
-            names.extend(params::groups().into_iter().map(String::from));
-            names.retain(|name| !name.is_empty());
-            names.dedup();
-        }
+        let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let tables = narrows_lab::reference();
+        let mut names: Vec<String> = tables.iter().map(|table| first(&table.name)).collect();
+        names.extend(params::groups().into_iter().map(String::from));
+        names.retain(|name| !name.is_empty());
+        names.dedup();
         names
     });
     Suggested(&TABLES)
 }
 
-#[cfg(feature = "lab")]
 static SCENARIOS: LazyLock<Vec<String>> =
     LazyLock::new(|| narrows_lab::shipped().into_iter().map(String::from).collect());
 
 /// Shipped scenarios.
-#[cfg(feature = "lab")]
 pub fn scenarios() -> Suggested {
     Suggested(&SCENARIOS)
 }
 
 /// A script for zsh, which suggests known texts or files but not both, with files beside scenarios.
-#[cfg(feature = "lab")]
 pub fn with_files(script: &str) -> String {
     let names = SCENARIOS.join(" ");
     let both = format!(r#"{{_alternative "scenarios:scenario:({names})" files:file:_files}}"#);
@@ -66,7 +58,6 @@ pub fn with_files(script: &str) -> String {
 }
 
 /// Congestion controls.
-#[cfg(feature = "lab")]
 pub fn controls() -> Suggested {
     static CONTROLS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let ours = catalogue::all().map(|control| control.to_string());
@@ -76,7 +67,6 @@ pub fn controls() -> Suggested {
 }
 
 /// Fields of a scenario that have a name in every file, and parameters, with the sign before their value.
-#[cfg(feature = "lab")]
 pub fn fields() -> Suggested {
     static FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let mut names = Vec::new();
