@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 fn run(home: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
@@ -105,6 +106,43 @@ fn seeds_are_added_to_a_finished_comparison() {
             "{line}"
         );
     }
+}
+
+#[test]
+fn seeds_are_added_in_parts_too() {
+    let home = home();
+    let home = home.path();
+    done(compare(home, "8", "whole", &[]));
+    done(compare(home, "2", "parts", &[]));
+    let mut more = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    more.args([
+        "compare",
+        "mine.toml",
+        "--cc",
+        "reno,olia+ssc",
+        "--set",
+        "duration=4 s",
+        "--jobs",
+        "1",
+    ]);
+    more.args(["--seeds", "8", "--out", "parts", "--resume"]).current_dir(home);
+    let mut child = more.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let journal = home.join("parts/unfinished.jsonl");
+    let lines = || fs::read(&journal).map_or(0, |b| b.iter().filter(|&&b| b == b'\n').count());
+    let patience = Instant::now() + Duration::from_secs(60);
+    while lines() < 3 {
+        assert!(Instant::now() < patience, "no run ever finishes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(journal.exists(), "finished before it could be killed?");
+    let line = refused(run(home, &["merge", "parts", "whole", "--out", "all"]));
+    assert_eq!(line, "parts: the comparison is not finished; --resume continues it");
+    let line = refused(compare(home, "8", "parts", &[]));
+    assert!(line.contains("parts: holds other results"), "{line}");
+    done(compare(home, "8", "parts", &["--resume"]));
+    same(&home.join("whole"), &home.join("parts"));
 }
 
 #[test]
