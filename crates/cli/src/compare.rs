@@ -90,24 +90,32 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
         return Err(Error::input("compare", message));
     }
+    let provenance = inputs.provenance(&plan)?;
+    let finished = match &args.out {
+        Some(folder) if args.resume => provenance.finished(folder)?,
+        _ => None,
+    };
+    let left = args.seeds.count() - finished.map_or(0, Seeds::count);
     let scenarios = || cases.iter().map(|case| &case.scenario);
-    let size = Size::of(scenarios(), hosts, times, args.jobs);
-    let kept = if plan.series == SeriesOf::All { args.seeds.count() } else { 1 };
-    size.with_series(scenarios(), runs / cases.len() as u64 / args.seeds.count() * kept)
-        .check(args.force)?;
+    let size = Size::of(scenarios(), hosts, rows_each as u64 * left, args.jobs);
+    let kept = match plan.series {
+        SeriesOf::All => left,
+        SeriesOf::First => 1,
+        SeriesOf::None => 0,
+    };
+    let kept = rows_each as u64 * hosts.len() as u64 * kept;
+    size.with_series(scenarios(), kept).check(args.force)?;
     for one in cases.chunk_by(|a, b| a.scenario.name == b.scenario.name) {
         warn(&one[0].scenario);
     }
     // Before the folder is created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
-    let provenance = inputs.provenance(&plan)?;
     let mut before = Vec::new();
     let open = |folder: &PathBuf| -> Result<Output, Error> {
-        if !args.resume {
-            return Ok(Output::of(folder, &provenance)?);
-        }
-        if let Some(seeds) = provenance.finished(folder)? {
-            before = finished_in(folder, &plan, seeds)?;
+        match finished {
+            Some(seeds) => before = finished_in(folder, &plan, seeds)?,
+            None if args.resume => {}
+            None => return Ok(Output::of(folder, &provenance)?),
         }
         Ok(Output::onto(folder, &provenance)?)
     };
