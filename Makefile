@@ -46,9 +46,10 @@ install: setup setup-kernel ## the command with all hosts, BPF objects and compl
 	$(release)/narrows completions bash | $(sudo) tee "$(into)/$(word 1,$(completions))" >/dev/null
 	$(release)/narrows completions zsh | $(sudo) tee "$(into)/$(word 2,$(completions))" >/dev/null
 	$(release)/narrows completions fish | $(sudo) tee "$(into)/$(word 3,$(completions))" >/dev/null
+	$(sudo) $(release)/narrows man "$(into)/share/man/man1"
 
 uninstall: ## remove what install installed; first run `narrows kernel unload --boot`
-	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions) $(addprefix lib/systemd/system/,$(units)),"$(into)/$(file)")
+	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions) $(addprefix lib/systemd/system/,$(units)),"$(into)/$(file)") "$(into)"/share/man/man1/narrows{,-*}.1
 
 deb: setup setup-kernel ## the Debian package, target/debian/narrows_*.deb (installs cargo-deb by cargo if missing)
 	scripts/deb

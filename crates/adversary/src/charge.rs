@@ -303,9 +303,14 @@ fn late_s(scenario: &Scenario, index: usize) -> f64 {
         _ => None,
     });
     let delay = delays.max().unwrap_or(0);
+    let holds = scenario.events.iter().filter_map(|event| match &event.what {
+        EventKind::LinkHold(of, time) if *of == index => Some(*time),
+        _ => None,
+    });
+    let held = holds.max().unwrap_or(0);
     let late = link.config.reorder.as_ref().map_or(0, |reorder| reorder.delay);
     seconds(link.full_queue()) * link.mean_rate() as f64 / slowest
-        + seconds(delay + link.config.jitter + late)
+        + seconds(delay + link.config.jitter + late + held)
 }
 
 /// The longest RTT of a path, s.

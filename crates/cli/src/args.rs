@@ -15,6 +15,8 @@ pub mod papers;
 pub mod quic;
 #[cfg(all(feature = "lab", feature = "kernel"))]
 pub mod shell;
+#[cfg(feature = "lab")]
+pub mod suggest;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -50,6 +52,9 @@ pub enum Command {
     /// Run scenarios under several congestion controls with many seeds and show a table
     #[cfg(feature = "lab")]
     Compare(lab::CompareArgs),
+    /// Put together the results of one comparison with several ranges of seeds
+    #[cfg(feature = "lab")]
+    Merge(lab::MergeArgs),
     /// Print the file of a scenario, or the scenario with all defaults
     #[cfg(feature = "lab")]
     Show(lab::ShowArgs),
@@ -79,12 +84,17 @@ What belongs to running commands is kept. Needs root.")]
 Examples:
   narrows list                all but the fields of scenarios
   narrows list fields         every field of a scenario, with units
-  narrows list fields links   those of links")]
+  narrows list fields links   those of links
+  narrows list scenarios --json | jq -r '.scenarios[].name'")]
     List {
         /// List only these
         what: Option<What>,
         /// Of fields: only those of this table
+        #[cfg_attr(feature = "lab", arg(value_parser = suggest::tables(), hide_possible_values = true))]
         table: Option<String>,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Write and check your own law
     #[command(subcommand)]
@@ -104,6 +114,12 @@ Examples:
         /// What a build with it takes
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         arguments: Vec<std::ffi::OsString>,
+    },
+    /// Write man pages into a folder, for packages
+    #[command(hide = true)]
+    Man {
+        /// The folder
+        folder: std::path::PathBuf,
     },
     /// Print a completion script
     #[command(after_help = "\

@@ -1,12 +1,15 @@
 //! `narrows compare`.
 
+use std::collections::HashSet;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Algorithm, Case, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance, Row, Sweep,
-    compare as run_all, detection, load, page, report, rows, series, write_csv,
+    Algorithm, Case, Comparison, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance,
+    Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, detection, load, page,
+    report, rows, series, write_csv,
 };
 
 use crate::args::lab::{CompareArgs, control, hosts, signals};
@@ -25,89 +28,203 @@ struct Rows<'a> {
 /// Most runs of a comparison: their summaries are kept until the end, about 10 kB each.
 const MAX_RUNS: u64 = 200_000;
 
+/// What the arguments of a comparison mean.
+pub struct Inputs {
+    hosts: Vec<&'static dyn Host>,
+    ids: Vec<HostId>,
+    controls: Vec<Algorithm>,
+    signals: Vec<Signal>,
+    cases: Vec<Case>,
+}
+
+impl Inputs {
+    /// Reads the scenarios and names.
+    ///
+    /// # Errors
+    /// What is wrong of them.
+    pub fn of(args: &CompareArgs) -> Result<Inputs, Error> {
+        let hosts = hosts(&args.on)?;
+        args.edit.load_law()?;
+        let controls = controls(args)?;
+        let signals = signals(&args.signal, &controls)?;
+        let cases = cases(args)?;
+        for case in &cases {
+            case.scenario.check_law_settings(&controls)?;
+        }
+        let ids = hosts.iter().map(|host| host.id()).collect();
+        Ok(Inputs { hosts, ids, controls, signals, cases })
+    }
+
+    /// What to run.
+    pub fn plan(&self, args: &CompareArgs) -> Plan<'_> {
+        Plan {
+            cases: &self.cases,
+            controls: &self.controls,
+            signals: &self.signals,
+            hosts: &self.ids,
+            seeds: args.seeds,
+            jobs: args.jobs,
+            series: if args.out.is_some() { args.series_of } else { SeriesOf::None },
+        }
+    }
+
+    /// Where the results of the plan come from, made by this command.
+    ///
+    /// # Errors
+    /// This program cannot be read.
+    pub fn provenance(&self, plan: &Plan) -> Result<Provenance, Error> {
+        let real_time = self.hosts.iter().any(|host| host.real_time());
+        let provenance = Provenance::new("compare", plan.identity(), real_time, COMMIT);
+        Ok(provenance.of_comparison(Comparison::of(plan)?))
+    }
+}
+
 /// Runs all and shows the table.
 pub fn compare(args: &CompareArgs) -> Result<(), Error> {
-    let hosts = hosts(&args.on)?;
-    args.edit.load_law()?;
-    let controls = controls(args)?;
-    let signals = signals(&args.signal, &controls)?;
-    let cases = cases(args)?;
-    for case in &cases {
-        case.scenario.check_law_settings(&controls)?;
-    }
-    let ids: Vec<HostId> = hosts.iter().map(|host| host.id()).collect();
-    let plan = Plan {
-        cases: &cases,
-        controls: &controls,
-        signals: &signals,
-        hosts: &ids,
-        seeds: args.seeds,
-        jobs: args.jobs,
-        series: args.out.is_some(),
-    };
-    let rows_each: usize = controls.iter().map(|&control| plan.signals_of(control).count()).sum();
+    let inputs = Inputs::of(args)?;
+    let plan = inputs.plan(args);
+    let Inputs { hosts, cases, .. } = &inputs;
+    let rows_each: usize = plan.controls.iter().map(|&of| plan.signals_of(of).count()).sum();
     let times = rows_each as u64 * args.seeds.count();
     let runs = cases.len() as u64 * hosts.len() as u64 * times;
     if runs > MAX_RUNS {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
         return Err(Error::input("compare", message));
     }
-    let scenarios = cases.iter().map(|case| &case.scenario);
-    Size::of(scenarios, &hosts, times, args.jobs).check(args.force)?;
+    let provenance = inputs.provenance(&plan)?;
+    let finished = match &args.out {
+        Some(folder) if args.resume => provenance.finished(folder)?,
+        _ => None,
+    };
+    let left = args.seeds.count() - finished.map_or(0, Seeds::count);
+    let scenarios = || cases.iter().map(|case| &case.scenario);
+    let size = Size::of(scenarios(), hosts, rows_each as u64 * left, args.jobs);
+    let kept = match plan.series {
+        SeriesOf::All => left,
+        SeriesOf::First => 1,
+        SeriesOf::None => 0,
+    };
+    let kept = rows_each as u64 * hosts.len() as u64 * kept;
+    size.with_series(scenarios(), kept).check(args.force)?;
     for one in cases.chunk_by(|a, b| a.scenario.name == b.scenario.name) {
         warn(&one[0].scenario);
     }
     // Before the folder is created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
-    let provenance = Provenance::new(
-        "compare",
-        plan.identity(),
-        hosts.iter().any(|host| host.real_time()),
-        COMMIT,
-    );
-    let of = |folder| Output::of(folder, &provenance);
-    let output = args.out.as_deref().map(of).transpose()?;
+    let mut before = Vec::new();
+    let open = |folder: &PathBuf| -> Result<Output, Error> {
+        match finished {
+            Some(seeds) => before = finished_in(folder, &plan, seeds)?,
+            None if args.resume => {}
+            None => return Ok(Output::of(folder, &provenance)?),
+        }
+        Ok(Output::onto(folder, &provenance)?)
+    };
+    let output = args.out.as_ref().map(open).transpose()?;
     let page_file = args.report.as_deref().map(page::PageFile::new).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
-    let journal = output.as_ref().map(journal).transpose()?;
-    let finished = run_shown(plan, &hosts, times, journal.as_ref(), &stop)?;
-    let rows = rows(&plan, &finished);
-
-    let as_json = json(&Rows { rows: &rows });
-    let mut as_csv = Vec::new();
-    write_csv(&rows, &mut as_csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
-    let report = report(&cases, &rows);
-    let mut text = if args.json {
-        as_json.clone()
-    } else if args.csv {
-        String::from_utf8_lossy(&as_csv).into_owned()
-    } else {
-        report.clone()
-    };
-    if let Some(mut output) = output {
-        output.write("report.txt", |to| to.write_all(report.as_bytes()))?;
-        output.write("rows.json", |to| to.write_all(as_json.as_bytes()))?;
-        output.write("rows.csv", |to| to.write_all(&as_csv))?;
-        for run in &finished {
-            let stem = stem(&plan, run);
-            write_run(&mut output, &stem, run)?;
-        }
-        if !args.json && !args.csv {
-            text.push_str(&files(args, &plan, &output, &finished));
-        }
-        output.commit()?;
-        journal.map_or(Ok(()), Journal::remove)?;
-    }
+    let mut journal = output.as_ref().map(journal).transpose()?;
+    let there: HashSet<Task> = before.iter().map(Finished::task).collect();
+    journal.iter_mut().for_each(|journal| journal.also(std::mem::take(&mut before)));
+    let finished = run_shown(plan, hosts, times, journal.as_ref(), &stop)?;
+    let results = Results::of(&plan, &finished)?;
+    let mut more = String::new();
     if let (Some(file), Some(path)) = (page_file, &args.report) {
-        file.write(&page::compare(&provenance, &plan, &rows, &finished))?;
-        if !args.json && !args.csv {
-            let _ = writeln!(text, "\nPage for a browser: {}", path.display());
+        file.write(&page::compare(&provenance, &plan, &rows(&plan, &finished), &finished))?;
+        more = format!("\nPage for a browser: {}\n", path.display());
+    }
+    let Some(mut output) = output else { return results.show(args, &more) };
+    results.write(&mut output)?;
+    for run in finished.iter().filter(|run| !there.contains(&run.task())) {
+        write_run(&mut output, &stem(&plan, &run.task()), run)?;
+    }
+    // Another seed is the first now.
+    for task in there.iter().filter(|task| !plan.series.keeps(task.seed, plan.seeds)) {
+        output.remove(&format!("{}.csv", stem(&plan, task)));
+    }
+    let files = files(args, &plan, &output, &finished);
+    output.commit()?;
+    journal.map_or(Ok(()), Journal::remove)?;
+    results.show(args, &(files + &more))
+}
+
+/// The results of a comparison, in each of their forms.
+pub struct Results {
+    report: String,
+    json: String,
+    csv: Vec<u8>,
+}
+
+impl Results {
+    /// Those of all runs of a plan.
+    ///
+    /// # Errors
+    /// None in practice: they are written to memory.
+    pub fn of(plan: &Plan, finished: &[Finished]) -> Result<Results, Error> {
+        let rows = rows(plan, finished);
+        let mut csv = Vec::new();
+        write_csv(&rows, &mut csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
+        Ok(Results { report: report(plan.cases, &rows), json: json(&Rows { rows: &rows }), csv })
+    }
+
+    /// Writes all forms.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, output: &mut Output) -> Result<(), narrows_lab::Error> {
+        output.write("report.txt", |to| to.write_all(self.report.as_bytes()))?;
+        output.write("rows.json", |to| to.write_all(self.json.as_bytes()))?;
+        output.write("rows.csv", |to| to.write_all(&self.csv))
+    }
+
+    /// Prints the form that the arguments ask for; the report with `files` and what to do next.
+    fn show(&self, args: &CompareArgs, files: &str) -> Result<(), Error> {
+        if args.json {
+            return print(&self.json);
         }
+        if args.csv {
+            return print(&String::from_utf8_lossy(&self.csv));
+        }
+        print(&format!("{}{files}{}", self.report, next_steps(args)))
     }
-    if !args.json && !args.csv {
-        text.push_str(&next_steps(args, &ids));
+
+    /// Prints the report.
+    ///
+    /// # Errors
+    /// As of [`print`].
+    pub fn print(&self) -> Result<(), Error> {
+        print(&self.report)
     }
-    print(&text)
+}
+
+/// The runs of a plan with these seeds whose results stand in `folder`, without their series and decisions,
+/// which are in files of their own. One that lacks a file runs again.
+///
+/// # Errors
+/// A file is there and cannot be read.
+pub fn finished_in(folder: &Path, plan: &Plan, seeds: Seeds) -> Result<Vec<Finished>, Error> {
+    let mut all = Vec::new();
+    for task in plan.tasks() {
+        let path = |extension| folder.join(format!("{}.{extension}", stem(plan, &task)));
+        let lacks_series = plan.series.keeps(task.seed, plan.seeds) && !path("csv").exists();
+        if !seeds.all().contains(&task.seed) || lacks_series || !path("json").exists() {
+            continue;
+        }
+        let path = path("json");
+        let text = std::fs::read(&path).map_err(narrows_lab::Error::io(&path, "read"))?;
+        let wrong = |message: String| Error::input(path.display().to_string(), message);
+        let summary: Summary =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        let Task { case, control, signal, .. } = task;
+        let (series, decisions) = (Vec::new(), Vec::new());
+        let run = Finished { case, control, signal, summary, series, decisions };
+        if run.task() != task {
+            let Summary { host, seed, .. } = run.summary;
+            return Err(wrong(format!("is of seed {seed} on {host}")));
+        }
+        all.push(run);
+    }
+    Ok(all)
 }
 
 /// Each once.
@@ -153,43 +270,67 @@ fn run_shown(
     })
 }
 
-/// The scenarios, in a sweep once per value.
+/// The scenarios, in a sweep once per point.
 fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
     let edits = args.edit.edits()?;
-    let sweep = args.sweep.as_deref().map(str::parse::<Sweep>).transpose();
-    let sweep = sweep.map_err(|message| Error::input("--sweep", message))?;
-    let mut cases = Vec::new();
+    let points = points(args)?;
+    let mut cases: Vec<Case> = Vec::new();
     for name in &args.scenarios {
-        match &sweep {
-            None => cases.push(Case { scenario: load(name, &edits)?, set: None }),
-            Some(sweep @ Sweep { field, values }) => {
-                for value in values {
-                    let mut edits = edits.clone();
-                    edits.set.push((field.clone(), value.clone()));
-                    let set = Some(Point { field: field.clone(), value: value.clone() });
-                    let scenario = load(name, &edits).map_err(|error| of_sweep(error, sweep))?;
-                    cases.push(Case { scenario, set });
-                }
+        for set in &points {
+            let mut edits = edits.clone();
+            edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
+            let scenario = load(name, &edits).map_err(|error| of_sweep(error, set))?;
+            let same = |other: &Case| other.scenario.name == scenario.name && other.set == *set;
+            if cases.iter().any(same) {
+                let message = "two scenarios of this name; their results would be merged";
+                return Err(Error::input(&scenario.name, message));
             }
-        }
-    }
-    for (index, case) in cases.iter().enumerate() {
-        let same =
-            |other: &Case| other.scenario.name == case.scenario.name && other.set == case.set;
-        if cases[..index].iter().any(same) {
-            let message = "two scenarios of this name; their results would be merged";
-            return Err(Error::input(&case.scenario.name, message));
+            cases.push(Case { scenario, set: set.clone() });
         }
     }
     Ok(cases)
 }
 
+/// All points of the sweep, the last axis the fastest; without axes one point.
+fn points(args: &CompareArgs) -> Result<Vec<Vec<Point>>, Error> {
+    let axes = args.sweep.iter().map(|axis| axis.parse::<Sweep>());
+    let axes: Vec<Sweep> =
+        axes.collect::<Result<_, _>>().map_err(|message| Error::input("--sweep", message))?;
+    for (index, axis) in axes.iter().enumerate() {
+        if axes[..index].iter().any(|other| other.field == axis.field) {
+            let message = "is swept twice; one --sweep has all values of a field";
+            return Err(Error::input(format!("--sweep {}", axis.field), message));
+        }
+    }
+    let sizes = axes.iter().map(|axis| axis.values.len() as u64);
+    let count = sizes.fold(args.scenarios.len() as u64, u64::saturating_mul);
+    if count > MAX_RUNS {
+        let message = format!("{count} points are too many; expected at most {MAX_RUNS}");
+        return Err(Error::input("--sweep", message));
+    }
+    let mut points = vec![Vec::new()];
+    for Sweep { field, values } in &axes {
+        let with = |point: &Vec<Point>| {
+            let point = point.clone();
+            let with = move |value: &String| {
+                let mut point = point.clone();
+                point.push(Point::new(field, value));
+                point
+            };
+            values.iter().map(with).collect::<Vec<_>>()
+        };
+        points = points.iter().flat_map(with).collect();
+    }
+    Ok(points)
+}
+
 /// What is wrong with a value of a sweep, which is set as `--set` sets it.
-fn of_sweep(error: narrows_lab::Error, sweep: &Sweep) -> narrows_lab::Error {
+fn of_sweep(error: narrows_lab::Error, set: &[Point]) -> narrows_lab::Error {
     use narrows_lab::Error::Input;
-    let option = format!("--set {}=", sweep.field);
+    let swept =
+        |place: &str| set.iter().any(|point| place.starts_with(&format!("--set {}=", point.field)));
     match error {
-        Input { place, message } if place.starts_with(&option) => {
+        Input { place, message } if swept(&place) => {
             Input { place: place.replacen("--set", "--sweep", 1), message }
         }
         other => other,
@@ -219,10 +360,10 @@ fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narr
 }
 
 /// The path of a run's files without extension, unique in a comparison.
-fn stem(plan: &Plan, run: &Finished) -> String {
-    let summary = &run.summary;
-    let mut stem = format!("runs/{}", summary.scenario);
-    if let Some(point) = &plan.cases[run.case].set {
+pub fn stem(plan: &Plan, task: &Task) -> String {
+    let case = &plan.cases[task.case];
+    let mut stem = format!("runs/{}", case.scenario.name);
+    for point in &case.set {
         let value: String = point
             .value
             .chars()
@@ -231,15 +372,15 @@ fn stem(plan: &Plan, run: &Finished) -> String {
         let _ = write!(stem, "/{}={value}", point.field);
     }
     if plan.hosts != [HostId::SIM] {
-        let _ = write!(stem, "/{}", summary.host);
+        let _ = write!(stem, "/{}", task.host);
     }
     // A colon has a meaning for rsync and make.
-    let cc = run.control.to_string().replace(':', "-");
+    let cc = task.control.to_string().replace(':', "-");
     let _ = write!(stem, "/{cc}");
-    if let Some(signal) = run.signal {
+    if let Some(signal) = task.signal {
         let _ = write!(stem, "/{}", plan.signals[signal].name());
     }
-    let _ = write!(stem, "/seed-{}", summary.seed);
+    let _ = write!(stem, "/seed-{}", task.seed);
     stem
 }
 
@@ -247,34 +388,41 @@ fn stem(plan: &Plan, run: &Finished) -> String {
 fn files(args: &CompareArgs, plan: &Plan, output: &Output, finished: &[Finished]) -> String {
     let part = |there: bool, name: &'static str| if there { name } else { "" };
     let below = [
-        part(args.sweep.is_some(), "/FIELD=VALUE"),
-        part(plan.hosts != [HostId::SIM], "/HOST"),
-        "/CC",
-        part(!plan.signals.is_empty(), "/SIGNAL"),
+        "/FIELD=VALUE".repeat(args.sweep.len()),
+        part(plan.hosts != [HostId::SIM], "/HOST").into(),
+        "/CC".into(),
+        part(!plan.signals.is_empty(), "/SIGNAL").into(),
     ];
     let decided = finished.iter().any(|run| !run.decisions.is_empty());
     let decisions =
         part(decided, "    seed-N.decisions.csv             its detector's decisions\n");
-    let (folder, seed) = (output.target().display(), plan.seeds.first());
+    let seed = plan.seeds.first();
+    let series = match plan.series {
+        SeriesOf::All => "    seed-N.csv                       its series, every 100 ms\n".into(),
+        SeriesOf::First => {
+            let name = format!("seed-{seed}.csv");
+            format!("    {name:<32} the series of this seed, every 100 ms\n")
+        }
+        SeriesOf::None => String::new(),
+    };
     format!(
-        "\nFiles in {folder}:\n  \
+        "\nFiles in {}:\n  \
          report.txt                         the tables above\n  \
          rows.csv, rows.json                all metrics of each row\n  \
          provenance.json                    command, version, start\n  \
          runs/SCENARIO{}/\n    \
          seed-N.json                      the summary of a run\n\
-         {decisions}    \
-         {:<32} the series of this seed, every 100 ms\n",
+         {decisions}{series}",
+        output.target().display(),
         below.concat(),
-        format!("seed-{seed}.csv"),
     )
 }
 
 /// Three suggested commands.
-fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
+fn next_steps(args: &CompareArgs) -> String {
     let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
-    let other = hosts.iter().rfind(|&&host| host != HostId::SIM);
+    let other = args.on.iter().map(|host| host.trim()).rfind(|&host| host != "sim");
     let mut options = other.map_or_else(String::new, |host| format!(" --on {host}"));
     let mut quoted = |option: &str, value: &str| {
         let _ = write!(options, " --{option} '{}'", value.replace('\'', r"'\''"));
@@ -297,7 +445,7 @@ fn next_steps(args: &CompareArgs, hosts: &[HostId]) -> String {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use narrows_lab::{Edits, Job, Run, Seeds, Signal, host, run};
+    use narrows_lab::{Edits, Job, Run, host, run};
 
     use super::*;
 
@@ -311,12 +459,12 @@ mod tests {
         let job = Job { control: Some(control), seed: 3, ..Job::new(&scenario, &stop) };
         let kernel = HostId::new("kernel");
         let Run { summary, series, decisions, .. } = run(host("sim").unwrap(), job).unwrap();
-        let mut cases = [Case { scenario, set: None }];
+        let mut cases = [Case { scenario, set: Vec::new() }];
         let mut run = Finished { case: 0, control, signal: None, summary, series, decisions };
         let stem = |cases: &[Case], run: &Finished, hosts: &[HostId]| {
             let signals = &[Signal::SenderUs];
-            let (controls, seeds, jobs, series) = (&[control], Seeds::up_to(3), 1, false);
-            stem(&Plan { cases, controls, signals, hosts, seeds, jobs, series }, run)
+            let (controls, seeds, jobs, series) = (&[control], Seeds::up_to(3), 1, SeriesOf::None);
+            stem(&Plan { cases, controls, signals, hosts, seeds, jobs, series }, &run.task())
         };
         assert_eq!(stem(&cases, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/seed-3");
         assert_eq!(stem(&cases, &run, &[HostId::SIM, kernel]), "runs/sbd/sb-2/sim/olia+ssc/seed-3");
@@ -324,7 +472,7 @@ mod tests {
         assert_eq!(stem(&cases, &run, &[HostId::SIM]), "runs/sbd/sb-2/olia+ssc/sender-us/seed-3");
         (run.signal, run.control) = (None, "kernel:bbr".parse().unwrap());
         run.summary.host = kernel;
-        cases[0].set = Some(Point { field: "links.l.rate".into(), value: "5 Mbit/s".into() });
+        cases[0].set = vec![Point::new("links.l.rate", "5 Mbit/s")];
         let there = "runs/sbd/sb-2/links.l.rate=5_Mbit_s/kernel/kernel-bbr/seed-3";
         assert_eq!(stem(&cases, &run, &[kernel]), there);
     }

@@ -2,110 +2,137 @@
 
 use std::fmt::Write;
 
+use clap::ValueEnum;
 #[cfg(feature = "lab")]
 use narrows_lab::{Edits, Field, Table, fold, load, metrics, reference, shipped};
 #[cfg(feature = "lab")]
 use narrows_laws::catalogue::Unknown;
 use narrows_laws::{Control, Detector, Law, Params, SlowStart, catalogue, params};
+use serde_json::{Map, Value, json};
 
 use crate::args::What;
 use crate::error::Error;
 use crate::print;
 
-/// Lists `what`, or everything but the fields of scenarios, of which `table` names a table.
-pub fn list(what: Option<What>, table: Option<&str>) -> Result<(), Error> {
+/// Lists `what`, or everything but the fields of scenarios, of which `table` names a table; as JSON if `json`
+/// is set.
+pub fn list(what: Option<What>, table: Option<&str>, json: bool) -> Result<(), Error> {
     #[cfg(feature = "lab")]
     if what == Some(What::Fields) {
-        return fields(table);
+        let tables = tables(table)?;
+        return match json {
+            true => print_json(&json!({ "fields": tables })),
+            false => print(&fields(tables)),
+        };
     }
     if let Some(table) = table {
         return Err(Error::input(table, "only fields have tables: `narrows list fields TABLE`"));
     }
     let mut text = String::new();
+    let mut all = Map::new();
     let shows = |part| what.is_none() || what == Some(part);
-    let mut section = |title: &str, entries: &[Vec<String>]| {
+    let mut section = |part: What, title: &str, entries: &[Entry]| {
+        let name = part.to_possible_value().map(|value| value.get_name().to_owned());
+        all.insert(name.unwrap_or_default(), entries.iter().map(|entry| entry.1.clone()).collect());
         if what.is_none() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}{title}", if text.is_empty() { "" } else { "\n" });
         }
-        let width = entries.iter().map(|entry| entry[0].len()).max().unwrap_or(0);
-        for entry in entries {
-            let names = std::iter::once(entry[0].as_str()).chain(std::iter::repeat(""));
-            for (name, about) in names.zip(&entry[1..]) {
+        let width = entries.iter().map(|(lines, _)| lines[0].len()).max().unwrap_or(0);
+        for (lines, _) in entries {
+            let names = std::iter::once(lines[0].as_str()).chain(std::iter::repeat(""));
+            for (name, about) in names.zip(&lines[1..]) {
                 text += &folded(&format!("  {name:width$}  {about}"), width + 4);
             }
         }
     };
-    let entry = |of: [&str; 3]| of.map(String::from).to_vec();
     if shows(What::Laws) {
         let entries = Law::all().map(|law| entry([law.name(), law.about(), law.source()]));
-        section("laws", &entries.collect::<Vec<_>>());
+        section(What::Laws, "laws", &entries.collect::<Vec<_>>());
     }
     if shows(What::Detectors) {
         let entries = Detector::all().map(|of| entry([of.name(), of.about(), of.source()]));
-        section("detectors (written LAW+DETECTOR)", &entries.collect::<Vec<_>>());
+        section(What::Detectors, "detectors (written LAW+DETECTOR)", &entries.collect::<Vec<_>>());
     }
     if shows(What::Starts) {
         let entries = SlowStart::all().map(|of| entry([of.name(), of.about(), of.source()]));
-        section("slow starts (written LAW+START)", &entries.collect::<Vec<_>>());
+        section(What::Starts, "slow starts (written LAW+START)", &entries.collect::<Vec<_>>());
     }
     if shows(What::Params) {
-        section("parameters (set by --set NAME=VALUE)", &parameters());
+        section(What::Params, "parameters (set by --set NAME=VALUE)", &parameters());
     }
     if shows(What::Controls) {
-        section("controls, and their names in the kernel", &controls());
+        section(What::Controls, "controls, and their names in the kernel", &controls());
     }
     #[cfg(feature = "lab")]
     if shows(What::Scenarios) {
-        section("scenarios", &scenarios()?);
+        section(What::Scenarios, "scenarios", &scenarios()?);
     }
     #[cfg(feature = "lab")]
     if shows(What::Metrics) {
         let title = "metrics (keys of summary.json; those of test are in tables and rows)";
-        section(title, &keys());
+        section(What::Metrics, title, &keys());
     }
-    print(&text)
+    if json { print_json(&Value::Object(all)) } else { print(&text) }
 }
 
-/// An entry: a name, and lines about it.
-type Entry = Vec<String>;
+/// A name and lines about it, and the same as JSON.
+type Entry = (Vec<String>, Value);
+
+/// What has a name, a line about it and a source.
+fn entry([name, about, source]: [&str; 3]) -> Entry {
+    let value = json!({ "name": name, "about": about, "source": source });
+    ([name, about, source].map(String::from).to_vec(), value)
+}
+
+fn print_json(value: &Value) -> Result<(), Error> {
+    print(&format!("{value:#}\n"))
+}
 
 fn parameters() -> Vec<Entry> {
     let defaults = Params::default();
     let param = |param: &params::Param| {
         let value = format!("{}: {}", param.value(&defaults), param.about);
-        vec![param.name.clone(), value, format!("{}; {}", param.takes(), param.source)]
+        let lines = vec![param.name.clone(), value, format!("{}; {}", param.takes(), param.source)];
+        let json = json!({
+            "name": param.name,
+            "default": param.value(&defaults),
+            "takes": param.takes(),
+            "about": param.about,
+            "source": param.source,
+        });
+        (lines, json)
     };
     let mut entries: Vec<Entry> = params::all().map(param).collect();
     for detector in Detector::all().filter(|detector| !params::presets(*detector).is_empty()) {
         let presets = params::presets(detector);
-        entries.push(vec![
-            format!("{}.preset", detector.name()),
-            format!("{}: all of {} at once", presets[0], detector.name()),
-            format!("one of {}", presets.join(", ")),
-        ]);
+        let (name, about) =
+            (format!("{}.preset", detector.name()), format!("all of {} at once", detector.name()));
+        let takes = format!("one of {}", presets.join(", "));
+        let json = json!({ "name": name, "default": presets[0], "takes": takes, "about": about });
+        entries.push((vec![name, format!("{}: {about}", presets[0]), takes], json));
     }
     entries
 }
 
 fn controls() -> Vec<Entry> {
     let names = |control: Control| {
-        let in_kernel = match control.detector.is_for_kernel() {
-            false => "(not in the kernel)".to_owned(),
-            true => catalogue::kernel_name(control),
-        };
-        vec![control.to_string(), in_kernel]
+        let name = control.detector.is_for_kernel().then(|| catalogue::kernel_name(control));
+        let json = json!({ "name": control.to_string(), "kernel": name });
+        (vec![control.to_string(), name.unwrap_or("(not in the kernel)".into())], json)
     };
     let named = |named: &catalogue::Named| {
         let set = named.settings().map(|(field, value)| format!(" --set {field}={value}"));
         let is = format!("{}{}", named.control, set.collect::<String>());
-        vec![named.name.to_owned(), is, named.source.to_owned()]
+        let json = json!({ "name": named.name, "is": is, "source": named.source });
+        (vec![named.name.to_owned(), is, named.source.to_owned()], json)
     };
     let mut entries: Vec<Entry> = catalogue::all().map(names).collect();
     entries.extend(catalogue::NAMES.iter().map(named));
     if cfg!(feature = "lab") {
         let about = "the kernel's own NAME, such as kernel:cubic, in scenarios --on kernel";
-        entries.push(vec!["kernel:NAME".into(), about.into()]);
+        let json = json!({ "name": "kernel:NAME", "about": about });
+        entries.push((vec!["kernel:NAME".into(), about.into()], json));
     }
     entries
 }
@@ -114,7 +141,8 @@ fn controls() -> Vec<Entry> {
 fn scenarios() -> Result<Vec<Entry>, Error> {
     let entry = |name: &'static str| {
         let scenario = load(name, &Edits::default())?;
-        Ok(vec![name.to_owned(), scenario.title, scenario.source])
+        let json = json!({ "name": name, "title": scenario.title, "source": scenario.source });
+        Ok((vec![name.to_owned(), scenario.title, scenario.source], json))
     };
     shipped().into_iter().map(entry).collect()
 }
@@ -122,11 +150,12 @@ fn scenarios() -> Result<Vec<Entry>, Error> {
 #[cfg(feature = "lab")]
 fn keys() -> Vec<Entry> {
     let metric = |of: &str, [name, unit, about]: [&str; 3]| {
+        let json = json!({ "of": of, "name": name, "unit": unit, "about": about });
         let unit = match unit {
             "" | "1" | "packets" | "segments" => String::new(),
             unit => format!(", {unit}"),
         };
-        vec![format!("{of}.{name}"), format!("{about}{unit}")]
+        (vec![format!("{of}.{name}"), format!("{about}{unit}")], json)
     };
     let listed = metrics::listed().into_iter();
     listed.flat_map(|(of, all)| all.into_iter().map(move |one| metric(of, one))).collect()
@@ -143,9 +172,9 @@ fn folded(line: &str, indent: usize) -> String {
     }
 }
 
-/// Lists the fields of a scenario's file, or of the tables whose name begins with that of `table`.
+/// The tables of a scenario's file with their fields, or those whose name begins with that of `table`.
 #[cfg(feature = "lab")]
-fn fields(table: Option<&str>) -> Result<(), Error> {
+fn tables(table: Option<&str>) -> Result<Vec<Table>, Error> {
     let mut tables = reference();
     for group in params::groups() {
         let fields = params::all().filter(|param| param.group() == group);
@@ -174,6 +203,12 @@ fn fields(table: Option<&str>) -> Result<(), Error> {
             return Err(Error::input("list fields", Unknown::new("table", table, &known)));
         }
     }
+    Ok(tables)
+}
+
+/// The same for people.
+#[cfg(feature = "lab")]
+fn fields(tables: Vec<Table>) -> String {
     let mut text = String::new();
     for Table { name, about, fields } in tables {
         // Writing to a string cannot fail.
@@ -192,5 +227,5 @@ fn fields(table: Option<&str>) -> Result<(), Error> {
             text = text + &takes + about.trim_end_matches(' ');
         }
     }
-    print(text.trim_start_matches('\n'))
+    text.trim_start_matches('\n').to_owned()
 }

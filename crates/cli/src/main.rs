@@ -19,6 +19,8 @@ mod kernel;
 mod law;
 mod list;
 #[cfg(feature = "lab")]
+mod merge;
+#[cfg(feature = "lab")]
 mod papers;
 #[cfg(feature = "quic")]
 mod quic;
@@ -36,6 +38,7 @@ mod size;
 mod stop;
 mod terminal;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -77,6 +80,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Command::Compare(args) => compare::compare(args),
         #[cfg(feature = "lab")]
+        Command::Merge(args) => merge::merge(args),
+        #[cfg(feature = "lab")]
         Command::Show(args) => show::show(args),
         #[cfg(feature = "lab")]
         Command::Fuzz(args) => fuzz::fuzz(args),
@@ -101,13 +106,26 @@ fn main() -> ExitCode {
             Err(Error::input("quic", message))
         }
         Command::Law(command) => law::law(command),
-        Command::List { what, table } => list::list(*what, table.as_deref()),
+        Command::List { what, table, json } => list::list(*what, table.as_deref(), *json),
+        Command::Man { folder } => man(folder),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "narrows", &mut script);
-            print(&String::from_utf8_lossy(&script))
+            let script = String::from_utf8_lossy(&script);
+            #[cfg(feature = "lab")]
+            if *shell == clap_complete::Shell::Zsh {
+                return exit(print(&args::suggest::with_files(&script)));
+            }
+            print(&script)
         }
     })
+}
+
+/// Writes a man page of each command.
+fn man(folder: &Path) -> Result<(), Error> {
+    let pages = std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Args::command(), folder));
+    pages.map_err(|error| Error::input(folder.display().to_string(), error))
 }
 
 /// Prints the error, if any, as one line; returns the exit code.

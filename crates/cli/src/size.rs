@@ -55,6 +55,16 @@ impl Size {
         size
     }
 
+    /// With the series of `kept` runs of each of `scenarios`, which are in memory to the end.
+    pub fn with_series<'a>(
+        self,
+        scenarios: impl IntoIterator<Item = &'a Scenario>,
+        kept: u64,
+    ) -> Size {
+        let all: f64 = scenarios.into_iter().map(Estimate::series).sum();
+        Size { memory: self.memory + all * kept as f64, ..self }
+    }
+
     /// Warns before a long run.
     ///
     /// # Errors
@@ -78,8 +88,8 @@ impl Size {
         if let Some(available) = available.filter(|&available| self.memory > available as f64) {
             let (needed, available) = (show_bytes(self.memory as u64), show_bytes(available));
             let message = format!(
-                "a run may take {needed}, and {available} are available; shorter queues or smaller \
-                 buffers need less, --force runs it anyway"
+                "a run may take {needed}, and {available} are available; shorter queues, smaller \
+                 buffers or fewer series need less, --force runs it anyway"
             );
             return Err(Error::input("memory", message));
         }
@@ -158,8 +168,8 @@ mod tests {
         assert_eq!(refusal(of(1e9, 1.0), Some(1_000_000_000)), Ok(()));
         assert_eq!(
             refusal(of(1e9, 1.0), Some(999_000_000)).unwrap_err(),
-            "memory: a run may take 1 GB, and 999 MB are available; shorter queues or smaller \
-             buffers need less, --force runs it anyway"
+            "memory: a run may take 1 GB, and 999 MB are available; shorter queues, smaller \
+             buffers or fewer series need less, --force runs it anyway"
         );
         assert_eq!(refusal(of(1e9, 48.0), None), Ok(()));
         let message = refusal(of(1e9, 72.0), None).unwrap_err();
@@ -177,6 +187,15 @@ mod tests {
         let memory = |times, jobs| Size::of([&one], &[sim()], times, jobs).memory;
         let alone = Estimate::of(&one).memory;
         assert_eq!([memory(8, 1), memory(8, 3), memory(2, 3)], [1.0, 3.0, 2.0].map(|n| n * alone));
+    }
+
+    #[test]
+    fn series_are_kept_of_all_runs_to_the_end() {
+        let one = scenario(1);
+        let size = Size::of([&one], &[sim()], 8, 1);
+        let memory = size.with_series([&one, &one], 4).memory;
+        assert_eq!(memory, Estimate::of(&one).memory + 8.0 * Estimate::series(&one));
+        assert!(Estimate::series(&one) > 36_000.0 * 50.0, "36,000 samples of one path");
     }
 
     #[test]

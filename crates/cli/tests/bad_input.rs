@@ -405,12 +405,6 @@ fn links_routes_and_flows_must_exist_and_be_used() {
             "[[phases]]\nstart = \"0 s\"\ngroups = [[\"way\"], []]\n[flows]",
             "s.toml:18: phases.0.groups: expected at least one path",
         ),
-        (
-            "[flows]",
-            "[[phases]]\nstart = \"0 s\"\ngroups = [[\"way\"]]\n\
-             [[phases]]\nstart = \"1 s\"\ngroups = [[\"way\"]]\n[flows]",
-            "s.toml:20: phases.1.start: expected a start before the end at 1 s",
-        ),
     ] {
         let line = broken(from, to);
         assert!(line.starts_with(message), "{line}");
@@ -447,6 +441,11 @@ fn changes_on_the_command_line_are_reported_by_their_option() {
     let sweep = |range: &str| refused(&["compare", "sbd/nsb-2", "--cc", "lia", "--sweep", range]);
     assert!(sweep("duration=1 s").starts_with("--sweep: expected FIELD=A..B:N"));
     assert!(sweep("duration=1..5 s:1").contains("N in 2..=1000"));
+    let line = sweep("jitter=1,2 packets");
+    assert!(
+        line.starts_with("--sweep jitter=1: invalid type: integer `1`, expected a number"),
+        "{line}"
+    );
     let line = sweep("nonsense=1..5 s:2");
     assert!(line.starts_with("--sweep nonsense=1 s: unknown field `nonsense`"), "{line}");
 }
@@ -661,7 +660,22 @@ fn a_capture_of_what_is_not_there() {
 fn disciplines_options_and_events_that_make_no_sense_are_refused() {
     let event = |fields: &str| broken("[flows]", &format!("[[events]]\n{fields}\n[flows]"));
     for (fields, message) in [
-        ("at = \"2 s\"\nlink = \"wire\"\nup = true", "events.0.at: expected events"),
+        (
+            "at = \"500 ms\"\nlink = \"wire\"\nup = true\n\
+             [[events]]\nat = \"0 s\"\nlink = \"wire\"\nup = true",
+            "events.1.at: expected events in order",
+        ),
+        ("at = \"0 s\"\nlink = \"wire\"\nhold = \"0 s\"", "events.0.hold: expected a time above"),
+        ("at = \"0 s\"\nlink = \"wire\"\nhold = \"2h\"", "events[0].hold: expected a time"),
+        ("at = \"0 s\"\nflow = \"a\"\nhold = \"1 s\"", "events.0: expected a link with"),
+        (
+            "at = \"0 s\"\nlink = \"wire\"\nup = true\nevery = \"0 s\"",
+            "events.0.every: expected a time above 0 s",
+        ),
+        (
+            "at = \"0 s\"\nlink = \"wire\"\nup = true\nevery = \"1 us\"",
+            "events.0.every: more than 100000 events until the end at 1 s",
+        ),
         ("at = \"0 s\"\nlink = \"wir\"\nup = true", "events.0.link: unknown link"),
         ("at = \"0 s\"\nlink = \"wire\"", "events.0: expected a link with up"),
         ("at = \"0 s\"\nflow = \"a\"\nup = true", "events.0: expected a link with"),
@@ -683,6 +697,21 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("aqm.red = { weight = 1, time_constant = \"1 s\" }", "links.wire.aqm: a weight"),
         ("ecn = true", "links.wire: link 'wire': a droptail queue does not mark"),
         ("loss = { good_to_bad = \"1 %\" }", "links.wire.loss: missing field"),
+        (
+            "jitter = 3",
+            "links.wire.jitter: invalid type: integer `3`, expected a string or a table",
+        ),
+        ("jitter = { max = \"1 s\" }", "links.wire.jitter"),
+        ("jitter.gauss = { max = \"1 s\" }", "links.wire.jitter.gauss: unknown variant `gauss`"),
+        ("jitter.pareto = { mean = \"1 s\" }", "links.wire.jitter.pareto: missing field `max`"),
+        (
+            "jitter.pareto = { max = \"1 s\", mean = \"1 s\", shape = 1 }",
+            "links.wire: link 'wire': a Pareto distribution's shape must be above 1",
+        ),
+        (
+            "jitter.uniform = { max = \"1 s\", correlation = \"100 %\" }",
+            "links.wire: link 'wire': a jitter's correlation must be in 0..1",
+        ),
         ("reorder = { share = \"1 %\" }", "links.wire.reorder: missing field `delay`"),
         ("policer = { rate = \"1 Mbit/s\", burst = \"1 B\" }", "links.wire: link 'wire'"),
     ] {
@@ -709,7 +738,7 @@ fn backgrounds_that_make_no_sense_are_refused() {
     let second = |fields: &str| broken("[flows]", &format!("{table}{table}{fields}\n[flows]"));
     for (fields, message) in [
         ("greedy = [1, 1]", "background.1.greedy: expected one number of flows for each link"),
-        ("active = [[\"1 s\", \"2 s\"]]", "background.1.active: expected periods in order"),
+        ("active = [[\"1 s\", \"2 s\"]]", "background.1.active: expected a start before"),
         ("active = []", "background.1.active: expected at least one period"),
         ("cc = \"ren\"", "background.1.cc: unknown law"),
         ("offered = \"50 %\"", "background.1.offered: expected all of offered, size"),
@@ -745,4 +774,56 @@ fn what_is_out_of_reach_is_refused_before_it_starts() {
     let small = ["run", "phone/wifi-lte", "--set", "duration=9000 min", "--set"];
     let line = refused(&[&small[..], &["links.wifi.rate=100 Gbit/s"]].concat());
     assert!(line.starts_with("time: takes about ") && line.contains(" days; --force"), "{line}");
+}
+
+#[test]
+fn a_trace_says_what_its_columns_are() {
+    let home = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = home.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    let rates = write("rates.csv", "0,20\n1,0\n2,40\n");
+    let run = |more: &[&str]| {
+        let trace = format!("lte={rates}");
+        let args = ["run", "phone/wifi-lte", "--set", "duration=2 s", "--trace", &trace];
+        narrows(&[&args[..], more].concat())
+    };
+    let line = |output: Output| {
+        let line = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+        line
+    };
+    let of = "--trace lte=";
+    let found = line(run(&[]));
+    assert!(
+        found.contains(of) && found.contains(":1: not a whole number of milliseconds"),
+        "{found}"
+    );
+    let found = line(run(&["--set", "links.lte.format=Mbit/s"]));
+    assert!(found.contains(":1: expected a number of Mbit/s, found \"0,20\""), "{found}");
+    let found = line(run(&["--set", "links.lte.format=Mbps"]));
+    let expected = "--set links.lte.format=Mbps: expected the units of its columns such as";
+    assert!(found.contains(expected), "{found}");
+    let found = line(run(&["--set", "links.lte.format=s Mbit/s", "--set", "links.lte.step=1 s"]));
+    assert!(found.contains("--set links.lte.step=1 s: only a trace of rates without"), "{found}");
+    let found = refused(&["run", "phone/wifi-lte", "--set", "links.wifi.format=us"]);
+    assert_eq!(found, "--set links.wifi.format=us: only a trace has one, and this link has none");
+    let done = run(&["--set", "links.lte.format=s Mbit/s", "--dry-run"]);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("rates.csv, 19.997 Mbit/s on average over 3 s"), "{text}");
+
+    // A trace in microseconds, taken for one in milliseconds.
+    let micro: String = (1..=3000).map(|packet| format!("{}\n", 1000 * packet)).collect();
+    let micro = format!("lte={}", write("micro.trace", &micro));
+    let args = ["run", "phone/wifi-lte", "--set", "duration=2 s", "--trace", &micro];
+    let taken = narrows(&args);
+    let warning = String::from_utf8(taken.stderr).unwrap();
+    assert!(taken.status.success() && warning.lines().count() == 1, "{warning}");
+    let expected =
+        "micro.trace carries 12.032 kbit/s on average over 3000 s; is its format another?";
+    assert!(warning.contains(expected), "{warning}");
+    let right = narrows(&[&args[..], &["--set", "links.lte.format=us"]].concat());
+    assert_eq!(String::from_utf8(right.stderr).unwrap(), "");
 }

@@ -92,6 +92,104 @@ fn a_compiler_that_is_too_old_leaves_quic_out_with_a_line() {
     assert_eq!(line, "left out: QUIC, which needs Rust 1.88 ('rustup update'); this is 1.87.0\n");
 }
 
+/// What bash suggests for the last of these words.
+fn suggested(words: &[&str]) -> Vec<String> {
+    let script = narrows(&["completions", "bash"]);
+    let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let (count, words) = (words.len(), words.join(" "));
+    let ask = format!(
+        "{script}\nCOMP_WORDS=({words}); COMP_CWORD={}; COMPREPLY=()\n\
+         _narrows narrows \"${{COMP_WORDS[{}]}}\" \"${{COMP_WORDS[{}]}}\"\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        count - 1,
+        count - 1,
+        count - 2,
+    );
+    let output = Command::new("bash").arg("-c").arg(ask).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(String::from).collect()
+}
+
+#[test]
+fn completions_know_scenarios_controls_and_fields() {
+    let home = ["home/hybrid", "home/lossy", "home/starlink", "home/starlink-5g"];
+    assert_eq!(suggested(&["narrows", "run", "home/"]), home);
+    assert_eq!(suggested(&["narrows", "compare", "sbd/sb-2", "home/l"]), ["home/lossy"]);
+    let controls = suggested(&["narrows", "run", "sbd/sb-2", "--cc", "mptcp-"]);
+    assert_eq!(controls, ["mptcp-sbd"]);
+    assert!(suggested(&["narrows", "compare", "--cc", "ol"]).contains(&"olia+ssc".into()));
+    let fields = suggested(&["narrows", "run", "sbd/sb-2", "--set", "d"]);
+    assert!(
+        ["duration=", "detection.signal="].iter().all(|name| fields.contains(&name.to_string()))
+    );
+    assert!(!fields.iter().any(|field| field.contains("NAME")), "{fields:?}");
+    assert_eq!(suggested(&["narrows", "list", "fields", "li"]), ["links", "lisa"]);
+    let zsh = narrows(&["completions", "zsh"]);
+    assert_eq!(
+        zsh.matches("\" files:file:_files}' \\\n").count(),
+        zsh.matches(" sbd/sb-2 ").count()
+    );
+    // What is suggested is what may be given, besides files, lists and values of fields.
+    let help = narrows(&["run", "--help"]);
+    assert!(!help.contains("sbd/nsb-3-red"), "{help}");
+}
+
+#[test]
+fn man_pages_are_made_of_each_command() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("man");
+    assert_eq!(narrows(&["man", folder.to_str().unwrap()]), "");
+    for name in ["narrows", "narrows-run", "narrows-compare", "narrows-law-new"] {
+        let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH {name} 1")), "{page}");
+    }
+    let page = fs::read_to_string(folder.join("narrows-compare.1")).unwrap();
+    assert!(page.contains("series\\-of") && page.contains("Examples:"), "{page}");
+    let file = home.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(refused(&["man", file.to_str().unwrap()]).contains("file: "));
+    assert!(!narrows(&["--help"]).contains("man pages"), "for packages alone");
+}
+
+#[test]
+fn lists_are_json_too() {
+    let json = |args: &[&str]| -> Value {
+        serde_json::from_str(&narrows(&[&["list"], args, &["--json"]].concat())).unwrap()
+    };
+    let all = json(&[]);
+    let expected = ["controls", "detectors", "laws", "metrics", "params", "scenarios", "starts"];
+    assert_eq!(keys(&all), expected);
+    for part in expected {
+        let one = json(&[part]);
+        assert_eq!((keys(&one), &one[part]), (vec![part], &all[part]));
+        let names = one[part].as_array().unwrap().iter().map(|entry| entry["name"].as_str());
+        // In the order of the list for people.
+        let text = narrows(&["list", part]);
+        let mut at = 0;
+        for name in names.map(Option::unwrap) {
+            at += text[at..].find(name).unwrap_or_else(|| panic!("{name} is not in {text}"));
+        }
+    }
+    let find = |part: &str, name: &str| {
+        let found = all[part].as_array().unwrap().iter().find(|entry| entry["name"] == name);
+        found.unwrap().clone()
+    };
+    assert_eq!(find("controls", "olia")["kernel"], "nr_olia");
+    assert_eq!(find("params", "olia.floor")["takes"].as_str().map(str::is_empty), Some(false));
+    assert_eq!(find("scenarios", "sbd/sb-2")["title"], "Two paths through one shared bottleneck");
+    assert_eq!(find("metrics", "queue_ms")["unit"], "ms");
+    let fields = json(&["fields", "links"]);
+    let link = &fields["fields"][0];
+    assert_eq!(link["name"], "links.NAME");
+    let of = |name: &str| {
+        let all = link["fields"].as_array().unwrap().iter();
+        all.clone().find(|field| field["name"] == name).unwrap().clone()
+    };
+    assert_eq!((&of("ecn")["default"], &of("ecn")["required"]), (&"false".into(), &false.into()));
+    assert_eq!(of("delay")["takes"], "a time such as \"20 ms\"");
+    assert!(refused(&["list", "fields", "linkz", "--json"]).contains("unknown table 'linkz'"));
+}
+
 #[test]
 fn a_dry_run_shows_links_flows_and_size() {
     let text = narrows(&["run", "sbd/nsb-2", "--dry-run"]);
@@ -218,6 +316,24 @@ fn a_connection_that_begins_late_has_no_rtt_before() {
         assert!(path["mean_srtt_ms"].as_f64().unwrap() >= rtt, "{path}");
         assert!(path["mean_cwnd_packets"].as_f64().unwrap() >= 1.0, "{path}");
     }
+}
+
+#[test]
+fn before_a_connection_starts_its_series_is_empty() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let late = ["run", "phone/wifi-lte", "--set", "flows.mptcp.start=1.5 s", "--out"];
+    narrows(&[&late[..], &[out.to_str().unwrap()], &SHORT].concat());
+    let series = fs::read_to_string(out.join("series.csv")).unwrap();
+    let of = |time: &str| {
+        let line = |line: &&str| line.starts_with(&format!("{time},mptcp,wifi,"));
+        series.lines().find(line).unwrap().split(',').map(String::from).collect::<Vec<_>>()
+    };
+    // The queue of the link is there without it.
+    assert_eq!(of("1.5")[3..8], [""; 5]);
+    assert_ne!(of("1.5")[8], "");
+    let started = of("1.6");
+    assert!([3, 5, 6, 7].into_iter().all(|column| !started[column].is_empty()), "{started:?}");
 }
 
 #[test]
@@ -468,9 +584,9 @@ fn a_folder_holds_results_of_one_command() {
     assert_eq!(bytes(), first);
 
     let file = out.join("provenance.json");
-    let old = fs::read_to_string(&file).unwrap().replace("\"format\": 1", "\"format\": 0");
+    let old = fs::read_to_string(&file).unwrap().replace("\"format\": 2", "\"format\": 1");
     fs::write(&file, old).unwrap();
-    assert!(refused(&run).contains("out: holds results in format 0, not 1;"));
+    assert!(refused(&run).contains("out: holds results in format 1, not 2;"));
     fs::remove_file(&file).unwrap();
     assert!(refused(&run).contains("out: holds results without a provenance.json;"));
     fs::remove_file(out.join("summary.json")).unwrap();
@@ -485,10 +601,59 @@ fn a_sweep_runs_each_value_of_a_field() {
     args.extend(SHORT);
     let json: Value = serde_json::from_str(&narrows(&args)).unwrap();
     let rows = json["rows"].as_array().unwrap();
-    let values: Vec<&str> = rows.iter().map(|row| row["set"]["value"].as_str().unwrap()).collect();
+    let values: Vec<&str> =
+        rows.iter().map(|row| row["set"][0]["value"].as_str().unwrap()).collect();
     assert_eq!(values, ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s", "20 Mbit/s"]);
     let goodput = |row: &Value| row["goodput_mbps"]["mean"].as_f64().unwrap();
     assert!(goodput(&rows[0]) < goodput(&rows[3]), "a faster link carries more");
+}
+
+#[test]
+fn a_sweep_of_several_fields_runs_every_combination() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let mut args = vec!["compare", "sbd/nsb-2", "--cc", "reno", "--seeds", "1"];
+    args.extend(["--sweep", "links.bottleneck1.rate=1..9 Mbit/s:3:log"]);
+    args.extend(["--sweep", "flows.mptcp.scheduler=min-rtt,round-robin"]);
+    args.extend(SHORT);
+    let json: Value = serde_json::from_str(&narrows(&[&args[..], &["--json"]].concat())).unwrap();
+    let point = |field: &str, value: &str, number: Value, unit: Value| json!({ "field": field, "value": value, "number": number, "unit": unit });
+    let rows = json["rows"].as_array().unwrap();
+    let sets: Vec<&Value> = rows.iter().map(|row| &row["set"]).collect();
+    let mut expected = Vec::new();
+    for rate in [1.0, 3.0, 9.0] {
+        for scheduler in ["min-rtt", "round-robin"] {
+            let unit = "Mbit/s".into();
+            expected.push(json!([
+                point("links.bottleneck1.rate", &format!("{rate} Mbit/s"), rate.into(), unit),
+                point("flows.mptcp.scheduler", scheduler, Value::Null, Value::Null),
+            ]));
+        }
+    }
+    assert_eq!(sets, expected.iter().collect::<Vec<_>>());
+    assert_ne!(rows[0]["setup"]["scenario_sha256"], rows[1]["setup"]["scenario_sha256"]);
+
+    let csv = narrows(&[&args[..], &["--csv"]].concat());
+    let mut lines = csv.lines();
+    let set = "set_field,set_value,set_number,set_unit,set2_field,set2_value,set2_number,set2_unit";
+    assert!(lines.next().unwrap().starts_with(&format!("scenario,{set},cc,signal,")), "{csv}");
+    let set = "links.bottleneck1.rate,1 Mbit/s,1,Mbit/s,flows.mptcp.scheduler,min-rtt,,";
+    assert!(lines.next().unwrap().starts_with(&format!("sbd/nsb-2,{set},reno,,sim,1,0,")), "{csv}");
+
+    let text = narrows(&[&args[..], &["--out", out.to_str().unwrap()]].concat());
+    assert!(text.contains("\n  3 Mbit/s              round-robin            reno "), "{text}");
+    let one =
+        "runs/sbd/nsb-2/links.bottleneck1.rate=3_Mbit_s/flows.mptcp.scheduler=round_robin/reno";
+    assert!(out.join(one).join("seed-1.json").is_file());
+    assert!(text.contains("\n  runs/SCENARIO/FIELD=VALUE/FIELD=VALUE/CC/\n"), "{text}");
+
+    let twice = ["--sweep", "flows.mptcp.scheduler=min-rtt,round-robin"];
+    let line = refused(&[&args[..], &twice].concat());
+    assert!(line.contains("--sweep flows.mptcp.scheduler: is swept twice;"), "{line}");
+    let many = ["duration", "warmup", "seed"].map(|field| format!("{field}=1..1000 s:1000"));
+    let many = [&args[..], &["--sweep", &many[0], "--sweep", &many[1], "--sweep", &many[2]]];
+    let line = refused(&many.concat());
+    assert!(line.contains("--sweep: 6000000000 points are too many; expected at most"), "{line}");
 }
 
 #[test]

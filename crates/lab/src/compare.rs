@@ -12,10 +12,9 @@ use crate::host_id::HostId;
 use crate::hosts::{self, Host, Job};
 use crate::journal::Journal;
 use crate::metrics::{Metric, PASSIVE, PATH, PassiveSummary, TEST};
-use crate::plan::{Finished, Plan, Point};
+use crate::plan::{Finished, Plan, Point, Task};
 use crate::scenario::FlowPath;
 use crate::setup::Setup;
-use crate::summary::Summary;
 use crate::{Error, Run};
 use narrows_stats::Spread;
 
@@ -25,9 +24,9 @@ use narrows_stats::Spread;
 pub struct Row {
     /// Name of the scenario.
     pub scenario: String,
-    /// The point of the sweep; left out without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub set: Option<Point>,
+    /// The point of the sweep, a value on each axis; left out without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<Point>,
     /// Congestion control of the connection under test.
     pub cc: String,
     /// Delay signal of its detector, where the plan names signals; left out otherwise.
@@ -125,30 +124,13 @@ pub fn compare(
         let job = Job {
             control: Some(task.control),
             seed: task.seed,
-            series: plan.series && task.seed == plan.seeds.first(),
+            series: plan.series.keeps(task.seed, plan.seeds),
             ..Job::new(scenario, stop)
         };
         let mut run = hosts::run(host(task.host), job)?;
         run.summary.setup = Some(setup.clone());
         Ok(run)
     })
-}
-
-/// A run of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Task {
-    case: usize,
-    control: Algorithm,
-    signal: Option<usize>,
-    host: HostId,
-    seed: u64,
-}
-
-impl Finished {
-    fn task(&self) -> Task {
-        let Summary { host, seed, .. } = self.summary;
-        Task { case: self.case, control: self.control, signal: self.signal, host, seed }
-    }
 }
 
 /// Does every run of the plan that is not kept by `run`: the simulator's on all cores, then those
@@ -176,17 +158,7 @@ fn each(
         done(&finished);
         Ok(finished)
     };
-    let mut all = Vec::new();
-    for case in 0..plan.cases.len() {
-        for &control in plan.controls {
-            for signal in plan.signals_of(control) {
-                for &host in plan.hosts {
-                    let task = |seed| Task { case, control, signal, host, seed };
-                    all.extend(plan.seeds.all().map(task));
-                }
-            }
-        }
-    }
+    let all = plan.tasks();
     let mut finished = HashMap::new();
     let mut hosts = plan.hosts.to_vec();
     hosts.sort_by_key(|&host| real_time(host));
@@ -275,12 +247,22 @@ fn values(metrics: &Spreads) -> impl Iterator<Item = String> {
     metrics.values().flat_map(parts)
 }
 
+/// The columns of an axis of a sweep in CSV; of the first `set_field`.
+const AXIS: [&str; 4] = ["field", "value", "number", "unit"];
+
 /// Writes the rows as CSV, with a line of names: each metric with its mean, ci95, median, q1, q3, at the
 /// end those of as many paths as any row has.
 pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
-    let labels = ["scenario", "set_field", "set_value", "cc", "signal", "host", "seeds", "unfit"];
     let mut writer = csv::Writer::from_writer(to);
-    let mut names = labels.map(String::from).to_vec();
+    let axes = rows.iter().map(|row| row.set.len()).max().unwrap_or(0);
+    // Without a sweep the first two stand empty.
+    let columns = if axes == 0 { 2 } else { AXIS.len() * axes };
+    let mut names = vec!["scenario".to_owned()];
+    let axis = |axis: usize| if axis == 0 { "set".into() } else { format!("set{}", axis + 1) };
+    let column =
+        |column: usize| format!("{}_{}", axis(column / AXIS.len()), AXIS[column % AXIS.len()]);
+    names.extend((0..columns).map(column));
+    names.extend(["cc", "signal", "host", "seeds", "unfit"].map(String::from));
     names.extend(heads("", TEST));
     names.extend(["settings", "scenario_sha256"].map(String::from));
     for path in 1..=rows.iter().map(|row| row.paths.len()).max().unwrap_or(0) {
@@ -289,10 +271,14 @@ pub fn write_csv(rows: &[Row], to: impl std::io::Write) -> std::io::Result<()> {
     }
     writer.write_record(&names)?;
     for row in rows {
-        let (field, value) =
-            row.set.as_ref().map_or(("", ""), |point| (&point.field, &point.value));
-        let labels = [&row.scenario, field, value, &row.cc, row.signal.unwrap_or_default()];
-        let mut record = labels.map(String::from).to_vec();
+        let mut record = vec![row.scenario.clone()];
+        for Point { field, value, number, unit } in &row.set {
+            let number = number.map(|number| number.to_string());
+            record.extend([field.clone(), value.clone()]);
+            record.extend([number, unit.clone()].map(Option::unwrap_or_default));
+        }
+        record.resize(1 + columns, String::new());
+        record.extend([&row.cc, row.signal.unwrap_or_default()].map(String::from));
         record.extend([row.host.to_string(), row.seeds.to_string(), row.unfit.to_string()]);
         record.extend(values(&row.metrics));
         let setup = row.setup.as_ref();
@@ -315,13 +301,13 @@ pub mod tests {
 
     use super::*;
     use crate::metrics::TestSummary;
-    use crate::plan::Seeds;
-    use crate::summary::{Fairness, Fitness};
+    use crate::plan::{Seeds, SeriesOf};
+    use crate::summary::{Fairness, Fitness, Summary};
     use crate::{Case, Edits, load};
 
     /// A comparison's case, of which only the connection under test matters.
     pub fn case() -> Case {
-        Case { scenario: load("sbd/nsb-2", &Edits::default()).unwrap(), set: None }
+        Case { scenario: load("sbd/nsb-2", &Edits::default()).unwrap(), set: Vec::new() }
     }
 
     /// A run with so much goodput, half of it the rivals'; `why` it missed real time, if it did.
@@ -404,7 +390,7 @@ pub mod tests {
             hosts,
             seeds: Seeds::up_to(1),
             jobs: 1,
-            series: false,
+            series: SeriesOf::None,
         }
     }
 
@@ -421,7 +407,7 @@ pub mod tests {
                 hosts: &hosts,
                 seeds: Seeds::up_to(4),
                 jobs,
-                series: false,
+                series: SeriesOf::None,
             };
             let (simulated, now, most) =
                 (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use narrows_foreign::Foreign;
-use narrows_net::{Loss, Policer, Rate, Reorder, SECOND};
+use narrows_net::{Distribution, Loss, Policer, Rate, Reorder, SECOND};
 use narrows_traffic::Source;
 
 use crate::algorithm::Algorithm;
@@ -54,9 +54,9 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
             let from = if several { format!("from {start} s: ") } else { String::new() };
             text.push_str(&fold(&format!("  {from}{}", groups.join(", ")), 4));
         }
-        for warning in scenario.warnings() {
-            text.push_str(&fold(&format!("  warning: {warning}"), 4));
-        }
+    }
+    for warning in scenario.warnings() {
+        text.push_str(&fold(&format!("  warning: {warning}"), 4));
     }
     if !scenario.events.is_empty() {
         text.push_str("\nevents\n");
@@ -94,7 +94,20 @@ pub fn describe_link(link: &Link) -> String {
     };
     let _ = write!(text, ", delay {}", show_time(config.delay));
     if config.jitter > 0 {
-        let _ = write!(text, ", jitter {}", show_time(config.jitter));
+        let kind = match config.variation.distribution {
+            Distribution::Uniform => String::new(),
+            Distribution::Normal { mean, deviation } => {
+                format!("normal {} ± {}, ", show_time(mean), show_time(deviation))
+            }
+            Distribution::Pareto { mean, shape } => {
+                format!("Pareto {shape} with mean {}, ", show_time(mean))
+            }
+        };
+        let most = if kind.is_empty() { "" } else { "at most " };
+        let _ = write!(text, ", jitter {kind}{most}{}", show_time(config.jitter));
+        if config.variation.correlation > 0.0 {
+            let _ = write!(text, " ({} % correlated)", config.variation.correlation * 100.0);
+        }
     }
     if config.loss != Loss::None {
         let _ = write!(text, ", loss {} %", config.loss.mean() * 100.0);
@@ -125,6 +138,9 @@ pub fn describe_event(scenario: &Scenario, event: &Event) -> String {
     match &event.what {
         EventKind::LinkUp(of, true) => format!("link {} up", link(of)),
         EventKind::LinkUp(of, false) => format!("link {} down", link(of)),
+        EventKind::LinkHold(of, time) => {
+            format!("link {} holds its packets for {}", link(of), show_time(*time))
+        }
         EventKind::LinkRate(of, Rate::Constant(rate)) => {
             format!("link {}: {}", link(of), show_rate(*rate))
         }

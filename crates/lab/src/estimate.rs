@@ -40,7 +40,8 @@ impl Estimate {
             path.links.iter().for_each(|&link| offered[link] += load.bits);
         }
         // What is left of a path's load where links are too slow for the sum.
-        let share = |&link: &usize| (scenario.capacity(link, 0) / offered[link]).min(1.0);
+        let share =
+            |&link: &usize| (scenario.capacity(link, 0, scenario.end()) / offered[link]).min(1.0);
         let seconds = scenario.end() as f64 / SECOND as f64;
         let mut packet_hops = 0.0;
         let mut memory = PER_CONNECTION * scenario.flows.len() as f64;
@@ -55,6 +56,13 @@ impl Estimate {
             memory += PER_PATH + samples + PER_PACKET * load.in_flight / load.packet;
         }
         Estimate { packet_hops, memory }
+    }
+
+    /// Memory of the series of a run of `scenario`, bytes.
+    pub fn series(scenario: &Scenario) -> f64 {
+        let listed = |flow: &&Flow| !flow.background && flow.kind != FlowKind::Udp;
+        let paths: usize = scenario.flows.iter().filter(listed).map(|flow| flow.paths.len()).sum();
+        PER_PATH_SECOND * paths as f64 * scenario.end() as f64 / SECOND as f64
     }
 
     /// Time of a run on one core, seconds.

@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::comparison::Comparison;
 use crate::plan::{Finished, Plan};
-use crate::setup::{program, sha256};
+use crate::setup::sha256;
 
 /// Name of the file.
 const NAME: &str = "unfinished.jsonl";
@@ -23,7 +24,7 @@ const NAME: &str = "unfinished.jsonl";
 /// The first line.
 #[derive(Serialize, Deserialize)]
 struct Head {
-    /// See [`fingerprint`].
+    /// Hash of the [`Comparison`].
     plan: String,
 }
 
@@ -51,7 +52,7 @@ impl Journal {
     pub fn open(folder: &Path, plan: &Plan, resume: bool) -> Result<Journal, Error> {
         let path = folder.join(NAME);
         let place = path.display().to_string();
-        let plan = fingerprint(plan)?;
+        let plan = sha256(&Comparison::of(plan)?);
         let mut earlier = Vec::new();
         let mut whole = true;
         let mut head = None;
@@ -99,6 +100,11 @@ impl Journal {
     /// The runs that had finished when the journal was opened.
     pub fn earlier(&self) -> &[Finished] {
         &self.earlier
+    }
+
+    /// Adds runs that had finished and are kept elsewhere.
+    pub fn also(&mut self, runs: Vec<Finished>) {
+        self.earlier.extend(runs);
     }
 
     /// Keeps a run that has finished.
@@ -156,13 +162,4 @@ fn ends_with_newline(path: &Path) -> std::io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last == *b"\n")
-}
-
-/// SHA-256 of all that the results depend on: the resolved scenarios to the last point of their
-/// traces, laws, hosts, seeds, and the program itself, since another build may simulate otherwise.
-fn fingerprint(plan: &Plan) -> Result<String, Error> {
-    let Plan { cases, controls, signals, hosts, seeds, series, jobs: _ } = plan;
-    let program = program()?;
-    // Which version of a user's law it is, too.
-    Ok(sha256(&(cases, controls, signals, hosts, seeds, series, program, plan.identity())))
 }

@@ -8,6 +8,7 @@
 mod algorithm;
 mod capture;
 mod compare;
+mod comparison;
 mod describe;
 pub mod detection;
 mod error;
@@ -38,6 +39,7 @@ mod watched;
 pub use algorithm::{Algorithm, KernelName};
 pub use capture::CaptureRequest;
 pub use compare::{PassiveRow, PathRow, Row, Spreads, compare, rows, write_csv};
+pub use comparison::Comparison;
 pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
@@ -51,7 +53,7 @@ pub use narrows_laws::{Control, catalogue};
 pub use narrows_sim::PassiveDetector;
 pub use narrows_traffic::Signal;
 pub use output::Output;
-pub use plan::{Case, Finished, Plan, Point, Seeds};
+pub use plan::{Case, Finished, Plan, Point, Seeds, SeriesOf, Task};
 pub use provenance::Provenance;
 pub use recorder::Run;
 pub use scenario::{

@@ -408,9 +408,16 @@ impl OfLink<'_> {
     pub fn utilization(&self) -> f64 {
         let Measured { scenario, duration, .. } = *self.run;
         let share = duration as f64 / scenario.duration as f64;
-        // A link that is down all the time sends nothing of nothing.
-        let capacity = (scenario.capacity(self.link, scenario.warmup) * share).max(1.0);
-        self.counters().bytes_sent as f64 * 8.0 / capacity
+        // What arrived in the analysed time was sent a delay before.
+        let delay = scenario.links[self.link].config.delay.min(scenario.warmup);
+        let [begin, end] = [scenario.warmup, scenario.end()].map(|time| time - delay);
+        let capacity = scenario.capacity(self.link, begin, end) * share;
+        // A link that is down all the time sends nothing of nothing. Where the rate changes, a packet
+        // on the way and what jitter or an event did to the delay would make it a little more than all.
+        if capacity < 1.0 {
+            return 0.0;
+        }
+        (self.counters().bytes_sent as f64 * 8.0 / capacity).min(1.0)
     }
 }
 

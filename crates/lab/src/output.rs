@@ -20,6 +20,8 @@ pub struct Output {
     staging: Option<TempDir>,
     /// Names of the files of [`Output::create`].
     created: Vec<String>,
+    /// Files to be removed.
+    stale: Vec<PathBuf>,
     /// The text of `provenance.json`.
     provenance: Option<Vec<u8>>,
 }
@@ -38,6 +40,7 @@ impl Output {
             made,
             staging: None,
             created: Vec::new(),
+            stale: Vec::new(),
             provenance: None,
         };
         fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
@@ -51,6 +54,14 @@ impl Output {
     /// As [`Output::new`]; the folder holds other results.
     pub fn of(target: &Path, provenance: &Provenance) -> Result<Output, Error> {
         provenance.check(target)?;
+        Output::onto(target, provenance)
+    }
+
+    /// The same, where the folder may hold a part of these results.
+    ///
+    /// # Errors
+    /// As [`Output::new`].
+    pub fn onto(target: &Path, provenance: &Provenance) -> Result<Output, Error> {
         let mut output = Output::new(target)?;
         let mut text = serde_json::to_vec_pretty(provenance).unwrap_or_default();
         text.push(b'\n');
@@ -109,6 +120,11 @@ impl Output {
         Ok(staging.path())
     }
 
+    /// Removes a file of earlier results, `name` relative to the folder, with the commit.
+    pub fn remove(&mut self, name: &str) {
+        self.stale.push(self.target.join(name));
+    }
+
     /// Moves all files into place; files of the same names are replaced, and others stay.
     ///
     /// # Errors
@@ -120,6 +136,9 @@ impl Output {
         if let Some(staging) = self.staging.take() {
             move_files(staging.path(), &self.target)?;
             self.made.clear();
+        }
+        for path in self.stale.iter().filter(|path| path.exists()) {
+            fs::remove_file(path).map_err(Error::io(path, "remove"))?;
         }
         Ok(())
     }

@@ -22,17 +22,32 @@ use crate::summary::Summary;
 pub struct Case {
     /// The scenario.
     pub scenario: Scenario,
-    /// The point of the sweep.
-    pub set: Option<Point>,
+    /// The point of the sweep: a value on each of its axes.
+    pub set: Vec<Point>,
 }
 
-/// A point of a sweep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A value on an axis of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// The field that was set, dotted.
     pub field: String,
-    /// Its value.
+    /// Its value, as `--set` takes it.
     pub value: String,
+    /// The number of the value, if it is one.
+    pub number: Option<f64>,
+    /// Its unit, if it has one.
+    pub unit: Option<String>,
+}
+
+impl Point {
+    /// `value` of `field`: a number, with or without a unit, or anything else.
+    pub fn new(field: &str, value: &str) -> Point {
+        let end = value.find(|c: char| !matches!(c, '0'..='9' | '.' | '-' | '+'));
+        let (number, unit) = value.split_at(end.unwrap_or(value.len()));
+        let number = number.parse().ok();
+        let unit = Some(unit.trim()).filter(|unit| number.is_some() && !unit.is_empty());
+        Point { field: field.into(), value: value.into(), number, unit: unit.map(String::from) }
+    }
 }
 
 /// How a comparison runs.
@@ -50,12 +65,50 @@ pub struct Plan<'a> {
     pub seeds: Seeds,
     /// Runs at the same time; 0 for as many as cores, in real time for one.
     pub jobs: usize,
-    /// Keep the series of the first seed.
-    pub series: bool,
+    /// The seeds whose series are kept.
+    pub series: SeriesOf,
+}
+
+/// The seeds whose series a comparison keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SeriesOf {
+    /// Of every seed.
+    All,
+    /// Of the first seed.
+    #[default]
+    First,
+    /// Of none.
+    None,
+}
+
+impl SeriesOf {
+    /// Their names, as people write them.
+    pub const NAMES: [&str; 3] = ["all", "first", "none"];
+
+    /// Is the series of `seed` kept, one of `seeds`?
+    pub fn keeps(self, seed: u64, seeds: Seeds) -> bool {
+        match self {
+            SeriesOf::All => true,
+            SeriesOf::First => seed == seeds.first,
+            SeriesOf::None => false,
+        }
+    }
+}
+
+impl FromStr for SeriesOf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SeriesOf, String> {
+        let all = [SeriesOf::All, SeriesOf::First, SeriesOf::None];
+        let named = all.into_iter().zip(SeriesOf::NAMES).find(|(_, name)| *name == text);
+        named.map(|(of, _)| of).ok_or_else(|| "expected all, first or none".into())
+    }
 }
 
 /// Some seeds in a row: `K` is 1 to K, `A..B` is A to B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Seeds {
     first: u64,
     last: u64,
@@ -81,6 +134,36 @@ impl Seeds {
     pub fn count(self) -> u64 {
         1 + self.last - self.first
     }
+
+    /// Are all of `others` among them?
+    pub fn include(self, others: Seeds) -> bool {
+        self.first <= others.first && others.last <= self.last
+    }
+
+    /// These and the `next`, which begin where these end.
+    pub fn with(self, next: Seeds) -> Option<Seeds> {
+        (self.last + 1 == next.first).then_some(Seeds { last: next.last, ..self })
+    }
+}
+
+impl std::fmt::Display for Seeds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}..{}", self.first, self.last)
+    }
+}
+
+impl From<Seeds> for String {
+    fn from(seeds: Seeds) -> String {
+        seeds.to_string()
+    }
+}
+
+impl TryFrom<String> for Seeds {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Seeds, String> {
+        text.parse()
+    }
 }
 
 impl FromStr for Seeds {
@@ -98,6 +181,21 @@ impl FromStr for Seeds {
     }
 }
 
+/// A run of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// Index of the case.
+    pub case: usize,
+    /// The congestion control.
+    pub control: Algorithm,
+    /// Index of the signal, as in [`Finished::signal`].
+    pub signal: Option<usize>,
+    /// What runs it.
+    pub host: HostId,
+    /// The seed.
+    pub seed: u64,
+}
+
 /// A case under a control with a signal, the first and the last by index.
 type Variant = (usize, Algorithm, Option<usize>);
 
@@ -108,6 +206,22 @@ impl Plan<'_> {
         let signals = if control.decides() { self.signals.len() } else { 0 };
         let none = (signals == 0).then_some(None);
         none.into_iter().chain((0..signals).map(Some))
+    }
+
+    /// All runs, in the order of cases, controls, signals, hosts and seeds.
+    pub fn tasks(&self) -> Vec<Task> {
+        let mut all = Vec::new();
+        for case in 0..self.cases.len() {
+            for &control in self.controls {
+                for signal in self.signals_of(control) {
+                    for &host in self.hosts {
+                        let task = |seed| Task { case, control, signal, host, seed };
+                        all.extend(self.seeds.all().map(task));
+                    }
+                }
+            }
+        }
+        all
     }
 
     /// Hash of all that the results depend on, besides the program.
@@ -161,10 +275,18 @@ pub struct Finished {
     pub signal: Option<usize>,
     /// The run's summary.
     pub summary: Summary,
-    /// The series of the first seed, if asked for.
+    /// The series, if asked for.
     pub series: Vec<Sample>,
     /// The detector's decisions.
     pub decisions: Vec<Judged>,
+}
+
+impl Finished {
+    /// The run of the plan that it is.
+    pub fn task(&self) -> Task {
+        let Summary { host, seed, .. } = self.summary;
+        Task { case: self.case, control: self.control, signal: self.signal, host, seed }
+    }
 }
 
 #[cfg(test)]
@@ -177,8 +299,24 @@ mod tests {
         assert_eq!(read("30"), Ok((1, 30)));
         assert_eq!(read("31..60"), Ok((31, 30)));
         assert_eq!("7..9".parse::<Seeds>().unwrap().all().collect::<Vec<_>>(), [7, 8, 9]);
+        let next = |a: &str, b: &str| a.parse::<Seeds>().unwrap().with(b.parse().unwrap());
+        assert_eq!(next("10", "11..20").map(|seeds| seeds.to_string()), Some("1..20".into()));
+        assert_eq!([next("10", "12..20"), next("10", "10..20"), next("11..20", "10")], [None; 3]);
         for wrong in ["", "0", "0..3", "5..4", "1..", "..3", "1...3", "100001", "x"] {
             assert!(read(wrong).unwrap_err().starts_with("expected K or A..B"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_a_number_with_its_unit_or_a_word() {
+        let read = |value: &str| {
+            let Point { number, unit, .. } = Point::new("f", value);
+            (number, unit)
+        };
+        assert_eq!(read("-2.5 Mbit/s"), (Some(-2.5), Some("Mbit/s".into())));
+        assert_eq!(read("3"), (Some(3.0), None));
+        for word in ["min-rtt", "-", "10.0.0.1 s", "true", "[\"a\"]"] {
+            assert_eq!(read(word), (None, None), "{word}");
         }
     }
 }

@@ -7,13 +7,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Comparison;
+use crate::plan::Seeds;
 use crate::{Error, Journal};
 
 /// Name of the file.
 pub const NAME: &str = "provenance.json";
 
 /// Version of the format of result files: one more whenever a key or a column gets another meaning.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Where the results of a folder come from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,6 +36,9 @@ pub struct Provenance {
     pub(crate) kernel: Option<String>,
     /// When the command started, UTC.
     started: String,
+    /// What was compared, of a comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    comparison: Option<Comparison>,
 }
 
 impl Provenance {
@@ -55,12 +60,75 @@ impl Provenance {
             commit: commit.map(String::from),
             kernel: kernel.then(release).flatten().map(|release| release.trim().to_owned()),
             started: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+            comparison: None,
         }
     }
 
     /// The command as a shell takes it, whatever the program's folder.
     pub fn command_line(&self) -> String {
         narrows_report::command_line(self.command.iter().skip(1).map(String::as_str))
+    }
+
+    /// That of `comparison`.
+    pub fn of_comparison(self, comparison: Comparison) -> Provenance {
+        Provenance { comparison: Some(comparison), ..self }
+    }
+
+    /// The same, of runs on the kernel that made `other` and by the command that makes all of them.
+    pub fn like(self, other: &Provenance, command: Vec<String>) -> Provenance {
+        Provenance { command, kernel: other.kernel.clone(), ..self }
+    }
+
+    /// What two comparisons differ in besides their seeds, if in anything.
+    pub fn differs(&self, other: &Provenance) -> Option<&'static str> {
+        match (&self.comparison, &other.comparison) {
+            (Some(ours), Some(theirs)) => ours.differs(theirs),
+            _ => Some("not both are comparisons"),
+        }
+        .or((self.kernel != other.kernel).then_some("another kernel"))
+    }
+
+    /// The command line.
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    /// What was compared, of a comparison.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        self.comparison.as_ref()
+    }
+
+    /// That of the finished results in `folder`, if it has any of this format.
+    pub fn read(folder: &Path) -> Option<Provenance> {
+        let there: Provenance = serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()?;
+        (there.format == FORMAT).then_some(there)
+    }
+
+    /// The seeds of this comparison whose results `folder` already has, if it has any.
+    ///
+    /// # Errors
+    /// It has other results than those of this comparison, or of seeds that are not in it.
+    pub fn finished(&self, folder: &Path) -> Result<Option<Seeds>, Error> {
+        let Some(there) = Provenance::read(folder).filter(|there| there.kind == self.kind) else {
+            return self.check(folder).map(|()| None);
+        };
+        let (Some(ours), Some(theirs)) = (&self.comparison, &there.comparison) else {
+            return self.check(folder).map(|()| None);
+        };
+        let refused = |what: String| {
+            Err(Error::input(folder.display().to_string(), format!("cannot be resumed: {what}")))
+        };
+        if let Some(what) = self.differs(&there) {
+            return refused(format!(
+                "{what}; it holds the results of \"{}\"",
+                there.command.join(" ")
+            ));
+        }
+        if !ours.seeds.include(theirs.seeds) {
+            let seeds = theirs.seeds;
+            return refused(format!("it holds seeds {seeds}; expected --seeds with all of them"));
+        }
+        Ok(Some(theirs.seeds))
     }
 
     /// Checks that `folder` holds no other results.
@@ -84,7 +152,9 @@ impl Provenance {
             Some(there)
                 if (&there.kind, &there.results_sha256) != (&self.kind, &self.results_sha256) =>
             {
-                refused(format!("other results, those of \"{}\"", there.command.join(" ")))
+                let more = self.differs(&there).is_none();
+                let hint = if more { " (--resume adds seeds to them)" } else { "" };
+                refused(format!("other results, those of \"{}\"{hint}", there.command.join(" ")))
             }
             None if ["summary.json", "rows.json"].iter().any(|name| folder.join(name).exists()) => {
                 refused(format!("results without a {NAME}"))

@@ -103,16 +103,20 @@ impl<'a> Recorder<'a> {
                 if self.series {
                     self.watched.see_path(index, path, state.retransmits);
                     let shared = &flow.paths[path].links;
+                    let started = flow.active.first().is_some_and(|period| now > period.0);
+                    // A subflow that has not joined has no window.
+                    let there = started && state.cwnd > 0;
                     let queue = shared.iter().map(|&link| host.queue_delay(link)).sum();
                     self.rows.push(Sample {
                         time_s: seconds(now),
                         connection: flow.name.clone(),
                         path: flow.paths[path].name.clone(),
-                        cwnd_packets: state.cwnd,
-                        ssthresh_packets: state.ssthresh,
-                        srtt_ms: round(ms(state.srtt)),
-                        inflight_packets: state.inflight,
-                        goodput_mbps: round(mbps(state.delivered - before, elapsed)),
+                        cwnd_packets: there.then_some(state.cwnd),
+                        ssthresh_packets: state.ssthresh.filter(|_| there),
+                        srtt_ms: (state.srtt > 0).then(|| round(ms(state.srtt))),
+                        inflight_packets: there.then_some(state.inflight),
+                        goodput_mbps: started
+                            .then(|| round(mbps(state.delivered - before, elapsed))),
                         queue_ms: round(ms(queue)),
                     });
                 }
@@ -242,7 +246,11 @@ mod tests {
         assert_eq!(test.goodput_mbps, 8.0);
         assert_eq!(test.ratio_to_tcp, Some(0.5), "against two rivals of the same goodput");
         assert!(test.paths.iter().all(|path| path.goodput_mbps == 4.0), "{:?}", test.paths);
-        assert!(run.series.iter().all(|sample| [4.0, 8.0].contains(&sample.goodput_mbps)));
+        assert!(
+            run.series
+                .iter()
+                .all(|of| of.goodput_mbps.is_none_or(|rate| [4.0, 8.0].contains(&rate)))
+        );
         assert!(run.summary.links.iter().all(|link| (link.utilization - 1.0).abs() < 1e-6));
     }
 }

@@ -17,16 +17,16 @@ pub struct Sample {
     pub connection: String,
     /// Name of the path.
     pub path: String,
-    /// Congestion window.
-    pub cwnd_packets: u32,
+    /// Congestion window; none before its subflow is there.
+    pub cwnd_packets: Option<u32>,
     /// Slow start threshold; none before the first loss.
     pub ssthresh_packets: Option<u32>,
-    /// Smoothed RTT.
-    pub srtt_ms: f64,
+    /// Smoothed RTT; none before the first measurement.
+    pub srtt_ms: Option<f64>,
     /// Packets in flight.
-    pub inflight_packets: u32,
-    /// Payload acknowledged on this path since the last sample.
-    pub goodput_mbps: f64,
+    pub inflight_packets: Option<u32>,
+    /// Payload acknowledged on this path since the last sample; none before the connection starts.
+    pub goodput_mbps: Option<f64>,
     /// Queueing delay a packet would meet now on the shared links of the path.
     pub queue_ms: f64,
 }
@@ -55,18 +55,17 @@ pub fn write_parquet(samples: &[Sample], to: impl Write + Send) -> std::io::Resu
         required double time_s;
         required binary connection (UTF8);
         required binary path (UTF8);
-        required int32 cwnd_packets;
+        optional int32 cwnd_packets;
         optional int32 ssthresh_packets;
-        required double srtt_ms;
-        required int32 inflight_packets;
-        required double goodput_mbps;
+        optional double srtt_ms;
+        optional int32 inflight_packets;
+        optional double goodput_mbps;
         required double queue_ms;
     }";
 
     fn column<T: DataType, W: Write + Send>(
         group: &mut SerializedRowGroupWriter<W>,
-        values: Vec<T::T>,
-        defined: Option<Vec<i16>>,
+        (values, defined): (Vec<T::T>, Option<Vec<i16>>),
     ) -> Result<()> {
         // The columns come in the order of the schema, and so do the calls below.
         if let Some(mut column) = group.next_column()? {
@@ -76,16 +75,21 @@ pub fn write_parquet(samples: &[Sample], to: impl Write + Send) -> std::io::Resu
         Ok(())
     }
 
-    let text = |get: fn(&Sample) -> &str| -> Vec<ByteArray> {
-        samples.iter().map(|sample| ByteArray::from(get(sample))).collect()
+    // The values that are there, and where they are.
+    type Column<T> = (Vec<T>, Option<Vec<i16>>);
+    fn some<T>(values: impl Iterator<Item = Option<T>> + Clone) -> Column<T> {
+        let defined = values.clone().map(|value| i16::from(value.is_some())).collect();
+        (values.flatten().collect(), Some(defined))
+    }
+
+    let text = |get: fn(&Sample) -> &str| -> Column<ByteArray> {
+        (samples.iter().map(|sample| ByteArray::from(get(sample))).collect(), None)
     };
-    let number = |get: fn(&Sample) -> f64| -> Vec<f64> { samples.iter().map(get).collect() };
-    let count = |get: fn(&Sample) -> u32| -> Vec<i32> {
-        samples.iter().map(|sample| get(sample).try_into().unwrap_or(i32::MAX)).collect()
+    let number =
+        |get: fn(&Sample) -> f64| -> Column<f64> { (samples.iter().map(get).collect(), None) };
+    let count = |get: fn(&Sample) -> Option<u32>| -> Column<i32> {
+        some(samples.iter().map(get).map(|of| of.map(|n| n.try_into().unwrap_or(i32::MAX))))
     };
-    let ssthresh = samples.iter().filter_map(|sample| sample.ssthresh_packets);
-    let ssthresh = ssthresh.map(|packets| packets.try_into().unwrap_or(i32::MAX)).collect();
-    let defined = samples.iter().map(|s| i16::from(s.ssthresh_packets.is_some())).collect();
 
     let write = || -> Result<()> {
         let schema = Arc::new(parse_message_type(SCHEMA)?);
@@ -93,15 +97,15 @@ pub fn write_parquet(samples: &[Sample], to: impl Write + Send) -> std::io::Resu
         let properties = WriterProperties::builder().set_created_by("narrows".into()).build();
         let mut file = SerializedFileWriter::new(to, schema, Arc::new(properties))?;
         let mut group = file.next_row_group()?;
-        column::<DoubleType, _>(&mut group, number(|s| s.time_s), None)?;
-        column::<ByteArrayType, _>(&mut group, text(|s| &s.connection), None)?;
-        column::<ByteArrayType, _>(&mut group, text(|s| &s.path), None)?;
-        column::<Int32Type, _>(&mut group, count(|s| s.cwnd_packets), None)?;
-        column::<Int32Type, _>(&mut group, ssthresh, Some(defined))?;
-        column::<DoubleType, _>(&mut group, number(|s| s.srtt_ms), None)?;
-        column::<Int32Type, _>(&mut group, count(|s| s.inflight_packets), None)?;
-        column::<DoubleType, _>(&mut group, number(|s| s.goodput_mbps), None)?;
-        column::<DoubleType, _>(&mut group, number(|s| s.queue_ms), None)?;
+        column::<DoubleType, _>(&mut group, number(|s| s.time_s))?;
+        column::<ByteArrayType, _>(&mut group, text(|s| &s.connection))?;
+        column::<ByteArrayType, _>(&mut group, text(|s| &s.path))?;
+        column::<Int32Type, _>(&mut group, count(|s| s.cwnd_packets))?;
+        column::<Int32Type, _>(&mut group, count(|s| s.ssthresh_packets))?;
+        column::<DoubleType, _>(&mut group, some(samples.iter().map(|s| s.srtt_ms)))?;
+        column::<Int32Type, _>(&mut group, count(|s| s.inflight_packets))?;
+        column::<DoubleType, _>(&mut group, some(samples.iter().map(|s| s.goodput_mbps)))?;
+        column::<DoubleType, _>(&mut group, number(|s| s.queue_ms))?;
         group.close()?;
         file.close().map(|_| ())
     };

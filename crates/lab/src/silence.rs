@@ -71,6 +71,12 @@ fn is_there(scenario: &Scenario, flow: usize, path: usize, from: Nanos, to: Nano
     let crosses = |link: &usize| crossed.links.contains(link) || crossed.back.contains(link);
     for event in scenario.events.iter().take_while(|event| event.at < to) {
         match event.what {
+            EventKind::LinkHold(link, time) if crosses(&link) => {
+                if event.at + time > from {
+                    return false;
+                }
+                continue;
+            }
             EventKind::LinkUp(link, up) if crosses(&link) => {
                 down.retain(|&other| other != link);
                 if !up {

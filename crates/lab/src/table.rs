@@ -11,7 +11,7 @@ use crate::host_id::HostId;
 use crate::metrics::{
     CONNECTION, Form, LINK, LinkSummary, Metric, PASSIVE, PATH, PassiveSummary, TEST, TestSummary,
 };
-use crate::plan::Case;
+use crate::plan::{Case, Point};
 use crate::scenario::{Bound, Published, Scenario};
 use crate::summary::{Fitness, Summary};
 use narrows_stats::Spread;
@@ -75,9 +75,7 @@ pub fn report(cases: &[Case], rows: &[Row]) -> String {
 /// The rows that make a table: those of a scenario, or of all points of a sweep.
 pub fn tables(rows: &[Row]) -> Vec<&[Row]> {
     let same = |a: &Row, b: &Row| {
-        let fields = [a, b].map(|row| row.set.as_ref().map(|point| &point.field));
-        a.case == b.case
-            || a.scenario == b.scenario && fields[0].is_some() && fields[0] == fields[1]
+        a.case == b.case || a.scenario == b.scenario && !a.set.is_empty() && !b.set.is_empty()
     };
     rows.chunk_by(same).collect()
 }
@@ -122,8 +120,8 @@ fn title(cases: &[Case], rows: &[Row]) -> String {
     let times = if row.seeds == 1 { "1 run".into() } else { format!("{} runs each", row.seeds) };
     let title = Foreign::from(case.scenario.title.as_str());
     let title = format!("{}: {title}; {times}", case.scenario.name);
-    let swept = case.set.as_ref().map(|point| &point.field);
-    let settings = case.scenario.settings.iter().filter(|(field, _)| Some(*field) != swept);
+    let swept = |field: &String| case.set.iter().any(|point| point.field == *field);
+    let settings = case.scenario.settings.iter().filter(|(field, _)| !swept(field));
     fold(&title, 2) + &changes(settings)
 }
 
@@ -295,9 +293,8 @@ pub fn row_lines(cases: &[Case], rows: &[Row]) -> Lines {
 
 fn lines(cases: &[Case], rows: &[Row], columns: &[Column]) -> Lines {
     let hosts = rows.iter().any(|row| row.host != HostId::SIM);
-    let swept = rows[0].set.as_ref().map(|point| point.field.as_str());
     let mut heads: Vec<(String, String)> =
-        swept.into_iter().map(|field| (field.to_owned(), String::new())).collect();
+        rows[0].set.iter().map(|point| (point.field.clone(), String::new())).collect();
     heads.push(("cc".into(), String::new()));
     heads.extend(hosts.then(|| ("on".into(), String::new())));
     let left = heads.len();
@@ -315,19 +312,19 @@ fn lines(cases: &[Case], rows: &[Row], columns: &[Column]) -> Lines {
 
 /// The first cells of a row: the point of a sweep, where it is another than before, and the control.
 fn point(before: Option<&Row>, row: &Row) -> Vec<String> {
-    match &row.set {
-        None => vec![format!("  {}", label(row))],
-        Some(_) if before.is_some_and(|before| before.set == row.set) => {
-            vec![String::new(), label(row)]
-        }
-        Some(point) => vec![format!("  {}", point.value), label(row)],
+    let same = before.is_some_and(|before| before.set == row.set);
+    let value = |point: &Point| if same { String::new() } else { point.value.clone() };
+    let mut cells: Vec<String> = row.set.iter().map(value).collect();
+    cells.push(label(row));
+    if row.set.is_empty() || !same {
+        cells[0].insert_str(0, "  ");
     }
+    cells
 }
 
 /// What passive detectors found, if there are any.
 fn passive(rows: &[Row], columns: &[Shown<PassiveSummary>], without: &[&str]) -> String {
-    let swept = rows[0].set.as_ref().map(|point| point.field.as_str());
-    let mut heads: Vec<&str> = swept.into_iter().collect();
+    let mut heads: Vec<&str> = rows[0].set.iter().map(|point| point.field.as_str()).collect();
     heads.extend(["cc", "passive"]);
     let left = heads.len();
     columns.iter().for_each(|(head, _)| heads.push(head));
@@ -368,9 +365,10 @@ pub fn label(row: &Row) -> String {
     }
 }
 
-/// ` at 5 Mbit/s`, of a sweep.
+/// ` at 5 Mbit/s, 20 ms`, of a sweep.
 fn at(row: &Row) -> String {
-    row.set.as_ref().map_or(String::new(), |point| format!(" at {}", point.value))
+    let values: Vec<&str> = row.set.iter().map(|point| point.value.as_str()).collect();
+    if values.is_empty() { String::new() } else { format!(" at {}", values.join(", ")) }
 }
 
 /// `  olia on kernel: 9 of 10 runs (1 unfit: late)`, if any is.

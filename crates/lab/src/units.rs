@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A unit and how many base units it holds.
-type Unit = (&'static str, f64);
+pub type Unit = (&'static str, f64);
 
 const TIME: &[Unit] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
 const BIT_RATE: &[Unit] =

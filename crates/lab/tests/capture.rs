@@ -292,9 +292,9 @@ fn the_round_trip_that_tshark_sees_is_the_one_the_sender_measured() {
             format!("tcp.stream == {stream} && tcp.analysis.ack_rtt && tcp.srcport == 5001");
         let seen = captured.tshark("file.sender", &filter, &["tcp.analysis.ack_rtt"]);
         let seen = median(seen.iter().map(|packet| packet[0].parse::<f64>().unwrap() * 1e3));
-        let busy = captured.run.series.iter().filter(|sample| sample.inflight_packets > 0);
-        let samples = busy.filter(|sample| sample.path == name && sample.srtt_ms > 0.0);
-        let measured = median(samples.map(|sample| sample.srtt_ms));
+        let busy = captured.run.series.iter().filter(|sample| sample.inflight_packets > Some(0));
+        let samples = busy.filter(|sample| sample.path == name);
+        let measured = median(samples.filter_map(|sample| sample.srtt_ms));
         assert!((seen / measured - 1.0).abs() < 0.15, "{name}: {seen} ms, {measured} ms");
     }
 }

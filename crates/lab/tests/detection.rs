@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use narrows_lab::catalogue::{self, Named};
 use narrows_lab::detection::PhaseDetection;
 use narrows_lab::{
-    Algorithm, Case, Edits, Finished, HostId, Plan, Row, Scenario, Seeds, Signal, compare, load,
-    parse, rows, shipped,
+    Algorithm, Case, Edits, Finished, HostId, Plan, Row, Scenario, Seeds, SeriesOf, Signal,
+    compare, load, parse, rows, shipped,
 };
 #[cfg(feature = "kernel")]
 use narrows_lab::{Job, host};
@@ -57,7 +57,7 @@ fn compared(
     seeds: u64,
     jobs: usize,
 ) -> (Vec<Finished>, Vec<Row>) {
-    let cases = [Case { scenario, set: None }];
+    let cases = [Case { scenario, set: Vec::new() }];
     let controls = [cc.parse().unwrap()];
     let plan = Plan {
         cases: &cases,
@@ -66,7 +66,7 @@ fn compared(
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(seeds),
         jobs,
-        series: false,
+        series: SeriesOf::None,
     };
     let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
     let rows = rows(&plan, &finished);
@@ -171,7 +171,7 @@ fn what_cannot_be_a_passive_detector_is_refused_by_its_place() {
 fn the_timestamps_of_the_control_are_those_of_passive_detectors() {
     let cases = [Case {
         scenario: scenario(true, "[detection]\npassive = [\"ssc:sender-ms\"]"),
-        set: None,
+        set: Vec::new(),
     }];
     let run = |signal: Signal| {
         let controls = ["lia+xcorr".parse().unwrap()];
@@ -182,7 +182,7 @@ fn the_timestamps_of_the_control_are_those_of_passive_detectors() {
             hosts: &[HostId::SIM],
             seeds: Seeds::up_to(1),
             jobs: 1,
-            series: false,
+            series: SeriesOf::None,
         };
         compare(plan, None, &AtomicBool::new(false), &|_| ()).map(|_| ())
     };

@@ -27,7 +27,7 @@ fn result(scenario: &Scenario) -> Run {
 /// Mean goodput of a path in Mbit/s between two times in seconds.
 fn goodput(series: &[Sample], path: &str, from: f64, to: f64) -> f64 {
     let of = series.iter().filter(|s| s.path == path && s.time_s > from && s.time_s <= to);
-    let all: Vec<f64> = of.map(|sample| sample.goodput_mbps).collect();
+    let all: Vec<f64> = of.map(|sample| sample.goodput_mbps.unwrap_or(0.0)).collect();
     assert!(!all.is_empty(), "no samples of {path} in {from} to {to} s");
     all.iter().sum::<f64>() / all.len() as f64
 }
@@ -52,6 +52,66 @@ fn a_link_that_is_down_carries_nothing_and_is_used_again() {
 }
 
 #[test]
+fn a_link_that_holds_its_packets_loses_none() {
+    let hold = "[[events]]\nat = \"3 s\"\nlink = \"a\"\nhold = \"400 ms\"\n";
+    let with = |events: &str| {
+        let mut scenario = two("", events);
+        scenario.links[0].config.limit = narrows_net::Limit::Packets(500);
+        scenario
+    };
+    let scenario = with(hold);
+    let Run { series, summary, .. } = result(&scenario);
+    assert!(goodput(&series, "a", 3.1, 3.4) < 0.1);
+    assert!(goodput(&series, "a", 3.4, 3.6) > 8.0, "{}", goodput(&series, "a", 3.4, 3.6));
+    assert_eq!(summary.links[0].drops, 0);
+    assert_eq!(scenario.capacity(0, scenario.warmup, scenario.end()), 86e6);
+    assert!(
+        (0.9..=1.0).contains(&summary.links[0].utilization),
+        "{}",
+        summary.links[0].utilization
+    );
+
+    // Every second, and a change of the rate meanwhile.
+    let every =
+        "every = \"1 s\"\n[[events]]\nat = \"5100 ms\"\nlink = \"a\"\nrate = \"5 Mbit/s\"\n";
+    let scenario = with(&(hold.to_owned() + every));
+    let at: Vec<u64> = scenario.events.iter().map(|event| event.at / 100_000_000).collect();
+    assert_eq!(at, [30, 40, 50, 51, 60, 70, 80, 90]);
+    // 2 s of 10 Mbit/s, twice 0.6; then five times 0.6 of 5 Mbit/s.
+    let capacity = scenario.capacity(0, scenario.warmup, scenario.end());
+    assert!((capacity - 47e6).abs() < 1.0, "{capacity}");
+    let Run { series, .. } = result(&scenario);
+    for second in 3..10 {
+        let second = f64::from(second);
+        assert!(goodput(&series, "a", second + 0.1, second + 0.4) < 0.1, "{second}");
+        assert!(goodput(&series, "a", second + 0.5, second + 1.0) > 4.0, "{second}");
+    }
+}
+
+#[test]
+fn what_is_after_the_end_is_left_out_with_a_word() {
+    let text = "[[events]]\nat = \"3 s\"\nlink = \"a\"\nup = false\n\
+                [[events]]\nat = \"10 s\"\nlink = \"a\"\nup = true\n\
+                [[events]]\nat = \"12 s\"\nevery = \"1 s\"\nflow = \"c\"\nlose = \"a\"\n";
+    let scenario = two("", text);
+    assert_eq!(scenario.events.len(), 1);
+    let expected = "the run ends at 10 s and leaves out events.1 (at 10 s), events.2 (at 12 s)";
+    assert_eq!(scenario.warnings(), [expected]);
+    let cut = |duration: &str| {
+        let set = vec![("duration".into(), duration.into())];
+        load("sbd/shifting-60", &Edits { set, ..Edits::default() }).unwrap()
+    };
+    let whole = load("sbd/shifting-60", &Edits::default()).unwrap();
+    assert!(whole.phases.len() > 2 && whole.warnings().is_empty());
+    let short = cut("70 s");
+    assert!(short.phases.len() < whole.phases.len());
+    let expected = "the run ends at 90 s and leaves out phases.2 (at 140 s), phases.3 (at 200 s), \
+                    phases.4 (at 260 s), flows.tcp1.active.1 (at 200 s), flows.tcp2.active.1 \
+                    (at 200 s), flows.tcp3.active.1 (at 140 s), flows.tcp3.active.2 (at 260 s)";
+    assert_eq!(short.warnings(), [expected]);
+}
+
+#[test]
 fn a_rate_step_and_a_delay_step_are_felt_at_once() {
     let slower = "[[events]]\nat = \"5 s\"\nlink = \"a\"\nrate = \"2 Mbit/s\"\n\
                   [[events]]\nat = \"5 s\"\nlink = \"b\"\ndelay = \"200 ms\"\n";
@@ -61,11 +121,11 @@ fn a_rate_step_and_a_delay_step_are_felt_at_once() {
     let after = goodput(&series, "a", 5.5, 10.0);
     assert!((1.0..=2.0).contains(&after), "{after}");
     let srtt = |path: &str, time: f64| {
-        series.iter().rfind(|s| s.path == path && s.time_s <= time).unwrap().srtt_ms
+        series.iter().rfind(|s| s.path == path && s.time_s <= time).unwrap().srtt_ms.unwrap()
     };
     assert!(srtt("b", 5.0) < 100.0 && srtt("b", 7.0) > 200.0);
     // 4 s of 10 Mbit/s and 5 s of 2 Mbit/s.
-    assert_eq!(scenario.capacity(0, scenario.warmup), 50e6);
+    assert_eq!(scenario.capacity(0, scenario.warmup, scenario.end()), 50e6);
     let utilization = summary.links[0].utilization;
     assert!(utilization > 0.85 && utilization < 1.01, "{utilization}");
 }
@@ -198,5 +258,5 @@ fn a_link_with_a_trace_is_used_by_what_the_trace_offered() {
     };
     let scenario = load("phone/wifi-lte", &edits).unwrap();
     let lte = scenario.links.iter().position(|link| link.config.name == "lte").unwrap();
-    assert_eq!(scenario.capacity(lte, scenario.warmup), 15_000.0 * 1504.0 * 8.0);
+    assert_eq!(scenario.capacity(lte, scenario.warmup, scenario.end()), 15_000.0 * 1504.0 * 8.0);
 }

@@ -2,14 +2,16 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Algorithm, Case, Control, Edits, HostId, Plan, Seeds, compare, load, rows};
+use narrows_lab::{
+    Algorithm, Case, Control, Edits, HostId, Plan, Seeds, SeriesOf, compare, load, rows,
+};
 
 const COUPLED: [Control; 3] = [Control::LIA, Control::OLIA, Control::BALIA];
 
 /// Mean ratio to TCP of each control over 20 seeds.
 fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
     let scenario = load(scenario, &Edits::default()).unwrap();
-    let cases = [Case { scenario, set: None }];
+    let cases = [Case { scenario, set: Vec::new() }];
     let controls: Vec<Algorithm> = controls.iter().copied().map(Algorithm::Ours).collect();
     let plan = Plan {
         cases: &cases,
@@ -18,7 +20,7 @@ fn ratios(scenario: &str, controls: &[Control]) -> Vec<(Algorithm, f64)> {
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(20),
         jobs: 0,
-        series: false,
+        series: SeriesOf::None,
     };
     let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
     let rows = rows(&plan, &finished);

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_lab::{
-    Algorithm, Case, Control, Edits, Error, Finished, HostId, Journal, Plan, Seeds, compare, load,
+    Algorithm, Case, Control, Edits, Error, Finished, HostId, Journal, Plan, Seeds, SeriesOf,
+    compare, load,
 };
 
 const RENO: Algorithm = Algorithm::Ours(Control::RENO);
@@ -14,7 +15,7 @@ const LIA: Algorithm = Algorithm::Ours(Control::LIA);
 
 fn cases() -> [Case; 1] {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.toml");
-    [Case { scenario: load(file.to_str().unwrap(), &Edits::default()).unwrap(), set: None }]
+    [Case { scenario: load(file.to_str().unwrap(), &Edits::default()).unwrap(), set: Vec::new() }]
 }
 
 fn plan(cases: &[Case]) -> Plan<'_> {
@@ -25,7 +26,7 @@ fn plan(cases: &[Case]) -> Plan<'_> {
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(2),
         jobs: 2,
-        series: true,
+        series: SeriesOf::First,
     }
 }
 
@@ -102,7 +103,7 @@ fn a_journal_is_of_one_plan() {
         Plan { controls: &[LIA], ..plan },
         Plan { hosts: &[HostId::new("kernel")], ..plan },
         Plan { hosts: &[HostId::new("kernel"), HostId::SIM], ..plan },
-        Plan { series: false, ..plan },
+        Plan { series: SeriesOf::None, ..plan },
         Plan { cases: &other, ..plan },
     ] {
         assert!(refused(other, true).contains("belongs to other arguments, other scenarios"));
@@ -126,7 +127,7 @@ fn a_panic_names_its_run_and_leaves_the_others() {
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(2),
         jobs: 1,
-        series: false,
+        series: SeriesOf::None,
     };
     let journal = Journal::open(home.path(), &plan, false).unwrap();
     let error = journal.interrupted(go_on(plan, &journal).0.unwrap_err(), 4);

@@ -94,7 +94,7 @@ fn between(series: &[Sample], path: &str, from: f64, until: f64) -> f64 {
     let of = series.iter().filter(|sample| sample.connection == "test" && sample.path == path);
     let some: Vec<f64> = of
         .filter(|sample| sample.time_s > from && sample.time_s < until)
-        .map(|sample| sample.goodput_mbps)
+        .map(|sample| sample.goodput_mbps.unwrap_or(0.0))
         .collect();
     assert!(!some.is_empty(), "no samples of {path} from {from} s until {until} s");
     some.iter().sum::<f64>() / some.len() as f64
@@ -229,7 +229,7 @@ fn sources_write_what_they_write_in_the_simulator() {
         .series
         .iter()
         .filter(|sample| sample.connection == "burst" && (2.4..2.9).contains(&sample.time_s))
-        .map(|sample| sample.goodput_mbps)
+        .map(|sample| sample.goodput_mbps.unwrap_or(0.0))
         .collect();
     assert!(!quiet.is_empty() && quiet.iter().all(|goodput| *goodput == 0.0), "{quiet:?}");
     let [ours, theirs] = [&emulated, &simulated].map(|run| of(run, "burst").goodput_mbps);

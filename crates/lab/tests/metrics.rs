@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Case, Edits, Finished, HostId, Plan, Row, Seeds, compare, parse, rows};
+use narrows_lab::{
+    Case, Edits, Finished, HostId, Plan, Row, Seeds, SeriesOf, compare, parse, rows,
+};
 
 /// Path `a` has four greedy TCPs in all and `b` three; and what is no greedy TCP at a bottleneck.
 const APART: &str = r#"
@@ -38,7 +40,11 @@ rtt = ["20 ms", "40 ms"]
 "#;
 
 fn run(text: &str, seeds: u64) -> (Vec<Finished>, Row) {
-    let cases = [Case { scenario: parse(text, &Edits::default()).unwrap(), set: None }];
+    run_with(text, &Edits::default(), seeds)
+}
+
+fn run_with(text: &str, edits: &Edits, seeds: u64) -> (Vec<Finished>, Row) {
+    let cases = [Case { scenario: parse(text, edits).unwrap(), set: Vec::new() }];
     let controls = ["lia".parse().unwrap()];
     let plan = Plan {
         cases: &cases,
@@ -47,7 +53,7 @@ fn run(text: &str, seeds: u64) -> (Vec<Finished>, Row) {
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(seeds),
         jobs: 0,
-        series: false,
+        series: SeriesOf::None,
     };
     let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
     let row = rows(&plan, &finished).remove(0);
@@ -122,4 +128,32 @@ fn a_row_has_the_metrics_of_each_path() {
     assert_eq!(of("path2"), "b");
     let median = row.paths[1].metrics["ratio_to_tcp"].unwrap().median;
     assert_eq!(of("path2_ratio_to_tcp_median"), median.to_string());
+}
+
+/// A trace that carries 12 Mbit/s for 2 s and then nothing for 2 s, and so on.
+#[test]
+fn a_link_is_used_at_most_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("half.trace");
+    let busy: String = (1..2000).map(|ms| format!("{ms}\n")).collect();
+    std::fs::write(&file, busy + "4000\n").unwrap();
+    let used = |warmup: &str, duration: &str| {
+        let text = format!(
+            "name = \"n\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"{warmup}\"\n\
+             duration = \"{duration}\"\ntest = \"a\"\n\
+             links.l = {{ rate = \"1 Mbit/s\", delay = \"30 ms\", queue = \"400 packets\" }}\n\
+             routes.r = {{ links = [\"l\"], rtt = \"80 ms\" }}\n\
+             flows.a = {{ kind = \"tcp\", routes = [\"r\"], cc = \"reno\" }}\n",
+        );
+        let edits = Edits { traces: vec![("l".into(), file.clone())], ..Edits::default() };
+        run_with(&text, &edits, 1).0[0].summary.links[0].utilization
+    };
+    // All of what the trace has; its begin and its end within a burst, or in the silence.
+    for (warmup, duration) in
+        [("5 s", "8 s"), ("5 s", "3 s"), ("6010 ms", "2 s"), ("4500 ms", "3 s"), ("7 s", "6 s")]
+    {
+        let used = used(warmup, duration);
+        assert!((0.97..=1.0).contains(&used), "{used} of {duration} from {warmup} on");
+    }
+    assert_eq!(used("6100 ms", "1800 ms"), 0.0, "of nothing");
 }

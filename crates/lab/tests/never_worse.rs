@@ -4,13 +4,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Case, Edits, HostId, Plan, Scenario, Seeds, compare, load, parse};
+use narrows_lab::{Case, Edits, HostId, Plan, Scenario, Seeds, SeriesOf, compare, load, parse};
 
 const SEEDS: u64 = 5;
 
 /// Of each control: mean goodput, Mbit/s, and the longest silence of any run, s.
 fn run(scenario: Scenario, controls: &[&str]) -> Vec<(f64, f64)> {
-    let cases = [Case { scenario, set: None }];
+    let cases = [Case { scenario, set: Vec::new() }];
     let controls: Vec<_> = controls.iter().map(|control| control.parse().unwrap()).collect();
     let plan = Plan {
         cases: &cases,
@@ -19,7 +19,7 @@ fn run(scenario: Scenario, controls: &[&str]) -> Vec<(f64, f64)> {
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(SEEDS),
         jobs: 0,
-        series: false,
+        series: SeriesOf::None,
     };
     let finished = compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap();
     let of = |control: usize| {

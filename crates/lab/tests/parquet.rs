@@ -11,11 +11,11 @@ fn samples_come_back_from_parquet() {
         time_s,
         connection: "mptcp".into(),
         path: "path1".into(),
-        cwnd_packets: 10,
+        cwnd_packets: Some(10),
         ssthresh_packets,
-        srtt_ms: 20.5,
-        inflight_packets: 9,
-        goodput_mbps: 1.25,
+        srtt_ms: ssthresh_packets.map(|_| 20.5),
+        inflight_packets: Some(9),
+        goodput_mbps: Some(1.25),
         queue_ms: 3.0,
     };
     let mut bytes = Vec::new();
@@ -45,5 +45,7 @@ fn samples_come_back_from_parquet() {
     assert_eq!(rows[1].get_string(1).unwrap(), "mptcp");
     assert!(rows[0].get_int(4).is_err(), "no ssthresh before the first loss");
     assert_eq!(rows[1].get_int(4).unwrap(), 7);
+    assert!(rows[0].get_double(5).is_err(), "no RTT before it was measured");
+    assert_eq!(rows[1].get_double(5).unwrap(), 20.5);
     assert_eq!(rows[1].get_double(8).unwrap(), 3.0);
 }

@@ -154,8 +154,9 @@ fn a_path_whose_address_is_lost_carries_data_again_when_it_is_back() {
         let run = on_quic(&scenario, "greno", 1);
         let mean = |path: &str, from: f64, to: f64| {
             let of = run.series.iter().filter(|of| of.path == path);
-            let rates =
-                of.filter(|of| from < of.time_s && of.time_s <= to).map(|of| of.goodput_mbps);
+            let rates = of
+                .filter(|of| from < of.time_s && of.time_s <= to)
+                .filter_map(|of| of.goodput_mbps);
             rates.clone().sum::<f64>() / rates.count() as f64
         };
         assert!(mean("first", 7.0, 9.0) > 15.0, "{opener}");

@@ -65,7 +65,8 @@ fn scenario(flow: &str, more: &str) -> Scenario {
 /// Mean goodput of a path of the flow under test between two times of the run, Mbit/s.
 fn between(run: &Run, path: &str, from: f64, until: f64) -> f64 {
     let of = run.series.iter().filter(|of| of.connection == "test" && of.path == path);
-    let rates = of.filter(|of| from < of.time_s && of.time_s <= until).map(|of| of.goodput_mbps);
+    let rates =
+        of.filter(|of| from < of.time_s && of.time_s <= until).map(|of| of.goodput_mbps.unwrap());
     let rates: Vec<f64> = rates.collect();
     assert!(!rates.is_empty(), "no samples of {path} from {from} s until {until} s");
     rates.iter().sum::<f64>() / rates.len() as f64

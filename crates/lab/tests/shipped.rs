@@ -15,7 +15,7 @@ fn scenario(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_loads_and_names_its_source() {
     let all = shipped();
-    assert_eq!(all.len(), 108);
+    assert_eq!(all.len(), 113);
     for one in all {
         let loaded = scenario(one);
         assert_eq!(loaded.name, one);
@@ -29,7 +29,7 @@ fn every_shipped_scenario_loads_and_names_its_source() {
             || one.starts_with("home/")
             || one.starts_with("lisa/") && one != "lisa/shared-tcp"
             || one.ends_with("-itself")
-            || ["cmpbbr/one", "cmpbbr/five", "nornet/mesh"].contains(&one);
+            || ["cmpbbr/one", "cmpbbr/five", "nornet/mesh", "dc/incast"].contains(&one);
         assert_eq!(loaded.rivals.is_empty(), alone, "{one}");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Case, Edits, HostId, Plan, Seeds, compare, parse};
+use narrows_lab::{Case, Edits, HostId, Plan, Seeds, SeriesOf, compare, parse};
 
 const SCENARIO: &str = r#"
 name = "half"
@@ -27,13 +27,13 @@ groups = [["p"]]
 fn startup_ends_and_the_queue_stays_short() {
     let scenario = parse(SCENARIO, &Edits::default()).unwrap();
     let plan = Plan {
-        cases: &[Case { scenario, set: None }],
+        cases: &[Case { scenario, set: Vec::new() }],
         controls: &["bbr".parse().unwrap()],
         signals: &[],
         hosts: &[HostId::SIM],
         seeds: Seeds::up_to(3),
         jobs: 0,
-        series: false,
+        series: SeriesOf::None,
     };
     for run in compare(plan, None, &AtomicBool::new(false), &|_| ()).unwrap() {
         let (flow, link) = (&run.summary.connections[0], &run.summary.links[0]);

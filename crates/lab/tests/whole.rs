@@ -80,3 +80,17 @@ fn no_law_is_called_as_a_key_is() {
         }
     }
 }
+
+#[test]
+fn a_jitter_with_a_distribution_is_written_out() {
+    for jitter in [
+        "{ uniform = { max = '5 ms', correlation = '50 %' } }",
+        "{ normal = { max = '20 ms', mean = '5 ms', deviation = '2 ms' } }",
+        "{ pareto = { max = '1 s', mean = '5 ms', shape = 2.5, correlation = '25 %' } }",
+    ] {
+        let edits = set(&[("links.bottleneck1.jitter", jitter)]);
+        let whole = load("sbd/nsb-2", &edits).unwrap();
+        assert_ne!(whole.links[0].config.variation, Default::default(), "{jitter}");
+        round_trip(&whole);
+    }
+}

@@ -1,6 +1,8 @@
 //! What a link is made of.
 
-use crate::{ConfigError, Discipline, Limit, Loss, MAX_DELAY, Nanos, Policer, Rate, Reorder, Wifi};
+use crate::{
+    ConfigError, Discipline, Limit, Loss, MAX_DELAY, Nanos, Policer, Rate, Reorder, Variation, Wifi,
+};
 
 /// Largest rate: 1 Pbit/s. More is taken for a mistake in units.
 const MAX_RATE: u64 = 1_000_000_000_000_000;
@@ -17,9 +19,11 @@ pub struct LinkConfig {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Nanos,
-    /// Largest additional delay of a packet; each packet draws uniformly from 0 to this. Order is
+    /// Largest additional delay of a packet; each packet draws from 0 to this. Order is
     /// kept: a packet never arrives before its predecessor.
     pub jitter: Nanos,
+    /// How it draws.
+    pub variation: Variation,
     /// Random loss at the entry of the link.
     pub loss: Loss,
     /// Limit of the queue, whatever the discipline.
@@ -49,6 +53,7 @@ impl Default for LinkConfig {
             rate: Rate::default(),
             delay: 0,
             jitter: 0,
+            variation: Variation::default(),
             loss: Loss::None,
             limit: Limit::default(),
             discipline: Discipline::default(),
@@ -112,7 +117,8 @@ impl LinkConfig {
         } else if self.reorder.is_some_and(reorder) {
             Some("reordering needs a share in 0..=1 and a delay of at most one hour")
         } else {
-            self.discipline.fault(self.limit).or(self.wifi.and_then(|wifi| wifi.fault()))
+            let discipline = self.discipline.fault(self.limit).or(self.variation.fault());
+            discipline.or(self.wifi.and_then(|wifi| wifi.fault()))
         }
     }
 }
@@ -120,7 +126,9 @@ impl LinkConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CoDel, FqCoDel, GilbertElliott, Header, LinkId, Network, Pie, Red, Weight};
+    use crate::{
+        CoDel, Distribution, FqCoDel, GilbertElliott, Header, LinkId, Network, Pie, Red, Weight,
+    };
 
     /// What the network says about a link with one field set wrong.
     fn refusal(set: impl FnOnce(&mut LinkConfig)) -> String {
@@ -188,6 +196,15 @@ mod tests {
         assert!(refusal(|c| c.wifi = Some(Wifi::default())).contains("Wi-Fi needs"));
         let policer = Policer { rate: 1_000_000, burst: 1499 };
         assert!(refusal(|c| c.policer = Some(policer)).contains("burst at least the MTU"));
+        for correlation in [-0.1, 1.0, f64::NAN] {
+            let variation = Variation { correlation, ..Variation::default() };
+            assert!(refusal(|c| c.variation = variation).contains("correlation must be in 0..1"));
+        }
+        for shape in [1.0, f64::NAN, f64::INFINITY] {
+            let distribution = Distribution::Pareto { mean: 1, shape };
+            let variation = Variation { distribution, correlation: 0.0 };
+            assert!(refusal(|c| c.variation = variation).contains("shape must be above 1"));
+        }
         let reorder = Reorder { share: f64::NAN, delay: 0 };
         assert!(refusal(|c| c.reorder = Some(reorder)).contains("reordering needs"));
     }

@@ -99,4 +99,10 @@ pub enum TraceFault {
     /// The last timestamp is 0, so the trace would repeat infinitely often at once.
     #[error("the trace must last longer than 0 ms")]
     ZeroPeriod,
+    /// Not one packet fits what its rates carry.
+    #[error("the trace carries less than a packet")]
+    Nothing,
+    /// More packets than memory should hold.
+    #[error("the trace carries more than 2^26 packets")]
+    TooMany,
 }

@@ -20,11 +20,11 @@
 //!    turn of a packet comes; FQ-CoDel also chooses whose turn it is.
 //! 7. It is transmitted: at a constant rate, by the delivery opportunities of a [`Trace`], or with
 //!    others in an aggregate as on [`Wifi`].
-//! 8. It propagates: the delay, plus a uniform jitter that never changes the order; some packets
+//! 8. It propagates: the delay, plus a jitter ([`Variation`]) that never changes the order; some packets
 //!    take longer and are overtaken ([`Reorder`]).
 //!
-//! Rate and delay may change during the run and a link go down and up ([`Network::set_rate`],
-//! [`Network::set_delay`], [`Network::set_up`]). On a link that has none of the rarer features the
+//! Rate and delay may change during the run, a link go down and up, or hold its packets for a time
+//! ([`Network::set_rate`], [`Network::set_delay`], [`Network::set_up`], [`Network::hold`]). On a link that has none of the rarer features the
 //! whole way of a packet is known when it enters, and it costs what a plain link costs.
 //!
 //! Times are integer nanoseconds and every link draws from random streams of its own, one per
@@ -59,6 +59,7 @@ mod counters;
 mod discipline;
 mod error;
 mod histogram;
+mod jitter;
 mod line;
 mod link;
 mod loss;
@@ -86,6 +87,7 @@ pub use counters::Counters;
 pub use discipline::Discipline;
 pub use error::{ConfigError, TraceError, TraceFault};
 pub use histogram::Histogram;
+pub use jitter::{Distribution, Variation};
 pub use loss::{GilbertElliott, Loss};
 pub use network::{Delivery, LinkId, Network, PREFETCHED, RouteId, Seen};
 pub use packet::{Ecn, Header};

@@ -2,10 +2,11 @@
 
 use std::mem::offset_of;
 
+use crate::jitter::Jitter;
 use crate::loss::Losses;
 use crate::managed::Managed;
 use crate::packet::Packet;
-use crate::plain::{Core, Jitter};
+use crate::plain::Core;
 use crate::queue::{Entry, Fifo};
 use crate::rate::Server;
 use crate::rng::{self, Purpose};
@@ -34,7 +35,8 @@ impl Link {
     pub fn new(config: &LinkConfig, seed: u64, number: u32) -> Link {
         let stream = |purpose| rng::link_stream(seed, number, purpose);
         let losses = || Box::new(Losses::new(config.loss, stream(Purpose::Loss)));
-        let jitter = || Box::new(Jitter { max: config.jitter, rng: stream(Purpose::Jitter) });
+        let jitter =
+            || Box::new(Jitter::new(config.jitter, config.variation, stream(Purpose::Jitter)));
         let managed = || Box::new(Managed::new(config, seed, number));
         let queue_delay =
             if config.quantiles { Histogram::default() } else { Histogram::without_quantiles() };
@@ -145,6 +147,7 @@ impl Link {
             Change::Rate(rate) => managed.set_rate(core, now, rate),
             Change::Delay(delay) => managed.set_delay(core, now, delay),
             Change::Up(up) => managed.set_up(core, now, up),
+            Change::Hold(until) => managed.hold(core, now, until),
         }
     }
 
@@ -203,4 +206,5 @@ pub(crate) enum Change<'a> {
     Rate(&'a Rate),
     Delay(Nanos),
     Up(bool),
+    Hold(Nanos),
 }

@@ -309,6 +309,14 @@ impl Managed {
         core.delay = delay;
     }
 
+    /// The link starts no transmission until `until`; what is in transmission ends.
+    pub fn hold(&mut self, core: &mut Core, now: Nanos, until: Nanos) {
+        self.catch_up(core, now);
+        self.free_from = self.busy_until(core).max(until);
+        self.ready = self.ready.max(now).max(self.free_from);
+        self.catch_up(core, now);
+    }
+
     /// The link goes up or down. If down, what waits is lost, and all that comes until it is up.
     pub fn set_up(&mut self, core: &mut Core, now: Nanos, up: bool) {
         self.catch_up(core, now);

@@ -334,6 +334,15 @@ impl<P: Copy> Network<P> {
         self.change(now, link, Change::Up(up));
     }
 
+    /// The link starts no transmission before `until`: packets wait in its queue, and are dropped where that
+    /// is full. What is in transmission or propagates arrives. A hold that ends earlier than one before
+    /// changes nothing.
+    ///
+    /// Everything before `now` must have happened, see [`Network::enqueue`].
+    pub fn hold(&mut self, now: Nanos, link: LinkId, until: Nanos) {
+        self.change(now, link, Change::Hold(until));
+    }
+
     fn change(&mut self, now: Nanos, LinkId(number): LinkId, change: Change) {
         debug_assert!(
             self.next_time().is_none_or(|time| time >= now),

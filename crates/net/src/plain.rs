@@ -1,13 +1,11 @@
 //! What every link has, and all that a plain one does: packets pass in order, and when one leaves is
 //! known as it enters.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-
+use crate::jitter::Jitter;
 use crate::loss::Losses;
 use crate::packet::Packet;
 use crate::queue::{Entry, Fifo};
 use crate::rate::Server;
-use crate::rng;
 use crate::{Counters, Limit, Nanos};
 
 /// What every link has.
@@ -25,19 +23,6 @@ pub(crate) struct Core {
     pub losses: Option<Box<Losses>>,
     pub jitter: Option<Box<Jitter>>,
     pub counters: Counters,
-}
-
-/// Additional delay of a packet, uniform.
-#[derive(Clone, Debug)]
-pub(crate) struct Jitter {
-    pub max: Nanos,
-    pub rng: Xoshiro256PlusPlus,
-}
-
-impl Jitter {
-    fn draw(&mut self) -> Nanos {
-        rng::below(&mut self.rng, self.max + 1)
-    }
 }
 
 impl Core {

@@ -232,5 +232,10 @@ impl Opportunities {
         let periods = (now - self.period_start) / period;
         self.period_start += periods * period;
         self.next = self.trace.after(now - self.period_start);
+        if self.next == self.trace.opportunities() {
+            // The rest of the period offers nothing.
+            self.next = 0;
+            self.period_start += period;
+        }
     }
 }

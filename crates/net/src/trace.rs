@@ -7,12 +7,15 @@ use crate::{MILLISECOND, Nanos, TraceError, TraceFault};
 /// The format is that of Mahimahi's `mm-link` (Netravali et al., USENIX ATC 2015): one line per
 /// opportunity, its time in whole milliseconds since the start, not decreasing. At each the link
 /// carries up to [`Trace::OPPORTUNITY`] bytes. The trace repeats at its end; its period is the last
-/// timestamp.
+/// timestamp. Other recordings become such opportunities, see [`Trace::of_times`] and
+/// [`Trace::of_rates`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     name: String,
-    /// Times of the opportunities in ms; never empty, the last is above 0.
+    /// Times of the opportunities in ms; never empty.
     times: Vec<u32>,
+    /// Time after which it repeats in ms, above 0 and not before the last of them.
+    period: u32,
 }
 
 impl Trace {
@@ -32,20 +35,67 @@ impl Trace {
             return Err(error(1, TraceFault::Empty));
         }
         let mut times = Vec::new();
-        let mut last = 0;
         for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
-            let time = parse_time(line.trim_ascii()).map_err(|fault| error(index + 1, fault))?;
-            if time < last {
-                return Err(error(index + 1, TraceFault::Unordered));
-            }
-            times.push(time);
-            last = time;
+            times.push(parse_time(line.trim_ascii()).map_err(|fault| error(index + 1, fault))?);
         }
-        if last == 0 {
-            return Err(error(times.len(), TraceFault::ZeroPeriod));
-        }
-        Ok(Trace { name: name.to_owned(), times })
+        Trace::of_times(times, name)
     }
+
+    /// A trace with opportunities at these times, ms, the last of which is its period.
+    ///
+    /// # Errors
+    /// As of [`Trace::parse`]; the lines are the places in `times`, from 1.
+    pub fn of_times(times: Vec<u32>, name: &str) -> Result<Trace, TraceError> {
+        let error = |line, fault| TraceError { name: name.to_owned(), line, fault };
+        if let Some(at) = times.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(error(at + 2, TraceFault::Unordered));
+        }
+        match times.last() {
+            None => Err(error(1, TraceFault::Empty)),
+            Some(0) => Err(error(times.len(), TraceFault::ZeroPeriod)),
+            Some(&period) => Ok(Trace { name: name.to_owned(), times, period }),
+        }
+    }
+
+    /// A trace of rates in bit/s, each for a time. An opportunity comes in the millisecond in which its
+    /// last byte could have been sent, so that no time has more of them than the rates carry. The period is
+    /// the sum of the times, in whole milliseconds.
+    ///
+    /// # Errors
+    /// The trace carries nothing, or is too long; the lines are the places in `steps`, from 1.
+    pub fn of_rates(
+        steps: impl IntoIterator<Item = (Nanos, u64)>,
+        name: &str,
+    ) -> Result<Trace, TraceError> {
+        let error = |line, fault| TraceError { name: name.to_owned(), line, fault };
+        // bit ns at 1 bit/s.
+        const NEED: u128 = 8 * Trace::OPPORTUNITY as u128 * crate::SECOND as u128;
+        let ms = |time: u128| u32::try_from(time.div_ceil(MILLISECOND.into())).ok();
+        let (mut times, mut end, mut has, mut line) = (Vec::new(), 0_u128, 0_u128, 0);
+        for (time, rate) in steps {
+            line += 1;
+            let (mut now, rate) = (end, u128::from(rate));
+            end += u128::from(time);
+            ms(end).ok_or_else(|| error(line, TraceFault::TooLarge))?;
+            while has + rate * (end - now) >= NEED {
+                let wait = (NEED - has).div_ceil(rate);
+                now += wait;
+                has = has + rate * wait - NEED;
+                if times.len() == Self::MOST {
+                    return Err(error(line, TraceFault::TooMany));
+                }
+                times.extend(ms(now));
+            }
+            has += rate * (end - now);
+        }
+        match ms(end) {
+            Some(period) if !times.is_empty() => Ok(Trace { name: name.to_owned(), times, period }),
+            _ => Err(error(line.max(1), TraceFault::Nothing)),
+        }
+    }
+
+    /// Opportunities that a trace of rates may have: a gigabit link for twelve minutes.
+    const MOST: usize = 1 << 26;
 
     /// The name given to [`Trace::parse`].
     pub fn name(&self) -> &str {
@@ -64,7 +114,7 @@ impl Trace {
 
     /// Time after which the trace repeats.
     pub fn period(&self) -> Nanos {
-        self.time(self.times.len() - 1)
+        u64::from(self.period) * MILLISECOND
     }
 
     /// Mean rate in bit/s if every opportunity is filled.
@@ -140,6 +190,27 @@ mod tests {
         assert_eq!((count(0, 10), count(10, 39), count(0, 40)), (4.0, 0.0, 5.0));
         assert_eq!((count(4, 6), count(40, 44), count(5, 85)), (1.0, 2.0, 2.0 + 1.0 + 5.0 + 2.0));
         assert_eq!(count(0, 4000) * 1504.0 * 8.0 / 4.0, trace.mean_rate() as f64);
+    }
+
+    #[test]
+    fn rates_become_opportunities() {
+        const MS: Nanos = MILLISECOND;
+        // A byte in a microsecond: an opportunity each 1.504 ms; what is left at the end is lost.
+        let trace = Trace::of_rates([(10 * MS, 8_000_000)], "rates").unwrap();
+        assert_eq!(trace.times(), [2, 4, 5, 7, 8, 10]);
+        assert_eq!(trace.period(), 10 * MS);
+        // Part of an opportunity is kept over a change of the rate, and over a time without any.
+        let steps = [(MS, 8_000_000), (5 * MS, 0), (MS, 8_000_000), (100 * MS, 1)];
+        let trace = Trace::of_rates(steps, "rates").unwrap();
+        assert_eq!((trace.times(), trace.period()), (&[7][..], 107 * MS));
+        let fault = |steps: &[(Nanos, u64)]| {
+            let error = Trace::of_rates(steps.iter().copied(), "rates").unwrap_err();
+            (error.line, error.fault)
+        };
+        assert_eq!(fault(&[]), (1, TraceFault::Nothing));
+        assert_eq!(fault(&[(MS, 1), (MS, 1)]), (2, TraceFault::Nothing));
+        assert_eq!(fault(&[(MS, 1), (Nanos::MAX, 1)]), (2, TraceFault::TooLarge));
+        assert_eq!(fault(&[(3_600_000 * MS, 1_000_000_000_000)]), (1, TraceFault::TooMany));
     }
 
     #[test]

@@ -408,6 +408,11 @@ impl Sim {
         self.network.set_up(self.now, link, up);
     }
 
+    /// A link holds its packets for this time, see [`Network::hold`].
+    pub fn hold_link(&mut self, link: LinkId, time: Nanos) {
+        self.network.hold(self.now, link, self.now + time);
+    }
+
     /// Sets the counters of all links to 0, as at the end of a warm-up.
     pub fn reset_link_counters(&mut self) {
         self.network.reset_counters();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use common::*;
 use narrows_net::{
-    CoDel, Discipline, Ecn, FqCoDel, GilbertElliott, Limit, LinkConfig, LinkId, Loss, Nanos, Pie,
-    Policer, Rate, Red, Reorder, Trace, Wifi,
+    CoDel, Discipline, Distribution, Ecn, FqCoDel, GilbertElliott, Limit, LinkConfig, LinkId, Loss,
+    Nanos, Pie, Policer, Rate, Red, Reorder, Trace, Variation, Wifi,
 };
 use narrows_sim::capture::{Captured, Point};
 use narrows_sim::topology::FatTree;
@@ -63,11 +63,27 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
         (1_000_u64..100_000).prop_map(Limit::Bytes),
         (MS..50 * MS).prop_map(Limit::Time),
     ];
-    let jitter = prop_oneof![Just(0), 0..10 * MS];
+    let distribution = prop_oneof![
+        Just(Distribution::Uniform),
+        (0..5 * MS, 0..5 * MS)
+            .prop_map(|(mean, deviation)| Distribution::Normal { mean, deviation }),
+        (0..5 * MS, 1.01..5.0).prop_map(|(mean, shape)| Distribution::Pareto { mean, shape }),
+    ];
+    let variation = (distribution, prop_oneof![Just(0.0), 0.0..1.0])
+        .prop_map(|(distribution, correlation)| Variation { distribution, correlation });
+    let jitter = (prop_oneof![Just(0), 0..10 * MS], variation);
     let mtu = select(vec![576_u32, 1500, 1500, 9000]);
     let queue = (limit, any_discipline(), any::<bool>());
     (rate, 2 * MS..50 * MS, jitter, any_loss(), queue, any_feature(), mtu).prop_map(
-        |(rate, delay, jitter, loss, (limit, discipline, ecn), (policer, reorder, wifi), mtu)| {
+        |(
+            rate,
+            delay,
+            (jitter, variation),
+            loss,
+            (limit, discipline, ecn),
+            (policer, reorder, wifi),
+            mtu,
+        )| {
             let queues = !matches!(rate, Rate::Infinite);
             let constant = matches!(rate, Rate::Constant(_));
             let discipline = if queues { discipline } else { Discipline::DropTail };
@@ -77,6 +93,7 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
                 rate,
                 delay,
                 jitter,
+                variation,
                 loss,
                 limit: if fair { Limit::Packets(50) } else { limit },
                 discipline,
@@ -220,6 +237,7 @@ enum Happens {
     Rate(Index, u64),
     Delay(Index, Nanos),
     Up(Index, bool),
+    Hold(Index, Nanos),
     PathLost(Index, Index),
     PathComes(Index, [Vec<Index>; 2]),
 }
@@ -231,6 +249,7 @@ fn anything() -> impl Strategy<Value = Happens> {
         1 => (link(), MBIT..200 * MBIT).prop_map(|(link, rate)| Happens::Rate(link, rate)),
         1 => (link(), MS..100 * MS).prop_map(|(link, delay)| Happens::Delay(link, delay)),
         1 => (link(), any::<bool>()).prop_map(|(link, up)| Happens::Up(link, up)),
+        1 => (link(), 1..200 * MS).prop_map(|(link, time)| Happens::Hold(link, time)),
         1 => (link(), link()).prop_map(|(flow, path)| Happens::PathLost(flow, path)),
         1 => (link(), any_way()).prop_map(|(flow, way)| Happens::PathComes(flow, way)),
     ]
@@ -336,6 +355,7 @@ fn happen(
             sim.set_link_delay(link, delay).expect("a delay in range");
             ledger.fastest.remove(&link);
         }
+        Happens::Hold(link, time) => sim.hold_link(*link.get(links), time),
         Happens::Up(link, up) => sim.set_link_up(*link.get(links), up),
         Happens::PathLost(flow, path) => {
             let flow = *flow.get(ids);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::lab::jobs;
+use super::suggest;
 
 /// Options of `fuzz`.
 #[derive(Debug, clap::Args)]
@@ -20,10 +21,10 @@ A control is compared with its law uncoupled and with each path alone in the sam
 code: 1 if it has a fault of its own, which the uncoupled law does not share.")]
 pub struct FuzzArgs {
     /// Judge these scenarios, shipped ones or TOML files, in place of a search
-    #[arg(value_name = "SCENARIO", conflicts_with_all = ["out", "seed", "candidates", "time", "hops", "shrink"])]
+    #[arg(value_name = "SCENARIO", value_parser = suggest::scenarios(), hide_possible_values = true, conflicts_with_all = ["out", "seed", "candidates", "time", "hops", "shrink"])]
     pub scenarios: Vec<String>,
     /// Congestion controls, separated by commas [default: all that are coupled]
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', value_parser = suggest::controls(), hide_possible_values = true)]
     pub cc: Vec<String>,
     /// Host in virtual time to run on: sim (the simulator) or quic (QUIC in place of MPTCP)
     #[arg(long, value_name = "HOST", default_value = "sim")]

@@ -3,21 +3,24 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use narrows_lab::hosts::child;
-use narrows_lab::{Algorithm, Edits, Error, Host, Seeds, Signal, host};
+use narrows_lab::{Algorithm, Edits, Error, Host, Seeds, SeriesOf, Signal, host};
 use narrows_laws::user::{self, Checks};
+
+use super::suggest;
 
 /// Options that change a scenario.
 #[derive(Debug, clap::Args)]
 pub struct EditArgs {
     /// Change a field of the scenario, by its dotted name
-    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = suggest::fields(), hide_possible_values = true)]
     pub set: Vec<String>,
     /// Compile and load your own law, for use in --cc (`narrows law new`)
     #[arg(long = "law", value_name = "FILE.h")]
     pub law: Option<PathBuf>,
-    /// Replay a recorded trace (Mahimahi format, plain or .gz) on a link
+    /// Replay a recorded trace (plain or .gz) on a link: Mahimahi's format, or that of
+    /// --set links.LINK.format='s Mbit/s' (`narrows list fields links`)
     #[arg(long = "trace", value_name = "LINK=FILE")]
     pub trace: Vec<String>,
 }
@@ -31,6 +34,7 @@ Examples:
   narrows show sbd/sb-2 --resolved --set links.bottleneck1.aqm=red")]
 pub struct ShowArgs {
     /// A shipped scenario or base (`narrows list scenarios`) or a TOML file
+    #[arg(value_parser = suggest::scenarios(), hide_possible_values = true)]
     pub scenario: String,
     /// Print the complete scenario: bases merged, generators expanded, all defaults
     #[arg(long)]
@@ -56,9 +60,10 @@ Examples:
   narrows run my/scenario.toml --dry-run              what would run")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
+    #[arg(value_parser = suggest::scenarios(), hide_possible_values = true)]
     pub scenario: String,
     /// Congestion control of the connection under test: `LAW[+DETECTOR][+START]` or `kernel:NAME`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = suggest::controls(), hide_possible_values = true)]
     pub cc: Option<String>,
     /// Delay signal of the detector: receiver-us, sender-us, sender-ms, rtt or srtt [default: that
     /// of a named system, else the scenario's, else sender-us]
@@ -129,17 +134,19 @@ Examples:
   narrows compare sbd/nsb-2 sbd/sb-2 --cc reno,olia --on sim,kernel
   narrows compare sbd/nsb-2 --cc reno,lia+xcorr --signal rtt --on sim,quic,quic-real,kernel
   narrows compare sbd/nsb-2 --cc lia --sweep jitter='0..6 packets:3'
+  narrows compare sbd/nsb-2 --cc lia --sweep links.bottleneck1.rate='1..100 Mbit/s:5:log' \\
+    --sweep flows.mptcp.scheduler=min-rtt,round-robin    every combination
   narrows compare sbd/nsb-2 --cc olia+ssc --signal receiver-us,rtt
   narrows compare sbd/nsb-2 --cc olia+ssc --set ssc.p_s=0.1
   narrows compare sbd/nsb-5 --cc lia+shared --set detection.passive='[\"xcorr\"]'
-  narrows compare sbd/sb-5 --cc reno,olia --seeds 30 --out out/sb-5 --resume
+  narrows compare sbd/sb-5 --cc reno,olia --seeds 60 --out out/sb-5 --resume
   narrows compare sbd/nsb-2 --cc lia,olia --json | jq '.rows[].ratio_to_tcp'")]
 pub struct CompareArgs {
     /// Shipped scenarios (`narrows list scenarios`) or TOML files
-    #[arg(required = true, value_name = "SCENARIO")]
+    #[arg(required = true, value_name = "SCENARIO", value_parser = suggest::scenarios(), hide_possible_values = true)]
     pub scenarios: Vec<String>,
     /// Congestion controls of the connection under test, separated by commas
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', required = true, value_parser = suggest::controls(), hide_possible_values = true)]
     pub cc: Vec<String>,
     /// Delay signals of the detectors, a row each: receiver-us, sender-us, sender-ms, rtt, srtt
     /// [default: that of a named system, else the scenario's, else sender-us]
@@ -154,9 +161,10 @@ pub struct CompareArgs {
     /// Concurrent runs; 0: one per core, in real time one
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
-    /// Run with N evenly spaced values of a field from A to B
-    #[arg(long, value_name = "FIELD=A..B:N")]
-    pub sweep: Option<String>,
+    /// Run with N evenly spaced values of a field from A to B (A..B:N:log: each as many times the one
+    /// before), or with those listed (FIELD=A,B,C); several sweeps: all combinations
+    #[arg(long, value_name = "FIELD=A..B:N", value_parser = suggest::fields(), hide_possible_values = true)]
+    pub sweep: Vec<String>,
     #[command(flatten)]
     pub edit: EditArgs,
     /// Run even if the estimate exceeds the available memory or two days
@@ -168,7 +176,12 @@ pub struct CompareArgs {
     /// Write a page for a browser: every metric over the seeds, with tables
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
-    /// Resume an interrupted comparison; needs the same arguments and --out folder
+    /// The seeds whose time series (every 100 ms) go into --out
+    #[arg(long, value_name = "SEEDS", default_value = "first", requires = "out",
+        value_parser = PossibleValuesParser::new(SeriesOf::NAMES).try_map(|name| name.parse::<SeriesOf>()))]
+    pub series_of: SeriesOf,
+    /// Resume an interrupted comparison, or add seeds to a finished one; needs the same arguments
+    /// (but --seeds) and --out folder
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Print the rows as JSON
@@ -275,4 +288,22 @@ pub fn control(name: &str) -> Result<Algorithm, Error> {
         return Err(Error::input("--cc", message));
     }
     name.trim().parse().map_err(|message: String| Error::input("--cc", message))
+}
+
+/// Options of `merge`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  narrows compare sbd/sb-5 --cc reno,olia --seeds 1..250 --out out/a      on one machine
+  narrows compare sbd/sb-5 --cc reno,olia --seeds 251..500 --out out/b    on another
+  narrows merge out/a out/b --out out/all
+
+The scenario's files are read again, as the command in out/a names them.")]
+pub struct MergeArgs {
+    /// Folders of results of one comparison with seeds that follow each other
+    #[arg(required = true, num_args = 2.., value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// Write the report, the rows and every run's summary into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }

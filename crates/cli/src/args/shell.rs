@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::lab::EditArgs;
+use super::suggest;
 
 /// Options of `shell`.
 #[derive(Debug, clap::Args)]
@@ -26,6 +27,7 @@ of the other host; the environment has NARROWS_SERVER, NARROWS_SERVER6 and NARRO
 code is CMD's. Needs root.")]
 pub struct ShellArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
+    #[arg(value_parser = suggest::scenarios(), hide_possible_values = true)]
     pub scenario: String,
     /// Host of the shell: sender or receiver
     #[arg(long, value_name = "NAME", default_value = "receiver")]
@@ -35,7 +37,7 @@ pub struct ShellArgs {
     pub serve: Option<String>,
     /// Congestion control of new connections: `LAW[+DETECTOR][+START]` or `kernel:NAME` [default:
     /// the kernel's default]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = suggest::controls(), hide_possible_values = true)]
     pub cc: Option<String>,
     /// Capture packets of both hosts into this folder, as pcapng
     #[arg(long, value_name = "DIR")]

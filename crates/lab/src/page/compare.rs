@@ -24,9 +24,9 @@ pub fn compare(provenance: &Provenance, plan: &Plan, rows: &[Row], finished: &[F
     let hosts: Vec<String> = plan.hosts.iter().map(ToString::to_string).collect();
     let seeds = plan.seeds.all();
     let settings = plan.cases[0].scenario.settings.iter();
-    let swept = plan.cases[0].set.as_ref().map(|point| &point.field);
+    let swept: Vec<&String> = plan.cases[0].set.iter().map(|point| &point.field).collect();
     let settings: Vec<String> = settings
-        .filter(|(field, _)| Some(*field) != swept)
+        .filter(|(field, _)| !swept.contains(field))
         .map(|(field, value)| format!("{field} = {value}"))
         .collect();
     let or_none = |text: String| if text.is_empty() { "none".into() } else { text };
@@ -37,7 +37,8 @@ pub fn compare(provenance: &Provenance, plan: &Plan, rows: &[Row], finished: &[F
         ("seeds", format!("{} to {}", seeds.start(), seeds.end())),
         ("changed settings", or_none(settings.join("; "))),
     ];
-    more.extend(swept.map(|field| ("sweep", format!("of {field}"))));
+    let axes: Vec<&str> = swept.iter().map(|field| field.as_str()).collect();
+    more.extend((!axes.is_empty()).then(|| ("sweep", format!("of {}", axes.join(" and ")))));
     let all = All { plan, finished };
     let sections = table::tables(rows).into_iter().map(|rows| all.section(rows)).collect();
     Page {
@@ -104,7 +105,7 @@ impl All<'_> {
         if self.plan.hosts != [HostId::SIM] {
             name += &format!(" on {}", row.host);
         }
-        if let Some(point) = &row.set {
+        for point in &row.set {
             name += &format!(", {}", point.value);
         }
         name
@@ -188,13 +189,13 @@ impl All<'_> {
         })
     }
 
-    /// The mean over the values of a sweep, where these are numbers.
+    /// The mean over the values of a sweep of one field, where these are numbers.
     fn swept(&self, rows: &[Row], metric: &Metric<TestSummary>) -> Option<Plot> {
         if !SPREAD.contains(&metric.name) {
             return None;
         }
-        let value =
-            |row: &Row| -> Option<f64> { row.set.as_ref()?.value.split(' ').next()?.parse().ok() };
+        let [point] = &rows[0].set[..] else { return None };
+        let value = |row: &Row| row.set.first()?.number;
         let mut points: Vec<(f64, &Row)> =
             rows.iter().map(|row| Some((value(row)?, row))).collect::<Option<_>>()?;
         points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -221,13 +222,12 @@ impl All<'_> {
                 };
                 x.iter().map(end).collect::<Vec<_>>()
             };
-            let name = self.name(&Row { set: None, ..(*first).clone() });
+            let name = self.name(&Row { set: Vec::new(), ..(*first).clone() });
             let mean = x.iter().map(|x| spread(x).map(|spread| spread.mean)).collect();
             let (low, high) = (end(-1.0), end(1.0));
             Curve { low, high, ..Curve::new(name, self.colour(first), mean) }
         };
-        let point = rows[0].set.as_ref()?;
-        let unit = point.value.split_once(' ').map_or("", |(_, unit)| unit);
+        let unit = point.unit.as_deref().unwrap_or("");
         Some(Plot {
             title: format!("{} over {}", title(metric), point.field),
             about: "The mean over the seeds within its 95 % interval.".into(),

@@ -362,12 +362,13 @@ impl Shown {
             })
         };
         // Before its first measurement a path has no RTT and no window to speak of.
-        let begun = |sample: &Sample| sample.srtt_ms > 0.0;
+        let begun = |sample: &Sample| sample.srtt_ms.is_some();
         let mut goodput = self.curves(scenario, |sample| {
-            (begun(sample) || sample.goodput_mbps > 0.0).then_some(sample.goodput_mbps)
+            sample.goodput_mbps.filter(|&rate| begun(sample) || rate > 0.0)
         });
         goodput.extend(self.total(scenario));
-        let mut windows = self.curves(scenario, |s| begun(s).then_some(f64::from(s.cwnd_packets)));
+        let mut windows =
+            self.curves(scenario, |s| s.cwnd_packets.filter(|_| begun(s)).map(f64::from));
         let thresholds = self.curves(scenario, |sample| {
             sample.ssthresh_packets.filter(|_| begun(sample)).map(f64::from)
         });
@@ -380,7 +381,7 @@ impl Shown {
             steps: true,
             ..curve
         }));
-        let rtt = self.curves(scenario, |sample| begun(sample).then_some(sample.srtt_ms));
+        let rtt = self.curves(scenario, |sample| sample.srtt_ms);
         let mut parts: Vec<Part> = events(scenario).into_iter().collect();
         parts.extend([
             plot(
@@ -455,8 +456,8 @@ impl Shown {
             return None;
         }
         let sum = |at: usize| {
-            let begun = own.iter().any(|row| row.samples[at].srtt_ms > 0.0);
-            begun.then(|| own.iter().map(|row| row.samples[at].goodput_mbps).sum())
+            let begun = own.iter().any(|row| row.samples[at].srtt_ms.is_some());
+            begun.then(|| own.iter().filter_map(|row| row.samples[at].goodput_mbps).sum())
         };
         let y = (0..own[0].samples.len()).map(sum).collect();
         let name = format!("{} in all", scenario.flows[test].name);

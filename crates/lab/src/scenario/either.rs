@@ -25,6 +25,12 @@ pub enum Either<W, T> {
     Table(T),
 }
 
+impl<W: Default, T> Default for Either<W, T> {
+    fn default() -> Self {
+        Either::Word(W::default())
+    }
+}
+
 impl<'de, W: FromStr<Err = String>, T: Deserialize<'de>> Deserialize<'de> for Either<W, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Read<W, T>(PhantomData<(W, T)>);

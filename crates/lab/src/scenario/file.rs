@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::detection::DetectionFile;
 use super::either::{Either, Kinds, OneOf, OneOrEach, Tables};
 use super::events::EventFile;
-use super::link::{Aqm, Bursts, PolicerFile, ReorderFile, WifiFile};
+use super::link::{Aqm, Bursts, JitterFile, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
+use super::trace::TraceFormat;
 use crate::units::{BitRate, Bytes, PacketRate, Packets, Queue, Share, Time};
 
 /// The whole file.
@@ -242,14 +243,20 @@ pub enum Routing {
 pub struct Link {
     /// Its rate, unless it has a trace.
     pub rate: Option<BitRate>,
-    /// A recorded trace in place of a rate: a file beside this one or a shipped one, in Mahimahi's
-    /// format, plain or gzip. Example: `"phone/lte.trace"`.
+    /// A recorded trace in place of a rate: a file beside this one or a shipped one, plain or gzip.
+    /// Example: `"phone/lte.trace"`.
     pub trace: Option<String>,
+    /// The columns of the trace: `ms`, the time of each packet of 1504 B as Mahimahi has it (or `s`,
+    /// `us`); `s Mbit/s`, a time and the rate from then on; or `Mbit/s`, a rate for each step.
+    /// Default: `"ms"`.
+    pub format: Option<TraceFormat>,
+    /// How long each line of a trace of rates lasts. Default: `"1 s"`.
+    pub step: Option<Time>,
     /// Propagation delay. Default: `"0 s"`.
     pub delay: Option<Time>,
-    /// Largest random delay besides.
+    /// Largest random delay besides, if uniform, or another distribution; no packet overtakes another.
     #[serde(default)]
-    pub jitter: Time,
+    pub jitter: Either<Time, JitterFile>,
     /// Random loss, or bursts. Default: none.
     pub loss: Option<Either<Share, Bursts>>,
     /// What its queue holds at most. Default: unlimited.

@@ -1,14 +1,15 @@
 //! Links: from the file's words to the network's.
 
 use narrows_net::{
-    CoDel, Discipline, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss, Pie, Policer, Rate, Red,
-    Reorder, Weight, Wifi,
+    CoDel, Discipline, Distribution, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss, Pie,
+    Policer, Rate, Red, Reorder, SECOND, Variation, Weight, Wifi,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::either::{Either, Kinds, OneOf};
-use super::{Fault, Link, file, trace};
+use super::trace::{self, TraceFormat};
+use super::{Fault, Link, file};
 use crate::units::{BitRate, Bytes, MAX_BYTES, MAX_TIME, Queue, Share, Time};
 
 /// Losses in bursts, where plain loss is a [`Share`].
@@ -165,6 +166,80 @@ impl Default for PieFile {
     }
 }
 
+/// Random delay with a distribution, where one that is uniform is a [`Time`].
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(title = "one of uniform, normal, pareto as a table")]
+pub enum JitterFile {
+    Uniform(UniformFile),
+    Normal(NormalFile),
+    Pareto(ParetoFile),
+}
+
+/// From 0 to the largest.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct UniformFile {
+    /// The largest delay.
+    max: Time,
+    /// How alike those of neighbours are, below 100 %.
+    #[serde(default)]
+    correlation: Share,
+}
+
+/// Normal; what is below 0 is 0.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct NormalFile {
+    /// The largest delay; what is above has it.
+    max: Time,
+    /// Its mean.
+    mean: Time,
+    /// Its standard deviation.
+    deviation: Time,
+    /// How alike those of neighbours are, below 100 %.
+    #[serde(default)]
+    correlation: Share,
+}
+
+/// Pareto's, from 0 on (Lomax): most delays are short and some are long.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParetoFile {
+    /// The largest delay; what is above has it.
+    max: Time,
+    /// Its mean, without that bound.
+    mean: Time,
+    /// Above 1; the smaller, the more long ones. That of netem's table is 3.
+    #[serde(default = "shape")]
+    shape: f64,
+    /// How alike those of neighbours are, below 100 %.
+    #[serde(default)]
+    correlation: Share,
+}
+
+fn shape() -> f64 {
+    3.0
+}
+
+/// The largest delay and its distribution.
+fn jitter(jitter: &Either<Time, JitterFile>) -> (Time, Variation) {
+    let (max, distribution, correlation) = match jitter {
+        Either::Word(max) => return (*max, Variation::default()),
+        Either::Table(JitterFile::Uniform(UniformFile { max, correlation })) => {
+            (max, Distribution::Uniform, correlation)
+        }
+        Either::Table(JitterFile::Normal(NormalFile { max, mean, deviation, correlation })) => {
+            let (mean, deviation) = (mean.0, deviation.0);
+            (max, Distribution::Normal { mean, deviation }, correlation)
+        }
+        Either::Table(JitterFile::Pareto(ParetoFile { max, mean, shape, correlation })) => {
+            (max, Distribution::Pareto { mean: mean.0, shape: *shape }, correlation)
+        }
+    };
+    (*max, Variation { distribution, correlation: correlation.0 })
+}
+
 /// A token bucket at the entry.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -214,10 +289,21 @@ pub fn links(file: &file::File) -> Result<Vec<Link>, Fault> {
 
 fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
     let fault = |field: &str, message: String| Fault::new(["links", name, field], message);
+    let of_trace = [("format", link.format.is_some()), ("step", link.step.is_some())];
+    if let Some((field, _)) = of_trace.iter().find(|of| of.1 && link.trace.is_none()) {
+        return Err(fault(field, "only a trace has one, and this link has none".into()));
+    }
     let rate = match (&link.rate, &link.trace) {
         (Some(rate), None) => Rate::Constant(rate.0),
         (None, Some(trace)) => {
-            let trace = trace::find(trace).map_err(|message| fault("trace", message))?;
+            let format = link.format.unwrap_or_default();
+            if link.step.is_some() && !matches!(format, TraceFormat::Rates(_)) {
+                let message = "only a trace of rates without times has one, see its format";
+                return Err(fault("step", message.into()));
+            }
+            let step = link.step.map_or(SECOND, |step| step.0);
+            let trace = trace::find(trace, format, step);
+            let trace = trace.map_err(|message| fault("trace", message))?;
             if trace.mean_rate() == 0 {
                 let message = format!("{}: less than 1 bit/s on average", trace.name());
                 return Err(fault("trace", message));
@@ -229,11 +315,13 @@ fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
             return Err(fault("trace", "a link has a rate or a trace, not both".into()));
         }
     };
+    let (most, variation) = jitter(&link.jitter);
     let mut config = LinkConfig {
         name: name.to_owned(),
         rate,
         delay: link.delay.unwrap_or_default().0,
-        jitter: link.jitter.0,
+        jitter: most.0,
+        variation,
         loss: link.loss.as_ref().map_or(Loss::None, loss),
         limit: link.queue.map(|queue| queue.0).unwrap_or_default(),
         ecn: link.ecn,

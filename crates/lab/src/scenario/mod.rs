@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::algorithm::Algorithm;
+use crate::units::{show_rate, show_time};
 
 pub use file::Bound;
 pub(crate) use load::parse_here;
@@ -190,6 +191,8 @@ pub struct Event {
 pub enum EventKind {
     /// A link goes up or down; what it holds when it goes down is lost.
     LinkUp(usize, bool),
+    /// A link holds its packets for this time: it sends none, and what is in transmission ends.
+    LinkHold(usize, Nanos),
     /// A link has this rate from now on.
     LinkRate(usize, Rate),
     /// A link has this delay from now on.
@@ -365,12 +368,23 @@ impl Scenario {
         Ok(())
     }
 
-    /// What is most likely not meant: phases in which paths meet where no rival is, so that the ratio is not
-    /// that of this bottleneck. A line each.
+    /// What is most likely not meant: traces with a mean that no network has; phases in which paths meet
+    /// where no rival is, so that the ratio is not that of this bottleneck. A line each.
     pub fn warnings(&self) -> Vec<String> {
-        let Some(test) = self.test.filter(|_| !self.rivals.is_empty()) else { return Vec::new() };
+        let of_traces = self.links.iter().filter_map(|link| match &link.config.rate {
+            Rate::Trace(trace) if trace::is_absurd(trace.mean_rate()) => Some(format!(
+                "links.{}.trace: {} carries {} on average over {}; is its format another?",
+                link.config.name,
+                trace.name(),
+                show_rate(trace.mean_rate()),
+                show_time(trace.period()),
+            )),
+            _ => None,
+        });
+        let mut warnings: Vec<String> = of_traces.collect();
+        warnings.extend(self.left_out());
+        let Some(test) = self.test.filter(|_| !self.rivals.is_empty()) else { return warnings };
         let paths = &self.flows[test].paths;
-        let mut warnings = Vec::new();
         let mut warned: Vec<&Vec<usize>> = Vec::new();
         for Phase { start, groups } in &self.phases {
             for group in groups {
@@ -398,6 +412,27 @@ impl Scenario {
             }
         }
         warnings
+    }
+
+    /// What the file has at or after the end of the run, if anything: so `--set duration` may cut a run
+    /// short.
+    fn left_out(&self) -> Option<String> {
+        let mut all = Vec::new();
+        let mut look = |name: &str, times: &mut dyn Iterator<Item = Nanos>| {
+            for (index, at) in times.enumerate().filter(|(_, at)| *at >= self.end()) {
+                all.push(format!("{name}.{index} (at {})", show_time(at)));
+            }
+        };
+        let file = &self.file;
+        look("events", &mut file.events.iter().map(|event| event.at.0));
+        look("phases", &mut file.phases.iter().map(|phase| phase.start.0));
+        for (name, flow) in &file.flows {
+            let active = flow.active.iter().flatten();
+            look(&format!("flows.{name}.active"), &mut active.map(|period| period.0.0));
+        }
+        let end = show_time(self.end());
+        (!all.is_empty())
+            .then(|| format!("the run ends at {end} and leaves out {}", all.join(", ")))
     }
 
     /// The rivals that `flow` meets on its path `path`, or on any of its paths.

@@ -2,12 +2,13 @@
 //! `narrows list fields`.
 
 use schemars::generate::SchemaSettings;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::file::File;
 
 /// A table of a file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
     /// Its dotted name, with capitals for what the file names: `links.NAME.aqm.red`.
     pub name: String,
@@ -18,7 +19,7 @@ pub struct Table {
 }
 
 /// A field of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Field {
     /// Its name.
     pub name: String,

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use indexmap::IndexMap;
-use narrows_net::{Rate, Trace};
+use narrows_net::{MILLISECOND, Rate, Trace};
 use sha2::{Digest, Sha256};
 use toml::Value;
 
@@ -93,6 +93,11 @@ fn scalar(text: String) -> Value {
 
 /// SHA-256 of a trace as a plain file.
 fn digest(trace: &Trace) -> String {
-    let lines: String = trace.times().iter().map(|time| format!("{time}\n")).collect();
+    let mut lines: String = trace.times().iter().map(|time| format!("{time}\n")).collect();
+    if trace.times().last().map(|&ms| Time(u64::from(ms) * MILLISECOND))
+        != Some(Time(trace.period()))
+    {
+        lines += &format!("until {}\n", trace.period());
+    }
     Sha256::digest(lines).iter().map(|byte| format!("{byte:02x}")).collect()
 }

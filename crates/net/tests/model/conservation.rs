@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use narrows_net::{
-    CoDel, Discipline, Ecn, FqCoDel, GilbertElliott, Header, Limit, LinkConfig, LinkId, Loss,
-    MILLISECOND, Nanos, Network, Pie, Policer, Rate, Red, Reorder, RouteId, SECOND, Trace, Weight,
-    Wifi,
+    CoDel, Discipline, Distribution, Ecn, FqCoDel, GilbertElliott, Header, Limit, LinkConfig,
+    LinkId, Loss, MILLISECOND, Nanos, Network, Pie, Policer, Rate, Red, Reorder, RouteId, SECOND,
+    Trace, Variation, Weight, Wifi,
 };
 use proptest::prelude::*;
 
@@ -75,6 +75,18 @@ fn any_wifi() -> impl Strategy<Value = Wifi> {
 pub fn any_link() -> impl Strategy<Value = LinkConfig> {
     let delay = 0..10 * MILLISECOND;
     let jitter = prop_oneof![Just(0), 0..5 * MILLISECOND];
+    let variation = (
+        prop_oneof![
+            Just(Distribution::Uniform),
+            (0..5 * MILLISECOND, 0..5 * MILLISECOND)
+                .prop_map(|(mean, deviation)| Distribution::Normal { mean, deviation }),
+            (0..5 * MILLISECOND, 1.01..5.0)
+                .prop_map(|(mean, shape)| Distribution::Pareto { mean, shape }),
+        ],
+        prop_oneof![Just(0.0), 0.0..1.0],
+    )
+        .prop_map(|(distribution, correlation)| Variation { distribution, correlation });
+    let jitter = (jitter, variation);
     let policer = (100_000_u64..100_000_000, 3000_u64..20_000)
         .prop_map(|(rate, burst)| Policer { rate, burst });
     let reorder =
@@ -92,7 +104,7 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
     )
         .prop_map(
             |(
-                (rate, delay, jitter, loss, limit, mtu),
+                (rate, delay, (jitter, variation), loss, limit, mtu),
                 (discipline, ecn, policer, reorder, wifi),
             )| {
                 let name = "any".into();
@@ -101,6 +113,7 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
                     rate,
                     delay,
                     jitter,
+                    variation,
                     loss,
                     limit,
                     mtu,
@@ -136,6 +149,8 @@ pub enum Act {
     Rate(LinkId, Rate),
     Delay(LinkId, Nanos),
     Up(LinkId, bool),
+    /// For so long from then on.
+    Hold(LinkId, Nanos),
     Reset,
 }
 
@@ -154,6 +169,7 @@ pub fn any_story() -> impl Strategy<Value = (Network<usize>, Story)> {
         any_rate().prop_map(|rate| Act::Rate(LinkId(0), rate)),
         (0..10 * MILLISECOND).prop_map(|delay| Act::Delay(LinkId(0), delay)),
         any::<bool>().prop_map(|up| Act::Up(LinkId(0), up)),
+        (0..30 * MILLISECOND).prop_map(|time| Act::Hold(LinkId(0), time)),
         Just(Act::Reset),
     ];
     let changes = prop::collection::vec((0..SECOND / 10, index(), change), 0..8);
@@ -181,6 +197,7 @@ pub fn any_story() -> impl Strategy<Value = (Network<usize>, Story)> {
                     Act::Rate(_, rate) => Act::Rate(link, rate),
                     Act::Delay(_, delay) => Act::Delay(link, delay),
                     Act::Up(_, up) => Act::Up(link, up),
+                    Act::Hold(_, time) => Act::Hold(link, time),
                     other => other,
                 };
                 (time, change)
@@ -200,6 +217,7 @@ pub fn act(network: &mut Network<usize>, now: Nanos, number: usize, act: &Act) {
         }
         Act::Delay(link, delay) => network.set_delay(now, *link, *delay).unwrap(),
         Act::Up(link, up) => network.set_up(now, *link, *up),
+        Act::Hold(link, time) => network.hold(now, *link, now + time),
         Act::Reset => network.reset_counters(),
     }
 }

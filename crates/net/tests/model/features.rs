@@ -83,6 +83,43 @@ proptest! {
         }
     }
 
+    /// Holds keep the order and start nothing before their end, and after it the rate holds.
+    #[test]
+    fn a_hold_delays_and_never_hastens(
+        gaps in prop::collection::vec((0_u64..20_000, 1_u32..=1500), 1..100),
+        at in 0_u64..500_000,
+        time in 0_u64..500_000,
+    ) {
+        let rate = Rate::Constant(8 * SECOND / 8);
+        let (mut network, route) = one_link(LinkConfig { rate, ..LinkConfig::default() });
+        let (mut now, mut free, mut held) = (0, 0, false);
+        let (mut got, mut expected) = (Vec::new(), Vec::new());
+        for &(gap, size) in &gaps {
+            now += gap;
+            if now > at && !held {
+                got.extend(arrivals(&mut network, at));
+                network.hold(at, LINK, at + time);
+                held = true;
+            }
+            got.extend(arrivals(&mut network, now));
+            network.enqueue(now, route, sized(size), ());
+            let mut start = now.max(free);
+            // What starts at the very time of the hold has begun, if it was there before.
+            if start > at || (start == at && now > at) {
+                start = start.max(at + time);
+            }
+            free = start + u64::from(size) * 8;
+            expected.push(free);
+        }
+        if !held {
+            got.extend(arrivals(&mut network, at));
+            network.hold(at, LINK, at + time);
+        }
+        got.extend(arrivals(&mut network, Nanos::MAX));
+        let times: Vec<_> = got.iter().map(|d| d.time).collect();
+        prop_assert_eq!(times, expected);
+    }
+
     /// A packet in transmission ends as it began, the others start at the new rate. Bytes take 8 or
     /// 32 ns.
     #[test]
@@ -337,6 +374,37 @@ fn a_link_that_is_down_loses_what_waits_and_what_comes() {
         assert_eq!(milliseconds(&mut network), [51]);
         assert_eq!((network.counters(LINK).dropped(), network.packets()), (3, 0));
     }
+}
+
+#[test]
+fn a_link_that_holds_keeps_what_waits_and_what_comes() {
+    for discipline in [Discipline::DropTail, Discipline::FqCoDel(FqCoDel::default())] {
+        let config = LinkConfig { delay: 20 * MILLISECOND, discipline, ..link() };
+        let (mut network, route) = four_packets(config);
+        network.hold(MILLISECOND + 1, LINK, 10 * MILLISECOND);
+        assert_eq!(network.packets(), 4);
+        network.enqueue(2 * MILLISECOND, route, sized(1500), ());
+        assert_eq!(network.queue_packets(LINK, 2 * MILLISECOND), 3);
+        assert_eq!(network.queue_delay(LINK, 2 * MILLISECOND), 11 * MILLISECOND);
+        // One propagates and one was in transmission.
+        assert_eq!(milliseconds(&mut network), [21, 22, 31, 32, 33]);
+        assert_eq!((network.counters(LINK).dropped(), network.packets()), (0, 0));
+    }
+    // An empty link holds what comes; a shorter hold, or a new rate, ends none; the queue is as long as it
+    // is.
+    let limit = Limit::Packets(2);
+    let (mut network, route) = one_link(LinkConfig { limit, ..link() });
+    network.hold(0, LINK, 10 * MILLISECOND);
+    network.hold(MILLISECOND, LINK, 2 * MILLISECOND);
+    network.set_rate(MILLISECOND, LINK, Rate::Constant(6_000_000)).unwrap();
+    (0..3).for_each(|_| network.enqueue(MILLISECOND, route, sized(1500), ()));
+    assert_eq!(milliseconds(&mut network), [12, 14]);
+    assert_eq!(network.counters(LINK).dropped_queue, 1);
+    // Of a trace, what it offers meanwhile is lost.
+    let trace = Arc::new(Trace::parse(b"4\n", "test").unwrap());
+    let (mut network, _) = four_packets(LinkConfig { rate: Rate::Trace(trace), ..link() });
+    network.hold(3 * MILLISECOND, LINK, 14 * MILLISECOND);
+    assert_eq!(milliseconds(&mut network), [16, 20, 24, 28]);
 }
 
 /// What the old rate let in stays, also beyond a limit in time; what comes meets the limit anew.

@@ -100,4 +100,37 @@ proptest! {
         let departures: Vec<_> = run(&mut network, &sends).iter().map(|d| d.time).collect();
         prop_assert_eq!(departures, reference(&times, &packets));
     }
+
+    /// Kept busy, a link whose rates were recorded carries them, and at no time more.
+    #[test]
+    fn recorded_rates_are_never_exceeded(
+        steps in prop::collection::vec((1_u64..400, prop_oneof![Just(0), 1_u64..40_000_000]), 1..8),
+    ) {
+        let steps: Vec<_> = steps.iter().map(|&(ms, rate)| (ms * MILLISECOND, rate)).collect();
+        let Ok(trace) = Trace::of_rates(steps.iter().copied(), "rates") else { return Ok(()) };
+        let period = trace.period();
+        prop_assert_eq!(period, steps.iter().map(|step| step.0).sum::<Nanos>());
+        let carried = |until: Nanos| {
+            let mut bits = 0.0;
+            let (mut from, mut steps) = (0, steps.iter().cycle());
+            while from < until {
+                let &(time, rate) = steps.next().unwrap();
+                bits += rate as f64 * time.min(until - from) as f64 / SECOND as f64;
+                from += time;
+            }
+            bits
+        };
+        let rate = Rate::Trace(Arc::new(trace.clone()));
+        let (mut network, route) = one_link(LinkConfig { rate, ..LinkConfig::default() });
+        let sends = vec![(0, route, Trace::OPPORTUNITY); 3 * trace.opportunities()];
+        let mut bits = 0.0;
+        for (index, arrival) in run(&mut network, &sends).iter().enumerate() {
+            bits += f64::from(8 * Trace::OPPORTUNITY);
+            let at = arrival.time;
+            prop_assert!(bits <= carried(at) + 1.0, "{bits} of {} at {at}", carried(at));
+            // What is late waits for the end of its millisecond, or was too little in a period before.
+            let (least, lost) = (carried(at.saturating_sub(MILLISECOND)), (1 + at / period) as f64);
+            prop_assert!(bits >= least - lost * f64::from(8 * Trace::OPPORTUNITY), "{index}");
+        }
+    }
 }

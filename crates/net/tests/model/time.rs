@@ -1,6 +1,8 @@
 //! Packets arrive at their exact times and in order, however the caller advances.
 
-use narrows_net::{LinkConfig, MILLISECOND, Nanos, Network, Rate};
+use narrows_net::{
+    Delivery, Distribution, LinkConfig, MILLISECOND, Nanos, Network, Rate, Variation,
+};
 use proptest::prelude::*;
 
 use crate::conservation::{act, any_story};
@@ -43,6 +45,66 @@ fn jitter_is_uniform_up_to_its_bound() {
         let expected = decile * jitter / 10;
         assert!(extra[decile as usize * 1000].abs_diff(expected) < jitter / 40, "{decile}");
     }
+}
+
+/// Delays of 10,000 packets that need not wait for each other, ms, in the order of sending.
+fn drawn(max: Nanos, distribution: Distribution, correlation: f64) -> Vec<f64> {
+    let variation = Variation { distribution, correlation };
+    let config = LinkConfig { jitter: max, variation, ..LinkConfig::default() };
+    let (mut network, route) = one_link(config);
+    let sends: Vec<_> = (0..10_000).map(|n| (n * 2 * max, route, 1500)).collect();
+    let arrived = run(&mut network, &sends);
+    let ms =
+        |d: &Delivery<usize>| (d.time - d.payload as u64 * 2 * max) as f64 / MILLISECOND as f64;
+    arrived.iter().map(ms).collect()
+}
+
+fn quantiles(mut of: Vec<f64>) -> [f64; 3] {
+    of.sort_by(f64::total_cmp);
+    [1_000, 5_000, 9_900].map(|place: usize| of[place])
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
+}
+
+/// Of neighbours.
+fn correlation(of: &[f64]) -> f64 {
+    let mean = mean(of);
+    let product = |(a, b): (&f64, &f64)| (a - mean) * (b - mean);
+    of.iter().zip(&of[1..]).map(product).sum::<f64>()
+        / of.iter().map(|a| product((a, a))).sum::<f64>()
+}
+
+#[test]
+fn jitter_has_its_distribution_also_if_neighbours_are_alike() {
+    const MS: Nanos = MILLISECOND;
+    let normal = Distribution::Normal { mean: 10 * MS, deviation: 2 * MS };
+    let pareto = Distribution::Pareto { mean: 10 * MS, shape: 3.0 };
+    // Quantiles at 10, 50 and 99 %; of a Lomax distribution 20 ((1 - q)^(-1/3) - 1).
+    let expected = [
+        (Distribution::Uniform, [10.0, 50.0, 99.0]),
+        (normal, [7.437, 10.0, 14.653]),
+        (pareto, [0.715, 5.198, 72.832]),
+    ];
+    for (distribution, expected) in expected {
+        for rho in [0.0, 0.9] {
+            let delays = drawn(100 * MS, distribution, rho);
+            assert!(delays.iter().all(|delay| (0.0..=100.0).contains(delay)));
+            for (found, expected) in quantiles(delays.clone()).into_iter().zip(expected) {
+                // Of 10,000 draws, of which one in twenty is as good as alone at 0.9.
+                let near = (found / expected - 1.0).abs() < if rho == 0.0 { 0.1 } else { 0.35 };
+                assert!(near, "{distribution:?} {rho}: {found}, not {expected}");
+            }
+            if distribution == normal {
+                let found = correlation(&delays);
+                assert!((found - rho).abs() < 0.03, "{found}, not {rho}");
+            }
+        }
+    }
+    // What is beyond the bounds is at them.
+    let cut = drawn(MS, Distribution::Normal { mean: MS / 2, deviation: MS }, 0.0);
+    assert!([0.0, 1.0].iter().all(|end| cut.iter().filter(|delay| *delay == end).count() > 2_500));
 }
 
 #[test]

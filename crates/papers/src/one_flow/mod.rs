@@ -214,7 +214,8 @@ fn by_step(run: &Kept) -> BTreeMap<(u32, &str), f64> {
     for row in &run.series {
         // A row is about the 100 ms before it.
         let step = libm::floor((row.time_s - 0.05) / f64::from(STEP_S)) as u32;
-        *rates.entry((step, row.connection.as_str())).or_default() += row.goodput_mbps;
+        *rates.entry((step, row.connection.as_str())).or_default() +=
+            row.goodput_mbps.unwrap_or(0.0);
     }
     rates
 }

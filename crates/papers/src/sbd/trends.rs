@@ -152,15 +152,11 @@ fn delays(runs: &Runs) -> Result<String, Error> {
             let control = format!("{law}+tr");
             let asked = ask(runs, &format!("tr/e5{queue}"), [control.as_str()], settings_of(law));
             let found = runs.get(&asked.seeds(1).series())?;
-            for row in &found[&control][0].series {
-                if row.time_s <= 100.0 && row.srtt_ms > 0.0 {
-                    let queue = queue_name(queue).to_lowercase();
-                    let _ = writeln!(
-                        data,
-                        "{queue},{law},{},{},{},{}",
-                        row.connection, row.path, row.time_s, row.srtt_ms
-                    );
-                }
+            let queue = queue_name(queue).to_lowercase();
+            for row in found[&control][0].series.iter().filter(|row| row.time_s <= 100.0) {
+                let Some(srtt) = row.srtt_ms else { continue };
+                let place = format!("{queue},{law},{},{}", row.connection, row.path);
+                let _ = writeln!(data, "{place},{},{srtt}", row.time_s);
             }
         }
     }
@@ -192,11 +188,9 @@ pub fn fairness(runs: &Runs) -> Result<Grid, Error> {
     for control in &["tr-lia", "ssc-lia"][..runs.form().pick(2, 2, 0)] {
         let found = runs.get(&ask(runs, "tr/e1", [*control], &[]).seeds(1).series())?;
         for row in &found[control][0].series {
-            let _ = writeln!(
-                data,
-                "{control},{},{},{},{}",
-                row.connection, row.path, row.time_s, row.goodput_mbps
-            );
+            let Some(rate) = row.goodput_mbps else { continue };
+            let _ =
+                writeln!(data, "{control},{},{},{},{rate}", row.connection, row.path, row.time_s);
         }
     }
     grid.files.push(("tr-8-9.csv".into(), data));

@@ -59,10 +59,8 @@ fn slope(points: &[Point]) -> f64 {
 
 /// Time and smoothed RTT of a path.
 fn delays(series: &[Sample], path: &str) -> Vec<Point> {
-    let of = series
-        .iter()
-        .filter(|row| row.connection == "mptcp" && row.path == path && row.srtt_ms > 0.0);
-    of.map(|row| (row.time_s, row.srtt_ms / 1000.0)).collect()
+    let of = series.iter().filter(|row| row.connection == "mptcp" && row.path == path);
+    of.filter_map(|row| Some((row.time_s, row.srtt_ms? / 1000.0))).collect()
 }
 
 /// Figures 1 and 2 begin after slow start.
@@ -256,7 +254,9 @@ pub fn rates(runs: &Runs) -> Result<Grid, Error> {
                 .collect();
             let sums: Vec<(f64, f64)> = of
                 .chunk_by(|a, b| a.time_s == b.time_s)
-                .map(|same| (same[0].time_s, same.iter().map(|line| line.goodput_mbps).sum()))
+                .map(|same| {
+                    (same[0].time_s, same.iter().filter_map(|line| line.goodput_mbps).sum())
+                })
                 .collect();
             for (time, rate) in &sums {
                 let _ = writeln!(data, "{},{signal},{connection},{time},{rate:.3}", row.control);

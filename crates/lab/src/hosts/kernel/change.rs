@@ -28,6 +28,7 @@ fn apply(
 ) -> Result<(), ConfigError> {
     match what {
         EventKind::LinkUp(link, up) => network.set_up(now, links[*link], *up),
+        EventKind::LinkHold(link, time) => network.hold(now, links[*link], now + time),
         EventKind::LinkRate(link, rate) => network.set_rate(now, links[*link], rate.clone())?,
         EventKind::LinkDelay(link, delay) => network.set_delay(now, links[*link], *delay)?,
         EventKind::PathLost(..) | EventKind::PathAdded(..) => {}

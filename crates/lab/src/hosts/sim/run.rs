@@ -133,6 +133,10 @@ pub fn change_link(
             sim.set_link_up(links[*link], *up);
             Ok(())
         }
+        EventKind::LinkHold(link, time) => {
+            sim.hold_link(links[*link], *time);
+            Ok(())
+        }
         EventKind::LinkRate(link, rate) => sim.set_link_rate(links[*link], rate.clone()),
         EventKind::LinkDelay(link, delay) => sim.set_link_delay(links[*link], *delay),
         EventKind::PathLost(..) | EventKind::PathAdded(..) => Ok(()),
