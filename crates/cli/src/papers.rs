@@ -6,9 +6,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use narrows_lab::page::PageFile;
 use narrows_lab::{Error as LabError, Output};
 use narrows_papers::grid::replaced;
-use narrows_papers::{Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, select};
+use narrows_papers::{
+    Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, select,
+};
 
 use crate::args::papers::PapersArgs;
 use crate::error::Error;
@@ -48,6 +51,7 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             .iter()
             .try_for_each(|(paper, table)| page(docs, paper, table, &Grid::default()).map(drop))?;
     }
+    let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
     let (bar, count) = (progress(), AtomicU64::new(0));
@@ -87,12 +91,35 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         made.push(one);
     }
     bar.finish_and_clear();
+    if let Some(file) = file {
+        let tables: Vec<_> = chosen
+            .iter()
+            .zip(&made)
+            .map(|((paper, table), one)| (*paper, *table, &one.grid))
+            .collect();
+        file.write(&page_of(&tables, &arguments(), &facts(args)))?;
+    }
     print(&if args.json { json(&made) } else { shown(&made) })?;
     if differ.is_empty() {
         return Ok(());
     }
     let message = format!("not as made now: {}", differ.join(", "));
     Err(Error::no(args.docs.as_deref().unwrap_or(Path::new("docs")).display(), message))
+}
+
+/// The command line without the program.
+fn arguments() -> Vec<String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// What made the tables, as their page tells it.
+fn facts(args: &PapersArgs) -> Vec<(&'static str, String)> {
+    let version = env!("CARGO_PKG_VERSION");
+    let commit = COMMIT.map_or(String::new(), |commit| format!(", commit {commit:.12}"));
+    let form = if args.quick { "quick: few seeds, a part of the networks" } else { "whole" };
+    let seeds = args.seeds.map(|seeds| ("seeds", format!("{seeds}, where a table has several")));
+    let facts = [("form", form.to_owned()), ("version", format!("narrows {version}{commit}"))];
+    facts.into_iter().chain(seeds).collect()
 }
 
 /// The name of a table's page, its text, and the text with the table.

@@ -43,6 +43,12 @@ fn a_table_is_printed_as_columns_as_json_and_into_its_page() {
         (Some("detectors"), 30)
     );
 
+    let home = tempfile::tempdir().unwrap();
+    let html = home.path().join("a.html");
+    assert_eq!(said(&papers(&[NAME, "--report", html.to_str().unwrap()])).0, Some(0));
+    let html = fs::read_to_string(html).unwrap();
+    assert!(html.contains("what the drawn cells are") && html.contains("separate, drawn 2"));
+
     let docs = tempfile::tempdir().unwrap();
     let page = docs.path().join("detectors-compared.md");
     fs::write(&page, "Before\n<!-- table drawn-levels -->\nold\n<!-- end -->\nafter\n").unwrap();
@@ -74,6 +80,7 @@ fn what_is_wrong_is_one_line_and_nothing_is_made() {
         (&[NAME, "--docs", &empty], "detectors-compared.md: cannot read"),
         (&[NAME, "--docs", &empty, "--quick"], "--quick: pages have the tables as a whole"),
         (&[NAME, "--resume"], "--out"),
+        (&[NAME, "--report", &empty], "expected a name that ends with .html"),
         (&[NAME, "--seeds", "0", "--out", &out], "--seeds"),
     ] {
         let (code, text, error) = said(&papers(args));

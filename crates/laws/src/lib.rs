@@ -42,7 +42,7 @@ pub mod params;
 mod place;
 pub mod raw;
 pub mod replay;
-#[cfg(feature = "user")]
+#[cfg(all(feature = "user", target_os = "linux"))]
 pub mod user;
 
 pub use conn::{Advice, Conn, Decision, Output, Private, event_shared};

@@ -223,7 +223,7 @@ fn of_user() -> &'static [Param] {
 }
 
 /// What is wrong with the range of a row of a table, if anything is: its words have 32 bits.
-#[cfg(feature = "user")]
+#[cfg(all(feature = "user", target_os = "linux"))]
 pub(crate) fn fault(row: &ParamRow) -> Option<String> {
     let unit = Unit::of(row.unit);
     let words = if unit == Unit::Signed {

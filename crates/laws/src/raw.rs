@@ -20,10 +20,10 @@ pub const LAW_PARAMS: usize = 16;
 pub const JOIN_PARAMS: usize = 4;
 
 /// Words of state that a law may keep of a path (`NR_LAW_WORDS`).
-#[cfg(any(feature = "user", test))]
+#[cfg(any(all(feature = "user", target_os = "linux"), test))]
 const LAW_WORDS: usize = 17;
 /// Those of them in which a law with `per_round` keeps its growth (`NR_KEPT_WORDS`).
-#[cfg(any(feature = "user", test))]
+#[cfg(any(all(feature = "user", target_os = "linux"), test))]
 const KEPT_WORDS: usize = 3;
 
 /// Words of parameters of all window laws.
@@ -401,7 +401,7 @@ pub(crate) struct LawTable {
     pub event: *const c_void,
 }
 
-#[cfg(any(feature = "user", test))]
+#[cfg(any(all(feature = "user", target_os = "linux"), test))]
 impl LawTable {
     /// Maximum of `state`, bytes.
     pub fn room(&self) -> u32 {

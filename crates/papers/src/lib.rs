@@ -13,12 +13,14 @@ pub mod laws;
 pub mod lisa;
 pub mod nornet;
 pub mod one_flow;
+mod page;
 mod runs;
 pub mod sbd;
 pub mod tr;
 pub mod verdict;
 
 pub use grid::{Cell, Grid};
+pub use page::page;
 pub use runs::{Ask, Controls, Kept, Runs, Store};
 pub use verdict::{Judged, Verdict};
 

@@ -10,6 +10,7 @@ use super::lab::jobs;
 Examples:
   narrows papers list                              every table, and where it stands in its paper
   narrows papers laws --quick                      few seeds, in a minute
+  narrows papers sbd --quick --report sbd.html     a page for a browser
   narrows papers lisa/claims lisa/figure-6         tables by the beginning of their names
   narrows papers list --out out/papers             what was made there, and the verdicts
   narrows papers all --out out/papers --resume     goes on where it was interrupted
@@ -34,6 +35,9 @@ pub struct PapersArgs {
     /// Use the runs that are in the folder
     #[arg(long, requires = "out")]
     pub resume: bool,
+    /// Write a page for a browser: all tables with their verdicts
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Rewrite the tables in the pages of this folder
     #[arg(long, value_name = "DIR")]
     pub docs: Option<PathBuf>,

@@ -45,7 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("adversary", &["lab", "laws", "net", "traffic"]),
-    ("papers", &["lab", "net", "stats"]),
+    ("papers", &["lab", "net", "report", "stats"]),
     (
         "cli",
         &[

@@ -1,0 +1,110 @@
+//! Tables as a page for a browser.
+
+use narrows_report::{Fact, Page, Part, Section, Table as PageTable, Tile, command_line};
+
+use crate::{Cell, Grid, Judged, Paper, Table, Verdict};
+
+/// All verdicts, as tiles show them: what each means.
+const VERDICTS: [(Verdict, &str); 4] = [
+    (Verdict::Reproduced, "ours agrees with what is published, as far as its interval can tell"),
+    (Verdict::Better, "ours is on the better side of it"),
+    (Verdict::Worse, "ours is on the worse side of it"),
+    (Verdict::CannotBeTold, "the interval decides nothing, or there is none"),
+];
+
+/// A verdict with a sign before it, which a glance finds in a table.
+fn cell(cell: &Cell) -> String {
+    let Cell::Verdict(judged @ Judged { verdict, .. }) = cell else {
+        return cell.text().replace("**", "");
+    };
+    let sign = match verdict {
+        Verdict::Reproduced => '✓',
+        Verdict::Better => '▲',
+        Verdict::Worse => '▼',
+        Verdict::CannotBeTold => '?',
+    };
+    format!("{sign} {judged}")
+}
+
+fn table((_, table, grid): &(&Paper, &Table, &Grid)) -> Part {
+    // Columns of which every cell is a number are set as such.
+    let number = |at: usize| {
+        let digit = |cell: &Cell| {
+            cell.text().starts_with(|c: char| c.is_ascii_digit() || "-+*".contains(c))
+        };
+        grid.rows.iter().all(|row| digit(&row[at]))
+    };
+    let left = (0..grid.heads.len()).rev().find(|&at| !number(at)).map_or(0, |last| last + 1);
+    let note = if grid.note.is_empty() { String::new() } else { format!(" {}", grid.note) };
+    Part::Table(PageTable {
+        title: table.name.to_owned(),
+        about: format!("{}.{note}", table.about),
+        heads: grid.heads.iter().map(|head| (head.replace('`', ""), String::new())).collect(),
+        left,
+        lines: grid.rows.iter().map(|row| row.iter().map(cell).collect()).collect(),
+    })
+}
+
+/// The page of some tables, by paper; `facts` are what made them, by name.
+pub fn page(
+    made: &[(&Paper, &Table, &Grid)],
+    command: &[String],
+    facts: &[(&str, String)],
+) -> Page {
+    let section = |of: &[(&Paper, &Table, &Grid)]| Section {
+        title: of[0].0.name.to_owned(),
+        about: format!("{} (docs/{}).", of[0].0.title, of[0].0.document),
+        parts: of.iter().map(table).collect(),
+    };
+    let count = |verdict: Verdict| {
+        made.iter().flat_map(|(_, _, grid)| grid.verdicts()).filter(|one| *one == verdict).count()
+    };
+    let tile = |(verdict, about): (Verdict, &str)| Tile {
+        name: verdict.to_string(),
+        value: count(verdict).to_string(),
+        about: about.into(),
+    };
+    let sections: Vec<Section> = made.chunk_by(|a, b| a.0.name == b.0.name).map(section).collect();
+    let names: Vec<&str> = sections.iter().map(|section| section.title.as_str()).collect();
+    Page {
+        title: format!("{}: published figures beside ours", names.join(", ")),
+        lead: "A verdict is of 95 % intervals over the seeds, not of means.".into(),
+        command: command_line(command.iter().map(String::as_str)),
+        facts: facts
+            .iter()
+            .map(|(name, value)| Fact { name: name.to_string(), value: value.clone() })
+            .collect(),
+        tiles: if names.is_empty() { Vec::new() } else { VERDICTS.map(tile).to_vec() },
+        sections,
+        ..Page::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PAPERS;
+
+    #[test]
+    fn a_page_has_each_table_with_its_verdicts() {
+        let mut grid = Grid::new(["claim", "ours", "verdict"]);
+        grid.row([
+            Cell::from("**less**"),
+            "17.0 ±2".into(),
+            Judged::new(Verdict::Worse, "1 of 2").into(),
+        ]);
+        let (paper, table) = (&PAPERS[0], &PAPERS[0].tables[0]);
+        let html = page(
+            &[(paper, table, &grid)],
+            &["papers".into(), "sbd".into()],
+            &[("seeds", "3".into())],
+        )
+        .html();
+        for expected in
+            [paper.title, table.about, "▼ worse (1 of 2)", "narrows papers sbd", "17.0 ±2"]
+        {
+            assert!(html.contains(expected), "{expected}");
+        }
+        assert!(!html.contains("**less**"));
+    }
+}
