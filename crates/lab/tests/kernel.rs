@@ -293,7 +293,8 @@ fn a_program_takes_the_place_of_a_source() {
         while True: s.sendall(bytes(65536))'";
     let run = fit(|| with(SEND, Some(SERVE)));
     let connection = of(&run, "test");
-    assert!((15.0..19.5).contains(&connection.goodput_mbps), "{}", connection.goodput_mbps);
+    // Two links of 10 Mbit/s without headers, and in two seconds what was in their queues before.
+    assert!((15.0..19.8).contains(&connection.goodput_mbps), "{}", connection.goodput_mbps);
     assert!(connection.paths.iter().all(|path| path.goodput_mbps > 5.0), "{:?}", connection.paths);
     assert!(run.notes.is_empty(), "{:?}", run.notes);
 
