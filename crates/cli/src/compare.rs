@@ -91,6 +91,14 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
         return Err(Error::input("compare", message));
     }
+    let mut stems = HashSet::new();
+    let first = plan.tasks().into_iter().filter(|task| task.seed == plan.seeds.first());
+    for stem in first.map(|task| stem(&plan, &task)) {
+        if !stems.insert(stem.clone()) {
+            let message = format!("two of its values have the same name of files, {stem}");
+            return Err(Error::input("--sweep", message));
+        }
+    }
     let provenance = inputs.provenance(&plan)?;
     let finished = match &args.out {
         Some(folder) if args.resume => provenance.finished(folder)?,
@@ -218,9 +226,11 @@ pub fn finished_in(folder: &Path, plan: &Plan, seeds: Seeds) -> Result<Vec<Finis
         let Task { case, control, signal, .. } = task;
         let (series, decisions) = (Vec::new(), Vec::new());
         let run = Finished { case, control, signal, summary, series, decisions };
-        if run.task() != task {
-            let Summary { host, seed, .. } = run.summary;
-            return Err(wrong(format!("is of seed {seed} on {host}")));
+        let Summary { scenario, cc, host, seed, .. } = &run.summary;
+        let (of, by) = (&plan.cases[case].scenario.name, control.to_string());
+        if run.task() != task || scenario != of || cc.as_ref() != Some(&by) {
+            let by = cc.as_deref().unwrap_or("-");
+            return Err(wrong(format!("is of {scenario} under {by}, seed {seed} on {host}")));
         }
         all.push(run);
     }

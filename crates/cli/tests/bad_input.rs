@@ -446,6 +446,9 @@ fn changes_on_the_command_line_are_reported_by_their_option() {
         line.starts_with("--sweep jitter=1: invalid type: integer `1`, expected a number"),
         "{line}"
     );
+    // Their files would have the same name.
+    let line = sweep("title=a b,a-b");
+    assert!(line.starts_with("--sweep: two of its values have the same name of files"), "{line}");
     let line = sweep("nonsense=1..5 s:2");
     assert!(line.starts_with("--sweep nonsense=1 s: unknown field `nonsense`"), "{line}");
 }

@@ -95,7 +95,6 @@ impl Plot {
         })
     }
 
-    /// From here on the flows have the colours of this decision: that of the smallest of their group.
     /// Draws it and puts the file in its place.
     ///
     /// # Errors

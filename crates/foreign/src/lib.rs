@@ -68,7 +68,9 @@ impl Foreign {
     /// As one word of a command that is to be typed into a shell: `$'...'`, which bash and zsh know and
     /// POSIX.1-2024 asks for, only where it takes an escape.
     pub fn word(&self) -> String {
-        let plain = |one: char| one.is_alphanumeric() || "-_.,:/@%+".contains(one);
+        // Some letters are shown as nothing.
+        let letter = |one: char| one.is_alphanumeric() && !is_written_out(one);
+        let plain = |one: char| letter(one) || "-_.,:/@%+".contains(one);
         if !self.0.is_empty() && self.0.chars().all(plain) {
             return self.0.clone();
         }
@@ -209,6 +211,8 @@ mod tests {
             ("$(id)", "'$(id)'"),
             ("a'b", r"'a'\''b'"),
             ("e\u{1b}[0m'\\", r"$'e\033[0m\'\\'"),
+            // A letter that is shown as nothing.
+            ("a\u{3164}", r"$'a\343\205\244'"),
         ] {
             let foreign = Foreign::from(name);
             assert_eq!(foreign.word(), word);

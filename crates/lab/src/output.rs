@@ -134,7 +134,17 @@ impl Output {
             self.write(provenance::NAME, |to| to.write_all(&text))?;
         }
         if let Some(staging) = self.staging.take() {
+            // What says that the rest is there comes last.
+            let last = self.target.join(provenance::NAME);
+            let made = staging.path().join(provenance::NAME);
+            let kept = made.exists().then(|| staging.path().with_extension("last"));
+            if let Some(kept) = &kept {
+                fs::rename(&made, kept).map_err(Error::io(&last, "write"))?;
+            }
             move_files(staging.path(), &self.target)?;
+            if let Some(kept) = &kept {
+                fs::rename(kept, &last).map_err(Error::io(&last, "write"))?;
+            }
             self.made.clear();
         }
         for path in self.stale.iter().filter(|path| path.exists()) {
@@ -209,6 +219,19 @@ mod tests {
         output.commit().unwrap();
         assert_eq!(files(&target.join("runs")), ["one.json", "two.json"]);
         assert_eq!(fs::read(target.join("runs/one.json")).unwrap(), b"2");
+    }
+
+    #[test]
+    fn what_says_that_results_are_there_comes_last() {
+        let home = tempfile::tempdir().unwrap();
+        let target = home.path().join("out");
+        let provenance = Provenance::new("compare", "all".into(), false, None);
+        let mut output = Output::of(&target, &provenance).unwrap();
+        output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
+        // Something that cannot be replaced stops the files on their way.
+        fs::create_dir_all(target.join("runs/one.json/full")).unwrap();
+        output.commit().unwrap_err();
+        assert!(!target.join(provenance::NAME).exists());
     }
 
     #[test]

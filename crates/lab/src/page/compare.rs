@@ -43,7 +43,7 @@ pub fn compare(provenance: &Provenance, plan: &Plan, rows: &[Row], finished: &[F
     let sections = table::tables(rows).into_iter().map(|rows| all.section(rows)).collect();
     Page {
         title: format!("{} compared", controls.join(", ")),
-        lead: format!("On {}, over {} seeds each.", names.join(", "), plan.seeds.count()),
+        lead: format!("On {}; runs of each row: {}.", names.join(", "), plan.seeds.count()),
         command: provenance.command_line(),
         facts: facts(provenance, more),
         sections,

@@ -191,7 +191,7 @@ fn groups(scenario: &Scenario, decisions: &[Judged]) -> Option<Section> {
         held.iter().map(span).collect()
     };
     let mut lanes = Vec::new();
-    let pairs = |decision: &Judged| truth.there((decision.time_s * 1e9) as Nanos).len() > 1;
+    let pairs = |decision: &Judged| truth.there(nanos(decision.time_s)).len() > 1;
     if decisions.iter().any(|decision| decision.correct.is_some() && pairs(decision)) {
         let judged = |decision: &Judged| {
             if !pairs(decision) {
@@ -209,7 +209,7 @@ fn groups(scenario: &Scenario, decisions: &[Judged]) -> Option<Section> {
     }
     for (path, name) in paths.iter().enumerate() {
         let found = |decision: &Judged| {
-            let time = (decision.time_s * 1e9) as Nanos;
+            let time = nanos(decision.time_s);
             match decision.places[path] {
                 _ if truth.opened(path, time).is_none() => (Kind::Absent, "not there".into()),
                 Found::Clear => (Kind::Clear, "not congested".into()),
@@ -264,7 +264,7 @@ fn verdict(truth: Truth, decision: &Judged) -> Kind {
     if decision.correct == Some(true) {
         return Kind::Right;
     }
-    let time = (decision.time_s * 1e9) as Nanos;
+    let time = nanos(decision.time_s);
     let phase = truth.phases().find(|(start, end)| (*start..*end).contains(&time));
     let Some(right) = phase.and_then(|(start, _)| truth.right(start)) else {
         return Kind::Undecided;
@@ -320,7 +320,7 @@ impl Shown {
             let other = scenario.test.is_some_and(|test| test != row.flow);
             // A path whose address is lost has no state to speak of.
             let there = |sample: &&Sample| {
-                let time = (sample.time_s * 1e9) as Nanos;
+                let time = nanos(sample.time_s);
                 scenario.test != Some(row.flow) || Truth(scenario).opened(row.path, time).is_some()
             };
             let y = row.samples.iter().map(|sample| Some(sample).filter(there).and_then(&value));
@@ -558,4 +558,9 @@ fn tables(scenario: &Scenario, run: &Run) -> Section {
     }
     parts.push(Part::Text { title: "The whole scenario".into(), text: scenario.text() });
     Section { title: "Results".into(), about: "Over the analysed time.".into(), parts }
+}
+
+/// Seconds of a result in the model's time: 8.2 s is not one nanosecond less.
+fn nanos(time_s: f64) -> Nanos {
+    libm::round(time_s * 1e9) as Nanos
 }
