@@ -199,7 +199,7 @@ impl Results {
     /// Prints the report.
     ///
     /// # Errors
-    /// As of [`print`].
+    /// As of [`print()`].
     pub fn print(&self) -> Result<(), Error> {
         print(&self.report)
     }
