@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use narrows_lab::page::PageFile;
-use narrows_lab::{Error as LabError, Output};
+use narrows_lab::page::{self, Fact, PageFile};
+use narrows_lab::{Error as LabError, Output, Provenance};
 use narrows_papers::grid::replaced;
 use narrows_papers::{
     Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, select,
@@ -47,9 +47,9 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     }
     // Before hours of runs.
     if let Some(docs) = &args.docs {
-        chosen
-            .iter()
-            .try_for_each(|(paper, table)| page(docs, paper, table, &Grid::default()).map(drop))?;
+        chosen.iter().try_for_each(|(paper, table)| {
+            page_text(docs, paper, table, &Grid::default()).map(drop)
+        })?;
     }
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
@@ -81,11 +81,11 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         }
         if let Some(docs) = &args.docs {
             // As it is now: somebody may have written in it meanwhile.
-            let (file, before, after) = page(docs, paper, table, &one.grid)?;
+            let (before, after) = page_text(docs, paper, table, &one.grid)?;
             match before == after {
                 true => {}
                 false if args.check => differ.push(format!("{}/{}", one.paper, one.table)),
-                false => rewrite(docs, &file, &after)?,
+                false => rewrite(docs, paper.document, &after)?,
             }
         }
         made.push(one);
@@ -97,7 +97,9 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             .zip(&made)
             .map(|((paper, table), one)| (*paper, *table, &one.grid))
             .collect();
-        file.write(&page_of(&tables, &arguments(), &facts(args)))?;
+        let provenance = Provenance::new("papers", String::new(), false, COMMIT);
+        let facts = facts(args, &provenance);
+        file.write(&page_of(&tables, provenance.command_line(), facts))?;
     }
     print(&if args.json { json(&made) } else { shown(&made) })?;
     if differ.is_empty() {
@@ -107,35 +109,27 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     Err(Error::no(args.docs.as_deref().unwrap_or(Path::new("docs")).display(), message))
 }
 
-/// The command line without the program.
-fn arguments() -> Vec<String> {
-    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
 /// What made the tables, as their page tells it.
-fn facts(args: &PapersArgs) -> Vec<(&'static str, String)> {
-    let version = env!("CARGO_PKG_VERSION");
-    let commit = COMMIT.map_or(String::new(), |commit| format!(", commit {commit:.12}"));
+fn facts(args: &PapersArgs, provenance: &Provenance) -> Vec<Fact> {
     let form = if args.quick { "quick: few seeds, a part of the networks" } else { "whole" };
     let seeds = args.seeds.map(|seeds| ("seeds", format!("{seeds}, where a table has several")));
-    let facts = [("form", form.to_owned()), ("version", format!("narrows {version}{commit}"))];
-    facts.into_iter().chain(seeds).collect()
+    page::facts(provenance, [("form", form.to_owned())].into_iter().chain(seeds).collect())
 }
 
-/// The name of a table's page, its text, and the text with the table.
-fn page(
+/// The text of a table's page, and the text with the table.
+fn page_text(
     docs: &Path,
     paper: &Paper,
     table: &Table,
     grid: &Grid,
-) -> Result<(String, String, String), Error> {
+) -> Result<(String, String), Error> {
     let path = docs.join(paper.document);
     let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
     let Some(after) = replaced(&text, table.name, grid) else {
         let message = format!("expected <!-- table {} --> and <!-- end --> after it", table.name);
         return Err(Error::input(path.display(), message));
     };
-    Ok((paper.document.to_owned(), text, after))
+    Ok((text, after))
 }
 
 /// Writes a page, whole or not at all.

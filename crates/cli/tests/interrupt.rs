@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use narrows_testkit::kill_after_lines;
+
 fn narrows(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
     command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -112,15 +114,8 @@ fn a_killed_comparison_goes_on_and_gives_the_same_bytes() {
     fs::remove_dir_all(&out).unwrap();
 
     let journal = out.join("unfinished.jsonl");
-    let lines = || fs::read(&journal).map_or(0, |b| b.iter().filter(|&&b| b == b'\n').count());
     let mut child = compare(&[]);
-    let patience = Instant::now() + Duration::from_secs(60);
-    while lines() < 3 {
-        assert!(Instant::now() < patience, "no run ever finishes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_after_lines(&mut child, &journal, 3);
     let left: Vec<PathBuf> = files(&out).into_keys().collect();
     assert_eq!(left, [journal], "finished before it could be killed?");
 

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+
+use narrows_testkit::kill_after_lines;
 
 fn run(home: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
@@ -128,14 +129,7 @@ fn seeds_are_added_in_parts_too() {
     more.args(["--seeds", "8", "--out", "parts", "--resume"]).current_dir(home);
     let mut child = more.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let journal = home.join("parts/unfinished.jsonl");
-    let lines = || fs::read(&journal).map_or(0, |b| b.iter().filter(|&&b| b == b'\n').count());
-    let patience = Instant::now() + Duration::from_secs(60);
-    while lines() < 3 {
-        assert!(Instant::now() < patience, "no run ever finishes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_after_lines(&mut child, &journal, 3);
     assert!(journal.exists(), "finished before it could be killed?");
     let line = refused(run(home, &["merge", "parts", "whole", "--out", "all"]));
     assert_eq!(line, "parts: the comparison is not finished; --resume continues it");

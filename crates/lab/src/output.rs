@@ -130,25 +130,25 @@ impl Output {
     /// # Errors
     /// A file cannot be moved.
     pub fn commit(mut self) -> Result<(), Error> {
+        self.move_into_place()?;
+        // What says that the rest is there comes last.
         if let Some(text) = self.provenance.take() {
             self.write(provenance::NAME, |to| to.write_all(&text))?;
-        }
-        if let Some(staging) = self.staging.take() {
-            // What says that the rest is there comes last.
-            let last = self.target.join(provenance::NAME);
-            let made = staging.path().join(provenance::NAME);
-            let kept = made.exists().then(|| staging.path().with_extension("last"));
-            if let Some(kept) = &kept {
-                fs::rename(&made, kept).map_err(Error::io(&last, "write"))?;
-            }
-            move_files(staging.path(), &self.target)?;
-            if let Some(kept) = &kept {
-                fs::rename(kept, &last).map_err(Error::io(&last, "write"))?;
-            }
-            self.made.clear();
+            self.move_into_place()?;
         }
         for path in self.stale.iter().filter(|path| path.exists()) {
             fs::remove_file(path).map_err(Error::io(path, "remove"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Output {
+    /// Moves what was written so far.
+    fn move_into_place(&mut self) -> Result<(), Error> {
+        if let Some(staging) = self.staging.take() {
+            move_files(staging.path(), &self.target)?;
+            self.made.clear();
         }
         Ok(())
     }

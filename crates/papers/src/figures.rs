@@ -120,6 +120,11 @@ pub fn rounded(found: Option<Interval>, digits: usize) -> String {
     }
 }
 
+/// A time in seconds; an infinite one never came.
+pub fn time(seconds: f64) -> String {
+    if seconds.is_finite() { format!("{seconds:.1}") } else { "never".into() }
+}
+
 /// A share in whole percent; `-` of nothing.
 pub fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| "-".into(), |share| format!("{:.0}", 100.0 * share))

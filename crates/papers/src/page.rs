@@ -1,6 +1,6 @@
 //! Tables as a page for a browser.
 
-use narrows_report::{Fact, Page, Part, Section, Table as PageTable, Tile, command_line};
+use narrows_report::{Fact, Page, Part, Section, Table as PageTable, Tile};
 
 use crate::{Cell, Grid, Judged, Paper, Table, Verdict};
 
@@ -45,12 +45,8 @@ fn table((_, table, grid): &(&Paper, &Table, &Grid)) -> Part {
     })
 }
 
-/// The page of some tables, by paper; `facts` are what made them, by name.
-pub fn page(
-    made: &[(&Paper, &Table, &Grid)],
-    command: &[String],
-    facts: &[(&str, String)],
-) -> Page {
+/// The page of some tables, by paper; made by `command`, of which `facts` tell more.
+pub fn page(made: &[(&Paper, &Table, &Grid)], command: String, facts: Vec<Fact>) -> Page {
     let section = |of: &[(&Paper, &Table, &Grid)]| Section {
         title: of[0].0.name.to_owned(),
         about: format!("{} (docs/{}).", of[0].0.title, of[0].0.document),
@@ -69,11 +65,8 @@ pub fn page(
     Page {
         title: format!("{}: published figures beside ours", names.join(", ")),
         lead: "A verdict is of 95 % intervals over the seeds, not of means.".into(),
-        command: command_line(command.iter().map(String::as_str)),
-        facts: facts
-            .iter()
-            .map(|(name, value)| Fact { name: name.to_string(), value: value.clone() })
-            .collect(),
+        command,
+        facts,
         tiles: if names.is_empty() { Vec::new() } else { VERDICTS.map(tile).to_vec() },
         sections,
         ..Page::default()
@@ -94,12 +87,7 @@ mod tests {
             Judged::new(Verdict::Worse, "1 of 2").into(),
         ]);
         let (paper, table) = (&PAPERS[0], &PAPERS[0].tables[0]);
-        let html = page(
-            &[(paper, table, &grid)],
-            &["papers".into(), "sbd".into()],
-            &[("seeds", "3".into())],
-        )
-        .html();
+        let html = page(&[(paper, table, &grid)], "narrows papers sbd".into(), Vec::new()).html();
         for expected in
             [paper.title, table.about, "▼ worse (1 of 2)", "narrows papers sbd", "17.0 ±2"]
         {

@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_lab::detection::Judged;
 use narrows_lab::series::Sample;
 use narrows_lab::{
-    Algorithm, ConnectionSummary, Edits, Error, Host, Job, Scenario, Setup, Signal, Summary,
-    TestSummary, host, load, parse, program, run, sha256,
+    Algorithm, ConnectionSummary, Edits, Error, Host, Job, Output, Scenario, Setup, Signal,
+    Summary, TestSummary, host, load, parse, program, run, sha256,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Form;
+use crate::figures::median;
 
 /// Runs that a table asks for: a network, what is set there, and the controls of the connection under test.
 #[derive(Clone, Debug)]
@@ -143,6 +144,14 @@ impl Kept {
         self.summary.test.as_ref().expect("a connection under test")
     }
 
+    /// When the detector under test was first right, seconds; infinite if never.
+    ///
+    /// # Panics
+    /// The control has no detector.
+    pub fn first_right_s(&self) -> f64 {
+        self.summary.detection[0].first_correct_s.unwrap_or(f64::INFINITY)
+    }
+
     /// A connection or flow.
     ///
     /// # Panics
@@ -151,6 +160,11 @@ impl Kept {
         let found = self.summary.connections.iter().find(|one| one.name == name);
         found.unwrap_or_else(|| panic!("{} has no flow {name}", self.summary.scenario))
     }
+}
+
+/// When a detector was first right, median over runs: infinite if in more than half it never was.
+pub(crate) fn first_right(runs: &[Kept]) -> f64 {
+    median(&runs.iter().map(Kept::first_right_s).collect::<Vec<_>>())
 }
 
 /// The runs of each control, by seed.
@@ -213,10 +227,9 @@ impl Store {
             Err(_) => {
                 let runs = folder.join("runs");
                 fs::create_dir_all(&runs).map_err(Error::io(&runs, "make this folder"))?;
-                let made = folder.join(format!("{PROGRAM}.{}", std::process::id()));
-                // Whole or not at all, also for another process.
-                fs::write(&made, this + "\n").map_err(Error::io(&made, "write"))?;
-                fs::rename(&made, &mark).map_err(Error::io(&mark, "write"))?;
+                let mut output = Output::new(folder)?;
+                output.write(PROGRAM, |to| writeln!(to, "{this}"))?;
+                output.commit()?;
             }
         }
         Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()) })

@@ -10,6 +10,7 @@ pub mod transfer;
 pub use random::Random;
 
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,18 @@ pub fn wait_until(seconds: u64, mut state: impl FnMut() -> Result<(), String>) {
         assert!(Instant::now() < deadline, "after {seconds} s still: {state}");
         sleep(Duration::from_millis(20));
     }
+}
+
+/// Kills `child` once the file `journal` has so many lines; panics if that takes a minute.
+pub fn kill_after_lines(child: &mut Child, journal: &Path, count: usize) {
+    let lines = || std::fs::read(journal).map_or(0, |b| b.iter().filter(|&&b| b == b'\n').count());
+    let patience = Instant::now() + Duration::from_secs(60);
+    while lines() < count {
+        assert!(Instant::now() < patience, "{} never has {count} lines", journal.display());
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 /// Panics unless `found` is the text of the file `kept`. With `NARROWS_KEEP` set it writes the file

@@ -1,13 +1,17 @@
 //! The page of a comparison.
 
+use std::collections::HashMap;
+
 use narrows_report::{Colour, Curve, Page, Part, Plot, Section, Strip, Strips};
 
 use super::{facts, table};
+use crate::algorithm::Algorithm;
 use crate::compare::Row;
 use crate::host_id::HostId;
 use crate::metrics::{Form, Metric, TEST, TestSummary};
 use crate::plan::{Finished, Plan};
 use crate::provenance::Provenance;
+use crate::summary::Summary;
 use crate::table::{self, ACCURACY, RATIO};
 
 /// Metrics of which the distribution over seeds is drawn too.
@@ -39,7 +43,7 @@ pub fn compare(provenance: &Provenance, plan: &Plan, rows: &[Row], finished: &[F
     ];
     let axes: Vec<&str> = swept.iter().map(|field| field.as_str()).collect();
     more.extend((!axes.is_empty()).then(|| ("sweep", format!("of {}", axes.join(" and ")))));
-    let all = All { plan, finished };
+    let all = All::new(plan, finished);
     let sections = table::tables(rows).into_iter().map(|rows| all.section(rows)).collect();
     Page {
         title: format!("{} compared", controls.join(", ")),
@@ -51,13 +55,29 @@ pub fn compare(provenance: &Provenance, plan: &Plan, rows: &[Row], finished: &[F
     }
 }
 
+/// What tells rows apart: case, control, signal and host.
+type Key = (usize, Algorithm, Option<&'static str>, HostId);
+
 /// All that ran.
 struct All<'a> {
     plan: &'a Plan<'a>,
-    finished: &'a [Finished],
+    /// The runs of each row that kept real time.
+    runs: HashMap<Key, Vec<&'a Summary>>,
 }
 
-impl All<'_> {
+impl<'a> All<'a> {
+    fn new(plan: &'a Plan, finished: &'a [Finished]) -> All<'a> {
+        let mut runs = HashMap::<Key, Vec<&Summary>>::new();
+        for run in finished {
+            let Finished { case, control, signal, ref summary, .. } = *run;
+            if summary.fitness.as_ref().is_none_or(|fitness| fitness.fit) {
+                let signal = signal.map(|signal| plan.signals[signal].name());
+                runs.entry((case, control, signal, summary.host)).or_default().push(summary);
+            }
+        }
+        All { plan, runs }
+    }
+
     /// A scenario, or all points of a sweep of one.
     fn section(&self, rows: &[Row]) -> Section {
         let case = &self.plan.cases[rows[0].case];
@@ -79,18 +99,11 @@ impl All<'_> {
         Section { title: case.scenario.name.clone(), about: case.scenario.title.clone(), parts }
     }
 
-    /// The runs of a row that kept real time, with their seeds.
-    fn values<'b>(&'b self, row: &'b Row, metric: &'b Metric<TestSummary>) -> Vec<(u64, f64)> {
-        let of = |run: &&Finished| {
-            let signal = run.signal.map(|signal| self.plan.signals[signal].name());
-            let fit = run.summary.fitness.as_ref().is_none_or(|fitness| fitness.fit);
-            (run.case, run.control, signal, run.summary.host)
-                == (row.case, row.control, row.signal, row.host)
-                && fit
-        };
-        let value =
-            |run: &Finished| Some((run.summary.seed, (metric.get)(run.summary.test.as_ref()?)?));
-        self.finished.iter().filter(of).filter_map(value).collect()
+    /// A metric of the runs of a row, with their seeds.
+    fn values(&self, row: &Row, metric: &Metric<TestSummary>) -> Vec<(u64, f64)> {
+        let runs = self.runs.get(&(row.case, row.control, row.signal, row.host));
+        let value = |run: &&Summary| Some((run.seed, (metric.get)(run.test.as_ref()?)?));
+        runs.into_iter().flatten().filter_map(value).collect()
     }
 
     /// A control has its colour wherever it stands.
@@ -152,14 +165,19 @@ impl All<'_> {
 
     /// The share of seeds up to each value.
     fn distribution(&self, rows: &[Row], metric: &Metric<TestSummary>) -> Option<Plot> {
-        let few = |row: &Row| self.values(row, metric).len() < 3;
-        if !SPREAD.contains(&metric.name) || rows.len() > MOST || rows.iter().all(few) {
+        if !SPREAD.contains(&metric.name) || rows.len() > MOST {
             return None;
         }
-        let each: Vec<Vec<f64>> = rows
-            .iter()
-            .map(|row| self.values(row, metric).into_iter().map(|(_, value)| value).collect())
-            .collect();
+        let sorted = |row: &Row| {
+            let values = self.values(row, metric).into_iter().map(|(_, value)| value);
+            let mut values: Vec<f64> = values.collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let each: Vec<Vec<f64>> = rows.iter().map(sorted).collect();
+        if each.iter().all(|values| values.len() < 3) {
+            return None;
+        }
         let mut x: Vec<f64> = each.iter().flatten().copied().collect();
         x.sort_by(f64::total_cmp);
         // From 0 on before the first, and to the edge behind the last.
@@ -169,7 +187,7 @@ impl All<'_> {
         x.dedup();
         let curve = |(row, values): (&Row, &Vec<f64>)| {
             let share = |x: &f64| {
-                let below = values.iter().filter(|value| *value <= x).count();
+                let below = values.partition_point(|value| value <= x);
                 (!values.is_empty()).then(|| below as f64 / values.len() as f64)
             };
             let y = x.iter().map(share).collect();

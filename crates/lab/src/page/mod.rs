@@ -5,7 +5,7 @@ mod run;
 
 use std::path::Path;
 
-use narrows_report::{Fact, Page, Table};
+use narrows_report::{Page, Table};
 
 use crate::Error;
 use crate::output::Output;
@@ -13,6 +13,7 @@ use crate::provenance::Provenance;
 use crate::table::Lines;
 
 pub use compare::compare;
+pub use narrows_report::Fact;
 pub use run::run;
 
 /// The file of a page, which appears when it is finished.
@@ -51,8 +52,8 @@ impl PageFile {
     }
 }
 
-/// What made results, as all pages tell it.
-fn facts(provenance: &Provenance, more: Vec<(&str, String)>) -> Vec<Fact> {
+/// What made results, as all pages tell it, after `more`.
+pub fn facts(provenance: &Provenance, more: Vec<(&str, String)>) -> Vec<Fact> {
     let Provenance { version, commit, kernel, .. } = provenance;
     let commit = commit.as_ref().map(|commit| format!(", commit {commit:.12}"));
     let version = format!("narrows {version}{}", commit.unwrap_or_default());

@@ -9,7 +9,7 @@ use narrows_stats::mean;
 
 use super::design::{Cell, Design};
 use super::findings::{Figures, Findings, STRONG, figures};
-use crate::figures::Interval;
+use crate::figures::{Interval, time};
 use crate::{Ask, Form, Grid, Kept, Runs};
 
 const RIGHT: usize = 0;
@@ -156,12 +156,8 @@ fn plus_minus(found: Option<Interval>, digits: usize, factor: f64) -> String {
     })
 }
 
-fn seconds(time: Option<f64>) -> String {
-    match time {
-        None => "-".into(),
-        Some(time) if time.is_infinite() => "never".into(),
-        Some(time) => format!("{time:.1}"),
-    }
+fn seconds(found: Option<f64>) -> String {
+    found.map_or("-".into(), time)
 }
 
 fn middle(found: Option<Interval>) -> Option<f64> {

@@ -11,7 +11,7 @@ use indexmap::{IndexMap, IndexSet};
 use narrows_lab::Error;
 use narrows_stats::mean;
 
-use crate::figures::{Interval, quotient, spread};
+use crate::figures::{Interval, quotient, rounded, spread};
 use crate::{Ask, Grid, Kept, Paper, Runs, Table};
 use networks::{Network, Yardstick, of_table};
 
@@ -60,13 +60,6 @@ const JUDGED_PACKETS: f64 = 3.0;
 const JUDGED_CYCLES: f64 = 20.0;
 /// Shifts: windows of 5 s, the first after each shift reported apart.
 const STEP_S: u32 = 5;
-
-/// A mean with its interval: `0.62 ±0.03`.
-fn text(found: Option<Interval>) -> String {
-    found.map_or("-".into(), |Interval { mean, half }| {
-        format!("{mean:.2}{}", half.map_or(String::new(), |half| format!(" ±{half:.2}")))
-    })
-}
 
 fn goodputs(runs: &[Kept], name: &str) -> Vec<Option<f64>> {
     runs.iter().map(|run| Some(run.connection(name).goodput_mbps)).collect()
@@ -163,7 +156,7 @@ fn grid(runs: &Runs, table: &str, figure: Figure) -> Result<Grid, Error> {
         let row = rows.entry(network.name.clone()).or_default();
         for (kind, controls) in network.controls() {
             for control in controls {
-                row.insert(control.clone(), text(figure(runs, &network, kind, &control)?));
+                row.insert(control.clone(), rounded(figure(runs, &network, kind, &control)?, 2));
                 heads.insert(control);
             }
         }
@@ -198,8 +191,8 @@ fn sweep(runs: &Runs) -> Result<Grid, Error> {
                     format!("{window:.0}"),
                     format!("{cycles:.0}"),
                     if counts { "yes".into() } else { String::new() },
-                    text(found),
-                    text(losses(runs, &network, kind, &control)?),
+                    rounded(found, 2),
+                    rounded(losses(runs, &network, kind, &control)?, 2),
                 ]);
             }
         }
@@ -245,7 +238,7 @@ fn shifting(runs: &Runs) -> Result<Grid, Error> {
                 let mut by_phase = IndexMap::<&str, Vec<String>>::new();
                 for ((phase, since), [these, those]) in &since {
                     let found = quotient(these, those);
-                    by_phase.entry(phase).or_default().push(text(found));
+                    by_phase.entry(phase).or_default().push(rounded(found, 2));
                     if let Some(Interval { mean, half }) = found {
                         let half = half
                             .map_or(String::new(), |half| narrows_stats::round(half).to_string());

@@ -4,17 +4,13 @@
 //! of what is published; within 10 points, or 0.1, where the paper says "about", "close to" or "up to". More is better of
 //! accuracies, gains and ratios where bottlenecks are separate; a share of a shared one is worse if it is off either way.
 
-use std::sync::Arc;
-
 use narrows_lab::Error;
 use narrows_lab::detection::PhaseDetection;
 
-use super::laws::medians;
+use super::laws::{gain, medians};
 use super::shifts::{Shift, shifts};
-use super::{
-    ERA, LAWS, SBD, SIGNALS, accuracy_of, ask, published, published_right, runs_of, sizes,
-};
-use crate::figures::{Interval, quotient, spread};
+use super::{SBD, SIGNALS, accuracy_of, law, published, published_right, runs_of, sizes, system};
+use crate::figures::{Interval, spread};
 use crate::verdict::{Side, about, above, inside, weakest};
 use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
 
@@ -57,30 +53,6 @@ fn at(runs: &[Kept], place: usize, of: fn(&PhaseDetection) -> &Vec<u64>) -> Opti
         (all > 0).then(|| here as f64 / all as f64)
     };
     Interval::of(&runs.iter().filter_map(share).collect::<Vec<_>>())
-}
-
-/// The system's runs, on today's Linux with the paper's signal, or on the paper's.
-fn system(runs: &Runs, scenario: &str, era: bool) -> Result<Arc<Vec<Kept>>, Error> {
-    if era {
-        runs_of(runs, scenario, SBD, None, &[ERA])
-    } else {
-        runs_of(runs, scenario, SBD, Some(SIGNALS[0]), &[])
-    }
-}
-
-/// A law's runs on either.
-fn law(runs: &Runs, scenario: &str, law: &str, era: bool) -> Result<Arc<Vec<Kept>>, Error> {
-    let settings: &[&str] = if era { &[ERA] } else { &[] };
-    Ok(runs.get(&ask(runs, scenario, LAWS, settings))?.of(law))
-}
-
-/// How much more the system has than OLIA, by pairs of seeds.
-fn gain(runs: &Runs, scenario: &str, era: bool) -> Result<Option<Interval>, Error> {
-    let goodputs =
-        |runs: &[Kept]| runs.iter().map(|run| Some(run.test().goodput_mbps)).collect::<Vec<_>>();
-    let both = [system(runs, scenario, era)?, law(runs, scenario, "olia", era)?]
-        .map(|runs| goodputs(&runs));
-    Ok(quotient(&both[0], &both[1]).map(|found| Interval { mean: found.mean - 1.0, ..found }))
 }
 
 /// Ratio to TCP.

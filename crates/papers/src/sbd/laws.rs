@@ -4,10 +4,10 @@ use narrows_lab::{Error, TestSummary};
 use narrows_stats::mean;
 
 use super::{
-    ERA, FAMILIES, LAWS, SBD, SIGNALS, TABLE_1, accuracy_of, ask, label, plus_minus, ratio_of,
-    runs_of, scenarios, share, shared, spread_percent,
+    ERA, FAMILIES, LAWS, SBD, TABLE_1, accuracy_of, ask, label, law, plus_minus, ratio_of, runs_of,
+    scenarios, share, shared, spread_percent, system,
 };
-use crate::figures::{median, percent, spread};
+use crate::figures::{Interval, median, percent, quotient, spread};
 use crate::{Form, Grid, Kept, Runs};
 
 /// The connection starts as the run ends.
@@ -77,18 +77,19 @@ fn goodput(runs: &[Kept]) -> f64 {
     mean(&runs.iter().map(|run| run.test().goodput_mbps).collect::<Vec<_>>())
 }
 
-/// How much more the system has than OLIA, on today's Linux or the paper's.
-pub(super) fn gain(runs: &Runs, scenario: &str, era: bool) -> Result<f64, Error> {
-    let (signal, settings): (_, &[&str]) =
-        if era { (None, &[ERA]) } else { (Some(SIGNALS[0]), &[]) };
-    let olia = goodput(&runs.get(&ask(runs, scenario, LAWS, settings))?["olia"]);
-    Ok(goodput(&runs_of(runs, scenario, SBD, signal, settings)?) / olia - 1.0)
+/// How much more the system has than OLIA, by pairs of seeds.
+pub(super) fn gain(runs: &Runs, scenario: &str, era: bool) -> Result<Option<Interval>, Error> {
+    let goodputs =
+        |runs: &[Kept]| runs.iter().map(|run| Some(run.test().goodput_mbps)).collect::<Vec<_>>();
+    let both = [system(runs, scenario, era)?, law(runs, scenario, "olia", era)?]
+        .map(|runs| goodputs(&runs));
+    Ok(quotient(&both[0], &both[1]).map(|found| Interval { mean: found.mean - 1.0, ..found }))
 }
 
 /// Figure 5: what is taken from TCP, and what that gains over OLIA.
 pub fn gains(runs: &Runs) -> Result<Grid, Error> {
-    let system = format!("{SBD} (gain)");
-    let names = ["reno", "olia", &system];
+    let ours = format!("{SBD} (gain)");
+    let names = ["reno", "olia", &ours];
     let old = names.map(|name| format!("{name}, 3.14"));
     let mut grid =
         Grid::new(["ratio", "paper"].into_iter().chain(names).map(String::from).chain(old));
@@ -102,18 +103,11 @@ pub fn gains(runs: &Runs) -> Result<Grid, Error> {
         };
         let mut row = vec![label(&scenario), paper.to_owned()];
         for era in [false, true] {
-            let (signal, settings): (_, &[&str]) =
-                if era { (None, &[ERA]) } else { (Some(SIGNALS[0]), &[]) };
-            let laws = runs.get(&ask(runs, &scenario, LAWS, settings))?;
-            row.extend(["reno", "olia"].map(|law| ratio_of(&laws[law])));
-            let ratio = spread(&runs_of(runs, &scenario, SBD, signal, settings)?, |run| {
-                run.test().ratio_to_tcp
-            });
-            row.push(format!(
-                "{} ({:+.0} %)",
-                plus_minus(ratio),
-                100.0 * gain(runs, &scenario, era)?
-            ));
+            row.push(ratio_of(&law(runs, &scenario, "reno", era)?));
+            row.push(ratio_of(&law(runs, &scenario, "olia", era)?));
+            let ratio = spread(&system(runs, &scenario, era)?, |run| run.test().ratio_to_tcp);
+            let gain = gain(runs, &scenario, era)?.map_or(f64::NAN, |gain| gain.mean);
+            row.push(format!("{} ({:+.0} %)", plus_minus(ratio), 100.0 * gain));
         }
         grid.row(row);
     }

@@ -203,6 +203,21 @@ fn ask<'a>(
     if whole { ask } else { ask.brief(runs.form()) }
 }
 
+/// The system's runs, on today's Linux with the paper's signal, or on the paper's.
+fn system(runs: &Runs, scenario: &str, era: bool) -> Result<Arc<Vec<Kept>>, Error> {
+    if era {
+        runs_of(runs, scenario, SBD, None, &[ERA])
+    } else {
+        runs_of(runs, scenario, SBD, Some(SIGNALS[0]), &[])
+    }
+}
+
+/// A law's runs on either.
+fn law(runs: &Runs, scenario: &str, law: &str, era: bool) -> Result<Arc<Vec<Kept>>, Error> {
+    let settings: &[&str] = if era { &[ERA] } else { &[] };
+    Ok(runs.get(&ask(runs, scenario, LAWS, settings))?.of(law))
+}
+
 /// How right the detector was in the runs that decided something.
 fn accuracy_of(runs: &[Kept]) -> Option<Interval> {
     Interval::of(&runs.iter().filter_map(|run| run.test().accuracy).collect::<Vec<_>>())

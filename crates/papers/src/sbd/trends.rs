@@ -6,7 +6,8 @@ use std::fmt::Write;
 use narrows_lab::Error;
 
 use super::{accuracy_of, ask, plus_minus, ratio_of, runs_of, share};
-use crate::figures::{median, percent, spread};
+use crate::figures::{percent, spread, time};
+use crate::runs::first_right;
 use crate::{Form, Grid, Kept, Runs};
 
 /// The trace experiments plot every single finding: of TR each 5 s, of SSC each 350 ms, none is held.
@@ -18,12 +19,7 @@ const EACH: [&str; 5] = [
     "decision.every=1",
 ];
 /// With CUBIC in place of Reno beside the connection.
-const EACH_CUBIC: [&str; 9] = [
-    EACH[0],
-    EACH[1],
-    EACH[2],
-    EACH[3],
-    EACH[4],
+const CUBIC: [&str; 4] = [
     "flows.tcp1.cc=cubic",
     "flows.tcp2.cc=cubic",
     "background.0.cc=cubic",
@@ -36,18 +32,12 @@ fn experiments(form: Form) -> &'static [&'static str] {
     &ALL[..form.pick(5, 5, 1)]
 }
 
-fn settings_of(law: &str) -> &'static [&'static str] {
-    if law == "cubic" { &EACH_CUBIC } else { &EACH }
+fn settings_of(law: &str) -> Vec<&'static str> {
+    [&EACH[..], if law == "cubic" { &CUBIC } else { &[] }].concat()
 }
 
 fn queue_name(queue: &str) -> &'static str {
     if queue.is_empty() { "droptail" } else { "RED" }
-}
-
-/// Seconds until the first positive, median over the seeds: infinite if in more than half there was none.
-fn first(runs: &[Kept]) -> f64 {
-    let of = |run: &Kept| run.summary.detection[0].first_correct_s.unwrap_or(f64::INFINITY);
-    median(&runs.iter().map(of).collect::<Vec<_>>())
 }
 
 /// When TR and SSC first find the shared bottleneck of a trace experiment, and how right they are from then on.
@@ -77,7 +67,7 @@ pub fn firsts(runs: &Runs, seeds: u64) -> Result<Vec<First>, Error> {
             for law in ["cubic", "reno"] {
                 let controls = ["tr", "ssc"].map(|detector| format!("{law}+{detector}"));
                 let names = controls.iter().map(String::as_str);
-                let asked = ask(runs, &format!("tr/{experiment}{queue}"), names, settings_of(law));
+                let asked = ask(runs, &format!("tr/{experiment}{queue}"), names, &settings_of(law));
                 let found = runs.get(&asked.seeds(seeds))?;
                 let [tr, ssc] = controls.each_ref().map(|control| &found[control.as_str()]);
                 let right = |runs: &[Kept]| accuracy_of(runs).map(|found| found.mean);
@@ -85,7 +75,7 @@ pub fn firsts(runs: &Runs, seeds: u64) -> Result<Vec<First>, Error> {
                     experiment,
                     queue,
                     law,
-                    times: [first(tr), first(ssc)],
+                    times: [first_right(tr), first_right(ssc)],
                     right: [right(tr), right(ssc)],
                     shown: [tr[0].clone(), ssc[0].clone()],
                 });
@@ -105,8 +95,7 @@ pub fn traces(runs: &Runs) -> Result<Grid, Error> {
         let mut row =
             vec![one.experiment.to_uppercase(), queue_name(one.queue).into(), one.law.into()];
         for (place, detector) in ["tr", "ssc"].into_iter().enumerate() {
-            let time = one.times[place];
-            row.push(if time.is_finite() { format!("{time:.1}") } else { "never".into() });
+            row.push(time(one.times[place]));
             row.push(percent(one.right[place]));
             let queue = queue_name(one.queue).to_lowercase();
             together(
@@ -150,7 +139,7 @@ fn delays(runs: &Runs) -> Result<String, Error> {
     for queue in ["", "-red"] {
         for law in ["cubic", "reno"] {
             let control = format!("{law}+tr");
-            let asked = ask(runs, &format!("tr/e5{queue}"), [control.as_str()], settings_of(law));
+            let asked = ask(runs, &format!("tr/e5{queue}"), [control.as_str()], &settings_of(law));
             let found = runs.get(&asked.seeds(1).series())?;
             let queue = queue_name(queue).to_lowercase();
             for row in found[&control][0].series.iter().filter(|row| row.time_s <= 100.0) {

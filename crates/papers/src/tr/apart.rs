@@ -5,10 +5,10 @@ use narrows_stats::mean;
 
 use super::networks::{Experiment, Network, RATIOS, by_program as with_program, experiments};
 use super::{
-    GAIN, OURS, ROWS, Row, apart_all, apart_one, ask, fair, first, gain_text, jain, over_best,
-    possible, ratio, text, when, wrong,
+    GAIN, OURS, ROWS, Row, apart_all, apart_one, ask, fair, gain_text, jain, over_best, possible,
+    ratio, wrong,
 };
-use crate::figures::{Interval, percent};
+use crate::figures::{Interval, percent, rounded, time};
 use crate::verdict::{Judged, above, near};
 use crate::{Cell, Grid, Kept, Runs, Verdict};
 
@@ -34,10 +34,10 @@ pub fn apart(runs: &Runs, factor: u32) -> Result<Grid, Error> {
     }
     let mut means = vec![
         "**mean**".to_owned(),
-        text(Interval::of(&apart_all(runs, possible, ROWS[0], factor)?)),
+        rounded(Interval::of(&apart_all(runs, possible, ROWS[0], factor)?), 2),
     ];
     for row in ROWS {
-        means.push(text(Interval::of(&apart_all(runs, over_best, row, factor)?)));
+        means.push(rounded(Interval::of(&apart_all(runs, over_best, row, factor)?), 2));
     }
     grid.row(means);
     Ok(grid)
@@ -68,7 +68,7 @@ pub fn gains(runs: &Runs) -> Result<Grid, Error> {
             let most = less_one(apart_all(runs, possible, row, factor)?);
             let part: Vec<f64> = own.iter().zip(&most).map(|(one, most)| one / most).collect();
             cells.push(format!("{:+.0} %", 100.0 * mean(&own)).into());
-            cells.push(text(Interval::of(&part)).into());
+            cells.push(rounded(Interval::of(&part), 2).into());
             cells.push(if row.is("tr") {
                 near(Interval::of(&own), GAIN).into()
             } else if row.is_xcorr() {
@@ -175,7 +175,7 @@ pub fn by_program(runs: &Runs) -> Result<Grid, Error> {
             Cell::from(one.name.as_str()),
             format!("{index:.3} ({of_tcp:.2})").into(),
             fair(&[index], one.jain[1]).into(),
-            when(first(&run)).into(),
+            time(run.first_right_s()).into(),
             percent(run.summary.detection[0].accuracy).into(),
             format!("{:.2}", over_best(&other, 1, &apart)).into(),
             percent(wrong(&other, 1, &apart)).into(),

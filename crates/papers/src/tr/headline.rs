@@ -7,10 +7,11 @@ use super::apart::{gain_of_program, gain_of_rtts};
 use super::bbr::{as_many, most};
 use super::networks::{Experiment, RATIOS, experiments};
 use super::{
-    GAIN, ROWS, Row, apart_all, beside_reno, fair, first, gain_of, gain_text, index, over_best,
-    rows_of, runs_of, seeds, shared_each,
+    GAIN, ROWS, Row, apart_all, beside_reno, fair, gain_of, gain_text, index, over_best, rows_of,
+    runs_of, seeds, shared_each,
 };
-use crate::figures::{median, percent};
+use crate::figures::percent;
+use crate::runs::first_right;
 use crate::verdict::{near, weakest};
 use crate::{Cell, Grid, Judged, Runs, Verdict};
 
@@ -207,12 +208,7 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
         for one in &all {
             let network = one.shared(tr.rival, None);
             let time = |row| -> Result<f64, Error> {
-                Ok(median(
-                    &runs_of(runs, &network, row, seeds(runs))?
-                        .iter()
-                        .map(first)
-                        .collect::<Vec<_>>(),
-                ))
+                Ok(first_right(&runs_of(runs, &network, row, seeds(runs))?))
             };
             earlier += usize::from(time(tr)? < time(ssc)?);
         }

@@ -270,27 +270,10 @@ fn wrong(_: &Network, _: u64, run: &Kept) -> Option<f64> {
     run.summary.detection.first().and_then(|phase| phase.false_merge_rate)
 }
 
-/// When all was first found right, s; infinite if it was not.
-fn first(run: &Kept) -> f64 {
-    run.summary.detection[0].first_correct_s.unwrap_or(f64::INFINITY)
-}
-
 /// How right the detector was, mean over runs.
 fn right(runs: &[Kept]) -> Option<f64> {
     let found: Vec<f64> = runs.iter().filter_map(|run| run.summary.detection[0].accuracy).collect();
     (!found.is_empty()).then(|| mean(&found))
-}
-
-/// A time, or never.
-fn when(time: f64) -> String {
-    if time.is_finite() { format!("{time:.1}") } else { "never".into() }
-}
-
-/// A mean with its interval: `0.62 ±0.03`.
-fn text(found: Option<Interval>) -> String {
-    found.map_or("-".into(), |Interval { mean, half }| {
-        format!("{mean:.2}{}", half.map_or(String::new(), |half| format!(" ±{half:.2}")))
-    })
 }
 
 /// A gain in percent: `+57 ±25 %`.

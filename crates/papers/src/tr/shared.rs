@@ -4,10 +4,9 @@ use narrows_lab::Error;
 use narrows_stats::mean;
 
 use super::networks::{experiment, experiments};
-use super::{
-    ROWS, Row, ask, fair, first, index, ratio, right, row, runs_of, seeds, shared_each, when,
-};
-use crate::figures::{median, percent};
+use super::{ROWS, Row, ask, fair, index, ratio, right, row, runs_of, seeds, shared_each};
+use crate::figures::{percent, time};
+use crate::runs::first_right;
 use crate::{Cell, Grid, Runs, Verdict};
 
 /// Tables 3 and 4: Jain's index and the ratio.
@@ -82,10 +81,8 @@ pub fn causes(runs: &Runs) -> Result<Grid, Error> {
         let ratios: Vec<f64> =
             found.iter().map(|run| ratio(&network, run.summary.seed, run)).collect();
         let indexes: Vec<f64> = ratios.iter().map(|one| super::jain(1.0, *one)).collect();
-        let [time, share] = match row.signal {
-            Some(_) => {
-                [when(median(&found.iter().map(first).collect::<Vec<_>>())), percent(right(&found))]
-            }
+        let [first, share] = match row.signal {
+            Some(_) => [time(first_right(&found)), percent(right(&found))],
             None => [String::new(), String::new()],
         };
         let differs =
@@ -97,7 +94,7 @@ pub fn causes(runs: &Runs) -> Result<Grid, Error> {
             differs.into(),
             format!("{:.3} ({:.2})", mean(&indexes), mean(&ratios)).into(),
             fair(&indexes, published).into(),
-            time.into(),
+            first.into(),
             share.into(),
         ]);
     }
@@ -113,8 +110,7 @@ pub fn firsts(runs: &Runs) -> Result<Grid, Error> {
         let mut cells = vec![one.name.clone()];
         for row in listed() {
             let found = runs_of(runs, &one.shared(row.rival, None), row, seeds(runs))?;
-            let time = median(&found.iter().map(first).collect::<Vec<_>>());
-            cells.push(format!("{} ({})", when(time), percent(right(&found))));
+            cells.push(format!("{} ({})", time(first_right(&found)), percent(right(&found))));
         }
         grid.row(cells);
     }
