@@ -154,3 +154,10 @@ pub enum What {
     #[cfg(feature = "lab")]
     Fields,
 }
+
+/// `60` or `60s`.
+#[cfg(any(feature = "detect", feature = "kernel"))]
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix('s').unwrap_or(text);
+    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
+}

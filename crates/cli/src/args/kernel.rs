@@ -178,14 +178,8 @@ pub struct WatchArgs {
     #[arg(long)]
     pub json: bool,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
-}
-
-/// `60` or `60s`.
-fn seconds(text: &str) -> Result<u64, String> {
-    let number = text.strip_suffix('s').unwrap_or(text);
-    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
 }
 
 fn port(text: &str) -> Result<u16, String> {
@@ -206,7 +200,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
 }
 
@@ -217,7 +211,7 @@ pub struct ReceiverArgs {
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
 }
 
