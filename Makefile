@@ -82,29 +82,29 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 		cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
 		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture; fi
 
-fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
+fidelity: setup ## the figures of docs/method/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity
 
-detection: build ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (20 and 30 seeds, two good hours on two cores)
+detection: build ## the tables of docs/results/detection.md and docs/results/detectors-compared.md: detectors against the papers and each other (20 and 30 seeds, two good hours on two cores)
 	$(papers) sbd detectors --out out/detection
 
-one-flow: build ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
+one-flow: build ## the tables of docs/method/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
 	$(papers) one-flow --out out/one-flow
 
-lisa: build ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
+lisa: build ## the tables of docs/results/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
 	$(papers) lisa --out out/lisa
 
-cmpbbr: build ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
+cmpbbr: build ## the tables of docs/results/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
 	$(papers) cmpbbr --out out/cmpbbr
 
-nornet: build ## the tables of docs/nornet.md: six controls over three by two providers (50 seeds of 60 s, a quarter of an hour on two idle cores)
+nornet: build ## the tables of docs/results/nornet.md: six controls over three by two providers (50 seeds of 60 s, a quarter of an hour on two idle cores)
 	$(papers) nornet --out out/nornet
 
-tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; half an hour on two idle cores; needs Rust 1.88)
+tr: setup ## the tables of docs/results/tr.md: the trend-line paper on multipath QUIC (170 s each; half an hour on two idle cores; needs Rust 1.88)
 	cargo build --release --locked -p narrows --features quic
 	$(papers) tr --out out/tr
 
-laws: build ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
+laws: build ## the table of docs/results/laws.md: every law on the same networks (20 seeds, minutes)
 	$(papers) laws --out out/laws
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)

@@ -5,7 +5,7 @@
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
 //! largest to a detector of `narrows_laws` and reports each of its decisions, and at the end a
 //! [`Verdict`] on each two flows. Both take the same memory whatever the size of the file. How a delay
-//! is measured is described in `docs/detect.md`.
+//! is measured is described in `docs/guide/detect.md`.
 
 mod capture;
 mod clock;

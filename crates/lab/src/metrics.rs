@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn docs_list_every_metric_and_no_other() {
-        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/measuring.md");
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/method/measuring.md");
         let docs = std::fs::read_to_string(docs).unwrap();
         let (_, rest) = docs.split_once("\n## Metrics\n").expect("a section of metrics");
         let section = rest.split("\n## ").next().unwrap();
@@ -406,6 +406,10 @@ mod tests {
             metrics.into_iter().map(line)
         });
         let expected: Vec<String> = each.collect();
-        assert!(found == expected, "expected in docs/measuring.md:\n{}", expected.join("\n"));
+        assert!(
+            found == expected,
+            "expected in docs/method/measuring.md:\n{}",
+            expected.join("\n")
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! The algorithms are C headers in `c/`, written once and compiled here for this machine, and by
 //! the kernel's host for BPF. This crate wraps them for Rust: a [`Conn`] is the shared state of a
 //! connection's paths, a [`Private`] the private state of one, and every [`Event`] of a path
-//! returns an [`Output`]. The duties of a host are in `docs/contract.md`.
+//! returns an [`Output`]. The duties of a host are in `docs/method/contract.md`.
 //!
 //! ```
 //! use narrows_laws::{Conn, Control, Event, EventKind, Private, State, flag};
