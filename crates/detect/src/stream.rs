@@ -25,7 +25,7 @@ const LOOK: i64 = 1_000_000_000;
 /// So long a flow has sent data before it tells its place and its clock, nanoseconds.
 const YOUNG: i64 = 2_000_000_000;
 /// A flow that was silent so long has ended, nanoseconds.
-const SILENT: i64 = 30_000_000_000;
+const SILENT: i64 = 15_000_000_000;
 /// What a flow sent counts so much less a second later: half after 7 s.
 const DECAY: f64 = 0.9;
 /// A flow takes the place of one that sends so many times less.
@@ -380,6 +380,7 @@ impl Stream {
         let least = least.filter(|slot| recent > LARGER * recent_of(slot));
         if let Some(slot) = least {
             self.slots[slot].left = true;
+            self.crowded = true;
         }
         least.is_some()
     }

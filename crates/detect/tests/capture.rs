@@ -465,7 +465,7 @@ fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
     let flipped = |packets: &[usize]| {
         let mut bytes = whole.clone();
         packets.iter().for_each(|&packet| bytes[stamp(packet) + 3] ^= 0x40);
-        open(bytes).notes().to_vec()
+        open(bytes).recording().notes.to_vec()
     };
     for (packet, skipped) in [(0, 2), (1, 2), (2000, 1)] {
         let damage = "with a time that is days from that of all around (damage)";
@@ -543,11 +543,11 @@ fn a_packet_that_is_there_twice_counts_once() {
         let twice = with(&packets, |(time, data, wire)| vec![(time + 20_000, data.clone(), *wire)]);
         assert_eq!(observations(&twice), observations(&once));
         assert_eq!(observations(&twice).iter().map(|one| one.lost).sum::<u32>(), 1);
-        assert_eq!(twice.traffic(0), once.traffic(0));
+        assert_eq!(twice.recording().traffic[0], once.recording().traffic[0]);
         let note = "left out: 4001 of 8002 packets are copies of others (a capture of several \
                     interfaces or ports has each packet more than once)";
-        assert_eq!(twice.notes(), [note]);
-        assert_eq!(once.notes(), [""; 0]);
+        assert_eq!(twice.recording().notes, [note]);
+        assert_eq!(once.recording().notes, [""; 0]);
     }
 }
 
@@ -584,9 +584,9 @@ fn a_flow_with_translated_addresses_is_one_flow() {
         data[address..address + 4].fill(9);
         vec![(time + 50_000, data, *wire)]
     });
-    assert_eq!(both.flows(), once.flows());
+    assert_eq!(both.recording().flows, once.recording().flows);
     assert_eq!(observations(&both), observations(&once));
-    let [note] = both.notes() else { panic!("{:?}", both.notes()) };
+    let [note] = &both.recording().notes[..] else { panic!("{:?}", both.recording().notes) };
     assert!(note.starts_with("left out: 9.9.9.9:"), "{note}");
     assert!(
         note.ends_with(" > 10.0.1.1:443 with translated addresses (NAT), and 2 more"),
@@ -621,7 +621,7 @@ fn in_the_middle_no_flow_is_skipped_for_its_place() {
         (source.recording().signal, source.recording().flows.len()),
         (Signal::OwdReceiver, 2)
     );
-    let [note] = source.recording().notes else { panic!("{:?}", source.recording().notes) };
+    let [note] = &source.recording().notes[..] else { panic!("{:?}", source.recording().notes) };
     assert!(
         note.starts_with("taken for captured near the receiver, of which there is no clear sign")
     );
@@ -638,7 +638,10 @@ fn in_the_middle_no_flow_is_skipped_for_its_place() {
         let source = placed(bytes.clone(), Some(at)).unwrap();
         assert_eq!((source.recording().signal, source.recording().flows.len()), (signal, 2));
         assert_eq!(source.recording().notes, [""; 0]);
-        assert_eq!(source.recording().captured, Some(&*format!("{}, as --at says", at.name())));
+        assert_eq!(
+            source.recording().captured.as_deref(),
+            Some(&*format!("{}, as --at says", at.name()))
+        );
     }
 }
 
@@ -648,7 +651,7 @@ fn where_only_data_was_captured_the_place_is_not_known() {
     packets.retain(|packet| packet.forward);
     let bytes = pcap(&packets);
     let source = placed(bytes.clone(), None).unwrap();
-    let [note] = source.recording().notes else { panic!("{:?}", source.recording().notes) };
+    let [note] = &source.recording().notes[..] else { panic!("{:?}", source.recording().notes) };
     assert!(
         note.contains("near the receiver, of which there is no sign: nobody answers."),
         "{note}"
@@ -660,7 +663,7 @@ fn where_only_data_was_captured_the_place_is_not_known() {
     let source = placed(pcap(&packets), None).unwrap();
     assert_eq!(source.recording().notes, [""; 0]);
     let reason = "near the receiver: the delay of data changes by 40.0 ms, which it does not near the sender";
-    assert_eq!(source.recording().captured, Some(reason));
+    assert_eq!(source.recording().captured.as_deref(), Some(reason));
     assert!(error.starts_with("test: no flow gives a delay (--at sender): expected "), "{error}");
 }
 

@@ -143,7 +143,7 @@ fn sections_have_their_own_clocks() {
     }
     let source = open(bytes.clone());
     let right = open(file(101, &records(&[flow(1), flow(2)].concat())));
-    assert_eq!(source.recording().flows, right.flows(), "{:?}", source.recording().notes);
+    assert_eq!(source.recording().flows, right.recording().flows, "{:?}", source.recording().notes);
     assert_eq!(observations(&source), observations(&right));
     assert_eq!(source.recording().notes.len(), 1, "{:?}", source.recording().notes);
     // What has no time is counted.
