@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench site lint check-c clean
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -88,7 +88,7 @@ fidelity: setup ## the figures of docs/method/fidelity.md: the simulator against
 detection: build ## the tables of docs/results/detection.md and docs/results/detectors-compared.md: detectors against the papers and each other (20 and 30 seeds, two good hours on two cores)
 	$(papers) sbd detectors --out out/detection
 
-one-flow: build ## the tables of docs/method/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
+one-flow: build ## the tables of docs/results/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
 	$(papers) one-flow --out out/one-flow
 
 lisa: build ## the tables of docs/results/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
@@ -122,6 +122,10 @@ bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture pe
 	cargo bench --locked -p narrows-emu
 	cargo bench --locked -p narrows-quic
 	@if scripts/setup kernel; then cargo bench --locked -p narrows-kernel; fi
+
+site: setup ## the pages as a site, searched and read offline: target/site/index.html
+	@scripts/setup site
+	scripts/site
 
 lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan
 	scripts/lint

@@ -9,6 +9,8 @@ pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod law;
+#[cfg(test)]
+mod pages;
 #[cfg(feature = "lab")]
 pub mod papers;
 #[cfg(feature = "quic")]

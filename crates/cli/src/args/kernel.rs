@@ -144,7 +144,7 @@ Sockets that run a control keep it until they close.")]
 /// Options of `status`.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
-    /// Print one JSON object (docs/guide/kernel.md), with --watch one line per second
+    /// Print one JSON object (docs/guide/watch.md), with --watch one line per second
     #[arg(long)]
     pub json: bool,
     /// Refresh every second until Ctrl-C; if the output is not a terminal, append blocks
@@ -174,7 +174,7 @@ pub struct WatchArgs {
     /// Instead of MPTCP the N plain TCP flows that send most
     #[arg(long, value_name = "N", value_parser = flows)]
     pub tcp: Option<usize>,
-    /// Print one JSON object a second, each on a line (docs/guide/kernel.md)
+    /// Print one JSON object a second, each on a line (docs/guide/watch.md)
     #[arg(long)]
     pub json: bool,
     /// End after so many seconds: 60 or 60s

@@ -324,7 +324,7 @@ static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 }
 
 /*
- * A kernel may skip a program (docs/guide/kernel.md, Known limits). The stack then uses a stale
+ * A kernel may skip a program (docs/guide/trouble.md). The stack then uses a stale
  * word, an address, as the result of nr_ssthresh() or nr_undo_cwnd(); without repair that becomes a
  * window of hundreds of millions of packets. `path` is NULL without a slot.
  */
