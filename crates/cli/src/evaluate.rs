@@ -112,8 +112,11 @@ fn made<'a>(args: &EvaluateArgs, law: &'a Law, criteria: &'a [Outcome]) -> Made<
 
 /// What made the verdicts, as their page tells it.
 fn facts(args: &EvaluateArgs, provenance: &Provenance) -> Vec<Fact> {
-    let form =
-        if args.quick { "quick: five seeds, a part of the networks" } else { "whole: ten seeds" };
+    let form = if args.quick {
+        "quick: five seeds, a part of the networks"
+    } else {
+        "whole: twenty seeds"
+    };
     let seeds = args.seeds.map(|seeds| ("seeds", seeds.to_string()));
     page::facts(provenance, [("form", form.to_owned())].into_iter().chain(seeds).collect())
 }

@@ -21,6 +21,8 @@ pub enum Keyword {
     ShouldOf,
     /// `ought to`.
     Ought,
+    /// `need to`.
+    Need,
     /// A description without a verb of the kind.
     Says,
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Keyword {
             Keyword::Should => "SHOULD",
             Keyword::ShouldOf => "should",
             Keyword::Ought => "ought",
+            Keyword::Need => "need",
             Keyword::Says => "-",
         })
     }
@@ -78,6 +81,7 @@ const STARVED: f64 = 0.8;
 /// The sections that have criteria, with their headings.
 const HEADINGS: &[(&str, &str)] = &[
     ("3.2", "Guidelines for Authors about Document Status"),
+    ("4", "Specifying Algorithms for Use in Controlled Environments"),
     ("5.1.1", "Protection Against Congestion Collapse"),
     ("5.1.2", "Protection Against Bufferbloat"),
     ("5.1.3", "Protection Against High Packet Loss"),
@@ -187,7 +191,7 @@ const fn none(
     }
 }
 
-use Keyword::{Must, Ought, Says, Should, ShouldOf};
+use Keyword::{Must, Need, Ought, Says, Should, ShouldOf};
 
 const GOODPUT: &str = "goodput that the rivals lose";
 const OWN: &str = "goodput that the law lacks";
@@ -199,6 +203,12 @@ pub const CATALOGUE: &[Criterion] = &[
         "status",
         Must,
         "the abstract says whether it is safe for the Internet, and where it is not recommended",
+    ),
+    prose(
+        "4",
+        "environment",
+        Need,
+        "only of laws that rely on functions of the network: what specifies these",
     ),
     runs(
         "5.1.1",
@@ -411,7 +421,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "7.1",
         "marks",
-        Must,
+        Need,
         [
             "RED and CoDel that mark, a queue that never drops: the reaction to CE of RFC 3168",
             "mean queueing delay more",
@@ -548,7 +558,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "7.10",
         "independent",
-        Must,
+        Need,
         ["1 to 8 rivals on one path", "goodput that the law lacks on the other path"],
         HARM,
         multipath::independent,
@@ -589,10 +599,16 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "7.11",
         "incast",
-        Should,
+        Says,
         ["8 to 64 answers of 64 kB at once through a port of 1 Gbit/s", "completion time more"],
         HARM,
         special::data_center,
+    ),
+    prose(
+        "7.11",
+        "coexistence",
+        Should,
+        "only of laws for data centres: with which controls they coexist safely",
     ),
     prose("8", "security", Must, "security and privacy issues of the design"),
 ];
@@ -650,7 +666,7 @@ mod tests {
         assert!(named(&["5.2"]).unwrap().contains(&"5.2.3/short-and-long".into()));
         assert_eq!(named(&[]).unwrap().len(), CATALOGUE.len());
         let error = named(&["7.12"]).unwrap_err();
-        assert!(error.starts_with("7.12: no such section; expected 3.2, 5.1.1, "), "{error}");
+        assert!(error.starts_with("7.12: no such section; expected 3.2, 4, 5.1.1, "), "{error}");
         assert!(named(&["5.1.4/earl"]).is_err());
     }
 

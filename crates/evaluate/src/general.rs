@@ -123,7 +123,7 @@ pub fn wireless(law: &str, form: Form) -> Vec<Cell> {
         ),
     ];
     let mut cells = Vec::new();
-    for (name, link) in kinds.into_iter().skip(form.pick(0, 0, 3)) {
+    for (name, link) in kinds.into_iter().skip(form.pick(0, 0, 4)) {
         let bed = || Bed::one(link.clone(), 10.0, 50.0);
         cells.push(Cell::least(
             format!("{name}, alone"),

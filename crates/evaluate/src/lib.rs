@@ -32,7 +32,7 @@ use cell::Cell;
 use rule::{Found, Verdict, judged};
 
 /// Seeds of each run: of the whole form, and of the quick one.
-const SEEDS: [u64; 2] = [10, 5];
+const SEEDS: [u64; 2] = [20, 5];
 
 /// What was found of a criterion.
 #[derive(Clone, Debug, Serialize)]

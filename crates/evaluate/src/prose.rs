@@ -62,17 +62,15 @@ impl Law {
 /// A paragraph of a comment ends where a line is empty, the comment ends, or another begins.
 fn paragraph(header: &str, section: &str) -> Option<String> {
     let mark = format!("BCP 133, {section}:");
-    let mut lines = header
-        .lines()
-        .map(|line| line.trim().trim_start_matches("/*").trim_start_matches('*').trim());
-    let first = lines.by_ref().find_map(|line| line.strip_prefix(&mark))?;
-    let more =
-        lines.take_while(|line| !line.is_empty() && *line != "/" && !line.starts_with("BCP 133,"));
-    let text: Vec<&str> = [first.trim()]
-        .into_iter()
-        .chain(more.map(|line| line.trim_end_matches("*/").trim()))
-        .collect();
-    let text = text.join(" ").trim().to_owned();
+    let bare = |line: &'_ str| {
+        let line =
+            line.trim().trim_end_matches("*/").trim_start_matches("/*").trim_start_matches('*');
+        line.trim().to_owned()
+    };
+    let mut lines = header.lines().map(bare);
+    let first = lines.by_ref().find_map(|line| line.strip_prefix(&mark).map(str::to_owned))?;
+    let more = lines.take_while(|line| !line.is_empty() && !line.starts_with("BCP 133,"));
+    let text = [first].into_iter().chain(more).collect::<Vec<_>>().join(" ").trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
 

@@ -31,7 +31,7 @@ pub struct EvaluateArgs {
     /// Only these sections of RFC 9743 (5.1.2, 7.10), or criteria (5.1.4/late)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// So many seeds in place of 10, or of 5 with --quick
+    /// So many seeds in place of 20, or of 5 with --quick
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
     /// Concurrent runs; 0: one per core
