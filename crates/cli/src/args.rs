@@ -3,6 +3,8 @@
 #[cfg(feature = "detect")]
 pub mod detect;
 #[cfg(feature = "lab")]
+pub mod evaluate;
+#[cfg(feature = "lab")]
 pub mod fuzz;
 #[cfg(feature = "kernel")]
 pub mod kernel;
@@ -66,6 +68,9 @@ pub enum Command {
     /// Set published figures beside ours: run what they show, and judge their claims
     #[cfg(feature = "lab")]
     Papers(papers::PapersArgs),
+    /// Run and judge what RFC 9743 (BCP 133) asks of a congestion control
+    #[cfg(feature = "lab")]
+    Evaluate(evaluate::EvaluateArgs),
     /// Report which flows of a capture or a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),
