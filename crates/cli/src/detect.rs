@@ -8,7 +8,7 @@ use narrows_detect::{
 
 use crate::args::detect::DetectArgs;
 use crate::error::Error;
-use crate::{print, set};
+use crate::{print, set, words};
 
 /// Reports which flows of a file share a bottleneck.
 pub fn detect(args: &DetectArgs) -> Result<(), Error> {
@@ -62,8 +62,6 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     } else if several {
         print("]\n")?;
     }
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    sheet.map_or(Ok(()), |sheet| sheet.finish(&source, &arguments))?;
+    sheet.map_or(Ok(()), |sheet| sheet.finish(&source, &words()[1..]))?;
     plot.map_or(Ok(()), |plot| Ok(plot.finish()?))
 }
