@@ -1,8 +1,8 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test- \
-	capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench site \
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
+	test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local

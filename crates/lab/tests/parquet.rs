@@ -43,8 +43,8 @@ fn samples_come_back_from_parquet() {
     );
     assert_eq!(rows[1].get_double(0).unwrap(), 0.2);
     assert_eq!(rows[1].get_string(1).unwrap(), "mptcp");
-    assert!(rows[0].get_int(4).is_err(), "no ssthresh before the first loss");
-    assert_eq!(rows[1].get_int(4).unwrap(), 7);
+    assert!(rows[0].get_uint(4).is_err(), "no ssthresh before the first loss");
+    assert_eq!(rows[1].get_uint(4).unwrap(), 7);
     assert!(rows[0].get_double(5).is_err(), "no RTT before it was measured");
     assert_eq!(rows[1].get_double(5).unwrap(), 20.5);
     assert_eq!(rows[1].get_double(8).unwrap(), 3.0);
