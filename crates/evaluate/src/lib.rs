@@ -98,9 +98,7 @@ impl Criterion {
             Make::None(why) => return Ok(Outcome { line: why.into(), ..empty }),
             Make::Prose => {
                 return Ok(match law.says(self.section) {
-                    Some(text) => {
-                        Outcome { verdict: Verdict::Answered, line: text.into(), ..empty }
-                    }
+                    Some(text) => Outcome { verdict: Verdict::Answered, line: text, ..empty },
                     None => {
                         let line =
                             format!("no line \"BCP 133, {}:\" in the law's header", self.section);
