@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
-	test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench site \
+	test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
@@ -117,6 +117,9 @@ tr: setup ## the tables of docs/results/tr.md: the trend-line paper on multipath
 
 laws: build ## the table of docs/results/laws.md: every law on the same networks (20 seeds, minutes)
 	$(papers) laws --out out/laws
+
+bcp133: build ## the tables of docs/bcp133.md: what RFC 9743 asks, for ten controls (quick form: five seeds, minutes)
+	$(release)/narrows evaluate reno cubic lia olia balia wvegas bbr bbr3 greno+xcorr gcubic+xcorr --quick --resume --docs docs --out out/bcp133
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz
