@@ -1,7 +1,9 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench site lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test- \
+	capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench site \
+	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -56,6 +58,15 @@ deb: setup setup-kernel ## the Debian package, target/debian/narrows_*.deb (inst
 
 test-deb: deb ## install, use and remove the package in a clean chroot (root; debootstrap and a mirror)
 	scripts/test-deb
+
+capi := $(MAKE) -C crates/laws/capi O="$(abspath $(or $(CARGO_TARGET_DIR),target)/capi)"
+
+capi: ## the laws as a C library for other stacks, target/capi; no Rust in it (docs/c-api.md)
+	$(capi) all example
+
+install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local
+	$(capi) all
+	$(sudo) $(capi) install PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)"
 
 test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test

@@ -10,7 +10,7 @@ use std::process::exit;
 #[path = "src/clang.rs"]
 mod clang;
 
-const OBJECTS: [&str; 5] = ["choose", "empty", "reap", "receiver", "sampler"];
+const OBJECTS: [&str; 6] = ["choose", "empty", "reap", "receiver", "sampler", "trial"];
 
 /// The law whose control benches/cost has with clocks around its decisions.
 const TIMED: &str = "gcubic";
@@ -29,6 +29,7 @@ fn main() {
     tested_c("repair");
     tested_c("ack_thinning");
     tested_c("clock");
+    tested_c("trial");
     for name in OBJECTS {
         compile(&clang, name, name, &[]).unwrap_or_else(|reason| fail(&reason));
     }

@@ -13,6 +13,8 @@ mod compare;
 mod detect;
 mod error;
 #[cfg(feature = "lab")]
+mod evaluate;
+#[cfg(feature = "lab")]
 mod fuzz;
 #[cfg(feature = "kernel")]
 mod kernel;
@@ -87,6 +89,8 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::fuzz(args),
         #[cfg(feature = "lab")]
         Command::Papers(args) => papers::papers(args),
+        #[cfg(feature = "lab")]
+        Command::Evaluate(args) => evaluate::evaluate(args),
         #[cfg(feature = "detect")]
         Command::Detect(args) => detect::detect(args),
         #[cfg(feature = "kernel")]
