@@ -83,7 +83,7 @@ test-capture: setup ## check captures with tshark
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test capture
 
-test-browser: setup ## pages of --report in a headless Chromium; pictures in target/browser
+test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
 	cargo test --locked -p narrows --test browser -- --ignored --nocapture --test-threads 1
 
