@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
-	test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
+	test-capture test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
@@ -86,6 +86,10 @@ test-capture: setup ## check captures with tshark
 test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
 	cargo test --locked -p narrows --test browser -- --ignored --nocapture --test-threads 1
+
+python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, tested in an environment of its own with its notebooks
+	@scripts/setup python
+	scripts/python wheel
 
 test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --include-ignored

@@ -8,6 +8,9 @@ use narrows_lab::{
     describe, detection, load, page, run as run_on, series, sha256, summary_table,
 };
 
+#[cfg(feature = "parquet")]
+use narrows_lab::tables;
+
 use crate::args::lab::{RunArgs, Series, control, hosts, signals};
 use crate::error::Error;
 use crate::size::{Size, seconds};
@@ -150,7 +153,8 @@ fn write_series(
         #[cfg(feature = "parquet")]
         Series::Parquet => {
             let mut bytes = Vec::new();
-            let written = series::write_parquet(&run.series, &mut bytes);
+            let table = tables::series(&run.series)?;
+            let written = tables::write_parquet(&table, &mut bytes);
             output.write("series.parquet", |to| written.and_then(|()| to.write_all(&bytes)))?;
             Ok("series.parquet")
         }

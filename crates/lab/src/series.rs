@@ -39,13 +39,3 @@ pub fn write_csv(samples: &[Sample], to: impl Write) -> std::io::Result<()> {
     }
     writer.flush()
 }
-
-/// Writes the samples as Parquet, columns as in the CSV.
-///
-/// # Errors
-/// They cannot be written.
-#[cfg(feature = "parquet")]
-pub fn write_parquet(samples: &[Sample], to: impl Write + Send) -> std::io::Result<()> {
-    let table = crate::tables::series(samples).map_err(std::io::Error::other)?;
-    crate::tables::write_parquet(&table, to)
-}

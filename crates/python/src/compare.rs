@@ -33,10 +33,6 @@ impl Named {
     ///
     /// # Errors
     /// What is wrong of them.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "those of narrows.compare, which has them by name"
-    )]
     pub fn of(
         scenarios: &Bound<'_, PyAny>,
         cc: &Bound<'_, PyAny>,

@@ -58,7 +58,8 @@ struct FlowRow {
 
 #[pymethods]
 impl Detection {
-    /// A row for each two flows ``a`` and ``b``: ``verdict`` is shared, separate or unsure, then ``why``; in force
+    /// A row for each two flows ``a`` and ``b``: ``verdict`` is "shared", "separate", or "cannot
+    /// tell" and ``why``; in force
     /// since ``since_s``, seconds in the time of the file; ``confidence`` and ``concordance`` are from 0 to 1.
     #[getter]
     fn verdicts(&self) -> Table {
@@ -151,7 +152,7 @@ pub fn detect(
                     (Some(confidence), Some(concordance), Some(observations.into()))
                 }
                 Some(Evidence::Decisions { agree, all }) => {
-                    (Some(agree as f64 / (all as f64).max(1.0)), None, Some(all as u64))
+                    (Some(agree as f64 / (all as f64).max(1.0)), None, Some(all))
                 }
                 None => (None, None, None),
             };

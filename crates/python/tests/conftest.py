@@ -3,9 +3,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 import narrows
+import pytest
 
 
 def resident() -> int:

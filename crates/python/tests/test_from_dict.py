@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
+import narrows
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-import narrows
 
 SMALL = {
     "name": "small",
@@ -48,8 +48,6 @@ def test_a_dict_is_a_scenario() -> None:
     ],
 )
 def test_what_is_wrong_has_its_field(path, value, field, expected) -> None:
-    import copy
-
     fields = copy.deepcopy(SMALL)
     at = fields
     for key in path[:-1]:

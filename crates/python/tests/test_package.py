@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import narrows
+import pytest
 
 
 def test_types_are_those_of_the_code(tmp_path: Path) -> None:

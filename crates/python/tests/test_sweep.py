@@ -14,11 +14,10 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import narrows
 import polars
 import pytest
 from conftest import brief, resident
-
-import narrows
 from narrows import _narrows
 
 SWEEP = {"links.bottleneck1.rate": ["5 Mbit/s", "8 Mbit/s"], "links.bottleneck2.queue": "10..40 packets:2"}

@@ -11,10 +11,11 @@ from typing import Any, Union
 from narrows import _narrows
 from narrows._narrows import Comparison, Detection, PaperTable, Run, Scenario, Table
 
+# Python 3.9 has no `|` of types outside annotations.
 #: A file or folder.
 Path = Union[str, "os.PathLike[str]"]
 #: A scenario, or one by its name or file.
-ScenarioLike = Union[Scenario, Path]
+ScenarioLike = Union[Scenario, Path]  # noqa: UP007
 #: ``30`` is 1 to 30; also ``"31..60"``, ``(31, 60)`` and ``range(31, 61)``.
 Seeds = Union[int, str, "tuple[int, int]", range]
 

@@ -1,9 +1,9 @@
 # What crates/python/src is to Python; a test holds the two together (stubtest).
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
-_Path = str | PathLike[str]
+_Path: TypeAlias = str | PathLike[str]
 
 __version__: str
 
