@@ -1,8 +1,8 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test- \
-	capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bench site \
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
+	test-capture test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
@@ -87,6 +87,10 @@ test-browser: setup site ## pages of --report, and the site, in a headless Chrom
 	@scripts/setup browser
 	cargo test --locked -p narrows --test browser -- --ignored --nocapture --test-threads 1
 
+python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, tested in an environment of its own with its notebooks
+	@scripts/setup python
+	scripts/python wheel
+
 test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --include-ignored
 	@if scripts/setup kernel; then cargo test --locked -p narrows --features kernel --test kernel -- --ignored --nocapture && \
@@ -117,6 +121,9 @@ tr: setup ## the tables of docs/results/tr.md: the trend-line paper on multipath
 
 laws: build ## the table of docs/results/laws.md: every law on the same networks (20 seeds, minutes)
 	$(papers) laws --out out/laws
+
+bcp133: build ## the tables of docs/bcp133.md: what RFC 9743 asks, for ten controls (quick form: five seeds, minutes)
+	$(release)/narrows evaluate reno cubic lia olia balia wvegas bbr bbr3 greno+xcorr gcubic+xcorr --quick --resume --docs docs --out out/bcp133
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)
 	@scripts/setup fuzz

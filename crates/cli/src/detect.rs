@@ -13,7 +13,7 @@ use narrows_laws::{Detector, Params};
 
 use crate::args::detect::DetectArgs;
 use crate::error::Error;
-use crate::{print, set};
+use crate::{print, set, words};
 
 /// What errors call it.
 const STDIN: &str = "standard input";
@@ -101,8 +101,6 @@ fn file(
     } else if several {
         print("]\n")?;
     }
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    sheet.map_or(Ok(()), |sheet| sheet.finish(&source, &arguments))?;
+    sheet.map_or(Ok(()), |sheet| sheet.finish(&source, &words()[1..]))?;
     plot.map_or(Ok(()), |plot| Ok(plot.finish()?))
 }

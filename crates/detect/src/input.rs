@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
@@ -72,6 +73,14 @@ impl Input {
         Input { name: name.to_owned(), open: Box::new(open) }
     }
 
+    /// The same, which cannot be read any further once `stop` is set.
+    pub fn until(self, stop: Arc<AtomicBool>) -> Input {
+        let Input { name, open } = self;
+        let until =
+            move || Ok(Box::new(Until { from: open()?, stop: Arc::clone(&stop) }) as Reader);
+        Input { name, open: Box::new(until) }
+    }
+
     /// What errors call it.
     pub fn name(&self) -> &str {
         &self.name
@@ -95,6 +104,21 @@ impl Input {
         } else {
             Box::new(Frames::new(packed)?)
         })
+    }
+}
+
+/// What can be read until it is stopped.
+struct Until {
+    from: Reader,
+    stop: Arc<AtomicBool>,
+}
+
+impl Read for Until {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.from.read(buffer)
     }
 }
 

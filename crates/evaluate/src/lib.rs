@@ -51,13 +51,24 @@ pub struct Outcome {
     pub limit: f64,
     /// Its mean over the cells, by seed.
     pub mean: Option<Interval>,
-    /// All cells, the worst first.
+    /// All cells, the greatest mean first.
     pub cells: Vec<Found>,
     /// How many runs that took.
     pub runs: usize,
     /// A run that failed, why nothing is run, or what the law's header says: one line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub line: String,
+}
+
+impl Outcome {
+    /// The cell that tells most: the one most above the limit by its interval if it falls short, else of the greatest mean.
+    pub fn worst(&self) -> Option<&Found> {
+        let sure = |cell: &Found| cell.mean - cell.half.unwrap_or(0.0);
+        match self.verdict {
+            Verdict::FallsShort => self.cells.iter().max_by(|a, b| sure(a).total_cmp(&sure(b))),
+            _ => self.cells.first(),
+        }
+    }
 }
 
 impl Criterion {
@@ -87,9 +98,7 @@ impl Criterion {
             Make::None(why) => return Ok(Outcome { line: why.into(), ..empty }),
             Make::Prose => {
                 return Ok(match law.says(self.section) {
-                    Some(text) => {
-                        Outcome { verdict: Verdict::Answered, line: text.into(), ..empty }
-                    }
+                    Some(text) => Outcome { verdict: Verdict::Answered, line: text, ..empty },
                     None => {
                         let line =
                             format!("no line \"BCP 133, {}:\" in the law's header", self.section);
@@ -142,17 +151,12 @@ impl Criterion {
         let Make::Runs(make) = self.make else { return Ok(0.0) };
         let seeds = form.pick(SEEDS[0], SEEDS[1], 1);
         let cells = make(law.control(), form);
-        let once: BTreeSet<String> = BTreeSet::new();
-        let (_, seconds) = cells.iter().flat_map(|cell| &cell.runs).try_fold(
-            (once, 0.0),
-            |(mut once, sum), (ask, _)| {
-                let new = once.insert(format!("{ask:?}"));
-                Ok::<_, Error>((
-                    once,
-                    if new { sum + ask.clone().seeds(seeds).seconds()? } else { sum },
-                ))
-            },
-        )?;
+        let (mut once, mut seconds) = (BTreeSet::new(), 0.0);
+        for (ask, _) in cells.iter().flat_map(|cell| &cell.runs) {
+            if once.insert(format!("{ask:?}")) {
+                seconds += ask.clone().seeds(seeds).seconds()?;
+            }
+        }
         Ok(seconds)
     }
 }

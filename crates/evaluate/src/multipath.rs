@@ -75,7 +75,7 @@ pub fn undecided(law: &str, form: Form) -> Vec<Cell> {
     sharing(law, form, 4.0, 8.0)
 }
 
-/// Paths that share a limit behind links of their own: a policer over all.
+/// Paths that share an overall limit which delays nothing: a policer over both.
 pub fn coupled_limit(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
@@ -140,17 +140,17 @@ pub fn fail_over(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
     let paths = ["m".to_owned(), "l".to_owned()];
     for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
-        for (how, more_) in [("backup", "backup = [\"l\"]"), ("both used", "")] {
+        for (how, fields) in [("backup", "backup = [\"l\"]"), ("both used", "")] {
             let bed = || failing(kind, 1, SILENT[0] + 2.0, 18.0);
             let one_more =
                 |control: &str| (bed().law_on("l", SILENT[0], "").ask(control), control.to_owned());
-            let with_law = (bed().law_over(&paths, 1.0, more_).ask(law), law.to_owned());
+            let with_law = (bed().law_over(&paths, 1.0, fields).ask(law), law.to_owned());
             let runs = [with_law].into_iter().chain(STANDARD.map(one_more)).collect();
             let place = format!("{how}: what the {kind} rival loses");
             cells.push(Cell::new(place, runs, |runs| harm(runs, Metric::Goodput, "rival")));
             let back = |control: &str| {
                 let bed = failing(kind, 1, SILENT[1] + 5.0, 20.0).tcps(1, "first", "m", kind);
-                bed.law_over(&paths, 1.0, more_).ask(control)
+                bed.law_over(&paths, 1.0, fields).ask(control)
             };
             let runs =
                 [law].into_iter().chain(STANDARD).map(|one| (back(one), one.to_owned())).collect();

@@ -31,7 +31,9 @@ impl Law {
         let loaded = user::loaded().filter(|loaded| loaded.name() == ours.law.name());
         let header = match loaded {
             Some(loaded) => {
-                fs::read_to_string(loaded.header()).map_err(Error::io(loaded.header(), "read"))?
+                let bytes =
+                    fs::read(loaded.header()).map_err(Error::io(loaded.header(), "read"))?;
+                String::from_utf8_lossy(&bytes).into_owned()
             }
             None => {
                 let file = format!("{}.h", ours.law.name());
@@ -70,7 +72,8 @@ fn paragraph(header: &str, section: &str) -> Option<String> {
     let mut lines = header.lines().map(bare);
     let first = lines.by_ref().find_map(|line| line.strip_prefix(&mark).map(str::to_owned))?;
     let more = lines.take_while(|line| !line.is_empty() && !line.starts_with("BCP 133,"));
-    let text = [first].into_iter().chain(more).collect::<Vec<_>>().join(" ").trim().to_owned();
+    let text = [first].into_iter().chain(more).collect::<Vec<_>>().join(" ");
+    let text = text.replace(char::is_control, " ").trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
 
@@ -85,7 +88,7 @@ mod tests {
         assert_eq!(paragraph(header, "5.3.2").as_deref(), Some("yes"));
         assert_eq!(paragraph(header, "8"), None);
         assert_eq!(paragraph(header, "3.2"), None);
-        assert_eq!(paragraph("/* BCP 133, 8: nothing */", "8").as_deref(), Some("nothing"));
+        assert_eq!(paragraph("/* BCP 133, 8: no\x1bthing */", "8").as_deref(), Some("no thing"));
     }
 
     #[test]

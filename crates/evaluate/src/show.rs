@@ -41,7 +41,7 @@ impl Tables {
         verdicts.row(counts);
         for (law, outcomes) in laws {
             for outcome in outcomes.iter().filter(|one| one.verdict == Verdict::FallsShort) {
-                let [place, figure] = match outcome.cells.first() {
+                let [place, figure] = match outcome.worst() {
                     Some(worst) => [worst.place.clone(), value(worst)],
                     None => [outcome.line.clone(), String::new()],
                 };
@@ -97,7 +97,7 @@ pub fn catalogue() -> Grid {
 fn grid(outcomes: &[Outcome]) -> Grid {
     let mut grid = Grid::new(["criterion", "keyword", "verdict", "mean", "limit", "worst cell"]);
     for outcome in outcomes {
-        let worst = match outcome.cells.first() {
+        let worst = match outcome.worst() {
             Some(worst) => format!("{}: {}", worst.place, value(worst)),
             None => outcome.line.clone(),
         };
@@ -178,7 +178,7 @@ fn signed(verdict: Verdict) -> String {
 fn verdicts(outcomes: &[Outcome]) -> Part {
     let heads = ["criterion", "section", "keyword", "verdict", "worst cell", "mean", "limit"];
     let line = |outcome: &Outcome| {
-        let worst = outcome.cells.first().map_or_else(
+        let worst = outcome.worst().map_or_else(
             || outcome.line.clone(),
             |worst| format!("{}: {}", worst.place, value(worst)),
         );

@@ -199,15 +199,15 @@ pub fn sudden(law: &str, _: Form) -> Vec<Cell> {
     };
     let queue = |_: &str| less().law_on("l", 1.0, "");
     let mut cells = vec![
-        alone(law, "a tenth of the rate", &less),
+        alone(law, "a tenth of the rate", less),
         Cell::most("a tenth of the rate, queue", law, queue, 1.0, |run| {
             link(run, "l").mean_queue_ms
         }),
-        alone(law, "ten times the rate", &more),
-        alone(law, "five times the RTT", &far),
+        alone(law, "ten times the rate", more),
+        alone(law, "five times the RTT", far),
         alone(law, "another route each 10 s", routes),
     ];
-    cells.extend(harmed(law, "a tenth of the rate", &STANDARD, RTT_MS, &less));
+    cells.extend(harmed(law, "a tenth of the rate", &STANDARD, RTT_MS, less));
     cells.extend(harmed(law, "another route each 10 s", &STANDARD, RTT_MS, routes));
     cells
 }

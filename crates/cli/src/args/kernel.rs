@@ -48,12 +48,12 @@ Examples:
 Nothing is loaded or used as a control, and nothing stays. Only what this machine sends can be
 compared. Needs root.")]
     Watch(WatchArgs),
-    /// Follow the laws' advice until Ctrl-C: MPTCP subflows that do not pay become backups
+    /// Make MPTCP subflows that do not pay backups, under any control, until Ctrl-C
     #[command(after_help = "\
 Examples:
-  narrows kernel load bbr --set bbr.close=0.6 a law that gives advice
-  narrows kernel advise                       do what it advises, a line for each thing
+  narrows kernel advise                       a line for each thing that is done
   narrows kernel advise --netns blue --for 60
+  narrows kernel load bbr --set bbr.close=0.6 a law that gives advice by itself, which is followed
 
 Only the path manager is used, never the window. What was set is set back at the end. Needs root.")]
     Advise(AdviseArgs),

@@ -65,6 +65,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "transfer",
         ],
     ),
+    // The command comes with the wheel.
+    ("python", &["cli", "detect", "lab", "laws", "papers", "report"]),
     ("testkit", &["netns"]),
 ];
 
