@@ -23,11 +23,38 @@ fn kept(page: &str, title: &str, about: &str, text: &str) {
     );
 }
 
-/// What each command's `--help` says.
-fn help(commands: &[&str]) -> String {
+/// The commands below one, each with those below it.
+fn commands_of(above: &str) -> Vec<String> {
+    let words: Vec<&str> = above.split_whitespace().chain(["--help"]).collect();
+    let said = narrows(&words);
+    let lines = said.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    // What a command is about may go on in a line of its own, farther in.
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut commands = Vec::new();
+    for name in names.filter(|name| !name.is_empty() && *name != "help") {
+        let command = format!("{above} {name}").trim_start().to_owned();
+        // A build without it has no help of it.
+        let below = if command == "quic" && cfg!(not(feature = "quic")) {
+            Vec::new()
+        } else {
+            commands_of(&command)
+        };
+        commands.push(command);
+        commands.extend(below);
+    }
+    commands
+}
+
+/// What `--help` says of the commands whose first word is accepted.
+fn help(accepted: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
-    for command in commands {
-        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+    for command in commands_of("") {
+        let mut words: Vec<&str> = command.split(' ').collect();
+        if !accepted(words[0]) {
+            continue;
+        }
+        words.push("--help");
         let said = narrows(&words);
         let lines = said.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
         write!(text, "\n## narrows {command}\n\n```text\n{lines}\n```\n").unwrap();
@@ -123,42 +150,21 @@ fn commands() {
     let lines = main.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
     let codes: Vec<&str> = lines.skip_while(|line| !line.starts_with("Exit codes:")).collect();
     assert!(codes.len() > 1, "main.rs has no exit codes");
-    let commands = [
-        "run",
-        "compare",
-        "merge",
-        "show",
-        "fuzz",
-        "papers",
-        "detect",
-        "list",
-        "law new",
-        "law check",
-        "completions",
-    ];
-    kept("commands", "Commands", &codes.join("\n"), &help(&commands));
+    let others = ["kernel", "shell", "clean", "quic"];
+    let text = help(|command| !others.contains(&command));
+    kept("commands", "Commands", &codes.join("\n"), &text);
 }
 
 #[cfg(all(feature = "lab", feature = "kernel"))]
 #[test]
 fn commands_of_builds_with_the_kernel() {
-    let commands = [
-        "shell",
-        "clean",
-        "kernel check",
-        "kernel load",
-        "kernel use",
-        "kernel unuse",
-        "kernel unload",
-        "kernel status",
-        "kernel watch",
-        "kernel receiver",
-        "kernel advise",
-        "kernel export",
-        "kernel objects",
-    ];
     let about = "Commands of builds with `--features kernel` (`make install`). [What needs root](../guide/security.md).";
-    kept("kernel", "Commands for this machine's kernel", about, &help(&commands));
+    kept(
+        "kernel",
+        "Commands for this machine's kernel",
+        about,
+        &help(|command| ["kernel", "shell", "clean"].contains(&command)),
+    );
 }
 
 #[cfg(feature = "quic")]
@@ -166,5 +172,5 @@ fn commands_of_builds_with_the_kernel() {
 fn commands_of_builds_with_quic() {
     let about =
         "Commands of builds with `--features quic`. [Files over QUIC](../guide/quic-get.md).";
-    kept("quic", "Commands for QUIC", about, &help(&["quic serve", "quic get"]));
+    kept("quic", "Commands for QUIC", about, &help(|command| command == "quic"));
 }
