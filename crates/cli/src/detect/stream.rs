@@ -275,7 +275,7 @@ fn told(
         }
     })?;
     screen.clear()?;
-    Ok(Told { detector, params: params.clone(), times, part })
+    Ok(Told { detector, params: *params, times, part })
 }
 
 /// Standard output: lines and, if it is a terminal, a table below them.
