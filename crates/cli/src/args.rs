@@ -165,6 +165,6 @@ pub enum What {
 /// `60` or `60s`.
 #[cfg(any(feature = "detect", feature = "kernel"))]
 fn seconds(text: &str) -> Result<u64, String> {
-    let number = text.strip_suffix('s').unwrap_or(text);
-    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<u32>();
+    number.map(u64::from).map_err(|_| "expected seconds, such as 60 or 60s".into())
 }

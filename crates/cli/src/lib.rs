@@ -4,7 +4,7 @@
 //!
 //! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, `kernel check`
 //! or `law check` failed, or a file was not received, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status
-//! --watch` and `quic serve`).
+//! --watch`, `quic serve`, and `detect` of an interface or of standard input).
 //! `shell` returns the exit code of its command.
 
 mod args;

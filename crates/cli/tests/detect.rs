@@ -553,6 +553,19 @@ fn an_interface_is_captured_until_the_end_of_the_time_and_drops_are_said() {
     assert_eq!(said, "narrows: nr0: 12 packets dropped by kernel\n");
     let given = fs::read_to_string(home.path().join("arguments")).unwrap();
     assert_eq!(given, "-i nr0 -s 160 -U -w - -- tcp port 5201\n");
+    // It ends on its own: what was found until then is not lost.
+    let ends =
+        script.replace("while :; do /bin/sleep 0.05; done", "echo nr0: it went down >&2; exit 1");
+    fs::write(&program, ends).unwrap();
+    let output = detect(&["-i", "nr0"], home.path());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("The 2 flows have separate bottlenecks."), "{text}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "narrows: nr0: nr0: it went down\n");
+    assert_eq!(output.status.code(), Some(2));
+    fs::write(&program, script.replace("while :; do /bin/sleep 0.05; done", "kill -9 $$")).unwrap();
+    let said = String::from_utf8_lossy(&detect(&["-i", "nr0"], home.path()).stderr).into_owned();
+    assert!(said.starts_with("narrows: nr0: tcpdump was killed (signal: 9"), "{said}");
+    fs::write(&program, script).unwrap();
     let output = detect(&["-i", "nr1"], home.path());
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said, "narrows: nr1: tcpdump: nr1: No such device exists\n");

@@ -99,7 +99,8 @@ impl Times {
     }
 }
 
-fn apart(a: i64, b: i64) -> bool {
+/// Are two times further apart than those of packets in a row?
+pub fn apart(a: i64, b: i64) -> bool {
     a.abs_diff(b) > APART as u64
 }
 

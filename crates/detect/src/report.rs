@@ -343,6 +343,7 @@ impl Times {
                 let next = Span { from, decision, groups, count: 1, confidence };
                 if let Some(span) = span.replace(next) {
                     self.lines += &span.line(from, self.confidence);
+                    forget_oldest(&mut self.lines);
                 }
             }
         }
@@ -353,6 +354,17 @@ impl Times {
         self.lines += &span.line(end, self.confidence);
         let header = if self.confidence { " (confidence)" } else { "" };
         format!("\n  from s    to s  who shares a bottleneck{header}\n{}", self.lines)
+    }
+}
+
+/// Bytes of lines that are kept: a stream may have more than anybody reads.
+const KEPT: usize = 1 << 20;
+
+/// Leaves out the older half of lines that are too many.
+fn forget_oldest(lines: &mut String) {
+    if lines.len() > KEPT {
+        let from = lines[KEPT / 2..].find('\n').map_or(0, |end| KEPT / 2 + end + 1);
+        *lines = format!("      ..        ..  earlier times are left out\n{}", &lines[from..]);
     }
 }
 

@@ -5,6 +5,7 @@
 //! room; when another flow needs it, all begins anew with those that still send.
 
 use std::io::{self, Cursor, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_laws::detect::Sample;
 use narrows_laws::{Detector, Params};
@@ -85,14 +86,19 @@ pub struct Stream {
     copies: Copies,
     skipped: Skipped,
     packets: u64,
+    /// Those that have a time and a segment.
+    timed: u64,
     /// When the first packet came, and the newest, nanoseconds since 1970.
     span: Option<(i64, i64)>,
     /// When the present part began.
     since: i64,
     /// When the flows are looked at next.
     look: i64,
-    /// By how much times went back at most, nanoseconds.
+    /// What the clock lacks since it was set back, nanoseconds; and by how much it went back at most.
+    lacks: i64,
     back: i64,
+    /// The packet before was behind the newest, too.
+    behind: bool,
     /// Flows that were large enough, and had no place.
     crowded: bool,
 }
@@ -117,7 +123,7 @@ struct Slot {
     data: usize,
     state: State,
     lost: u64,
-    /// It gave way to a larger one.
+    /// It ended, or gave way to a larger one, and is not compared.
     left: bool,
 }
 
@@ -141,10 +147,13 @@ impl Stream {
             copies: Copies::default(),
             skipped: Skipped::default(),
             packets: 0,
+            timed: 0,
             span: None,
             since: 0,
             look: 0,
+            lacks: 0,
             back: 0,
+            behind: false,
             crowded: false,
         })
     }
@@ -155,7 +164,7 @@ impl Stream {
     }
 
     /// Reads to the end, tells what happens as soon as it does, and returns what was found at the end; `name`
-    /// is what errors call the stream.
+    /// is what errors call the stream. Once `ended` is set it may end within a packet.
     ///
     /// # Errors
     /// There was no flow that gives a delay, or `tell` fails.
@@ -163,6 +172,7 @@ impl Stream {
         mut self,
         name: &str,
         from: impl Read + Send + 'static,
+        ended: &AtomicBool,
         mut tell: impl FnMut(Event) -> Result<(), E>,
     ) -> Result<Part, E> {
         let mut result = Ok(());
@@ -175,6 +185,7 @@ impl Stream {
         result?;
         let (_, end) = self.span.unwrap_or_default();
         self.advance(end, &mut tell)?;
+        let damage = damage.filter(|_| !ended.load(Ordering::Relaxed));
         let damage = damage.map(|what| format!("{name}: {what}"));
         if self.slots.is_empty() {
             let message = format!(
@@ -210,20 +221,29 @@ impl Stream {
                 return Ok(());
             }
         };
-        let time = packet.time;
-        let first = self.span.is_none();
-        let (start, newest) = self.span.unwrap_or((time, time));
-        self.back = self.back.max(newest - time);
-        self.span = Some((start, newest.max(time)));
-        if first {
-            (self.since, self.look) = (time, time + LOOK);
+        self.timed += 1;
+        // Of the first packet, what follows shows whether its time is damaged.
+        if self.timed == 2 && self.span.is_some_and(|(first, _)| capture::apart(first, packet.time))
+        {
+            self.span = None;
+            self.flows.clear();
         }
-        while self.look <= newest.max(time) {
+        let time = self.clock(packet.time);
+        let (start, newest) = self.span.unwrap_or((time, time));
+        if self.span.is_none() {
+            (self.since, self.look) = (time, time.saturating_add(LOOK));
+        }
+        let newest = newest.max(time);
+        self.span = Some((start, newest));
+        while self.look <= newest {
             let now = self.look;
             self.advance(now, tell)?;
             self.look(now, tell)?;
             // After a gap there is nothing to be seen in every second of it.
-            self.look = (now + LOOK).max(newest.max(time) - LOOK);
+            self.look = now.saturating_add(LOOK).max(newest.saturating_sub(LOOK));
+            if self.look == now {
+                break;
+            }
         }
         let again = self.copies.see(time, &segment);
         let way = usize::from(segment.from > segment.to);
@@ -240,6 +260,23 @@ impl Stream {
             return Ok(());
         }
         self.sample(slot, way, time, &segment, tell)
+    }
+
+    /// When a packet came by a clock that is never set back: two packets in a row that are behind by a second
+    /// and more show that it was.
+    fn clock(&mut self, time: i64) -> i64 {
+        // Far from where sums end.
+        let time = time.min(i64::MAX / 2).saturating_add(self.lacks);
+        let Some((_, newest)) = self.span else { return time };
+        let behind = newest - time >= LOOK;
+        if behind && self.behind {
+            self.back = self.back.max(newest - time);
+            self.lacks = self.lacks.saturating_add(newest - time);
+            self.behind = false;
+            return newest;
+        }
+        self.behind = behind;
+        time
     }
 
     /// A segment of a flow that is compared.
@@ -303,7 +340,7 @@ impl Stream {
         now: i64,
         tell: &mut impl FnMut(Event) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.flows.retain(|_, flow| flow.slot.is_some() || now - flow.last < SILENT);
+        self.flows.retain(|_, flow| flow.slot.is_some() || now.saturating_sub(flow.last) < SILENT);
         let mut mbit_per_s = vec![0.0; self.slots.len()];
         for flow in self.flows.values_mut() {
             let bytes = flow.entry.bytes();
@@ -316,8 +353,16 @@ impl Stream {
         }
         let t_s = self.time(now) as f64 / 1e6;
         tell(Event::Second { t_s, flows: &self.names, mbit_per_s: &mbit_per_s })?;
-        let mut large: Vec<_> =
-            self.flows.iter().filter(|(_, flow)| flow.may_join(now, self.limits.packets)).collect();
+        for slot in &mut self.slots {
+            let last = self.flows.get(&slot.ends).map_or(i64::MIN, |flow| flow.last);
+            slot.left |= now.saturating_sub(last) >= SILENT;
+        }
+        let compared = |flow: &Followed| flow.slot.is_some_and(|slot| !self.slots[slot].left);
+        let mut large: Vec<_> = self
+            .flows
+            .iter()
+            .filter(|(_, flow)| !compared(flow) && flow.may_join(now, self.limits.packets))
+            .collect();
         large.sort_by(|(ends, a), (others, b)| {
             b.recent.total_cmp(&a.recent).then_with(|| ends.cmp(others))
         });
@@ -326,25 +371,29 @@ impl Stream {
             return Ok(());
         }
         let captured = self.place();
-        if self.signal.is_some() && !self.slots.iter().any(|slot| self.sends(slot, now)) {
-            // Nobody is left who could be compared with them.
-            self.renew(now, tell)?;
-        }
-        if self.signal.is_none() {
+        if self.slots.iter().all(|slot| slot.left) {
             let entries = large.iter().map(|ends| &self.flows[ends].entry);
-            self.signal = choose(entries).map(|signal| (signal, captured));
+            let Some(signal) = choose(entries) else { return Ok(()) };
+            // Nobody is left who could be compared with them.
+            if !self.slots.is_empty() {
+                self.renew(now, tell)?;
+            }
+            self.signal = Some((signal, captured));
         }
         for ends in large {
             let Some((signal, _)) = self.signal else { return Ok(()) };
             let Some(tick) = self.flows[&ends].entry.gives(signal) else { continue };
-            if !self.make_room(self.flows[&ends].recent, now) {
+            if !self.make_room(self.flows[&ends].recent) {
                 self.crowded = true;
                 break;
             }
+            if let Some(slot) = self.flows[&ends].slot {
+                // It comes back under its number.
+                self.slots[slot].left = false;
+                continue;
+            }
             if self.slots.len() == self.room {
-                let kept = self.signal;
                 self.renew(now, tell)?;
-                self.signal = kept;
             }
             self.join(ends, signal, tick);
             tell(Event::Joined { t_s, flows: &self.names })?;
@@ -362,16 +411,11 @@ impl Stream {
         place(&mut all, self.limits.at)
     }
 
-    /// Does the flow in a place still send?
-    fn sends(&self, slot: &Slot, now: i64) -> bool {
-        !slot.left && self.flows.get(&slot.ends).is_some_and(|flow| now - flow.last < SILENT)
-    }
-
     /// May a flow that sent so much lately be compared? If there are as many as may be, the one that sends
     /// least gives way to one that sends much more.
-    fn make_room(&mut self, recent: f64, now: i64) -> bool {
+    fn make_room(&mut self, recent: f64) -> bool {
         let send: Vec<usize> =
-            (0..self.slots.len()).filter(|&slot| self.sends(&self.slots[slot], now)).collect();
+            (0..self.slots.len()).filter(|&slot| !self.slots[slot].left).collect();
         if send.len() < self.limits.flows {
             return true;
         }
@@ -415,15 +459,15 @@ impl Stream {
         self.since = now;
         let slots = std::mem::take(&mut self.slots);
         let names = std::mem::take(&mut self.names);
-        let signal = self.signal.take();
+        let t_s = self.time(now) as f64 / 1e6;
         for (slot, name) in slots.into_iter().zip(names) {
-            let sends = self.sends(&slot, now);
+            let sends = !slot.left;
             let Some(flow) = self.flows.get_mut(&slot.ends) else { continue };
             flow.slot = sends.then_some(self.slots.len());
             if sends {
-                self.slots.push(Slot { lost: 0, ..slot });
+                self.slots.push(slot);
                 self.names.push(name);
-                self.signal = signal;
+                tell(Event::Joined { t_s, flows: &self.names })?;
             }
         }
         Ok(())
@@ -445,7 +489,7 @@ impl Stream {
         });
         let back = (self.back >= LOOK).then(|| {
             format!(
-                "times go back by {:.3} s at most: a file that is named is read in the order of time",
+                "times go back by {:.3} s at most: the clock is taken to have gone on",
                 self.back as f64 / 1e9
             )
         });
@@ -483,8 +527,7 @@ impl Followed {
     /// Is it large enough, and old enough to tell its place and its clock?
     fn may_join(&self, now: i64, packets: u64) -> bool {
         let way = &self.entry.ways[self.entry.data()];
-        self.slot.is_none()
-            && now - self.last < LOOK
+        now - self.last < LOOK
             && way.packets >= packets
             && way.sent.is_some_and(|(first, last)| last - first >= YOUNG)
             && way.is_translated().is_none()

@@ -3,13 +3,14 @@
 mod wire;
 
 use std::io::Read;
+use std::sync::atomic::AtomicBool;
 
 use flate2::read::MultiGzDecoder;
 use narrows_detect::{
     Answer, At, Detection, Error, Event, Input, Limits, Part, Source, Stream, begin, detectors,
 };
 use narrows_laws::Params;
-use wire::{MSS, Tcp, pcap};
+use wire::{MSS, Tcp, file, pcap, records};
 
 /// Captures of two flows and more, with what is right.
 const CAPTURES: [&str; 11] = [
@@ -52,7 +53,12 @@ fn stream(
     let xcorr = detectors(["xcorr"]).unwrap()[0];
     let (is_capture, from) = begin(Drops(std::io::Cursor::new(bytes), drop)).unwrap();
     assert!(is_capture);
-    Stream::new(xcorr, &Params::default(), limits)?.read("stream", from, tell)
+    Stream::new(xcorr, &Params::default(), limits)?.read(
+        "stream",
+        from,
+        &AtomicBool::new(false),
+        tell,
+    )
 }
 
 /// Each two flows by their names, and the answer on them.
@@ -111,11 +117,18 @@ fn flow(client: u8, from_s: i64, to_s: i64) -> impl Iterator<Item = Tcp> {
 
 /// All parts of a stream, and the numbers under which flows joined.
 fn parts(packets: &[Tcp], limits: Limits) -> (Vec<Part>, Vec<usize>) {
-    let (mut joined, mut parts) = (Vec::new(), Vec::new());
+    let (mut joined, mut parts, mut numbered) = (Vec::new(), Vec::new(), 0);
     let last = stream(pcap(packets), 1 << 16, limits, |event| {
         match event {
-            Event::Joined { flows, .. } => joined.push(flows.len()),
-            Event::Renewed(part) => parts.push(part.clone()),
+            Event::Joined { flows, .. } => {
+                numbered += 1;
+                assert_eq!(flows.len(), numbered, "each number is told");
+                joined.push(numbered);
+            }
+            Event::Renewed(part) => {
+                numbered = 0;
+                parts.push(part.clone());
+            }
             Event::Decided { decision, flows } => {
                 assert_eq!(decision.on.places.len(), flows.len());
             }
@@ -189,4 +202,73 @@ fn a_stream_without_flows_says_what_was_skipped() {
     cut.truncate(cut.len() - 3);
     let error = stream(cut, 1 << 16, Limits::default(), |_| Ok(())).unwrap_err().to_string();
     assert!(error.contains("it ends within the packet at byte"), "{error}");
+}
+
+/// Two flows through one queue for 30 s.
+fn two() -> Vec<wire::Record> {
+    records(&flow(1, 1, 31).chain(flow(2, 1, 31)).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_damaged_time_of_the_first_packet_does_not_matter() {
+    let right = two();
+    let mut late = right.clone();
+    late[0].0 = 4_000_000_000 * 1000 * MS;
+    // In 1970, and the others 50 years later.
+    let mut early = right.clone();
+    early.iter_mut().skip(1).for_each(|(time, ..)| *time += 1_600_000_000 * 1000 * MS);
+    for packets in [late, early] {
+        let part = stream(file(101, &packets), 1 << 16, TWO, |_| Ok(())).unwrap();
+        let answers = answers(&part.recording.flows, &part.found.verdicts);
+        assert_eq!(answers[0].1, Answer::Shared);
+        let (from, to) = part.recording.span;
+        assert!(from < 1.0 && (29.0..31.0).contains(&to), "{from} {to}");
+    }
+}
+
+/// A section of pcapng with an interface of raw IP in nanoseconds, and packets with stamps of their own.
+fn pcapng(packets: &[(u64, &[u8])]) -> Vec<u8> {
+    let block = |kind: u32, body: Vec<u8>| {
+        let length = 12 + body.len().next_multiple_of(4) as u32;
+        let padding = vec![0; body.len().next_multiple_of(4) - body.len()];
+        let [kind, length] = [kind, length].map(|word| word.to_le_bytes().to_vec());
+        [kind, length.clone(), body, padding, length].concat()
+    };
+    let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    let interface = [101, 0, 0, 0, 0xff, 0xff, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    let packet = |(stamp, data): &(u64, &[u8])| {
+        let words = [0, (stamp >> 32) as u32, *stamp as u32, data.len() as u32, data.len() as u32];
+        let words = words.map(u32::to_le_bytes).concat();
+        block(6, [&words[..], data].concat())
+    };
+    let packets: Vec<Vec<u8>> = packets.iter().map(packet).collect();
+    [block(0x0a0d_0d0a, section), block(1, interface.to_vec()), packets.concat()].concat()
+}
+
+#[test]
+fn times_of_any_size_are_read_to_the_end() {
+    let (data, _) = Tcp::data(0, 1, 1, Some((7, 1))).packet();
+    let far = [u64::MAX, 5, u64::MAX, 6, 7, u64::MAX - 1, u64::MAX, u64::MAX];
+    let packets = far.map(|stamp| (stamp, &data[..]));
+    let error = stream(pcapng(&packets), 1 << 16, TWO, |_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("found no TCP flow of 100 packets"), "{error}");
+}
+
+#[test]
+fn a_clock_that_is_set_back_goes_on() {
+    let mut packets = two();
+    let half = packets.len() / 2;
+    packets.iter_mut().for_each(|(time, ..)| *time += 7200 * 1000 * MS);
+    packets.iter_mut().skip(half).for_each(|(time, ..)| *time -= 3600 * 1000 * MS);
+    let mut last_s = 0.0;
+    let part = stream(file(101, &packets), 1 << 16, TWO, |event| {
+        if let Event::Decided { decision, .. } = event {
+            last_s = decision.t_s;
+        }
+        Ok(())
+    });
+    let part = part.unwrap();
+    assert!((25.0..31.0).contains(&last_s), "{last_s}");
+    let note = "times go back by 3599.999 s at most: the clock is taken to have gone on";
+    assert!(part.recording.notes.iter().any(|of| of == note), "{:?}", part.recording.notes);
 }

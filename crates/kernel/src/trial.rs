@@ -118,7 +118,7 @@ struct State {
     port: [u32; PORTS_MAX],
     guards: [u32; 4],
     ended_ns: u64,
-    looked_ns: u64,
+    look_ns: u64,
     drawn: [u64; ARMS],
     living: [u64; ARMS],
     others: u64,
@@ -192,6 +192,8 @@ pub struct Trial {
     pub given: u64,
     /// Subflows that were given the former control when the trial had ended.
     pub put_back: u64,
+    /// How long the longest look took, of one CPU.
+    pub longest_look: Duration,
     /// What became of them, by arm, as of the last look.
     pub arms: Box<[Arm; ARMS]>,
     /// The same as of the end of each minute, summed over all strata; without what is judged by.
@@ -295,6 +297,7 @@ pub fn read() -> Result<Option<Trial>, Error> {
         full: now.full,
         given: now.given,
         put_back: now.put_back,
+        longest_look: Duration::from_nanos(now.look_ns),
         arms: Box::new(arms),
         minutes: minutes.collect::<Result<_, _>>()?,
     }))
@@ -380,7 +383,7 @@ impl State {
             port,
             guards: plan.guards.words(plan.planned),
             ended_ns: 0,
-            looked_ns: 0,
+            look_ns: 0,
             drawn: [0; ARMS],
             living: [0; ARMS],
             others: 0,

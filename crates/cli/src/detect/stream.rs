@@ -1,7 +1,7 @@
 //! `narrows detect` of what comes: standard input, an interface.
 
 use std::io::{self, IsTerminal, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -23,6 +23,9 @@ const WAITING: usize = 8;
 /// How soon the end of the time and Ctrl-C are seen.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Flows of the table.
+const ROWS: usize = 16;
+
 /// Of each packet: the headers, also within a tunnel.
 const SNAP_LENGTH: &str = "160";
 
@@ -36,8 +39,7 @@ pub fn read(
     limits: Limits,
 ) -> Result<(), Error> {
     let from = Piped::new(from, stop::on_signal()?, None, None);
-    let told = told(name, from, json, detector, params, limits)?;
-    told.end(json)
+    told(name, from, json, detector, params, limits)?.end(json)
 }
 
 /// Captures on an interface by tcpdump, until the end of --for or Ctrl-C.
@@ -49,13 +51,15 @@ pub fn interface(
     limits: Limits,
 ) -> Result<(), Error> {
     let stop = stop::on_signal()?;
-    let mut tcpdump = Command::new("tcpdump");
-    tcpdump.args(["-i", interface, "-s", SNAP_LENGTH, "-U", "-w", "-", "--", &args.filter]);
-    tcpdump.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut tcpdump = tcpdump
-        .spawn()
-        .map_err(|error| Error::input("tcpdump", format!("cannot run it: {error}")))?;
-    let (Some(packets), Some(mut said)) = (tcpdump.stdout.take(), tcpdump.stderr.take()) else {
+    let mut command = Command::new("tcpdump");
+    command.args(["-i", interface, "-s", SNAP_LENGTH, "-U", "-w", "-", "--", &args.filter]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let child = command.spawn();
+    let child =
+        child.map_err(|error| Error::input("tcpdump", format!("cannot run it: {error}")))?;
+    let mut tcpdump = Tcpdump(child);
+    let (Some(packets), Some(mut said)) = (tcpdump.0.stdout.take(), tcpdump.0.stderr.take()) else {
         return Err(Error::input("tcpdump", "has no output"));
     };
     let said = thread::spawn(move || {
@@ -63,48 +67,89 @@ pub fn interface(
         let _ = said.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
-    let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let from = Piped::new(packets, stop, end, Some(tcpdump.id()));
+    let from = Piped::new(packets, stop, end, Some(tcpdump.0.id()));
+    let asked = Arc::clone(&from.asked);
     let told = told(interface, from, args.json, detector, params, limits);
-    let failed = !ended(&mut tcpdump)?;
+    let status = tcpdump.end()?;
     let said = said.join().unwrap_or_default();
-    if failed {
+    let failed = match status.code() {
+        Some(0) => None,
         // Its last line is the reason.
-        let why = said.trim().lines().last().unwrap_or("it failed");
-        return Err(Error::input(interface, why));
-    }
+        Some(_) => Some(said.trim().lines().last().unwrap_or("tcpdump failed").to_owned()),
+        None if asked.load(Ordering::Relaxed) => None,
+        None => Some(format!("tcpdump was killed ({status})")),
+    };
+    let failed = failed.map(|why| Error::input(interface, why));
+    let mut told = match (told, failed) {
+        (Ok(told), None) => told,
+        (Err(error), None) | (Err(_), Some(error)) => return Err(error),
+        // What was found until then is not lost.
+        (Ok(told), Some(error)) => return told.end(args.json).and(Err(error)),
+    };
     let dropped = said.lines().find(|line| line.ends_with("dropped by kernel"));
     let dropped = dropped.filter(|line| !line.starts_with("0 "));
-    let mut told = told?;
     told.part.recording.notes.extend(dropped.map(|line| format!("{interface}: {line}")));
     told.end(args.json)
 }
 
-/// Ends tcpdump, if it has not ended; false: it failed.
-fn ended(tcpdump: &mut Child) -> Result<bool, Error> {
-    interrupt(tcpdump.id());
-    let status = tcpdump.wait();
-    let status = status.map_err(|error| Error::input("tcpdump", error))?;
-    Ok(status.code().is_none_or(|code| code == 0))
+/// A child that does not outlive us.
+struct Tcpdump(Child);
+
+impl Tcpdump {
+    /// Waits for its end, and sees to it that it comes.
+    fn end(&mut self) -> Result<ExitStatus, Error> {
+        let mut asking = Asking::default();
+        loop {
+            match self.0.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) => asking.ask(self.0.id()),
+                Err(error) => return Err(Error::input("tcpdump", error)),
+            }
+            thread::sleep(TICK);
+        }
+    }
 }
 
-/// Asks a child that was not waited for to end.
-fn interrupt(child: u32) {
-    if let Ok(child) = libc::pid_t::try_from(child) {
-        // SAFETY: the call has no memory; the process is a child that was not waited for.
-        unsafe { libc::kill(child, libc::SIGINT) };
+impl Drop for Tcpdump {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Asks a child to end: by SIGINT, each second again, and after three by SIGKILL.
+#[derive(Default)]
+struct Asking {
+    since: Option<Instant>,
+    times: u32,
+}
+
+impl Asking {
+    fn ask(&mut self, child: u32) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() < Duration::from_secs(self.times.into()) {
+            return;
+        }
+        self.times += 1;
+        let signal = if self.times > 3 { libc::SIGKILL } else { libc::SIGINT };
+        if let Ok(child) = libc::pid_t::try_from(child) {
+            // SAFETY: the call has no memory; the process is a child that was not waited for.
+            unsafe { libc::kill(child, signal) };
+        }
     }
 }
 
 /// What is read by a thread of its own, so that to wait for it can be ended.
 struct Piped {
-    chunks: Receiver<Vec<u8>>,
+    chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: io::Cursor<Vec<u8>>,
     stop: Arc<AtomicBool>,
     end: Option<Instant>,
-    /// Who is asked to end first, and was it?
+    /// Who is asked to end first: what it still has is read.
     child: Option<u32>,
-    asked: bool,
+    asking: Asking,
+    /// It was ended from here.
+    asked: Arc<AtomicBool>,
 }
 
 impl Piped {
@@ -118,17 +163,23 @@ impl Piped {
         thread::spawn(move || {
             loop {
                 let mut chunk = vec![0; CHUNK];
-                match from.read(&mut chunk) {
+                let read = match from.read(&mut chunk) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Ok(0) | Err(_) => break,
-                    Ok(read) => chunk.truncate(read),
-                }
-                if sender.send(chunk).is_err() {
+                    Ok(0) => break,
+                    Ok(read) => {
+                        chunk.truncate(read);
+                        Ok(chunk)
+                    }
+                    Err(error) => Err(error),
+                };
+                let last = read.is_err();
+                if sender.send(read).is_err() || last {
                     break;
                 }
             }
         });
-        Piped { chunks, chunk: io::Cursor::default(), stop, end, child, asked: false }
+        let (asking, asked) = (Asking::default(), Arc::default());
+        Piped { chunks, chunk: io::Cursor::default(), stop, end, child, asking, asked }
     }
 
     /// Is it to end now?
@@ -144,17 +195,14 @@ impl Read for Piped {
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
-            if self.over() {
-                match self.child {
-                    Some(child) if !self.asked => interrupt(child),
-                    // What it still has comes, and then its end.
-                    Some(_) => {}
-                    None => return Ok(0),
-                }
-                self.asked = true;
+            let over = self.over();
+            if over {
+                self.asked.store(true, Ordering::Relaxed);
+                self.child.into_iter().for_each(|child| self.asking.ask(child));
             }
             match self.chunks.recv_timeout(TICK) {
-                Ok(chunk) => self.chunk = io::Cursor::new(chunk),
+                Ok(chunk) => self.chunk = io::Cursor::new(chunk?),
+                Err(RecvTimeoutError::Timeout) if over && self.child.is_none() => return Ok(0),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
             }
@@ -203,7 +251,8 @@ fn told(
     let confidence = !stream.compares_pairs();
     let mut times = Times::new(confidence);
     let mut screen = Screen { stop: Arc::clone(&from.stop), who: String::new(), shown: 0 };
-    let part = stream.read::<Error>(name, from, |event| {
+    let asked = Arc::clone(&from.asked);
+    let part = stream.read::<Error>(name, from, &asked, |event| {
         if json {
             return screen.print(&line(detector, &event));
         }
@@ -265,12 +314,16 @@ impl Screen {
         }
         self.clear()?;
         let mut table = format!("\n{t_s:8.1} s      Mbit/s  flow\n");
-        for (flow, (name, rate)) in flows.iter().zip(mbit_per_s).enumerate() {
+        let send = flows.iter().zip(mbit_per_s).enumerate().filter(|(_, (_, rate))| **rate > 0.0);
+        for (flow, (name, rate)) in send.take(ROWS) {
             table += &format!("{:>10}  {rate:10.2}  {name}\n", format!("#{}", flow + 1));
         }
         table += &format!("{:>10}  {}\n", "", self.who);
         self.shown = table.lines().count();
-        self.print(&table)
+        // Lines that are cut at the edge, so that there are as many as are taken away.
+        command("\u{1b}[?7l")?;
+        self.print(&table)?;
+        command("\u{1b}[?7h").map(drop)
     }
 
     /// Takes the table away.

@@ -94,6 +94,13 @@ fn long(host: &Host, kind: &str, count: &str) -> Process {
     process
 }
 
+/// Begins one among the connections of this host alone: its cgroup is the machine's.
+fn begin(host: &Host, args: &[&str]) -> String {
+    host.does(&[&["trial"][..], args, &HERE].concat())
+}
+
+const HERE: [&str; 2] = ["--netns", "/proc/self/ns/net"];
+
 fn status(host: &Host) -> Value {
     serde_json::from_str(&host.does(&["trial", "status", "--json"])).unwrap()
 }
@@ -122,8 +129,7 @@ fn a_law_that_stalls_is_ended_by_the_kernel_with_nobody_there() {
     let header = folder.path().join("still.h");
     std::fs::write(&header, STALLS).unwrap();
     host.does(&["load", header.to_str().unwrap()]);
-    let args = ["trial", "nr_still", "--against", "reno", "--share", "50%", "--for", "1h"];
-    let said = host.does(&args);
+    let said = begin(&host, &["nr_still", "--against", "reno", "--share", "50%", "--for", "1h"]);
     assert!(
         said.starts_with(
             "nr_still: tried on 50 % of the new connections that would have reno, for 60 min\n"
@@ -165,7 +171,7 @@ fn subflows_of_a_connection_are_in_one_arm_and_stop_puts_all_back() {
     let _server = network(&host);
     let before = host.state();
     host.does(&["load", "greno"]);
-    host.does(&["trial", "greno", "--against", "reno", "--share", "50%", "--mptcp-only"]);
+    begin(&host, &["greno", "--against", "reno", "--share", "50%", "--mptcp-only"]);
     let _traffic = long(&host, "262", "24");
     let _plain = long(&host, "0", "4");
     let mixed = |all: &[Vec<String>]| all.iter().any(|one| one.iter().any(|two| *two != one[0]));
@@ -206,18 +212,8 @@ fn a_control_against_itself_is_no_difference_and_a_trial_ends_by_its_time() {
     let _server = network(&host);
     let before = host.state();
     host.does(&["load", "reno"]);
-    host.does(&[
-        "trial",
-        "reno",
-        "--against",
-        "reno",
-        "--share",
-        "50%",
-        "--for",
-        "12s",
-        "--port",
-        "5001",
-    ]);
+    let args = ["nr_reno", "--against", "reno", "--share", "50%", "--for", "12s", "--port", "5001"];
+    begin(&host, &args);
     for _ in 0..4 {
         short(&host, "0", "60", "200000");
         let now = status(&host);
@@ -244,8 +240,8 @@ fn unloading_the_control_ends_its_trial_and_a_killed_command_leaves_none_or_a_wh
     let before = host.state();
     host.does(&["load", "greno"]);
     let loaded = host.state();
-    let begin = ["trial", "greno", "--against", "reno", "--share", "60%"];
-    host.does(&begin);
+    let args = ["greno", "--against", "reno", "--share", "60%"];
+    begin(&host, &args);
     let _traffic = long(&host, "0", "6");
     wait_until(10, || match controls(&host).concat() {
         all if all.contains(&"nr_greno".to_owned()) => Ok(()),
@@ -258,7 +254,8 @@ fn unloading_the_control_ends_its_trial_and_a_killed_command_leaves_none_or_a_wh
     host.does(&["load", "greno"]);
     let mut whole = 0;
     for wait in (0..16).map(|n| 100 * n) {
-        let words = [&[env!("CARGO_BIN_EXE_narrows"), "kernel"], &begin[..]].concat();
+        let command = [env!("CARGO_BIN_EXE_narrows"), "kernel", "trial"];
+        let words = [&command[..], &args, &HERE].concat();
         let mut child = host.command(&words).stdout(Stdio::null()).spawn().unwrap();
         sleep(Duration::from_millis(wait));
         let _ = child.kill();

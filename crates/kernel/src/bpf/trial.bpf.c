@@ -69,7 +69,7 @@ struct nr_trial {
 	struct nr_trial_guards guards;
 	/* By the program. */
 	nr_u64 ended_ns;
-	nr_u64 looked_ns;
+	nr_u64 look_ns;	       /* the longest look took */
 	nr_u64 drawn[NR_ARMS]; /* connections */
 	nr_u64 living[NR_ARMS];
 	nr_u64 others;	  /* connections that had another control */
@@ -535,7 +535,7 @@ static int tick(void *map, int *key, struct nr_trial_timer *timer)
 {
 	struct nr_trial *t = the_trial();
 	struct nr_trial_result *now;
-	nr_u64 at_ns = bpf_ktime_get_ns();
+	nr_u64 at_ns = bpf_ktime_get_ns(), took_ns;
 	nr_u32 into, broken;
 
 	if (!t || NR_READ(t->ended))
@@ -547,9 +547,11 @@ static int tick(void *map, int *key, struct nr_trial_timer *timer)
 		return 0;
 	NR_WRITE_BARRIER();
 	NR_WRITE(t->published, into);
-	t->looked_ns = at_ns;
 	note_minute(t, now, at_ns);
 	broken = nr_trial_broken(now, &t->guards);
+	took_ns = bpf_ktime_get_ns() - at_ns;
+	if (took_ns > t->look_ns)
+		t->look_ns = took_ns;
 	if (broken)
 		end(t, broken);
 	else if (at_ns >= t->ends_ns)

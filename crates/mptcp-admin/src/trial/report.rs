@@ -56,6 +56,8 @@ pub struct Report {
     pub given_again: u64,
     /// Subflows that were given their former control when the trial had ended.
     pub put_back: u64,
+    /// How long the longest look took, one of which comes each second, ms.
+    pub longest_look_ms: f64,
     /// What it says, in a sentence.
     pub sentence: String,
     /// Mbit/s of connections that were busy, by arm, of each minute; null: none was.
@@ -269,6 +271,7 @@ impl Report {
             full: trial.full,
             given_again: trial.given,
             put_back: trial.put_back,
+            longest_look_ms: trial.longest_look.as_secs_f64() * 1e3,
             sentence: String::new(),
             minutes: minutes(trial),
             arms,
@@ -607,5 +610,103 @@ pub fn duration(time: Duration) -> String {
         s if s >= 7200 => format!("{} h {} min", s / 3600, s % 3600 / 60),
         s if s >= 120 => format!("{} min", s / 60),
         s => format!("{s} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_kernel::trial::{Arm as Counted, Guards, Plan};
+
+    /// An arm of `n` connections around that goodput, of 1 to 10 MB over two paths, spread by a factor of two.
+    fn arm(n: u64, mbit: f64, srtt_ms: f64) -> Counted {
+        let mut arm = Counted { strata: [Sums::default(); STRATA], srtt: [0; SRTT_BINS] };
+        let log = ((mbit * 1e6 / 8.0).log2() * LOG).round() as u64;
+        let one = &mut arm.strata[SIZES + 2];
+        for i in 0..n {
+            let goodput = if i % 2 == 0 { log - 1024 } else { log + 1024 };
+            let retrans = if i % 4 == 0 { 2621 } else { 0 };
+            one.n += 1;
+            one.goodput += goodput;
+            one.goodput2 += goodput * goodput;
+            one.retrans += retrans;
+            one.retrans2 += retrans * retrans;
+            one.paths += 2;
+        }
+        arm.srtt[((srtt_ms * 1e3).log2() * 8.0) as usize] = n;
+        arm
+    }
+
+    fn trial(arms: [Counted; 2]) -> Trial {
+        let count = |arm: &Counted| arm.strata.iter().map(|one| one.n).sum();
+        let drawn = arms.each_ref().map(count);
+        Trial {
+            plan: Plan {
+                controls: ["cubic".into(), "nr_gcub_xc".into()],
+                share: 0.05,
+                netns: None,
+                ports: Vec::new(),
+                mptcp_only: false,
+                lasts: Duration::from_secs(86_400),
+                guards: Guards { goodput: Some(0.9), ..Guards::default() },
+                planned: 20_000,
+            },
+            ran: Duration::from_secs(5_000),
+            ended: None,
+            drawn,
+            living: [0; 2],
+            others: 3,
+            full: 0,
+            given: 0,
+            put_back: 0,
+            longest_look: Duration::ZERO,
+            arms: Box::new(arms),
+            minutes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_report_says_what_differs_and_how_sure_that_is() {
+        let report = Report::of(&trial([arm(19_000, 10.0, 40.0), arm(1_000, 8.0, 40.0)]));
+        let Difference { differs, ratio, low, high } = report.goodput;
+        assert!(differs && (ratio.unwrap() - 0.8).abs() < 1e-2, "{ratio:?}");
+        assert!(low.unwrap() > 0.65 && high.unwrap() < 0.95, "{low:?} {high:?}");
+        assert!(!report.retransmitted.differs && !report.p95_srtt.differs);
+        assert!((report.arms[0].retransmitted.value.unwrap() - 0.01).abs() < 1e-3);
+        let srtt = report.arms[0].p95_srtt_ms.value.unwrap();
+        assert!((36.0..44.0).contains(&srtt), "{srtt}");
+        let text = report.text();
+        let head = "nr_gcub_xc against cubic, 5 % of new connections: runs for 83 min of 24 h\n";
+        assert!(text.starts_with(head), "{text}");
+        assert!(text.contains("\nconnections left alone, as they have another control: 3\n"));
+        assert!(text.contains(" % less goodput than cubic.\n"), "{text}");
+        assert!(text.lines().all(|line| line.len() < 120), "{text}");
+    }
+
+    #[test]
+    fn of_equal_arms_it_says_how_large_a_difference_may_be_and_of_few_nothing() {
+        let report = Report::of(&trial([arm(19_000, 10.0, 40.0), arm(1_000, 10.0, 40.0)]));
+        assert!(!report.goodput.differs);
+        assert!(report.sentence.starts_with("no difference in goodput is shown: "), "{report:?}");
+        let report = Report::of(&trial([arm(400, 10.0, 40.0), arm(29, 1.0, 40.0)]));
+        let expected = "too few connections yet: 30 of each arm must have had something to send.";
+        assert_eq!(report.sentence, expected);
+        assert!(report.goodput.ratio.is_none() && report.arms[1].p95_srtt_ms.value.is_none());
+        // As programs read it.
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(
+            (&json["ended"], &json["arms"][0]["counted"]),
+            (&serde_json::Value::Null, &400.into())
+        );
+    }
+
+    #[test]
+    fn quantiles_of_round_trip_times_lie_in_their_bins() {
+        let mut bins = [0; SRTT_BINS];
+        assert_eq!(srtt_ms(&bins, 0.5), None);
+        bins[80] = 90; // from 1.024 ms on
+        bins[120] = 10; // from 32.768 ms on
+        assert!((1.02..1.12).contains(&srtt_ms(&bins, 0.5).unwrap()));
+        assert!((32.7..35.8).contains(&srtt_ms(&bins, 0.95).unwrap()));
     }
 }
