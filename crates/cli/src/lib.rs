@@ -62,7 +62,7 @@ pub const COMMIT: Option<&str> = option_env!("NARROWS_COMMIT");
 static WORDS: OnceLock<Vec<String>> = OnceLock::new();
 
 /// The words of the command line, the program first.
-fn words() -> &'static [String] {
+pub fn words() -> &'static [String] {
     WORDS.get().map_or(&[], Vec::as_slice)
 }
 
