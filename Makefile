@@ -61,7 +61,7 @@ test-deb: deb ## install, use and remove the package in a clean chroot (root; de
 
 capi := $(MAKE) -C crates/laws/capi O="$(abspath $(or $(CARGO_TARGET_DIR),target)/capi)"
 
-capi: ## the laws as a C library for other stacks, target/capi; no Rust in it (docs/c-api.md)
+capi: ## the laws as a C library for other stacks, target/capi; no Rust in it (docs/guide/c-api.md)
 	$(capi) all example
 
 install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local

@@ -142,14 +142,14 @@ fn metrics() {
     kept("metrics", "Metrics", about, &text);
 }
 
-/// The exit codes as `main.rs` has them, and the help of the commands that every build has.
+/// The exit codes as the source has them, and the help of the commands that every build has.
 #[cfg(all(feature = "lab", feature = "detect"))]
 #[test]
 fn commands() {
-    let main = include_str!("../src/main.rs");
-    let lines = main.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+    let source = include_str!("../src/lib.rs");
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
     let codes: Vec<&str> = lines.skip_while(|line| !line.starts_with("Exit codes:")).collect();
-    assert!(codes.len() > 1, "main.rs has no exit codes");
+    assert!(codes.len() > 1, "lib.rs has no exit codes");
     let others = ["kernel", "shell", "clean", "quic"];
     let text = help(|command| !others.contains(&command));
     kept("commands", "Commands", &codes.join("\n"), &text);

@@ -268,7 +268,7 @@ pub enum TrialCommand {
 /// How a trial is shown.
 #[derive(Debug, clap::Args)]
 pub struct TrialOutput {
-    /// Print one JSON object (docs/trial.md)
+    /// Print one JSON object (docs/guide/trial.md)
     #[arg(long)]
     pub json: bool,
     /// Also write it as a page for a browser
