@@ -40,7 +40,7 @@ const EXAMPLES: &str = "`narrows COMMAND --help` has examples for each command."
 /// Multipath congestion control: run and compare scenarios, find shared bottlenecks, load laws into
 /// the kernel.
 #[derive(Debug, Parser)]
-#[command(name = "narrows", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "narrows", version, long_version = env!("NARROWS_VERSION"), after_help = EXAMPLES, max_term_width = 100)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
