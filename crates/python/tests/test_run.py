@@ -175,10 +175,12 @@ def test_ctrl_c_stops_a_run() -> None:
     time.sleep(0.3)
     sent = time.monotonic()
     child.send_signal(signal.SIGINT)
-    assert child.stdout.readline() == "interrupted\n"
-    # 100 ms on an idle machine; this one may be busy.
-    assert time.monotonic() - sent < 2.0
-    assert child.wait(20) == 0
+    try:
+        assert child.communicate(timeout=20)[0] == "interrupted\n"
+    finally:
+        child.kill()
+    # 100 ms on an idle machine; this one may be busy, and Python has to end.
+    assert time.monotonic() - sent < 5.0
 
 
 def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
