@@ -107,22 +107,32 @@ def tasks() -> None:
         more = f"CPU {ours:.2f} s here and {theirs:.2f} s there, start included"
         print(f"on {workers} worker(s) of a pool: {walls[workers]:.2f} s, {more}")
     print(f"two are {walls[1] / walls[2]:.2f} times one")
+
+
+def per_task() -> None:
+    """Tasks that simulate next to nothing are what handing one out and taking its results costs."""
+    tiny = many_flows(1, 1, "64 kbit/s").set("test", "f0")
+    plan = narrows.Plan(tiny, "reno", 1, sweep={"links.f0.queue": [f"{size} packets" for size in range(5, 305)]})
+    wall, cpu = time.perf_counter(), time.process_time()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        list(pool.map(_warm, range(1)))
+        before = children()
+        narrows.sweep(plan, pool)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu + children() - before
+    print(f"a task for a pool: {1e3 * wall / 300:.1f} ms, CPU {1e3 * cpu / 300:.1f} ms, start included")
     try:
         from distributed import Client, LocalCluster
     except ImportError:
         return
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        narrows.sweep(narrows.Plan(long.set("duration", "2 s"), "lia", 1), client)
-        before = client.run(time.process_time)
-        start, ours = time.perf_counter(), time.process_time()
+        narrows.sweep(narrows.Plan(tiny, "reno", 1), client)
+        before = sum(client.run(time.process_time).values())
+        wall, cpu = time.perf_counter(), time.process_time()
         narrows.sweep(plan, client)
-        wall, ours = time.perf_counter() - start, time.process_time() - ours
-        after = client.run(time.process_time)
-        theirs = sum(after[worker] - before[worker] for worker in before)
-        spent = ours + theirs - cpu
-        print(f"on one worker of Dask: {wall:.2f} s, CPU {ours:.2f} s here and {theirs:.2f} s there")
-        print(f"more CPU time than the runs alone: {100 * spent / cpu:.1f} %, {1e3 * spent / len(alone):.0f} ms a task")
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        cpu += sum(client.run(time.process_time).values()) - before
+    print(f"a task for Dask: {1e3 * wall / 300:.1f} ms, CPU {1e3 * cpu / 300:.1f} ms with its scheduler")
 
 
 def _warm(_: int) -> str:
@@ -135,3 +145,4 @@ if __name__ == "__main__":
     a_million_rows()
     memory(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
     tasks()
+    per_task()

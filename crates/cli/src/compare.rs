@@ -269,7 +269,7 @@ impl Results {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(&self, output: &mut Output) -> Result<(), narrows_lab::Error> {
+    pub(crate) fn write(&self, output: &mut Output) -> Result<(), narrows_lab::Error> {
         output.write("report.txt", |to| to.write_all(self.report.as_bytes()))?;
         output.write("rows.json", |to| to.write_all(self.json.as_bytes()))?;
         output.write("rows.csv", |to| to.write_all(&self.csv))
@@ -290,7 +290,7 @@ impl Results {
     ///
     /// # Errors
     /// As of [`print()`].
-    pub fn print(&self) -> Result<(), Error> {
+    pub(crate) fn print(&self) -> Result<(), Error> {
         print(&self.report)
     }
 }

@@ -15,7 +15,7 @@ use crate::law;
 use crate::run::{inline, preformatted};
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{names, setting};
+use crate::value::{JOBS, names, setting, whole};
 use crate::wait::{at_once, wait};
 
 /// What the arguments of a comparison name.
@@ -257,7 +257,7 @@ pub fn compare(
     signal: Option<&Bound<'_, PyAny>>,
     on: &Bound<'_, PyAny>,
     law: Option<PathBuf>,
-    jobs: usize,
+    jobs: &Bound<'_, PyAny>,
     out: Option<PathBuf>,
     resume: bool,
     force: bool,
@@ -265,6 +265,7 @@ pub fn compare(
     done: Option<Py<PyAny>>,
 ) -> PyResult<Comparison> {
     let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
+    let jobs = at_once(py, || whole(jobs, "jobs", JOBS))? as usize;
     let (count, all) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = |stop: &Arc<_>| {
         let inputs = named.inputs()?;

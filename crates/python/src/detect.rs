@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_cli::set;
 use narrows_detect::{
-    Decision, Detection as Detecting, Evidence, Input, Limits, Report, Source, Times, detectors,
-    text,
+    Decision, Detection as Detecting, Evidence, Input, Limits, MAX_FLOWS, Report, Source, Times,
+    detectors, text,
 };
 use narrows_lab::tables;
 use pyo3::prelude::*;
@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Failure;
 use crate::run::preformatted;
 use crate::table::Table;
-use crate::wait::wait;
+use crate::value::whole;
+use crate::wait::{at_once, wait};
 
 /// Which flows of a capture, or of a table of delays, share a bottleneck; made by :func:`narrows.detect`.
 #[pyclass(frozen, module = "narrows")]
@@ -112,9 +113,13 @@ pub fn detect(
     bytes: Option<Vec<u8>>,
     detector: &str,
     settings: Vec<String>,
-    flows: usize,
-    min_packets: u64,
+    flows: &Bound<'_, PyAny>,
+    min_packets: &Bound<'_, PyAny>,
 ) -> PyResult<Detection> {
+    let (flows, packets) = at_once(py, || {
+        let flows = whole(flows, "flows", MAX_FLOWS as u64)? as usize;
+        Ok((flows, whole(min_packets, "min_packets", u64::MAX)?))
+    })?;
     let work = |stop: &Arc<AtomicBool>| {
         let detector =
             detectors([detector]).map_err(|message| Failure::of("detector", message))?[0];
@@ -123,7 +128,7 @@ pub fn detect(
             Some(bytes) => Input::bytes("data", bytes),
             None => Input::file(&file),
         };
-        let limits = Limits { flows, packets: min_packets, at: None };
+        let limits = Limits { flows, packets, at: None };
         let stopped = |error: narrows_detect::Error| match stop.load(Ordering::Relaxed) {
             true => Failure::Interrupted,
             false => error.into(),

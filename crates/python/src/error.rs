@@ -85,7 +85,10 @@ fn in_python(line: &str) -> String {
         }
         _ => word.to_owned(),
     };
-    let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    let words = |text: &str| text.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    // What stands in backticks is for a shell.
+    let part = |(at, text): (usize, &str)| if at % 2 == 0 { words(text) } else { text.to_owned() };
+    let line = line.split('`').enumerate().map(part).collect::<Vec<_>>().join("`");
     // Text of a dict, whose lines nobody has seen.
     let numbered = line.strip_prefix("scenario:").and_then(|rest| rest.split_once(": "));
     match numbered.filter(|(number, _)| number.parse::<u64>().is_ok()) {

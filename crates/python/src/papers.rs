@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use crate::error::Failure;
 use crate::run::inline;
 use crate::table::Table;
+use crate::value::{JOBS, whole};
 use crate::wait::{at_once, wait};
 
 /// A published table or figure beside ours; made by :func:`narrows.papers`.
@@ -98,11 +99,13 @@ pub fn papers(
     py: Python<'_>,
     names: Vec<String>,
     quick: bool,
-    seeds: Option<u64>,
-    jobs: usize,
+    seeds: Option<Bound<'_, PyAny>>,
+    jobs: &Bound<'_, PyAny>,
     out: Option<PathBuf>,
     resume: bool,
 ) -> PyResult<Vec<PaperTable>> {
+    let jobs = at_once(py, || whole(jobs, "jobs", JOBS))? as usize;
+    let seeds = seeds.map(|seeds| at_once(py, || whole(&seeds, "seeds", 100_000))).transpose()?;
     let work = |stop: &Arc<_>| {
         let chosen = select(&names)?;
         let store = out.as_deref().map(|out| Store::open(out, resume)).transpose()?;

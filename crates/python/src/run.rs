@@ -300,7 +300,7 @@ pub fn run(
 ) -> PyResult<Run> {
     let (scenario, seed) = at_once(py, || {
         law::load(law.as_deref())?;
-        Ok((Scenario::named(scenario)?.again()?, whole(seed, "seed")?))
+        Ok((Scenario::named(scenario)?.again()?, whole(seed, "seed", u64::MAX)?))
     })?;
     let work = |stop: &Arc<_>| {
         let host = host(on)?;

@@ -100,19 +100,23 @@ pub fn setting(
     })
 }
 
-/// A whole number that is not negative.
+/// Most threads, as of the command.
+pub const JOBS: u64 = 1024;
+
+/// A whole number from 0 to `most`.
 ///
 /// # Errors
 /// It is something else.
-pub fn whole(value: &Bound<'_, PyAny>, field: &str) -> Result<u64, Failure> {
-    let wrong = || {
-        let text = value.str().map_or(String::new(), |text| text.to_string());
-        Failure::of(field, format!("found {text}; expected a whole number from 0 to 2^64-1"))
+pub fn whole(value: &Bound<'_, PyAny>, field: &str, most: u64) -> Result<u64, Failure> {
+    let number = match value.is_instance_of::<PyBool>() {
+        true => None,
+        false => value.extract::<u64>().ok().filter(|number| *number <= most),
     };
-    if value.is_instance_of::<PyBool>() {
-        return Err(wrong());
-    }
-    value.extract().map_err(|_| wrong())
+    number.ok_or_else(|| {
+        let text = value.str().map_or(String::new(), |text| text.to_string());
+        let most = if most == u64::MAX { "2^64-1".into() } else { most.to_string() };
+        Failure::of(field, format!("found {text}; expected a whole number from 0 to {most}"))
+    })
 }
 
 /// What is named alone or in a list.

@@ -127,6 +127,9 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.run(s, on="kernal"), "on", "kernel", "'kernel'"),
         (lambda s: narrows.compare(s, "lia", 10**9), "seeds", "at most 100000", None),
         (lambda s: narrows.compare(s, "lia", 2, sweep={"links.bottleneck1.rate": []}), "sweep", "list", None),
+        (lambda s: narrows.compare(s, "lia", 2, jobs=10**9), "jobs", "from 0 to 1024", None),
+        (lambda s: narrows.compare(s, "lia", 2, jobs=-1), "jobs", "from 0 to 1024", None),
+        (lambda s: narrows.detect([(0.0, "a", 1.0)], flows=-1), "flows", "from 0 to 64", None),
         (lambda s: narrows.compare([], "lia", 2), "scenarios", "at least one", None),
         (lambda s: narrows.compare([s, s], "lia", 2), None, None, "two scenarios of this name"),
         (lambda s: narrows.detect([(0.0, "a", 1.0)], detector="xcor"), "detector", "xcorr", "'xcorr'"),
@@ -175,10 +178,12 @@ def test_ctrl_c_stops_a_run() -> None:
     time.sleep(0.3)
     sent = time.monotonic()
     child.send_signal(signal.SIGINT)
-    assert child.stdout.readline() == "interrupted\n"
-    # 100 ms on an idle machine; this one may be busy.
-    assert time.monotonic() - sent < 2.0
-    assert child.wait(20) == 0
+    try:
+        assert child.communicate(timeout=20)[0] == "interrupted\n"
+    finally:
+        child.kill()
+    # 100 ms on an idle machine; this one may be busy, and Python has to end.
+    assert time.monotonic() - sent < 5.0
 
 
 def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
