@@ -3,12 +3,16 @@
 #[cfg(feature = "detect")]
 pub mod detect;
 #[cfg(feature = "lab")]
+pub mod evaluate;
+#[cfg(feature = "lab")]
 pub mod fuzz;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod law;
+#[cfg(test)]
+mod pages;
 #[cfg(feature = "lab")]
 pub mod papers;
 #[cfg(feature = "quic")]
@@ -64,6 +68,9 @@ pub enum Command {
     /// Set published figures beside ours: run what they show, and judge their claims
     #[cfg(feature = "lab")]
     Papers(papers::PapersArgs),
+    /// Run and judge what RFC 9743 (BCP 133) asks of a congestion control
+    #[cfg(feature = "lab")]
+    Evaluate(evaluate::EvaluateArgs),
     /// Report which flows of a capture or a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),
@@ -153,4 +160,11 @@ pub enum What {
     /// Fields of a scenario's file, with units, defaults and examples.
     #[cfg(feature = "lab")]
     Fields,
+}
+
+/// `60` or `60s`.
+#[cfg(any(feature = "detect", feature = "kernel"))]
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<u32>();
+    number.map(u64::from).map_err(|_| "expected seconds, such as 60 or 60s".into())
 }

@@ -17,7 +17,7 @@ use crate::args::papers::PapersArgs;
 use crate::error::Error;
 use crate::run::json;
 use crate::terminal::show;
-use crate::{COMMIT, print, stop};
+use crate::{COMMIT, print, stop, words};
 
 /// A table that was made, as `--json` prints it.
 #[derive(serde::Serialize)]
@@ -97,7 +97,7 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             .zip(&made)
             .map(|((paper, table), one)| (*paper, *table, &one.grid))
             .collect();
-        let provenance = Provenance::new("papers", String::new(), false, COMMIT);
+        let provenance = Provenance::new("papers", String::new(), false, COMMIT, words());
         let facts = facts(args, &provenance);
         file.write(&page_of(&tables, provenance.command_line(), facts))?;
     }
@@ -133,7 +133,7 @@ fn page_text(
 }
 
 /// Writes a page, whole or not at all.
-fn rewrite(docs: &Path, name: &str, text: &str) -> Result<(), Error> {
+pub fn rewrite(docs: &Path, name: &str, text: &str) -> Result<(), Error> {
     let mut output = Output::new(docs)?;
     output.write(name, |to| to.write_all(text.as_bytes()))?;
     Ok(output.commit()?)
@@ -241,7 +241,7 @@ fn list(listed: &[Listed]) -> String {
 }
 
 /// How many runs were done, on standard error and only if that is a terminal.
-fn progress() -> ProgressBar {
+pub fn progress() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     let style = ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));

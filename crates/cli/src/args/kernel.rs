@@ -162,7 +162,7 @@ Sockets that run a control keep it until they close.")]
 /// Options of `status`.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
-    /// Print one JSON object (docs/kernel.md), with --watch one line per second
+    /// Print one JSON object (docs/guide/watch.md), with --watch one line per second
     #[arg(long)]
     pub json: bool,
     /// Refresh every second until Ctrl-C; if the output is not a terminal, append blocks
@@ -192,18 +192,12 @@ pub struct WatchArgs {
     /// Instead of MPTCP the N plain TCP flows that send most
     #[arg(long, value_name = "N", value_parser = flows)]
     pub tcp: Option<usize>,
-    /// Print one JSON object a second, each on a line (docs/kernel.md)
+    /// Print one JSON object a second, each on a line (docs/guide/watch.md)
     #[arg(long)]
     pub json: bool,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
-}
-
-/// `60` or `60s`.
-fn seconds(text: &str) -> Result<u64, String> {
-    let number = text.strip_suffix('s').unwrap_or(text);
-    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
 }
 
 fn port(text: &str) -> Result<u16, String> {
@@ -224,7 +218,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
 }
 
@@ -310,7 +304,7 @@ pub struct ReceiverArgs {
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
 }
 

@@ -15,7 +15,7 @@ use narrows_netns::Namespace;
 use super::named;
 use crate::args::kernel::{TrialArgs, TrialCommand, TrialOutput};
 use crate::error::Error;
-use crate::print;
+use crate::{print, words};
 
 /// Begins a trial, shows it or ends it.
 pub fn trial(args: &TrialArgs) -> Result<(), Error> {
@@ -91,9 +91,7 @@ fn show(
         return Err(Error::no("kernel trial", "there is no trial any more"));
     };
     if let Some((mut file, failed)) = page {
-        let arguments: Vec<String> =
-            std::env::args_os().skip(1).map(|one| one.to_string_lossy().into_owned()).collect();
-        file.write_all(report.html(&arguments).as_bytes()).map_err(failed)?;
+        file.write_all(report.html(&words()[1..]).as_bytes()).map_err(failed)?;
     }
     if !output.json {
         return print(&report.text());

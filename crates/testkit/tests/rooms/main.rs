@@ -46,12 +46,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("adversary", &["lab", "laws", "net", "traffic"]),
     ("papers", &["lab", "net", "report", "stats"]),
+    // On the runner, the store and the intervals of papers; laws for the headers that answer in prose.
+    ("evaluate", &["lab", "laws", "papers", "report", "stats"]),
     (
         "cli",
         &[
             "adversary",
             "detect",
             "emu",
+            "evaluate",
             "foreign",
             "kernel",
             "lab",
@@ -62,6 +65,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "transfer",
         ],
     ),
+    // The command comes with the wheel.
+    ("python", &["cli", "detect", "lab", "laws", "papers", "report"]),
     ("testkit", &["netns"]),
 ];
 
