@@ -15,7 +15,7 @@ use crate::control::Loaded;
 use crate::object;
 use crate::register::{Kernel, available_controls, is_ours};
 use crate::state::{self, BPFFS, SHARED};
-use crate::{Error, Settings, Signal, Undo, bpffs, trial};
+use crate::{Error, Settings, Signal, Undo, bpffs};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
@@ -243,7 +243,6 @@ impl Pins {
         if !root.exists() {
             return Ok(());
         }
-        trial::sweep()?;
         for name in names(root)? {
             let folder = root.join(&name);
             let living = self.kernel.pinned(&folder.join(self.kernel.pin_name())).is_some();

@@ -210,7 +210,10 @@ pub fn is_there() -> bool {
 }
 
 /// Removes what a killed command left of one that had not begun.
-pub(crate) fn sweep() -> Result<(), Error> {
+///
+/// # Errors
+/// A pin cannot be removed.
+pub fn sweep() -> Result<(), Error> {
     match is_there() {
         true => Ok(()),
         false => remove_folder(&folder()),

@@ -160,6 +160,7 @@ impl Admin {
     /// Not root, a kernel without what is needed, no BPF file system.
     pub fn open() -> Result<Admin, Error> {
         let admin = Admin(Pins::open(renew)?);
+        trial::sweep()?;
         admin.tidy()?;
         // What cannot be swept up now stays until another time; the command is about something else.
         let _ = narrows_kernel::reap();

@@ -17,7 +17,6 @@
 #include "conns.h"
 #include "trial.h"
 
-#define AF_INET6 10
 #define TCP_CLOSE 7
 #define NR_TICK_NS 1000000000ull
 #define NR_TRIAL_PORTS 8

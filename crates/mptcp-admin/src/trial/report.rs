@@ -189,8 +189,10 @@ fn srtt_ms(bins: &[u64; SRTT_BINS], p: f64) -> Option<f64> {
 }
 
 impl Arm {
-    fn of(trial: &Trial, number: usize, sequence: &Sequence) -> Arm {
-        let arm = &trial.arms[number];
+    fn of(trial: &Trial, number: usize) -> Arm {
+        let (plan, arm) = (&trial.plan, &trial.arms[number]);
+        let part = [1.0 - plan.share, plan.share][number];
+        let sequence = Sequence::new(ALPHA, f64::from(plan.planned) * part);
         let all = |of: fn(&Sums) -> u64| arm.strata.iter().map(of).sum::<u64>();
         let mut total = [sequence::Sums::default(); 2];
         for one in &arm.strata {
@@ -229,7 +231,7 @@ impl Report {
     pub(super) fn of(trial: &Trial) -> Report {
         let plan = &trial.plan;
         let sequence = Sequence::new(ALPHA, f64::from(plan.planned));
-        let arms = [0, 1].map(|number| Arm::of(trial, number, &sequence));
+        let arms = [0, 1].map(|number| Arm::of(trial, number));
         let pairs = |of: fn(&Sums) -> sequence::Sums| -> Vec<[sequence::Sums; 2]> {
             let stratum = |one: usize| [0, 1].map(|arm: usize| of(&trial.arms[arm].strata[one]));
             (0..STRATA).map(stratum).collect()
