@@ -1,10 +1,11 @@
 //! The pages of docs/reference are what the program says of itself: with `NARROWS_KEEP` set this writes them.
 
+#![cfg(feature = "lab")]
+
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-#[cfg(feature = "lab")]
 use serde_json::Value;
 
 fn narrows(args: &[&str]) -> String {
@@ -63,7 +64,6 @@ fn help(accepted: impl Fn(&str) -> bool) -> String {
 }
 
 /// A table of what `list` has: of each entry the named members, the first as code.
-#[cfg(feature = "lab")]
 fn table(entries: &Value, members: &[&str]) -> String {
     let mut text = format!("| {} |\n|{}\n", members.join(" | "), "---|".repeat(members.len()));
     for entry in entries.as_array().unwrap() {
@@ -79,12 +79,10 @@ fn table(entries: &Value, members: &[&str]) -> String {
     text
 }
 
-#[cfg(feature = "lab")]
 fn listed(args: &[&str]) -> Value {
     serde_json::from_str(&narrows(&[&["list"], args, &["--json"]].concat())).unwrap()
 }
 
-#[cfg(feature = "lab")]
 #[test]
 fn laws_detectors_and_parameters() {
     let all = listed(&[]);
@@ -102,7 +100,6 @@ fn laws_detectors_and_parameters() {
     kept("controls", "Laws, detectors, parameters", about, &text);
 }
 
-#[cfg(feature = "lab")]
 #[test]
 fn fields_of_a_scenario() {
     let mut text = String::new();
@@ -118,7 +115,6 @@ fn fields_of_a_scenario() {
     kept("fields", "Fields of a scenario", about, &text);
 }
 
-#[cfg(feature = "lab")]
 #[test]
 fn scenarios() {
     let text = table(&listed(&["scenarios"])["scenarios"], &["name", "title", "source"]);
@@ -126,7 +122,6 @@ fn scenarios() {
     kept("scenarios", "Shipped scenarios", about, &text);
 }
 
-#[cfg(feature = "lab")]
 #[test]
 fn metrics() {
     let listed = listed(&["metrics"]);
@@ -143,7 +138,7 @@ fn metrics() {
 }
 
 /// The exit codes as the source has them, and the help of the commands that every build has.
-#[cfg(all(feature = "lab", feature = "detect"))]
+#[cfg(feature = "detect")]
 #[test]
 fn commands() {
     let source = include_str!("../src/lib.rs");
@@ -155,7 +150,7 @@ fn commands() {
     kept("commands", "Commands", &codes.join("\n"), &text);
 }
 
-#[cfg(all(feature = "lab", feature = "kernel"))]
+#[cfg(feature = "kernel")]
 #[test]
 fn commands_of_builds_with_the_kernel() {
     let about = "Commands of builds with `--features kernel` (`make install`). [What needs root](../guide/security.md).";
