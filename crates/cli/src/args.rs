@@ -109,7 +109,7 @@ Examples:
     /// Load congestion controls into this machine's kernel and select where they are used
     #[cfg(feature = "kernel")]
     #[command(subcommand)]
-    Kernel(kernel::Command),
+    Kernel(Box<kernel::Command>),
     /// Serve and get files over multipath QUIC
     #[cfg(feature = "quic")]
     #[command(subcommand)]

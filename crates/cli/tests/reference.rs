@@ -1,6 +1,6 @@
 //! The pages of docs/reference are what the program says of itself: with `NARROWS_KEEP` set this writes them.
 
-#![cfg(feature = "lab")]
+#![cfg(all(feature = "lab", feature = "detect"))]
 
 use std::fmt::Write;
 use std::path::Path;
@@ -138,7 +138,6 @@ fn metrics() {
 }
 
 /// The exit codes as the source has them, and the help of the commands that every build has.
-#[cfg(feature = "detect")]
 #[test]
 fn commands() {
     let source = include_str!("../src/lib.rs");
