@@ -785,7 +785,7 @@ mod tests {
                 let srtt_ms = 40.0 * normal(&mut random).exp2();
                 add(&mut arms[arm], 1e6, 1.0, lost, srtt_ms);
                 if n % 50 == 0 {
-                    let report = Report::of(&trial(arms.clone()));
+                    let report = Report::of(&trial(arms));
                     seen[0] |= report.retransmitted.differs;
                     seen[1] |= report.p95_srtt.differs;
                 }
