@@ -23,6 +23,8 @@ use std::time::Duration;
 static TRIAL: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/trial.bpf.o")));
 
 const NAME: &str = "nr_trial";
+/// Raised when a struct changes that programs and this share.
+const LAYOUT: u64 = 2;
 const LINK: &str = "link";
 const PUT_BACK: &str = "put_back";
 /// What is pinned of the maps, by the map's name.
@@ -92,7 +94,7 @@ pub enum End {
     Stopped,
     /// Its time was over.
     Time,
-    /// The control that is tried could not be given, as it was unloaded.
+    /// The control that is tried could not be given, as it is unloaded.
     Gone,
     /// A guard: goodput fell.
     Goodput,
@@ -106,11 +108,12 @@ pub enum End {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct State {
+    layout: u64,
+    controls: [[u8; NAME_MAX]; ARMS],
     key: [u64; 2],
     netns: u64,
     began_ns: u64,
     ends_ns: u64,
-    controls: [[u8; NAME_MAX]; ARMS],
     share: u32,
     mptcp_only: u32,
     jiffy_us: u32,
@@ -123,6 +126,7 @@ struct State {
     living: [u64; ARMS],
     others: u64,
     full: u64,
+    refused: u64,
     given: u64,
     put_back: u64,
     ended: u32,
@@ -184,10 +188,13 @@ pub struct Trial {
     pub drawn: [u64; ARMS],
     /// Connections that are open, by arm.
     pub living: [u64; ARMS],
-    /// Connections with another control than that of the trial's other arm, which were left alone.
+    /// Connections with another control than that of the trial's other arm, or whose route has one that no
+    /// socket may change. They were left alone.
     pub others: u64,
     /// Connections for which there was no room.
     pub full: u64,
+    /// Subflows of the trial's arm to which the kernel would not give the control.
+    pub refused: u64,
     /// Subflows that MPTCP had given the former control, and that got the tried one again.
     pub given: u64,
     /// Subflows that were given the former control when the trial had ended.
@@ -202,6 +209,15 @@ pub struct Trial {
 
 fn folder() -> PathBuf {
     Path::new(FOLDER).join("trial")
+}
+
+/// What can be read of a trial that another build may have begun.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// As in [`Plan`].
+    pub controls: [String; ARMS],
+    /// May [`read`] read the rest?
+    pub readable: bool,
 }
 
 /// Is there a trial, running or ended?
@@ -266,23 +282,47 @@ pub fn start(cgroup: &Cgroup, plan: &Plan) -> Result<(), Error> {
     Ok(())
 }
 
+fn pinned(pin: &str) -> Result<MapHandle, Error> {
+    MapHandle::from_pinned_path(folder().join(pin)).map_err(Error::bpf(NAME, "open a map of"))
+}
+
+fn value(map: &MapHandle, key: u32) -> Result<Vec<u8>, Error> {
+    let value = map.lookup(&key.to_ne_bytes(), MapFlags::ANY);
+    value.map(Option::unwrap_or_default).map_err(Error::bpf(NAME, "read a map of"))
+}
+
+/// What any build can read of the trial; none: there is none.
+///
+/// # Errors
+/// The BPF file system cannot be read, which only root may.
+pub fn head() -> Result<Option<Head>, Error> {
+    if !is_there() {
+        return Ok(None);
+    }
+    let state = value(&pinned("state")?, 0)?;
+    let layout = state.first_chunk().map(|word| u64::from_ne_bytes(*word));
+    let name = |arm: usize| state.get(8 + arm * NAME_MAX..).and_then(|rest| rest.get(..NAME_MAX));
+    Ok(Some(Head {
+        controls: [0, 1].map(|arm| name(arm).map(unpadded).unwrap_or_default()),
+        readable: layout == Some(LAYOUT) && state.len() == size_of::<State>(),
+    }))
+}
+
 /// The trial; none: there is none.
 ///
 /// # Errors
 /// The BPF file system cannot be read, which only root may, or the trial is another build's.
 pub fn read() -> Result<Option<Trial>, Error> {
-    if !is_there() {
-        return Ok(None);
+    let other = || {
+        let hint = "begun by another build of narrows, which alone can read it; narrows kernel trial stop ends it";
+        Error::input("trial", hint)
+    };
+    match head()? {
+        None => return Ok(None),
+        Some(head) if !head.readable => return Err(other()),
+        Some(_) => {}
     }
-    let map = |pin: &str| {
-        MapHandle::from_pinned_path(folder().join(pin)).map_err(Error::bpf(NAME, "open a map of"))
-    };
-    let value = |map: &MapHandle, key: u32| {
-        let value = map.lookup(&key.to_ne_bytes(), MapFlags::ANY);
-        value.map(Option::unwrap_or_default).map_err(Error::bpf(NAME, "read a map of"))
-    };
-    let (state, results, minutes) = (map("state")?, map("results")?, map("minutes")?);
-    let other = || Error::input(NAME, "begun by another build of narrows; stop it with that build");
+    let (state, results, minutes) = (pinned("state")?, pinned("results")?, pinned("minutes")?);
     let now: State = from_bytes(&value(&state, 0)?).ok_or_else(other)?;
     let arms: [Arm; ARMS] = from_bytes(&value(&results, now.published & 1)?).ok_or_else(other)?;
     let until_ns = if now.ended == 0 { monotonic_ns()? } else { now.ended_ns };
@@ -298,6 +338,7 @@ pub fn read() -> Result<Option<Trial>, Error> {
         living: now.living,
         others: now.others,
         full: now.full,
+        refused: now.refused,
         given: now.given,
         put_back: now.put_back,
         longest_look: Duration::from_nanos(now.look_ns),
@@ -374,11 +415,12 @@ impl State {
         let tick = clock_getres(ClockId::CLOCK_MONOTONIC_COARSE)
             .map_err(|errno| Error::input("clock", errno.to_string()))?;
         Ok(State {
+            layout: LAYOUT,
+            controls: [0, 1].map(|arm| padded(&plan.controls[arm])),
             key: [word(0), word(8)],
             netns: plan.netns.unwrap_or(0),
             began_ns,
             ends_ns: began_ns + plan.lasts.as_nanos() as u64,
-            controls: [0, 1].map(|arm| padded(&plan.controls[arm])),
             share: (plan.share * 4_294_967_296.0) as u32,
             mptcp_only: plan.mptcp_only.into(),
             jiffy_us: (tick.tv_nsec() / 1000) as u32,
@@ -391,6 +433,7 @@ impl State {
             living: [0; ARMS],
             others: 0,
             full: 0,
+            refused: 0,
             given: 0,
             put_back: 0,
             ended: 0,
@@ -399,13 +442,9 @@ impl State {
     }
 
     fn plan(&self) -> Plan {
-        let name = |name: &[u8; NAME_MAX]| {
-            let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_MAX);
-            String::from_utf8_lossy(&name[..end]).into_owned()
-        };
         let ports = self.port.iter().take(self.ports as usize);
         Plan {
-            controls: self.controls.each_ref().map(name),
+            controls: self.controls.each_ref().map(|name| unpadded(name)),
             share: f64::from(self.share) / 4_294_967_296.0,
             netns: (self.netns != 0).then_some(self.netns),
             ports: ports.map(|port| *port as u16).collect(),
@@ -458,6 +497,11 @@ impl Guards {
             p95_srtt: set(words[2]).map(|word| round(((word - 1.0) / 8.0).exp2())),
         }
     }
+}
+
+fn unpadded(name: &[u8]) -> String {
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
 fn from_bytes<T: Copy>(bytes: &[u8]) -> Option<T> {

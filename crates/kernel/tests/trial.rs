@@ -173,6 +173,27 @@ fn guards_hold_between_equal_arms_and_break_beyond_their_limits() {
 }
 
 #[test]
+fn connections_without_any_acknowledgement_have_no_round_trip_time() {
+    let mut arms = [EMPTY; 2];
+    let mut random = Random(6);
+    for n in 0..2000 {
+        let mut one = connection(&mut random, 1.0, 1.0, 1.0);
+        // Of the trial's arm nine in ten stall; the rest is slow, of all fewer than one in twenty.
+        if n % 2 == 1 {
+            one.srtt_us = if n % 80 == 1 { 10_000_000 } else { one.srtt_us };
+            if n % 20 != 1 {
+                (one.paths, one.srtt_us) = (0, 0);
+            }
+        }
+        nr_test_count(&mut arms[n % 2], &one);
+    }
+    assert_eq!(arms[1].srtt.iter().sum::<u64>(), 100);
+    assert_eq!(arms[1].strata.iter().map(|one| one.n).sum::<u64>(), 1000);
+    let srtt = Guards { p95_srtt: Some(1.3), ..Guards::default() };
+    assert_eq!(nr_test_broken(&arms, &srtt.words(2000)), 6);
+}
+
+#[test]
 fn what_is_not_limited_does_not_end_a_trial() {
     let mut arms = [EMPTY; 2];
     let mut random = Random(4);

@@ -251,6 +251,7 @@ fn sample(socket: &Socket) -> Option<Sample> {
     Some(Sample {
         subflow,
         acked: info.bytes_acked,
+        received: info.bytes_received,
         busy_us: info.busy_time,
         srtt_us: info.rtt,
         backup,

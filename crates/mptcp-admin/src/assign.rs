@@ -253,8 +253,10 @@ impl Admin {
             loaded: pins::loaded()?.iter().any(|held| held.name == name),
             ..Unloaded::default()
         };
-        if trial::read()?.is_some_and(|trial| trial.plan.controls.iter().any(|one| one == name)) {
-            done.trial = self.end_trial()?.is_some();
+        if trial::head()?.is_some_and(|trial| trial.controls.iter().any(|one| one == name)) {
+            self.end_trial()?;
+            self.forget_trial()?;
+            done.trial = true;
         }
         let namespaces = namespaces()?;
         // What the namespaces that only inherited it are to have.

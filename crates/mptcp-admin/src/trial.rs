@@ -1,7 +1,7 @@
 //! A trial before a roll-out: a share of new connections gets another control, the others keep theirs, and
 //! what becomes of both is compared ([`narrows_kernel::trial`]).
 //!
-//! Three values are compared, each by a confidence sequence of its own ([`ALPHA`]); the structs of
+//! Three values are compared over all connections, each by a confidence sequence of its own ([`ALPHA`]); the structs of
 //! `trial/report.rs` are the schema of `narrows kernel trial status --json`.
 
 mod report;
@@ -24,8 +24,8 @@ pub const ALPHA: f64 = 0.05 / 3.0;
 /// What a trial is planned to find: a tenth less goodput.
 pub const PLANNED_RATIO: f64 = 0.9;
 
-/// Standard deviation of log2 of the goodputs of connections of one size, where open connections do not
-/// tell: a factor of 2.8.
+/// Standard deviation of log2 of the goodputs of connections, where open connections do not tell: a factor of
+/// 2.8.
 const DEVIATION: f64 = 1.5;
 
 /// Guards where none are given.
@@ -59,7 +59,7 @@ pub struct Need {
     /// Connections of both arms that have something to send, until a tenth less goodput is found in 9 of 10
     /// trials.
     pub connections: u32,
-    /// By this factor goodputs of connections of one size are spread (a standard deviation).
+    /// By this factor goodputs of connections are spread (a standard deviation).
     pub spread: f64,
     /// Of so many open connections; none: there were too few, and it is assumed.
     pub of: Option<usize>,
@@ -134,32 +134,39 @@ impl Admin {
         Ok(need)
     }
 
-    /// Ends the trial, gives its open connections their former control back, and forgets it. What it found;
-    /// none: there is none.
+    /// Ends the trial, and gives its open connections their former control back. What it found; none: there is
+    /// no trial, or another build of narrows began it, and only that can read it.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn end_trial(&self) -> Result<Option<Report>, Error> {
-        if !trial::is_there() {
-            return Ok(None);
-        }
+        let Some(head) = trial::head()? else { return Ok(None) };
         for (_, namespace) in namespaces()? {
             let failed = |error: std::io::Error| Error::input("trial", error.to_string());
             namespace.unless_gone(|| {
                 namespace.run(trial::put_back).map_err(failed).and_then(|done| done)
             })?;
         }
-        let report = trial::read()?.map(|trial| Report::of(&trial));
+        match head.readable {
+            true => status(),
+            false => Ok(None),
+        }
+    }
+
+    /// Removes a trial that has ended, with what it found.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn forget_trial(&self) -> Result<(), Error> {
         trial::remove()?;
-        self.tidy()?;
-        Ok(report)
+        self.tidy()
     }
 }
 
 /// The trial as it stands; none: there is none.
 ///
 /// # Errors
-/// Only root may read it.
+/// Only root may read it, or another build began it.
 pub fn status() -> Result<Option<Report>, Error> {
     Ok(trial::read()?.map(|trial| Report::of(&trial)))
 }
@@ -170,7 +177,7 @@ fn need(terms: &Terms) -> Result<Need, Error> {
         Some(one) => vec![one.clone()],
         None => namespaces()?.into_iter().map(|(_, one)| one).collect(),
     };
-    let mut sizes = [Sums::default(); trial::SIZES];
+    let mut goodputs = Sums::default();
     for netns in &namespaces {
         let sockets = netns.unless_gone(|| netns.run(diag::sockets).and_then(|all| all));
         let failed = |error: std::io::Error| Error::input("sockets", error.to_string());
@@ -184,20 +191,17 @@ fn need(terms: &Terms) -> Result<Need, Error> {
             };
             let (bytes, busy_s) = (info.bytes_acked, info.busy_time as f64 / 1e6);
             if bytes >= 20_000 {
-                let size = [100_000, 1_000_000, 10_000_000].iter().filter(|least| bytes >= **least);
-                sizes[size.count()].add((bytes as f64 / busy_s).log2());
+                goodputs.add((bytes as f64 / busy_s).log2());
             }
         }
     }
-    let n: f64 = sizes.iter().map(|one| one.n).sum();
-    let enough = n >= LEAST as f64;
-    let within = sizes.iter().map(|one| one.variance() * one.n).sum::<f64>() / n;
-    let deviation = if enough { within.sqrt() } else { DEVIATION };
+    let enough = goodputs.n >= LEAST as f64;
+    let deviation = if enough { goodputs.variance().sqrt() } else { DEVIATION };
     let connections = needed(ALPHA, PLANNED_RATIO.log2(), deviation, terms.share);
     Ok(Need {
         connections: connections.clamp(2.0 * LEAST as f64, f64::from(u32::MAX)) as u32,
         spread: deviation.exp2(),
-        of: enough.then_some(n as usize),
+        of: enough.then_some(goodputs.n as usize),
     })
 }
 

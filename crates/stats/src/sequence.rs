@@ -25,7 +25,7 @@ pub struct Sequence {
     rho2: f64,
 }
 
-/// Sums of values of one arm, in one stratum.
+/// Sums of values of one arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
     /// How many values.
@@ -60,7 +60,7 @@ impl Sums {
         self.squares += value * value;
     }
 
-    /// With those of another stratum.
+    /// With others.
     pub fn join(&mut self, other: &Sums) {
         self.n += other.n;
         self.sum += other.sum;
@@ -85,8 +85,6 @@ impl Sums {
 impl Sequence {
     /// Values of each arm that there must be before anything is said.
     pub const LEAST: f64 = 30.0;
-    /// Values of each arm that a stratum of its own must have.
-    const STRATUM: f64 = 10.0;
 
     /// With error probability `alpha`, over all times together, and narrowest near `planned` values.
     pub fn new(alpha: f64, planned: f64) -> Sequence {
@@ -105,45 +103,19 @@ impl Sequence {
         (of.n >= Sequence::LEAST).then(|| Estimate { value: of.mean(), radius })
     }
 
-    /// By how much the mean of the second arm is above that of the first, in the mean over strata by their
-    /// share of all values (post-stratification: Miratrix, Sekhon and Yu, *Adjusting treatment effect
-    /// estimates by post-stratification*, JRSS B 75(2), 2013). Strata that have few of an arm count as one,
-    /// and as part of the largest one while that has few, too. None: there are too few in all.
-    pub fn difference(&self, strata: &[[Sums; 2]]) -> Option<Estimate> {
-        let enough = |pair: &[Sums; 2], least| pair.iter().all(|arm| arm.n >= least);
-        let join = |into: &mut [Sums; 2], from: &[Sums; 2]| {
-            into.iter_mut().zip(from).for_each(|(into, from)| into.join(from));
-        };
-        let mut all = [Sums::default(); 2];
-        strata.iter().for_each(|one| join(&mut all, one));
-        if !enough(&all, Sequence::LEAST) {
+    /// By how much the mean of the second arm is above that of the first. None: there are too few values.
+    ///
+    /// Of equal arms both vary as all values together do. An arm whose values vary less is taken to vary as
+    /// they do: of few connections of which none lost anything so far it is not known that they lose nothing.
+    pub fn difference(&self, arms: &[Sums; 2]) -> Option<Estimate> {
+        if arms.iter().any(|arm| arm.n < Sequence::LEAST) {
             return None;
         }
-        let (mut kept, few): (Vec<_>, Vec<_>) =
-            strata.iter().copied().partition(|one| enough(one, Sequence::STRATUM));
-        let mut rest = [Sums::default(); 2];
-        few.iter().for_each(|one| join(&mut rest, one));
-        let size = |one: &[Sums; 2]| one[0].n + one[1].n;
-        if enough(&rest, Sequence::STRATUM) {
-            kept.push(rest);
-        } else if let Some(largest) = kept.iter_mut().max_by(|a, b| size(a).total_cmp(&size(b))) {
-            join(largest, &rest);
-        } else {
-            kept.push(all);
-        }
-        let n = size(&all);
-        let effect = |one: &[Sums; 2]| one[1].mean() - one[0].mean();
-        let value: f64 = kept.iter().map(|one| size(one) / n * effect(one)).sum();
-        let variance: f64 = kept
-            .iter()
-            .map(|one| {
-                let weight = size(one) / n;
-                let within = one[0].variance() / one[0].n + one[1].variance() / one[1].n;
-                let between = effect(one) - value;
-                weight * weight * within + weight * between * between / n
-            })
-            .sum();
-        Some(Estimate { value, radius: self.boundary(n) * sqrt(variance) })
+        let mut all = arms[0];
+        all.join(&arms[1]);
+        let variance: f64 = arms.iter().map(|arm| arm.variance().max(all.variance()) / arm.n).sum();
+        let value = arms[1].mean() - arms[0].mean();
+        Some(Estimate { value, radius: self.boundary(all.n) * sqrt(variance) })
     }
 
     /// The share `p` of values, as an interval of shares among `n`.
@@ -167,7 +139,7 @@ fn best_x(alpha: f64) -> f64 {
 }
 
 /// How many values both arms need together, so that a difference of means of `effect` is found in 9 of 10
-/// trials by then. `deviation` is the standard deviation of values within a stratum, `share` the share of the
+/// trials by then. `deviation` is the standard deviation of an arm's values, `share` the share of the
 /// second arm.
 pub fn needed(alpha: f64, effect: f64, deviation: f64, share: f64) -> f64 {
     let x = best_x(alpha);
@@ -197,21 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn strata_take_out_what_lies_between_them() {
-        // Two kinds of connections, of which the arms have unequal parts: no effect within either.
-        let values = |about: f64, n: usize| -> Sums {
-            Sums::of(&(0..n).map(|i| about + (i % 7) as f64 / 7.0).collect::<Vec<_>>())
-        };
-        let strata = [[values(0.0, 700), values(0.0, 70)], [values(9.0, 70), values(9.0, 700)]];
-        let sequence = Sequence::new(0.05, 1500.0);
-        let apart = sequence.difference(&strata).unwrap();
-        assert!(apart.value.abs() < 1e-9 && !apart.differs(), "{apart:?}");
-        let mut all = [Sums::default(); 2];
-        for one in &strata {
-            all[0].join(&one[0]);
-            all[1].join(&one[1]);
-        }
-        assert!(sequence.difference(&[all]).unwrap().differs());
+    fn an_arm_of_which_nothing_is_seen_varies_as_all_do() {
+        let many = Sums::of(&(0..900).map(|i| f64::from(i % 50 == 0)).collect::<Vec<_>>());
+        let none = Sums::of(&[0.0; 40]);
+        let one = Sequence::new(0.05, 900.0).difference(&[many, none]).unwrap();
+        let least = 3.0 * (0.02 * 0.98 / 40.0_f64).sqrt();
+        assert!(one.radius > least && !one.differs(), "{one:?}");
     }
 
     #[test]
@@ -219,13 +182,9 @@ mod tests {
         let few = Sums::of(&[1.0; 29]);
         let many = Sums::of(&(0..500).map(f64::from).collect::<Vec<_>>());
         let sequence = Sequence::new(0.05, 100.0);
-        assert_eq!(sequence.difference(&[[many, few]]), None);
+        assert_eq!(sequence.difference(&[many, few]), None);
         assert_eq!(sequence.mean(&few), None);
-        // Strata that are too small for one of their own count as one.
-        let fifteen = Sums::of(&(0..15).map(f64::from).collect::<Vec<_>>());
-        let alone = Sums::of(&[7.0, 8.0]);
-        let one = sequence.difference(&[[many, alone], [alone, many], [fifteen, fifteen]]);
-        assert!(one.is_some_and(|one| one.radius > 0.0));
+        assert!(sequence.difference(&[many, many]).is_some_and(|one| one.radius > 0.0));
     }
 
     #[test]

@@ -16,41 +16,36 @@ fn normal(random: &mut Random) -> f64 {
 /// How log2 of the goodput of connections is spread.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Lognormal, over a factor of two within two sizes.
+    /// Lognormal, over a factor of two.
     Lognormal,
     /// A site's: three access networks, a tenth of the connections that stand almost still, and a tail of
     /// Pareto's kind.
     Mixed,
+    /// Shares that were retransmitted, of which most are nothing.
+    Lossy,
 }
 
 impl Kind {
-    /// The stratum and the value of a connection.
-    fn draw(self, random: &mut Random) -> (usize, f64) {
+    /// The value of a connection.
+    fn draw(self, random: &mut Random) -> f64 {
         match self {
-            Kind::Lognormal => {
-                let size = (random.next() & 1) as usize;
-                (size, 18.0 + 3.0 * size as f64 + normal(random))
-            }
+            Kind::Lognormal => 18.0 + normal(random),
             Kind::Mixed => {
-                let size = (random.next() % 4) as usize;
                 let access = [17.0, 20.0, 22.5][(random.next() % 3) as usize];
                 let still = if random.unit() < 0.1 { -9.0 } else { 0.0 };
                 let tail = -random.unit().log2() / 1.5;
-                (size, access + size as f64 + still - tail + 0.5 * normal(random))
+                access + still - tail + 0.5 * normal(random)
             }
+            Kind::Lossy if random.unit() < 0.02 => 0.02 * random.unit(),
+            Kind::Lossy => 0.0,
         }
     }
 
-    /// The standard deviation within a stratum.
     fn deviation(self) -> f64 {
         let mut random = Random(1);
-        let mut sums = [Sums::default(); 4];
-        for _ in 0..20_000 {
-            let (stratum, value) = self.draw(&mut random);
-            sums[stratum].add(value);
-        }
-        let n: f64 = sums.iter().map(|one| one.n).sum();
-        (sums.iter().map(|one| one.variance() * one.n).sum::<f64>() / n).sqrt()
+        let mut sums = Sums::default();
+        (0..20_000).for_each(|_| sums.add(self.draw(&mut random)));
+        sums.variance().sqrt()
     }
 }
 
@@ -67,12 +62,11 @@ fn trial(
 ) -> Option<usize> {
     let mut random = Random(seed);
     let sequence = Sequence::new(ALPHA, planned);
-    let mut strata = [[Sums::default(); 2]; 4];
+    let mut arms = [Sums::default(); 2];
     for n in 1..=connections {
         let arm = usize::from(random.unit() < share);
-        let (stratum, value) = kind.draw(&mut random);
-        strata[stratum][arm].add(value + effect * arm as f64);
-        if n % every == 0 && sequence.difference(&strata).is_some_and(|one| one.differs()) {
+        arms[arm].add(kind.draw(&mut random) + effect * arm as f64);
+        if n % every == 0 && sequence.difference(&arms).is_some_and(|one| one.differs()) {
             return Some(n);
         }
     }
@@ -95,12 +89,13 @@ fn a_tenth_less(kind: Kind, share: f64, trials: u64) -> (usize, f64) {
 }
 
 #[test]
-fn of_400_trials_of_the_same_at_most_29_report_a_difference() {
-    for kind in [Kind::Lognormal, Kind::Mixed] {
+fn of_400_trials_of_the_same_at_most_14_report_a_difference() {
+    for kind in [Kind::Lognormal, Kind::Mixed, Kind::Lossy] {
         for (share, connections) in [(0.05, 20_000), (0.5, 5_000)] {
             let differ = same(kind, share, 400, connections);
             println!("{kind:?}, {share}: {differ} of 400 differ within {connections} connections");
-            assert!(differ <= 29, "{kind:?}, {share}: {differ} of 400");
+            // 400 ALPHA is 6.7, with a deviation of 2.6.
+            assert!(differ <= 14, "{kind:?}, {share}: {differ} of 400");
         }
     }
 }

@@ -282,7 +282,8 @@ fn share(text: &str) -> Result<f64, String> {
         Some(percent) => percent.parse().map(|percent: f64| percent / 100.0),
         None => text.parse(),
     };
-    let share = share.ok().filter(|share| (0.001..=0.999).contains(share));
+    // 99.9 / 100 is a little above 0.999.
+    let share = share.ok().filter(|share| (0.001..0.9991).contains(share));
     share.ok_or_else(|| "expected a share from 0.1% to 99.9%, such as 5%".into())
 }
 

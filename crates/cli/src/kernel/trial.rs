@@ -7,7 +7,7 @@ use std::io::Write as _;
 use narrows_foreign::Foreign;
 use narrows_kernel::cgroup::Cgroup;
 use narrows_kernel::is_root;
-use narrows_kernel::trial::{PORTS_MAX, is_there};
+use narrows_kernel::trial::{PORTS_MAX, head, is_there};
 use narrows_mptcp_admin::assign::Admin;
 use narrows_mptcp_admin::trial::{self, Need, Report, Terms, duration};
 use narrows_netns::Namespace;
@@ -15,6 +15,7 @@ use narrows_netns::Namespace;
 use super::named;
 use crate::args::kernel::{TrialArgs, TrialCommand, TrialOutput};
 use crate::error::Error;
+use crate::terminal::print_while_read;
 use crate::{print, words};
 
 /// Begins a trial, shows it or ends it.
@@ -25,7 +26,26 @@ pub fn trial(args: &TrialArgs) -> Result<(), Error> {
     match &args.command {
         None => begin(args),
         Some(TrialCommand::Status(output)) => show(output, || Ok(trial::status()?)),
-        Some(TrialCommand::Stop(output)) => show(output, || Ok(Admin::open()?.end_trial()?)),
+        Some(TrialCommand::Stop(output)) => stop(output),
+    }
+}
+
+/// Ends the trial, and forgets it when what it found is written.
+fn stop(output: &TrialOutput) -> Result<(), Error> {
+    let admin = Admin::open()?;
+    let readable = head()?.is_none_or(|head| head.readable);
+    if readable {
+        show(output, || Ok(admin.end_trial()?))?;
+    } else {
+        admin.end_trial()?;
+    }
+    admin.forget_trial()?;
+    match readable {
+        true => Ok(()),
+        false => {
+            let lost = "stopped; another build of narrows began it, so what it found is not known";
+            Err(Error::no("kernel trial", lost))
+        }
     }
 }
 
@@ -93,9 +113,15 @@ fn show(
     if let Some((mut file, failed)) = page {
         file.write_all(report.html(&words()[1..]).as_bytes()).map_err(failed)?;
     }
-    if !output.json {
-        return print(&report.text());
+    let text = match output.json {
+        false => report.text(),
+        true => {
+            let line = serde_json::to_string(&report);
+            format!("{}\n", line.map_err(|error| Error::input("JSON", error))?)
+        }
+    };
+    match print_while_read(&text)? {
+        true => Ok(()),
+        false => Err(Error::no("kernel trial", "nobody reads what was found")),
     }
-    let line = serde_json::to_string(&report).map_err(|error| Error::input("JSON", error))?;
-    print(&format!("{line}\n"))
 }

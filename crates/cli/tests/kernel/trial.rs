@@ -223,12 +223,51 @@ fn a_control_against_itself_is_no_difference_and_a_trial_ends_by_its_time() {
         Value::String(why) if why == "its time was over" => Ok(()),
         other => Err(format!("{other}")),
     });
+    // What cannot be written is not lost.
+    let line = host.refuses(&["trial", "stop", "--report", "/dev/full"]);
+    assert!(line.starts_with("/dev/full: cannot write: "), "{line}");
+    assert_eq!(status(&host)["ended"], "its time was over");
     let page = tempfile::tempdir().unwrap();
     let file = page.path().join("trial.html");
     let said = host.does(&["trial", "stop", "--report", file.to_str().unwrap()]);
     assert!(said.contains("\nno difference in goodput is shown: "), "{said}");
     let html = std::fs::read_to_string(file).unwrap();
     assert!(html.contains("Trial of nr_reno against reno"));
+    host.does(&["unload"]);
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn routes_that_lock_a_control_are_left_alone_and_a_trial_of_another_build_can_be_ended() {
+    let Some(host) = Host::new("trial of locked routes and another build") else { return };
+    let _server = network(&host);
+    let before = host.state();
+    host.does(&["load", "greno"]);
+    begin(&host, &["greno", "--against", "reno", "--share", "99.9%"]);
+    host.sh("ip route change 10.88.1.0/24 dev v1 congctl lock reno src 10.88.1.1");
+    short(&host, "0", "10", "20000");
+    let now = status(&host);
+    assert_eq!((&now["ended"], &now["refused"]), (&Value::Null, &0.into()), "{now}");
+    assert_eq!(now["others"].as_u64(), Some(10), "{now}");
+    host.sh("ip route change 10.88.1.0/24 dev v1 src 10.88.1.1");
+    let _traffic = long(&host, "0", "6");
+    assert!(controls(&host).concat().contains(&"nr_greno".to_owned()));
+
+    let pin = "/sys/fs/bpf/narrows/trial/state";
+    let rewrite = format!(
+        "value=$(bpftool -j map lookup pinned {pin} key 0 0 0 0 |
+            python3 -c 'import json, sys; print(*json.load(sys.stdin)[\"value\"][1:])')
+         bpftool map update pinned {pin} key 0 0 0 0 value 0xff $value"
+    );
+    host.sh(&rewrite);
+    let line = host.refuses(&["trial", "status"]);
+    assert!(line.starts_with("trial: begun by another build of narrows"), "{line}");
+    host.does(&["load", "olia"]);
+    assert_eq!(host.does(&["unload", "olia"]), "nr_olia: unloaded\n");
+    let output = host.narrows(&["trial", "stop"]);
+    let said = "narrows: kernel trial: stopped; another build of narrows began it, so what it found is not known\n";
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(1), said));
+    assert!(controls(&host).concat().iter().all(|one| one == "reno"), "nobody keeps it");
     host.does(&["unload"]);
     assert_eq!(host.state(), before);
 }
@@ -252,8 +291,7 @@ fn unloading_the_control_ends_its_trial_and_a_killed_command_leaves_none_or_a_wh
     assert_eq!(host.state(), before);
 
     host.does(&["load", "greno"]);
-    let mut whole = 0;
-    for wait in (0..16).map(|n| 100 * n) {
+    let whole_if_killed_after = |wait| {
         let command = [env!("CARGO_BIN_EXE_narrows"), "kernel", "trial"];
         let words = [&command[..], &args, &HERE].concat();
         let mut child = host.command(&words).stdout(Stdio::null()).spawn().unwrap();
@@ -261,12 +299,26 @@ fn unloading_the_control_ends_its_trial_and_a_killed_command_leaves_none_or_a_wh
         let _ = child.kill();
         child.wait().unwrap();
         let output = host.narrows(&["trial", "stop"]);
-        whole += u32::from(output.status.success());
         // The next command that changes something sweeps up.
         host.does(&["load", "greno"]);
         assert_eq!(host.state(), loaded, "killed after {wait} ms");
+        output.status.success()
+    };
+    // Around the moment at which it begins.
+    let (mut none, mut whole) = (0, 100);
+    assert!(!whole_if_killed_after(none));
+    while !whole_if_killed_after(whole) {
+        (none, whole) = (whole, 2 * whole);
+        assert!(whole < 60_000, "it never begins");
     }
-    println!("  {whole} of 16 had begun");
+    for _ in 0..12 {
+        let wait = (none + whole) / 2;
+        match whole_if_killed_after(wait) {
+            true => whole = wait,
+            false => none = wait,
+        }
+    }
+    println!("  begun after {none} to {whole} ms");
     host.does(&["unload"]);
     assert_eq!(host.state(), before);
 }

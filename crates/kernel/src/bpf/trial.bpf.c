@@ -18,6 +18,9 @@
 #include "trial.h"
 
 #define TCP_CLOSE 7
+#define EBUSY 16
+/* Looks at which none of a connection's sockets is found, until it is over. */
+#define NR_TRIAL_LOST 2
 #define NR_TICK_NS 1000000000ull
 #define NR_TRIAL_PORTS 8
 /* Connections at a time; further ones are in neither arm. */
@@ -43,6 +46,10 @@ struct tcp_sock___trial {
 	__u8 chrono_type : 2;
 };
 
+struct inet_connection_sock___trial {
+	__u8 icsk_ca_dst_locked : 1;
+};
+
 struct mptcp_sock___trial {
 	__u64 bytes_acked; /* from 6.5 on */
 };
@@ -55,11 +62,13 @@ struct bpf_iter__tcp {
 
 /* How a trial was begun, and where it stands. ../trial.rs mirrors it. */
 struct nr_trial {
+	/* These two stay in their places, for other builds. */
+	nr_u64 layout; /* LAYOUT of ../trial.rs */
+	char control[NR_ARMS][TCP_CA_NAME_MAX];
 	nr_u64 key[2];
 	nr_u64 netns;	 /* cookie; 0: any */
 	nr_u64 began_ns; /* CLOCK_MONOTONIC */
 	nr_u64 ends_ns;
-	char control[NR_ARMS][TCP_CA_NAME_MAX];
 	nr_u32 share; /* of 2^32 */
 	nr_u32 mptcp_only;
 	nr_u32 jiffy_us;
@@ -73,6 +82,7 @@ struct nr_trial {
 	nr_u64 living[NR_ARMS];
 	nr_u64 others;	  /* connections that had another control */
 	nr_u64 full;	  /* for which there was no room */
+	nr_u64 refused;	  /* subflows to which the kernel would not give it */
 	nr_u64 given;	  /* subflows that were given the control again */
 	nr_u64 put_back;  /* subflows */
 	nr_u32 ended;	  /* enum nr_trial_end */
@@ -130,8 +140,10 @@ struct nr_trial_conn {
 	struct bpf_spin_lock lock;
 	nr_u32 arm;
 	nr_u64 key;
-	nr_u32 dead;		/* no subflow is left: nobody may join */
-	nr_u32 used;		/* bitmap of slots */
+	nr_u32 dead; /* no subflow is left: nobody may join */
+	nr_u32 used; /* bitmap of slots */
+	nr_u32 lost; /* looks in a row at which no socket was found */
+	nr_u32 reserved;
 	struct nr_outcome past; /* of its closed subflows */
 	nr_u64 acked;		/* at the last look */
 	struct nr_trial_slot slot[NR_MAX_PATHS];
@@ -186,6 +198,14 @@ static __always_inline bool runs(struct tcp_sock *tp, const char *control)
 		if (name[i] != control[i])
 			return false;
 	return true;
+}
+
+/* Has its route a control that no socket may change (congctl lock of ip route)? */
+static __always_inline bool is_locked(struct tcp_sock *tp)
+{
+	struct inet_connection_sock___trial *icsk = (void *)tp;
+
+	return BPF_CORE_READ_BITFIELD_PROBED(icsk, icsk_ca_dst_locked);
 }
 
 /* What is known of a subflow, added to its connection; by probe, as the timer has no reference. */
@@ -270,6 +290,52 @@ static __always_inline int join(struct nr_trial *t, nr_u64 key, nr_u64 sk, nr_u6
 	return found;
 }
 
+/* A connection that has left no subflow is over. */
+static __always_inline void over(struct nr_trial *t, nr_u64 key, nr_u32 arm, struct nr_outcome *all)
+{
+	struct nr_trial_result *r = results(NR_CLOSED);
+
+	finish(all);
+	__sync_fetch_and_add(&t->living[arm & 1], -1);
+	if (r && !t->ended && nr_trial_counts(all))
+		nr_trial_count(&r->arm[arm & 1], all);
+	bpf_map_delete_elem(&nr_trial_conns, &key);
+}
+
+/* A subflow gives its slot back, with what became of it. */
+static __always_inline void leave(struct nr_trial *t, nr_u64 key, nr_u32 slot, nr_u64 sk,
+				  const struct nr_outcome *here)
+{
+	struct nr_trial_conn *c = bpf_map_lookup_elem(&nr_trial_conns, &key);
+	struct nr_outcome all;
+	bool last = false;
+	nr_u32 arm;
+
+	if (!c)
+		return;
+	slot &= NR_MAX_PATHS - 1;
+	bpf_spin_lock(&c->lock);
+	if (c->key == key && !c->dead && c->slot[slot].sk == sk) {
+		c->slot[slot].sk = 0;
+		c->used &= ~(1u << slot);
+		c->past.bytes += here->bytes;
+		c->past.segs += here->segs;
+		c->past.retrans += here->retrans;
+		c->past.paths += here->paths;
+		c->past.srtt_us += here->srtt_us;
+		if (here->mptcp_bytes)
+			c->past.mptcp_bytes = here->mptcp_bytes;
+		if (here->busy_ms > c->past.busy_ms)
+			c->past.busy_ms = here->busy_ms;
+		last = c->dead = !c->used;
+	}
+	all = c->past;
+	arm = c->arm;
+	bpf_spin_unlock(&c->lock);
+	if (last)
+		over(t, key, arm, &all);
+}
+
 static __always_inline bool in_scope(const struct nr_trial *t, struct bpf_sock_ops *ops)
 {
 	nr_u32 local = ops->local_port, remote = bpf_ntohl(ops->remote_port);
@@ -299,9 +365,11 @@ static __always_inline void established(struct nr_trial *t, struct bpf_sock_ops 
 {
 	nr_u32 token = mptcp_token((struct sock *)tp), slot = 0, drawn, flags;
 	nr_u64 key = token, cookie;
+	const struct nr_outcome nothing = {};
 	struct mptcp_subflow_context *subflow;
 	struct nr_trial_sock *s;
 	bool first = true;
+	long refused;
 	int arm;
 
 	if (t->mptcp_only && !token)
@@ -316,7 +384,7 @@ static __always_inline void established(struct nr_trial *t, struct bpf_sock_ops 
 	if (first) {
 		if (NR_READ(t->ended) || !in_scope(t, ops))
 			return;
-		if (!runs(tp, t->control[0])) {
+		if (!runs(tp, t->control[0]) || is_locked(tp)) {
 			__sync_fetch_and_add(&t->others, 1);
 			return;
 		}
@@ -326,16 +394,22 @@ static __always_inline void established(struct nr_trial *t, struct bpf_sock_ops 
 	if (arm < 0)
 		return;
 	s = bpf_sk_storage_get(&nr_trial_socks, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!s)
+	if (!s) {
+		leave(t, key, slot, (nr_u64)tp, &nothing);
 		return;
+	}
 	s->key = key;
 	s->slot = slot;
 	s->arm = arm;
 	flags = ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG;
 	if (arm) {
 		flags |= BPF_SOCK_OPS_RTT_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG;
-		if (!NR_READ(t->ended) && give(ops, t->control[1]))
+		/* The control is not there, or is going away. */
+		refused = NR_READ(t->ended) ? 0 : give(ops, t->control[1]);
+		if (refused == -ENOENT || refused == -EBUSY)
 			end(t, NR_TRIAL_GONE);
+		else if (refused)
+			__sync_fetch_and_add(&t->refused, 1);
 	}
 	bpf_sock_ops_cb_flags_set(ops, flags);
 }
@@ -361,46 +435,12 @@ static __always_inline void keep(struct nr_trial *t, struct bpf_sock_ops *ops, s
 static __always_inline void closed(struct nr_trial *t, struct bpf_sock *sk, struct tcp_sock *tp)
 {
 	struct nr_trial_sock *s = bpf_sk_storage_get(&nr_trial_socks, sk, NULL, 0);
-	struct nr_outcome here = {}, all;
-	struct nr_trial_result *r;
-	struct nr_trial_conn *c;
-	bool last = false;
-	nr_u64 key;
-	nr_u32 arm;
+	struct nr_outcome here = {};
 
 	if (!s)
 		return;
-	key = s->key;
-	c = bpf_map_lookup_elem(&nr_trial_conns, &key);
-	if (!c)
-		return;
 	add(&here, tp, t->jiffy_us);
-	bpf_spin_lock(&c->lock);
-	if (c->key == key && !c->dead && c->slot[s->slot & (NR_MAX_PATHS - 1)].sk == (nr_u64)tp) {
-		c->slot[s->slot & (NR_MAX_PATHS - 1)].sk = 0;
-		c->used &= ~(1u << (s->slot & (NR_MAX_PATHS - 1)));
-		c->past.bytes += here.bytes;
-		c->past.segs += here.segs;
-		c->past.retrans += here.retrans;
-		c->past.paths += here.paths;
-		c->past.srtt_us += here.srtt_us;
-		if (here.mptcp_bytes)
-			c->past.mptcp_bytes = here.mptcp_bytes;
-		if (here.busy_ms > c->past.busy_ms)
-			c->past.busy_ms = here.busy_ms;
-		last = c->dead = !c->used;
-	}
-	all = c->past;
-	arm = c->arm;
-	bpf_spin_unlock(&c->lock);
-	if (!last)
-		return;
-	finish(&all);
-	__sync_fetch_and_add(&t->living[arm & 1], -1);
-	r = results(NR_CLOSED);
-	if (r && !t->ended && nr_trial_counts(&all))
-		nr_trial_count(&r->arm[arm & 1], &all);
-	bpf_map_delete_elem(&nr_trial_conns, &key);
+	leave(t, s->key, s->slot, (nr_u64)tp, &here);
 }
 
 SEC("sockops")
@@ -462,7 +502,7 @@ struct look {
 static long look_at(void *map, const nr_u64 *key, struct nr_trial_conn *c, struct look *l)
 {
 	struct nr_outcome all = c->past;
-	nr_u32 groups, waiting = 0;
+	nr_u32 groups, waiting = 0, found = 0;
 
 	if (!l->trial || !l->into)
 		return 1;
@@ -474,8 +514,20 @@ static long look_at(void *map, const nr_u64 *key, struct nr_trial_conn *c, struc
 		    (nr_u64)BPF_CORE_READ((struct sock *)tp, __sk_common.skc_cookie.counter) !=
 			c->slot[i].cookie)
 			continue;
+		found = 1;
 		add(&all, tp, l->trial->jiffy_us);
 		waiting |= BPF_CORE_READ(tp, write_seq) - BPF_CORE_READ(more, snd_una);
+	}
+	/* The program was not told that its sockets closed: another had taken the flags for it. */
+	c->lost = found ? 0 : c->lost + 1;
+	if (c->lost >= NR_TRIAL_LOST) {
+		bpf_spin_lock(&c->lock);
+		found = c->dead;
+		c->dead = 1;
+		bpf_spin_unlock(&c->lock);
+		if (!found)
+			over(l->trial, *key, c->arm, &all);
+		return 0;
 	}
 	groups = groups_of(*key);
 	if (groups)

@@ -9,7 +9,8 @@
  *
  *   goodput        log2 of bytes acknowledged per busy second, NR_LOG_BITS fractional bits
  *   retransmits    of the segments sent the share that were retransmissions, 16 fractional bits
- *   srtt           smoothed round-trip time of its subflows in the mean, in bins of 1/8 octave
+ *   srtt           smoothed round-trip time of its subflows in the mean, in bins of 1/8 octave; of
+ *                  those with any acknowledgement
  *
  * A guard compares the arms at each look, as often as it likes: it is broken when the trial's arm
  * lies beyond the limit by more than the boundary of an asymptotic confidence sequence
@@ -43,8 +44,8 @@
 
 /* By arm: 0 keeps its control, 1 has the one that is tried. */
 #define NR_ARMS 2
-/* By the number of subflows that carried data (1, 2, more) and bytes acknowledged (1e5, 1e6, 1e7).
- */
+/* By the number of subflows that carried data (1, 2, more) and bytes acknowledged (1e5, 1e6, 1e7):
+ * to describe what there was. Both are outcomes, so the arms are compared over all strata. */
 #define NR_TRIAL_SIZES 4
 #define NR_TRIAL_STRATA (3 * NR_TRIAL_SIZES)
 
@@ -176,7 +177,8 @@ NR_INLINE void nr_trial_count(struct nr_trial_arm *arm, const struct nr_outcome 
 	__sync_fetch_and_add(&s->grouped, !!o->groups);
 	__sync_fetch_and_add(&s->groups, o->groups);
 	__sync_fetch_and_add(&s->silent_ms, o->silent_ms);
-	__sync_fetch_and_add(&arm->srtt[nr_trial_bin(o->srtt_us)], 1);
+	if (o->paths)
+		__sync_fetch_and_add(&arm->srtt[nr_trial_bin(o->srtt_us)], 1);
 }
 
 /* SipHash-2-4 of two words (Aumasson and Bernstein, 2012). */
@@ -301,14 +303,18 @@ NR_INLINE struct nr_moments nr_trial_share(nr_u64 n, nr_u64 share)
  * Does more than a twentieth of the trial's arm have an srtt beyond the other's 95th percentile and
  * `bins`?
  */
-NR_INLINE int nr_trial_slow(const struct nr_trial_arm *trial, nr_u64 n1,
-			    const struct nr_trial_arm *other, nr_u64 n0, nr_u32 bins,
-			    nr_u32 planned)
+NR_INLINE int nr_trial_slow(const struct nr_trial_arm *trial, const struct nr_trial_arm *other,
+			    nr_u32 bins, nr_u32 planned)
 {
 	const nr_u64 twentieth = 65536 / 20;
 	struct nr_moments a, b;
-	nr_u64 below = 0, beyond = 0, limit = 0, share;
+	nr_u64 n1 = 0, n0 = 0, below = 0, beyond = 0, limit = 0, share;
 
+	for (nr_u32 i = 0; i < NR_SRTT_BINS; i++) {
+		n1 += trial->srtt[i];
+		n0 += other->srtt[i];
+		NR_FORGET();
+	}
 	if (!n0 || !n1)
 		return 0;
 	for (nr_u32 i = 0; i < NR_SRTT_BINS; i++) {
@@ -352,8 +358,7 @@ NR_INLINE nr_u32 nr_trial_broken(const struct nr_trial_result *result,
 	if (guards->retransmits &&
 	    nr_trial_beyond(&a, &b, guards->retransmits, NR_TRIAL_RETRANS << 8, guards->planned))
 		return NR_TRIAL_RETRANSMITS;
-	if (guards->srtt &&
-	    nr_trial_slow(trial, all1.n, other, all0.n, guards->srtt - 1, guards->planned))
+	if (guards->srtt && nr_trial_slow(trial, other, guards->srtt - 1, guards->planned))
 		return NR_TRIAL_SRTT;
 	return NR_TRIAL_RUNS;
 }

@@ -14,15 +14,20 @@
 //! ```
 //!
 //! In [`LOOKS`] looks in a row X < [`GAIN`] E, of the path with the longest round-trip time, which was busy
-//! all the time: then it is tried without it. E is too much where others share a bottleneck or have a full
-//! buffer of their own, so the trial decides: [`SETTLE`] looks later [`LOOKS`] must deliver 1 / [`GAIN`] times
-//! what was delivered before, or the path is regular again, for a minute, and twice as long each time that it
-//! was wrong, up to 16. One that was right to park is tried again after a minute, and after twice as long
-//! each time that it did not pay, up to 16.
+//! all the time: then it is to be tried without it, as long as that goes on. E is too much where others share
+//! a bottleneck or have a full buffer of their own, so the trial decides: [`SETTLE`] looks after it became a
+//! backup [`LOOKS`] must deliver 1 / [`GAIN`] times what was delivered before, or the path is regular again,
+//! for a minute, and twice as long each time that it was wrong in a row, up to 16. One that was right to park
+//! is tried again after a minute, and after twice as long each time that it did not pay, up to 16.
+//!
+//! A backup is one for the peer as well (RFC 8684, section 3.3.8). So what is delivered before and after is
+//! what was sent and what was received, and a path on which a notable share of that comes in is not suspected.
 //!
 //! What it costs when wrong is what the path would have delivered in the ten seconds of a trial, at most one
-//! in seven at first. An application that sends less than E looks the same as one that waits: what it sends
-//! then goes over the others, and a trial that gains nothing ends. One subflow is parked at a time.
+//! in seven at first. Linux uses a backup only when no other path is left, so a path is regular again, too,
+//! when in [`LOOKS`] looks in a row another is busy all the time and less is delivered than with it. An
+//! application that sends less than E looks the same as one that waits: what it sends then goes over the
+//! others, and a trial that gains nothing ends. One subflow is parked at a time.
 
 use super::Subflow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +51,8 @@ pub(super) struct Sample {
     pub subflow: Subflow,
     /// Bytes acknowledged since it began.
     pub acked: u64,
+    /// Bytes received since it began.
+    pub received: u64,
     /// Time since it began in which there was something to send, or out, µs (`tcpi_busy_time`).
     pub busy_us: u64,
     pub srtt_us: u32,
@@ -57,6 +64,7 @@ pub(super) struct Sample {
 struct Part {
     subflow: Subflow,
     bytes: f64,
+    received: f64,
     busy_s: f64,
     srtt_us: u32,
     backup: bool,
@@ -65,12 +73,32 @@ struct Part {
 /// What is thought of a connection's worst path.
 #[derive(Clone, Debug)]
 enum Thought {
-    /// All pay, but this one may not, since so many looks in which so much was delivered in all, bytes/s.
+    /// All pay, but this one may not, since so many looks; `rate` is what was delivered in all, bytes/s,
+    /// smoothed over [`LOOKS`].
     Pays { suspect: Option<Subflow>, looks: u32, rate: f64 },
-    /// Tried without it; before it was this rate, bytes/s. Looks, and the sum of rates of those that count.
-    Tried { subflow: Subflow, before: f64, looks: u32, sum: f64 },
+    /// It is a backup, to see what is delivered without it. Looks, and the sum of rates of those that count.
+    Tried { without: Without, looks: u32, sum: f64 },
     /// It is a backup until then.
-    Parked { subflow: Subflow, until: Duration },
+    Parked { without: Without, until: Duration },
+}
+
+/// A path that is a backup.
+#[derive(Clone, Copy, Debug)]
+struct Without {
+    subflow: Subflow,
+    /// With it this rate was delivered, bytes/s.
+    before: f64,
+    /// Looks in a row in which another path was busy all the time, and less was delivered than before.
+    worse: u32,
+}
+
+/// How long a path is left as it is.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    /// Was it right that it was tried?
+    right: bool,
+    length: Duration,
+    until: Duration,
 }
 
 #[derive(Debug)]
@@ -78,10 +106,7 @@ struct Connection {
     last: BTreeMap<Subflow, Sample>,
     at: Duration,
     thought: Thought,
-    /// How long the next rest is of a path that pays, and of one that does not.
-    rests: BTreeMap<Subflow, Duration>,
-    /// Until when a path is left alone.
-    left: BTreeMap<Subflow, Duration>,
+    rests: BTreeMap<Subflow, Rest>,
 }
 
 /// Judges the connections of a namespace.
@@ -105,7 +130,6 @@ impl Judge {
                 at: now,
                 thought: INNOCENT,
                 rests: BTreeMap::new(),
-                left: BTreeMap::new(),
             };
             backups.extend(self.0.entry(token).or_insert_with(new).look(now, &all));
         }
@@ -123,6 +147,7 @@ impl Connection {
                 Some(Part {
                     subflow: one.subflow,
                     bytes: one.acked.saturating_sub(last.acked) as f64,
+                    received: one.received.saturating_sub(last.received) as f64,
                     busy_s: one.busy_us.saturating_sub(last.busy_us) as f64 / 1e6,
                     srtt_us: one.srtt_us,
                     backup: one.backup,
@@ -135,68 +160,80 @@ impl Connection {
             self.think(now, &parts, seconds);
         }
         match self.thought {
-            Thought::Tried { subflow, .. } | Thought::Parked { subflow, .. } => Some(subflow),
-            Thought::Pays { .. } => None,
+            Thought::Pays { suspect, looks, .. } => suspect.filter(|_| looks >= LOOKS),
+            Thought::Tried { without, .. } | Thought::Parked { without, .. } => {
+                Some(without.subflow)
+            }
         }
     }
 
     fn think(&mut self, now: Duration, parts: &[Part], seconds: f64) {
-        let delivered = parts.iter().map(|part| part.bytes).sum::<f64>() / seconds;
-        let here = |subflow| parts.iter().find(|part| part.subflow == subflow);
-        self.left.retain(|_, until| *until > now);
+        let delivered = parts.iter().map(|part| part.bytes + part.received).sum::<f64>() / seconds;
+        let is_backup = |subflow| parts.iter().any(|part| part.subflow == subflow && part.backup);
+        let worse = |without: Without| {
+            let busy = |part: &Part| !part.backup && part.busy_s >= BUSY * seconds;
+            let is = delivered < without.before && parts.iter().any(busy);
+            Without { worse: if is { without.worse + 1 } else { 0 }, ..without }
+        };
         self.thought = match self.thought.clone() {
+            Thought::Pays { suspect: Some(subflow), looks, rate }
+                if looks >= LOOKS && is_backup(subflow) =>
+            {
+                let without = worse(Without { subflow, before: rate, worse: 0 });
+                Thought::Tried { without, looks: 1, sum: 0.0 }
+            }
             Thought::Pays { suspect, looks, rate } => match suspected(parts, delivered, seconds) {
-                Some(one) if self.left.contains_key(&one) => INNOCENT,
+                Some(one) if self.is_left(one, now) => INNOCENT,
                 Some(one) => {
-                    let again = suspect == Some(one);
                     let (looks, rate) =
-                        if again { (looks + 1, rate + delivered) } else { (1, delivered) };
-                    match looks >= LOOKS {
-                        true => Thought::Tried {
-                            subflow: one,
-                            before: rate / f64::from(looks),
-                            looks: 0,
-                            sum: 0.0,
-                        },
-                        false => Thought::Pays { suspect: Some(one), looks, rate },
-                    }
+                        if suspect == Some(one) { (looks + 1, rate) } else { (1, 0.0) };
+                    let rate = rate + (delivered - rate) / f64::from(looks.min(LOOKS));
+                    Thought::Pays { suspect: Some(one), looks, rate }
                 }
                 None => INNOCENT,
             },
-            Thought::Tried { subflow, .. } | Thought::Parked { subflow, .. }
-                if here(subflow).is_none() =>
+            // Closed, or regular again for another reason: what was seen before says nothing any more.
+            Thought::Tried { without, .. } | Thought::Parked { without, .. }
+                if !is_backup(without.subflow) =>
             {
                 INNOCENT
             }
-            // Nobody has made it a backup yet, and perhaps nobody can.
-            Thought::Tried { subflow, .. } if here(subflow).is_some_and(|part| !part.backup) => {
-                self.thought.clone()
-            }
-            Thought::Tried { subflow, before, looks, sum } => {
+            Thought::Tried { without, looks, sum } => {
                 let (looks, sum) = (looks + 1, if looks >= SETTLE { sum + delivered } else { 0.0 });
-                match looks >= SETTLE + LOOKS {
-                    true if GAIN * sum / f64::from(LOOKS) >= before => {
-                        Thought::Parked { subflow, until: now + self.rest(subflow) }
-                    }
-                    true => {
-                        let until = now + self.rest(subflow);
-                        self.left.insert(subflow, until);
-                        INNOCENT
-                    }
-                    false => Thought::Tried { subflow, before, looks, sum },
+                let without = worse(without);
+                let over = looks >= SETTLE + LOOKS;
+                if over && GAIN * sum / f64::from(LOOKS) >= without.before {
+                    Thought::Parked { without, until: self.rest(without.subflow, true, now) }
+                } else if over || without.worse >= LOOKS {
+                    self.rest(without.subflow, false, now);
+                    INNOCENT
+                } else {
+                    Thought::Tried { without, looks, sum }
                 }
             }
-            Thought::Parked { until, .. } if now >= until => INNOCENT,
-            parked @ Thought::Parked { .. } => parked,
+            Thought::Parked { without, until } => match worse(without) {
+                without if now < until && without.worse < LOOKS => {
+                    Thought::Parked { without, until }
+                }
+                _ => INNOCENT,
+            },
         };
     }
 
-    /// How long a path is left as it is now; the next time twice as long.
-    fn rest(&mut self, subflow: Subflow) -> Duration {
-        let next = self.rests.entry(subflow).or_insert(REST);
-        let rest = *next;
-        *next = (rest * 2).min(REST_MOST);
-        rest
+    /// Is a path left alone that was tried in vain?
+    fn is_left(&self, subflow: Subflow, now: Duration) -> bool {
+        self.rests.get(&subflow).is_some_and(|rest| !rest.right && now < rest.until)
+    }
+
+    /// Until when a path is left as it is: twice as long as the last time after the same verdict, unless since
+    /// then it was for as long beyond suspicion.
+    fn rest(&mut self, subflow: Subflow, right: bool, now: Duration) -> Duration {
+        let last = self.rests.get(&subflow);
+        let again = last.filter(|last| last.right == right && now < last.until + last.length);
+        let length = again.map_or(REST, |last| (2 * last.length).min(REST_MOST));
+        let until = now + length;
+        self.rests.insert(subflow, Rest { right, length, until });
+        until
     }
 }
 
@@ -207,7 +244,10 @@ fn suspected(parts: &[Part], delivered: f64, seconds: f64) -> Option<Subflow> {
     let others = || used.iter().filter(|part| part.subflow != worst.subflow);
     let wait = others().next().is_some() && others().all(|part| part.busy_s < BUSY * seconds);
     let without: f64 = others().map(|part| part.bytes / part.busy_s).sum();
-    (wait && worst.busy_s >= BUSY * seconds && delivered < GAIN * without).then_some(worst.subflow)
+    let sent = parts.iter().map(|part| part.bytes).sum::<f64>() / seconds;
+    let receives = worst.received > (1.0 - GAIN) * delivered * seconds;
+    let drags = wait && worst.busy_s >= BUSY * seconds && sent < GAIN * without;
+    (drags && !receives).then_some(worst.subflow)
 }
 
 #[cfg(test)]
@@ -224,8 +264,11 @@ mod tests {
         judge: Judge,
         now: u64,
         acked: [u64; 2],
+        received: [u64; 2],
         busy_us: [u64; 2],
         backup: bool,
+        /// Does anybody make it a backup?
+        followed: bool,
         parked: Vec<u64>,
     }
 
@@ -235,8 +278,10 @@ mod tests {
                 judge: Judge::default(),
                 now: 0,
                 acked: [0; 2],
+                received: [0; 2],
                 busy_us: [0; 2],
                 backup: false,
+                followed: true,
                 parked: Vec::new(),
             }
         }
@@ -251,6 +296,7 @@ mod tests {
             let sample = |path: usize| Sample {
                 subflow: subflow(7, path as u8),
                 acked: self.acked[path],
+                received: self.received[path],
                 busy_us: self.busy_us[path],
                 srtt_us: [30_000, 900_000][path],
                 backup: path == 1 && self.backup,
@@ -258,22 +304,33 @@ mod tests {
             let backups = self.judge.look(Duration::from_secs(self.now), &[sample(0), sample(1)]);
             let is = backups.contains(&subflow(7, 1));
             assert!(!backups.contains(&subflow(7, 0)), "the fast path pays");
+            let is = is && self.followed;
             if is && !self.backup {
                 self.parked.push(self.now);
             }
             self.backup = is;
+        }
+
+        /// Seconds in which all wait for the slow path while it is used.
+        fn dragged(&mut self, seconds: u32) {
+            for _ in 0..seconds {
+                match self.backup {
+                    true => self.second([96.0, 0.0], [1.0, 0.0]),
+                    false => self.second([28.0, 2.0], [0.3, 1.0]),
+                }
+            }
+        }
+
+        fn wanted(&self) -> bool {
+            let thought = &self.judge.0[&7].thought;
+            !matches!(thought, Thought::Pays { looks, .. } if *looks < LOOKS)
         }
     }
 
     #[test]
     fn a_path_that_all_wait_for_is_parked_and_tried_ever_more_seldom() {
         let mut net = Net::new();
-        for _ in 0..600 {
-            match net.backup {
-                true => net.second([96.0, 0.0], [1.0, 0.0]),
-                false => net.second([28.0, 2.0], [0.3, 1.0]),
-            }
-        }
+        net.dragged(600);
         // Five looks, ten of the trial, a minute; then two, four.
         assert_eq!(net.parked[0], 6);
         let gaps: Vec<u64> = net.parked.windows(2).map(|two| two[1] - two[0]).collect();
@@ -294,6 +351,102 @@ mod tests {
         }
         assert_eq!(net.parked.len(), 5, "{:?}", net.parked);
         assert_eq!(without, 50, "ten seconds each");
+    }
+
+    #[test]
+    fn a_parked_path_is_used_when_the_others_deliver_less_than_with_it() {
+        for (seconds, after) in [(40, 5), (8, 5)] {
+            let mut net = Net::new();
+            net.dragged(seconds);
+            assert!(net.backup);
+            // An application that pauses needs no path.
+            (0..2).for_each(|_| net.second([1.0, 0.0], [0.1, 0.0]));
+            assert!(net.backup);
+            let fell = net.now;
+            while net.backup {
+                net.second([0.1, 0.0], [1.0, 0.0]);
+            }
+            assert_eq!(net.now - fell, after, "parked for {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_path_on_which_the_peer_sends_is_no_backup() {
+        // 2 Mbit/s up and 100 down.
+        let mut net = Net::new();
+        for _ in 0..60 {
+            net.received[1] += 12_500_000;
+            net.second([28.0, 2.0], [0.3, 1.0]);
+        }
+        assert_eq!(net.parked, [0; 0]);
+        // What comes in over all paths: without this one more is sent, and less in all.
+        for _ in 0..20 {
+            net.received[0] += 10_000_000;
+            net.received[1] += if net.backup { 0 } else { 1_000_000 };
+            net.received[0] -= if net.backup { 8_000_000 } else { 0 };
+            match net.backup {
+                true => net.second([40.0, 0.0], [0.9, 0.0]),
+                false => net.second([28.0, 2.0], [0.3, 1.0]),
+            }
+        }
+        assert_eq!(net.parked.len(), 1);
+        assert!(!net.backup, "a backup for ten seconds at most");
+    }
+
+    #[test]
+    fn what_nobody_can_make_a_backup_is_wanted_while_it_drags_and_no_longer() {
+        let mut net = Net::new();
+        net.followed = false;
+        net.dragged(20);
+        assert!(net.wanted());
+        net.second([96.0, 2.0], [1.0, 1.0]);
+        assert!(!net.wanted());
+        // The rate of before is that of the last looks: by that of all, it would be parked.
+        (0..20).for_each(|_| net.second([2.0, 2.0], [0.02, 1.0]));
+        (0..20).for_each(|_| net.second([28.0, 2.0], [0.3, 1.0]));
+        net.followed = true;
+        net.second([28.0, 2.0], [0.3, 1.0]);
+        (0..10).for_each(|_| net.second([28.0, 0.0], [0.3, 0.0]));
+        assert!(!net.backup);
+    }
+
+    #[test]
+    fn a_trial_that_others_end_begins_anew() {
+        let mut net = Net::new();
+        net.dragged(12);
+        assert!(net.backup);
+        // Somebody makes it regular, and nobody can make it a backup for a time.
+        net.backup = false;
+        net.second([28.0, 2.0], [0.3, 1.0]);
+        assert!(!net.wanted());
+        net.dragged(5);
+        assert!(net.backup && net.parked.len() == 2, "judged by five looks more: {:?}", net.parked);
+        net.dragged(9);
+        let thought = &net.judge.0[&7].thought;
+        assert!(matches!(thought, Thought::Tried { .. }), "not by what came before: {thought:?}");
+    }
+
+    #[test]
+    fn rests_after_one_verdict_do_not_make_those_after_the_other_longer() {
+        let mut net = Net::new();
+        // In vain three times, so that the next rest would be eight minutes.
+        while net.parked.len() < 3 || net.backup {
+            match net.backup {
+                true => net.second([28.0, 0.0], [0.3, 0.0]),
+                false => net.second([28.0, 2.0], [0.3, 1.0]),
+            }
+        }
+        while net.parked.len() < 5 {
+            net.dragged(1);
+        }
+        assert_eq!(net.parked[4] - net.parked[3], 75, "{:?}", net.parked);
+        // Used without suspicion for long.
+        (0..1000).for_each(|_| net.second([96.0, 2.0], [1.0, 1.0]));
+        let from = net.parked.len();
+        while net.parked.len() < from + 2 {
+            net.dragged(1);
+        }
+        assert_eq!(net.parked[from + 1] - net.parked[from], 75, "{:?}", net.parked);
     }
 
     #[test]

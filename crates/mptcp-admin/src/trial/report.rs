@@ -41,17 +41,19 @@ pub struct Report {
     pub retransmitted: Difference,
     /// Ratio of the 95th percentiles of srtt.
     pub p95_srtt: Difference,
-    /// By number of paths and size, those with connections.
+    /// By number of paths and size, those with connections; a description, as both are outcomes.
     pub strata: Vec<Stratum>,
     /// Connections, of both arms, that a tenth less goodput takes to be found in 9 of 10 trials: as it was
     /// planned, and by what is known now.
     pub planned_connections: u32,
     /// See `planned_connections`; null: not known yet.
     pub needed_connections: Option<u64>,
-    /// Connections that were left alone, as they had another control.
+    /// Connections that were left alone, as they had another control, or one that their route locks.
     pub others: u64,
     /// Connections for which there was no room.
     pub full: u64,
+    /// Subflows to which the kernel would not give the tried control.
+    pub refused: u64,
     /// Subflows that were given the tried control again, as MPTCP had set it back.
     pub given_again: u64,
     /// Subflows that were given their former control when the trial had ended.
@@ -122,9 +124,9 @@ pub struct Difference {
     pub differs: bool,
     /// The second arm over the first.
     pub ratio: Option<f64>,
-    /// The interval's lower end: of the ratio, or as the field says.
+    /// The interval's lower end: of the ratio, or as the field says; null: too far away to say anything.
     pub low: Option<f64>,
-    /// Its upper end.
+    /// Its upper end; likewise.
     pub high: Option<f64>,
 }
 
@@ -147,6 +149,9 @@ const BYTES_FROM: [u64; SIZES] = [0, 100_000, 1_000_000, 10_000_000];
 const LOG: f64 = 1024.0;
 const SHARE: f64 = 65_536.0;
 
+/// A ratio of goodputs beyond this, or its inverse, is none that a report could say.
+const FAR: f64 = 100.0;
+
 fn sums(n: u64, sum: u64, squares: u64, unit: f64) -> sequence::Sums {
     sequence::Sums { n: n as f64, sum: sum as f64 / unit, squares: squares as f64 / (unit * unit) }
 }
@@ -162,6 +167,13 @@ fn retransmitted(of: &Sums) -> sequence::Sums {
 /// log2 of bytes/s as Mbit/s.
 fn mbit(log: f64) -> f64 {
     log.exp2() * 8.0 / 1e6
+}
+
+/// Over all strata.
+fn total(arm: &trial::Arm, of: fn(&Sums) -> sequence::Sums) -> sequence::Sums {
+    let mut total = sequence::Sums::default();
+    arm.strata.iter().for_each(|one| total.join(&of(one)));
+    total
 }
 
 fn interval(of: Option<Estimate>, as_shown: impl Fn(f64) -> f64) -> Interval {
@@ -192,25 +204,25 @@ impl Arm {
     fn of(trial: &Trial, number: usize) -> Arm {
         let (plan, arm) = (&trial.plan, &trial.arms[number]);
         let part = [1.0 - plan.share, plan.share][number];
-        let sequence = Sequence::new(ALPHA, f64::from(plan.planned) * part);
+        let sequence = |alpha| Sequence::new(alpha, f64::from(plan.planned) * part);
         let all = |of: fn(&Sums) -> u64| arm.strata.iter().map(of).sum::<u64>();
-        let mut total = [sequence::Sums::default(); 2];
-        for one in &arm.strata {
-            total[0].join(&goodput(one));
-            total[1].join(&retransmitted(one));
-        }
+        let (goodputs, retransmits) = (total(arm, goodput), total(arm, retransmitted));
         let counted = all(|one| one.n);
         let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64);
-        let [low, high] = sequence.share(0.95, counted as f64);
-        let enough = counted >= trial::LEAST;
+        // Those with a round-trip time. The comparison is of both arms' intervals.
+        let timed: u64 = arm.srtt.iter().sum();
+        let [low, high] = sequence(ALPHA / 2.0).share(0.95, timed as f64);
+        let enough = timed >= trial::LEAST;
         let quantile = |p: f64| srtt_ms(&arm.srtt, p).filter(|_| enough);
         Arm {
             control: trial.plan.controls[number].as_str().into(),
             connections: trial.drawn[number],
             open: trial.living[number],
             counted,
-            goodput_mbit_per_s: interval(sequence.mean(&total[0]), mbit),
-            retransmitted: interval(sequence.mean(&total[1]), |share| share.max(0.0)),
+            goodput_mbit_per_s: interval(sequence(ALPHA).mean(&goodputs), mbit).within(FAR),
+            retransmitted: interval(sequence(ALPHA).mean(&retransmits), |share| {
+                share.clamp(0.0, 1.0)
+            }),
             p50_srtt_ms: srtt_ms(&arm.srtt, 0.5),
             p95_srtt_ms: Interval {
                 value: quantile(0.95),
@@ -232,13 +244,12 @@ impl Report {
         let plan = &trial.plan;
         let sequence = Sequence::new(ALPHA, f64::from(plan.planned));
         let arms = [0, 1].map(|number| Arm::of(trial, number));
-        let pairs = |of: fn(&Sums) -> sequence::Sums| -> Vec<[sequence::Sums; 2]> {
-            let stratum = |one: usize| [0, 1].map(|arm: usize| of(&trial.arms[arm].strata[one]));
-            (0..STRATA).map(stratum).collect()
-        };
-        let goodputs = pairs(goodput);
+        let totals =
+            |of: fn(&Sums) -> sequence::Sums| trial.arms.each_ref().map(|arm| total(arm, of));
+        let goodputs = totals(goodput);
         let by = sequence.difference(&goodputs);
-        let retransmits = sequence.difference(&pairs(retransmitted));
+        let near = |log: f64| Some(log.exp2()).filter(|ratio| (1.0 / FAR..=FAR).contains(ratio));
+        let retransmits = sequence.difference(&totals(retransmitted));
         let ratio = |of: fn(&Arm) -> Option<f64>| Some(of(&arms[1])? / of(&arms[0])?);
         let mut report = Report {
             format: FORMAT,
@@ -256,14 +267,14 @@ impl Report {
             goodput: Difference {
                 differs: by.is_some_and(|one| one.differs()),
                 ratio: by.map(|one| one.value.exp2()),
-                low: by.map(|one| (one.value - one.radius).exp2()),
-                high: by.map(|one| (one.value + one.radius).exp2()),
+                low: by.and_then(|one| near(one.value - one.radius)),
+                high: by.and_then(|one| near(one.value + one.radius)),
             },
             retransmitted: Difference {
                 differs: retransmits.is_some_and(|one| one.differs()),
                 ratio: ratio(|arm| arm.retransmitted.value.filter(|share| *share > 0.0)),
-                low: retransmits.map(|one| one.value - one.radius),
-                high: retransmits.map(|one| one.value + one.radius),
+                low: retransmits.map(|one| (one.value - one.radius).max(-1.0)),
+                high: retransmits.map(|one| (one.value + one.radius).min(1.0)),
             },
             p95_srtt: of_percentiles(&arms),
             strata: (0..STRATA).filter_map(|one| Stratum::of(trial, one)).collect(),
@@ -271,6 +282,7 @@ impl Report {
             needed_connections: needed_now(&goodputs, plan.share),
             others: trial.others,
             full: trial.full,
+            refused: trial.refused,
             given_again: trial.given,
             put_back: trial.put_back,
             longest_look_ms: trial.longest_look.as_secs_f64() * 1e3,
@@ -287,32 +299,36 @@ impl Report {
         if let Some(why) = self.ended.filter(|why| why.starts_with("guard")) {
             return format!("{tried} broke a {why}: its connections have {other} again.");
         }
-        let Difference { differs, ratio: Some(ratio), low: Some(low), high: Some(high) } =
-            self.goodput
-        else {
+        let Difference { differs, ratio: Some(ratio), low, high } = self.goodput else {
             let least = trial::LEAST;
             return format!(
                 "too few connections yet: {least} of each arm must have had something to send."
             );
         };
-        let least = (1.0 - low.min(1.0)) * 100.0;
-        match (differs, ratio < 1.0) {
-            (false, _) => format!(
-                "no difference in goodput is shown: if there is one, {tried} has {:.0} % less at most, and {:.0} % more.",
-                least,
-                (high.max(1.0) - 1.0) * 100.0
-            ),
-            (true, true) => format!(
-                "{tried} has {:.0} to {:.0} % less goodput than {other}.",
-                (1.0 - high) * 100.0,
-                least
-            ),
-            (true, false) => format!(
-                "{tried} has {:.0} to {:.0} % more goodput than {other}.",
-                (low - 1.0) * 100.0,
-                (high - 1.0) * 100.0
-            ),
-        }
+        let less = |ratio: f64| format!("{:.0}", (1.0 - ratio.min(1.0)) * 100.0);
+        let more = |ratio: f64| format!("{:.0}", (ratio.max(1.0) - 1.0) * 100.0);
+        let much = match (differs, ratio < 1.0, low, high) {
+            (false, _, Some(low), Some(high)) => {
+                return format!(
+                    "no difference in goodput is shown: if there is one, {tried} has {} % less at most, and {} % more.",
+                    less(low),
+                    more(high)
+                );
+            }
+            (false, ..) => {
+                return "no difference in goodput is shown: how large one may be is not known yet."
+                    .into();
+            }
+            (true, true, Some(low), Some(high)) => {
+                format!("{} to {} % less", less(high), less(low))
+            }
+            (true, false, Some(low), Some(high)) => {
+                format!("{} to {} % more", more(low), more(high))
+            }
+            (true, true, _, high) => format!("at least {} % less", less(high.unwrap_or(1.0 / FAR))),
+            (true, false, low, _) => format!("at least {} % more", more(low.unwrap_or(FAR))),
+        };
+        format!("{tried} has {much} goodput than {other}.")
     }
 
     fn head(&self) -> String {
@@ -338,10 +354,11 @@ impl Report {
             value.map_or("-".into(), |value| format!("{value:.digits$}"))
         };
         let times = |of: &Difference| match (of.ratio, of.low, of.high) {
-            (Some(ratio), Some(low), Some(high)) => {
-                format!("x{ratio:.2} ({low:.2} to {high:.2})")
+            (Some(ratio), low, high) => {
+                let shown =
+                    |end: Option<f64>| end.map_or("?".into(), |ratio| format!("{ratio:.2}"));
+                format!("x{ratio:.2} ({} to {})", shown(low), shown(high))
             }
-            (Some(ratio), ..) => format!("x{ratio:.2}"),
             _ => none(),
         };
         let points = match (self.retransmitted.low, self.retransmitted.high) {
@@ -420,8 +437,12 @@ impl Report {
             );
             note(needed, &what);
         }
-        note(self.others, "connections left alone, as they have another control");
+        note(
+            self.others,
+            "connections left alone, as they have another control, or one locked by the route",
+        );
         note(self.full, "connections left alone, as there was no room");
+        note(self.refused, "subflows to which the kernel would not give the tried control");
         note(self.given_again, "subflows given the tried control again, as MPTCP had set it back");
         note(self.put_back, "subflows put back");
         text
@@ -436,7 +457,8 @@ impl Report {
             self.rows().into_iter().map(|row| row.map(|cell| cell.trim().to_owned()).to_vec());
         let arms = Table {
             title: "Arms".into(),
-            about: "Intervals hold at all times together: one may look as often as one likes."
+            about: "The intervals of the three differences hold at all times together: one may look as \
+                    often as one likes. Those of an arm alone are each for itself."
                 .into(),
             heads: vec![head(""), head(&other), head(&tried), head("difference")],
             left: 1,
@@ -455,7 +477,9 @@ impl Report {
         };
         let strata = Table {
             title: "By number of paths and size".into(),
-            about: String::new(),
+            about:
+                "A description: paths and sizes are outcomes, too, so these rows compare nothing."
+                    .into(),
             heads: vec![
                 head("paths"),
                 head("bytes from"),
@@ -524,6 +548,15 @@ impl Interval {
         Interval { value: by(self.value), low: by(self.low), high: by(self.high) }
     }
 
+    /// Ends that are further away than this factor are not known.
+    fn within(self, factor: f64) -> Interval {
+        let near = |end: Option<f64>| {
+            let ratio = end? / self.value?;
+            end.filter(|_| (1.0 / factor..=factor).contains(&ratio))
+        };
+        Interval { value: self.value, low: near(self.low), high: near(self.high) }
+    }
+
     fn shown(&self, digits: usize, unit: &str) -> String {
         let shown =
             |value: Option<f64>| value.map_or("?".into(), |value| format!("{value:.digits$}"));
@@ -563,10 +596,9 @@ fn of_percentiles(arms: &[Arm; 2]) -> Difference {
 }
 
 /// How many connections it takes, by what is known of the spread now.
-fn needed_now(strata: &[[sequence::Sums; 2]], share: f64) -> Option<u64> {
-    let all: Vec<&sequence::Sums> = strata.iter().flatten().collect();
-    let n: f64 = all.iter().map(|one| one.n).sum();
-    let within = all.iter().map(|one| one.variance() * one.n).sum::<f64>() / n;
+fn needed_now(arms: &[sequence::Sums; 2], share: f64) -> Option<u64> {
+    let n: f64 = arms.iter().map(|one| one.n).sum();
+    let within = arms.iter().map(|one| one.variance() * one.n).sum::<f64>() / n;
     let enough = n >= trial::LEAST as f64 && within > 0.0;
     enough.then(|| needed(ALPHA, PLANNED_RATIO.log2(), within.sqrt(), share) as u64)
 }
@@ -619,6 +651,7 @@ pub fn duration(time: Duration) -> String {
 mod tests {
     use super::*;
     use narrows_kernel::trial::{Arm as Counted, Guards, Plan};
+    use narrows_testkit::Random;
 
     /// An arm of `n` connections around that goodput, of 1 to 10 MB over two paths, spread by a factor of two.
     fn arm(n: u64, mbit: f64, srtt_ms: f64) -> Counted {
@@ -659,6 +692,7 @@ mod tests {
             living: [0; 2],
             others: 3,
             full: 0,
+            refused: 0,
             given: 0,
             put_back: 0,
             longest_look: Duration::ZERO,
@@ -680,7 +714,8 @@ mod tests {
         let text = report.text();
         let head = "nr_gcub_xc against cubic, 5 % of new connections: runs for 83 min of 24 h\n";
         assert!(text.starts_with(head), "{text}");
-        assert!(text.contains("\nconnections left alone, as they have another control: 3\n"));
+        let left = "\nconnections left alone, as they have another control, or one locked by the route: 3\n";
+        assert!(text.contains(left), "{text}");
         assert!(text.contains(" % less goodput than cubic.\n"), "{text}");
         assert!(text.lines().all(|line| line.len() < 120), "{text}");
     }
@@ -700,6 +735,76 @@ mod tests {
             (&json["ended"], &json["arms"][0]["counted"]),
             (&serde_json::Value::Null, &400.into())
         );
+    }
+
+    /// Adds a connection of that many bytes over one path.
+    fn add(arm: &mut Counted, bytes: f64, seconds: f64, retransmitted: f64, srtt_ms: f64) {
+        let size = BYTES_FROM.iter().filter(|from| bytes >= **from as f64).count() - 1;
+        let one = &mut arm.strata[size];
+        let goodput = ((bytes / seconds).log2() * LOG) as u64;
+        let retrans = (retransmitted * SHARE) as u64;
+        one.n += 1;
+        one.goodput += goodput;
+        one.goodput2 += goodput * goodput;
+        one.retrans += retrans;
+        one.retrans2 += retrans * retrans;
+        arm.srtt[((srtt_ms * 1e3).log2() * 8.0) as usize] += 1;
+    }
+
+    fn empty() -> Counted {
+        Counted { strata: [Sums::default(); STRATA], srtt: [0; SRTT_BINS] }
+    }
+
+    fn normal(random: &mut Random) -> f64 {
+        (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
+    }
+
+    #[test]
+    fn half_the_goodput_is_half_though_all_last_equally_long_and_send_less_with_it() {
+        let mut random = Random(5);
+        let mut arms = [empty(), empty()];
+        for n in 0..20_000 {
+            let rate = 1e5 * (1.5 * normal(&mut random)).exp2() / (1 + n % 2) as f64;
+            add(&mut arms[n % 2], 3.0 * rate, 3.0, 0.0, 40.0);
+        }
+        let Difference { differs, ratio, low, high } = Report::of(&trial(arms)).goodput;
+        assert!(differs && low.unwrap() < 0.5 && high.unwrap() > 0.5, "{low:?} to {high:?}");
+        assert!((0.46..0.54).contains(&ratio.unwrap()), "{ratio:?}");
+    }
+
+    #[test]
+    fn of_equal_arms_few_trials_report_more_retransmissions_or_longer_round_trips() {
+        let mut differ = [0; 2];
+        for seed in 0..100 {
+            let mut random = Random(700 + seed);
+            let mut arms = [empty(), empty()];
+            let mut seen = [false; 2];
+            for n in 1..=4000 {
+                let arm = usize::from(random.unit() < 0.05);
+                let lost = if random.unit() < 0.02 { 0.02 * random.unit() } else { 0.0 };
+                let srtt_ms = 40.0 * normal(&mut random).exp2();
+                add(&mut arms[arm], 1e6, 1.0, lost, srtt_ms);
+                if n % 50 == 0 {
+                    let report = Report::of(&trial(arms));
+                    seen[0] |= report.retransmitted.differs;
+                    seen[1] |= report.p95_srtt.differs;
+                }
+            }
+            differ.iter_mut().zip(seen).for_each(|(all, one)| *all += u32::from(one));
+        }
+        // 1.7 % are expected.
+        assert!(differ.iter().all(|one| *one <= 6), "{differ:?} of 100");
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_not_said_in_numbers() {
+        let mut early = trial([arm(30, 10.0, 40.0), arm(30, 9.0, 40.0)]);
+        early.plan.planned = 300_000;
+        let report = Report::of(&early);
+        assert!(report.goodput.ratio.is_some() && report.goodput.high.is_none());
+        let expected = "no difference in goodput is shown: how large one may be is not known yet.";
+        assert_eq!(report.sentence, expected);
+        assert!(report.text().contains(" x0.90 (? to ?)\n"), "{}", report.text());
     }
 
     #[test]
