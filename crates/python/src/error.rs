@@ -1,5 +1,6 @@
 //! `narrows.Error`: one line, with the file, the field and what was expected as far as the line says them.
 
+use narrows_foreign::harmless;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
@@ -68,6 +69,8 @@ pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
         }
     };
     let Parts { file, field, expected } = parts;
+    // Python shows it on a terminal, and others chose the names in it.
+    let line = harmless(&line).into_owned();
     let made = || -> PyResult<PyErr> {
         let class = py.import("narrows._error")?.getattr("Error")?;
         let parts = [("file", file), ("field", field), ("expected", expected)].into_py_dict(py)?;

@@ -148,6 +148,12 @@ def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> Non
     assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
 
 
+def test_errors_command_no_terminal() -> None:
+    with pytest.raises(narrows.Error) as error:
+        narrows.run("sbd/nsb-2", cc="\x1b[2J")
+    assert "\x1b" not in str(error.value) and "[2J" in str(error.value)
+
+
 def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text('base = "sbd/nsb-2"\nname = "wrong"\n[links.bottleneck1]\nrate = "fast"\n')
